@@ -13,6 +13,7 @@ use bofuss_oflib::{Message, PortNo, Version};
 use bofuss_packet::Packet;
 
 use crate::buffers::Buffers;
+use crate::bundles::Bundle;
 use crate::dump::Dump;
 
 /// Names a connection for as long as it lasts; never used again.
@@ -52,6 +53,8 @@ pub(crate) struct Connection {
     pub(crate) async_config: AsyncConfig,
     pub(crate) miss_send_len: MaxLen,
     pub(crate) buffers: Buffers,
+    /// The bundles that are open on it, by their numbers.
+    pub(crate) bundles: BTreeMap<u32, Bundle>,
     /// The long reply that is being made.
     pub(crate) dump: Option<Dump>,
     /// Ports whose last change it has not been told, for want of room.
@@ -79,6 +82,7 @@ impl Connection {
             async_config: AsyncConfig::initial(version),
             miss_send_len: DEFAULT_MISS_SEND_LEN,
             buffers: Buffers::default(),
+            bundles: BTreeMap::new(),
             dump: None,
             late_ports: BTreeMap::new(),
             lost_packet_ins: 0,

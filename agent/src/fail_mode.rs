@@ -60,6 +60,10 @@ impl Switch {
 
     /// Adds or removes the entry of the fail mode, as the connections now are.
     pub(crate) fn follow_fail_mode(&mut self, now: Time) {
+        // Its entry must not become part of a bundle, after which this is called again.
+        if self.commit.is_some() {
+            return;
+        }
         let alone = !self.connections.values().any(|conn| conn.is_controller);
         let wanted = self.stand_in_action().filter(|_| alone);
         if wanted == self.stands_in {

@@ -8,7 +8,8 @@ use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures};
 use bofuss_oflib::message::property::ExperimenterProperty;
 use bofuss_oflib::message::{
-    AsyncConfig, ControllerRole, Empty, ErrorMsg, PacketOut, PortMod, SwitchConfig, TableMod,
+    AsyncConfig, ControllerRole, Empty, ErrorMsg, PacketOut, PortDesc, PortMod, SwitchConfig,
+    TableMod,
 };
 use bofuss_oflib::types::{BufferId, TableId};
 use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo};
@@ -56,8 +57,11 @@ impl Switch {
             None
         };
         let asked = Asked { conn, xid, buffer };
-        match self.answer(now, &asked, &message, io) {
+        match self.answer(now, &asked, (&message, head), io) {
             Ok(Some(reply)) => io.send(conn, xid, reply),
+            Ok(None) if matches!(message, Message::BundleAdd(_)) => {
+                self.put_into_bundle(conn, head, message);
+            }
             Ok(None) if self.datapath.has_work() => {
                 self.asked = Some((asked, message, head.into()));
             }
@@ -68,6 +72,9 @@ impl Switch {
 
     /// Goes on with the change that a message began, if one did.
     pub(crate) fn go_on<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
+        if self.commit.is_some() {
+            return self.go_on_with_commit(now, io);
+        }
         let (datapath, sink) = parts!(self, now, io);
         if let Some(result) = datapath.work(now, sink)
             && let Some((asked, message, head)) = self.asked.take()
@@ -116,11 +123,12 @@ impl Switch {
         &mut self,
         now: Time,
         asked: &Asked,
-        message: &Message,
+        (message, head): (&Message, &[u8]),
         io: &mut I,
     ) -> HandlerResult {
         let conn = asked.conn;
         let xid = asked.xid;
+        let from = (conn, xid, head);
         if self.connections[&conn].datagrams && !may_be_lost(message) {
             return Err(BadRequest::BAD_TYPE);
         }
@@ -163,6 +171,8 @@ impl Switch {
                 let (datapath, sink) = parts!(self, now, io);
                 return datapath.meter_mod(now, meter_mod, sink).map(|()| None);
             }
+            Message::BundleControl(asked) => return self.bundle_control(now, from, asked),
+            Message::BundleAdd(add) => return self.bundle_add(now, from, add),
             Message::FeaturesReply(_)
             | Message::GetConfigReply(_)
             | Message::PacketIn(_)
@@ -175,9 +185,7 @@ impl Switch {
             | Message::GetAsyncReply(_)
             | Message::RoleStatus(_)
             | Message::TableStatus(_)
-            | Message::RequestForward(_)
-            | Message::BundleControl(_)
-            | Message::BundleAdd(_) => return Err(BadRequest::BAD_TYPE),
+            | Message::RequestForward(_) => return Err(BadRequest::BAD_TYPE),
         };
         Ok(Some(reply))
     }
@@ -253,23 +261,15 @@ impl Switch {
         Ok(None)
     }
 
-    fn packet_out<I: SwitchIo>(
+    pub(crate) fn packet_out<I: SwitchIo>(
         &mut self,
         now: Time,
         conn: ConnId,
         out: &PacketOut,
         io: &mut I,
     ) -> HandlerResult {
-        let is_from_nowhere = FROM_NOWHERE.contains(&out.in_port);
-        if !is_from_nowhere && !out.in_port.is_port() {
-            return Err(BadRequest::BAD_PORT);
-        }
-        self.datapath
-            .check_actions(TableId(0), None, &out.actions)?;
+        self.check_packet_out(now, conn, out)?;
         let packet = if out.buffer_id == BufferId::NO_BUFFER {
-            if out.data.0.is_empty() {
-                return Err(BadRequest::BAD_PACKET);
-            }
             // An empty pool drops the packet, as it drops received ones; the pool counts it.
             let Some(frame) = self.datapath.pool().frame(&out.data.0) else {
                 return Ok(None);
@@ -283,12 +283,45 @@ impl Switch {
         Ok(None)
     }
 
+    /// Errors: as PACKET_OUT's, and nothing is sent.
+    pub(crate) fn check_packet_out(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        out: &PacketOut,
+    ) -> Result<(), ErrorCode> {
+        let is_from_nowhere = FROM_NOWHERE.contains(&out.in_port);
+        if !is_from_nowhere && !out.in_port.is_port() {
+            return Err(BadRequest::BAD_PORT);
+        }
+        self.datapath
+            .check_actions(TableId(0), None, &out.actions)?;
+        if out.buffer_id != BufferId::NO_BUFFER {
+            self.channel(conn).buffers.check(now, out.buffer_id)
+        } else if out.data.0.is_empty() {
+            Err(BadRequest::BAD_PACKET)
+        } else {
+            Ok(())
+        }
+    }
+
     fn port_mod<I: SwitchIo>(
         &mut self,
         now: Time,
         port_mod: &PortMod,
         io: &mut I,
     ) -> HandlerResult {
+        self.check_port_mod(port_mod, io)?;
+        self.change_port(now, port_mod, io);
+        Ok(None)
+    }
+
+    /// Errors: as PORT_MOD's, and nothing changes.
+    pub(crate) fn check_port_mod<I: SwitchIo>(
+        &self,
+        port_mod: &PortMod,
+        io: &I,
+    ) -> Result<(), ErrorCode> {
         let ports = self.datapath.ports();
         let port = ports
             .get(&port_mod.port_no)
@@ -305,7 +338,7 @@ impl Switch {
         // All zeros leave it as it is. Choice: a port that does not negotiate cannot change it.
         let advertise = port_mod.advertise;
         let desc = &port.desc;
-        let changes = advertise.0 != 0 && advertise != desc.advertised;
+        let changes = changes_advertised(desc, port_mod);
         if changes && !desc.supported.has(advertise | PortFeatures::AUTONEG) {
             return Err(PortModFailed::BAD_ADVERTISE);
         }
@@ -313,12 +346,19 @@ impl Switch {
         if (changes || turns.has(PortConfig::PORT_DOWN)) && !io.may_change_links() {
             return Err(PortModFailed::EPERM);
         }
+        Ok(())
+    }
+
+    /// Does what a port-mod that was checked says, if the port is still there.
+    pub(crate) fn change_port<I: SwitchIo>(&mut self, now: Time, port_mod: &PortMod, io: &mut I) {
+        let number = port_mod.port_no;
+        let port = self.datapath.ports().get(&number);
+        let advertises = port.is_some_and(|port| changes_advertised(&port.desc, port_mod));
         let (datapath, sink) = parts!(self, now, io);
-        datapath.configure_port(port_mod.port_no, port_mod.config, port_mod.mask, sink);
-        if changes {
-            datapath.advertise(port_mod.port_no, advertise, sink);
+        datapath.configure_port(number, port_mod.config, port_mod.mask, sink);
+        if advertises {
+            datapath.advertise(number, port_mod.advertise, sink);
         }
-        Ok(None)
     }
 
     fn table_mod(&mut self, table_mod: &TableMod) -> HandlerResult {
@@ -337,8 +377,13 @@ impl Switch {
     }
 }
 
+/// Whether a port-mod has a port advertise other features.
+fn changes_advertised(desc: &PortDesc, port_mod: &PortMod) -> bool {
+    port_mod.advertise.0 != 0 && port_mod.advertise != desc.advertised
+}
+
 /// No experimenter has properties here. Errors: BAD_PROPERTY/BAD_EXPERIMENTER.
-fn refuse_experimenters(properties: &[ExperimenterProperty]) -> Result<(), ErrorCode> {
+pub(crate) fn refuse_experimenters(properties: &[ExperimenterProperty]) -> Result<(), ErrorCode> {
     if properties.is_empty() {
         Ok(())
     } else {

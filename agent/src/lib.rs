@@ -9,6 +9,8 @@
 extern crate alloc;
 
 mod buffers;
+mod bundles;
+mod commit;
 mod connection;
 mod deliver;
 mod dump;

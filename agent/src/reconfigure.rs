@@ -20,7 +20,7 @@ impl Switch {
         other: &mut Self,
         io: &mut I,
     ) -> Result<(), Obstacle> {
-        while self.datapath.has_work() {
+        while self.is_changing() {
             self.go_on(now, io);
         }
         self.datapath.check_reconfigure(&mut other.datapath)

@@ -63,7 +63,9 @@ impl Switch {
             | Message::GroupMod(_)
             | Message::PortMod(_)
             | Message::TableMod(_)
-            | Message::MeterMod(_) => true,
+            | Message::MeterMod(_)
+            | Message::BundleControl(_)
+            | Message::BundleAdd(_) => true,
             Message::MultipartRequest(request) => match &request.body {
                 RequestBody::TableFeatures(wanted) => !wanted.is_empty(),
                 RequestBody::Experimenter(ExtBody(value)) => value.row.changes,
@@ -97,9 +99,7 @@ impl Switch {
             | Message::SetAsync(_)
             | Message::RoleStatus(_)
             | Message::TableStatus(_)
-            | Message::RequestForward(_)
-            | Message::BundleControl(_)
-            | Message::BundleAdd(_) => false,
+            | Message::RequestForward(_) => false,
         }
     }
 }

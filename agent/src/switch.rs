@@ -1,6 +1,6 @@
 //! The whole switch: a datapath and its connections, driven by inputs, answering through a io.
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::{Datapath, Settled, Sink, Step, Time};
 use bofuss_frame::{Frame, OffloadCapabilities};
@@ -10,6 +10,8 @@ use bofuss_oflib::message::{ControllerRole, FlowRemoved, PortDesc, PortStatusRea
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo, Version};
 
+use crate::bundles::Bundle;
+use crate::commit::Commit;
 use crate::connection::{ConnId, Connection, Request};
 use crate::fail_mode::FailMode;
 use crate::handle::Asked;
@@ -70,6 +72,10 @@ pub struct Switch {
     pub(crate) fail_mode: FailMode,
     /// The message that the datapath still works on, and its first bytes.
     pub(crate) asked: Option<(Asked, Message, Vec<u8>)>,
+    /// The bundle that is carried out.
+    pub(crate) commit: Option<Box<Commit>>,
+    /// Bundles that are not needed any more; their memory is freed little by little.
+    pub(crate) discarded: Vec<Bundle>,
     /// The highest generation id that a master or slave named.
     pub(crate) generation_id: Option<u64>,
     /// The action of the entry that the fail mode adds, while it does.
@@ -143,6 +149,8 @@ impl Switch {
             connections: BTreeMap::new(),
             fail_mode,
             asked: None,
+            commit: None,
+            discarded: Vec::new(),
             generation_id: None,
             stands_in: None,
         };
@@ -245,6 +253,12 @@ impl Switch {
         if ended.is_some_and(|ended| ended.main == conn) {
             self.datapath.connection_ended(conn.0);
         }
+        let discarded = &mut self.discarded;
+        for (id, other) in &mut self.connections {
+            if *id == conn || other.main == conn {
+                discarded.extend(core::mem::take(&mut other.bundles).into_values());
+            }
+        }
         self.connections
             .retain(|id, other| *id != conn && other.main != conn);
         for main in self.connections.values_mut() {
@@ -280,7 +294,12 @@ impl Switch {
             .connections
             .get(&conn)
             .is_some_and(|c| c.dump.is_some());
-        !busy && !self.datapath.has_work() && io.has_room(conn)
+        !busy && !self.is_changing() && io.has_room(conn)
+    }
+
+    /// Whether a change is under way: messages wait for it, packets do not.
+    pub fn is_changing(&self) -> bool {
+        self.commit.is_some() || self.datapath.has_work()
     }
 
     /// A message arrived on a connection that [`Switch::is_ready`].
@@ -291,7 +310,7 @@ impl Switch {
         request: Request<'_>,
         io: &mut I,
     ) {
-        while self.datapath.has_work() {
+        while self.is_changing() {
             self.go_on(now, io);
         }
         if self.connections.contains_key(&conn) {
@@ -301,7 +320,7 @@ impl Switch {
 
     /// Whether a long change or reply, or a frame, waits for [`Switch::work`].
     pub fn has_work<I: SwitchIo>(&self, io: &I) -> bool {
-        if self.datapath.has_work() || self.datapath.has_backlog() {
+        if self.is_changing() || self.datapath.has_backlog() || !self.discarded.is_empty() {
             return true;
         }
         let mut connections = self.connections.iter();
@@ -314,9 +333,11 @@ impl Switch {
         let (datapath, sink) = parts!(self, now, io);
         datapath.catch_up(now, sink);
         self.go_on(now, io);
+        self.free_discarded();
         let mut waiting = Vec::new();
+        let goes_on = self.commit.is_none();
         for (id, conn) in &self.connections {
-            if conn.has_more() && io.has_room(*id) {
+            if goes_on && conn.has_more() && io.has_room(*id) {
                 waiting.push(*id);
             }
         }
@@ -330,12 +351,18 @@ impl Switch {
 
     /// When [`Switch::tick`] wants to be called next.
     pub fn next_tick(&self) -> Option<Time> {
-        self.datapath.next_tick()
+        let bundle_ends = self.next_bundle_end();
+        self.datapath
+            .next_tick()
+            .into_iter()
+            .chain(bundle_ends)
+            .min()
     }
 
     /// Expires entries and serves timers that are due.
     pub fn tick<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
         let (datapath, sink) = parts!(self, now, io);
         datapath.tick(now, sink);
+        self.end_idle_bundles(now, io);
     }
 }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bofuss_oflib::message::{Empty, ErrorMsg};
+use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
+use bofuss_oflib::message::{BundleAdd, BundleControl, Empty, ErrorMsg};
 use bofuss_oflib::{Assembler, Catalogue, DecodeError, EncodeError, Message, Version};
 use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::time::timeout;
@@ -20,6 +21,8 @@ const MAX_MULTIPART_REPLY_BYTES: usize = 1 << 30;
 const MAX_KEPT_MESSAGES: usize = 1024;
 /// How many messages go between two barriers, so that their errors never fill the way back.
 const MESSAGES_PER_BARRIER: usize = 256;
+/// The number of a client's bundle; it has one at a time.
+const BUNDLE: u32 = 1;
 
 /// A connection to a switch. ECHO_REQUESTs are answered while it waits for something.
 pub struct Client {
@@ -157,11 +160,81 @@ impl Client {
         &mut self,
         messages: &[Message],
     ) -> Result<Vec<(usize, ErrorMsg)>, ClientError> {
+        self.send_all(messages, None).await
+    }
+
+    /// The same for messages that the switch carries out together, as a bundle. If one of them
+    /// fails, none is carried out.
+    ///
+    /// Errors: also Refused if the switch refuses the bundle, and no message of it.
+    pub async fn transact_in_bundle(
+        &mut self,
+        messages: &[Message],
+    ) -> Result<Vec<(usize, ErrorMsg)>, ClientError> {
+        let control = |ty| {
+            Message::BundleControl(BundleControl {
+                bundle_id: BUNDLE,
+                ty,
+                flags: BundleFlags::ALL,
+                experimenters: Vec::new(),
+            })
+        };
+        self.request(&control(BundleControlType::OPEN_REQUEST))
+            .await?;
+        let first = self.last_xid.wrapping_add(1);
+        let mut errors = self.send_all(messages, Some(BUNDLE)).await?;
+        if !errors.is_empty() {
+            // The switch may have discarded it already.
+            let discard = control(BundleControlType::DISCARD_REQUEST);
+            let _ = self.request(&discard).await;
+            return Ok(errors);
+        }
+        let asked = self
+            .send(&control(BundleControlType::COMMIT_REQUEST))
+            .await?;
+        loop {
+            let (xid, reply) = self.receive_in_time().await?;
+            let sent = xid.wrapping_sub(first) as usize;
+            // There is a barrier after each group of messages.
+            let place = sent - sent / (MESSAGES_PER_BARRIER + 1);
+            let error = if let Message::Error(error) = &reply {
+                Some(error)
+            } else {
+                None
+            };
+            match error {
+                Some(error) if xid == asked && errors.is_empty() => {
+                    return Err(ClientError::Refused(error.clone()));
+                }
+                Some(_) | None if xid == asked => return Ok(errors),
+                Some(error) if place < messages.len() => errors.push((place, error.clone())),
+                Some(_) | None => self.keep((xid, reply)),
+            }
+        }
+    }
+
+    /// Sends messages with barriers, in a bundle or each for itself; gives the errors.
+    async fn send_all(
+        &mut self,
+        messages: &[Message],
+        bundle: Option<u32>,
+    ) -> Result<Vec<(usize, ErrorMsg)>, ClientError> {
         let mut errors = Vec::new();
         for (i, chunk) in messages.chunks(MESSAGES_PER_BARRIER).enumerate() {
             let first = self.last_xid.wrapping_add(1);
             for message in chunk {
-                self.send(message).await?;
+                let Some(bundle_id) = bundle else {
+                    self.send(message).await?;
+                    continue;
+                };
+                let add = BundleAdd {
+                    bundle_id,
+                    flags: BundleFlags::ALL,
+                    xid: self.last_xid.wrapping_add(1),
+                    message: Box::new(message.clone()),
+                    experimenters: Vec::new(),
+                };
+                self.send(&Message::BundleAdd(add)).await?;
             }
             let barrier = self.send(&Message::BarrierRequest(Empty)).await?;
             loop {

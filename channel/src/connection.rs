@@ -253,11 +253,15 @@ impl ConnectionShared<'_> {
             Ok(length) => {
                 let frame = frames.take(length);
                 self.show(true, frame);
-                (Head::from(frame), assembler.receive(frame))
+                let received = assembler.receive(frame);
+                let start = received
+                    .as_ref()
+                    .map_or_else(|refused| refused.start, |_| 0);
+                (Head::from(&frame[start..]), received)
             }
             Err(cause) => {
                 let head = frames.take(HEADER_BYTES);
-                (head.into(), Err(Refused { cause, fatal: true }))
+                (head.into(), Err(Refused::fatal(cause)))
             }
         };
         if let Ok(Some((_, Message::Error(error)))) = &received

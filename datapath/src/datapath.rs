@@ -11,6 +11,7 @@ use bofuss_oflib::{Action, Catalogue, PortNo};
 use bofuss_packet::Packet;
 
 use crate::control::bulk_change::BulkChange;
+use crate::control::bundle::StagedBundle;
 use crate::egress::discipline::Egress;
 use crate::fast::paths::known_paths;
 use crate::hooks::Hooks;
@@ -33,6 +34,8 @@ pub struct Datapath {
     pub(crate) hooks: Hooks,
     /// Changes of many entries that are under way.
     pub(crate) bulk_changes: VecDeque<BulkChange>,
+    /// The bundle that is carried out.
+    pub(crate) bundle: Option<StagedBundle>,
 }
 
 impl Datapath {
@@ -71,6 +74,7 @@ impl Datapath {
             egress: PortQueues::default(),
             hooks: Hooks::default(),
             bulk_changes: VecDeque::new(),
+            bundle: None,
         }
     }
 
@@ -193,11 +197,13 @@ impl Datapath {
 
     /// When [`Datapath::tick`] wants to be called next; `None` if nothing waits for time.
     pub fn next_tick(&self) -> Option<Time> {
+        let moves = self.bundle.is_none();
         let expiry = self.pipeline.deadlines.first().map(|(at, ..)| *at);
         expiry
             .into_iter()
-            .chain(self.lane.cache.next_clean())
             .chain(self.table_to_compact().map(|_| Time(0)))
+            .filter(|_| moves)
+            .chain(self.lane.cache.next_clean())
             .chain(self.hooks.all.iter().filter_map(|h| h.next_tick()))
             .chain(self.lane.reassembler.deadline_ns().map(Time))
             .chain(self.egress.ports.values().filter_map(Egress::next_wakeup))
@@ -216,7 +222,14 @@ impl Datapath {
         let Self { pipeline, lane, .. } = self;
         lane.cache
             .clean(&pipeline.catalogue, &mut pipeline.tables, now);
-        self.compact();
+        if self.bundle.is_none() {
+            self.compact();
+            self.expire(now, sink);
+        }
+        self.tick_hooks(now, sink);
+    }
+
+    fn expire<S: Sink>(&mut self, now: Time, sink: &mut S) {
         for _ in 0..EXPIRIES_PER_TICK {
             let Some(&due) = self
                 .pipeline
@@ -237,7 +250,6 @@ impl Datapath {
                 None => {}
             }
         }
-        self.tick_hooks(now, sink);
     }
 
     /// Adds what flows have counted to their entries and tables.

@@ -71,6 +71,9 @@ struct Cli {
     #[arg(long, value_name = "FIELD", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "priority")]
     rsort: Option<String>,
+    /// Make all changes of a verb together or none, as a bundle: no packet meets a part of them.
+    #[arg(long)]
+    bundle: bool,
     /// Let replace-flows add entries even if the switch has them already.
     #[arg(long)]
     readd: bool,
@@ -90,7 +93,7 @@ struct Cli {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// The transaction id of the first message.
-    #[arg(short, long, value_name = "NUMBER", value_parser = xid)]
+    #[arg(short, long, value_name = "NUMBER", value_parser = words::xid)]
     xid: Option<u32>,
     /// Print which switch answered, and in which version.
     #[arg(short, long, overrides_with = "verbose")]
@@ -100,7 +103,7 @@ struct Cli {
     generate: Option<Generate>,
     /// The OpenFlow versions to offer, as OpenFlow10,OpenFlow13; the highest common one is used.
     #[arg(short = 'O', long, value_name = "VERSION,...", value_delimiter = ',')]
-    #[arg(value_parser = version)]
+    #[arg(value_parser = words::version)]
     protocols: Vec<Version>,
     /// The longest wait for the switch, in seconds.
     #[arg(short, long, default_value_t = 10, value_name = "SECONDS")]
@@ -122,26 +125,6 @@ struct Cli {
     /// ssl:HOST.
     #[arg(long)]
     any_peer_name: bool,
-}
-
-/// A number, decimal or hexadecimal with 0x.
-fn xid(text: &str) -> Result<u32, String> {
-    let number = bofuss_oflib::text::number(text).and_then(|n| n.try_into().ok());
-    number.ok_or_else(|| "no number of 32 bits".into())
-}
-
-/// A version by its name in Open vSwitch, or by its number.
-fn version(name: &str) -> Result<Version, String> {
-    let word = name.to_ascii_lowercase().replace('.', "");
-    let number = word.trim_start_matches("openflow");
-    let mut spoken = Version::SPOKEN.iter().copied();
-    let found = spoken.find(|one| one.to_string().replace('.', "") == number);
-    found.ok_or_else(|| {
-        let names = Version::SPOKEN
-            .iter()
-            .map(|one| format!("OpenFlow{one}").replace('.', ""));
-        format!("none of {}", names.collect::<Vec<_>>().join(", "))
-    })
 }
 
 impl Cli {
@@ -335,6 +318,7 @@ async fn talk(
         json: cli.json,
         xid: cli.xid.unwrap_or(xid),
         order: None,
+        in_bundle: cli.bundle,
         adds_all: cli.readd,
         names: PortNames::default(),
     })

@@ -56,6 +56,8 @@ pub(crate) struct Talk {
     pub(crate) xid: u32,
     /// The order of flow entries, if not the switch's.
     pub(crate) order: Option<Order>,
+    /// Whether changes are made together, as a bundle.
+    pub(crate) in_bundle: bool,
     /// Whether replace-flows adds entries that the switch has already.
     pub(crate) adds_all: bool,
     /// The names of ports in the output.
@@ -205,7 +207,7 @@ impl Talk {
         ))
     }
 
-    fn received(&self, reply: Result<Message, ClientError>) -> Result<Message, Failure> {
+    fn received<T>(&self, reply: Result<T, ClientError>) -> Result<T, Failure> {
         reply.map_err(|error| {
             if let ClientError::Refused(error) = &error {
                 self.refused(error)
@@ -284,11 +286,14 @@ impl Talk {
         replies: &mut Vec<Value>,
     ) -> Result<(), Failure> {
         messages.iter().for_each(|message| self.sending(message));
-        let errors = self
-            .client
-            .transact(messages)
-            .await
-            .map_err(|error| self.failed(&error))?;
+        let errors = if self.in_bundle {
+            let sent = self.client.transact_in_bundle(messages).await;
+            // That of no single message is the bundle's.
+            self.received(sent)?
+        } else {
+            let sent = self.client.transact(messages).await;
+            sent.map_err(|error| self.failed(&error))?
+        };
         if let Some((place, error)) = errors.first() {
             let which = match messages.len() {
                 1 => String::new(),

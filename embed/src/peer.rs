@@ -139,11 +139,16 @@ impl Peer {
                 Ok(frame) => frame?,
                 Err(cause) => {
                     let head = self.framer.take(HEADER_BYTES);
-                    return Some(Arrived::fatal(Refused { cause, fatal: true }, head));
+                    return Some(Arrived::fatal(Refused::fatal(cause), head));
                 }
             };
-            let head = &frame[..frame.len().min(ERROR_DATA_BYTES)];
-            let (xid, message) = match assembler.receive(frame) {
+            let received = assembler.receive(frame);
+            let start = received
+                .as_ref()
+                .map_or_else(|refused| refused.start, |_| 0);
+            let bytes = &frame[start..];
+            let head = &bytes[..bytes.len().min(ERROR_DATA_BYTES)];
+            let (xid, message) = match received {
                 Ok(None) => continue,
                 Ok(Some((xid, message))) => (xid, Ok(message)),
                 Err(refused) => {

@@ -3,10 +3,11 @@
 use alloc::vec::Vec;
 
 use crate::codec::{Codec, HEADER_BYTES};
-use crate::error::{BadRequest, DecodeError, ErrorCode};
+use crate::error::{BadRequest, BundleFailed, DecodeError, ErrorCode};
 use crate::framing::xid_of;
 use crate::instruction::Instructions;
 use crate::message::{ErrorMsg, Message};
+use crate::v1_4::inner_message;
 
 /// The most multipart messages that a peer may have begun and not finished.
 pub const MAX_SEQUENCES: usize = 16;
@@ -23,10 +24,22 @@ pub struct Refused {
     pub cause: DecodeError,
     /// Whether the connection cannot go on.
     pub fatal: bool,
+    /// Where in the frame the refused message begins: at 0, but for one within a
+    /// BUNDLE_ADD_MESSAGE. Its error quotes it, and has its transaction id.
+    pub start: usize,
 }
 
 impl Refused {
-    /// What a switch answers to the frame that begins with `head`; an ERROR is never answered.
+    /// What ends a connection: nobody knows where the next message begins.
+    pub fn fatal(cause: DecodeError) -> Self {
+        Self {
+            cause,
+            fatal: true,
+            start: 0,
+        }
+    }
+
+    /// What a switch answers to the message that begins with `head`; an ERROR is never answered.
     pub fn answer(&self, head: &[u8]) -> Option<ErrorMsg> {
         let is_error = head.get(1) == Some(&Message::Error(ErrorMsg::default()).type_number());
         (!is_error).then(|| ErrorMsg::quoting(self.cause.error, head))
@@ -90,6 +103,7 @@ impl Assembler {
             return Err(Refused {
                 cause: self.codec.decode(frame).expect_err("there is no header"),
                 fatal: false,
+                start: 0,
             });
         }
         let ty = frame[1];
@@ -98,6 +112,7 @@ impl Assembler {
             return Err(Refused {
                 cause: MISDIRECTED,
                 fatal: false,
+                start: 0,
             });
         }
         let xid = xid_of(frame);
@@ -135,9 +150,24 @@ impl Assembler {
                 let overflow = multipart_error(BadRequest::MULTIPART_BUFFER_OVERFLOW);
                 let cause = refused.err().unwrap_or(overflow);
                 let fatal = self.open.len() > MAX_SEQUENCES;
-                Err(Refused { cause, fatal })
+                let start = self.start_of(frame, &cause);
+                Err(Refused {
+                    cause,
+                    fatal,
+                    start,
+                })
             }
         }
+    }
+
+    /// Where the message begins that an error is about. Spec: OpenFlow 1.4.1 section 7.3.9.7.
+    fn start_of(&self, frame: &[u8], cause: &DecodeError) -> usize {
+        let inner = inner_message(&self.codec, frame);
+        let inner = inner.filter(|inner| inner.contains(&cause.offset));
+        let is_of_bundle = cause.error.ty == BundleFailed::UNKNOWN.ty;
+        inner
+            .filter(|_| !is_of_bundle)
+            .map_or(0, |inner| inner.start)
     }
 
     /// Makes a flow-mod share the instructions of the previous one, if they are equal.

@@ -7,6 +7,7 @@ use crate::catalogue::Catalogue;
 use crate::error::{BadRequest, DecodeError};
 use crate::message::Message;
 use crate::v1_0;
+use crate::v1_3::onf;
 use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
@@ -71,9 +72,8 @@ impl Codec {
         r.take(HEADER_BYTES)?;
         let message = match r.version() {
             Version::V1_0 => v1_0::decode_body(ty, &mut r)?,
-            Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4 => {
-                Message::decode_body(ty, &mut r)?
-            }
+            Version::V1_3 => onf::decode_body(ty, &mut r)?,
+            Version::V1_1 | Version::V1_2 | Version::V1_4 => Message::decode_body(ty, &mut r)?,
         };
         r.at("end of message").finish()?;
         Ok((xid, message))
@@ -95,9 +95,8 @@ impl Codec {
         w.pad(HEADER_BYTES);
         let ty = match self.version {
             Version::V1_0 => v1_0::encode_body(message, &mut w),
-            Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4 => {
-                message.encode_body(&mut w)
-            }
+            Version::V1_3 => onf::encode_body(message, &mut w),
+            Version::V1_1 | Version::V1_2 | Version::V1_4 => message.encode_body(&mut w),
         };
         let unsaid = w.unsaid();
         let mut starts = w.item_starts;

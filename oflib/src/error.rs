@@ -295,7 +295,7 @@ errors! {
         6 BAD_TABLE_ID "no such table"
         7 BAD_OUT "error in the output port or group"
     }
-    17 BundleFailed "BUNDLE_FAILED" [since V1_4] {
+    17 BundleFailed "BUNDLE_FAILED" [since V1_3] {
         0 UNKNOWN "unspecified error"
         1 EPERM "permission denied"
         2 BAD_ID "no such bundle"

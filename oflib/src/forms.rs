@@ -101,7 +101,7 @@ pub(crate) use forms;
 
 forms! {
     //                    1.0    1.1    1.2    1.3    1.4
-    BundleControlType:    -      -      -      -      Plain;
+    BundleControlType:    -      -      -      Plain  Plain;
     BufferId:             Plain  Plain  Plain  Plain  Plain;
     ControllerRole:       -      -      Plain  Plain  Plain;
     FlowModCommand:       V1_0   Plain  Plain  Plain  Plain;
@@ -130,7 +130,7 @@ forms! {
     PortConfig:           V1_0   V1_3   V1_3   V1_3   V1_3;
     PortFeatures:         V1_0   Plain  Plain  Plain  Plain;
     PortState:            V1_0   Plain  Plain  Plain  Plain;
-    BundleFlags:          -      -      -      -      Plain;
+    BundleFlags:          -      -      -      Plain  Plain;
     EvictionFlags:        -      -      -      -      Plain;
     FlowMonitorFlags:     -      -      -      -      Plain;
     OpticalPortFeatures:  -      -      -      -      Plain;
@@ -167,9 +167,9 @@ forms! {
     RoleStatus:           -      -      -      -      V1_4;
     TableStatus:          -      -      -      -      V1_4;
     RequestForward:       -      -      -      -      V1_4;
-    BundleControl:        -      -      -      -      V1_4;
-    BundleAdd:            -      -      -      -      V1_4;
-    ExperimenterProperty: -      -      -      -      V1_4;
+    BundleControl:        -      -      -      V1_4   V1_4;
+    BundleAdd:            -      -      -      V1_4   V1_4;
+    ExperimenterProperty: -      -      -      V1_4   V1_4;
     OpticalPort:          -      -      -      -      V1_4;
     OpticalPortMod:       -      -      -      -      V1_4;
     Vacancy:              -      -      -      -      V1_4;

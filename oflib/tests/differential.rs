@@ -16,8 +16,8 @@ use crate::common::{codec_of, digits, from_root, hex};
 
 /// The highest action type of the specification but the experimenters': POP_PBB.
 const LAST_ACTION: u16 = 27;
-/// The highest message type of OpenFlow 1.4: BUNDLE_ADD_MESSAGE.
-const LAST_MESSAGE: u8 = 34;
+/// The highest message types of OpenFlow 1.3 and 1.4: METER_MOD and BUNDLE_ADD_MESSAGE.
+const LAST_MESSAGES: [u8; 2] = [29, 34];
 /// The highest multipart type of OpenFlow 1.4 but the experimenters': FLOW_MONITOR.
 const LAST_MULTIPART: u16 = 16;
 
@@ -140,7 +140,8 @@ fn reads_as_we_do(version: Version, least: &[usize]) {
             Message::MultipartReply(reply) => reply.body.number(),
             _ => 0,
         };
-        let newer = message.type_number() > LAST_MESSAGE || multipart > LAST_MULTIPART;
+        let last = LAST_MESSAGES[usize::from(version > Version::V1_3)];
+        let newer = message.type_number() > last || multipart > LAST_MULTIPART;
         // Names that are not plain are compared by nobody: each has its own way to print them.
         let strange = !debug.is_ascii() || debug.contains('\\');
         let unknown = unknown_to_them.iter().any(|name| debug.contains(name));

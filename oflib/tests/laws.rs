@@ -415,8 +415,8 @@ fn every_action_reads_and_prints_as_its_example() {
 
 #[test]
 fn every_error_passes_as_a_message_and_has_words() {
-    let codec = codec();
     for row in ERRORS {
+        let codec = codec_of(row.versions.until);
         let message = Message::Error(ErrorMsg::quoting(row.error, &[4; 99]));
         let bytes = encode(&codec, 1, &message);
         assert_eq!(bytes.len(), 8 + 4 + 64);

@@ -78,7 +78,6 @@ pub(crate) const CHAPTERS: &[(&str, &str)] = &[
 
 /// Why errors of 1.4 are not sent that its codec knows: the switch does not offer 1.4 yet.
 const NO_MONITORS: &str = "there are no flow monitors yet";
-const NO_BUNDLES: &str = "there are no bundles yet";
 
 /// The errors that this switch has no reason to send, and why.
 pub(crate) const NEVER: &[(&str, &str)] = &[
@@ -177,19 +176,26 @@ pub(crate) const NEVER: &[(&str, &str)] = &[
     ("FLOW_MONITOR_FAILED/BAD_FLAGS", NO_MONITORS),
     ("FLOW_MONITOR_FAILED/BAD_TABLE_ID", NO_MONITORS),
     ("FLOW_MONITOR_FAILED/BAD_OUT", NO_MONITORS),
-    ("BUNDLE_FAILED/UNKNOWN", NO_BUNDLES),
-    ("BUNDLE_FAILED/EPERM", NO_BUNDLES),
-    ("BUNDLE_FAILED/BAD_ID", NO_BUNDLES),
-    ("BUNDLE_FAILED/BUNDLE_EXIST", NO_BUNDLES),
-    ("BUNDLE_FAILED/BUNDLE_CLOSED", NO_BUNDLES),
-    ("BUNDLE_FAILED/OUT_OF_BUNDLES", NO_BUNDLES),
-    ("BUNDLE_FAILED/BAD_TYPE", NO_BUNDLES),
-    ("BUNDLE_FAILED/BAD_FLAGS", NO_BUNDLES),
-    ("BUNDLE_FAILED/MSG_BAD_XID", NO_BUNDLES),
-    ("BUNDLE_FAILED/MSG_CONFLICT", NO_BUNDLES),
-    ("BUNDLE_FAILED/MSG_TOO_MANY", NO_BUNDLES),
-    ("BUNDLE_FAILED/TIMEOUT", NO_BUNDLES),
-    ("BUNDLE_FAILED/BUNDLE_IN_PROGRESS", NO_BUNDLES),
+    (
+        "BUNDLE_FAILED/UNKNOWN",
+        "every failure has a more specific code",
+    ),
+    (
+        "BUNDLE_FAILED/EPERM",
+        "no bundle is forbidden to a controller",
+    ),
+    (
+        "BUNDLE_FAILED/BUNDLE_EXIST",
+        "to open a bundle that exists is BAD_ID",
+    ),
+    (
+        "BUNDLE_FAILED/MSG_CONFLICT",
+        "every message goes together with others",
+    ),
+    (
+        "BUNDLE_FAILED/BUNDLE_IN_PROGRESS",
+        "messages wait for a commit",
+    ),
 ];
 
 /// The section about a message.

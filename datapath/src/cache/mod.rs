@@ -389,9 +389,23 @@ impl Cache {
     ) {
         let entry = tables[usize::from(table.0)].at(key.slot);
         let rule = &entry.expect("it was added just now").rule;
+        self.note(LoggedChange::Added(table, key, rule.clone()), rule);
+        self.entry_staged(catalogue, tables, table, key);
+    }
+
+    /// The same for an entry that packets do not see yet: the key has its fields, and no flow
+    /// becomes wrong.
+    pub(crate) fn entry_staged(
+        &mut self,
+        catalogue: &Catalogue,
+        tables: &mut [Table],
+        table: TableId,
+        key: EntryKey,
+    ) {
+        let entry = tables[usize::from(table.0)].at(key.slot);
+        let rule = &entry.expect("it was added just now").rule;
         let volatile = catalogue.additions().volatile;
         let fields = self.fields.union(rule.fields().difference(volatile));
-        self.note(LoggedChange::Added(table, key, rule.clone()), rule);
         let is_first = tables[usize::from(table.0)].len() == 1;
         let is_volatile = !rule.fields().is_disjoint(volatile);
         self.volatile_tables

@@ -26,6 +26,13 @@ impl Cache {
         self.log.push_back(change);
     }
 
+    /// Notes that any entries may have changed at once: each flow is retraced by its next packet.
+    pub(crate) fn all_changed(&mut self) {
+        self.changes += 1;
+        self.log.clear();
+        self.versions.clear(self.changes);
+    }
+
     /// Whether nothing has changed since the flow was last known to be right.
     #[inline]
     pub(crate) fn is_current(&self, slot: u32) -> bool {

@@ -9,6 +9,7 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
 
+use crate::control::bundle::StagedBundle;
 use crate::control::entries::EntryEdit;
 use crate::tables::shared::places;
 use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
@@ -19,7 +20,7 @@ pub(crate) const ENTRIES_REPORTED: usize = 64;
 /// Entries that one slice of a change looks at. A delete takes some 3 us for one with a list and a
 /// mask of its own, and up to 45 us for one that empties a page of 512 KiB, which goes back to the
 /// system: as a rule one in a slice at most, so that packets wait for less than 100 us.
-const ENTRIES_CHANGED: usize = 8;
+pub(crate) const ENTRIES_CHANGED: usize = 8;
 
 /// A place in a walk over the entries of tables. An entry that exists throughout is seen exactly
 /// once, because keys do not change while the cursor stands in their table.
@@ -63,6 +64,7 @@ impl Cursor {
             let Some(table) = tables.get(usize::from(number)) else {
                 break;
             };
+            let view = table.changed_view();
             for (key, entry) in table.entries_of(self.label, self.from) {
                 if left == 0 {
                     self.from = key;
@@ -70,7 +72,9 @@ impl Cursor {
                     return false;
                 }
                 left = left.saturating_sub(1 + places(&entry.instructions));
-                see(TableId(number), entry);
+                if view.has(entry) {
+                    see(TableId(number), entry);
+                }
             }
             self.from = EntryKey::FIRST;
             self.walk = None;
@@ -131,7 +135,8 @@ impl Datapath {
     /// Whether a change is under way, for [`Datapath::work`] to go on with. What else changes the
     /// switch has to wait; packets need not.
     pub fn has_work(&self) -> bool {
-        !self.bulk_changes.is_empty()
+        let bundle = self.bundle.as_ref();
+        !self.bulk_changes.is_empty() || bundle.is_some_and(StagedBundle::has_work)
     }
 
     /// Goes on with a change by one slice. `None`: there is more to do.
@@ -139,7 +144,7 @@ impl Datapath {
     /// Errors: FLOW_MOD_FAILED with OVERLAP or TABLE_FULL, for the flow-mod that began it.
     pub fn work<S: Sink>(&mut self, now: Time, sink: &mut S) -> Option<Result<(), ErrorCode>> {
         let Some(mut bulk) = self.bulk_changes.pop_front() else {
-            return Some(Ok(()));
+            return self.work_on_bundle(now, sink).then_some(Ok(()));
         };
         let mut found = Vec::new();
         let last = bulk
@@ -188,7 +193,11 @@ impl Datapath {
                 ..
             } => (instructions, *reset),
         };
-        self.edit_entry(table, EntryEdit::Instruct(key, instructions, reset));
+        if self.is_staging() {
+            self.stage_modify(table, key, instructions, reset);
+        } else {
+            self.edit_entry(table, EntryEdit::Instruct(key, instructions, reset));
+        }
         Ok(())
     }
 

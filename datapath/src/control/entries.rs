@@ -7,6 +7,7 @@ use bofuss_oflib::message::{FlowModFlags, FlowRemoved, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
 
 use crate::pipeline::context::Pipeline;
+use crate::tables::stage::EntryStage;
 use crate::{Datapath, Entry, EntryKey, Sink, Time};
 
 /// What happens to one entry.
@@ -63,6 +64,10 @@ impl Datapath {
         reason: FlowRemovedReason,
         sink: &mut S,
     ) {
+        if self.is_staging() {
+            self.stage_remove(table, key, reason);
+            return;
+        }
         let before = &self.pipeline.tables[usize::from(table.0)];
         let reported = before.get(key).filter(|entry| {
             entry.flags().has(FlowModFlags::SEND_FLOW_REM) || !self.hooks.all.is_empty()
@@ -83,7 +88,12 @@ impl Datapath {
 }
 
 impl Pipeline {
-    fn insert_entry(&mut self, number: TableId, entry: Entry, sent: Option<&Sent>) -> EntryKey {
+    pub(super) fn insert_entry(
+        &mut self,
+        number: TableId,
+        entry: Entry,
+        sent: Option<&Sent>,
+    ) -> EntryKey {
         self.next_serial += 1;
         self.refer(&entry.instructions, true);
         let table = &mut self.tables[usize::from(number.0)];
@@ -97,7 +107,7 @@ impl Pipeline {
         key
     }
 
-    fn instruct_entry(
+    pub(super) fn instruct_entry(
         &mut self,
         table: TableId,
         key: EntryKey,
@@ -118,7 +128,7 @@ impl Pipeline {
     }
 
     /// Takes an entry out of its table, and its deadline with it.
-    fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
+    pub(super) fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
         let table_of = &mut self.tables[usize::from(table.0)];
         let sent = table_of.sent.contains_key(&key.slot);
         let entry = table_of.remove(key)?;
@@ -155,6 +165,10 @@ impl Pipeline {
         let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) else {
             return;
         };
+        // The time of what a bundle adds begins with its commit.
+        if matches!(entry.stage, EntryStage::Added(_)) {
+            return;
+        }
         let next = entry.deadline().map_or(Time::NEVER, |(at, _)| at);
         let before = core::mem::replace(&mut entry.due, next);
         self.deadlines.remove(&(before, table, key.slot));

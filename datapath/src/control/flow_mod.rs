@@ -15,6 +15,7 @@ use bofuss_packet::{KeyMask, KeyMatch};
 use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::control::entries::EntryEdit;
 use crate::slab::NONE;
+use crate::tables::stage::EntryStage;
 use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 
 /// Which entries a request is about: all that its match covers, filtered.
@@ -207,7 +208,8 @@ impl Datapath {
         let places = self.pipeline.entry_places
             + self.pipeline.instructions.places
             + self.pipeline.instructions.more_places(body);
-        places + more <= self.pipeline.config.max_total_entries as usize
+        let n_doomed: usize = self.pipeline.tables.iter().map(|t| t.n_doomed).sum();
+        places + more <= self.pipeline.config.max_total_entries as usize + n_doomed
     }
 
     /// Adds an entry, in the place of the same one if there is one.
@@ -224,7 +226,7 @@ impl Datapath {
             let filter = Filter::of(flow_mod, core::slice::from_ref(table));
             filter.find(table, flow_mod.priority)
         });
-        let full = old.is_none() && table.len() >= self.max_entries(number);
+        let full = old.is_none() && table.len_after() >= self.max_entries(number);
         let sent = flow_mod.fields.sent().is_some();
         let more = match old {
             Some(key) => table.sent_places(sent && !table.sent.contains_key(&key.slot)),
@@ -251,11 +253,17 @@ impl Datapath {
             used: now,
             due: Time::NEVER,
             next: NONE,
+            stage: EntryStage::Settled,
             packets: 0,
             bytes: 0,
         };
+        let keeps_counts = !flow_mod.flags.has(FlowModFlags::RESET_COUNTS);
+        if self.is_staging() {
+            self.stage_add(number, entry, flow_mod.fields.sent(), (old, keeps_counts));
+            return Ok(());
+        }
         if let Some(old) = old.and_then(|key| self.edit_entry(number, EntryEdit::Remove(key)))
-            && !flow_mod.flags.has(FlowModFlags::RESET_COUNTS)
+            && keeps_counts
         {
             (entry.packets, entry.bytes) = (old.packets, old.bytes);
         }

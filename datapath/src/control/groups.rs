@@ -247,9 +247,14 @@ impl Pipeline {
         self.refresh_groups(changed);
     }
 
-    /// Notes that entries forward to its groups, or do so no more; the
-    /// same for its meter.
+    /// Notes that entries have these instructions, or have them no more.
     pub(crate) fn refer(&mut self, instructions: &Instructions, refers: bool) {
+        self.count_references(instructions, refers);
+        self.field_uses.actions(instructions.actions(), refers);
+    }
+
+    /// Counts an entry for the groups that it forwards to, and for its meter, or no more.
+    pub(crate) fn count_references(&mut self, instructions: &Instructions, refers: bool) {
         // What is being deleted is gone before the entries that used it.
         let groups: BTreeSet<GroupId> = groups(instructions.actions()).collect();
         for id in groups {
@@ -257,7 +262,6 @@ impl Pipeline {
                 count(&mut group.flows, refers);
             }
         }
-        self.field_uses.actions(instructions.actions(), refers);
         if let Some(id) = meter(instructions)
             && let Some(meter) = self.meters.get_mut(&id)
         {

@@ -1,6 +1,8 @@
 //! What controllers, ports and the administrator change.
 
 pub(crate) mod bulk_change;
+pub(crate) mod bundle;
+mod bundle_groups;
 mod change_engine;
 pub(crate) mod check;
 mod compaction;

@@ -46,7 +46,7 @@ impl Plan {
 }
 
 /// One group.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub(crate) ty: GroupType,
     pub(crate) plans: Rc<[Plan]>,

@@ -10,19 +10,32 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::Entry;
 use crate::slab::Slab;
+use crate::tables::stage::View;
 use crate::tables::table::EntryKey;
 
 /// Finds the entries of a table, which stand in `slab`.
 pub(crate) trait Classifier: Debug {
-    /// Takes in an entry whose match and priority no other entry has.
+    /// Takes in an entry whose match and priority no other entry has in the same view.
     fn insert(&mut self, slab: &mut Slab<Entry>, key: EntryKey);
     /// Forgets an entry, which is still there.
     fn remove(&mut self, slab: &mut Slab<Entry>, key: EntryKey);
-    /// The entry of exactly this priority and match.
-    fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey>;
-    /// The entry of highest priority that `key` matches; of equal ones, the oldest. `log` learns
-    /// the fields read.
-    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey>;
+    /// The entry of exactly this priority and match in a view.
+    fn find(
+        &self,
+        slab: &Slab<Entry>,
+        view: View,
+        priority: u16,
+        rule: &KeyMatch,
+    ) -> Option<EntryKey>;
+    /// The entry of highest priority in a view that `key` matches; of equal ones, the oldest. `log`
+    /// learns the fields read.
+    fn lookup(
+        &self,
+        slab: &Slab<Entry>,
+        view: View,
+        key: &Key,
+        log: &mut FieldSet,
+    ) -> Option<EntryKey>;
     /// The first entry that is not before `from` in a walk over all.
     fn next(&self, slab: &Slab<Entry>, from: EntryKey) -> Option<EntryKey>;
 }
@@ -57,23 +70,37 @@ impl Classifier for Scan {
         self.order.remove(&key);
     }
 
-    fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
+    fn find(
+        &self,
+        slab: &Slab<Entry>,
+        view: View,
+        priority: u16,
+        rule: &KeyMatch,
+    ) -> Option<EntryKey> {
         let hash = Self::hash(&self.hasher, priority, rule);
         let found = self.index.find(hash, |key| {
-            key.priority.0 == priority && slab[key.slot].rule == *rule
+            let entry = &slab[key.slot];
+            key.priority.0 == priority && entry.rule == *rule && view.has(entry)
         });
         found.copied()
     }
 
-    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
+    fn lookup(
+        &self,
+        slab: &Slab<Entry>,
+        view: View,
+        key: &Key,
+        log: &mut FieldSet,
+    ) -> Option<EntryKey> {
         let mut hits = self.order.iter();
-        hits.find(|one| key.matches(&slab[one.slot].rule, log))
-            .copied()
+        let hit = |one: &&EntryKey| {
+            let entry = &slab[one.slot];
+            view.has(entry) && key.matches(&entry.rule, log)
+        };
+        hits.find(hit).copied()
     }
 
     fn next(&self, _: &Slab<Entry>, from: EntryKey) -> Option<EntryKey> {
-        // Slots count in the other classifier's walks only.
-        let from = EntryKey { slot: 0, ..from };
         self.order.range(from..).next().copied()
     }
 }

@@ -12,6 +12,7 @@ use crate::Entry;
 use crate::slab::{NONE, Slab};
 use crate::tables::classifier::Classifier;
 use crate::tables::masks::coarse;
+use crate::tables::stage::View;
 use crate::tables::step_map::StepMap;
 use crate::tables::table::EntryKey;
 use crate::tables::tag_table::{Secret, TagTable};
@@ -230,13 +231,20 @@ impl Classifier for MaskGroups {
         }
     }
 
-    fn find(&self, slab: &Slab<Entry>, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
+    fn find(
+        &self,
+        slab: &Slab<Entry>,
+        view: View,
+        priority: u16,
+        rule: &KeyMatch,
+    ) -> Option<EntryKey> {
         let (_, shares) = self.shares.get(rule.mask())?;
         for share in shares {
             let (head, _) = self.head(slab, &self.groups[share.group], rule);
             for slot in chain(slab, head) {
                 let entry = &slab[slot];
-                if entry.key.priority.0 == priority && entry.rule == *rule {
+                let is_same = entry.key.priority.0 == priority && entry.rule == *rule;
+                if is_same && view.has(entry) {
                     return Some(entry.key);
                 }
             }
@@ -244,7 +252,13 @@ impl Classifier for MaskGroups {
         None
     }
 
-    fn lookup(&self, slab: &Slab<Entry>, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
+    fn lookup(
+        &self,
+        slab: &Slab<Entry>,
+        view: View,
+        key: &Key,
+        log: &mut FieldSet,
+    ) -> Option<EntryKey> {
         let mut best = EntryKey::LAST;
         let mut read = FieldSet::EMPTY;
         for (first, number) in &self.order {
@@ -265,7 +279,9 @@ impl Classifier for MaskGroups {
                 }
                 // The key agrees with a chain in the bits of the group's mask. What a rule reads,
                 // its group reads.
-                if Rc::ptr_eq(entry.rule.mask(), &group.mask) || key.matches(&entry.rule, &mut ()) {
+                let is_hit =
+                    Rc::ptr_eq(entry.rule.mask(), &group.mask) || key.matches(&entry.rule, &mut ());
+                if is_hit && view.has(entry) {
                     best = entry.key;
                     break;
                 }
@@ -310,6 +326,7 @@ mod tests {
             used: Time(0),
             due: Time::NEVER,
             next: NONE,
+            stage: Default::default(),
             packets: 0,
             bytes: 0,
         }
@@ -383,8 +400,14 @@ mod tests {
             let (priority, fields) = (self.random.below(4) as u16, self.rule());
             self.serial += 1;
             let one = entry(priority, self.serial, &fields);
-            let known = self.scan.0.find(&self.scan.1, priority, &one.rule);
-            let found = self.groups.0.find(&self.groups.1, priority, &one.rule);
+            let known = self
+                .scan
+                .0
+                .find(&self.scan.1, View::Both, priority, &one.rule);
+            let found = self
+                .groups
+                .0
+                .find(&self.groups.1, View::Both, priority, &one.rule);
             assert_eq!(known.map(|k| k.serial), found.map(|k| k.serial));
             if known.is_some() {
                 return;
@@ -435,8 +458,11 @@ mod tests {
         /// Whether both hit, and the same entry.
         fn look_up(&mut self) -> bool {
             let (key, mut log, mut all) = (self.key(), FieldSet::EMPTY, FieldSet::EMPTY);
-            let scan = self.scan.0.lookup(&self.scan.1, &key, &mut all);
-            let hit = self.groups.0.lookup(&self.groups.1, &key, &mut log);
+            let scan = self.scan.0.lookup(&self.scan.1, View::Both, &key, &mut all);
+            let hit = self
+                .groups
+                .0
+                .lookup(&self.groups.1, View::Both, &key, &mut log);
             assert_eq!(scan.map(|k| k.serial), hit.map(|k| k.serial));
             hit.is_some()
         }

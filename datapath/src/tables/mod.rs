@@ -8,6 +8,7 @@ pub(crate) mod labels;
 pub(crate) mod mask_groups;
 pub(crate) mod masks;
 pub(crate) mod shared;
+pub(crate) mod stage;
 pub(crate) mod step_map;
 pub(crate) mod table;
 pub(crate) mod tag_table;

@@ -15,6 +15,7 @@ use crate::slab::{NONE, Slab};
 use crate::tables::classifier::{Classifier, Scan};
 use crate::tables::labels::{Label, LabelIndex};
 use crate::tables::mask_groups::MaskGroups;
+use crate::tables::stage::{EntryStage, View};
 use crate::{Engine, Time};
 
 /// Identifies an entry until it is moved, and orders entries: highest priority first, then those
@@ -47,7 +48,6 @@ impl EntryKey {
     /// Behind this entry in a walk, and not behind the next.
     fn next(self) -> Self {
         Self {
-            serial: self.serial + 1,
             slot: self.slot + 1,
             ..self
         }
@@ -86,6 +86,8 @@ pub struct Entry {
     pub(crate) due: Time,
     /// The slot of the next entry in a chain of the classifier.
     pub(crate) next: u32,
+    /// What a bundle that is carried out does to it.
+    pub(crate) stage: EntryStage,
 }
 
 /// The options of an entry in 16 bits: the low byte of those that are on the wire, and the bits
@@ -208,6 +210,10 @@ pub struct Table {
     n_one_tag: usize,
     /// The mask of the entry that was added last: as a rule the next one's, too.
     pub(crate) last_mask: Option<Rc<KeyMask>>,
+    /// Which entries packets see.
+    pub(crate) view: View,
+    /// Entries that a bundle removes.
+    pub(crate) n_doomed: usize,
     /// What becomes of packets that no entry matches.
     pub(crate) miss: TableMiss,
     /// Packets looked up.
@@ -236,6 +242,8 @@ impl Table {
             n_one_tag: 0,
             masks: SharedMasks::default(),
             walks: Arc::default(),
+            view: View::Both,
+            n_doomed: 0,
             miss: TableMiss::default(),
             last_mask: None,
             lookup_count: 0,
@@ -261,7 +269,20 @@ impl Table {
     /// The entry of highest priority that `key` matches; of equal ones, the oldest. `log` learns
     /// the fields read.
     pub fn lookup(&self, key: &Key, log: &mut FieldSet) -> Option<EntryKey> {
-        self.classifier.lookup(&self.entries, key, log)
+        self.classifier.lookup(&self.entries, self.view, key, log)
+    }
+
+    /// Entries that count against the limit: those after the bundle that is carried out.
+    pub(crate) fn len_after(&self) -> usize {
+        self.len() - self.n_doomed
+    }
+
+    /// What those see who change the table: while a bundle is carried out, what it leaves.
+    pub(crate) fn changed_view(&self) -> View {
+        match self.view {
+            View::Both => View::Both,
+            View::Before | View::After => View::After,
+        }
     }
 
     /// The entries from `from` on, in an order that stays. No entry is moved while a walk holds
@@ -316,7 +337,8 @@ impl Table {
 
     /// The entry of exactly this priority and match.
     pub fn find(&self, priority: u16, rule: &KeyMatch) -> Option<EntryKey> {
-        self.classifier.find(&self.entries, priority, rule)
+        let view = self.changed_view();
+        self.classifier.find(&self.entries, view, priority, rule)
     }
 
     /// The match of an entry, as replies have it.

@@ -57,6 +57,17 @@ model! {
     }
 }
 
+impl BundleControl {
+    /// The reply to this, of type `ty`.
+    pub fn reply(&self, ty: BundleControlType) -> Self {
+        Self {
+            ty,
+            experimenters: Vec::new(),
+            ..*self
+        }
+    }
+}
+
 /// Adds a message to a bundle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BundleAdd {

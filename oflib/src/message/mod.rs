@@ -167,8 +167,8 @@ messages! {
     30 RoleStatus(RoleStatus) "ROLE_STATUS" [since V1_4];
     31 TableStatus(TableStatus) "TABLE_STATUS" [since V1_4];
     32 RequestForward(RequestForward) "REQUESTFORWARD" [since V1_4];
-    33 BundleControl(BundleControl) "BUNDLE_CONTROL" [since V1_4];
-    34 BundleAdd(BundleAdd) "BUNDLE_ADD_MESSAGE" [since V1_4];
+    33 BundleControl(BundleControl) "BUNDLE_CONTROL" [since V1_3];
+    34 BundleAdd(BundleAdd) "BUNDLE_ADD_MESSAGE" [since V1_3];
 }
 
 /// Writes a colon before a body, unless that is empty. It keeps nothing, so that whoever wants only

@@ -8,9 +8,10 @@ mod group;
 mod matching;
 mod meter;
 mod multipart;
+pub(crate) mod onf;
 mod packet;
 mod port;
-mod session;
+pub(crate) mod session;
 mod table_features;
 
 /// The forms that came with 1.2 and 1.3, and stay until another version says otherwise.

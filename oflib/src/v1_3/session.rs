@@ -79,18 +79,19 @@ impl Form<V1_3> for Hello {
     }
 }
 
-impl Form<V1_3> for ErrorCode {
-    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut error = Self::new(r.at("type").get()?, r.at("code").get()?);
-        if error.ty == EXPERIMENTER_ERROR_TYPE {
-            error.experimenter = r.at("experimenter").get()?;
-        }
-        Ok(error)
+/// Reads type and code of an error, and its experimenter if it has one.
+pub(crate) fn read_code(r: &mut Reader<'_>) -> Result<ErrorCode, DecodeError> {
+    let mut error = ErrorCode::new(r.at("type").get()?, r.at("code").get()?);
+    if error.ty == EXPERIMENTER_ERROR_TYPE {
+        error.experimenter = r.at("experimenter").get()?;
     }
-    fn write(&self, w: &mut Writer<'_>) {
-        w.put(&self.ty).put(&self.code);
-        if self.ty == EXPERIMENTER_ERROR_TYPE {
-            w.put(&self.experimenter);
-        }
+    Ok(error)
+}
+
+/// Appends what [`read_code`] reads.
+pub(crate) fn write_code(error: ErrorCode, w: &mut Writer<'_>) {
+    w.put(&error.ty).put(&error.code);
+    if error.ty == EXPERIMENTER_ERROR_TYPE {
+        w.put(&error.experimenter);
     }
 }

@@ -1,15 +1,18 @@
 //! Bundles, and other messages with a message in them. Spec: OpenFlow 1.4.1 sections 7.3.9, 7.4.6.
 
 use alloc::{boxed::Box, vec::Vec};
+use core::ops::Range;
 
 use super::{Properties, V1_4, properties, read_properties, with_properties};
-use crate::codec::HEADER_BYTES;
+use crate::codec::{Codec, HEADER_BYTES};
 use crate::error::{BadRequest, BundleFailed, DecodeError, ErrorCode};
 use crate::forms::Form;
 use crate::message::bundle::{BundleAdd, BundleControl};
 use crate::message::property::ExperimenterProperty;
 use crate::message::request_forward::RequestForward;
 use crate::message::{Message, TYPE_OFFSET};
+use crate::v1_3::onf;
+use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
 with_properties! {
@@ -27,7 +30,27 @@ struct Experimenters {
 }
 
 /// The types of messages with a message in them: none stands within another.
-const WITH_MESSAGE: core::ops::RangeInclusive<u8> = 32..=34;
+const WITH_MESSAGE: core::ops::RangeInclusive<u8> = 32..=BUNDLE_ADD;
+/// The type of BUNDLE_ADD_MESSAGE.
+const BUNDLE_ADD: u8 = 34;
+
+/// Where in the frame of a BUNDLE_ADD_MESSAGE, header included, the message in it stands.
+pub(crate) fn inner_message(codec: &Codec, frame: &[u8]) -> Option<Range<usize>> {
+    let mut r = Reader::new(codec, frame);
+    let mut ty = r.take(HEADER_BYTES).ok()?[TYPE_OFFSET];
+    if codec.version < Version::V1_4 {
+        ty = onf::newer_type(ty, &r)?;
+        r.take(onf::HEAD_BYTES).ok()?;
+    }
+    if ty != BUNDLE_ADD {
+        return None;
+    }
+    r.take(BundleAdd::HEAD_BYTES - HEADER_BYTES).ok()?;
+    let start = r.position();
+    r.take(2).ok()?;
+    let length: u16 = r.get().ok()?;
+    Some(start..start + usize::from(length))
+}
 
 /// Reads a whole message with its header, in the version of that around it; gives its transaction
 /// id, too.
@@ -51,7 +74,7 @@ fn read_message(
     if version != r.version().number() {
         return Err(at_version.err(BadRequest::BAD_VERSION));
     }
-    if WITH_MESSAGE.contains(&ty) {
+    if WITH_MESSAGE.contains(&ty) || onf::newer_type(ty, &window).is_some() {
         return Err(at_type.err(bad_type));
     }
     let rest = window.remaining();

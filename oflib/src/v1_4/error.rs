@@ -4,7 +4,7 @@
 use super::V1_4;
 use crate::error::{BadProperty, DecodeError, ErrorCode, TableFeaturesFailed};
 use crate::forms::Form;
-use crate::v1_3::V1_3;
+use crate::v1_3::session::{read_code, write_code};
 use crate::wire::{Reader, Writer};
 
 /// The error of a version before, and what 1.4 says in its place.
@@ -20,11 +20,17 @@ fn newer(error: ErrorCode) -> ErrorCode {
     row.map_or(error, |row| row.1)
 }
 
+/// An error as 1.3 says it.
+pub(crate) fn older(error: ErrorCode) -> ErrorCode {
+    let row = ROWS.iter().find(|row| row.1 == error);
+    row.map_or(error, |row| row.0)
+}
+
 impl Form<V1_4> for ErrorCode {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        <Self as Form<V1_3>>::read(r).map(newer)
+        read_code(r).map(newer)
     }
     fn write(&self, w: &mut Writer<'_>) {
-        <Self as Form<V1_3>>::write(&newer(*self), w);
+        write_code(newer(*self), w);
     }
 }

@@ -9,6 +9,8 @@ mod port;
 mod properties;
 mod table;
 
+pub(crate) use bundle::inner_message;
+pub(crate) use error::older;
 pub(crate) use properties::{Properties, properties, read_properties, with_properties};
 
 /// The forms that came with 1.4.

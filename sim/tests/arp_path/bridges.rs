@@ -79,6 +79,7 @@ proptest! {
         }
         lab.run(10_000);
         lab.check();
+        prop_assert!(lab.trail.returned.is_empty(), "no frame has to go back");
         for (first, one, second, other) in hosts {
             for (to, from) in [(second, one), (first, other)] {
                 let received = lab.station(to).received.iter();

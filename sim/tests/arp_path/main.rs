@@ -280,6 +280,7 @@ proptest! {
             prop_assert_eq!(lab.station(place).received.len(), 1, "the request");
         }
         prop_assert!(lab.trail.directions.len() == 4);
+        prop_assert!(lab.trail.returned.is_empty(), "no frame has to go back");
     }
 
     #[test]

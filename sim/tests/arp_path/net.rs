@@ -158,7 +158,9 @@ pub struct Trail {
     pub destinations: HashMap<u64, Mac>,
     /// Frames of the protocol.
     pub path_frames: u64,
-    /// Frames that went over one link twice.
+    /// Frames to one host that went over one link twice: one that has waited may have to go back.
+    pub returned: Vec<(Time, u64, LinkDirection)>,
+    /// Frames to a group that went over one link twice, and others that did so three times.
     pub repeated: Vec<(Time, u64, LinkDirection)>,
     /// Frames to one host of which a switch sent more than it had got.
     pub flooded: Vec<(Time, u64, NodeId)>,
@@ -204,11 +206,16 @@ impl Observer for Trail {
         let trail = self.directions.entry(number).or_default();
         let (first, second) = self.ends[&direction.link];
         let is_shared = self.bridges.contains(&first) || self.bridges.contains(&second);
-        if trail.contains(&direction) && !is_shared {
-            self.repeated.push((event.at, number, direction));
+        let to = Mac(bytes[..6].try_into().expect("six bytes"));
+        let before = trail.iter().filter(|other| **other == direction);
+        let what = (event.at, number, direction);
+        match before.count() {
+            0 => {}
+            _ if is_shared => {}
+            1 if !to.is_multicast() => self.returned.push(what),
+            _ => self.repeated.push(what),
         }
         trail.push(direction);
-        let to = Mac(bytes[..6].try_into().expect("six bytes"));
         self.destinations.insert(number, to);
         if !to.is_multicast() {
             self.count(event.at, number, direction);
@@ -398,13 +405,13 @@ impl Lab {
         host.expect("it is a station")
     }
 
-    /// Checks what always holds: no frame goes over a link twice, no switch makes several of a
-    /// frame to one host, no host gets a frame twice, and none gets one to another host.
+    /// Checks what always holds: no frame goes round in a loop, no switch makes several of a frame
+    /// to one host, no host gets a frame twice, and none gets one to another host.
     pub fn check(&self) {
         let flooded = &self.trail.flooded;
         assert!(flooded.is_empty(), "one became several: {flooded:?}");
         let repeated = &self.trail.repeated;
-        assert!(repeated.is_empty(), "twice over a link: {repeated:?}");
+        assert!(repeated.is_empty(), "round in a loop: {repeated:?}");
         for (place, (_, number)) in self.hosts.iter().enumerate() {
             let station = self.station(place);
             assert_eq!(station.foreign, 0, "host {number} got another's frames");

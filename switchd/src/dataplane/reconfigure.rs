@@ -35,7 +35,7 @@ impl DataPlane {
         let copiers = self.new_copiers(&new, &self.config.copiers)?;
         let now = self.now();
         // So that the check causes nothing.
-        while self.switch.datapath().has_work() {
+        while self.switch.is_changing() {
             self.give(
                 now,
                 |_| Some(RecordedInput::Work),

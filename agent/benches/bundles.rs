@@ -1,0 +1,179 @@
+//! What a bundle costs: how long packets wait while it is carried out, and how many flow-mods a
+//! second it takes, beside the same ones without it.
+//!
+//! `cargo bench -p bofuss-agent --bench bundles`. Probes pass between all steps; a bundle of two
+//! mods that belong together stands around the others, and none may meet one of the two alone.
+//! Interrupts count as time of the thread, so the median of rounds counts for each step.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::time::Duration;
+
+use bofuss_agent::{ConnId, FailMode, Request};
+use bofuss_datapath::Engine;
+use bofuss_oflib::message::bundle::{BundleControlType as T, BundleFlags};
+use bofuss_oflib::message::{BundleAdd, BundleControl, Empty, FlowModCommand as C};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::{Mac, Message, Version};
+use bofuss_packet::craft;
+use common::Lab;
+
+const ROUNDS: usize = 5;
+const CONN: ConnId = ConnId(2);
+
+/// That of the switch, as it is what gives memory back.
+#[global_allocator]
+static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::Allocator;
+
+/// The time that this thread has run on a processor.
+fn cpu() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1000.0
+}
+
+fn ask(lab: &mut Lab, message: Message) {
+    let request = Request {
+        xid: 7,
+        head: &[],
+        message: Ok(message),
+    };
+    lab.switch.message(lab.now, CONN, request, &mut lab.io);
+}
+
+fn control(ty: T) -> Message {
+    Message::BundleControl(BundleControl {
+        bundle_id: 1,
+        ty,
+        flags: BundleFlags::ALL,
+        experimenters: Vec::new(),
+    })
+}
+
+fn add(lab: &mut Lab, message: Message) {
+    let add = BundleAdd {
+        bundle_id: 1,
+        flags: BundleFlags::ALL,
+        xid: 7,
+        message: Box::new(message),
+        experimenters: Vec::new(),
+    };
+    ask(lab, Message::BundleAdd(add));
+}
+
+/// The flow-mods between the two that belong together.
+fn mods(lab: &Lab, count: u32) -> Vec<Message> {
+    let text = |n: u32| {
+        let [_, a, b, c] = n.to_be_bytes();
+        format!("table=1,priority=1,tcp,nw_src=10.{a}.{b}.{c},tp_dst=80,actions=output:4")
+    };
+    let flow = |text: &str| Message::FlowMod(parse_flow(text, C::ADD, &lab.catalogue).unwrap());
+    (0..count).map(|n| flow(&text(n))).collect()
+}
+
+/// Where a probe leaves the switch.
+fn probe(lab: &mut Lab, frame: &[u8]) -> [u32; 2] {
+    lab.io.out.clear();
+    lab.send(1, frame);
+    lab.io.out[..].try_into().unwrap()
+}
+
+/// How long each step of one bundle took, and all of it from its open on.
+fn bundle(engine: Engine, count: u32) -> (Vec<Duration>, Duration) {
+    let mut lab = Lab::with_engine(1_000_000, FailMode::Secure, engine);
+    lab.switch.connected(lab.now, CONN, Version::V1_4, false);
+    lab.flow(C::ADD, "priority=5,actions=output:2,goto_table:1");
+    lab.flow(C::ADD, "table=1,priority=5,actions=output:2");
+    let frame = craft::ethernet(
+        Mac([2; 6]),
+        Mac([4; 6]),
+        craft::Layer::new(0x88b5, &[0; 60]),
+    );
+    let flow = |text: &str, c| Message::FlowMod(parse_flow(text, c, &lab.catalogue).unwrap());
+    let first = flow("actions=output:3,goto_table:1", C::MODIFY);
+    let last = flow("table=1,priority=5,actions=output:3", C::ADD);
+    let mut all = vec![first];
+    all.extend(mods(&lab, count));
+    all.push(last);
+    assert_eq!(probe(&mut lab, &frame), [2, 2]);
+    let mut steps = Vec::new();
+    let whole = cpu();
+    ask(&mut lab, control(T::OPEN_REQUEST));
+    for message in all {
+        let start = cpu();
+        add(&mut lab, message);
+        steps.push(cpu() - start);
+    }
+    let start = cpu();
+    ask(&mut lab, control(T::COMMIT_REQUEST));
+    steps.push(cpu() - start);
+    let mut probing = Duration::ZERO;
+    let mut is_new = false;
+    while lab.switch.has_work(&lab.io) {
+        let start = cpu();
+        lab.switch.work(lab.now, &mut lab.io);
+        let end = cpu();
+        steps.push(end - start);
+        let seen = probe(&mut lab, &frame);
+        assert!(seen == [3, 3] || seen == [2, 2] && !is_new, "{seen:?}");
+        is_new |= seen == [3, 3];
+        probing += cpu() - end;
+    }
+    let whole = cpu() - whole - probing;
+    assert!(is_new);
+    assert_eq!(
+        lab.io.messages,
+        [control(T::OPEN_REPLY), control(T::COMMIT_REPLY)]
+    );
+    assert_eq!(lab.switch.datapath().tables()[1].len(), count as usize + 1);
+    (steps, whole)
+}
+
+/// How long the same flow-mods take each for itself.
+fn plain(engine: Engine, count: u32) -> Duration {
+    let mut lab = Lab::with_engine(1_000_000, FailMode::Secure, engine);
+    lab.switch.connected(lab.now, CONN, Version::V1_4, false);
+    let all = mods(&lab, count);
+    let start = cpu();
+    for message in all {
+        ask(&mut lab, message);
+    }
+    ask(&mut lab, Message::BarrierRequest(Empty));
+    cpu() - start
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn main() {
+    println!("mods of a bundle: longest step, seen, and rate as a part of that without a bundle");
+    for (engine, name) in [(Engine::Tables, "tables"), (Engine::Cache, "cache")] {
+        for count in [1, 1_000, 100_000] {
+            let mut rounds = Vec::new();
+            let mut bundles = Vec::new();
+            let mut plains = Vec::new();
+            for _ in 0..ROUNDS {
+                let (steps, whole) = bundle(engine, count);
+                rounds.push(steps);
+                bundles.push(whole);
+                plains.push(plain(engine, count));
+            }
+            let of_step = |step: usize| median(rounds.iter().map(|round| round[step]).collect());
+            let longest = (0..rounds[0].len()).map(of_step).max().unwrap();
+            let seen = rounds.iter().flatten().max().unwrap();
+            let part = median(plains).as_secs_f64() / median(bundles).as_secs_f64();
+            println!(
+                "{name:<8} {count:>8} mods {:>8.1} us, seen {:>8.1} us, {part:.2}",
+                micros(longest),
+                micros(*seen),
+            );
+        }
+    }
+}

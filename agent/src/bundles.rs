@@ -1,0 +1,296 @@
+//! Bundles: messages that wait on a connection to be carried out together. Spec: OpenFlow 1.4.1
+//! section 7.3.9.
+
+use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
+
+use bofuss_datapath::Time;
+use bofuss_oflib::error::BundleFailed;
+use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
+use bofuss_oflib::message::{BundleAdd, BundleControl, ErrorMsg};
+use bofuss_oflib::{ErrorCode, Message};
+
+use crate::connection::ConnId;
+use crate::handle::{HandlerResult, refuse_experimenters};
+use crate::switch::{Switch, SwitchIo};
+
+/// Bundles that a connection has at most.
+const MAX_BUNDLES: usize = 16;
+/// Messages of a bundle at most.
+const MAX_MESSAGES: usize = 1 << 18;
+/// Port-mods of a bundle at most: packets wait for all of them together.
+const MAX_PORT_MODS: usize = 256;
+/// Bytes of memory that the messages of all bundles take at most, by an estimate. A connection uses
+/// at most as much as it leaves free.
+const MAX_HELD_BYTES: usize = 256 << 20;
+/// Memory that a message takes besides what its length tells.
+const MESSAGE_BYTES: usize = size_of::<Message>() + 64;
+/// How often the bytes of a message on the wire count, for what they become in memory.
+const BYTES_PER_WIRE_BYTE: usize = 4;
+/// How long a bundle waits for its next message; as in Open vSwitch.
+const MAX_IDLE_NS: u64 = 10 * Time::SEC;
+/// Messages of a discarded bundle that are freed in one turn, some 10 us.
+const FREED_PER_TURN: usize = 64;
+
+/// Messages that are carried out together.
+pub(crate) struct Bundle {
+    flags: BundleFlags,
+    is_closed: bool,
+    /// Their transaction ids, and they themselves.
+    pub(crate) messages: VecDeque<(u32, Box<Message>)>,
+    /// Which of them are port-mods.
+    pub(crate) port_mods: Vec<usize>,
+    /// Whether some change groups or meters.
+    pub(crate) changes_groups: bool,
+    held_bytes: usize,
+    /// When its last message came.
+    used: Time,
+    /// The message that began it, for the error if it is given up.
+    xid: u32,
+    head: Vec<u8>,
+}
+
+impl Bundle {
+    /// Whether it has waited for its next message too long.
+    fn is_idle(&self, now: Time) -> bool {
+        self.used.after(MAX_IDLE_NS) <= now
+    }
+}
+
+/// Whose a message is: the connection, the transaction id, its first bytes.
+pub(crate) type RequestOrigin<'a> = (ConnId, u32, &'a [u8]);
+
+/// Memory that a message takes, whose first bytes are `head`.
+fn held_bytes(head: &[u8]) -> usize {
+    let length = head.get(2..4).map_or(0, |length| {
+        usize::from(length[0]) << 8 | usize::from(length[1])
+    });
+    MESSAGE_BYTES + length * BYTES_PER_WIRE_BYTE
+}
+
+impl Switch {
+    /// Begins, ends or carries out a bundle.
+    ///
+    /// Errors: BUNDLE_FAILED with BAD_ID, BUNDLE_CLOSED, OUT_OF_BUNDLES, BAD_TYPE or BAD_FLAGS;
+    /// BAD_PROPERTY/BAD_EXPERIMENTER.
+    pub(crate) fn bundle_control(
+        &mut self,
+        now: Time,
+        from: RequestOrigin<'_>,
+        control: &BundleControl,
+    ) -> HandlerResult {
+        refuse_experimenters(&control.experimenters)?;
+        let conn = from.0;
+        let id = control.bundle_id;
+        let reply = match control.ty {
+            BundleControlType::OPEN_REQUEST => {
+                if self.discard_bundle(conn, id).is_ok() {
+                    return Err(BundleFailed::BAD_ID);
+                }
+                self.open_bundle(now, from, id, control.flags)?;
+                BundleControlType::OPEN_REPLY
+            }
+            BundleControlType::CLOSE_REQUEST => {
+                let bundle = self.bundle(conn, id, control.flags)?;
+                if core::mem::replace(&mut bundle.is_closed, true) {
+                    self.discard_bundle(conn, id)?;
+                    return Err(BundleFailed::BUNDLE_CLOSED);
+                }
+                bundle.used = now;
+                BundleControlType::CLOSE_REPLY
+            }
+            BundleControlType::COMMIT_REQUEST => {
+                self.bundle(conn, id, control.flags)?;
+                let bundle = self.take_bundle(conn, id)?;
+                self.begin_commit(from, control, bundle);
+                return Ok(None);
+            }
+            BundleControlType::DISCARD_REQUEST => {
+                self.discard_bundle(conn, id)?;
+                BundleControlType::DISCARD_REPLY
+            }
+            _ => return Err(BundleFailed::BAD_TYPE),
+        };
+        Ok(Some(Message::BundleControl(control.reply(reply))))
+    }
+
+    /// Checks whether a message may be added to its bundle, which begins with it if there is none;
+    /// [`Switch::put_into_bundle`] does it.
+    ///
+    /// Errors: BUNDLE_FAILED with BUNDLE_CLOSED, OUT_OF_BUNDLES, BAD_FLAGS, MSG_BAD_XID, MSG_UNSUP
+    /// or MSG_TOO_MANY; BAD_PROPERTY/BAD_EXPERIMENTER.
+    pub(crate) fn bundle_add(
+        &mut self,
+        now: Time,
+        from: RequestOrigin<'_>,
+        add: &BundleAdd,
+    ) -> HandlerResult {
+        let (conn, xid, head) = from;
+        refuse_experimenters(&add.experimenters)?;
+        if add.xid != xid {
+            return Err(BundleFailed::MSG_BAD_XID);
+        }
+        let id = add.bundle_id;
+        if !self.connections[&conn].bundles.contains_key(&id) {
+            self.open_bundle(now, from, id, add.flags)?;
+        }
+        let free_bytes = self.free_bytes(conn);
+        let bundle = self.bundle(conn, id, add.flags)?;
+        if bundle.is_closed {
+            self.discard_bundle(conn, id)?;
+            return Err(BundleFailed::BUNDLE_CLOSED);
+        }
+        if !may_be_in_bundle(&add.message) {
+            return Err(BundleFailed::MSG_UNSUP);
+        }
+        let is_port_mod = matches!(*add.message, Message::PortMod(_));
+        let is_full = bundle.messages.len() >= MAX_MESSAGES
+            || is_port_mod && bundle.port_mods.len() >= MAX_PORT_MODS;
+        if is_full || held_bytes(head) > free_bytes {
+            return Err(BundleFailed::MSG_TOO_MANY);
+        }
+        bundle.used = now;
+        Ok(None)
+    }
+
+    /// Adds a message that [`Switch::bundle_add`] allows.
+    pub(crate) fn put_into_bundle(&mut self, conn: ConnId, head: &[u8], message: Message) {
+        if let Message::BundleAdd(add) = message
+            && let Some(connection) = self.connections.get_mut(&conn)
+            && let Some(bundle) = connection.bundles.get_mut(&add.bundle_id)
+        {
+            if matches!(*add.message, Message::PortMod(_)) {
+                bundle.port_mods.push(bundle.messages.len());
+            }
+            bundle.changes_groups |=
+                matches!(*add.message, Message::GroupMod(_) | Message::MeterMod(_));
+            bundle.held_bytes += held_bytes(head);
+            bundle.messages.push_back((add.xid, add.message));
+        }
+    }
+
+    /// Errors: BUNDLE_FAILED with OUT_OF_BUNDLES or BAD_FLAGS.
+    fn open_bundle(
+        &mut self,
+        now: Time,
+        (conn, xid, head): RequestOrigin<'_>,
+        id: u32,
+        flags: BundleFlags,
+    ) -> Result<(), ErrorCode> {
+        if flags.0 & !BundleFlags::ALL.0 != 0 {
+            return Err(BundleFailed::BAD_FLAGS);
+        }
+        let Some(connection) = self.connections.get_mut(&conn) else {
+            return Ok(());
+        };
+        if connection.bundles.len() >= MAX_BUNDLES {
+            return Err(BundleFailed::OUT_OF_BUNDLES);
+        }
+        let bundle = Bundle {
+            flags,
+            is_closed: false,
+            messages: VecDeque::new(),
+            port_mods: Vec::new(),
+            changes_groups: false,
+            held_bytes: 0,
+            used: now,
+            xid,
+            head: head.into(),
+        };
+        connection.bundles.insert(id, bundle);
+        Ok(())
+    }
+
+    /// An open bundle.
+    ///
+    /// Errors: BUNDLE_FAILED with BAD_ID; or BAD_FLAGS if it has others, and it is discarded then.
+    fn bundle(
+        &mut self,
+        conn: ConnId,
+        id: u32,
+        flags: BundleFlags,
+    ) -> Result<&mut Bundle, ErrorCode> {
+        let bundles = &self.connections[&conn].bundles;
+        let has_others = bundles.get(&id).is_some_and(|b| b.flags != flags);
+        if has_others {
+            self.discard_bundle(conn, id)?;
+            return Err(BundleFailed::BAD_FLAGS);
+        }
+        let connection = self.connections.get_mut(&conn);
+        let bundle = connection.and_then(|connection| connection.bundles.get_mut(&id));
+        bundle.ok_or(BundleFailed::BAD_ID)
+    }
+
+    /// Errors: BUNDLE_FAILED/BAD_ID.
+    fn take_bundle(&mut self, conn: ConnId, id: u32) -> Result<Bundle, ErrorCode> {
+        let connection = self.connections.get_mut(&conn);
+        let bundle = connection.and_then(|connection| connection.bundles.remove(&id));
+        bundle.ok_or(BundleFailed::BAD_ID)
+    }
+
+    /// Errors: BUNDLE_FAILED/BAD_ID.
+    fn discard_bundle(&mut self, conn: ConnId, id: u32) -> Result<(), ErrorCode> {
+        let bundle = self.take_bundle(conn, id)?;
+        self.discarded.push(bundle);
+        Ok(())
+    }
+
+    /// Bytes of messages that a connection may add to its bundles: of what is left at most as many
+    /// as it leaves to others.
+    fn free_bytes(&self, conn: ConnId) -> usize {
+        let mut own = 0;
+        let mut all = 0;
+        for (id, connection) in &self.connections {
+            let held = connection.bundles.values().map(|b| b.held_bytes).sum();
+            all += held;
+            if *id == conn {
+                own = held;
+            }
+        }
+        let left = MAX_HELD_BYTES.saturating_sub(all);
+        left.saturating_sub(own)
+    }
+
+    /// Frees some memory of bundles that were discarded.
+    pub(crate) fn free_discarded(&mut self) {
+        if let Some(bundle) = self.discarded.last_mut() {
+            for _ in 0..FREED_PER_TURN {
+                bundle.messages.pop_front();
+            }
+            if bundle.messages.is_empty() {
+                self.discarded.pop();
+            }
+        }
+    }
+
+    /// When the next bundle is given up, if its connection adds nothing.
+    pub(crate) fn next_bundle_end(&self) -> Option<Time> {
+        let connections = self.connections.values();
+        let bundles = connections.flat_map(|conn| conn.bundles.values());
+        bundles.map(|bundle| bundle.used.after(MAX_IDLE_NS)).min()
+    }
+
+    /// Discards bundles that waited too long. Their connections get BUNDLE_FAILED/TIMEOUT.
+    pub(crate) fn end_idle_bundles<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
+        for (conn, connection) in &mut self.connections {
+            let bundles = &mut connection.bundles;
+            for (_, bundle) in bundles.extract_if(.., |_, bundle| bundle.is_idle(now)) {
+                let error = ErrorMsg::quoting(BundleFailed::TIMEOUT, &bundle.head);
+                io.send(*conn, bundle.xid, Message::Error(error));
+                self.discarded.push(bundle);
+            }
+        }
+    }
+}
+
+/// Whether bundles take messages of this type: those that change flows, groups, meters or ports, or
+/// send packets.
+fn may_be_in_bundle(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::FlowMod(_)
+            | Message::GroupMod(_)
+            | Message::MeterMod(_)
+            | Message::PortMod(_)
+            | Message::PacketOut(_)
+    )
+}

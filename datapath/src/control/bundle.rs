@@ -1,0 +1,417 @@
+//! Bundles: changes that packets see all at once, or never. Spec: OpenFlow 1.4.1 section 6.8.
+//!
+//! Entries that a bundle adds, and those that it removes, stand together in the tables while it is
+//! prepared: each has an [`EntryStage`], and whoever looks sees one of two [`View`]s. Packets see
+//! the earlier one, the bundle's own changes the later one. The commit gives packets the later view
+//! in one step. So counters go on counting, and a bundle that fails leaves all as it was. This is
+//! how Open vSwitch versions its classifier, with two versions at a time.
+
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::matching::Sent;
+use bofuss_oflib::message::FlowRemovedReason;
+use bofuss_oflib::types::TableId;
+
+use crate::control::bulk_change::ENTRIES_CHANGED;
+use crate::control::bundle_groups::StagedGroups;
+use crate::slab::NONE;
+use crate::tables::stage::{AddedAs, EntryStage, View};
+use crate::{Datapath, Entry, EntryKey, Sink, Table, Time};
+
+/// What a bundle that is carried out has changed so far.
+pub(crate) struct StagedBundle {
+    phase: BundlePhase,
+    /// Entries that it adds or removes. One may stand here twice, or be gone again.
+    touched: Vec<(TableId, EntryKey)>,
+    /// The slots of entries that take the place of others, and of those others: each by the other.
+    twins: BTreeMap<(TableId, u32), u32>,
+    /// Its groups and meters, if it changes any.
+    groups: Option<Box<StagedGroups>>,
+}
+
+/// How far a bundle is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BundlePhase {
+    /// Its changes are made, for nobody to see.
+    Preparing,
+    /// Packets see them since this time; what they do not see goes.
+    Settling(Time),
+    /// They go again.
+    Undoing,
+}
+
+impl StagedBundle {
+    /// Whether there is work besides the bundle's own changes.
+    pub(crate) fn has_work(&self) -> bool {
+        self.phase != BundlePhase::Preparing
+    }
+}
+
+impl Datapath {
+    /// Begins a bundle: until [`Datapath::commit_bundle`] or [`Datapath::undo_bundle`], changes of
+    /// entries are prepared, and no packet sees them. No entry expires meanwhile. With `groups`, it
+    /// may also change groups and meters; that takes time in the number of those that there are.
+    ///
+    /// Panics: if another one, or a change, is under way.
+    pub fn begin_bundle(&mut self, groups: bool) {
+        assert!(self.bundle.is_none() && !self.has_work(), "one at a time");
+        let pipeline = &mut self.pipeline;
+        self.bundle = Some(StagedBundle {
+            phase: BundlePhase::Preparing,
+            touched: Vec::new(),
+            twins: BTreeMap::new(),
+            groups: groups.then(|| Box::new(StagedGroups::new(pipeline))),
+        });
+        self.set_view(View::Before);
+    }
+
+    /// Lets packets see all that was prepared, from the next one on. What this leaves to do is
+    /// [`Datapath::work`].
+    ///
+    /// Panics: if no bundle is prepared.
+    pub fn commit_bundle(&mut self, now: Time) {
+        assert!(self.is_staging(), "a bundle is prepared");
+        self.end_preparation(BundlePhase::Settling(now));
+        self.set_view(View::After);
+        let staged = self.bundle.as_mut().and_then(|bundle| bundle.groups.take());
+        if let Some(staged) = staged {
+            staged.commit(&mut self.pipeline);
+        }
+        self.lane.cache.all_changed();
+    }
+
+    /// Exchanges the groups and meters that packets see and those that the bundle makes: before a
+    /// slice of its preparation, and after it.
+    pub fn swap_groups(&mut self) {
+        let Self {
+            bundle, pipeline, ..
+        } = self;
+        if let Some(staged) = bundle.as_mut().and_then(|bundle| bundle.groups.as_mut()) {
+            staged.swap(pipeline);
+        }
+    }
+
+    /// The groups and meters that it changes, if it is prepared.
+    pub(crate) fn staged_groups(&mut self) -> Option<&mut StagedGroups> {
+        self.bundle.as_mut()?.groups.as_deref_mut()
+    }
+
+    /// Forgets all that was prepared. What this leaves to do is [`Datapath::work`].
+    ///
+    /// Panics: if no bundle is prepared.
+    pub fn undo_bundle(&mut self) {
+        assert!(self.is_staging(), "a bundle is prepared");
+        self.bulk_changes.clear();
+        self.end_preparation(BundlePhase::Undoing);
+    }
+
+    fn end_preparation(&mut self, phase: BundlePhase) {
+        if let Some(bundle) = &mut self.bundle {
+            bundle.phase = phase;
+        }
+    }
+
+    fn set_view(&mut self, view: View) {
+        for table in &mut self.pipeline.tables {
+            table.view = view;
+        }
+    }
+
+    /// Whether changes of entries are prepared, and not made.
+    pub(crate) fn is_staging(&self) -> bool {
+        let bundle = self.bundle.as_ref();
+        bundle.is_some_and(|bundle| bundle.phase == BundlePhase::Preparing)
+    }
+
+    /// Ends a bundle by one slice; whether no more is to be done.
+    pub(crate) fn work_on_bundle<S: Sink>(&mut self, now: Time, sink: &mut S) -> bool {
+        let Some(bundle) = self.bundle.as_ref().filter(|bundle| bundle.has_work()) else {
+            return true;
+        };
+        let phase = bundle.phase;
+        // Entries that come back or go count for the groups of the bundle, which go as well.
+        self.swap_groups();
+        for _ in 0..ENTRIES_CHANGED {
+            let touched = self.bundle.as_mut().and_then(|bundle| bundle.touched.pop());
+            if let Some((table, key)) = touched {
+                self.end_one(now, phase, (table, key), sink);
+            }
+        }
+        self.swap_groups();
+        let is_over = |bundle: &mut StagedBundle| bundle.touched.is_empty();
+        let Some(bundle) = self.bundle.take_if(is_over) else {
+            return false;
+        };
+        if let Some(staged) = bundle.groups {
+            staged.undo(&mut self.pipeline);
+        }
+        self.set_view(View::Both);
+        true
+    }
+
+    /// Settles an entry that a bundle touched, or leaves it as it was before.
+    fn end_one<S: Sink>(
+        &mut self,
+        now: Time,
+        phase: BundlePhase,
+        (table, key): (TableId, EntryKey),
+        sink: &mut S,
+    ) {
+        let Some(entry) = self.table(table).get(key) else {
+            return;
+        };
+        let stage = entry.stage;
+        let twin = self.part_from_twin(table, key.slot);
+        let twin = twin.and_then(|slot| self.table(table).at(slot));
+        let twin = twin.map(|twin| twin.key);
+        match (phase, stage) {
+            (_, EntryStage::Settled) | (BundlePhase::Preparing, _) => {}
+            (BundlePhase::Undoing, EntryStage::Added(_)) => {
+                _ = self.pipeline.take_entry(table, key)
+            }
+            (BundlePhase::Undoing, EntryStage::Doomed(_)) => self.spare(table, key),
+            (BundlePhase::Settling(at), EntryStage::Added(_)) => match twin {
+                Some(old) => self.settle_twins(now, at, table, (old, key), sink),
+                None => self.reveal(at, table, key),
+            },
+            (BundlePhase::Settling(at), EntryStage::Doomed(reason)) => match twin {
+                Some(new) => self.settle_twins(now, at, table, (key, new), sink),
+                None => self.settle_removed(now, at, (table, key), reason, sink),
+            },
+        }
+    }
+
+    fn table(&self, number: TableId) -> &Table {
+        &self.pipeline.tables[usize::from(number.0)]
+    }
+
+    fn entry_mut(&mut self, table: TableId, slot: u32) -> &mut Entry {
+        &mut self.pipeline.tables[usize::from(table.0)].entries[slot]
+    }
+
+    /// Forgets which entry takes the place of one, or whose place that takes. Returns its slot.
+    fn part_from_twin(&mut self, table: TableId, slot: u32) -> Option<u32> {
+        let twins = &mut self.bundle.as_mut()?.twins;
+        let twin = twins.remove(&(table, slot))?;
+        twins.remove(&(table, twin));
+        Some(twin)
+    }
+
+    fn note_touched(&mut self, table: TableId, key: EntryKey) {
+        if let Some(bundle) = &mut self.bundle {
+            bundle.touched.push((table, key));
+        }
+    }
+
+    /// Prepares the addition of an entry, in the place of `old` if there is one, whose counters it
+    /// keeps or not.
+    pub(crate) fn stage_add(
+        &mut self,
+        table: TableId,
+        entry: Entry,
+        sent: Option<&Sent>,
+        (old, keeps_counts): (Option<EntryKey>, bool),
+    ) {
+        let mut origin = AddedAs::New;
+        let mut twin = None;
+        if let Some(old) = old.and_then(|key| self.table(table).get(key)) {
+            let key = old.key;
+            if let EntryStage::Added(before) = old.stage {
+                twin = self.part_from_twin(table, key.slot);
+                if twin.is_some() {
+                    let keeps_counts = before.keeps_counts() && keeps_counts;
+                    origin = AddedAs::Replaces { keeps_counts };
+                }
+                self.pipeline.take_entry(table, key);
+            } else {
+                twin = Some(key.slot);
+                origin = AddedAs::Replaces { keeps_counts };
+                self.doom(table, key, FlowRemovedReason::DELETE);
+            }
+        }
+        let entry = Entry {
+            stage: EntryStage::Added(origin),
+            ..entry
+        };
+        self.insert_staged(table, entry, sent, twin);
+    }
+
+    /// Prepares that an entry gets other instructions; whether its counters begin anew.
+    pub(crate) fn stage_modify(
+        &mut self,
+        table: TableId,
+        key: EntryKey,
+        instructions: &Instructions,
+        reset: bool,
+    ) {
+        let Some(entry) = self.table(table).get(key) else {
+            return;
+        };
+        match entry.stage {
+            EntryStage::Doomed(_) => {}
+            EntryStage::Added(origin) => {
+                self.pipeline
+                    .instruct_entry(table, key, instructions, false);
+                self.entry_mut(table, key.slot).stage = EntryStage::Added(origin.and_reset(reset));
+            }
+            EntryStage::Settled => {
+                let origin = AddedAs::Modifies {
+                    keeps_counts: !reset,
+                };
+                let mut changed = Entry {
+                    stage: EntryStage::Added(origin),
+                    due: Time::NEVER,
+                    next: NONE,
+                    packets: 0,
+                    bytes: 0,
+                    ..entry.clone()
+                };
+                changed.instructions = self.pipeline.instructions.share(instructions);
+                let sent = self.table(table).sent.get(&key.slot).cloned();
+                self.doom(table, key, FlowRemovedReason::DELETE);
+                self.insert_staged(table, changed, sent.as_ref(), Some(key.slot));
+            }
+        }
+    }
+
+    /// Prepares that an entry goes.
+    pub(crate) fn stage_remove(
+        &mut self,
+        table: TableId,
+        key: EntryKey,
+        reason: FlowRemovedReason,
+    ) {
+        let Some(entry) = self.table(table).get(key) else {
+            return;
+        };
+        match entry.stage {
+            EntryStage::Doomed(_) => {}
+            EntryStage::Settled => self.doom(table, key, reason),
+            EntryStage::Added(_) => {
+                self.pipeline.take_entry(table, key);
+                if let Some(before) = self.part_from_twin(table, key.slot) {
+                    self.entry_mut(table, before).stage = EntryStage::Doomed(reason);
+                }
+            }
+        }
+    }
+
+    /// Puts an entry where packets do not see it, in the place of another if there is one.
+    fn insert_staged(
+        &mut self,
+        table: TableId,
+        entry: Entry,
+        sent: Option<&Sent>,
+        twin: Option<u32>,
+    ) {
+        let key = self.pipeline.insert_entry(table, entry, sent);
+        if let (Some(bundle), Some(twin)) = (&mut self.bundle, twin) {
+            bundle.twins.insert((table, key.slot), twin);
+            bundle.twins.insert((table, twin), key.slot);
+        }
+        let Self { pipeline, lane, .. } = self;
+        let catalogue = &pipeline.catalogue;
+        lane.cache
+            .entry_staged(catalogue, &mut pipeline.tables, table, key);
+        self.note_touched(table, key);
+    }
+
+    /// Takes an entry out of the later view. Groups and meters count it no more.
+    fn doom(&mut self, table: TableId, key: EntryKey, reason: FlowRemovedReason) {
+        let entry = self.entry_mut(table, key.slot);
+        entry.stage = EntryStage::Doomed(reason);
+        let instructions = entry.instructions.clone();
+        self.pipeline.count_references(&instructions, false);
+        self.pipeline.tables[usize::from(table.0)].n_doomed += 1;
+        self.note_touched(table, key);
+    }
+
+    /// Undoes [`Self::doom`].
+    fn spare(&mut self, table: TableId, key: EntryKey) {
+        let entry = self.entry_mut(table, key.slot);
+        entry.stage = EntryStage::Settled;
+        let instructions = entry.instructions.clone();
+        self.pipeline.count_references(&instructions, true);
+        self.pipeline.tables[usize::from(table.0)].n_doomed -= 1;
+    }
+
+    /// Makes an added entry one like any other; its time begins with the commit.
+    fn reveal(&mut self, at: Time, table: TableId, key: EntryKey) {
+        let entry = self.entry_mut(table, key.slot);
+        entry.stage = EntryStage::Settled;
+        entry.created = at;
+        entry.used = entry.used.max(at);
+        self.pipeline.set_deadline(table, key);
+    }
+
+    /// Removes an entry of which packets know no more. One that was due before the commit counts as
+    /// expired, as nothing expires while a bundle is prepared.
+    fn settle_removed<S: Sink>(
+        &mut self,
+        now: Time,
+        at: Time,
+        (table, key): (TableId, EntryKey),
+        reason: FlowRemovedReason,
+        sink: &mut S,
+    ) {
+        self.settle();
+        self.spare(table, key);
+        let expired = self.expired(at, table, key);
+        self.remove_entry(now, table, key, expired.unwrap_or(reason), sink);
+    }
+
+    /// Why an entry was due before the commit, if it was.
+    fn expired(&self, at: Time, table: TableId, key: EntryKey) -> Option<FlowRemovedReason> {
+        let (due, reason) = self.table(table).get(key)?.deadline()?;
+        (due <= at).then_some(reason)
+    }
+
+    /// Leaves one of two entries that have the same match: one replaced by another of which packets
+    /// know, or one with the instructions that another has for it.
+    fn settle_twins<S: Sink>(
+        &mut self,
+        now: Time,
+        at: Time,
+        table: TableId,
+        (old, new): (EntryKey, EntryKey),
+        sink: &mut S,
+    ) {
+        let EntryStage::Added(origin) = self.table(table).entries[new.slot].stage else {
+            return;
+        };
+        let modifies = matches!(origin, AddedAs::Modifies { .. });
+        if let (false, Some(reason)) = (modifies, self.expired(at, table, old)) {
+            self.settle_removed(now, at, (table, old), reason, sink);
+            return self.reveal(at, table, new);
+        }
+        let Self { pipeline, lane, .. } = self;
+        lane.cache.entry_gone(&mut pipeline.tables, table, old);
+        lane.cache.entry_gone(&mut pipeline.tables, table, new);
+        self.spare(table, old);
+        let entries = &self.table(table).entries;
+        let after = &entries[new.slot];
+        let mut packets = after.packets;
+        let mut bytes = after.bytes;
+        if origin.keeps_counts() {
+            packets += entries[old.slot].packets;
+            bytes += entries[old.slot].bytes;
+        }
+        let used = after.used;
+        let instructions = after.instructions.clone();
+        let stays = if modifies {
+            self.pipeline
+                .instruct_entry(table, old, &instructions, false);
+            self.pipeline.take_entry(table, new);
+            old
+        } else {
+            self.pipeline.take_entry(table, old);
+            self.reveal(at, table, new);
+            new
+        };
+        let entry = self.entry_mut(table, stays.slot);
+        entry.packets = packets;
+        entry.bytes = bytes;
+        entry.used = entry.used.max(used);
+    }
+}
