@@ -1,5 +1,7 @@
 //! TABLE_FEATURES: a structure with a list of properties. Spec: OpenFlow 1.3.5 section 7.3.5.5.
 
+use alloc::vec::Vec;
+
 use super::matching::{decode_header, encode_header};
 use super::{V1_3, layout};
 use crate::error::{BadProperty, BadRequest, DecodeError, ErrorCode, TableFeaturesFailed};
@@ -12,6 +14,10 @@ use crate::wire::{Reader, Wire, Writer};
 
 /// The type number of experimenters.
 const EXPERIMENTER: u16 = 0xffff;
+/// The first of the types of experimenters' properties, of which a table may have several.
+const FIRST_REPEATED: u16 = 0xfffe;
+/// Bytes of a table's features in front of its properties.
+const FIXED_BYTES: usize = 64;
 
 layout! {
     V1_3;
@@ -29,6 +35,26 @@ fn property_errors(version: Version) -> (ErrorCode, ErrorCode) {
     }
 }
 
+/// Checks the properties of a table, whose features `r` is at.
+///
+/// Errors: BAD_PROPERTY/DUP_TYPE for a type that stands twice and is no experimenter's.
+fn check_doubled(mut r: Reader<'_>) -> Result<(), DecodeError> {
+    let mut seen = Vec::new();
+    if r.take(FIXED_BYTES - 2).is_err() {
+        return Ok(());
+    }
+    // What is no property is found when it is read.
+    while let Ok((at_type, ty, _)) = r.at("property").property(BadProperty::BAD_LEN) {
+        if seen.contains(&ty) {
+            return Err(at_type.err(BadProperty::DUP_TYPE));
+        }
+        if ty < FIRST_REPEATED {
+            seen.push(ty);
+        }
+    }
+    Ok(())
+}
+
 impl Form<V1_3> for TableFeatures {
     /// Errors: TABLE_FEATURES_FAILED/BAD_LEN, since 1.4 BAD_REQUEST/BAD_LEN, or a property's.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -37,8 +63,11 @@ impl Form<V1_3> for TableFeatures {
         } else {
             TableFeaturesFailed::BAD_LEN
         };
-        let mut body = r.at("table features").sized(0, 64, 8, bad)?;
+        let mut body = r.at("table features").sized(0, FIXED_BYTES, 8, bad)?;
         body.take(2)?;
+        if r.version().has_bundles() {
+            check_doubled(body.clone())?;
+        }
         body.get().map(Self)
     }
     fn write(&self, w: &mut Writer<'_>) {
