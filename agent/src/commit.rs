@@ -125,7 +125,7 @@ impl Switch {
             return Ok(false);
         }
         for _ in 0..MESSAGES_PER_SLICE {
-            let Some((_, message)) = commit.bundle.messages.get(commit.prepared) else {
+            let Some((_, message)) = commit.bundle.messages.get(&commit.prepared) else {
                 return Ok(true);
             };
             commit.prepared += 1;
@@ -171,7 +171,7 @@ impl Switch {
     fn let_see<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) {
         self.datapath.commit_bundle(now);
         for place in &commit.bundle.port_mods {
-            if let (_, message) = &commit.bundle.messages[*place]
+            if let Some((_, message)) = commit.bundle.messages.get(place)
                 && let Message::PortMod(port_mod) = &**message
             {
                 self.change_port(now, port_mod, io);
@@ -187,7 +187,7 @@ impl Switch {
             return true;
         }
         for _ in 0..MESSAGES_PER_SLICE {
-            let Some((xid, message)) = commit.bundle.messages.pop_front() else {
+            let Some((_, (xid, message))) = commit.bundle.messages.pop_first() else {
                 let reply = commit.control.reply(BundleControlType::COMMIT_REPLY);
                 io.send(commit.conn, commit.xid, Message::BundleControl(reply));
                 return true;
@@ -232,7 +232,7 @@ impl Switch {
             return;
         };
         let failed = commit.prepared.checked_sub(1);
-        if let Some((xid, message)) = failed.and_then(|place| commit.bundle.messages.get(place)) {
+        if let Some((xid, message)) = failed.and_then(|place| commit.bundle.messages.get(&place)) {
             let catalogue = self.datapath.catalogue().clone();
             let codec = Codec::new(connection.version, catalogue);
             let mut bytes = Vec::new();

@@ -6,7 +6,7 @@
 //! in one step. So counters go on counting, and a bundle that fails leaves all as it was. This is
 //! how Open vSwitch versions its classifier, with two versions at a time.
 
-use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, collections::BTreeSet};
 
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::matching::Sent;
@@ -22,10 +22,12 @@ use crate::{Datapath, Entry, EntryKey, Sink, Table, Time};
 /// What a bundle that is carried out has changed so far.
 pub(crate) struct StagedBundle {
     phase: BundlePhase,
-    /// Entries that it adds or removes. One may stand here twice, or be gone again.
-    touched: Vec<(TableId, EntryKey)>,
+    /// Entries that it adds or removes; one may be gone again. A tree never grows all at once.
+    touched: BTreeSet<(TableId, EntryKey)>,
     /// The slots of entries that take the place of others, and of those others: each by the other.
     twins: BTreeMap<(TableId, u32), u32>,
+    /// Entries that it removes.
+    pub(crate) n_doomed: usize,
     /// Its groups and meters, if it changes any.
     groups: Option<Box<StagedGroups>>,
 }
@@ -59,8 +61,9 @@ impl Datapath {
         let pipeline = &mut self.pipeline;
         self.bundle = Some(StagedBundle {
             phase: BundlePhase::Preparing,
-            touched: Vec::new(),
+            touched: BTreeSet::new(),
             twins: BTreeMap::new(),
+            n_doomed: 0,
             groups: groups.then(|| Box::new(StagedGroups::new(pipeline))),
         });
         self.set_view(View::Before);
@@ -133,7 +136,10 @@ impl Datapath {
         // Entries that come back or go count for the groups of the bundle, which go as well.
         self.swap_groups();
         for _ in 0..ENTRIES_CHANGED {
-            let touched = self.bundle.as_mut().and_then(|bundle| bundle.touched.pop());
+            let touched = self
+                .bundle
+                .as_mut()
+                .and_then(|bundle| bundle.touched.pop_first());
             if let Some((table, key)) = touched {
                 self.end_one(now, phase, (table, key), sink);
             }
@@ -200,7 +206,7 @@ impl Datapath {
 
     fn note_touched(&mut self, table: TableId, key: EntryKey) {
         if let Some(bundle) = &mut self.bundle {
-            bundle.touched.push((table, key));
+            bundle.touched.insert((table, key));
         }
     }
 
@@ -324,6 +330,9 @@ impl Datapath {
         let instructions = entry.instructions.clone();
         self.pipeline.count_references(&instructions, false);
         self.pipeline.tables[usize::from(table.0)].n_doomed += 1;
+        if let Some(bundle) = &mut self.bundle {
+            bundle.n_doomed += 1;
+        }
         self.note_touched(table, key);
     }
 
@@ -334,6 +343,9 @@ impl Datapath {
         let instructions = entry.instructions.clone();
         self.pipeline.count_references(&instructions, true);
         self.pipeline.tables[usize::from(table.0)].n_doomed -= 1;
+        if let Some(bundle) = &mut self.bundle {
+            bundle.n_doomed -= 1;
+        }
     }
 
     /// Makes an added entry one like any other; its time begins with the commit.

@@ -208,8 +208,8 @@ impl Datapath {
         let places = self.pipeline.entry_places
             + self.pipeline.instructions.places
             + self.pipeline.instructions.more_places(body);
-        let n_doomed: usize = self.pipeline.tables.iter().map(|t| t.n_doomed).sum();
-        places + more <= self.pipeline.config.max_total_entries as usize + n_doomed
+        let goes = self.bundle.as_ref().map_or(0, |bundle| bundle.n_doomed);
+        places + more <= self.pipeline.config.max_total_entries as usize + goes
     }
 
     /// Adds an entry, in the place of the same one if there is one.
