@@ -25,7 +25,7 @@ const CONN: ConnId = ConnId(2);
 
 /// That of the switch, as it is what gives memory back.
 #[global_allocator]
-static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::Allocator;
+static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::allocator();
 
 /// The time that this thread has run on a processor.
 fn cpu() -> Duration {

@@ -10,6 +10,7 @@ const DIFFERENT_IN_1_4: &[(&str, usize, &str)] = &[
     ("packet_in.txt", 1, "ACTION_SET"),
     ("requests.txt", 1, "reasons that 1.3 has not"),
     ("roles.txt", 2, "reasons that 1.3 has not, ROLE_STATUS"),
+    ("table_features.txt", 1, "DUP_TYPE"),
 ];
 
 #[test]
