@@ -93,7 +93,7 @@ int main(void) {
     IS(bofuss_codec_new(NULL), NULL);
     IS(bofuss_codec_new(&codec), OK);
     IS(bofuss_command(codec, 4, 1, NULL, bytes, sizeof bytes, &n), NULL);
-    IS(bofuss_command(codec, 2, 1, "features", bytes, sizeof bytes, &n), BAD_VALUE);
+    IS(bofuss_command(codec, 9, 1, "features", bytes, sizeof bytes, &n), BAD_VALUE);
     IS(bofuss_command(codec, 4, 1, "add-flow actions=fly", bytes, sizeof bytes, &n), BAD_TEXT);
     assert(strstr(bofuss_codec_error(codec), "fly"));
     IS(bofuss_command(codec, 4, 1, "add-flow actions=drop", bytes, 8, &n), TOO_SHORT);

@@ -160,7 +160,7 @@ fn a_stranger_is_told_why_the_connection_ends() {
     for first in [
         bytes(1, &Message::BarrierRequest(Empty)),
         b"GET / HTTP/1.1\r\n\r\n".to_vec(),
-        vec![9, 0, 0, 16, 0, 0, 0, 1, 0, 1, 0, 8, 0, 0, 0, 4],
+        vec![9, 0, 0, 16, 0, 0, 0, 1, 0, 1, 0, 8, 0, 0, 1, 0],
     ] {
         let mut switch = EmbeddedSwitch::new(Time(0), EmbeddedConfig::default()).unwrap();
         let conn = switch.connect(true);
