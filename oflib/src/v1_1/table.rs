@@ -65,10 +65,11 @@ fn set_by(setter: &FieldSetter) -> Vec<&'static Field> {
     all.map_or_else(|| [setter.field].into(), |all| all.to_vec())
 }
 
-/// The types of the actions that 1.1 shares with later versions, as bits.
+/// The types of the actions that 1.1 shares with later versions, as bits; there are 32 of them.
 fn shared_types() -> u32 {
     let shared = ACTIONS.iter().filter(|row| row.versions.has(Version::V1_1));
-    shared.fold(0, |bits, row| bits | 1 << row.number)
+    let reported = shared.filter(|row| row.number < 32);
+    reported.fold(0, |bits, row| bits | 1 << row.number)
 }
 
 /// Reads the actions of a kind of list: those of the model, and what set-field may write.
