@@ -14,7 +14,6 @@ const DIFFERENT_IN_1_1: &[(&str, usize, &str)] = &[
         12,
         "auxiliary connections, PORT_DESC, roles",
     ),
-    ("configured_fields.txt", 12, "configured fields"),
     (
         "d10_an_identical_add_keeps_the_counters.txt",
         1,

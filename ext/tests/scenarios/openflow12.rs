@@ -56,7 +56,9 @@ pub(super) fn play_in(version: Version, rows: &[(&str, usize, &str)]) {
                     .iter()
                     .any(|v| line.contains(v))
         };
-        if text.lines().any(names_a_version) {
+        // The match of 1.1 has no room for configured fields.
+        let has_fields = text.lines().any(|line| line.starts_with("set field "));
+        if text.lines().any(names_a_version) || version == Version::V1_1 && has_fields {
             continue;
         }
         let mut failures = Vec::new();
