@@ -131,6 +131,19 @@ impl Switch {
         }
     }
 
+    /// Tells controllers which tables fill or empty. Spec: OpenFlow 1.4.1 section 7.4.5.
+    pub(crate) fn tell_tables<I: SwitchIo>(&mut self, io: &mut I) {
+        while let Some(status) = self.datapath.next_table_status() {
+            let reason = status.reason.0;
+            for (id, conn) in &self.connections {
+                let wants = conn.wants(|a| (a.table_status, a.table_status_slave), reason);
+                if conn.version.has_bundles() && wants {
+                    io.send(*id, UNASKED, Message::TableStatus(status.clone()));
+                }
+            }
+        }
+    }
+
     /// Forwards a request that changed groups or meters to the other controllers that want it.
     /// Spec: OpenFlow 1.4.1 section 7.4.6.
     pub(crate) fn forward_request<I: SwitchIo>(

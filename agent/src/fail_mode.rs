@@ -6,6 +6,7 @@ use bofuss_datapath::Time;
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowModCommand};
+use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, ExtValue, Match, PortNo};
 
@@ -94,12 +95,12 @@ impl Switch {
 
     fn add_stand_in(&mut self, now: Time, action: Action) {
         let miss = self.datapath.tables()[0].find(0, &(&Match::ANY).into());
-        if miss.is_some() {
+        if miss.is_some() || !self.datapath.has_place(TableId(0)) {
             return;
         }
         let mut flow_mod = stand_in();
         flow_mod.instructions = Instructions::apply([action].into());
-        // A full table 0 has no room for the entry: its own entries go on.
+        // A full switch has no room for the entry: its own entries go on.
         let added = self.datapath.flow_mod(now, &flow_mod, &mut DiscardSink);
         if added.is_ok() {
             // Nobody gets what extensions reply.

@@ -7,6 +7,7 @@ use bofuss_oflib::error::{
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures};
 use bofuss_oflib::message::property::ExperimenterProperty;
+use bofuss_oflib::message::table_mod::TableConfig;
 use bofuss_oflib::message::{
     AsyncConfig, ControllerRole, Empty, ErrorMsg, PacketOut, PortDesc, PortMod, SwitchConfig,
     TableMod,
@@ -155,7 +156,7 @@ impl Switch {
                 return datapath.group_mod(now, group_mod, sink).map(|()| None);
             }
             Message::PortMod(port_mod) => return self.port_mod(now, port_mod, io),
-            Message::TableMod(table_mod) => return self.table_mod(table_mod),
+            Message::TableMod(table_mod) => return self.table_mod(now, conn, table_mod, io),
             Message::MultipartRequest(r) => return self.multipart(now, conn, xid, &r.body, io),
             Message::BarrierRequest(_) => {
                 io.flush();
@@ -361,18 +362,33 @@ impl Switch {
         }
     }
 
-    fn table_mod(&mut self, table_mod: &TableMod) -> HandlerResult {
+    /// Configures tables. What they do as they fill is 1.4's; other versions leave it as it is.
+    fn table_mod<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        table_mod: &TableMod,
+        io: &mut I,
+    ) -> HandlerResult {
         let table = table_mod.table_id;
         if table != TableId::ALL && !self.datapath.has_table(table) {
             return Err(TableModFailed::BAD_TABLE);
         }
         refuse_experimenters(&table_mod.experimenters)?;
-        let has_property = table_mod.eviction.is_some() || table_mod.vacancy.is_some();
-        if table_mod.config & !TABLE_CONFIG_BITS != 0 || has_property {
+        let fills = self.channel(conn).version.has_bundles();
+        let known = if fills {
+            TABLE_CONFIG_BITS | TableConfig::ALL.0
+        } else {
+            TABLE_CONFIG_BITS
+        };
+        if table_mod.config & !known != 0 {
             return Err(TableModFailed::BAD_CONFIG);
         }
-        self.datapath
-            .configure_table(table, table_mod.config, table_mod.miss);
+        let (datapath, sink) = parts!(self, now, io);
+        if fills {
+            datapath.configure_filling(now, table_mod, sink)?;
+        }
+        datapath.configure_table(table, table_mod.config & TABLE_CONFIG_BITS, table_mod.miss);
         Ok(None)
     }
 }

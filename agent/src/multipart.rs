@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use bofuss_datapath::Time;
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::multipart::{
-    ExtBody, PortStats, ReplyBody, RequestBody, TableDesc, TableStats,
+    ExtBody, PortStats, ReplyBody, RequestBody, TableFeatures, TableStats,
 };
 use bofuss_oflib::message::table_mod::{TableConfig, TableMiss};
 use bofuss_oflib::types::TableId;
@@ -66,13 +66,16 @@ impl Switch {
             }
             RequestBody::TableFeatures(wanted) => {
                 if !wanted.is_empty() {
+                    let wanted = self.without_abilities(conn, wanted);
                     let (datapath, sink) = parts!(self, now, io);
-                    datapath.set_table_features(now, wanted, sink)?;
+                    datapath.set_table_features(now, &wanted, sink)?;
                 }
-                ReplyBody::TableFeatures(self.datapath.table_features())
+                ReplyBody::TableFeatures(self.table_features(conn))
             }
             RequestBody::PortDesc(_) => ReplyBody::PortDesc(self.port_descs()),
-            RequestBody::TableDesc(_) => ReplyBody::TableDesc(self.table_descs()),
+            RequestBody::TableDesc(_) => {
+                ReplyBody::TableDesc(self.datapath.table_descs().collect())
+            }
             RequestBody::QueueDesc(request) => ReplyBody::QueueDesc(self.queue_descs(request)?),
             RequestBody::FlowMonitor(_) => return Err(BadRequest::BAD_MULTIPART),
             RequestBody::Experimenter(ExtBody(value)) => {
@@ -131,16 +134,26 @@ impl Switch {
         stats
     }
 
-    /// How each table is configured.
-    fn table_descs(&self) -> Vec<TableDesc> {
-        let heads = self.datapath.table_heads();
-        heads
-            .map(|head| TableDesc {
-                table_id: head.table_id,
-                config: TableConfig(head.config),
-                ..TableDesc::default()
-            })
-            .collect()
+    /// What tables can do. Since 1.4 their `config` is which configurations they can have.
+    fn table_features(&mut self, conn: ConnId) -> Vec<TableFeatures> {
+        let mut tables = self.datapath.table_features();
+        if self.channel(conn).version.has_bundles() {
+            for table in &mut tables {
+                table.0.config = TableConfig::ALL.0;
+            }
+        }
+        tables
+    }
+
+    /// Tables that a controller asks for, without what [`Self::table_features`] adds.
+    fn without_abilities(&mut self, conn: ConnId, wanted: &[TableFeatures]) -> Vec<TableFeatures> {
+        let mut wanted = wanted.to_vec();
+        if self.channel(conn).version.has_bundles() {
+            for table in &mut wanted {
+                table.0.config &= !TableConfig::ALL.0;
+            }
+        }
+        wanted
     }
 
     /// Errors: BAD_REQUEST/BAD_PORT for a port that does not exist.

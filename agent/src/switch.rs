@@ -316,6 +316,7 @@ impl Switch {
         if self.connections.contains_key(&conn) {
             self.handle(now, conn, request, io);
         }
+        self.tell_tables(io);
     }
 
     /// Whether a long change or reply, or a frame, waits for [`Switch::work`].
@@ -333,6 +334,7 @@ impl Switch {
         let (datapath, sink) = parts!(self, now, io);
         datapath.catch_up(now, sink);
         self.go_on(now, io);
+        self.tell_tables(io);
         self.free_discarded();
         let mut waiting = Vec::new();
         let goes_on = self.commit.is_none();
@@ -363,6 +365,7 @@ impl Switch {
     pub fn tick<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
         let (datapath, sink) = parts!(self, now, io);
         datapath.tick(now, sink);
+        self.tell_tables(io);
         self.end_idle_bundles(now, io);
     }
 }

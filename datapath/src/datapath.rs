@@ -63,6 +63,7 @@ impl Datapath {
                 field_uses: FieldUses::default(),
                 deadlines: BTreeSet::new(),
                 sparse_tables: BTreeSet::new(),
+                watched_tables: BTreeSet::new(),
                 next_serial: 1,
                 groups: BTreeMap::new(),
                 n_buckets: 0,

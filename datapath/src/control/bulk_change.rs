@@ -47,6 +47,14 @@ impl Cursor {
         }
     }
 
+    /// After all entries of all tables.
+    fn after_all() -> Self {
+        Self {
+            tables: RangeInclusive::new(1, 0),
+            ..Self::new(TableId::ALL)
+        }
+    }
+
     /// The same, but it may pass over entries that lack a label.
     pub fn of(self, label: Option<Label>) -> Self {
         Self { label, ..self }
@@ -98,6 +106,8 @@ pub(crate) enum EntryChange {
     },
     /// They forbid that the flow-mod adds its own.
     Add(Box<FlowMod>),
+    /// They are put in the order of eviction, as the table now has it.
+    Rank,
 }
 
 /// A change that is under way.
@@ -117,6 +127,16 @@ impl BulkChange {
         Self {
             cursor: Cursor::new(table),
             finds: Box::new(finds),
+            change,
+            found: false,
+        }
+    }
+
+    /// One that has looked at all entries, and only ends.
+    pub(crate) fn ending(change: EntryChange) -> Self {
+        Self {
+            cursor: Cursor::after_all(),
+            finds: Box::new(|_| false),
             change,
             found: false,
         }
@@ -164,7 +184,7 @@ impl Datapath {
             self.bulk_changes.push_front(bulk);
             return None;
         }
-        let result = self.end_change(now, bulk.change, bulk.found);
+        let result = self.end_change(now, bulk.change, bulk.found, sink);
         self.bulk_changes.is_empty().then_some(result)
     }
 
@@ -187,6 +207,11 @@ impl Datapath {
                 return Ok(());
             }
             EntryChange::Add(_) => return Err(FlowModFailed::OVERLAP),
+            EntryChange::Rank => {
+                let in_table = &mut self.pipeline.tables[usize::from(table.0)];
+                in_table.eviction.insert(&in_table.entries[key.slot]);
+                return Ok(());
+            }
             EntryChange::Modify {
                 instructions,
                 reset,
@@ -202,19 +227,20 @@ impl Datapath {
     }
 
     /// Ends a change that found entries, or none. Errors: FLOW_MOD_FAILED/TABLE_FULL.
-    pub(crate) fn end_change(
+    pub(crate) fn end_change<S: Sink>(
         &mut self,
         now: Time,
         change: EntryChange,
         found: bool,
+        sink: &mut S,
     ) -> Result<(), ErrorCode> {
         match change {
-            EntryChange::Add(flow_mod) => self.add_entry(now, &flow_mod),
+            EntryChange::Add(flow_mod) => self.add_entry(now, &flow_mod, sink),
             EntryChange::Modify {
                 or_add: Some(flow_mod),
                 ..
-            } if !found => self.add_entry(now, &flow_mod),
-            EntryChange::Delete(..) | EntryChange::Modify { .. } => Ok(()),
+            } if !found => self.add_entry(now, &flow_mod, sink),
+            EntryChange::Delete(..) | EntryChange::Modify { .. } | EntryChange::Rank => Ok(()),
         }
     }
 

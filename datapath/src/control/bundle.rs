@@ -329,7 +329,9 @@ impl Datapath {
         entry.stage = EntryStage::Doomed(reason);
         let instructions = entry.instructions.clone();
         self.pipeline.count_references(&instructions, false);
-        self.pipeline.tables[usize::from(table.0)].n_doomed += 1;
+        let in_table = &mut self.pipeline.tables[usize::from(table.0)];
+        in_table.n_doomed += 1;
+        in_table.eviction.remove(key.slot);
         if let Some(bundle) = &mut self.bundle {
             bundle.n_doomed += 1;
         }
@@ -342,7 +344,9 @@ impl Datapath {
         entry.stage = EntryStage::Settled;
         let instructions = entry.instructions.clone();
         self.pipeline.count_references(&instructions, true);
-        self.pipeline.tables[usize::from(table.0)].n_doomed -= 1;
+        let in_table = &mut self.pipeline.tables[usize::from(table.0)];
+        in_table.n_doomed -= 1;
+        in_table.eviction.insert(&in_table.entries[key.slot]);
         if let Some(bundle) = &mut self.bundle {
             bundle.n_doomed -= 1;
         }

@@ -137,7 +137,7 @@ impl Datapath {
             FlowModCommand::ADD if flags.has(FlowModFlags::CHECK_OVERLAP) => {
                 EntryChange::Add(flow_mod.clone().into())
             }
-            FlowModCommand::ADD => return self.add_entry(now, flow_mod),
+            FlowModCommand::ADD => return self.add_entry(now, flow_mod, sink),
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT
                 if !self.have_room(0, &flow_mod.instructions) =>
             {
@@ -200,7 +200,7 @@ impl Datapath {
                 found = true;
             }
         }
-        self.end_change(now, change, found)
+        self.end_change(now, change, found, sink)
     }
 
     /// Whether entries may take this many places more, and one may have these instructions.
@@ -212,10 +212,16 @@ impl Datapath {
         places + more <= self.pipeline.config.max_total_entries as usize + goes
     }
 
-    /// Adds an entry, in the place of the same one if there is one.
+    /// Adds an entry, in the place of the same one if there is one, or of one that a full table
+    /// evicts. To find that may take several slices.
     ///
     /// Errors: FLOW_MOD_FAILED/TABLE_FULL.
-    pub(crate) fn add_entry(&mut self, now: Time, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
+    pub(crate) fn add_entry<S: Sink>(
+        &mut self,
+        now: Time,
+        flow_mod: &FlowMod,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
         let number = flow_mod.table_id;
         let table = &self.pipeline.tables[usize::from(number.0)];
         let rule = rule_of(flow_mod, table.last_mask.as_ref());
@@ -232,8 +238,13 @@ impl Datapath {
             Some(key) => table.sent_places(sent && !table.sent.contains_key(&key.slot)),
             None => table.places(&rule, sent),
         };
-        if full || !self.have_room(more, &flow_mod.instructions) {
+        if !self.have_room(more, &flow_mod.instructions) {
             return Err(FlowModFailed::TABLE_FULL);
+        }
+        if full && !self.evict(now, number, flow_mod.importance, sink)? {
+            let again = EntryChange::Add(flow_mod.clone().into());
+            self.bulk_changes.push_front(BulkChange::ending(again));
+            return Ok(());
         }
         let later = !flow_mod.flags.has(FlowModFlags::FIRST);
         let mut entry = Entry {

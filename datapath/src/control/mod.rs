@@ -9,6 +9,7 @@ mod compaction;
 pub(crate) mod entries;
 mod extensions;
 mod features;
+mod filling;
 pub(crate) mod flow_mod;
 mod groups;
 mod meters;

@@ -42,6 +42,8 @@ pub(crate) struct Pipeline {
     pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
     /// Tables whose entries have to be moved together.
     pub(crate) sparse_tables: BTreeSet<TableId>,
+    /// Tables that say how full they are.
+    pub(crate) watched_tables: BTreeSet<TableId>,
     pub(crate) next_serial: u64,
     pub(crate) groups: BTreeMap<GroupId, Group>,
     /// Buckets of all groups, long ones as several.

@@ -25,6 +25,8 @@ pub(crate) const MATCH: u16 = 8;
 pub(crate) const WILDCARDS: u16 = 10;
 pub(crate) const WRITE_SETFIELD: u16 = 12;
 pub(crate) const APPLY_SETFIELD: u16 = 14;
+/// The tables that a table is synchronised from (since OpenFlow 1.4).
+const TABLE_SYNC_FROM: u16 = 16;
 /// Properties of this type and above are an experimenter's.
 const EXPERIMENTER: u16 = 0xfffe;
 
@@ -166,7 +168,7 @@ impl Abilities {
         if wanted.properties.is_empty() {
             return Ok(abilities);
         }
-        if wanted.properties.iter().any(|one| one.ty >= EXPERIMENTER) {
+        if wanted.properties.iter().any(cannot_be) {
             return Err(TableFeaturesFailed::BAD_ARGUMENT);
         }
         let properties = &wanted.properties;
@@ -208,6 +210,12 @@ impl Abilities {
         };
         self.open || matches!(self.list(ty), PropertyList::Types(list) if list.contains(&id))
     }
+}
+
+/// Whether no table can have this property: an experimenter's, or to be synchronised with another.
+fn cannot_be(one: &TableProperty) -> bool {
+    let nothing = PropertyList::Tables(Vec::new());
+    one.ty >= EXPERIMENTER || one.ty == TABLE_SYNC_FROM && one.list != nothing
 }
 
 /// The property of a type. Errors: TABLE_FEATURES_FAILED/BAD_TYPE if there are several.

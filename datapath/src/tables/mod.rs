@@ -2,6 +2,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod classifier;
+pub(crate) mod eviction;
 pub(crate) mod features;
 pub(crate) mod field_uses;
 pub(crate) mod labels;
@@ -12,3 +13,4 @@ pub(crate) mod stage;
 pub(crate) mod step_map;
 pub(crate) mod table;
 pub(crate) mod tag_table;
+pub(crate) mod vacancy;

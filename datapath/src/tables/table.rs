@@ -13,9 +13,11 @@ use super::shared::SharedMasks;
 use crate::references::groups;
 use crate::slab::{NONE, Slab};
 use crate::tables::classifier::{Classifier, Scan};
+use crate::tables::eviction::EvictionOrder;
 use crate::tables::labels::{Label, LabelIndex};
 use crate::tables::mask_groups::MaskGroups;
 use crate::tables::stage::{EntryStage, View};
+use crate::tables::vacancy::VacancyEvents;
 use crate::{Engine, Time};
 
 /// Identifies an entry until it is moved, and orders entries: highest priority first, then those
@@ -216,6 +218,10 @@ pub struct Table {
     pub(crate) n_doomed: usize,
     /// What becomes of packets that no entry matches.
     pub(crate) miss: TableMiss,
+    /// Which entry goes first if it is full.
+    pub(crate) eviction: Box<EvictionOrder>,
+    /// When it says how full it is.
+    pub(crate) vacancy: VacancyEvents,
     /// Packets looked up.
     pub(crate) lookup_count: u64,
     /// Packets that hit an entry.
@@ -245,6 +251,8 @@ impl Table {
             view: View::Both,
             n_doomed: 0,
             miss: TableMiss::default(),
+            eviction: Box::default(),
+            vacancy: VacancyEvents::default(),
             last_mask: None,
             lookup_count: 0,
             matched_count: 0,
@@ -376,6 +384,7 @@ impl Table {
         let key = self.entries[slot].key;
         self.classifier.insert(&mut self.entries, key);
         self.relabel(key.slot, LabelIndex::insert);
+        self.eviction.insert(&self.entries[key.slot]);
         self.n_one_tag += usize::from(self.entries[key.slot].flags().has(FlowModFlags::ONE_TAG));
         self.sent.extend(sent.map(|sent| (key.slot, sent.clone())));
         self.last_mask = Some(Rc::clone(self.entries[slot].rule.mask()));
@@ -387,6 +396,7 @@ impl Table {
         self.get(key)?;
         self.classifier.remove(&mut self.entries, key);
         self.relabel(key.slot, LabelIndex::remove);
+        self.eviction.remove(key.slot);
         self.sent.remove(&key.slot);
         let entry = self.entries.remove(key.slot)?;
         self.masks.release(&entry.rule);

@@ -10,7 +10,11 @@ const DIFFERENT_IN_1_4: &[(&str, usize, &str)] = &[
     ("packet_in.txt", 1, "ACTION_SET"),
     ("requests.txt", 1, "reasons that 1.3 has not"),
     ("roles.txt", 2, "reasons that 1.3 has not, ROLE_STATUS"),
-    ("table_features.txt", 1, "DUP_TYPE"),
+    (
+        "table_features.txt",
+        3,
+        "DUP_TYPE, configurations that 1.3 has not",
+    ),
 ];
 
 #[test]
@@ -19,8 +23,14 @@ fn scenarios_of_1_3_play_in_1_4() {
 }
 
 /// What an effect is for a connection that speaks 1.4: errors of properties have a type of their
-/// own.
+/// own, and the features of a table have the configurations that it can have.
 pub(super) fn in_1_4(effect: &str) -> String {
+    let mut effect = effect.to_string();
+    if let Some((table, rest)) = effect.split_once(" config=")
+        && let Some((_, abilities)) = rest.split_once(" metadata=")
+    {
+        effect = format!("{table} config=12 metadata={abilities}");
+    }
     effect
         .replace(
             "TABLE_FEATURES_FAILED/BAD_ARGUMENT",

@@ -190,6 +190,10 @@ impl SwitchIo for Recorder {
                 self.effects
                     .push(format!("{conn} role-status {}", Text(&status)));
             }
+            Message::TableStatus(status) => {
+                self.effects
+                    .push(format!("{conn} table-status {}", Text(&status)));
+            }
             Message::RequestForward(forward) => {
                 self.effects
                     .push(format!("{conn} forward {}", Text(&forward)));

@@ -1,0 +1,181 @@
+//! What tables do as they fill: eviction and vacancy events. Spec: OpenFlow 1.4.1 sections 5.5,
+//! 7.3.4.1 and 7.4.5.
+
+use alloc::vec::Vec;
+
+use bofuss_oflib::ErrorCode;
+use bofuss_oflib::error::{BadProperty, FlowModFailed};
+use bofuss_oflib::message::FlowRemovedReason;
+use bofuss_oflib::message::TableMod;
+use bofuss_oflib::message::multipart::table_desc::{TableDesc, TableStatus};
+use bofuss_oflib::message::multipart::table_features::TableFeatureSet;
+use bofuss_oflib::message::table_mod::{EvictionFlags, TableConfig, Vacancy};
+use bofuss_oflib::types::TableId;
+
+use crate::control::bulk_change::{BulkChange, EntryChange};
+use crate::tables::eviction::Victim;
+use crate::tables::vacancy::vacancy;
+use crate::{Datapath, Sink, Time};
+
+/// What a table may look at when it chooses an entry to evict.
+const EVICTION_FLAGS: [EvictionFlags; 3] = [
+    EvictionFlags::IMPORTANCE,
+    EvictionFlags::LIFETIME,
+    EvictionFlags(EvictionFlags::IMPORTANCE.0 | EvictionFlags::LIFETIME.0),
+];
+
+impl Datapath {
+    /// Configures what a table, or each, does as it fills; a property that is left out stays as it
+    /// is. To order the entries for eviction takes [`Datapath::work`].
+    ///
+    /// Errors: BAD_PROPERTY/BAD_VALUE.
+    pub fn configure_filling<S: Sink>(
+        &mut self,
+        now: Time,
+        table_mod: &TableMod,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
+        check_properties(table_mod)?;
+        let config = TableConfig(table_mod.config);
+        let mut numbers = Vec::new();
+        for head in self.table_heads() {
+            if [TableId::ALL, head.table_id].contains(&table_mod.table_id) {
+                numbers.push(head.table_id);
+            }
+        }
+        for number in numbers {
+            self.configure_vacancy(number, config, table_mod.vacancy);
+            self.configure_eviction(number, config, table_mod.eviction);
+        }
+        self.work(now, sink).unwrap_or(Ok(()))
+    }
+
+    fn configure_vacancy(&mut self, number: TableId, config: TableConfig, wanted: Option<Vacancy>) {
+        let free = self.vacancy(number);
+        let events = &mut self.pipeline.tables[usize::from(number.0)].vacancy;
+        let on = config.has(TableConfig::VACANCY_EVENTS);
+        if let Some(wanted) = wanted {
+            events.down = wanted.vacancy_down;
+            events.up = wanted.vacancy_up;
+        }
+        if on != events.are_on() || wanted.is_some() {
+            events.turn(on, free);
+        }
+        if on {
+            self.pipeline.watched_tables.insert(number);
+        } else {
+            self.pipeline.watched_tables.remove(&number);
+        }
+    }
+
+    fn configure_eviction(
+        &mut self,
+        number: TableId,
+        config: TableConfig,
+        wanted: Option<EvictionFlags>,
+    ) {
+        let eviction = &mut self.pipeline.tables[usize::from(number.0)].eviction;
+        let is_on = config.has(TableConfig::EVICTION);
+        let flags = wanted.unwrap_or(eviction.flags);
+        if (is_on, flags) != (eviction.is_on, eviction.flags) {
+            eviction.is_on = is_on;
+            eviction.flags = flags;
+            let rank = BulkChange::new(number, |_| true, EntryChange::Rank);
+            self.bulk_changes.push_back(rank);
+        }
+    }
+
+    /// Evicts an entry of a full table for a new one. Returns false if it is to be called again in
+    /// a later slice.
+    ///
+    /// Errors: FLOW_MOD_FAILED/TABLE_FULL.
+    pub(crate) fn evict<S: Sink>(
+        &mut self,
+        now: Time,
+        number: TableId,
+        importance: u16,
+        sink: &mut S,
+    ) -> Result<bool, ErrorCode> {
+        self.settle();
+        match self.pipeline.tables[usize::from(number.0)].victim(importance) {
+            Victim::Nothing => Err(FlowModFailed::TABLE_FULL),
+            Victim::Unfinished => Ok(false),
+            Victim::Entry(key) => {
+                self.remove_entry(now, number, key, FlowRemovedReason::EVICTION, sink);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Whether an entry finds a place in a table without an eviction.
+    pub fn has_place(&self, table: TableId) -> bool {
+        let used = self.pipeline.tables[usize::from(table.0)].len_after();
+        self.has_table(table) && used < self.max_entries(table)
+    }
+
+    /// How each table is configured.
+    pub fn table_descs(&self) -> impl Iterator<Item = TableDesc> {
+        self.table_heads().map(move |head| self.table_desc(head))
+    }
+
+    fn table_desc(&self, head: &TableFeatureSet) -> TableDesc {
+        let table = &self.pipeline.tables[usize::from(head.table_id.0)];
+        let mut desc = TableDesc {
+            table_id: head.table_id,
+            config: TableConfig(head.config),
+            ..TableDesc::default()
+        };
+        if table.eviction.is_on {
+            desc.config = desc.config | TableConfig::EVICTION;
+            desc.eviction = Some(table.eviction.flags);
+        }
+        if table.vacancy.are_on() {
+            desc.config = desc.config | TableConfig::VACANCY_EVENTS;
+            desc.vacancy = Some(table.vacancy.with(self.vacancy(head.table_id)));
+        }
+        desc
+    }
+
+    /// The share of a table that is free, in whole per cent.
+    fn vacancy(&self, number: TableId) -> u8 {
+        let used = self.pipeline.tables[usize::from(number.0)].len_after();
+        vacancy(used, self.max_entries(number))
+    }
+
+    /// The next event of a table that fills or empties; it is told once. While a bundle is carried
+    /// out there is none.
+    pub fn next_table_status(&mut self) -> Option<TableStatus> {
+        if self.bundle.is_some() {
+            return None;
+        }
+        let watched = self.pipeline.watched_tables.iter().copied();
+        let numbers = watched.filter(|number| self.has_table(*number));
+        for number in numbers.collect::<Vec<_>>() {
+            let free = self.vacancy(number);
+            let events = &mut self.pipeline.tables[usize::from(number.0)].vacancy;
+            if let Some(reason) = events.cross(free) {
+                let head = self.table_heads().find(|head| head.table_id == number)?;
+                let table = self.table_desc(head);
+                return Some(TableStatus { reason, table });
+            }
+        }
+        None
+    }
+}
+
+/// Errors: BAD_PROPERTY/BAD_VALUE for an order of eviction that there is not, thresholds in the
+/// wrong order or above 100 per cent, and a vacancy, which only the switch tells.
+fn check_properties(table_mod: &TableMod) -> Result<(), ErrorCode> {
+    let eviction = table_mod.eviction;
+    if eviction.is_some_and(|flags| !EVICTION_FLAGS.contains(&flags)) {
+        return Err(BadProperty::BAD_VALUE);
+    }
+    if let Some(wanted) = table_mod.vacancy
+        && (wanted.vacancy_down > wanted.vacancy_up
+            || wanted.vacancy_up > 100
+            || wanted.vacancy != 0)
+    {
+        return Err(BadProperty::BAD_VALUE);
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! When a table says how full it is. Spec: OpenFlow 1.4.1 sections 7.3.4.1 and 7.4.5.
+
+use bofuss_oflib::message::multipart::table_desc::TableStatusReason;
+use bofuss_oflib::message::table_mod::Vacancy;
+
+/// The thresholds of a table that nobody set, in per cent. Choice: the text names none; a tenth
+/// leaves time to react.
+const DEFAULT_DOWN: u8 = 10;
+const DEFAULT_UP: u8 = 20;
+
+/// The vacancy events of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VacancyEvents {
+    /// A vacancy below this is told, in per cent.
+    pub(crate) down: u8,
+    /// A vacancy above this is told, in per cent.
+    pub(crate) up: u8,
+    /// The event that comes next, as one of each is told in turn; none if events are off.
+    next: Option<TableStatusReason>,
+}
+
+impl Default for VacancyEvents {
+    fn default() -> Self {
+        Self {
+            down: DEFAULT_DOWN,
+            up: DEFAULT_UP,
+            next: None,
+        }
+    }
+}
+
+impl VacancyEvents {
+    pub(crate) fn are_on(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// Turns events on: which is next follows from the vacancy now. Or turns them off.
+    pub(crate) fn turn(&mut self, on: bool, vacancy: u8) {
+        let next = if vacancy < self.up {
+            TableStatusReason::VACANCY_UP
+        } else {
+            TableStatusReason::VACANCY_DOWN
+        };
+        self.next = on.then_some(next);
+    }
+
+    /// The event that a vacancy causes, if it does. It is told once.
+    pub(crate) fn cross(&mut self, vacancy: u8) -> Option<TableStatusReason> {
+        let next = self.next?;
+        if next == TableStatusReason::VACANCY_DOWN && vacancy < self.down {
+            self.next = Some(TableStatusReason::VACANCY_UP);
+        } else if next == TableStatusReason::VACANCY_UP && vacancy > self.up {
+            self.next = Some(TableStatusReason::VACANCY_DOWN);
+        } else {
+            return None;
+        }
+        Some(next)
+    }
+
+    /// The thresholds, and the vacancy now.
+    pub(crate) fn with(&self, vacancy: u8) -> Vacancy {
+        Vacancy {
+            vacancy_down: self.down,
+            vacancy_up: self.up,
+            vacancy,
+        }
+    }
+}
+
+/// The share of `max` places that `used` entries leave free, in whole per cent.
+pub(crate) fn vacancy(used: usize, max: usize) -> u8 {
+    let free = max.saturating_sub(used) as u64;
+    (free * 100 / (max as u64).max(1)) as u8
+}
