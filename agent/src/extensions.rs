@@ -12,7 +12,7 @@ impl Connection {
     /// Whether it wants notifications of this row: as it said, else as the row says for its role.
     pub(crate) fn wants_notification(&self, row: &'static ExtRow) -> bool {
         let mut said = self.subscriptions.iter();
-        let said = said.find(|(other, _)| core::ptr::eq(*other, row));
+        let said = said.find(|(other, _)| *other == row);
         let wanted = match (said, row.audience) {
             (Some((_, wanted)), _) => *wanted,
             (None, Audience::Controllers) => self.role != ControllerRole::SLAVE,
@@ -108,7 +108,7 @@ impl Switch {
         }
         for (row, wanted) in &answer.subscriptions {
             let subscriptions = &mut channel.subscriptions;
-            subscriptions.retain(|(other, _)| !core::ptr::eq(*other, *row));
+            subscriptions.retain(|(other, _)| other != row);
             subscriptions.push((row, *wanted));
         }
     }

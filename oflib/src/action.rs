@@ -222,7 +222,7 @@ impl Action {
 
     /// Whether this is the action of [`TAG_VLAN`].
     pub fn is_tag_vlan(&self) -> bool {
-        matches!(self, Self::Experimenter(value) if core::ptr::eq(value.row, &TAG_VLAN))
+        matches!(self, Self::Experimenter(value) if *value.row == TAG_VLAN)
     }
 
     /// Set-field of `field` to the low bits of `value`.

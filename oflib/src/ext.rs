@@ -132,10 +132,7 @@ impl PartialEq for ExtValue {
             (Some(one), Some(other)) => one.is_equal(&**other),
             (one, other) => one.is_none() && other.is_none(),
         };
-        core::ptr::eq(self.row, other.row)
-            && self.args == other.args
-            && self.data == other.data
-            && same_body
+        self.row == other.row && self.args == other.args && self.data == other.data && same_body
     }
 }
 impl Eq for ExtValue {}
@@ -219,7 +216,7 @@ impl ExtValue {
     /// Appends a further part of a multipart message: to a body as its type says, else its data.
     /// Errors: `false` if they do not go together, or one part is all.
     pub fn join(&mut self, part: Self) -> bool {
-        if !core::ptr::eq(self.row, part.row) || self.args != part.args {
+        if self.row != part.row || self.args != part.args {
             return false;
         }
         match (&mut self.body, part.body) {

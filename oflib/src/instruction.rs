@@ -89,7 +89,7 @@ impl Instruction {
     /// Whether only one of the two may stand in a flow entry.
     pub fn is_same_type(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Experimenter(a), Self::Experimenter(b)) => core::ptr::eq(a.row, b.row),
+            (Self::Experimenter(a), Self::Experimenter(b)) => a.row == b.row,
             (a, b) => a.number() == b.number(),
         }
     }

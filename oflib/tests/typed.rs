@@ -443,3 +443,19 @@ fn an_error_names_the_experimenter_whose_it_is() {
         Message::Error(ErrorMsg::quoting(BadRequest::EPERM, &[4, 4, 0, 8]))
     );
 }
+
+#[test]
+fn values_of_two_copies_of_a_row_are_equal() {
+    const ROW: ExtRow = ExtRow::typed::<Learn>(ExtKind::Message, 7, 2, "learn");
+    static ONE: ExtRow = ROW;
+    static OTHER: ExtRow = ROW;
+    assert_eq!(
+        ExtValue::typed(&ONE, learn()),
+        ExtValue::typed(&OTHER, learn())
+    );
+    static RENAMED: ExtRow = ExtRow::typed::<Learn>(ExtKind::Message, 7, 2, "unlearn");
+    assert_ne!(
+        ExtValue::typed(&ONE, learn()),
+        ExtValue::typed(&RENAMED, learn())
+    );
+}

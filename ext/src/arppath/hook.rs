@@ -244,7 +244,7 @@ fn is_arp_path(action: &Action) -> bool {
     let Action::Experimenter(value) = action else {
         return false;
     };
-    core::ptr::eq(value.row, &VALUES[0])
+    *value.row == VALUES[0]
 }
 
 fn has_action(instructions: &[Instruction]) -> bool {

@@ -128,6 +128,15 @@ pub struct ExtRow {
     pub runs_first: bool,
 }
 
+/// Rows are equal if they are of one form: what the wire says of it, and its name.
+impl PartialEq for ExtRow {
+    fn eq(&self, other: &Self) -> bool {
+        let one = (self.kind, self.experimenter, self.ty, self.name);
+        one == (other.kind, other.experimenter, other.ty, other.name)
+    }
+}
+impl Eq for ExtRow {}
+
 impl ExtRow {
     /// A row without arguments, data and body.
     pub const fn new(kind: ExtKind, experimenter: u32, ty: u32, name: &'static str) -> Self {
