@@ -50,4 +50,5 @@ extensions! {
     openstate;
     flow_state;
     arppath;
+    openqflow;
 }

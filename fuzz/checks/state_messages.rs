@@ -8,7 +8,7 @@ use bofuss_oflib::{Codec, DecodeError, Message, Version};
 /// The experimenter of the extensions, and our own.
 const EXPERIMENTERS: [u32; 2] = [0xbeba_beba, 0x0062_6f66];
 /// Types of messages, actions and multiparts that are tried.
-const TYPES: u8 = 18;
+const TYPES: u8 = 42;
 
 /// The message in which a body of some kind stands: the first byte says which, the second its type.
 fn message(bytes: &[u8]) -> Vec<u8> {

@@ -13,7 +13,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PACKAGES: &str = "--locked --package bofuss-switchd --package bofuss-dpctl";
 const LINKS: [&str; 2] = ["ofdatapath", "ofprotocol"];
 /// Files of the tree, and where below `usr` each is installed.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 11] = [
     (
         "contrib/bofuss_mininet.py",
         "share/bofuss/bofuss_mininet.py",
@@ -28,6 +28,11 @@ const FILES: [(&str, &str); 9] = [
         "share/bofuss/openstate.lua",
     ),
     ("contrib/wireshark/arppath.lua", "share/bofuss/arppath.lua"),
+    (
+        "contrib/wireshark/openqflow.lua",
+        "share/bofuss/openqflow.lua",
+    ),
+    ("contrib/bofuss_qflow.py", "share/bofuss/bofuss_qflow.py"),
     (
         "contrib/bofuss.toml",
         "share/doc/bofuss/examples/bofuss.toml",

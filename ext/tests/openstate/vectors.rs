@@ -29,7 +29,7 @@ fn bytes_of(digits: &str) -> Vec<u8> {
 /// Each vector's text and bytes.
 pub fn vectors() -> Vec<(String, Vec<u8>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let files = ["openstate.txt", "opp.txt"].map(|name| {
+    let files = ["openstate.txt", "opp.txt", "openqflow.txt"].map(|name| {
         let path = root.join("testdata/extensions").join(name);
         std::fs::read_to_string(path).expect("the vectors are there")
     });

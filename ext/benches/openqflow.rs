@@ -1,0 +1,376 @@
+//! What the flows of OpenQFlow cost packets, in memory and without any I/O.
+//!
+//! `cargo bench -p bofuss-ext --bench openqflow [-- WORD]`: the parts with that word in their name.
+//! `state`: the flow table alone, 32 packets at a time, by the number of flows and their order, and
+//! what it costs to make a flow. `switch`: a packet's whole way, beside a switch without flows.
+//! `unused`: a switch that does not use OpenQFlow, beside one that has it not. `threads`: tables on
+//! threads. Each checks that every packet was counted and left before it reports the median of its
+//! rounds, in nanoseconds of this thread's time and in cycles.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_ext::openqflow::{
+    CountedPacket, FlowTable, FlowTuple, ForwardRecord, Meeting, QosRecord,
+};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
+use bofuss_oflib::message::{FlowModCommand, PortDesc};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::{Mac, PortNo};
+use bofuss_packet::craft;
+
+use common::{Seen, cpu_ns};
+
+/// Packets that are looked at together.
+const BATCH: usize = 32;
+/// Packets of a round.
+const PACKETS: usize = 1 << 20;
+/// Rounds; the median counts.
+const ROUNDS: usize = 7;
+/// The numbers of flows.
+const FLOWS: [u32; 5] = [10, 1_000, 10_000, 100_000, 1_000_000];
+/// The most cycles that state and QoS may cost a packet at 1M flows in random order, and the most
+/// as a multiple of what they cost at 1,000.
+const MAX_CYCLES: f64 = 250.0;
+const MAX_GROWTH: f64 = 5.0;
+/// Where the destination address stands in a frame.
+const DESTINATION_AT: usize = 30;
+
+/// The processor's cycles in a nanosecond.
+fn cycles_per_ns() -> f64 {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap();
+    let line = text.lines().find(|line| line.starts_with("cpu MHz"));
+    let mhz = line.and_then(|line| line.split(':').nth(1));
+    mhz.and_then(|mhz| mhz.trim().parse::<f64>().ok())
+        .unwrap_or(2500.0)
+        / 1000.0
+}
+
+/// The order in which packets of flows come.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    RoundRobin,
+    Random,
+}
+
+/// Numbers of flows in some order.
+struct Sequence {
+    order: Order,
+    flows: u32,
+    state: u64,
+}
+
+impl Sequence {
+    fn next(&mut self) -> u32 {
+        if self.order == Order::RoundRobin {
+            self.state = (self.state + 1) % u64::from(self.flows);
+            return self.state as u32;
+        }
+        self.state = self
+            .state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (((self.state >> 32) * u64::from(self.flows)) >> 32) as u32
+    }
+}
+
+fn tuple(number: u32) -> FlowTuple {
+    FlowTuple {
+        source: 0x0a00_0001,
+        destination: u128::from(0x0b00_0000 + number),
+        in_port: 1,
+        eth_type: 0x800,
+        ports: [1000, 7],
+        ip_proto: 17,
+        ..FlowTuple::default()
+    }
+}
+
+const PACKET: CountedPacket = CountedPacket {
+    packets: 1,
+    bytes: 64,
+    closes: false,
+};
+
+/// A table with this many flows.
+fn table(flows: u32) -> FlowTable {
+    let mut table = FlowTable::default();
+    table.limits.flows = 1 << 21;
+    let rule = ForwardRecord::to(PortNo(2));
+    for number in 0..flows {
+        let sought = table.seek(tuple(number));
+        let met = table.meet(Time(1), &sought, PACKET);
+        assert!(table.resolve(met.slot, &rule, &QosRecord::default()));
+    }
+    table
+}
+
+/// Meets packets with their flows. Nanoseconds of each.
+fn meet(table: &mut FlowTable, sequence: &mut Sequence, packets: usize) -> f64 {
+    let started = cpu_ns();
+    let mut left = 0;
+    for _ in 0..packets / BATCH {
+        let mut sought = [(); BATCH].map(|()| table.seek(tuple(sequence.next())));
+        sought.iter_mut().for_each(|one| table.guess(one));
+        for one in &sought {
+            let met = table.meet(Time(2), one, PACKET);
+            assert!(met.meeting == Meeting::Known);
+            left += table.resolved(met.slot).unwrap().port.0 as usize / 2;
+        }
+    }
+    assert_eq!(left, packets, "every packet has its port");
+    (cpu_ns() - started) as f64 / packets as f64
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The flow table alone.
+fn state() {
+    let cycles = cycles_per_ns();
+    for (name, order) in [
+        ("round robin", Order::RoundRobin),
+        ("random order", Order::Random),
+    ] {
+        let mut tables: Vec<FlowTable> = FLOWS.iter().map(|flows| table(*flows)).collect();
+        let mut costs = FLOWS.map(|_| Vec::new());
+        for _ in 0..ROUNDS {
+            for ((table, flows), costs) in tables.iter_mut().zip(FLOWS).zip(&mut costs) {
+                let mut sequence = Sequence {
+                    order,
+                    flows,
+                    state: 1,
+                };
+                costs.push(meet(table, &mut sequence, PACKETS));
+            }
+        }
+        let costs = costs.map(median);
+        for (flows, cost) in FLOWS.iter().zip(costs) {
+            println!(
+                "state, {flows} flows, {name}: {cost:.1} ns, {:.0} cycles",
+                cost * cycles
+            );
+        }
+        let growth = costs[4] / costs[1];
+        println!("state, {name}: 1M flows cost {growth:.2} times as much as 1k");
+        if order == Order::Random {
+            let verdict = costs[4] * cycles <= MAX_CYCLES && growth <= MAX_GROWTH;
+            println!("state, at most {MAX_CYCLES} cycles and {MAX_GROWTH} times: {verdict}");
+        }
+    }
+    let started = cpu_ns();
+    let made = table(1_000_000);
+    assert_eq!(made.len(), 1_000_000);
+    println!(
+        "state, to make a flow: {:.0} ns",
+        (cpu_ns() - started) as f64 / 1e6
+    );
+}
+
+/// A switch, and what its packets cost.
+struct Case {
+    name: String,
+    datapath: Datapath,
+    frames: Vec<Frame>,
+    seen: Seen,
+    flows: u32,
+    now: Time,
+    costs: Vec<f64>,
+}
+
+impl Case {
+    /// With OpenQFlow in table 0 or not, or without the extension.
+    fn new(name: &str, flows: u32, uses: bool, has: bool) -> Self {
+        let (pool, catalogue) = (Pool::new(1 << 24), Arc::new(bofuss_ext::catalogue()));
+        let mut datapath = Datapath::new(Config::default(), Arc::clone(&catalogue), pool.clone());
+        for mut hook in bofuss_ext::hooks(&catalogue) {
+            if hook.name() != "openqflow" {
+                datapath.add_hook(hook);
+                continue;
+            }
+            if uses {
+                let options = [("table", "0"), ("forwarding", "1"), ("flows", "2000000")];
+                for (option, value) in options {
+                    hook.set_option(option, value).unwrap();
+                }
+            }
+            if has {
+                datapath.add_hook(hook);
+            }
+        }
+        let seen = &mut Seen::default();
+        for port_no in (1..=3).map(PortNo) {
+            let desc = PortDesc {
+                port_no,
+                ..PortDesc::default()
+            };
+            datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), seen);
+        }
+        let rule = if uses {
+            "table=1,priority=9,udp,actions=qflow_forward(port=2)"
+        } else {
+            "priority=9,udp,actions=output:2"
+        };
+        let rule = parse_flow(rule, FlowModCommand::ADD, &catalogue).unwrap();
+        datapath.flow_mod(Time(0), &rule, seen).unwrap();
+        let ip = craft::ipv4(
+            [10, 0, 0, 1].into(),
+            [11, 0, 0, 1].into(),
+            64,
+            craft::udp(1000, 7, b"0123456789abcdefgh"),
+        );
+        let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+        let mut this = Self {
+            name: name.into(),
+            datapath,
+            frames: Vec::new(),
+            seen: Seen::default(),
+            flows,
+            now: Time(1),
+            costs: Vec::new(),
+        };
+        this.seen
+            .frames
+            .resize_with(BATCH, || pool.frame(&bytes).unwrap());
+        this.run(Order::RoundRobin, flows as usize + BATCH);
+        this
+    }
+
+    /// Sends packets; nanoseconds of each, and of making its frame.
+    fn run(&mut self, order: Order, packets: usize) -> f64 {
+        let flows = self.flows;
+        let mut sequence = Sequence {
+            order,
+            flows,
+            state: 1,
+        };
+        let before = self.seen.left[2];
+        let started = cpu_ns();
+        for _ in 0..packets / BATCH {
+            core::mem::swap(&mut self.frames, &mut self.seen.frames);
+            for frame in &mut self.frames {
+                let address = (0x0b00_0000 + sequence.next()).to_be_bytes();
+                frame.bytes_mut()[DESTINATION_AT..DESTINATION_AT + 4].copy_from_slice(&address);
+            }
+            self.now = self.now.after(1000);
+            self.datapath
+                .receive(self.now, PortNo(1), &mut self.frames, &mut self.seen);
+        }
+        let cost = (cpu_ns() - started) as f64 / packets as f64;
+        assert_eq!(
+            self.seen.left[2] - before,
+            (packets / BATCH * BATCH) as u64,
+            "{}",
+            self.name
+        );
+        cost
+    }
+
+    /// How many times as much as another case it costs: the median of rounds side by side.
+    fn ratio(&self, other: &Self) -> f64 {
+        let rounds = self.costs.iter().zip(&other.costs);
+        median(rounds.map(|(one, other)| one / other).collect())
+    }
+}
+
+/// Measures cases in turns.
+fn measure(cases: &mut [Case]) {
+    for _ in 0..ROUNDS {
+        for case in &mut *cases {
+            let cost = case.run(Order::Random, PACKETS);
+            case.costs.push(cost);
+        }
+    }
+    for case in cases {
+        println!("{}: {:.1} ns", case.name, median(case.costs.clone()));
+    }
+}
+
+/// A packet's whole way.
+fn switch() {
+    let mut cases = Vec::new();
+    for flows in [1_000, 1_000_000] {
+        cases.push(Case::new(
+            &format!("switch, stateless, {flows} flows"),
+            flows,
+            false,
+            true,
+        ));
+        cases.push(Case::new(
+            &format!("switch, openqflow, {flows} flows"),
+            flows,
+            true,
+            true,
+        ));
+    }
+    measure(&mut cases);
+    let growth = |at: usize| median(cases[at + 2].costs.clone()) - median(cases[at].costs.clone());
+    println!(
+        "switch, from 1k to 1M flows: stateless +{:.1} ns, openqflow +{:.1} ns",
+        growth(0),
+        growth(1)
+    );
+}
+
+/// A switch that does not use it.
+fn unused() {
+    let mut cases = [
+        Case::new("unused, without the extension", 1000, false, false),
+        Case::new("unused, with it", 1000, false, true),
+    ];
+    measure(&mut cases);
+    println!(
+        "unused, with it: {:.3} times as much",
+        cases[1].ratio(&cases[0])
+    );
+}
+
+/// How much more N tables do on N threads than one does alone.
+fn threads() {
+    let work = || {
+        let mut table = table(10_000);
+        let mut sequence = Sequence {
+            order: Order::Random,
+            flows: 10_000,
+            state: 1,
+        };
+        let started = Instant::now();
+        meet(&mut table, &mut sequence, 2 * PACKETS);
+        started.elapsed().as_secs_f64()
+    };
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let best = |threads: usize| {
+        let slowest = (0..ROUNDS).map(|_| {
+            let running: Vec<_> = (0..threads).map(|_| std::thread::spawn(work)).collect();
+            let times = running.into_iter().map(|one| one.join().unwrap());
+            times.fold(0.0, f64::max)
+        });
+        slowest.fold(f64::INFINITY, f64::min)
+    };
+    let scale = cores as f64 * best(1) / best(cores);
+    println!("threads, {cores} flow tables on {cores}: {scale:.2} times as much");
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let parts: [(&str, fn()); 4] = [
+        ("state", state),
+        ("switch", switch),
+        ("unused", unused),
+        ("threads", threads),
+    ];
+    for (name, part) in parts {
+        if words.is_empty() || words.iter().any(|word| name.contains(word.as_str())) {
+            part();
+        }
+    }
+}

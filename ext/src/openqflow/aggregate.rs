@@ -1,0 +1,346 @@
+//! Aggregates: what shares a port, and the keys that cut them out of the tuples of flows.
+
+use alloc::{
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+};
+use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use bofuss_datapath::StepMap;
+use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::text::parse_port;
+use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
+use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, PortNo};
+use bofuss_packet::header::ethertype;
+
+use super::error::{BAD_COMMAND, BAD_VALUE, NO_KEY};
+use super::records::{QosRecord, take};
+use super::tuple::{FlowTuple, parse_masked_address};
+use crate::openstate::args::Args;
+
+/// The key of ports for which none is chosen, and of flows whose own is not there.
+pub const DEFAULT_KEY: u8 = 0;
+/// Ports with a key of their own at most.
+const MAX_PORT_KEYS: usize = 4096;
+
+/// Which bits of a tuple make an aggregate.
+///
+/// What is not IP belongs to the port that it came in through, and to the bits of its VLAN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AggregateKey {
+    /// Of the source and the destination of IPv4.
+    pub ipv4: [u32; 2],
+    /// Of those of IPv6.
+    pub ipv6: [u128; 2],
+    /// Of VLAN_VID.
+    pub vlan: u16,
+    /// Of the source and the destination port.
+    pub ports: [u16; 2],
+    /// Of the protocol of IP.
+    pub ip_proto: u8,
+}
+
+impl AggregateKey {
+    /// All that goes to one address.
+    const DESTINATION: Self = Self {
+        ipv4: [0, u32::MAX],
+        ipv6: [0, u128::MAX],
+        vlan: 0,
+        ports: [0; 2],
+        ip_proto: 0,
+    };
+
+    /// The part of a tuple that counts. Addresses of different kinds are different ones.
+    pub fn of(&self, tuple: &FlowTuple) -> FlowTuple {
+        let addresses = match tuple.eth_type {
+            ethertype::IPV4 => self.ipv4.map(u128::from),
+            ethertype::IPV6 => self.ipv6,
+            _ => [0; 2],
+        };
+        let has_addresses = addresses != [0; 2];
+        tuple.masked(&FlowTuple {
+            source: addresses[0],
+            destination: addresses[1],
+            in_port: if tuple.is_ip() { 0 } else { u32::MAX },
+            vlan: self.vlan,
+            eth_type: if has_addresses { u16::MAX } else { 0 },
+            ports: self.ports,
+            ip_proto: self.ip_proto,
+        })
+    }
+}
+
+/// A change of the aggregate keys: 56 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyMod {
+    /// A number stands for this key from now on.
+    Set {
+        /// The number; 255 is none.
+        id: u8,
+        /// The key.
+        key: AggregateKey,
+    },
+    /// A number stands for none any more; for 0, for that which it stood for at first.
+    Delete {
+        /// The number.
+        id: u8,
+    },
+    /// The flows of an output port have this key, if their own record names none.
+    Port {
+        /// The number.
+        id: u8,
+        /// The port.
+        port: PortNo,
+    },
+}
+
+impl Wire for KeyMod {
+    /// Errors: BAD_COMMAND, BAD_VALUE.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let at_command = r.at("command").clone();
+        let command = r.get::<u8>()?;
+        let at_id = r.at("key").clone();
+        let id = r.get()?;
+        if id == QosRecord::PORT_KEY {
+            return Err(at_id.err(BAD_VALUE));
+        }
+        let ip_proto = r.at("ip_proto").get()?;
+        r.take(1)?;
+        let port = r.at("port").get()?;
+        let vlan = r.at("vlan").get()?;
+        let ports = [r.at("sport").get()?, r.at("dport").get()?];
+        r.take(2)?;
+        let ipv4 = [r.at("ipv4_src").get()?, r.at("ipv4_dst").get()?];
+        let halves: [u64; 4] = [
+            r.at("ipv6_src").get()?,
+            r.get()?,
+            r.at("ipv6_dst").get()?,
+            r.get()?,
+        ];
+        let ipv6 = [0, 2].map(|at| u128::from(halves[at]) << 64 | u128::from(halves[at + 1]));
+        let key = AggregateKey {
+            ipv4,
+            ipv6,
+            vlan,
+            ports,
+            ip_proto,
+        };
+        match command {
+            0 => Ok(Self::Set { id, key }),
+            1 => Ok(Self::Delete { id }),
+            2 => Ok(Self::Port { id, port }),
+            _ => Err(at_command.err(BAD_COMMAND)),
+        }
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        let (command, id, port, key) = match *self {
+            Self::Set { id, key } => (0u8, id, PortNo::ANY, key),
+            Self::Delete { id } => (1, id, PortNo::ANY, AggregateKey::default()),
+            Self::Port { id, port } => (2, id, port, AggregateKey::default()),
+        };
+        w.put(&command)
+            .put(&id)
+            .put(&key.ip_proto)
+            .pad(1)
+            .put(&port);
+        w.put(&key.vlan)
+            .put(&key.ports[0])
+            .put(&key.ports[1])
+            .pad(2);
+        w.put(&key.ipv4[0]).put(&key.ipv4[1]);
+        for address in key.ipv6 {
+            w.raw(&address.to_be_bytes());
+        }
+    }
+}
+
+impl TextForm for KeyMod {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (id, key) = match self {
+            Self::Set { id, key } => (id, key),
+            Self::Delete { id } => return write!(f, "delete,key={id}"),
+            Self::Port { id, port } => return write!(f, "port={port},key={id}"),
+        };
+        write!(f, "set,key={id}")?;
+        for (name, mask) in ["ipv4_src", "ipv4_dst"].into_iter().zip(key.ipv4) {
+            if mask != 0 {
+                write!(f, ",{name}={}", Ipv4Addr::from_bits(mask))?;
+            }
+        }
+        for (name, mask) in ["ipv6_src", "ipv6_dst"].into_iter().zip(key.ipv6) {
+            if mask != 0 {
+                write!(f, ",{name}={}", Ipv6Addr::from_bits(mask))?;
+            }
+        }
+        let numbers = [
+            ("vlan", key.vlan),
+            ("sport", key.ports[0]),
+            ("dport", key.ports[1]),
+            ("ip_proto", key.ip_proto.into()),
+        ];
+        for (name, mask) in numbers {
+            if mask != 0 {
+                write!(f, ",{name}={mask:#x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TypedBody for KeyMod {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+        let mut args = Args::new(text);
+        let sets = args.take("set").is_some();
+        let deletes = args.take("delete").is_some();
+        let port = args.take("port").map(parse_port).transpose()?;
+        let mut id = QosRecord::PORT_KEY;
+        take(&mut args, "key", &mut id)?;
+        let mut key = AggregateKey::default();
+        take(&mut args, "vlan", &mut key.vlan)?;
+        take(&mut args, "sport", &mut key.ports[0])?;
+        take(&mut args, "dport", &mut key.ports[1])?;
+        take(&mut args, "ip_proto", &mut key.ip_proto)?;
+        for (i, name) in ["ipv4_src", "ipv4_dst"].into_iter().enumerate() {
+            let mask = take_mask(&mut args, name, 32)?;
+            key.ipv4[i] = mask as u32;
+        }
+        for (i, name) in ["ipv6_src", "ipv6_dst"].into_iter().enumerate() {
+            key.ipv6[i] = take_mask(&mut args, name, 128)?;
+        }
+        args.finish()?;
+        if id == QosRecord::PORT_KEY {
+            return Err("keys have numbers from 0 to 254".to_string());
+        }
+        match (sets, deletes, port) {
+            (true, false, None) => Ok(Self::Set { id, key }),
+            (false, true, None) if key == AggregateKey::default() => Ok(Self::Delete { id }),
+            (false, false, Some(port)) if key == AggregateKey::default() => {
+                Ok(Self::Port { id, port })
+            }
+            (..) => Err("it is set,key=N,MASKS..., delete,key=N or port=N,key=N".to_string()),
+        }
+    }
+}
+
+/// Takes the mask of an address, if it is there: `/PREFIX`, or as an address is written.
+fn take_mask(args: &mut Args<'_>, name: &str, width: u32) -> Result<u128, String> {
+    let Some(text) = args.take(name) else {
+        return Ok(0);
+    };
+    let zero = if width == 32 { "0.0.0.0" } else { "::" };
+    if text.starts_with('/') {
+        return Ok(parse_masked_address(&format!("{zero}{text}"))?.1);
+    }
+    let (mask, _, eth_type) = parse_masked_address(text)?;
+    let is_v4 = eth_type == ethertype::IPV4;
+    if is_v4 != (width == 32) || eth_type == 0 {
+        return Err(format!("{name}={text} is no mask of that address"));
+    }
+    Ok(mask)
+}
+
+impl Listed for KeyMod {}
+
+/// The keys that numbers stand for, and those of ports.
+#[derive(Debug)]
+pub(super) struct AggregateKeys {
+    keys: BTreeMap<u8, AggregateKey>,
+    ports: BTreeMap<PortNo, u8>,
+}
+
+impl Default for AggregateKeys {
+    fn default() -> Self {
+        Self {
+            keys: BTreeMap::from([(DEFAULT_KEY, AggregateKey::DESTINATION)]),
+            ports: BTreeMap::new(),
+        }
+    }
+}
+
+impl AggregateKeys {
+    /// Changes them. Errors: NO_KEY, or BAD_VALUE for too many ports.
+    pub(super) fn change(&mut self, change: &KeyMod) -> Result<(), ErrorCode> {
+        match *change {
+            KeyMod::Set { id, key } => {
+                self.keys.insert(id, key);
+            }
+            KeyMod::Delete { id } => {
+                self.keys.remove(&id).ok_or(NO_KEY)?;
+                if id == DEFAULT_KEY {
+                    self.keys.insert(id, AggregateKey::DESTINATION);
+                }
+                self.ports.retain(|_, of_port| *of_port != id);
+            }
+            KeyMod::Port { id, port } => {
+                if !self.keys.contains_key(&id) {
+                    return Err(NO_KEY);
+                }
+                let is_known = self.ports.contains_key(&port);
+                if !is_known && self.ports.len() >= MAX_PORT_KEYS {
+                    return Err(BAD_VALUE);
+                }
+                self.ports.insert(port, id);
+            }
+        }
+        Ok(())
+    }
+
+    /// The aggregate that a flow with this record belongs to, on this port.
+    pub(super) fn aggregate(&self, tuple: &FlowTuple, out_port: PortNo, key: u8) -> AggregateId {
+        let own = if key == QosRecord::PORT_KEY {
+            self.ports.get(&out_port).copied().unwrap_or(DEFAULT_KEY)
+        } else {
+            key
+        };
+        let (key, bits) = match self.keys.get(&own) {
+            Some(bits) => (own, bits),
+            None => (DEFAULT_KEY, &self.keys[&DEFAULT_KEY]),
+        };
+        AggregateId {
+            out_port,
+            key,
+            tuple: bits.of(tuple),
+        }
+    }
+
+    /// The changes that would make them anew.
+    pub(super) fn list(&self) -> impl Iterator<Item = KeyMod> {
+        let keys = self
+            .keys
+            .iter()
+            .map(|(id, key)| KeyMod::Set { id: *id, key: *key });
+        let ports = self.ports.iter().map(|(port, id)| KeyMod::Port {
+            id: *id,
+            port: *port,
+        });
+        keys.chain(ports)
+    }
+}
+
+/// Which aggregate it is. Two ports never share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AggregateId {
+    /// The port that its flows leave by.
+    pub out_port: PortNo,
+    /// The number of the key.
+    pub key: u8,
+    /// What the key leaves of their tuples.
+    pub tuple: FlowTuple,
+}
+
+/// What is known of one aggregate. It is there as long as a flow of it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AggregateCounts {
+    /// How many flows it has.
+    pub flows: u32,
+    /// Packets that were forwarded, of all flows that it has had, up to the last sweep.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// The aggregates that have flows. A flow keeps the slot of its own.
+pub(super) type Aggregates = StepMap<AggregateId, AggregateCounts>;

@@ -1,0 +1,256 @@
+//! The inspecting engine: signatures of payloads, by which flows get another path and class.
+
+use alloc::{
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::fmt;
+
+use bofuss_datapath::HookContext;
+use bofuss_oflib::ext::{Listed, TypedBody};
+use bofuss_oflib::field::Header;
+use bofuss_oflib::text::parse_bytes;
+use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
+use bofuss_oflib::{Catalogue, DecodeError, ErrorCode};
+
+use super::error::{BAD_COMMAND, BAD_VALUE, NO_SIGNATURE, TOO_MANY};
+
+use super::records::{ForwardRecord, QosRecord, take};
+use super::tuple::FlowTuple;
+use super::write::{FlowWrite, HAS_FORWARD, HAS_QOS, flags};
+use crate::openstate::args::Args;
+
+/// Signatures at most.
+const MAX_SIGNATURES: usize = 64;
+/// Bytes of a pattern.
+const PATTERN_BYTES: usize = 32;
+/// Bytes of UDP's header.
+const UDP_BYTES: usize = 8;
+
+/// What a payload has to have for its flow to be of a class, and what flows of that class get.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Signature {
+    /// Bytes of its flow, the packet's included, from which on packets are inspected,
+    pub after_bytes: u64,
+    /// and for how many more.
+    pub inspect_bytes: u32,
+    /// Where in the payload of TCP or UDP the pattern stands.
+    pub offset: u16,
+    /// The pattern: 1 to 32 bytes.
+    pub pattern: Bytes,
+    /// Where such flows go; as before if none.
+    pub forward: Option<ForwardRecord>,
+    /// Their quality of service; as before if none.
+    pub qos: Option<QosRecord>,
+}
+
+/// A change of signatures: 56 bytes, then the QoS record and the forward record that there are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum SignatureMod {
+    /// A number stands for this signature from now on.
+    Add(u8, Signature),
+    /// A number stands for none any more.
+    Delete(u8),
+}
+
+impl Wire for SignatureMod {
+    /// Errors: BAD_COMMAND, BAD_VALUE.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let at_command = r.at("command").clone();
+        let command = r.get::<u8>()?;
+        let id = r.at("id").get()?;
+        let at_parts = r.at("parts").clone();
+        let parts = r.get::<u8>()?;
+        let at_length = r.at("pattern_len").clone();
+        let length = usize::from(r.get::<u8>()?);
+        let offset = r.at("offset").get()?;
+        r.take(2)?;
+        let after_bytes = r.at("after_bytes").get()?;
+        let inspect_bytes = r.at("inspect_bytes").get()?;
+        r.take(4)?;
+        let pattern = r.at("pattern").take(PATTERN_BYTES)?;
+        if command == 1 {
+            return Ok(Self::Delete(id));
+        }
+        if command != 0 {
+            return Err(at_command.err(BAD_COMMAND));
+        }
+        if parts & !(HAS_FORWARD | HAS_QOS) != 0 {
+            return Err(at_parts.err(BAD_VALUE));
+        }
+        if !(1..=PATTERN_BYTES).contains(&length) {
+            return Err(at_length.err(BAD_VALUE));
+        }
+        let mut this = Signature {
+            after_bytes,
+            inspect_bytes,
+            offset,
+            pattern: Bytes(pattern[..length].into()),
+            forward: None,
+            qos: None,
+        };
+        if parts & HAS_QOS != 0 {
+            this.qos = Some(r.get()?);
+        }
+        if parts & HAS_FORWARD != 0 {
+            this.forward = Some(r.get()?);
+        }
+        Ok(Self::Add(id, this))
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        let (id, one) = match self {
+            Self::Add(id, one) => (id, one),
+            Self::Delete(id) => {
+                w.put(&1u8).put(id).pad(22 + PATTERN_BYTES);
+                return;
+            }
+        };
+        let parts = flags([
+            (one.forward.is_some(), HAS_FORWARD),
+            (one.qos.is_some(), HAS_QOS),
+        ]);
+        let pattern = &one.pattern.0;
+        w.put(&0u8).put(id).put(&parts).put(&(pattern.len() as u8));
+        w.put(&one.offset).pad(2).put(&one.after_bytes);
+        w.put(&one.inspect_bytes).pad(4);
+        w.raw(pattern).pad(PATTERN_BYTES - pattern.len());
+        if let Some(qos) = &one.qos {
+            w.put(qos);
+        }
+        if let Some(forward) = &one.forward {
+            w.put(forward);
+        }
+    }
+}
+
+impl TextForm for SignatureMod {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (id, one) = match self {
+            Self::Add(id, one) => (id, one),
+            Self::Delete(id) => return write!(f, "delete,id={id}"),
+        };
+        write!(f, "add,id={id},after_bytes={}", one.after_bytes)?;
+        write!(
+            f,
+            ",inspect_bytes={},offset={},pattern=",
+            one.inspect_bytes, one.offset
+        )?;
+        one.pattern.text(f)?;
+        if let Some(qos) = &one.qos {
+            f.write_str(",")?;
+            qos.text(f)?;
+        }
+        if let Some(forward) = &one.forward {
+            f.write_str(",")?;
+            forward.text(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl TypedBody for SignatureMod {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+        let mut args = Args::new(text);
+        let adds = args.take("add").is_some();
+        let deletes = args.take("delete").is_some();
+        let mut id = 0;
+        take(&mut args, "id", &mut id)?;
+        let mut one = Signature {
+            after_bytes: 0,
+            inspect_bytes: u32::MAX,
+            offset: 0,
+            pattern: Bytes::default(),
+            forward: None,
+            qos: None,
+        };
+        take(&mut args, "after_bytes", &mut one.after_bytes)?;
+        take(&mut args, "inspect_bytes", &mut one.inspect_bytes)?;
+        take(&mut args, "offset", &mut one.offset)?;
+        if let Some(pattern) = args.take("pattern") {
+            one.pattern = Bytes(parse_bytes(pattern)?);
+        }
+        one.qos = QosRecord::take(&mut args)?;
+        one.forward = ForwardRecord::take(&mut args, catalogue)?;
+        args.finish()?;
+        match (adds, deletes) {
+            (true, false) if (1..=PATTERN_BYTES).contains(&one.pattern.0.len()) => {
+                Ok(Self::Add(id, one))
+            }
+            (true, false) => Err(format!("a pattern has 1 to {PATTERN_BYTES} bytes")),
+            (false, true) => Ok(Self::Delete(id)),
+            (..) => Err("it is add,id=N,pattern=HEX... or delete,id=N".to_string()),
+        }
+    }
+}
+
+impl Listed for SignatureMod {}
+
+/// The signatures, the first that is_meant first.
+#[derive(Debug, Default)]
+pub(super) struct Signatures(BTreeMap<u8, Signature>);
+
+impl Signatures {
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Changes them. Errors: NO_SIGNATURE, TOO_MANY.
+    pub(super) fn change(&mut self, change: &SignatureMod) -> Result<(), ErrorCode> {
+        match change {
+            SignatureMod::Add(id, one) => {
+                if !self.0.contains_key(id) && self.0.len() >= MAX_SIGNATURES {
+                    return Err(TOO_MANY);
+                }
+                self.0.insert(*id, one.clone());
+            }
+            SignatureMod::Delete(id) => _ = self.0.remove(id).ok_or(NO_SIGNATURE)?,
+        }
+        Ok(())
+    }
+
+    /// What is to be changed of a flow that has sent so many bytes, for a packet of it.
+    pub(super) fn class_of(
+        &self,
+        tuple: &FlowTuple,
+        bytes: u64,
+        payload: &[u8],
+    ) -> Option<FlowWrite> {
+        let is_meant = |one: &&Signature| {
+            let end = one.after_bytes.saturating_add(one.inspect_bytes.into());
+            let start = usize::from(one.offset);
+            let rest = payload.get(start..).unwrap_or(&[]);
+            (one.after_bytes..=end).contains(&bytes) && rest.starts_with(&one.pattern.0)
+        };
+        let one = self.0.values().find(is_meant)?;
+        Some(FlowWrite {
+            forward: one.forward.clone(),
+            qos: one.qos,
+            ..FlowWrite::of(*tuple)
+        })
+    }
+
+    /// The changes that would make them anew.
+    pub(super) fn list(&self) -> Vec<SignatureMod> {
+        let all = self.0.iter();
+        all.map(|(id, one)| SignatureMod::Add(*id, one.clone()))
+            .collect()
+    }
+}
+
+/// The payload of TCP or UDP; empty if there is none.
+pub(super) fn payload<'a>(cx: &'a HookContext<'_>) -> &'a [u8] {
+    let bytes = cx.frame().bytes();
+    let start = if let Some(udp) = cx.layout().offset(Header::Udp) {
+        udp + UDP_BYTES
+    } else if let Some(tcp) = cx.layout().offset(Header::Tcp) {
+        let words = bytes.get(tcp + 12).map_or(0, |byte| byte >> 4);
+        tcp + 4 * usize::from(words)
+    } else {
+        bytes.len()
+    };
+    bytes.get(start..).unwrap_or(&[])
+}

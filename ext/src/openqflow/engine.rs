@@ -1,0 +1,201 @@
+//! What local engines do to flows: registers, other records, a new path at a gap, copies; and the
+//! sweep, in which rates are measured and idle flows end.
+
+use alloc::vec::Vec;
+
+use bofuss_datapath::Time;
+use bofuss_oflib::{ErrorCode, PortNo};
+
+use super::error::{NO_FLOW, TOO_MANY};
+use super::flow::*;
+use super::message::FlowRecord;
+use super::records::ForwardRecord;
+use super::table::FlowTable;
+use super::write::FlowWrite;
+
+/// Flows of which an engine keeps something at most.
+const MAX_ENGINE_FLOWS: usize = 65_536;
+/// Reports that one slice of a sweep makes at most.
+pub(super) const REPORTS_PER_SLICE: usize = 100;
+
+/// What an engine keeps about a flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EngineState {
+    /// Whatever it likes.
+    pub registers: [u64; 4],
+    /// Bytes of which it still gets a copy.
+    pub copy_left: u32,
+    /// Where the flow goes after the next gap of so many nanoseconds.
+    pub next: Option<(ForwardRecord, u64)>,
+}
+
+/// What a slice of a sweep found.
+#[derive(Debug, Default)]
+pub struct ExpirySlice {
+    /// Flows to report: those that have changed, if these were asked for, and those whose rate has
+    /// passed the limit.
+    pub reports: Vec<FlowRecord>,
+    /// Whether it was the last slice of a round.
+    pub is_last: bool,
+}
+
+impl FlowTable {
+    /// Changes a flow as an engine asks. What it chooses holds until the flow ends, or the engine
+    /// gives it back.
+    ///
+    /// Errors: NO_FLOW, TOO_MANY; then nothing is changed.
+    pub fn write(&mut self, write: &FlowWrite) -> Result<(), ErrorCode> {
+        let slot = self.find(&write.tuple).ok_or(NO_FLOW)?;
+        let keeps = write.registers.is_some() || write.copy_bytes > 0;
+        let waits = write.forward.is_some() && write.gap_us > 0;
+        if (keeps || waits)
+            && !self.engines.contains_key(&slot)
+            && self.engines.len() >= MAX_ENGINE_FLOWS
+        {
+            return Err(TOO_MANY);
+        }
+        let has_room = write.qos.is_none_or(|qos| self.qos.has_room_for(&qos))
+            && write
+                .forward
+                .as_ref()
+                .is_none_or(|rule| self.forwards.has_room_for(rule));
+        if !has_room {
+            return Err(TOO_MANY);
+        }
+        if let Some(qos) = &write.qos {
+            self.set_qos(slot, qos);
+        }
+        if let Some(forward) = write.forward.as_ref().filter(|_| !waits) {
+            self.set_forward(slot, forward);
+        }
+        if keeps || waits {
+            let engine = self.engines.entry(slot).or_default();
+            engine.registers = write.registers.unwrap_or(engine.registers);
+            engine.copy_left = write.copy_bytes;
+            if let Some(forward) = write.forward.as_ref().filter(|_| waits) {
+                engine.next = Some((forward.clone(), u64::from(write.gap_us) * 1000));
+            }
+        }
+        let (_, flow) = self.flows.at_mut(slot).expect("it was found just now");
+        if keeps || waits {
+            flow.flags |= HAS_ENGINE;
+        }
+        if write.qos.is_some() {
+            flow.flags |= OWN_QOS;
+        }
+        if write.forward.is_some() && !waits {
+            flow.flags |= OWN_FORWARD;
+        }
+        if write.gives_back {
+            flow.flags &= !(OWN_FORWARD | OWN_QOS);
+            flow.epoch = flow.epoch.wrapping_sub(1);
+        }
+        self.join_aggregate(slot);
+        Ok(())
+    }
+
+    /// Sends a flow another way, if it has to wait for that until no packet is on the old one.
+    pub(super) fn reroute_after_gap(&mut self, now: Time, slot: u32) {
+        let (_, flow) = self.flows.at(slot).expect("its slot is that of a flow");
+        let used = flow.used;
+        let Some(engine) = self.engines.get_mut(&slot) else {
+            return;
+        };
+        let is_gap = |(_, gap): &mut (ForwardRecord, u64)| now.since(used) >= *gap;
+        let Some((forward, _)) = engine.next.take_if(is_gap) else {
+            return;
+        };
+        if self.set_forward(slot, &forward) {
+            let (_, flow) = self.flows.at_mut(slot).expect("it was there just now");
+            flow.flags |= OWN_FORWARD;
+            self.join_aggregate(slot);
+        }
+    }
+
+    /// Whether an engine gets a copy of a flow's packet, of so many bytes.
+    pub fn takes_copy(&mut self, slot: u32, bytes: u32) -> bool {
+        let flow = self.flows.at(slot).map(|(_, flow)| flow);
+        if !flow.is_some_and(|flow| flow.has(HAS_ENGINE)) {
+            return false;
+        }
+        let Some(engine) = self.engines.get_mut(&slot) else {
+            return false;
+        };
+        let wants = engine.copy_left > 0;
+        engine.copy_left = engine.copy_left.saturating_sub(bytes);
+        wants
+    }
+
+    /// Looks at `slots` slots, from where the last call ended: ends flows that are idle, and
+    /// measures the rates of the others. `reports_all`: those that changed are reported.
+    pub fn expire(&mut self, now: Time, slots: u32, reports_all: bool) -> ExpirySlice {
+        let mut slice = ExpirySlice::default();
+        if self.next_slot == 0 {
+            self.round_ns = now.since(self.round_began);
+            self.round_began = now;
+        }
+        let mut end = self.next_slot.saturating_add(slots);
+        while let Some(slot) = self.flows.used(self.next_slot).filter(|slot| *slot < end) {
+            self.next_slot = slot + 1;
+            if self.is_over(now, slot) {
+                self.end(now, slot, ReportReason::Idle);
+                continue;
+            }
+            self.settle(slot);
+            let limit_kbps = self.limits.report_kbps;
+            let (_, flow) = self.flows.at_mut(slot).expect("the slot is used");
+            flow.end_window(self.round_ns.min(now.since(flow.since)));
+            let rate_kbps = flow.rate_kbps;
+            let is_fast = flow.rate_kbps >= limit_kbps && !flow.has(REPORTED);
+            let is_due = is_fast || reports_all && flow.has(CHANGED);
+            if is_due {
+                flow.flags &= !CHANGED;
+            }
+            if is_fast {
+                flow.flags |= REPORTED;
+            }
+            if self.balancer.is_on()
+                && let Some(known) = self.resolved(slot)
+            {
+                let port = known.port;
+                self.balancer.note(slot, rate_kbps, port);
+            }
+            if !is_due {
+                continue;
+            }
+            let reason = if is_fast {
+                ReportReason::Threshold
+            } else {
+                ReportReason::Periodic
+            };
+            slice.reports.extend(self.record(now, slot, reason));
+            if slice.reports.len() >= REPORTS_PER_SLICE {
+                end = self.next_slot;
+            }
+        }
+        slice.is_last = self.flows.used(self.next_slot).is_none();
+        self.next_slot = if slice.is_last { 0 } else { end };
+        if slice.is_last && self.balancer.is_on() {
+            self.balance();
+        }
+        slice
+    }
+
+    /// Has flows that go to a port go to another one at their next gap.
+    pub fn reroute(&mut self, slot: u32, port: PortNo, gap_us: u32) -> Result<(), ErrorCode> {
+        let (tuple, _) = *self.flows.at(slot).ok_or(NO_FLOW)?;
+        let forward = self.resolved(slot).map(|known| known.forward.clone());
+        let forward = forward.ok_or(NO_FLOW)?;
+        let before = forward.port;
+        let write = FlowWrite {
+            forward: Some(ForwardRecord {
+                port,
+                failover: before,
+                ..forward
+            }),
+            gap_us,
+            ..FlowWrite::of(tuple)
+        };
+        self.write(&write)
+    }
+}

@@ -1,0 +1,442 @@
+//! The behaviour: where packets, time and messages meet the flow table.
+
+use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
+
+use bofuss_datapath::{
+    Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Time, Verdict,
+};
+use bofuss_oflib::ext::ValueList;
+use bofuss_oflib::field::TCP_FLAGS;
+use bofuss_oflib::message::{FlowMod, FlowRemoved};
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::wire::Text;
+use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, Instruction, PortNo};
+use bofuss_packet::offload;
+
+use super::dpi::{Signatures, payload};
+use super::engine::REPORTS_PER_SLICE;
+use super::error::BAD_TABLE;
+use super::flow::{CountedPacket, FlowPhase, Meeting, ReportReason};
+use super::message::FlowRecord;
+use super::options::{QflowOptions, Unknown};
+use super::records::{ForwardRecord, QosRecord};
+use super::report;
+use super::table::FlowTable;
+use super::tuple::FlowTuple;
+use super::{FORWARD, QOS, REPORT, VALUES};
+
+/// Slots that a slice of a sweep looks at.
+const SLICE_SLOTS: u32 = 1024;
+/// Nanoseconds between two slices, so that packets need not wait.
+const SLICE_NS: u64 = 1_000_000;
+/// Nanoseconds from one sweep to the next.
+const ROUND_NS: u64 = Time::SEC;
+/// The bits of TCP_FLAGS that end a connection: FIN and RST.
+const CLOSING_FLAGS: u128 = 0x005;
+
+/// This extension's behaviour, no table chosen.
+pub fn hook(_: &Catalogue) -> Box<dyn Hook> {
+    Box::new(OpenQflow {
+        options: QflowOptions::default(),
+        table: FlowTable::default(),
+        signatures: Signatures::default(),
+        looked_up: None,
+        looks_up_each: false,
+        expire_at: Time(0),
+        pushed_at: Time(0),
+        pushes: false,
+    })
+}
+
+/// A packet that is on its way through the rule tables.
+struct LookedUp {
+    tuple: FlowTuple,
+    /// The slot of its flow; none in a trace.
+    slot: Option<u32>,
+    packet: CountedPacket,
+    forward: Option<ForwardRecord>,
+}
+
+/// The flows, and what is chosen for them.
+pub(super) struct OpenQflow {
+    pub(super) options: QflowOptions,
+    pub(super) table: FlowTable,
+    pub(super) signatures: Signatures,
+    looked_up: Option<LookedUp>,
+    /// Whether rules depend on more than the tuple: then no way is remembered.
+    pub(super) looks_up_each: bool,
+    /// When the next slice of a sweep is due.
+    expire_at: Time,
+    /// When flows were reported last, and whether this sweep does it.
+    pushed_at: Time,
+    pushes: bool,
+}
+
+impl OpenQflow {
+    /// Meets a packet with its flow.
+    fn arrive(&mut self, cx: &mut HookContext<'_>) {
+        let tuple = FlowTuple::of(cx);
+        let packet = counted(cx, &tuple);
+        if cx.is_dry() {
+            return self.try_out(cx, tuple, packet);
+        }
+        if self.table.is_empty() {
+            self.expire_at = cx.now.after(ROUND_NS);
+        }
+        let sought = self.table.seek(tuple);
+        let met = self.table.meet(cx.now, &sought, packet);
+        if met.passes && self.table.reports_ends {
+            let record = self.table.record(cx.now, met.slot, ReportReason::Threshold);
+            let list = ValueList(record.into_iter().collect::<Vec<_>>());
+            cx.notify(ExtValue::typed(REPORT, list));
+        }
+        if self.table.takes_copy(met.slot, packet.bytes) {
+            let frame = cx.frame().bytes();
+            cx.notify(report::copy(&tuple, frame));
+        }
+        if !self.signatures.is_empty() {
+            self.inspect(cx, met.slot, &tuple);
+        }
+        match met.meeting {
+            Meeting::Known if !self.looks_up_each => self.send(cx, met.slot, packet),
+            Meeting::Wait => _ = cx.drop("pending"),
+            Meeting::Known | Meeting::LookUp => self.look_up(cx, tuple, Some(met.slot), packet),
+        }
+    }
+
+    /// Gives a flow the class that a packet's payload shows.
+    fn inspect(&mut self, cx: &HookContext<'_>, slot: u32, tuple: &FlowTuple) {
+        let Some(bytes) = self.table.inspected_bytes(slot) else {
+            return;
+        };
+        let Some(write) = self.signatures.class_of(tuple, bytes, payload(cx)) else {
+            return;
+        };
+        // Without room for its records the flow keeps its class, and is inspected again.
+        if self.table.write(&write).is_ok() {
+            self.table.set_classified(slot);
+        }
+    }
+
+    /// Does in a trace what would become of a packet.
+    fn try_out(&mut self, cx: &mut HookContext<'_>, tuple: FlowTuple, packet: CountedPacket) {
+        let slot = self.table.find(&tuple);
+        let now = cx.now;
+        let record = slot.and_then(|slot| self.table.record(now, slot, ReportReason::Periodic));
+        cx.say(|| match &record {
+            Some(record) => format!("the flow {}", Text(record)),
+            None => format!("a new flow {}", Text(&tuple)),
+        });
+        let is_fresh = slot.is_some_and(|slot| self.table.is_fresh(now, slot));
+        match (slot, record.map(|record| record.state)) {
+            (Some(slot), Some(FlowPhase::Resolved)) if is_fresh && !self.looks_up_each => {
+                self.send(cx, slot, packet);
+            }
+            (Some(_), Some(FlowPhase::Pending)) if is_fresh => _ = cx.drop("pending"),
+            (..) => self.look_up(cx, tuple, None, packet),
+        }
+    }
+
+    fn look_up(
+        &mut self,
+        cx: &mut HookContext<'_>,
+        tuple: FlowTuple,
+        slot: Option<u32>,
+        packet: CountedPacket,
+    ) {
+        self.looked_up = Some(LookedUp {
+            tuple,
+            slot,
+            packet,
+            forward: None,
+        });
+        match self.options.forwarding.first() {
+            Some(table) => cx.goto(*table),
+            None => self.find_none(cx),
+        }
+    }
+
+    /// Sends a packet of a flow whose way is known.
+    fn send(&mut self, cx: &mut HookContext<'_>, slot: u32, packet: CountedPacket) {
+        let known = self.table.resolved(slot).expect("its flow is resolved");
+        if known.port == PortNo::ANY {
+            if !cx.is_dry() {
+                self.table.take_back(slot, packet, true);
+            }
+            cx.drop("rule");
+            return;
+        }
+        forward(cx, known.forward, known.port);
+    }
+
+    /// The rules say where a packet goes, and perhaps with which quality of service.
+    fn finish(&mut self, cx: &mut HookContext<'_>, qos: Option<&QosRecord>) {
+        let tuple = FlowTuple::of(cx);
+        let known = self.looked_up.take().filter(|known| known.tuple == tuple);
+        let Some(mut known) = known else {
+            return;
+        };
+        let Some(rule) = known.forward.take() else {
+            return;
+        };
+        let default = QosRecord::default();
+        if let Some(slot) = known.slot
+            && self.table.resolve(slot, &rule, qos.unwrap_or(&default))
+        {
+            return self.send(cx, slot, known.packet);
+        }
+        let port = self.table.port_of(&rule);
+        if port == PortNo::ANY {
+            cx.drop("rule");
+            return;
+        }
+        forward(cx, &rule, port);
+    }
+
+    /// No rule forwards a packet.
+    fn find_none(&mut self, cx: &mut HookContext<'_>) {
+        let known = self.looked_up.take();
+        let slot = known.as_ref().and_then(|known| known.slot);
+        let port = match self.options.unknown {
+            Unknown::Controller => PortNo::CONTROLLER,
+            Unknown::Flood => PortNo::FLOOD,
+            Unknown::Normal => PortNo::NORMAL,
+            Unknown::Drop => {
+                if let Some((known, slot)) = known.zip(slot) {
+                    self.table.take_back(slot, known.packet, true);
+                }
+                cx.drop("no_rule");
+                return;
+            }
+        };
+        if let Some((known, slot)) = known.zip(slot)
+            && self.options.unknown == Unknown::Controller
+        {
+            self.table.take_back(slot, known.packet, false);
+            self.table.wait(cx.now, slot);
+        }
+        cx.apply(vec![Action::output(port)]);
+        cx.take();
+    }
+
+    /// Whether what an entry does with packets depends on their tuples alone, if it forwards.
+    fn is_remembered(flow_mod: &FlowMod) -> bool {
+        let list = flow_mod.instructions.list();
+        let forwards = list
+            .iter()
+            .any(|one| is_row(one, FORWARD) || is_row(one, QOS));
+        let fields = flow_mod.fields.fields().iter();
+        let mut others = fields.filter(|one| !FlowTuple::holds(one.field));
+        others.next().is_none() && (!forwards || list.len() == 1)
+    }
+
+    fn rules_changed(&mut self, table: TableId) {
+        if table == TableId::ALL || self.options.has_rules(table) {
+            self.table.begin_epoch();
+        }
+    }
+}
+
+/// Whether an instruction is of the row of this number.
+fn is_row(instruction: &Instruction, row: usize) -> bool {
+    let Instruction::Experimenter(value) = instruction else {
+        return false;
+    };
+    core::ptr::eq(value.row, &VALUES[row])
+}
+
+/// Sends a packet as a record says.
+fn forward(cx: &mut HookContext<'_>, rule: &ForwardRecord, port: PortNo) {
+    if rule.actions.is_empty() && port.is_port() {
+        return cx.forward(port);
+    }
+    let mut actions = rule.actions.clone();
+    actions.push(Action::output(port));
+    cx.apply(actions);
+    cx.take();
+}
+
+/// A packet as its flow counts it.
+fn counted(cx: &mut HookContext<'_>, tuple: &FlowTuple) -> CountedPacket {
+    let (packets, bytes) = offload::wire_count(cx.frame());
+    let flags = if tuple.is_tcp() {
+        cx.get(TCP_FLAGS)
+    } else {
+        None
+    };
+    CountedPacket {
+        packets: packets as u32,
+        bytes: bytes as u32,
+        closes: flags.unwrap_or(0) & CLOSING_FLAGS != 0,
+    }
+}
+
+impl Hook for OpenQflow {
+    fn name(&self) -> &'static str {
+        "openqflow"
+    }
+
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
+        self.options.set(name, value)
+    }
+
+    fn start(&mut self, _: &Config) {
+        self.table.limits = self.options.limits;
+        self.table.ports.stays = self.options.stays;
+    }
+
+    /// Packets without an entry meet their flow in the table that was chosen, and go on to the next
+    /// table of rules in those.
+    fn effect(&self, table: TableId) -> HookEffect {
+        let Some(first) = self.options.table else {
+            return HookEffect::None;
+        };
+        if table == first || self.options.has_rules(table) {
+            HookEffect::Live
+        } else {
+            HookEffect::None
+        }
+    }
+
+    fn only_misses(&self) -> bool {
+        true
+    }
+
+    fn on_miss(&mut self, cx: &mut HookContext<'_>) -> bool {
+        let table = cx.table;
+        if self.options.table == Some(table) {
+            self.arrive(cx);
+            return false;
+        }
+        let after = |tables: &[TableId]| tables.iter().copied().find(|next| *next > table);
+        if self.options.forwarding.contains(&table) {
+            match after(&self.options.forwarding) {
+                Some(next) => cx.goto(next),
+                None => self.find_none(cx),
+            }
+        } else {
+            match after(&self.options.qos) {
+                Some(next) => cx.goto(next),
+                None => self.finish(cx, None),
+            }
+        }
+        false
+    }
+
+    fn on_action(&mut self, cx: &mut HookContext<'_>, _: usize, value: &ExtValue) -> Verdict {
+        if let Some(qos) = value.body::<QosRecord>() {
+            self.finish(cx, Some(qos));
+            return Verdict::Continue;
+        }
+        let Some(rule) = value.body::<ForwardRecord>() else {
+            return Verdict::Continue;
+        };
+        let tuple = FlowTuple::of(cx);
+        let known = self.looked_up.take().filter(|known| known.tuple == tuple);
+        let packet = counted(cx, &tuple);
+        let known = known.unwrap_or(LookedUp {
+            tuple,
+            slot: None,
+            packet,
+            forward: None,
+        });
+        self.looked_up = Some(LookedUp {
+            forward: Some(rule.clone()),
+            ..known
+        });
+        match self.options.qos.first() {
+            Some(table) if *table > cx.table => cx.goto(*table),
+            Some(_) | None => self.finish(cx, None),
+        }
+        Verdict::Continue
+    }
+
+    fn next_tick(&self) -> Option<Time> {
+        let has_work = !self.table.is_empty() || self.table.has_ended();
+        has_work.then_some(self.expire_at)
+    }
+
+    fn on_tick(&mut self, cx: &mut ControlContext<'_>) {
+        let now = cx.now;
+        if self.table.begins_round() {
+            let is_time = now.since(self.pushed_at) >= self.options.push_ns;
+            self.pushes = is_time && self.table.reports_ends;
+            if is_time {
+                self.pushed_at = now;
+            }
+        }
+        let mut slice = self.table.expire(now, SLICE_SLOTS, self.pushes);
+        while slice.reports.len() < REPORTS_PER_SLICE
+            && let Some(record) = self.table.next_ended()
+        {
+            slice.reports.push(record);
+        }
+        if !slice.reports.is_empty() {
+            cx.notify(ExtValue::typed(
+                REPORT,
+                ValueList::<FlowRecord>(slice.reports),
+            ));
+        }
+        let is_done = slice.is_last && !self.table.has_ended();
+        self.expire_at = now.after(if is_done { ROUND_NS } else { SLICE_NS });
+    }
+
+    fn on_message(
+        &mut self,
+        cx: &mut ControlContext<'_>,
+        row: usize,
+        value: &ExtValue,
+    ) -> Result<(), ErrorCode> {
+        report::message(self, cx, row, value)
+    }
+
+    fn on_multipart(
+        &mut self,
+        cx: &mut ControlContext<'_>,
+        _: usize,
+        request: &ExtValue,
+        from: u64,
+    ) -> Result<ReplyPart, ErrorCode> {
+        report::part(self, cx.now, request, from)
+    }
+
+    fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
+        let table = flow_mod.table_id;
+        if self.options.has_rules(table) && !flow_mod.deletes() {
+            self.looks_up_each |= !Self::is_remembered(flow_mod);
+        }
+        let has_rules = |id: &TableId| {
+            let table = cx.tables().get(usize::from(id.0));
+            table.is_some_and(|table| !table.is_empty())
+        };
+        let mut rules = self.options.forwarding.iter().chain(&self.options.qos);
+        self.looks_up_each &= rules.any(has_rules);
+        self.rules_changed(table);
+    }
+
+    fn on_flow_removed(&mut self, _: &mut ControlContext<'_>, removed: &FlowRemoved) {
+        self.rules_changed(removed.table_id);
+    }
+
+    fn on_port_change(&mut self, _: &mut ControlContext<'_>, port: PortNo, up: bool) {
+        self.table.port_changed(port, up);
+    }
+
+    /// Errors: BAD_TABLE.
+    fn check(&self, row: usize, _: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
+        let tables = match row {
+            FORWARD => &self.options.forwarding,
+            QOS => &self.options.qos,
+            _ => return Ok(()),
+        };
+        if tables.contains(&table) {
+            return Ok(());
+        }
+        Err(BAD_TABLE)
+    }
+
+    fn metrics(&self, _: Time, _: u64, list: &mut Vec<Metric>) -> Option<u64> {
+        report::metrics(&self.table, list);
+        None
+    }
+}

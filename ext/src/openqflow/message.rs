@@ -1,0 +1,395 @@
+//! What controllers and engines ask and are told about flows, on the wire and as text.
+
+use alloc::{format, string::String, vec::Vec};
+use core::fmt;
+
+use bofuss_oflib::ext::{Listed, TypedBody, ValueList};
+use bofuss_oflib::text::parse_port;
+use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
+use bofuss_oflib::{Catalogue, DecodeError, PortNo};
+
+use super::balance::MAX_LINKS;
+use super::error::BAD_VALUE;
+use super::flow::{FlowPhase, ReportReason};
+use super::records::{QosRecord, take};
+use super::tuple::{FlowTuple, TupleMatch};
+use crate::openstate::args::Args;
+
+/// Reports with their names; the number on the wire is the place.
+const REASONS: [(ReportReason, &str); 4] = [
+    (ReportReason::Periodic, "periodic"),
+    (ReportReason::Threshold, "threshold"),
+    (ReportReason::Idle, "idle"),
+    (ReportReason::Evicted, "evicted"),
+];
+/// States with their names, likewise.
+const STATES: [(FlowPhase, &str); 3] = [
+    (FlowPhase::Unresolved, "unresolved"),
+    (FlowPhase::Pending, "pending"),
+    (FlowPhase::Resolved, "resolved"),
+];
+
+/// The place of a value in a list of names, and its name.
+fn place_of<T: PartialEq>(names: &[(T, &'static str)], value: &T) -> (u8, &'static str) {
+    let place = names.iter().position(|row| row.0 == *value);
+    place.map_or((0, ""), |place| (place as u8, names[place].1))
+}
+
+/// Reads a place in a list of names. Errors: BAD_VALUE if there is none.
+fn named<T: Copy>(names: &[(T, &'static str)], r: &mut Reader<'_>) -> Result<T, DecodeError> {
+    let at = r.clone();
+    let place = usize::from(r.get::<u8>()?);
+    let row = names.get(place);
+    row.map(|row| row.0).ok_or_else(|| at.err(BAD_VALUE))
+}
+
+/// One flow: 152 bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FlowRecord {
+    /// The tuple.
+    pub tuple: FlowTuple,
+    /// The port that it leaves by; ANY if it leaves by none.
+    pub out_port: PortNo,
+    /// Why it is reported.
+    pub reason: ReportReason,
+    /// What is known of its way.
+    pub state: FlowPhase,
+    /// The number of the aggregate key that it counts by; 255 for none.
+    pub key: u8,
+    /// Milliseconds since its first packet,
+    pub age_ms: u64,
+    /// and since its last one.
+    pub idle_ms: u32,
+    /// Packets that were forwarded.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Packets that were dropped.
+    pub dropped_packets: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Its rate over some seconds.
+    pub rate_kbps: u32,
+    /// Its quality of service.
+    pub qos: QosRecord,
+    /// What an engine keeps about it.
+    pub registers: [u64; 4],
+}
+
+impl Wire for FlowRecord {
+    /// Errors: BAD_VALUE.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let tuple = r.get()?;
+        let out_port = r.at("out_port").get()?;
+        let reason = named(&REASONS, r.at("reason"))?;
+        let state = named(&STATES, r.at("state"))?;
+        let key = r.at("key").get()?;
+        r.take(1)?;
+        let age_ms = r.at("age_ms").get()?;
+        let idle_ms = r.at("idle_ms").get()?;
+        Ok(Self {
+            tuple,
+            out_port,
+            reason,
+            state,
+            key,
+            age_ms,
+            idle_ms,
+            rate_kbps: r.at("rate_kbps").get()?,
+            packets: r.at("packets").get()?,
+            bytes: r.at("bytes").get()?,
+            dropped_packets: r.at("dropped_packets").get()?,
+            dropped_bytes: r.at("dropped_bytes").get()?,
+            qos: r.get()?,
+            registers: get_registers(r)?,
+        })
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        let (reason, _) = place_of(&REASONS, &self.reason);
+        let (state, _) = place_of(&STATES, &self.state);
+        w.put(&self.tuple).put(&self.out_port);
+        w.put(&reason).put(&state).put(&self.key).pad(1);
+        w.put(&self.age_ms).put(&self.idle_ms).put(&self.rate_kbps);
+        w.put(&self.packets).put(&self.bytes);
+        w.put(&self.dropped_packets).put(&self.dropped_bytes);
+        w.put(&self.qos);
+        self.registers
+            .iter()
+            .for_each(|register| _ = w.put(register));
+    }
+}
+
+pub(super) fn get_registers(r: &mut Reader<'_>) -> Result<[u64; 4], DecodeError> {
+    let mut registers = [0; 4];
+    for register in &mut registers {
+        *register = r.at("register").get()?;
+    }
+    Ok(registers)
+}
+
+pub(super) fn write_registers(f: &mut fmt::Formatter<'_>, registers: &[u64; 4]) -> fmt::Result {
+    let [a, b, c, d] = registers;
+    write!(f, ",registers={a:#x}+{b:#x}+{c:#x}+{d:#x}")
+}
+
+impl TextForm for FlowRecord {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, reason) = place_of(&REASONS, &self.reason);
+        let (_, state) = place_of(&STATES, &self.state);
+        self.tuple.text(f)?;
+        write!(
+            f,
+            ",out_port={},reason={reason},state={state}",
+            self.out_port
+        )?;
+        write!(f, ",age_ms={},idle_ms={}", self.age_ms, self.idle_ms)?;
+        write!(f, ",packets={},bytes={}", self.packets, self.bytes)?;
+        write!(f, ",dropped_packets={}", self.dropped_packets)?;
+        write!(f, ",dropped_bytes={}", self.dropped_bytes)?;
+        write!(f, ",rate_kbps={},aggregate={},", self.rate_kbps, self.key)?;
+        self.qos.text(f)?;
+        if self.registers != [0; 4] {
+            write_registers(f, &self.registers)?;
+        }
+        Ok(())
+    }
+}
+
+impl TypedBody for FlowRecord {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+        Err("it is only reported".into())
+    }
+}
+
+impl Listed for FlowRecord {}
+
+/// Which flows are asked for: 100 bytes after 2 of zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FlowFilter {
+    /// Their tuples.
+    pub tuples: TupleMatch,
+    /// The number of the aggregate key that they count by; 255 for any.
+    pub key: u8,
+}
+
+impl Default for FlowFilter {
+    fn default() -> Self {
+        Self {
+            tuples: TupleMatch::default(),
+            key: QosRecord::PORT_KEY,
+        }
+    }
+}
+
+/// A request for flows, or a part of the reply. An empty body asks for all.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum FlowQuery {
+    /// What a controller asks.
+    Request(FlowFilter),
+    /// What the switch answers: records, each after its length.
+    Reply(ValueList<FlowRecord>),
+}
+
+impl Wire for FlowQuery {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let [0, 0, ..] = r.clone().rest() else {
+            return r.get().map(Self::Reply);
+        };
+        r.take(2)?;
+        let key = r.at("key").get()?;
+        r.take(1)?;
+        let tuples = r.get()?;
+        Ok(Self::Request(FlowFilter { tuples, key }))
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        match self {
+            Self::Request(filter) => w.pad(2).put(&filter.key).pad(1).put(&filter.tuples),
+            Self::Reply(list) => w.put(list),
+        };
+    }
+}
+
+impl TextForm for FlowQuery {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(filter) => {
+                filter.tuples.text(f)?;
+                write!(f, ",key={}", filter.key)
+            }
+            Self::Reply(list) => list.text(f),
+        }
+    }
+}
+
+impl TypedBody for FlowQuery {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+        let mut args = Args::new(text);
+        let mut filter = FlowFilter::default();
+        take(&mut args, "key", &mut filter.key)?;
+        filter.tuples = TupleMatch::take(&mut args)?;
+        args.finish()?;
+        Ok(Self::Request(filter))
+    }
+
+    fn join(&mut self, part: Self) -> bool {
+        match (self, part) {
+            (Self::Reply(list), Self::Reply(part)) => list.join(part),
+            (..) => false,
+        }
+    }
+}
+
+/// One aggregate: 76 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AggregateRecord {
+    /// The port that its flows leave by.
+    pub out_port: PortNo,
+    /// The number of the key.
+    pub key: u8,
+    /// What the key leaves of their tuples.
+    pub tuple: FlowTuple,
+    /// How many flows it has.
+    pub flows: u32,
+    /// Packets that were forwarded, up to the last sweep.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Wire for AggregateRecord {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let out_port = r.at("out_port").get()?;
+        let key = r.at("key").get()?;
+        r.take(3)?;
+        let flows = r.at("flows").get()?;
+        let packets = r.at("packets").get()?;
+        let bytes = r.at("bytes").get()?;
+        Ok(Self {
+            out_port,
+            key,
+            tuple: r.get()?,
+            flows,
+            packets,
+            bytes,
+        })
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&self.out_port).put(&self.key).pad(3).put(&self.flows);
+        w.put(&self.packets).put(&self.bytes).put(&self.tuple);
+    }
+}
+
+impl TextForm for AggregateRecord {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "out_port={},key={},flows={}",
+            self.out_port, self.key, self.flows
+        )?;
+        write!(f, ",packets={},bytes={},", self.packets, self.bytes)?;
+        self.tuple.text(f)
+    }
+}
+
+impl TypedBody for AggregateRecord {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+        Err("it is only reported".into())
+    }
+}
+
+impl Listed for AggregateRecord {}
+
+/// A packet of a flow of which an engine wanted copies.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FlowCopy {
+    /// The flow.
+    pub tuple: FlowTuple,
+    /// The packet, from its Ethernet header on.
+    pub frame: Bytes,
+}
+
+impl Wire for FlowCopy {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let tuple = r.get()?;
+        let frame = r.at("frame").get()?;
+        Ok(Self { tuple, frame })
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&self.tuple).put(&self.frame);
+    }
+}
+
+impl TextForm for FlowCopy {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tuple.text(f)?;
+        f.write_str(",frame=")?;
+        self.frame.text(f)
+    }
+}
+
+impl TypedBody for FlowCopy {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+        Err("it is only reported".into())
+    }
+}
+
+/// Links that lead to the same place, between which large flows are moved: 8 bytes, then 4 each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LinkSet {
+    /// Microseconds without a packet after which a flow changes links.
+    pub gap_us: u32,
+    /// The ports; none to move nothing.
+    pub ports: Vec<PortNo>,
+}
+
+impl Wire for LinkSet {
+    /// Errors: BAD_VALUE.
+    fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let gap_us = r.at("gap_us").get()?;
+        r.take(4)?;
+        let at_ports = r.at("port").clone();
+        let ports: Vec<PortNo> = r.get()?;
+        if ports.len() > MAX_LINKS {
+            return Err(at_ports.err(BAD_VALUE));
+        }
+        Ok(Self { gap_us, ports })
+    }
+
+    fn encode(&self, w: &mut Writer<'_>) {
+        w.put(&self.gap_us).pad(4);
+        self.ports.iter().for_each(|port| _ = w.put(port));
+    }
+}
+
+impl TextForm for LinkSet {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "gap_us={},ports=", self.gap_us)?;
+        for (at, port) in self.ports.iter().enumerate() {
+            write!(f, "{}{port}", if at == 0 { "" } else { "+" })?;
+        }
+        Ok(())
+    }
+}
+
+impl TypedBody for LinkSet {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+        let mut args = Args::new(text);
+        let mut this = Self::default();
+        take(&mut args, "gap_us", &mut this.gap_us)?;
+        let ports = args.take("ports").unwrap_or("");
+        for port in ports.split('+').filter(|port| !port.is_empty()) {
+            this.ports.push(parse_port(port)?);
+        }
+        args.finish()?;
+        if this.ports.len() > MAX_LINKS {
+            return Err(format!("a set has at most {MAX_LINKS} links"));
+        }
+        Ok(this)
+    }
+}
+
+impl Listed for LinkSet {}

@@ -1,0 +1,477 @@
+//! The flow state table: what is known of each microflow, as a value that shares nothing, so that
+//! several can be used side by side, split by tuple.
+//!
+//! Source: OpenQFlow (Ko and others, 2013), section 3.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use bofuss_datapath::{StepMap, Time};
+use bofuss_oflib::PortNo;
+
+use super::aggregate::{AggregateCounts, AggregateId, AggregateKeys, Aggregates};
+use super::balance::Balancer;
+use super::engine::EngineState;
+use super::flow::*;
+use super::message::FlowRecord;
+use super::ports::PortStates;
+use super::records::{ForwardRecord, QosRecord, Records};
+use super::tuple::FlowTuple;
+
+/// Flows of which one goes if there is no room: the one that was idle for longest.
+const EVICTION_GROUP: u32 = 16;
+/// Flows that have ended and wait to be reported at most.
+const MAX_ENDED: usize = 65_536;
+/// Nanoseconds of a millisecond.
+const MS: u64 = Time::SEC / 1000;
+/// How long a flow waits for the controller before that is asked again.
+const PENDING_NS: u64 = Time::SEC;
+
+/// How often what has happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounts {
+    /// Flows that came.
+    pub created: u64,
+    /// Flows that were idle for too long.
+    pub expired: u64,
+    /// Flows that made room for others.
+    pub evicted: u64,
+    /// Packets for which rules were looked up.
+    pub resolved: u64,
+    /// Packets that were dropped while their flow waited for the controller.
+    pub suppressed: u64,
+    /// Flows that ended without a report, as too many did at once.
+    pub unreported: u64,
+    /// Flows that were moved between links.
+    pub moved: u64,
+    /// Flows that got another class by their payload.
+    pub classified: u64,
+}
+
+/// All microflows of a switch, or of one of its parts.
+#[derive(Debug, Default)]
+pub struct FlowTable {
+    /// The bounds.
+    pub limits: FlowLimits,
+    /// What has happened.
+    pub counts: FlowCounts,
+    /// Whether flows that end are kept until [`FlowTable::next_ended`] takes them.
+    pub reports_ends: bool,
+    pub(super) flows: StepMap<FlowTuple, TrackedFlow>,
+    pub(super) engines: BTreeMap<u32, EngineState>,
+    aggregates: Aggregates,
+    pub(super) keys: AggregateKeys,
+    pub(super) forwards: Records<ForwardRecord, PortNo>,
+    pub(super) qos: Records<QosRecord, ()>,
+    pub(super) ports: PortStates,
+    pub(super) balancer: Balancer,
+    ended: VecDeque<FlowRecord>,
+    epoch: u32,
+    /// The slot that is swept next, when this round began, and how long the last one took.
+    pub(super) next_slot: u32,
+    pub(super) round_began: Time,
+    pub(super) round_ns: u64,
+}
+
+impl FlowTable {
+    /// How many flows there are.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.flows.len() == 0
+    }
+
+    /// How many aggregates there are.
+    pub fn n_aggregates(&self) -> usize {
+        self.aggregates.len()
+    }
+
+    /// How many different forward records flows have.
+    pub fn n_records(&self) -> usize {
+        self.forwards.len()
+    }
+
+    /// Rules have changed: each flow is looked up again with its next packet.
+    pub fn begin_epoch(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// What is looked for to find the flow of a tuple, whose index is prefetched.
+    #[inline]
+    pub fn seek(&self, tuple: FlowTuple) -> SoughtTuple {
+        let hash = self.flows.hash(&tuple);
+        self.flows.prefetch(hash);
+        SoughtTuple {
+            tuple,
+            hash,
+            slot: u32::MAX,
+        }
+    }
+
+    /// Notes where a flow most likely is, and prefetches that.
+    #[inline]
+    pub fn guess(&self, sought: &mut SoughtTuple) {
+        sought.slot = self.flows.guess(sought.hash);
+    }
+
+    /// Finds the flow of a packet that came, or makes one, and counts the packet as forwarded.
+    pub fn meet(&mut self, now: Time, sought: &SoughtTuple, packet: CountedPacket) -> Met {
+        let found = self.flows.find(sought.hash, sought.slot, &sought.tuple);
+        let slot = match found {
+            Some(slot) if !self.is_over(now, slot) => slot,
+            Some(slot) => {
+                self.end(now, slot, ReportReason::Idle);
+                self.create(now, sought)
+            }
+            None => self.create(now, sought),
+        };
+        if self
+            .flows
+            .at(slot)
+            .is_some_and(|(_, flow)| flow.has(HAS_ENGINE))
+        {
+            self.reroute_after_gap(now, slot);
+        }
+        let (_, flow) = self
+            .flows
+            .at_mut(slot)
+            .expect("it was found or made just now");
+        if packet.closes {
+            flow.flags |= CLOSING;
+        }
+        let is_fresh = flow.epoch == self.epoch;
+        let meeting = match flow.state {
+            FlowPhase::Resolved if is_fresh => Meeting::Known,
+            FlowPhase::Pending if is_fresh && now.since(flow.used) < PENDING_NS => Meeting::Wait,
+            FlowPhase::Resolved | FlowPhase::Pending | FlowPhase::Unresolved => Meeting::LookUp,
+        };
+        flow.flags |= CHANGED;
+        if meeting == Meeting::Wait {
+            flow.drop(packet);
+            self.counts.suppressed += u64::from(packet.packets);
+        } else {
+            flow.used = now;
+            flow.forward(packet);
+            self.counts.resolved += u64::from(meeting == Meeting::LookUp);
+        }
+        let passes = flow.bytes >= self.limits.report_bytes && !flow.has(REPORTED);
+        if passes {
+            flow.flags |= REPORTED;
+        }
+        Met {
+            slot,
+            meeting,
+            passes,
+        }
+    }
+
+    /// The packet that was counted last is not forwarded; and dropped, unless a controller has it.
+    pub fn take_back(&mut self, slot: u32, packet: CountedPacket, is_dropped: bool) {
+        let Some((_, flow)) = self.flows.at_mut(slot) else {
+            return;
+        };
+        flow.take_back(packet);
+        if is_dropped {
+            flow.drop(packet);
+        }
+    }
+
+    pub(super) fn is_over(&self, now: Time, slot: u32) -> bool {
+        let (tuple, flow) = self.flows.at(slot).expect("its slot is that of a flow");
+        now.since(flow.used) >= self.idle_ns(tuple, flow)
+    }
+
+    /// Nanoseconds without a packet after which a flow has ended.
+    fn idle_ns(&self, tuple: &FlowTuple, flow: &TrackedFlow) -> u64 {
+        if !tuple.is_tcp() {
+            self.limits.idle_ns
+        } else if flow.has(CLOSING) {
+            self.limits.closed_ns
+        } else {
+            self.limits.tcp_idle_ns
+        }
+    }
+
+    fn create(&mut self, now: Time, sought: &SoughtTuple) -> u32 {
+        if self.flows.len() >= self.limits.flows {
+            self.evict(now, sought.hash);
+        }
+        self.counts.created += 1;
+        self.flows.insert(sought.tuple, TrackedFlow::new(now))
+    }
+
+    /// Ends the flow of a group that was idle for longest. Which group it is nobody can foretell.
+    fn evict(&mut self, now: Time, hash: u64) {
+        let first = (hash % self.limits.flows as u64) as u32;
+        let mut next = self.flows.used(first).or_else(|| self.flows.used(0));
+        let mut oldest: Option<(Time, u32)> = None;
+        for _ in 0..EVICTION_GROUP {
+            let Some(slot) = next else { break };
+            let (_, flow) = self.flows.at(slot).expect("the slot is used");
+            if oldest.is_none_or(|(used, _)| flow.used < used) {
+                oldest = Some((flow.used, slot));
+            }
+            next = self.flows.used(slot + 1).or_else(|| self.flows.used(0));
+        }
+        if let Some((_, slot)) = oldest {
+            self.end(now, slot, ReportReason::Evicted);
+        }
+    }
+
+    /// Forgets a flow, once it is noted for a last report.
+    pub(super) fn end(&mut self, now: Time, slot: u32, reason: ReportReason) {
+        self.settle(slot);
+        let (tuple, flow) = *self.flows.at(slot).expect("its slot is that of a flow");
+        match reason {
+            ReportReason::Evicted => self.counts.evicted += 1,
+            ReportReason::Idle | ReportReason::Periodic | ReportReason::Threshold => {
+                self.counts.expired += 1;
+            }
+        }
+        if self.reports_ends && self.ended.len() < MAX_ENDED {
+            let record = self
+                .record(now, slot, reason)
+                .expect("its slot is that of a flow");
+            self.ended.push_back(record);
+        } else {
+            self.counts.unreported += u64::from(self.reports_ends);
+        }
+        self.leave_aggregate(flow.aggregate);
+        self.forwards.release(flow.forward);
+        self.qos.release(flow.qos);
+        if flow.has(HAS_ENGINE) {
+            self.engines.remove(&slot);
+        }
+        self.flows.remove(&tuple);
+    }
+
+    /// Takes the last report of a flow that has ended.
+    pub fn next_ended(&mut self) -> Option<FlowRecord> {
+        self.ended.pop_front()
+    }
+
+    /// Whether flows that ended wait to be reported.
+    pub fn has_ended(&self) -> bool {
+        !self.ended.is_empty()
+    }
+
+    fn leave_aggregate(&mut self, aggregate: u32) {
+        let Some((id, one)) = self.aggregates.at_mut(aggregate) else {
+            return;
+        };
+        one.flows -= 1;
+        if one.flows == 0 {
+            let id = *id;
+            self.aggregates.remove(&id);
+        }
+    }
+
+    /// Adds what a flow has counted since the last sweep to its aggregate, if it has one.
+    pub(super) fn settle(&mut self, slot: u32) -> bool {
+        let Some((_, flow)) = self.flows.at(slot) else {
+            return false;
+        };
+        let Some((_, aggregate)) = self.aggregates.at_mut(flow.aggregate) else {
+            return false;
+        };
+        aggregate.packets += u64::from(flow.window_packets);
+        aggregate.bytes += u64::from(flow.window_bytes);
+        true
+    }
+
+    /// Has a flow go as rules say from now on, but for what an engine has chosen. Returns false if
+    /// there is no room for a record: then its packets go on being looked up.
+    pub fn resolve(&mut self, slot: u32, forward: &ForwardRecord, qos: &QosRecord) -> bool {
+        let (_, flow) = self.flows.at(slot).expect("its slot is that of a flow");
+        let flow = *flow;
+        let has_forward = flow.has(OWN_FORWARD) || self.set_forward(slot, forward);
+        let has_qos = flow.has(OWN_QOS) || self.set_qos(slot, qos);
+        self.join_aggregate(slot);
+        let (_, flow) = self.flows.at_mut(slot).expect("it was there just now");
+        if has_forward && has_qos {
+            flow.state = FlowPhase::Resolved;
+            flow.epoch = self.epoch;
+        }
+        has_forward && has_qos
+    }
+
+    /// Gives a flow a record. Returns false if there is no room for it.
+    pub(super) fn set_forward(&mut self, slot: u32, forward: &ForwardRecord) -> bool {
+        let ports = &self.ports;
+        let port = || ports.choose(forward, None);
+        let Some(number) = self.forwards.acquire(forward, port) else {
+            return false;
+        };
+        let (_, flow) = self.flows.at_mut(slot).expect("its slot is that of a flow");
+        let before = core::mem::replace(&mut flow.forward, number);
+        self.forwards.release(before);
+        true
+    }
+
+    pub(super) fn set_qos(&mut self, slot: u32, qos: &QosRecord) -> bool {
+        let Some(number) = self.qos.acquire(qos, || ()) else {
+            return false;
+        };
+        let (_, flow) = self.flows.at_mut(slot).expect("its slot is that of a flow");
+        let before = core::mem::replace(&mut flow.qos, number);
+        self.qos.release(before);
+        true
+    }
+
+    /// Has a flow count for the aggregate that its records mean.
+    pub(super) fn join_aggregate(&mut self, slot: u32) {
+        let (tuple, flow) = self.flows.at(slot).expect("its slot is that of a flow");
+        let (before, rule) = (flow.aggregate, self.forwards.get(flow.forward));
+        let key = self
+            .qos
+            .get(flow.qos)
+            .map_or(QosRecord::PORT_KEY, |(qos, ())| qos.key);
+        let port = rule.map_or(PortNo::ANY, |(rule, _)| rule.port);
+        let id = self.keys.aggregate(tuple, port, key);
+        if self
+            .aggregates
+            .at(before)
+            .is_some_and(|(known, _)| *known == id)
+        {
+            return;
+        }
+        let hash = self.aggregates.hash(&id);
+        let found = self.aggregates.find(hash, NO_AGGREGATE, &id);
+        let own = found.unwrap_or_else(|| self.aggregates.insert(id, AggregateCounts::default()));
+        let (_, aggregate) = self
+            .aggregates
+            .at_mut(own)
+            .expect("it was found or made just now");
+        aggregate.flows += 1;
+        let is_settled = self.settle(slot);
+        let (_, flow) = self.flows.at_mut(slot).expect("its slot is that of a flow");
+        flow.aggregate = own;
+        if is_settled {
+            flow.window_packets = 0;
+            flow.window_bytes = 0;
+        }
+        self.leave_aggregate(before);
+    }
+
+    /// A flow waits for the controller, which was asked at `now`.
+    pub fn wait(&mut self, now: Time, slot: u32) {
+        if let Some((_, flow)) = self.flows.at_mut(slot) {
+            flow.state = FlowPhase::Pending;
+            flow.epoch = self.epoch;
+            flow.used = now;
+        }
+    }
+
+    /// Where the packets of a flow go; `None` if that is not known.
+    #[inline]
+    pub fn resolved(&self, slot: u32) -> Option<Resolved<'_>> {
+        let (_, flow) = self.flows.at(slot)?;
+        let (forward, port) = self.forwards.get(flow.forward)?;
+        let (qos, ()) = self.qos.get(flow.qos)?;
+        Some(Resolved {
+            forward,
+            port: *port,
+            qos,
+            aggregate: flow.aggregate,
+        })
+    }
+
+    /// Whether a flow is as the rules say now.
+    pub fn is_fresh(&self, now: Time, slot: u32) -> bool {
+        let Some((_, flow)) = self.flows.at(slot) else {
+            return false;
+        };
+        let waits = flow.state != FlowPhase::Pending || now.since(flow.used) < PENDING_NS;
+        flow.epoch == self.epoch && waits && !self.is_over(now, slot)
+    }
+
+    /// The port that a record means now.
+    pub fn port_of(&self, forward: &ForwardRecord) -> PortNo {
+        self.ports.choose(forward, None)
+    }
+
+    /// Whether the next slice of a sweep is the first of a round.
+    pub fn begins_round(&self) -> bool {
+        self.next_slot == 0
+    }
+
+    /// The bytes of a flow, if its class may still be found out.
+    pub fn inspected_bytes(&self, slot: u32) -> Option<u64> {
+        let (_, flow) = self.flows.at(slot)?;
+        (!flow.has(CLASSIFIED)).then_some(flow.bytes)
+    }
+
+    /// A flow's class was found out.
+    pub fn set_classified(&mut self, slot: u32) {
+        self.counts.classified += 1;
+        if let Some((_, flow)) = self.flows.at_mut(slot) {
+            flow.flags |= CLASSIFIED;
+        }
+    }
+
+    /// A port is up, or not: what is forwarded there goes to the failover port meanwhile. The flows
+    /// of a record follow at once.
+    pub fn port_changed(&mut self, port: PortNo, up: bool) {
+        self.ports.set(port, up);
+        let ports = &self.ports;
+        self.forwards.for_each(|record, active| {
+            if [record.port, record.failover].contains(&port) {
+                *active = ports.choose(record, Some(*active));
+            }
+        });
+    }
+
+    /// The slot of a flow, if there is one.
+    pub fn find(&self, tuple: &FlowTuple) -> Option<u32> {
+        self.flows.find(self.flows.hash(tuple), u32::MAX, tuple)
+    }
+
+    /// The first flow from a slot on, with its slot.
+    pub fn next(&self, from: u32) -> Option<(u32, &FlowTuple, &TrackedFlow)> {
+        let slot = self.flows.used(from)?;
+        let (tuple, flow) = self.flows.at(slot)?;
+        Some((slot, tuple, flow))
+    }
+
+    /// The first aggregate from a slot on, with its slot. It lacks what came since the last sweep.
+    pub fn next_aggregate(&self, from: u32) -> Option<(u32, &AggregateId, &AggregateCounts)> {
+        let slot = self.aggregates.used(from)?;
+        let (id, aggregate) = self.aggregates.at(slot)?;
+        Some((slot, id, aggregate))
+    }
+
+    /// An aggregate by its number.
+    pub fn aggregate(&self, number: u32) -> Option<&(AggregateId, AggregateCounts)> {
+        self.aggregates.at(number)
+    }
+
+    /// What is told of a flow.
+    pub fn record(&self, now: Time, slot: u32, reason: ReportReason) -> Option<FlowRecord> {
+        let (tuple, flow) = self.flows.at(slot)?;
+        let qos = self.qos.get(flow.qos).map(|(qos, ())| *qos);
+        let port = self.forwards.get(flow.forward).map(|(_, port)| *port);
+        let aggregate = self.aggregates.at(flow.aggregate);
+        let registers = self.engines.get(&slot).map(|engine| engine.registers);
+        Some(FlowRecord {
+            tuple: *tuple,
+            out_port: port.unwrap_or(PortNo::ANY),
+            reason,
+            state: flow.state,
+            key: aggregate.map_or(QosRecord::PORT_KEY, |(id, _)| id.key),
+            age_ms: now.since(flow.since) / MS,
+            idle_ms: (now.since(flow.used) / MS) as u32,
+            packets: flow.packets,
+            bytes: flow.bytes,
+            dropped_packets: flow.dropped_packets.into(),
+            dropped_bytes: flow.dropped_bytes,
+            rate_kbps: flow.rate_kbps,
+            qos: qos.unwrap_or_default(),
+            registers: registers.unwrap_or_default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

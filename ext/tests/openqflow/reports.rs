@@ -1,0 +1,82 @@
+//! Reports and replies: exact, complete, and only when something has changed.
+
+use std::collections::HashMap;
+
+use bofuss_datapath::{Engine, Time};
+use bofuss_ext::openqflow::{FlowRecord, ReportReason};
+use bofuss_oflib::wire::Text;
+use bofuss_packet::craft;
+
+use crate::{Bench, MS, ipv4, udp};
+
+/// What was reported: why, and the bytes of each flow as they were told last.
+#[derive(Default)]
+struct Told {
+    reasons: Vec<ReportReason>,
+    bytes: HashMap<bofuss_ext::openqflow::FlowTuple, u64>,
+}
+
+impl Told {
+    fn note(&mut self, reports: Vec<FlowRecord>) {
+        for one in reports {
+            self.reasons.push(one.reason);
+            self.bytes.insert(one.tuple, one.bytes);
+        }
+    }
+}
+
+#[test]
+fn t16_reports_and_replies_have_every_byte_that_left() {
+    for (name, engine) in Engine::ALL {
+        let mut switch = Bench::with_options(engine, &[("idle-ms", "60000")]);
+        switch.flow("table=1,priority=9,udp,actions=qflow_forward(port=2)");
+        switch.flow("table=1,priority=9,tcp,actions=qflow_forward(port=3)");
+        switch.ask("qflow_notify", "wanted=1").expect("it may ask");
+        let limits = "push_ms=1000,report_bytes=2000";
+        switch.ask("qflow_limits", limits).expect("it may");
+        let mut left = 0;
+        let mut told = Told::default();
+        for n in 0..2000u16 {
+            let frame = match n % 4 {
+                0 => udp(1, 0),
+                1 => ipv4(2, craft::tcp(n % 50, 7, 16, &[0; 200])),
+                _ => udp((n % 200) as u8, n / 20),
+            };
+            left += frame.len() as u64;
+            assert_eq!(switch.send(1, &frame).len(), 1, "{name}");
+            switch.pass(MS);
+            told.note(switch.reports());
+        }
+        let pulled: u64 = switch.flows("").iter().map(|flow| flow.bytes).sum();
+        assert_eq!(pulled, left, "{name}: all flows live");
+        let own = switch.flows("src=10.0.0.1,dst=10.0.1.2,ip_proto=6");
+        assert_eq!(own.len(), 25, "{name}");
+        let subnet = switch.flows("dst=10.0.1.0/24").len();
+        assert_eq!(subnet, switch.flows("").len(), "{name}");
+        let exact = Text(&own[0].tuple).to_string();
+        assert_eq!(switch.flows(&exact).len(), 1, "{name}: {exact}");
+        switch.pass(62 * Time::SEC);
+        told.note(switch.reports());
+        assert_eq!(told.bytes.values().sum::<u64>(), left, "{name}");
+        for reason in [
+            ReportReason::Periodic,
+            ReportReason::Threshold,
+            ReportReason::Idle,
+        ] {
+            assert!(told.reasons.contains(&reason), "{name}: {reason:?}");
+        }
+        let counted = ["flows", "aggregates", "unreported"].map(|one| switch.metric(one));
+        assert_eq!(counted, [0; 3], "{name}");
+        switch.pass(10 * Time::SEC);
+        assert_eq!(switch.reports(), [], "{name}: nothing has changed");
+    }
+}
+
+#[test]
+fn nobody_is_told_who_did_not_ask() {
+    let mut switch = Bench::new(Engine::default());
+    switch.flow("table=1,priority=9,udp,actions=qflow_forward(port=2)");
+    (0..100).for_each(|n| _ = switch.send(1, &udp(1, n)));
+    switch.pass(30 * Time::SEC);
+    assert_eq!((switch.reports().len(), switch.metric("flows")), (0, 0));
+}

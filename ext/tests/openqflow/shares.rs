@@ -1,0 +1,112 @@
+//! The network of OpenQFlow's evaluation, with its shares set by OpenFlow alone: 32 flows of UDP,
+//! 165 Mb/s for four subscribers behind a port of 10 Mb/s.
+
+use bofuss_datapath::{Engine, Time};
+use bofuss_oflib::{Message, PortNo};
+use bofuss_packet::craft;
+
+use crate::{Bench, ipv4};
+
+/// The last flow of each subscriber. TrackedFlow `n` offers `n` times 312.5 kb/s.
+const LAST_FLOWS: [u32; 4] = [4, 10, 20, 32];
+/// Bytes of a frame.
+const FRAME_BYTES: usize = 1000;
+/// Seconds of a run, and of its beginning that do not count.
+const SECONDS: u64 = 8;
+const WARM_UP: u64 = 3;
+/// The port's rate in Mb/s.
+const PORT_MBPS: f64 = 10.0;
+
+/// A sender, which waits between two packets for the mean time, more or less by three tenths.
+struct Sender {
+    frame: Vec<u8>,
+    gap_ns: f64,
+    due: u64,
+}
+
+fn senders() -> Vec<Sender> {
+    let mut all = Vec::new();
+    for flow in 1..=32u32 {
+        let subscriber = LAST_FLOWS
+            .iter()
+            .position(|last| flow <= *last)
+            .expect("32 is the last");
+        let mut frame = ipv4(subscriber as u8 + 1, craft::udp(flow as u16, 9, &[]));
+        frame.resize(FRAME_BYTES, 0);
+        let gap_ns = FRAME_BYTES as f64 * 8e9 / (312_500.0 * f64::from(flow));
+        all.push(Sender {
+            frame,
+            gap_ns,
+            due: (gap_ns * f64::from(flow % 7) / 7.0) as u64,
+        });
+    }
+    all
+}
+
+/// A switch with a rule for UDP to port 2, which has this discipline and is slow.
+fn switch(discipline: &str) -> Bench {
+    let mut switch = Bench::new(Engine::default());
+    let port = PortNo(2);
+    let spec = bofuss_ext::queues::parse("max=10M").expect("it is a queue");
+    let queue = bofuss_ext::queues::modify(port, bofuss_datapath::DEFAULT_QUEUE, &spec);
+    let chosen = bofuss_ext::queues::set_discipline(port, discipline);
+    for value in [chosen, queue] {
+        switch.say(&Message::Experimenter(value)).expect(discipline);
+    }
+    switch.flow("table=1,priority=1,udp,actions=qflow_forward(port=2)");
+    switch
+}
+
+/// What each subscriber gets, in Mb/s, and Jain's index of fairness of these.
+fn run(switch: &mut Bench) -> ([f64; 4], f64) {
+    let mut senders = senders();
+    let mut random = 7u32;
+    let mut bytes = [0usize; 4];
+    let begin = switch.now.0;
+    let end = Time(begin + SECONDS * Time::SEC);
+    while switch.now < end {
+        let next = senders
+            .iter_mut()
+            .min_by_key(|sender| sender.due)
+            .expect("some send");
+        let at = Time(begin + next.due);
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let fraction = f64::from(random) / f64::from(u32::MAX);
+        next.due += (next.gap_ns * (0.7 + 0.6 * fraction)) as u64;
+        let frame = next.frame.clone();
+        switch.pass(at.since(switch.now));
+        let mut frames = vec![switch.pool.frame(&frame).expect("there is room")];
+        switch
+            .switch
+            .receive(at, PortNo(1), &mut frames, &mut switch.io);
+        let counts = at.0 - begin >= WARM_UP * Time::SEC;
+        for (port, left) in switch.io.frames.drain(..) {
+            assert_eq!(port, 2);
+            bytes[usize::from(left[33]) - 1] += left.len() * usize::from(counts);
+        }
+    }
+    let seconds = (SECONDS - WARM_UP) as f64;
+    let rates = bytes.map(|bytes| bytes as f64 * 8e-6 / seconds);
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    (rates, rates.iter().sum::<f64>().powi(2) / (4.0 * squares))
+}
+
+#[test]
+fn t1_the_paper_s_scheme_shares_as_in_the_paper() {
+    let mut switch = switch("ceta");
+    let (rates, index) = run(&mut switch);
+    assert!((0.990..=0.998).contains(&index), "{index}: {rates:?}");
+    assert!((2.15..=2.30).contains(&rates[0]), "{rates:?}");
+    assert_eq!(
+        (switch.metric("flows"), switch.metric("aggregates")),
+        (32, 4)
+    );
+}
+
+#[test]
+fn t6_hfair_shares_evenly_and_uses_the_whole_port() {
+    let mut switch = switch("hfair");
+    let (rates, index) = run(&mut switch);
+    assert!(index >= 0.9995, "{index}: {rates:?}");
+    assert!(rates.iter().sum::<f64>() >= 0.995 * PORT_MBPS, "{rates:?}");
+}
