@@ -8,6 +8,7 @@ use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
 use bofuss_oflib::message::{BundleAdd, BundleControl, Empty, ErrorMsg};
 use bofuss_oflib::{Assembler, Catalogue, DecodeError, EncodeError, Message, Version};
 use tokio::io::{AsyncWriteExt, WriteHalf};
+use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use crate::frame::Frames;
@@ -80,14 +81,39 @@ impl Client {
         let established = tokio::time::timeout(timeout, connecting)
             .await
             .map_err(|_| ClientError::Timeout(timeout))??;
-        Ok(Self {
+        Ok(Self::new(established, timeout))
+    }
+
+    /// Waits for a switch that connects to `listener`, and agrees on one of `versions`. `timeout`:
+    /// the longest wait, here and for each reply.
+    ///
+    /// Panics: if `versions` is empty.
+    pub async fn accept(
+        listener: &TcpListener,
+        versions: &[Version],
+        catalogue: &Arc<Catalogue>,
+        timeout: Duration,
+    ) -> Result<Self, ClientError> {
+        let accepting = async {
+            let (stream, _) = listener.accept().await?;
+            stream.set_nodelay(true)?;
+            Established::new(Box::new(stream), versions, catalogue, false).await
+        };
+        let established = tokio::time::timeout(timeout, accepting)
+            .await
+            .map_err(|_| ClientError::Timeout(timeout))??;
+        Ok(Self::new(established, timeout))
+    }
+
+    fn new(established: Established, timeout: Duration) -> Self {
+        Self {
             frames: established.frames,
             writer: established.writer,
             assembler: Assembler::new(established.codec, MAX_MULTIPART_REPLY_BYTES),
             kept: VecDeque::new(),
             last_xid: 0,
             timeout,
-        })
+        }
     }
 
     /// The version agreed.
@@ -109,6 +135,19 @@ impl Client {
     pub async fn send(&mut self, message: &Message) -> Result<u32, ClientError> {
         self.last_xid = self.last_xid.wrapping_add(1);
         self.send_as(self.last_xid, message).await?;
+        Ok(self.last_xid)
+    }
+
+    /// Sends messages in one piece, so that the switch and not this side limits their rate. Returns
+    /// the transaction id of the last one.
+    pub async fn send_together(&mut self, messages: &[Message]) -> Result<u32, ClientError> {
+        let mut bytes = Vec::new();
+        for message in messages {
+            self.last_xid = self.last_xid.wrapping_add(1);
+            let codec = &self.assembler.codec;
+            codec.encode(self.last_xid, message, &mut bytes)?;
+        }
+        self.write(&bytes).await?;
         Ok(self.last_xid)
     }
 
@@ -281,8 +320,12 @@ impl Client {
     async fn send_as(&mut self, xid: u32, message: &Message) -> Result<(), ClientError> {
         let mut bytes = Vec::new();
         self.assembler.codec.encode(xid, message, &mut bytes)?;
+        self.write(&bytes).await
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
         let write = async {
-            self.writer.write_all(&bytes).await?;
+            self.writer.write_all(bytes).await?;
             self.writer.flush().await
         };
         let written = timeout(self.timeout, write).await;
