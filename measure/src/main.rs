@@ -1,13 +1,16 @@
-//! `ofmeter`: measures OpenFlow switches and compares them with yardsticks of the same run.
+//! `ofmeter`: measures OpenFlow switches, any by the cases of the papers, ours by its bench.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 mod bench;
 mod case;
 mod echo;
+mod generate;
 mod host_case;
 mod hostile;
+mod huge_pages;
 mod idle;
+mod meter;
 mod net;
 mod openflow;
 mod page;
@@ -23,12 +26,14 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::generate::Generate;
+use crate::meter::cli::MeterCommand;
 use crate::setup::Setup;
 use crate::traffic::Load;
 
-/// Measure OpenFlow switches and compare each result with a yardstick of the same run.
+/// Measure any OpenFlow switch by the experiments of the papers.
 #[derive(Parser)]
 #[command(name = "ofmeter", version)]
 struct Cli {
@@ -38,7 +43,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum CliCommand {
-    /// Measure bofuss, a bare forwarder, the kernel's bridge and Open vSwitch in turns
+    #[command(flatten)]
+    Meter(MeterCommand),
+    /// Print the manual page or completions for a shell
+    Generate {
+        /// What to print
+        what: Generate,
+    },
+    /// For developers: measure bofuss, a bare forwarder, the bridge and Open vSwitch in turns
     Bench {
         /// A case; repeat for more [default: all]
         #[arg(long = "case", value_name = "NAME")]
@@ -62,7 +74,7 @@ enum CliCommand {
         #[arg(long, value_name = "FOLDER")]
         programs: Option<PathBuf>,
     },
-    /// Write the figures of a run into docs/performance.md
+    /// For developers: write the figures of a run into docs/performance.md
     Page {
         /// The folder with the run's JSON
         run: PathBuf,
@@ -116,6 +128,11 @@ fn main() -> ExitCode {
 
 fn run(verb: CliCommand) -> Result<(), String> {
     match verb {
+        CliCommand::Meter(command) => meter::cli::run(command)?,
+        CliCommand::Generate { what } => {
+            generate::print(what, Cli::command(), &mut std::io::stdout())
+                .map_err(|e| format!("output: {e}"))?;
+        }
         CliCommand::Bench {
             cases,
             setups,

@@ -126,6 +126,20 @@ impl Bed {
         namespace.run(work).map_err(|e| format!("a host: {e}"))?
     }
 
+    /// Switches the offloads of both hosts, and of the switch's ports if there are some.
+    ///
+    /// Errors: the system's.
+    pub fn set_offloads(&self, on: bool) -> Result<(), String> {
+        for far in [false, true] {
+            self.host(far, || set_offloads(HOST_PORT, on))?;
+        }
+        for port in SWITCH_PORTS {
+            // Two hosts on one cable have no ports of a switch.
+            let _ = set_offloads(port, on);
+        }
+        Ok(())
+    }
+
     /// The number of frames that a host has received.
     ///
     /// Errors: the system's.

@@ -4,6 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use crate::meter::statistics::{greatest, least};
 use crate::report::number;
 
 /// Size of a plot, in pixels.
@@ -22,6 +23,8 @@ const VALUE: f64 = 44.0;
 /// The colour of text and axes, and that of grid lines with its opacity.
 const INK: RGBColor = RGBColor(122, 127, 135);
 const GRID: f64 = 0.35;
+/// A line with fewer points than this shows each.
+const MAX_DOTS: usize = 40;
 /// The colours of series.
 const COLOURS: [RGBColor; 11] = [
     RGBColor(154, 160, 166),
@@ -98,6 +101,123 @@ pub fn stacks(title: &str, unit: &str, stacks: &[Stack]) -> String {
     svg
 }
 
+/// A line of a plot.
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// Its points.
+    pub points: Vec<(f64, f64)>,
+    /// Whether it is dashed: what others have published, or a bound.
+    pub is_reference: bool,
+}
+
+/// The titles and scales of a plot of lines.
+#[derive(Clone, Copy)]
+pub struct Axes<'a> {
+    /// Above the plot.
+    pub title: &'a str,
+    /// Of the horizontal axis.
+    pub x: &'a str,
+    /// Of the vertical axis.
+    pub y: &'a str,
+    /// Whether the horizontal axis is logarithmic.
+    pub log_x: bool,
+}
+
+impl Axes<'_> {
+    /// Where a value of the horizontal axis is on the linear one that is drawn.
+    fn place(&self, x: f64) -> f64 {
+        if self.log_x { x.max(1e-9).log10() } else { x }
+    }
+}
+
+/// Lines over a linear or logarithmic axis; the vertical axis begins at zero.
+pub fn lines(axes: Axes<'_>, lines: &[Line]) -> String {
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
+    draw_lines(&area, axes, lines).expect("a text takes what is written");
+    drop(area);
+    svg
+}
+
+/// The least and the greatest of some numbers; 0 and 1 of none.
+fn bounds(numbers: &[f64]) -> (f64, f64) {
+    if numbers.is_empty() {
+        return (0.0, 1.0);
+    }
+    (least(numbers), greatest(numbers))
+}
+
+/// An axis that has zero, these bounds and some room; of one unit if all is zero.
+fn from_zero(least: f64, most: f64) -> (f64, f64) {
+    let bottom = least.min(0.0);
+    let top = most.max(0.0);
+    let room = (top - bottom) * 0.06;
+    if room == 0.0 {
+        return (0.0, 1.0);
+    }
+    (if bottom < 0.0 { bottom - room } else { 0.0 }, top + room)
+}
+
+fn draw_lines(area: &Area, axes: Axes<'_>, lines: &[Line]) -> Drawn {
+    let names: Vec<(usize, &str)> = lines
+        .iter()
+        .map(|line| &line.name[..])
+        .enumerate()
+        .collect();
+    let area = head(area, axes.title, "", &names)?;
+    let mut places = Vec::new();
+    let mut heights = Vec::new();
+    for (x, y) in lines.iter().flat_map(|line| &line.points) {
+        places.push(axes.place(*x));
+        heights.push(*y);
+    }
+    let (left, right) = bounds(&places);
+    let (lowest, highest) = bounds(&heights);
+    let (bottom, top) = from_zero(lowest, highest);
+    // A single value is in the middle.
+    let wide = if right > left { right - left } else { 1.0 };
+    let mut chart = ChartBuilder::on(&area)
+        .margin_left(8)
+        .margin_right(24)
+        .margin_top(12)
+        .x_label_area_size(AXIS)
+        .y_label_area_size(88)
+        .build_cartesian_2d(left - wide * 0.02..right + wide * 0.02, bottom..top)?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(INK.mix(GRID))
+        .axis_style(INK)
+        .label_style(words(12))
+        .x_labels(9)
+        .y_labels(7)
+        .x_label_formatter(&|x| number(if axes.log_x { 10f64.powf(*x) } else { *x }))
+        .y_label_formatter(&|value| number(*value))
+        .x_desc(axes.x)
+        .y_desc(axes.y)
+        .draw()?;
+    for (series, line) in lines.iter().enumerate() {
+        let placed: Vec<(f64, f64)> = line
+            .points
+            .iter()
+            .map(|(x, y)| (axes.place(*x), *y))
+            .collect();
+        let stroke = colour(series).stroke_width(2);
+        if line.is_reference {
+            chart.draw_series(DashedLineSeries::new(placed, 6, 4, stroke))?;
+            continue;
+        }
+        let dots = placed.len() < MAX_DOTS;
+        if dots {
+            let filled = colour(series).filled();
+            chart.draw_series(placed.iter().map(|at| Circle::new(*at, 3, filled)))?;
+        }
+        chart.draw_series(LineSeries::new(placed, stroke))?;
+    }
+    Ok(())
+}
+
 fn draw_bars(area: &Area, title: &str, unit: &str, bars: &[Bar]) -> Drawn {
     let mut names: Vec<(usize, &str)> = bars.iter().map(|b| (b.series, &b.name[..])).collect();
     names.sort_unstable();
@@ -106,7 +226,9 @@ fn draw_bars(area: &Area, title: &str, unit: &str, bars: &[Bar]) -> Drawn {
     let what = "bar: median, line: least to most";
     let area = head(area, title, if spread { what } else { "" }, &names)?;
     let groups: Vec<&[Bar]> = bars.chunk_by(|a, b| a.group == b.group).collect();
-    let most = bars.iter().map(|bar| bar.range.1).fold(1e-9, f64::max);
+    let ranges: Vec<f64> = bars.iter().flat_map(|b| [b.range.0, b.range.1]).collect();
+    let (lowest, highest) = bounds(&ranges);
+    let (bottom, top) = from_zero(lowest, highest);
     let named = bars.iter().any(|bar| !bar.group.is_empty());
     // One slot for each bar, and one between groups.
     let places = (bars.len() + groups.len()) as f64;
@@ -116,7 +238,7 @@ fn draw_bars(area: &Area, title: &str, unit: &str, bars: &[Bar]) -> Drawn {
         .margin_top(16)
         .x_label_area_size(if named { 28 } else { 8 })
         .y_label_area_size(88)
-        .build_cartesian_2d(0.0..places, 0.0..most * 1.06)?;
+        .build_cartesian_2d(0.0..places, bottom..top)?;
     chart
         .configure_mesh()
         .disable_x_mesh()
@@ -258,4 +380,44 @@ fn words(size: u32) -> TextStyle<'static> {
 
 fn centred(vertical: VPos) -> TextStyle<'static> {
     words(12).pos(Pos::new(HPos::Center, vertical))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(values: &[f64]) -> String {
+        let all: Vec<Bar> = values
+            .iter()
+            .map(|value| Bar {
+                group: String::new(),
+                series: 0,
+                name: "one".into(),
+                value: *value,
+                range: (*value, *value),
+            })
+            .collect();
+        let points = values.iter().map(|value| (*value, *value)).collect();
+        let line = Line {
+            name: "one".into(),
+            points,
+            is_reference: false,
+        };
+        let axes = Axes {
+            title: "title",
+            x: "x",
+            y: "y",
+            log_x: false,
+        };
+        bars("title", "unit", &all) + &lines(axes, &[line])
+    }
+
+    #[test]
+    fn zeros_negatives_single_values_and_none_are_drawn() {
+        for values in [&[0.0, 0.0][..], &[-3.0, -1.0], &[5.0], &[-1e-6, 1e12], &[]] {
+            let svg = drawn(values);
+            assert_eq!(svg.matches("<svg").count(), 2, "{values:?}");
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{values:?}");
+        }
+    }
 }

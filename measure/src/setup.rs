@@ -9,19 +9,13 @@ use std::time::{Duration, SystemTime};
 use bofuss_oflib::{Codec, Message};
 
 use crate::case::BASE;
-use crate::net::{SWITCH_PORTS, context, mac_text, run};
+use crate::huge_pages::{HUGE_MIB, HugePages};
+use crate::net::{SWITCH_PORTS, mac_text, run};
 use crate::openflow::{Session, adds, codec, encode, extension};
 use crate::traffic::ABSENT_HOSTS;
 
 /// The port on which switches listen for OpenFlow.
-const OPENFLOW_PORT: u16 = 16690;
-/// The file that sets the number of 2 MiB huge pages, and how many DPDK needs.
-const HUGE_PAGES: &str = "/proc/sys/vm/nr_hugepages";
-const HUGE_MIB: usize = 512;
-const WANTED_PAGES: usize = HUGE_MIB / 2 + 64;
-/// The file that compacts memory for them, and the number of attempts.
-const COMPACT: &str = "/proc/sys/vm/compact_memory";
-const RESERVATIONS: usize = 3;
+pub const OPENFLOW_PORT: u16 = 16690;
 /// How many times 20 ms a program may take to be ready.
 const READY_STEPS: usize = 500;
 
@@ -211,31 +205,6 @@ pub struct Forwarder {
     huge_pages: Option<HugePages>,
 }
 
-/// Huge pages for DPDK, released when dropped.
-struct HugePages(String);
-
-impl HugePages {
-    fn reserve() -> Result<Self, String> {
-        let failed = context(HUGE_PAGES);
-        let this = Self(std::fs::read_to_string(HUGE_PAGES).map_err(failed)?);
-        for _ in 0..RESERVATIONS {
-            std::fs::write(HUGE_PAGES, WANTED_PAGES.to_string()).map_err(failed)?;
-            let given = std::fs::read_to_string(HUGE_PAGES).map_err(failed)?;
-            if given.trim().parse().is_ok_and(|n: usize| n >= WANTED_PAGES) {
-                return Ok(this);
-            }
-            std::fs::write(COMPACT, "1").map_err(|e| format!("{COMPACT}: {e}"))?;
-        }
-        Err(format!("there are no {WANTED_PAGES} huge pages"))
-    }
-}
-
-impl Drop for HugePages {
-    fn drop(&mut self) {
-        let _ = std::fs::write(HUGE_PAGES, &self.0);
-    }
-}
-
 impl Drop for Forwarder {
     fn drop(&mut self) {
         for process in &mut self.processes {
@@ -284,6 +253,52 @@ impl Forwarder {
             seen.push('\n');
         }
         Err(format!("{command:?}: {seen}"))
+    }
+
+    /// A program that forwards once it prints `ready`.
+    ///
+    /// Errors: it does not start.
+    pub fn of(command: &mut Command, ready: &str) -> Result<Self, String> {
+        let mut this = Self::default();
+        this.start(command, ready)?;
+        Ok(this)
+    }
+
+    /// The original BOFUSS: `ofdatapath` and `ofprotocol` of a folder.
+    ///
+    /// Errors: they do not start, or nothing listens for OpenFlow.
+    pub fn original(folder: &Path) -> Result<Self, String> {
+        let mut this = Self::default();
+        let run_folder = this.scratch_folder()?;
+        let socket = format!("unix:{run_folder}/datapath");
+        let mut datapath = Command::new(folder.join("ofdatapath"));
+        let ports = SWITCH_PORTS.join(",");
+        datapath.args(["--no-slicing", "-i", &ports, &format!("p{socket}")]);
+        let mut protocol = Command::new(folder.join("ofprotocol"));
+        protocol.args([&socket, &format!("ptcp:{OPENFLOW_PORT}")]);
+        for command in [&mut datapath, &mut protocol] {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            let child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
+            this.processes.push(child);
+            std::thread::sleep(Duration::from_millis(200)); // until the socket is there
+        }
+        ready("the original BOFUSS", || {
+            std::net::TcpStream::connect(("127.0.0.1", OPENFLOW_PORT)).is_ok()
+        })?;
+        Ok(this)
+    }
+
+    /// Makes a folder that is removed when this is dropped.
+    fn scratch_folder(&mut self) -> Result<String, String> {
+        // The process id may be used in another pid namespace, too.
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_or(0, |since| since.as_nanos());
+        let folder = std::env::temp_dir().join(format!("ofmeter-{now}"));
+        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let at = folder.display().to_string();
+        self.folder = Some(folder);
+        Ok(at)
     }
 
     fn start_bofuss(&mut self, program: &Path) -> Result<(), String> {
@@ -349,14 +364,7 @@ impl Forwarder {
     }
 
     fn start_ovs(&mut self, setup: Setup) -> Result<(), String> {
-        // The process id may be used in another pid namespace, too.
-        let now = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| since.as_nanos());
-        let folder = std::env::temp_dir().join(format!("ofmeter-{now}"));
-        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let at = folder.display().to_string();
-        self.folder = Some(folder);
+        let at = self.scratch_folder()?;
         let schema = "/usr/share/openvswitch/vswitch.ovsschema";
         run(&format!("ovsdb-tool create {at}/conf.db {schema}"))?;
         let mut database = ovs_command("ovsdb-server", &at);

@@ -48,8 +48,8 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
         failures: Mutex::default(),
     };
     ci::cargo(
-        "build --locked --package bofuss-switchd --package bofuss-dpctl --package bofuss-oflib \
-         --package bofuss-capi --lib --bins --examples",
+        "build --locked --package bofuss-switchd --package bofuss-dpctl --package bofuss-measure \
+         --package bofuss-oflib --package bofuss-capi --lib --bins --examples",
         |_| {},
     )?;
     ci::cargo("test --locked --package bofuss-tests --no-run", |_| {})?;

@@ -1,0 +1,353 @@
+//! Cases of flow-mods: how long they take, and whether a barrier tells the truth.
+
+use std::time::{Duration, Instant};
+
+use bofuss_oflib::Message;
+use bofuss_oflib::message::FlowModCommand;
+
+use super::controller::ControlError;
+use super::point::{CaseVerdict, Point, PointOutcome};
+use super::probe::{Observation, ProbeLoad};
+use super::statistics::greatest;
+use super::template::Template;
+use super::workbench::{Limits, Workbench};
+use crate::openflow::exact;
+use crate::traffic::flow_ports;
+
+/// Rules of a bulk change, and flow-mods that are timed one by one.
+const BULK: [u32; 2] = [1_000, 10_000];
+const SHORT_BULK: [u32; 1] = [100];
+const SINGLES: u32 = 1_000;
+const SHORT_SINGLES: u32 = 50;
+/// Rules whose first packets show when they act.
+const PROBED: [u32; 3] = [10, 100, 1_000];
+const SHORT_PROBED: [u32; 1] = [10];
+/// Frames per second over all rules, for how many seconds, and how long before the rules are sent.
+const PROBING: (f64, f64) = (20_000.0, 1.0);
+const SHORT_PROBING: (f64, f64) = (5_000.0, 0.6);
+const BEFORE: Duration = Duration::from_millis(100);
+/// Attempts at a run without losses.
+const ATTEMPTS: usize = 4;
+/// How long a rule may take to act, and the time between frames that try it.
+const ACTS_WITHIN: Duration = Duration::from_secs(2);
+const BETWEEN: Duration = Duration::from_millis(5);
+
+/// The priority of rules of single flows, above that of all other rules.
+const PRIORITY: u16 = 20;
+
+/// The rule of one flow.
+pub fn flow_rule(bench: &Workbench<'_>, flow: u32, actions: &str) -> String {
+    let (source, destination) = flow_ports(flow);
+    let near = bench.ports[0];
+    let fields = exact(source, destination);
+    format!("priority={PRIORITY},in_port={near},{fields},actions={actions}")
+}
+
+/// The points of changes.
+pub fn change_points(limits: &Limits) -> Vec<Point> {
+    let counts: &[u32] = if limits.short { &SHORT_BULK } else { &BULK };
+    let within = counts.iter().filter(|count| **count <= limits.max_rules);
+    within
+        .map(|count| Point::of("bulk").rules(*count))
+        .collect()
+}
+
+/// The flow-mods of some flows.
+fn flow_mods(
+    bench: &mut Workbench<'_>,
+    flows: std::ops::Range<u32>,
+    actions: &str,
+    command: FlowModCommand,
+) -> Result<Vec<Message>, String> {
+    let mut messages = Vec::with_capacity(flows.len());
+    for flow in flows {
+        let mut text = flow_rule(bench, flow, actions);
+        if command == FlowModCommand::DELETE_STRICT {
+            text.truncate(text.find(",actions=").unwrap_or(text.len()));
+        }
+        messages.push(bench.control()?.flow(&text, command)?);
+    }
+    Ok(messages)
+}
+
+/// Times changes: each alone with its barrier, then all in one piece.
+fn timed(
+    bench: &mut Workbench<'_>,
+    singles: &[Message],
+    bulk: &[Message],
+) -> Result<PointOutcome, ControlError> {
+    let over = bench.over;
+    let Some(controller) = &mut bench.controller else {
+        return Err(ControlError::Other("no OpenFlow".into()));
+    };
+    let mut outcome = PointOutcome::default();
+    for change in singles {
+        if over() {
+            break;
+        }
+        let took = controller.change(std::slice::from_ref(change))?;
+        outcome.delays_ns.push(took.as_nanos() as u64);
+    }
+    let took = controller.change(bulk)?;
+    let rate = bulk.len() as f64 / took.as_secs_f64();
+    outcome.add("rate", "flow-mods/s", rate);
+    Ok(outcome)
+}
+
+/// The outcome of changes that the switch may refuse.
+fn judged(timed: Result<PointOutcome, ControlError>) -> Result<PointOutcome, String> {
+    match timed {
+        Err(error @ (ControlError::Refused(_) | ControlError::Unsaid(_))) => Ok(PointOutcome::of(
+            CaseVerdict::Unsupported,
+            error.to_string(),
+        )),
+        Err(error @ ControlError::Hangs) => {
+            Ok(PointOutcome::of(CaseVerdict::Hangs, error.to_string()))
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Compares the number of entries with what there should be.
+fn check_count(
+    bench: &mut Workbench<'_>,
+    wanted: u64,
+    outcome: &mut PointOutcome,
+) -> Result<(), String> {
+    let count = bench.control()?.entries()?.len() as u64;
+    if outcome.verdict == CaseVerdict::Ok && count != wanted {
+        outcome.verdict = CaseVerdict::Lies;
+        let note = format!("the switch has {count} rules, and acknowledged {wanted}");
+        outcome.notes.push(note);
+    }
+    Ok(())
+}
+
+/// Single changes of a run, and those in bulk after them.
+fn counts(bench: &Workbench<'_>, point: &Point) -> (u32, u32) {
+    let singles = bench.count(SINGLES, SHORT_SINGLES);
+    (singles.min(point.rules), point.rules)
+}
+
+/// Adding rules.
+pub fn add(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+    let (singles, bulk) = counts(bench, point);
+    let actions = format!("output:{}", bench.ports[1]);
+    bench.set_rules(&[])?;
+    let one_by_one = flow_mods(bench, bulk..bulk + singles, &actions, FlowModCommand::ADD)?;
+    let together = flow_mods(bench, 0..bulk, &actions, FlowModCommand::ADD)?;
+    let mut outcome = judged(timed(bench, &one_by_one, &together))?;
+    check_count(bench, u64::from(bulk + singles), &mut outcome)?;
+    Ok(outcome)
+}
+
+/// Modifying rules: they drop, and then they forward.
+pub fn modify(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+    let (singles, bulk) = counts(bench, point);
+    let actions = format!("output:{}", bench.ports[1]);
+    bench.set_rules(&[])?;
+    let rules = flow_mods(bench, 0..bulk, "drop", FlowModCommand::ADD)?;
+    bench.control()?.change(&rules)?;
+    let command = FlowModCommand::MODIFY_STRICT;
+    let one_by_one = flow_mods(bench, 0..singles, &actions, command)?;
+    let together = flow_mods(bench, 0..bulk, &actions, command)?;
+    let mut outcome = judged(timed(bench, &one_by_one, &together))?;
+    check_count(bench, u64::from(bulk), &mut outcome)?;
+    Ok(outcome)
+}
+
+/// Removing rules.
+pub fn delete(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+    let (singles, bulk) = counts(bench, point);
+    bench.set_rules(&[])?;
+    let rules = flow_mods(bench, 0..bulk + singles, "drop", FlowModCommand::ADD)?;
+    bench.control()?.change(&rules)?;
+    let command = FlowModCommand::DELETE_STRICT;
+    let one_by_one = flow_mods(bench, bulk..bulk + singles, "", command)?;
+    let together = flow_mods(bench, 0..bulk, "", command)?;
+    let mut outcome = judged(timed(bench, &one_by_one, &together))?;
+    check_count(bench, 0, &mut outcome)?;
+    Ok(outcome)
+}
+
+/// The points of `barrier-truth`.
+pub fn barrier_points(limits: &Limits) -> Vec<Point> {
+    let counts: &[u32] = if limits.short { &SHORT_PROBED } else { &PROBED };
+    let within = counts.iter().filter(|count| **count < limits.max_rules);
+    within
+        .map(|count| Point::of("rules").rules(*count))
+        .collect()
+}
+
+/// Whether the rule of a flow acts within [`ACTS_WITHIN`].
+fn acts(bench: &Workbench<'_>, flow: u32) -> Result<bool, String> {
+    let mut probe = bench.subject.probe(false)?;
+    let mut template = Template::plain(0);
+    template.set_ports(flow_ports(flow));
+    let frame = template.sent.bytes;
+    let start = Instant::now();
+    while start.elapsed() < ACTS_WITHIN {
+        probe.send_one(&frame)?;
+        if probe.sees(&frame, BETWEEN)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Sends rules and a barrier while frames of all of them arrive: a frame that departs after the
+/// barrier's reply and is not handled shows that the reply came too early. Frames of one more
+/// rule, which is there from the beginning, show that none are lost otherwise; if they are, it is
+/// tried again.
+pub fn barrier_truth(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+    let mut outcome = tried_barrier(bench, point.rules)?;
+    for _ in 1..ATTEMPTS {
+        if outcome.marks.is_empty() || (bench.over)() {
+            break;
+        }
+        outcome = tried_barrier(bench, point.rules)?;
+    }
+    Ok(outcome)
+}
+
+fn tried_barrier(bench: &mut Workbench<'_>, rules: u32) -> Result<PointOutcome, String> {
+    let actions = format!("output:{}", bench.ports[1]);
+    let control = flow_rule(bench, rules, &actions);
+    bench.set_rules(&[control, "priority=1,actions=drop".into()])?;
+    let adds = flow_mods(bench, 0..rules, &actions, FlowModCommand::ADD)?;
+    if !acts(bench, rules)? {
+        let note = "a rule that was there did not act";
+        return Ok(PointOutcome::of(CaseVerdict::Lies, note));
+    }
+    let (rate, seconds) = if bench.limits.short {
+        SHORT_PROBING
+    } else {
+        PROBING
+    };
+    let rate = rate.min(bench.limits.max_rate);
+    let subject = bench.subject;
+    let over = bench.over;
+    let controller = bench.control()?;
+    let (seen, answered) = std::thread::scope(|scope| {
+        let probing = scope.spawn(|| {
+            let flow = |number| flow_ports(number % (rules + 1));
+            let load = ProbeLoad {
+                frames: (rate * seconds) as u32,
+                warm_up: 0,
+                rate,
+                flow: Some(&flow),
+            };
+            subject.probe(false)?.run(&Template::plain(0), &load, over)
+        });
+        std::thread::sleep(BEFORE);
+        let answered = controller
+            .send_all(&adds)
+            .and_then(|()| controller.barrier());
+        let seen = probing.join().map_err(|_| "the prober died")?;
+        Ok::<_, String>((seen?, answered))
+    })?;
+    match answered {
+        Err(error) => judged(Err(error)),
+        Ok(answered) => Ok(barrier_outcome(&seen, answered, rules, rate)),
+    }
+}
+
+/// What the frames of each rule say about the barrier. Of each rule: the departures of the last
+/// frame that it did not handle and of the first that it did.
+fn barrier_outcome(seen: &Observation, answered: Instant, rules: u32, rate: f64) -> PointOutcome {
+    let start = seen.start.expect("the run began");
+    let barrier_us = answered.saturating_duration_since(start).as_secs_f64() * 1e6;
+    let mut first_handled = vec![f64::INFINITY; rules as usize + 1];
+    let mut last_unhandled = vec![0.0f64; rules as usize + 1];
+    for (number, departed_ns) in seen.departures_ns.iter().enumerate() {
+        let rule = number % (rules as usize + 1);
+        let departed_us = *departed_ns as f64 / 1e3;
+        if seen.arrivals_ns[number] == 0 {
+            last_unhandled[rule] = departed_us;
+        } else {
+            first_handled[rule] = first_handled[rule].min(departed_us);
+        }
+    }
+    let control_lost = last_unhandled.pop().unwrap_or(0.0) > 0.0;
+    first_handled.pop();
+    let unhandled = greatest(&last_unhandled) - barrier_us;
+    let handled = greatest(&first_handled) - barrier_us;
+    let resolution = f64::from(rules + 1) / rate * 1e6;
+    let mut outcome = PointOutcome {
+        frames_per_second: rate,
+        ..PointOutcome::default()
+    }
+    .with("last unhandled frame after the barrier", "us", unhandled)
+    .with(
+        "first handled frame of the last rule after the barrier",
+        "us",
+        handled,
+    )
+    .with("time between frames of a rule", "us", resolution);
+    if control_lost {
+        outcome
+            .marks
+            .push("frames of a rule that was there were lost".into());
+    }
+    if handled.is_infinite() {
+        outcome.verdict = CaseVerdict::Lies;
+        outcome
+            .notes
+            .push("the barrier was answered, and a rule never acted".into());
+    } else if unhandled > 0.0 && !control_lost {
+        outcome.verdict = CaseVerdict::Lies;
+        outcome.notes.push(format!(
+            "the barrier was answered at least {unhandled:.0} us before the last rule acted"
+        ));
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run of two rules and the control's, a frame every microsecond; rule 1 acts from
+    /// `acts_us` on, the others from the beginning.
+    fn seen(acts_us: u64) -> Observation {
+        let departures_ns: Vec<u64> = (0..30).map(|n| n * 1_000).collect();
+        let arrivals = departures_ns.iter().map(|departed| {
+            let handled = departed / 1_000 % 3 != 1 || departed / 1_000 >= acts_us;
+            if handled { departed + 500 } else { 0 }
+        });
+        Observation {
+            sent: 30,
+            start: Some(Instant::now()),
+            arrivals_ns: arrivals.collect(),
+            departures_ns,
+            ..Observation::default()
+        }
+    }
+
+    fn judged_at(acts_us: u64, barrier_us: u64) -> PointOutcome {
+        let seen = seen(acts_us);
+        let answered = seen.start.expect("it began") + Duration::from_micros(barrier_us);
+        barrier_outcome(&seen, answered, 2, 1e6)
+    }
+
+    #[test]
+    fn a_barrier_after_the_last_unhandled_frame_is_true() {
+        let outcome = judged_at(10, 12);
+        assert_eq!(outcome.verdict, CaseVerdict::Ok);
+        assert!(outcome.metrics[0].value <= 0.0);
+        assert!(outcome.marks.is_empty());
+    }
+
+    #[test]
+    fn a_barrier_before_it_is_a_lie_and_by_how_much_is_known() {
+        let outcome = judged_at(20, 5);
+        assert_eq!(outcome.verdict, CaseVerdict::Lies);
+        // The last frame of rule 1 before 20 us departed at 19 us.
+        assert!((outcome.metrics[0].value - 14.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_rule_that_never_acts_is_a_lie() {
+        assert_eq!(judged_at(1_000, 29).verdict, CaseVerdict::Lies);
+    }
+}

@@ -1,0 +1,373 @@
+//! The command line of the meter: what users type to measure a switch.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bofuss_oflib::Version;
+use clap::{Args, Subcommand};
+
+use super::case::{CASES, chosen};
+use super::compare;
+use super::controller::{STALL_SECONDS, SwitchAddress};
+use super::faults::Faults;
+use super::guard::Guard;
+use super::results::{Results, RunInfo, Store};
+use super::runner::{self, RunPlan, machine};
+use super::subject::{SetupName, TestSubject, isolated, own_folder, reflect_all};
+use super::workbench::{Limits, MAX_OWN_RULES, Workbench};
+use super::{calibration, forward, html, papers, signals};
+use crate::traffic::open;
+
+/// Rules that a switch that was not started here is given at most, and any in the shortest form,
+/// unless the user says otherwise.
+const MAX_RULES: u32 = 10_000;
+const MAX_SHORT_RULES: u32 = 1_000;
+/// Repeats of each point.
+const REPEATS: u32 = 5;
+/// Frames per second at most, unless the user says otherwise.
+const MAX_RATE: u32 = 10_000_000;
+/// Where the original BOFUSS is installed.
+const ORIGINAL_FOLDER: &str = "/usr/local/bin";
+/// The report's file.
+const REPORT: &str = "report.html";
+
+/// The user's commands.
+#[derive(Subcommand)]
+pub enum MeterCommand {
+    /// List the cases
+    List,
+    /// Run cases on a set-up that is started, or on a switch that is there
+    Run(RunArguments),
+    /// Measure the instrument alone: on a wire and through a forwarder that looks nothing up
+    Calibrate {
+        /// The folder of the results
+        #[arg(long, default_value = "ofmeter-results", value_name = "DIR")]
+        out: PathBuf,
+        /// Two interfaces that are joined by a cable [default: a pair of virtual ones]
+        #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 2)]
+        ports: Vec<String>,
+        /// Fewer sizes, loads and frames
+        #[arg(long)]
+        short: bool,
+    },
+    /// Write the report of a run: report.html in its folder
+    Report {
+        /// The folder of the results
+        dir: PathBuf,
+    },
+    /// Run a paper's experiments here, and put its tables and figures beside ours
+    Paper {
+        /// Its number: 000, 002 or 004
+        number: String,
+        /// The set-ups to measure
+        #[arg(long = "setup", value_name = "NAME", default_values = ["bofuss", "ovs", "bridge"])]
+        setups: Vec<String>,
+        /// Each case in its shortest form, once
+        #[arg(long)]
+        short: bool,
+        /// The folder of the results, one below it for each set-up
+        #[arg(long, default_value = "ofmeter-paper", value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Compare two runs, point by point
+    Compare {
+        /// The folder of one run
+        first: PathBuf,
+        /// The folder of the other one
+        second: PathBuf,
+    },
+    /// Send frames of UDP back where they come from, on the far machine
+    Reflect {
+        /// The interface
+        interface: String,
+    },
+    /// Move frames between two interfaces and look nothing up, with faults if wanted
+    Forward {
+        /// One interface
+        one: String,
+        /// The other one
+        other: String,
+        /// As delay=500us,spread=50us,loss=1%,duplicate=0.1%,reorder=0.1%
+        #[arg(long, default_value = "", value_name = "FAULTS")]
+        faults: Faults,
+    },
+}
+
+/// What to run, and on what.
+#[derive(Args)]
+pub struct RunArguments {
+    /// The cases; see ofmeter list [default: all]
+    #[arg(value_name = "CASE")]
+    cases: Vec<String>,
+    /// The switch: tcp:HOST:PORT where it listens, ptcp:PORT where it connects to
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        requires = "ports",
+        conflicts_with = "setup"
+    )]
+    switch: Option<SwitchAddress>,
+    /// A set-up to start: bofuss, ovs, ovs-afxdp, bridge, wire, yardstick, bofuss-original,
+    /// forwarder:FAULTS, and those of ofmeter bench
+    #[arg(long, value_name = "NAME", required_unless_present = "switch")]
+    setup: Option<String>,
+    /// The interfaces where frames go into the switch and come out; one, if another machine
+    /// reflects
+    #[arg(long, value_name = "A[,B]", value_delimiter = ',')]
+    ports: Vec<String>,
+    /// The version of OpenFlow [default: the newest that both speak]
+    #[arg(long, value_name = "VERSION")]
+    openflow: Option<String>,
+    /// The folder of the results; a run that was interrupted goes on there
+    #[arg(long, default_value = "ofmeter-results", value_name = "DIR")]
+    out: PathBuf,
+    /// Remove the rules of a switch that was not started here, and put them back in the end
+    #[arg(long)]
+    wipe: bool,
+    /// Rules at most [default: 10000 on a switch that was not started here, else 1000000]
+    #[arg(long, value_name = "COUNT")]
+    #[arg(value_parser = clap::value_parser!(u32).range(10..))]
+    max_rules: Option<u32>,
+    /// Frames per second at most
+    #[arg(long, value_name = "RATE", default_value_t = MAX_RATE)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    max_rate: u32,
+    /// Frames of a series [default: 30000 one way, 10000 there and back]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    frames: u32,
+    /// Repeats of each point [default: 5]
+    #[arg(long, value_name = "COUNT")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    repeats: Option<u32>,
+    /// Each case in its shortest form, once
+    #[arg(long)]
+    short: bool,
+    /// Send frames there and back
+    #[arg(long)]
+    echo: bool,
+    /// Seconds that the switch may take to answer before it counts as hanging
+    #[arg(long, value_name = "SECONDS", default_value_t = STALL_SECONDS)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
+    stall: u64,
+    /// Show points beyond the instrument's limits as results, with a note
+    #[arg(long)]
+    force: bool,
+    /// The folder of bofuss [default: that of this program]
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+    /// The folder of the original BOFUSS
+    #[arg(long, value_name = "FOLDER", default_value = ORIGINAL_FOLDER)]
+    original: PathBuf,
+}
+
+/// Carries out a command.
+///
+/// Errors: a sentence.
+pub fn run(command: MeterCommand) -> Result<(), String> {
+    match command {
+        MeterCommand::List => {
+            for case in CASES {
+                println!("{:16} {}; after {}", case.name, case.title, case.source);
+            }
+        }
+        MeterCommand::Run(arguments) => arguments.run()?,
+        MeterCommand::Calibrate { out, ports, short } => calibrate(&out, &ports, short)?,
+        MeterCommand::Report { dir } => report(&dir)?,
+        MeterCommand::Paper {
+            number,
+            setups,
+            short,
+            out,
+        } => paper(&number, &setups, short, &out)?,
+        MeterCommand::Compare { first, second } => {
+            let table = compare::table(&Results::read(&first)?, &Results::read(&second)?);
+            print!("{table}");
+        }
+        MeterCommand::Reflect { interface } => {
+            signals::listen();
+            reflect_all(open(&interface)?, &signals::is_over)?;
+        }
+        MeterCommand::Forward { one, other, faults } => forward::run([&one, &other], faults)?,
+    }
+    Ok(())
+}
+
+fn report(folder: &Path) -> Result<(), String> {
+    let results = Results::read(folder)?;
+    let path = Store::open(folder)?.write(REPORT, &html::report(&results))?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+/// Runs a paper's cases on each set-up that is here.
+fn paper(number: &str, setups: &[String], short: bool, out: &Path) -> Result<(), String> {
+    let paper = papers::of(number)?;
+    let mut runs = Vec::new();
+    for setup in setups {
+        if let SetupName::Known(known) = SetupName::of(setup)?
+            && !known.is_here(&own_folder())
+        {
+            eprintln!("{setup} is not on this machine");
+            continue;
+        }
+        let folder = papers::folder(out, setup);
+        let mut arguments = RunArguments::of_setup(setup, &paper.cases, &folder);
+        arguments.short = short;
+        arguments.run()?;
+        runs.push(Results::read(&folder)?);
+    }
+    let path = Store::open(out)?.write(REPORT, &papers::report(&paper, &runs))?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+fn calibrate(out: &Path, ports: &[String], short: bool) -> Result<(), String> {
+    signals::listen();
+    let store = Store::open(out)?;
+    let limits = Limits::unbounded(short);
+    let calibration = match ports {
+        [near, far] => {
+            let mut calibration = calibration::Calibration::default();
+            let subject = TestSubject::cable(near, far);
+            let bench = Workbench::new(&subject, &[], &limits, &signals::is_over)?;
+            calibration::measure(&bench, "wire", &mut calibration)?;
+            calibration
+        }
+        _ => runner::calibrate(&limits, &signals::is_over)?,
+    };
+    store.set_calibration(&calibration)?;
+    println!("{}", calibration.sentences().join("\n"));
+    Ok(())
+}
+
+/// The versions to offer.
+fn versions(text: Option<&str>) -> Result<Vec<Version>, String> {
+    let Some(text) = text else {
+        return Ok(Version::SPOKEN.to_vec());
+    };
+    let found = Version::ALL
+        .iter()
+        .find(|version| version.to_string() == text);
+    found.map(|version| vec![*version]).ok_or_else(|| {
+        let all: Vec<String> = Version::ALL.iter().map(Version::to_string).collect();
+        format!("no version {text}; there are {}", all.join(", "))
+    })
+}
+
+impl RunArguments {
+    /// Cases on a set-up, with the usual values of all else.
+    fn of_setup(setup: &str, cases: &[String], out: &Path) -> Self {
+        Self {
+            cases: cases.to_vec(),
+            switch: None,
+            setup: Some(setup.into()),
+            ports: Vec::new(),
+            openflow: None,
+            out: out.into(),
+            wipe: false,
+            max_rules: None,
+            max_rate: MAX_RATE,
+            frames: 0,
+            repeats: None,
+            short: false,
+            echo: false,
+            stall: STALL_SECONDS,
+            force: false,
+            programs: None,
+            original: ORIGINAL_FOLDER.into(),
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let usual = match (self.short, self.setup.is_some()) {
+            (true, _) => MAX_SHORT_RULES,
+            (false, true) => MAX_OWN_RULES,
+            (false, false) => MAX_RULES,
+        };
+        Limits {
+            frames: self.frames,
+            short: self.short,
+            echo: self.echo,
+            max_rules: self.max_rules.unwrap_or(usual),
+            max_rate: f64::from(self.max_rate),
+            stall: Duration::from_secs(self.stall),
+        }
+    }
+
+    fn subject(&self) -> Result<TestSubject, String> {
+        if let Some(setup) = &self.setup {
+            let programs = self.programs.clone().unwrap_or_else(own_folder);
+            return TestSubject::start(setup, &programs, &self.original);
+        }
+        let (Some(address), Some(near)) = (&self.switch, self.ports.first()) else {
+            return Err("--switch needs --ports".into());
+        };
+        let far = self.ports.get(1).map(String::as_str);
+        Ok(TestSubject::existing(address.clone(), near, far))
+    }
+
+    fn run(&self) -> Result<(), String> {
+        signals::listen();
+        let cases = chosen(&self.cases)?;
+        let versions = versions(self.openflow.as_deref())?;
+        if let Some(setup) = &self.setup {
+            SetupName::of(setup)?;
+        }
+        let limits = self.limits();
+        let store = Store::open(&self.out)?;
+        if store.calibration()?.is_none() {
+            let limits = Limits::unbounded(self.short);
+            store.set_calibration(&runner::calibrate(&limits, &signals::is_over)?)?;
+        }
+        let plan = RunPlan {
+            cases: &cases,
+            repeats: self.repeats.unwrap_or(if self.short { 1 } else { REPEATS }),
+            forced: self.force,
+        };
+        let ended = isolated(self.setup.is_some(), || {
+            let subject = self.subject()?;
+            let mut bench = Workbench::new(&subject, &versions, &limits, &signals::is_over)?;
+            self.guarded(&mut bench, &plan, &store)
+        })?;
+        report(&self.out)?;
+        if ended {
+            return Ok(());
+        }
+        Err("interrupted; the same command goes on where it was".into())
+    }
+
+    /// Runs the plan; a switch that was not started here is as before in the end.
+    fn guarded(
+        &self,
+        bench: &mut Workbench<'_>,
+        plan: &RunPlan<'_>,
+        store: &Store,
+    ) -> Result<bool, String> {
+        let info = RunInfo {
+            program: format!("ofmeter {}", env!("CARGO_PKG_VERSION")),
+            subject: bench.subject.name.clone(),
+            version: bench.version().map(|version| version.to_string()),
+            repeats: plan.repeats,
+            short: self.short,
+            echo: self.echo,
+            machine: machine(),
+        };
+        store.begin(&info)?;
+        let mut guard = None;
+        if let Some(controller) = &mut bench.controller
+            && !bench.subject.is_own
+        {
+            guard = Some(Guard::new(controller, self.wipe, store)?);
+        }
+        let ended = runner::run(bench, plan, store, &info);
+        if let (Some(guard), Some(controller)) = (guard, &mut bench.controller) {
+            guard.restore(controller)?;
+        }
+        ended
+    }
+}

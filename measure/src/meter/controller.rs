@@ -1,0 +1,340 @@
+//! A controller: one connection to the switch, in the newest version that both speak.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bofuss_channel::{ActiveAddress, Client, ClientError, PassiveAddress};
+use bofuss_oflib::error::{ErrorCode, FlowModFailed};
+use bofuss_oflib::message::config::ConfigFlags;
+use bofuss_oflib::message::multipart::flow::FlowEntry;
+use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::{
+    Empty, FlowMod, FlowModCommand, FlowModFlags, MultipartRequest, PacketOut, SwitchConfig,
+};
+use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::types::{BufferId, MaxLen};
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Action, Catalogue, Match, Message, PortNo, Version};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+
+/// Seconds that a switch may take to answer before it counts as hanging, unless the user says
+/// otherwise.
+pub const STALL_SECONDS: u64 = 30;
+/// How long to wait for a switch that connects.
+const ARRIVAL: Duration = Duration::from_secs(60);
+/// Messages that are written in one piece.
+const TOGETHER: usize = 100;
+
+/// Where the switch is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SwitchAddress {
+    /// It listens there.
+    Active(ActiveAddress),
+    /// It connects there, over TCP.
+    Passive(String),
+}
+
+impl std::str::FromStr for SwitchAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.starts_with("ptcp:") {
+            return text.parse().map(Self::Active).map_err(|e| format!("{e}"));
+        }
+        let passive: PassiveAddress = text.parse().map_err(|e| format!("{e}"))?;
+        match passive.0 {
+            bofuss_channel::Endpoint::Tcp { host, port } => {
+                Ok(Self::Passive(format!("{host}:{port}")))
+            }
+            bofuss_channel::Endpoint::Tls { .. } | bofuss_channel::Endpoint::Unix(_) => {
+                Err(format!("{text:?}: a switch connects over TCP"))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for SwitchAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Active(address) => address.fmt(f),
+            Self::Passive(address) => write!(f, "the switch that connects to {address}"),
+        }
+    }
+}
+
+/// How an exchange with the switch failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// It answered with an error.
+    #[error("the switch answered {0}")]
+    Refused(ErrorCode),
+    /// The version that is spoken has no words for it.
+    #[error("{0}")]
+    Unsaid(String),
+    /// It did not answer.
+    #[error("the switch hangs: it does not answer in time")]
+    Hangs,
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl ControlError {
+    /// The reply is to another question.
+    pub fn another_reply() -> Self {
+        Self::Other("a reply to another question".into())
+    }
+
+    /// Whether a table had no room.
+    pub fn is_table_full(&self) -> bool {
+        matches!(self, Self::Refused(code) if *code == FlowModFailed::TABLE_FULL)
+    }
+}
+
+impl From<ClientError> for ControlError {
+    fn from(error: ClientError) -> Self {
+        if let ClientError::Refused(error) = error {
+            Self::Refused(error.error)
+        } else if let ClientError::Timeout(_) = error {
+            Self::Hangs
+        } else if let ClientError::Unsent(error) = error {
+            Self::Unsaid(error.to_string())
+        } else {
+            Self::Other(format!("OpenFlow connection: {error}"))
+        }
+    }
+}
+
+impl From<ControlError> for String {
+    fn from(error: ControlError) -> Self {
+        error.to_string()
+    }
+}
+
+/// The result of an exchange.
+pub type Controlled<T> = Result<T, ControlError>;
+
+/// A connection to a switch.
+pub struct ControlSession {
+    runtime: Runtime,
+    client: Client,
+    catalogue: Arc<Catalogue>,
+    /// How long the switch may take to answer.
+    stall: Duration,
+    /// Packet-ins that came while something else was waited for.
+    packet_ins: u64,
+}
+
+impl ControlSession {
+    /// Connects, or waits for the switch, and asks for whole packets in packet-ins.
+    ///
+    /// Errors: the connection's.
+    pub fn connect(
+        address: &SwitchAddress,
+        versions: &[Version],
+        stall: Duration,
+    ) -> Controlled<Self> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| ControlError::Other(e.to_string()))?;
+        let catalogue = Arc::new(bofuss_ext::catalogue());
+        let client = runtime.block_on(async {
+            match address {
+                SwitchAddress::Active(to) => {
+                    Client::connect(to, versions, &catalogue, None, stall).await
+                }
+                SwitchAddress::Passive(at) => {
+                    let listener = TcpListener::bind(at).await?;
+                    Client::accept(&listener, versions, &catalogue, ARRIVAL).await
+                }
+            }
+        })?;
+        let mut this = Self {
+            runtime,
+            client,
+            catalogue,
+            stall,
+            packet_ins: 0,
+        };
+        // Open vSwitch sends packet-ins to a controller that connected to it only after this.
+        this.send(&Message::SetConfig(SwitchConfig {
+            flags: ConfigFlags(0),
+            miss_send_len: MaxLen::NO_BUFFER,
+        }))?;
+        this.barrier()?;
+        Ok(this)
+    }
+
+    /// The version agreed.
+    pub fn version(&self) -> Version {
+        self.client.version()
+    }
+
+    /// Sends a message.
+    pub fn send(&mut self, message: &Message) -> Controlled<u32> {
+        Ok(self.runtime.block_on(self.client.send(message))?)
+    }
+
+    /// Sends messages, in pieces.
+    pub fn send_all(&mut self, messages: &[Message]) -> Controlled<()> {
+        for part in messages.chunks(TOGETHER) {
+            self.runtime.block_on(self.client.send_together(part))?;
+        }
+        Ok(())
+    }
+
+    /// Sends a request and waits for its whole reply.
+    pub fn request(&mut self, message: &Message) -> Controlled<Message> {
+        Ok(self.runtime.block_on(self.client.request(message))?)
+    }
+
+    /// Waits until the switch has done all that was sent. Returns when the reply came.
+    ///
+    /// Errors: the first error that it reports meanwhile.
+    pub fn barrier(&mut self) -> Controlled<Instant> {
+        let asked = self.send(&Message::BarrierRequest(Empty))?;
+        let mut refused = None;
+        loop {
+            match self.receive(self.stall)? {
+                Some((xid, Message::BarrierReply(_))) if xid == asked => break,
+                Some((_, Message::Error(error))) => refused = refused.or(Some(error.error)),
+                Some((_, Message::PacketIn(_))) => self.packet_ins += 1,
+                Some(_) => {}
+                None => return Err(ControlError::Hangs),
+            }
+        }
+        match refused {
+            None => Ok(Instant::now()),
+            Some(code) => Err(ControlError::Refused(code)),
+        }
+    }
+
+    /// Sends changes and waits until they are done. Returns the time that it took.
+    ///
+    /// Errors: the first change that the switch refuses.
+    pub fn change(&mut self, changes: &[Message]) -> Controlled<Duration> {
+        let start = Instant::now();
+        self.send_all(changes)?;
+        Ok(self.barrier()? - start)
+    }
+
+    /// The next message, if one comes in time.
+    pub fn receive(&mut self, within: Duration) -> Controlled<Option<(u32, Message)>> {
+        let next = self.client.next();
+        let received = self
+            .runtime
+            .block_on(async { tokio::time::timeout(within, next).await });
+        match received {
+            Ok(message) => Ok(Some(message?)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// How many packet-ins have come since this was asked last.
+    pub fn take_packet_ins(&mut self) -> Controlled<u64> {
+        self.barrier()?;
+        Ok(std::mem::take(&mut self.packet_ins))
+    }
+
+    /// A flow-mod from text.
+    ///
+    /// Errors: the text is no flow.
+    pub fn flow(&self, text: &str, command: FlowModCommand) -> Controlled<Message> {
+        let parsed = parse_flow(text, command, &self.catalogue);
+        parsed
+            .map(Message::FlowMod)
+            .map_err(|e| ControlError::Other(format!("{text}: {e}")))
+    }
+
+    /// Adds entries from text, and waits until that is done.
+    pub fn add(&mut self, flows: &[String]) -> Controlled<Duration> {
+        let mut messages = Vec::with_capacity(flows.len());
+        for flow in flows {
+            messages.push(self.flow(flow, FlowModCommand::ADD)?);
+        }
+        self.change(&messages)
+    }
+
+    /// Removes all entries, also one of a table miss.
+    pub fn remove_all(&mut self) -> Controlled<()> {
+        let all = FlowMod {
+            command: FlowModCommand::DELETE,
+            table_id: bofuss_oflib::types::TableId::ALL,
+            ..FlowMod::add(Match::ANY)
+        };
+        self.change(&[Message::FlowMod(all)]).map(drop)
+    }
+
+    /// All entries, as flow-mods that would add them.
+    pub fn entries(&mut self) -> Controlled<Vec<FlowMod>> {
+        let reply = self.multipart(RequestBody::Flow(FlowStatsRequest::all()))?;
+        let ReplyBody::Flow(entries) = reply else {
+            return Err(ControlError::another_reply());
+        };
+        Ok(entries.into_iter().map(|entry| adding(entry.0)).collect())
+    }
+
+    /// How many entries the table statistics count.
+    pub fn table_count(&mut self) -> Controlled<u64> {
+        let ReplyBody::Table(tables) = self.multipart(RequestBody::Table(Empty))? else {
+            return Err(ControlError::another_reply());
+        };
+        let counts = tables.iter().map(|table| u64::from(table.active_count));
+        Ok(counts.sum())
+    }
+
+    /// Asks for statistics and returns the whole reply.
+    pub fn multipart(&mut self, body: RequestBody) -> Controlled<ReplyBody> {
+        let request = MultipartRequest { more: false, body };
+        let Message::MultipartReply(reply) = self.request(&Message::MultipartRequest(request))?
+        else {
+            return Err(ControlError::another_reply());
+        };
+        Ok(reply.body)
+    }
+
+    /// The numbers of the switch's ports.
+    pub fn ports(&mut self) -> Controlled<Vec<PortNo>> {
+        // Up to 1.2 the features list the ports.
+        let mut listed = Vec::new();
+        if let Message::FeaturesReply(features) = self.request(&Message::FeaturesRequest(Empty))? {
+            listed = features.ports;
+        }
+        if listed.is_empty()
+            && let ReplyBody::PortDesc(ports) = self.multipart(RequestBody::PortDesc(Empty))?
+        {
+            listed = ports;
+        }
+        let numbers = listed.iter().map(|port| port.port_no);
+        Ok(numbers
+            .filter(|port| port.is_port() && *port != PortNo::LOCAL)
+            .collect())
+    }
+
+    /// The packet-out of a frame to a port.
+    pub fn packet_out(frame: &[u8], port: PortNo) -> Message {
+        Message::PacketOut(PacketOut {
+            buffer_id: BufferId::NO_BUFFER,
+            in_port: PortNo::CONTROLLER,
+            actions: vec![Action::output(port)],
+            data: Bytes(frame.into()),
+        })
+    }
+}
+
+/// The flow-mod that adds an entry.
+fn adding(entry: FlowEntry) -> FlowMod {
+    FlowMod {
+        table_id: entry.table_id,
+        priority: entry.priority,
+        cookie: entry.cookie,
+        idle_timeout: entry.idle_timeout,
+        hard_timeout: entry.hard_timeout,
+        flags: FlowModFlags(entry.flags.0),
+        instructions: entry.instructions,
+        importance: entry.importance,
+        ..FlowMod::add(entry.fields)
+    }
+}

@@ -1,0 +1,197 @@
+//! What a case measures at, and what came of it.
+
+use serde::{Deserialize, Serialize};
+
+use super::probe::Observation;
+
+/// Bytes of an Ethernet frame on the wire that the meter does not see: preamble, check sequence and
+/// gap. Loads count frames without them.
+pub const DEFAULT_BYTES: usize = 64;
+
+/// One point of a case.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// What distinguishes it, for people and files: `port 64 B`.
+    pub name: String,
+    /// The variant; points of a variant are one line of a plot.
+    pub kind: String,
+    /// Bytes of a frame without its check sequence.
+    pub bytes: usize,
+    /// The load; 0 is the case's own.
+    pub mbps: f64,
+    /// Rules in the table; 0 is the case's own.
+    pub rules: u32,
+}
+
+impl Point {
+    /// A point of a variant, at the usual size.
+    pub fn of(kind: &str) -> Self {
+        Self {
+            name: kind.into(),
+            kind: kind.into(),
+            bytes: DEFAULT_BYTES,
+            ..Self::default()
+        }
+    }
+
+    /// The same with frames of another size.
+    #[must_use]
+    pub fn bytes(mut self, bytes: usize) -> Self {
+        self.name += &format!(" {bytes} B");
+        self.bytes = bytes;
+        self
+    }
+
+    /// The same at a load.
+    #[must_use]
+    pub fn mbps(mut self, mbps: f64) -> Self {
+        self.name += &format!(" {mbps} Mb/s");
+        self.mbps = mbps;
+        self
+    }
+
+    /// The same with rules.
+    #[must_use]
+    pub fn rules(mut self, rules: u32) -> Self {
+        self.name += &format!(" {rules} rules");
+        self.rules = rules;
+        self
+    }
+
+    /// Frames per second of the load.
+    pub fn frames_per_second(&self) -> f64 {
+        self.mbps * 1e6 / 8.0 / self.bytes as f64
+    }
+}
+
+/// A number with a unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResultMetric {
+    /// What it is.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// How much.
+    pub value: f64,
+}
+
+/// How a switch came through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CaseVerdict {
+    /// As it should.
+    #[default]
+    Ok,
+    /// It refuses what the case needs.
+    Unsupported,
+    /// It acknowledges what it does not do.
+    Lies,
+    /// It does not answer.
+    Hangs,
+    /// Its connection is gone.
+    Crashes,
+    /// Frames arrive with wrong bytes.
+    Wrong,
+}
+
+impl CaseVerdict {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unsupported => "unsupported",
+            Self::Lies => "lies",
+            Self::Hangs => "hangs",
+            Self::Crashes => "crashes",
+            Self::Wrong => "wrong",
+        }
+    }
+}
+
+/// What came of a case at a point.
+#[derive(Clone, Debug, Default)]
+pub struct PointOutcome {
+    /// Numbers.
+    pub metrics: Vec<ResultMetric>,
+    /// Delays in nanoseconds, in the order in which they were measured.
+    pub delays_ns: Vec<u64>,
+    /// How the switch came through.
+    pub verdict: CaseVerdict,
+    /// Reasons why this is not a result.
+    pub marks: Vec<String>,
+    /// Sentences for people.
+    pub notes: Vec<String>,
+    /// Frames per second that the instrument had to send and receive.
+    pub frames_per_second: f64,
+}
+
+impl PointOutcome {
+    /// An outcome without numbers.
+    pub fn of(verdict: CaseVerdict, note: impl Into<String>) -> Self {
+        Self {
+            verdict,
+            notes: vec![note.into()],
+            ..Self::default()
+        }
+    }
+
+    /// The delays of a load, with what was lost, reordered, repeated and changed, and how true the
+    /// generator was.
+    pub fn observed(seen: &Observation) -> Self {
+        let mut this = Self {
+            delays_ns: seen.delays_ns.clone(),
+            frames_per_second: seen.rate.0,
+            ..Self::default()
+        };
+        for (name, count) in [
+            ("sent", seen.sent),
+            ("lost", seen.lost()),
+            ("reordered", seen.reordered),
+            ("duplicated", seen.duplicated),
+            ("changed", seen.changed),
+        ] {
+            this.add(name, "frames", f64::from(count));
+        }
+        let (low, high) = super::special::share_interval(
+            u64::from(seen.lost()),
+            u64::from(seen.sent.max(1)),
+            0.99,
+        );
+        this.add("loss, least", "%", low * 100.0);
+        this.add("loss, most", "%", high * 100.0);
+        this.add("rate wanted", "frames/s", seen.rate.0);
+        this.add("rate achieved", "frames/s", seen.rate.1);
+        let late = seen.lateness_ns();
+        this.add(
+            "departure error, p50",
+            "us",
+            super::statistics::median(&late) / 1e3,
+        );
+        if !seen.is_faithful() {
+            this.marks
+                .push("the generator did not achieve 99 % of the rate".into());
+        }
+        if seen.changed > 0 {
+            this.verdict = CaseVerdict::Wrong;
+            this.notes
+                .push(format!("{} frames arrived changed", seen.changed));
+        }
+        this
+    }
+
+    /// Adds a number.
+    pub fn add(&mut self, name: &str, unit: &str, value: f64) {
+        self.metrics.push(ResultMetric {
+            name: name.into(),
+            unit: unit.into(),
+            value,
+        });
+    }
+
+    /// The same, to go on with.
+    #[must_use]
+    pub fn with(mut self, name: &str, unit: &str, value: f64) -> Self {
+        self.add(name, unit, value);
+        self
+    }
+}

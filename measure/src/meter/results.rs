@@ -1,0 +1,315 @@
+//! The folder of a run: what was measured, on what, with every raw sample.
+//!
+//! `run.json` says what was asked for and on which machine, `calibration.json` what the instrument
+//! can do, `results.jsonl` has one object for each result, `results.csv` its numbers, and `raw` a
+//! file for each series: nanoseconds as 64-bit numbers, little-endian.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::calibration::Calibration;
+use super::point::{CaseVerdict, Point, ResultMetric};
+use super::statistics::Summary;
+
+/// The files of a folder.
+const RUN: &str = "run.json";
+const CALIBRATION: &str = "calibration.json";
+const RESULTS: &str = "results.jsonl";
+const CSV: &str = "results.csv";
+const RAW: &str = "raw";
+/// The head of the table.
+const CSV_HEAD: &str = "case,point,setup,version,round,verdict,marks,metric,unit,value\n";
+
+/// What was asked for, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The version of this program.
+    pub program: String,
+    /// The set-up or the switch.
+    pub subject: String,
+    /// The version of OpenFlow, if any.
+    pub version: Option<String>,
+    /// Repeats of each point.
+    pub repeats: u32,
+    /// Whether all was in its shortest form.
+    pub short: bool,
+    /// Whether frames went there and back.
+    pub echo: bool,
+    /// The machine, a line for each fact.
+    pub machine: Vec<String>,
+}
+
+/// One result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResultRecord {
+    /// The case.
+    pub case: String,
+    /// The point.
+    pub point: Point,
+    /// The set-up or the switch.
+    pub subject: String,
+    /// The version of OpenFlow, if any.
+    pub version: Option<String>,
+    /// Which repeat, from 1.
+    pub round: u32,
+    /// How the switch came through.
+    pub verdict: CaseVerdict,
+    /// Reasons why it is not a result.
+    pub marks: Vec<String>,
+    /// Sentences for people.
+    pub notes: Vec<String>,
+    /// Numbers.
+    pub metrics: Vec<ResultMetric>,
+    /// Statistics of the delays, nanoseconds.
+    pub delay: Option<Summary>,
+    /// The file of the delays.
+    pub raw: Option<String>,
+}
+
+impl ResultRecord {
+    /// The value of a metric: one of its own, or `delay` for the median delay in microseconds.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        if name == DELAY {
+            return self.delay.as_ref().map(|delay| delay.p50 / 1e3);
+        }
+        let found = self.metrics.iter().find(|metric| metric.name == name);
+        found.map(|metric| metric.value)
+    }
+
+    /// Whether it may be shown as a result.
+    pub fn counts(&self) -> bool {
+        self.marks.is_empty()
+    }
+}
+
+/// The name of the median delay among metrics.
+pub const DELAY: &str = "delay";
+
+/// A folder of results.
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// All that a folder has.
+pub struct Results {
+    /// What was asked for.
+    pub info: RunInfo,
+    /// What the instrument can do.
+    pub calibration: Option<Calibration>,
+    /// The results, in the order in which they were measured.
+    pub records: Vec<ResultRecord>,
+}
+
+impl Store {
+    /// Opens a folder, and makes it if it is not there.
+    ///
+    /// Errors: the system's.
+    pub fn open(folder: &Path) -> Result<Self, String> {
+        let this = Self {
+            folder: folder.into(),
+        };
+        fs::create_dir_all(folder.join(RAW)).map_err(|e| this.failed(RAW, e))?;
+        Ok(this)
+    }
+
+    fn failed(&self, name: &str, error: impl std::fmt::Display) -> String {
+        format!("{}: {error}", self.folder.join(name).display())
+    }
+
+    fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), String> {
+        let text = serde_json::to_string_pretty(value).map_err(|e| self.failed(name, e))?;
+        fs::write(self.folder.join(name), text + "\n").map_err(|e| self.failed(name, e))
+    }
+
+    fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, String> {
+        let path = self.folder.join(name);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = fs::read(path).map_err(|e| self.failed(name, e))?;
+        let value = serde_json::from_slice(&bytes).map_err(|e| self.failed(name, e))?;
+        Ok(Some(value))
+    }
+
+    /// Writes what was asked for.
+    ///
+    /// Errors: the system's; results of another subject are there.
+    pub fn begin(&self, info: &RunInfo) -> Result<(), String> {
+        if let Some(there) = self.read_json::<RunInfo>(RUN)?
+            && (&there.subject, &there.version, there.short, there.echo)
+                != (&info.subject, &info.version, info.short, info.echo)
+        {
+            let what = format!("results of another run ({}) are here", there.subject);
+            return Err(self.failed(RUN, what));
+        }
+        self.write_json(RUN, info)
+    }
+
+    /// Writes what the instrument can do.
+    ///
+    /// Errors: the system's.
+    pub fn set_calibration(&self, calibration: &Calibration) -> Result<(), String> {
+        self.write_json(CALIBRATION, calibration)
+    }
+
+    /// What the instrument can do, if that is known.
+    ///
+    /// Errors: the system's, or a file of another kind.
+    pub fn calibration(&self) -> Result<Option<Calibration>, String> {
+        self.read_json(CALIBRATION)
+    }
+
+    /// Adds a result with its delays.
+    ///
+    /// Errors: the system's.
+    pub fn add(&self, record: &mut ResultRecord, delays_ns: &[u64]) -> Result<(), String> {
+        if !delays_ns.is_empty() {
+            let words = format!("{}-{}-{}.ns", record.case, record.point.name, record.round);
+            let name = words.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
+            let bytes: Vec<u8> = delays_ns.iter().flat_map(|ns| ns.to_le_bytes()).collect();
+            let path = self.folder.join(RAW).join(&name);
+            fs::write(path, bytes).map_err(|e| self.failed(&name, e))?;
+            record.raw = Some(format!("{RAW}/{name}"));
+        }
+        let line = serde_json::to_string(record).map_err(|e| self.failed(RESULTS, e))?;
+        let path = self.folder.join(RESULTS);
+        let opened = OpenOptions::new().create(true).append(true).open(path);
+        let mut file = opened.map_err(|e| self.failed(RESULTS, e))?;
+        writeln!(file, "{line}").map_err(|e| self.failed(RESULTS, e))
+    }
+
+    /// The results so far. A line that was not written whole, as by a run that was killed, is left
+    /// out.
+    ///
+    /// Errors: the system's.
+    pub fn records(&self) -> Result<Vec<ResultRecord>, String> {
+        let path = self.folder.join(RESULTS);
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        let text = fs::read_to_string(path).map_err(|e| self.failed(RESULTS, e))?;
+        Ok(text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect())
+    }
+
+    /// Writes a file of the folder.
+    ///
+    /// Errors: the system's.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, String> {
+        let path = self.folder.join(name);
+        fs::write(&path, text).map_err(|e| self.failed(name, e))?;
+        Ok(path)
+    }
+
+    /// Writes all numbers as a table for other programs.
+    ///
+    /// Errors: the system's.
+    pub fn write_csv(&self) -> Result<(), String> {
+        let mut text = CSV_HEAD.to_string();
+        for record in self.records()? {
+            text += &csv_rows(&record);
+        }
+        self.write(CSV, &text).map(drop)
+    }
+}
+
+/// A value of a row, quoted where it must be. Spec: RFC 4180 section 2.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.into()
+    }
+}
+
+fn csv_rows(record: &ResultRecord) -> String {
+    let head = [
+        &record.case,
+        &record.point.name,
+        &record.subject,
+        record.version.as_ref().unwrap_or(&String::new()),
+        &record.round.to_string(),
+        &record.verdict.word().to_string(),
+        &record.marks.join("; "),
+    ]
+    .map(|word| quoted(word))
+    .join(",");
+    let mut metrics = record.metrics.clone();
+    if let Some(delay) = &record.delay {
+        for (name, ns) in [
+            ("delay, least", delay.min),
+            ("delay, mean", delay.mean),
+            ("delay, standard deviation", delay.deviation),
+            ("delay, p50", delay.p50),
+            ("delay, p90", delay.p90),
+            ("delay, p99", delay.p99),
+            ("delay, p99.9", delay.p999),
+            ("delay, most", delay.max),
+            ("jitter, p50 of differences", delay.jitter[0]),
+            ("jitter, RFC 3550", delay.jitter_rfc3550),
+            ("jitter, p99 - p50", delay.jitter_spread),
+        ] {
+            metrics.push(ResultMetric {
+                name: name.into(),
+                unit: "us".into(),
+                value: ns / 1e3,
+            });
+        }
+    }
+    let mut rows = String::new();
+    for metric in metrics {
+        let name = quoted(&metric.name);
+        rows += &format!("{head},{name},{},{}\n", quoted(&metric.unit), metric.value);
+    }
+    rows
+}
+
+impl Results {
+    /// Reads a folder.
+    ///
+    /// Errors: there are no results, or the system's.
+    pub fn read(folder: &Path) -> Result<Self, String> {
+        let store = Store {
+            folder: folder.into(),
+        };
+        let info = store.read_json(RUN)?;
+        Ok(Self {
+            info: info.ok_or_else(|| store.failed(RUN, "there are no results here"))?,
+            calibration: store.calibration()?,
+            records: store.records()?,
+        })
+    }
+
+    /// The results of one case and point that count, by round.
+    pub fn of<'a>(
+        &'a self,
+        case: &'a str,
+        point: &'a str,
+    ) -> impl Iterator<Item = &'a ResultRecord> {
+        let all = self.records.iter();
+        all.filter(move |record| record.case == case && record.point.name == point)
+    }
+
+    /// The points of a case, in the order in which they were measured.
+    pub fn points(&self, case: &str) -> Vec<&Point> {
+        let mut points: Vec<&Point> = Vec::new();
+        for record in self.records.iter().filter(|record| record.case == case) {
+            if !points.contains(&&record.point) {
+                points.push(&record.point);
+            }
+        }
+        points
+    }
+
+    /// The values of a metric at a point, of results that count.
+    pub fn values(&self, case: &str, point: &str, metric: &str) -> Vec<f64> {
+        let counting = self.of(case, point).filter(|record| record.counts());
+        counting.filter_map(|record| record.value(metric)).collect()
+    }
+}

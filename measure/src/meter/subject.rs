@@ -1,0 +1,274 @@
+//! What is measured: a set-up that the meter starts between two hosts of its own, or a switch that
+//! is there, with the interfaces of this machine that are connected to it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bofuss_frame::Pool;
+use bofuss_ports::{AfPacket, BATCH_FRAMES, NetNs, PortDriver};
+
+use super::controller::SwitchAddress;
+use super::faults::Faults;
+use super::forward::READY;
+use super::probe::FrameProbe;
+use super::template::reflect;
+use crate::net::{Bed, HOST_PORT, SWITCH_PORTS, run};
+use crate::setup::{Forwarder, OPENFLOW_PORT, Setup};
+use crate::traffic::open;
+
+/// Bytes of frames in a reflector.
+const POOL_BYTES: usize = 16 << 20;
+/// How long a reflector without frames sleeps.
+const IDLE: Duration = Duration::from_micros(20);
+
+/// A set-up by its name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetupName {
+    /// One that the bench has, too.
+    Known(Setup),
+    /// A forwarder with faults, and their text.
+    Faulty(String),
+    /// The original BOFUSS: `ofdatapath` and `ofprotocol` of a folder.
+    Original,
+}
+
+/// The name of the original's set-up.
+const ORIGINAL: &str = "bofuss-original";
+
+impl SetupName {
+    /// The set-up of a name: `wire` is two hosts on one cable, `forwarder:FAULTS` the yardstick
+    /// with faults.
+    ///
+    /// Errors: there is none of that name.
+    pub fn of(name: &str) -> Result<Self, String> {
+        if let Some(faults) = name.strip_prefix("forwarder:") {
+            faults.parse::<Faults>()?;
+            return Ok(Self::Faulty(faults.into()));
+        }
+        if name == ORIGINAL {
+            return Ok(Self::Original);
+        }
+        let known = match name {
+            "wire" => Some(Setup::Direct),
+            name => Setup::ALL.into_iter().find(|setup| setup.name() == name),
+        };
+        known.map(Self::Known).ok_or_else(|| {
+            let names = Setup::ALL.map(Setup::name).join(", ");
+            format!(
+                "no set-up is called {name}; there are wire, {names}, {ORIGINAL}, forwarder:FAULTS"
+            )
+        })
+    }
+
+    /// Whether it speaks OpenFlow.
+    pub fn is_switch(&self) -> bool {
+        match self {
+            Self::Known(setup) => setup.is_switch(),
+            Self::Faulty(_) => false,
+            Self::Original => true,
+        }
+    }
+
+    fn start(&self, programs: &Path, original: &Path) -> Result<Forwarder, String> {
+        let own = std::env::current_exe().map_err(|e| format!("own path: {e}"))?;
+        match self {
+            Self::Known(Setup::Yardstick) => {
+                Forwarder::of(Command::new(own).arg("forward").args(SWITCH_PORTS), READY)
+            }
+            Self::Faulty(faults) => {
+                let mut command = Command::new(own);
+                command.arg("forward").args(SWITCH_PORTS);
+                Forwarder::of(command.args(["--faults", faults]), READY)
+            }
+            Self::Known(setup) => setup.start(programs),
+            Self::Original => Forwarder::original(original),
+        }
+    }
+}
+
+/// Where frames go in and come out.
+enum SubjectEnds {
+    /// Hosts of our own.
+    Bed(Bed),
+    /// Interfaces of this network namespace; without the second, frames come back to the first.
+    Here(String, Option<String>),
+}
+
+/// Something to measure.
+pub struct TestSubject {
+    /// Its name in results.
+    pub name: String,
+    /// Its OpenFlow side, if it has one.
+    pub address: Option<SwitchAddress>,
+    /// Whether the meter started it.
+    pub is_own: bool,
+    /// The running set-up; it stops before its hosts vanish.
+    pub forwarder: Option<Forwarder>,
+    places: SubjectEnds,
+}
+
+impl TestSubject {
+    /// Starts a set-up in this network namespace, which should be one of its own.
+    ///
+    /// Errors: what does not start.
+    pub fn start(name: &str, programs: &Path, original: &Path) -> Result<Self, String> {
+        let setup = SetupName::of(name)?;
+        run("ip link set lo up")?;
+        let is_wire = setup == SetupName::Known(Setup::Direct);
+        let bed = Bed::new(is_wire, false)?;
+        let forwarder = setup.start(programs, original)?;
+        let mut address = None;
+        if setup.is_switch() {
+            address = Some(format!("tcp:127.0.0.1:{OPENFLOW_PORT}").parse()?);
+        }
+        Ok(Self {
+            name: name.into(),
+            address,
+            is_own: true,
+            forwarder: Some(forwarder),
+            places: SubjectEnds::Bed(bed),
+        })
+    }
+
+    /// A switch that is there.
+    pub fn existing(address: SwitchAddress, near: &str, far: Option<&str>) -> Self {
+        Self {
+            name: address.to_string(),
+            address: Some(address),
+            is_own: false,
+            forwarder: None,
+            places: SubjectEnds::Here(near.into(), far.map(Into::into)),
+        }
+    }
+
+    /// Two interfaces of this machine that are connected with each other.
+    pub fn cable(near: &str, far: &str) -> Self {
+        Self {
+            name: "wire".into(),
+            address: None,
+            is_own: true,
+            forwarder: None,
+            places: SubjectEnds::Here(near.into(), Some(far.into())),
+        }
+    }
+
+    /// Whether frames come back to the interface that they left from, reflected by another machine.
+    pub fn is_reflected_elsewhere(&self) -> bool {
+        matches!(self.places, SubjectEnds::Here(_, None))
+    }
+
+    /// The hosts, if they are our own.
+    pub fn bed(&self) -> Option<&Bed> {
+        match &self.places {
+            SubjectEnds::Bed(bed) => Some(bed),
+            SubjectEnds::Here(..) => None,
+        }
+    }
+
+    /// Opens the interface where frames go in, or that where they come out.
+    ///
+    /// Errors: the interface's.
+    fn port(&self, far: bool) -> Result<AfPacket, String> {
+        match &self.places {
+            SubjectEnds::Bed(bed) => bed.host(far, || open(HOST_PORT)),
+            SubjectEnds::Here(near, None) => open(near),
+            SubjectEnds::Here(near, Some(other)) => open(if far { other } else { near }),
+        }
+    }
+
+    /// A probe from one side to the other, or to the side that it sends from if `echo`.
+    ///
+    /// Errors: the interfaces'.
+    pub fn probe(&self, echo: bool) -> Result<FrameProbe, String> {
+        let near = Box::new(self.port(false)?);
+        if echo || self.is_reflected_elsewhere() {
+            return Ok(FrameProbe::new(near, None));
+        }
+        Ok(FrameProbe::new(near, Some(Box::new(self.port(true)?))))
+    }
+
+    /// Reflects frames at the far side until dropped.
+    ///
+    /// Errors: the interface's.
+    pub fn reflector(&self) -> Result<Option<Reflector>, String> {
+        if self.is_reflected_elsewhere() {
+            return Ok(None);
+        }
+        let port = self.port(true)?;
+        let over = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&over);
+        let thread = std::thread::spawn(move || reflect_all(port, &|| until.load(Relaxed)));
+        Ok(Some(Reflector {
+            over,
+            thread: Some(thread),
+        }))
+    }
+}
+
+/// A thread that reflects frames, ended when dropped.
+pub struct Reflector {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<(), String>>>,
+}
+
+impl Drop for Reflector {
+    fn drop(&mut self) {
+        self.over.store(true, Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Sends frames of UDP back where they came from, until `over` returns true.
+///
+/// Errors: the interface's.
+pub fn reflect_all(mut port: AfPacket, over: &dyn Fn() -> bool) -> Result<(), String> {
+    let pool = Pool::new(POOL_BYTES);
+    let mut frames = Vec::with_capacity(BATCH_FRAMES);
+    while !over() {
+        port.recv(&pool, &mut frames, BATCH_FRAMES)
+            .map_err(|e| e.to_string())?;
+        if frames.is_empty() {
+            std::thread::sleep(IDLE);
+            continue;
+        }
+        let mut back = Vec::with_capacity(frames.len());
+        for frame in frames.drain(..) {
+            let mut bytes = frame.bytes().to_vec();
+            if reflect(&mut bytes) {
+                back.extend(pool.frame(&bytes));
+            }
+        }
+        port.send(&mut back).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+/// Runs `work` in a network namespace of its own if there is a set-up to start, otherwise here.
+///
+/// Errors: those of `work`, or of making a namespace.
+pub fn isolated<T: Send>(
+    isolate: bool,
+    work: impl FnOnce() -> Result<T, String> + Send,
+) -> Result<T, String> {
+    if !isolate {
+        return work();
+    }
+    let namespace = NetNs::new().map_err(|e| {
+        format!("a network namespace: {e}; a set-up needs the rights of root (sudo)")
+    })?;
+    namespace
+        .run(work)
+        .map_err(|e| format!("a network namespace: {e}"))?
+}
+
+/// The folder of the programs next to this one.
+pub fn own_folder() -> PathBuf {
+    let own = std::env::current_exe().unwrap_or_default();
+    own.parent().map(Path::to_path_buf).unwrap_or_default()
+}

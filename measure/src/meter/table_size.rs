@@ -1,0 +1,269 @@
+//! The case of table sizes: how many rules a switch takes, whether each of them acts, and the delay
+//! when the table is full.
+
+use std::time::Instant;
+
+use bofuss_oflib::Message;
+use bofuss_oflib::message::FlowModCommand;
+
+use super::changes::flow_rule;
+use super::controller::ControlError;
+use super::point::{CaseVerdict, Point, PointOutcome};
+use super::probe::ProbeLoad;
+use super::template::Template;
+use super::workbench::{Limits, Workbench};
+use crate::net::{A_MAC, B_ADDRESS, mac_text};
+use crate::openflow::exact;
+use crate::traffic::{ABSENT_HOSTS, flow_ports, random};
+
+/// Rules between two barriers.
+const BATCH: usize = 100;
+/// Blocks of the fill of which the rate is reported.
+const BLOCKS: usize = 10;
+/// Rules that are checked by a frame each, and frames per second of the check.
+const CHECKED: u32 = 1_000;
+const CHECK_RATE: f64 = 5_000.0;
+/// How often a rule is tried again of which the frame was lost.
+const RETRIES: usize = 2;
+/// Seed of the choice of rules.
+const SEED: u64 = 5;
+/// The rule of frames that no other matches.
+const CATCH_ALL: &str = "priority=1,actions=";
+
+/// The points: limits by what rules match, then delays by the rule that is hit.
+pub fn points(_: &Limits) -> Vec<Point> {
+    let limits = ["exact", "wildcard", "all fields"];
+    let delays = ["one", "first", "middle", "last", "random", "miss"];
+    let mut points = Vec::new();
+    points.extend(limits.map(|kind| Point::of(&format!("limit, {kind}"))));
+    points.extend(delays.map(|kind| Point::of(&format!("delay, {kind}"))));
+    points
+}
+
+/// Measures at a point.
+pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+    match point.kind.split_once(", ") {
+        Some(("limit", kind)) => limit(bench, kind),
+        Some(("delay", kind)) => delay(bench, point, kind),
+        _ => Err(format!("no point {}", point.kind)),
+    }
+}
+
+/// The rule of a flow by what it matches.
+fn rule(bench: &Workbench<'_>, kind: &str, flow: u32, actions: &str) -> String {
+    let (source, destination) = flow_ports(flow);
+    let near = bench.ports[0];
+    match kind {
+        "wildcard" => format!(
+            "priority=20,udp,nw_dst={B_ADDRESS},tp_src={source},tp_dst={destination},\
+             actions={actions}"
+        ),
+        "all fields" => format!(
+            "priority=20,in_port={near},dl_src={},dl_dst={},dl_vlan=0xffff,nw_tos=0,{},\
+             actions={actions}",
+            mac_text(A_MAC),
+            mac_text(ABSENT_HOSTS[0]),
+            exact(source, destination)
+        ),
+        _ => flow_rule(bench, flow, actions),
+    }
+}
+
+/// How a fill ended.
+struct Fill {
+    /// Rules that were acknowledged.
+    count: u32,
+    /// Why it went no further.
+    end: Result<(), ControlError>,
+    /// When each batch was acknowledged, seconds since the start.
+    times: Vec<f64>,
+}
+
+/// Adds rules in batches until the switch refuses one, or as many as are permitted are there.
+fn fill(bench: &mut Workbench<'_>, kind: &str) -> Result<Fill, String> {
+    let actions = format!("output:{}", bench.ports[1]);
+    let most = bench.limits.max_rules.saturating_sub(1);
+    let over = bench.over;
+    let start = Instant::now();
+    let mut done = Fill {
+        count: 0,
+        end: Ok(()),
+        times: Vec::new(),
+    };
+    while done.count < most && done.end.is_ok() && !over() {
+        let until = most.min(done.count + BATCH as u32);
+        let mut batch = Vec::with_capacity(BATCH);
+        for flow in done.count..until {
+            let text = rule(bench, kind, flow, &actions);
+            batch.push(bench.control()?.flow(&text, FlowModCommand::ADD)?);
+        }
+        match bench.control()?.change(&batch) {
+            Ok(_) => done.count = until,
+            Err(error) => {
+                if error.is_table_full() {
+                    done.count += room_left(bench, &batch)?;
+                }
+                done.end = Err(error);
+            }
+        }
+        done.times.push(start.elapsed().as_secs_f64());
+    }
+    Ok(done)
+}
+
+/// How many of a batch of which one was refused are there: adding one again is no change.
+fn room_left(bench: &mut Workbench<'_>, batch: &[Message]) -> Result<u32, String> {
+    let mut count = 0;
+    for message in batch {
+        match bench.control()?.change(std::slice::from_ref(message)) {
+            Ok(_) => count += 1,
+            Err(error) if error.is_table_full() => break,
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    Ok(count)
+}
+
+/// The number of rules that a switch takes, and whether all that it took act.
+fn limit(bench: &mut Workbench<'_>, kind: &str) -> Result<PointOutcome, String> {
+    let catch_all = format!("{CATCH_ALL}drop");
+    bench.set_rules(&[catch_all])?;
+    let before = bench.subject.forwarder.as_ref().map(|f| f.status("VmRSS"));
+    let filled = fill(bench, kind)?;
+    let mut outcome = PointOutcome::default().with("rules", "", f64::from(filled.count));
+    match filled.end {
+        Ok(()) => outcome
+            .notes
+            .push("at least: --max-rules ended the fill".into()),
+        Err(ControlError::Hangs) => return Ok(with_verdict(outcome, CaseVerdict::Hangs)),
+        Err(ControlError::Other(why)) => {
+            outcome.notes.push(why);
+            return Ok(with_verdict(outcome, CaseVerdict::Crashes));
+        }
+        Err(error) => outcome.notes.push(error.to_string()),
+    }
+    let seconds = filled.times.last().copied().unwrap_or(0.0).max(1e-9);
+    outcome.add("rate", "rules/s", f64::from(filled.count) / seconds);
+    add_blocks(&mut outcome, &filled.times);
+    if let (Some(before), Some(forwarder)) = (before, &bench.subject.forwarder) {
+        let grown = (forwarder.status("VmRSS") - before) * 1024.0;
+        outcome.add(
+            "memory",
+            "bytes/rule",
+            grown / f64::from(filled.count.max(1)),
+        );
+    }
+    let counted = bench.control()?.table_count()?;
+    outcome.add("rules by table statistics", "", counted as f64 - 1.0);
+    let checked = CHECKED.min(filled.count);
+    let idle = idle_rules(bench, filled.count, checked)?;
+    outcome.add("rules checked by a frame", "", f64::from(checked));
+    outcome.add("of them without effect", "", idle.len() as f64);
+    let missing = counted != u64::from(filled.count) + 1;
+    if missing || !idle.is_empty() {
+        outcome.notes.push(format!(
+            "the switch acknowledged {} rules; it counts {}, and {} of {checked} that were tried \
+             do nothing",
+            filled.count,
+            counted.saturating_sub(1),
+            idle.len()
+        ));
+        outcome.verdict = CaseVerdict::Lies;
+    }
+    Ok(outcome)
+}
+
+fn with_verdict(mut outcome: PointOutcome, verdict: CaseVerdict) -> PointOutcome {
+    outcome.verdict = verdict;
+    outcome
+}
+
+/// The rate of each tenth of the fill.
+fn add_blocks(outcome: &mut PointOutcome, times: &[f64]) {
+    if times.len() < BLOCKS {
+        return;
+    }
+    let size = times.len() / BLOCKS;
+    let mut before = 0.0;
+    for block in 1..=BLOCKS {
+        let now = times[block * size - 1];
+        let rate = (size * BATCH) as f64 / (now - before).max(1e-9);
+        outcome.add(&format!("rate of tenth {block}"), "rules/s", rate);
+        before = now;
+    }
+}
+
+/// Sends a frame to each of some rules chosen at random. Returns those that let none through.
+fn idle_rules(bench: &Workbench<'_>, rules: u32, checked: u32) -> Result<Vec<u32>, String> {
+    let mut next = random(SEED);
+    let mut chosen: Vec<u32> = (0..checked)
+        .map(|_| (next() % u64::from(rules.max(1))) as u32)
+        .collect();
+    for _ in 0..=RETRIES {
+        if chosen.is_empty() {
+            break;
+        }
+        let flow = |number| flow_ports(chosen[number as usize]);
+        let load = ProbeLoad {
+            frames: chosen.len() as u32,
+            warm_up: 0,
+            rate: CHECK_RATE.min(bench.limits.max_rate),
+            flow: Some(&flow),
+        };
+        let mut probe = bench.subject.probe(false)?;
+        let seen = probe.run(&Template::plain(0), &load, bench.over)?;
+        let mut idle = Vec::new();
+        for (rule, arrival_ns) in chosen.iter().zip(&seen.arrivals_ns) {
+            if *arrival_ns == 0 {
+                idle.push(*rule);
+            }
+        }
+        chosen = idle;
+    }
+    Ok(chosen)
+}
+
+/// The delay of frames that hit one rule of a full table, or any, or none.
+fn delay(bench: &mut Workbench<'_>, point: &Point, kind: &str) -> Result<PointOutcome, String> {
+    let far = bench.ports[1];
+    let action = if kind == "miss" {
+        format!("output:{far}")
+    } else {
+        "drop".into()
+    };
+    bench.set_rules(&[format!("{CATCH_ALL}{action}")])?;
+    let mut rules = 1;
+    if kind == "one" {
+        let one = flow_rule(bench, 0, &format!("output:{far}"));
+        bench.control()?.add(&[one])?;
+    } else {
+        let filled = fill(bench, "exact")?;
+        if let Err(error) = filled.end
+            && !error.is_table_full()
+        {
+            return Ok(PointOutcome::of(CaseVerdict::Crashes, error.to_string()));
+        }
+        rules = filled.count.max(1);
+    }
+    let mut next = random(SEED);
+    let hits: Vec<u32> = (0..bench.frames() * 2)
+        .map(|_| (next() % u64::from(rules)) as u32)
+        .collect();
+    let flow = |number: u32| {
+        flow_ports(match kind {
+            "middle" => rules / 2,
+            "last" => rules - 1,
+            "random" => hits[number as usize % hits.len()],
+            "miss" => rules + 1,
+            _ => 0,
+        })
+    };
+    let load = ProbeLoad {
+        flow: Some(&flow),
+        ..bench.load(point)
+    };
+    let mut measured = point.clone();
+    measured.rules = rules;
+    let outcome = bench.outcome(&Template::plain(measured.bytes), &load)?;
+    Ok(outcome.with("rules", "", f64::from(rules)))
+}

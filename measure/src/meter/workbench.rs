@@ -1,0 +1,268 @@
+//! Where a case runs: the subject, a controller of it, and how much to measure.
+
+use std::time::Duration;
+
+use bofuss_oflib::{PortNo, Version};
+
+use super::controller::{ControlSession, Controlled, STALL_SECONDS};
+use super::point::{Point, PointOutcome};
+use super::probe::{Observation, ProbeLoad};
+use super::subject::TestSubject;
+use super::template::{FrameSignature, Template};
+
+/// Frames of a series, one way and there and back. Both are those of the papers.
+const FORTH_FRAMES: u32 = 30_000;
+const ECHO_FRAMES: u32 = 10_000;
+/// The same in the shortest form.
+const SHORT_FRAMES: u32 = 300;
+/// The load of cases that have none of their own, in Mb/s.
+pub const USUAL_MBPS: f64 = 10.0;
+/// Rules that a switch that the meter starts is given at most, unless the user says otherwise.
+pub const MAX_OWN_RULES: u32 = 1_000_000;
+/// How long a packet-out may take to come out of a port.
+const PORT_PATIENCE: Duration = Duration::from_millis(300);
+/// The rule priority that cases use for the way from one side to the other.
+const BASE_PRIORITY: u16 = 10;
+
+/// How much to measure, and what must not happen.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Frames of a series; 0 is the case's own number.
+    pub frames: u32,
+    /// Whether all is in its shortest form.
+    pub short: bool,
+    /// Whether frames go there and back.
+    pub echo: bool,
+    /// Rules in the switch at most.
+    pub max_rules: u32,
+    /// Frames per second at most.
+    pub max_rate: f64,
+    /// How long a switch may take to answer.
+    pub stall: Duration,
+}
+
+impl Limits {
+    /// Everything that the cases ask for.
+    pub fn unbounded(short: bool) -> Self {
+        Self {
+            frames: 0,
+            short,
+            echo: false,
+            max_rules: MAX_OWN_RULES,
+            max_rate: f64::MAX,
+            stall: Duration::from_secs(STALL_SECONDS),
+        }
+    }
+}
+
+/// Where a case runs.
+pub struct Workbench<'a> {
+    /// What is measured.
+    pub subject: &'a TestSubject,
+    /// Its controller, if it speaks OpenFlow.
+    pub controller: Option<ControlSession>,
+    /// The OpenFlow numbers of the ports that frames go into and come out of.
+    pub ports: [PortNo; 2],
+    /// How much to measure.
+    pub limits: &'a Limits,
+    /// Which repeat this is, from 1.
+    pub round: u32,
+    /// Whether the user wants an end.
+    pub over: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl<'a> Workbench<'a> {
+    /// Connects to the subject, and finds its ports.
+    ///
+    /// Errors: the connection's; a side at which none of the switch's ports is.
+    pub fn new(
+        subject: &'a TestSubject,
+        versions: &[Version],
+        limits: &'a Limits,
+        over: &'a (dyn Fn() -> bool + Sync),
+    ) -> Result<Self, String> {
+        let mut this = Self {
+            subject,
+            controller: None,
+            ports: [PortNo(1), PortNo(2)],
+            limits,
+            round: 1,
+            over,
+        };
+        if let Some(address) = &subject.address {
+            let mut controller = ControlSession::connect(address, versions, limits.stall)?;
+            this.ports = find_ports(subject, &mut controller)?;
+            this.controller = Some(controller);
+        }
+        Ok(this)
+    }
+
+    /// The controller.
+    ///
+    /// Errors: the subject does not speak OpenFlow.
+    pub fn control(&mut self) -> Result<&mut ControlSession, String> {
+        let missing = "this set-up does not speak OpenFlow";
+        self.controller.as_mut().ok_or_else(|| missing.into())
+    }
+
+    /// The version that is spoken, if any.
+    pub fn version(&self) -> Option<Version> {
+        self.controller.as_ref().map(ControlSession::version)
+    }
+
+    /// Whether frames go there and back.
+    fn is_echo(&self) -> bool {
+        self.limits.echo || self.subject.is_reflected_elsewhere()
+    }
+
+    /// Frames of a series.
+    pub fn frames(&self) -> u32 {
+        let usual = if self.is_echo() {
+            ECHO_FRAMES
+        } else {
+            FORTH_FRAMES
+        };
+        match self.limits.frames {
+            0 if self.limits.short => SHORT_FRAMES,
+            0 => usual,
+            other => other,
+        }
+    }
+
+    /// A count that is smaller in the shortest form.
+    pub fn count(&self, usual: u32, short: u32) -> u32 {
+        if self.limits.short { short } else { usual }
+    }
+
+    /// The rules of a case, within what is permitted.
+    pub fn rules(&self, wanted: u32) -> u32 {
+        wanted.min(self.limits.max_rules)
+    }
+
+    /// Removes all entries of the switch, and adds the two that connect its ports.
+    pub fn reset(&mut self) -> Result<(), String> {
+        if self.controller.is_some() {
+            let [near, far] = self.ports;
+            let forth = format!("priority={BASE_PRIORITY},in_port={near},actions=output:{far}");
+            let back = format!("priority={BASE_PRIORITY},in_port={far},actions=output:{near}");
+            self.set_rules(&[forth, back])?;
+        }
+        Ok(())
+    }
+
+    /// Replaces all entries of the switch.
+    pub fn set_rules(&mut self, rules: &[String]) -> Controlled<()> {
+        if let Some(controller) = &mut self.controller {
+            controller.remove_all()?;
+            controller.add(rules)?;
+        }
+        Ok(())
+    }
+
+    /// The load of a point.
+    pub fn load(&self, point: &Point) -> ProbeLoad<'static> {
+        let mbps = if point.mbps > 0.0 {
+            point.mbps
+        } else {
+            USUAL_MBPS
+        };
+        let rate = Point {
+            mbps,
+            ..point.clone()
+        }
+        .frames_per_second();
+        ProbeLoad::new(self.frames(), rate.min(self.limits.max_rate))
+    }
+
+    /// Sends a load from one side to the other.
+    pub fn observe(
+        &self,
+        template: &Template,
+        load: &ProbeLoad<'_>,
+    ) -> Result<Observation, String> {
+        let mut reflector = None;
+        let mut template = template.clone();
+        // Only plain frames go back.
+        let echo = self.is_echo() && template.sent.is_reflectable();
+        if echo {
+            reflector = self.subject.reflector()?;
+            template.arriving = template.arriving.reflected();
+        } else if self.subject.is_reflected_elsewhere() {
+            return Err("this case needs both ends at this machine".into());
+        }
+        let mut probe = self.subject.probe(echo)?;
+        let seen = probe.run(&template, load, self.over);
+        drop(reflector);
+        seen
+    }
+
+    /// The outcome of a load; packet-ins meanwhile make it none.
+    pub fn outcome(
+        &mut self,
+        template: &Template,
+        load: &ProbeLoad<'_>,
+    ) -> Result<PointOutcome, String> {
+        if let Some(controller) = &mut self.controller {
+            controller.take_packet_ins()?;
+        }
+        let seen = self.observe(template, load)?;
+        let mut outcome = PointOutcome::observed(&seen);
+        if let Some(controller) = &mut self.controller {
+            let packet_ins = controller.take_packet_ins()?;
+            outcome.add("packet-ins", "", packet_ins as f64);
+            if packet_ins > 0 {
+                outcome
+                    .marks
+                    .push(format!("{packet_ins} packet-ins during the run"));
+            }
+        }
+        if seen.received == 0 {
+            return Err("no frame arrived".into());
+        }
+        Ok(outcome)
+    }
+}
+
+/// Finds the OpenFlow numbers of the ports at both sides: a packet-out to each comes out of one.
+fn find_ports(
+    subject: &TestSubject,
+    controller: &mut ControlSession,
+) -> Result<[PortNo; 2], String> {
+    let mut found = [None, None];
+    let ports = controller.ports()?;
+    let far_too = !subject.is_reflected_elsewhere();
+    for (side, is_far) in [(0, false), (1, true)] {
+        if is_far && !far_too {
+            continue;
+        }
+        let mut probe = if is_far {
+            subject.probe(false)?
+        } else {
+            subject.probe(true)?
+        };
+        for port in &ports {
+            let mut template = Template::plain(0);
+            template.sent.sign(FrameSignature {
+                run: u16::MAX,
+                number: port.0,
+                departed_ns: 0,
+            });
+            let frame = template.sent.bytes.clone();
+            controller.change(&[ControlSession::packet_out(&frame, *port)])?;
+            if probe.sees(&frame, PORT_PATIENCE)? {
+                found[side] = Some(*port);
+                break;
+            }
+        }
+    }
+    let sides = "the interface that frames go into";
+    let near = found[0].ok_or_else(|| format!("no port of the switch is at {sides}"))?;
+    match found[1] {
+        Some(far) => Ok([near, far]),
+        // The other machine is at one of the other ports: with two of them, it is known which.
+        None => match &ports[..] {
+            [one, two] => Ok([near, if *one == near { *two } else { *one }]),
+            _ => Err("no port of the switch is at the interface that frames come out of".into()),
+        },
+    }
+}
