@@ -79,10 +79,9 @@ impl<T> Slab<T> {
         let mut from = from as usize;
         while from < self.end() as usize {
             let number = from / CHUNK;
-            let is_used = |slot: &usize| self.get(*slot as u32).is_some();
             let end = (number + 1) * CHUNK;
             if self.chunks[number].used > 0
-                && let Some(slot) = (from..end).find(is_used)
+                && let Some(slot) = (from..end).find(|slot| self.get(*slot as u32).is_some())
             {
                 return Some(slot as u32);
             }

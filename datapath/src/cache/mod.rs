@@ -299,8 +299,9 @@ impl Cache {
             key: stored,
         });
         let (secret, flows) = (&self.secret, &self.flows);
-        let rehash = |slot: u32| hash_stored(secret, &flows[slot].key);
-        self.index.insert(hash, slot, rehash);
+        self.index.insert(hash, slot, |slot: u32| {
+            hash_stored(secret, &flows[slot].key)
+        });
     }
 
     /// The program as other flows have it, if one does the same.

@@ -71,19 +71,23 @@ impl Cache {
             self.stats.overrun += 1;
             return None;
         }
-        let concerns = |change: &LoggedChange| match change {
-            LoggedChange::Gone(gone) => flow.hits().any(|hit| hit == *gone),
-            LoggedChange::Added(table, rival, rule) => flow.hits().enumerate().any(|(i, hit)| {
-                let unchanged = i < usize::from(flow.program.unchanged);
-                let known = unchanged && !self.volatile_tables.contains(*table);
-                hit.table == *table
-                    && (!known || key.matches(rule, &mut ()))
-                    && rival_wins(*rival, hit)
-            }),
-        };
-        if self.log.iter().rev().take(missed).any(concerns) {
-            self.stats.refuted += 1;
-            return Some(false);
+        for change in self.log.iter().rev().take(missed) {
+            let is_concerned = match change {
+                LoggedChange::Gone(gone) => flow.hits().any(|hit| hit == *gone),
+                LoggedChange::Added(table, rival, rule) => {
+                    flow.hits().enumerate().any(|(i, hit)| {
+                        let unchanged = i < usize::from(flow.program.unchanged);
+                        let known = unchanged && !self.volatile_tables.contains(*table);
+                        hit.table == *table
+                            && (!known || key.matches(rule, &mut ()))
+                            && rival_wins(*rival, hit)
+                    })
+                }
+            };
+            if is_concerned {
+                self.stats.refuted += 1;
+                return Some(false);
+            }
         }
         self.stats.confirmed += 1;
         self.flows[slot].checked = self.changes;

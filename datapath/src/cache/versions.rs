@@ -62,8 +62,8 @@ impl Versions {
         let wanted = n_flows
             .next_power_of_two()
             .clamp(MIN_VERSIONS, MAX_VERSIONS);
-        let is_same = |table: &MaskVersions| table.mask == *rule.mask();
-        let number = match self.tables.iter().position(is_same) {
+        let mut tables = self.tables.iter();
+        let number = match tables.position(|table| table.mask == *rule.mask()) {
             Some(number) => number,
             None if self.tables.len() < MAX_TABLES => self.tables.len(),
             None => return self.clear(change),
@@ -89,14 +89,8 @@ impl Versions {
     /// Whether no change after number `checked` concerns a flow whose path depends on these words
     /// of the cache's key and nothing else. False if that cannot be told.
     pub(super) fn are_unchanged(&self, checked: u64, words: &[u64], secret: &Secret) -> bool {
-        let is_unchanged = |table: &MaskVersions| {
-            if table.last <= checked {
-                return true;
-            }
-            let at = table.place(words, secret);
-            table.base + u64::from(table.versions[at]) <= checked.max(table.base)
-        };
-        checked >= self.floor && self.tables.iter().all(is_unchanged)
+        let mut tables = self.tables.iter();
+        checked >= self.floor && tables.all(|table| table.is_unchanged(checked, words, secret))
     }
 
     /// Prefetches what [`Versions::are_unchanged`] reads for these words, if that may be far away.
@@ -113,18 +107,33 @@ impl Versions {
 impl MaskVersions {
     /// A table of this mask. Errors: `None` if the cache's key does not have all of its bits.
     fn new(base: u64, mask: &Rc<KeyMask>, key: &KeyMask, size: usize) -> Option<Self> {
-        let place = |(index, bits): &(usize, u64)| {
+        let mut places = Vec::new();
+        for (index, bits) in mask.words() {
             let mut words = key.words().iter().zip(1..);
             let ((_, has), place) = words.find(|((other, _), _)| other == index)?;
-            (bits & !has == 0).then_some((place, *bits))
-        };
+            if bits & !has != 0 {
+                return None;
+            }
+            places.push((place, *bits));
+        }
         Some(Self {
             mask: Rc::clone(mask),
-            places: mask.words().iter().map(place).collect::<Option<_>>()?,
+            places,
             base,
             last: base,
             versions: vec![0; size],
         })
+    }
+
+    /// Whether no change after number `checked` is of a match that has the bits of these words of
+    /// the cache's key.
+    #[inline]
+    fn is_unchanged(&self, checked: u64, words: &[u64], secret: &Secret) -> bool {
+        if self.last <= checked {
+            return true;
+        }
+        let at = self.place(words, secret);
+        self.base + u64::from(self.versions[at]) <= checked.max(self.base)
     }
 
     /// Where the version of what has these words of the cache's key stands.

@@ -86,14 +86,13 @@ impl<S: Sink> Context<'_, S> {
             cache.stats.misses += 1;
             return None;
         };
-        let rival_wins = |rival: EntryKey, hit: Hit| {
-            let entry = tables[usize::from(hit.table.0)].at(hit.slot);
-            entry.is_none_or(|entry| rival < entry.key)
-        };
         let right = if cache.is_current(flow) || cache.renew(flow, words.padded()) {
             Some(true)
         } else {
-            cache.confirm(flow, key, rival_wins)
+            cache.confirm(flow, key, |rival: EntryKey, hit: Hit| {
+                let entry = tables[usize::from(hit.table.0)].at(hit.slot);
+                entry.is_none_or(|entry| rival < entry.key)
+            })
         };
         if right.unwrap_or_else(|| revalidates(cache, tables, flow, key)) {
             return Some(flow);
@@ -327,7 +326,6 @@ impl<S: Sink> Context<'_, S> {
 fn revalidates(cache: &mut Cache, tables: &[Table], slot: u32, key: &Key) -> bool {
     let flow = &cache.flows[slot];
     let program = &flow.program;
-    let next = |i| flow.hits().nth(i + 1).map(|hit| hit.table);
     let unchanged = usize::from(program.unchanged) == flow.n_hits();
     let mut executed = program.executed().peekable();
     let same = flow.hits().enumerate().all(|(i, hit)| {
@@ -344,8 +342,9 @@ fn revalidates(cache: &mut Cache, tables: &[Table], slot: u32, key: &Key) -> boo
                 entry.instructions == body.instructions && entry.reason() == body.reason
             }
             (Some(entry), None) => {
+                let next = flow.hits().nth(i + 1).map(|hit| hit.table);
                 goes_on_only(&entry.instructions)
-                    && goto(&entry.instructions) == next(i).or(program.next)
+                    && goto(&entry.instructions) == next.or(program.next)
             }
         }
     });

@@ -57,8 +57,10 @@ impl Scan {
 
 impl Classifier for Scan {
     fn insert(&mut self, slab: &mut Slab<Entry>, key: EntryKey) {
-        let hash = |key: &EntryKey| Self::hash(&self.hasher, key.priority.0, &slab[key.slot].rule);
-        self.index.insert_unique(hash(&key), key, hash);
+        let hash = Self::hash(&self.hasher, key.priority.0, &slab[key.slot].rule);
+        self.index.insert_unique(hash, key, |other| {
+            Self::hash(&self.hasher, other.priority.0, &slab[other.slot].rule)
+        });
         self.order.insert(key);
     }
 
@@ -92,12 +94,13 @@ impl Classifier for Scan {
         key: &Key,
         log: &mut FieldSet,
     ) -> Option<EntryKey> {
-        let mut hits = self.order.iter();
-        let hit = |one: &&EntryKey| {
+        for one in &self.order {
             let entry = &slab[one.slot];
-            view.has(entry) && key.matches(&entry.rule, log)
-        };
-        hits.find(hit).copied()
+            if view.has(entry) && key.matches(&entry.rule, log) {
+                return Some(*one);
+            }
+        }
+        None
     }
 
     fn next(&self, _: &Slab<Entry>, from: EntryKey) -> Option<EntryKey> {

@@ -74,8 +74,10 @@ impl MaskGroups {
     fn head(&self, slab: &Slab<Entry>, group: &MaskGroup, rule: &KeyMatch) -> (Option<u32>, u64) {
         let mask = &*group.mask;
         let hash = self.hash(mask, rule);
-        let same = |slot: u32| mask.of_match(&slab[slot].rule).eq(mask.of_match(rule));
-        (group.heads.find(hash, same), hash)
+        let head = group.heads.find(hash, |slot: u32| {
+            mask.of_match(&slab[slot].rule).eq(mask.of_match(rule))
+        });
+        (head, hash)
     }
 
     /// Whether a group takes one more entry of this match: it has its mask, or the chain is short.
@@ -201,8 +203,9 @@ impl Classifier for MaskGroups {
                 group.heads.replace(hash, head, Some(key.slot));
             }
             (None, None) => {
-                let rehash = |slot: u32| self.secret.hash(mask.of_match(&slab[slot].rule));
-                group.heads.insert(hash, key.slot, rehash);
+                group.heads.insert(hash, key.slot, |slot: u32| {
+                    self.secret.hash(mask.of_match(&slab[slot].rule))
+                });
             }
         }
         if key < group.best {
@@ -270,8 +273,9 @@ impl Classifier for MaskGroups {
             let Some(words) = group.mask.of_key(key, &mut ()) else {
                 continue;
             };
-            let same = |slot: u32| group.mask.agree(&slab[slot].rule, key);
-            let mut next = group.heads.find(self.secret.hash(words), same);
+            let mut next = group.heads.find(self.secret.hash(words), |slot: u32| {
+                group.mask.agree(&slab[slot].rule, key)
+            });
             while let Some(slot) = next {
                 let entry = &slab[slot];
                 if entry.key >= best {

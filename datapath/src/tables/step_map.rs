@@ -159,8 +159,9 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         self.changes += 1;
         let hash = self.hasher.hash_one(&key);
         let slot = self.pairs.insert(|_| (key, value));
-        let rehash = |slot: u32| self.hasher.hash_one(&self.pairs[slot].0);
-        self.index.insert(hash, slot, rehash);
+        self.index.insert(hash, slot, |slot: u32| {
+            self.hasher.hash_one(&self.pairs[slot].0)
+        });
         self.recent = slot;
         slot
     }

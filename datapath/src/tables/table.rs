@@ -157,19 +157,10 @@ impl Entry {
 
     /// When it goes if no packet comes, and why; `None` if never.
     pub fn deadline(&self) -> Option<(Time, FlowRemovedReason)> {
-        let end = |from: Time, sec: u16, why| {
-            (sec > 0).then(|| (from.after(u64::from(sec) * Time::SEC), why))
-        };
-        let hard = end(
-            self.created,
-            self.hard_timeout,
-            FlowRemovedReason::HARD_TIMEOUT,
-        );
-        let idle = end(
-            self.used,
-            self.idle_timeout,
-            FlowRemovedReason::IDLE_TIMEOUT,
-        );
+        let hard = timeout_end(self.created, self.hard_timeout);
+        let idle = timeout_end(self.used, self.idle_timeout);
+        let hard = hard.map(|at| (at, FlowRemovedReason::HARD_TIMEOUT));
+        let idle = idle.map(|at| (at, FlowRemovedReason::IDLE_TIMEOUT));
         hard.into_iter().chain(idle).min_by_key(|(at, _)| *at)
     }
 
@@ -226,6 +217,11 @@ pub struct Table {
     pub(crate) lookup_count: u64,
     /// Packets that hit an entry.
     pub(crate) matched_count: u64,
+}
+
+/// When this many seconds are over; `None` if a timeout of 0 says that they never are.
+fn timeout_end(from: Time, sec: u16) -> Option<Time> {
+    (sec > 0).then(|| from.after(u64::from(sec) * Time::SEC))
 }
 
 impl Table {

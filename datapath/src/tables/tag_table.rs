@@ -32,9 +32,8 @@ pub(crate) struct Secret(u64, u64);
 impl Secret {
     /// Makes a secret of a random number.
     pub(crate) fn new(seed: u64) -> Self {
-        let mix = |n: u64| fold(n ^ 0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93) | 1;
-        let first = mix(seed);
-        Self(first, mix(first.rotate_left(32) ^ seed))
+        let first = mixed(seed);
+        Self(first, mixed(first.rotate_left(32) ^ seed))
     }
 
     /// The hash of some words: a sum over pairs, which do not wait for each other.
@@ -75,6 +74,12 @@ impl Secret {
         }
         fold(sum, self.1)
     }
+}
+
+/// An odd number that depends on all bits of another one. The constants have about as many ones as
+/// zeros: 2^64 divided by the golden ratio, and a random number.
+fn mixed(number: u64) -> u64 {
+    fold(number ^ 0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93) | 1
 }
 
 #[inline]
