@@ -10,27 +10,28 @@ pub(crate) mod metering;
 mod normal;
 mod output;
 pub(crate) mod queueing;
+mod tracing;
 pub(crate) mod work;
 
 use alloc::{boxed::Box, vec::Vec};
 
-use bofuss_oflib::field::{ETH_TYPE, IN_PHY_PORT};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::types::{QueueId, TableId};
-use bofuss_oflib::{Action, Catalogue, FieldSet, Instruction, Match, PortNo};
-use bofuss_packet::{Key, Packet, offload};
+use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
+use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
 use crate::hook::HookPoint;
 use crate::pipeline::buckets::MAX_BUCKETS_PER_PACKET;
 use crate::pipeline::context::Context;
 use crate::pipeline::hooking::{BegunActions, HookReply, MissReply};
+use crate::pipeline::tracing::{describe, lost, received};
 use crate::references::meter;
 use crate::slab::NONE;
-use crate::{DropReason, Entry, EntryKey, Lost, Port, Sink, Step};
+use crate::{DropReason, EntryKey, Port, Sink, Step};
 
 /// Entries that a trace names for having lost a lookup.
 const LOST_SHOWN: usize = 4;
@@ -253,11 +254,40 @@ impl<S: Sink> Context<'_, S> {
         if walk.goto.is_some() {
             return Ok(walk.goto.take());
         }
+        if let Some(next) = self.only_goes_on(walk) {
+            return Ok(Some(next));
+        }
         let Some(instructions) = self.hit(walk) else {
             return self.no_entry(walk);
         };
         self.call_hooks(walk, HookPoint::AfterHit, 0)?;
         self.act(walk, &instructions)
+    }
+
+    /// The next table, if all that the entry that was hit does is to write metadata and to go on,
+    /// which is done then. Unlike other instructions, these are executed where they stand, as it
+    /// takes two atomic operations to copy a list of instructions and to drop the copy.
+    #[inline(always)]
+    fn only_goes_on(&self, walk: &mut Walk<'_>) -> Option<TableId> {
+        if S::TRACES || !self.hooks.at(walk.table, HookPoint::AfterHit).is_empty() {
+            return None;
+        }
+        let table = &self.pipeline.tables[usize::from(walk.table.0)];
+        let entry = table.get(walk.hit?)?;
+        let next = match entry.instructions.list() {
+            [Instruction::GotoTable(next)] => *next,
+            [
+                Instruction::WriteMetadata { value, mask },
+                Instruction::GotoTable(next),
+            ] => {
+                walk.packet.write_metadata(*value, *mask);
+                *next
+            }
+            _ => return None,
+        };
+        walk.cookie = entry.cookie;
+        walk.reason = entry.reason();
+        Some(next)
     }
 
     /// The instructions of the entry that was hit, which is the packet's last one from now on.
@@ -432,45 +462,4 @@ pub(crate) fn each_table<S: Sink>(
         next = context.one_table(walk)?;
     }
     Ok(())
-}
-
-/// What a trace says of an entry that did not win the lookup of a key.
-fn lost(entry: &Entry, key: &Key, catalogue: &Catalogue) -> Lost {
-    let fields = entry.rule.to_match(catalogue);
-    let mut differs = Vec::new();
-    for one in fields.fields() {
-        if !key.has(one, &mut ()) {
-            differs.push((*one, key.get(one.field, &mut ())));
-        }
-    }
-    // All fields are there, but for an entry that skips one VLAN tag they stand behind a second.
-    if differs.is_empty()
-        && !key.matches(&entry.rule, &mut ())
-        && let Some(eth_type) = fields.get(ETH_TYPE)
-    {
-        let second = key.second_tag(&mut ()).map(u128::from);
-        differs.push((*eth_type, second));
-    }
-    Lost {
-        priority: entry.key.priority.0,
-        differs,
-        fields,
-    }
-}
-
-fn received<'a>(packet: &'a Packet, catalogue: &Catalogue) -> Step<'a> {
-    let key = describe(packet, catalogue);
-    Step::Received(packet.in_port(), key, packet.frame.bytes())
-}
-
-/// A packet's key as a match that only such packets have; metadata and extensions' fields that
-/// are as they begin are left out.
-fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
-    let all = packet.key().to_match(catalogue);
-    let shown = all.fields().iter().filter(|one| {
-        let from_packet = !one.field.at.is_empty();
-        let initial = u128::from(one.field.initial.unwrap_or(0));
-        (from_packet || one.number() != initial) && one.field.id != IN_PHY_PORT.id
-    });
-    Match::new(&shown.copied().collect::<Vec<_>>()).unwrap_or_default()
 }
