@@ -122,10 +122,6 @@ impl ArpPath {
     /// Writes down for a trace what is known of the two hosts.
     fn say(&self, cx: &mut HookContext<'_>, frame: &HostFrame) {
         let (now, machine) = (cx.now, &self.machine);
-        let known = |station| match machine.paths.get(now, &station) {
-            Some(entry) => format!("port {} ({})", entry.port, entry.state.name()),
-            None => "unknown".into(),
-        };
         cx.say(|| {
             let source = frame
                 .ingress
@@ -141,7 +137,10 @@ impl ArpPath {
             let destination = if frame.pair.destination.is_multicast() {
                 "all ports".into()
             } else {
-                known(frame.destination())
+                match machine.paths.get(now, &frame.destination()) {
+                    Some(entry) => format!("port {} ({})", entry.port, entry.state.name()),
+                    None => "unknown".into(),
+                }
             };
             format!("the source {source}; the destination: {destination}")
         });
@@ -210,27 +209,30 @@ impl ArpPath {
     }
 }
 
-/// Between whom a packet is, and in which VLAN. Addresses that are cut off are 0.
+/// The hosts between which a packet goes, and its VLAN. Addresses that are cut off are 0.
 fn pair_of(cx: &mut HookContext<'_>) -> HostPair {
     let vlan = cx.get(VLAN_VID).unwrap_or(0) as u16;
     let bytes = cx.frame().bytes();
-    let mac = |at| {
-        let bytes: Option<&[u8]> = bytes.get(at..at + 6);
-        bytes.map_or(Mac::default(), |bytes| {
-            Mac(core::array::from_fn(|i| bytes[i]))
-        })
-    };
     HostPair {
         vlan,
-        destination: mac(0),
-        source: mac(6),
+        destination: mac_at(bytes, 0),
+        source: mac_at(bytes, 6),
     }
+}
+
+/// The address at this place of a frame; 0 if it is cut off.
+fn mac_at(bytes: &[u8], at: usize) -> Mac {
+    let address = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
+    address.copied().map(Mac).unwrap_or_default()
 }
 
 /// FNV-1a of 64 bits: it tells the frames of one host in one second apart, no more.
 fn digest(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in bytes {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
 }
 
 /// Whether the table-miss entry of a table has the action.

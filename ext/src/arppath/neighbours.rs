@@ -51,6 +51,13 @@ struct Heard {
     confirmed: Time,
 }
 
+impl Heard {
+    /// Whether it was heard within the last `hold` nanoseconds.
+    fn lives(&self, now: Time, hold: u64) -> bool {
+        now.since(self.last) < hold
+    }
+}
+
 /// Tokens that come back with time.
 #[derive(Clone, Copy, Debug)]
 struct Tokens {
@@ -107,15 +114,20 @@ impl PathNeighbours {
             self.ports.remove(&port);
             return false;
         }
-        let full = |left| Tokens { left, at: now };
         let fresh = PathPort {
             up,
             since: now,
             near: None,
             far: None,
             had_neighbour: false,
-            floods: full(floods),
-            repairs: full(REPAIRS_PER_SEC),
+            floods: Tokens {
+                left: floods,
+                at: now,
+            },
+            repairs: Tokens {
+                left: REPAIRS_PER_SEC,
+                at: now,
+            },
         };
         self.ports.insert(port, fresh);
         true
@@ -145,9 +157,8 @@ impl PathNeighbours {
         let Some(known) = self.ports.get(&port) else {
             return NeighbourKind::Hosts;
         };
-        let lives = |heard: &&Heard| now.since(heard.last) < hold;
-        let near = known.near.as_ref().filter(lives);
-        let far = known.far.as_ref().filter(lives);
+        let near = known.near.as_ref().filter(|heard| heard.lives(now, hold));
+        let far = known.far.as_ref().filter(|heard| heard.lives(now, hold));
         match (near, far) {
             (Some(near), Some(far)) if near.id != far.id => NeighbourKind::Shared,
             (Some(near), _) if now.since(near.confirmed.max(near.first)) >= hold => {

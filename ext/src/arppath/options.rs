@@ -71,14 +71,13 @@ impl Default for PathOptions {
 impl PathOptions {
     /// Chooses. Errors: a sentence with what would be right.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let time = || Ok::<_, String>(number(value, 1, MAX_MS)? * MS);
         match name {
             "ethertype" => self.ethertype = number(value, MIN_ETHERTYPE, 0xffff)? as u16,
-            "lock-ms" => self.lock = time()?,
-            "learnt-ms" => self.learnt = time()?,
-            "hello-ms" => self.hello = time()?,
-            "hold-ms" => self.hold = time()?,
-            "repair-ms" => self.repair = time()?,
+            "lock-ms" => self.lock = nanos_of_ms(value)?,
+            "learnt-ms" => self.learnt = nanos_of_ms(value)?,
+            "hello-ms" => self.hello = nanos_of_ms(value)?,
+            "hold-ms" => self.hold = nanos_of_ms(value)?,
+            "repair-ms" => self.repair = nanos_of_ms(value)?,
             "entries" => self.entries = number(value, 1, MAX_ENTRIES)? as usize,
             "floods" => self.floods = number(value, 1, Time::SEC)?,
             "tables" => {
@@ -103,6 +102,11 @@ impl PathOptions {
         }
         Ok(())
     }
+}
+
+/// Reads a time in milliseconds, in nanoseconds.
+fn nanos_of_ms(text: &str) -> Result<u64, String> {
+    Ok(number(text, 1, MAX_MS)? * MS)
 }
 
 fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {

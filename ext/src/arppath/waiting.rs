@@ -147,13 +147,13 @@ impl Waiting {
 
     /// The path to a host is there: the frames that waited for it.
     pub(super) fn release(&mut self, (vlan, destination): VlanHost) -> Vec<Packet> {
-        let pair = |source| HostPair {
+        let [first, last] = [Mac([0; 6]), Mac([0xff; 6])].map(|source| HostPair {
             vlan,
             destination,
             source,
-        };
-        let all = pair(Mac([0; 6]))..=pair(Mac([0xff; 6]));
-        let found: Vec<HostPair> = self.repairs.range(all).map(|(pair, _)| *pair).collect();
+        });
+        let found = self.repairs.range(first..=last);
+        let found: Vec<HostPair> = found.map(|(pair, _)| *pair).collect();
         let mut frames = Vec::new();
         for pair in found {
             frames.extend(self.end(&pair));

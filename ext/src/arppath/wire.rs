@@ -315,13 +315,14 @@ impl TypedBody for PathMod {
 }
 
 fn optional<T: TryFrom<u64>>(args: &mut Args<'_>, name: &str) -> Result<Option<T>, String> {
-    let text = args.take(name);
-    let number = |text| {
-        let value = bofuss_oflib::text::number(text);
-        let value = value.and_then(|value| value.try_into().ok());
-        value.ok_or_else(|| format!("{name}={text} is no number that fits"))
+    let Some(text) = args.take(name) else {
+        return Ok(None);
     };
-    text.map(number).transpose()
+    let number = bofuss_oflib::text::number(text).and_then(|number| number.try_into().ok());
+    match number {
+        Some(number) => Ok(Some(number)),
+        None => Err(format!("{name}={text} is no number that fits")),
+    }
 }
 
 /// Reads the address of one host.

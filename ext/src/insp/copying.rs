@@ -18,7 +18,8 @@ use bofuss_packet::Packet;
 use super::wire::PacketGen;
 use crate::openstate::extractor::header_of;
 
-/// What part of which field of the trigger replaces what part of which field of the new packet.
+/// A copy of bits from a field of the trigger, the packet that hit the entry, to a field of the new
+/// packet.
 ///
 /// Invariant: both parts lie within their fields, which have OXM headers of their own, and the
 /// destination may be set.
@@ -28,14 +29,16 @@ pub struct FieldCopy {
     destination: &'static Field,
     /// How many bits are copied, at least 1.
     bits: u16,
-    /// Bits below the part, from the field's least significant bit on.
+    /// How many bits of the source field are below the copied ones.
     source_offset: u16,
+    /// The same of the destination field.
     destination_offset: u16,
 }
 
 impl FieldCopy {
-    /// Errors: those of OpenFlow 1.5's copy-field action, of BAD_ACTION: BAD_SET_ARGUMENT for a
-    /// destination that may not be set; BAD_SET_LEN for no bits, or bits beyond a field's width.
+    /// Checks the invariant. Errors: those of OpenFlow 1.5's copy-field action, of BAD_ACTION:
+    /// BAD_SET_ARGUMENT for a destination that may not be set; BAD_SET_LEN for no bits, or for bits
+    /// beyond a field's width.
     fn check(&self) -> Result<(), ErrorCode> {
         if !self.destination.settable {
             return Err(BadAction::BAD_SET_ARGUMENT);
@@ -50,8 +53,8 @@ impl FieldCopy {
         Ok(())
     }
 
-    /// Copies from the packet that hit the entry into one made of a template. Does nothing if one
-    /// of them lacks its field.
+    /// Copies from the trigger, which `cx` reads, to a packet made of a template. Does nothing if
+    /// one of the two lacks its field.
     pub(super) fn apply(&self, cx: &mut HookContext<'_>, packet: &mut Packet) {
         let Some(value) = cx.get(self.source) else {
             return;
@@ -62,7 +65,7 @@ impl FieldCopy {
         let kept = before & !(ones << self.destination_offset);
         let after = kept | part << self.destination_offset;
         let shifted = after << (128 - 8 * self.destination.bytes());
-        // A header that is not there has no field to set.
+        // If the header is not there, nothing is set.
         let _ = packet.set_field(self.destination, &shifted.to_be_bytes());
     }
 
@@ -73,8 +76,8 @@ impl FieldCopy {
 }
 
 impl Wire for FieldCopy {
-    /// Errors: BAD_ACTION with BAD_SET_TYPE for an OXM header of no field or with a mask bit,
-    /// BAD_SET_LEN for one with another length than its field's, and those of the checks.
+    /// Errors: of BAD_ACTION, BAD_SET_TYPE for an OXM header that names no field or has the mask
+    /// bit, BAD_SET_LEN for one with another length than its field's, and those of the invariant.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let source = decode_field(r.at("src_oxm"))?;
         let destination = decode_field(r.at("dst_oxm"))?;
@@ -112,8 +115,8 @@ fn decode_field(r: &mut Reader<'_>) -> Result<&'static Field, DecodeError> {
     Ok(field)
 }
 
-/// The first field of the catalogue that an OXM header names, whatever its length. The header does
-/// not name the experimenter.
+/// The first field of the catalogue with the class and number of an OXM header, whatever the length
+/// in it. The header of an experimenter's field does not name the experimenter.
 fn field_of(header: u32, catalogue: &Catalogue) -> Option<&'static Field> {
     let mut fields = catalogue.fields().iter().copied();
     fields.find(|field| header_of(field) >> 8 == header >> 8)
@@ -163,7 +166,8 @@ impl FieldCopy {
     }
 }
 
-/// Reads `FIELD` or `FIELD[LOW..HIGH]`: the field, how many bits are below the part, and the bits.
+/// Reads `FIELD` or `FIELD[LOW..HIGH]`: the field, how many bits are below the chosen ones, and how
+/// many are chosen.
 fn parse_part(text: &str, catalogue: &Catalogue) -> Result<(&'static Field, u16, u16), String> {
     let (name, range) = match text.split_once('[') {
         Some((name, range)) => (name, Some(range)),
@@ -189,12 +193,12 @@ fn parse_part(text: &str, catalogue: &Catalogue) -> Result<(&'static Field, u16,
     }
 }
 
-/// Makes a packet of a template, and gives it fields of the packet that hit the entry.
+/// The instruction that makes a packet of a template and copies fields of the trigger to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PacketGenCopy {
-    /// The template, and what is applied to the packet after the copies.
+    /// The template, and the actions that are applied after the copies.
     pub made: PacketGen,
-    /// What is copied, in this order.
+    /// The copies, in the order in which they are made.
     pub copies: Vec<FieldCopy>,
 }
 
@@ -215,7 +219,7 @@ impl Wire for PacketGenCopy {
     }
 
     fn encode(&self, w: &mut Writer<'_>) {
-        // More do not fit into a message, which is then not sent.
+        // A message has no room for more than fit into 16 bits.
         let count = self.copies.len() as u16;
         w.put(&self.made.template).put(&count).pad(6);
         for copy in &self.copies {

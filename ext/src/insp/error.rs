@@ -1,4 +1,5 @@
-//! The errors of packet templates; those that state tables have, too, are theirs.
+//! The errors of packet templates. Those that state tables have, too, are in
+//! [`crate::openstate::error`].
 
 use crate::openstate::EXPERIMENTER;
 

@@ -1,4 +1,4 @@
-//! In-switch packet generation: templates, and the instruction that makes packets of them.
+//! In-switch packet generation: templates, and the instructions that make packets of them.
 //!
 //! Spec: R. Bifulco et al., "Improving SDN with InSPired switches", SOSR 2016; the messages are
 //! those of the BEBA switch. See README.md.
@@ -23,24 +23,24 @@ use crate::openstate::EXPERIMENTER;
 use crate::openstate::error::{BAD_EXP_INSTRUCTION, BAD_EXP_LEN, BAD_EXP_MESSAGE};
 use error::TEMPLATE_MOD_FAILED;
 
-/// Templates that a switch keeps at most.
+/// The most templates that a switch keeps.
 pub const MAX_TEMPLATES: usize = 4096;
-/// Bytes of a template at most: it fits into a part of the list of all.
+/// The most bytes of a template: so many fit into a part of the list of all.
 pub const MAX_BYTES_OF_ONE: usize = 65_000;
-/// Bytes of the packets of a part of that list, unless it has only one.
+/// Bytes after which a part of that list is full, unless it has only one template.
 const BYTES_PER_PART: usize = 30_000;
-/// Bytes of a packet that a trace shows at most.
+/// The most bytes of a packet that a trace shows.
 const TRACED_BYTES: usize = 64;
 /// Bytes before the packet of a template in that list.
 const BYTES_BEFORE_PACKET: usize = 12;
-/// Bytes of all templates together at most.
+/// The most bytes of all templates together.
 pub const MAX_TEMPLATE_BYTES: usize = 4 << 20;
 
 /// It brings no fields.
 pub static FIELDS: [Field; 0] = [];
 
-/// The message that adds and deletes templates, the instruction, and our own: the multipart that
-/// lists templates, and the instruction that copies fields, too.
+/// The message that adds and deletes templates, the instruction, and two of our own: the multipart
+/// that lists templates, and the instruction that also copies fields.
 pub static VALUES: [ExtRow; 4] = [
     ExtRow::typed::<TemplateMod>(ExtKind::Message, EXPERIMENTER, 1, "template_mod")
         .with_errors(BAD_EXP_MESSAGE, BAD_EXP_LEN)
@@ -57,12 +57,12 @@ pub static VALUES: [ExtRow; 4] = [
         .that_runs_first(),
 ];
 
-/// This extension's behaviour, without templates.
+/// The hook of this extension, without templates.
 pub fn hook(_: &Catalogue) -> Box<dyn Hook> {
     Box::new(Templates::default())
 }
 
-/// The packets of which others are made.
+/// The templates, by their numbers.
 #[derive(Default)]
 struct Templates {
     packets: BTreeMap<u32, Vec<u8>>,
@@ -70,7 +70,8 @@ struct Templates {
 }
 
 impl Templates {
-    /// Errors: an unknown template is to be deleted, or there is no room for one.
+    /// Adds, replaces or deletes a template. Errors: TEMPLATE_MOD_FAILED if there is no template to
+    /// delete, or no room for one more.
     fn modify(&mut self, message: &TemplateMod) -> Result<(), ErrorCode> {
         let (id, after) = match message {
             TemplateMod::Add { id, packet } => (id, Some(packet)),
@@ -94,8 +95,8 @@ impl Templates {
         Ok(())
     }
 
-    /// Templates from a number on, as the commands that would add them, and the number of the one
-    /// that does not fit.
+    /// The commands that would add the templates from a number on, as many as a part of the list
+    /// has room for, and the number of the first one that it has no room for.
     fn part(&self, from: u32) -> (Vec<TemplateMod>, Option<u64>) {
         let mut list = Vec::new();
         let mut bytes = 0;
@@ -118,17 +119,17 @@ impl Hook for Templates {
         "insp"
     }
 
-    /// Only its instruction does something.
+    /// Only the instructions do something.
     fn effect(&self, _: TableId) -> HookEffect {
         HookEffect::None
     }
 
-    /// The packet that hit the entry goes on as it is.
+    /// The packet that hit the entry goes on unchanged.
     fn action_effect(&self, _: usize, _: &ExtValue) -> HookEffect {
         HookEffect::Live
     }
 
-    /// Each packet of the wire makes one of its own.
+    /// Each segment of a super-frame makes a packet, as it would without offloads.
     fn acts_on_segments(&self) -> bool {
         !self.packets.is_empty()
     }
@@ -194,7 +195,8 @@ impl Hook for Templates {
     }
 }
 
-/// What one of the two instructions asks for, and what it copies; `None` for other values.
+/// The template and the actions of one of the two instructions, and its copies; `None` for other
+/// values.
 fn wanted_of(value: &ExtValue) -> Option<(&PacketGen, &[FieldCopy])> {
     if let Some(with_copies) = value.body::<PacketGenCopy>() {
         return Some((&with_copies.made, &with_copies.copies));

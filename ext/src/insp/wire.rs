@@ -21,7 +21,7 @@ const HEAD_BYTES: usize = 8;
 /// A change of templates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TemplateMod {
-    /// Adds a template, in place of one with the same number.
+    /// Adds a template, or replaces the one with the same number.
     Add {
         /// Its number.
         id: u32,
@@ -114,12 +114,12 @@ fn parse_id(text: &str) -> Result<u32, String> {
     id.ok_or_else(|| format!("'{text}' is no template's number"))
 }
 
-/// Makes a packet of a template.
+/// The instruction that makes a packet of a template.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PacketGen {
     /// The template's number.
     pub template: u32,
-    /// What is applied to the packet.
+    /// The actions that are applied to the packet.
     pub actions: Vec<Action>,
 }
 

@@ -25,57 +25,51 @@ pub struct SetState {
     pub transition: Transition,
     /// Whether the flow is that of the bit-update scope.
     pub bit: bool,
-    /// Whether it is in the layout of Open Packet Processor.
+    /// Whether it has the layout of Open Packet Processor.
     pub is_opp: bool,
-    /// The fields that make the flow's key in place of the update scope, if any; Open Packet
+    /// The fields that make the flow's key instead of the update scope, if any; only Open Packet
     /// Processor has these.
     pub scope: Option<Extractor>,
 }
 
-/// What an action says of the dialect of a table.
+/// What an action reveals about the dialect of a table.
 pub(super) struct Evidence {
     /// The table.
     pub(super) table: u8,
     /// The dialects that know such an action.
     pub(super) known: Dialects,
-    /// The error if the table has none of them.
+    /// The error if the table's dialect is none of them.
     pub(super) error: ErrorCode,
 }
 
-/// What an action in an entry of a table says, if not all dialects know it.
+/// What an action in an entry of a table reveals; `None` if all dialects know the action.
 pub(super) fn evidence(value: &ExtValue, table: u8) -> Option<Evidence> {
-    let of = |table, known, error| Evidence {
-        table,
-        known,
-        error,
-    };
     let opp = Dialects::only(StateDialect::Opp);
-    if let Some(action) = value.body::<SetState>() {
+    let (table, known, error) = if let Some(action) = value.body::<SetState>() {
         let known = if action.is_opp {
             opp
         } else {
             Dialects::SHORT_SET_STATE
         };
-        return Some(of(action.table, known, error::BAD_EXP_LEN));
-    }
-    if let Some(action) = value.body::<IncState>() {
-        return Some(of(
-            action.table,
-            Dialects::BEBA_OR_OPP,
-            error::BAD_EXP_ACTION,
-        ));
-    }
-    if let Some(action) = value.body::<SetDataVar>() {
-        return Some(of(action.table, opp, error::BAD_EXP_ACTION));
-    }
-    value
-        .body::<WriteContext>()
-        .map(|_| of(table, opp, error::BAD_EXP_ACTION))
+        (action.table, known, error::BAD_EXP_LEN)
+    } else if let Some(action) = value.body::<IncState>() {
+        (action.table, Dialects::BEBA_OR_OPP, error::BAD_EXP_ACTION)
+    } else if let Some(action) = value.body::<SetDataVar>() {
+        (action.table, opp, error::BAD_EXP_ACTION)
+    } else {
+        value.body::<WriteContext>()?;
+        (table, opp, error::BAD_EXP_ACTION)
+    };
+    Some(Evidence {
+        table,
+        known,
+        error,
+    })
 }
 
-/// Bytes of a SET_STATE after its type: of OpenState and BEBA.
+/// Bytes after the type of a SET_STATE of OpenState and BEBA.
 const SET_STATE_BYTES: usize = 36;
-/// The same of Open Packet Processor, before the fields.
+/// Bytes between the type and the fields of Open Packet Processor's SET_STATE.
 const OPP_SET_STATE_BYTES: usize = 44;
 
 impl Wire for SetState {
@@ -145,7 +139,7 @@ impl TextForm for SetState {
 }
 
 impl TypedBody for SetState {
-    /// An action set has one for each table.
+    /// An action set can have one for each table.
     fn action_set_key(&self) -> u64 {
         self.table.into()
     }
@@ -202,7 +196,7 @@ impl TypedBody for SetGlobalState {
     }
 }
 
-/// Counts up the state of the packet's flow in the update scope.
+/// Adds 1 to the state of the packet's flow in the update scope.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IncState {
     /// The table whose state it is.

@@ -1,4 +1,5 @@
-//! What state tables know of packets that come soon, so that these wait for memory together.
+//! Lookahead: the flows of a burst's packets are looked up together, so that the burst waits for
+//! memory once.
 
 use alloc::vec::Vec;
 
@@ -10,32 +11,34 @@ use super::machine::Machine;
 use super::stateful::Stateful;
 use super::table::SoughtFlow;
 
-/// A flow of a packet that comes soon, and what the packet would find now.
+/// The flow of an upcoming packet, and the state that the packet would read now.
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowAhead {
-    /// Whether it was looked at. If not, nothing else is known.
+    /// Whether the flow was looked up. If not, the other fields mean nothing.
     is_known: bool,
-    /// Whether the packet finds it as long as the table has no edits.
+    /// Whether the packet reads this state if the table is not edited before: no timer runs.
     is_lasting: bool,
     sought: SoughtFlow,
     state: u32,
 }
 
-/// What packets that come to a table soon would find there now.
+/// What the upcoming packets of a table would read there now.
 #[derive(Debug, Default)]
 pub(super) struct FlowsAhead {
     table: u8,
-    /// Their flows in the lookup scope.
+    /// Their flows in the lookup scope, by the packets' numbers.
     flows: Vec<FlowAhead>,
-    /// The [moves](super::table::StateTable::moves) after which these are in their places.
+    /// The [moves](super::table::StateTable::moves) that there had been: while there is no further
+    /// one, flows stay in their slots.
     moves: u64,
-    /// The [edits](super::table::StateTable::edits) after which they are what was found.
+    /// The [edits](super::table::StateTable::edits) that there had been: while there is no further
+    /// one, flows stay as they were found.
     edits: u64,
     global: u32,
 }
 
 impl FlowsAhead {
-    /// The flow of a packet in the lookup scope of a table, if it was looked at.
+    /// The flow of a packet in the lookup scope of a table, if it was looked up ahead.
     #[inline]
     pub(super) fn get(&self, table: u8, packet: &impl FieldSource) -> Option<&SoughtFlow> {
         let flow = self.flows.get(packet.upcoming()?)?;
@@ -44,8 +47,8 @@ impl FlowsAhead {
 }
 
 impl Machine {
-    /// Finds the flows of packets that come to a table soon, in its lookup scope, and what these
-    /// would find: all together, so that they wait for memory once.
+    /// Looks up the flows of a table's upcoming packets in its lookup scope, step by step for all
+    /// of them: prefetch the buckets of the index, prefetch the flows, read the states.
     pub fn look_ahead(&mut self, number: u8, packets: &Upcoming<'_>) {
         let table = self.tables.get(usize::from(number));
         let table = table.and_then(Option::as_deref);
@@ -74,14 +77,14 @@ impl Machine {
         }
     }
 
-    /// The states that packets would find, in their order, where that is known.
+    /// The states that the upcoming packets would read, in their order.
     pub fn foreseen(&self) -> impl Iterator<Item = Option<u64>> {
         let flows = self.ahead.flows.iter();
         flows.map(|flow| Some(flow.state.into()))
     }
 
-    /// The table that was looked at, and what was foreseen for a packet, with the place of its
-    /// flow; `None` if its flow was not looked at.
+    /// The table of the lookahead, and the slot of a packet's flow with the state that was
+    /// foreseen; `None` if the flow was not looked up.
     #[inline(always)]
     fn at_last(&mut self, number: usize) -> Option<(&mut Stateful, Option<u32>, u32)> {
         let ahead = &self.ahead;
@@ -95,7 +98,8 @@ impl Machine {
         Some((table, slot, flow.state))
     }
 
-    /// Has a packet find what was foreseen for it; `false` if it would find something else.
+    /// Looks up a packet's state, if it is the one that was foreseen. Returns false if it is not;
+    /// then nothing is done.
     #[inline]
     pub fn fulfil(&mut self, now: Time, number: usize) -> bool {
         let ahead = &self.ahead;
@@ -110,7 +114,7 @@ impl Machine {
         self.fulfil_changed(now, number)
     }
 
-    /// The same where a timer runs or something has changed.
+    /// The same if a timer runs or something has changed.
     #[inline(never)]
     fn fulfil_changed(&mut self, now: Time, number: usize) -> bool {
         let is_same = self.ahead.global == self.global;
@@ -120,8 +124,8 @@ impl Machine {
         }
     }
 
-    /// Gives the flow of a packet another state, if it was looked at and stays known; `false` if
-    /// not, and its state is as it was.
+    /// Changes the state of a packet's flow, if that was looked up ahead and stays in memory.
+    /// Returns false if not; then nothing is done.
     #[inline]
     pub fn fulfil_transition(&mut self, now: Time, number: usize, action: &SetState) -> bool {
         let is_here = action.table == self.ahead.table && !action.bit && action.scope.is_none();
@@ -133,8 +137,8 @@ impl Machine {
         }
     }
 
-    /// The flow of a packet that an action in an enabled table is about, as
-    /// `Stateful::updated_flow` finds it.
+    /// The flow that an action of a packet changes in an enabled table, as `Stateful::updated_flow`
+    /// finds it.
     pub(super) fn updated_flow(
         &self,
         number: u8,

@@ -9,11 +9,11 @@ use super::N_TABLES;
 use super::extractor::{Extractor, header_of, name_of, parse_key};
 use super::table::{Timers, Transition};
 
-/// What a text says, name by name, until it is taken.
+/// The names and values of a text that are not taken yet.
 pub(crate) struct Args<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Args<'a> {
-    /// Splits a text. A word without a value has an empty one.
+    /// Splits a text. A word without `=` has an empty value.
     pub(crate) fn new(text: &'a str) -> Self {
         Self(
             items(text)
@@ -22,19 +22,19 @@ impl<'a> Args<'a> {
         )
     }
 
-    /// Takes what a name has, if it is there.
+    /// Takes the value of a name, if it is there.
     pub(crate) fn take(&mut self, name: &str) -> Option<&'a str> {
         let index = self.0.iter().position(|(other, _)| *other == name)?;
         Some(self.0.remove(index).1)
     }
 
-    /// Takes a number; 0 if it is not there. Errors: it is none, or too large.
+    /// Takes a number; 0 if it is not there. Errors: the value is no number, or too large.
     pub(crate) fn number<T: TryFrom<u64>>(&mut self, name: &str) -> Result<T, String> {
         let text = self.take(name).unwrap_or("0");
         parse_number(text)
     }
 
-    /// Takes a number that may have a mask after a slash; without, all its bits count.
+    /// Takes a number that may have a mask after a slash; without one, all bits count.
     pub(crate) fn masked(&mut self, name: &str) -> Result<(u32, u32), String> {
         let text = self.take(name).unwrap_or("0");
         match text.split_once('/') {
@@ -52,7 +52,7 @@ impl<'a> Args<'a> {
         Ok(table)
     }
 
-    /// Takes what a transition has, as [`write_transition`] writes it.
+    /// Takes the parts of a transition, as [`write_transition`] writes them.
     pub(crate) fn transition(&mut self) -> Result<Transition, String> {
         let (state, mask) = self.masked("state")?;
         let timers = Timers {
@@ -71,15 +71,18 @@ impl<'a> Args<'a> {
     /// Takes a list of fields, as their OXM headers. Errors: a field's name is unknown.
     pub(crate) fn fields(&mut self, catalogue: &Catalogue) -> Result<Vec<u32>, String> {
         let text = self.take("fields").unwrap_or("");
-        let names = text.split('+').filter(|name| !name.is_empty());
-        let header = |name: &str| match catalogue.field_named(name) {
-            Some(field) => Ok(header_of(field)),
-            None => parse_number(name).map_err(|_| format!("'{name}' is no field")),
-        };
-        names.map(header).collect()
+        let mut headers = Vec::new();
+        for name in text.split('+').filter(|name| !name.is_empty()) {
+            headers.push(match catalogue.field_named(name) {
+                Some(field) => header_of(field),
+                None => parse_number(name).map_err(|_| format!("'{name}' is no field"))?,
+            });
+        }
+        Ok(headers)
     }
 
-    /// Takes a list of fields as the scope of an action's key. Errors: they are none.
+    /// Takes a list of fields as the scope of an action's key, if there is one. Errors: a field's
+    /// name is unknown, or they are too many.
     pub(crate) fn scope(&mut self, catalogue: &Catalogue) -> Result<Option<Extractor>, String> {
         let headers = self.fields(catalogue)?;
         if headers.is_empty() {
@@ -96,7 +99,7 @@ impl<'a> Args<'a> {
         parse_key(self.take("key").unwrap_or(""), catalogue)
     }
 
-    /// Errors: something was not taken.
+    /// Checks that everything was taken. Errors: a name that was not.
     pub(crate) fn finish(self) -> Result<(), String> {
         match self.0.first() {
             Some((name, _)) => Err(format!("'{name}' does not belong here")),
@@ -132,7 +135,7 @@ pub(crate) fn write_transition(
     write_timers(f, &transition.timers)
 }
 
-/// Writes the timers that there are, behind a comma each.
+/// Writes the timers that are not 0, each after a comma.
 pub(super) fn write_timers(f: &mut core::fmt::Formatter<'_>, timers: &Timers) -> core::fmt::Result {
     for (name, value) in [
         ("hard_timeout", timers.hard_timeout),

@@ -1,4 +1,4 @@
-//! What a tool asks a switch for to draw its machines, and the answers.
+//! The requests of a tool that draws the machines of a switch, and the replies to them.
 
 use alloc::vec::Vec;
 
@@ -10,10 +10,10 @@ use bofuss_oflib::{ExtValue, Match, Message};
 use super::graph::StateGraph;
 use super::{ALL_TABLES, ShortStats, StateRecord, StateRequest, StateStats, VALUES};
 
-/// The multipart that lists states in the short form.
+/// The type of the multipart that lists states in the short form.
 const SHORT_STATE_STATS: u32 = 3;
 
-/// All entries and states of a switch.
+/// All entries and states of a switch, as it has reported them.
 #[derive(Clone, Debug, Default)]
 pub struct AskedStates {
     entries: Vec<FlowStats>,
@@ -23,8 +23,8 @@ pub struct AskedStates {
 impl AskedStates {
     /// The requests for them.
     pub fn questions() -> [Message; 2] {
-        let is_it = |row: &&_| is_short_stats(row);
-        let row = VALUES.iter().find(is_it).expect("it is a row");
+        let row = VALUES.iter().find(|row| is_short_stats(row));
+        let row = row.expect("short state statistics have a row");
         let states = ShortStats(StateStats::Request(StateRequest {
             table: ALL_TABLES,
             state: None,
@@ -35,7 +35,7 @@ impl AskedStates {
             .map(|body| Message::MultipartRequest(body.into()))
     }
 
-    /// Takes a reply, or a part of one; others are none.
+    /// Adds a reply, or a part of one. Other messages are ignored.
     pub fn add(&mut self, reply: Message) {
         let Message::MultipartReply(reply) = reply else {
             return;
@@ -49,7 +49,7 @@ impl AskedStates {
         }
     }
 
-    /// The machine of a table, with the flows in each state.
+    /// The machine of a table, with the number of flows in each state.
     pub fn graph(&self, table: u8) -> StateGraph {
         let entries = self.entries.iter().map(|one| &one.0);
         let mut graph = StateGraph::of_entries(table, entries);

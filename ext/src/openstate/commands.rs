@@ -1,4 +1,4 @@
-//! What a switch has of state tables, as the commands that would make it so.
+//! The state tables of a switch as a list of the commands that would make them as they are.
 
 use alloc::vec::Vec;
 
@@ -11,12 +11,13 @@ use super::stateful::Stateful;
 use super::table::Transition;
 use crate::opp::{FlowVariables, OppMod};
 
-/// Commands of one part of a reply; with a few more for a flow's variables they take
-/// 36 kB together.
+/// Commands of one part of a reply: those of the last flow's variables included, they take at most
+/// 36 kB of the 64 KiB of a message.
 const COMMANDS_PER_PART: usize = 400;
 
-/// A part of the commands, and where the next begins; 0 is the beginning. First come the global
-/// state, tables and scopes, then flows, and at the end the tables that are off again.
+/// The part of the list that begins at `from`, and where the next one begins: the table's number in
+/// the higher 32 bits, the slot of a flow in the lower ones; 0 is the beginning of the list. First
+/// come the global state, tables and scopes, then flows, and at the end the tables that are off.
 pub(super) fn part(now: Time, machine: &Machine, from: u64) -> (Vec<StateMod>, Option<u64>) {
     let mut list = Vec::new();
     let tables = (0..N_TABLES as u8).filter_map(|number| Some((number, machine.table(number)?)));

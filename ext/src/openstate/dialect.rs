@@ -1,7 +1,7 @@
-//! Dialects: what the messages about a table have in common tells which one it has.
+//! Dialects: which of the three a table has follows from the messages about it.
 //!
-//! Nothing on the wire says it. Each message and action is known to some of the dialects; those
-//! that know all that a table was told remain possible for it.
+//! Nothing on the wire names it. Each message and action is known to some of the dialects; a table
+//! may have any dialect that knows all messages and actions about it so far.
 
 /// The layouts and the behaviour of one line of controllers and switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +23,8 @@ impl StateDialect {
     ];
 }
 
-/// The number by which a connection's form of values is known ([`bofuss_datapath::Asker::form`]); 0
-/// is that of a connection that has not shown its dialect.
+/// The number of the form in which values are sent to connections of a dialect
+/// ([`bofuss_datapath::Asker::form`]). 0 means that a connection has not shown its dialect.
 pub(crate) fn form_of(dialect: StateDialect) -> u8 {
     dialect as u8 + 1
 }
@@ -53,7 +53,7 @@ impl Dialects {
         Self(1 << dialect as u8)
     }
 
-    /// Those that are in both; `None` if there is none.
+    /// The dialects that are in both sets; `None` if there are none.
     pub fn and(self, other: Self) -> Option<Self> {
         match self.0 & other.0 {
             0 => None,
@@ -61,7 +61,7 @@ impl Dialects {
         }
     }
 
-    /// The dialect, if it is known; until then BEBA's.
+    /// The dialect, if only one is left; until then BEBA's.
     pub fn dialect(self) -> StateDialect {
         let all = StateDialect::ALL.into_iter().map(|(_, dialect)| dialect);
         let mut single = all.filter(|dialect| self == Self::only(*dialect));

@@ -18,11 +18,11 @@ const ROW: usize = 36;
 const HEAD: usize = 108;
 /// Radius of a state.
 const RADIUS: usize = 27;
-/// Pixels that a character of a label takes at most.
+/// The most pixels that a character of a label takes.
 const CHARACTER: usize = 8;
-/// Rows after which the states are drawn at the foot, too.
+/// With more rows than this, the states are drawn at the foot, too.
 const ROWS_WITHOUT_FOOT: usize = 12;
-/// Characters of a label at most.
+/// The most characters of a label.
 const MAX_LABEL: usize = 80;
 
 /// Appends formatted text to a drawing.
@@ -92,7 +92,7 @@ impl StateGraph {
         svg
     }
 
-    /// What is not drawn, in words.
+    /// Writes what was left out, in words.
     fn put_rest(&self, svg: &mut String, y: usize) {
         let mut text = String::new();
         if self.edges_left_out > 0 {
@@ -110,8 +110,8 @@ impl StateGraph {
     }
 }
 
-/// The drawings of the tables whose states a trace tells of, by number: the states that the packet
-/// read and set are marked.
+/// The drawings of the tables whose states a trace mentions, by table number. The states that the
+/// packet read and set are marked.
 pub fn of_trace(trace: &Trace, asked: &AskedStates) -> BTreeMap<u8, String> {
     let mut drawings = BTreeMap::new();
     for (table, marked) in marked_states(trace) {
@@ -120,7 +120,7 @@ pub fn of_trace(trace: &Trace, asked: &AskedStates) -> BTreeMap<u8, String> {
     drawings
 }
 
-/// The states of which a trace tells, by table.
+/// The states that a trace mentions, by table number.
 pub fn marked_states(trace: &Trace) -> BTreeMap<u8, Vec<u32>> {
     let mut marked: BTreeMap<u8, Vec<u32>> = BTreeMap::new();
     let events = trace
@@ -220,7 +220,7 @@ fn put_edge(svg: &mut String, edge: &StateEdge, from: usize, to: usize, y: usize
     );
 }
 
-/// A label, cut if it is too long, as SVG has text.
+/// A label as text of an SVG file, cut if it is too long.
 fn label_text(label: &str) -> String {
     let mut text = String::new();
     for c in label.chars().take(MAX_LABEL) {

@@ -22,17 +22,18 @@ use super::header_key::KeyInHeaders;
 use super::{EXPERIMENTER, error};
 use crate::opp;
 
-/// Fields that an extractor has at most.
+/// The most fields of an extractor.
 pub const MAX_FIELDS: usize = 6;
 /// Bytes of the longest value.
 const MAX_VALUE_BYTES: usize = 16;
-/// Bytes of the experimenter's number, which the lengths of experimenters' fields count.
+/// Bytes of the experimenter's number, which the length in an experimenter field's OXM header
+/// includes.
 const EXPERIMENTER_BYTES: usize = 4;
 /// The class of experimenters' fields.
 const CLASS_EXPERIMENTER: u16 = 0xffff;
 /// The class of the specification's fields.
 const CLASS_BASIC: u16 = 0x8000;
-/// The number under which BEBA has the TCP flags in the basic class, and that of OpenFlow 1.5.
+/// The numbers of the TCP flags in the basic class: BEBA's, and OpenFlow 1.5's.
 const BASIC_TCP_FLAGS: [u8; 2] = [BEBA_TCP_FLAGS, 42];
 
 /// Gives the values of a packet's fields.
@@ -40,8 +41,8 @@ pub trait FieldSource {
     /// The value of a field; `None` if the packet does not have it.
     fn get(&mut self, field: &Field) -> Option<u128>;
 
-    /// The packet's number among those that were looked at ahead, if its headers are as they were
-    /// then.
+    /// The packet's number in the burst that was looked up ahead, if its headers have not changed
+    /// since.
     fn upcoming(&self) -> Option<usize> {
         None
     }
@@ -64,14 +65,14 @@ pub(super) struct ExtractorField {
     pub(super) field: Option<&'static Field>,
     /// Where it begins in the key.
     pub(super) at: usize,
-    /// Bytes that the value takes there; after those of an experimenter's field come zero bytes.
+    /// Bytes of the value there. Zero bytes follow those of an experimenter's field.
     pub(super) bytes: usize,
     pub(super) little_endian: bool,
 }
 
 impl ExtractorField {
-    /// Writes a value to a key in which zero bytes stand there. `false` if it says that the packet
-    /// has no such header.
+    /// Writes a value to a key that has zero bytes in this place. Returns false if the value means
+    /// that the packet has no such header, as a `vlan_vid` without OFPVID_PRESENT does.
     #[inline]
     fn write(&self, field: &Field, mut value: u128, key: &mut FlowKey) -> bool {
         if field == VLAN_VID {
@@ -80,7 +81,7 @@ impl ExtractorField {
             }
             value &= u128::from(VID_PRESENT - 1);
         }
-        // Its first byte is the lowest from here on.
+        // From here on, the first byte of the key's part is the lowest of the number.
         let unused = u128::BITS - 8 * self.bytes as u32;
         let bytes = if self.little_endian {
             value << unused >> unused
@@ -98,7 +99,7 @@ impl ExtractorField {
     }
 }
 
-/// The pairs of fields of which a bidirectional key has the larger value first.
+/// Pairs of fields: a bidirectional key has the larger of the two values first.
 const PAIRS: [[&Field; 2]; 5] = [
     [ETH_DST, ETH_SRC],
     [IPV4_SRC, IPV4_DST],
@@ -116,7 +117,7 @@ pub struct Extractor {
     bytes: usize,
     /// Whether both directions of a conversation have the same key.
     biflow: bool,
-    /// Where headers have the parts as they stand in keys, if they have all.
+    /// Where the headers of a frame have the bytes of the key, if they have all of them.
     pub(super) in_headers: Option<KeyInHeaders>,
 }
 
@@ -134,14 +135,14 @@ impl Hash for Extractor {
 }
 
 impl Extractor {
-    /// The extractor of the fields with these OXM headers; `None` if they are none or more than
-    /// [`MAX_FIELDS`], or take more than [`MAX_KEY_BYTES`].
+    /// The extractor of the fields with these OXM headers. `None` if there are none or more than
+    /// [`MAX_FIELDS`], or if their keys would be longer than [`MAX_KEY_BYTES`].
     pub fn new(headers: &[u32], catalogue: &Catalogue) -> Option<Self> {
         Self::in_order(headers, headers, false, catalogue)
     }
 
-    /// The same with keys that both directions of a conversation share: the fields in the order
-    /// of their OXM headers, of the two values of a pair the larger one first.
+    /// The same with keys that both directions of a conversation share: the fields are in the order
+    /// of their OXM headers, and the larger value of a pair comes first.
     pub fn biflow(headers: &[u32], catalogue: &Catalogue) -> Option<Self> {
         let mut sorted = headers.to_vec();
         sorted.sort_unstable();
@@ -222,13 +223,12 @@ impl Extractor {
         Some(key)
     }
 
+    /// Swaps the values of each pair whose second one is larger, compared as bytes.
     fn put_larger_first(&self, key: &mut [u8; MAX_KEY_BYTES]) {
         for parts in self.parts.windows(2) {
-            let is_pair = |[a, b]: &[&Field; 2]| {
-                let fields = [parts[0].field, parts[1].field];
-                fields == [Some(*a), Some(*b)]
-            };
-            if !PAIRS.iter().any(is_pair) || parts[0].bytes != parts[1].bytes {
+            let fields = [parts[0].field, parts[1].field];
+            let is_pair = PAIRS.iter().any(|pair| fields == pair.map(Some));
+            if !is_pair || parts[0].bytes != parts[1].bytes {
                 continue;
             }
             let (before, after) = key.split_at_mut(parts[1].at);
@@ -240,8 +240,8 @@ impl Extractor {
         }
     }
 
-    /// The number that a packet's key of one field stands for, as the reference reads it: the
-    /// little-endian number of its bytes, of those longer than 4 bytes the first two.
+    /// The number in a packet's key of one field, as the reference switches read it: the
+    /// little-endian number of its bytes; of a field longer than 4 bytes, that of the first two.
     pub fn number(&self, packet: &mut impl FieldSource) -> Option<u32> {
         let [a, b, c, d, ..] = self.key(packet)?.bytes();
         match self.parts[0].bytes {
@@ -250,8 +250,9 @@ impl Extractor {
         }
     }
 
-    /// Which bytes of a key a request asks for, and their values, one pair for each field. `None`
-    /// if one is not among the extractor's fields: then there is no such flow.
+    /// The bytes of a key that a request asks for: for each field their range, and a key that has
+    /// the wanted values there. `None` if the extractor lacks one of the fields: then no flow is
+    /// wanted.
     pub fn wanted(&self, fields: &[FieldMatch]) -> Option<Vec<(core::ops::Range<usize>, FlowKey)>> {
         let mut wanted = Vec::new();
         for one in fields {
@@ -269,7 +270,7 @@ impl Extractor {
     }
 }
 
-/// The value of a field whose bytes in a key are those of this number in little-endian order, then
+/// The value of a field whose bytes in a key are this number in little-endian order, followed by
 /// zero bytes.
 pub(crate) fn value_of_number(field: &'static Field, number: u32) -> u128 {
     let low = u128::from(number);
@@ -281,10 +282,10 @@ pub(crate) fn value_of_number(field: &'static Field, number: u32) -> u128 {
     value & field.ones_number()
 }
 
-/// Reads the fields of an action that are its key's scope; `at_count` is at the number of them.
-/// Padding to 8 bytes follows. `None` if there are none.
+/// Reads the fields that are the scope of an action's key, and the padding to 8 bytes after them;
+/// `at_count` is at their number. `None` if there are none.
 ///
-/// Errors: BAD_EXP_LEN if not exactly that many are left, or they are no scope.
+/// Errors: BAD_EXP_LEN if another number of fields is left, or if they make no key.
 pub(crate) fn get_scope(
     at_count: &mut Reader<'_>,
     r: &mut Reader<'_>,
@@ -321,7 +322,7 @@ pub(crate) fn put_scope(scope: Option<&Extractor>, w: &mut Writer<'_>) {
     w.align8(start);
 }
 
-/// The field of an OXM header, if packets have it, and how many bytes of a key the header counts.
+/// The field of an OXM header, if packets have it, and how many bytes it takes in a key.
 pub(crate) fn field_of(header: u32, catalogue: &Catalogue) -> (Option<&'static Field>, usize) {
     let (class, number, length) = parts_of(header);
     let field = match class {
@@ -333,7 +334,7 @@ pub(crate) fn field_of(header: u32, catalogue: &Catalogue) -> (Option<&'static F
         _ => None,
     };
     let bytes = match field {
-        // The reference counts the bytes of the integer that holds it.
+        // The reference counts the 4 bytes of the integer that holds these 3.
         Some(field) if field == PBB_ISID => 4,
         _ => length,
     };
@@ -343,14 +344,14 @@ pub(crate) fn field_of(header: u32, catalogue: &Catalogue) -> (Option<&'static F
         0
     };
     let value_bytes = bytes.saturating_sub(more);
-    let holds = |field: &&Field| (field.bytes()..=MAX_VALUE_BYTES).contains(&value_bytes);
-    (
-        field.filter(holds).filter(|field| *field != IPV6_EXTHDR),
-        bytes,
-    )
+    let field = field.filter(|field| {
+        let has_room = (field.bytes()..=MAX_VALUE_BYTES).contains(&value_bytes);
+        has_room && *field != IPV6_EXTHDR
+    });
+    (field, bytes)
 }
 
-/// Whether an OXM header is that of a field of which Open Packet Processor alone knows.
+/// Whether an OXM header names a field that only Open Packet Processor has.
 pub(crate) fn is_opp_field(header: u32) -> bool {
     let (class, number, _) = parts_of(header);
     let mut own = opp::FIELDS.iter();
@@ -364,8 +365,9 @@ fn parts_of(header: u32) -> (u16, u8, usize) {
     (class, number >> 1, length.into())
 }
 
-/// Whether keys have a field's bytes in the order of the machine. Those of ARP_OP are as in the
-/// packet, unlike those of all other numbers, and so are those of IPv4 addresses.
+/// Whether keys have a field's bytes in little-endian order, as the reference switches have numbers
+/// in memory on x86. Addresses are in the packet's order, and so is ARP_OP, unlike all other
+/// numbers.
 fn is_little_endian(field: &Field) -> bool {
     let as_in_packet: [&Field; 5] = [ARP_OP, ARP_SPA, ARP_TPA, IPV4_SRC, IPV4_DST];
     let is_address = field.bits == 48 || field.bits == 128;
@@ -373,7 +375,7 @@ fn is_little_endian(field: &Field) -> bool {
 }
 
 /// Writes a key as the values of its fields, `(ipv4_src=10.0.0.1,tcp_dst=80)`; in hexadecimal if
-/// these are not known, or not of this length.
+/// the fields are unknown, or the key has another length than theirs.
 pub(crate) fn write_key(f: &mut fmt::Formatter<'_>, headers: &[u32], key: &[u8]) -> fmt::Result {
     let fields: Option<Vec<_>> = headers.iter().map(|header| named_field(*header)).collect();
     let fields = fields.unwrap_or_default();
@@ -423,12 +425,12 @@ pub(crate) fn parse_key(text: &str, catalogue: &Catalogue) -> Result<Vec<u8>, St
     Ok(key)
 }
 
-/// The name of the field of an OXM header; `None` if it has no mask bit and length of its own.
+/// The name of the field that has exactly this OXM header, without a mask.
 pub(crate) fn name_of(header: u32) -> Option<&'static str> {
     named_field(header).map(|field| field.name)
 }
 
-/// The field whose header is this.
+/// The field that has exactly this OXM header.
 fn named_field(header: u32) -> Option<&'static Field> {
     let mut own = super::FIELDS.iter().chain(&FIELDS);
     own.find(|field| header_of(field) == header)

@@ -13,12 +13,13 @@ use bofuss_oflib::{Action, Match};
 use super::table::{Timers, Transition};
 use super::{FIELDS, IncState, SetState, StateRecord};
 
-/// States of a graph at most; flows in further ones are counted together.
+/// The most states of a graph; flows in further ones are counted together. A drawing of as many is
+/// 4,000 pixels wide.
 const MAX_NODES: usize = 40;
-/// Transitions of a graph at most; further ones are counted.
+/// The most transitions of a graph; further ones are only counted.
 const MAX_EDGES: usize = 200;
 
-/// A state, or what is matched or set of one.
+/// A state, or a set of states that an entry matches or an action leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StateNode {
     /// Every state: an entry that does not match the state.
@@ -38,7 +39,7 @@ impl StateNode {
         }
     }
 
-    /// Where a transition leads from here.
+    /// The state after a transition.
     fn after(self, transition: &Transition) -> Self {
         let Transition { state, mask, .. } = *transition;
         match self {
@@ -80,7 +81,7 @@ pub struct StateGraph {
 }
 
 impl StateGraph {
-    /// The machine of a table, by the entries of all tables; without flows.
+    /// The machine of a table that the entries of all tables make. No flow is counted yet.
     pub fn of_entries<'a>(table: u8, entries: impl IntoIterator<Item = &'a FlowEntry>) -> Self {
         let mut this = Self::default();
         let mut found = Vec::new();
@@ -128,7 +129,7 @@ impl StateGraph {
         self.nodes.is_empty()
     }
 
-    /// The state that an entry of the table matches, which is a state of the machine.
+    /// The state that an entry of the table matches; it is added to the states of the machine.
     fn matched(&mut self, entry: &FlowEntry) -> StateNode {
         let field = entry
             .fields
@@ -145,9 +146,9 @@ impl StateGraph {
     }
 
     fn add(&mut self, from: StateNode, to: StateNode, label: String, is_timer: bool) {
-        let is_known = |node| self.nodes.contains_key(&node);
-        let new = usize::from(!is_known(from)) + usize::from(!is_known(to));
-        if self.edges.len() >= MAX_EDGES || self.nodes.len() + new > MAX_NODES {
+        let is_new = [from, to].map(|node| !self.nodes.contains_key(&node));
+        let n_new = is_new.into_iter().map(usize::from).sum::<usize>();
+        if self.edges.len() >= MAX_EDGES || self.nodes.len() + n_new > MAX_NODES {
             self.edges_left_out += 1;
             return;
         }
@@ -174,8 +175,8 @@ impl StateGraph {
     }
 }
 
-/// What an action makes of a state of a table, and the timers that run then; `None` if it does not
-/// change it.
+/// The state to which an action leads from another one of a table, and the timers that run then.
+/// `None` if the action does not change states of this table.
 fn effect(action: &Action, table: u8, from: StateNode) -> Option<(StateNode, Timers)> {
     let Action::Experimenter(value) = action else {
         return None;
@@ -191,7 +192,7 @@ fn effect(action: &Action, table: u8, from: StateNode) -> Option<(StateNode, Tim
     Some((to, Timers::default()))
 }
 
-/// The match of an entry without the state; its table, if it is another one.
+/// The match of an entry without the state, after the entry's table if that is another one.
 fn label(entry: &FlowEntry, table: u8) -> String {
     let others = entry
         .fields
@@ -210,7 +211,7 @@ fn label(entry: &FlowEntry, table: u8) -> String {
     }
 }
 
-/// A time in its largest whole unit.
+/// A time, given in microseconds, in its largest unit of which it is a multiple.
 fn duration(micros: u32) -> String {
     if micros.is_multiple_of(1_000_000) {
         format!("{} s", micros / 1_000_000)

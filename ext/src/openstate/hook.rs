@@ -1,4 +1,4 @@
-//! The behaviour: where packets and messages meet the state tables.
+//! The hook: what packets, messages and requests do with the state tables.
 
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
@@ -28,26 +28,28 @@ use super::{
 };
 use crate::opp::{PacketFields, SetDataVar, WriteContext};
 
-/// Nanoseconds from one sweep of all tables to the next: the reference switches' flush.
+/// Nanoseconds from the end of a sweep of all tables to the next one: the interval at which the
+/// reference switches flush their tables.
 const EXPIRY_NS: u64 = 60 * Time::SEC;
-/// Nanoseconds between two slices of a sweep, so that packets need not wait.
+/// Nanoseconds between two slices of a sweep: packets are handled between them.
 const SLICE_NS: u64 = 1_000_000;
-/// Slots that a slice looks at.
+/// Slots that a slice looks at. No packet is handled meanwhile, so these are few.
 const SLICE_SLOTS: u32 = 1024;
-/// The multipart that deletes what it reports; without a body, OpenState's for the global state.
+/// The type of the multipart that deletes the states that it reports. OpenState has the same
+/// number, without a body, for the global state.
 const DELETE_STATES: u32 = 2;
-/// BEBA's multipart that does so in the short form.
+/// The type of BEBA's multipart that does so in the short form.
 const DELETE_SHORT_STATES: u32 = 4;
 
-/// This extension's behaviour, no table stateful. Panics: if `catalogue` lacks its fields.
+/// The hook of this extension, without a stateful table. Panics: if `catalogue` lacks its fields.
 pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
-    let field = |number| {
+    let [global_state, state] = [0, 1].map(|number| {
         let field = catalogue.field(EXPERIMENTER, number);
         field.expect("the catalogue has this extension")
-    };
+    });
     Box::new(OpenState {
-        global_state: field(0),
-        state: field(1),
+        global_state,
+        state,
         machine: Machine::default(),
         has_set_global: false,
         generation: 0,
@@ -59,22 +61,22 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
     })
 }
 
-/// The state tables, and their place in the key of a packet.
+/// The state tables, and the fields by which packets see them.
 struct OpenState {
     global_state: &'static Field,
     state: &'static Field,
     machine: Machine,
     /// Whether a packet has changed the global state: then the next may, too.
     has_set_global: bool,
-    /// Counts what changes the effects on packets.
+    /// How often the effects of this hook on packets may have changed.
     generation: u64,
-    /// The run of packets that came last.
+    /// The trial of the last packet, or that it was none.
     trial: Trial,
     /// When the next slice of a sweep is due.
     expire_at: Time,
-    /// Whether a connection has ever asked to be notification of changed states.
+    /// Whether a connection has ever subscribed to notifications of changed states.
     notifies: bool,
-    /// What packets have of Open Packet Processor.
+    /// The fields that packets have of Open Packet Processor.
     fields: PacketFields,
     options: StateOptions,
 }
@@ -160,8 +162,9 @@ impl OpenState {
         Ok(ReplyPart::last(ExtValue::typed(value.row, reply)))
     }
 
-    /// Notes that a connection said what only these dialects know. It keeps the dialect that it has
-    /// shown before, if that is one of them; a short SET_STATE alone shows none.
+    /// Notes that a connection sent something that only these dialects know. A connection keeps the
+    /// dialect that it has shown before, if that is one of them; a short SET_STATE alone shows
+    /// none.
     fn note_dialect(&mut self, cx: &mut ControlContext<'_>, known: Dialects) {
         let shown = cx.asker.and_then(|asker| dialect_of(asker.form));
         match shown {
@@ -176,7 +179,7 @@ impl OpenState {
         }
     }
 
-    /// Notes what an entry that was added says of the dialects of tables and of its sender.
+    /// Notes what an entry that was added reveals about the dialects of tables and of its sender.
     fn note_entry(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
         let had_opp = self.machine.has_opp();
         let table = flow_mod.table_id.0;
@@ -209,7 +212,8 @@ impl OpenState {
         }
     }
 
-    /// Gives a packet its state in the present table, and the outcomes of conditions there.
+    /// Sets a packet's fields for its state in the present table and the outcomes of conditions
+    /// there.
     fn set_state(&mut self, cx: &mut HookContext<'_>) {
         let (now, table) = (cx.now, cx.table.0);
         if cx.is_dry() {
@@ -261,8 +265,9 @@ impl Hook for OpenState {
         self.fields.epoch_ns = config.epoch_ns;
     }
 
-    /// A table with states gives a packet its own. Any other takes that away; the first one gives
-    /// it the global state, which controllers change, or packets.
+    /// A table with states sets `state`, by the packet's flow. A table without states clears it, as
+    /// an earlier one may have set it. Table 0 also sets `global_state`, which only controllers
+    /// change until a packet has changed it, and the fields of Open Packet Processor, which vary.
     fn effect(&self, table: TableId) -> HookEffect {
         let is_first = table == TableId(0);
         let varies = is_first && (self.has_set_global || self.machine.has_opp());
@@ -283,8 +288,8 @@ impl Hook for OpenState {
         self.generation
     }
 
-    /// A flow's state is no field of this packet, unlike the global state and what is written to
-    /// one.
+    /// The state that an action gives a flow is no field of the present packet. The global state is
+    /// one, and so is what WRITE_CONTEXT_TO_FIELD writes.
     fn action_effect(&self, _: usize, value: &ExtValue) -> HookEffect {
         if value.body::<SetGlobalState>().is_some() || value.body::<WriteContext>().is_some() {
             HookEffect::Branch
@@ -300,7 +305,7 @@ impl Hook for OpenState {
     fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
         self.machine.look_ahead(table.0, packets);
         if self.machine.has_opp() {
-            // No two packets have the same facts.
+            // Time, length and the random number differ from packet to packet: nothing is foreseen.
             return;
         }
         let global = self.machine.global();
@@ -388,7 +393,7 @@ impl Hook for OpenState {
             cx.subscribe(STATE_CHANGED, is_wanted);
             return Ok(());
         }
-        // A notification is for switches to send.
+        // Only switches send notifications.
         let message = value.body::<StateMod>().ok_or(error::BAD_EXP_MESSAGE)?;
         if self.options.refuses_reset && *message == StateMod::ResetGlobalState {
             return Err(error::BAD_COMMAND);
@@ -435,8 +440,8 @@ impl Hook for OpenState {
         }
     }
 
-    /// Learns from an entry who speaks which dialect, and tells a BEBA controller that its flow-mod
-    /// is done.
+    /// Notes which dialects an entry reveals, and notifies a BEBA controller that its flow-mod was
+    /// carried out.
     fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
         if !flow_mod.deletes() {
             self.note_entry(cx, flow_mod);
@@ -455,7 +460,7 @@ impl Hook for OpenState {
         cx.reply(ExtValue::typed(FLOW_NOTIFICATION, done));
     }
 
-    /// Errors: the action is known to no dialect that its table may have.
+    /// Errors: none of the dialects that the action's table may have knows it.
     fn check(&self, _: usize, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
         match evidence(value, table.0) {
             Some(evidence) if !self.machine.allows(evidence.table, evidence.known) => {

@@ -1,4 +1,4 @@
-//! The state tables of a switch and its global state, and what messages and actions do to them.
+//! The state tables and the global state of a switch, and how messages and actions change them.
 
 use alloc::{boxed::Box, vec::Vec};
 
@@ -16,9 +16,9 @@ use super::table::{
 use super::{N_TABLES, error};
 use crate::opp::{FlowVariables, N_GLOBAL_VARIABLES, Registers};
 
-/// The most flows of all tables that have a state, at about 160 bytes each.
+/// The most flows that have a state, in all tables together; each takes about 160 bytes.
 pub const MAX_STATES: usize = 1 << 20;
-/// The state of a packet from which the lookup key cannot be built.
+/// The state of a packet that lacks a field of the lookup scope, in BEBA's dialect.
 const STATE_NULL: u32 = u32::MAX;
 
 /// What an action did to a flow.
@@ -56,16 +56,16 @@ impl Changed {
     }
 }
 
-/// How often what has happened, in all tables.
+/// Counters of all tables together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Updates of variables by actions.
     pub updates: u64,
-    /// States that there was no room for.
+    /// States that were not set for lack of room.
     pub refused: u64,
 }
 
-/// What one trace has changed so far, for itself.
+/// The changes that a trial has made so far. Only the trial itself sees them.
 #[derive(Debug, Default)]
 struct TrialChanges {
     flows: Vec<(u8, FlowKey, Option<StateEntry>)>,
@@ -79,7 +79,7 @@ struct TrialChanges {
 pub struct Machine {
     /// By number; those that were never stateful take no memory.
     pub(super) tables: [Option<Box<Stateful>>; N_TABLES],
-    /// What a table has of which nothing is known yet.
+    /// The dialects of a table about which nothing is known yet.
     dialects: Dialects,
     pub(super) global: u32,
     /// Tables that are enabled.
@@ -90,9 +90,9 @@ pub struct Machine {
     n_states: usize,
     trial: Option<TrialChanges>,
     pub(super) ahead: FlowsAhead,
-    /// The table that is swept.
+    /// The table that is swept next.
     sweeping: usize,
-    /// How often what has happened.
+    /// Counters.
     pub counts: Counts,
 }
 
@@ -140,7 +140,7 @@ impl Machine {
         self.summarize();
     }
 
-    /// Whether a table may be told what only these dialects know.
+    /// Whether messages and actions that only these dialects know may be about a table.
     pub fn allows(&self, number: u8, known: Dialects) -> bool {
         let dialects = self
             .table(number)
@@ -148,7 +148,8 @@ impl Machine {
         dialects.and(known).is_some()
     }
 
-    /// Notes that a table was told what only these dialects know, if its own is one of them.
+    /// Notes that there was something about a table that only these dialects know, if the table's
+    /// may be one of them.
     pub fn narrow(&mut self, number: u8, known: Dialects) {
         if usize::from(number) < N_TABLES && self.allows(number, known) {
             self.place(number).narrow(known);
@@ -156,7 +157,7 @@ impl Machine {
         }
     }
 
-    /// The table of a number, made if need be.
+    /// The table of a number, which is made if it was not there.
     fn place(&mut self, number: u8) -> &mut Stateful {
         let place = &mut self.tables[usize::from(number)];
         place.get_or_insert_with(|| {
@@ -166,7 +167,7 @@ impl Machine {
         })
     }
 
-    /// Counts what tables there are.
+    /// Brings up to date what is known of all tables together.
     fn summarize(&mut self) {
         let tables = self.tables.iter().flatten();
         self.n_enabled = tables.clone().filter(|table| table.is_enabled()).count();
@@ -181,14 +182,14 @@ impl Machine {
         &mut table.expect("the table is enabled").registers
     }
 
-    /// The variables of a table, as a trace has them that has changed them.
+    /// The variables of a table, if the present trial has changed them.
     pub(crate) fn tried_globals(&self, number: u8) -> Option<[u32; N_GLOBAL_VARIABLES]> {
         let mut tried = self.trial.as_ref()?.variables.iter().rev();
         let tried = tried.find(|(table, _)| *table == number)?;
         Some(tried.1)
     }
 
-    /// Has an enabled table have these variables.
+    /// Sets the variables of an enabled table, in a trial only for that.
     pub(crate) fn set_globals(&mut self, number: u8, globals: [u32; N_GLOBAL_VARIABLES]) {
         match &mut self.trial {
             Some(trial) => trial.variables.push((number, globals)),
@@ -196,12 +197,12 @@ impl Machine {
         }
     }
 
-    /// Counts that an action has computed a variable.
+    /// Counts an action that has computed a variable, unless it is a trial's.
     pub(crate) fn count_update(&mut self) {
         self.counts.updates += u64::from(self.trial.is_none());
     }
 
-    /// The global state, in a trace as that has it.
+    /// The global state; in a trial, as that has changed it.
     pub fn global(&self) -> u32 {
         let tried = self.trial.as_ref().and_then(|trial| trial.global);
         tried.unwrap_or(self.global)
@@ -216,12 +217,13 @@ impl Machine {
         }
     }
 
-    /// From now on, what actions change lasts until the trial ends; an earlier trial ends now.
+    /// Begins a trial: what actions change from now on is undone when it ends. An earlier trial
+    /// ends.
     pub fn begin_trial(&mut self) {
         self.trial = Some(TrialChanges::default());
     }
 
-    /// Forgets what actions changed since the trial began.
+    /// Ends a trial, and forgets its changes.
     pub fn end_trial(&mut self) {
         self.trial = None;
     }
@@ -336,7 +338,7 @@ impl Machine {
         Some(table.states.look_up(now, &sought))
     }
 
-    /// What a flow has in a table that is known, in a trace as that has it.
+    /// The entry of a flow, if it has a state; in a trial, as that has changed it.
     pub fn flow(&self, now: Time, number: u8, key: &FlowKey) -> Option<StateEntry> {
         if let Some(trial) = &self.trial {
             let mut tried = trial.flows.iter().rev();
@@ -413,9 +415,9 @@ impl Machine {
         })
     }
 
-    /// Gives a packet's flow in the update scope of a table another state, or its flow in the
-    /// bit-update scope. Does nothing if the table is not stateful, the packet lacks a field or
-    /// there is no room.
+    /// Changes the state of a packet's flow in the scope that an action says. Returns `None`, and
+    /// does nothing, if the table is not stateful, the packet lacks a field of the key, or there is
+    /// no room for the flow.
     pub fn set_state(
         &mut self,
         now: Time,
@@ -430,7 +432,7 @@ impl Machine {
         changed.ok()
     }
 
-    /// Counts a transition in a table, unless it is tried.
+    /// Counts a transition in a table, unless it is a trial's.
     fn count_transition(&mut self, number: u8) {
         let table = self.tables[usize::from(number)].as_mut();
         if let Some(table) = table.filter(|_| self.trial.is_none()) {
@@ -438,7 +440,8 @@ impl Machine {
         }
     }
 
-    /// Counts up the state of a packet's flow in the update scope of a table, if it has one.
+    /// Adds 1 to the state of a packet's flow in the update scope of a table. Returns `None`, and
+    /// does nothing, in the same cases.
     pub fn inc_state(
         &mut self,
         now: Time,
@@ -455,8 +458,8 @@ impl Machine {
         changed.ok()
     }
 
-    /// Looks at `slots` slots of the tables, and frees the memory of flows that have run out.
-    /// Returns true when all tables were looked at.
+    /// Sweeps on: looks at `slots` slots of a table, and frees the memory of flows whose timers
+    /// have run out. Returns true when all tables were swept.
     pub fn expire(&mut self, now: Time, slots: u32) -> bool {
         let rest = &mut self.tables[self.sweeping..];
         let Some(skipped) = rest.iter().position(Option::is_some) else {

@@ -1,4 +1,4 @@
-//! What is counted: of the switch, and of each stateful table.
+//! The metrics of this extension: some of the whole switch, the others of each stateful table.
 
 use alloc::{string::ToString, vec::Vec};
 
@@ -6,47 +6,45 @@ use bofuss_datapath::{Metric, MetricKind};
 
 use super::machine::Machine;
 
-/// Adds what a machine counts to a list.
+/// What kind of metric a row is, its name and its explanation.
+type MetricRow = (MetricKind, &'static str, &'static str);
+
+const UPDATES: MetricRow = (
+    MetricKind::Counter,
+    "updates",
+    "Variables computed by actions",
+);
+const REFUSED: MetricRow = (MetricKind::Counter, "refused", "States without room");
+const TRANSITIONS: MetricRow = (MetricKind::Counter, "transitions", "Transitions by actions");
+const TIMEOUTS: MetricRow = (
+    MetricKind::Counter,
+    "timeouts",
+    "Timers of states that ran out",
+);
+const STATES: MetricRow = (MetricKind::Gauge, "states", "Flows with a state");
+const STATE_BYTES: MetricRow = (MetricKind::Gauge, "state_bytes", "Memory of states");
+
+/// Adds the metrics of a machine to a list.
 pub(super) fn add(machine: &Machine, list: &mut Vec<Metric>) {
-    let mut add = |name, help, kind, table: Option<usize>, value| {
-        let labels = table.map(|table| ("table", table.to_string()));
-        list.push(Metric {
-            name,
-            help,
-            kind,
-            labels: labels.into_iter().collect(),
-            value,
-        });
-    };
-    let (counter, gauge) = (MetricKind::Counter, MetricKind::Gauge);
-    let (updates, refused) = (machine.counts.updates, machine.counts.refused);
-    add(
-        "updates",
-        "Variables computed by actions",
-        counter,
-        None,
-        updates,
-    );
-    add("refused", "States without room", counter, None, refused);
+    list.push(metric(UPDATES, None, machine.counts.updates));
+    list.push(metric(REFUSED, None, machine.counts.refused));
     for (table, states) in machine.state_tables() {
-        let (counts, table) = (states.counts, Some(table));
-        let flows = states.len() as u64;
-        add(
-            "transitions",
-            "Transitions by actions",
-            counter,
-            table,
-            counts.transitions,
-        );
-        add(
-            "timeouts",
-            "Timers of states that ran out",
-            counter,
-            table,
-            counts.timeouts,
-        );
-        add("states", "Flows with a state", gauge, table, flows);
-        let bytes = states.held_bytes() as u64;
-        add("state_bytes", "Memory of states", gauge, table, bytes);
+        let table = Some(table);
+        list.push(metric(TRANSITIONS, table, states.counts.transitions));
+        list.push(metric(TIMEOUTS, table, states.counts.timeouts));
+        list.push(metric(STATES, table, states.len() as u64));
+        list.push(metric(STATE_BYTES, table, states.held_bytes() as u64));
+    }
+}
+
+/// A metric of a table, or of the whole switch.
+fn metric((kind, name, help): MetricRow, table: Option<usize>, value: u64) -> Metric {
+    let label = table.map(|table| ("table", table.to_string()));
+    Metric {
+        name,
+        help,
+        kind,
+        labels: label.into_iter().collect(),
+        value,
     }
 }

@@ -1,4 +1,4 @@
-//! State tables of OpenState and BEBA: a packet has the state of its flow, and changes it.
+//! State tables of OpenState and BEBA: each flow has a state, which its packets read and change.
 //!
 //! This file has the rows of the wire format and joins the parts: [`extractor`] makes keys,
 //! [`table`] keeps states, [`machine`] does what messages and actions say. See README.md.
@@ -44,7 +44,7 @@ use crate::opp;
 
 /// The experimenter of OpenState, BEBA and Open Packet Processor.
 pub const EXPERIMENTER: u32 = 0xbeba_beba;
-/// Tables that may have states: those with numbers below.
+/// How many tables can have states, as in the reference switches: those with numbers below this.
 pub const N_TABLES: usize = 64;
 /// The number that stands for all tables in a request.
 pub const ALL_TABLES: u8 = 0xff;
@@ -91,15 +91,15 @@ const fn multipart<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {
     row.with_errors(BadRequest::BAD_EXPERIMENTER, error::BAD_EXP_LEN)
 }
 
-/// The row of the notification that a flow-mod is done.
+/// The row of the notification that a flow-mod was carried out.
 const FLOW_NOTIFICATION: &ExtRow = &VALUES[4];
 
 /// The row of the notification that a flow's state has changed.
 const STATE_CHANGED: &ExtRow = &VALUES[5];
-/// The row of the message, our own, that asks for these notifications, or for no more of them.
+/// The row of our own message that subscribes to these notifications, or unsubscribes.
 const NOTIFY_STATES: usize = 6;
 
-/// What stands behind the verbs that ask for states.
+/// The arguments of the verbs that ask for states.
 const WHICH: &str = "[table=N][,state=N][,match={MATCH}]";
 
 /// Actions, messages and multiparts.
@@ -130,7 +130,7 @@ pub static VALUES: [ExtRow; 15] = [
     action::<opp::WriteContext>(4, "write_context_to_field"),
 ];
 
-/// Errors: BAD_EXP_LEN if not exactly that many bytes are left.
+/// Checks how many bytes are left. Errors: BAD_EXP_LEN if it is another number.
 pub(crate) fn check_length(r: &Reader<'_>, bytes: usize) -> Result<(), DecodeError> {
     if r.remaining() != bytes {
         return Err(r.err(error::BAD_EXP_LEN));

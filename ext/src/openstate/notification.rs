@@ -1,4 +1,4 @@
-//! What the switch tells controllers without being asked.
+//! The notifications that the switch sends to controllers: of flow-mods and of changed states.
 
 use alloc::{string::String, vec::Vec};
 use core::fmt;
@@ -12,10 +12,10 @@ use super::dialect::{StateDialect, form_of};
 use super::error;
 use crate::opp::FlowVariables;
 
-/// The type of the message that was done: OFPT_FLOW_MOD.
+/// The type of the message that was carried out: OFPT_FLOW_MOD.
 const FLOW_MOD: u32 = 14;
 
-/// A flow-mod of the controller was done.
+/// A flow-mod of the controller was carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FlowNotification {
     /// The table.
@@ -70,7 +70,7 @@ impl TextForm for FlowNotification {
 
 impl TypedBody for FlowNotification {
     fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
-        Err("only a switch says it".into())
+        Err("only a switch sends it".into())
     }
 }
 
@@ -87,7 +87,7 @@ pub struct StateChanged {
     pub mask: u32,
     /// The flow's key.
     pub key: Vec<u8>,
-    /// The flow's variables, which Open Packet Processor's controllers are told.
+    /// The flow's variables, in notifications to controllers of Open Packet Processor.
     pub variables: Option<FlowVariables>,
 }
 
@@ -153,7 +153,8 @@ impl TextForm for StateChanged {
 }
 
 impl TypedBody for StateChanged {
-    /// Open Packet Processor's controllers are told the variables, others not.
+    /// Only controllers of Open Packet Processor get the variables. A connection that has not shown
+    /// its dialect gets nothing.
     fn in_form(&self, form: u8) -> Option<Self> {
         let wanted = form == form_of(StateDialect::Opp);
         let variables = wanted.then(|| self.variables.unwrap_or_default());
@@ -164,6 +165,6 @@ impl TypedBody for StateChanged {
     }
 
     fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
-        Err("only a switch says it".into())
+        Err("only a switch sends it".into())
     }
 }

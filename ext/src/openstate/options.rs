@@ -1,5 +1,5 @@
-//! What the operator chooses: a dialect, notifications, and a defect of the reference switches that
-//! a controller may depend on.
+//! The options that the operator sets: a dialect, notifications, and a defect of the reference
+//! switches that a controller may depend on.
 
 use alloc::{format, string::String};
 
@@ -8,13 +8,13 @@ use super::StateDialect;
 /// The options of the state tables, as `bofuss run --extension` has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StateOptions {
-    /// The dialect of all tables; if none, each has that which its messages show.
+    /// The dialect of all tables. If none, each table has the one that the messages about it show.
     pub(super) dialect: Option<StateDialect>,
     /// Whether RESET_GLOBAL_STATE is refused with code 1, as the reference switches do.
     pub(super) refuses_reset: bool,
-    /// Whether BEBA's controllers are told of each flow-mod that is done.
+    /// Whether BEBA's controllers are notified of each flow-mod that was carried out.
     pub(super) notifies_flows: bool,
-    /// Whether BEBA's controllers are told of changed states without asking for it.
+    /// Whether BEBA's controllers are notified of changed states without a subscription.
     pub(super) notifies_states: bool,
 }
 
@@ -30,7 +30,7 @@ impl Default for StateOptions {
 }
 
 impl StateOptions {
-    /// Chooses. Errors: a sentence with what would be right.
+    /// Sets an option. Errors: a sentence that says what would be right.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "dialect" => {

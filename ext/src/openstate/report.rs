@@ -1,4 +1,4 @@
-//! State statistics, part by part: a walk over the states of one table or of all.
+//! Replies with state statistics, part by part: a walk over the states of one table or of all.
 
 use alloc::vec::Vec;
 
@@ -12,24 +12,25 @@ use super::stateful::Stateful;
 use super::table::StateEntry;
 use super::{ALL_TABLES, N_TABLES, RecordForm, StateDialect, StateRecord, StateRequest};
 
-/// Flows that are looked at for one part; the longest records then take 54 kB.
+/// Flows that are looked at for one part. Of the longest records, which have 136 bytes, these are
+/// 54 kB of the 64 KiB of a message.
 const FLOWS_PER_PART: usize = 400;
 
 /// A reply that is under way.
 #[derive(Debug)]
 pub struct Report<'a> {
     request: &'a StateRequest,
-    /// The form of all records; each table's own if not said.
+    /// The form of all records. If none, each table's records have the form of its dialect.
     form: Option<RecordForm>,
-    /// Whether flows are forgotten once they are reported.
+    /// Whether flows are deleted once they are reported.
     deletes: bool,
-    /// Where the walk goes on: the table, and the slot in it.
+    /// The table where the walk goes on, and the slot in it.
     table: u8,
     slot: u32,
 }
 
 impl<'a> Report<'a> {
-    /// The reply to a request, from a place on that [`Report::place`] gave, or from 0.
+    /// The reply to a request from a place on: from 0, or from one that [`Report::place`] returned.
     /// Errors: BAD_REQUEST/BAD_TABLE_ID.
     pub fn new(
         request: &'a StateRequest,
@@ -54,13 +55,14 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// Where the reply goes on; `None` if all has been told.
+    /// The place where the reply goes on: the table in the higher 32 bits, the slot in the lower
+    /// ones. `None` if everything was reported.
     pub fn place(&mut self, machine: &Machine) -> Option<u64> {
         self.seek(machine)?;
         Some(u64::from(self.table) << u32::BITS | u64::from(self.slot))
     }
 
-    /// Goes to the next enabled table that was asked for, if the present one is none.
+    /// Goes to the next enabled table that was asked for, unless the present one is enabled.
     fn seek<'m>(&mut self, machine: &'m Machine) -> Option<&'m Stateful> {
         let last = if self.request.table == ALL_TABLES {
             N_TABLES as u8 - 1
@@ -76,7 +78,7 @@ impl<'a> Report<'a> {
         None
     }
 
-    /// The next part, of one table, and the form of its records; an empty one if no table is there.
+    /// The next part, with records of one table, and their form. Without a table, it is empty.
     pub fn next_part(
         &mut self,
         now: Time,
@@ -117,16 +119,17 @@ impl<'a> Report<'a> {
         self.slot = 0;
     }
 
+    /// Whether a flow has the state, and in its key the values, that were asked for.
     fn wants(
         &self,
         wanted: &[(core::ops::Range<usize>, FlowKey)],
         key: &FlowKey,
         flow: &StateEntry,
     ) -> bool {
-        let same = |(range, value): &(core::ops::Range<usize>, FlowKey)| {
-            key.bytes()[range.clone()] == value.bytes()[range.clone()]
-        };
-        self.request.state.is_none_or(|state| state == flow.state) && wanted.iter().all(same)
+        let mut wanted = wanted.iter();
+        self.request.state.is_none_or(|state| state == flow.state)
+            && wanted
+                .all(|(range, value)| key.bytes()[range.clone()] == value.bytes()[range.clone()])
     }
 
     /// The record that stands for all flows without a state, unless another state is asked for.

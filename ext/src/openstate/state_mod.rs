@@ -1,4 +1,4 @@
-//! STATE_MOD: what controllers change of state tables.
+//! STATE_MOD: the message by which controllers change state tables.
 
 use alloc::{string::String, vec::Vec};
 use core::fmt;
@@ -37,11 +37,11 @@ pub enum ExtractorLayout {
 /// A change of state tables.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum StateMod {
-    /// Makes a table stateful, or no longer.
+    /// Makes a table stateful, or makes it stateless again.
     TableConfig {
         /// The table.
         table: u8,
-        /// Whether it is.
+        /// Whether it is stateful from now on.
         stateful: bool,
     },
     /// Sets the fields that make a flow's key.
@@ -50,7 +50,7 @@ pub enum StateMod {
         table: u8,
         /// Which extractor.
         scope: Scope,
-        /// In whose layout it was sent.
+        /// The layout in which it was sent.
         layout: ExtractorLayout,
         /// Whether both directions of a conversation have the same key.
         biflow: bool,
@@ -66,7 +66,7 @@ pub enum StateMod {
         /// Its state.
         transition: Transition,
     },
-    /// Forgets a flow's state.
+    /// Deletes a flow's state.
     DelFlowState {
         /// The table.
         table: u8,
@@ -82,7 +82,7 @@ pub enum StateMod {
     },
     /// Makes the global state 0.
     ResetGlobalState,
-    /// Changes what Open Packet Processor adds to a table.
+    /// Changes the registers that Open Packet Processor adds to a table.
     Registers {
         /// The table.
         table: u8,
@@ -114,7 +114,7 @@ impl StateMod {
         }
     }
 
-    /// The table that it is about and the dialects that know such a message, if not all do.
+    /// The table that it is about, and the dialects that know such a message; `None` if all do.
     pub(crate) fn evidence(&self) -> Option<(u8, Dialects)> {
         match self {
             Self::SetExtractor {
@@ -146,7 +146,8 @@ impl StateMod {
         let [table, biflow, _, _, second @ ..] = head else {
             return Err(r.err(error::BAD_EXP_LEN));
         };
-        // The word is OpenState's number of fields; BEBA has `bit` in its first byte.
+        // The second word is OpenState's number of fields, 1 to 6. BEBA has `bit` in its first byte
+        // and zeros after it.
         let layout = match second {
             [0, rest @ ..] if rest.iter().any(|byte| *byte != 0) => ExtractorLayout::OpenState,
             _ => ExtractorLayout::Beba,
@@ -219,7 +220,8 @@ pub(crate) fn put_timers(timers: &Timers, w: &mut Writer<'_>) {
     w.put(&timers.hard_timeout).put(&timers.idle_timeout);
 }
 
-/// Errors: BAD_EXP_LEN if `key_len`, 4 bytes from here, is not that of the bytes after `head`.
+/// Checks that `key_len`, which stands 4 bytes from here, is the number of bytes after the `head`
+/// bytes from here on. Errors: BAD_EXP_LEN.
 pub(crate) fn check_key(r: &mut Reader<'_>, head: usize) -> Result<(), DecodeError> {
     if r.remaining() < head {
         return Err(r.err(error::BAD_EXP_LEN));
@@ -323,7 +325,7 @@ impl Wire for StateMod {
 }
 
 impl StateMod {
-    /// Writes it; a key as values, if its fields are known.
+    /// Writes the text. A key is written as values if its fields are given.
     fn write(&self, fields_of_key: &[u32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TableConfig { table, stateful } => {
@@ -384,7 +386,8 @@ impl TextForm for StateMod {
 }
 
 impl Listed for StateMod {
-    /// A key has the fields of its table's lookup scope, if that comes before.
+    /// A key is written with the fields of its table's lookup scope, if that comes earlier in the
+    /// list.
     fn text_after(&self, others: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::SetFlowState { table: own, .. } | Self::DelFlowState { table: own, .. }) = self
         else {
@@ -408,7 +411,7 @@ impl Listed for StateMod {
     }
 }
 
-/// The words with which the texts of these messages begin.
+/// The commands with which the texts of these messages begin.
 const COMMANDS: [&str; 12] = [
     "table_config",
     "set_lookup_extractor",
@@ -424,10 +427,30 @@ const COMMANDS: [&str; 12] = [
     "set_flow_variable",
 ];
 
-/// What a user is told who writes another word.
+/// The error for a text that begins with another command.
 fn unknown(command: &str) -> String {
     let commands = COMMANDS.join(", ");
     alloc::format!("'{command}' is no command; there are {commands}")
+}
+
+/// Reads the arguments of a text that sets an extractor. Errors: a field's name is unknown.
+fn parse_extractor(
+    table: u8,
+    scope: Scope,
+    args: &mut Args<'_>,
+    catalogue: &Catalogue,
+) -> Result<StateMod, String> {
+    let layout = match args.take("openstate") {
+        Some(_) => ExtractorLayout::OpenState,
+        None => ExtractorLayout::Beba,
+    };
+    Ok(StateMod::SetExtractor {
+        table,
+        scope,
+        layout,
+        biflow: layout == ExtractorLayout::Beba && args.take("biflow").is_some(),
+        fields: args.fields(catalogue)?,
+    })
 }
 
 impl TypedBody for StateMod {
@@ -435,22 +458,6 @@ impl TypedBody for StateMod {
         let (command, rest) = text.split_once(',').unwrap_or((text, ""));
         let mut args = Args::new(rest);
         let table = args.table()?;
-        let extractor = |scope, mut args: Args<'_>| {
-            let layout = match args.take("openstate") {
-                Some(_) => ExtractorLayout::OpenState,
-                None => ExtractorLayout::Beba,
-            };
-            let biflow = layout == ExtractorLayout::Beba && args.take("biflow").is_some();
-            let fields = args.fields(catalogue)?;
-            args.finish()?;
-            Ok(Self::SetExtractor {
-                table,
-                scope,
-                layout,
-                biflow,
-                fields,
-            })
-        };
         let this = match command {
             "table_config" => Self::TableConfig {
                 table,
@@ -460,9 +467,11 @@ impl TypedBody for StateMod {
                     _ => return Err("say stateful=1 or stateful=0".into()),
                 },
             },
-            "set_lookup_extractor" => return extractor(Scope::Lookup, args),
-            "set_update_extractor" => return extractor(Scope::Update, args),
-            "set_bit_update_extractor" => return extractor(Scope::BitUpdate, args),
+            "set_lookup_extractor" => parse_extractor(table, Scope::Lookup, &mut args, catalogue)?,
+            "set_update_extractor" => parse_extractor(table, Scope::Update, &mut args, catalogue)?,
+            "set_bit_update_extractor" => {
+                parse_extractor(table, Scope::BitUpdate, &mut args, catalogue)?
+            }
             "set_flow_state" => Self::SetFlowState {
                 table,
                 key: args.key(catalogue)?,

@@ -1,4 +1,5 @@
-//! A stateful table: which fields make its flows' keys, its dialect, its registers and its states.
+//! A stateful table: the fields that make its flows' keys, its dialect, its registers and its
+//! states.
 
 use bofuss_oflib::ErrorCode;
 
@@ -9,21 +10,23 @@ use super::state_mod::{ExtractorLayout, Scope};
 use super::table::{Behaviour, StateTable};
 use crate::opp::Registers;
 
-/// What is configured of a stateful table, and its states.
+/// The configuration of a stateful table, and its states.
 #[derive(Debug, Default)]
 pub struct Stateful {
-    /// Whether it is on; off, it keeps everything.
+    /// Whether it is on. A table that is off keeps everything.
     pub(super) on: bool,
     pub(super) lookup: Option<Extractor>,
     pub(super) update: Option<Extractor>,
     pub(super) bit_update: Option<Extractor>,
-    /// Whether the lookup scope and the update scope are the same.
+    /// Whether the lookup scope and the update scope are the same: then a packet updates the flow
+    /// whose state it has read.
     pub(super) updates_what_is_read: bool,
-    /// The dialects that know all that it was told.
+    /// The dialects that know all messages and actions about it so far.
     pub(super) dialects: Dialects,
-    /// What Open Packet Processor adds to it.
+    /// The registers that Open Packet Processor adds to it.
     pub(crate) registers: Registers,
-    /// Whether it was off since its extractors were set: then others may replace them all.
+    /// Whether it was off since its extractors were set: then extractors of another length or
+    /// dialect replace them all.
     pub(super) may_change: bool,
     /// The states.
     pub states: StateTable,
@@ -51,7 +54,7 @@ impl Stateful {
             .filter_map(|(scope, extractor)| Some((scope, extractor.as_ref()?)))
     }
 
-    /// The layout in which they came.
+    /// The layout of messages that set them, in its dialect.
     pub fn layout(&self) -> ExtractorLayout {
         match self.dialect() {
             StateDialect::OpenState => ExtractorLayout::OpenState,
@@ -69,8 +72,8 @@ impl Stateful {
         self.dialects.dialect()
     }
 
-    /// Notes that it was told what only these dialects know. `false` if its own is none of them:
-    /// then nothing is changed.
+    /// Notes that there was something about it that only these dialects know. Returns false if its
+    /// own is none of them; then nothing is changed.
     pub(super) fn narrow(&mut self, known: Dialects) -> bool {
         let Some(dialects) = self.dialects.and(known) else {
             return false;
@@ -83,9 +86,9 @@ impl Stateful {
         true
     }
 
-    /// The key of the flow of a packet that an action is about: in the scope of its own, else in
-    /// the update scope or the bit-update scope. `None` if there is no such scope, its keys have
-    /// another length, or the packet lacks a field of it.
+    /// The key of the flow that an action of a packet changes: in the action's own scope if it has
+    /// one, else in the update scope or the bit-update scope. `None` if there is no such scope, if
+    /// its keys have another length, or if the packet lacks a field of it.
     pub(crate) fn updated_flow(
         &self,
         bit: bool,
@@ -105,8 +108,8 @@ impl Stateful {
         self.scopes().map(|(_, extractor)| extractor.bytes()).next()
     }
 
-    /// Errors: the table is not stateful; a key of another length than the other scopes', or a
-    /// message of another dialect than theirs.
+    /// Sets an extractor. Errors: SET_EXTRACTOR if the table is off; BAD_EXP_LEN for keys of
+    /// another length than the other scopes', or for a message of another dialect than theirs.
     pub(super) fn set_extractor(
         &mut self,
         scope: Scope,

@@ -1,4 +1,4 @@
-//! Multiparts: what controllers ask about states, and the answers in each dialect.
+//! Multiparts: the requests of controllers about states, and the replies in each dialect.
 
 use alloc::{
     format,
@@ -22,7 +22,7 @@ use crate::opp::{FlowVariables, N_GLOBAL_VARIABLES};
 const BEBA_BYTES: usize = 32;
 /// Bytes of BEBA's short record before its key.
 const SHORT_BYTES: usize = 8;
-/// Bytes of a reply that tells the global state.
+/// Bytes of a reply with the global state.
 const GLOBAL_STATE_BYTES: usize = 8;
 /// Bytes of OpenState's record.
 const OPENSTATE_BYTES: usize = 112;
@@ -30,8 +30,8 @@ const OPENSTATE_BYTES: usize = 112;
 const OPP_BYTES: usize = 136;
 /// Bytes of a request for the variables of a table.
 const VARIABLES_REQUEST_BYTES: usize = 8;
-/// The least first byte pair of a reply: the length of a record, of which the first byte is 0. A
-/// request has there a table's number and a flag.
+/// The least second byte of a reply, whose first two bytes are the length of a record: its first
+/// byte is 0. A request begins with the number of a table and a flag, which is 0 or 1.
 const LEAST_RECORD_BYTES: u8 = SHORT_BYTES as u8;
 
 /// Which states are asked for.
@@ -39,7 +39,7 @@ const LEAST_RECORD_BYTES: u8 = SHORT_BYTES as u8;
 pub struct StateRequest {
     /// The table; 255 for all.
     pub table: u8,
-    /// The state of the flows, if only those of one state are asked for.
+    /// The state that flows must have, if only those of one state are asked for.
     pub state: Option<u32>,
     /// Fields of the lookup scope that flows must have.
     pub fields: Match,
@@ -77,18 +77,18 @@ pub enum RecordForm {
     Short,
 }
 
-/// A request for states, or a part of the reply. They look alike only if a controller asks for
-/// table 0 with a flag above 7; flags are 0 or 1.
+/// A request for states, or a part of the reply; neither says which it is. They look alike only if
+/// a request for table 0 has a flag above 7, and flags are 0 or 1.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum StateStats {
-    /// What a controller asks.
+    /// A controller's request.
     Request(StateRequest),
-    /// What a switch answers. Without records, under number 2, it is also what an OpenState
-    /// controller asks with: the global state.
+    /// A switch's reply. Without records and with type 2, it is also an OpenState controller's
+    /// request for the global state.
     Reply(RecordForm, Vec<StateRecord>),
     /// The global state, for OpenState controllers.
     GlobalState(u32),
-    /// A request for the variables of a table, under the number of short statistics.
+    /// A request for the variables of a table, with the type of short statistics.
     VariablesRequest(u8),
     /// The variables of a table.
     Variables([u32; N_GLOBAL_VARIABLES]),
@@ -228,8 +228,9 @@ impl StateStats {
     }
 }
 
-/// Whether bytes are a list of short records, by their lengths. Eight variables of a table look
-/// like one only if their upper halves are the lengths of records that end with the last.
+/// Whether bytes are a list of short records, judged by the lengths in them. The eight variables of
+/// a table look like such a list only if the upper half of some of them is the length of a record
+/// that ends where the next one begins.
 fn has_short_records(mut bytes: &[u8]) -> bool {
     while let [0, length, ..] = bytes {
         let length = usize::from(*length);
@@ -330,7 +331,7 @@ impl TypedBody for StateStats {
         }
     }
 
-    /// Reads a request: a switch's replies are only printed.
+    /// Reads a request. Replies are only written.
     fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
         let (head, fields) = match text.split_once("match={") {
             Some((head, fields)) => (head, fields.strip_suffix('}').ok_or("'}' is missing")?),
@@ -359,7 +360,7 @@ impl TypedBody for StateStats {
     }
 }
 
-/// The same in BEBA's short form.
+/// A request or reply about states in BEBA's short form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ShortStats(pub StateStats);
 
@@ -389,14 +390,15 @@ impl TypedBody for ShortStats {
     }
 }
 
-/// The global state or the number of states, which have the same number.
+/// The multipart for the global state (BEBA) and for the number of states (OpenState), which have
+/// the same type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GlobalStats {
     /// A controller asks for the global state.
     Request,
-    /// Two numbers: a switch's reply has 0 and the global state; an OpenState controller asks for
-    /// the number of a table's states with the table in the first byte; the switch replies with
-    /// that number and 0.
+    /// Two numbers. In a reply, 0 and the global state. In an OpenState controller's request for
+    /// the number of a table's states, the table is the first byte; the reply has that number and
+    /// 0.
     Numbers(u32, u32),
 }
 

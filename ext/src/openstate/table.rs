@@ -1,7 +1,7 @@
 //! A state table: flows by key, each with a state and its timers.
 //!
-//! A table is a value that shares nothing, so that one could be split by key. Spec: the state
-//! tables of OpenState (Bianchi et al., "OpenState: programming platform-independent stateful
+//! A table is a value that shares nothing with others, so that one can be split by key. Spec: the
+//! state tables of OpenState (Bianchi et al., "OpenState: programming platform-independent stateful
 //! OpenFlow applications inside the switch", CCR 44(2), 2014) and of the BEBA project.
 
 use bofuss_datapath::{StepMap, Time};
@@ -9,15 +9,16 @@ use bofuss_datapath::{StepMap, Time};
 use super::extractor::FlowKey;
 use crate::opp::FlowVariables;
 
-/// Nanoseconds of the unit of timeouts on the wire.
+/// Nanoseconds of a microsecond, the unit of timeouts on the wire.
 const NANOS_PER_MICRO: u64 = 1000;
-/// Slots that are looked at for states to reclaim when a table is full and a flow wants one.
+/// Slots that are swept when a table is full and a new flow is to get a state: a packet cannot
+/// cause more work than that.
 const SWEPT_WHEN_FULL: u32 = 64;
 
-/// What becomes of a flow whose state is 0 and that has no timer.
+/// What happens to a flow whose state is 0 and that has no timer and no variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Behaviour {
-    /// OpenState's: it is forgotten at once.
+    /// OpenState's: it is removed at once.
     OpenState,
     /// BEBA's: it is listed until the next sweep.
     #[default]
@@ -25,13 +26,13 @@ pub enum Behaviour {
 }
 
 impl Behaviour {
-    /// The flow, unless it is to be forgotten.
+    /// The flow, unless it is to be removed.
     fn present(self, flow: StateEntry) -> Option<StateEntry> {
         let is_gone = self == Self::OpenState && flow.is_default();
         (!is_gone).then_some(flow)
     }
 
-    /// What a flow becomes by a transition; `None` if it has no state then.
+    /// The entry of a flow after a transition; `None` if the flow has no state then.
     #[inline]
     pub fn after_transition(
         self,
@@ -48,7 +49,7 @@ impl Behaviour {
     }
 }
 
-/// What a flow becomes when its state is counted up.
+/// The entry of a flow after 1 was added to its state.
 pub fn after_increment(now: Time, before: Option<StateEntry>) -> StateEntry {
     let before = before.unwrap_or_else(|| StateEntry::new(now));
     StateEntry {
@@ -57,7 +58,7 @@ pub fn after_increment(now: Time, before: Option<StateEntry>) -> StateEntry {
     }
 }
 
-/// The timers of a state; a timeout of 0 is for ever.
+/// The timers of a state. A timeout of 0 means that there is no such timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Timers {
     /// Microseconds from the transition until the state becomes `hard_rollback`.
@@ -71,7 +72,7 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// The timers that run in `state`: none that would lead to where the flow is already.
+    /// The timers that run in `state`: a timer whose rollback state is this one does not run.
     pub fn armed_in(mut self, state: u32) -> Self {
         if self.hard_timeout == 0 || self.hard_rollback == state {
             (self.hard_timeout, self.hard_rollback) = (0, 0);
@@ -94,7 +95,7 @@ pub struct Transition {
     pub timers: Timers,
 }
 
-/// The state of one flow: a line of the processor's cache, and the key another.
+/// The state of one flow. It fills a line of the processor's caches, and its key another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(64))]
 pub struct StateEntry {
@@ -108,12 +109,12 @@ pub struct StateEntry {
     pub variables: FlowVariables,
     /// When the last transition was.
     pub since: Time,
-    /// When the last packet was looked up, or the last transition was.
+    /// When a packet last read the state, or when the last transition was.
     used: Time,
 }
 
 impl StateEntry {
-    /// That of a flow of which nothing is known.
+    /// The entry of a flow without a state.
     fn new(now: Time) -> Self {
         Self {
             state: 0,
@@ -134,8 +135,8 @@ impl StateEntry {
         (self.since, self.used) = (now, now);
     }
 
-    /// What a flow becomes when a variable of it is written; `None` if there is nothing to keep of
-    /// a flow that was not known.
+    /// The entry of a flow after a variable of it was written; `None` if the flow had no entry and
+    /// the value is 0, so that it needs none.
     pub(crate) fn with_variable(
         now: Time,
         before: Option<Self>,
@@ -150,7 +151,7 @@ impl StateEntry {
         Some(after)
     }
 
-    /// Whether nothing would be lost if the flow were forgotten.
+    /// Whether the entry says no more than that of a flow without a state.
     fn is_default(&self) -> bool {
         let is_at_rest = self.state == 0 && !self.has_timers;
         is_at_rest && self.variables == FlowVariables::default()
@@ -173,7 +174,7 @@ impl StateEntry {
         self
     }
 
-    /// Has the state be as it is at `now`. Returns true if a timer ran out before.
+    /// Brings the state up to date with `now`. Returns true if a timer ran out before.
     #[inline]
     fn roll_back(&mut self, now: Time) -> bool {
         let rolled_back = self.rolled_back(now);
@@ -204,7 +205,7 @@ impl StateEntry {
     }
 }
 
-/// The time after this many microseconds; a timeout of 0 has no end.
+/// The time after this many microseconds; never for 0.
 fn deadline(from: Time, micros: u32) -> Time {
     match micros {
         0 => Time::NEVER,
@@ -212,7 +213,7 @@ fn deadline(from: Time, micros: u32) -> Time {
     }
 }
 
-/// A flow that is looked for: its key, and where it most likely is.
+/// A key with its hash, and the slot in which its flow most likely is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SoughtFlow {
     /// The key.
@@ -221,17 +222,16 @@ pub struct SoughtFlow {
     pub(super) slot: u32,
 }
 
-/// The table is full: a flow that has no state yet gets none.
+/// The error that the tables are full: a flow that has no state yet gets none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFull;
 
-/// How often what has happened in a table.
+/// Counters of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateCounts {
     /// Transitions by actions.
     pub transitions: u64,
-    /// Timers that ran out. One counts when its flow is looked at next, at the latest when the
-    /// memory of flows that ran out is freed.
+    /// Timers that ran out. Each is counted when its flow is next read or changed, or swept.
     pub timeouts: u64,
 }
 
@@ -240,10 +240,10 @@ pub struct StateCounts {
 pub struct StateTable {
     /// What state 0 means here.
     pub behaviour: Behaviour,
-    /// What has happened.
+    /// Counters.
     pub counts: StateCounts,
     flows: StepMap<FlowKey, StateEntry>,
-    /// How often a flow may have become what it was not.
+    /// How often the state of a flow may have changed.
     edits: u64,
     /// The slot that is swept next.
     swept: u32,
@@ -260,7 +260,7 @@ impl StateTable {
         self.len() == 0
     }
 
-    /// How many bytes of memory the flows take at most.
+    /// The most bytes of memory that the flows take.
     pub fn held_bytes(&self) -> usize {
         self.flows.held_bytes()
     }
@@ -275,8 +275,8 @@ impl StateTable {
         self.behaviour.present(flow)
     }
 
-    /// Has a flow that has memory become what `change` makes of what it is, or be forgotten: what
-    /// it was and is. `None` if it has no memory; then nothing is done.
+    /// Replaces the entry of a flow by what `change` makes of it, or removes it. Returns the entry
+    /// before and after. `None` if the flow takes no memory; then nothing is done.
     #[inline]
     pub fn update(
         &mut self,
@@ -297,20 +297,20 @@ impl StateTable {
         Some((before, after))
     }
 
-    /// How often flows have come and gone. As long as that stays the same, so do their places.
+    /// How often flows have come and gone. While this number is the same, so are their slots.
     #[inline]
     pub fn moves(&self) -> u64 {
         self.flows.changes()
     }
 
-    /// How often a flow may have become what it was not. As long as that stays the same, so does
-    /// what packets find, but for timers.
+    /// How often the state of a flow may have changed. While this number is the same, so are the
+    /// states that packets read, unless a timer runs out.
     #[inline]
     pub fn edits(&self) -> u64 {
         self.edits
     }
 
-    /// What is looked for to find the flow of a key, which is prefetched.
+    /// A key that is looked for. Prefetches its bucket of the index.
     #[inline]
     pub fn seek(&self, key: FlowKey) -> SoughtFlow {
         let mut sought = SoughtFlow {
@@ -321,7 +321,7 @@ impl StateTable {
         sought
     }
 
-    /// Makes what is looked for that of its key, which is prefetched.
+    /// Brings a [`SoughtFlow`] up to date with its key. Prefetches the bucket of the index.
     #[inline]
     pub(super) fn aim(&self, sought: &mut SoughtFlow) {
         sought.hash = self.flows.hash(&sought.key);
@@ -329,20 +329,20 @@ impl StateTable {
         self.flows.prefetch(sought.hash);
     }
 
-    /// Notes where a flow most likely is, and prefetches that.
+    /// Notes the slot in which a flow most likely is, and prefetches that.
     #[inline]
     pub fn guess(&self, sought: &mut SoughtFlow) {
         sought.slot = self.flows.guess(sought.hash);
     }
 
-    /// Where a flow is, if it has memory.
+    /// The slot of a flow, if it takes memory.
     #[inline]
     pub(super) fn slot(&self, sought: &SoughtFlow) -> Option<u32> {
         self.flows.find(sought.hash, sought.slot, &sought.key)
     }
 
-    /// Notes where a flow is. Returns the state that a packet of it would have at `now`, and
-    /// whether that lasts as long as there are no edits: no timer runs.
+    /// Notes the slot of a flow. Returns the state that a packet of it would read at `now`, and
+    /// whether that stays so while there are no edits: no timer runs.
     #[inline]
     pub(super) fn foresee(&self, now: Time, sought: &mut SoughtFlow) -> (u32, bool) {
         let flow = match self.flows.at(sought.slot) {
@@ -361,8 +361,8 @@ impl StateTable {
         }
     }
 
-    /// Looks up the flow of a packet in its place, or one that has none, if it has this state;
-    /// `false` if not, and nothing is done.
+    /// Looks up the state of a flow whose slot is known, or that takes no memory, if it is this
+    /// one. Returns false if it is not; then nothing is done.
     #[inline]
     pub(super) fn fulfil(&mut self, now: Time, slot: Option<u32>, state: u32) -> bool {
         let Some((_, flow)) = slot.and_then(|slot| self.flows.at_mut(slot)) else {
@@ -375,8 +375,8 @@ impl StateTable {
         true
     }
 
-    /// Changes the state of the flow in this place, of which a packet was looked up at `now`, if it
-    /// stays known; `false` if not, and nothing is done.
+    /// Changes the state of the flow in a slot, which a packet has read at `now`, if the flow stays
+    /// in memory. Returns false if not; then nothing is done.
     #[inline]
     pub(super) fn transit(
         &mut self,
@@ -399,7 +399,7 @@ impl StateTable {
         true
     }
 
-    /// Looks up the flow of a packet; its state, and 0 if it has none. The flow was not idle.
+    /// Looks up the state of a packet's flow, 0 if it has none, and restarts its idle timer.
     #[inline]
     pub fn look_up(&mut self, now: Time, sought: &SoughtFlow) -> u32 {
         let slot = self.slot(sought);
@@ -412,11 +412,11 @@ impl StateTable {
         flow.state
     }
 
-    /// Sets the entry of a flow to `after`, or forgets the flow. `room`: how many more flows may
+    /// Sets the entry of a flow to `after`, or removes the flow. `room`: how many more flows may
     /// have a state.
     ///
-    /// Errors: there is no room for a flow that had none, even after a look for some that have
-    /// run out. The flow stays without a state.
+    /// Errors: there is no room for a flow that had no state, even after a short sweep. It stays
+    /// without one.
     pub fn set(
         &mut self,
         now: Time,
@@ -447,7 +447,7 @@ impl StateTable {
         Ok(())
     }
 
-    /// Forgets a flow; `false` if it had no state.
+    /// Removes a flow. Returns false if it had no state.
     pub fn remove(&mut self, now: Time, key: &FlowKey) -> bool {
         self.edits += 1;
         let was_there = self.get(now, key).is_some();
@@ -455,8 +455,8 @@ impl StateTable {
         was_there
     }
 
-    /// Looks at `slots` slots, from where the last call ended, and frees the memory of flows that
-    /// have run out. Returns true if that was the last slot.
+    /// Sweeps `slots` slots, from where the last call ended: frees the memory of flows whose timers
+    /// have run out. Returns true if the last slot was reached.
     pub fn expire(&mut self, now: Time, slots: u32) -> bool {
         self.edits += 1;
         let end = self.swept.saturating_add(slots);
@@ -481,8 +481,8 @@ impl StateTable {
         is_last
     }
 
-    /// The first flow from a slot on that has a state at `now`, with its slot. A flow stays in its
-    /// slot, so that a walk in several steps finds each that is there throughout once.
+    /// The first flow from a slot on that has a state at `now`, with its slot. Flows stay in their
+    /// slots, so that a walk in several steps finds each flow that stays exactly once.
     pub fn next(&self, now: Time, from: u32) -> Option<(u32, FlowKey, StateEntry)> {
         let mut slot = self.flows.used(from)?;
         loop {

@@ -1,4 +1,4 @@
-//! What a trace tells of states: what was read, and what was changed.
+//! The steps of a trace about states: what was read, and what was changed.
 
 use alloc::{format, string::String, string::ToString};
 use core::fmt;
@@ -24,7 +24,7 @@ impl fmt::Display for KeyText<'_> {
     }
 }
 
-/// Timers, behind a comma each.
+/// Timers, each after a comma.
 struct TimersText(Timers);
 
 impl fmt::Display for TimersText {
@@ -33,8 +33,8 @@ impl fmt::Display for TimersText {
     }
 }
 
-/// The state that a packet reads in a table, with the timers that run and what is left of them in
-/// microseconds; `None` if the table has no states.
+/// The state that a packet reads in a table, the timers that run, and the microseconds that are
+/// left of them; `None` if the table has no states.
 pub(super) fn read(
     machine: &Machine,
     now: Time,
@@ -72,7 +72,7 @@ fn left(now: Time, flow: &StateEntry) -> String {
     text
 }
 
-/// What an action changed in a table, with the timers that it armed.
+/// The change of a state by an action, with the timers that run from then on.
 pub(super) fn changed(machine: &Machine, table: u8, changed: Option<&Changed>) -> String {
     let scope = machine.enabled(table).and_then(|table| table.lookup());
     let (Some(scope), Some(changed)) = (scope, changed) else {
@@ -89,7 +89,7 @@ pub(super) fn changed(machine: &Machine, table: u8, changed: Option<&Changed>) -
     format!("changes table={table},key={key},old={old},new={new}{timers}")
 }
 
-/// What an update function computed.
+/// The variable that an update function computed.
 pub(super) fn computed(action: &SetDataVar, value: Option<u32>) -> String {
     let SetDataVar { table, output, .. } = action;
     match value {

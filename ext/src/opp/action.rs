@@ -20,31 +20,31 @@ use crate::openstate::{check_length, error, table_id};
 /// Bytes of a SET_DATA_VAR after its type and before its fields.
 const SET_DATA_VAR_BYTES: usize = 28;
 
-/// Computes a variable from operands.
+/// Computes a variable of a flow or a table from operands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetDataVar {
-    /// The table whose variables and extractors they are.
+    /// The table whose variables and header field extractors are meant.
     pub table: u8,
-    /// What is computed.
+    /// The function.
     pub function: UpdateFunction,
     /// The variable that is written.
     pub output: Operand,
-    /// The operands; those that the function does not use are kept as they came.
+    /// The operands. Those that the function does not use are kept as they were sent.
     pub operands: [Operand; MAX_OPERANDS],
-    /// What a polynomial multiplies the operands by.
+    /// The factors by which the polynomial multiplies the operands.
     pub coefficients: [i8; MAX_OPERANDS],
     /// Whether the flow is that of the bit-update scope.
     pub bit: bool,
-    /// The fields that make the flow's key in place of the update scope, if any.
+    /// The fields that make the flow's key instead of the update scope, if any.
     pub scope: Option<Extractor>,
 }
 
 impl SetDataVar {
-    /// Errors: the number of the output or of an operand that is used is none, or a constant
-    /// stands where none may.
+    /// Checks the output and the operands that are used. Errors: there is no such variable or
+    /// extractor, or a constant is not the second operand.
     fn check(&self) -> Result<(), ErrorCode> {
         self.output.check(false)?;
-        // AVG is checked for a third operand, which it does not use.
+        // The reference switch checks a third operand of AVG, too, which it does not use.
         let n_checked = if self.function == UpdateFunction::Average {
             3
         } else {
@@ -162,8 +162,8 @@ impl TypedBody for SetDataVar {
         let mut coefficients = [0; MAX_OPERANDS];
         let texts = args.take("coefficients").unwrap_or("0+0+0+0").split('+');
         for (coefficient, text) in coefficients.iter_mut().zip(texts) {
-            let wrong = |_| format!("'{text}' is no number from -128 to 127");
-            *coefficient = text.parse().map_err(wrong)?;
+            let number = text.parse();
+            *coefficient = number.map_err(|_| format!("'{text}' is no number from -128 to 127"))?;
         }
         let this = Self {
             table: args.table()?,
@@ -186,7 +186,7 @@ impl TypedBody for SetDataVar {
     }
 }
 
-/// What can be written to a field.
+/// The sources of a value that is written to a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContextSource {
     /// A variable of the packet's flow.
@@ -201,21 +201,21 @@ pub enum ContextSource {
 /// a field of the packet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WriteContext {
-    /// What is written.
+    /// The source of the value.
     pub source: ContextSource,
     /// The field.
     pub field: &'static Field,
 }
 
-/// The field of an OXM header, if it can be set, or is the metadata.
+/// The field of an OXM header, if it is the metadata or set-field may write it.
 fn target(header: u32, catalogue: &Catalogue) -> Option<&'static Field> {
     let (field, _) = field_of(header, catalogue);
     field.filter(|field| field.settable || *field == METADATA)
 }
 
 impl Wire for WriteContext {
-    /// Errors: BAD_EXP_LEN, BAD_SOURCE_TYPE, that of a variable's number, and
-    /// BAD_ACTION/BAD_SET_TYPE for a field that no packet lets set.
+    /// Errors: BAD_EXP_LEN, BAD_SOURCE_TYPE, BAD_FLOW_DATA_VAR_ID, BAD_GLOBAL_DATA_VAR_ID, and
+    /// BAD_ACTION/BAD_SET_TYPE for a field that may not be written.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         check_length(r, 12)?;
         r.take(4)?;

@@ -1,6 +1,6 @@
-//! Conditions: comparisons of two operands, of which each packet has the outcome.
+//! Conditions: comparisons of two operands. Each packet has their outcomes as fields.
 
-use alloc::{format, string::String};
+use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
 use super::Operand;
@@ -67,7 +67,8 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// What a packet has of it: 1 or 0; `None` if an operand is not there.
+    /// Its outcome, 1 or 0, where `value` gives the values of operands; `None` if one of them has
+    /// none.
     pub(super) fn outcome(self, mut value: impl FnMut(Operand) -> Option<u32>) -> Option<u8> {
         let first = value(self.first)?;
         let second = value(self.second)?;
@@ -76,15 +77,17 @@ impl Condition {
 
     /// Reads the text form: `hf0+gte+gd2`. Errors: it is not of this form.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not a condition like hf0+gte+gd2");
-        let (first, rest) = text.split_once('+').ok_or_else(wrong)?;
-        let (name, second) = rest.split_once('+').ok_or_else(wrong)?;
-        let found = Comparison::ALL.iter().find(|(_, known)| *known == name);
-        Ok(Self {
-            comparison: found.ok_or_else(wrong)?.0,
-            first: Operand::parse(first)?,
-            second: Operand::parse(second)?,
-        })
+        let parts: Vec<&str> = text.splitn(3, '+').collect();
+        if let [first, name, second] = parts[..]
+            && let Some((comparison, _)) = Comparison::ALL.iter().find(|(_, known)| *known == name)
+        {
+            return Ok(Self {
+                comparison: *comparison,
+                first: Operand::parse(first)?,
+                second: Operand::parse(second)?,
+            });
+        }
+        Err(format!("'{text}' is not a condition like hf0+gte+gd2"))
     }
 }
 

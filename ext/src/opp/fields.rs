@@ -1,5 +1,5 @@
-//! The fields that packets have of Open Packet Processor: outcomes of conditions, and what is known
-//! of a packet beside its headers.
+//! The fields that packets have of Open Packet Processor: the outcomes of conditions, and facts
+//! that are in no header.
 
 use bofuss_datapath::HookContext;
 use bofuss_oflib::{Catalogue, Field};
@@ -12,13 +12,13 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 /// The increment of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): 2^64 divided by the golden ratio.
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The fields, and what their values are made of.
+/// The fields, and the state of the generators of their values.
 pub(crate) struct PacketFields {
     conditions: [&'static Field; N_CONDITIONS],
     timestamp: &'static Field,
     random: &'static Field,
     pkt_len: &'static Field,
-    /// The last place in the sequence of random numbers.
+    /// The state of the random number generator, splitmix64.
     pub(crate) seed: u64,
     /// Nanoseconds from 1970 to the origin of time.
     pub(crate) epoch_ns: u64,
@@ -27,28 +27,28 @@ pub(crate) struct PacketFields {
 impl PacketFields {
     /// Panics: if `catalogue` lacks the fields.
     pub(crate) fn new(catalogue: &Catalogue) -> Self {
-        let field = |row: &Field| {
+        let fields = FIELDS.each_ref().map(|row| {
             let field = catalogue.field(EXPERIMENTER, row.number);
             field.expect("the catalogue has this extension")
-        };
-        let [.., timestamp, random, pkt_len] = FIELDS.each_ref();
+        });
+        let [.., timestamp, random, pkt_len] = fields;
         Self {
-            conditions: core::array::from_fn(|i| field(&FIELDS[i])),
-            timestamp: field(timestamp),
-            random: field(random),
-            pkt_len: field(pkt_len),
+            conditions: core::array::from_fn(|number| fields[number]),
+            timestamp,
+            random,
+            pkt_len,
             seed: 0,
             epoch_ns: 0,
         }
     }
 
-    /// Whether a match on this field is Open Packet Processor's alone.
+    /// Whether only Open Packet Processor has this field.
     pub(crate) fn has(field: &Field) -> bool {
         field.experimenter == EXPERIMENTER && field.number >= FIRST_CONDITION
     }
 
-    /// Gives a packet that comes in what does not stand in its headers. A trace takes no random
-    /// number from other packets.
+    /// Sets the fields of an arriving packet for the facts that are in no header. A trial shows the
+    /// next packet's random number, and leaves it to that.
     pub(crate) fn set_facts(&mut self, cx: &mut HookContext<'_>) {
         let next = self.seed.wrapping_add(GOLDEN_GAMMA);
         if !cx.is_dry() {
@@ -61,7 +61,8 @@ impl PacketFields {
         cx.set(self.pkt_len, u128::from(bytes as u16));
     }
 
-    /// Gives a packet the outcomes of the present table's conditions, or none.
+    /// Sets the outcomes of the present table's conditions in a packet; without outcomes, clears
+    /// them.
     pub(crate) fn set_conditions(
         &self,
         cx: &mut HookContext<'_>,

@@ -1,4 +1,4 @@
-//! What registers do in the state tables: conditions are evaluated, variables computed and read.
+//! Registers in the state tables: evaluates conditions, computes and reads variables.
 
 use bofuss_datapath::Time;
 use bofuss_oflib::{Catalogue, ErrorCode};
@@ -13,11 +13,11 @@ use crate::openstate::stateful::Stateful;
 use crate::openstate::table::{StateEntry, TableFull};
 use crate::openstate::{StateDialect, error};
 
-/// The variables of the flow that a packet belongs to, for operands; `None` if it belongs to none.
+/// The variables of a packet's flow, for operands; `None` if the packet has no flow.
 type OfFlow = Option<FlowVariables>;
 
 impl OppMod {
-    /// The error of such a message about a table without both extractors.
+    /// The error for such a message about a table that is not enabled.
     pub(crate) fn disabled(&self) -> ErrorCode {
         match self {
             Self::HeaderExtractor { .. } => error::BAD_HEADER_EXTRACTOR,
@@ -32,7 +32,7 @@ fn masked(old: u32, value: u32, mask: u32) -> u32 {
 }
 
 impl Machine {
-    /// Does what a controller's message says of the registers of a table that is enabled.
+    /// Carries out a controller's message about the registers of an enabled table.
     ///
     /// Errors: BAD_HEADER_FIELD_SIZE, BAD_EXP_LEN for a key of another length than the update
     /// scope's, STATE_MOD_FAILED if there is no room for a further flow.
@@ -74,7 +74,8 @@ impl Machine {
         Ok(())
     }
 
-    /// What the conditions of a table give a packet; `None` if the table has none.
+    /// The outcomes of a table's conditions for a packet; `None` if the table has another dialect,
+    /// or no states.
     pub(crate) fn conditions(
         &self,
         now: Time,
@@ -88,13 +89,14 @@ impl Machine {
         let key = table.lookup().and_then(|scope| scope.key(packet));
         let of_flow = self.variables(now, number, key.as_ref());
         Some(table.registers.conditions.map(|condition| {
-            let value = |operand| self.value(number, table, of_flow, operand, packet);
-            let outcome = condition.and_then(|condition| condition.outcome(value));
+            let outcome = condition.and_then(|condition| {
+                condition.outcome(|operand| self.value(number, table, of_flow, operand, packet))
+            });
             outcome.unwrap_or(CONDITION_NULL)
         }))
     }
 
-    /// The variables of a table; zeros if it has none.
+    /// The variables of a table; zeros if it is not enabled.
     pub(crate) fn global_variables(&self, number: u8) -> [u32; N_GLOBAL_VARIABLES] {
         match self.enabled(number) {
             Some(table) => self
@@ -104,8 +106,8 @@ impl Machine {
         }
     }
 
-    /// Computes a variable of a table or of a packet's flow, and gives its value. Does nothing if
-    /// an operand is not there.
+    /// Computes a variable of a table or of a packet's flow. Returns its value; `None` if an
+    /// operand has none, and then nothing is done.
     pub(crate) fn set_data_var(
         &mut self,
         now: Time,
@@ -137,8 +139,8 @@ impl Machine {
         Some(update.output)
     }
 
-    /// What a packet's flow in the lookup scope has of a source; `None` if the table has no states
-    /// or the packet lacks a field of the key.
+    /// The value of a source for a packet's flow in the lookup scope; `None` if the table has no
+    /// states or the packet lacks a field of the key.
     pub(crate) fn context(
         &self,
         now: Time,
@@ -160,13 +162,14 @@ impl Machine {
         })
     }
 
-    /// The variables of a flow; zeros if it is not known, `None` if there is none.
+    /// The variables of the flow of a key, zeros if it has no entry; `None` without a key.
     fn variables(&self, now: Time, number: u8, key: Option<&FlowKey>) -> OfFlow {
         let flow = self.flow(now, number, key?);
         Some(flow.map_or_else(FlowVariables::default, |flow| flow.variables))
     }
 
-    /// The value of an operand; `None` if it is not there.
+    /// The value of an operand; `None` if the packet has no flow, or the operand's extractor is not
+    /// set or finds no field.
     fn value(
         &self,
         number: u8,
@@ -211,7 +214,7 @@ impl Machine {
         }
     }
 
-    /// Errors: there is no room for the flow.
+    /// Sets a variable of a flow. Errors: there is no room for the flow.
     fn set_flow_variable(
         &mut self,
         now: Time,

@@ -17,9 +17,9 @@ const FLOW_VARIABLE_BYTES: usize = 16;
 /// A change of a table's registers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum OppMod {
-    /// Says which field a header field operand is.
+    /// Sets the field of a header field extractor.
     HeaderExtractor {
-        /// Which operand.
+        /// Which extractor.
         id: u8,
         /// The field's OXM header.
         field: u32,
@@ -28,7 +28,7 @@ pub enum OppMod {
     Condition {
         /// Which one.
         id: u8,
-        /// What it is from now on.
+        /// The condition.
         condition: Condition,
     },
     /// Changes bits of a variable of the table.
@@ -196,8 +196,8 @@ impl OppMod {
         }
     }
 
-    /// Reads what follows a command's name. `None` if the command is none of these. Errors: what
-    /// is wrong, in words.
+    /// Reads the arguments after a command. `None` if the command is none of these. Errors: what is
+    /// wrong, in words.
     pub(crate) fn parse(
         command: &str,
         args: &mut Args<'_>,

@@ -26,15 +26,15 @@ use bofuss_oflib::Field;
 
 use crate::openstate::EXPERIMENTER;
 
-/// Conditions that a table has.
+/// How many conditions a table has.
 pub const N_CONDITIONS: usize = 8;
-/// Header field extractors that a table has.
+/// How many header field extractors a table has.
 pub const N_EXTRACTORS: usize = 8;
-/// Variables that each flow of a table has.
+/// How many variables each flow of a table has.
 pub const N_FLOW_VARIABLES: usize = 6;
-/// Variables that a table has.
+/// How many variables a table has.
 pub const N_GLOBAL_VARIABLES: usize = 8;
-/// The value of a condition that is not configured, or of which an operand is not there.
+/// The outcome of a condition that is not set, or of which an operand has no value.
 pub const CONDITION_NULL: u8 = 0xff;
 
 /// The variables of a flow.
@@ -43,12 +43,12 @@ pub type FlowVariables = [u32; N_FLOW_VARIABLES];
 /// The number of the first condition's field.
 const FIRST_CONDITION: u8 = 2;
 
-/// A field of a condition.
+/// A field for the outcome of a condition.
 const fn condition(number: u8, name: &'static str) -> Field {
     Field::extension(EXPERIMENTER, FIRST_CONDITION + number, name, 8, false)
 }
 
-/// A field of what is known of a packet beside its headers.
+/// A field for a fact about a packet that is in no header.
 const fn fact(number: u8, name: &'static str, bits: u16) -> Field {
     Field {
         volatile: true,
@@ -56,7 +56,7 @@ const fn fact(number: u8, name: &'static str, bits: u16) -> Field {
     }
 }
 
-/// The fields: what conditions gave, and what is known of a packet beside its headers.
+/// The fields: outcomes of conditions, then facts that are in no header.
 pub const FIELDS: [Field; N_CONDITIONS + 3] = [
     condition(0, "condition0"),
     condition(1, "condition1"),

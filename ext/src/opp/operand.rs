@@ -16,14 +16,14 @@ pub enum OperandKind {
     FlowVariable,
     /// A variable of the table.
     GlobalVariable,
-    /// What a header field extractor of the table finds in the packet.
+    /// The value that a header field extractor of the table reads in the packet.
     HeaderField,
     /// The number itself.
     Constant,
 }
 
 impl OperandKind {
-    /// The kinds, by their numbers on the wire, with what their texts begin with.
+    /// The kinds, by their numbers on the wire, each with the prefix of its text.
     const ALL: [(Self, &'static str); 4] = [
         (Self::FlowVariable, "fd"),
         (Self::GlobalVariable, "gd"),
@@ -45,15 +45,15 @@ impl OperandKind {
 /// An operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Operand {
-    /// What it is.
+    /// Its kind.
     pub kind: OperandKind,
     /// Which one, or the constant.
     pub id: u8,
 }
 
 impl Operand {
-    /// Errors: BAD_FLOW_DATA_VAR_ID, BAD_GLOBAL_DATA_VAR_ID or BAD_EXTRACTOR_ID if there is none of
-    /// this number; BAD_OPERAND_TYPE for a constant where none may stand.
+    /// Checks its number. Errors: BAD_FLOW_DATA_VAR_ID, BAD_GLOBAL_DATA_VAR_ID or BAD_EXTRACTOR_ID
+    /// if there is nothing with this number; BAD_OPERAND_TYPE for a constant that is not allowed.
     pub(super) fn check(self, allows_constant: bool) -> Result<(), ErrorCode> {
         let (end, error) = match self.kind {
             OperandKind::FlowVariable => (N_FLOW_VARIABLES, error::BAD_FLOW_DATA_VAR_ID),
@@ -69,7 +69,7 @@ impl Operand {
         }
     }
 
-    /// Whether it is a variable, which a function can write.
+    /// Whether it is a variable, so that a function can write it.
     pub(super) fn is_variable(self) -> bool {
         matches!(
             self.kind,
@@ -84,7 +84,7 @@ impl Operand {
         let found = OperandKind::ALL
             .into_iter()
             .find_map(|(kind, prefix)| Some((kind, text.strip_prefix(prefix)?)));
-        let (kind, digits) = found.expect("every text begins with nothing");
+        let (kind, digits) = found.expect("the last prefix is empty");
         match digits.parse() {
             Ok(id) => Ok(Self { kind, id }),
             Err(_) => Err(format!(

@@ -1,4 +1,4 @@
-//! What a table has beside states: header field extractors, conditions and global variables.
+//! The registers of a table: header field extractors, conditions and global variables.
 
 use super::{Condition, N_CONDITIONS, N_EXTRACTORS, N_GLOBAL_VARIABLES, OppMod};
 use crate::openstate::extractor::Extractor;
@@ -6,16 +6,16 @@ use crate::openstate::extractor::Extractor;
 /// The registers of a table.
 #[derive(Debug, Default)]
 pub struct Registers {
-    /// What header field operands name: extractors of one field each.
+    /// The extractors of header field operands, of one field each.
     pub extractors: [Option<Extractor>; N_EXTRACTORS],
-    /// The conditions that packets are given.
+    /// The conditions whose outcomes packets have.
     pub conditions: [Option<Condition>; N_CONDITIONS],
     /// The variables of the table.
     pub globals: [u32; N_GLOBAL_VARIABLES],
 }
 
 impl Registers {
-    /// The commands that would make them so from what they are at the beginning.
+    /// The commands that would set them as they are, in a new table.
     pub(crate) fn commands(&self) -> impl Iterator<Item = OppMod> {
         let extractors = (0u8..).zip(&self.extractors).filter_map(|(id, extractor)| {
             let field = extractor.as_ref()?.headers()[0];

@@ -2,12 +2,12 @@
 
 use alloc::{format, string::String};
 
-/// The averages and variances of [`UpdateFunction::Average`] are in thousandths.
+/// Averages and variances are in thousandths, as integers have no fractions.
 const SCALE: u32 = 1000;
-/// Operands that a function has at most.
+/// The most operands of a function.
 pub const MAX_OPERANDS: usize = 4;
 
-/// What an update computes.
+/// The update functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UpdateFunction {
     /// a + b.
@@ -18,29 +18,39 @@ pub enum UpdateFunction {
     Mul,
     /// a / b.
     Div,
-    /// The running average of samples a in operand 2; the output counts them.
+    /// The running average of samples a, in operand b; the output counts the samples.
     Average,
-    /// The same, and the running variance in operand 3.
+    /// The same, and the running variance in operand c.
     Variance,
-    /// The exponentially weighted moving average of samples c: operand 2 is the weight of a.
+    /// The exponentially weighted moving average of a and a sample c; b is the code of a's weight.
     Ewma,
     /// The sum of operands, each multiplied by its coefficient.
     PolySum,
 }
 
-/// What a function makes of its operands.
+/// The results of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Update {
     /// The output's new value.
     pub output: u32,
-    /// The new value of operand 2, if it is written.
+    /// The new value of operand b, if it is written.
     pub second: Option<u32>,
-    /// The new value of operand 3, if it is written.
+    /// The new value of operand c, if it is written.
     pub third: Option<u32>,
 }
 
+impl Update {
+    /// The results of a function that writes only its output.
+    fn of_output(output: u32) -> Self {
+        Self {
+            output,
+            ..Self::default()
+        }
+    }
+}
+
 impl UpdateFunction {
-    /// The functions, by their numbers on the wire: name, and how many operands are used.
+    /// The functions by their opcodes on the wire, each with its name and its number of operands.
     const ALL: [(Self, &'static str, usize); 8] = [
         (Self::Sum, "sum", 2),
         (Self::Sub, "sub", 2),
@@ -81,8 +91,8 @@ impl UpdateFunction {
         })
     }
 
-    /// Computes from the operands, and from the output as it was before; those that the function
-    /// does not use are ignored.
+    /// Computes the results from the operands a, b, c and d, of which those that the function does
+    /// not use are ignored, and from the output as it was before.
     pub fn apply(
         self,
         output: u32,
@@ -90,16 +100,12 @@ impl UpdateFunction {
         coefficients: [i8; MAX_OPERANDS],
     ) -> Update {
         let [a, b, c, _] = operands;
-        let to = |output| Update {
-            output,
-            ..Update::default()
-        };
         match self {
-            Self::Sum => to(a.wrapping_add(b)),
-            Self::Sub => to(a.wrapping_sub(b)),
-            Self::Mul => to(a.wrapping_mul(b)),
-            Self::Div if a == 0 => to(0),
-            Self::Div => to(a.checked_div(b).unwrap_or(u32::MAX)),
+            Self::Sum => Update::of_output(a.wrapping_add(b)),
+            Self::Sub => Update::of_output(a.wrapping_sub(b)),
+            Self::Mul => Update::of_output(a.wrapping_mul(b)),
+            Self::Div if a == 0 => Update::of_output(0),
+            Self::Div => Update::of_output(a.checked_div(b).unwrap_or(u32::MAX)),
             Self::Average => Update {
                 output: output.wrapping_add(1),
                 second: Some(average(output, b, a)),
@@ -113,11 +119,14 @@ impl UpdateFunction {
                     third: Some(variance(output, c, a, b, after)),
                 }
             }
-            Self::Ewma => to(ewma(a, b, c)),
+            Self::Ewma => Update::of_output(ewma(a, b, c)),
             Self::PolySum => {
-                let terms = operands.iter().zip(coefficients);
-                let terms = terms.map(|(value, by)| value.wrapping_mul(by as u32));
-                to(terms.fold(0, u32::wrapping_add))
+                let mut sum = 0_u32;
+                for (value, factor) in operands.iter().zip(coefficients) {
+                    // A negative factor becomes one modulo 2^32.
+                    sum = sum.wrapping_add(value.wrapping_mul(factor as u32));
+                }
+                Update::of_output(sum)
             }
         }
     }
@@ -144,9 +153,9 @@ fn variance(count: u32, variance: u32, sample: u32, before: u32, after: u32) -> 
     total.checked_div(count.wrapping_add(1)).unwrap_or(total)
 }
 
-/// The average of `previous` and `sample` with the weights of a code: 0 to 6 are 1/8 to 7/8 for
-/// `previous`, any other is one half. Each part is shifted before it is multiplied, as the
-/// reference does, so that bits are lost.
+/// The weighted average of `previous` and `sample`. The codes 0 to 6 are weights of 1/8 to 7/8 for
+/// `previous`, any other code is one half. Both are shifted before they are multiplied, as in the
+/// reference switches, so that bits are lost.
 fn ewma(previous: u32, code: u32, sample: u32) -> u32 {
     // By code: how far values are shifted, and the weight of `previous` in these parts.
     let (shift, weight) = match code {
