@@ -7,7 +7,7 @@ use bofuss_oflib::Field;
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::Header;
 use bofuss_packet::key::KEY_WORDS;
-use bofuss_packet::{Key, Layout};
+use bofuss_packet::{Key, Layout, survey};
 
 use crate::Time;
 use crate::slab::NONE;
@@ -59,12 +59,21 @@ impl Upcoming<'_> {
         debug_assert!(field.at.is_empty() && field.bits <= 64);
         self.foreseen.add(field, values);
     }
+
+    /// The same, if it is one value for all packets.
+    #[inline]
+    pub fn foresee_same(&mut self, field: &'static Field, value: Option<u64>) {
+        debug_assert!(field.at.is_empty() && field.bits <= 64);
+        self.foreseen.same.push((field, value));
+    }
 }
 
 /// What is read of a frame to find its flow.
 #[derive(Debug)]
 pub(crate) struct Lookahead {
     pub(crate) layout: Layout,
+    /// The number of the layout among the common ones, if it is one of these.
+    pub(crate) common: Option<usize>,
     /// Where its path starts, and the words of its key that count, then zeros.
     pub(crate) words: [u64; WORDS],
     /// Whether they are known, but for what hooks set.
@@ -84,6 +93,7 @@ impl Lookahead {
     pub(crate) fn seeking(additions: &'static Additions) -> Self {
         Self {
             layout: Layout::seeking(additions),
+            common: None,
             words: [0; WORDS],
             is_read: false,
             number: None,
@@ -93,9 +103,10 @@ impl Lookahead {
         }
     }
 
-    /// Forgets all but the layout.
+    /// Begins anew with a frame: finds its headers.
     #[inline]
-    pub(crate) fn clear(&mut self) {
+    pub(crate) fn survey(&mut self, bytes: &[u8]) {
+        self.common = survey(bytes, &mut self.layout);
         (self.is_read, self.number) = (false, None);
         self.hash = None;
     }
@@ -134,8 +145,11 @@ impl<'a> UpcomingPacket<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Foreseen {
     n_packets: usize,
+    /// The fields that have one value for all packets.
+    pub(crate) same: Vec<(&'static Field, Option<u64>)>,
+    /// The others.
     fields: Vec<&'static Field>,
-    /// The values of the first field, one for each packet, then those of the next one.
+    /// The values of the first of these, one for each packet, then those of the next one.
     values: Vec<Option<u64>>,
 }
 
@@ -143,6 +157,7 @@ impl Foreseen {
     /// Forgets all fields. They will be foreseen for `n_packets` packets, at least one.
     pub(crate) fn clear(&mut self, n_packets: usize) {
         self.n_packets = n_packets;
+        self.same.clear();
         self.fields.clear();
         self.values.clear();
     }
@@ -154,7 +169,7 @@ impl Foreseen {
         self.values.resize(end, None);
     }
 
-    /// Each field, with one value for each packet.
+    /// Each field whose values may differ, with one for each packet.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (&'static Field, &[Option<u64>])> {
         let fields = self.fields.iter().copied();
         fields.zip(self.values.chunks_exact(self.n_packets))
@@ -162,8 +177,11 @@ impl Foreseen {
 
     /// The fields of one packet and their values.
     pub(crate) fn of(&self, number: usize) -> impl Iterator<Item = (&'static Field, Option<u128>)> {
-        let columns = self.columns();
-        columns.map(move |(field, values)| (field, values[number].map(u128::from)))
+        let own = self
+            .columns()
+            .map(move |(field, values)| (field, values[number]));
+        let all = self.same.iter().copied().chain(own);
+        all.map(|(field, value)| (field, value.map(u128::from)))
     }
 }
 

@@ -1,6 +1,8 @@
 //! The layouts of most frames, known beforehand: TCP or UDP in IPv4 without options or in IPv6
 //! without extension headers, with one VLAN tag or none. A frame of another kind is walked along.
 
+use core::ops::Range;
+
 use bofuss_oflib::field::{Header, IPV6_EXTHDR, VLAN_VID};
 use bofuss_oflib::field_set::StandardFields;
 
@@ -23,24 +25,26 @@ const TCP_BYTES: usize = 20;
 const UDP_BYTES: usize = 8;
 /// Where the words in a TCP header are said, in the higher four bits.
 const TCP_WORDS_AT: usize = 12;
+/// Bytes of the shortest frame of a common kind: UDP in IPv4, without a tag and without data.
+const SHORTEST: usize = TYPE_AT + TYPE_BYTES + IPV4_BYTES + UDP_BYTES;
 
-/// The layouts of one kind of IP: with TCP and with UDP, without a tag and with one.
-struct OfVersion {
-    tcp: [Layout; 2],
-    udp: [Layout; 2],
-}
+/// What is added to the number of a layout for one tag, for UDP and for IPv6.
+const TAGGED: usize = 1;
+const UDP: usize = 2;
+const IPV6: usize = 4;
 
-const IPV4: OfVersion = OfVersion::of(Header::Ipv4);
-const IPV6: OfVersion = OfVersion::of(Header::Ipv6);
-
-impl OfVersion {
-    const fn of(ip: Header) -> Self {
-        Self {
-            tcp: [layout(ip, Header::Tcp, 0), layout(ip, Header::Tcp, 1)],
-            udp: [layout(ip, Header::Udp, 0), layout(ip, Header::Udp, 1)],
-        }
-    }
-}
+/// The layouts of frames of common kinds, but for their ends. [`crate::survey`] returns their
+/// numbers.
+pub static COMMON_LAYOUTS: [Layout; 8] = [
+    layout(Header::Ipv4, Header::Tcp, 0),
+    layout(Header::Ipv4, Header::Tcp, 1),
+    layout(Header::Ipv4, Header::Udp, 0),
+    layout(Header::Ipv4, Header::Udp, 1),
+    layout(Header::Ipv6, Header::Tcp, 0),
+    layout(Header::Ipv6, Header::Tcp, 1),
+    layout(Header::Ipv6, Header::Udp, 0),
+    layout(Header::Ipv6, Header::Udp, 1),
+];
 
 /// The layout of frames with these headers, but for their ends.
 const fn layout(ip: Header, transport: Header, vlan_tags: u8) -> Layout {
@@ -75,56 +79,73 @@ const fn layout(ip: Header, transport: Header, vlan_tags: u8) -> Layout {
     layout
 }
 
-/// Finds the headers of a frame if it is of a common kind. Errors: `None` if not; nothing is done.
+/// Finds the headers of a frame if it is of a common kind. Returns the number of its layout.
+/// Errors: `None` if it is of another kind; nothing is done.
 #[inline]
-pub(crate) fn survey_common(bytes: &[u8], layout: &mut Layout) -> Option<()> {
-    let mut number = two_bytes(bytes, TYPE_AT)?;
-    let mut tags = 0;
-    if is_vlan_tag(number) {
-        tags = 1;
-        number = two_bytes(bytes, TYPE_AT + TAG_BYTES)?;
-    }
-    let ip_at = TYPE_AT + tags * TAG_BYTES + TYPE_BYTES;
-    let ip = bytes.get(ip_at..)?;
-    let (layouts, protocol, header_bytes, payload_bytes) = match number {
-        ethertype::IPV4 => {
-            let ip: &[u8; IPV4_BYTES] = ip.first_chunk()?;
-            if ip[0] != IPV4_WITHOUT_OPTIONS || two_bytes(ip, 6)? & FRAGMENT != 0 {
-                return None;
-            }
-            let total = usize::from(two_bytes(ip, 2)?);
-            (&IPV4, ip[9], IPV4_BYTES, total.checked_sub(IPV4_BYTES)?)
+pub(crate) fn survey_common(bytes: &[u8], layout: &mut Layout) -> Option<usize> {
+    let start: &[u8; SHORTEST] = bytes.first_chunk()?;
+    let number = two_bytes(start, TYPE_AT);
+    let (kind, end) = if number == ethertype::IPV4 {
+        find_ipv4::<0>(start, bytes)?
+    } else if number == ethertype::IPV6 {
+        find_ipv6::<0>(start, bytes)?
+    } else if is_vlan_tag(number) {
+        match two_bytes(start, TYPE_AT + TAG_BYTES) {
+            ethertype::IPV4 => find_ipv4::<TAGGED>(start, bytes)?,
+            ethertype::IPV6 => find_ipv6::<TAGGED>(start, bytes)?,
+            _ => return None,
         }
-        ethertype::IPV6 => {
-            let ip: &[u8; IPV6_BYTES] = ip.first_chunk()?;
-            if ip[0] >> 4 != 6 {
-                return None;
-            }
-            (&IPV6, ip[6], IPV6_BYTES, usize::from(two_bytes(ip, 4)?))
-        }
-        _ => return None,
-    };
-    let payload = ip.get(header_bytes..header_bytes + payload_bytes)?;
-    let common = match protocol {
-        protocol::TCP if payload.len() >= TCP_BYTES && payload[TCP_WORDS_AT] >> 4 >= 5 => {
-            &layouts.tcp[tags]
-        }
-        protocol::UDP if payload.len() >= UDP_BYTES => &layouts.udp[tags],
-        _ => return None,
+    } else {
+        return None;
     };
     *layout = Layout {
-        end: ip_at + header_bytes + payload_bytes,
+        end,
         additions: layout.additions,
-        ..*common
+        ..COMMON_LAYOUTS[kind]
     };
-    Some(())
+    Some(kind)
+}
+
+/// The number of the layout of a frame with IPv4 after so many tags, and where the packet ends.
+#[inline(always)]
+fn find_ipv4<const TAGS: usize>(start: &[u8; SHORTEST], bytes: &[u8]) -> Option<(usize, usize)> {
+    let at = TYPE_AT + TAGS * TAG_BYTES + TYPE_BYTES;
+    if start[at] != IPV4_WITHOUT_OPTIONS || two_bytes(start, at + 6) & FRAGMENT != 0 {
+        return None;
+    }
+    let end = at + usize::from(two_bytes(start, at + 2));
+    let kind = find_transport(start[at + 9], bytes, at + IPV4_BYTES..end)?;
+    Some((TAGS + kind, end))
+}
+
+/// The same with IPv6.
+#[inline(always)]
+fn find_ipv6<const TAGS: usize>(start: &[u8; SHORTEST], bytes: &[u8]) -> Option<(usize, usize)> {
+    let at = TYPE_AT + TAGS * TAG_BYTES + TYPE_BYTES;
+    if start[at] >> 4 != 6 {
+        return None;
+    }
+    let payload = at + IPV6_BYTES;
+    let end = payload + usize::from(two_bytes(start, at + 4));
+    let kind = find_transport(start[at + 6], bytes, payload..end)?;
+    Some((TAGS + IPV6 + kind, end))
+}
+
+/// What the transport header in the payload of IP adds to the number of a layout.
+#[inline(always)]
+fn find_transport(protocol: u8, bytes: &[u8], payload: Range<usize>) -> Option<usize> {
+    let payload = bytes.get(payload)?;
+    match protocol {
+        protocol::TCP if payload.len() >= TCP_BYTES && payload[TCP_WORDS_AT] >> 4 >= 5 => Some(0),
+        protocol::UDP if payload.len() >= UDP_BYTES => Some(UDP),
+        _ => None,
+    }
 }
 
 /// A big-endian number of two bytes.
 #[inline(always)]
-fn two_bytes(bytes: &[u8], at: usize) -> Option<u16> {
-    let bytes = bytes.get(at..)?.first_chunk()?;
-    Some(u16::from_be_bytes(*bytes))
+fn two_bytes(start: &[u8; SHORTEST], at: usize) -> u16 {
+    u16::from_be_bytes([start[at], start[at + 1]])
 }
 
 #[cfg(test)]

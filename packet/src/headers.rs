@@ -92,7 +92,8 @@ impl Layout {
             && bytes.len() >= TYPE_AT + TAG_BYTES
             && is_vlan_tag(u16::from_be_bytes([bytes[TYPE_AT], bytes[TYPE_AT + 1]]));
         if !is_plain {
-            return survey(bytes, self);
+            survey(bytes, self);
+            return;
         }
         for offset in &mut self.offsets {
             let moves = *offset >= TYPE_AT as u16 && *offset != ABSENT;

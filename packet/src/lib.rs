@@ -24,6 +24,7 @@ pub mod reassemble;
 mod rewrite;
 mod rows;
 
+pub use common_layouts::COMMON_LAYOUTS;
 pub use edit::EditError;
 pub use headers::Headers;
 pub use key::{Key, ReadLog};

@@ -131,16 +131,22 @@ pub fn parse(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
     write(bytes, layout, key);
 }
 
-/// Finds the headers of a frame, and replaces `layout`, but for what it looks for.
+/// Finds the headers of a frame, and replaces `layout`, but for what it looks for. Returns the
+/// number of its layout among the [`crate::COMMON_LAYOUTS`], if it is one of these.
 #[inline]
-pub fn survey(bytes: &[u8], layout: &mut Layout) {
-    let is_common = layout.additions.headers.is_empty() && survey_common(bytes, layout).is_some();
-    if !is_common {
+pub fn survey(bytes: &[u8], layout: &mut Layout) -> Option<usize> {
+    let common = if layout.additions.headers.is_empty() {
+        survey_common(bytes, layout)
+    } else {
+        None
+    };
+    if common.is_none() {
         walk(bytes, layout, 0);
     }
     if !layout.additions.placed.is_empty() {
         find_placed(bytes, layout);
     }
+    common
 }
 
 /// Notes whether a frame has some of the fields to look for.

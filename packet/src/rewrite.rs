@@ -1,5 +1,5 @@
-//! A set-field that is made ready for any frame: the words that it writes, and which checksums
-//! count them.
+//! A set-field that is made ready for any frame: the words of eight bytes that it writes, and which
+//! checksums count them.
 
 use alloc::vec::Vec;
 
@@ -12,28 +12,41 @@ use crate::header::{Cover, cover};
 use crate::headers::{Headers, IPV4_ADDRESSES, IPV4_CHECKSUM, IPV6_DESTINATION, IPV6_SOURCE};
 use crate::rows::ones;
 
-/// 16-bit words that a field may have a part of.
-const MAX_WORDS: usize = 9;
+/// Words of the longest field, an IPv6 address.
+const MAX_WORDS: usize = 2;
 /// Bytes of a word.
-const WORD_BYTES: usize = 2;
+const WORD_BYTES: usize = 8;
+/// Bytes of the words that checksums add up.
+const SUMMED_BYTES: usize = 2;
 
 /// A set-field of one of OpenFlow's fields that stand in headers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rewrite(Vec<HeaderWords>);
 
-/// The words that it writes in one header.
+/// The words that it writes in one header. They end with the field, so that they are in the frame
+/// wherever the header is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct HeaderWords {
     header: Header,
-    /// Where the first of them stands.
-    at: usize,
+    /// Bytes from the start of the header to that of the first word, which may be before it.
+    at: isize,
     count: usize,
-    /// Of each word, the bits that stay and those that are set.
-    words: [(u16, u16); MAX_WORDS],
+    words: [WordChange; MAX_WORDS],
     /// Whether the checksum of IPv4 counts them,
     in_ip: bool,
     /// and that of the transport header, as its own or as its pseudo-header's.
     in_transport: Option<Counted>,
+}
+
+/// A change of a big-endian word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct WordChange {
+    /// The bits that stay,
+    stays: u64,
+    /// and those that are set.
+    set: u64,
+    /// The 16-bit words that the field has a part of, as checksums add them up.
+    summed: u64,
 }
 
 /// How words count in the transport checksum.
@@ -65,16 +78,31 @@ impl Rewrite {
 impl HeaderWords {
     fn of(at: &At, value: u128) -> Option<Self> {
         let header = at.header.known()?;
-        let start = usize::from(at.bit) / 8 / WORD_BYTES * WORD_BYTES;
-        let end = usize::from(at.bit) + usize::from(at.bits);
-        let count = (end - 8 * start).div_ceil(8 * WORD_BYTES);
-        let bits = usize::from(at.bits);
-        let mut words = [(u16::MAX, 0); MAX_WORDS];
-        for (number, word) in words.iter_mut().enumerate().take(count) {
-            // How far the field's last bit is after the word's last.
-            let after = end as isize - (8 * start + 16 * (number + 1)) as isize;
-            let mask = shifted(ones(bits), after);
-            *word = (!mask, shifted(value & ones(bits), after));
+        let start = usize::from(at.bit) / 8 / SUMMED_BYTES * SUMMED_BYTES;
+        let end_bit = usize::from(at.bit) + usize::from(at.bits);
+        let end = end_bit.div_ceil(8 * SUMMED_BYTES) * SUMMED_BYTES;
+        let count = (end - start).div_ceil(WORD_BYTES);
+        if count > MAX_WORDS {
+            return None;
+        }
+        let mut first = end as isize - (WORD_BYTES * count) as isize;
+        if header == Header::Eth {
+            // Nothing is before it, and it is longer than a word.
+            first = first.max(0);
+        }
+        // The bits of all words as one number, whose lowest bit is the last one.
+        let last = (first + (WORD_BYTES * count) as isize) as usize;
+        let mask = ones(usize::from(at.bits)) << (8 * last - end_bit);
+        let set = value << (8 * last - end_bit) & mask;
+        let summed = ones(8 * (end - start)) << (8 * (last - end));
+        let mut words = [WordChange::default(); MAX_WORDS];
+        for (number, word) in words[..count].iter_mut().enumerate() {
+            let shift = 8 * WORD_BYTES * (count - 1 - number);
+            *word = WordChange {
+                stays: !((mask >> shift) as u64),
+                set: (set >> shift) as u64,
+                summed: (summed >> shift) as u64,
+            };
         }
         let is_address = IPV4_ADDRESSES.contains(&start);
         let (in_ip, in_transport) = match cover(at.header) {
@@ -91,7 +119,7 @@ impl HeaderWords {
         };
         Some(Self {
             header,
-            at: start,
+            at: first,
             count,
             words,
             in_ip,
@@ -100,12 +128,11 @@ impl HeaderWords {
     }
 }
 
-/// The lowest 16 bits of a number that is moved to the right, or to the left if `places` < 0.
-fn shifted(number: u128, places: isize) -> u16 {
-    match places {
-        0.. => (number >> places) as u16,
-        _ => (number << -places) as u16,
-    }
+/// The sum of a word's two halves, in each of which two 16-bit words stand: see
+/// [`crate::checksum::sum`].
+#[inline(always)]
+fn halves(word: u64) -> u64 {
+    (word >> 32) + u64::from(word as u32)
 }
 
 impl Headers<'_> {
@@ -122,16 +149,16 @@ impl Headers<'_> {
 
     #[inline]
     fn rewrite_at(&mut self, place: &HeaderWords, start: usize) {
-        let bytes = &mut self.frame.bytes_mut()[start + place.at..];
-        let (words, _) = bytes[..WORD_BYTES * place.count].as_chunks_mut::<WORD_BYTES>();
+        let bytes = &mut self.frame.bytes_mut()[start.wrapping_add_signed(place.at)..];
+        let (words, _) = bytes.as_chunks_mut::<WORD_BYTES>();
         let mut before = 0;
         let mut after = 0;
-        for (word, (stay, set)) in words.iter_mut().zip(&place.words) {
-            let old = u16::from_be_bytes(*word);
-            let new = old & stay | set;
-            before += u64::from(old);
-            after += u64::from(new);
+        for (word, change) in words[..place.count].iter_mut().zip(&place.words) {
+            let old = u64::from_be_bytes(*word);
+            let new = old & change.stays | change.set;
             *word = new.to_be_bytes();
+            before += halves(old & change.summed);
+            after += halves(new & change.summed);
         }
         let is_covered = place.in_ip || place.in_transport.is_some();
         if !is_covered || fold(before) == fold(after) {

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use bofuss_oflib::field::{FIELDS, Header, VID_PRESENT, VLAN_VID};
-use bofuss_packet::{KeyMask, Layout};
+use bofuss_packet::{COMMON_LAYOUTS, KeyMask, Layout};
 
 use crate::upcoming::WORDS;
 
@@ -37,12 +37,90 @@ impl KeyPiece {
     }
 }
 
+/// Bits of a word of the key that stand together in frames of one layout.
+#[derive(Clone, Copy, Debug)]
+struct PlacedPiece {
+    /// Number of the word.
+    word: u32,
+    /// Where the eight bytes begin that are read.
+    at: u32,
+    /// The same as of a [`KeyPiece`].
+    mask: u64,
+    turn: u32,
+    preset: u64,
+}
+
+/// Where the words of a key stand in frames of one layout.
+#[derive(Debug, Default)]
+struct PlacedPieces {
+    /// What is not turned, and sets nothing else: as a rule everything.
+    straight: Vec<PlacedPiece>,
+    others: Vec<PlacedPiece>,
+}
+
+impl PlacedPieces {
+    /// Those of the pieces whose headers a layout has.
+    fn new(pieces: &[KeyPiece], layout: &Layout) -> Self {
+        let mut this = Self::default();
+        for piece in pieces {
+            if let Some(start) = layout.offset(piece.header) {
+                this.add(PlacedPiece::new(piece, start));
+            }
+        }
+        this
+    }
+
+    fn add(&mut self, new: PlacedPiece) {
+        let pieces = match (new.turn, new.preset) {
+            (0, 0) => &mut self.straight,
+            _ => &mut self.others,
+        };
+        for one in pieces.iter_mut() {
+            if (one.word, one.at, one.turn) == (new.word, new.at, new.turn) {
+                one.mask |= new.mask;
+                one.preset |= new.preset;
+                return;
+            }
+        }
+        pieces.push(new);
+    }
+
+    #[inline(always)]
+    fn read(&self, bytes: &[u8], words: &mut [u64; WORDS]) {
+        for piece in &self.straight {
+            let read = u64::from_ne_bytes(eight(bytes, piece.at as usize));
+            words[piece.word as usize] |= read & piece.mask;
+        }
+        for piece in &self.others {
+            let read = u64::from_be_bytes(eight(bytes, piece.at as usize));
+            words[piece.word as usize] |=
+                read.rotate_left(piece.turn).to_be() & piece.mask | piece.preset;
+        }
+    }
+}
+
+impl PlacedPiece {
+    /// A piece of a header that begins at `start`. What would begin before the frame is read at its
+    /// beginning, and turned by as much.
+    fn new(piece: &KeyPiece, start: usize) -> Self {
+        let at = start.wrapping_add(piece.at) as isize;
+        let before = u32::try_from(-at).unwrap_or(0);
+        Self {
+            word: piece.word as u32,
+            at: at.max(0) as u32,
+            mask: piece.mask,
+            turn: (piece.turn + BITS as u32 - 8 * before) % BITS as u32,
+            preset: piece.preset,
+        }
+    }
+}
+
 /// Where the words of a key stand in headers.
 #[derive(Debug, Default)]
 pub(crate) struct KeyReader {
-    /// What is not turned, and sets nothing else: as a rule everything.
-    straight: Vec<KeyPiece>,
-    others: Vec<KeyPiece>,
+    pieces: Vec<KeyPiece>,
+    /// Where they stand in frames of each of the common layouts.
+    common: Vec<PlacedPieces>,
 }
 
 impl KeyReader {
@@ -73,44 +151,54 @@ impl KeyReader {
                 });
             }
         }
+        let layouts = COMMON_LAYOUTS.iter();
+        this.common = layouts
+            .map(|layout| PlacedPieces::new(&this.pieces, layout))
+            .collect();
         this
     }
 
     fn add(&mut self, new: KeyPiece) {
-        let pieces = match (new.turn, new.preset) {
-            (0, 0) => &mut self.straight,
-            _ => &mut self.others,
-        };
-        for one in pieces.iter_mut() {
+        for one in &mut self.pieces {
             if one.is_read_with(&new) {
                 one.mask |= new.mask;
                 one.preset |= new.preset;
                 return;
             }
         }
-        pieces.push(new);
+        self.pieces.push(new);
     }
 
-    /// Adds to the words what a frame's headers have of them. False if some of it stands in none.
+    /// Adds to the words what a frame's headers have of them. `common` is the number of its layout
+    /// among the common ones, if it is one of these. False if some of the words is in no header.
     #[inline(always)]
-    pub(crate) fn read(&self, bytes: &[u8], layout: &Layout, words: &mut [u64; WORDS]) -> bool {
+    pub(crate) fn read(
+        &self,
+        bytes: &[u8],
+        layout: &Layout,
+        common: Option<usize>,
+        words: &mut [u64; WORDS],
+    ) -> bool {
         words[1] |= layout.fields.words()[0];
-        for piece in &self.straight {
-            if let Some(at) = layout.offset(piece.header) {
-                let read = u64::from_ne_bytes(eight(bytes, at.wrapping_add(piece.at)));
-                words[piece.word] |= read & piece.mask;
-            }
-        }
-        for piece in &self.others {
-            if let Some(at) = layout.offset(piece.header) {
-                let read = u64::from_be_bytes(eight(bytes, at.wrapping_add(piece.at)));
-                words[piece.word] |=
-                    read.rotate_left(piece.turn).to_be() & piece.mask | piece.preset;
-            }
+        match common.and_then(|number| self.common.get(number)) {
+            Some(pieces) => pieces.read(bytes, words),
+            None => self.read_uncommon(bytes, layout, words),
         }
         // No piece reads the fields that a catalogue has placed in headers, and the layout does not
         // say which of them are there.
         !layout.has_placed && layout.derived.is_none_or(|(_, value)| value == 0)
+    }
+
+    /// The same of a frame of any layout.
+    #[inline(never)]
+    fn read_uncommon(&self, bytes: &[u8], layout: &Layout, words: &mut [u64; WORDS]) {
+        for piece in &self.pieces {
+            if let Some(start) = layout.offset(piece.header) {
+                let at = start.wrapping_add(piece.at);
+                let read = u64::from_be_bytes(eight(bytes, at)).rotate_left(piece.turn);
+                words[piece.word] |= read.to_be() & piece.mask | piece.preset;
+            }
+        }
     }
 }
 
@@ -158,7 +246,7 @@ mod tests {
     use super::*;
     use bofuss_oflib::Mac;
     use bofuss_packet::craft::{ethernet, ipv4, ipv6, mpls, tcp, udp, vlan};
-    use bofuss_packet::{Key, parse};
+    use bofuss_packet::{Key, parse, survey};
 
     // I14
     #[test]
@@ -177,6 +265,7 @@ mod tests {
                 vlan(0x8100, 9, ipv6(six, six, 64, udp(7, 8, b"x"))),
             ),
         ];
+        let mut n_common = 0;
         for layer in upper {
             let (dst, src) = (Mac([1, 2, 3, 4, 5, 6]), Mac([7, 8, 9, 10, 11, 12]));
             let mut frame = ethernet(dst, src, layer);
@@ -185,17 +274,23 @@ mod tests {
                 let frame = &frame[..len.min(frame.len())];
                 let (mut key, mut layout) = (Key::EMPTY, Layout::EMPTY);
                 parse(frame, &mut key, &mut layout);
+                let common = survey(frame, &mut layout);
                 for chosen in (0..FIELDS.len())
                     .map(|n| &FIELDS[..=n])
                     .chain([&FIELDS[3..4]])
                 {
                     let mask = KeyMask::whole(chosen.iter());
-                    let mut words = [0; WORDS];
-                    assert!(KeyReader::new(&mask).read(frame, &layout, &mut words));
-                    let wanted = mask.of_key(&key, &mut ()).unwrap();
-                    assert!(wanted.eq(words[1..].iter().copied().take(mask.words().len())));
+                    let reader = KeyReader::new(&mask);
+                    let wanted: Vec<u64> = mask.of_key(&key, &mut ()).unwrap().collect();
+                    for common in [None, common] {
+                        let mut words = [0; WORDS];
+                        assert!(reader.read(frame, &layout, common, &mut words));
+                        assert_eq!(words[1..=wanted.len()], wanted);
+                    }
+                    n_common += usize::from(common.is_some());
                 }
             }
         }
+        assert!(n_common > 100, "{n_common} times a common layout");
     }
 }

@@ -53,15 +53,10 @@ impl SetPlace {
         let [present] = StandardFields::of(field).words();
         let shift = 8 * (2 * WORD_BYTES - at % WORD_BYTES - bytes) as u32;
         let ones = (u128::MAX >> (u128::BITS - u32::from(field.bits))) << shift;
-        let part = |index: usize, ones: u64| {
-            let mut words = mask.words().iter().zip(1..);
-            let found = words.find(|((other, _), _)| *other == index);
-            found.map_or((0, 0), |((_, mask), number)| (number, ones.to_be() & mask))
-        };
         let index = at / WORD_BYTES;
         let parts = [
-            part(index, (ones >> 64) as u64),
-            part(index + 1, ones as u64),
+            counted_part(mask, index, (ones >> 64) as u64),
+            counted_part(mask, index + 1, ones as u64),
         ];
         Some(Self {
             field,
@@ -95,6 +90,14 @@ impl SetPlace {
             words[second] = words[second] & !other_ones | turned & other_ones;
         }
     }
+}
+
+/// The number, among the words that tell a flow, of word `index` of a key, and which of these bits
+/// count there; zeros if it is none of them.
+fn counted_part(mask: &KeyMask, index: usize, ones: u64) -> (usize, u64) {
+    let mut words = mask.words().iter().zip(1..);
+    let found = words.find(|((other, _), _)| *other == index);
+    found.map_or((0, 0), |((_, mask), number)| (number, ones.to_be() & mask))
 }
 
 impl Cache {
@@ -141,7 +144,9 @@ impl Cache {
             Some((base, words)) => *words = *base,
             None => to.words = *base,
         }
-        to.is_read = self.reader.read(bytes, &to.layout, &mut to.words);
+        to.is_read = self
+            .reader
+            .read(bytes, &to.layout, to.common, &mut to.words);
     }
 
     /// The same where so few words are all.
@@ -150,7 +155,9 @@ impl Cache {
         if let Some(words) = to.words.first_chunk_mut() {
             *words = *base;
         }
-        to.is_read = self.reader.read(bytes, &to.layout, &mut to.words);
+        to.is_read = self
+            .reader
+            .read(bytes, &to.layout, to.common, &mut to.words);
     }
 
     /// Does what [`Cache::prefetch`] does, where so few words are all.
@@ -200,9 +207,23 @@ impl Cache {
         true
     }
 
-    /// Gives fields the values that hooks foresee in the words of lookaheads, and prefetches what
-    /// is read next to find their flows.
-    pub(crate) fn foresee(&self, foreseen: &Foreseen, lookaheads: &mut [Lookahead]) {
+    /// Reads the words of frames whose layouts the lookaheads have already, with the values that
+    /// hooks foresee for fields, and prefetches what is read next to find their flows. `base` are
+    /// the words without what headers say.
+    pub(crate) fn foresee(
+        &self,
+        frames: &[Frame],
+        base: &Words<WORDS>,
+        foreseen: &Foreseen,
+        lookaheads: &mut [Lookahead],
+    ) {
+        let Some(base) = self.foresee_same(base, foreseen) else {
+            return;
+        };
+        for (number, (frame, lookahead)) in frames.iter().zip(&mut *lookaheads).enumerate() {
+            lookahead.number = Some(number);
+            self.look_at(frame.bytes(), &base, lookahead);
+        }
         for (field, values) in foreseen.columns() {
             let both = lookaheads.iter_mut().zip(values);
             match SetPlace::of(field, &self.mask) {
@@ -216,8 +237,7 @@ impl Cache {
             }
         }
         let is_few = self.width() <= FEW;
-        for (number, lookahead) in lookaheads.iter_mut().enumerate() {
-            lookahead.number = Some(number);
+        for lookahead in lookaheads {
             if is_few {
                 self.prefetch_few(lookahead);
             } else {
@@ -226,17 +246,28 @@ impl Cache {
         }
     }
 
+    /// Such words with the values that hooks foresee for all packets. `None` if the words that are
+    /// read ahead have no place for one of the fields.
+    fn foresee_same(&self, base: &Words<WORDS>, foreseen: &Foreseen) -> Option<Words<WORDS>> {
+        let Words::Few(mut words) = *base else {
+            return None;
+        };
+        for (field, value) in &foreseen.same {
+            SetPlace::of(field, &self.mask)?.set(&mut words, *value);
+        }
+        Some(Words::Few(words))
+    }
+
     /// Whether a lookahead, if there is one, has the words and the hash of the whole key; `key` is
     /// that without what headers say. Checked in every test, those built for release included.
     pub(crate) fn is_exact(&self, lookahead: &Lookahead, frame: &Frame, key: &Key) -> bool {
         let (mut key, mut layout) = (key.clone(), lookahead.layout);
         parse(frame.bytes(), &mut key, &mut layout);
         let words = self.words(lookahead.words[0], &key);
-        let is_right = |hash| {
+        lookahead.hash.is_none_or(|hash| {
             hash == self.hash(words.padded())
                 && lookahead.words[..self.width()] == *words.get(self.width())
-        };
-        lookahead.hash.is_none_or(is_right)
+        })
     }
 
     /// Guesses the flows of the frames of a burst, and prefetches them.
@@ -267,8 +298,9 @@ impl Cache {
     #[inline(always)]
     pub(crate) fn flow(&mut self, lookahead: &mut Lookahead) -> Option<&mut Flow> {
         let hash = lookahead.hash?;
-        let is_right = |flow: &Flow| is_of(flow, &lookahead.words) && flow.checked == self.changes;
-        let is_known = self.flows.get(lookahead.guess).is_some_and(is_right);
+        let guessed = self.flows.get(lookahead.guess);
+        let is_known = guessed
+            .is_some_and(|flow| is_of(flow, &lookahead.words) && flow.checked == self.changes);
         if !is_known && !self.finds(hash, lookahead) {
             return None;
         }

@@ -9,7 +9,7 @@ use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_packet::offload::Cut;
-use bofuss_packet::{Key, Layout, Packet, arrival, survey};
+use bofuss_packet::{Key, Layout, Packet, arrival};
 
 use super::direct_hooks::{Acted, Begun};
 use super::direct_output::DirectOutput;
@@ -156,7 +156,15 @@ impl<S: Sink> Context<'_, S> {
             return slow(None);
         };
         let slot = lookahead.guess;
-        let End::Port { port, acts: false } = flow.end else {
+        if is_treated {
+            return slow(Some(slot));
+        }
+        let end = flow.end;
+        if end == End::Steps {
+            let program = self.begin_steps(slot, frame, &lookahead.layout);
+            return program.map(Disposition::Steps).or_else(|| slow(Some(slot)));
+        }
+        let End::Port { port, acts: false } = end else {
             return self.other_disposition(burst, frame, lookahead, begun);
         };
         if port != burst.output.port {
@@ -165,7 +173,7 @@ impl<S: Sink> Context<'_, S> {
         }
         let output = &mut burst.output;
         let leaves = output.open && output.capabilities.take(&frame.offload, 0);
-        if !leaves || is_treated {
+        if !leaves {
             return slow(Some(slot));
         }
         let frame_bytes = frame.len() as u64;
@@ -178,7 +186,7 @@ impl<S: Sink> Context<'_, S> {
         Some(Disposition::Sent)
     }
 
-    /// The same of a frame whose flow was found and does more than to go to a port.
+    /// The same of a frame whose flow was found, and whose path begins with actions or drops it.
     #[inline(always)]
     fn other_disposition(
         &mut self,
@@ -189,14 +197,7 @@ impl<S: Sink> Context<'_, S> {
     ) -> Option<Disposition> {
         let slot = lookahead.guess;
         let slow = (!burst.branches).then_some(Disposition::Slow(Some(slot)));
-        if self.pipeline.treats(lookahead.layout.fragment) {
-            return slow;
-        }
         let end = self.lane.cache.flows[slot].end;
-        if end == End::Steps {
-            let program = self.begin_steps(slot, frame, &lookahead.layout);
-            return program.map(Disposition::Steps).or(slow);
-        }
         if let End::Port { port, .. } = end
             && port != burst.output.port
         {
@@ -215,7 +216,7 @@ impl<S: Sink> Context<'_, S> {
 
     /// Counts an ordinary frame of a flow whose program is a list of steps, and gives that program,
     /// if the frame can go along it.
-    #[inline]
+    #[inline(always)]
     fn begin_steps(&mut self, slot: u32, frame: &Frame, layout: &Layout) -> Option<Rc<Program>> {
         let flow = &mut self.lane.cache.flows[slot];
         let path = flow.program.direct.as_ref()?;
@@ -315,28 +316,24 @@ impl<S: Sink> Context<'_, S> {
         let follows = self.uses_cache() && self.looks_ahead();
         let cache = &self.lane.cache;
         let base = &arrival.words;
-        let few = cache.few(base.padded()).filter(|_| follows);
+        let is_read_now = follows && !branches;
+        let few = cache.few(base.padded()).filter(|_| is_read_now);
         for (frame, lookahead) in frames.iter().zip(&mut *lookaheads) {
             let bytes = frame.bytes();
-            survey(bytes, &mut lookahead.layout);
-            lookahead.clear();
+            lookahead.survey(bytes);
             if let Some(few) = few {
                 cache.look_at_few(bytes, few, lookahead);
-                if !branches {
-                    cache.prefetch_few(lookahead);
-                }
-            } else if follows {
+                cache.prefetch_few(lookahead);
+            } else if is_read_now {
                 cache.look_at(bytes, base, lookahead);
-                if !branches {
-                    cache.prefetch(lookahead);
-                }
+                cache.prefetch(lookahead);
             }
             if cfg!(any(test, debug_assertions)) {
                 assert!(cache.is_exact(lookahead, frame, &arrival.key));
             }
         }
         if follows && branches {
-            self.foresee(frames, &arrival.key, lookaheads, foreseen);
+            self.foresee(frames, arrival, lookaheads, foreseen);
         }
         self.lane.cache.guess_all(lookaheads);
     }

@@ -9,6 +9,7 @@ use bofuss_oflib::types::TableId;
 use bofuss_packet::{Key, Packet};
 
 use super::direct::Burst;
+use crate::cache::lookahead::PortArrival;
 use crate::hook::HookPoint;
 use crate::hook_context::{HookOutcome, Subject, set_field};
 use crate::lazy_packet::{FieldSets, LazyEdits, LazyPacket};
@@ -243,11 +244,12 @@ impl<S: Sink> Context<'_, S> {
         has_place
     }
 
-    /// Gives the fields that hooks will most likely set to the words by which flows are found.
+    /// Reads the words by which the flows of frames are found, with the fields that hooks will most
+    /// likely set.
     pub(super) fn foresee(
         &mut self,
         frames: &[Frame],
-        key: &Key,
+        arrival: &PortArrival,
         lookaheads: &mut [Lookahead],
         foreseen: &mut Foreseen,
     ) {
@@ -256,11 +258,12 @@ impl<S: Sink> Context<'_, S> {
             now: self.now,
             frames,
             lookaheads,
-            arrival: key,
+            arrival: &arrival.key,
             foreseen,
         };
         self.hooks.prefetch(TableId(0), &mut packets);
-        self.lane.cache.foresee(foreseen, lookaheads);
+        let cache = &self.lane.cache;
+        cache.foresee(frames, &arrival.words, foreseen, lookaheads);
     }
 
     /// Whether the words of a lookahead are those of the frame's packet with these fields set.

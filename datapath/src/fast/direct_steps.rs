@@ -80,17 +80,22 @@ pub(super) fn can_go(
     pipeline: &Pipeline,
     hooks: &Hooks,
 ) -> bool {
-    let has_hops = |ttl: u8| ttl > path.hops;
-    let group_is_direct = |id: &GroupId| {
-        let group = pipeline.groups.get(id);
-        group.is_some_and(|group| group.is_direct)
-    };
-    let can_move = |(start, _): (u16, u16)| start <= MAX_CHECKSUM_START;
+    let checksum = frame.offload.checksum;
     frame.headroom() >= HEADROOM_BYTES
-        && frame.offload.checksum.is_none_or(can_move)
+        && checksum.is_none_or(|(start, _)| start <= MAX_CHECKSUM_START)
         && hooks.at_egress.is_empty()
-        && (path.hops == 0 || layout.nw_ttl(frame.bytes()).is_none_or(has_hops))
-        && path.groups.iter().all(group_is_direct)
+        && (path.hops == 0 || has_hops(frame, layout, path.hops))
+        && path.groups.iter().all(|id| {
+            let group = pipeline.groups.get(id);
+            group.is_some_and(|group| group.is_direct)
+        })
+}
+
+/// Whether the TTL of a frame stays above 0 if this is taken from it; a frame without one has none
+/// to lose.
+fn has_hops(frame: &Frame, layout: &Layout, hops: u8) -> bool {
+    let ttl = layout.nw_ttl(frame.bytes());
+    ttl.is_none_or(|ttl| ttl > hops)
 }
 
 impl<S: Sink> Context<'_, S> {

@@ -1,15 +1,15 @@
-//! The keys of flows, as words that are quickly compared and hashed.
+//! The keys of flows, as words: these are compared and hashed in a few instructions.
 
 use core::hash::{Hash, Hasher};
 
-/// Bytes that a key has at most.
+/// The most bytes of a key, as in the reference switches.
 pub const MAX_KEY_BYTES: usize = 48;
 
-/// The key of a flow, followed by zero bytes, as little-endian words.
+/// The key of a flow as little-endian words, filled up with zero bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowKey([u64; MAX_KEY_BYTES / 8]);
 
-/// Without a branch or a call: keys are compared for each packet.
+/// Compares without a branch or a call, as this is done for each packet.
 impl PartialEq for FlowKey {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
@@ -22,7 +22,8 @@ impl PartialEq for FlowKey {
 }
 impl Eq for FlowKey {}
 
-/// Word by word: a hasher takes a word in a few instructions. Most keys have no more than two.
+/// Hashes word by word, and leaves out the words after the second if they are all zero, as in most
+/// keys.
 impl Hash for FlowKey {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -36,20 +37,13 @@ impl Hash for FlowKey {
 }
 
 impl FlowKey {
-    /// Replaces the 16 bytes of a part, the lowest first.
+    /// Its words, to be changed.
     #[inline]
-    pub(super) fn set_part(&mut self, number: usize, part: u128) {
-        self.0[2 * number] = part as u64;
-        self.0[2 * number + 1] = (part >> 64) as u64;
-    }
-
-    /// Its words.
-    #[inline]
-    pub(super) fn words_mut(&mut self) -> &mut [u64] {
+    pub(super) fn words_mut(&mut self) -> &mut [u64; MAX_KEY_BYTES / 8] {
         &mut self.0
     }
 
-    /// The key of these bytes; the first [`MAX_KEY_BYTES`] of them count.
+    /// The key of these bytes. Those after the first [`MAX_KEY_BYTES`] are ignored.
     pub fn new(bytes: &[u8]) -> Self {
         let mut padded = [0; MAX_KEY_BYTES];
         let length = bytes.len().min(MAX_KEY_BYTES);
@@ -58,7 +52,7 @@ impl FlowKey {
         Self(core::array::from_fn(|i| u64::from_le_bytes(words[i])))
     }
 
-    /// Its bytes, with the zero bytes after them.
+    /// Its bytes, filled up with zero bytes.
     pub fn bytes(&self) -> [u8; MAX_KEY_BYTES] {
         let mut bytes = [0; MAX_KEY_BYTES];
         for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(self.0) {

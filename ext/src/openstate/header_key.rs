@@ -1,4 +1,4 @@
-//! Keys of flows straight from the headers of frames that will be looked up soon.
+//! Keys of flows, read straight from the headers of frames that will be looked up soon.
 
 use alloc::vec::Vec;
 
@@ -8,10 +8,8 @@ use bofuss_oflib::field::{Header, VLAN_VID};
 
 use super::extractor::{Extractor, FieldSource, FlowKey};
 
-/// Bytes that are read of a header at a time.
+/// Bytes of a word: so many are read of a header at a time.
 const WORD_BYTES: usize = 8;
-/// Bytes of a part of a key: it is put together in registers.
-const PART_BYTES: usize = 16;
 
 impl FieldSource for UpcomingPacket<'_> {
     fn get(&mut self, field: &Field) -> Option<u128> {
@@ -19,21 +17,24 @@ impl FieldSource for UpcomingPacket<'_> {
     }
 }
 
-/// Bytes of a header that stand together in a part of a key.
+/// Up to eight bytes that are next to each other both in a header and in a word of a key.
 #[derive(Clone, Copy, Debug)]
 struct HeaderBytes {
-    /// The header, and another one that has the same field; where in it they begin.
+    /// The headers that may have them, such as IPv4 and IPv6, and where in each they begin; the
+    /// first one that the packet has counts.
     places: [(Header, usize); 2],
-    /// How many bits they are less than a word.
+    /// How many bits they lack to a word.
     unused: u32,
     /// Whether the key has them in the opposite order.
     is_reversed: bool,
-    /// How many bits the part has below them.
+    /// The number of the word, and how many bits of it are below them.
+    word: usize,
     shift: u32,
 }
 
 impl HeaderBytes {
-    /// The number that they are in the key; `None` if the packet has no such header.
+    /// The number that they are in the key, not yet shifted; `None` if the packet has none of the
+    /// headers.
     #[inline]
     fn read(&self, packet: &UpcomingPacket<'_>) -> Option<u64> {
         let [(header, at), (other, at_other)] = self.places;
@@ -50,7 +51,7 @@ impl HeaderBytes {
     }
 }
 
-/// The word of the bytes that begin at a place, the lowest first; zeros after their end.
+/// The little-endian word at a place, with zeros after the end of the bytes.
 #[inline]
 fn word(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();
@@ -65,7 +66,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 }
 
 impl Extractor {
-    /// Where headers have the fields of its keys, if they have all.
+    /// Where the headers of frames have the bytes of its keys, if they have all of them.
     pub(super) fn header_key(&self) -> Option<KeyInHeaders> {
         let mut key = KeyInHeaders::default();
         for part in &self.parts {
@@ -74,14 +75,15 @@ impl Extractor {
         Some(key)
     }
 
-    /// Whether headers say all of its keys.
+    /// Whether all fields of its keys are in headers.
     fn is_in_headers(&self) -> bool {
         let mut fields = self.parts.iter().map(|part| part.field);
         fields.all(|field| field.is_some_and(|field| !field.at.is_empty()))
     }
 
-    /// Makes `key` that of a packet's flow, if headers say all of it; `false` if it has to be
-    /// looked at when the packet is looked up.
+    /// Reads the key of an upcoming packet's flow into `key`. Returns false if the packet lacks a
+    /// field, or if not all fields are in headers: then the key is made when the packet is looked
+    /// up.
     #[inline]
     pub fn key_ahead(&self, mut packet: UpcomingPacket<'_>, key: &mut FlowKey) -> bool {
         let is_found = match &self.in_headers {
@@ -100,16 +102,15 @@ impl Extractor {
     }
 }
 
-/// Where all of a key stands in headers.
+/// Where the headers of frames have the bytes of a key.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyInHeaders {
-    /// The bytes of each part; those after the last one are zero.
-    parts: Vec<Vec<HeaderBytes>>,
+    pieces: Vec<HeaderBytes>,
 }
 
 impl KeyInHeaders {
-    /// Adds the bytes of a field, which stand in a key from byte `to` on; the numbers among them
-    /// with the lowest byte first. `None` if they are no whole bytes of one or two headers.
+    /// Adds the bytes of a field, which begin at byte `to` of a key. `None` if they are not whole
+    /// bytes of one header or of either of two.
     pub(super) fn add(
         &mut self,
         field: &Field,
@@ -129,25 +130,21 @@ impl KeyInHeaders {
         }
         let mut done = 0;
         while done < bytes {
-            let below = (to + done) % PART_BYTES;
-            let count = WORD_BYTES.min(bytes - done).min(PART_BYTES - below);
+            let below = (to + done) % WORD_BYTES;
+            let count = (WORD_BYTES - below).min(bytes - done);
             let before = if is_little_endian {
                 bytes - done - count
             } else {
                 done
             };
-            let start = |bit: u16| usize::from(bit) / 8 + before;
-            let part = (to + done) / PART_BYTES;
-            if self.parts.len() <= part {
-                self.parts.resize(part + 1, Vec::new());
-            }
-            self.parts[part].push(HeaderBytes {
+            self.pieces.push(HeaderBytes {
                 places: [
-                    (first.header.known()?, start(first.bit)),
-                    (second.header.known()?, start(second.bit)),
+                    (first.header.known()?, usize::from(first.bit) / 8 + before),
+                    (second.header.known()?, usize::from(second.bit) / 8 + before),
                 ],
                 unused: 8 * (WORD_BYTES - count) as u32,
                 is_reversed: is_little_endian,
+                word: (to + done) / WORD_BYTES,
                 shift: 8 * below as u32,
             });
             done += count;
@@ -155,19 +152,15 @@ impl KeyInHeaders {
         Some(())
     }
 
-    /// Makes `key` that of a packet's flow; `false` if the packet lacks a header.
+    /// Reads the key of a packet's flow. Returns false if the packet lacks a header.
     #[inline]
     fn read(&self, packet: &UpcomingPacket<'_>, key: &mut FlowKey) -> bool {
         *key = FlowKey::default();
-        for (number, pieces) in self.parts.iter().enumerate() {
-            let mut part = 0;
-            for piece in pieces {
-                let Some(value) = piece.read(packet) else {
-                    return false;
-                };
-                part |= u128::from(value) << piece.shift;
-            }
-            key.set_part(number, part);
+        for piece in &self.pieces {
+            let Some(value) = piece.read(packet) else {
+                return false;
+            };
+            key.words_mut()[piece.word] |= value << piece.shift;
         }
         true
     }

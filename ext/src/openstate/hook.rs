@@ -309,7 +309,7 @@ impl Hook for OpenState {
             return;
         }
         let global = self.machine.global();
-        packets.foresee(self.global_state, core::iter::repeat(Some(global.into())));
+        packets.foresee_same(self.global_state, Some(global.into()));
         packets.foresee(self.state, self.machine.foreseen());
     }
 

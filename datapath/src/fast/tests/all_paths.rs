@@ -7,7 +7,7 @@ use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Mac, PortNo};
-use bofuss_packet::{arrival, craft, survey};
+use bofuss_packet::{arrival, craft};
 
 use super::{Seen, flow};
 use crate::control::queues::tests::{super_frame, switch};
@@ -115,8 +115,7 @@ fn guesses_equal_the_whole_key() {
                     .wrapping_add(1);
                 let at = (state >> 32) as usize % frame.len().min(64);
                 frame.bytes_mut()[at] = (state >> 56) as u8;
-                survey(frame.bytes(), &mut lookahead.layout);
-                lookahead.clear();
+                lookahead.survey(frame.bytes());
                 cache.look_at(frame.bytes(), &base, &mut lookahead);
                 cache.prefetch(&mut lookahead);
                 read += usize::from(lookahead.is_read);
