@@ -9,7 +9,7 @@ use bofuss_oflib::{Action, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::{Key, Layout, Packet};
 
 use crate::lazy_packet::LazyPacket;
-use crate::{Time, Trial, Verdict};
+use crate::{Qos, Time, Trial, Verdict};
 
 /// Something that a hook has asked for.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(crate) struct HookOutcome {
     pub(crate) taken: bool,
     /// The port that the hook sends the packet to, and that is all that it does.
     pub(crate) forward: Option<PortNo>,
+    /// The QoS record that it gave the packet.
+    pub(crate) qos: Option<Qos>,
     /// The fields that it read.
     pub(crate) read: FieldSet,
     /// What it set in the key.
@@ -228,6 +230,13 @@ impl HookContext<'_> {
     pub fn forward(&mut self, port: PortNo) {
         self.outcome.forward = Some(port);
         self.take();
+    }
+
+    /// Gives the packet a QoS record, by which it waits for ports from here on. A hook that does
+    /// this in [`crate::Hook::before_lookup`] is not [pure](crate::HookEffect::Pure), and such a
+    /// call or action is not [fulfilled](crate::Hook::fulfil) ahead.
+    pub fn set_qos(&mut self, qos: Qos) {
+        self.outcome.qos = Some(qos);
     }
 
     /// Drops the packet for a reason of the extension's own, which has a counter.

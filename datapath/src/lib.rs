@@ -20,6 +20,7 @@ mod hook_context;
 mod hooks;
 mod lazy_packet;
 mod port;
+mod qos;
 mod references;
 mod sink;
 mod slab;
@@ -67,6 +68,7 @@ pub use pipeline::{
     work::{WORK_PER_FRAME, WORK_PER_TURN},
 };
 pub use port::Port;
+pub use qos::{Entitlement, PRIORITIES, Qos};
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use tables::{
     features::TABLE_CONFIG_BITS,

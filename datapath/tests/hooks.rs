@@ -7,6 +7,8 @@ mod actions;
 mod direct;
 #[path = "hooks/misses.rs"]
 mod misses;
+#[path = "hooks/qos.rs"]
+mod qos;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -61,6 +61,11 @@ impl Buckets {
         self.len += 1;
     }
 
+    /// Whether nothing is in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// The first bucket that has members, counted from rank 0.
     fn first_occupied(&self) -> Option<u64> {
         if self.len == 0 {

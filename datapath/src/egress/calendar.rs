@@ -1,8 +1,6 @@
-//! A calendar queue: frames by the time at which they may leave.
+//! A calendar queue: what waits, by the time at which it may leave.
 
 use alloc::{collections::BTreeMap, vec::Vec};
-
-use bofuss_frame::Frame;
 
 use crate::Time;
 use crate::egress::buckets::{Buckets, Links};
@@ -13,79 +11,79 @@ const SLOT_NS: u64 = 8_000;
 /// Words of slots: 16,384 slots, 131 ms.
 const SLOT_WORDS: usize = 256;
 
-/// Frames in slots of time. Those of one slot leave in the order in which they came; no frame
-/// leaves before its time.
+/// Things in slots of time. Those of one slot leave in the order in which they came; none leaves
+/// before its time.
 #[derive(Debug)]
-pub(super) struct Calendar {
+pub(super) struct Calendar<T> {
     slots: Buckets,
     links: Links,
-    frames: Slab<Frame>,
-    /// Frames that leave after the last slot, by slot and the order in which they came.
-    later: BTreeMap<(u64, u64), Frame>,
+    things: Slab<T>,
+    /// Those that leave after the last slot, by slot and the order in which they came.
+    later: BTreeMap<(u64, u64), T>,
     n_later: u64,
 }
 
-impl Default for Calendar {
+impl<T> Default for Calendar<T> {
     fn default() -> Self {
         Self {
             slots: Buckets::new(SLOT_WORDS, SLOT_NS),
             links: Links::new(),
-            frames: Slab::default(),
+            things: Slab::default(),
             later: BTreeMap::new(),
             n_later: 0,
         }
     }
 }
 
-impl Calendar {
-    /// Adds a frame that may leave at `at`.
-    pub(super) fn push(&mut self, now: Time, at: Time, frame: Frame) {
+impl<T> Calendar<T> {
+    /// Adds something that may leave at `at`.
+    pub(super) fn push(&mut self, now: Time, at: Time, thing: T) {
         if self.slots.first_rank().is_none() {
             self.slots.begin_at(now.0);
             self.refill();
         }
         let start = at.0.next_multiple_of(SLOT_NS);
         if self.slots.reaches(start) {
-            self.put_in_slot(start, frame);
+            self.put_in_slot(start, thing);
         } else {
-            self.later.insert((start, self.n_later), frame);
+            self.later.insert((start, self.n_later), thing);
             self.n_later += 1;
         }
     }
 
-    fn put_in_slot(&mut self, start: u64, frame: Frame) {
-        let number = self.frames.insert(|_| frame);
+    fn put_in_slot(&mut self, start: u64, thing: T) {
+        let number = self.things.insert(|_| thing);
         self.slots.push(&mut self.links, start, number);
     }
 
-    /// When the first slot begins that has a frame.
+    /// When the first slot begins that has something.
     pub(super) fn due(&self) -> Option<Time> {
         let later = self.later.first_key_value();
         let later = later.map(|((start, _), _)| *start);
         self.slots.first_rank().or(later).map(Time)
     }
 
-    /// Puts into slots what is near enough by now, before any frame that comes after it.
+    /// Puts into slots what is near enough by now, before anything that comes after it.
     fn refill(&mut self) {
         while let Some(entry) = self.later.first_entry()
             && self.slots.reaches(entry.key().0)
         {
-            let ((start, _), frame) = entry.remove_entry();
-            self.put_in_slot(start, frame);
+            let ((start, _), thing) = entry.remove_entry();
+            self.put_in_slot(start, thing);
         }
     }
 
-    /// Takes the first frame.
-    pub(super) fn pop(&mut self) -> Option<Frame> {
+    /// Takes the first.
+    pub(super) fn pop(&mut self) -> Option<T> {
         let Some(number) = self.slots.pop(&self.links) else {
-            return self.later.pop_first().map(|(_, frame)| frame);
+            return self.later.pop_first().map(|(_, thing)| thing);
         };
         self.refill();
-        self.frames.remove(number)
+        self.things.remove(number)
     }
 
-    /// Takes away all frames, in their order.
-    pub(super) fn take_frames(&mut self) -> Vec<Frame> {
+    /// Takes away all, in their order.
+    pub(super) fn take_all(&mut self) -> Vec<T> {
         core::iter::from_fn(|| self.pop()).collect()
     }
 }
@@ -121,7 +119,7 @@ mod tests {
             calendar.push(now, now.after(u64::from(n) * SLOT_NS), frame);
         }
         assert!(calendar.later.is_empty());
-        let left = calendar.take_frames();
+        let left = calendar.take_all();
         let left: Vec<u8> = left.iter().map(|frame| frame.bytes()[0]).collect();
         assert_eq!(left, [1, 2, 3]);
     }

@@ -9,6 +9,7 @@ use bofuss_oflib::types::QueueId;
 
 use crate::egress::DisciplineRow;
 use crate::egress::queue::{Queue, QueueSpec, Rate};
+use crate::qos::QueueClass;
 use crate::{DropReason, Time};
 
 /// Orders the frames of one port. It is told the time, and knows neither ports nor sinks: each
@@ -19,14 +20,14 @@ pub(crate) trait Discipline: Debug {
         Ok(())
     }
 
-    /// Adds a frame to a queue, or to the default queue if none has this number. `has_room` is
-    /// false if the switch has no memory for it.
+    /// Adds a frame to the queue of its class, or to the default queue if none has this number.
+    /// `has_room` is false if the switch has no memory for it.
     ///
     /// Errors: QueueFull or QueuesFull; the frame is gone, and counted as an error of its queue.
     fn enqueue(
         &mut self,
         now: Time,
-        id: QueueId,
+        class: &QueueClass,
         frame: Frame,
         has_room: bool,
     ) -> Result<(), DropReason>;
@@ -172,7 +173,8 @@ mod tests {
             );
             for n in 0..3 * MAX_QUEUE_PACKETS {
                 let frame = pool.frame(&[n as u8; 100]).expect("within the limit");
-                match one.enqueue(now, QueueId(n as u32 % 5), frame, n % 50 != 7) {
+                let class = QueueClass::of(QueueId(n as u32 % 5));
+                match one.enqueue(now, &class, frame, n % 50 != 7) {
                     Ok(()) => taken += 1,
                     Err(DropReason::QueueFull | DropReason::QueuesFull) => refused += 1,
                     Err(other) => panic!("{other:?} is no reason of a discipline"),

@@ -12,7 +12,8 @@ use hashbrown::HashMap;
 use crate::Time;
 use crate::egress::microflow::Microflow;
 use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS};
-use crate::egress::single_queue::{FrameOrder, SingleQueue};
+use crate::egress::single_queue::{Bounds, FrameOrder, SingleQueue};
+use crate::qos::QueueClass;
 
 /// Bytes that a turn adds: a frame of Ethernet's usual size.
 const QUANTUM: u64 = 1_514;
@@ -43,11 +44,11 @@ pub(crate) struct Turns {
 
 impl FrameOrder for Turns {
     /// A microflow may fill as much as is left free.
-    fn push(&mut self, _: Time, frame: Frame, _: u32, limit: u64) -> bool {
+    fn push(&mut self, _: Time, frame: Frame, _: &QueueClass, bounds: Bounds) -> bool {
         let size = offload::wire_count(&frame).1.max(MIN_SIZE);
         let microflow = Microflow::of(frame.bytes());
         let waiting = self.flows.get(&microflow).map_or(0, |turn| turn.size);
-        if waiting + size > limit.saturating_sub(self.size) {
+        if waiting + size > bounds.limit_bytes.saturating_sub(self.size) {
             return false;
         }
         if waiting == 0 {

@@ -7,9 +7,10 @@ use bofuss_frame::Pool;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::craft;
 
-use crate::Time;
 use crate::egress::discipline_named;
 use crate::egress::queue::DEFAULT_QUEUE;
+use crate::qos::QueueClass;
+use crate::{Qos, Time};
 
 /// The port's rate in kb/s.
 pub(super) const PORT_KBPS: u32 = 10_000;
@@ -17,7 +18,19 @@ pub(super) const PORT_KBPS: u32 = 10_000;
 /// offers `n` times 312.5 kb/s.
 const SUBSCRIBERS: [core::ops::RangeInclusive<u32>; 4] = [1..=4, 5..=10, 11..=20, 21..=32];
 
-/// One sender of UDP at a rate; it waits between two packets for the mean time, more or less by up
+/// What a sender's frames are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Udp,
+    Ping,
+    Arp,
+    /// First and last fragments of datagrams, in turn.
+    Fragments,
+    /// What no honest stack sends: headers of IP that are wrong, to other stations each time.
+    Wrong,
+}
+
+/// One sender at a rate; it waits between two packets for the mean time, more or less by up
 /// to three tenths.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
@@ -30,10 +43,17 @@ pub(super) struct Sender {
     pub(super) n_tuples: u16,
     pub(super) frames_per_tuple: usize,
     pub(super) frame_bytes: usize,
+    pub(super) kind: Kind,
+    /// The port of the switch that its frames come in through.
+    pub(super) ingress: u32,
+    /// The QoS record of its packets, and others that they have from some seconds on.
+    pub(super) qos: Option<Qos>,
+    pub(super) later: Vec<(f64, Option<Qos>)>,
 }
 
-/// What arrived: of each sender, when and how long after it was sent, in nanoseconds.
-pub(super) struct Arrivals(pub(super) Vec<Vec<(u64, u64)>>);
+/// What arrived: of each sender, when and how long after it was sent, in nanoseconds; and how many
+/// frames each sent.
+pub(super) struct Arrivals(pub(super) Vec<Vec<(u64, u64)>>, pub(super) Vec<usize>);
 
 /// The senders of OpenQFlow's evaluation: 165 Mb/s for a port of 10 Mb/s.
 pub(super) fn paper_senders() -> Vec<Sender> {
@@ -53,18 +73,57 @@ impl Sender {
             n_tuples: 1,
             frames_per_tuple: 1,
             frame_bytes: 1_000,
+            kind: Kind::Udp,
+            ingress: 2,
+            qos: None,
+            later: Vec::new(),
         }
     }
 
-    fn frame(&self, number: usize, tuple: u16) -> Vec<u8> {
-        let udp = craft::udp(10_000 + tuple, 9, &[]);
+    /// A frame: of the sender of this number, its frame number `sequence`.
+    fn frame(&self, number: usize, sequence: usize) -> Vec<u8> {
+        let tuple = (sequence / self.frames_per_tuple % usize::from(self.n_tuples)) as u16;
         let sender = [10, 0, 1, number as u8].into();
         let subscriber = [10, 0, 0, self.subscriber as u8 + 1].into();
-        let ip = craft::ipv4(sender, subscriber, 64, udp);
-        let mut bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+        let mut station = Mac([2; 6]);
+        let payload = match self.kind {
+            Kind::Udp | Kind::Fragments | Kind::Wrong => {
+                let udp = craft::udp(10_000 + tuple, 9, &[]);
+                craft::ipv4(sender, subscriber, 64, udp)
+            }
+            Kind::Ping => craft::ipv4(sender, subscriber, 64, craft::ping(sequence as u16, &[])),
+            Kind::Arp => craft::arp(1, Mac([4; 6]), sender, Mac([0; 6]), subscriber),
+        };
+        if self.kind == Kind::Wrong {
+            station.0[2..].copy_from_slice(&(sequence as u32).to_be_bytes());
+        }
+        let mut bytes = craft::ethernet(station, Mac([4; 6]), payload);
         bytes.resize(self.frame_bytes, 0);
-        bytes[42..44].copy_from_slice(&(number as u16).to_be_bytes());
+        match (self.kind, sequence % 2) {
+            // More fragments follow, and a place within the datagram.
+            (Kind::Fragments, 0) => bytes[20] = 0x20,
+            (Kind::Fragments, _) => bytes[21] = 0x40,
+            // A header without room for addresses, and one of a version that there is not.
+            (Kind::Wrong, 0) => bytes[14] = 0x42,
+            (Kind::Wrong, _) => bytes[14] = 0x75,
+            (Kind::Udp | Kind::Ping | Kind::Arp, _) => {}
+        }
+        let end = bytes.len();
+        bytes[end - 6..end - 4].copy_from_slice(&(number as u16).to_be_bytes());
+        bytes[end - 4..].copy_from_slice(&(sequence as u32).to_be_bytes());
         bytes
+    }
+
+    /// Whether all its frames are of one microflow.
+    fn is_one_flow(&self) -> bool {
+        self.n_tuples == 1 && self.kind != Kind::Wrong
+    }
+
+    /// The record of what it sends at a time.
+    fn qos_at(&self, now: u64) -> Option<Qos> {
+        let later = self.later.iter().rev();
+        let mut later = later.filter(|(from, _)| now as f64 >= from * 1e9);
+        later.next().map_or(self.qos, |(_, qos)| *qos)
     }
 
     /// The mean time from one packet to the next, in nanoseconds.
@@ -101,19 +160,20 @@ pub(super) fn run(discipline: &str, senders: &[Sender], seconds: f64) -> Arrival
             .expect("some send");
         let now = port.next_wakeup().map_or(*at, |wakeup| wakeup.0.min(*at));
         if now >= end {
-            return Arrivals(arrivals);
+            return Arrivals(arrivals, sent.iter().map(Vec::len).collect());
         }
         if now < *at {
             let (_, frame) = port
                 .dequeue(Time(now))
                 .expect("a frame is due when it says");
-            let bytes = frame.bytes();
-            let sender = u16::from_be_bytes([bytes[42], bytes[43]]);
-            let number = u32::from_be_bytes([bytes[44], bytes[45], bytes[46], bytes[47]]);
-            let sender = usize::from(sender);
+            let [.., a, b, c, d, e, f] = *frame.bytes() else {
+                panic!("a frame has its number at its end");
+            };
+            let sender = usize::from(u16::from_be_bytes([a, b]));
+            let number = u32::from_be_bytes([c, d, e, f]);
             let at = sent[sender][number as usize];
             if let Some((last, wait)) = arrivals[sender].last()
-                && senders[sender].n_tuples == 1
+                && senders[sender].is_one_flow()
             {
                 assert!(at > last - wait, "frames of a microflow keep their order");
             }
@@ -122,14 +182,15 @@ pub(super) fn run(discipline: &str, senders: &[Sender], seconds: f64) -> Arrival
         }
         let source = &senders[sender];
         let number = sent[sender].len();
-        let mut bytes = source.frame(
-            sender,
-            (number / source.frames_per_tuple % usize::from(source.n_tuples)) as u16,
-        );
-        bytes[44..48].copy_from_slice(&(number as u32).to_be_bytes());
+        let bytes = source.frame(sender, number);
         let frame = pool.frame(&bytes).expect("within the limit");
         // Whether it is taken shows in what arrives.
-        let _ = port.enqueue(Time(now), DEFAULT_QUEUE, frame, true);
+        let class = QueueClass {
+            ingress: PortNo(source.ingress),
+            queue: DEFAULT_QUEUE,
+            qos: source.qos_at(now),
+        };
+        let _ = port.enqueue(Time(now), &class, frame, true);
         sent[sender].push(now);
         due[sender] = now + (source.gap_ns() * (0.7 + 0.6 * next_fraction())) as u64;
         if due[sender] as f64 > source.active.end * 1e9 {
@@ -142,12 +203,18 @@ impl Arrivals {
     /// What each of `count` subscribers got from one second to another, in kb/s.
     pub(super) fn kbps(&self, senders: &[Sender], count: usize, from: f64, to: f64) -> Vec<f64> {
         let mut rates = alloc::vec![0.0; count];
-        for (sender, arrivals) in senders.iter().zip(&self.0) {
-            let within = |at: u64| (from * 1e9) as u64 <= at && at < (to * 1e9) as u64;
-            let n = arrivals.iter().filter(|(at, _)| within(*at)).count();
-            rates[sender.subscriber] += (n * sender.frame_bytes) as f64 * 8e-3 / (to - from);
+        for (n, sender) in senders.iter().enumerate() {
+            rates[sender.subscriber] += self.kbps_of(n, sender, from, to);
         }
         rates
+    }
+
+    /// What arrived of one sender from one second to another, in kb/s.
+    pub(super) fn kbps_of(&self, number: usize, sender: &Sender, from: f64, to: f64) -> f64 {
+        let arrivals = self.0[number].iter();
+        let within = |at: u64| (from * 1e9) as u64 <= at && at < (to * 1e9) as u64;
+        let n = arrivals.filter(|(at, _)| within(*at)).count();
+        (n * sender.frame_bytes) as f64 * 8e-3 / (to - from)
     }
 }
 

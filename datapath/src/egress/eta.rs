@@ -13,14 +13,17 @@ use bofuss_frame::Frame;
 use bofuss_packet::offload;
 use hashbrown::HashMap;
 
-use crate::Time;
 use crate::egress::calendar::Calendar;
+use crate::egress::ecn;
+use crate::egress::eta::shares::{INTERVAL_NS, Rights, Tally, Waterline};
 use crate::egress::microflow::{Aggregate, Microflow};
-use crate::egress::single_queue::{FrameOrder, SingleQueue};
+use crate::egress::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, SingleQueue};
+use crate::qos::{QueueClass, PRIORITIES};
 use crate::slab::Slab;
+use crate::{Qos, Time};
 
-/// How often shares are computed.
-const INTERVAL_NS: u64 = Time::SEC / 10;
+mod shares;
+
 /// How much earlier than its ETA a frame may come, and how much credit a late one leaves.
 const EARLY_NS: u64 = Time::SEC / 50;
 const CREDIT_NS: u64 = Time::SEC / 50;
@@ -32,8 +35,6 @@ const FRAME_BITS: f64 = 8.0 * 1_514.0;
 const IDLE_NS: u64 = 10 * Time::SEC;
 /// Microflows that are known at most; the one that is looked at next makes room.
 const MAX_FLOWS: usize = 1 << 16;
-/// The least part of the port's rate that is shared, however much waits.
-const MIN_CAPACITY: f64 = 0.1;
 /// Why a number that is kept somewhere has something behind it.
 const KNOWN: &str = "a number that is kept is that of something known";
 
@@ -80,21 +81,14 @@ pub(crate) type Beta = SingleQueue<EtaOrder<OneTier>>;
 pub(crate) type Ceta = SingleQueue<EtaOrder<TwoTiers>>;
 pub(crate) type Ceta2 = SingleQueue<EtaOrder<TwoTiersMended>>;
 
-/// What happened in the interval that goes on, and how many take part.
-#[derive(Debug, Default)]
-struct Tally {
-    /// The interval, counted from time 0.
-    interval: u64,
-    accepted_bits: f64,
-    /// Members that sent something, and those that lost frames for being early.
-    n_active: u32,
-    n_limited: u32,
-}
-
 #[derive(Debug)]
 struct EtaFlow {
     microflow: Microflow,
     aggregate: u32,
+    rights: Rights,
+    /// The strict priority of its frames that come now, and how many wait.
+    priority: usize,
+    n_waiting: u32,
     eta_ns: u64,
     /// When its last frame leaves: no later one does before.
     leaves_ns: u64,
@@ -108,18 +102,23 @@ struct EtaFlow {
 struct EtaAggregate {
     key: Option<Aggregate>,
     n_flows: u32,
+    rights: Rights,
     eta_ns: u64,
     active_in: u64,
     limited_in: u64,
     tally: Tally,
-    /// What each of its microflows may have, in bit/s.
-    share: f64,
+    /// What its microflows may have.
+    waterline: Waterline,
 }
+
+/// A frame that was accepted, and the number of its microflow.
+type Accepted = (u32, Frame);
 
 /// The frames that were accepted, and what decides that.
 #[derive(Debug)]
 pub(crate) struct EtaOrder<S> {
-    calendar: Calendar,
+    /// By priority.
+    calendars: Vec<Calendar<Accepted>>,
     flows: Slab<EtaFlow>,
     flow_of: HashMap<Microflow, u32>,
     /// The slot of the microflow that is looked at next, whether it is idle.
@@ -128,8 +127,10 @@ pub(crate) struct EtaOrder<S> {
     /// `None` is the one aggregate of all microflows.
     aggregate_of: HashMap<Option<Aggregate>, u32>,
     tally: Tally,
-    /// What each aggregate may have, in bit/s; if there is one tier, each microflow.
-    share: f64,
+    /// What aggregates may have; if there is one tier, microflows.
+    waterline: Waterline,
+    /// The sum of all guarantees, in bit/s.
+    guaranteed: f64,
     waiting_bytes: u64,
     scheme: PhantomData<S>,
 }
@@ -137,23 +138,27 @@ pub(crate) struct EtaOrder<S> {
 impl<S> Default for EtaOrder<S> {
     fn default() -> Self {
         Self {
-            calendar: Calendar::default(),
+            calendars: Vec::new(),
             flows: Slab::default(),
             flow_of: HashMap::new(),
             looked_at: 0,
             aggregates: Slab::default(),
             aggregate_of: HashMap::new(),
             tally: Tally::default(),
-            share: 0.0,
+            waterline: Waterline { share: 0.0 },
+            guaranteed: 0.0,
             waiting_bytes: 0,
             scheme: PhantomData,
         }
     }
 }
 
-/// A share that moves by `spare` bit/s for each of `count`, within its bounds.
-fn moved(share: f64, spare: f64, count: u32, least: f64, most: f64) -> f64 {
-    (share + spare / f64::from(count.max(1))).clamp(least.min(most), most)
+/// What becomes of a frame that comes now.
+enum Test {
+    /// It is early, and dropped.
+    Early,
+    /// It leaves at this time. Whether it is nearly early, and its sender is to be told.
+    Accepted(Time, bool),
 }
 
 /// The time of so many bits at a rate of bit/s, in nanoseconds.
@@ -173,76 +178,64 @@ impl<S: Scheme> EtaOrder<S> {
 
     /// Computes shares anew where an interval has passed. `capacity` is the port's rate in bit/s.
     fn update(&mut self, interval: u64, capacity: f64) {
-        let mut members = self.n_members() as u32;
-        if S::IS_MENDED {
-            members = self.tally.n_active;
-        }
-        let least = capacity / f64::from(members.max(1));
-        let passed = interval - self.tally.interval;
-        if passed == 0 {
+        let Some((used, tally)) = self.tally.end(interval) else {
             return;
-        }
-        let seconds = (passed * INTERVAL_NS) as f64 / 1e9;
-        let mut spare = capacity - self.tally.accepted_bits / seconds;
-        let mut count = members;
-        if S::IS_MENDED {
-            let drained = self.waiting_bytes as f64 * 8.0 * 1e9 / INTERVAL_NS as f64;
-            spare -= drained.min((1.0 - MIN_CAPACITY) * capacity);
-            count = self.tally.n_limited;
-        }
-        self.share = moved(self.share, spare, count, least, capacity);
-        self.tally = Tally {
-            interval,
-            ..Tally::default()
         };
+        if S::IS_MENDED {
+            let waiting = self.waiting_bytes as f64 * 8.0 * 1e9 / INTERVAL_NS as f64;
+            return self.waterline.follow(capacity, used, waiting, &tally);
+        }
+        let members = self.n_members().max(1) as f64;
+        self.waterline.add(capacity - used, members, capacity / members, capacity);
     }
 
     /// Computes the shares of an aggregate's microflows anew where an interval has passed.
     fn update_within(&mut self, number: u32, interval: u64) {
         let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
-        let tally = &aggregate.tally;
-        let passed = interval - tally.interval;
-        if passed == 0 {
-            return;
-        }
-        let seconds = (passed * INTERVAL_NS) as f64 / 1e9;
-        let spare = self.share - tally.accepted_bits / seconds;
-        let least = self.share / f64::from(tally.n_active.max(1));
-        aggregate.share = moved(aggregate.share, spare, tally.n_limited, least, self.share);
-        aggregate.tally = Tally {
-            interval,
-            ..Tally::default()
-        };
-    }
-
-    /// What a microflow of an aggregate may have, in bit/s.
-    fn share_of(&self, aggregate: u32) -> f64 {
-        let aggregate = self.aggregates.get(aggregate).expect(KNOWN);
-        match (S::IS_MENDED, S::HAS_AGGREGATES) {
-            (true, _) => aggregate.share.min(self.share),
-            (false, true) => self.share / f64::from(aggregate.n_flows.max(1)),
-            (false, false) => self.share,
+        if let Some((used, tally)) = aggregate.tally.end(interval) {
+            let rate = aggregate.rights.rate(self.waterline.share);
+            aggregate.waterline.follow(rate, used, 0.0, &tally);
         }
     }
 
-    /// The number of a microflow, and whether it was known.
-    fn flow(&mut self, now: u64, microflow: Microflow, capacity: f64) -> (u32, bool) {
-        if let Some(number) = self.flow_of.get(&microflow) {
-            return (*number, true);
+    /// What a microflow may have, in bit/s.
+    fn rate_of(&self, flow: &EtaFlow) -> f64 {
+        let aggregate = self.aggregates.get(flow.aggregate).expect(KNOWN);
+        let share = self.waterline.share;
+        if S::IS_MENDED {
+            let most = aggregate.rights.rate(share).max(flow.rights.guaranteed);
+            return flow.rights.rate(aggregate.waterline.share).min(most);
+        }
+        let n_flows = if S::HAS_AGGREGATES { aggregate.n_flows.max(1) } else { 1 };
+        share / f64::from(n_flows)
+    }
+
+    /// The number of a microflow of this class, and whether it was known.
+    fn flow(
+        &mut self,
+        now: u64,
+        microflow: Microflow,
+        class: &QueueClass,
+        capacity: f64,
+    ) -> (u32, bool) {
+        let key = S::HAS_AGGREGATES.then(|| microflow.aggregate(class));
+        if let Some(&number) = self.flow_of.get(&microflow) {
+            self.change_aggregate(number, key);
+            self.entitle(number, class.qos(), capacity);
+            return (number, true);
         }
         for _ in 0..2 {
             self.look_at_next(now);
         }
         let members = self.n_members();
-        let key = S::HAS_AGGREGATES.then(|| microflow.aggregate());
-        let aggregate = match self.aggregate_of.get(&key) {
-            Some(number) => *number,
-            None => self.add_aggregate(key),
-        };
+        let aggregate = self.aggregate(key);
         self.aggregates.get_mut(aggregate).expect(KNOWN).n_flows += 1;
         let number = self.flows.insert(|_| EtaFlow {
             microflow,
             aggregate,
+            rights: Rights::DEFAULT,
+            priority: 0,
+            n_waiting: 0,
             eta_ns: now,
             leaves_ns: now,
             last_ns: now,
@@ -252,52 +245,108 @@ impl<S: Scheme> EtaOrder<S> {
         self.flow_of.insert(microflow, number);
         if self.n_members() > members {
             // What a new member gets, the others have less.
-            let before = if members == 0 { capacity } else { self.share * members as f64 };
-            self.share = before / (members + 1) as f64;
+            let share = self.waterline.share;
+            let before = if members == 0 { capacity } else { share * members as f64 };
+            self.waterline.share = before / (members + 1) as f64;
         }
+        self.entitle(number, class.qos(), capacity);
         (number, false)
     }
 
-    fn add_aggregate(&mut self, key: Option<Aggregate>) -> u32 {
+    /// The number of an aggregate, which is known from now on.
+    fn aggregate(&mut self, key: Option<Aggregate>) -> u32 {
+        if let Some(number) = self.aggregate_of.get(&key) {
+            return *number;
+        }
         let number = self.aggregates.insert(|_| EtaAggregate {
             key,
             n_flows: 0,
+            rights: Rights::DEFAULT,
             eta_ns: 0,
             active_in: u64::MAX,
             limited_in: u64::MAX,
             tally: Tally::default(),
-            share: f64::INFINITY,
+            waterline: Waterline {
+                share: f64::INFINITY,
+            },
         });
         self.aggregate_of.insert(key, number);
         number
     }
 
-    /// Forgets the next microflow if it is idle, or if there are too many.
+    /// Lets a microflow belong to another aggregate, if its record says so.
+    fn change_aggregate(&mut self, number: u32, key: Option<Aggregate>) {
+        let old = self.flows.get(number).expect(KNOWN).aggregate;
+        if self.aggregates.get(old).expect(KNOWN).key == key {
+            return;
+        }
+        let new = self.aggregate(key);
+        self.aggregates.get_mut(new).expect(KNOWN).n_flows += 1;
+        let flow = self.flows.get_mut(number).expect(KNOWN);
+        (flow.aggregate, flow.active_in, flow.limited_in) = (new, u64::MAX, u64::MAX);
+        self.leave_aggregate(old);
+    }
+
+    /// Gives a microflow and its aggregate the rights of its record. The paper's schemes know none.
+    fn entitle(&mut self, number: u32, qos: &Qos, capacity: f64) {
+        if !S::IS_MENDED {
+            return;
+        }
+        let flow = self.flows.get_mut(number).expect(KNOWN);
+        let priority = usize::from(qos.priority).min(PRIORITIES - 1);
+        // Frames of a higher priority would leave before those that wait.
+        if priority < flow.priority || flow.n_waiting == 0 {
+            flow.priority = priority;
+        }
+        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+        let of_flow = (&mut flow.rights, Some(&qos.flow));
+        let of_aggregate = (&mut aggregate.rights, qos.aggregate.as_ref());
+        for (rights, entitlement) in [of_flow, of_aggregate] {
+            if let Some(entitlement) = entitlement
+                && !rights.are(entitlement)
+            {
+                self.guaranteed -= rights.guaranteed;
+                *rights = Rights::of(entitlement, capacity - self.guaranteed);
+                self.guaranteed += rights.guaranteed;
+            }
+        }
+    }
+
+    /// Forgets the next microflow if it is idle, or if there are too many. One of which a frame
+    /// waits stays.
     fn look_at_next(&mut self, now: u64) {
         let next = self.flows.used(self.looked_at).or_else(|| self.flows.used(0));
         let Some(number) = next else { return };
         self.looked_at = number + 1;
         let flow = self.flows.get(number).expect(KNOWN);
-        if now.saturating_sub(flow.last_ns) < IDLE_NS && self.flows.len() < MAX_FLOWS {
+        let is_idle = now.saturating_sub(flow.last_ns) >= IDLE_NS;
+        if flow.n_waiting > 0 || !is_idle && self.flows.len() < MAX_FLOWS {
             return;
         }
         let flow = self.flows.remove(number).expect(KNOWN);
         self.flow_of.remove(&flow.microflow);
-        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+        self.guaranteed -= flow.rights.guaranteed;
+        self.leave_aggregate(flow.aggregate);
+    }
+
+    /// Counts that an aggregate has a microflow less, and forgets it with its last.
+    fn leave_aggregate(&mut self, number: u32) {
+        let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
         aggregate.n_flows -= 1;
         if aggregate.n_flows == 0 {
+            self.guaranteed -= aggregate.rights.guaranteed;
             self.aggregate_of.remove(&aggregate.key);
-            self.aggregates.remove(flow.aggregate);
+            self.aggregates.remove(number);
         }
     }
 
     /// Whether a frame may come now, and if so when it leaves; the ETA moves on.
-    fn accepts(&mut self, now: u64, number: u32, is_known: bool, bits: f64) -> Option<Time> {
+    fn test(&mut self, now: u64, number: u32, is_known: bool, bits: f64) -> Test {
         let flow = self.flows.get(number).expect(KNOWN);
-        let rate = self.share_of(flow.aggregate);
+        let rate = self.rate_of(flow);
         let flow = self.flows.get_mut(number).expect(KNOWN);
         let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
-        let all_takes = time_ns(bits, self.share);
+        let all_takes = time_ns(bits, aggregate.rights.rate(self.waterline.share));
         let mut early = if S::HAS_AGGREGATES { EARLY_NS } else { 0 };
         if S::IS_MENDED {
             if flow.microflow.is_tcp() {
@@ -309,91 +358,140 @@ impl<S: Scheme> EtaOrder<S> {
         }
         let eta = flow.eta_ns;
         let mut is_early = is_known && now + early <= eta;
-        if S::IS_MENDED {
+        if S::IS_MENDED && flow.rights.guaranteed == 0.0 {
             // Many new microflows are as good as one that is known.
             is_early |= now + 2 * early <= aggregate.eta_ns;
         }
         if is_early {
-            return None;
+            return Test::Early;
         }
         let has_credit = !S::HAS_AGGREGATES || now <= eta + CREDIT_NS;
         let from = if has_credit { eta } else { now };
         flow.eta_ns = from + time_ns(bits, rate);
         aggregate.eta_ns = aggregate.eta_ns.max(now.saturating_sub(CREDIT_NS)) + all_takes;
         flow.leaves_ns = flow.leaves_ns.max(now).max(eta);
-        Some(Time(flow.leaves_ns))
+        let is_marked = S::IS_MENDED && now + early / 2 < eta;
+        Test::Accepted(Time(flow.leaves_ns), is_marked)
     }
 
     /// Notes for the next shares what became of a frame.
-    fn count(&mut self, now: u64, number: u32, accepted_bits: Option<f64>) {
+    fn count(&mut self, now: u64, number: u32, bits: f64, test: &Test) {
         let interval = now / INTERVAL_NS;
         let flow = self.flows.get_mut(number).expect(KNOWN);
         let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
         flow.last_ns = now;
         if flow.active_in != interval {
             flow.active_in = interval;
-            aggregate.tally.n_active += 1;
+            aggregate.tally.active += flow.rights.weight;
+            aggregate.tally.guaranteed += flow.rights.guaranteed;
         }
         if aggregate.active_in != interval {
             aggregate.active_in = interval;
-            self.tally.n_active += 1;
+            self.tally.active += aggregate.rights.weight;
+            self.tally.guaranteed += aggregate.rights.guaranteed;
         }
-        if let Some(bits) = accepted_bits {
+        if matches!(test, Test::Accepted(..)) {
             aggregate.tally.accepted_bits += bits;
             self.tally.accepted_bits += bits;
             return;
         }
+        if flow.rights.are_capped(aggregate.waterline.share) {
+            return;
+        }
         if flow.limited_in != interval {
             flow.limited_in = interval;
-            aggregate.tally.n_limited += 1;
+            aggregate.tally.limited += flow.rights.weight;
         }
-        if aggregate.limited_in != interval {
+        let is_capped = aggregate.rights.are_capped(self.waterline.share);
+        if aggregate.limited_in != interval && !is_capped {
             aggregate.limited_in = interval;
-            self.tally.n_limited += 1;
+            self.tally.limited += aggregate.rights.weight;
         }
+    }
+
+    /// The calendar of a priority.
+    fn calendar(&mut self, priority: usize) -> &mut Calendar<Accepted> {
+        if self.calendars.len() <= priority {
+            self.calendars.resize_with(priority + 1, Calendar::default);
+        }
+        &mut self.calendars[priority]
+    }
+
+    /// The place of the calendar whose first frame leaves next: of those that have one that is due,
+    /// the one of highest priority; else the one whose frame is due first.
+    fn next_calendar(&self, now: Time) -> Option<usize> {
+        let mut next = None;
+        for (priority, calendar) in self.calendars.iter().enumerate() {
+            let Some(due) = calendar.due() else { continue };
+            let due = due.max(now);
+            if next.is_none_or(|(first, _)| due <= first) {
+                next = Some((due, priority));
+            }
+        }
+        next.map(|(_, priority)| priority)
     }
 }
 
 impl<S: Scheme> FrameOrder for EtaOrder<S> {
-    fn push(&mut self, now: Time, frame: Frame, kbps: u32, limit: u64) -> bool {
+    fn push(&mut self, now: Time, mut frame: Frame, class: &QueueClass, bounds: Bounds) -> bool {
         let (_, bytes) = offload::wire_count(&frame);
-        let has_room = self.waiting_bytes + bytes <= limit;
-        let mut leaves = now;
-        if kbps > 0 {
-            let (capacity, bits) = (f64::from(kbps) * 1e3, bytes as f64 * 8.0);
-            let microflow = Microflow::of(frame.bytes());
-            let (number, is_known) = self.flow(now.0, microflow, capacity);
+        let mut capacity = f64::from(bounds.kbps) * 1e3;
+        if bounds.kbps == 0 {
+            capacity = f64::INFINITY;
+        }
+        let microflow = Microflow::of(frame.bytes());
+        let (number, is_known) = self.flow(now.0, microflow, class, capacity);
+        let mut leaves = Time(self.flows.get(number).expect(KNOWN).leaves_ns).max(now);
+        if bounds.kbps > 0 {
             let aggregate = self.flows.get(number).expect(KNOWN).aggregate;
             self.update(now.0 / INTERVAL_NS, capacity);
             self.update_within(aggregate, now.0 / INTERVAL_NS);
-            let accepted = self.accepts(now.0, number, is_known, bits);
+            let bits = bytes as f64 * 8.0;
+            let test = self.test(now.0, number, is_known, bits);
             // What finds no room counts: it was not early.
-            self.count(now.0, number, accepted.map(|_| bits));
-            let Some(at) = accepted else { return false };
+            self.count(now.0, number, bits, &test);
+            let Test::Accepted(at, is_marked) = test else {
+                return false;
+            };
+            if is_marked {
+                ecn::mark(&mut frame);
+            }
             leaves = at;
         }
+        let flow = self.flows.get_mut(number).expect(KNOWN);
+        let mut limit = bounds.limit_bytes;
+        if flow.rights.guaranteed > 0.0 {
+            limit += GUARANTEED_BYTES;
+        }
+        let has_room = self.waiting_bytes + bytes <= limit;
         if has_room {
             self.waiting_bytes += bytes;
-            self.calendar.push(now, leaves, frame);
+            flow.n_waiting += 1;
+            let priority = flow.priority;
+            self.calendar(priority).push(now, leaves, (number, frame));
         }
         has_room
     }
 
-    fn pop(&mut self, _: Time) -> Option<Frame> {
-        let frame = self.calendar.pop()?;
+    fn pop(&mut self, now: Time) -> Option<Frame> {
+        let next = self.next_calendar(now)?;
+        let (number, frame) = self.calendars[next].pop()?;
         let (_, bytes) = offload::wire_count(&frame);
         self.waiting_bytes -= bytes;
+        self.flows.get_mut(number).expect(KNOWN).n_waiting -= 1;
         Some(frame)
     }
 
     fn due(&self) -> Option<Time> {
-        let slot = self.calendar.due()?;
-        Some(if S::IS_MENDED { Time(0) } else { slot })
+        let first = self.calendars.iter().filter_map(Calendar::due).min()?;
+        Some(if S::IS_MENDED { Time(0) } else { first })
     }
 
     fn take_frames(&mut self) -> Vec<Frame> {
-        self.waiting_bytes = 0;
-        self.calendar.take_frames()
+        // Of a microflow, those of higher priority are older.
+        let calendars = core::mem::take(self).calendars.into_iter().rev();
+        let all = calendars.flat_map(|mut calendar| calendar.take_all());
+        all.map(|(_, frame)| frame).collect()
     }
 }
 

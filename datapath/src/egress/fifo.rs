@@ -9,6 +9,7 @@ use bofuss_oflib::types::QueueId;
 
 use crate::egress::discipline::Discipline;
 use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, Pace, Queue, QueueSpec};
+use crate::qos::QueueClass;
 use crate::{DropReason, Time};
 
 /// One queue for all packets of a port.
@@ -38,7 +39,7 @@ impl Discipline for Fifo {
     fn enqueue(
         &mut self,
         now: Time,
-        _: QueueId,
+        _: &QueueClass,
         frame: Frame,
         has_room: bool,
     ) -> Result<(), DropReason> {
@@ -114,7 +115,8 @@ mod tests {
             fifo.modify(now, DEFAULT_QUEUE, spec);
             for n in 0..20 {
                 let frame = pool.frame(&[n; 1_000]).expect("within the limit");
-                let taken = fifo.enqueue(now, QueueId(u32::from(n % 3)), frame, true);
+                let class = QueueClass::of(QueueId(u32::from(n % 3)));
+                let taken = fifo.enqueue(now, &class, frame, true);
                 assert_eq!(taken, Ok(()));
             }
             for n in 0..20 {

@@ -11,7 +11,8 @@ use hashbrown::HashMap;
 
 use crate::Time;
 use crate::egress::microflow::Microflow;
-use crate::egress::single_queue::{FrameOrder, SingleQueue};
+use crate::egress::single_queue::{Bounds, FrameOrder, SingleQueue};
+use crate::qos::QueueClass;
 
 /// Frames that wait at most.
 const MAX_FRAMES: usize = 25;
@@ -99,7 +100,7 @@ impl EarlyDrop {
 }
 
 impl FrameOrder for EarlyDrop {
-    fn push(&mut self, _: Time, frame: Frame, _: u32, _: u64) -> bool {
+    fn push(&mut self, _: Time, frame: Frame, _: &QueueClass, _: Bounds) -> bool {
         let microflow = Microflow::of(frame.bytes());
         self.update_mean();
         if self.drops(&microflow) {

@@ -1,8 +1,11 @@
 //! Whose a frame is: its microflow, and the aggregate of microflows that it belongs to.
 
+use bofuss_oflib::PortNo;
 use bofuss_oflib::field::{self, Field};
-use bofuss_packet::header::{ethertype, protocol};
+use bofuss_packet::header::protocol;
 use bofuss_packet::{Fragment, Layout, survey};
+
+use crate::qos::QueueClass;
 
 /// Fields that hold the ports of a microflow: source, destination.
 const PORTS: [[&Field; 2]; 3] = [
@@ -12,30 +15,35 @@ const PORTS: [[&Field; 2]; 3] = [
 ];
 
 /// Fields that hold its addresses, likewise: of IP, or else of Ethernet.
-const ADDRESSES: [[&Field; 2]; 3] = [
+const IP_ADDRESSES: [[&Field; 2]; 2] = [
     [field::IPV4_SRC, field::IPV4_DST],
     [field::IPV6_SRC, field::IPV6_DST],
-    [field::ETH_SRC, field::ETH_DST],
 ];
+const MAC_ADDRESSES: [[&Field; 2]; 1] = [[field::ETH_SRC, field::ETH_DST]];
 
 /// The frames of one conversation in one direction: addresses, protocol and ports of IP. All
 /// fragments of a datagram, the first too, and protocols without ports have 0 as ports. What is
-/// not IP has the addresses of Ethernet and its type.
+/// not IP, or has no whole header of it, has the addresses of Ethernet and its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Microflow {
     source: u128,
     destination: u128,
+    /// Whether the addresses are those of IP.
+    is_ip: bool,
     eth_type: u16,
     ip_proto: u8,
     ports: [u16; 2],
 }
 
-/// What shares a port evenly with others of its kind: here all that goes to one IP address, and as
-/// one more all that is not IP.
+/// What shares a port evenly with others of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Aggregate {
-    destination: u128,
-    eth_type: u16,
+pub(super) enum Aggregate {
+    /// All that goes to one address of IP.
+    Destination(u16, u128),
+    /// All that is not IP, or has no whole header of it, from one port.
+    NotIp(PortNo),
+    /// What QoS records say belongs together.
+    Numbered(u64),
 }
 
 /// The values of the first pair of fields that a frame has.
@@ -55,10 +63,14 @@ impl Microflow {
         if layout.fragment == Fragment::No {
             ports = first_pair(&PORTS, &layout, bytes);
         }
-        let [source, destination] = first_pair(&ADDRESSES, &layout, bytes).unwrap_or_default();
+        let of_ip = first_pair(&IP_ADDRESSES, &layout, bytes);
+        let is_ip = of_ip.is_some();
+        let addresses = of_ip.or_else(|| first_pair(&MAC_ADDRESSES, &layout, bytes));
+        let [source, destination] = addresses.unwrap_or_default();
         Self {
             source,
             destination,
+            is_ip,
             eth_type: layout.value(bytes, field::ETH_TYPE).unwrap_or(0) as u16,
             ip_proto: layout.value(bytes, field::IP_PROTO).unwrap_or(0) as u8,
             ports: ports.unwrap_or_default().map(|port| port as u16),
@@ -70,17 +82,14 @@ impl Microflow {
         self.ip_proto == protocol::TCP
     }
 
-    /// The aggregate that its frames count for.
-    pub(super) fn aggregate(&self) -> Aggregate {
-        match self.eth_type {
-            ethertype::IPV4 | ethertype::IPV6 => Aggregate {
-                destination: self.destination,
-                eth_type: self.eth_type,
-            },
-            _ => Aggregate {
-                destination: 0,
-                eth_type: 0,
-            },
+    /// The aggregate that its frames of this class count for.
+    pub(super) fn aggregate(&self, class: &QueueClass) -> Aggregate {
+        if let Some(number) = class.qos().aggregate_id {
+            Aggregate::Numbered(number)
+        } else if self.is_ip {
+            Aggregate::Destination(self.eth_type, self.destination)
+        } else {
+            Aggregate::NotIp(class.ingress)
         }
     }
 }
@@ -145,12 +154,14 @@ mod tests {
         for (frame, other) in same {
             assert_eq!(Microflow::of(frame), Microflow::of(&other));
         }
-        let aggregates = [0, 5, 6, 8].map(|n| Microflow::of(&frames[n]).aggregate());
+        let aggregates =
+            [0, 5, 6, 8].map(|n| Microflow::of(&frames[n]).aggregate(&QueueClass::DEFAULT));
         for (n, one) in aggregates.iter().enumerate() {
             assert!(!aggregates[..n].contains(one), "{one:?}");
         }
         for (one, other) in [(0, 4), (6, 7), (8, 9)] {
-            let [one, other] = [one, other].map(|n| Microflow::of(&frames[n]).aggregate());
+            let [one, other] =
+                [one, other].map(|n| Microflow::of(&frames[n]).aggregate(&QueueClass::DEFAULT));
             assert_eq!(one, other);
         }
     }
@@ -166,6 +177,8 @@ mod tests {
         let [first, middle, last] = [0x2000, 0x2004, 0x0005].map(fragment);
         assert_eq!((first, middle), (middle, last));
         assert_ne!(first, Microflow::of(&whole));
-        assert_eq!(first.aggregate(), Microflow::of(&whole).aggregate());
+        let aggregates =
+            [first, Microflow::of(&whole)].map(|one| one.aggregate(&QueueClass::DEFAULT));
+        assert_eq!(aggregates[0], aggregates[1]);
     }
 }

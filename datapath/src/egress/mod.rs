@@ -9,10 +9,19 @@ use crate::egress::discipline::Discipline;
 
 mod buckets;
 mod calendar;
+#[cfg(test)]
+mod convergence;
 pub(crate) mod discipline;
 #[cfg(test)]
 mod dumbbell;
+mod ecn;
+#[cfg(test)]
+mod entitlements;
 mod microflow;
+#[cfg(test)]
+mod mixtures;
+#[cfg(test)]
+mod models;
 pub(crate) mod queue;
 mod single_queue;
 

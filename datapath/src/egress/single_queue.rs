@@ -11,6 +11,7 @@ use bofuss_packet::offload;
 
 use crate::egress::discipline::Discipline;
 use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, MAX_QUEUE_BYTES, Pace, Queue, QueueSpec};
+use crate::qos::QueueClass;
 use crate::{DropReason, Time};
 
 /// How long it takes at most to send all that may wait, in milliseconds.
@@ -18,11 +19,22 @@ const BUFFER_MS: u64 = 200;
 /// Bytes that may wait at any port, however slow.
 const MIN_BUFFER_BYTES: u64 = 64 << 10;
 
+/// Bytes beyond a port's limit that are left for what is within its guarantee.
+pub(crate) const GUARANTEED_BYTES: u64 = 16 << 10;
+
+/// What a port lets through, and keeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// The rate at which frames leave in kb/s; 0 if it is not bounded.
+    pub(crate) kbps: u32,
+    /// Bytes that may wait.
+    pub(crate) limit_bytes: u64,
+}
+
 /// Which of the frames that wait leaves next. No frame is a super-frame.
 pub(crate) trait FrameOrder: Debug + Default {
-    /// Adds a frame, or refuses it. `kbps` is the rate at which frames leave, 0 if that is not
-    /// bounded; at most `limit` bytes may wait.
-    fn push(&mut self, now: Time, frame: Frame, kbps: u32, limit: u64) -> bool;
+    /// Adds a frame, or refuses it.
+    fn push(&mut self, now: Time, frame: Frame, class: &QueueClass, bounds: Bounds) -> bool;
 
     /// Takes the frame that leaves next.
     fn pop(&mut self, now: Time) -> Option<Frame>;
@@ -55,14 +67,25 @@ impl<O: FrameOrder> SingleQueue<O> {
         this
     }
 
-    /// The rate at which frames leave in kb/s, 0 if it is not bounded, and the bytes that may wait.
-    fn bounds(&self) -> (u32, u64) {
+    /// An order of frames alone.
+    #[cfg(test)]
+    pub(super) fn order() -> O {
+        O::default()
+    }
+
+    fn bounds(&self) -> Bounds {
         let rates = [self.pace.kbps, self.queue.max.kbps];
         let Some(kbps) = rates.into_iter().filter(|kbps| *kbps > 0).min() else {
-            return (0, MAX_QUEUE_BYTES);
+            return Bounds {
+                kbps: 0,
+                limit_bytes: MAX_QUEUE_BYTES,
+            };
         };
         let bytes = u64::from(kbps) * BUFFER_MS / 8;
-        (kbps, bytes.clamp(MIN_BUFFER_BYTES, MAX_QUEUE_BYTES))
+        Bounds {
+            kbps,
+            limit_bytes: bytes.clamp(MIN_BUFFER_BYTES, MAX_QUEUE_BYTES),
+        }
     }
 }
 
@@ -74,18 +97,17 @@ impl<O: FrameOrder> Discipline for SingleQueue<O> {
     fn enqueue(
         &mut self,
         now: Time,
-        _: QueueId,
+        class: &QueueClass,
         frame: Frame,
         has_room: bool,
     ) -> Result<(), DropReason> {
         let (packets, _) = offload::wire_count(&frame);
-        let (kbps, limit) = self.bounds();
         if self.order.due().is_none() {
             self.queue.max.begin(now);
         }
         let refusal = if !has_room {
             DropReason::QueuesFull
-        } else if self.order.push(now, frame, kbps, limit) {
+        } else if self.order.push(now, frame, class, self.bounds()) {
             return Ok(());
         } else {
             DropReason::QueueFull

@@ -13,6 +13,7 @@ use bofuss_oflib::types::QueueId;
 
 use crate::egress::discipline::Discipline;
 use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, Pace, Queue, QueueSpec};
+use crate::qos::QueueClass;
 use crate::{DropReason, Time};
 
 /// A queue's place in the order of weighted sharing, in virtual time: where its last frame began,
@@ -119,11 +120,11 @@ impl Discipline for WeightedPriority {
     fn enqueue(
         &mut self,
         now: Time,
-        id: QueueId,
+        class: &QueueClass,
         frame: Frame,
         has_room: bool,
     ) -> Result<(), DropReason> {
-        let place = self.place(id);
+        let place = self.place(class.queue);
         self.queues[place].push(now, frame, has_room)
     }
 

@@ -52,7 +52,7 @@ impl Begun {
     #[inline]
     pub(super) fn clear(&mut self) {
         self.made.sets.clear();
-        self.start.prepared = false;
+        (self.start.prepared, self.start.qos) = (false, None);
         (self.is_fulfilled, self.acted) = (false, 0);
     }
 
@@ -94,7 +94,16 @@ impl Begun {
         }
         let port = outcome.forward.take()?;
         outcome.taken = false;
+        self.note_qos();
         Some(port)
+    }
+
+    /// Keeps the QoS record that a hook gave the frame, in case that it does not just leave.
+    #[inline]
+    fn note_qos(&mut self) {
+        if let Some(qos) = self.outcome.qos.take() {
+            self.start.qos = Some(qos);
+        }
     }
 
     /// The reply of a hook, unless all that it did was to read fields of a frame and, if it may,
@@ -118,6 +127,7 @@ impl Begun {
             && self.made.packet.is_none();
         if is_plain {
             outcome.changed = false;
+            self.note_qos();
             return None;
         }
         Some(HookReply {

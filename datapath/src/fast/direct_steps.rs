@@ -15,6 +15,7 @@ use crate::groups::Plan;
 use crate::hooks::Hooks;
 use crate::pipeline::context::{Context, Pipeline};
 use crate::pipeline::metering::remarked;
+use crate::qos::QueueClass;
 use crate::references::count;
 use crate::{DropReason, Sink};
 
@@ -207,7 +208,7 @@ impl<S: Sink> Context<'_, S> {
     fn output_frame(&mut self, frame: &mut DirectFrame<'_>, burst: &Burst<'_>, port: PortNo) {
         frame.headers();
         let mut packet = Packet::surveyed(frame.frame.take(), &burst.arrival.key, frame.layout);
-        self.output(&mut packet, port, QueueId(0));
+        self.output(&mut packet, port, &QueueClass::DEFAULT);
     }
 
     /// Sends a frame to the buckets that a group chooses, all of which have direct paths. Returns

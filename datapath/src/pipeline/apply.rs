@@ -37,7 +37,7 @@ impl<S: Sink> Context<'_, S> {
                 Ok(())
             }
             Action::SetQueue(queue) => {
-                walk.queue = *queue;
+                walk.class.queue = *queue;
                 Ok(())
             }
             Action::SetField(set) => packet.set_field(set.0.field, &set.0.value),

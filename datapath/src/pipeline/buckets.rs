@@ -101,7 +101,7 @@ impl<S: Sink> Context<'_, S> {
         let plans = Rc::clone(&group.plans);
         let mut copy = Walk {
             table: walk.table,
-            queue: walk.queue,
+            class: walk.class,
             depth: walk.depth + 1,
             reason: PacketInReason::GROUP,
             buckets_left: left,

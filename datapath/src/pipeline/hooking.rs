@@ -10,6 +10,7 @@ use crate::hook::HookPoint;
 use crate::hook_context::{HookAct, HookOutcome, Subject};
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
+use crate::qos::QueueClass;
 use crate::{DropReason, Hook, HookContext, HookEffect, Sink, Step, Verdict};
 
 /// What a hook said at a point, and asked for; it is not done yet.
@@ -131,8 +132,10 @@ impl<S: Sink> Context<'_, S> {
             replanned,
             again: _,
         } = reply;
-        let only_sets =
-            outcome.acts.is_empty() && outcome.goto.is_none() && outcome.before_edit.is_none();
+        let only_sets = outcome.acts.is_empty()
+            && outcome.goto.is_none()
+            && outcome.qos.is_none()
+            && outcome.before_edit.is_none();
         if !outcome.acts.is_empty() {
             let acts = core::mem::take(&mut outcome.acts);
             outcome.changed |= self.do_all_for_hook(hook, walk, acts)?;
@@ -148,6 +151,9 @@ impl<S: Sink> Context<'_, S> {
             walk.goto = Some(table);
         }
         walk.sent |= outcome.taken;
+        if outcome.qos.is_some() {
+            walk.class.qos = outcome.qos;
+        }
         if let Some(port) = outcome.forward {
             self.apply(walk, &Action::output(port))?;
         }
@@ -368,18 +374,21 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Shows a packet that is about to leave by a port to hooks.
+    /// Shows a packet that is about to leave by a port to hooks, which may change how it waits.
     pub(crate) fn on_egress(
         &mut self,
         packet: &mut Packet,
         port: PortNo,
+        class: &mut QueueClass,
     ) -> Result<(), DropReason> {
         for next in 0..self.hooks.at_egress.len() {
             let hook = self.hooks.at_egress[next];
             self.note_segments(hook, HookEffect::Unknown);
             let mut walk = Walk::from(&mut *packet);
+            walk.class = *class;
             self.call_hook(hook, &mut walk, false, |hook, cx| hook.on_egress(cx, port))?;
             self.flush_pending(&mut walk);
+            *class = walk.class;
         }
         Ok(())
     }

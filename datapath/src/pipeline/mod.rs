@@ -19,7 +19,7 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::table_mod::TableMiss;
-use bofuss_oflib::types::{QueueId, TableId};
+use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
 use bofuss_packet::{Packet, offload};
 
@@ -29,6 +29,7 @@ use crate::pipeline::buckets::MAX_BUCKETS_PER_PACKET;
 use crate::pipeline::context::Context;
 use crate::pipeline::hooking::{BegunActions, HookReply, MissReply};
 use crate::pipeline::tracing::{describe, lost, received};
+use crate::qos::{Qos, QueueClass};
 use crate::references::meter;
 use crate::slab::NONE;
 use crate::{DropReason, EntryKey, Port, Sink, Step};
@@ -48,7 +49,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) cookie: u64,
     /// Why an output to the controllers would happen now.
     pub(crate) reason: PacketInReason,
-    pub(crate) queue: QueueId,
+    /// How it is to wait for ports.
+    pub(crate) class: QueueClass,
     /// An output that still waits for the packet: the last one needs no copy.
     pub(crate) pending: Option<PortNo>,
     /// Whether it went anywhere yet.
@@ -90,6 +92,8 @@ pub(crate) struct Start {
     pub(crate) prepared: bool,
     /// or one of them was called for that.
     pub(crate) reply: Option<Box<HookReply>>,
+    /// The QoS record that hooks have given it.
+    pub(crate) qos: Option<Qos>,
     /// The actions of extensions on its path whose hooks were called.
     pub(crate) actions: Option<Box<BegunActions>>,
 }
@@ -103,7 +107,7 @@ impl<'a> From<&'a mut Packet> for Walk<'a> {
             table: TableId(0),
             cookie: NO_COOKIE,
             reason: PacketInReason::ACTION,
-            queue: QueueId(0),
+            class: QueueClass::DEFAULT,
             pending: None,
             sent: false,
             may_enter: false,
@@ -138,6 +142,7 @@ impl<S: Sink> Context<'_, S> {
         if self.goes_through_tables(packet) {
             let mut walk = Walk::from(packet);
             (walk.flow, walk.prepared, walk.begun) = (start.flow, start.prepared, start.actions);
+            walk.class.qos = start.qos;
             self.run_walk(walk, start.reply);
         }
     }
@@ -201,10 +206,10 @@ impl<S: Sink> Context<'_, S> {
         match (result, walk.pending.take()) {
             (Ok(()), None) if !walk.sent => self.drop(DropReason::NoOutput),
             (Ok(()), None) => {}
-            (Ok(()), Some(port)) => self.output(walk.packet, port, walk.queue),
+            (Ok(()), Some(port)) => self.output(walk.packet, port, &walk.class),
             (Err(reason), pending) => {
                 if let Some(port) = pending {
-                    self.output(walk.packet, port, walk.queue);
+                    self.output(walk.packet, port, &walk.class);
                 }
                 self.drop(reason);
             }

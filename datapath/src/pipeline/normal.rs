@@ -2,11 +2,11 @@
 
 use bofuss_oflib::field::{ETH_DST, ETH_SRC, VLAN_VID};
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Field, Mac};
 use bofuss_packet::Packet;
 
 use crate::pipeline::context::Context;
+use crate::qos::QueueClass;
 use crate::{DropReason, Sink, Step};
 
 /// Destinations 01:80:c2:00:00:00 to :0f belong to the link and are not forwarded.
@@ -16,7 +16,7 @@ impl<S: Sink> Context<'_, S> {
     /// Forwards a packet as an ordinary switch does. Spec: OpenFlow 1.3.5 section 4.5, NORMAL.
     ///
     /// Choice: independent learning for each VLAN, frames keep their tags on all ports.
-    pub(crate) fn normal(&mut self, packet: &mut Packet, queue: QueueId) {
+    pub(crate) fn normal(&mut self, packet: &mut Packet, class: &QueueClass) {
         let vlan = number(packet, VLAN_VID) as u16;
         let source = mac(packet, ETH_SRC);
         let destination = mac(packet, ETH_DST);
@@ -51,9 +51,9 @@ impl<S: Sink> Context<'_, S> {
         }
         match known {
             Some(port) if port == ingress => self.drop(DropReason::OutputIsIngress),
-            Some(port) => self.transmit(packet, port, queue),
+            Some(port) => self.transmit(packet, port, class),
             None if !is_port || self.pipeline.bridge.may_flood(self.now, ingress, S::DRY) => {
-                self.flood(packet, PortConfig::NO_FLOOD, queue)
+                self.flood(packet, PortConfig::NO_FLOOD, class)
             }
             None => self.drop(DropReason::Storm),
         }

@@ -10,6 +10,7 @@ use bofuss_packet::{Packet, offload, reassemble};
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::pipeline::metering::remark;
+use crate::qos::QueueClass;
 use crate::{DropReason, PacketInEvent, Sink, Step};
 
 impl<S: Sink> Context<'_, S> {
@@ -28,28 +29,28 @@ impl<S: Sink> Context<'_, S> {
             return self.drop(DropReason::Work);
         }
         match walk.packet.try_clone() {
-            Some(mut copy) => self.output(&mut copy, port, walk.queue),
+            Some(mut copy) => self.output(&mut copy, port, &walk.class),
             None => self.drop(DropReason::NoBuffer),
         }
     }
 
     /// Sends a packet to a port or a reserved port, and with it its frame. Spec: OpenFlow 1.3.5
     /// section 4.5.
-    pub(crate) fn output(&mut self, packet: &mut Packet, port: PortNo, queue: QueueId) {
+    pub(crate) fn output(&mut self, packet: &mut Packet, port: PortNo, class: &QueueClass) {
         let ingress = packet.in_port();
         match port {
-            PortNo::NORMAL => self.normal(packet, queue),
-            PortNo::FLOOD => self.flood(packet, PortConfig::NO_FLOOD, queue),
-            PortNo::ALL => self.flood(packet, PortConfig::default(), queue),
-            PortNo::IN_PORT => self.transmit(packet, ingress, queue),
+            PortNo::NORMAL => self.normal(packet, class),
+            PortNo::FLOOD => self.flood(packet, PortConfig::NO_FLOOD, class),
+            PortNo::ALL => self.flood(packet, PortConfig::default(), class),
+            PortNo::IN_PORT => self.transmit(packet, ingress, class),
             port if port == ingress => self.drop(DropReason::OutputIsIngress),
-            port => self.transmit(packet, port, queue),
+            port => self.transmit(packet, port, class),
         }
     }
 
     /// Sends a packet out of every port but its ingress, those that forward nothing and those with
     /// a bit of `except`.
-    pub(crate) fn flood(&mut self, packet: &mut Packet, except: PortConfig, queue: QueueId) {
+    pub(crate) fn flood(&mut self, packet: &mut Packet, except: PortConfig, class: &QueueClass) {
         let ingress = packet.in_port();
         let mut last = None;
         let mut next = PortNo(0);
@@ -64,19 +65,19 @@ impl<S: Sink> Context<'_, S> {
                     return self.drop(DropReason::Work);
                 }
                 match packet.try_clone() {
-                    Some(mut copy) => self.transmit(&mut copy, before, queue),
+                    Some(mut copy) => self.transmit(&mut copy, before, class),
                     None => self.drop(DropReason::NoBuffer),
                 }
             }
         }
         match last {
-            Some(port) => self.transmit(packet, port, queue),
+            Some(port) => self.transmit(packet, port, class),
             None => self.drop(DropReason::NoOutput),
         }
     }
 
     /// Sends a packet out of one port, in segments if the port wants them.
-    pub(crate) fn transmit(&mut self, packet: &mut Packet, number: PortNo, queue: QueueId) {
+    pub(crate) fn transmit(&mut self, packet: &mut Packet, number: PortNo, class: &QueueClass) {
         if self.lane.work.is_spent() {
             return self.drop(DropReason::Work);
         }
@@ -91,20 +92,22 @@ impl<S: Sink> Context<'_, S> {
             }
             return self.drop(reason);
         }
-        if let Err(reason) = self.on_egress(packet, number) {
+        let mut class = *class;
+        class.ingress = packet.in_port();
+        if let Err(reason) = self.on_egress(packet, number, &mut class) {
             return self.drop(reason);
         }
         let tags = packet.tags_before_ip();
-        let whole = self.takes_whole(number, queue, &packet.frame);
+        let whole = self.takes_whole(number, class.queue, &packet.frame);
         if whole && capabilities.take(&packet.frame.offload, tags) {
-            self.enqueue_or_send(packet.frame.take(), number, queue);
+            self.enqueue_or_send(packet.frame.take(), number, &class);
         } else if packet.frame.offload.gso.is_some() || packet.frame.offload.fragment_bytes > 0 {
             let frame = packet.frame.take();
             let each = |mut part: Frame| {
                 if !capabilities.checksum {
                     offload::finish_checksum(&mut part);
                 }
-                self.enqueue_or_send(part, number, queue);
+                self.enqueue_or_send(part, number, &class);
             };
             let whole = match frame.offload.gso {
                 Some(_) => offload::segment(&frame, each),
@@ -115,7 +118,7 @@ impl<S: Sink> Context<'_, S> {
             }
         } else {
             offload::finish_checksum(&mut packet.frame);
-            self.enqueue_or_send(packet.frame.take(), number, queue);
+            self.enqueue_or_send(packet.frame.take(), number, &class);
         }
     }
 

@@ -6,6 +6,7 @@ use bofuss_oflib::types::QueueId;
 use bofuss_packet::offload;
 
 use crate::pipeline::context::Context;
+use crate::qos::QueueClass;
 use crate::{DropReason, Port, Sink, Step};
 
 /// Bytes of buffers that wait in all queues of a switch at most.
@@ -26,20 +27,21 @@ impl<S: Sink> Context<'_, S> {
 
     /// Sends a frame that is ready to leave: at once, or through the port's queues.
     #[inline]
-    pub(crate) fn enqueue_or_send(&mut self, frame: Frame, number: PortNo, id: QueueId) {
+    pub(crate) fn enqueue_or_send(&mut self, frame: Frame, number: PortNo, class: &QueueClass) {
         let Some(egress) = self.egress.ports.get_mut(&number) else {
-            return self.send_now(frame, number, id);
+            return self.send_now(frame, number, class.queue);
         };
         if S::TRACES {
-            self.sink.step(Step::Queue(number, egress.resolve(id)));
+            let queue = egress.resolve(class.queue);
+            self.sink.step(Step::Queue(number, queue));
         }
         if S::DRY {
-            return self.send_now(frame, number, id);
+            return self.send_now(frame, number, class.queue);
         }
         let bytes = frame.buffer_bytes();
         let packets = offload::wire_count(&frame).0;
         let room = self.egress.waiting_bytes + bytes <= MAX_WAITING_BYTES;
-        let refused = match egress.discipline.enqueue(self.now, id, frame, room) {
+        let refused = match egress.discipline.enqueue(self.now, class, frame, room) {
             Ok(()) => {
                 self.egress.waiting_bytes += bytes;
                 return self.release(number);
@@ -58,7 +60,10 @@ impl<S: Sink> Context<'_, S> {
         };
         let bytes = frame.buffer_bytes();
         let packets = offload::wire_count(&frame).0;
-        if let Err(reason) = egress.discipline.enqueue(self.now, id, frame, true) {
+        if let Err(reason) = egress
+            .discipline
+            .enqueue(self.now, &QueueClass::of(id), frame, true)
+        {
             self.count_queue_drop(number, bytes, packets, reason);
         }
     }

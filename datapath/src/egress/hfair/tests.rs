@@ -101,7 +101,11 @@ fn microflows_and_aggregates_are_forgotten_while_new_ones_come() {
         let ip = craft::ipv4([10, 9, 9, 9].into(), subscriber.into(), 64, udp);
         let frame = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
         let frame = pool.frame(&frame).expect("within the limit");
-        assert!(order.push(NOW, frame, 0, 1 << 20));
+        let bounds = Bounds {
+            kbps: 0,
+            limit_bytes: 1 << 20,
+        };
+        assert!(order.push(NOW, frame, &QueueClass::DEFAULT, bounds));
         if n >= 500 {
             order.pop(NOW).expect("500 wait");
         }

@@ -61,7 +61,7 @@ impl Stage {
         frame.bytes_mut()[..8].copy_from_slice(&number.to_be_bytes());
         let accepted = self
             .egress
-            .enqueue(self.now, QueueId(id), frame, true)
+            .enqueue(self.now, &QueueClass::of(QueueId(id)), frame, true)
             .is_ok();
         *number += u64::from(accepted);
         accepted

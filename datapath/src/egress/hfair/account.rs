@@ -1,0 +1,119 @@
+//! What a microflow or an aggregate has had of a port, and what it may have.
+
+use crate::egress::queue::Pace;
+use crate::{Entitlement, Time};
+
+/// Bytes that may go at a guaranteed rate ahead of its clock: two frames of Ethernet's usual size,
+/// so that jitter does no harm.
+const BURST_BYTES: u64 = 2 * 1_514;
+/// The least time by which a guaranteed rate may be ahead of its clock.
+const MIN_BURST_NS: u64 = Time::SEC / 50;
+
+/// Whose a frame's turn is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Right {
+    /// It is a microflow's by its share of its aggregate's, and the aggregate's by its share.
+    Share,
+    /// It is the aggregate's by its guaranteed rate.
+    OfAggregate,
+    /// It is the microflow's by its guaranteed rate.
+    OfFlow,
+}
+
+/// The account of one of them.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    entitlement: Entitlement,
+    /// Bytes that it has had by its share, over its weight, as if it had begun with the first of
+    /// its siblings.
+    pub(super) start: u64,
+    /// What the last division by the weight left.
+    rest: u64,
+    /// The size of what waits of it.
+    pub(super) size: u64,
+    min: Pace,
+    max: Pace,
+    /// From when on its guaranteed rate is due, if it waits for that.
+    pub(super) owed_from: Option<Time>,
+    /// Its maximum has been reached: it waits for its clock.
+    pub(super) is_paused: bool,
+}
+
+impl Account {
+    /// That of a member of which so much waits, and that begins where others are.
+    pub(super) fn beginning_at(start: u64, size: u64) -> Self {
+        Self {
+            start,
+            size,
+            ..Self::default()
+        }
+    }
+
+    /// Gives it other rights. `free_kbps` is what of the port's rate is not guaranteed to others;
+    /// a guarantee that exceeds it is none.
+    pub(super) fn entitle(&mut self, now: Time, rights: &Entitlement, free_kbps: u64) {
+        self.entitlement = *rights;
+        let mut guaranteed = rights.guaranteed_kbps;
+        if u64::from(guaranteed) > free_kbps {
+            guaranteed = 0;
+        }
+        self.min.set(now, guaranteed);
+        self.max.set(now, rights.max_kbps);
+    }
+
+    /// Whether its rights are these, and it has the guarantee among them.
+    pub(super) fn has(&self, rights: &Entitlement) -> bool {
+        self.entitlement == *rights && self.min.kbps == rights.guaranteed_kbps
+    }
+
+    /// The rate that it is guaranteed, in kb/s.
+    pub(super) fn guaranteed_kbps(&self) -> u64 {
+        self.min.kbps.into()
+    }
+
+    /// Something waits of it from now on, and nothing did before: of its maximum it has saved
+    /// nothing.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.max.begin(now);
+    }
+
+    /// Counts a frame that leaves, by its share or by its guarantee.
+    pub(super) fn charge(&mut self, now: Time, bytes: u64, is_guaranteed: bool) {
+        self.max.charge(now, bytes);
+        if is_guaranteed {
+            self.min.charge(now, bytes);
+            return;
+        }
+        let weight = u64::from(self.entitlement.weight.max(1));
+        let had = bytes + self.rest;
+        self.start += had / weight;
+        self.rest = had % weight;
+    }
+
+    /// From when on it may send again by its maximum.
+    pub(super) fn may_send_from(&self) -> Time {
+        self.max.due
+    }
+
+    /// Whether its maximum forbids it to send.
+    pub(super) fn is_capped(&self, now: Time) -> bool {
+        self.max.kbps > 0 && self.max.due > now
+    }
+
+    /// From when on its next frame may leave by its guarantee.
+    pub(super) fn guaranteed_from(&self) -> Time {
+        let burst = self.min.duration_ns(BURST_BYTES).max(MIN_BURST_NS);
+        Time(self.min.due.0.saturating_sub(burst))
+    }
+
+    /// Whether one more frame is within its guarantee, though others of its own wait.
+    pub(super) fn is_within_guarantee(&self, now: Time) -> bool {
+        let waiting = self.min.duration_ns(self.size);
+        self.min.kbps > 0 && self.guaranteed_from().after(waiting) <= now
+    }
+
+    /// Until when it matters what it has had.
+    pub(super) fn matters_until(&self) -> Time {
+        self.min.due.max(self.max.due)
+    }
+}

@@ -1,0 +1,228 @@
+//! How microflows and aggregates become known to two-level fair queueing, and are forgotten.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::account::Account;
+use super::timed::Contender;
+use super::{AggregateQueue, FairOrder, FlowQueue, KNOWN, TurnPlace, WaitingFrame};
+use crate::egress::microflow::{Aggregate, Microflow};
+use crate::qos::{QueueClass, PRIORITIES};
+use crate::{Entitlement, Time};
+
+impl FairOrder {
+    /// The number of a microflow of this class; one that was not known is a newcomer now.
+    pub(super) fn flow(
+        &mut self,
+        now: Time,
+        microflow: Microflow,
+        class: &QueueClass,
+        kbps: u32,
+    ) -> u32 {
+        let key = microflow.aggregate(class);
+        let qos = class.qos();
+        let priority = usize::from(qos.priority).min(PRIORITIES - 1);
+        let mut frames = VecDeque::new();
+        let mut known = None;
+        if let Some(&number) = self.flow_of.get(&microflow) {
+            let flow = self.flows.get(number).expect(KNOWN);
+            let aggregate = self.aggregates.get(flow.aggregate).expect(KNOWN);
+            if aggregate.key == key && flow.priority == priority {
+                self.awake(number);
+                known = Some(number);
+            } else {
+                frames = self.take_out(now, number);
+            }
+        }
+        let number = match known {
+            Some(number) => number,
+            None => self.add_flow(microflow, key, priority, frames),
+        };
+        self.entitle(now, Contender::Flow(number), &qos.flow, kbps);
+        if let Some(rights) = &qos.aggregate {
+            let aggregate = self.flows.get(number).expect(KNOWN).aggregate;
+            self.entitle(now, Contender::Aggregate(aggregate), rights, kbps);
+        }
+        number
+    }
+
+    /// Lets a microflow that was idle wait for its turn again.
+    fn awake(&mut self, number: u32) {
+        let flow = self.flows.get(number).expect(KNOWN);
+        if flow.place == TurnPlace::Out && flow.frames.is_empty() {
+            let until = flow.account.matters_until();
+            self.idle.remove(&(until, Contender::Flow(number)));
+            self.put_in_order(number);
+        }
+    }
+
+    /// Takes the frames out of a microflow that will be another one.
+    fn take_out(&mut self, now: Time, number: u32) -> VecDeque<WaitingFrame> {
+        let flow = self.flows.get_mut(number).expect(KNOWN);
+        let frames = core::mem::take(&mut flow.frames);
+        let size = core::mem::take(&mut flow.account.size);
+        let (aggregate, place) = (flow.aggregate, flow.place);
+        let n_ready = if flow.account.is_paused { 0 } else { frames.len() as i64 };
+        self.flow_of.remove(&flow.microflow);
+        let until = flow.account.matters_until();
+        self.idle.remove(&(until, Contender::Flow(number)));
+        self.change_ready(aggregate, -n_ready);
+        self.aggregates.get_mut(aggregate).expect(KNOWN).account.size -= size;
+        self.size -= size;
+        self.release(Contender::Flow(number));
+        if place == TurnPlace::Out {
+            self.retire_flow(now, number);
+        }
+        frames
+    }
+
+    /// Adds a newcomer with the frames that it had as another one.
+    fn add_flow(
+        &mut self,
+        microflow: Microflow,
+        key: Aggregate,
+        priority: usize,
+        frames: VecDeque<WaitingFrame>,
+    ) -> u32 {
+        let aggregate = self.aggregate(key);
+        let size: u64 = frames.iter().map(|waiting| waiting.size).sum();
+        let n_frames = frames.len() as i64;
+        let queue = self.aggregates.get_mut(aggregate).expect(KNOWN);
+        queue.n_flows += 1;
+        queue.account.size += size;
+        let account = Account::beginning_at(queue.level(priority).reached, size);
+        let number = self.flows.insert(|_| FlowQueue {
+            microflow,
+            aggregate,
+            priority,
+            frames,
+            account,
+            place: TurnPlace::New,
+        });
+        self.size += size;
+        self.change_ready(aggregate, n_frames);
+        self.flow_of.insert(microflow, number);
+        self.newcomers.push_back(number);
+        number
+    }
+
+    /// The number of an aggregate, which is known from now on.
+    fn aggregate(&mut self, key: Aggregate) -> u32 {
+        if let Some(number) = self.aggregate_of.get(&key) {
+            let account = &self.aggregates.get(*number).expect(KNOWN).account;
+            let until = account.matters_until();
+            self.idle.remove(&(until, Contender::Aggregate(*number)));
+            return *number;
+        }
+        let account = Account::beginning_at(self.reached, 0);
+        let number = self.aggregates.insert(|_| AggregateQueue {
+            key,
+            n_flows: 0,
+            levels: Vec::new(),
+            account,
+            is_in_order: false,
+            n_ready: 0,
+        });
+        self.aggregate_of.insert(key, number);
+        number
+    }
+
+    /// Gives a member the rights of its record, if it has others.
+    pub(super) fn entitle(
+        &mut self,
+        now: Time,
+        member: Contender,
+        rights: &Entitlement,
+        kbps: u32,
+    ) {
+        if self.account(member).has(rights) {
+            return;
+        }
+        if self.account(member).is_paused {
+            self.resume_one(member);
+        }
+        let others = self.guaranteed_kbps - self.account(member).guaranteed_kbps();
+        let free = u64::from(kbps).saturating_sub(others);
+        let account = self.account(member);
+        account.entitle(now, rights, free);
+        self.guaranteed_kbps = others + self.account(member).guaranteed_kbps();
+    }
+
+    /// Forgets a microflow that has nothing to send and waits for no turn, once it does not matter
+    /// what it has had.
+    pub(super) fn retire_flow(&mut self, now: Time, number: u32) {
+        let flow = self.flows.get_mut(number).expect(KNOWN);
+        flow.place = TurnPlace::Out;
+        let until = flow.account.matters_until();
+        if until > now {
+            self.idle.insert((until, Contender::Flow(number)));
+        } else {
+            self.forget_flow(now, number);
+        }
+    }
+
+    /// The same of an aggregate without microflows.
+    pub(super) fn retire_aggregate(&mut self, now: Time, number: u32) {
+        let aggregate = self.aggregates.get(number).expect(KNOWN);
+        if aggregate.n_flows > 0 || aggregate.is_in_order {
+            return;
+        }
+        let until = aggregate.account.matters_until();
+        if until > now {
+            self.idle.insert((until, Contender::Aggregate(number)));
+        } else {
+            self.forget_aggregate(number);
+        }
+    }
+
+    fn forget_flow(&mut self, now: Time, number: u32) {
+        self.release(Contender::Flow(number));
+        let flow = self.flows.remove(number).expect(KNOWN);
+        if self.flow_of.get(&flow.microflow) == Some(&number) {
+            self.flow_of.remove(&flow.microflow);
+        }
+        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+        aggregate.n_flows -= 1;
+        self.retire_aggregate(now, flow.aggregate);
+    }
+
+    fn forget_aggregate(&mut self, number: u32) {
+        self.release(Contender::Aggregate(number));
+        let aggregate = self.aggregates.remove(number).expect(KNOWN);
+        self.aggregate_of.remove(&aggregate.key);
+    }
+
+    /// Takes a member that has nothing to send out of all that goes by the clock, and its guarantee
+    /// away.
+    pub(super) fn release(&mut self, member: Contender) {
+        let priority = self.priority(member);
+        let account = self.account(member);
+        let kbps = account.guaranteed_kbps();
+        let owed_from = account.owed_from.take();
+        let until = account.may_send_from();
+        let was_paused = core::mem::take(&mut account.is_paused);
+        account.entitle(Time(0), &Entitlement::DEFAULT, 0);
+        self.guaranteed_kbps -= kbps;
+        if let Some(from) = owed_from {
+            self.owed[priority].remove(&(from, member));
+        }
+        if was_paused {
+            self.paused.remove(&(until, member));
+        }
+    }
+
+    /// Forgets those that have been idle for long enough. If there are too many, the next.
+    pub(super) fn forget_idle(&mut self, now: Time, is_full: bool) {
+        let mut must = is_full;
+        while let Some((at, member)) = self.idle.first().copied()
+            && (at <= now || must)
+        {
+            self.idle.pop_first();
+            match member {
+                Contender::Flow(number) => self.forget_flow(now, number),
+                Contender::Aggregate(number) => self.forget_aggregate(number),
+            }
+            must = false;
+        }
+    }
+}

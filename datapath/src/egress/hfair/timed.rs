@@ -1,0 +1,208 @@
+//! What of two-level fair queueing goes by the clock: guaranteed rates and maxima.
+
+use super::account::{Account, Right};
+use super::{FairOrder, KNOWN, TurnPlace};
+use crate::qos::PRIORITIES;
+use crate::Time;
+
+/// A microflow or an aggregate by its number, where both wait for a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Contender {
+    Flow(u32),
+    Aggregate(u32),
+}
+
+impl FairOrder {
+    pub(super) fn account(&mut self, member: Contender) -> &mut Account {
+        let account = match member {
+            Contender::Flow(number) => {
+                let flow = self.flows.get_mut(number);
+                flow.map(|flow| &mut flow.account)
+            }
+            Contender::Aggregate(number) => {
+                let aggregate = self.aggregates.get_mut(number);
+                aggregate.map(|aggregate| &mut aggregate.account)
+            }
+        };
+        account.expect(KNOWN)
+    }
+
+    /// The strict priority of its guarantee. An aggregate has the least.
+    pub(super) fn priority(&self, member: Contender) -> usize {
+        match member {
+            Contender::Flow(number) => self.flows.get(number).expect(KNOWN).priority,
+            Contender::Aggregate(_) => 0,
+        }
+    }
+
+    /// Frames of it that its maximum does not keep.
+    fn n_ready(&self, member: Contender) -> i64 {
+        match member {
+            Contender::Flow(number) => {
+                let flow = self.flows.get(number).expect(KNOWN);
+                if flow.account.is_paused { 0 } else { flow.frames.len() as i64 }
+            }
+            Contender::Aggregate(number) => {
+                let aggregate = self.aggregates.get(number).expect(KNOWN);
+                if aggregate.account.is_paused { 0 } else { aggregate.n_ready }
+            }
+        }
+    }
+
+    /// Counts frames that its maximum keeps no more, or keeps from now on if there are fewer than
+    /// none.
+    pub(super) fn change_ready(&mut self, aggregate: u32, n_frames: i64) {
+        let aggregate = self.aggregates.get_mut(aggregate).expect(KNOWN);
+        aggregate.n_ready += n_frames;
+        if !aggregate.account.is_paused {
+            self.n_ready += n_frames;
+        }
+    }
+
+    /// Lets a microflow and its aggregate wait for what is due to them by the clock, after a frame
+    /// of theirs came or left.
+    pub(super) fn settle(&mut self, now: Time, number: u32) {
+        let flow = self.flows.get(number).expect(KNOWN);
+        let aggregate = Contender::Aggregate(flow.aggregate);
+        for member in [Contender::Flow(number), aggregate] {
+            let account = self.account(member);
+            if account.size > 0 && !account.is_paused && account.is_capped(now) {
+                self.pause(member);
+            }
+            self.await_guarantee(member);
+        }
+    }
+
+    /// Keeps a member from sending until its maximum lets it.
+    fn pause(&mut self, member: Contender) {
+        let n_frames = self.n_ready(member);
+        let account = self.account(member);
+        let until = account.may_send_from();
+        match member {
+            Contender::Flow(number) => {
+                let aggregate = self.flows.get(number).expect(KNOWN).aggregate;
+                self.change_ready(aggregate, -n_frames);
+            }
+            Contender::Aggregate(_) => self.n_ready -= n_frames,
+        }
+        self.account(member).is_paused = true;
+        self.paused.insert((until, member));
+    }
+
+    /// Lets those send again whose maximum does.
+    pub(super) fn resume(&mut self, now: Time) {
+        while let Some((at, member)) = self.paused.first().copied()
+            && at <= now
+        {
+            self.resume_one(member);
+        }
+    }
+
+    /// Lets a member send again.
+    pub(super) fn resume_one(&mut self, member: Contender) {
+        let until = self.account(member).may_send_from();
+        self.paused.remove(&(until, member));
+        self.account(member).is_paused = false;
+        let n_frames = self.n_ready(member);
+        match member {
+            Contender::Flow(number) => {
+                let flow = self.flows.get(number).expect(KNOWN);
+                let (aggregate, place) = (flow.aggregate, flow.place);
+                self.change_ready(aggregate, n_frames);
+                if place == TurnPlace::Out {
+                    self.put_in_order(number);
+                }
+            }
+            Contender::Aggregate(number) => {
+                self.n_ready += n_frames;
+                self.put_aggregate_in_order(number);
+            }
+        }
+        self.await_guarantee(member);
+    }
+
+    /// When the first of those that are kept by their maximum may send.
+    pub(super) fn first_resumption(&self) -> Option<Time> {
+        let mut first = None;
+        for (at, member) in &self.paused {
+            if first.is_some_and(|first| *at >= first) {
+                break;
+            }
+            let sends = match member {
+                Contender::Flow(number) => {
+                    let flow = self.flows.get(*number).expect(KNOWN);
+                    let account = &self.aggregates.get(flow.aggregate).expect(KNOWN).account;
+                    let is_kept = account.is_paused && account.may_send_from() > *at;
+                    Some(if is_kept { account.may_send_from() } else { *at })
+                }
+                Contender::Aggregate(number) => {
+                    let aggregate = self.aggregates.get(*number).expect(KNOWN);
+                    (aggregate.n_ready > 0).then_some(*at)
+                }
+            };
+            first = first.into_iter().chain(sends).min();
+        }
+        first
+    }
+
+    /// Lets a member wait for its guaranteed rate, if it has one and something to send.
+    fn await_guarantee(&mut self, member: Contender) {
+        let is_ready = self.n_ready(member) > 0;
+        let account = self.account(member);
+        if is_ready && account.guaranteed_kbps() > 0 && account.owed_from.is_none() {
+            let from = account.guaranteed_from();
+            self.await_until(member, from);
+        }
+    }
+
+    fn await_until(&mut self, member: Contender, from: Time) {
+        self.account(member).owed_from = Some(from);
+        let priority = self.priority(member);
+        self.owed[priority].insert((from, member));
+    }
+
+    /// The microflow whose turn it is by a guaranteed rate: the one of highest priority, and of
+    /// these the one that is due first.
+    pub(super) fn next_owed(&mut self, now: Time) -> Option<(u32, Right)> {
+        for priority in (0..PRIORITIES).rev() {
+            while let Some((at, member)) = self.owed[priority].first().copied()
+                && at <= now
+            {
+                self.owed[priority].pop_first();
+                self.account(member).owed_from = None;
+                let turn = self.guaranteed_turn(now, member);
+                if turn.is_some() {
+                    return turn;
+                }
+            }
+        }
+        None
+    }
+
+    /// The turn of a member whose guaranteed rate was due, if it still is.
+    fn guaranteed_turn(&mut self, now: Time, member: Contender) -> Option<(u32, Right)> {
+        if self.n_ready(member) == 0 {
+            return None;
+        }
+        if self.account(member).guaranteed_from() > now {
+            self.await_guarantee(member);
+            return None;
+        }
+        match member {
+            Contender::Flow(number) => {
+                let flow = self.flows.get(number).expect(KNOWN);
+                let account = &self.aggregates.get(flow.aggregate).expect(KNOWN).account;
+                if account.is_paused {
+                    let until = account.may_send_from();
+                    self.await_until(member, until);
+                    return None;
+                }
+                Some((number, Right::OfFlow))
+            }
+            Contender::Aggregate(number) => {
+                let flow = self.next_of(now, number)?;
+                Some((flow, Right::OfAggregate))
+            }
+        }
+    }
+}
