@@ -92,7 +92,7 @@ impl MaskGroups {
     /// A group for one more entry of this match, in which other masks may be, too.
     fn choose(&mut self, slab: &Slab<Entry>, rule: &KeyMatch) -> u32 {
         let shares = self.shares.get(rule.mask());
-        let mut shares = shares.iter().flat_map(|(_, shares)| shares);
+        let mut shares = shares.into_iter().flat_map(|(_, shares)| shares);
         if let Some(share) =
             shares.find(|share| self.has_room(slab, &self.groups[share.group], rule))
         {

@@ -8,11 +8,20 @@ use hashbrown::DefaultHashBuilder;
 use crate::slab::{NONE, Slab};
 use crate::tables::tag_table::TagTable;
 
-/// Keys, each with a value.
+/// A key and its value, in this order in memory, aligned as `A`.
 #[derive(Debug)]
-pub struct StepMap<K, V> {
+#[repr(C)]
+struct KeyValue<K, V, A> {
+    key: K,
+    value: V,
+    aligned: [A; 0],
+}
+
+/// Keys, each with a value. A key and its value begin where an `A` may begin.
+#[derive(Debug)]
+pub struct StepMap<K, V, A = ()> {
     hasher: DefaultHashBuilder,
-    pairs: Slab<(K, V)>,
+    pairs: Slab<KeyValue<K, V, A>>,
     index: TagTable,
     /// How often a key was added or removed.
     changes: u64,
@@ -21,7 +30,7 @@ pub struct StepMap<K, V> {
     recent: u32,
 }
 
-impl<K, V> Default for StepMap<K, V> {
+impl<K, V, A> Default for StepMap<K, V, A> {
     fn default() -> Self {
         Self {
             hasher: DefaultHashBuilder::default(),
@@ -33,7 +42,7 @@ impl<K, V> Default for StepMap<K, V> {
     }
 }
 
-impl<K: Hash + Eq, V> StepMap<K, V> {
+impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
     /// How many keys there are.
     pub fn len(&self) -> usize {
         self.pairs.len()
@@ -61,15 +70,17 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
     }
 
     /// The key of a slot and its value.
-    pub fn at(&self, slot: u32) -> Option<&(K, V)> {
-        self.pairs.get(slot)
+    #[inline]
+    pub fn at(&self, slot: u32) -> Option<(&K, &V)> {
+        let pair = self.pairs.get(slot)?;
+        Some((&pair.key, &pair.value))
     }
 
     /// The same, with the value to be changed.
     #[inline]
     pub fn at_mut(&mut self, slot: u32) -> Option<(&K, &mut V)> {
-        let (key, value) = self.pairs.get_mut(slot)?;
-        Some((key, value))
+        let pair = self.pairs.get_mut(slot)?;
+        Some((&pair.key, &mut pair.value))
     }
 
     fn slot<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<u32>
@@ -77,7 +88,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         K: Borrow<Q>,
     {
         match self.pairs.get(self.recent) {
-            Some((recent, _)) if recent.borrow() == key => Some(self.recent),
+            Some(recent) if recent.key.borrow() == key => Some(self.recent),
             Some(_) | None => self.slot_under(self.hasher.hash_one(key), key),
         }
     }
@@ -87,7 +98,7 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         K: Borrow<Q>,
     {
         self.index
-            .find(hash, |slot| self.pairs[slot].0.borrow() == key)
+            .find(hash, |slot| self.pairs[slot].key.borrow() == key)
     }
 
     /// The slot of a key under its hash, if it has one; the key is first looked for in slot
@@ -95,17 +106,18 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
     #[inline]
     pub fn find(&self, hash: u64, likely: u32, key: &K) -> Option<u32> {
         match self.pairs.get(likely) {
-            Some((other, _)) if other == key => Some(likely),
+            Some(other) if other.key == *key => Some(likely),
             Some(_) | None => self.slot_under(hash, key),
         }
     }
 
     /// The key as it is kept, and its value.
-    pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&(K, V)>
+    pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
     where
         K: Borrow<Q>,
     {
-        self.slot(key).map(|slot| &self.pairs[slot])
+        let pair = &self.pairs[self.slot(key)?];
+        Some((&pair.key, &pair.value))
     }
 
     /// The same, to be changed.
@@ -114,8 +126,8 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
         K: Borrow<Q>,
     {
         let slot = self.slot(key)?;
-        let (key, value) = &mut self.pairs[slot];
-        Some((key, value))
+        let pair = &mut self.pairs[slot];
+        Some((&pair.key, &mut pair.value))
     }
 
     /// The hash under which a key is kept.
@@ -150,17 +162,21 @@ impl<K: Hash + Eq, V> StepMap<K, V> {
             None => self.insert(key.clone(), V::default()),
         };
         self.recent = slot;
-        let (key, value) = &mut self.pairs[slot];
-        (key, value)
+        let pair = &mut self.pairs[slot];
+        (&pair.key, &mut pair.value)
     }
 
     /// Adds a key that is not there. Returns its slot.
     pub fn insert(&mut self, key: K, value: V) -> u32 {
         self.changes += 1;
         let hash = self.hasher.hash_one(&key);
-        let slot = self.pairs.insert(|_| (key, value));
+        let slot = self.pairs.insert(|_| KeyValue {
+            key,
+            value,
+            aligned: [],
+        });
         self.index.insert(hash, slot, |slot: u32| {
-            self.hasher.hash_one(&self.pairs[slot].0)
+            self.hasher.hash_one(&self.pairs[slot].key)
         });
         self.recent = slot;
         slot
@@ -193,14 +209,14 @@ mod tests {
     fn keys_have_their_values_until_they_are_taken_out() {
         let mut map: StepMap<String, u32> = StepMap::default();
         (0..2000u32).for_each(|n| _ = map.insert(n.to_string(), n));
-        assert_eq!(map.get("1999"), Some(&("1999".into(), 1999)));
+        assert_eq!(map.get("1999"), Some((&"1999".into(), &1999)));
         *map.entry(&"7".into()).1 += 1;
         *map.entry(&"new".into()).1 += 1;
-        assert_eq!((map.len(), map.get("7").map(|one| one.1)), (2001, Some(8)));
+        assert_eq!((map.len(), map.get("7").map(|one| one.1)), (2001, Some(&8)));
         assert_eq!(map.get_mut("new").map(|(_, value)| *value), Some(1));
         (0..2000u32).for_each(|n| map.remove(&*n.to_string()));
         map.remove("unknown");
         assert_eq!((map.len(), map.get("7")), (1, None));
-        assert_eq!(map.get("new"), Some(&("new".into(), 1)));
+        assert_eq!(map.get("new"), Some((&"new".into(), &1)));
     }
 }

@@ -183,7 +183,7 @@ impl FlowTable {
 
     /// Has flows that go to a port go to another one at their next gap.
     pub fn reroute(&mut self, slot: u32, port: PortNo, gap_us: u32) -> Result<(), ErrorCode> {
-        let (tuple, _) = *self.flows.at(slot).ok_or(NO_FLOW)?;
+        let (&tuple, _) = self.flows.at(slot).ok_or(NO_FLOW)?;
         let forward = self.resolved(slot).map(|known| known.forward.clone());
         let forward = forward.ok_or(NO_FLOW)?;
         let before = forward.port;

@@ -223,7 +223,7 @@ impl FlowTable {
     /// Forgets a flow, once it is noted for a last report.
     pub(super) fn end(&mut self, now: Time, slot: u32, reason: ReportReason) {
         self.settle(slot);
-        let (tuple, flow) = *self.flows.at(slot).expect("its slot is that of a flow");
+        let (&tuple, &flow) = self.flows.at(slot).expect("its slot is that of a flow");
         match reason {
             ReportReason::Evicted => self.counts.evicted += 1,
             ReportReason::Idle | ReportReason::Periodic | ReportReason::Threshold => {
@@ -443,7 +443,7 @@ impl FlowTable {
     }
 
     /// An aggregate by its number.
-    pub fn aggregate(&self, number: u32) -> Option<&(AggregateId, AggregateCounts)> {
+    pub fn aggregate(&self, number: u32) -> Option<(&AggregateId, &AggregateCounts)> {
         self.aggregates.at(number)
     }
 

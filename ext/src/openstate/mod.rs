@@ -25,6 +25,7 @@ pub(crate) mod state_mod;
 pub mod stateful;
 mod stats;
 pub mod table;
+mod timers;
 mod trace_text;
 
 pub use action::{IncState, SetGlobalState, SetState};

@@ -7,10 +7,10 @@
 use bofuss_datapath::{StepMap, Time};
 
 use super::extractor::FlowKey;
+pub use super::timers::Timers;
+use super::timers::deadline;
 use crate::opp::FlowVariables;
 
-/// Nanoseconds of a microsecond, the unit of timeouts on the wire.
-const NANOS_PER_MICRO: u64 = 1000;
 /// Slots that are swept when a table is full and a new flow is to get a state: a packet cannot
 /// cause more work than that.
 const SWEPT_WHEN_FULL: u32 = 64;
@@ -58,32 +58,6 @@ pub fn after_increment(now: Time, before: Option<StateEntry>) -> StateEntry {
     }
 }
 
-/// The timers of a state. A timeout of 0 means that there is no such timer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Timers {
-    /// Microseconds from the transition until the state becomes `hard_rollback`.
-    pub hard_timeout: u32,
-    /// Microseconds without a packet until the state becomes `idle_rollback`.
-    pub idle_timeout: u32,
-    /// The state after the hard timeout.
-    pub hard_rollback: u32,
-    /// The state after the idle timeout.
-    pub idle_rollback: u32,
-}
-
-impl Timers {
-    /// The timers that run in `state`: a timer whose rollback state is this one does not run.
-    pub fn armed_in(mut self, state: u32) -> Self {
-        if self.hard_timeout == 0 || self.hard_rollback == state {
-            (self.hard_timeout, self.hard_rollback) = (0, 0);
-        }
-        if self.idle_timeout == 0 || self.idle_rollback == state {
-            (self.idle_timeout, self.idle_rollback) = (0, 0);
-        }
-        self
-    }
-}
-
 /// A change of a flow's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Transition {
@@ -95,23 +69,29 @@ pub struct Transition {
     pub timers: Timers,
 }
 
-/// The state of one flow. It fills a line of the processor's caches, and its key another.
+/// The state of one flow. What packets read of it comes first: that is in one line of the
+/// processor's caches with the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(align(64))]
+#[repr(C)]
 pub struct StateEntry {
     /// The state.
     pub state: u32,
     /// Whether a timer runs.
     has_timers: bool,
+    /// When a packet last read the state, or when the last transition was.
+    used: Time,
+    /// When the last transition was.
+    pub since: Time,
     /// The timers that run.
     pub timers: Timers,
     /// The variables of Open Packet Processor.
     pub variables: FlowVariables,
-    /// When the last transition was.
-    pub since: Time,
-    /// When a packet last read the state, or when the last transition was.
-    used: Time,
 }
+
+/// A line of the processor's caches.
+#[derive(Debug)]
+#[repr(align(64))]
+struct CacheLine;
 
 impl StateEntry {
     /// The entry of a flow without a state.
@@ -205,14 +185,6 @@ impl StateEntry {
     }
 }
 
-/// The time after this many microseconds; never for 0.
-fn deadline(from: Time, micros: u32) -> Time {
-    match micros {
-        0 => Time::NEVER,
-        micros => from.after(u64::from(micros) * NANOS_PER_MICRO),
-    }
-}
-
 /// A key with its hash, and the slot in which its flow most likely is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SoughtFlow {
@@ -242,7 +214,7 @@ pub struct StateTable {
     pub behaviour: Behaviour,
     /// Counters.
     pub counts: StateCounts,
-    flows: StepMap<FlowKey, StateEntry>,
+    flows: StepMap<FlowKey, StateEntry, CacheLine>,
     /// How often the state of a flow may have changed.
     edits: u64,
     /// The slot that is swept next.
@@ -389,12 +361,14 @@ impl StateTable {
         };
         self.edits += 1;
         debug_assert_eq!(flow.rolled_back(now), None);
-        let mut after = *flow;
-        after.transit(now, transition);
-        if self.behaviour.present(after).is_none() {
-            return false;
+        if self.behaviour == Behaviour::OpenState {
+            let mut after = *flow;
+            after.transit(now, transition);
+            if self.behaviour.present(after).is_none() {
+                return false;
+            }
         }
-        *flow = after;
+        flow.transit(now, transition);
         self.counts.transitions += 1;
         true
     }
@@ -497,11 +471,15 @@ impl StateTable {
 
 #[cfg(test)]
 mod tests {
+    use core::mem::offset_of;
+
     use super::*;
 
     #[test]
-    fn a_flow_takes_two_lines_of_the_processors_caches() {
-        assert_eq!(size_of::<Option<(FlowKey, StateEntry)>>(), 2 * 64);
+    fn what_packets_read_of_a_flow_is_in_one_line_of_the_processors_caches() {
+        let end_of_used = offset_of!(StateEntry, used) + size_of::<Time>();
+        assert!(size_of::<FlowKey>() + end_of_used <= align_of::<CacheLine>());
+        assert!(size_of::<FlowKey>() + size_of::<StateEntry>() <= 2 * align_of::<CacheLine>());
     }
 
     #[test]
