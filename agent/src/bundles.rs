@@ -1,9 +1,9 @@
 //! Bundles: messages that wait on a connection to be carried out together. Spec: OpenFlow 1.4.1
 //! section 7.3.9.
 
-use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use alloc::{boxed::Box, vec::Vec};
 
-use bofuss_datapath::Time;
+use bofuss_datapath::{ChunkedQueue, Time};
 use bofuss_oflib::error::BundleFailed;
 use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
 use bofuss_oflib::message::{BundleAdd, BundleControl, ErrorMsg};
@@ -35,8 +35,8 @@ const FREED_PER_TURN: usize = 64;
 pub(crate) struct Bundle {
     flags: BundleFlags,
     is_closed: bool,
-    /// Their transaction ids, and they themselves, by their places: a tree never grows all at once.
-    pub(crate) messages: BTreeMap<usize, (u32, Box<Message>)>,
+    /// Their transaction ids, and they themselves.
+    pub(crate) messages: ChunkedQueue<(u32, Box<Message>)>,
     /// Which of them are port-mods.
     pub(crate) port_mods: Vec<usize>,
     /// Whether some change groups or meters.
@@ -164,8 +164,7 @@ impl Switch {
             bundle.changes_groups |=
                 matches!(*add.message, Message::GroupMod(_) | Message::MeterMod(_));
             bundle.held_bytes += held_bytes(head);
-            let place = bundle.messages.len();
-            bundle.messages.insert(place, (add.xid, add.message));
+            bundle.messages.push((add.xid, add.message));
         }
     }
 
@@ -189,7 +188,7 @@ impl Switch {
         let bundle = Bundle {
             flags,
             is_closed: false,
-            messages: BTreeMap::new(),
+            messages: ChunkedQueue::default(),
             port_mods: Vec::new(),
             changes_groups: false,
             held_bytes: 0,
@@ -255,7 +254,7 @@ impl Switch {
     pub(crate) fn free_discarded(&mut self) {
         if let Some(bundle) = self.discarded.last_mut() {
             for _ in 0..FREED_PER_TURN {
-                bundle.messages.pop_first();
+                bundle.messages.pop();
             }
             if bundle.messages.is_empty() {
                 self.discarded.pop();

@@ -41,6 +41,13 @@ enum CommitPhase {
     Undoing(Option<ErrorCode>),
 }
 
+impl Commit {
+    /// The connection whose bundle it is, and the transaction id of the request to commit it.
+    pub(crate) fn origin(&self) -> (ConnId, u32) {
+        (self.conn, self.xid)
+    }
+}
+
 impl Switch {
     /// Begins to carry out a bundle. The rest is done in slices.
     pub(crate) fn begin_commit(
@@ -77,6 +84,7 @@ impl Switch {
     /// One slice of a commit. Returns true if that was the last.
     fn commit_slice<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) -> bool {
         match commit.phase {
+            CommitPhase::Preparing if self.datapath.copy_groups() => false,
             CommitPhase::Preparing => {
                 self.datapath.swap_groups();
                 let prepared = self.prepare_some(now, commit, io);
@@ -125,7 +133,7 @@ impl Switch {
             return Ok(false);
         }
         for _ in 0..MESSAGES_PER_SLICE {
-            let Some((_, message)) = commit.bundle.messages.get(&commit.prepared) else {
+            let Some((_, message)) = commit.bundle.messages.get(commit.prepared) else {
                 return Ok(true);
             };
             commit.prepared += 1;
@@ -171,7 +179,7 @@ impl Switch {
     fn let_see<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) {
         self.datapath.commit_bundle(now);
         for place in &commit.bundle.port_mods {
-            if let Some((_, message)) = commit.bundle.messages.get(place)
+            if let Some((_, message)) = commit.bundle.messages.get(*place)
                 && let Message::PortMod(port_mod) = &**message
             {
                 self.change_port(now, port_mod, io);
@@ -187,7 +195,7 @@ impl Switch {
             return true;
         }
         for _ in 0..MESSAGES_PER_SLICE {
-            let Some((_, (xid, message))) = commit.bundle.messages.pop_first() else {
+            let Some((xid, message)) = commit.bundle.messages.pop() else {
                 let reply = commit.control.reply(BundleControlType::COMMIT_REPLY);
                 io.send(commit.conn, commit.xid, Message::BundleControl(reply));
                 return true;
@@ -232,7 +240,7 @@ impl Switch {
             return;
         };
         let failed = commit.prepared.checked_sub(1);
-        if let Some((xid, message)) = failed.and_then(|place| commit.bundle.messages.get(&place)) {
+        if let Some((xid, message)) = failed.and_then(|place| commit.bundle.messages.get(place)) {
             let catalogue = self.datapath.catalogue().clone();
             let codec = Codec::new(connection.version, catalogue);
             let mut bytes = Vec::new();

@@ -15,6 +15,7 @@ use bofuss_packet::Packet;
 use crate::buffers::Buffers;
 use crate::bundles::Bundle;
 use crate::dump::Dump;
+use crate::monitors::Monitoring;
 
 /// Names a connection for as long as it lasts; never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +56,8 @@ pub(crate) struct Connection {
     pub(crate) buffers: Buffers,
     /// The bundles that are open on it, by their numbers.
     pub(crate) bundles: BTreeMap<u32, Bundle>,
+    /// What it is told of entries.
+    pub(crate) monitoring: Monitoring,
     /// The long reply that is being made.
     pub(crate) dump: Option<Dump>,
     /// Ports whose last change it has not been told, for want of room.
@@ -83,6 +86,7 @@ impl Connection {
             miss_send_len: DEFAULT_MISS_SEND_LEN,
             buffers: Buffers::default(),
             bundles: BTreeMap::new(),
+            monitoring: Monitoring::default(),
             dump: None,
             late_ports: BTreeMap::new(),
             lost_packet_ins: 0,
@@ -92,9 +96,9 @@ impl Connection {
         }
     }
 
-    /// Whether a reply has not been sent to its end, or news of ports wait.
+    /// Whether a reply has not been sent to its end, or news of ports or entries wait.
     pub(crate) fn has_more(&self) -> bool {
-        self.dump.is_some() || !self.late_ports.is_empty()
+        self.dump.is_some() || !self.late_ports.is_empty() || self.monitoring.is_paused()
     }
 
     /// The connection that carries a packet-in: one of the auxiliary connections if there are any,

@@ -24,7 +24,7 @@ use crate::switch::{Switch, SwitchIo, SwitchSink};
 /// them.
 const MAX_DATA_BYTES: usize = 65_000;
 /// The transaction id of what nobody asked for.
-const UNASKED: u32 = 0;
+pub(crate) const UNASKED: u32 = 0;
 
 impl<I: SwitchIo> SwitchSink<'_, I> {
     pub(crate) fn deliver_packet_in(&mut self, event: &PacketInEvent<'_>) {

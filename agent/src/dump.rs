@@ -33,6 +33,8 @@ enum What {
     List(DumpedList, RangeInclusive<u32>),
     /// What an extension tells: what was asked, and where it goes on.
     Extension(ExtValue, u64),
+    /// The entries that are there when monitors begin.
+    Monitored(Cursor),
 }
 
 /// What is listed of groups or meters.
@@ -73,6 +75,21 @@ impl Dump {
     pub(crate) fn extension(xid: u32, request: &ExtValue) -> Self {
         let what = What::Extension(request.clone(), 0);
         Self { xid, what }
+    }
+
+    /// The entries that monitors ask for which begin.
+    pub(crate) fn monitored(xid: u32) -> Self {
+        let what = What::Monitored(Cursor::new(TableId::ALL));
+        Self { xid, what }
+    }
+
+    /// How far it has come, if it tells monitors of entries that are there.
+    pub(crate) fn beginning(&self) -> Option<&Cursor> {
+        if let What::Monitored(cursor) = &self.what {
+            Some(cursor)
+        } else {
+            None
+        }
     }
 
     /// A group's counters, or all groups'; one that is not there has none.
@@ -124,6 +141,7 @@ impl Switch {
         let (last, body) = match &mut dump.what {
             What::Entries(entries) => entries.slice(now, &self.datapath.settled()),
             What::List(listed, ids) => list(now, &self.datapath, *listed, ids),
+            What::Monitored(cursor) => self.monitored_slice(conn, cursor),
             What::Extension(request, from) => {
                 let part = self.extension_multipart(now, conn, request, *from, io)?;
                 *from = part.next.unwrap_or(0);
@@ -141,6 +159,24 @@ impl Switch {
             connection.dump = Some(dump);
         }
         Ok(())
+    }
+
+    /// The next entries that a connection's monitors begin with.
+    fn monitored_slice(&mut self, conn: ConnId, cursor: &mut Cursor) -> Slice {
+        let mut updates = Vec::new();
+        let Some(connection) = self.connections.get_mut(&conn) else {
+            return (true, None);
+        };
+        let monitoring = &mut connection.monitoring;
+        let settled = self.datapath.settled();
+        let last = settled.slice(cursor, |table, entry| {
+            updates.extend(monitoring.initial(settled.datapath(), table, entry));
+        });
+        if last {
+            monitoring.has_begun();
+        }
+        let has_body = last || !updates.is_empty();
+        (last, has_body.then_some(ReplyBody::FlowMonitor(updates)))
     }
 
     /// The same for a reply that goes on in a later turn: an error is sent.

@@ -17,6 +17,7 @@ use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo};
 use bofuss_packet::Packet;
 
 use crate::connection::{ConnId, Connection, Request};
+use crate::monitored::Cause;
 use crate::switch::{Switch, SwitchIo, parts};
 use crate::trace;
 
@@ -36,8 +37,27 @@ pub(crate) struct Asked {
 }
 
 impl Switch {
-    /// Carries out a message and sends its reply or its error.
+    /// Carries out a message and sends its reply or its error; then monitors are told.
     pub(crate) fn handle<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        request: Request<'_>,
+        io: &mut I,
+    ) {
+        self.begin_request(io);
+        let xid = request.xid;
+        self.carry_out(now, conn, request, io);
+        self.report_news(self.cause(conn, xid), io);
+    }
+
+    /// Whose change it is if a connection's request made it.
+    fn cause(&self, conn: ConnId, xid: u32) -> Cause {
+        let conn = self.connections.get(&conn)?;
+        Some((conn.main, xid))
+    }
+
+    fn carry_out<I: SwitchIo>(
         &mut self,
         now: Time,
         conn: ConnId,
@@ -71,11 +91,25 @@ impl Switch {
         }
     }
 
-    /// Goes on with the change that a message began, if one did.
+    /// Goes on with the change that a message began, if one did; then monitors are told.
     pub(crate) fn go_on<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
+        let asked = self
+            .asked
+            .as_ref()
+            .map(|(asked, ..)| (asked.conn, asked.xid));
+        let commit = self.commit.as_ref().map(|commit| commit.origin());
+        let cause = commit
+            .or(asked)
+            .and_then(|(conn, xid)| self.cause(conn, xid));
         if self.commit.is_some() {
-            return self.go_on_with_commit(now, io);
+            self.go_on_with_commit(now, io);
+        } else {
+            self.go_on_with_change(now, io);
         }
+        self.report_news(cause, io);
+    }
+
+    fn go_on_with_change<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
         let (datapath, sink) = parts!(self, now, io);
         if let Some(result) = datapath.work(now, sink)
             && let Some((asked, message, head)) = self.asked.take()

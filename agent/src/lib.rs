@@ -18,6 +18,8 @@ mod extensions;
 mod fail_mode;
 mod features;
 mod handle;
+mod monitored;
+mod monitors;
 mod multipart;
 pub mod queues;
 mod reconfigure;

@@ -77,7 +77,9 @@ impl Switch {
                 ReplyBody::TableDesc(self.datapath.table_descs().collect())
             }
             RequestBody::QueueDesc(request) => ReplyBody::QueueDesc(self.queue_descs(request)?),
-            RequestBody::FlowMonitor(_) => return Err(BadRequest::BAD_MULTIPART),
+            RequestBody::FlowMonitor(asked) => {
+                return self.monitor_entries(now, conn, xid, asked, io);
+            }
             RequestBody::Experimenter(ExtBody(value)) => {
                 return self.start(now, conn, Dump::extension(xid, value), io);
             }
@@ -85,7 +87,8 @@ impl Switch {
         Ok(Some(Message::MultipartReply(body.into())))
     }
 
-    fn start<I: SwitchIo>(
+    /// Begins a long reply. Errors: those of its first part.
+    pub(crate) fn start<I: SwitchIo>(
         &mut self,
         now: Time,
         conn: ConnId,

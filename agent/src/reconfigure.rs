@@ -37,6 +37,9 @@ impl Switch {
                 while self.connections[&conn].dump.is_some() {
                     self.continue_late_dump(now, conn, io);
                 }
+                if let Some(connection) = self.connections.get_mut(&conn) {
+                    connection.monitoring.order_changes();
+                }
             }
         }
         let (datapath, sink) = parts!(self, now, io);

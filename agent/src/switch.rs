@@ -261,6 +261,7 @@ impl Switch {
         }
         self.connections
             .retain(|id, other| *id != conn && other.main != conn);
+        self.follow_monitored();
         for main in self.connections.values_mut() {
             main.auxiliaries.retain(|id| *id != conn);
         }
@@ -324,6 +325,9 @@ impl Switch {
         if self.is_changing() || self.datapath.has_backlog() || !self.discarded.is_empty() {
             return true;
         }
+        if self.datapath.has_news() {
+            return true;
+        }
         let mut connections = self.connections.iter();
         connections.any(|(id, conn)| conn.has_more() && io.has_room(*id))
     }
@@ -335,6 +339,7 @@ impl Switch {
         datapath.catch_up(now, sink);
         self.go_on(now, io);
         self.tell_tables(io);
+        self.report_news(None, io);
         self.free_discarded();
         let mut waiting = Vec::new();
         let goes_on = self.commit.is_none();
@@ -347,6 +352,7 @@ impl Switch {
             if let Some(conn) = self.connections.get_mut(&id) {
                 conn.tell_late_ports(id, io);
             }
+            self.tell_late_entries(id, io);
             self.continue_late_dump(now, id, io);
         }
     }
@@ -363,9 +369,11 @@ impl Switch {
 
     /// Expires entries and serves timers that are due.
     pub fn tick<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
+        self.report_news(None, io);
         let (datapath, sink) = parts!(self, now, io);
         datapath.tick(now, sink);
         self.tell_tables(io);
+        self.report_news(None, io);
         self.end_idle_bundles(now, io);
     }
 }

@@ -1,6 +1,8 @@
 //! Bundles: all of one is carried out or nothing, and no packet meets a part of it.
 #![allow(clippy::unwrap_used)]
 
+#[path = "bundles/expiry.rs"]
+mod expiry;
 #[path = "bundles/groups.rs"]
 mod groups;
 #[path = "bundles/limits.rs"]

@@ -2,6 +2,7 @@
 
 use alloc::{
     boxed::Box, collections::BTreeMap, collections::BTreeSet, collections::VecDeque, sync::Arc,
+    vec::Vec,
 };
 
 use bofuss_frame::Pool;
@@ -12,6 +13,7 @@ use bofuss_packet::Packet;
 
 use crate::control::bulk_change::BulkChange;
 use crate::control::bundle::StagedBundle;
+use crate::control::news::EntryNews;
 use crate::egress::discipline::Egress;
 use crate::fast::paths::known_paths;
 use crate::hooks::Hooks;
@@ -36,6 +38,8 @@ pub struct Datapath {
     pub(crate) bulk_changes: VecDeque<BulkChange>,
     /// The bundle that is carried out.
     pub(crate) bundle: Option<StagedBundle>,
+    /// What became of entries, if they are followed.
+    pub(crate) news: Option<Vec<EntryNews>>,
 }
 
 impl Datapath {
@@ -76,6 +80,7 @@ impl Datapath {
             hooks: Hooks::default(),
             bulk_changes: VecDeque::new(),
             bundle: None,
+            news: None,
         }
     }
 
@@ -200,10 +205,10 @@ impl Datapath {
     pub fn next_tick(&self) -> Option<Time> {
         let moves = self.bundle.is_none();
         let expiry = self.pipeline.deadlines.first().map(|(at, ..)| *at);
+        let compaction = self.table_to_compact().map(|_| Time(0));
         expiry
             .into_iter()
-            .chain(self.table_to_compact().map(|_| Time(0)))
-            .filter(|_| moves)
+            .chain(compaction.filter(|_| moves))
             .chain(self.lane.cache.next_clean())
             .chain(self.hooks.all.iter().filter_map(|h| h.next_tick()))
             .chain(self.lane.reassembler.deadline_ns().map(Time))
@@ -225,8 +230,8 @@ impl Datapath {
             .clean(&pipeline.catalogue, &mut pipeline.tables, now);
         if self.bundle.is_none() {
             self.compact();
-            self.expire(now, sink);
         }
+        self.expire(now, sink);
         self.tick_hooks(now, sink);
     }
 
@@ -247,7 +252,7 @@ impl Datapath {
             let key = entry.key;
             match entry.deadline() {
                 Some((at, _)) if at > now => self.pipeline.set_deadline(table, key),
-                Some((_, reason)) => self.remove_entry(now, table, key, reason, sink),
+                Some((_, reason)) => self.expire_entry(now, table, key, reason, sink),
                 None => {}
             }
         }

@@ -47,7 +47,9 @@ pub use cache::CacheStats;
 pub use config::{Algorithm, Config, Engine, MAX_ADDRESSES};
 pub use control::{
     bulk_change::Cursor,
+    chunked_queue::ChunkedQueue,
     flow_mod::Filter,
+    news::{EntryFate, EntryNews, RemovedEntry},
     queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, QueueError},
     reconfigure,
     settled::{Settled, TableCounts},

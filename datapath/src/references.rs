@@ -1,9 +1,9 @@
 //! The groups and the meter that entries refer to, and the counters that all of them have.
 
-use bofuss_oflib::Action;
 use bofuss_oflib::instruction::{Instruction, Instructions};
 use bofuss_oflib::message::multipart::group::BucketCounter;
 use bofuss_oflib::types::{GroupId, MeterId};
+use bofuss_oflib::{Action, PortNo};
 
 /// The groups that actions forward to.
 pub(crate) fn groups<'a>(
@@ -24,6 +24,14 @@ pub(crate) fn meter(instructions: &Instructions) -> Option<MeterId> {
         Some(Instruction::Meter(id)) => Some(*id),
         _ => None,
     }
+}
+
+/// Whether an output to `port` (or any, for ANY) and `group` stands in instructions.
+pub(crate) fn outputs_to(instructions: &Instructions, port: PortNo, group: GroupId) -> bool {
+    let to_port = |action: &Action| matches!(action, Action::Output(o) if o.port == port);
+    let by_port = port == PortNo::ANY || instructions.actions().any(to_port);
+    let mut named = groups(instructions.actions());
+    by_port && (group == GroupId::ANY || named.any(|id| id == group))
 }
 
 /// Counts packets and bytes.

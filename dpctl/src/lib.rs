@@ -13,6 +13,7 @@ mod generate;
 mod help;
 mod json;
 mod library;
+mod monitor;
 mod names;
 mod ofctl;
 mod own;

@@ -10,7 +10,7 @@ use bofuss_oflib::{Catalogue, Message};
 
 use crate::ofctl::difference::FlowSource;
 use crate::words::nearest;
-use crate::{Failure, bofuss, extension, find, help, ofctl, own, states, trace};
+use crate::{Failure, bofuss, extension, find, help, monitor, ofctl, own, states, trace};
 
 /// The tool whose text format a verb prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +103,9 @@ verbs! {
     "stats-queue" "[PORT [QUEUE]]" Bofuss bofuss::stats_queue: "queue counters";
     "get-async" "" Bofuss bofuss::get_async: "which asynchronous messages this connection gets";
     "ping" "[COUNT [BYTES]]" Bofuss bofuss::ping: "measure the round-trip time of echo requests";
-    "monitor" "[MISS_LEN] [MESSAGE]..." Bofuss bofuss::monitor:
-        "print every message until Ctrl-C, after sending MESSAGEs: notify_states(wanted=1)";
+    "monitor" "[MISS_LEN] [watch:[FLOW]]... [MESSAGE]..." Bofuss monitor::monitor:
+        "print every message until Ctrl-C; watch: follows entries, MESSAGEs subscribe: \
+         notify_states(wanted=1)";
     "show" "" Ofctl ofctl::show: "the switch and its ports";
     "dump-desc" "" Ofctl ofctl::dump_desc: "manufacturer, hardware and software";
     "dump-flows" "[FLOW]" Ofctl ofctl::dump_flows: "flow entries, or only those that FLOW covers";

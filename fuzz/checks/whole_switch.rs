@@ -7,8 +7,9 @@ use std::sync::{Arc, LazyLock};
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Time, WORK_PER_FRAME, WORK_PER_TURN};
 use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
+use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
 use bofuss_oflib::message::port::PortState;
-use bofuss_oflib::message::{Empty, PortDesc};
+use bofuss_oflib::message::{BundleAdd, BundleControl, Empty, PortDesc};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Catalogue, Codec, EncodeError, Message, PortNo, Version};
 use bofuss_packet::offload::MAX_SEGMENTS;
@@ -21,6 +22,8 @@ const MAX_OPERATIONS: usize = 256;
 const MAX_ENTRIES: u32 = 16;
 /// Bytes of frames that the switch may hold.
 const POOL_BYTES: usize = 1 << 20;
+/// The bundle of each connection that has one.
+const BUNDLE: u32 = 1;
 /// Bytes of an OpenFlow header.
 const HEADER_BYTES: usize = 8;
 
@@ -76,9 +79,10 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The last connections speak OpenFlow 1.0 and 1.1.
+/// The last connections speak OpenFlow 1.0 and 1.1, and the second 1.4.
 fn version(conn: u64) -> Version {
     match conn {
+        2 => Version::V1_4,
         3 => Version::V1_0,
         CONNECTIONS => Version::V1_1,
         _ => Version::V1_3,
@@ -160,6 +164,46 @@ impl Driver {
             .message(self.now, ConnId(conn), request, &mut self.effects);
     }
 
+    /// Adds a message to the bundle of a connection whose version has bundles.
+    fn add_to_bundle(&mut self, conn: u64, xid: u32, message: Message) {
+        self.said(
+            conn,
+            &Message::BundleAdd(BundleAdd {
+                bundle_id: BUNDLE,
+                flags: BundleFlags::ALL,
+                xid,
+                message: Box::new(message),
+                experimenters: Vec::new(),
+            }),
+        );
+    }
+
+    /// Opens, closes, commits or discards it.
+    fn control_bundle(&mut self, conn: u64, ty: BundleControlType) {
+        self.said(
+            conn,
+            &Message::BundleControl(BundleControl {
+                bundle_id: BUNDLE,
+                ty,
+                flags: BundleFlags::ALL,
+                ..BundleControl::default()
+            }),
+        );
+    }
+
+    /// Gives a connection's message to the switch if its version has words for it.
+    fn said(&mut self, conn: u64, message: &Message) {
+        let mut bytes = Vec::new();
+        let codec = &self.effects.codecs[conn as usize - 1];
+        let xid = match message {
+            Message::BundleAdd(add) => add.xid,
+            _ => 9,
+        };
+        if codec.encode(xid, message, &mut bytes).is_ok() {
+            self.message(conn, &bytes);
+        }
+    }
+
     fn advance(&mut self, ms: u64) {
         let end = self.now.after(ms * 1_000_000);
         while let Some(at) = self.switch.next_tick().filter(|at| *at <= end) {
@@ -172,26 +216,24 @@ impl Driver {
     /// Does one operation.
     fn step(&mut self, input: &mut Input<'_>) {
         let what = input.byte();
-        let (which, length) = (u32::from(what >> 4), usize::from(what & 1) << 8);
+        let which = u32::from(what >> 4);
         let port = which % PORTS + 1;
         let conn = u64::from(which) % CONNECTIONS + 1;
         match what & 0xe {
-            0..=5 => {
-                let ty = input.byte();
-                let length = length + usize::from(input.byte()) + HEADER_BYTES;
-                let mut bytes = vec![
-                    version(conn).number(),
-                    ty,
-                    (length >> 8) as u8,
-                    length as u8,
-                    0,
-                    0,
-                    0,
-                    what,
-                ];
-                bytes.extend_from_slice(input.take(length - HEADER_BYTES));
-                bytes.resize(length, 0);
+            0..=3 => {
+                let bytes = message_of(conn, what, input);
                 self.message(conn, &bytes);
+            }
+            4 if what & 1 == 0 => {
+                let bytes = message_of(conn, what, input);
+                let decoded = self.effects.codecs[conn as usize - 1].decode(&bytes);
+                if let Ok((xid, message)) = decoded {
+                    self.add_to_bundle(conn, xid, message);
+                }
+            }
+            4 => {
+                let ty = BundleControlType(u16::from(input.byte() & 7));
+                self.control_bundle(conn, ty);
             }
             6..=9 => {
                 let length = usize::from(input.byte());
@@ -250,6 +292,17 @@ impl Driver {
         let ports = self.switch.datapath().ports().values();
         ports.map(|port| port.stats.tx_packets).sum()
     }
+}
+
+/// The bytes of a message, and what it is, from the input.
+fn message_of(conn: u64, what: u8, input: &mut Input<'_>) -> Vec<u8> {
+    let ty = input.byte();
+    let length = (usize::from(what & 1) << 8) + usize::from(input.byte()) + HEADER_BYTES;
+    let [high, low] = (length as u16).to_be_bytes();
+    let mut bytes = vec![version(conn).number(), ty, high, low, 0, 0, 0, what];
+    bytes.extend_from_slice(input.take(length - HEADER_BYTES));
+    bytes.resize(length, 0);
+    bytes
 }
 
 /// What a frame's sender left undone: likely and unlikely.

@@ -285,7 +285,7 @@ errors! {
         1 UNSUPPORTED "unsupported configuration"
         2 EPERM "permission denied"
     }
-    16 FlowMonitorFailed "FLOW_MONITOR_FAILED" [since V1_4] {
+    16 FlowMonitorFailed "FLOW_MONITOR_FAILED" [since V1_3] {
         0 UNKNOWN "unspecified error"
         1 MONITOR_EXISTS "the monitor exists already"
         2 INVALID_MONITOR "the monitor is invalid"

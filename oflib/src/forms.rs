@@ -118,7 +118,7 @@ forms! {
     QueueId:              Plain  Plain  Plain  Plain  Plain;
     TableId:              Plain  Plain  Plain  Plain  Plain;
     FlowMonitorCommand:   -      -      -      -      Plain;
-    FlowUpdateEvent:      -      -      -      -      Plain;
+    FlowUpdateEvent:      -      -      -      V1_3   Plain;
     RoleStatusReason:     -      -      -      -      Plain;
     TableStatusReason:    -      -      -      -      Plain;
 
@@ -132,7 +132,7 @@ forms! {
     PortState:            V1_0   Plain  Plain  Plain  Plain;
     BundleFlags:          -      -      -      Plain  Plain;
     EvictionFlags:        -      -      -      -      Plain;
-    FlowMonitorFlags:     -      -      -      -      Plain;
+    FlowMonitorFlags:     -      -      -      Plain  Plain;
     OpticalPortFeatures:  -      -      -      -      Plain;
     OpticalStatsFlags:    -      -      -      -      Plain;
     TableConfig:          -      -      -      -      Plain;
@@ -201,7 +201,7 @@ forms! {
     TableDesc:            -      -      -      -      V1_4;
     QueueDesc:            -      -      -      -      V1_4;
     OpticalStats:         -      -      -      -      V1_4;
-    FlowMonitorRequest:   -      -      -      -      V1_4;
-    FlowUpdate:           -      -      -      -      V1_4;
+    FlowMonitorRequest:   -      -      -      V1_3   V1_4;
+    FlowUpdate:           -      -      -      V1_3   V1_4;
     MonitoredFlow:        -      -      -      -      V1_4;
 }

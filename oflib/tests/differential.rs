@@ -18,8 +18,9 @@ use crate::common::{codec_of, digits, from_root, hex};
 const LAST_ACTION: u16 = 27;
 /// The highest message types of OpenFlow 1.3 and 1.4: METER_MOD and BUNDLE_ADD_MESSAGE.
 const LAST_MESSAGES: [u8; 2] = [29, 34];
-/// The highest multipart type of OpenFlow 1.4 but the experimenters': FLOW_MONITOR.
-const LAST_MULTIPART: u16 = 16;
+/// The highest multipart types of OpenFlow 1.3 and 1.4 but the experimenters': PORT_DESC and
+/// FLOW_MONITOR, which they know in 1.4 alone.
+const LAST_MULTIPARTS: [u16; 2] = [13, 16];
 
 /// A message in our debug form, as the other codecs see it: without what only other versions have,
 /// and without the number that the features of a table have in its statistics, once more.
@@ -140,8 +141,9 @@ fn reads_as_we_do(version: Version, least: &[usize]) {
             Message::MultipartReply(reply) => reply.body.number(),
             _ => 0,
         };
-        let last = LAST_MESSAGES[usize::from(version > Version::V1_3)];
-        let newer = message.type_number() > last || multipart > LAST_MULTIPART;
+        let column = usize::from(version > Version::V1_3);
+        let newer =
+            message.type_number() > LAST_MESSAGES[column] || multipart > LAST_MULTIPARTS[column];
         // Names that are not plain are compared by nobody: each has its own way to print them.
         let strange = !debug.is_ascii() || debug.contains('\\');
         let unknown = unknown_to_them.iter().any(|name| debug.contains(name));

@@ -57,6 +57,40 @@ fn groups_and_meters_of_a_bundle_come_with_its_flows() {
 }
 
 #[test]
+fn groups_count_on_while_many_are_copied_in_slices() {
+    const MANY: u32 = 300;
+    let mut lab = lab(Engine::default());
+    for id in 1..=MANY {
+        lab.message(group(G::ADD, id, "output:2"));
+    }
+    lab.message(meter(M::ADD, 1));
+    lab.flow(C::ADD, "priority=5,actions=meter:1,group:7");
+    assert_eq!(out(&mut lab, 1), [2]);
+    add(&mut lab, 1, group(G::MODIFY, 8, "output:3"));
+    assert_eq!(ask(&mut lab, 9, control(T::COMMIT_REQUEST, BOTH)), []);
+    let mut sent = 1;
+    let mut turns = 0;
+    while lab.switch.has_work(&lab.io) {
+        lab.switch.work(lab.now, &mut lab.io);
+        assert_eq!(out(&mut lab, 1), [2]);
+        sent += 1;
+        turns += 1;
+        // A port that goes and comes has all groups looked at again.
+        lab.port(4);
+    }
+    assert!(turns > 15, "{turns} slices");
+    let datapath = lab.switch.datapath();
+    let all: Vec<_> = datapath.group_stats(lab.now, ALL_GROUPS).collect();
+    assert_eq!(all.len(), MANY as usize);
+    let counted = &all[6].0;
+    assert_eq!((counted.ref_count, counted.packet_count), (1, sent));
+    assert_eq!(counted.bucket_stats[0].packet_count, sent);
+    let meters = MeterId(0)..=MeterId::MAX;
+    let meters: Vec<_> = datapath.meter_stats(lab.now, meters).collect();
+    assert_eq!(meters[0].input.packet_count, sent);
+}
+
+#[test]
 fn a_group_that_a_bundle_deletes_and_adds_begins_anew() {
     let mut lab = lab(Engine::default());
     lab.message(group(G::ADD, 1, "output:2"));
@@ -75,9 +109,9 @@ fn a_group_that_a_bundle_deletes_and_adds_begins_anew() {
     assert_eq!(dump(&mut lab).len(), 1, "what used it is gone");
 }
 
-const ALL_GROUPS: std::ops::RangeInclusive<GroupId> = GroupId(0)..=GroupId::MAX;
+pub(super) const ALL_GROUPS: std::ops::RangeInclusive<GroupId> = GroupId(0)..=GroupId::MAX;
 
-fn group(command: G, id: u32, actions: &str) -> Message {
+pub(super) fn group(command: G, id: u32, actions: &str) -> Message {
     let mut text = format!("group_id={id}");
     if command != G::DELETE {
         text += &format!(",type=all,bucket={actions}");

@@ -12,7 +12,7 @@ use bofuss_oflib::types::TableId;
 use crate::control::bundle::StagedBundle;
 use crate::control::entries::EntryEdit;
 use crate::tables::shared::places;
-use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
+use crate::{Datapath, Engine, Entry, EntryKey, Label, Sink, Table, Time};
 
 /// Entries that one slice looks at, if it only tells of them. One whose lists are long counts as
 /// more, here and below, and one that counts for more than a slice has a slice for itself.
@@ -58,6 +58,21 @@ impl Cursor {
     /// The same, but it may pass over entries that lack a label.
     pub fn of(self, label: Option<Label>) -> Self {
         Self { label, ..self }
+    }
+
+    /// Whether it has passed the place of an entry, in the order in which `engine` walks.
+    pub fn has_passed(&self, table: TableId, key: EntryKey, engine: Engine) -> bool {
+        let here = *self.tables.start();
+        if self.tables.is_empty() || table.0 < here {
+            return true;
+        }
+        if table.0 > here {
+            return false;
+        }
+        match engine {
+            Engine::Reference => key < self.from,
+            Engine::Tables | Engine::Cache => key.slot < self.from.slot,
+        }
     }
 
     /// Looks at one slice of at most `limit` entries; whether that was the last.
@@ -202,8 +217,8 @@ impl Datapath {
                 self.remove_entry(now, table, key, *reason, sink);
                 return Ok(());
             }
-            EntryChange::Delete(_, false) => {
-                self.edit_entry(table, EntryEdit::Remove(key));
+            EntryChange::Delete(reason, false) => {
+                self.edit_entry(table, EntryEdit::Remove(key, *reason));
                 return Ok(());
             }
             EntryChange::Add(_) => return Err(FlowModFailed::OVERLAP),

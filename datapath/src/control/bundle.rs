@@ -6,24 +6,29 @@
 //! in one step. So counters go on counting, and a bundle that fails leaves all as it was. This is
 //! how Open vSwitch versions its classifier, with two versions at a time.
 
-use alloc::{boxed::Box, collections::BTreeMap, collections::BTreeSet};
+use alloc::{boxed::Box, collections::BTreeMap};
 
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::matching::Sent;
 use bofuss_oflib::message::FlowRemovedReason;
 use bofuss_oflib::types::TableId;
 
-use crate::control::bulk_change::ENTRIES_CHANGED;
+use crate::control::bulk_change::{ENTRIES_CHANGED, ENTRIES_REPORTED};
 use crate::control::bundle_groups::StagedGroups;
+use crate::control::chunked_queue::ChunkedQueue;
+use crate::control::news::EntryFate;
 use crate::slab::NONE;
 use crate::tables::stage::{AddedAs, EntryStage, View};
 use crate::{Datapath, Entry, EntryKey, Sink, Table, Time};
 
+/// For how many entries that are only looked at one counts that goes, or takes another's place.
+const ENDED_COUNTS: usize = ENTRIES_REPORTED / ENTRIES_CHANGED;
+
 /// What a bundle that is carried out has changed so far.
 pub(crate) struct StagedBundle {
     phase: BundlePhase,
-    /// Entries that it adds or removes; one may be gone again. A tree never grows all at once.
-    touched: BTreeSet<(TableId, EntryKey)>,
+    /// Entries that it adds or removes; one may be gone again.
+    touched: ChunkedQueue<(TableId, EntryKey)>,
     /// The slots of entries that take the place of others, and of those others: each by the other.
     twins: BTreeMap<(TableId, u32), u32>,
     /// Entries that it removes.
@@ -48,20 +53,26 @@ impl StagedBundle {
     pub(crate) fn has_work(&self) -> bool {
         self.phase != BundlePhase::Preparing
     }
+
+    /// The groups and meters that it changes, if it may change any.
+    pub(crate) fn groups(&mut self) -> Option<&mut StagedGroups> {
+        self.groups.as_deref_mut()
+    }
 }
 
 impl Datapath {
     /// Begins a bundle: until [`Datapath::commit_bundle`] or [`Datapath::undo_bundle`], changes of
-    /// entries are prepared, and no packet sees them. No entry expires meanwhile. With `groups`, it
-    /// may also change groups and meters; that takes time in the number of those that there are.
+    /// entries are prepared, and no packet sees them. Entries expire meanwhile, but those that it
+    /// removes wait for its end. With `groups`, it may also change groups and meters, once
+    /// [`Datapath::copy_groups`] has copied them.
     ///
     /// Panics: if another one, or a change, is under way.
     pub fn begin_bundle(&mut self, groups: bool) {
         assert!(self.bundle.is_none() && !self.has_work(), "one at a time");
-        let pipeline = &mut self.pipeline;
+        let pipeline = &self.pipeline;
         self.bundle = Some(StagedBundle {
             phase: BundlePhase::Preparing,
-            touched: BTreeSet::new(),
+            touched: ChunkedQueue::default(),
             twins: BTreeMap::new(),
             n_doomed: 0,
             groups: groups.then(|| Box::new(StagedGroups::new(pipeline))),
@@ -77,9 +88,11 @@ impl Datapath {
         assert!(self.is_staging(), "a bundle is prepared");
         self.end_preparation(BundlePhase::Settling(now));
         self.set_view(View::After);
-        let staged = self.bundle.as_mut().and_then(|bundle| bundle.groups.take());
-        if let Some(staged) = staged {
-            staged.commit(&mut self.pipeline);
+        let Self {
+            bundle, pipeline, ..
+        } = self;
+        if let Some(staged) = bundle.as_mut().and_then(StagedBundle::groups) {
+            staged.commit(pipeline);
         }
         self.lane.cache.all_changed();
     }
@@ -90,14 +103,17 @@ impl Datapath {
         let Self {
             bundle, pipeline, ..
         } = self;
-        if let Some(staged) = bundle.as_mut().and_then(|bundle| bundle.groups.as_mut()) {
+        let unseen = bundle
+            .as_mut()
+            .filter(|bundle| !matches!(bundle.phase, BundlePhase::Settling(_)));
+        if let Some(staged) = unseen.and_then(StagedBundle::groups) {
             staged.swap(pipeline);
         }
     }
 
     /// The groups and meters that it changes, if it is prepared.
     pub(crate) fn staged_groups(&mut self) -> Option<&mut StagedGroups> {
-        self.bundle.as_mut()?.groups.as_deref_mut()
+        self.bundle.as_mut()?.groups()
     }
 
     /// Forgets all that was prepared. What this leaves to do is [`Datapath::work`].
@@ -135,57 +151,72 @@ impl Datapath {
         let phase = bundle.phase;
         // Entries that come back or go count for the groups of the bundle, which go as well.
         self.swap_groups();
-        for _ in 0..ENTRIES_CHANGED {
-            let touched = self
-                .bundle
-                .as_mut()
-                .and_then(|bundle| bundle.touched.pop_first());
-            if let Some((table, key)) = touched {
-                self.end_one(now, phase, (table, key), sink);
-            }
+        let mut left = ENTRIES_REPORTED;
+        while left > 0
+            && let Some(bundle) = &mut self.bundle
+            && let Some(touched) = bundle.touched.pop()
+        {
+            let is_revealed = self.end_one(now, phase, touched, sink);
+            left = left.saturating_sub(if is_revealed { 1 } else { ENDED_COUNTS });
         }
         self.swap_groups();
-        let is_over = |bundle: &mut StagedBundle| bundle.touched.is_empty();
-        let Some(bundle) = self.bundle.take_if(is_over) else {
+        if !self.has_ended(phase) {
             return false;
-        };
-        if let Some(staged) = bundle.groups {
-            staged.undo(&mut self.pipeline);
         }
+        self.bundle = None;
         self.set_view(View::Both);
         true
     }
 
-    /// Settles an entry that a bundle touched, or leaves it as it was before.
+    /// Ends groups and meters if all entries are; whether no more is to be done.
+    fn has_ended(&mut self, phase: BundlePhase) -> bool {
+        let Self {
+            bundle, pipeline, ..
+        } = self;
+        let Some(bundle) = bundle else {
+            return true;
+        };
+        let is_seen = matches!(phase, BundlePhase::Settling(_));
+        let groups = bundle.groups.as_mut();
+        bundle.touched.is_empty() && groups.is_none_or(|groups| groups.end_some(pipeline, is_seen))
+    }
+
+    /// Settles an entry that a bundle touched, or leaves it as it was before. Returns true if no
+    /// entry had to go for that.
     fn end_one<S: Sink>(
         &mut self,
         now: Time,
         phase: BundlePhase,
         (table, key): (TableId, EntryKey),
         sink: &mut S,
-    ) {
+    ) -> bool {
         let Some(entry) = self.table(table).get(key) else {
-            return;
+            return true;
         };
         let stage = entry.stage;
         let twin = self.part_from_twin(table, key.slot);
         let twin = twin.and_then(|slot| self.table(table).at(slot));
         let twin = twin.map(|twin| twin.key);
         match (phase, stage) {
-            (_, EntryStage::Settled) | (BundlePhase::Preparing, _) => {}
+            (_, EntryStage::Settled) | (BundlePhase::Preparing, _) => return true,
             (BundlePhase::Undoing, EntryStage::Added(_)) => {
                 _ = self.pipeline.take_entry(table, key)
             }
             (BundlePhase::Undoing, EntryStage::Doomed(_)) => self.spare(table, key),
             (BundlePhase::Settling(at), EntryStage::Added(_)) => match twin {
                 Some(old) => self.settle_twins(now, at, table, (old, key), sink),
-                None => self.reveal(at, table, key),
+                None => {
+                    self.reveal(at, table, key);
+                    self.note(table, key, EntryFate::Added);
+                    return true;
+                }
             },
             (BundlePhase::Settling(at), EntryStage::Doomed(reason)) => match twin {
                 Some(new) => self.settle_twins(now, at, table, (key, new), sink),
                 None => self.settle_removed(now, at, (table, key), reason, sink),
             },
         }
+        false
     }
 
     fn table(&self, number: TableId) -> &Table {
@@ -206,7 +237,7 @@ impl Datapath {
 
     fn note_touched(&mut self, table: TableId, key: EntryKey) {
         if let Some(bundle) = &mut self.bundle {
-            bundle.touched.insert((table, key));
+            bundle.touched.push((table, key));
         }
     }
 
@@ -350,6 +381,7 @@ impl Datapath {
         if let Some(bundle) = &mut self.bundle {
             bundle.n_doomed -= 1;
         }
+        self.pipeline.set_deadline(table, key);
     }
 
     /// Makes an added entry one like any other; its time begins with the commit.
@@ -362,7 +394,7 @@ impl Datapath {
     }
 
     /// Removes an entry of which packets know no more. One that was due before the commit counts as
-    /// expired, as nothing expires while a bundle is prepared.
+    /// expired, as what a bundle removes does not expire while it is prepared.
     fn settle_removed<S: Sink>(
         &mut self,
         now: Time,
@@ -399,7 +431,8 @@ impl Datapath {
         let modifies = matches!(origin, AddedAs::Modifies { .. });
         if let (false, Some(reason)) = (modifies, self.expired(at, table, old)) {
             self.settle_removed(now, at, (table, old), reason, sink);
-            return self.reveal(at, table, new);
+            self.reveal(at, table, new);
+            return self.note(table, new, EntryFate::Added);
         }
         let Self { pipeline, lane, .. } = self;
         lane.cache.entry_gone(&mut pipeline.tables, table, old);
@@ -415,6 +448,7 @@ impl Datapath {
         }
         let used = after.used;
         let instructions = after.instructions.clone();
+        let before = entries[old.slot].instructions.clone();
         let stays = if modifies {
             self.pipeline
                 .instruct_entry(table, old, &instructions, false);
@@ -429,5 +463,11 @@ impl Datapath {
         entry.packets = packets;
         entry.bytes = bytes;
         entry.used = entry.used.max(used);
+        let fate = if modifies {
+            EntryFate::Modified(before)
+        } else {
+            EntryFate::Replaced(old, before)
+        };
+        self.note(table, stays, fate);
     }
 }

@@ -1,58 +1,100 @@
 //! How one entry comes, changes and goes, and who knows of it.
 
+use alloc::boxed::Box;
+
 use bofuss_oflib::Match;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::matching::Sent;
 use bofuss_oflib::message::{FlowModFlags, FlowRemoved, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
 
+use crate::control::news::{EntryFate, RemovedEntry};
 use crate::pipeline::context::Pipeline;
 use crate::tables::stage::EntryStage;
 use crate::{Datapath, Entry, EntryKey, Sink, Time};
 
 /// What happens to one entry.
 pub(crate) enum EntryEdit<'a> {
-    /// It is added, and its match is told as it was sent.
-    Add(Entry, Option<&'a Sent>),
+    /// It is added, and its match is told as it was sent; in the place of another if there is one,
+    /// whose counters it takes over or not.
+    Add(Entry, Option<&'a Sent>, Option<(EntryKey, bool)>),
     /// It gets other instructions; whether its counters begin anew.
     Instruct(EntryKey, &'a Instructions, bool),
-    /// It is taken out.
-    Remove(EntryKey),
+    /// It is taken out, for this reason.
+    Remove(EntryKey, FlowRemovedReason),
     /// It gets another slot and memory of its own, and is the same otherwise.
     Move(EntryKey),
 }
 
 impl Datapath {
-    /// Changes one entry of a table. All changes come through here, so that the cache knows of
-    /// each. The entry that was taken out, if one was.
+    /// Changes one entry of a table. All changes but a bundle's come through here, so that the
+    /// cache and who follows entries know of each. The entry that was taken out, if one was.
     pub(crate) fn edit_entry(&mut self, table: TableId, edit: EntryEdit<'_>) -> Option<Entry> {
         let Self { pipeline, lane, .. } = self;
         match edit {
-            EntryEdit::Add(entry, sent) => {
+            EntryEdit::Add(mut entry, sent, old) => {
+                let mut replaced = None;
+                if let Some((old, keeps_counts)) = old {
+                    lane.cache.entry_gone(&mut pipeline.tables, table, old);
+                    replaced = pipeline.take_entry(table, old);
+                    if let Some(before) = replaced.as_ref().filter(|_| keeps_counts) {
+                        entry.packets = before.packets;
+                        entry.bytes = before.bytes;
+                    }
+                }
                 let key = pipeline.insert_entry(table, entry, sent);
                 let catalogue = &pipeline.catalogue;
                 lane.cache
                     .entry_added(catalogue, &mut pipeline.tables, table, key);
-                None
+                let fate = replaced.as_ref().map_or(EntryFate::Added, |old| {
+                    EntryFate::Replaced(old.key, old.instructions.clone())
+                });
+                self.note(table, key, fate);
+                replaced
             }
             EntryEdit::Instruct(key, instructions, reset) => {
                 lane.cache.entry_gone(&mut pipeline.tables, table, key);
-                pipeline.instruct_entry(table, key, instructions, reset);
+                if let Some(before) = pipeline.instruct_entry(table, key, instructions, reset) {
+                    self.note(table, key, EntryFate::Modified(before));
+                }
                 None
             }
-            EntryEdit::Remove(key) => {
+            EntryEdit::Remove(key, reason) => {
                 lane.cache.entry_gone(&mut pipeline.tables, table, key);
-                pipeline.take_entry(table, key)
+                if self.is_followed() {
+                    return self.take_followed(table, key, reason);
+                }
+                self.pipeline.take_entry(table, key)
             }
-            EntryEdit::Move(key) => {
-                lane.cache.entry_gone(&mut pipeline.tables, table, key);
-                let key = pipeline.move_entry(table, key)?;
+            EntryEdit::Move(before) => {
+                lane.cache.entry_gone(&mut pipeline.tables, table, before);
+                let key = pipeline.move_entry(table, before)?;
                 let catalogue = &pipeline.catalogue;
                 lane.cache
                     .entry_added(catalogue, &mut pipeline.tables, table, key);
+                self.note(table, key, EntryFate::Moved(before));
                 None
             }
         }
+    }
+
+    /// Takes an entry out, and notes what it was.
+    fn take_followed(
+        &mut self,
+        table: TableId,
+        key: EntryKey,
+        reason: FlowRemovedReason,
+    ) -> Option<Entry> {
+        let table_of = &self.pipeline.tables[usize::from(table.0)];
+        let fields = table_of.fields_of(table_of.get(key)?, &self.pipeline.catalogue);
+        let entry = self.pipeline.take_entry(table, key)?;
+        let gone = RemovedEntry {
+            entry: entry.clone(),
+            fields,
+            reason,
+        };
+        self.note(table, key, EntryFate::Removed(Box::new(gone)));
+        Some(entry)
     }
 
     /// Removes an entry and says so to whom it concerns.
@@ -66,14 +108,52 @@ impl Datapath {
     ) {
         if self.is_staging() {
             self.stage_remove(table, key, reason);
+        } else {
+            self.remove_at_once(now, table, key, reason, sink);
+        }
+    }
+
+    /// Removes an entry whose time is over. While a bundle is prepared this goes on: packets and
+    /// the bundle see the entry no more. One that the bundle removes waits for its end.
+    pub(crate) fn expire_entry<S: Sink>(
+        &mut self,
+        now: Time,
+        table: TableId,
+        key: EntryKey,
+        reason: FlowRemovedReason,
+        sink: &mut S,
+    ) {
+        let Some(entry) = self.pipeline.tables[usize::from(table.0)].get_mut(key) else {
+            return;
+        };
+        if entry.stage != EntryStage::Settled {
+            // Its deadline comes back with it.
+            entry.due = Time::NEVER;
             return;
         }
+        let instructions = entry.instructions.clone();
+        self.remove_at_once(now, table, key, reason, sink);
+        if self.is_staging() && self.staged_groups().is_some() {
+            self.swap_groups();
+            self.pipeline.count_references(&instructions, false);
+            self.swap_groups();
+        }
+    }
+
+    fn remove_at_once<S: Sink>(
+        &mut self,
+        now: Time,
+        table: TableId,
+        key: EntryKey,
+        reason: FlowRemovedReason,
+        sink: &mut S,
+    ) {
         let before = &self.pipeline.tables[usize::from(table.0)];
         let reported = before.get(key).filter(|entry| {
             entry.flags().has(FlowModFlags::SEND_FLOW_REM) || !self.hooks.all.is_empty()
         });
         let fields = reported.map(|entry| before.fields_of(entry, &self.pipeline.catalogue));
-        let entry = self.edit_entry(table, EntryEdit::Remove(key));
+        let entry = self.edit_entry(table, EntryEdit::Remove(key, reason));
         let Some((entry, fields)) = entry.zip(fields) else {
             return;
         };
@@ -107,24 +187,24 @@ impl Pipeline {
         key
     }
 
+    /// Gives an entry other instructions. Returns those that it had.
     pub(super) fn instruct_entry(
         &mut self,
         table: TableId,
         key: EntryKey,
         instructions: &Instructions,
         reset: bool,
-    ) {
+    ) -> Option<Instructions> {
         let shared = self.instructions.share(instructions);
         let table = &mut self.tables[usize::from(table.0)];
-        let Some(before) = table.set_instructions(key, shared) else {
-            return;
-        };
+        let before = table.set_instructions(key, shared)?;
         if let (true, Some(entry)) = (reset, table.get_mut(key)) {
             (entry.packets, entry.bytes) = (0, 0);
         }
         self.instructions.release(&before);
         self.refer(&before, false);
         self.refer(instructions, true);
+        Some(before)
     }
 
     /// Takes an entry out of its table, and its deadline with it.

@@ -14,11 +14,13 @@ use bofuss_packet::{KeyMask, KeyMatch};
 
 use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::control::entries::EntryEdit;
+use crate::references::outputs_to;
 use crate::slab::NONE;
 use crate::tables::stage::EntryStage;
 use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 
 /// Which entries a request is about: all that its match covers, filtered.
+#[derive(Clone)]
 pub struct Filter {
     rule: KeyMatch,
     /// The same for entries with the flag ONE_TAG, if there may be any.
@@ -82,12 +84,24 @@ impl Filter {
 
     /// Whether the entry is asked for.
     pub fn selects(&self, entry: &Entry) -> bool {
+        self.covers(entry) && self.passes(entry)
+    }
+
+    /// Whether the entry's match is within the one asked for.
+    fn covers(&self, entry: &Entry) -> bool {
         let rule = if entry.flags().has(FlowModFlags::ONE_TAG) {
             self.behind_one_tag.as_ref()
         } else {
             Some(&self.rule)
         };
-        rule.is_some_and(|rule| rule.covers(&entry.rule)) && self.passes(entry)
+        rule.is_some_and(|rule| rule.covers(&entry.rule))
+    }
+
+    /// Whether the entry is asked for, or was with the instructions that it had before.
+    pub fn selects_either(&self, entry: &Entry, before: &Instructions) -> bool {
+        let has_cookie = entry.cookie & self.cookie_mask == self.cookie & self.cookie_mask;
+        let outputs = outputs_to(before, self.out_port, self.out_group);
+        self.selects(entry) || self.covers(entry) && has_cookie && outputs
     }
 
     /// The entry of exactly this match, however many VLAN tags it skips.
@@ -247,7 +261,7 @@ impl Datapath {
             return Ok(());
         }
         let later = !flow_mod.flags.has(FlowModFlags::FIRST);
-        let mut entry = Entry {
+        let entry = Entry {
             key: EntryKey {
                 priority: Reverse(flow_mod.priority),
                 serial: u64::from(later) << 63 | self.pipeline.next_serial,
@@ -273,12 +287,8 @@ impl Datapath {
             self.stage_add(number, entry, flow_mod.fields.sent(), (old, keeps_counts));
             return Ok(());
         }
-        if let Some(old) = old.and_then(|key| self.edit_entry(number, EntryEdit::Remove(key)))
-            && keeps_counts
-        {
-            (entry.packets, entry.bytes) = (old.packets, old.bytes);
-        }
-        self.edit_entry(number, EntryEdit::Add(entry, flow_mod.fields.sent()));
+        let old = old.map(|key| (key, keeps_counts));
+        self.edit_entry(number, EntryEdit::Add(entry, flow_mod.fields.sent(), old));
         Ok(())
     }
 }

@@ -41,7 +41,7 @@ impl Datapath {
         if let Some(egress) = self.egress.ports.get_mut(&number) {
             egress.discipline.set_rate(now, after.curr_speed);
         }
-        self.pipeline.port_liveness_changed(number);
+        self.port_liveness_changed(number);
         match before {
             None => sink.port_status(PortStatusReason::ADD, &after),
             Some(before) if before != after => sink.port_status(PortStatusReason::MODIFY, &after),
@@ -59,7 +59,7 @@ impl Datapath {
             self.pipeline.bridge.forget(number);
             self.context(now, sink)
                 .clear_queues(number, DropReason::NoSuchPort);
-            self.pipeline.port_liveness_changed(number);
+            self.port_liveness_changed(number);
             sink.port_status(PortStatusReason::DELETE, &port.desc);
             self.tell_hooks(now, sink, |hook, cx| {
                 hook.on_port_change(cx, number, false);
@@ -84,7 +84,7 @@ impl Datapath {
         port.refresh_live();
         let desc = port.desc.clone();
         if before != desc.config {
-            self.pipeline.port_liveness_changed(number);
+            self.port_liveness_changed(number);
             if before.has(PortConfig::PORT_DOWN) != desc.config.has(PortConfig::PORT_DOWN) {
                 sink.set_link(number, !desc.config.has(PortConfig::PORT_DOWN));
             }

@@ -52,6 +52,31 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
+    /// The same without what it counted.
+    pub(crate) fn uncounted(&self) -> Self {
+        let mut copy = self.clone();
+        copy.stats.input = BucketCounter::default();
+        copy.stats.bands.fill(BucketCounter::default());
+        copy
+    }
+
+    /// Takes over what the meter counted that was in its place, and its tokens unless `is_changed`.
+    pub(crate) fn take_over(&mut self, before: Self, is_changed: bool) {
+        let counted = &before.stats.input;
+        count(
+            &mut self.stats.input,
+            (counted.packet_count, counted.byte_count),
+        );
+        if is_changed {
+            return;
+        }
+        for (band, before) in self.stats.bands.iter_mut().zip(&before.stats.bands) {
+            count(band, (before.packet_count, before.byte_count));
+        }
+        self.buckets = before.buckets;
+        self.filled = before.filled;
+    }
+
     pub(crate) fn new(now: Time, meter_mod: &MeterMod) -> Self {
         let config = MeterConfig {
             flags: meter_mod.flags,

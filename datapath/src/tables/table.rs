@@ -6,11 +6,11 @@ use core::cmp::Reverse;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::message::{FlowModFlags, FlowRemovedReason, PacketInReason};
-use bofuss_oflib::{Action, Catalogue, FieldSet, Match, PortNo, matching::Sent, types::GroupId};
+use bofuss_oflib::{Catalogue, FieldSet, Match, PortNo, matching::Sent, types::GroupId};
 use bofuss_packet::{Key, KeyMask, KeyMatch};
 
 use super::shared::SharedMasks;
-use crate::references::groups;
+use crate::references::{groups, outputs_to};
 use crate::slab::{NONE, Slab};
 use crate::tables::classifier::{Classifier, Scan};
 use crate::tables::eviction::EvictionOrder;
@@ -46,6 +46,11 @@ impl EntryKey {
         serial: u64::MAX,
         slot: NONE,
     };
+
+    /// How many entries there had been when this one was added, those of bundles included.
+    pub fn number(self) -> u64 {
+        self.serial & u64::MAX >> 1
+    }
 
     /// Behind this entry in a walk, and not behind the next.
     fn next(self) -> Self {
@@ -171,13 +176,7 @@ impl Entry {
 
     /// Whether an output to `port` (or any, for ANY) and `group` stands in its instructions.
     pub fn outputs_to(&self, port: PortNo, group: GroupId) -> bool {
-        let by_port = port == PortNo::ANY
-            || self
-                .instructions
-                .actions()
-                .any(|a| matches!(a, Action::Output(o) if o.port == port));
-        let by_group = group == GroupId::ANY || self.groups().any(|named| named == group);
-        by_port && by_group
+        outputs_to(&self.instructions, port, group)
     }
 }
 

@@ -10,18 +10,17 @@ mod parts;
 pub(crate) mod print;
 mod stats;
 
-use bofuss_oflib::message::config::SwitchConfig;
 use bofuss_oflib::message::multipart::{
     FlowStatsRequest, GroupRequest, MeterRequest, PortRequest, QueueStatsRequest, ReplyBody,
     RequestBody,
 };
 use bofuss_oflib::message::{Empty, MultipartReply, QueueConfigRequest};
-use bofuss_oflib::types::{GroupId, MaxLen, MeterId, QueueId, TableId};
+use bofuss_oflib::types::{GroupId, MeterId, QueueId, TableId};
 use bofuss_oflib::{Message, PortNo};
 
+use crate::Failure;
 use crate::verbs::{Command, Made, Requests, ask, misused};
 use crate::words::Argument;
-use crate::{Failure, extension};
 pub(crate) use change::*;
 use flow::group_id;
 
@@ -226,24 +225,4 @@ pub(crate) fn ping(_: &Command, arguments: &[&str]) -> Made {
     } else {
         Err(Failure::Usage("an echo holds at most 65527 bytes".into()))
     }
-}
-
-/// Sends the configuration, and the messages of extensions that subscribe to notifications.
-pub(crate) fn monitor(command: &Command, arguments: &[&str]) -> Made {
-    let mut first = Vec::new();
-    for (place, argument) in arguments.iter().enumerate() {
-        if argument.contains('(') {
-            let value = extension::message(command, argument)?;
-            first.push(Message::Experimenter(value));
-        } else if place == 0 {
-            let config = SwitchConfig {
-                miss_send_len: MaxLen(Argument(argument).number(argument)?),
-                ..SwitchConfig::default()
-            };
-            first.push(Message::SetConfig(config));
-        } else {
-            return misused();
-        }
-    }
-    Ok(Requests::Monitor(first))
 }

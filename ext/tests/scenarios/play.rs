@@ -14,8 +14,8 @@ pub use bofuss_oflib::message::group_mod::GroupModCommand;
 pub use bofuss_oflib::message::meter_mod::MeterModCommand;
 pub use bofuss_oflib::message::multipart::group::{BucketCounter, GroupDesc};
 pub use bofuss_oflib::message::multipart::{
-    ExtBody, FlowStatsRequest, GroupRequest, MeterRequest, QueueStatsRequest, ReplyBody,
-    RequestBody, TableFeatures,
+    ExtBody, FlowStatsRequest, FlowUpdate, GroupRequest, MeterRequest, QueueStatsRequest,
+    ReplyBody, RequestBody, TableFeatures,
 };
 pub use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 pub use bofuss_oflib::message::table_mod::TableMiss;

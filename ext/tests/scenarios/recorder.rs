@@ -145,6 +145,13 @@ impl SwitchIo for Recorder {
                         .iter()
                         .map(|table| format!("{conn} table-desc {}", Text(table))),
                 ),
+                ReplyBody::FlowMonitor(updates) if updates.is_empty() => {
+                    self.effects.push(format!("{conn} monitored nothing"));
+                }
+                ReplyBody::FlowMonitor(updates) => {
+                    let line = |update: &FlowUpdate| format!("{conn} monitored {}", Text(update));
+                    self.effects.extend(updates.iter().map(line));
+                }
                 ReplyBody::GroupDesc(groups) => {
                     let line = |group: &GroupDesc| format!("{conn} {}", Text(group));
                     self.effects.extend(groups.iter().map(line));

@@ -166,6 +166,29 @@ pub(super) fn encode_oxm(one: &FieldMatch, w: &mut Writer<'_>) {
     }
 }
 
+/// Reads OXM fields up to the window's end as a match. Errors: BAD_MATCH's.
+pub(super) fn decode_fields(mut list: Reader<'_>) -> Result<Match, DecodeError> {
+    let mut fields = Vec::with_capacity(list.remaining() / MEAN_OXM_BYTES);
+    let mut seen = FieldSet::EMPTY;
+    while !list.is_empty() {
+        let mut here = list.clone();
+        let one = decode_oxm(&mut list, &IN_MATCH)?;
+        here.at(one.field.name);
+        if seen.contains(one.field) {
+            return Err(here.err(BadMatch::DUP_FIELD));
+        }
+        seen.insert(FieldSet::of(one.field));
+        if !crate::matching::meets_need(&fields, one.field) {
+            return Err(here.err(BadMatch::BAD_PREREQ));
+        }
+        if one.mask != [0; 16] {
+            fields.push(one);
+        }
+    }
+    fields.sort_by_key(|one: &FieldMatch| one.field.id);
+    Ok(Match::again(fields))
+}
+
 impl Form<V1_3> for Match {
     /// Errors: BAD_MATCH with BAD_TYPE, BAD_LEN, BAD_FIELD, BAD_MASK, BAD_VALUE, BAD_WILDCARDS,
     /// BAD_PREREQ (a prerequisite must stand before the field) or DUP_FIELD.
@@ -178,27 +201,10 @@ impl Form<V1_3> for Match {
         let mut list = r.at("match length").sized(2, 4, 0, BadMatch::BAD_LEN)?;
         let length = r.position() - start;
         list.take(4)?;
-        let mut fields = Vec::with_capacity(list.remaining() / MEAN_OXM_BYTES);
-        let mut seen = FieldSet::EMPTY;
-        while !list.is_empty() {
-            let mut here = list.clone();
-            let one = decode_oxm(&mut list, &IN_MATCH)?;
-            here.at(one.field.name);
-            if seen.contains(one.field) {
-                return Err(here.err(BadMatch::DUP_FIELD));
-            }
-            seen.insert(FieldSet::of(one.field));
-            if !crate::matching::meets_need(&fields, one.field) {
-                return Err(here.err(BadMatch::BAD_PREREQ));
-            }
-            if one.mask != [0; 16] {
-                fields.push(one);
-            }
-        }
-        fields.sort_by_key(|one: &FieldMatch| one.field.id);
+        let fields = decode_fields(list)?;
         r.at("match padding")
             .take(length.next_multiple_of(8) - length)?;
-        Ok(Self::again(fields))
+        Ok(fields)
     }
 
     fn write(&self, w: &mut Writer<'_>) {

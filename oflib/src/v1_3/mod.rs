@@ -7,6 +7,7 @@ mod flow;
 mod group;
 mod matching;
 mod meter;
+mod monitor;
 mod multipart;
 pub(crate) mod onf;
 mod packet;

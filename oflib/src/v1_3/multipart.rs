@@ -1,6 +1,6 @@
 //! The head of multipart requests and replies. Spec: OpenFlow 1.3.5 section 7.3.5.
 
-use super::V1_3;
+use super::{V1_3, onf};
 use crate::error::DecodeError;
 use crate::forms::Form;
 use crate::message::multipart::{MORE, MultipartReply, MultipartRequest, ReplyBody, RequestBody};
@@ -15,11 +15,14 @@ macro_rules! parts {
                 let ty: u16 = r.get()?;
                 let more = r.at("multipart flags").get::<u16>()? & MORE != 0;
                 r.take(4)?;
+                let ty = onf::multipart_type(ty, &at_type, r)?;
                 let body = $Body::decode_body(ty, &at_type, r)?;
                 Ok(Self { more, body })
             }
             fn write(&self, w: &mut Writer<'_>) {
+                let start = w.bytes.len();
                 w.put(&self.body.number()).put(&u16::from(self.more)).pad(4);
+                onf::write_multipart_head(self.body.number(), start, w);
                 self.body.encode_body(w);
             }
         }

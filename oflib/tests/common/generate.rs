@@ -4,7 +4,7 @@ use bofuss_oflib::action::{ACTIONS, SetField};
 use bofuss_oflib::ext::{ExtKind, ExtValue};
 use bofuss_oflib::instruction::{Instruction, Instructions};
 use bofuss_oflib::message::multipart::flow_monitor::{
-    FlowMonitorRequest, FlowUpdate, FlowUpdateEvent, MonitoredFlow,
+    FlowMonitorCommand, FlowMonitorRequest, FlowUpdate, FlowUpdateEvent, MonitoredFlow,
 };
 use bofuss_oflib::message::multipart::{FlowStats, GroupDesc, ReplyBody, RequestBody};
 use bofuss_oflib::message::{Bucket, FlowModCommand};
@@ -213,7 +213,11 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
             if let RequestBody::Flow(one) | RequestBody::Aggregate(one) = &mut request.body {
                 one.fields = a_match(random, codec);
             } else if let RequestBody::FlowMonitor(list) = &mut request.body {
-                let one = list.first().cloned().unwrap_or_default();
+                let mut one = list.first().cloned().unwrap_or_default();
+                if codec.version == Version::V1_3 {
+                    // Another message ends monitors.
+                    one.command = FlowMonitorCommand::ADD;
+                }
                 *list = random.some(3, |random| FlowMonitorRequest {
                     fields: a_match(random, codec),
                     ..one.clone()
@@ -234,14 +238,20 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
                     FlowStats(one)
                 });
             }
+            // In 1.3 these are messages of their own.
+            ReplyBody::FlowMonitor(list)
+                if codec.version == Version::V1_3
+                    && matches!(list[..], [FlowUpdate::Stream(_)]) => {}
             ReplyBody::FlowMonitor(list) => {
+                let first = usize::from(codec.version == Version::V1_3);
                 list.extend(random.some(3, |random| {
                     let flow = MonitoredFlow {
                         fields: a_match(random, codec),
                         instructions: instructions(random, codec),
                         ..MonitoredFlow::default()
                     };
-                    FlowUpdate::Full(FlowUpdateEvent(random.below(4) as u16), flow)
+                    let event = first + random.below(4 - first);
+                    FlowUpdate::Full(FlowUpdateEvent(event as u16), flow)
                 }));
             }
             ReplyBody::GroupDesc(list) => {

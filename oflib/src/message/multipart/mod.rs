@@ -81,7 +81,7 @@ impl Parts for MeterFeatures {}
 macro_rules! body_enum {
     (
         $(#[$m:meta])* $N:ident
-        $(#[$bm:meta])* $Body:ident:
+        $(#[$bm:meta])* $Body:ident leaves_out $leaves_out:literal:
         $($number:literal $V:ident($T:ty) $name:literal [$($span:tt)*];)*
     ) => {
         $(#[$bm])*
@@ -127,9 +127,9 @@ macro_rules! body_enum {
                     _ => Err(at_type.err(BadRequest::BAD_MULTIPART)),
                 }
             }
-            /// Appends the body; a list goes on without what the version cannot say.
+            /// Appends the body. The list of a reply goes on without what the version cannot say.
             pub(crate) fn encode_body(&self, w: &mut Writer<'_>) {
-                w.leaves_out = true;
+                w.leaves_out = $leaves_out;
                 match self {
                     $(Self::$V(body) if span!($($span)*).has(w.version()) => { w.put(body); })*
                     newer => w.cannot_say(newer.name()),
@@ -161,13 +161,13 @@ macro_rules! multiparts {
             /// A multipart request, or a part of one. Spec: OpenFlow 1.3.5 section 7.3.5.
             MultipartRequest
             /// What is asked.
-            RequestBody: $($number $V($Request) $name [$($span)*];)*
+            RequestBody leaves_out false: $($number $V($Request) $name [$($span)*];)*
         }
         body_enum! {
             /// A multipart reply, or a part of one. Spec: OpenFlow 1.3.5 section 7.3.5.
             MultipartReply
             /// What is answered.
-            ReplyBody: $($number $V($Reply) $name [$($span)*];)*
+            ReplyBody leaves_out true: $($number $V($Reply) $name [$($span)*];)*
         }
     };
 }
@@ -189,6 +189,6 @@ multiparts! {
     13 PortDesc "PORT_DESC" [since V1_3] Empty => Vec<PortDesc>;
     14 TableDesc "TABLE_DESC" [since V1_4] Empty => Vec<TableDesc>;
     15 QueueDesc "QUEUE_DESC" [since V1_4] QueueStatsRequest => Vec<QueueDesc>;
-    16 FlowMonitor "FLOW_MONITOR" [since V1_4] Vec<FlowMonitorRequest> => Vec<FlowUpdate>;
+    16 FlowMonitor "FLOW_MONITOR" [since V1_3] Vec<FlowMonitorRequest> => Vec<FlowUpdate>;
     0xffff Experimenter "EXPERIMENTER" [] ExtBody => ExtBody;
 }

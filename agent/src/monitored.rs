@@ -1,0 +1,141 @@
+//! What becomes of entries, told to the connections that monitor them.
+
+use alloc::{vec, vec::Vec};
+
+use bofuss_datapath::{EntryFate, EntryNews, Time};
+use bofuss_oflib::Message;
+use bofuss_oflib::message::multipart::flow_monitor::{FlowMonitorCommand, FlowUpdateEvent};
+use bofuss_oflib::message::multipart::{FlowMonitorRequest, FlowUpdate, ReplyBody};
+
+use crate::connection::ConnId;
+use crate::deliver::UNASKED;
+use crate::dump::Dump;
+use crate::handle::HandlerResult;
+use crate::monitors::Scene;
+use crate::switch::{Switch, SwitchIo};
+
+/// Whose request changed entries: the main connection of its channel, and its transaction id. None
+/// if the switch did so itself.
+pub(crate) type Cause = Option<(ConnId, u32)>;
+
+impl Switch {
+    /// Begins, changes and ends monitors of a connection, and replies with the entries that they
+    /// ask for.
+    ///
+    /// Errors: FLOW_MONITOR_FAILED's.
+    pub(crate) fn monitor_entries<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        xid: u32,
+        requests: &[FlowMonitorRequest],
+        io: &mut I,
+    ) -> HandlerResult {
+        let Some(connection) = self.connections.get_mut(&conn) else {
+            return Ok(None);
+        };
+        let walks = connection.monitoring.change(&self.datapath, requests)?;
+        // The ONF's message that ends a monitor of 1.3 has no reply.
+        let is_silent = !connection.version.has_bundles() && requests.iter().any(ends_one);
+        self.follow_monitored();
+        if walks {
+            return self.start(now, conn, Dump::monitored(xid), io);
+        }
+        Ok((!is_silent).then(|| reply(Vec::new())))
+    }
+
+    /// Has the datapath note what becomes of entries as long as somebody monitors them.
+    pub(crate) fn follow_monitored(&mut self) {
+        let mut connections = self.connections.values();
+        let wanted = connections.any(|conn| !conn.monitoring.is_empty());
+        if wanted != self.datapath.is_followed() {
+            self.datapath.follow_entries(wanted);
+        }
+    }
+
+    /// A connection's request begins, of whose changes it has not been told.
+    pub(crate) fn begin_request<I: SwitchIo>(&mut self, io: &mut I) {
+        if !self.datapath.is_followed() {
+            return;
+        }
+        self.report_news(None, io);
+        for conn in self.connections.values_mut() {
+            conn.monitoring.has_abbreviated = false;
+        }
+    }
+
+    /// Tells the connections that monitor entries what became of these since the last call.
+    pub(crate) fn report_news<I: SwitchIo>(&mut self, cause: Cause, io: &mut I) {
+        if !self.datapath.has_news() {
+            return;
+        }
+        let news = self.datapath.take_news();
+        let first = first_added(&news);
+        let since = first.unwrap_or_else(|| self.datapath.next_entry_number());
+        for (id, conn) in &mut self.connections {
+            let monitoring = &mut conn.monitoring;
+            if monitoring.is_empty() {
+                continue;
+            }
+            let own = cause.filter(|(main, _)| *main == conn.main);
+            let scene = Scene {
+                datapath: &self.datapath,
+                own: own.map(|(_, xid)| xid),
+                is_foreign: cause.is_some() && own.is_none(),
+                version: conn.version,
+                beginning: conn.dump.as_ref().and_then(Dump::beginning),
+            };
+            if !monitoring.is_paused() && !io.has_room(*id) && monitoring.wants(&scene, &news) {
+                monitoring.pause(since);
+                let paused = FlowUpdate::Stream(FlowUpdateEvent::PAUSED);
+                io.send(*id, UNASKED, reply(vec![paused]));
+            }
+            let updates = if monitoring.is_paused() {
+                monitoring.hold(&scene, &news)
+            } else {
+                monitoring.tell(&scene, &news)
+            };
+            if !updates.is_empty() {
+                io.send(*id, UNASKED, reply(updates));
+            }
+        }
+    }
+
+    /// Tells a connection that reads again what it was not told, by one slice.
+    pub(crate) fn tell_late_entries<I: SwitchIo>(&mut self, conn: ConnId, io: &mut I) {
+        let Some(connection) = self.connections.get_mut(&conn) else {
+            return;
+        };
+        if !connection.monitoring.is_paused() {
+            return;
+        }
+        let resumed = FlowUpdate::Stream(FlowUpdateEvent::RESUMED);
+        let late = connection.monitoring.catch_up(&mut self.datapath);
+        let updates = late.unwrap_or_else(|| vec![resumed]);
+        if !updates.is_empty() {
+            io.send(conn, UNASKED, reply(updates));
+        }
+    }
+}
+
+/// Whether a request ends a monitor.
+fn ends_one(request: &FlowMonitorRequest) -> bool {
+    request.command == FlowMonitorCommand::DELETE
+}
+
+/// The number of the first entry that was added.
+fn first_added(news: &[EntryNews]) -> Option<u64> {
+    let mut first = None;
+    for one in news {
+        if matches!(one.change, EntryFate::Added | EntryFate::Replaced(..)) {
+            let number = one.key.number();
+            first = Some(first.map_or(number, |first: u64| first.min(number)));
+        }
+    }
+    first
+}
+
+/// The message with these updates.
+fn reply(updates: Vec<FlowUpdate>) -> Message {
+    Message::MultipartReply(ReplyBody::FlowMonitor(updates).into())
+}

@@ -1,0 +1,483 @@
+//! Flow monitors: who applies what is reported to a copy has the same entries as the switch.
+#![allow(clippy::unwrap_used)]
+
+#[path = "monitors/mirror.rs"]
+mod mirror;
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
+use bofuss_datapath::{Config, Datapath, Engine, Time};
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
+use bofuss_oflib::error::FlowMonitorFailed as E;
+use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
+use bofuss_oflib::message::multipart::flow_monitor::{
+    FlowMonitorCommand as C, FlowMonitorFlags as F, FlowUpdateEvent,
+};
+use bofuss_oflib::message::multipart::{FlowMonitorRequest, FlowUpdate, ReplyBody, RequestBody};
+use bofuss_oflib::message::{
+    BundleAdd, BundleControl, ControllerRole, FlowModCommand, MultipartReply, PortDesc, Role,
+};
+use bofuss_oflib::text::{parse_flow, parse_group, parse_match};
+use bofuss_oflib::types::{GroupId, QueueId, TableId};
+use bofuss_oflib::wire::Text;
+use bofuss_oflib::{Catalogue, ErrorCode, Message, PortNo, Version};
+
+/// Who monitors.
+const READER: ConnId = ConnId(1);
+/// Who changes entries.
+const WRITER: ConnId = ConnId(2);
+const ALL: F = F(F::INITIAL.0 | F::ADD.0 | F::REMOVED.0 | F::MODIFY.0 | F::INSTRUCTIONS.0);
+const ENGINES: [Engine; 3] = [Engine::Reference, Engine::Tables, Engine::Cache];
+
+/// Keeps what is sent to each connection.
+#[derive(Default)]
+struct Outbox {
+    sent: Vec<(ConnId, u32, Message)>,
+    /// Whether the reader takes nothing.
+    is_full: Cell<bool>,
+}
+
+impl SwitchIo for Outbox {
+    fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
+    fn flush(&mut self) {}
+    fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
+        self.sent.push((conn, xid, message));
+    }
+    fn has_room(&self, conn: ConnId) -> bool {
+        conn != READER || !self.is_full.get()
+    }
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}
+
+struct Stage {
+    switch: Switch,
+    io: Outbox,
+    now: Time,
+    catalogue: Arc<Catalogue>,
+}
+
+impl Stage {
+    fn new(engine: Engine) -> Self {
+        let catalogue = Arc::new(Catalogue::default());
+        let config = Config {
+            n_tables: 3,
+            engine,
+            ..Config::default()
+        };
+        let datapath = Datapath::new(config, catalogue.clone(), Pool::new(1 << 20));
+        let identity = Identity::default();
+        let mut switch = Switch::new(Time(0), datapath, identity, FailMode::Secure);
+        switch.connected(Time(0), READER, Version::V1_4, true);
+        switch.connected(Time(0), WRITER, Version::V1_4, true);
+        let mut io = Outbox::default();
+        let desc = PortDesc {
+            port_no: PortNo(1),
+            ..PortDesc::default()
+        };
+        switch.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut io);
+        io.sent.clear();
+        Self {
+            switch,
+            io,
+            now: Time(0),
+            catalogue,
+        }
+    }
+
+    fn ask(&mut self, conn: ConnId, xid: u32, message: Message) {
+        let request = Request {
+            xid,
+            head: &[],
+            message: Ok(message),
+        };
+        self.switch.message(self.now, conn, request, &mut self.io);
+    }
+
+    fn flow(&mut self, conn: ConnId, xid: u32, command: FlowModCommand, text: &str) {
+        let flow = parse_flow(text, command, &self.catalogue).expect(text);
+        self.ask(conn, xid, Message::FlowMod(flow));
+    }
+
+    /// Adds an entry as the writer.
+    fn add(&mut self, text: &str) {
+        self.flow(WRITER, 5, FlowModCommand::ADD, text);
+    }
+
+    /// Deletes entries as the writer.
+    fn delete(&mut self, text: &str) {
+        self.flow(WRITER, 5, FlowModCommand::DELETE, text);
+    }
+
+    fn monitor(&mut self, requests: &[FlowMonitorRequest]) {
+        let body = RequestBody::FlowMonitor(requests.to_vec());
+        self.ask(READER, 3, Message::MultipartRequest(body.into()));
+    }
+
+    fn work(&mut self) {
+        while self.switch.has_work(&self.io) {
+            self.switch.work(self.now, &mut self.io);
+        }
+    }
+
+    /// What the reader was told since the last call, a line each.
+    fn told(&mut self) -> Vec<String> {
+        self.work();
+        let mut lines = Vec::new();
+        for (conn, xid, message) in std::mem::take(&mut self.io.sent) {
+            if conn != READER {
+                continue;
+            }
+            match message {
+                Message::MultipartReply(MultipartReply {
+                    body: ReplyBody::FlowMonitor(updates),
+                    ..
+                }) => {
+                    if updates.is_empty() {
+                        lines.push(format!("{xid} nothing"));
+                    }
+                    let updates = updates.iter();
+                    lines.extend(updates.map(|update| format!("{xid} {}", Text(update))));
+                }
+                Message::Error(error) => lines.push(self.catalogue.error_text(error.error)),
+                _ => lines.push(message.name().to_string()),
+            }
+        }
+        lines
+    }
+}
+
+/// A request for a monitor.
+fn monitor(monitor_id: u32, flags: F, command: C) -> FlowMonitorRequest {
+    FlowMonitorRequest {
+        monitor_id,
+        out_port: PortNo::ANY,
+        out_group: GroupId::ANY,
+        flags,
+        table_id: TableId::ALL,
+        command,
+        ..FlowMonitorRequest::default()
+    }
+}
+
+#[test]
+fn a_monitor_begins_with_what_is_there_and_follows_it() {
+    for engine in ENGINES {
+        let mut stage = Stage::new(engine);
+        stage.add("table=1,priority=5,cookie=9,hard_timeout=3,ip,actions=output:1");
+        stage.monitor(&[monitor(1, ALL, C::ADD)]);
+        let entry = "table=1,hard_timeout=3,cookie=0x9,priority=5,ip";
+        let initial = format!("3 event=initial,{entry} actions=output:1");
+        assert_eq!(stage.told(), [initial]);
+        stage.add("table=2,priority=6,actions=drop");
+        let added = "0 event=added,table=2,cookie=0x0,priority=6 actions=drop";
+        assert_eq!(stage.told(), [added]);
+        stage.flow(
+            WRITER,
+            5,
+            FlowModCommand::MODIFY,
+            "table=1,actions=output:2",
+        );
+        let modified = format!("0 event=modified,{entry} actions=output:2");
+        assert_eq!(stage.told(), [modified]);
+        // One that takes another's place changes it.
+        stage.add("table=2,priority=6,cookie=7,actions=output:3");
+        let replaced = "0 event=modified,table=2,cookie=0x7,priority=6 actions=output:3";
+        assert_eq!(stage.told(), [replaced]);
+        stage.now = Time(4 * Time::SEC);
+        stage.switch.tick(stage.now, &mut stage.io);
+        let expired = format!("0 event=removed,reason=hard,{entry} actions=drop");
+        assert_eq!(stage.told(), [expired]);
+        stage.delete("table=2");
+        let removed = "0 event=removed,reason=delete,table=2,cookie=0x7,priority=6 actions=drop";
+        assert_eq!(stage.told(), [removed]);
+    }
+}
+
+#[test]
+fn flags_and_filters_say_what_is_reported() {
+    let mut stage = Stage::new(Engine::Cache);
+    let catalogue = stage.catalogue.clone();
+    let mut wants_adds = monitor(1, F::ADD, C::ADD);
+    wants_adds.fields = parse_match("ip", &catalogue).unwrap();
+    let mut wants_output = monitor(2, F(F::REMOVED.0 | F::MODIFY.0), C::ADD);
+    wants_output.out_port = PortNo(2);
+    wants_output.table_id = TableId(1);
+    stage.monitor(&[wants_adds, wants_output]);
+    assert_eq!(stage.told(), ["3 nothing"]);
+    stage.add("priority=1,arp,actions=output:2");
+    stage.add("table=1,priority=2,actions=output:2");
+    assert_eq!(stage.told(), [""; 0]);
+    // without instructions
+    stage.add("priority=3,ip,nw_dst=10.0.0.1,actions=output:1");
+    let added = "0 event=added,table=0,cookie=0x0,priority=3,ip,nw_dst=10.0.0.1 actions=drop";
+    assert_eq!(stage.told(), [added]);
+    // The entry outputs to the port before the change, or after it.
+    stage.flow(
+        WRITER,
+        5,
+        FlowModCommand::MODIFY,
+        "table=1,actions=output:3",
+    );
+    stage.flow(
+        WRITER,
+        5,
+        FlowModCommand::MODIFY,
+        "table=1,actions=output:4",
+    );
+    let modified = "0 event=modified,table=1,cookie=0x0,priority=2 actions=drop";
+    assert_eq!(stage.told(), [modified]);
+    stage.delete("");
+    assert_eq!(stage.told(), [""; 0]);
+    // A monitor of two is enough, and its flags add to the others'.
+    stage.monitor(&[monitor(3, F(F::ADD.0 | F::INSTRUCTIONS.0), C::ADD)]);
+    stage.told();
+    stage.add("priority=3,ip,actions=output:1");
+    let added = "0 event=added,table=0,cookie=0x0,priority=3,ip actions=output:1";
+    assert_eq!(stage.told(), [added]);
+}
+
+#[test]
+fn own_changes_are_abbreviated_unless_asked_otherwise() {
+    let mut stage = Stage::new(Engine::Cache);
+    let seen = F(ALL.0 & !F::INITIAL.0);
+    stage.monitor(&[monitor(1, seen, C::ADD)]);
+    stage.told();
+    stage.flow(READER, 77, FlowModCommand::ADD, "priority=1,actions=drop");
+    stage.flow(READER, 78, FlowModCommand::ADD, "priority=2,actions=drop");
+    let abbreviated = ["0 event=abbrev,xid=0x4d", "0 event=abbrev,xid=0x4e"];
+    assert_eq!(stage.told(), abbreviated);
+    // One change of many entries is one abbreviation.
+    for priority in 3..60 {
+        stage.add(&format!("priority={priority},actions=drop"));
+    }
+    assert_eq!(stage.told().len(), 57);
+    stage.flow(READER, 79, FlowModCommand::DELETE, "");
+    assert_eq!(stage.told(), ["0 event=abbrev,xid=0x4f"]);
+    let request = monitor(1, F(seen.0 | F::NO_ABBREV.0), C::MODIFY);
+    stage.monitor(&[request]);
+    stage.flow(READER, 80, FlowModCommand::ADD, "priority=1,actions=drop");
+    let added = "0 event=added,table=0,cookie=0x0,priority=1 actions=drop";
+    assert_eq!(stage.told(), ["3 nothing", added]);
+    // Others' changes may be left out; what the switch does itself is not another's.
+    let request = monitor(1, F(seen.0 | F::ONLY_OWN.0), C::MODIFY);
+    stage.monitor(&[request]);
+    stage.add("priority=9,actions=drop");
+    stage.flow(
+        READER,
+        81,
+        FlowModCommand::ADD,
+        "priority=8,hard_timeout=1,actions=drop",
+    );
+    assert_eq!(stage.told(), ["3 nothing", "0 event=abbrev,xid=0x51"]);
+    stage.now = Time(2 * Time::SEC);
+    stage.switch.tick(stage.now, &mut stage.io);
+    let entry = "table=0,hard_timeout=1,cookie=0x0,priority=8";
+    assert_eq!(
+        stage.told(),
+        [format!("0 event=removed,reason=hard,{entry} actions=drop")]
+    );
+}
+
+#[test]
+fn a_request_is_carried_out_whole_or_refused() {
+    let mut stage = Stage::new(Engine::Cache);
+    let refusal = |stage: &mut Stage, requests: &[FlowMonitorRequest], error: ErrorCode| {
+        stage.monitor(requests);
+        let text = stage.catalogue.error_text(error);
+        assert_eq!(stage.told(), [text]);
+    };
+    let good = monitor(1, ALL, C::ADD);
+    let missing = monitor(2, ALL, C::MODIFY);
+    refusal(&mut stage, &[good.clone(), missing], E::UNKNOWN_MONITOR);
+    stage.add("priority=1,actions=drop");
+    assert_eq!(stage.told(), [""; 0], "the first of them did not begin");
+    let twice = [good.clone(), good.clone()];
+    refusal(&mut stage, &twice, E::MONITOR_EXISTS);
+    refusal(
+        &mut stage,
+        &[monitor(1, ALL, C::DELETE)],
+        E::UNKNOWN_MONITOR,
+    );
+    refusal(&mut stage, &[monitor(1, F(0x80), C::ADD)], E::BAD_FLAGS);
+    let mut wrong = good.clone();
+    wrong.table_id = TableId(3);
+    refusal(&mut stage, &[wrong], E::BAD_TABLE_ID);
+    let mut wrong = good.clone();
+    wrong.out_port = PortNo(0);
+    refusal(&mut stage, &[wrong], E::BAD_OUT);
+    let mut wrong = good.clone();
+    wrong.out_group = GroupId::ALL;
+    refusal(&mut stage, &[wrong], E::BAD_OUT);
+    let many: Vec<_> = (0..17).map(|id| monitor(id, ALL, C::ADD)).collect();
+    refusal(&mut stage, &many, E::INVALID_MONITOR);
+    stage.monitor(&[good]);
+    stage.monitor(&[monitor(1, ALL, C::DELETE)]);
+    stage.add("priority=2,actions=drop");
+    let initial = "3 event=initial,table=0,cookie=0x0,priority=1 actions=drop";
+    assert_eq!(stage.told(), [initial, "3 nothing"]);
+}
+
+#[test]
+fn a_slave_may_monitor_and_a_connection_that_ends_takes_its_monitors() {
+    let mut stage = Stage::new(Engine::Cache);
+    let slave = Role {
+        role: ControllerRole::SLAVE,
+        generation_id: 1,
+    };
+    stage.ask(READER, 1, Message::RoleRequest(slave));
+    stage.monitor(&[monitor(1, ALL, C::ADD)]);
+    stage.add("priority=2,actions=drop");
+    assert_eq!(stage.told().len(), 3);
+    assert!(stage.switch.datapath().is_followed());
+    stage.switch.disconnected(stage.now, READER);
+    assert!(!stage.switch.datapath().is_followed());
+    stage.add("priority=3,actions=drop");
+    stage.work();
+    assert!(stage.io.sent.is_empty());
+}
+
+#[test]
+fn a_bundle_is_reported_when_packets_see_it() {
+    for engine in ENGINES {
+        let mut stage = Stage::new(engine);
+        stage.add("priority=1,actions=output:1");
+        stage.add("priority=2,actions=output:2");
+        stage.add("priority=3,actions=output:3");
+        stage.monitor(&[monitor(1, F(ALL.0 & !F::INITIAL.0), C::ADD)]);
+        assert_eq!(stage.told(), ["3 nothing"]);
+        let catalogue = stage.catalogue.clone();
+        let mods = [
+            (FlowModCommand::ADD, "priority=9,actions=output:9"),
+            (FlowModCommand::ADD, "priority=8,actions=output:8"),
+            (FlowModCommand::DELETE_STRICT, "priority=8"),
+            (FlowModCommand::DELETE_STRICT, "table=0,priority=1"),
+            (FlowModCommand::MODIFY_STRICT, "priority=2,actions=output:7"),
+            (FlowModCommand::ADD, "priority=3,cookie=4,actions=output:6"),
+        ];
+        let send = |stage: &mut Stage, ty, is_wrong: bool| {
+            for (xid, (command, text)) in (100..).zip(mods) {
+                let mut flow = parse_flow(text, command, &catalogue).unwrap();
+                if is_wrong && xid == 105 {
+                    flow.table_id = TableId(9);
+                }
+                let add = BundleAdd {
+                    bundle_id: 5,
+                    flags: BundleFlags::ALL,
+                    xid,
+                    message: Box::new(Message::FlowMod(flow)),
+                    experimenters: Vec::new(),
+                };
+                stage.ask(WRITER, xid, Message::BundleAdd(add));
+            }
+            let control = BundleControl {
+                bundle_id: 5,
+                ty,
+                flags: BundleFlags::ALL,
+                experimenters: Vec::new(),
+            };
+            stage.ask(WRITER, 9, Message::BundleControl(control));
+        };
+        send(&mut stage, BundleControlType::COMMIT_REQUEST, true);
+        assert_eq!(stage.told(), [""; 0], "one that fails changes nothing");
+        send(&mut stage, BundleControlType::COMMIT_REQUEST, false);
+        let told: BTreeSet<String> = stage.told().into_iter().collect();
+        let wanted = [
+            "0 event=added,table=0,cookie=0x0,priority=9 actions=output:9",
+            "0 event=modified,table=0,cookie=0x0,priority=2 actions=output:7",
+            "0 event=modified,table=0,cookie=0x4,priority=3 actions=output:6",
+            "0 event=removed,reason=delete,table=0,cookie=0x0,priority=1 actions=drop",
+        ];
+        assert_eq!(told, wanted.map(String::from).into());
+    }
+}
+
+#[test]
+fn who_does_not_read_is_told_later_what_has_changed() {
+    let mut stage = Stage::new(Engine::Cache);
+    stage.add("priority=1,actions=drop");
+    stage.monitor(&[monitor(1, ALL, C::ADD)]);
+    stage.told();
+    stage.io.is_full.set(true);
+    stage.add("priority=2,actions=drop");
+    assert_eq!(stage.told(), ["0 event=paused"]);
+    stage.add("priority=3,actions=drop");
+    stage.add("priority=4,actions=drop");
+    stage.flow(
+        WRITER,
+        5,
+        FlowModCommand::DELETE_STRICT,
+        "table=0,priority=3",
+    );
+    assert_eq!(stage.told(), [""; 0], "one that came and went meanwhile");
+    stage.flow(WRITER, 5, FlowModCommand::MODIFY, "actions=output:1");
+    assert_eq!(stage.told(), [""; 0]);
+    stage.io.is_full.set(false);
+    let late = [
+        "0 event=added,table=0,cookie=0x0,priority=4 actions=output:1",
+        "0 event=added,table=0,cookie=0x0,priority=2 actions=output:1",
+        "0 event=modified,table=0,cookie=0x0,priority=1 actions=output:1",
+        "0 event=resumed",
+    ];
+    assert_eq!(stage.told(), late);
+    stage.io.is_full.set(true);
+    stage.flow(
+        WRITER,
+        5,
+        FlowModCommand::DELETE_STRICT,
+        "table=0,priority=4",
+    );
+    let gone = "0 event=removed,reason=delete,table=0,cookie=0x0,priority=4 actions=drop";
+    assert_eq!(
+        stage.told(),
+        ["0 event=paused", gone],
+        "nothing is left for later"
+    );
+    stage.io.is_full.set(false);
+    assert_eq!(stage.told(), ["0 event=resumed"]);
+}
+
+#[test]
+fn a_monitor_of_a_group_hears_of_entries_that_go_with_it() {
+    let mut stage = Stage::new(Engine::Cache);
+    let text = "group_id=4,type=indirect,bucket=actions=output:1";
+    let catalogue = stage.catalogue.clone();
+    let command = bofuss_oflib::message::group_mod::GroupModCommand::ADD;
+    let group = parse_group(text, command, &catalogue).unwrap();
+    stage.ask(WRITER, 5, Message::GroupMod(group.clone()));
+    let mut request = monitor(1, ALL, C::ADD);
+    request.out_group = GroupId(4);
+    stage.monitor(&[request]);
+    stage.add("priority=1,actions=group:4");
+    stage.add("priority=2,actions=output:4");
+    let delete = bofuss_oflib::message::GroupMod {
+        command: bofuss_oflib::message::group_mod::GroupModCommand::DELETE,
+        buckets: Vec::new(),
+        ..group
+    };
+    stage.ask(WRITER, 5, Message::GroupMod(delete));
+    let told = [
+        "3 nothing",
+        "0 event=added,table=0,cookie=0x0,priority=1 actions=group:4",
+        "0 event=removed,reason=group_delete,table=0,cookie=0x0,priority=1 actions=drop",
+    ];
+    assert_eq!(stage.told(), told);
+}
+
+/// What an update is about, for [`mirror`].
+fn events(message: &Message) -> Vec<FlowUpdateEvent> {
+    let Message::MultipartReply(MultipartReply {
+        body: ReplyBody::FlowMonitor(updates),
+        ..
+    }) = message
+    else {
+        return Vec::new();
+    };
+    let event = |update: &FlowUpdate| match update {
+        FlowUpdate::Full(event, _) | FlowUpdate::Stream(event) => *event,
+        FlowUpdate::Abbrev(_) => FlowUpdateEvent::ABBREV,
+    };
+    updates.iter().map(event).collect()
+}

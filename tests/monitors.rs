@@ -1,0 +1,119 @@
+//! Flow monitors end to end: Open vSwitch's tool in 1.3, and ours, follow how entries change.
+//! tshark does not know them in 1.3.
+#![allow(clippy::unwrap_used)]
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::Command;
+
+use bofuss_tests::{Lab, Process, have, program, until};
+
+/// A tool that prints what it is told.
+struct Follower {
+    printed: PathBuf,
+    process: Process,
+}
+
+impl Follower {
+    /// Starts a tool. Its output is kept in a file of this name.
+    fn start(name: &str, command: &mut Command) -> Self {
+        let name = format!("bofuss-{name}-{}", std::process::id());
+        let printed = std::env::temp_dir().join(name);
+        let file = File::create(&printed).unwrap();
+        command.stdout(file.try_clone().unwrap()).stderr(file);
+        let process = Process::start(command);
+        Self { printed, process }
+    }
+
+    /// Waits until it has printed these texts, in this order.
+    fn prints(&self, texts: &[&str]) {
+        until(&format!("{texts:?} in {}", self.printed.display()), || {
+            let printed = fs::read_to_string(&self.printed).unwrap();
+            let mut rest = printed.as_str();
+            texts.iter().all(|text| match rest.find(text) {
+                Some(at) => {
+                    rest = &rest[at + text.len()..];
+                    true
+                }
+                None => false,
+            })
+        });
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let _ = self.process.0.kill();
+        let _ = fs::remove_file(&self.printed);
+    }
+}
+
+#[test]
+fn ovs_ofctl_follows_entries_in_1_3() {
+    if !have(&["ip", "ovs-ofctl"]) {
+        return;
+    }
+    let lab = Lab::new(1, &["--fail-mode", "secure"]);
+    lab.asks(&[
+        "add-flow",
+        "table=1,priority=7,cookie=9,ip,actions=output:1",
+    ]);
+    let address = lab.tools_address();
+    let mut command = Command::new("ovs-ofctl");
+    command.env("OVS_RUNDIR", std::env::temp_dir());
+    command.args(["-O", "OpenFlow13", "monitor", "--no-names", &address]);
+    let follower = Follower::start("ofctl-monitor", command.arg("watch:!own"));
+    let entry = "table=1 cookie=0x9 ip";
+    follower.prints(&[&format!("event=ADDED {entry} actions=output:1")]);
+    lab.asks(&["mod-flows", "table=1,actions=drop"]);
+    lab.asks(&[
+        "add-flow",
+        "priority=3,hard_timeout=1,in_port=1,actions=drop",
+    ]);
+    lab.asks(&["del-flows", "table=1"]);
+    follower.prints(&[
+        &format!("event=MODIFIED {entry}"),
+        "event=ADDED table=0 hard_timeout=1 cookie=0 in_port=1",
+        &format!("event=DELETED reason=delete {entry}"),
+        "event=DELETED reason=hard table=0 hard_timeout=1",
+    ]);
+}
+
+#[test]
+fn dpctl_follows_entries() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(1, &["--fail-mode", "secure"]);
+    lab.asks(&[
+        "add-flow",
+        "table=1,priority=7,cookie=9,ip,actions=output:1",
+    ]);
+    let mut command = Command::new(program("dpctl"));
+    command.args([&lab.name, "monitor", "watch:!modify,table=1"]);
+    let follower = Follower::start("dpctl-monitor", &mut command);
+    let entry = "table=1,cookie=0x9,priority=7,ip";
+    follower.prints(&[&format!("event=added,{entry} actions=output:1")]);
+    lab.asks(&["mod-flows", "table=1,actions=drop"]);
+    lab.asks(&["add-flow", "actions=drop"]);
+    lab.asks(&["del-flows", "table=1"]);
+    follower.prints(&[
+        "RECEIVED",
+        "RECEIVED",
+        "event=removed,reason=delete,table=1",
+    ]);
+    let printed = fs::read_to_string(&follower.printed).unwrap();
+    assert!(
+        !printed.contains("modified") && !printed.contains("table=0"),
+        "{printed}"
+    );
+    for (wrong, said) in [
+        ("watch:cookie=1/1", "a monitor has table"),
+        ("watch:nonsense", "nonsense"),
+        ("watch:out_group=1", "cannot say out_group"),
+    ] {
+        let output = lab.dpctl(&["monitor", wrong]);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains(said), "{wrong}: {text}");
+    }
+}
