@@ -41,9 +41,9 @@ impl KeyPiece {
 #[derive(Clone, Copy, Debug)]
 struct PlacedPiece {
     /// Number of the word.
-    word: u32,
-    /// Where the eight bytes begin that are read.
-    at: u32,
+    word: usize,
+    /// Where the eight bytes begin that are read; before the frame if it wraps.
+    at: usize,
     /// The same as of a [`KeyPiece`].
     mask: u64,
     turn: u32,
@@ -64,7 +64,13 @@ impl PlacedPieces {
         let mut this = Self::default();
         for piece in pieces {
             if let Some(start) = layout.offset(piece.header) {
-                this.add(PlacedPiece::new(piece, start));
+                this.add(PlacedPiece {
+                    word: piece.word,
+                    at: start.wrapping_add(piece.at),
+                    mask: piece.mask,
+                    turn: piece.turn,
+                    preset: piece.preset,
+                });
             }
         }
         this
@@ -88,29 +94,12 @@ impl PlacedPieces {
     #[inline(always)]
     fn read(&self, bytes: &[u8], words: &mut [u64; WORDS]) {
         for piece in &self.straight {
-            let read = u64::from_ne_bytes(eight(bytes, piece.at as usize));
-            words[piece.word as usize] |= read & piece.mask;
+            let read = u64::from_ne_bytes(eight(bytes, piece.at));
+            words[piece.word] |= read & piece.mask;
         }
         for piece in &self.others {
-            let read = u64::from_be_bytes(eight(bytes, piece.at as usize));
-            words[piece.word as usize] |=
-                read.rotate_left(piece.turn).to_be() & piece.mask | piece.preset;
-        }
-    }
-}
-
-impl PlacedPiece {
-    /// A piece of a header that begins at `start`. What would begin before the frame is read at its
-    /// beginning, and turned by as much.
-    fn new(piece: &KeyPiece, start: usize) -> Self {
-        let at = start.wrapping_add(piece.at) as isize;
-        let before = u32::try_from(-at).unwrap_or(0);
-        Self {
-            word: piece.word as u32,
-            at: at.max(0) as u32,
-            mask: piece.mask,
-            turn: (piece.turn + BITS as u32 - 8 * before) % BITS as u32,
-            preset: piece.preset,
+            let read = u64::from_be_bytes(eight(bytes, piece.at));
+            words[piece.word] |= read.rotate_left(piece.turn).to_be() & piece.mask | piece.preset;
         }
     }
 }
