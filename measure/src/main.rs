@@ -5,7 +5,9 @@
 mod bench;
 mod case;
 mod echo;
+mod fairness;
 mod generate;
+mod heavy_tail;
 mod host_case;
 mod hostile;
 mod huge_pages;
@@ -73,6 +75,12 @@ enum CliCommand {
         /// The folder of bofuss and the bare forwarder [default: that of this program]
         #[arg(long, value_name = "FOLDER")]
         programs: Option<PathBuf>,
+    },
+    /// For developers: play the evaluation of OpenQFlow with each discipline, and draw what comes
+    Fairness {
+        /// The folder for the plots and the JSON
+        #[arg(long, default_value = "bench", value_name = "FOLDER")]
+        out: PathBuf,
     },
     /// For developers: write the figures of a run into docs/performance.md
     Page {
@@ -157,6 +165,9 @@ fn run(verb: CliCommand) -> Result<(), String> {
             if !report.failures.is_empty() {
                 return Err(format!("what failed:\n{}", report.failures.join("\n")));
             }
+        }
+        CliCommand::Fairness { out } => {
+            println!("{}\nwritten to {}", fairness::run(&out)?, out.display());
         }
         CliCommand::Page { run, docs } => page::write(&run, &docs)?,
         CliCommand::Send {
