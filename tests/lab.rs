@@ -474,20 +474,18 @@ impl Capture {
         let decode = format!("tcp.port=={tcp_port},openflow");
         let tshark = |filter: &str| {
             let mut command = Command::new("tshark");
-            command
-                .args(["-r"])
-                .arg(&self.file)
-                // Loopback may show the segments of a long message in another order.
-                .args(["-o", "tcp.reassemble_out_of_order:TRUE"])
-                .args(["-d", &decode, "-Y", filter]);
-            let output = run(&mut command);
+            // Loopback may show the segments of a long message in another order.
+            command.args(["-o", "tcp.reassemble_out_of_order:TRUE", "-r"]);
+            command.arg(&self.file);
+            let output = run(command.args(["-d", &decode, "-Y", filter]));
             assert!(output.status.success(), "{}", printed(&output));
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
         assert!(!tshark(field).is_empty(), "{field} was captured");
-        // An ERROR quotes the beginning of a request, which tshark reads as if it were whole. In a
-        // FLOW_MOD, which no switch sends, it misses an action where there is none.
-        let read = format!("{field} && {field} != 1 && {field} != 14");
+        // It reads the request that an ERROR quotes as if it were whole, misses an action in a
+        // FLOW_MOD without any, and misplaces padding in 1.4's replies about queues (4.0).
+        let queues = "openflow_v5.multipart_reply.type in {5, 15}";
+        let read = format!("{field} && {field} != 1 && {field} != 14 && !({queues})");
         let malformed = tshark(&format!("_ws.malformed && {read}"));
         assert_eq!(malformed, "", "no message is malformed");
     }

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 
+use bofuss_tests::peers::Ofctl;
 use bofuss_tests::{Process, have, ok, printed, program, raw, run, until};
 
 mod pki;
@@ -251,6 +252,14 @@ fn change(stage: &mut Stage, key: &str) {
                 stage.lab.all_ping();
             }
         }
+        "versions" => {
+            stage.follows(key, "['1.0', 'OpenFlow13']");
+            assert!(!ofctl14(stage).run("show", &[]).1, "1.4 is not offered");
+            stage.lab.ofctl13().told("show", &[]);
+            stage.follows(key, "[]");
+            ofctl14(stage).told("show", &[]);
+            refuses(stage, key, "['1.9']", "none of OpenFlow10");
+        }
         "inactivity-probe" => {
             stage.follows("controller", &format!("['tcp:127.0.0.1:{}']", stage.port));
             let mut main = stage.greets();
@@ -342,6 +351,14 @@ fn without_command_line(stage: &Stage) {
     let mut dpctl = Command::new(program("dpctl"));
     ok(dpctl.args([&name, "features"]));
     until("the connection's end is told", || said().contains("DEBUG"));
+}
+
+/// `ovs-ofctl` in 1.4.
+fn ofctl14(stage: &Stage) -> Ofctl<'_> {
+    Ofctl {
+        lab: &stage.lab,
+        version: "OpenFlow14",
+    }
 }
 
 /// Checks that the switch refuses a value and names its line.

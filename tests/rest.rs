@@ -69,7 +69,8 @@ fn start() -> (Capture, Process, Lab) {
     ]);
     let ryu = Process::start(ryu.stdout(Stdio::null()).stderr(Stdio::null()));
     let controller = format!("tcp:127.0.0.1:{OPENFLOW}");
-    let lab = Lab::new(3, &["--dpid", "0x1", "--controller", &controller]);
+    let options = ["--dpid", "0x1", "--controller", &controller];
+    let lab = Lab::new(3, &[&options[..], &["--versions", "OpenFlow13"]].concat());
     until("ryu knows the switch", || {
         http("GET", "/stats/switches", "") == Some(json!([1]))
     });

@@ -101,6 +101,9 @@ pub(crate) fn message(message: &Message) -> Value {
             "packet_in": [a.packet_in, a.packet_in_slave],
             "port_status": [a.port_status, a.port_status_slave],
             "flow_removed": [a.flow_removed, a.flow_removed_slave],
+            "role_status": [a.role_status, a.role_status_slave],
+            "table_status": [a.table_status, a.table_status_slave],
+            "requestforward": [a.request_forward, a.request_forward_slave],
         }),
         Message::PacketIn(p) => json!({
             "buffer_id": p.buffer_id.to_string(), "total_len": p.total_len,
@@ -224,6 +227,7 @@ fn flow(e: &FlowEntry) -> Value {
         "table_id": e.table_id.0, "priority": e.priority, "cookie": format!("{:#x}", e.cookie),
         "duration": seconds(e.duration_sec, e.duration_nsec),
         "idle_timeout": e.idle_timeout, "hard_timeout": e.hard_timeout, "flags": flags(e.flags),
+        "importance": e.importance,
         "packet_count": counter(e.packet_count), "byte_count": counter(e.byte_count),
         "match": fields(&e.fields),
         "instructions": all(e.instructions.list(), |one| instruction(one).into()),

@@ -104,7 +104,6 @@ struct Cli {
     generate: Option<Generate>,
     /// The OpenFlow versions to offer, as OpenFlow10,OpenFlow13; the highest common one is used.
     #[arg(short = 'O', long, value_name = "VERSION,...", value_delimiter = ',')]
-    #[arg(value_parser = words::version)]
     protocols: Vec<Version>,
     /// The longest wait for the switch, in seconds.
     #[arg(short, long, default_value_t = 10, value_name = "SECONDS")]

@@ -8,10 +8,12 @@ use bofuss_oflib::error::{
     BadAction, BadInstruction, BadMatch, BadRequest, ErrorCode, QueueOpFailed,
 };
 use bofuss_oflib::message::Empty;
-use bofuss_oflib::message::ErrorMsg;
-use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
+use bofuss_oflib::message::multipart::{QueueStatsRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::queue::PacketQueue;
+use bofuss_oflib::message::{ErrorMsg, QueueConfig};
+use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Codec, Message, Version};
+use bofuss_oflib::{Codec, Message, PortNo, Version};
 use serde_json::Value;
 
 use crate::extension::CATALOGUE;
@@ -77,20 +79,17 @@ impl Talk {
             Requests::Ask(messages) => {
                 for message in &messages {
                     self.sending(message);
-                    let several = messages.len() > 1;
-                    match self.client.request(message).await {
-                        // In this version another of the requests is answered.
-                        Err(ClientError::Unsent(_)) if several => continue,
-                        Err(ClientError::Unsent(_)) if is_port_desc(message) => {
-                            let reply = self.old_ports().await;
-                            let reply = self.received(reply)?;
-                            self.show(reply, &mut replies);
-                        }
-                        reply => {
-                            let reply = self.received(reply)?;
-                            self.show(reply, &mut replies);
-                        }
+                    let reply = if messages.len() > 1 {
+                        self.client.request(message).await
+                    } else {
+                        self.ask(message).await
+                    };
+                    // In this version another of the requests is answered.
+                    if messages.len() > 1 && matches!(reply, Err(ClientError::Unsent(_))) {
+                        continue;
                     }
+                    let reply = self.received(reply)?;
+                    self.show(reply, &mut replies);
                 }
             }
             Requests::Answered(request, reply) => {
@@ -139,11 +138,46 @@ impl Talk {
 
     /// Sends a request and returns its reply without printing it.
     pub(crate) async fn request(&mut self, message: &Message) -> Result<Message, Failure> {
-        let reply = match self.client.request(message).await {
-            Err(ClientError::Unsent(_)) if is_port_desc(message) => self.old_ports().await,
-            reply => reply,
-        };
+        let reply = self.ask(message).await;
         reply.map_err(|error| self.failed(&error))
+    }
+
+    /// Sends a request; in a version without it, the one that asks for the same.
+    async fn ask(&mut self, message: &Message) -> Result<Message, ClientError> {
+        let reply = self.client.request(message).await;
+        if !matches!(reply, Err(ClientError::Unsent(_))) {
+            return reply;
+        }
+        if is_port_desc(message) {
+            return self.old_ports().await;
+        }
+        if let Message::QueueGetConfigRequest(request) = message {
+            return self.described_queues(request.port).await;
+        }
+        reply
+    }
+
+    /// The queues of a port as a switch describes them since 1.4, in the form of 1.3.
+    async fn described_queues(&mut self, port: PortNo) -> Result<Message, ClientError> {
+        let wanted = RequestBody::QueueDesc(QueueStatsRequest {
+            port_no: port,
+            queue_id: QueueId::ALL,
+        });
+        let request = Message::MultipartRequest(wanted.into());
+        let reply = self.client.request(&request).await?;
+        let mut queues = Vec::new();
+        if let Message::MultipartReply(reply) = reply
+            && let ReplyBody::QueueDesc(list) = reply.body
+        {
+            for queue in list {
+                queues.push(PacketQueue {
+                    queue_id: queue.queue_id,
+                    port: queue.port_no,
+                    properties: queue.properties,
+                });
+            }
+        }
+        Ok(Message::QueueGetConfigReply(QueueConfig { port, queues }))
     }
 
     /// The ports of a switch of 1.0, which lists them in its features, in the form of 1.3.

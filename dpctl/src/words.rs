@@ -1,7 +1,7 @@
 //! Words of a command line: lists, numbers, and errors that point at the wrong word.
 
 use bofuss_oflib::text::{find_port, items, number};
-use bofuss_oflib::{Catalogue, PortNo, Version};
+use bofuss_oflib::{Catalogue, PortNo};
 
 use crate::Failure;
 
@@ -131,18 +131,4 @@ fn distance(a: &str, b: &str) -> usize {
 pub(crate) fn xid(text: &str) -> Result<u32, String> {
     let number = number(text).and_then(|n| n.try_into().ok());
     number.ok_or_else(|| "no number of 32 bits".into())
-}
-
-/// A version by its name in Open vSwitch, or by its number.
-pub(crate) fn version(name: &str) -> Result<Version, String> {
-    let word = name.to_ascii_lowercase().replace('.', "");
-    let number = word.trim_start_matches("openflow");
-    let mut spoken = Version::SPOKEN.iter().copied();
-    let found = spoken.find(|one| one.to_string().replace('.', "") == number);
-    found.ok_or_else(|| {
-        let names = Version::SPOKEN
-            .iter()
-            .map(|one| format!("OpenFlow{one}").replace('.', ""));
-        format!("none of {}", names.collect::<Vec<_>>().join(", "))
-    })
 }

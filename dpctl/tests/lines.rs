@@ -11,8 +11,9 @@ use std::sync::Arc;
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Time};
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
+use bofuss_oflib::handshake::Handshake;
 use bofuss_oflib::message::port::{PortFeatures, PortState};
-use bofuss_oflib::message::{ErrorMsg, Hello, MultipartRequest, PortDesc};
+use bofuss_oflib::message::{ErrorMsg, MultipartRequest, PortDesc};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Catalogue, Codec, HEADER_BYTES, Mac, Message, PortNo, Version};
 
@@ -83,7 +84,7 @@ fn switch(catalogue: &Arc<Catalogue>, io: &mut Wire) -> Switch {
 /// Serves one connection after another, to the end of the test.
 fn serve(listener: &TcpListener) {
     let catalogue = Arc::new(bofuss_ext::catalogue());
-    let mut io = Wire(Codec::new(Version::V1_3, catalogue.clone()), Vec::new());
+    let mut io = Wire(Codec::new(Version::NEWEST, catalogue.clone()), Vec::new());
     let mut switch = switch(&catalogue, &mut io);
     for (number, stream) in (1..).zip(listener.incoming()) {
         // The peer goes when it has what it wanted.
@@ -98,19 +99,17 @@ fn talk(
     switch: &mut Switch,
     io: &mut Wire,
 ) -> std::io::Result<()> {
+    let handshake = Handshake::new(Version::SPOKEN, io.0.catalogue.clone());
+    stream.write_all(&handshake.hello())?;
     io.1.clear();
-    let hello = Message::Hello(Hello::offering(&[Version::V1_3]));
-    io.send(conn, 0, hello);
-    switch.connected(Time(0), conn, Version::V1_3, false);
+    let hello = received(&mut stream)?;
+    io.0 = handshake.judge(&hello).unwrap();
+    switch.connected(Time(0), conn, io.0.version, false);
     let mut before: Option<MultipartRequest> = None;
     loop {
         stream.write_all(&io.1)?;
         io.1.clear();
-        let mut bytes = vec![0; HEADER_BYTES];
-        stream.read_exact(&mut bytes)?;
-        let length = u16::from_be_bytes([bytes[2], bytes[3]]);
-        bytes.resize(length.into(), 0);
-        stream.read_exact(&mut bytes[HEADER_BYTES..])?;
+        let bytes = received(&mut stream)?;
         let xid = u32::from_be_bytes(bytes[4..8].try_into().unwrap());
         let mut message = io.0.decode(&bytes).map(|(_, message)| message);
         if let Ok(Message::MultipartRequest(part)) = &mut message {
@@ -134,6 +133,16 @@ fn talk(
             switch.work(Time(0), io);
         }
     }
+}
+
+/// The next message.
+fn received(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; HEADER_BYTES];
+    stream.read_exact(&mut bytes)?;
+    let length = u16::from_be_bytes([bytes[2], bytes[3]]);
+    bytes.resize(length.into(), 0);
+    stream.read_exact(&mut bytes[HEADER_BYTES..])?;
+    Ok(bytes)
 }
 
 /// The words of a line, as a shell takes it apart.

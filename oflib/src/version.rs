@@ -1,6 +1,12 @@
 //! The versions that are spoken, and what differs between them beyond wire forms.
 
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
 use core::fmt;
+use core::str::FromStr;
 
 use crate::message::{FROM_SWITCH, MESSAGES};
 use crate::v1_0;
@@ -25,9 +31,11 @@ impl Version {
     /// Every version that messages are read and written in, the lowest first.
     pub const ALL: &'static [Self] = &[Self::V1_0, Self::V1_1, Self::V1_2, Self::V1_3, Self::V1_4];
     /// The versions of which the switch does all that they ask, the lowest first: what it offers.
-    pub const SPOKEN: &'static [Self] = &[Self::V1_0, Self::V1_1, Self::V1_2, Self::V1_3];
+    pub const SPOKEN: &'static [Self] = Self::ALL;
     /// The highest of those that are offered.
-    pub const NEWEST: Self = Self::V1_3;
+    pub const NEWEST: Self = Self::V1_4;
+    /// The one that is meant where nobody names any: most controllers and tools speak it.
+    pub const USUAL: Self = Self::V1_3;
     /// The highest that messages are read and written in.
     pub(crate) const LAST: Self = Self::V1_4;
 
@@ -120,6 +128,25 @@ impl Version {
     /// Whether a controller may have auxiliary connections beside its main one.
     pub fn has_auxiliary_connections(self) -> bool {
         self >= Self::V1_3
+    }
+}
+
+impl FromStr for Version {
+    type Err = String;
+    /// Reads the name of a version that is offered: `1.3`, or `OpenFlow13` as Open vSwitch has it.
+    /// Errors: the names that there are.
+    fn from_str(name: &str) -> Result<Self, String> {
+        let word = name.to_ascii_lowercase().replace('.', "");
+        let number = word.trim_start_matches("openflow");
+        let mut names = Vec::new();
+        for version in Self::SPOKEN {
+            let own = version.to_string().replace('.', "");
+            if own == number {
+                return Ok(*version);
+            }
+            names.push(format!("OpenFlow{own}"));
+        }
+        Err(format!("none of {}", names.join(", ")))
     }
 }
 

@@ -168,10 +168,10 @@ impl Headed {
         out.put(intern!(out.py(), "version"), &self.version)
     }
 
-    /// Reads the header of a message: 0 and the newest version, if nothing else is said.
+    /// Reads the header of a message: 0 and the usual version, if nothing else is said.
     fn with_header(message: Message, from: &MembersIn<'_>) -> Result<Self, Fault> {
         let mut this = Self {
-            version: Version::NEWEST.number(),
+            version: Version::USUAL.number(),
             xid: 0,
             message,
         };

@@ -54,10 +54,10 @@ fn encode<'py>(py: Python<'py>, message: &Bound<'py, PyAny>) -> PyResult<Bound<'
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// A message of the newest version, as Python's.
+/// A message of the usual version, as Python's.
 fn made(py: Python<'_>, message: Message) -> PyResult<Bound<'_, PyAny>> {
     let headed = Headed {
-        version: Version::NEWEST.number(),
+        version: Version::USUAL.number(),
         xid: 0,
         message,
     };

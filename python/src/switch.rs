@@ -81,7 +81,7 @@ impl PySwitch {
         now: u64,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let catalogue = Arc::clone(&codec(Version::NEWEST.number()).catalogue);
+        let catalogue = Arc::clone(&codec(Version::USUAL.number()).catalogue);
         let mut config = EmbeddedConfig::with_catalogue(catalogue);
         config.datapath_id = datapath_id;
         config.tables.n_tables = tables;
@@ -343,7 +343,7 @@ impl PySwitch {
     ) -> PyResult<Bound<'py, PyAny>> {
         let version = self.versions.get(&conn);
         let headed = Headed {
-            version: version.map_or(Version::NEWEST.number(), |version| version.number()),
+            version: version.map_or(Version::USUAL.number(), |version| version.number()),
             xid,
             message,
         };

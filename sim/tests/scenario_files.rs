@@ -24,7 +24,7 @@ use bofuss_sim::{
 const DELAY_NANOS: u64 = 1;
 
 /// The scenarios that are not played in a network, and why.
-const NOT_IN_A_NETWORK: [(&str, &str); 11] = [
+const NOT_IN_A_NETWORK: [(&str, &str); 12] = [
     (
         "arp_path",
         "what is due at once is sent before the next line",
@@ -34,6 +34,7 @@ const NOT_IN_A_NETWORK: [(&str, &str); 11] = [
         "controllers in a network have main connections only",
     ),
     ("fail_mode", "a network has controllers and no tools"),
+    ("filling_alone", "a network has controllers and no tools"),
     ("groups", SETS_LINKS),
     ("hooks", "its switches have no hooks but the extensions'"),
     ("openflow10_session", SETS_LINKS),

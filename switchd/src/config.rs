@@ -17,9 +17,9 @@ use bofuss_channel::{
     ActiveAddress, Auxiliary, MAX_AUXILIARIES, PassiveAddress, RateLimit, Tls, TlsFiles,
 };
 use bofuss_embed::record::FrameDetail;
-use bofuss_oflib::Catalogue;
 use bofuss_oflib::message::multipart::Desc;
 use bofuss_oflib::text::add_field;
+use bofuss_oflib::{Catalogue, Version};
 use bofuss_ports::AfPacketOptions;
 
 use crate::capture::check_place;
@@ -82,6 +82,8 @@ pub struct Config {
     pub profile: Option<Profile>,
     /// The files that were read.
     pub files: Vec<PathBuf>,
+    /// The versions that it offers.
+    pub versions: Vec<Version>,
     /// How long a peer may be silent before an echo request is sent.
     pub probe_interval: Duration,
     /// The longest wait between attempts to connect.
@@ -204,6 +206,7 @@ impl Options {
             tables,
             profile,
             files: files.flatten().collect(),
+            versions: versions(&self.versions)?,
             probe_interval: Duration::from_secs(self.inactivity_probe.unwrap_or(5).into()),
             max_backoff: Duration::from_secs(self.max_backoff.unwrap_or(8).max(1).into()),
             message_rate: rate("--message-rate", self.message_rate, None)?,
@@ -371,6 +374,19 @@ fn tls(options: &Options) -> Result<Option<Tls>, String> {
         });
         format!("{} {error}", key.map_or("--private-key", |(key, _)| key))
     })
+}
+
+/// The versions of these names; all if there are none. Errors: the wrong name.
+fn versions(names: &[String]) -> Result<Vec<Version>, String> {
+    if names.is_empty() {
+        return Ok(Version::SPOKEN.into());
+    }
+    let mut versions = Vec::new();
+    for name in names {
+        let version = name.parse();
+        versions.push(version.map_err(|error| format!("--versions {name}: {error}"))?);
+    }
+    Ok(versions)
 }
 
 fn addresses<T: FromStr<Err: fmt::Display>>(

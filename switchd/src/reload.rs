@@ -85,6 +85,7 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
         "datapath",
         Follows("Takes effect at once; packets wait while all entries are inserted again."),
     ),
+    ("versions", NEW_CONNECTIONS),
     ("inactivity-probe", AT_ONCE),
     ("max-backoff", Follows("Applies from the next attempt on.")),
     ("message-rate", NEW_CONNECTIONS),

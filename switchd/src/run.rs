@@ -417,6 +417,7 @@ pub async fn start(
 /// The settings that the connections of `config` share.
 fn settings(config: &Config, messages: &MessageCaptures, snoop_clients: &SnoopClients) -> Settings {
     let mut settings = Settings::new(Arc::clone(&config.catalogue));
+    settings.versions.clone_from(&config.versions);
     settings.probe_interval = config.probe_interval;
     settings.max_backoff = config.max_backoff;
     settings.message_rate = config.message_rate;

@@ -27,6 +27,7 @@ const FLOW_KEYS: &[&str] = &[
     "prio",
     "idle",
     "hard",
+    "importance",
     "cookie",
     "cookie_mask",
     "buffer",
@@ -106,6 +107,7 @@ pub(crate) fn flow_mod(command: &Command, arguments: &[&str]) -> Made {
             "prio" => flow_mod.priority = argument.number(value)?,
             "idle" => flow_mod.idle_timeout = argument.number(value)?,
             "hard" => flow_mod.hard_timeout = argument.number(value)?,
+            "importance" => flow_mod.importance = argument.number(value)?,
             "cookie" => flow_mod.cookie = argument.number(value)?,
             "cookie_mask" => flow_mod.cookie_mask = argument.number(value)?,
             "buffer" => {

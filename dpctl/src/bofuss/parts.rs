@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use bofuss_oflib::field::{self, Style, VID_PRESENT, mac_of};
 use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::message::meter_mod::BandKind;
+use bofuss_oflib::message::multipart::table_desc::TableStatusReason;
 use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
 use bofuss_oflib::message::{AsyncConfig, Band, Bucket, PortDesc};
 use bofuss_oflib::{Action, FieldMatch, Instruction, Match};
@@ -257,16 +258,36 @@ pub(crate) fn port_desc(desc: &PortDesc) -> String {
 /// The asynchronous messages that a controller wants.
 pub(crate) fn async_config(config: &AsyncConfig) -> String {
     let c = config;
-    format!(
-        "{{{{equal=[{}], slave=[{}]}}}}",
-        wanted(c.packet_in, c.port_status, c.flow_removed),
-        wanted(c.packet_in_slave, c.port_status_slave, c.flow_removed_slave)
-    )
+    let mut equal = wanted(c.packet_in, c.port_status, c.flow_removed);
+    let mut slave = wanted(c.packet_in_slave, c.port_status_slave, c.flow_removed_slave);
+    equal += &wanted_later(c.role_status, c.table_status, c.request_forward);
+    slave += &wanted_later(
+        c.role_status_slave,
+        c.table_status_slave,
+        c.request_forward_slave,
+    );
+    format!("{{{{equal=[{equal}], slave=[{slave}]}}}}")
+}
+
+/// An importance, which the original does not know, if there is one.
+pub(crate) fn importance(importance: u16) -> String {
+    if importance == 0 {
+        return String::new();
+    }
+    format!(", imp=\"{importance}\"")
 }
 
 /// What one role wants, by the bits of three masks.
 fn wanted(packet_in: u32, port_status: u32, flow_removed: u32) -> String {
-    let packet_in = reasons(packet_in, &["no_match", "action", "invalid_ttl"]);
+    let causes = [
+        "no_match",
+        "action",
+        "invalid_ttl",
+        "action_set",
+        "group",
+        "packet_out",
+    ];
+    let packet_in = reasons(packet_in, &causes);
     let port_status = reasons(port_status, &["add", "delete", "modify"]);
     let removals = [
         "idle_timeout",
@@ -274,9 +295,32 @@ fn wanted(packet_in: u32, port_status: u32, flow_removed: u32) -> String {
         "delete",
         "group delete",
         "meter delete",
+        "eviction",
     ];
     let flow_removed = reasons(flow_removed, &removals);
     format!("packet_in({packet_in})port_status({port_status})flow_removed({flow_removed})")
+}
+
+/// What one role wants of the messages that came with OpenFlow 1.4, if it wants any.
+fn wanted_later(role_status: u32, table_status: u32, request_forward: u32) -> String {
+    let vacancies = table_status >> TableStatusReason::VACANCY_DOWN.0;
+    let roles = ["master_request", "config", "experimenter"];
+    let masks: [(&str, u32, &[&str]); 3] = [
+        ("role_status", role_status, &roles),
+        ("table_status", vacancies, &["vacancy_down", "vacancy_up"]),
+        (
+            "requestforward",
+            request_forward,
+            &["group_mod", "meter_mod"],
+        ),
+    ];
+    let mut text = String::new();
+    for (name, mask, names) in masks {
+        if mask != 0 {
+            text += &format!("{name}({})", reasons(mask, names));
+        }
+    }
+    text
 }
 
 /// The names of a mask's bits.

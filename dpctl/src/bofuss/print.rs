@@ -294,13 +294,14 @@ fn flow_mod(flow: &FlowMod) -> String {
     };
     format!(
         "{{table=\"{}\", cmd=\"{command}\", cookie=\"{:#x}\", mask=\"{:#x}\", idle=\"{}\", \
-         hard=\"{}\", prio=\"{}\", buf=\"{}\", port=\"{}\", group=\"{}\", flags=\"{:#x}\", \
+         hard=\"{}\"{}, prio=\"{}\", buf=\"{}\", port=\"{}\", group=\"{}\", flags=\"{:#x}\", \
          match={}, insts=[{}]}}",
         table(flow.table_id),
         flow.cookie,
         flow.cookie_mask,
         flow.idle_timeout,
         flow.hard_timeout,
+        parts::importance(flow.importance),
         flow.priority,
         buffer(flow.buffer_id),
         port(flow.out_port),

@@ -117,7 +117,7 @@ pub(crate) fn reply(reply: &MultipartReply) -> String {
 fn flow_entry(e: &FlowEntry) -> String {
     format!(
         "{{table=\"{}\", match=\"{}\", dur_s=\"{}\", dur_ns=\"{}\", prio=\"{}\", idle_to=\"{}\", \
-         hard_to=\"{}\", cookie=\"{:#x}\", pkt_cnt=\"{}\", byte_cnt=\"{}\", insts=[{}]}}",
+         hard_to=\"{}\"{}, cookie=\"{:#x}\", pkt_cnt=\"{}\", byte_cnt=\"{}\", insts=[{}]}}",
         table(e.table_id),
         parts::fields(&e.fields),
         e.duration_sec,
@@ -125,6 +125,7 @@ fn flow_entry(e: &FlowEntry) -> String {
         e.priority,
         e.idle_timeout,
         e.hard_timeout,
+        parts::importance(e.importance),
         e.cookie,
         e.packet_count,
         e.byte_count,

@@ -75,18 +75,31 @@ impl Pair {
                 line += &format!(" {name}={seconds}");
             }
         }
+        if importance(wording.version, of) != 0 {
+            line += &format!(" importance={}", of.importance);
+        }
         line + &format!(" actions={}\n", instructions(wording, &of.instructions))
     }
 }
 
 /// What of an entry is compared. As for ovs-ofctl, flags do not count.
-fn compared(version: Version, entry: &FlowMod) -> (u64, u16, u16, String) {
+fn compared(version: Version, entry: &FlowMod) -> (u64, u16, u16, u16, String) {
     (
         entry.cookie,
         entry.idle_timeout,
         entry.hard_timeout,
+        importance(version, entry),
         instructions(Wording::with_numbers(version), &entry.instructions),
     )
+}
+
+/// The importance of an entry, 0 in versions in which a switch does not tell it.
+fn importance(version: Version, entry: &FlowMod) -> u16 {
+    if version.has_bundles() {
+        entry.importance
+    } else {
+        0
+    }
 }
 
 /// Pairs the entries of two sets in ovs-ofctl's order: by table; entries with the same fields and
@@ -207,6 +220,7 @@ fn adding(entry: FlowEntry) -> FlowMod {
         cookie: entry.cookie,
         idle_timeout: entry.idle_timeout,
         hard_timeout: entry.hard_timeout,
+        importance: entry.importance,
         flags: FlowModFlags(entry.flags.0),
         instructions: entry.instructions,
         ..FlowMod::add(entry.fields)

@@ -106,6 +106,9 @@ pub(crate) fn entry(wording: Wording<'_>, e: &FlowEntry) -> String {
             text.push(' ');
         }
     }
+    if e.importance != 0 {
+        text += &format!("importance={}, ", e.importance);
+    }
     let fields = fields(wording, &e.fields, e.priority);
     let blank = if fields.is_empty() { "" } else { " " };
     text + &fields + blank + "actions=" + &instructions(wording, &e.instructions)

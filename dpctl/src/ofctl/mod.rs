@@ -6,6 +6,7 @@
 
 pub(crate) mod difference;
 pub(crate) mod file;
+mod filling;
 mod flow;
 pub(crate) mod order;
 mod ports;
@@ -30,6 +31,7 @@ use bofuss_oflib::types::{BufferId, GroupId, MeterId, QueueId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Match, Message, PortNo};
 
+pub(crate) use filling::mod_table;
 pub(crate) use ports::{dump_ports, dump_ports_desc, mod_port, on_port, port_question, ports_in};
 
 use crate::Failure;
@@ -55,6 +57,7 @@ questions! {
     dump_tables RequestBody::Table(Empty);
     dump_table_features RequestBody::TableFeatures(Vec::new());
     dump_group_features RequestBody::GroupFeatures(Empty);
+    dump_table_desc RequestBody::TableDesc(Empty);
 }
 
 pub(crate) fn show(_: &Command, arguments: &[&str]) -> Made {

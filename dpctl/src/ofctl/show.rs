@@ -19,7 +19,7 @@ use bofuss_oflib::{Message, PortNo, Version};
 
 use super::flow::{actions, duration, entry};
 use super::wording::Wording;
-use super::{fragments, tables};
+use super::{filling, fragments, tables};
 
 /// A reply's text, with version and transaction id in ovs-ofctl's form.
 pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
@@ -42,6 +42,7 @@ pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
             format!("role={} generation_id={}\n", role.role, role.generation_id)
         }
         Message::MultipartReply(reply) => body(wording, &head, &reply.body),
+        Message::TableStatus(status) => filling::status(&head, status),
         Message::MultipartRequest(request) => {
             let name = request.body.name();
             let text = reply.to_string();
@@ -134,6 +135,7 @@ fn body(wording: Wording<'_>, head: &str, body: &ReplyBody) -> String {
         }
         ReplyBody::MeterFeatures(features) => text += &meter_features(features),
         ReplyBody::PortDesc(list) => text += &ports(list),
+        ReplyBody::TableDesc(list) => text += &filling::descs(list),
         ReplyBody::Aggregate(_) | ReplyBody::TableFeatures(_) => {}
         // ovs-ofctl does not know the others.
         other => text += &format!("{}\n", Text(&MultipartReply::from(other.clone()))),
@@ -303,8 +305,28 @@ fn group_stats(version: Version, g: &GroupCounters) -> String {
     text + "\n"
 }
 
-/// ovs-ofctl's order of actions, by their type; it does not know others.
-const ACTION_ORDER: &[u16] = &[0, 22, 25, 18, 17, 23, 24, 15, 16, 19, 20, 21];
+/// ovs-ofctl's order of actions, by their type; it does not know others. Those below 15, but for
+/// output, are OpenFlow 1.1's.
+const ACTION_ORDER: &[u16] = &[
+    0, 22, 25, 1, 2, 18, 17, 3, 4, 5, 6, 7, 8, 23, 9, 10, 24, 13, 14, 15, 16, 19, 20, 21,
+];
+
+/// The actions of OpenFlow 1.1 that set a field: their type there, ovs-ofctl's name, and the field,
+/// of those that one sets the first.
+pub(super) const SETTERS: &[(u16, &str, &str)] = &[
+    (1, "set_vlan_vid", "vlan_vid"),
+    (2, "set_vlan_pcp", "vlan_pcp"),
+    (3, "mod_dl_src", "eth_src"),
+    (4, "mod_dl_dst", "eth_dst"),
+    (5, "mod_nw_src", "ip_src"),
+    (6, "mod_nw_dst", "ip_dst"),
+    (7, "mod_nw_tos", "ip_dscp"),
+    (8, "mod_nw_ecn", "nw_ecn"),
+    (9, "mod_tp_src", "tcp_src"),
+    (10, "mod_tp_dst", "tcp_dst"),
+    (13, "set_mpls_label", "mpls_label"),
+    (14, "set_mpls_tc", "mpls_tc"),
+];
 
 /// The actions of OpenFlow 1.0 in ovs-ofctl's order, by their type.
 const OLD_ACTIONS: &[(u32, &str)] = &[
@@ -327,17 +349,23 @@ pub(super) fn action_names(has: impl Fn(u16) -> bool) -> String {
     let names = ACTION_ORDER
         .iter()
         .filter(|number| has(**number))
-        .map(|number| match number {
-            18 => "strip_vlan",
-            number => {
-                let row = ACTIONS.iter().find(|row| row.number == *number);
-                row.map_or("?", |row| row.name)
-            }
-        });
+        .map(|number| action_name(*number));
     match names.collect::<Vec<_>>().join(" ") {
         names if names.is_empty() => "none".into(),
         names => names,
     }
+}
+
+/// ovs-ofctl's name of an action of this type.
+fn action_name(number: u16) -> &'static str {
+    if number == 18 {
+        return "strip_vlan";
+    }
+    if let Some(setter) = SETTERS.iter().find(|row| row.0 == number) {
+        return setter.1;
+    }
+    let row = ACTIONS.iter().find(|row| row.number == number);
+    row.map_or("?", |row| row.name)
 }
 
 fn group_features(f: &GroupFeatures) -> String {

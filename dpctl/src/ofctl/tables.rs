@@ -7,7 +7,7 @@ use bofuss_oflib::message::multipart::TableStats;
 use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList, TableFeatureSet};
 use bofuss_oflib::message::table_mod::TableMiss;
 
-use super::show::action_names;
+use super::show::{SETTERS, action_names};
 
 /// Open vSwitch's fields in its order: name, `*` and a count if they are numbered, class and
 /// number.
@@ -41,7 +41,7 @@ const CLASSES: &[(&str, u32, u32)] = &[
     ("nsh", 0xffff, 0x5a_d650),
     ("onf", 0xffff, 0x4f4e_4600),
 ];
-/// Fields with other names in ovs-ofctl for a switch of OpenFlow 1.0.
+/// Fields with other names in ovs-ofctl for a switch of OpenFlow 1.0 or 1.1.
 const OLDER_NAMES: [(&str, &str); 2] = [("in_port_oxm", "in_port"), ("ip_dscp", "nw_tos")];
 /// ovs-ofctl's order of instructions, by their type.
 const INSTRUCTIONS: &[(u16, &str)] = &[
@@ -84,6 +84,17 @@ impl Names {
             }
         }
         Self(names)
+    }
+
+    /// Puts the names of OpenFlow 1.0 and 1.1 in the place of later ones.
+    fn use_older(&self, fields: &mut Fields) {
+        for (newer, older) in OLDER_NAMES {
+            if let (Some(newer), Some(older)) = (self.place(newer), self.place(older))
+                && fields.remove(&newer)
+            {
+                fields.insert(older);
+            }
+        }
     }
 
     /// The known fields among these, and those with a mask.
@@ -226,6 +237,20 @@ impl EntryFeatures {
         }
     }
 
+    /// The same as OpenFlow 1.1 has it: actions set fields, and not one action any.
+    fn with_setters(mut self, names: &Names) -> Self {
+        for (actions, fields) in [&mut self.write, &mut self.apply] {
+            for (number, _, field) in SETTERS {
+                let place = names.place(field);
+                if place.is_some_and(|place| fields.contains(&place)) {
+                    actions.insert(*number);
+                }
+            }
+            fields.clear();
+        }
+        self
+    }
+
     /// Whether both have the same features; next tables up to the later of the two are ignored.
     fn equals(&self, other: &Self, later: u8) -> bool {
         let ours = self.next.iter().filter(|id| **id > later);
@@ -306,18 +331,20 @@ impl Can {
     fn counted(version: Version, table: &TableStats, names: &Names) -> Self {
         let mut can = Self::from_features(&table.features, names);
         can.table = table.table_id.0;
-        if version == Version::V1_0 {
-            for (newer, older) in OLDER_NAMES {
-                if let (Some(newer), Some(older)) = (names.place(newer), names.place(older))
-                    && can.wild.remove(&newer)
-                {
-                    can.wild.insert(older);
-                }
+        if version < Version::V1_2 {
+            for fields in [&mut can.wild, &mut can.matched] {
+                names.use_older(fields);
             }
+        }
+        if version == Version::V1_0 {
             can.matched = can.wild.clone();
         } else if version.table_stats_have_features() {
             let miss = TableMiss::CONTROLLER.0 + (table.features.config & TableMiss::MASK);
             can.config = TableMiss(miss).name();
+        }
+        if version == Version::V1_1 {
+            can.hit = can.hit.with_setters(names);
+            can.miss = can.miss.with_setters(names);
         }
         can
     }

@@ -153,7 +153,7 @@ pub struct ControllerRow {
     #[serde(default)]
     pub delay_us: f64,
     /// The version that it speaks: `1.0`, `1.2` or `1.3`. One from outside chooses itself.
-    #[serde(default = "newest", deserialize_with = "version")]
+    #[serde(default = "usual", deserialize_with = "version")]
     pub version: Version,
     /// When it connects.
     #[serde(default)]
@@ -197,8 +197,8 @@ fn one() -> u64 {
     1
 }
 
-fn newest() -> Version {
-    Version::NEWEST
+fn usual() -> Version {
+    Version::USUAL
 }
 
 /// Reads the name of a version.

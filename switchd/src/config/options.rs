@@ -125,6 +125,9 @@ pub struct Options {
     /// Take the shape of a given pipeline from a TOML file: its tables, and what each can do.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
+    /// The OpenFlow versions to offer, as 1.0,1.3; the highest common one is spoken [default: all].
+    #[arg(long, value_name = "VERSION,...", value_delimiter = ',')]
+    pub versions: Vec<String>,
     /// Seconds of silence after which a peer is asked whether it lives; 0 never asks [default: 5].
     #[arg(long, value_name = "SECONDS")]
     pub inactivity_probe: Option<u32>,

@@ -1,0 +1,136 @@
+//! The verbs of ovs-ofctl about what tables do as they fill: eviction and vacancy events.
+
+use bofuss_oflib::Message;
+use bofuss_oflib::message::multipart::{ReplyBody, RequestBody, TableDesc};
+use bofuss_oflib::message::table_mod::{TableConfig, Vacancy};
+use bofuss_oflib::message::{Empty, TableMod, TableStatus};
+use bofuss_oflib::types::TableId;
+
+use super::multipart;
+use crate::Failure;
+use crate::verbs::{Command, Made, Requests, misused};
+use crate::words::Argument;
+
+/// The name of all tables.
+const TABLES: &[(&str, u8)] = &[("all", TableId::ALL.0)];
+/// The words of mod-table.
+const SETTINGS: &[&str] = &["evict", "noevict", "vacancy:LOW,HIGH", "novacancy"];
+
+/// What mod-table changes.
+#[derive(Clone, Copy)]
+struct TableSetting {
+    /// The bit of the configuration, and its value.
+    bit: TableConfig,
+    on: bool,
+    vacancy: Option<Vacancy>,
+}
+
+impl TableSetting {
+    /// The change of a table that leaves the rest of its configuration as it is.
+    fn change_of(self, desc: &TableDesc) -> Message {
+        let others = desc.config.without(self.bit);
+        let config = if self.on { others | self.bit } else { others };
+        Message::TableMod(TableMod {
+            table_id: desc.table_id,
+            config: config.0,
+            vacancy: self.vacancy,
+            ..TableMod::default()
+        })
+    }
+}
+
+/// Parses `evict`, `noevict`, `vacancy:LOW,HIGH` or `novacancy`.
+fn setting(word: &str) -> Result<TableSetting, Failure> {
+    let argument = Argument(word);
+    let (bit, on) = match word {
+        "evict" => (TableConfig::EVICTION, true),
+        "noevict" => (TableConfig::EVICTION, false),
+        "novacancy" => (TableConfig::VACANCY_EVENTS, false),
+        _ => (TableConfig::VACANCY_EVENTS, true),
+    };
+    let mut vacancy = None;
+    if bit == TableConfig::VACANCY_EVENTS && on {
+        let thresholds = word
+            .strip_prefix("vacancy:")
+            .and_then(|rest| rest.split_once(','));
+        let Some((low, high)) = thresholds else {
+            return Err(argument.unknown(word, "setting", SETTINGS));
+        };
+        vacancy = Some(Vacancy {
+            vacancy_down: argument.number(low)?,
+            vacancy_up: argument.number(high)?,
+            vacancy: 0,
+        });
+    }
+    Ok(TableSetting { bit, on, vacancy })
+}
+
+pub(crate) fn mod_table(_: &Command, arguments: &[&str]) -> Made {
+    let [table, word] = arguments else {
+        return misused();
+    };
+    let wanted = TableId(Argument(table).named(table, TABLES)?);
+    let setting = setting(word)?;
+    Ok(Requests::First(
+        multipart(RequestBody::TableDesc(Empty)),
+        Box::new(move |reply| {
+            let mut changes = Vec::new();
+            for desc in tables_in(reply) {
+                if wanted == TableId::ALL || wanted == desc.table_id {
+                    changes.push(setting.change_of(&desc));
+                }
+            }
+            if changes.is_empty() {
+                let error = format!("the switch has no table {wanted}");
+                return Err(Failure::Failed(error));
+            }
+            Ok(Requests::Change(changes))
+        }),
+    ))
+}
+
+/// The tables in the reply.
+fn tables_in(reply: Message) -> Vec<TableDesc> {
+    if let Message::MultipartReply(reply) = reply
+        && let ReplyBody::TableDesc(tables) = reply.body
+    {
+        tables
+    } else {
+        Vec::new()
+    }
+}
+
+/// How tables are configured.
+pub(super) fn descs(tables: &[TableDesc]) -> String {
+    tables.iter().map(desc).collect()
+}
+
+fn desc(table: &TableDesc) -> String {
+    let eviction = on_or_off(table.config, TableConfig::EVICTION);
+    let flags = match table.eviction {
+        Some(flags) => flags.to_string().to_uppercase(),
+        None => "(default)".into(),
+    };
+    let mut vacancy = on_or_off(table.config, TableConfig::VACANCY_EVENTS).to_string();
+    if let Some(events) = table.vacancy {
+        let down = events.vacancy_down;
+        let up = events.vacancy_up;
+        let now = events.vacancy;
+        vacancy += &format!(" vacancy_down={down}% vacancy_up={up}% vacancy={now}%");
+    }
+    format!(
+        "  table {}:\n   eviction={eviction} eviction_flags={flags}\n   vacancy={vacancy}\n",
+        table.table_id
+    )
+}
+
+fn on_or_off(config: TableConfig, bit: TableConfig) -> &'static str {
+    if config.has(bit) { "on" } else { "off" }
+}
+
+/// What happened to a table.
+pub(super) fn status(head: &str, status: &TableStatus) -> String {
+    let reason = status.reason.to_string().to_uppercase();
+    let table = desc(&status.table);
+    format!("OFPT_TABLE_STATUS {head}: reason={reason}\ntable_desc:-\n{table}")
+}
