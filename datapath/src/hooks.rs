@@ -62,11 +62,23 @@ impl Hooks {
         hooks.map_or(&[], Vec::as_slice)
     }
 
-    /// Shows packets to the hooks that act before the lookup of a table.
+    /// Shows packets to the hooks that act before the lookup of a table, and to those that act on
+    /// misses there only.
     pub(crate) fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
         for (hook, _) in self.tables.get(usize::from(table.0)).into_iter().flatten() {
             self.all[*hook].prefetch(table, packets);
         }
+        for (hook, _) in self.on_miss.get(usize::from(table.0)).into_iter().flatten() {
+            if self.all[*hook].only_misses() {
+                self.all[*hook].prefetch(table, packets);
+            }
+        }
+    }
+
+    /// Whether a hook acts on misses in a table only, and may prefetch what it reads then.
+    pub(crate) fn has_only_misses(&self, table: TableId) -> bool {
+        let mut hooks = self.at_miss(table).iter();
+        hooks.any(|(hook, _)| self.all[*hook].only_misses())
     }
 
     /// The effect of all hooks on packets in a table.

@@ -7,7 +7,7 @@ use bofuss_oflib::Field;
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::Header;
 use bofuss_packet::key::KEY_WORDS;
-use bofuss_packet::{Key, Layout, survey};
+use bofuss_packet::{Fragment, Key, Layout, survey};
 
 use crate::Time;
 use crate::slab::NONE;
@@ -132,6 +132,12 @@ impl<'a> UpcomingPacket<'a> {
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
+    }
+
+    /// Whether it is a part of a datagram.
+    #[inline]
+    pub fn fragment(&self) -> Fragment {
+        self.layout.fragment
     }
 
     /// Where a header begins, if the packet has all of it.

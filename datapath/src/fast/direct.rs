@@ -304,7 +304,8 @@ impl<S: Sink> Context<'_, S> {
 
     /// Finds the headers of frames, and as long as no hook makes one packet depend on another, has
     /// what is known of their flows brought near, all together: so they wait for memory once.
-    /// `branches` says that hooks set fields of each before the lookup of table 0.
+    /// `branches` says that hooks set fields of each before the lookup of table 0. These are shown
+    /// them first, and so are those that act on misses there.
     #[inline(never)]
     fn look_ahead(
         &mut self,
@@ -314,9 +315,10 @@ impl<S: Sink> Context<'_, S> {
         (lookaheads, foreseen): (&mut [Lookahead], &mut Foreseen),
     ) {
         let follows = self.uses_cache() && self.looks_ahead();
+        let is_shown = branches || self.hooks.has_only_misses(TableId(0));
         let cache = &self.lane.cache;
         let base = &arrival.words;
-        let is_read_now = follows && !branches;
+        let is_read_now = follows && !is_shown;
         let few = cache.few(base.padded()).filter(|_| is_read_now);
         for (frame, lookahead) in frames.iter().zip(&mut *lookaheads) {
             let bytes = frame.bytes();
@@ -332,7 +334,7 @@ impl<S: Sink> Context<'_, S> {
                 assert!(cache.is_exact(lookahead, frame, &arrival.key));
             }
         }
-        if follows && branches {
+        if follows && is_shown {
             self.foresee(frames, arrival, lookaheads, foreseen);
         }
         self.lane.cache.guess_all(lookaheads);

@@ -3,7 +3,8 @@
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 
 use bofuss_datapath::{
-    Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Time, Verdict,
+    Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Time, Upcoming,
+    Verdict,
 };
 use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::field::TCP_FLAGS;
@@ -16,7 +17,7 @@ use bofuss_packet::offload;
 use super::dpi::{Signatures, payload};
 use super::engine::REPORTS_PER_SLICE;
 use super::error::BAD_TABLE;
-use super::flow::{CountedPacket, FlowPhase, Meeting, ReportReason};
+use super::flow::{CountedPacket, FlowPhase, Meeting, ReportReason, SoughtTuple};
 use super::message::FlowRecord;
 use super::options::{QflowOptions, Unknown};
 use super::records::{ForwardRecord, QosRecord};
@@ -40,6 +41,7 @@ pub fn hook(_: &Catalogue) -> Box<dyn Hook> {
         options: QflowOptions::default(),
         table: FlowTable::default(),
         signatures: Signatures::default(),
+        ahead: Vec::new(),
         looked_up: None,
         looks_up_each: false,
         expire_at: Time(0),
@@ -62,6 +64,8 @@ pub(super) struct OpenQflow {
     pub(super) options: QflowOptions,
     pub(super) table: FlowTable,
     pub(super) signatures: Signatures,
+    /// The flows of packets that come soon.
+    ahead: Vec<SoughtTuple>,
     looked_up: Option<LookedUp>,
     /// Whether rules depend on more than the tuple: then no way is remembered.
     pub(super) looks_up_each: bool,
@@ -75,7 +79,11 @@ pub(super) struct OpenQflow {
 impl OpenQflow {
     /// Meets a packet with its flow.
     fn arrive(&mut self, cx: &mut HookContext<'_>) {
-        let tuple = FlowTuple::of(cx);
+        let ahead = cx
+            .upcoming()
+            .and_then(|number| self.ahead.get(number).copied());
+        let sought = ahead.unwrap_or_else(|| self.table.seek(FlowTuple::of(cx)));
+        let tuple = sought.tuple;
         let packet = counted(cx, &tuple);
         if cx.is_dry() {
             return self.try_out(cx, tuple, packet);
@@ -83,7 +91,6 @@ impl OpenQflow {
         if self.table.is_empty() {
             self.expire_at = cx.now.after(ROUND_NS);
         }
-        let sought = self.table.seek(tuple);
         let met = self.table.meet(cx.now, &sought, packet);
         if met.passes && self.table.reports_ends {
             let record = self.table.record(cx.now, met.slot, ReportReason::Threshold);
@@ -300,6 +307,21 @@ impl Hook for OpenQflow {
 
     fn only_misses(&self) -> bool {
         true
+    }
+
+    /// Finds the flows of packets all together, so that they wait for memory once.
+    fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
+        self.ahead.clear();
+        if self.options.table != Some(table) {
+            return;
+        }
+        for mut packet in packets.packets() {
+            let tuple = FlowTuple::of(&mut packet);
+            self.ahead.push(self.table.seek(tuple));
+        }
+        self.ahead
+            .iter_mut()
+            .for_each(|sought| self.table.guess(sought));
     }
 
     fn on_miss(&mut self, cx: &mut HookContext<'_>) -> bool {

@@ -4,7 +4,7 @@ use alloc::{format, string::String};
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use bofuss_datapath::HookContext;
+use bofuss_datapath::{HookContext, UpcomingPacket};
 use bofuss_oflib::field::{self, Field};
 use bofuss_oflib::text::number;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
@@ -32,6 +32,35 @@ const FIELDS: [&Field; 8] = [
     field::IPV6_SRC,
     field::IPV6_DST,
 ];
+
+/// What a tuple is read from.
+pub(super) trait TupleFields {
+    /// The value of a field, if it is there.
+    fn value(&mut self, field: &Field) -> Option<u128>;
+
+    /// Whether it is a part of a datagram.
+    fn fragment(&self) -> Fragment;
+}
+
+impl TupleFields for HookContext<'_> {
+    fn value(&mut self, field: &Field) -> Option<u128> {
+        self.get(field)
+    }
+
+    fn fragment(&self) -> Fragment {
+        self.layout().fragment
+    }
+}
+
+impl TupleFields for UpcomingPacket<'_> {
+    fn value(&mut self, field: &Field) -> Option<u128> {
+        self.get(field)
+    }
+
+    fn fragment(&self) -> Fragment {
+        UpcomingPacket::fragment(self)
+    }
+}
 
 /// The 5-tuple of a packet, with where it came from: 48 bytes on the wire.
 ///
@@ -69,29 +98,29 @@ impl FlowTuple {
     };
 
     /// That of a packet.
-    pub(super) fn of(cx: &mut HookContext<'_>) -> Self {
-        let eth_type = cx.get(field::ETH_TYPE).unwrap_or(0) as u16;
+    pub(super) fn of(packet: &mut impl TupleFields) -> Self {
+        let eth_type = packet.value(field::ETH_TYPE).unwrap_or(0) as u16;
         let [source, destination] = match eth_type {
             ethertype::IPV4 => [field::IPV4_SRC, field::IPV4_DST],
             ethertype::IPV6 => [field::IPV6_SRC, field::IPV6_DST],
             _ => [field::ETH_SRC, field::ETH_DST],
         };
-        let ip_proto = cx.get(field::IP_PROTO).unwrap_or(0) as u8;
+        let ip_proto = packet.value(field::IP_PROTO).unwrap_or(0) as u8;
         let pair = match ip_proto {
-            _ if cx.layout().fragment != Fragment::No => None,
+            _ if packet.fragment() != Fragment::No => None,
             protocol::TCP => Some(PORTS[0]),
             protocol::UDP => Some(PORTS[1]),
             protocol::SCTP => Some(PORTS[2]),
             _ => None,
         };
         Self {
-            source: cx.get(source).unwrap_or(0),
-            destination: cx.get(destination).unwrap_or(0),
-            in_port: cx.in_port().0,
-            vlan: cx.get(field::VLAN_VID).unwrap_or(0) as u16,
+            source: packet.value(source).unwrap_or(0),
+            destination: packet.value(destination).unwrap_or(0),
+            in_port: packet.value(field::IN_PORT).unwrap_or(0) as u32,
+            vlan: packet.value(field::VLAN_VID).unwrap_or(0) as u16,
             eth_type,
             ports: pair.map_or([0; 2], |pair| {
-                pair.map(|field| cx.get(field).unwrap_or(0) as u16)
+                pair.map(|field| packet.value(field).unwrap_or(0) as u16)
             }),
             ip_proto,
         }
