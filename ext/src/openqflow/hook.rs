@@ -3,8 +3,8 @@
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 
 use bofuss_datapath::{
-    Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Time, Upcoming,
-    Verdict,
+    Config, ControlContext, Entitlement, Hook, HookContext, HookEffect, Metric, Qos, ReplyPart,
+    Time, Upcoming, Verdict,
 };
 use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::field::TCP_FLAGS;
@@ -20,7 +20,7 @@ use super::error::BAD_TABLE;
 use super::flow::{CountedPacket, FlowPhase, Meeting, ReportReason, SoughtTuple};
 use super::message::FlowRecord;
 use super::options::{QflowOptions, Unknown};
-use super::records::{ForwardRecord, QosRecord};
+use super::records::{ForwardRecord, QosRecord, QosScope, ServiceType};
 use super::report;
 use super::table::FlowTable;
 use super::tuple::FlowTuple;
@@ -173,6 +173,7 @@ impl OpenQflow {
             cx.drop("rule");
             return;
         }
+        cx.set_qos(qos_of(known.qos, Some(known.aggregate)));
         forward(cx, known.forward, known.port);
     }
 
@@ -197,6 +198,7 @@ impl OpenQflow {
             cx.drop("rule");
             return;
         }
+        cx.set_qos(qos_of(qos.unwrap_or(&default), None));
         forward(cx, &rule, port);
     }
 
@@ -250,6 +252,33 @@ fn is_row(instruction: &Instruction, row: usize) -> bool {
         return false;
     };
     core::ptr::eq(value.row, &VALUES[row])
+}
+
+/// What disciplines know of a packet with a record, of the aggregate of this number if its flow is
+/// known. One without a record leaves its aggregate as others have it.
+fn qos_of(record: &QosRecord, aggregate: Option<u32>) -> Qos {
+    let guaranteed_kbps = match record.service {
+        ServiceType::BestEffort => 0,
+        ServiceType::Guaranteed => record.rate,
+    };
+    let own = Entitlement {
+        weight: record.weight,
+        guaranteed_kbps,
+        max_kbps: record.cap,
+    };
+    let qos = Qos {
+        aggregate_id: aggregate.map(u64::from),
+        priority: record.priority,
+        ..Qos::default()
+    };
+    match record.scope {
+        QosScope::Flow => Qos { flow: own, ..qos },
+        QosScope::Aggregate if own == Entitlement::default() => qos,
+        QosScope::Aggregate => Qos {
+            aggregate: Some(own),
+            ..qos
+        },
+    }
 }
 
 /// Sends a packet as a record says.

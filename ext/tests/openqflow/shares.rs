@@ -110,3 +110,43 @@ fn t6_hfair_shares_evenly_and_uses_the_whole_port() {
     assert!(index >= 0.9995, "{index}: {rates:?}");
     assert!(rates.iter().sum::<f64>() >= 0.995 * PORT_MBPS, "{rates:?}");
 }
+
+#[test]
+fn t11_rules_give_subscribers_weights_guarantees_and_caps() {
+    let cases = [
+        ("nw_dst=10.0.1.2", "weight=2", [2.0, 4.0, 2.0, 2.0]),
+        (
+            "nw_dst=10.0.1.4",
+            "type=guaranteed,rate=4000",
+            [1.5, 1.5, 1.5, 5.5],
+        ),
+        ("nw_dst=10.0.1.4", "cap=1000", [3.0, 3.0, 3.0, 1.0]),
+    ];
+    for (subscriber, record, expected) in cases {
+        let mut switch = switch("hfair");
+        switch.flow(&format!(
+            "table=3,priority=9,udp,{subscriber},actions=qflow_qos({record})"
+        ));
+        let (rates, _) = run(&mut switch);
+        for (rate, expected) in rates.iter().zip(expected) {
+            assert!((rate / expected - 1.0).abs() <= 0.03, "{record}: {rates:?}");
+        }
+    }
+}
+
+#[test]
+fn t14_subscribers_may_be_what_a_key_says() {
+    // Flows of one source port each: 32 aggregates, of which the small ones have what they ask for.
+    let mut switch = switch("hfair");
+    switch
+        .ask("qflow_key_mod", "set,key=1,sport=0xffff")
+        .expect("it is a key");
+    switch
+        .ask("qflow_key_mod", "port=2,key=1")
+        .expect("it is there");
+    let (rates, _) = run(&mut switch);
+    assert_eq!(switch.metric("aggregates"), 32);
+    for (rate, expected) in rates.iter().zip([1.25, 1.875, 3.125, 3.75]) {
+        assert!((rate / expected - 1.0).abs() <= 0.03, "{rates:?}");
+    }
+}
