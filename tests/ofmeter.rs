@@ -449,6 +449,37 @@ fn a_switch_that_connects_is_measured() {
 }
 
 #[test]
+fn a_papers_cases_run_on_each_set_up_and_its_numbers_are_beside_ours() {
+    let folder = Folder::new();
+    let words = [
+        "paper",
+        "002",
+        "--short",
+        "--setup",
+        "bofuss",
+        "--setup",
+        "yardstick",
+    ];
+    println!("{}", ok(&mut ofmeter(&folder, &words)));
+    let page = folder.read("report.html");
+    // Of table III, the first and the last row; and both set-ups.
+    for row in [
+        "Extreme x460-24p",
+        "LinkSys - OpenWRT",
+        "<b>bofuss</b>",
+        "<b>yardstick</b>",
+    ] {
+        assert!(page.contains(row), "{row}");
+    }
+    assert!(page.contains("0.125 to 0.127") && page.contains("Table VIII"));
+    for setup in ["bofuss", "yardstick"] {
+        assert!(folder.0.join(setup).join("report.html").exists());
+    }
+    let refused = run(&mut ofmeter(&folder, &["paper", "001"]));
+    assert!(printed(&refused).contains("there are 000, 002, 004"));
+}
+
+#[test]
 fn wrong_words_are_refused_with_what_there_is() {
     let folder = Folder::new();
     let refused = |arguments: &[&str]| -> Output { run(&mut ofmeter(&folder, arguments)) };

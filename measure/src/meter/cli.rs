@@ -208,6 +208,8 @@ fn report(folder: &Path) -> Result<(), String> {
 fn paper(number: &str, setups: &[String], short: bool, out: &Path) -> Result<(), String> {
     let paper = papers::of(number)?;
     let mut runs = Vec::new();
+    // One instrument, measured before the first set-up.
+    let mut calibration = None;
     for setup in setups {
         if let SetupName::Known(known) = SetupName::of(setup)?
             && !known.is_here(&own_folder())
@@ -218,8 +220,13 @@ fn paper(number: &str, setups: &[String], short: bool, out: &Path) -> Result<(),
         let folder = papers::folder(out, setup);
         let mut arguments = RunArguments::of_setup(setup, &paper.cases, &folder);
         arguments.short = short;
+        if let Some(calibration) = &calibration {
+            Store::open(&folder)?.set_calibration(calibration)?;
+        }
         arguments.run()?;
-        runs.push(Results::read(&folder)?);
+        let results = Results::read(&folder)?;
+        calibration = results.calibration.clone();
+        runs.push(results);
     }
     let path = Store::open(out)?.write(REPORT, &papers::report(&paper, &runs))?;
     println!("{}", path.display());

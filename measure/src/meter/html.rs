@@ -132,6 +132,9 @@ fn path_line(path: &CalibrationPath, by_size: bool) -> Line {
             points.push((point.mbps, point.mean / 1e3));
         }
     }
+    // Sizes and loads have one point in common.
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points.dedup_by(|a, b| a.0 == b.0);
     Line {
         name: path.name.clone(),
         points,
@@ -404,4 +407,91 @@ fn distributions(results: &Results, case: &MeterCase, points: &[&Point]) -> Stri
         log_x: true,
     };
     lines(axes, &drawn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::calibration::CalibrationPoint;
+    use super::super::results::RunInfo;
+    use super::*;
+
+    fn point(bytes: usize, mbps: f64) -> CalibrationPoint {
+        CalibrationPoint {
+            bytes,
+            mbps,
+            rate: (1.0, 1.0),
+            loss: 0.0,
+            mean: 1_000.0,
+            deviation: 0.0,
+            p50: 1_000.0,
+            p99: 1_000.0,
+        }
+    }
+
+    #[test]
+    fn sizes_and_loads_of_a_calibration_are_lines_from_left_to_right() {
+        let path = CalibrationPath {
+            name: "wire".into(),
+            points: [
+                (64, 10.0),
+                (150, 10.0),
+                (800, 10.0),
+                (150, 10.0),
+                (150, 20.0),
+            ]
+            .map(|(bytes, mbps)| point(bytes, mbps))
+            .to_vec(),
+        };
+        let line = |by_size| path_line(&path, by_size).points;
+        assert_eq!(line(true), [(64.0, 1.0), (150.0, 1.0), (800.0, 1.0)]);
+        assert_eq!(line(false), [(10.0, 1.0), (20.0, 1.0)]);
+    }
+
+    /// Results of `fm-add`, the second of them beyond the instrument's limit.
+    fn results() -> Results {
+        let record = |round, mark: &[&str]| ResultRecord {
+            case: "fm-add".into(),
+            point: Point::of("bulk").rules(10),
+            subject: "<a switch>".into(),
+            version: None,
+            round,
+            verdict: CaseVerdict::Ok,
+            marks: mark.iter().map(ToString::to_string).collect(),
+            notes: Vec::new(),
+            metrics: vec![super::super::point::ResultMetric {
+                name: "rate".into(),
+                unit: "flow-mods/s".into(),
+                value: 1_000.0 * f64::from(round),
+            }],
+            delay: Summary::of(&[1_000, 2_000, 3_000]),
+            raw: None,
+        };
+        Results {
+            info: RunInfo {
+                program: "ofmeter".into(),
+                subject: "<a switch>".into(),
+                version: None,
+                repeats: 2,
+                short: false,
+                echo: false,
+                machine: Vec::new(),
+            },
+            calibration: None,
+            records: vec![record(1, &[]), record(2, &["above the limit"])],
+        }
+    }
+
+    #[test]
+    fn a_marked_result_is_in_the_table_and_in_no_plot() {
+        let results = results();
+        assert_eq!(results.values("fm-add", "bulk 10 rules", "rate"), [1_000.0]);
+        let page = report(&results);
+        assert!(page.contains("above the limit") && page.contains("class=\"marked\""));
+    }
+
+    #[test]
+    fn what_others_wrote_is_text_in_the_page() {
+        let page = report(&results());
+        assert!(page.contains("&lt;a switch&gt;") && !page.contains("<a switch>"));
+    }
 }

@@ -123,7 +123,7 @@ fn value(record: &ResultRecord, metric: &str, unit: &str) -> Option<f64> {
 
 fn interval((low, high): (f64, f64)) -> String {
     if low == high {
-        return number(low);
+        return low.to_string();
     }
     format!("{low:.3} to {high:.3}")
 }
