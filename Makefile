@@ -6,8 +6,10 @@ PROFILE ?= release
 T := $(or $(CARGO_TARGET_DIR),target)
 BUILT := $(T)/$(PROFILE:dev=debug)
 SETUP := sh xtask/setup.sh
-PROGRAMS := bofuss dpctl
+PROGRAMS := bofuss dpctl ofmeter
 PACKAGES := -p bofuss-switchd -p bofuss-dpctl
+# what a demo does not need
+METER := -p bofuss-measure
 LIBRARY := -p bofuss-capi
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 # programs work with another library of the same major and minor version
@@ -33,7 +35,7 @@ demo: ## build quickly, without TLS, and run the demo; make demo ARGS=--keep lea
 
 build: ## build the programs as they are shipped into target/release: about four minutes
 	@$(SETUP) need demo
-	$(SETUP) cargo build --locked --profile $(PROFILE) $(PACKAGES) $(LIBRARY)
+	$(SETUP) cargo build --locked --profile $(PROFILE) $(PACKAGES) $(METER) $(LIBRARY)
 
 check: ## format, lints, tidy, sizes, unit tests: about 2 minutes after the build
 	@$(SETUP) need check

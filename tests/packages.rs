@@ -18,11 +18,13 @@ const INSTALLED: &[&str] = &[
     "bin/bofuss",
     "bin/dpctl",
     "bin/ofdatapath",
+    "bin/ofmeter",
     "bin/ofprotocol",
     "lib/systemd/system/bofuss@.service",
     "lib/sysusers.d/bofuss.conf",
     "share/bash-completion/completions/bofuss",
     "share/bash-completion/completions/dpctl",
+    "share/bash-completion/completions/ofmeter",
     "share/bofuss/arppath.lua",
     "share/bofuss/bofuss_machine.py",
     "share/bofuss/bofuss_mininet.py",
@@ -35,13 +37,16 @@ const INSTALLED: &[&str] = &[
     "share/doc/bofuss/examples/bofuss.toml",
     "share/fish/vendor_completions.d/bofuss.fish",
     "share/fish/vendor_completions.d/dpctl.fish",
+    "share/fish/vendor_completions.d/ofmeter.fish",
     "share/man/man5/bofuss.toml.5.gz",
     "share/man/man8/bofuss.8.gz",
     "share/man/man8/dpctl.8.gz",
     "share/man/man8/ofdatapath.8.gz",
+    "share/man/man8/ofmeter.8.gz",
     "share/man/man8/ofprotocol.8.gz",
     "share/zsh/vendor-completions/_bofuss",
     "share/zsh/vendor-completions/_dpctl",
+    "share/zsh/vendor-completions/_ofmeter",
 ];
 
 /// A folder that is removed with the test.
@@ -116,7 +121,7 @@ fn version() -> String {
 
 /// Checks that both programs run, under all names, in a root that has nothing else.
 fn programs_run(root: &Folder, machine: &str, prefix: &str) {
-    for name in ["bofuss", "dpctl", "ofdatapath", "ofprotocol"] {
+    for name in ["bofuss", "dpctl", "ofdatapath", "ofmeter", "ofprotocol"] {
         let said = root.inside(machine, &[&format!("{prefix}/bin/{name}"), "--version"]);
         assert_eq!(said, format!("{name} {}\n", version()));
     }

@@ -23,3 +23,7 @@ page completions/zsh/_bofuss bofuss generate zsh
 page completions/zsh/_dpctl dpctl --generate zsh
 page completions/fish/bofuss.fish bofuss generate fish
 page completions/fish/dpctl.fish dpctl --generate fish
+page man/man8/ofmeter.8 ofmeter generate man
+page completions/bash/ofmeter ofmeter generate bash
+page completions/zsh/_ofmeter ofmeter generate zsh
+page completions/fish/ofmeter.fish ofmeter generate fish

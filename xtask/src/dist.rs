@@ -10,7 +10,8 @@ use crate::{ci, licenses, tree, wheel};
 const MACHINES: [(&str, &str); 2] = [("x86_64", "amd64"), ("aarch64", "arm64")];
 pub(crate) const HERE: &str = std::env::consts::ARCH;
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-const PACKAGES: &str = "--locked --package bofuss-switchd --package bofuss-dpctl";
+const PACKAGES: &str =
+    "--locked --package bofuss-switchd --package bofuss-dpctl --package bofuss-measure";
 const LINKS: [&str; 2] = ["ofdatapath", "ofprotocol"];
 /// Files of the tree, and where below `usr` each is installed.
 const FILES: [(&str, &str); 11] = [
@@ -112,7 +113,7 @@ pub(crate) fn run(root: &Path, target: &Path, debug: bool) -> Result<(), String>
         install(root, &programs(machine), &share, &usr)?;
         let notice = licenses::notice(PACKAGES, &triple(machine))?;
         write(&usr.join("share/doc/bofuss/copyright"), notice.as_bytes())?;
-        let strip = tool(machine, "strip -R .comment bofuss dpctl");
+        let strip = tool(machine, "strip -R .comment bofuss dpctl ofmeter");
         sh(&usr.join("bin"), &strip)?;
         let name = format!("bofuss-{VERSION}-{machine}-linux.tar.gz");
         let folder = format!("--transform=s,^usr,bofuss-{VERSION},");
@@ -193,7 +194,7 @@ fn build(machines: &[(&str, &str)], debug: bool) -> Result<(), String> {
 
 /// Installs the programs and their files below `usr`.
 fn install(root: &Path, programs: &Path, share: &Path, usr: &Path) -> Result<(), String> {
-    for name in ["bofuss", "dpctl"] {
+    for name in ["bofuss", "dpctl", "ofmeter"] {
         copy(&programs.join(name), &usr.join("bin").join(name))?;
     }
     for name in LINKS {
