@@ -2,29 +2,22 @@
 //! and leaves a switch as it was.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+mod liar;
+
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 
 use bofuss_ports::NetNs;
 use bofuss_tests::{Process, have, ip, ok, printed, program, run, until};
 use serde_json::Value;
 
+use crate::liar::{EARLY, Lie, lie};
+
 /// Where the switch listens for OpenFlow, and where the liar in front of it.
 const SWITCH: u16 = 6690;
 const LIAR: u16 = 6691;
-/// Types of messages.
-const FLOW_MOD: u8 = 14;
-const MULTIPART_REQUEST: u8 = 18;
-/// The kind of multipart that asks for entries.
-const FLOWS: u8 = 1;
-/// The offset of a flow-mod's command, from OpenFlow 1.1 on.
-const COMMAND: usize = 25;
-/// By how much the barriers of one liar are early.
-const EARLY: Duration = Duration::from_millis(50);
 /// Tells the folders of one process apart.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
@@ -113,75 +106,6 @@ impl Plant {
         let address = format!("tcp:127.0.0.1:{SWITCH}");
         ok(Command::new(program("dpctl")).arg(address).args(arguments))
     }
-}
-
-/// How a liar changes what a controller sends.
-#[derive(Clone, Copy)]
-enum Lie {
-    /// Flow-mods that add arrive late, barriers do not.
-    EarlyBarriers,
-    /// Only this many flow-mods that add arrive.
-    SwallowsAdds(u32),
-    /// Of requests for flow statistics, only the first one arrives.
-    SwallowsStatistics,
-}
-
-/// Listens in front of the switch, and lies to whoever connects.
-fn lie(lie: Lie) {
-    let listener = TcpListener::bind(("127.0.0.1", LIAR)).unwrap();
-    let namespace = NetNs::current().unwrap();
-    std::thread::spawn(move || {
-        namespace.enter().unwrap();
-        for client in listener.incoming().map_while(Result::ok) {
-            let switch = TcpStream::connect(("127.0.0.1", SWITCH)).unwrap();
-            switch.set_nodelay(true).unwrap();
-            client.set_nodelay(true).unwrap();
-            let mut back = (switch.try_clone().unwrap(), client.try_clone().unwrap());
-            std::thread::spawn(move || {
-                let _ = std::io::copy(&mut back.0, &mut back.1);
-                let _ = back.1.shutdown(Shutdown::Both);
-            });
-            std::thread::spawn(move || pass(client, switch, lie));
-        }
-    });
-}
-
-/// Passes messages from a controller to the switch.
-fn pass(mut client: TcpStream, mut switch: TcpStream, lie: Lie) {
-    let (late, queue) = std::sync::mpsc::channel::<(Instant, Vec<u8>)>();
-    let mut delayed = switch.try_clone().unwrap();
-    std::thread::spawn(move || {
-        for (due, message) in queue {
-            std::thread::sleep(due.saturating_duration_since(Instant::now()));
-            let _ = delayed.write_all(&message);
-        }
-    });
-    let mut adds = 0;
-    let mut asked = 0;
-    let mut header = [0; 8];
-    while client.read_exact(&mut header).is_ok() {
-        let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
-        let mut message = header.to_vec();
-        message.resize(length, 0);
-        if client.read_exact(&mut message[8..]).is_err() {
-            return;
-        }
-        let is_add = header[1] == FLOW_MOD && message[COMMAND] == 0;
-        adds += u32::from(is_add);
-        let asks = header[1] == MULTIPART_REQUEST && message[9] == FLOWS;
-        asked += u32::from(asks);
-        match lie {
-            Lie::EarlyBarriers if header[1] == FLOW_MOD => {
-                let _ = late.send((Instant::now() + EARLY, message));
-            }
-            Lie::SwallowsAdds(most) if is_add && adds > most => {}
-            Lie::SwallowsStatistics if asks && asked > 1 => {}
-            Lie::EarlyBarriers | Lie::SwallowsAdds(_) | Lie::SwallowsStatistics => {
-                let _ = switch.write_all(&message);
-            }
-        }
-    }
-    let _ = switch.shutdown(Shutdown::Both);
 }
 
 /// Runs a test in a network namespace of its own.
@@ -302,7 +226,7 @@ fn early_barriers_are_found_and_by_how_much() {
         let folder = Folder::new();
         let honest = measured_at(SWITCH, &folder, &["barrier-truth"]);
         assert_eq!(honest[0]["verdict"], "ok", "{}", honest[0]);
-        lie(Lie::EarlyBarriers);
+        lie(Lie::EarlyBarriers, LIAR, SWITCH);
         let folder = Folder::new();
         let found = measured_at(LIAR, &folder, &["barrier-truth"]);
         assert_eq!(found[0]["verdict"], "lies", "{}", found[0]);
@@ -329,7 +253,7 @@ fn the_limit_of_a_table_is_found_and_a_table_that_swallows_rules_is_a_lie() {
     });
     alone(|| {
         let _plant = Plant::new(&[]);
-        lie(Lie::SwallowsAdds(500));
+        lie(Lie::SwallowsAdds(500), LIAR, SWITCH);
         let folder = Folder::new();
         let found = measured_at(LIAR, &folder, &["table-size"]);
         assert_eq!(found[0]["verdict"], "lies", "{}", found[0]);
@@ -345,7 +269,7 @@ fn the_limit_of_a_table_is_found_and_a_table_that_swallows_rules_is_a_lie() {
 fn a_switch_that_never_answers_statistics_hangs() {
     alone(|| {
         let _plant = Plant::new(&[]);
-        lie(Lie::SwallowsStatistics);
+        lie(Lie::SwallowsStatistics, LIAR, SWITCH);
         let folder = Folder::new();
         let found = measured_at(LIAR, &folder, &["stats-delay", "--stall", "1"]);
         assert_eq!(found[0]["point"]["kind"], "flow, light");
