@@ -354,8 +354,9 @@ fn frames_that_another_machine_reflects_are_measured() {
         let _reflector = Process::start(reflector.args(["reflect", "far"]));
         let folder = Folder::new();
         let address = format!("tcp:127.0.0.1:{SWITCH}");
-        let arguments = ["match-type", "--switch", &address, "--ports", "near"];
-        let found = measured(&folder, &arguments);
+        let switch = ["--switch", &address, "--ports", "near"];
+        let slowly = ["match-type", "--max-rate", "500"];
+        let found = measured(&folder, &[&slowly[..], &switch].concat());
         assert_eq!(found[0]["verdict"], "ok", "{}", found[0]);
         assert_eq!(metric(&found[0], "lost"), 0.0, "{}", found[0]);
     });

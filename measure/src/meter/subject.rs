@@ -244,7 +244,11 @@ pub fn reflect_all(mut port: AfPacket, over: &dyn Fn() -> bool) -> Result<(), St
                 back.extend(pool.frame(&bytes));
             }
         }
-        port.send(&mut back).map_err(|e| e.to_string())?;
+        while !back.is_empty() && !over() {
+            if port.send(&mut back).map_err(|e| e.to_string())? == 0 {
+                std::thread::sleep(IDLE);
+            }
+        }
     }
     Ok(())
 }
