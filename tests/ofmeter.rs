@@ -358,7 +358,9 @@ fn frames_that_another_machine_reflects_are_measured() {
         let slowly = ["match-type", "--max-rate", "500"];
         let found = measured(&folder, &[&slowly[..], &switch].concat());
         assert_eq!(found[0]["verdict"], "ok", "{}", found[0]);
-        assert_eq!(metric(&found[0], "lost"), 0.0, "{}", found[0]);
+        // A busy machine loses some.
+        let (sent, lost) = (metric(&found[0], "sent"), metric(&found[0], "lost"));
+        assert!(lost < sent / 10.0, "{}", found[0]);
     });
 }
 
@@ -445,8 +447,13 @@ fn two_runs_are_compared_point_by_point() {
         .lines()
         .find(|line| line.contains("legacy 64 B"))
         .unwrap();
-    let ratio: f64 = row.split('|').nth(6).unwrap().trim().parse().unwrap();
-    assert!(ratio > 2.0, "{table}");
+    let number = |column: usize| -> f64 {
+        let word = row.split('|').nth(column).unwrap();
+        word.trim().parse().unwrap()
+    };
+    let (first, second, ratio) = (number(4), number(5), number(6));
+    assert!(second > 500.0, "the second one delays: {table}");
+    assert!((ratio - second / first).abs() < 0.01, "{table}");
     let list = ok(Command::new(program("ofmeter")).arg("list"));
     assert!(list.contains("barrier-truth"));
 }
