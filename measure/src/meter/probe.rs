@@ -12,6 +12,8 @@ use super::template::{FrameSignature, Template};
 const POOL_BYTES: usize = 16 << 20;
 /// How long to wait for frames after the last one was sent, without any.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// The same for the first one: a busy machine may not run the forwarder sooner.
+const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 /// The longest wait in all, for forwarders that hold frames.
 const MAX_PATIENCE: Duration = Duration::from_secs(3);
 /// Frames that are not counted.
@@ -165,7 +167,11 @@ impl FrameProbe {
         }
         let ended = Instant::now();
         let mut last = ended;
-        while last.elapsed() < PATIENCE && ended.elapsed() < MAX_PATIENCE {
+        let mut patience = FIRST_PATIENCE;
+        while last.elapsed() < patience && ended.elapsed() < MAX_PATIENCE {
+            if run.seen.received > 0 {
+                patience = PATIENCE;
+            }
             if self.receive(&mut run)? > 0 {
                 last = Instant::now();
             }
