@@ -1,4 +1,5 @@
-//! Wireshark shows messages of the state tables and frames of ARP-Path with their fields by name.
+//! Wireshark shows messages of the state tables and of OpenQFlow and frames of ARP-Path with their
+//! fields by name.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -35,9 +36,9 @@ fn root() -> PathBuf {
 }
 
 /// The text and the bytes of each vector.
-fn vectors() -> Vec<(String, Vec<u8>)> {
+fn vectors(names: &[&str]) -> Vec<(String, Vec<u8>)> {
     let mut vectors: Vec<(String, Vec<u8>)> = Vec::new();
-    for name in VECTORS {
+    for name in names {
         let text = fs::read_to_string(root().join("testdata/extensions").join(name)).unwrap();
         for line in text
             .lines()
@@ -129,7 +130,7 @@ fn wireshark_names_the_fields_of_each_message() {
     if !have(&["tshark"]) {
         return;
     }
-    let mut messages = vectors();
+    let mut messages = vectors(&VECTORS);
     let refused = [
         &[0xff, 0xff, 0, 7, 0xbe, 0xba, 0xbe, 0xba][..],
         &messages[0].1,
@@ -269,6 +270,53 @@ fn wireshark_names_the_fields_of_frames_of_arp_path() {
             let (name, wanted) = pair.split_once('=').unwrap();
             let same = value == wanted || path_number(value) == path_number(wanted);
             assert!(same && !value.is_empty(), "{name}: {value}, not {wanted}");
+        }
+    }
+    fs::remove_file(path).unwrap();
+}
+
+/// Names of numbers in vectors of OpenQFlow that its dissector has, too.
+const QFLOW_NUMBERS: [&str; 9] = [
+    "sport", "weight", "rate", "cap", "gap_us", "packets", "flows", "offset", "wanted",
+];
+
+#[test]
+fn wireshark_names_the_fields_of_openqflow() {
+    if !have(&["tshark"]) {
+        return;
+    }
+    let messages = vectors(&["openqflow.txt"]);
+    let path = std::env::temp_dir().join(format!("bofuss-qflow-{}.pcap", std::process::id()));
+    fs::write(&path, capture(&messages)).unwrap();
+    let script = root().join("contrib/wireshark/openqflow.lua");
+    let script = format!("lua_script:{}", script.display());
+    let mut command = Command::new("tshark");
+    command
+        .arg("-r")
+        .arg(&path)
+        .args(["-X", &script, "-T", "fields"]);
+    for name in QFLOW_NUMBERS {
+        command.args(["-e", &format!("openqflow.{name}")]);
+    }
+    let output = run(&mut command);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(!errors.contains("Lua"), "{errors}");
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(shown.lines().count(), messages.len(), "{shown}");
+    for ((text, _), line) in messages.iter().zip(shown.lines()) {
+        let values = QFLOW_NUMBERS.iter().zip(line.split('\t'));
+        for (name, found) in values {
+            let Some((_, rest)) = text.split_once(&format!("{name}=")) else {
+                continue;
+            };
+            let end = rest.find([',', ')', '/']).unwrap_or(rest.len());
+            // A mask of a key stands under the name of its field.
+            let wanted = path_number(&rest[..end]);
+            let mut numbers = found.split(',').map(path_number);
+            assert!(
+                numbers.any(|number| number == wanted),
+                "{text}: {name}, not {found}"
+            );
         }
     }
     fs::remove_file(path).unwrap();

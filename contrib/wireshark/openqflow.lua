@@ -10,15 +10,16 @@ local proto = Proto("openqflow", "OpenQFlow")
 
 local INSTRUCTIONS = { [32] = "QFLOW_FORWARD", [33] = "QFLOW_QOS" }
 local MESSAGES = { [34] = "QFLOW_KEY_MOD", [35] = "QFLOW_WRITE", [36] = "QFLOW_NOTIFY", [37] = "QFLOW_LIMITS",
-  [38] = "QFLOW_REPORT", [39] = "QFLOW_COPY" }
-local MULTIPARTS = { [32] = "QFLOW_FLOWS", [33] = "QFLOW_AGGREGATES", [34] = "QFLOW_KEYS" }
+  [38] = "QFLOW_REPORT", [39] = "QFLOW_COPY", [40] = "QFLOW_SIGNATURE_MOD", [41] = "QFLOW_LINKS_MOD" }
+local MULTIPARTS = { [32] = "QFLOW_FLOWS", [33] = "QFLOW_AGGREGATES", [34] = "QFLOW_KEYS",
+  [35] = "QFLOW_SIGNATURES", [36] = "QFLOW_LINKS" }
 local COMMANDS = { [0] = "SET", "DELETE", "PORT" }
 local REASONS = { [0] = "periodic", "threshold", "idle", "evicted" }
 local STATES = { [0] = "unresolved", "pending", "resolved" }
 local SERVICES = { [0] = "best effort", "guaranteed" }
 local SCOPES = { [0] = "aggregate", "flow" }
 local ERRORS = { [32] = "BAD_VALUE", [33] = "BAD_COMMAND", [34] = "NO_FLOW", [35] = "NO_KEY", [36] = "TOO_MANY",
-  [37] = "BAD_TABLE" }
+  [37] = "BAD_TABLE", [38] = "NO_SIGNATURE" }
 
 local f = proto.fields
 local function number(name, bytes, title, names)
@@ -63,6 +64,12 @@ local RECORD = { number("out_port", 4, "Out port"), number("reason", 1, "Reason"
   number("idle_ms", 4, "Idle (ms)"), number("rate_kbps", 4, "Rate (kb/s)"), COUNTERS[1], COUNTERS[2],
   number("dropped_packets", 8, "Dropped packets"), number("dropped_bytes", 8, "Dropped bytes") }
 local AGGREGATE = { RECORD[1], KEY, pad(3), number("flows", 4, "Flows"), COUNTERS[1], COUNTERS[2] }
+local PARTS = WRITE[1]
+f.pattern = ProtoField.bytes("openqflow.pattern", "Pattern")
+local SIGNATURE = { KEY_MOD[1], number("id", 1, "Signature"), PARTS, number("pattern_len", 1, "Bytes of the pattern"),
+  number("offset", 2, "Offset"), pad(2), number("after_bytes", 8, "After bytes"),
+  number("inspect_bytes", 4, "Bytes to inspect"), pad(4), { f.pattern, 32 } }
+local LINKS = { WRITE[3], pad(4) }
 local NOTIFY = { number("wanted", 1, "Wanted") }
 local LIMITS = { number("push_ms", 4, "Between reports (ms)"), number("report_bytes", 8, "Bytes to report"),
   number("report_kbps", 4, "Rate to report (kb/s)") }
@@ -102,14 +109,28 @@ local function add_list(tree, tvb, at, stop, ...)
   end
 end
 
-local function write(tree, tvb, at, stop)
-  local parts = at + 48 < stop and tvb(at + 48, 1):uint() or 0
-  at = add(tree, tvb, at, stop, TUPLE, WRITE, REGISTERS)
+-- The records that some parts say.
+local function add_records(tree, tvb, at, stop, parts)
   if parts % 4 >= 2 then at = add(tree, tvb, at, stop, QOS) end
   if parts % 2 == 1 then
     at = add(tree, tvb, at, stop, FORWARD)
     add_rest(tree, tvb, at, stop, f.actions)
   end
+end
+
+local function write(tree, tvb, at, stop)
+  local parts = at + 48 < stop and tvb(at + 48, 1):uint() or 0
+  add_records(tree, tvb, add(tree, tvb, at, stop, TUPLE, WRITE, REGISTERS), stop, parts)
+end
+
+local function signature(tree, tvb, at, stop)
+  local parts = at + 2 < stop and tvb(at + 2, 1):uint() or 0
+  add_records(tree, tvb, add(tree, tvb, at, stop, SIGNATURE), stop, parts)
+end
+
+local function links(tree, tvb, at, stop)
+  at = add(tree, tvb, at, stop, LINKS)
+  while at + 4 <= stop do at = add(tree, tvb, at, stop, { FORWARD[1] }) end
 end
 
 local function message(tree, tvb, at, stop)
@@ -129,6 +150,10 @@ local function message(tree, tvb, at, stop)
   elseif kind == 39 then
     at = add(tree, tvb, at, stop, TUPLE)
     add_rest(tree, tvb, at, stop, f.frame)
+  elseif kind == 40 then
+    signature(tree, tvb, at, stop)
+  elseif kind == 41 then
+    links(tree, tvb, at, stop)
   end
   return MESSAGES[kind] or "message " .. kind
 end
@@ -145,6 +170,8 @@ local function multipart(tree, tvb, at, stop)
     add_list(tree, tvb, at, stop, AGGREGATE, TUPLE)
   elseif kind == 34 then
     add_list(tree, tvb, at, stop, KEY_MOD)
+  elseif (kind == 35 or kind == 36) and at + 2 <= stop then
+    (kind == 35 and signature or links)(tree, tvb, at + 2, math.min(stop, at + tvb(at, 2):uint()))
   end
   return MULTIPARTS[kind] or "multipart " .. kind
 end

@@ -108,7 +108,8 @@ pub trait Hook {
         false
     }
 
-    /// Prefetches what [`Hook::before_lookup`] will read of packets that come to a table soon, and
+    /// Prefetches what [`Hook::before_lookup`] will read of packets that come to a table soon, or
+    /// [`Hook::on_miss`] if the hook [only acts there](Hook::only_misses), and
     /// [foresees](Upcoming::foresee) what it will set. It is called, if at all, for a burst that is
     /// about to be looked up in table 0, and must not change what packets or messages see: some of
     /// the burst may never be looked up.
