@@ -90,7 +90,8 @@ fn dpctl_follows_entries() {
         "table=1,priority=7,cookie=9,ip,actions=output:1",
     ]);
     let mut command = Command::new(program("dpctl"));
-    command.args([&lab.name, "monitor", "watch:!modify,table=1"]);
+    let watch = ["monitor", "watch:!modify,table=1"];
+    command.args(["-O", "OpenFlow13", &lab.name]).args(watch);
     let follower = Follower::start("dpctl-monitor", &mut command);
     let entry = "table=1,cookie=0x9,priority=7,ip";
     follower.prints(&[&format!("event=added,{entry} actions=output:1")]);
@@ -112,7 +113,7 @@ fn dpctl_follows_entries() {
         ("watch:nonsense", "nonsense"),
         ("watch:out_group=1", "cannot say out_group"),
     ] {
-        let output = lab.dpctl(&["monitor", wrong]);
+        let output = lab.dpctl(&["-O", "OpenFlow13", "monitor", wrong]);
         let text = String::from_utf8(output.stderr).unwrap();
         assert!(text.contains(said), "{wrong}: {text}");
     }
