@@ -24,7 +24,7 @@ use bofuss_sim::{
 const DELAY_NANOS: u64 = 1;
 
 /// The scenarios that are not played in a network, and why.
-const NOT_IN_A_NETWORK: [(&str, &str); 12] = [
+const NOT_IN_A_NETWORK: [(&str, &str); 13] = [
     (
         "arp_path",
         "what is due at once is sent before the next line",
@@ -38,6 +38,7 @@ const NOT_IN_A_NETWORK: [(&str, &str); 12] = [
     ("groups", SETS_LINKS),
     ("hooks", "its switches have no hooks but the extensions'"),
     ("openflow10_session", SETS_LINKS),
+    ("openflow14", SETS_LINKS),
     ("ports", SETS_LINKS),
     ("profile", "tables are shaped by TABLE_FEATURES only"),
     ("profile_masks", "tables are shaped by TABLE_FEATURES only"),
