@@ -109,6 +109,11 @@ fn a_network_with_loops_goes_as_the_page_says() {
     goes_as_it_says(include_str!("../docs/guide/arp-path.md"), 14);
 }
 
+#[test]
+fn a_shared_link_goes_as_the_page_says() {
+    goes_as_it_says(include_str!("../docs/guide/openqflow.md"), 20);
+}
+
 /// Runs a page, which has at least this many commands.
 fn goes_as_it_says(page: &'static str, commands: usize) {
     if !have_users(&["ip", "unshare", "sudo", "mn", "tshark", "curl", "iperf"]) {
