@@ -28,7 +28,8 @@ from bofuss_machine import (ANY, BOFUSS, EXPERIMENTER_MESSAGE, MULTIPART_REQUEST
 # Types of the instructions, messages and multiparts.
 FORWARD, QOS = 32, 33
 KEY_MOD, WRITE, NOTIFY, LIMITS, REPORT, COPY = 34, 35, 36, 37, 38, 39
-FLOWS, AGGREGATES, KEYS = 32, 33, 34
+SIGNATURE_MOD, LINKS_MOD = 40, 41
+FLOWS, AGGREGATES, KEYS, SIGNATURES, LINKS = 32, 33, 34, 35, 36
 # The multipart type of experimenters.
 EXPERIMENTER_MULTIPART = 0xFFFF
 
@@ -182,6 +183,28 @@ def write(flow: FlowTuple, forward: Optional[bytes] = None, qos: Optional[bytes]
     body = flow.pack() + struct.pack('!B3xII4x4Q', parts, gap_us, copy_bytes,
                                      *(registers or (0, 0, 0, 0)))
     return experimenter(WRITE, body + (qos or b'') + (forward or b''))
+
+
+def add_signature(number: int, pattern: bytes, offset: int = 0, after_bytes: int = 0,
+                  inspect_bytes: int = ANY, forward: Optional[bytes] = None,
+                  qos: Optional[bytes] = None) -> bytes:
+    """Has a payload with the pattern at the offset give its flow a path and a class."""
+    if not 1 <= len(pattern) <= 32:
+        raise ValueError('a pattern has 1 to 32 bytes')
+    parts = 1 * (forward is not None) | 2 * (qos is not None)
+    body = struct.pack('!BBBBH2xQI4x32s', 0, number, parts, len(pattern), offset, after_bytes,
+                       inspect_bytes, pattern)
+    return experimenter(SIGNATURE_MOD, body + (qos or b'') + (forward or b''))
+
+
+def delete_signature(number: int) -> bytes:
+    """Takes a signature away."""
+    return experimenter(SIGNATURE_MOD, bytes([1, number]) + bytes(54))
+
+
+def links(*ports: int, gap_us: int = 500) -> bytes:
+    """Names the ports that lead to the same place; none to move no flows."""
+    return experimenter(LINKS_MOD, struct.pack('!I4x%dI' % len(ports), gap_us, *ports))
 
 
 def flows(value: FlowTuple = FlowTuple(), mask: FlowTuple = FlowTuple(),

@@ -61,7 +61,7 @@ fn a_capture_has_a_ports_frames_both_ways_as_the_flow_says() {
         "",
         "ARP was left out"
     );
-    let types = tshark(&messages, "openflow_v4", "openflow_v4.type");
+    let types = tshark(&messages, "openflow_v5", "openflow_v5.type");
     assert!(types.lines().any(|ty| ty == "14"), "a FLOW_MOD: {types}");
     for line in lab.log().lines() {
         let value: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -103,14 +103,14 @@ fn a_capture_of_openflow_has_the_addresses_of_each_connection() {
         };
         // A FEATURES_REQUEST comes from the tool's port, and the reply goes there.
         until("the file is whole", || {
-            said("openflow_v4.type == 6", "src_port") == ["16704"]
+            said("openflow_v5.type == 6", "src_port") == ["16704"]
         });
-        let from = said("openflow_v4.type == 5", "src_port");
-        assert_eq!(said("openflow_v4.type == 6", "dst_port"), from);
-        assert_eq!(said("openflow_v4.type == 5", "dst_port"), ["16704"]);
+        let from = said("openflow_v5.type == 5", "src_port");
+        assert_eq!(said("openflow_v5.type == 6", "dst_port"), from);
+        assert_eq!(said("openflow_v5.type == 5", "dst_port"), ["16704"]);
         assert_ne!(from, ["16704"]);
         assert_eq!(
-            said("openflow_v4.type == 5", &format!("{kind}_dst")),
+            said("openflow_v5.type == 5", &format!("{kind}_dst")),
             [address]
         );
     }
@@ -137,7 +137,7 @@ fn frames_and_messages_share_a_file_that_a_killed_switch_leaves_whole() {
     let sources = "frame.interface_name";
     let count = |filter: &str| tshark(&file, filter, sources).lines().count();
     until("both are there", || {
-        count("icmp") == 8 && count("openflow_v4") > 0
+        count("icmp") == 8 && count("openflow_v5") > 0
     });
     let (one, two) = (lab.port(1), lab.port(2));
     assert_eq!(
@@ -157,7 +157,7 @@ fn frames_and_messages_share_a_file_that_a_killed_switch_leaves_whole() {
     ] {
         assert_eq!(count(&filter), expected, "{filter}");
     }
-    let messages = tshark(&file, "openflow_v4", sources);
+    let messages = tshark(&file, "openflow_v5", sources);
     assert!(
         messages.lines().all(|source| source == "openflow"),
         "{messages}"

@@ -80,12 +80,11 @@ fn a_closed_terminal_ends_a_switch_cleanly_unless_nohup_protects_it() {
     for (number, nohup) in [false, true].into_iter().enumerate() {
         let name = format!("hung-{}-{number}", std::process::id());
         let bofuss = program("bofuss");
-        let mut command = Command::new(if nohup {
-            "nohup".into()
-        } else {
-            bofuss.clone()
-        });
-        command.args(nohup.then_some(&bofuss));
+        // The test itself may run under nohup.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=HUP");
+        command.args(nohup.then_some("nohup"));
+        command.arg(&bofuss);
         command.args(["run", "--name", &name]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut switch = Process::start(&mut command);

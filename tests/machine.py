@@ -95,6 +95,8 @@ def vectors(path):
 def main():
     known = dict(SENT)
     for path in sorted((ROOT / 'testdata/extensions').iterdir()):
+        if path.name == 'openqflow.txt':
+            continue  # qflow.py holds another helper to it
         for text, data in vectors(path):
             if text in known:
                 ours = known.pop(text)

@@ -65,11 +65,7 @@ impl Switch {
                 ReplyBody::MeterFeatures(self.datapath.meter_features())
             }
             RequestBody::TableFeatures(wanted) => {
-                if !wanted.is_empty() {
-                    let wanted = self.without_abilities(conn, wanted);
-                    let (datapath, sink) = parts!(self, now, io);
-                    datapath.set_table_features(now, &wanted, sink)?;
-                }
+                self.write_table_features(now, conn, wanted, io)?;
                 ReplyBody::TableFeatures(self.table_features(conn))
             }
             RequestBody::PortDesc(_) => ReplyBody::PortDesc(self.port_descs()),
@@ -85,6 +81,22 @@ impl Switch {
             }
         };
         Ok(Some(Message::MultipartReply(body.into())))
+    }
+
+    /// Gives the tables these features; none ask only. Errors: TABLE_FEATURES_FAILED.
+    fn write_table_features<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        wanted: &[TableFeatures],
+        io: &mut I,
+    ) -> Result<(), ErrorCode> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let wanted = self.without_abilities(conn, wanted);
+        let (datapath, sink) = parts!(self, now, io);
+        datapath.set_table_features(now, &wanted, sink)
     }
 
     /// Begins a long reply. Errors: those of its first part.
