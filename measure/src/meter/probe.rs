@@ -13,7 +13,7 @@ const POOL_BYTES: usize = 16 << 20;
 /// How long to wait for frames after the last one was sent, without any.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// The same for the first one: a busy machine may not run the forwarder sooner.
-const FIRST_PATIENCE: Duration = Duration::from_secs(1);
+const FIRST_PATIENCE: Duration = Duration::from_millis(300);
 /// The longest wait in all, for forwarders that hold frames.
 const MAX_PATIENCE: Duration = Duration::from_secs(3);
 /// Frames that are not counted.
