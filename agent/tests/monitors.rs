@@ -18,7 +18,8 @@ use bofuss_oflib::message::multipart::flow_monitor::{
 };
 use bofuss_oflib::message::multipart::{FlowMonitorRequest, FlowUpdate, ReplyBody, RequestBody};
 use bofuss_oflib::message::{
-    BundleAdd, BundleControl, ControllerRole, FlowModCommand, MultipartReply, PortDesc, Role,
+    BundleAdd, BundleControl, ControllerRole, FlowMod, FlowModCommand, MultipartReply, PortDesc,
+    Role,
 };
 use bofuss_oflib::text::{parse_flow, parse_group, parse_match};
 use bofuss_oflib::types::{GroupId, QueueId, TableId};
@@ -94,6 +95,28 @@ impl Stage {
             message: Ok(message),
         };
         self.switch.message(self.now, conn, request, &mut self.io);
+    }
+
+    /// Asks for all these in one bundle of the writer, each under its transaction id.
+    fn commit(&mut self, flows: Vec<(u32, FlowMod)>) {
+        let flags = BundleFlags::ALL;
+        for (xid, flow) in flows {
+            let add = BundleAdd {
+                bundle_id: 5,
+                flags,
+                xid,
+                message: Box::new(Message::FlowMod(flow)),
+                experimenters: Vec::new(),
+            };
+            self.ask(WRITER, xid, Message::BundleAdd(add));
+        }
+        let control = BundleControl {
+            bundle_id: 5,
+            ty: BundleControlType::COMMIT_REQUEST,
+            flags,
+            experimenters: Vec::new(),
+        };
+        self.ask(WRITER, 9, Message::BundleControl(control));
     }
 
     fn flow(&mut self, conn: ConnId, xid: u32, command: FlowModCommand, text: &str) {
@@ -348,7 +371,6 @@ fn a_bundle_is_reported_when_packets_see_it() {
         stage.add("priority=3,actions=output:3");
         stage.monitor(&[monitor(1, F(ALL.0 & !F::INITIAL.0), C::ADD)]);
         assert_eq!(stage.told(), ["3 nothing"]);
-        let catalogue = stage.catalogue.clone();
         let mods = [
             (FlowModCommand::ADD, "priority=9,actions=output:9"),
             (FlowModCommand::ADD, "priority=8,actions=output:8"),
@@ -357,32 +379,15 @@ fn a_bundle_is_reported_when_packets_see_it() {
             (FlowModCommand::MODIFY_STRICT, "priority=2,actions=output:7"),
             (FlowModCommand::ADD, "priority=3,cookie=4,actions=output:6"),
         ];
-        let send = |stage: &mut Stage, ty, is_wrong: bool| {
-            for (xid, (command, text)) in (100..).zip(mods) {
-                let mut flow = parse_flow(text, command, &catalogue).unwrap();
-                if is_wrong && xid == 105 {
-                    flow.table_id = TableId(9);
-                }
-                let add = BundleAdd {
-                    bundle_id: 5,
-                    flags: BundleFlags::ALL,
-                    xid,
-                    message: Box::new(Message::FlowMod(flow)),
-                    experimenters: Vec::new(),
-                };
-                stage.ask(WRITER, xid, Message::BundleAdd(add));
-            }
-            let control = BundleControl {
-                bundle_id: 5,
-                ty,
-                flags: BundleFlags::ALL,
-                experimenters: Vec::new(),
-            };
-            stage.ask(WRITER, 9, Message::BundleControl(control));
-        };
-        send(&mut stage, BundleControlType::COMMIT_REQUEST, true);
+        let mut flows = Vec::new();
+        for (xid, (command, text)) in (100..).zip(mods) {
+            flows.push((xid, parse_flow(text, command, &stage.catalogue).unwrap()));
+        }
+        let mut wrong = flows.clone();
+        wrong[5].1.table_id = TableId(9);
+        stage.commit(wrong);
         assert_eq!(stage.told(), [""; 0], "one that fails changes nothing");
-        send(&mut stage, BundleControlType::COMMIT_REQUEST, false);
+        stage.commit(flows);
         let told: BTreeSet<String> = stage.told().into_iter().collect();
         let wanted = [
             "0 event=added,table=0,cookie=0x0,priority=9 actions=output:9",

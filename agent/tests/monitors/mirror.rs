@@ -206,28 +206,16 @@ fn play(engine: Engine, seed: u64, wide: bool, steps: u64) -> Mirror {
 
 /// Commits a bundle of a few changes, of which one is wrong now and then.
 fn bundle(stage: &mut Stage, random: &mut Random, wide: bool) {
+    let mut flows = Vec::new();
     for xid in 0..random.below(6) as u32 {
         let (command, text) = random_flow(random, wide);
         let mut flow = parse_flow(&text, command, &stage.catalogue).unwrap();
         if random.below(10) == 0 {
             flow.table_id = TableId(77);
         }
-        let add = BundleAdd {
-            bundle_id: 5,
-            flags: BundleFlags::ALL,
-            xid,
-            message: Box::new(Message::FlowMod(flow)),
-            experimenters: Vec::new(),
-        };
-        stage.ask(WRITER, xid, Message::BundleAdd(add));
+        flows.push((xid, flow));
     }
-    let control = BundleControl {
-        bundle_id: 5,
-        ty: BundleControlType::COMMIT_REQUEST,
-        flags: BundleFlags::ALL,
-        experimenters: Vec::new(),
-    };
-    stage.ask(WRITER, 9, Message::BundleControl(control));
+    stage.commit(flows);
 }
 
 #[test]
