@@ -151,3 +151,16 @@ pub struct Metric {
     /// The value.
     pub value: u64,
 }
+
+impl Metric {
+    /// The only value of its name: it has no labels.
+    pub fn only(name: &'static str, help: &'static str, kind: MetricKind, value: u64) -> Self {
+        Self {
+            name,
+            help,
+            kind,
+            labels: Vec::new(),
+            value,
+        }
+    }
+}

@@ -14,6 +14,7 @@ pub mod opp;
 pub mod queues;
 pub mod status;
 pub mod trace;
+mod words;
 
 /// The rows of [`try_catalogue`], once it is known that the extensions can be together. Panics: if
 /// they cannot, with the reason.

@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use crate::case::{Case, CaseContext, CaseGroup, GROUPS, RATE};
 use crate::host_case::{FRAMES, frames};
+use crate::meter::statistics::median;
 use crate::net::{self, Bed, HOST_PORT};
-use crate::report::{BenchReport, median};
+use crate::report::BenchReport;
 use crate::setup::{Forwarder, Setup};
 use crate::traffic::{Load, receive, send};
 

@@ -4,8 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use bofuss_sim::controller::Controller;
-use bofuss_sim::scenario::{ControllerRow, Outside, Scenario};
+use bofuss_sim::scenario::{NoOutside, Scenario};
 use serde::Serialize;
 
 use crate::heavy_tail;
@@ -30,19 +29,6 @@ const WARM_UP: usize = 4;
 const FRAME_BYTES: f64 = 1_000.0 / 958.0;
 /// The seed of the trace of figure 2.
 const TRACE_SEED: u64 = 2;
-
-/// Has no files and no controllers.
-struct NoFiles;
-
-impl Outside for NoFiles {
-    fn read(&mut self, path: &str) -> Result<String, String> {
-        Err(format!("the scenario reads {path}"))
-    }
-
-    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String> {
-        Err(format!("the scenario has a controller {}", row.name))
-    }
-}
 
 /// What came of a discipline.
 #[derive(Clone, Debug, Serialize)]
@@ -86,7 +72,7 @@ fn fairness(rates: &[(String, f64)]) -> f64 {
 fn play(discipline: &'static str, paper_index: Option<f64>) -> Result<Shares, String> {
     let choice = format!("discipline = \"{discipline}\"");
     let text = SCENARIO.replace(CHOICE, &choice);
-    let built = Scenario::build(&text, None, &mut NoFiles);
+    let built = Scenario::build(&text, None, &mut NoOutside);
     let mut scenario = built.map_err(|error| error.to_string())?;
     let played = scenario.run_until(scenario.end(), &mut ());
     played.map_err(|error| error.to_string())?;

@@ -1,6 +1,8 @@
 //! Why links are not balanced by how many flows hash to them: a trace of which few flows have most
 //! of the octets, as in figure 2 of OpenQFlow.
 
+use bofuss_sim::Random;
+
 use crate::plot::Bar;
 
 /// Seconds of the trace, and of each interval.
@@ -17,21 +19,9 @@ const MOST_OCTETS: f64 = 5e8;
 /// Octets that a flow sends in a second at most.
 const FLOW_RATE: f64 = 12.5e6;
 
-/// TraceRandom numbers of a seed (splitmix64).
-struct TraceRandom(u64);
-
-impl TraceRandom {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let once = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let twice = (once ^ (once >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        twice ^ (twice >> 31)
-    }
-
-    /// Above 0, and 1 at most.
-    fn fraction(&mut self) -> f64 {
-        ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-    }
+/// A random number above 0, and 1 at most.
+fn fraction(random: &mut Random) -> f64 {
+    ((random.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
 /// CRC-16 of CCITT: polynomial 0x1021, from all ones.
@@ -65,11 +55,11 @@ fn unevenness(bins: &[f64; BINS]) -> f64 {
 
 /// The trace of a seed, interval by interval.
 pub fn trace(seed: u64) -> Vec<TraceInterval> {
-    let mut random = TraceRandom(seed);
+    let mut random = Random::new(seed, 0);
     let mut intervals = vec![TraceInterval::default(); SECONDS / INTERVAL];
     let mut start = 0.0;
     loop {
-        start -= random.fraction().ln() / FLOWS_PER_SECOND;
+        start -= fraction(&mut random).ln() / FLOWS_PER_SECOND;
         if start >= SECONDS as f64 {
             return intervals;
         }
@@ -78,7 +68,7 @@ pub fn trace(seed: u64) -> Vec<TraceInterval> {
         tuple[..8].copy_from_slice(&random.next().to_be_bytes());
         tuple[8..12].copy_from_slice(&random.next().to_be_bytes()[..4]);
         let bin = usize::from(crc16(&tuple)) % BINS;
-        let octets = (LEAST_OCTETS / random.fraction().powf(1.0 / EXPONENT)).min(MOST_OCTETS);
+        let octets = (LEAST_OCTETS / fraction(&mut random).powf(1.0 / EXPONENT)).min(MOST_OCTETS);
         let end = start + octets / FLOW_RATE;
         let first = start as usize / INTERVAL;
         let last = end as usize / INTERVAL;

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{BenchMetric, Case, MODE_SPEEDUP};
+use crate::meter::statistics::median;
 use crate::plot::{Bar, bars};
 use crate::setup::Setup;
 
@@ -45,15 +46,6 @@ pub struct BenchReport {
     pub figures: Vec<Figure>,
     /// What failed, or does not exist on this machine.
     pub failures: Vec<String>,
-}
-
-/// The median.
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let low = (sorted.len() - 1) / 2;
-    let high = sorted.len() / 2;
-    (sorted[low] + sorted[high]) / 2.0
 }
 
 impl Figure {

@@ -8,10 +8,10 @@ use bofuss_oflib::message::FlowModCommand;
 
 use crate::case::{BASE, BenchMetric, CaseContext, Figures, RATE, TCP_RATE};
 use crate::host_case::{FRAMES, echoes, frames, spread, tcp};
+use crate::meter::statistics::median;
 use crate::net::{Bed, HOST_PORT};
 use crate::openflow::{self, adds, codec, encode, exact, mods};
 use crate::real_time::RealTime;
-use crate::report::median;
 use crate::traffic::{FlowOrder, Load, flow_ports, random, send, send_until};
 
 /// Echoes, each of a new flow.

@@ -6,8 +6,7 @@
 use std::fmt::Write;
 use std::time::Instant;
 
-use bofuss_sim::controller::Controller;
-use bofuss_sim::scenario::{ControllerRow, Outside, Scenario};
+use bofuss_sim::scenario::{NoOutside, Scenario};
 use serde_json::Value;
 
 const SPINES: usize = 4;
@@ -22,19 +21,6 @@ const TARGET_SECONDS: f64 = 10.0;
 const SWITCHES: usize = 1000;
 /// What they may take, in bytes of resident memory.
 const TARGET_BYTES: usize = 1_000_000_000;
-
-/// The scenarios need nothing.
-struct Nothing;
-
-impl Outside for Nothing {
-    fn read(&mut self, _: &str) -> Result<String, String> {
-        Err("no files".into())
-    }
-
-    fn controller(&mut self, _: &ControllerRow) -> Result<Box<dyn Controller>, String> {
-        Err("no controllers".into())
-    }
-}
 
 /// Hosts of the first two leaves are `west1` and so on, those of the others `east1`: each packet
 /// from west to east passes leaf, spine, leaf. A leaf sends to the spine that the address says.
@@ -104,7 +90,7 @@ fn spine_leaf() -> String {
 }
 
 fn build(text: &str) -> Scenario {
-    Scenario::build(text, None, &mut Nothing).unwrap_or_else(|error| panic!("{error}"))
+    Scenario::build(text, None, &mut NoOutside).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Runs the million packets; returns the seconds that it took.

@@ -3,22 +3,8 @@
 
 use std::fmt::Write;
 
-use bofuss_sim::controller::Controller;
-use bofuss_sim::scenario::{ControllerRow, Outside, Scenario};
+use bofuss_sim::scenario::{NoOutside, Scenario};
 use serde_json::Value;
-
-/// Has no files and no controllers.
-struct Nothing;
-
-impl Outside for Nothing {
-    fn read(&mut self, _: &str) -> Result<String, String> {
-        Err("no such file".into())
-    }
-
-    fn controller(&mut self, _: &ControllerRow) -> Result<Box<dyn Controller>, String> {
-        Err("there is none".into())
-    }
-}
 
 /// The subscribers of OpenQFlow's evaluation and the last flow of each. Flow `n` is one of
 /// `n` times 312.5 kb/s, where it is UDP: 165 Mb/s for a port of 10 Mb/s.
@@ -82,7 +68,7 @@ fn add_tcp(text: &mut String, to: &str, flows: std::ops::RangeInclusive<u32>) {
 
 /// What each subscriber gets after the warm-up, in Mb/s, and Jain's index of fairness.
 fn run(text: &str) -> ([f64; 4], f64) {
-    let mut scenario = Scenario::build(text, None, &mut Nothing).unwrap();
+    let mut scenario = Scenario::build(text, None, &mut NoOutside).unwrap();
     scenario.run_until(scenario.end(), &mut ()).unwrap();
     let statistics: Value = serde_json::to_value(scenario.statistics()).unwrap();
     let mut rates = [0.0; 4];

@@ -6,9 +6,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use bofuss_channel::ActiveAddress;
-use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
-use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowModFlags, MultipartReply};
+use bofuss_oflib::message::{FlowMod, FlowModCommand, MultipartReply};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Match, Message, Version, field};
 
@@ -209,22 +208,10 @@ pub(crate) fn answered(reply: Message) -> Vec<FlowMod> {
     else {
         return Vec::new();
     };
-    entries.into_iter().map(|one| adding(one.0)).collect()
-}
-
-/// The flow-mod that adds an entry.
-fn adding(entry: FlowEntry) -> FlowMod {
-    FlowMod {
-        table_id: entry.table_id,
-        priority: entry.priority,
-        cookie: entry.cookie,
-        idle_timeout: entry.idle_timeout,
-        hard_timeout: entry.hard_timeout,
-        importance: entry.importance,
-        flags: FlowModFlags(entry.flags.0),
-        instructions: entry.instructions,
-        ..FlowMod::add(entry.fields)
-    }
+    entries
+        .into_iter()
+        .map(|one| FlowMod::adding(one.0))
+        .collect()
 }
 
 pub(crate) fn replace_flows(command: &Command, arguments: &[&str]) -> Made {

@@ -11,6 +11,7 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::types::TableId;
 
 use super::frame::ETHERTYPE;
+use crate::words::number;
 
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
@@ -107,12 +108,6 @@ impl PathOptions {
 /// Reads a time in milliseconds, in nanoseconds.
 fn nanos_of_ms(text: &str) -> Result<u64, String> {
     Ok(number(text, 1, MAX_MS)? * MS)
-}
-
-fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
-    let number = bofuss_oflib::text::number(text);
-    let number = number.filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| format!("'{text}' is no number from {least} to {most}"))
 }
 
 /// Numbers with commas between.

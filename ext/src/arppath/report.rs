@@ -164,7 +164,7 @@ pub(super) fn metrics(machine: &PathMachine, list: &mut Vec<Metric>) {
         ),
     ];
     for (name, help, value) in gauges {
-        list.push(metric(name, help, MetricKind::Gauge, value as u64));
+        list.push(Metric::only(name, help, MetricKind::Gauge, value as u64));
     }
     let counters = [
         (
@@ -197,16 +197,6 @@ pub(super) fn metrics(machine: &PathMachine, list: &mut Vec<Metric>) {
         ),
     ];
     for (name, help, value) in counters {
-        list.push(metric(name, help, MetricKind::Counter, value));
-    }
-}
-
-fn metric(name: &'static str, help: &'static str, kind: MetricKind, value: u64) -> Metric {
-    Metric {
-        name,
-        help,
-        kind,
-        labels: Vec::new(),
-        value,
+        list.push(Metric::only(name, help, MetricKind::Counter, value));
     }
 }

@@ -12,6 +12,7 @@ use bofuss_oflib::{Catalogue, DecodeError, Mac, PortNo};
 use super::error::{BAD_COMMAND, BAD_VALUE};
 use super::neighbours::NeighbourKind;
 use crate::openstate::args::Args;
+use crate::words::{named, place_of};
 
 /// The VLAN that stands for all in a deletion.
 const ANY_VLAN: u16 = 0xffff;
@@ -53,26 +54,12 @@ pub struct PathRecord {
     pub via: u64,
 }
 
-/// The place of a value in a list of names, and back.
-fn place_of<T: PartialEq>(names: &[(T, &'static str)], value: &T) -> (u8, &'static str) {
-    let place = names.iter().position(|row| row.0 == *value);
-    place.map_or((0, ""), |place| (place as u8, names[place].1))
-}
-
-/// Reads a place in a list of names. Errors: BAD_VALUE if there is none.
-fn named<T: Copy>(names: &[(T, &'static str)], r: &mut Reader<'_>) -> Result<T, DecodeError> {
-    let at = r.clone();
-    let place = usize::from(r.get::<u8>()?);
-    let row = names.get(place);
-    row.map(|row| row.0).ok_or_else(|| at.err(BAD_VALUE))
-}
-
 impl Wire for PathRecord {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let vlan = r.at("vlan").get()?;
         let mac = r.at("mac").get()?;
         let port = r.at("port").get()?;
-        let state = named(&EntryState::NAMES, r.at("state"))?;
+        let state = named(&EntryState::NAMES, r.at("state"), BAD_VALUE)?;
         r.take(3)?;
         Ok(Self {
             vlan,
@@ -120,7 +107,7 @@ pub struct PathPortRecord {
 impl Wire for PathPortRecord {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let port = r.at("port").get()?;
-        let kind = named(&NeighbourKind::NAMES, r.at("kind"))?;
+        let kind = named(&NeighbourKind::NAMES, r.at("kind"), BAD_VALUE)?;
         r.take(3)?;
         let neighbour = r.at("neighbour").get()?;
         Ok(Self {
@@ -178,7 +165,7 @@ pub struct PathTableRecord {
 impl Wire for PathTableRecord {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let table = r.at("table").get()?;
-        let usage = named(&TableUse::NAMES, r.at("usage"))?;
+        let usage = named(&TableUse::NAMES, r.at("usage"), BAD_VALUE)?;
         Ok(Self { table, usage })
     }
 

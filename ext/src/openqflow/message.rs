@@ -14,6 +14,7 @@ use super::flow::{FlowPhase, ReportReason};
 use super::records::{QosRecord, take};
 use super::tuple::{FlowTuple, TupleMatch};
 use crate::openstate::args::Args;
+use crate::words::{named, place_of};
 
 /// Reports with their names; the number on the wire is the place.
 const REASONS: [(ReportReason, &str); 4] = [
@@ -28,20 +29,6 @@ const STATES: [(FlowPhase, &str); 3] = [
     (FlowPhase::Pending, "pending"),
     (FlowPhase::Resolved, "resolved"),
 ];
-
-/// The place of a value in a list of names, and its name.
-fn place_of<T: PartialEq>(names: &[(T, &'static str)], value: &T) -> (u8, &'static str) {
-    let place = names.iter().position(|row| row.0 == *value);
-    place.map_or((0, ""), |place| (place as u8, names[place].1))
-}
-
-/// Reads a place in a list of names. Errors: BAD_VALUE if there is none.
-fn named<T: Copy>(names: &[(T, &'static str)], r: &mut Reader<'_>) -> Result<T, DecodeError> {
-    let at = r.clone();
-    let place = usize::from(r.get::<u8>()?);
-    let row = names.get(place);
-    row.map(|row| row.0).ok_or_else(|| at.err(BAD_VALUE))
-}
 
 /// One flow: 152 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,8 +68,8 @@ impl Wire for FlowRecord {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let tuple = r.get()?;
         let out_port = r.at("out_port").get()?;
-        let reason = named(&REASONS, r.at("reason"))?;
-        let state = named(&STATES, r.at("state"))?;
+        let reason = named(&REASONS, r.at("reason"), BAD_VALUE)?;
+        let state = named(&STATES, r.at("state"), BAD_VALUE)?;
         let key = r.at("key").get()?;
         r.take(1)?;
         let age_ms = r.at("age_ms").get()?;

@@ -6,6 +6,7 @@ use bofuss_datapath::Time;
 use bofuss_oflib::types::TableId;
 
 use super::flow::FlowLimits;
+use crate::words::number;
 
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
@@ -118,12 +119,6 @@ impl QflowOptions {
     pub(super) fn has_rules(&self, table: TableId) -> bool {
         self.forwarding.contains(&table) || self.qos.contains(&table)
     }
-}
-
-fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
-    let number = bofuss_oflib::text::number(text);
-    let number = number.filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| format!("'{text}' is no number from {least} to {most}"))
 }
 
 /// Numbers of tables with commas between.

@@ -207,7 +207,7 @@ pub(super) fn metrics(table: &FlowTable, list: &mut Vec<Metric>) {
         ),
     ];
     for (name, help, value) in gauges {
-        list.push(metric(name, help, MetricKind::Gauge, value as u64));
+        list.push(Metric::only(name, help, MetricKind::Gauge, value as u64));
     }
     let counts = &table.counts;
     let suppressed = "Packets of flows that wait for the controller";
@@ -235,16 +235,6 @@ pub(super) fn metrics(table: &FlowTable, list: &mut Vec<Metric>) {
         ("classified", classified, counts.classified),
     ];
     for (name, help, value) in counters {
-        list.push(metric(name, help, MetricKind::Counter, value));
-    }
-}
-
-fn metric(name: &'static str, help: &'static str, kind: MetricKind, value: u64) -> Metric {
-    Metric {
-        name,
-        help,
-        kind,
-        labels: vec![],
-        value,
+        list.push(Metric::only(name, help, MetricKind::Counter, value));
     }
 }

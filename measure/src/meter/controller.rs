@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 use bofuss_channel::{ActiveAddress, Client, ClientError, PassiveAddress};
 use bofuss_oflib::error::{ErrorCode, FlowModFailed};
 use bofuss_oflib::message::config::ConfigFlags;
-use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::{
-    Empty, FlowMod, FlowModCommand, FlowModFlags, MultipartRequest, PacketOut, SwitchConfig,
+    Empty, FlowMod, FlowModCommand, MultipartRequest, PacketOut, SwitchConfig,
 };
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::{BufferId, MaxLen};
@@ -273,7 +272,10 @@ impl ControlSession {
         let ReplyBody::Flow(entries) = reply else {
             return Err(ControlError::another_reply());
         };
-        Ok(entries.into_iter().map(|entry| adding(entry.0)).collect())
+        Ok(entries
+            .into_iter()
+            .map(|entry| FlowMod::adding(entry.0))
+            .collect())
     }
 
     /// How many entries the table statistics count.
@@ -321,20 +323,5 @@ impl ControlSession {
             actions: vec![Action::output(port)],
             data: Bytes(frame.into()),
         })
-    }
-}
-
-/// The flow-mod that adds an entry.
-fn adding(entry: FlowEntry) -> FlowMod {
-    FlowMod {
-        table_id: entry.table_id,
-        priority: entry.priority,
-        cookie: entry.cookie,
-        idle_timeout: entry.idle_timeout,
-        hard_timeout: entry.hard_timeout,
-        flags: FlowModFlags(entry.flags.0),
-        instructions: entry.instructions,
-        importance: entry.importance,
-        ..FlowMod::add(entry.fields)
     }
 }

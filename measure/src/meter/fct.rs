@@ -3,8 +3,7 @@
 
 use std::fmt::Write;
 
-use bofuss_sim::controller::Controller;
-use bofuss_sim::scenario::{ControllerRow, Outside, Scenario};
+use bofuss_sim::scenario::{NoOutside, Scenario};
 use serde_json::Value;
 
 use super::flow_sizes::{
@@ -62,19 +61,6 @@ pub fn points(limits: &Limits) -> Vec<Point> {
         }
     }
     points
-}
-
-/// Nothing comes from outside of the simulation.
-struct Nothing;
-
-impl Outside for Nothing {
-    fn read(&mut self, _: &str) -> Result<String, String> {
-        Err("no files".into())
-    }
-
-    fn controller(&mut self, _: &ControllerRow) -> Result<Box<dyn Controller>, String> {
-        Err("no controllers".into())
-    }
 }
 
 fn address(server: usize) -> String {
@@ -196,7 +182,7 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
     let paths = point.kind.rsplit(", ").next().unwrap_or_default();
     let cost_us = cost.unwrap_or(0.0) / 1e3;
     let text = scenario(&arrivals, paths, cost_us);
-    let mut scenario = Scenario::build(&text, None, &mut Nothing).map_err(|e| e.to_string())?;
+    let mut scenario = Scenario::build(&text, None, &mut NoOutside).map_err(|e| e.to_string())?;
     scenario
         .run_until(scenario.end(), &mut ())
         .map_err(|e| e.to_string())?;

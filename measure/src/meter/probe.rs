@@ -167,10 +167,11 @@ impl FrameProbe {
         }
         let ended = Instant::now();
         let mut last = ended;
-        let mut patience = FIRST_PATIENCE;
-        while last.elapsed() < patience && ended.elapsed() < MAX_PATIENCE {
-            if run.seen.received > 0 {
-                patience = PATIENCE;
+        while ended.elapsed() < MAX_PATIENCE {
+            let is_first = run.seen.received == 0;
+            let patience = if is_first { FIRST_PATIENCE } else { PATIENCE };
+            if last.elapsed() >= patience {
+                break;
             }
             if self.receive(&mut run)? > 0 {
                 last = Instant::now();

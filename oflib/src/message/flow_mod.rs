@@ -3,6 +3,7 @@
 use crate::error::FlowModFailed;
 use crate::instruction::Instructions;
 use crate::matching::Match;
+use crate::message::multipart::flow::FlowEntry;
 use crate::model::{flags, model, named};
 use crate::text::write_flow_mod;
 use crate::types::{BufferId, GroupId, PortNo, TableId};
@@ -95,6 +96,21 @@ impl FlowMod {
             out_group: GroupId::ANY,
             fields,
             ..Self::default()
+        }
+    }
+
+    /// The add of an entry as a switch lists it: without its counters and age.
+    pub fn adding(entry: FlowEntry) -> Self {
+        Self {
+            table_id: entry.table_id,
+            priority: entry.priority,
+            cookie: entry.cookie,
+            idle_timeout: entry.idle_timeout,
+            hard_timeout: entry.hard_timeout,
+            importance: entry.importance,
+            flags: entry.flags,
+            instructions: entry.instructions,
+            ..Self::add(entry.fields)
         }
     }
 

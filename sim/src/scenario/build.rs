@@ -34,6 +34,19 @@ pub trait Outside {
     fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String>;
 }
 
+/// What a scenario that needs nothing has.
+pub struct NoOutside;
+
+impl Outside for NoOutside {
+    fn read(&mut self, name: &str) -> Result<String, String> {
+        Err(format!("the scenario reads {name}"))
+    }
+
+    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String> {
+        Err(format!("the scenario has a controller {}", row.name))
+    }
+}
+
 /// A network with its traffic, and what is to come of it.
 pub struct Scenario {
     network: Network,

@@ -12,7 +12,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 pub use assertions::FailedAssertion;
-pub use build::{Outside, Scenario};
+pub use build::{NoOutside, Outside, Scenario};
 pub use file::{ControllerRow, ScenarioFile};
 pub(crate) use names::matches;
 pub use rules::parse_rule;
