@@ -41,11 +41,12 @@ IPV4, IPV6 = 0x800, 0x86DD
 
 REASONS = ('periodic', 'threshold', 'idle', 'evicted')
 STATES = ('unresolved', 'pending', 'resolved')
+DROP_CAUSES = ('none', 'pending', 'rule', 'no-rule', 'too-early', 'queue-full', 'port', 'other')
 # Parts of a write.
 HAS_FORWARD, HAS_QOS, HAS_REGISTERS, GIVES_BACK = 1, 2, 4, 8
 
 TUPLE = struct.Struct('!16s16sIHHHHB3x')
-RECORD = struct.Struct('!IBBBxQIIQQQQ')
+RECORD = struct.Struct('!IBBBBQIIQQQQIIII')
 QOS_RECORD = struct.Struct('!BBBBH2xII')
 
 
@@ -81,6 +82,7 @@ class Flow(NamedTuple):
     reason: str
     state: str
     key: int
+    drop_cause: str
     age_ms: int
     idle_ms: int
     rate_kbps: int
@@ -88,6 +90,10 @@ class Flow(NamedTuple):
     bytes: int
     dropped_packets: int
     dropped_bytes: int
+    share_kbps: int
+    guaranteed_kbps: int
+    eta_us: int
+    waiting: int
     qos: bytes
     registers: Tuple[int, ...]
 
@@ -168,9 +174,11 @@ def notify(wanted: bool = True) -> bytes:
     return experimenter(NOTIFY, bytes([wanted]))
 
 
-def limits(push_ms: int = 5000, report_bytes: int = 1000000, report_kbps: int = ANY) -> bytes:
-    """Sets when flows are reported."""
-    return experimenter(LIMITS, struct.pack('!IQI', push_ms, report_bytes, report_kbps))
+def limits(push_ms: int = 5000, report_bytes: int = 1000000, report_kbps: int = ANY,
+           report_share: int = 100) -> bytes:
+    """Sets when flows are reported; the share is in thousandths of the port's rate."""
+    values = (push_ms, report_bytes, report_kbps, report_share)
+    return experimenter(LIMITS, struct.pack('!IQII', *values))
 
 
 def write(flow: FlowTuple, forward: Optional[bytes] = None, qos: Optional[bytes] = None,
@@ -219,10 +227,10 @@ def records(data: bytes) -> Iterator[Flow]:
         (length,) = struct.unpack_from('!H', data)
         item, data = data[2:length], data[length:]
         fields = RECORD.unpack_from(item, TUPLE.size)
-        port, reason, state, key, *counters = fields
+        port, reason, state, key, cause, *counters = fields
         rest = item[TUPLE.size + RECORD.size:]
         yield Flow(FlowTuple.unpack(item[:TUPLE.size]), port, REASONS[reason], STATES[state], key,
-                   *counters, rest[:QOS_RECORD.size],
+                   DROP_CAUSES[cause], *counters, rest[:QOS_RECORD.size],
                    struct.unpack('!4Q', rest[QOS_RECORD.size:]))
 
 

@@ -1,11 +1,12 @@
-//! Bundles end to end: as Open vSwitch's tool sends them in 1.3, and as ours does.
+//! Bundles end to end: as Open vSwitch's tool sends them in 1.3, and as ours does, also at a time.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bofuss_tests::peers::contains;
-use bofuss_tests::{Capture, Lab, have};
+use bofuss_tests::{Capture, Lab, get, have};
 
 const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "dumpcap", "tshark"];
 
@@ -89,4 +90,38 @@ fn dpctl_changes_all_or_nothing_in_a_bundle() {
     let old = lab.dpctl(&["-O", "OpenFlow10", "--bundle", "add-flow", "actions=drop"]);
     let text = String::from_utf8(old.stderr).unwrap();
     contains(&text, &["this OpenFlow version cannot say BUNDLE_CONTROL"]);
+}
+
+#[test]
+fn packets_meet_a_bundle_at_its_time() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let lab = Lab::new(2, &["--fail-mode", "secure", "--metrics", "16672"]);
+    let file = Written::new(PATH);
+    let start = Instant::now();
+    lab.asks(&["--bundle", "--at", "+0.5", "add-flows", file.name()]);
+    assert!(
+        start.elapsed() >= Duration::from_millis(490),
+        "then it is told"
+    );
+    assert!(lab.pings(1, 2));
+    let (_, metrics) = get("127.0.0.1:16672", "/metrics", "");
+    let mut lines = metrics.lines();
+    let line = lines.find(|line| line.starts_with("bofuss_bundle_commit_error_seconds_count"));
+    assert!(line.is_some_and(|line| line.ends_with(" 1")), "{line:?}");
+    let seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    let past = (seconds - 10).to_string();
+    let output = lab.dpctl(&["--bundle", "--at", &past, "del-flows"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    contains(&text, &["BUNDLE_FAILED/SCHED_PAST"]);
+    assert!(lab.pings(1, 2), "nothing is changed");
+    let told = lab.asks(&["bundle-features"]);
+    contains(
+        &told,
+        &["sched_accuracy=0.0", "capabilities=atomic|ordered|time"],
+    );
 }

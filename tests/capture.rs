@@ -38,7 +38,7 @@ fn a_capture_has_a_ports_frames_both_ways_as_the_flow_says() {
     assert_eq!(begun, (String::new(), true));
     assert!(ctl(&lab, &["capture", "openflow", &messages_name]).1);
     lab.all_ping();
-    lab.dpctl(&["add-flow", "arp,actions=normal"]);
+    lab.dpctl(&["-O", "OpenFlow14", "add-flow", "arp,actions=normal"]);
     let captures = ctl(&lab, &["captures"]).0;
     assert!(
         captures.contains(&format!("1 {frames_name} packets=4 bytes=392 lost=0")),
@@ -91,7 +91,7 @@ fn a_capture_of_openflow_has_the_addresses_of_each_connection() {
     let name = file.display().to_string();
     assert!(ctl(&lab, &["capture", "openflow", &name]).1);
     for address in ["tcp:127.0.0.1:16704", "tcp:[::1]:16704"] {
-        ok(Command::new(program("dpctl")).args([address, "show"]));
+        ok(Command::new(program("dpctl")).args(["-O", "OpenFlow14", address, "show"]));
     }
     assert!(ctl(&lab, &["end-capture", &name]).1);
     let kinds = [("ipv4", "127.0.0.1"), ("ipv6", "::1")];
@@ -133,7 +133,7 @@ fn frames_and_messages_share_a_file_that_a_killed_switch_leaves_whole() {
         assert_eq!(ctl(&lab, words), (String::new(), true));
     }
     lab.all_ping();
-    ok(Command::new(program("dpctl")).args([&lab.address(), "show"]));
+    ok(Command::new(program("dpctl")).args(["-O", "OpenFlow14", &lab.address(), "show"]));
     let sources = "frame.interface_name";
     let count = |filter: &str| tshark(&file, filter, sources).lines().count();
     until("both are there", || {

@@ -76,6 +76,7 @@ impl Controller {
         self.send(Message::RoleRequest(Role {
             role,
             generation_id,
+            ..Role::default()
         }));
         until("the role is confirmed", || {
             self.heard(|heard| heard.roles.len() > before)

@@ -17,7 +17,11 @@ fn the_state_of_the_connections_is_printed_for_mininet() {
     let mut command = Command::new("ovs-testcontroller");
     let unixctl = std::env::temp_dir().join(format!("dpctl-tc-{}.ctl", std::process::id()));
     command.arg(format!("--unixctl={}", unixctl.display()));
-    let _controller = Process::start(command.arg("ptcp:16691:127.0.0.1").stderr(Stdio::null()));
+    let _controller = Process::start(
+        command
+            .args(["-O", "OpenFlow14", "ptcp:16691:127.0.0.1"])
+            .stderr(Stdio::null()),
+    );
     let lab = Lab::new(
         1,
         &[
@@ -233,16 +237,16 @@ fn snoop_repeats_what_controllers_say_and_a_slow_reader_loses_alone() {
     drop(slow);
     until("the slow reader is forgotten", || readers().len() == 2);
     let flow_mods = ["add table=0,", "ADD "]
-        .map(|begin| format!("OFPT_FLOW_MOD (OF1.4) (xid=0x2): {begin}priority=5,ip"));
+        .map(|begin| format!("OFPT_FLOW_MOD (OF1.5) (xid=0x2): {begin}priority=5,ip"));
     for (file, flow_mod) in files.iter().zip(flow_mods) {
         until("all is printed", || {
             let text = std::fs::read_to_string(file).unwrap();
             let parts = [
                 &*flow_mod,
-                "OFPT_BARRIER_REPLY (OF1.4) (xid=0x",
+                "OFPT_BARRIER_REPLY (OF1.5) (xid=0x",
                 "OFPST_FLOW request (xid=0x2):",
                 "OFPST_FLOW reply (xid=0x2):\n",
-                "OFPST_TABLE_FEATURES request (OF1.4) (xid=0x2):",
+                "OFPST_TABLE_FEATURES request (OF1.5) (xid=0x2):",
             ];
             parts.iter().all(|part| text.contains(part))
         });

@@ -1,4 +1,5 @@
-//! Fair shares on real interfaces: 32 flows of UDP, 165 Mb/s for a port of 10 Mb/s.
+//! Fair shares on real interfaces, by rules of OpenQFlow: 32 flows of UDP, 165 Mb/s for a port of
+//! 10 Mb/s.
 #![allow(clippy::unwrap_used)]
 
 use std::net::{Ipv4Addr, UdpSocket};
@@ -172,7 +173,19 @@ fn index_and_use(counts: &[f64]) -> (f64, f64) {
 /// The same for a port of the switch that has 10 Mb/s and this discipline.
 fn shares(discipline: &str, flows: fn() -> Vec<Flow>, count: usize) -> (f64, f64) {
     let chosen = format!("2={discipline}");
-    let lab = Lab::new(2, &["--discipline", &chosen, "--queue", "2:0:max=10M"]);
+    let mut options = vec!["--discipline", &chosen, "--queue", "2:0:max=10M"];
+    options.extend(["--fail-mode", "secure"]);
+    for option in ["openqflow.table=0", "openqflow.forwarding=1"] {
+        options.extend(["--extension", option]);
+    }
+    let lab = Lab::new(2, &options);
+    for rule in [
+        "table=0,priority=9,arp,actions=normal",
+        "table=1,priority=9,ip,nw_dst=10.0.0.1,actions=qflow_forward(port=1)",
+        "table=1,priority=1,ip,actions=qflow_forward(port=2)",
+    ] {
+        lab.asks(&["add-flow", rule]);
+    }
     let counts = arrivals(&lab, flows, count);
     println!("{discipline}: {counts:?}");
     index_and_use(&counts)

@@ -25,6 +25,8 @@ pub enum Lie {
     SwallowsAdds(u32),
     /// Of requests for flow statistics, only the first one arrives.
     SwallowsStatistics,
+    /// The connection is closed after this many flow-mods that add.
+    HangsUp(u32),
 }
 
 /// Listens in front of a switch on this machine, and lies to whoever connects. Panics: if the port
@@ -78,7 +80,11 @@ fn pass(mut client: TcpStream, mut switch: TcpStream, lie: Lie) {
             }
             Lie::SwallowsAdds(most) if is_add && adds > most => {}
             Lie::SwallowsStatistics if asks && asked > 1 => {}
-            Lie::EarlyBarriers | Lie::SwallowsAdds(_) | Lie::SwallowsStatistics => {
+            Lie::HangsUp(after) if adds > after => break,
+            Lie::EarlyBarriers
+            | Lie::SwallowsAdds(_)
+            | Lie::SwallowsStatistics
+            | Lie::HangsUp(_) => {
                 let _ = switch.write_all(&message);
             }
         }

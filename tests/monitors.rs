@@ -1,5 +1,5 @@
-//! Flow monitors end to end: Open vSwitch's tool in 1.3, and ours, follow how entries change.
-//! tshark does not know them in 1.3.
+//! Flow monitors end to end: Open vSwitch's tool in 1.3 and 1.5, and ours, follow how entries
+//! change. tshark does not know them in 1.3.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File};
@@ -49,10 +49,16 @@ impl Drop for Follower {
 }
 
 #[test]
-fn ovs_ofctl_follows_entries_in_1_3() {
-    if !have(&["ip", "ovs-ofctl"]) {
-        return;
+fn ovs_ofctl_follows_entries_in_1_3_and_1_5() {
+    if have(&["ip", "ovs-ofctl"]) {
+        ovs_ofctl_follows_entries("OpenFlow13", "ADDED");
+        ovs_ofctl_follows_entries("OpenFlow15", "INITIAL");
     }
+}
+
+/// `ovs-ofctl` follows entries in a version, which says `first` of those that are there already.
+/// Without `!own`, since 1.4 it asks for its own changes alone (3.1).
+fn ovs_ofctl_follows_entries(version: &str, first: &str) {
     let lab = Lab::new(1, &["--fail-mode", "secure"]);
     lab.asks(&[
         "add-flow",
@@ -61,10 +67,10 @@ fn ovs_ofctl_follows_entries_in_1_3() {
     let address = lab.tools_address();
     let mut command = Command::new("ovs-ofctl");
     command.env("OVS_RUNDIR", std::env::temp_dir());
-    command.args(["-O", "OpenFlow13", "monitor", "--no-names", &address]);
-    let follower = Follower::start("ofctl-monitor", command.arg("watch:!own"));
+    command.args(["-O", version, "monitor", "--no-names", &address]);
+    let follower = Follower::start(version, command.arg("watch:!own"));
     let entry = "table=1 cookie=0x9 ip";
-    follower.prints(&[&format!("event=ADDED {entry} actions=output:1")]);
+    follower.prints(&[&format!("event={first} {entry} actions=output:1")]);
     lab.asks(&["mod-flows", "table=1,actions=drop"]);
     lab.asks(&[
         "add-flow",

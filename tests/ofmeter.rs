@@ -3,142 +3,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod liar;
+mod plant;
+mod set_ups;
 
-use std::net::TcpStream;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use bofuss_ports::NetNs;
-use bofuss_tests::{Process, have, ip, ok, printed, program, run, until};
-use serde_json::Value;
+use bofuss_tests::{Process, ip, ok, printed, program, run, until};
 
 use crate::liar::{EARLY, Lie, lie};
-
-/// Where the switch listens for OpenFlow, and where the liar in front of it.
-const SWITCH: u16 = 6690;
-const LIAR: u16 = 6691;
-/// Tells the folders of one process apart.
-static NEXT: AtomicU32 = AtomicU32::new(0);
-
-/// A folder for results, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        let number = NEXT.fetch_add(1, Relaxed);
-        let name = format!("ofmeter-test-{}-{number}", std::process::id());
-        Self(std::env::temp_dir().join(name))
-    }
-
-    /// The results, one for each line.
-    fn results(&self) -> Vec<Value> {
-        let text = std::fs::read_to_string(self.0.join("results.jsonl")).unwrap();
-        text.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.join(name)).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A number of a result.
-fn metric(result: &Value, name: &str) -> f64 {
-    let metrics = result["metrics"].as_array().unwrap();
-    let found = metrics.iter().find(|metric| metric["name"] == name);
-    found.unwrap_or_else(|| panic!("{name} of {result}"))["value"]
-        .as_f64()
-        .unwrap()
-}
-
-fn ofmeter(folder: &Folder, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program("ofmeter"));
-    command.args(arguments).arg("--out").arg(&folder.0);
-    command
-}
-
-/// Runs cases in their shortest form and returns their results.
-///
-/// The instrument is calibrated once, and all results use that.
-fn measured(folder: &Folder, arguments: &[&str]) -> Vec<Value> {
-    static CALIBRATION: OnceLock<String> = OnceLock::new();
-    let calibration = folder.0.join("calibration.json");
-    if let Some(text) = CALIBRATION.get() {
-        std::fs::create_dir_all(&folder.0).unwrap();
-        std::fs::write(&calibration, text).unwrap();
-    }
-    let shortest = [&["run", "--short", "--force"], arguments].concat();
-    println!("{}", ok(&mut ofmeter(folder, &shortest)));
-    CALIBRATION.get_or_init(|| folder.read("calibration.json"));
-    folder.results()
-}
-
-/// Two veth pairs and a switch between them, in this network namespace.
-struct Plant {
-    _switch: Process,
-}
-
-impl Plant {
-    fn new(arguments: &[&str]) -> Self {
-        ip("link set lo up");
-        for (own, switch) in [("near", "sa"), ("far", "sb")] {
-            ip(&format!("link add {own} type veth peer name {switch}"));
-            ip(&format!("link set {own} up"));
-            ip(&format!("link set {switch} up"));
-        }
-        let mut bofuss = Command::new(program("bofuss"));
-        let listen = format!("ptcp:{SWITCH}");
-        bofuss.args(["run", "--port", "sa", "--port", "sb", "--listen", &listen]);
-        bofuss.args(["--fail-mode", "secure"]).args(arguments);
-        let name = format!("plant{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
-        bofuss
-            .args(["--name", &name])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let switch = Process::start(&mut bofuss);
-        until("the switch listens", || {
-            TcpStream::connect(("127.0.0.1", SWITCH)).is_ok()
-        });
-        Self { _switch: switch }
-    }
-
-    /// Runs our dpctl on the switch.
-    fn dpctl(&self, arguments: &[&str]) -> String {
-        let address = format!("tcp:127.0.0.1:{SWITCH}");
-        ok(Command::new(program("dpctl")).arg(address).args(arguments))
-    }
-}
-
-/// Runs a test in a network namespace of its own.
-fn alone(test: impl FnOnce() + Send) {
-    NetNs::new().unwrap().run(test).unwrap();
-}
-
-/// The arguments that name a switch of a [`Plant`] and its interfaces.
-fn switch_at(port: u16) -> [String; 4] {
-    let address = format!("tcp:127.0.0.1:{port}");
-    [
-        "--switch".into(),
-        address,
-        "--ports".into(),
-        "near,far".into(),
-    ]
-}
-
-fn measured_at(port: u16, folder: &Folder, arguments: &[&str]) -> Vec<Value> {
-    let switch = switch_at(port);
-    let switch: Vec<&str> = switch.iter().map(String::as_str).collect();
-    measured(folder, &[&switch[..], arguments].concat())
-}
+use crate::plant::{
+    Folder, LIAR, Plant, SWITCH, alone, measured, measured_at, metric, ofmeter, switch_at,
+};
 
 #[test]
 fn a_forwarders_delay_loss_and_order_are_found() {
@@ -158,8 +33,9 @@ fn a_forwarders_delay_loss_and_order_are_found() {
         let folder = Folder::new();
         let found = measured(&folder, &[&case[..], &[faults]].concat());
         let first = &found[0];
-        // What else runs on the machine makes single frames late, and never one early.
-        least.push(first["delay"]["min"].as_f64().unwrap());
+        // What else runs on the machine makes frames late, and never one early.
+        let all = found.iter().filter_map(|one| one["delay"]["min"].as_f64());
+        least.push(all.fold(f64::INFINITY, f64::min));
         let duplicates = if faults.contains("duplicate") {
             5.0
         } else {
@@ -171,9 +47,14 @@ fn a_forwarders_delay_loss_and_order_are_found() {
         let page = folder.read("report.html");
         assert!(page.contains("<svg") && page.contains("action-delay"));
         assert!(folder.read("results.csv").contains("action-delay,"));
+        // On the line of a test, single points are beyond the instrument, and forced.
+        let notes = first["notes"].as_array().unwrap();
+        assert!(first["marks"].as_array().unwrap().is_empty(), "{notes:?}");
     }
     assert!((50e3..1e6).contains(&least[0]), "{least:?}");
-    assert!((5e6..6e6).contains(&least[1]), "{least:?}");
+    // The path itself takes as long for both.
+    let difference = least[1] - least[0];
+    assert!((difference / 4_950e3 - 1.0).abs() < 0.1, "{least:?}");
     let folder = Folder::new();
     let lossy = [&case[..], &["forwarder:loss=5%,reorder=1%"]].concat();
     let found = measured(&folder, &lossy);
@@ -188,44 +69,22 @@ fn a_forwarders_delay_loss_and_order_are_found() {
 #[test]
 fn every_case_runs_on_bofuss_in_its_shortest_form() {
     let folder = Folder::new();
-    for result in measured(&folder, &["--setup", "bofuss"]) {
+    let found = measured(&folder, &["--setup", "bofuss"]);
+    let page = folder.read("report.html");
+    for case in ["spine-leaf-fct", "spine-leaf-live"] {
+        let mut results = found.iter().filter(|result| result["case"] == case);
+        assert!(results.any(|result| metric(result, "mice: throughput, mean") > 0.0));
+        let mut sections = page.split("<h2 id=\"");
+        let section = sections.find(|part| part.starts_with(case)).unwrap();
+        for figure in ["Fig. 6: throughput", "Fig. 7: completion"] {
+            assert!(section.contains(figure), "{figure} of {case}");
+        }
+    }
+    for result in found {
         let why = format!("{} {}: {}", result["case"], result["point"]["name"], result);
         // A busy machine may be too slow for the rate that was wanted.
         let verdict = result["verdict"].as_str().unwrap();
         assert_eq!(verdict, "ok", "{why}");
-    }
-}
-
-#[test]
-fn open_vswitch_is_measured_in_two_versions() {
-    if !have(&["ovs-vswitchd", "ovs-vsctl"]) {
-        return;
-    }
-    for version in ["1.0", "1.3"] {
-        let folder = Folder::new();
-        let cases = [
-            "barrier-truth",
-            "fm-add",
-            "rewrite",
-            "match-type",
-            "pktin-lat",
-        ];
-        let named = ["--setup", "ovs", "--openflow", version];
-        let found = measured(&folder, &[&cases[..], &named].concat());
-        assert!(found.iter().all(|result| result["version"] == version));
-        let verdict = |case: &str, kind: &str| {
-            let mut results = found.iter();
-            let of = results.find(|r| r["case"] == case && r["point"]["kind"] == kind);
-            of.unwrap()["verdict"].as_str().unwrap().to_owned()
-        };
-        assert_eq!(verdict("fm-add", "bulk"), "ok");
-        assert_eq!(verdict("rewrite", "ip"), "ok");
-        let tables = if version == "1.0" {
-            "unsupported"
-        } else {
-            "ok"
-        };
-        assert_eq!(verdict("match-type", "2 tables"), tables);
     }
 }
 
@@ -254,11 +113,19 @@ fn early_barriers_are_found_and_by_how_much() {
 #[test]
 fn the_limit_of_a_table_is_found_and_a_table_that_swallows_rules_is_a_lie() {
     alone(|| {
-        let _plant = Plant::new(&["--max-entries", "150"]);
+        let _plant = Plant::new(&["--max-entries", "100"]);
         let folder = Folder::new();
         let found = measured_at(SWITCH, &folder, &["table-size"]);
-        // One of the 150 drops what no other rule matches.
-        assert_eq!(metric(&found[0], "rules"), 149.0, "{}", found[0]);
+        // One of the 100 drops what no other rule matches.
+        assert_eq!(metric(&found[0], "rules"), 99.0, "{}", found[0]);
+        assert_eq!(found[0]["verdict"], "ok", "{}", found[0]);
+    });
+    alone(|| {
+        let _plant = Plant::new(&["--max-entries", "1000"]);
+        let folder = Folder::new();
+        let more = ["table-size", "--max-rules", "1200"];
+        let found = measured_at(SWITCH, &folder, &more);
+        assert_eq!(metric(&found[0], "rules"), 999.0, "{}", found[0]);
         assert_eq!(found[0]["verdict"], "ok", "{}", found[0]);
     });
     alone(|| {
@@ -316,6 +183,25 @@ fn a_switch_with_rules_is_refused_without_wipe_and_restored_with_it() {
 }
 
 #[test]
+fn a_switch_that_closes_the_connection_is_connected_to_anew_and_restored() {
+    alone(|| {
+        let plant = Plant::new(&[]);
+        plant.dpctl(&["add-flow", "priority=7,ip,nw_dst=10.1.1.1,actions=output:1"]);
+        lie(Lie::HangsUp(2), LIAR, SWITCH);
+        let folder = Folder::new();
+        let cases = ["fm-add", "echo-under-load", "--wipe"];
+        let found = measured_at(LIAR, &folder, &cases);
+        assert_eq!(found[0]["verdict"], "crashes", "{}", found[0]);
+        let echoes = found
+            .iter()
+            .find(|result| result["case"] == "echo-under-load");
+        assert_eq!(echoes.unwrap()["verdict"], "ok", "{found:?}");
+        let rules = plant.dpctl(&["dump-flows"]);
+        assert!(rules.contains("nw_dst=10.1.1.1"), "{rules}");
+    });
+}
+
+#[test]
 fn an_interrupted_run_restores_the_switch_and_goes_on_where_it_was() {
     alone(|| {
         let plant = Plant::new(&[]);
@@ -365,7 +251,7 @@ fn frames_that_another_machine_reflects_are_measured() {
         let folder = Folder::new();
         let address = format!("tcp:127.0.0.1:{SWITCH}");
         let switch = ["--switch", &address, "--ports", "near"];
-        let slowly = ["match-type", "--max-rate", "500"];
+        let slowly = ["match-type", "--max-rate", "500", "--frames", "100"];
         let found = measured(&folder, &[&slowly[..], &switch].concat());
         assert_eq!(found[0]["verdict"], "ok", "{}", found[0]);
         // A busy machine loses some.
@@ -381,12 +267,52 @@ fn a_switch_that_connects_is_measured() {
         let arguments = ["fm-add", "--switch", "ptcp:6692", "--ports", "near,far"];
         let found = measured(&folder, &arguments);
         assert_eq!(found[0]["verdict"], "ok", "{}", found[0]);
+        let page = folder.read("report.html");
+        assert!(page.contains("interface near: offers no time stamps of a network card"));
+    });
+}
+
+#[test]
+fn what_is_wrong_with_a_switch_is_said_before_anything_is_measured() {
+    alone(|| {
+        ip("link set lo up");
+        ip("link add near type veth peer name sa");
+        let folder = Folder::new();
+        for (up, says) in [
+            (false, "near is down: ip link set near up"),
+            (true, "tcp:127.0.0.1:6690: "),
+        ] {
+            if up {
+                ip("link set near up");
+                ip("link set sa up");
+            }
+            let address = format!("tcp:127.0.0.1:{SWITCH}");
+            let words = ["run", "fm-add", "--switch", &address, "--ports", "near,sa"];
+            let refused = printed(&run(&mut ofmeter(&folder, &words)));
+            assert!(
+                refused.contains(says) && !refused.contains("calibration"),
+                "{refused}"
+            );
+        }
+        // A switch that takes the connection and says nothing.
+        let silent = std::net::TcpListener::bind(("127.0.0.1", SWITCH)).unwrap();
+        let words = [
+            "run", "fm-add", "--stall", "1", "--ports", "near,sa", "--switch",
+        ];
+        let address = format!("tcp:127.0.0.1:{SWITCH}");
+        let refused = printed(&run(ofmeter(&folder, &words).arg(&address)));
+        assert!(refused.contains("tcp:127.0.0.1:6690: "), "{refused}");
+        drop(silent);
     });
 }
 
 #[test]
 fn a_papers_cases_run_on_each_set_up_and_its_numbers_are_beside_ours() {
     let folder = Folder::new();
+    let document = folder.0.join("papers.md");
+    let marks = ["begin", "end"].map(|end| format!("<!-- ofmeter paper 002: {end} -->\n"));
+    std::fs::create_dir_all(&folder.0).unwrap();
+    std::fs::write(&document, format!("# Before\n{}\nAfter\n", marks.concat())).unwrap();
     let words = [
         "paper",
         "002",
@@ -395,8 +321,9 @@ fn a_papers_cases_run_on_each_set_up_and_its_numbers_are_beside_ours() {
         "bofuss",
         "--setup",
         "yardstick",
+        "--page",
     ];
-    println!("{}", ok(&mut ofmeter(&folder, &words)));
+    println!("{}", ok(ofmeter(&folder, &words).arg(&document)));
     let page = folder.read("report.html");
     // Of table III, the first and the last row; and both set-ups.
     for row in [
@@ -408,11 +335,31 @@ fn a_papers_cases_run_on_each_set_up_and_its_numbers_are_beside_ours() {
         assert!(page.contains(row), "{row}");
     }
     assert!(page.contains("0.125 to 0.127") && page.contains("Table VIII"));
+    assert!(page.contains(", shortest form</title>"));
+    for statistic in ["here, mean", "here, median"] {
+        assert!(page.contains(statistic), "{statistic}");
+    }
+    let document = folder.read("papers.md");
+    assert!(document.starts_with("# Before\n") && document.ends_with("\nAfter\n"));
+    assert!(document.contains("| Extreme x460-24p |") && document.contains("date: "));
     for setup in ["bofuss", "yardstick"] {
         assert!(folder.0.join(setup).join("report.html").exists());
     }
     let refused = run(&mut ofmeter(&folder, &["paper", "001"]));
-    assert!(printed(&refused).contains("there are 000, 002, 004"));
+    assert!(printed(&refused).contains("there are 000, 002, 003, 004"));
+}
+
+#[test]
+fn the_experiments_of_openqflow_run_and_its_numbers_are_beside_ours() {
+    let folder = Folder::new();
+    println!(
+        "{}",
+        ok(&mut ofmeter(&folder, &["paper", "003", "--short"]))
+    );
+    let page = folder.read("report.html");
+    assert!(page.contains("<td>ceta</td><td>0.99</td><td>0.9"), "{page}");
+    assert!(page.contains("<td>fred</td><td>0.62</td><td>0."));
+    assert!(page.contains("cycles by equation 8") && page.matches("<svg").count() == 5);
 }
 
 #[test]
@@ -462,7 +409,9 @@ fn two_runs_are_compared_point_by_point() {
     };
     let (first, second, ratio) = (number(4), number(5), number(6));
     assert!(second > 500.0, "the second one delays: {table}");
-    assert!((ratio - second / first).abs() < 0.01, "{table}");
+    // Both are shown with three digits.
+    let error = ratio / (second / first) - 1.0;
+    assert!(error.abs() < 0.01, "{table}");
     let list = ok(Command::new(program("ofmeter")).arg("list"));
     assert!(list.contains("barrier-truth"));
 }

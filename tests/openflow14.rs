@@ -1,8 +1,10 @@
 //! OpenFlow 1.4 next to 1.3: tools and controllers that we did not write, and tshark.
 #![allow(clippy::unwrap_used)]
 
+use std::process::Command;
+
 use bofuss_tests::peers::{Ofctl, contains, joins_os_ken, joins_ovs, joins_ryu};
-use bofuss_tests::{Capture, Lab, have, until};
+use bofuss_tests::{Capture, Lab, address, have, ip, run, until};
 
 /// What tshark calls the type of a message of 1.4.
 const TYPE: &str = "openflow_v5.type";
@@ -215,4 +217,44 @@ fn ovs_testcontroller_joins_three_hosts() {
     }
     let log = joins_ovs("1.4", 16736, Some(TYPE));
     assert!(!log.contains("BAD_"), "{log}");
+}
+
+/// The address of hardware that an entry answers for.
+const MAC: &str = "02:00:00:00:00:99";
+
+#[test]
+fn an_entry_of_ovs_ofctl_copies_fields_to_answer_arp_requests() {
+    if !have(&["ip", "ping", "ovs-ofctl"]) {
+        return;
+    }
+    let lab = Lab::new(1, &["--fail-mode", "secure"]);
+    for (version, number) in [("OpenFlow13", 97), ("OpenFlow14", 98)] {
+        let tools = Ofctl { lab: &lab, version };
+        let asked = address(number);
+        let flow = format!(
+            "arp,arp_op=1,arp_tpa={asked},actions=move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],\
+             set_field:{MAC}->eth_src,set_field:2->arp_op,\
+             move:NXM_NX_ARP_SHA[]->NXM_NX_ARP_THA[],set_field:{MAC}->arp_sha,\
+             move:NXM_OF_ARP_SPA[]->NXM_OF_ARP_TPA[],set_field:{asked}->arp_spa,in_port"
+        );
+        tools.told("add-flow", &[&flow]);
+        contains(
+            &tools.told("dump-flows", &[]),
+            &["move:NXM_OF_ETH_SRC[]->NXM_OF_ETH_DST[],"],
+        );
+        let masked = "priority=3,ip,nw_dst=10.8.0.0/16,actions=\
+                      set_field:10.9.0.0/255.255.0.0->ip_dst,in_port";
+        tools.told("add-flow", &[masked]);
+        contains(
+            &tools.told("dump-flows", &["ip,nw_dst=10.8.0.0/16"]),
+            &["set_field:10.9.0.0/16->ip_dst,IN_PORT"],
+        );
+        until("the answer is known", || {
+            lab.host(1, || {
+                let mut ping = Command::new("ping");
+                run(ping.args(["-c", "1", "-W", "1", &asked.to_string()]));
+                ip(&format!("neigh show {asked}")).contains(MAC)
+            })
+        });
+    }
 }

@@ -59,6 +59,7 @@ def main():
             (flow,) = q.reports(kind, data[8:])
             assert (flow.tuple, flow.bytes, flow.reason) == (IN_VLAN, 6400, 'idle'), flow
             assert flow.qos == CALL, flow
+            assert (flow.drop_cause, flow.share_kbps, flow.eta_us) == ('too-early', 32, 1500), flow
         elif kind == m.MULTIPART_REPLY and 'qflow_flows' in text:
             (flow,) = q.records(data[24:])
             assert (flow.out_port, flow.packets) == (2, 100), flow

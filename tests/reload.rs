@@ -260,6 +260,12 @@ fn change(stage: &mut Stage, key: &str) {
             ofctl14(stage).told("show", &[]);
             refuses(stage, key, "['1.9']", "none of OpenFlow10");
         }
+        "bundle-clock" => {
+            refuses(stage, key, "'cuckoo'", "realtime");
+            stage.follows(key, "'tai'");
+            assert!(stage.dpctl(&["bundle-features"]).contains("timestamp"));
+            stage.follows(key, "'realtime'");
+        }
         "inactivity-probe" => {
             stage.follows("controller", &format!("['tcp:127.0.0.1:{}']", stage.port));
             let mut main = stage.greets();

@@ -177,6 +177,7 @@ fn serve(mut stream: TcpStream) {
                     in_port: PortNo(in_port as u32),
                     actions: vec![Action::output(PortNo::FLOOD)],
                     data: packet.data,
+                    ..PacketOut::default()
                 };
                 let flood = Message::PacketOut(flood);
                 codec.encode(xid, &flood, &mut out).unwrap();

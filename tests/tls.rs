@@ -59,19 +59,19 @@ fn d22_tools_reach_the_switch_by_tls_with_a_certificate_and_not_without() {
     let text = ok(dpctl.args(&tool).args(["ssl:localhost:16671", "show"]));
     assert!(text.contains("dpid:"), "{text}");
 
-    // Both versions of TLS, and no older one. The switch's first message is a HELLO of 1.4.
+    // Both versions of TLS, and no older one. The switch's first message is a HELLO of 1.5.
     let known =
         "-key tool-privkey.pem -cert tool-cert.pem -CAfile ca-cert.pem -verify_return_error";
     for (option, version) in [("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")] {
         let heard = s_client(&pki, 16671, &format!("-quiet {option} {known}"));
-        assert!(heard.contains("0500001000000000"), "{version}: {heard}");
+        assert!(heard.contains("0600001000000000"), "{version}: {heard}");
     }
     let old = s_client(
         &pki,
         16671,
         &format!("-tls1_1 -cipher ALL:@SECLEVEL=0 {known}"),
     );
-    assert!(!old.contains("0500001000000000"), "{old}");
+    assert!(!old.contains("0600001000000000"), "{old}");
     until("the log has the old version", || {
         lab.log().contains("TLS: peer is incompatible")
     });
@@ -124,6 +124,7 @@ fn the_pki_of_open_vswitch_serves_the_switch_and_its_controller() {
     let mut controller = Command::new("ovs-testcontroller");
     controller
         .args(pki.options("ctl", "pki/switchca/cacert.pem"))
+        .args(["-O", "OpenFlow14"])
         .arg(format!("--unixctl={}", pki.path("control")));
     let log = std::fs::File::create(pki.path("controller.log")).unwrap();
     let controller = Process::start(controller.arg("pssl:16673:127.0.0.1").stderr(log));

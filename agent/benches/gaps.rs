@@ -21,7 +21,8 @@ use bofuss_frame::{Gso, GsoKind, Offload, OffloadCapabilities};
 use bofuss_oflib::message::group_mod::GroupModCommand as G;
 use bofuss_oflib::message::meter_mod::MeterModCommand as M;
 use bofuss_oflib::message::multipart::{
-    FlowStatsRequest, GroupRequest, MeterRequest, PortRequest, RequestBody,
+    FlowStatsRequest, GroupDescRequest, GroupRequest, MeterRequest, PortDescRequest, PortRequest,
+    RequestBody,
 };
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::message::{Empty, FlowModCommand as C, PacketOut, PortDesc, PortMod};
@@ -243,7 +244,7 @@ fn requests() -> Vec<(&'static str, RequestBody)> {
             "group statistics",
             RequestBody::Group(GroupRequest { group_id }),
         ),
-        ("groups", RequestBody::GroupDesc(Empty)),
+        ("groups", RequestBody::GroupDesc(GroupDescRequest::ALL)),
         ("group features", RequestBody::GroupFeatures(Empty)),
         (
             "meter statistics",
@@ -255,7 +256,7 @@ fn requests() -> Vec<(&'static str, RequestBody)> {
         ),
         ("meter features", RequestBody::MeterFeatures(Empty)),
         ("table features", RequestBody::TableFeatures(Vec::new())),
-        ("ports", RequestBody::PortDesc(Empty)),
+        ("ports", RequestBody::PortDesc(PortDescRequest::ALL)),
     ]
 }
 
@@ -272,6 +273,7 @@ fn changes(lab: &Lab) -> Vec<(&'static str, Message, u32)> {
         in_port: PortNo(1),
         actions: vec![Action::output(PortNo::ALL)],
         data: Bytes(vec![0; 60]),
+        ..PacketOut::default()
     };
     let all = ENTRIES;
     let overlap = "priority=10,check_overlap,udp,actions=drop";

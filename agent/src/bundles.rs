@@ -11,6 +11,7 @@ use bofuss_oflib::{ErrorCode, Message};
 
 use crate::connection::ConnId;
 use crate::handle::{HandlerResult, refuse_experimenters};
+use crate::schedule::ScheduledCommit;
 use crate::switch::{Switch, SwitchIo};
 
 /// Bundles that a connection has at most.
@@ -42,6 +43,8 @@ pub(crate) struct Bundle {
     /// Whether some change groups or meters.
     pub(crate) changes_groups: bool,
     held_bytes: usize,
+    /// The commit that waits for its time, if one does.
+    pub(crate) scheduled: Option<ScheduledCommit>,
     /// When its last message came.
     used: Time,
     /// The message that began it, for the error if it is given up.
@@ -50,9 +53,10 @@ pub(crate) struct Bundle {
 }
 
 impl Bundle {
-    /// Whether it has waited for its next message too long.
-    fn is_idle(&self, now: Time) -> bool {
-        self.used.after(MAX_IDLE_NS) <= now
+    /// When it has waited for its next message too long; never if it waits for its time.
+    fn idle_end(&self) -> Option<Time> {
+        let end = self.used.after(MAX_IDLE_NS);
+        self.scheduled.is_none().then_some(end)
     }
 }
 
@@ -99,7 +103,12 @@ impl Switch {
                 BundleControlType::CLOSE_REPLY
             }
             BundleControlType::COMMIT_REQUEST => {
-                self.bundle(conn, id, control.flags)?;
+                if self.bundle(conn, id, control.flags)?.scheduled.is_some() {
+                    return Err(BundleFailed::BUNDLE_IN_PROGRESS);
+                }
+                if control.flags.has(BundleFlags::TIME) {
+                    return self.schedule_commit(now, from, control);
+                }
                 let bundle = self.take_bundle(conn, id)?;
                 self.begin_commit(from, control, bundle);
                 return Ok(None);
@@ -135,7 +144,7 @@ impl Switch {
         }
         let free_bytes = self.free_bytes(conn);
         let bundle = self.bundle(conn, id, add.flags)?;
-        if bundle.is_closed {
+        if bundle.is_closed || bundle.scheduled.is_some() {
             self.discard_bundle(conn, id)?;
             return Err(BundleFailed::BUNDLE_CLOSED);
         }
@@ -186,12 +195,13 @@ impl Switch {
             return Err(BundleFailed::OUT_OF_BUNDLES);
         }
         let bundle = Bundle {
-            flags,
+            flags: flags.without(BundleFlags::TIME),
             is_closed: false,
             messages: ChunkedQueue::default(),
             port_mods: Vec::new(),
             changes_groups: false,
             held_bytes: 0,
+            scheduled: None,
             used: now,
             xid,
             head: head.into(),
@@ -210,6 +220,7 @@ impl Switch {
         flags: BundleFlags,
     ) -> Result<&mut Bundle, ErrorCode> {
         let bundles = &self.connections[&conn].bundles;
+        let flags = flags.without(BundleFlags::TIME);
         let has_others = bundles.get(&id).is_some_and(|b| b.flags != flags);
         if has_others {
             self.discard_bundle(conn, id)?;
@@ -221,7 +232,7 @@ impl Switch {
     }
 
     /// Errors: BUNDLE_FAILED/BAD_ID.
-    fn take_bundle(&mut self, conn: ConnId, id: u32) -> Result<Bundle, ErrorCode> {
+    pub(crate) fn take_bundle(&mut self, conn: ConnId, id: u32) -> Result<Bundle, ErrorCode> {
         let connection = self.connections.get_mut(&conn);
         let bundle = connection.and_then(|connection| connection.bundles.remove(&id));
         bundle.ok_or(BundleFailed::BAD_ID)
@@ -266,14 +277,15 @@ impl Switch {
     pub(crate) fn next_bundle_end(&self) -> Option<Time> {
         let connections = self.connections.values();
         let bundles = connections.flat_map(|conn| conn.bundles.values());
-        bundles.map(|bundle| bundle.used.after(MAX_IDLE_NS)).min()
+        bundles.filter_map(Bundle::idle_end).min()
     }
 
     /// Discards bundles that waited too long. Their connections get BUNDLE_FAILED/TIMEOUT.
     pub(crate) fn end_idle_bundles<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
         for (conn, connection) in &mut self.connections {
             let bundles = &mut connection.bundles;
-            for (_, bundle) in bundles.extract_if(.., |_, bundle| bundle.is_idle(now)) {
+            let is_over = |bundle: &Bundle| bundle.idle_end().is_some_and(|end| end <= now);
+            for (_, bundle) in bundles.extract_if(.., |_, bundle| is_over(bundle)) {
                 let error = ErrorMsg::quoting(BundleFailed::TIMEOUT, &bundle.head);
                 io.send(*conn, bundle.xid, Message::Error(error));
                 self.discarded.push(bundle);

@@ -12,6 +12,7 @@ use bofuss_oflib::{Action, Codec, ErrorCode, Message, PortNo};
 
 use crate::bundles::{Bundle, RequestOrigin};
 use crate::connection::ConnId;
+use crate::schedule::ScheduledCommit;
 use crate::switch::{Switch, SwitchIo, parts};
 
 /// Messages of a bundle that one slice prepares or tells of: some 20 us.
@@ -28,6 +29,8 @@ pub(crate) struct Commit {
     /// Messages that are prepared.
     prepared: usize,
     phase: CommitPhase,
+    /// Its time, if it has one.
+    due: Option<ScheduledCommit>,
 }
 
 /// How far a commit is.
@@ -35,10 +38,25 @@ pub(crate) struct Commit {
 enum CommitPhase {
     /// Messages are prepared, for no packet to see.
     Preparing,
+    /// All is prepared, and its time has not come.
+    Waiting,
     /// Packets see all; it is told whom it concerns.
     Telling,
-    /// A message failed, if there is an error, or the connection ended; all is undone.
-    Undoing(Option<ErrorCode>),
+    /// All is undone.
+    Undoing(UndoReason),
+}
+
+/// Why a commit is undone.
+#[derive(Clone, Copy)]
+enum UndoReason {
+    /// A message failed.
+    Failed(ErrorCode),
+    /// The clock was set, and its time is past.
+    Missed,
+    /// The clock was set, and its time is far away: it waits again.
+    Early,
+    /// The connection ended.
+    Ended,
 }
 
 impl Commit {
@@ -65,7 +83,22 @@ impl Switch {
             bundle,
             prepared: 0,
             phase: CommitPhase::Preparing,
+            due: None,
         }));
+    }
+
+    /// The same for one that packets see at its time.
+    pub(crate) fn begin_scheduled(
+        &mut self,
+        conn: ConnId,
+        scheduled: ScheduledCommit,
+        bundle: Bundle,
+    ) {
+        let from = (conn, scheduled.xid, scheduled.head.as_slice());
+        self.begin_commit(from, &scheduled.control, bundle);
+        if let Some(commit) = &mut self.commit {
+            commit.due = Some(scheduled);
+        }
     }
 
     /// Goes on with the commit by one slice.
@@ -73,12 +106,20 @@ impl Switch {
         let Some(mut commit) = self.commit.take() else {
             return;
         };
-        if self.commit_slice(now, &mut commit, io) {
-            self.discarded.push(commit.bundle);
-            self.follow_fail_mode(now);
-        } else {
+        if !self.commit_slice(now, &mut commit, io) {
             self.commit = Some(commit);
+            return;
         }
+        if matches!(commit.phase, CommitPhase::Undoing(UndoReason::Early))
+            && let Some(connection) = self.connections.get_mut(&commit.conn)
+        {
+            commit.bundle.scheduled = commit.due;
+            let id = commit.control.bundle_id;
+            connection.bundles.insert(id, commit.bundle);
+        } else {
+            self.discarded.push(commit.bundle);
+        }
+        self.follow_fail_mode(now);
     }
 
     /// One slice of a commit. Returns true if that was the last.
@@ -90,13 +131,17 @@ impl Switch {
                 let prepared = self.prepare_some(now, commit, io);
                 self.datapath.swap_groups();
                 match prepared {
-                    Ok(true) => self.let_see(now, commit, io),
+                    Ok(true) => commit.phase = CommitPhase::Waiting,
                     Ok(false) => {}
-                    Err(error) => {
-                        self.datapath.undo_bundle();
-                        commit.phase = CommitPhase::Undoing(error);
-                    }
+                    Err(reason) => self.undo(commit, reason),
                 }
+                if matches!(commit.phase, CommitPhase::Waiting) {
+                    self.wait(now, commit, io);
+                }
+                false
+            }
+            CommitPhase::Waiting => {
+                self.wait(now, commit, io);
                 false
             }
             CommitPhase::Telling | CommitPhase::Undoing(_) if self.datapath.has_work() => {
@@ -105,31 +150,81 @@ impl Switch {
                 false
             }
             CommitPhase::Telling => self.tell_some(now, commit, io),
-            CommitPhase::Undoing(error) => {
-                if let Some(error) = error {
-                    self.tell_failure(commit, error, io);
-                }
+            CommitPhase::Undoing(UndoReason::Failed(error)) => {
+                self.tell_failure(commit, error, io);
                 true
             }
+            CommitPhase::Undoing(UndoReason::Missed) => {
+                let error = ErrorMsg::quoting(BundleFailed::SCHED_PAST, &commit.head);
+                io.send(commit.conn, commit.xid, Message::Error(error));
+                true
+            }
+            CommitPhase::Undoing(UndoReason::Early | UndoReason::Ended) => true,
+        }
+    }
+
+    /// When packets are to see the bundle that is prepared, if it waits for its time: so long
+    /// messages wait.
+    pub fn waits_until(&self) -> Option<Time> {
+        let commit = self.commit.as_ref()?;
+        let due = commit.due.as_ref()?;
+        let is_waiting = matches!(commit.phase, CommitPhase::Waiting);
+        let time = Time(due.at_ns.saturating_sub(self.clock_at_0()?));
+        is_waiting.then_some(time)
+    }
+
+    /// Has a bundle that is prepared wait again as it was before, for a message that cannot.
+    pub(crate) fn stop_waiting(&mut self) {
+        if let Some(mut commit) = self.commit.take() {
+            if matches!(commit.phase, CommitPhase::Waiting) {
+                self.undo(&mut commit, UndoReason::Early);
+            }
+            self.commit = Some(commit);
+        }
+    }
+
+    fn undo(&mut self, commit: &mut Commit, reason: UndoReason) {
+        self.datapath.undo_bundle();
+        commit.phase = CommitPhase::Undoing(reason);
+    }
+
+    /// Lets packets see what is prepared, if its time has come.
+    fn wait<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) {
+        self.clock_was_set = false;
+        if !self.connections.contains_key(&commit.conn) {
+            return self.undo(commit, UndoReason::Ended);
+        }
+        let Some((due, clock_ns)) = commit.due.as_ref().zip(self.clock_ns(now)) else {
+            return self.let_see(now, commit, io);
+        };
+        let n_messages = commit.bundle.messages.len();
+        if due.is_missed(clock_ns) {
+            self.undo(commit, UndoReason::Missed);
+        } else if due.at_ns <= clock_ns {
+            self.unmeasured_ns = Some(due.at_ns);
+            self.let_see(now, commit, io);
+        } else if due.is_early(clock_ns, n_messages) {
+            self.undo(commit, UndoReason::Early);
         }
     }
 
     /// Prepares the next messages of a bundle, or goes on with what the last one began. Returns
     /// true if all is prepared.
     ///
-    /// Errors: the message's that failed; none if the connection ended.
+    /// Errors: the message's that failed, or that the connection ended.
     fn prepare_some<I: SwitchIo>(
         &mut self,
         now: Time,
         commit: &mut Commit,
         io: &mut I,
-    ) -> Result<bool, Option<ErrorCode>> {
+    ) -> Result<bool, UndoReason> {
         if !self.connections.contains_key(&commit.conn) {
-            return Err(None);
+            return Err(UndoReason::Ended);
         }
         if self.datapath.has_work() {
             let (datapath, sink) = parts!(self, now, io);
-            datapath.work(now, sink).unwrap_or(Ok(()))?;
+            let result = datapath.work(now, sink).unwrap_or(Ok(()));
+            result.map_err(UndoReason::Failed)?;
             return Ok(false);
         }
         for _ in 0..MESSAGES_PER_SLICE {
@@ -137,7 +232,8 @@ impl Switch {
                 return Ok(true);
             };
             commit.prepared += 1;
-            self.prepare(now, commit.conn, message, io)?;
+            let prepared = self.prepare(now, commit.conn, message, io);
+            prepared.map_err(UndoReason::Failed)?;
             if self.datapath.has_work() {
                 break;
             }

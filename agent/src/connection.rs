@@ -5,8 +5,10 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use bofuss_datapath::flow_hash;
 
 use bofuss_oflib::ext::ExtRow;
+use bofuss_oflib::message::controller_status::Uri;
 use bofuss_oflib::message::{
-    AsyncConfig, ControllerRole, ErrorMsg, PacketInReason, PortDesc, PortStatusReason,
+    AsyncConfig, ControllerRole, ControllerStatus, ErrorMsg, PacketInReason, PortDesc,
+    PortStatusReason,
 };
 use bofuss_oflib::types::MaxLen;
 use bofuss_oflib::{Message, PortNo, Version};
@@ -16,6 +18,7 @@ use crate::buffers::Buffers;
 use crate::bundles::Bundle;
 use crate::dump::Dump;
 use crate::monitors::Monitoring;
+use crate::schedule::Tolerances;
 
 /// Names a connection for as long as it lasts; never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,19 +54,29 @@ pub(crate) struct Connection {
     pub(crate) is_controller: bool,
     pub(crate) version: Version,
     pub(crate) role: ControllerRole,
+    /// The number that its controller gave itself; 0 if it gave none.
+    pub(crate) short_id: u16,
+    /// Where its peer is, if that was said.
+    pub(crate) uri: Option<Uri>,
     pub(crate) async_config: AsyncConfig,
     pub(crate) miss_send_len: MaxLen,
     pub(crate) buffers: Buffers,
     /// The bundles that are open on it, by their numbers.
     pub(crate) bundles: BTreeMap<u32, Bundle>,
+    /// How far from now it may schedule commits.
+    pub(crate) tolerances: Tolerances,
     /// What it is told of entries.
     pub(crate) monitoring: Monitoring,
     /// The long reply that is being made.
     pub(crate) dump: Option<Dump>,
     /// Ports whose last change it has not been told, for want of room.
     pub(crate) late_ports: BTreeMap<PortNo, (PortStatusReason, PortDesc)>,
+    /// Other controllers of whose last change it has not been told, for want of room.
+    pub(crate) late_controllers: BTreeMap<ConnId, ControllerStatus>,
     /// Packet-ins that it did not get, for want of room.
     pub(crate) lost_packet_ins: u64,
+    /// Statistics that reached a threshold and that it did not get, for want of room.
+    pub(crate) lost_flow_stats: u64,
     /// The notifications of extensions that it said it wants, or does not want.
     pub(crate) subscriptions: Vec<(&'static ExtRow, bool)>,
     /// The forms in which it wants the values of experimenters, but for 0.
@@ -82,23 +95,29 @@ impl Connection {
             is_controller,
             version,
             role: ControllerRole::EQUAL,
+            short_id: 0,
+            uri: None,
             async_config: AsyncConfig::initial(version),
             miss_send_len: DEFAULT_MISS_SEND_LEN,
             buffers: Buffers::default(),
             bundles: BTreeMap::new(),
+            tolerances: Tolerances::default(),
             monitoring: Monitoring::default(),
             dump: None,
             late_ports: BTreeMap::new(),
+            late_controllers: BTreeMap::new(),
             lost_packet_ins: 0,
+            lost_flow_stats: 0,
             subscriptions: Vec::new(),
             forms: BTreeMap::new(),
             lost_notifications: 0,
         }
     }
 
-    /// Whether a reply has not been sent to its end, or news of ports or entries wait.
+    /// Whether a reply has not been sent to its end, or news of ports, entries or controllers wait.
     pub(crate) fn has_more(&self) -> bool {
-        self.dump.is_some() || !self.late_ports.is_empty() || self.monitoring.is_paused()
+        let has_late = !self.late_ports.is_empty() || !self.late_controllers.is_empty();
+        self.dump.is_some() || has_late || self.monitoring.is_paused()
     }
 
     /// The connection that carries a packet-in: one of the auxiliary connections if there are any,

@@ -5,13 +5,15 @@ use alloc::boxed::Box;
 
 use bofuss_datapath::{PacketInEvent, Sink};
 use bofuss_frame::Frame;
-use bofuss_oflib::field::{IN_PORT, METADATA, TUNNEL_ID};
+use bofuss_oflib::field::{ACTSET_OUTPUT, IN_PORT, METADATA, PACKET_TYPE, TUNNEL_ID};
+use bofuss_oflib::message::multipart::{FlowCounters, MultipartReply, ReplyBody};
 use bofuss_oflib::message::request_forward::RequestForwardReason;
 use bofuss_oflib::message::role::RoleStatusReason;
 use bofuss_oflib::message::{
     FlowRemoved, PacketIn, PacketInReason, PortDesc, PortStatus, PortStatusReason, RequestForward,
     RoleStatus,
 };
+use bofuss_oflib::registers::REGISTERS;
 use bofuss_oflib::types::{BufferId, MaxLen, QueueId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{ExtValue, FieldMatch, Match, Message, PortNo, Version};
@@ -27,13 +29,17 @@ const MAX_DATA_BYTES: usize = 65_000;
 pub(crate) const UNASKED: u32 = 0;
 
 impl<I: SwitchIo> SwitchSink<'_, I> {
+    /// Sends a packet to each connection that wants it. One without an Ethernet header goes to
+    /// those only whose version can say so: the others would take its first bytes for addresses.
     pub(crate) fn deliver_packet_in(&mut self, event: &PacketInEvent<'_>) {
+        let is_of_ethernet = event.packet.key().is_of_ethernet();
         for conn in self.connections.values_mut() {
             let reason = reason(event, conn.version);
             let wants = conn.wants(|a| (a.packet_in, a.packet_in_slave), reason.0);
             let is_own_miss = !event.unmatched || conn.version.miss_goes_to_controller();
             let is_silenced = event.silenced && reason == PacketInReason::NO_MATCH;
-            if !wants || !is_own_miss || is_silenced {
+            let is_said = is_of_ethernet || PACKET_TYPE.versions.has(conn.version);
+            if !wants || !is_own_miss || is_silenced || !is_said {
                 continue;
             }
             let to = conn.connection_for(event.packet);
@@ -41,7 +47,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
                 conn.lost_packet_ins += 1;
                 continue;
             }
-            let bytes = event.packet.frame.bytes();
+            let bytes = event.packet.wire_bytes();
             let limit = event.max_len.unwrap_or(conn.miss_send_len);
             let cut = limit != MaxLen::NO_BUFFER && usize::from(limit.0) < bytes.len();
             let every = event.unmatched && conn.version.holds_every_miss();
@@ -60,7 +66,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
                 reason,
                 table_id: event.table_id,
                 cookie: event.cookie,
-                fields: context(event.packet),
+                fields: context(event.packet, conn.version),
                 data: Bytes(bytes[..shown].into()),
             };
             self.io.send(to, UNASKED, Message::PacketIn(packet_in));
@@ -89,6 +95,25 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
                 self.io
                     .send(*id, UNASKED, Message::FlowRemoved(removed.clone()));
             }
+        }
+    }
+
+    /// Sends the statistics of an entry that reached a threshold. Spec: OpenFlow 1.5.1 section
+    /// 7.3.5.3.
+    pub(crate) fn deliver_flow_stats(&mut self, stats: FlowCounters) {
+        let reason = stats.reason.0;
+        for (id, conn) in self.connections.iter_mut() {
+            let wants = conn.wants(|a| (a.flow_stats, a.flow_stats_slave), reason);
+            if !conn.version.has_stat_lists() || !wants {
+                continue;
+            }
+            if !self.io.has_room(*id) {
+                conn.lost_flow_stats += 1;
+                continue;
+            }
+            let body = ReplyBody::FlowCounters(alloc::vec![stats.clone()]);
+            let reply = MultipartReply::from(body);
+            self.io.send(*id, UNASKED, Message::MultipartReply(reply));
         }
     }
 
@@ -197,13 +222,18 @@ fn reason(event: &PacketInEvent<'_>, version: Version) -> PacketInReason {
     event.reason.in_version(version)
 }
 
-/// The fields of a packet-in: ingress port, and metadata and tunnel id unless zero.
-fn context(packet: &Packet) -> Match {
+/// The fields of a packet-in: ingress port, and the others of the pipeline that are not as they
+/// begin, and the packet type unless it is Ethernet, as far as a version has them. Choice: the
+/// output of the action set since 1.5.
+fn context(packet: &Packet, version: Version) -> Match {
     let in_port = FieldMatch::exact(IN_PORT, packet.in_port().0.into());
     let mut fields = alloc::vec![in_port];
-    for field in [METADATA, TUNNEL_ID] {
-        let value = packet.key().get(field, &mut ()).unwrap_or(0);
-        if value != 0 {
+    let others = [PACKET_TYPE, METADATA, TUNNEL_ID, ACTSET_OUTPUT];
+    for field in others.into_iter().chain(&REGISTERS) {
+        let begins = u128::from(field.initial.unwrap_or(0));
+        let value = packet.key().get(field, &mut ()).unwrap_or(begins);
+        let is_late = field == ACTSET_OUTPUT && !version.has_stat_lists();
+        if value != begins && !is_late && field.versions.has(version) {
             fields.push(FieldMatch::exact(field, value));
         }
     }

@@ -6,7 +6,7 @@ use core::ops::RangeInclusive;
 use bofuss_datapath::{Cursor, Datapath, Entry, Filter, Settled, Time};
 use bofuss_oflib::error::MeterModFailed;
 use bofuss_oflib::message::ErrorMsg;
-use bofuss_oflib::message::multipart::flow::FlowEntry;
+use bofuss_oflib::message::multipart::flow::{FlowCounters, FlowEntry, FlowStatsReason};
 use bofuss_oflib::message::multipart::{
     AggregateStats, ExtBody, FlowStats, FlowStatsRequest, MultipartReply, ReplyBody,
 };
@@ -54,18 +54,28 @@ pub(crate) enum DumpedList {
 struct Entries {
     filter: Filter,
     cursor: Cursor,
-    /// The sums, if these are asked for and not the entries.
-    sums: Option<AggregateStats>,
+    report: EntryReport,
+}
+
+/// What is told of flow entries.
+#[derive(Clone, Copy)]
+pub(crate) enum EntryReport {
+    /// All of each.
+    Descriptions,
+    /// The statistics of each.
+    Counters,
+    /// Sums over them, those so far.
+    Sums(AggregateStats),
 }
 
 impl Dump {
-    /// The entries that a FLOW or AGGREGATE request asks for, or their sums.
-    pub(crate) fn flows(xid: u32, request: &FlowStatsRequest, sums: bool) -> Self {
+    /// What a FLOW, FLOW_STATS or AGGREGATE request asks for of flow entries.
+    pub(crate) fn flows(xid: u32, request: &FlowStatsRequest, report: EntryReport) -> Self {
         let filter = Filter::from(request);
         let entries = Entries {
             cursor: Cursor::new(request.table_id).of(filter.label()),
             filter,
-            sums: sums.then(AggregateStats::default),
+            report,
         };
         let what = What::Entries(entries);
         Self { xid, what }
@@ -92,15 +102,10 @@ impl Dump {
         }
     }
 
-    /// A group's counters, or all groups'; one that is not there has none.
-    pub(crate) fn groups(xid: u32, id: GroupId) -> Self {
+    /// What is listed of a group, or of all; of one that is not there nothing is.
+    pub(crate) fn groups(xid: u32, listed: DumpedList, id: GroupId) -> Self {
         let one = (id != GroupId::ALL).then_some(id.0);
-        Self::list(xid, DumpedList::Group, one)
-    }
-
-    /// All groups as they were made.
-    pub(crate) fn group_descs(xid: u32) -> Self {
-        Self::list(xid, DumpedList::GroupDesc, None)
+        Self::list(xid, listed, one)
     }
 
     /// What is listed of a meter, or of all. Errors: METER_MOD_FAILED/UNKNOWN_METER.
@@ -202,23 +207,40 @@ impl Entries {
     fn slice(&mut self, now: Time, settled: &Settled<'_>) -> Slice {
         let datapath = settled.datapath();
         let filter = &self.filter;
-        let sums = &mut self.sums;
+        let report = &mut self.report;
         let mut entries = Vec::new();
-        let last = settled.slice(&mut self.cursor, |table, entry| match sums {
+        let last = settled.slice(&mut self.cursor, |table, entry| match report {
             _ if !filter.selects(entry) => {}
-            Some(sums) => {
+            EntryReport::Sums(sums) => {
                 sums.packet_count = sums.packet_count.saturating_add(entry.packets);
                 sums.byte_count = sums.byte_count.saturating_add(entry.bytes);
                 sums.flow_count += 1;
             }
-            None => entries.push(flow_stats(datapath, now, table, entry)),
+            EntryReport::Descriptions | EntryReport::Counters => {
+                entries.push(flow_stats(datapath, now, table, entry));
+            }
         });
-        let body = match *sums {
-            Some(sums) => last.then_some(ReplyBody::Aggregate(sums)),
-            None if last || !entries.is_empty() => Some(ReplyBody::Flow(entries)),
-            None => None,
+        let has_body = last || !entries.is_empty();
+        let body = match report {
+            EntryReport::Sums(sums) => last.then_some(ReplyBody::Aggregate(*sums)),
+            EntryReport::Descriptions => has_body.then_some(ReplyBody::Flow(entries)),
+            EntryReport::Counters => {
+                let counters = entries.into_iter().map(|entry| counters(entry.0));
+                has_body.then(|| ReplyBody::FlowCounters(counters.collect()))
+            }
         };
         (last, body)
+    }
+}
+
+/// The statistics of an entry, which were asked for.
+fn counters(entry: FlowEntry) -> FlowCounters {
+    FlowCounters {
+        stats: entry.stats(),
+        table_id: entry.table_id,
+        reason: FlowStatsReason::STATS_REQUEST,
+        priority: entry.priority,
+        fields: entry.fields,
     }
 }
 
@@ -276,5 +298,6 @@ fn flow_stats(datapath: &Datapath, now: Time, table_id: TableId, entry: &Entry) 
         fields: datapath.tables()[usize::from(table_id.0)].fields_of(entry, datapath.catalogue()),
         instructions: entry.instructions.clone(),
         importance: entry.importance,
+        idle_time: entry.stats(now).idle_time,
     })
 }

@@ -22,7 +22,9 @@ impl Switch {
                 | Capabilities::QUEUE_STATS
                 | Capabilities::GROUP_STATS
                 | Capabilities::IP_REASM
-                | Capabilities::ARP_MATCH_IP,
+                | Capabilities::ARP_MATCH_IP
+                | Capabilities::BUNDLES
+                | Capabilities::FLOW_MONITORING,
             actions: ALL_ACTIONS_1_0,
             auxiliary_id: self.connections.get(&conn).map_or(0, |c| c.auxiliary_id),
             ports: self.port_descs(),

@@ -2,21 +2,23 @@
 
 use bofuss_datapath::{TABLE_CONFIG_BITS, Time};
 use bofuss_oflib::error::{
-    AsyncConfigFailed, BadProperty, BadRequest, PortModFailed, SwitchConfigFailed, TableModFailed,
+    AsyncConfigFailed, BadMatch, BadProperty, BadRequest, PortModFailed, SwitchConfigFailed,
+    TableModFailed,
 };
+use bofuss_oflib::field::{Field, IN_PHY_PORT, PACKET_TYPE};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures};
 use bofuss_oflib::message::property::ExperimenterProperty;
 use bofuss_oflib::message::table_mod::TableConfig;
 use bofuss_oflib::message::{
-    AsyncConfig, ControllerRole, Empty, ErrorMsg, PacketOut, PortDesc, PortMod, SwitchConfig,
-    TableMod,
+    AsyncConfig, ControllerRole, Empty, ErrorMsg, FlowMod, PacketOut, PortDesc, PortMod,
+    SwitchConfig, TableMod,
 };
 use bofuss_oflib::types::{BufferId, TableId};
 use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo};
-use bofuss_packet::Packet;
 
 use crate::connection::{ConnId, Connection, Request};
+use crate::given_packet::check_bytes;
 use crate::monitored::Cause;
 use crate::switch::{Switch, SwitchIo, parts};
 use crate::trace;
@@ -178,13 +180,7 @@ impl Switch {
             Message::GetConfigRequest(_) => Message::GetConfigReply(self.switch_config(conn)),
             Message::SetConfig(config) => return self.set_config(conn, config),
             Message::PacketOut(out) => return self.packet_out(now, conn, out, io),
-            Message::FlowMod(flow_mod) => {
-                if let Some(buffer) = asked.buffer {
-                    self.channel(conn).buffers.check(now, buffer)?;
-                }
-                let (datapath, sink) = parts!(self, now, io);
-                return datapath.flow_mod(now, flow_mod, sink).map(|()| None);
-            }
+            Message::FlowMod(flow_mod) => return self.flow_mod(now, asked, flow_mod, io),
             Message::GroupMod(group_mod) => {
                 let (datapath, sink) = parts!(self, now, io);
                 return datapath.group_mod(now, group_mod, sink).map(|()| None);
@@ -220,9 +216,25 @@ impl Switch {
             | Message::GetAsyncReply(_)
             | Message::RoleStatus(_)
             | Message::TableStatus(_)
-            | Message::RequestForward(_) => return Err(BadRequest::BAD_TYPE),
+            | Message::RequestForward(_)
+            | Message::ControllerStatus(_) => return Err(BadRequest::BAD_TYPE),
         };
         Ok(Some(reply))
+    }
+
+    /// Errors: as FLOW_MOD's, and nothing changes.
+    fn flow_mod<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        asked: &Asked,
+        flow_mod: &FlowMod,
+        io: &mut I,
+    ) -> HandlerResult {
+        if let Some(buffer) = asked.buffer {
+            self.channel(asked.conn).buffers.check(now, buffer)?;
+        }
+        let (datapath, sink) = parts!(self, now, io);
+        datapath.flow_mod(now, flow_mod, sink).map(|()| None)
     }
 
     /// A message of ours, of BOFUSS, or of an extension. Errors: BAD_REQUEST/BAD_EXPERIMENTER.
@@ -304,15 +316,21 @@ impl Switch {
         io: &mut I,
     ) -> HandlerResult {
         self.check_packet_out(now, conn, out)?;
-        let packet = if out.buffer_id == BufferId::NO_BUFFER {
+        let mut packet = if out.buffer_id == BufferId::NO_BUFFER {
             // An empty pool drops the packet, as it drops received ones; the pool counts it.
-            let Some(frame) = self.datapath.pool().frame(&out.data.0) else {
+            let is_of_ethernet = out.fields.is_of_ethernet();
+            let made = self.packet_of(&out.data.0, out.in_port, is_of_ethernet)?;
+            let Some(packet) = made else {
                 return Ok(None);
             };
-            Packet::with_additions(frame, out.in_port, self.datapath.catalogue().additions())
+            packet
         } else {
             self.channel(conn).buffers.take(now, out.buffer_id)?
         };
+        let given = out.fields.fields().iter();
+        for one in given.filter(|one| one.field != PACKET_TYPE) {
+            packet.key_mut().set(one.field, one.number());
+        }
         let (datapath, sink) = parts!(self, now, io);
         datapath.packet_out(now, packet, &out.actions, sink);
         Ok(None)
@@ -329,14 +347,16 @@ impl Switch {
         if !is_from_nowhere && !out.in_port.is_port() {
             return Err(BadRequest::BAD_PORT);
         }
+        let mut fields = out.fields.fields().iter();
+        if !fields.all(|one| may_be_given(one.field)) {
+            return Err(BadMatch::BAD_FIELD);
+        }
         self.datapath
             .check_actions(TableId(0), None, &out.actions)?;
         if out.buffer_id != BufferId::NO_BUFFER {
             self.channel(conn).buffers.check(now, out.buffer_id)
-        } else if out.data.0.is_empty() {
-            Err(BadRequest::BAD_PACKET)
         } else {
-            Ok(())
+            check_bytes(&out.data.0, &out.fields)
         }
     }
 
@@ -439,6 +459,12 @@ pub(crate) fn refuse_experimenters(properties: &[ExperimenterProperty]) -> Resul
     } else {
         Err(BadProperty::BAD_EXPERIMENTER)
     }
+}
+
+/// Whether a packet-out may say what its packet has of a field that is in no header. Choice: what
+/// entries may write, and the port below the ingress port; other state is its extension's.
+fn may_be_given(field: &Field) -> bool {
+    field.is_copied_to() || [IN_PHY_PORT, PACKET_TYPE].contains(&field)
 }
 
 /// Whether a message is for connections that may lose it. Spec: OpenFlow 1.3.5 section 6.3.6.

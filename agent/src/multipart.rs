@@ -4,15 +4,17 @@ use alloc::vec::Vec;
 
 use bofuss_datapath::Time;
 use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::multipart::{
-    ExtBody, PortStats, ReplyBody, RequestBody, TableFeatures, TableStats,
+    AggregateStats, ExtBody, FlowStatsRequest, PortStats, ReplyBody, RequestBody, TableFeatures,
+    TableStats,
 };
 use bofuss_oflib::message::table_mod::{TableConfig, TableMiss};
-use bofuss_oflib::types::TableId;
+use bofuss_oflib::types::{MeterId, TableId};
 use bofuss_oflib::{ErrorCode, Message, PortNo};
 
 use crate::connection::ConnId;
-use crate::dump::{Dump, DumpedList};
+use crate::dump::{Dump, DumpedList, EntryReport};
 use crate::handle::HandlerResult;
 use crate::switch::{Switch, SwitchIo, parts};
 
@@ -29,34 +31,34 @@ impl Switch {
         let body = match request {
             RequestBody::Desc(_) => ReplyBody::Desc(self.identity.desc.clone()),
             RequestBody::Flow(request) => {
-                self.check_table(request.table_id)?;
-                return self.start(now, conn, Dump::flows(xid, request, false), io);
+                let dump = self.entries(xid, request, EntryReport::Descriptions)?;
+                return self.start(now, conn, dump, io);
             }
             RequestBody::Aggregate(request) => {
-                self.check_table(request.table_id)?;
-                return self.start(now, conn, Dump::flows(xid, request, true), io);
+                let sums = EntryReport::Sums(AggregateStats::default());
+                let dump = self.entries(xid, request, sums)?;
+                return self.start(now, conn, dump, io);
             }
-            RequestBody::Table(_) => {
-                let version = self.channel(conn).version;
-                ReplyBody::Table(self.table_stats(version.table_stats_have_features()))
+            RequestBody::FlowCounters(request) => {
+                let dump = self.entries(xid, request, EntryReport::Counters)?;
+                return self.start(now, conn, dump, io);
             }
-            RequestBody::PortStats(request) => {
-                ReplyBody::PortStats(self.port_stats(now, request.port_no)?)
-            }
+            RequestBody::Table(_) => ReplyBody::Table(self.table_stats(conn)),
+            RequestBody::PortStats(of) => ReplyBody::PortStats(self.port_stats(now, of.port_no)?),
             RequestBody::Queue(request) => ReplyBody::Queue(self.queue_stats(now, request)?),
             RequestBody::Group(of) => {
-                return self.start(now, conn, Dump::groups(xid, of.group_id), io);
+                let dump = Dump::groups(xid, DumpedList::Group, of.group_id);
+                return self.start(now, conn, dump, io);
             }
-            RequestBody::GroupDesc(_) => {
-                return self.start(now, conn, Dump::group_descs(xid), io);
+            RequestBody::GroupDesc(of) => {
+                let dump = Dump::groups(xid, DumpedList::GroupDesc, of.group_id);
+                return self.start(now, conn, dump, io);
             }
             RequestBody::Meter(of) => {
-                let dump = Dump::meters(xid, DumpedList::Meter, of.meter_id, &self.datapath)?;
-                return self.start(now, conn, dump, io);
+                return self.meters(now, conn, (xid, DumpedList::Meter, of.meter_id), io);
             }
             RequestBody::MeterConfig(of) => {
-                let dump = Dump::meters(xid, DumpedList::MeterConfig, of.meter_id, &self.datapath)?;
-                return self.start(now, conn, dump, io);
+                return self.meters(now, conn, (xid, DumpedList::MeterConfig, of.meter_id), io);
             }
             RequestBody::GroupFeatures(_) => {
                 ReplyBody::GroupFeatures(self.datapath.group_features())
@@ -65,16 +67,19 @@ impl Switch {
                 ReplyBody::MeterFeatures(self.datapath.meter_features())
             }
             RequestBody::TableFeatures(wanted) => {
-                self.write_table_features(now, conn, wanted, io)?;
-                ReplyBody::TableFeatures(self.table_features(conn))
+                ReplyBody::TableFeatures(self.shape_tables(now, conn, wanted, io)?)
             }
-            RequestBody::PortDesc(_) => ReplyBody::PortDesc(self.port_descs()),
+            RequestBody::PortDesc(of) => ReplyBody::PortDesc(self.port_desc(of.port_no)?),
             RequestBody::TableDesc(_) => {
                 ReplyBody::TableDesc(self.datapath.table_descs().collect())
             }
             RequestBody::QueueDesc(request) => ReplyBody::QueueDesc(self.queue_descs(request)?),
+            RequestBody::BundleFeatures(asked) => self.bundle_features(now, conn, asked)?,
             RequestBody::FlowMonitor(asked) => {
                 return self.monitor_entries(now, conn, xid, asked, io);
+            }
+            RequestBody::ControllerStatus(_) => {
+                ReplyBody::ControllerStatus(self.controller_statuses())
             }
             RequestBody::Experimenter(ExtBody(value)) => {
                 return self.start(now, conn, Dump::extension(xid, value), io);
@@ -83,20 +88,21 @@ impl Switch {
         Ok(Some(Message::MultipartReply(body.into())))
     }
 
-    /// Gives the tables these features; none ask only. Errors: TABLE_FEATURES_FAILED.
-    fn write_table_features<I: SwitchIo>(
+    /// Gives the tables these features; none ask only. Then what tables can do. Errors:
+    /// TABLE_FEATURES_FAILED.
+    fn shape_tables<I: SwitchIo>(
         &mut self,
         now: Time,
         conn: ConnId,
         wanted: &[TableFeatures],
         io: &mut I,
-    ) -> Result<(), ErrorCode> {
-        if wanted.is_empty() {
-            return Ok(());
+    ) -> Result<Vec<TableFeatures>, ErrorCode> {
+        if !wanted.is_empty() {
+            let wanted = self.without_abilities(conn, wanted);
+            let (datapath, sink) = parts!(self, now, io);
+            datapath.set_table_features(now, &wanted, sink)?;
         }
-        let wanted = self.without_abilities(conn, wanted);
-        let (datapath, sink) = parts!(self, now, io);
-        datapath.set_table_features(now, &wanted, sink)
+        Ok(self.table_features(conn))
     }
 
     /// Begins a long reply. Errors: those of its first part.
@@ -116,13 +122,37 @@ impl Switch {
         Ok(None)
     }
 
+    /// A long reply about a meter, or about all. Errors: METER_MOD_FAILED/UNKNOWN_METER.
+    fn meters<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        (xid, listed, id): (u32, DumpedList, MeterId),
+        io: &mut I,
+    ) -> HandlerResult {
+        let dump = Dump::meters(xid, listed, id, &self.datapath)?;
+        self.start(now, conn, dump, io)
+    }
+
+    /// A long reply about entries. Errors: BAD_REQUEST/BAD_TABLE_ID.
+    fn entries(
+        &self,
+        xid: u32,
+        request: &FlowStatsRequest,
+        report: EntryReport,
+    ) -> Result<Dump, ErrorCode> {
+        self.check_table(request.table_id)?;
+        Ok(Dump::flows(xid, request, report))
+    }
+
     fn check_table(&self, table: TableId) -> Result<(), ErrorCode> {
         let known = self.datapath.has_table(table) || table == TableId::ALL;
         known.then_some(()).ok_or(BadRequest::BAD_TABLE_ID)
     }
 
-    /// What tables did; with `features` also what they can do.
-    fn table_stats(&mut self, features: bool) -> Vec<TableStats> {
+    /// What tables did, and what they can do in the versions that say so here.
+    fn table_stats(&mut self, conn: ConnId) -> Vec<TableStats> {
+        let features = self.channel(conn).version.table_stats_have_features();
         let settled = self.datapath.settled();
         let heads = settled.datapath().table_heads();
         let mut stats: Vec<TableStats> = heads
@@ -160,15 +190,38 @@ impl Switch {
         tables
     }
 
-    /// Tables that a controller asks for, without what [`Self::table_features`] adds.
+    /// Tables that a controller asks for, without what [`Self::table_features`] adds, and with what
+    /// its version has no name for.
     fn without_abilities(&mut self, conn: ConnId, wanted: &[TableFeatures]) -> Vec<TableFeatures> {
         let mut wanted = wanted.to_vec();
-        if self.channel(conn).version.has_bundles() {
+        let version = self.channel(conn).version;
+        let present = self.datapath.table_features();
+        for table in &mut wanted {
+            let mut same = present.iter().map(|one| &one.0);
+            if let Some(same) = same.find(|one| one.table_id == table.0.table_id) {
+                if !version.has_stat_lists() {
+                    table.0.features = same.features;
+                }
+                table.0.keep_unsaid(same, version);
+            }
+        }
+        if version.has_bundles() {
             for table in &mut wanted {
                 table.0.config &= !TableConfig::ALL.0;
             }
         }
         wanted
+    }
+
+    /// A port as it is, or all. Errors: BAD_REQUEST/BAD_PORT for one that does not exist.
+    fn port_desc(&self, wanted: PortNo) -> Result<Vec<PortDesc>, ErrorCode> {
+        if wanted == PortNo::ANY {
+            return Ok(self.port_descs());
+        }
+        match self.datapath.ports().get(&wanted) {
+            Some(port) => Ok([port.desc.clone()].into()),
+            None => Err(BadRequest::BAD_PORT),
+        }
     }
 
     /// Errors: BAD_REQUEST/BAD_PORT for a port that does not exist.

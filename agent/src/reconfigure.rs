@@ -21,6 +21,7 @@ impl Switch {
         io: &mut I,
     ) -> Result<(), Obstacle> {
         while self.is_changing() {
+            self.stop_waiting();
             self.go_on(now, io);
         }
         self.datapath.check_reconfigure(&mut other.datapath)

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use bofuss_oflib::error::RoleRequestFailed;
+use bofuss_oflib::message::controller_status::ControllerStatusReason;
 use bofuss_oflib::message::multipart::{ExtBody, RequestBody};
 use bofuss_oflib::message::{ControllerRole, Role};
 use bofuss_oflib::{ErrorCode, Message};
@@ -12,9 +13,11 @@ use crate::connection::ConnId;
 use crate::switch::SwitchIo;
 
 impl Switch {
-    /// Changes a channel's role; a new master makes the old one a slave, which is told.
+    /// Changes a channel's role and short id; a new master makes the old one a slave, which is
+    /// told, and others are told of both. Choice: 0 as short id leaves it as it is.
     ///
-    /// Errors: ROLE_REQUEST_FAILED/STALE for a generation id older than the last.
+    /// Errors: ROLE_REQUEST_FAILED with ID_IN_USE for the short id of another channel, and with
+    /// STALE for a generation id older than the last.
     pub(crate) fn change_role<I: SwitchIo>(
         &mut self,
         conn: ConnId,
@@ -24,7 +27,18 @@ impl Switch {
         let elected = asked.role == ControllerRole::MASTER || asked.role == ControllerRole::SLAVE;
         let channel = self.channel(conn);
         let conn = channel.main;
-        if elected && channel.version.roles_have_generations() {
+        let before = (channel.role, channel.short_id);
+        let version = channel.version;
+        let short_id = match asked.short_id {
+            0 => channel.short_id,
+            other => other,
+        };
+        for (id, other) in &self.connections {
+            if *id != conn && short_id != 0 && other.short_id == short_id {
+                return Err(RoleRequestFailed::ID_IN_USE);
+            }
+        }
+        if elected && version.roles_have_generations() {
             // A signed difference, so that the numbers may wrap. Spec: section 6.3.5.
             if let Some(last) = self.generation_id
                 && (asked.generation_id.wrapping_sub(last) as i64) < 0
@@ -33,21 +47,34 @@ impl Switch {
             }
             self.generation_id = Some(asked.generation_id);
         }
+        let mut role = before.0;
+        if asked.role != ControllerRole::NOCHANGE {
+            role = asked.role;
+        }
         let mut demoted = Vec::new();
         for (id, other) in &mut self.connections {
-            if *id == conn && asked.role != ControllerRole::NOCHANGE {
-                other.role = asked.role;
+            if *id == conn {
+                other.role = role;
+                other.short_id = short_id;
             } else if asked.role == ControllerRole::MASTER && other.role == ControllerRole::MASTER {
                 other.role = ControllerRole::SLAVE;
                 demoted.push(*id);
             }
         }
         self.tell_demoted(&demoted, io);
-        let role = self.connections.get(&conn).map_or(asked.role, |c| c.role);
-        let generation_id = self.generation_id.unwrap_or(u64::MAX);
+        for id in demoted {
+            self.note_change(id, ControllerStatusReason::ROLE);
+        }
+        if role != before.0 {
+            self.note_change(conn, ControllerStatusReason::ROLE);
+        } else if short_id != before.1 {
+            self.note_change(conn, ControllerStatusReason::SHORT_ID);
+        }
+        self.tell_controllers(io);
         Ok(Role {
             role,
-            generation_id,
+            generation_id: self.generation_id.unwrap_or(u64::MAX),
+            short_id,
         })
     }
 
@@ -99,7 +126,8 @@ impl Switch {
             | Message::SetAsync(_)
             | Message::RoleStatus(_)
             | Message::TableStatus(_)
-            | Message::RequestForward(_) => false,
+            | Message::RequestForward(_)
+            | Message::ControllerStatus(_) => false,
         }
     }
 }

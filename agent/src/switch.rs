@@ -4,7 +4,8 @@ use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::{Datapath, Settled, Sink, Step, Time};
 use bofuss_frame::{Frame, OffloadCapabilities};
-use bofuss_oflib::message::multipart::{Desc, PortStats};
+use bofuss_oflib::message::controller_status::ControllerStatusReason;
+use bofuss_oflib::message::multipart::{Desc, FlowCounters, PortStats};
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{ControllerRole, FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
@@ -15,6 +16,7 @@ use crate::commit::Commit;
 use crate::connection::{ConnId, Connection, Request};
 use crate::fail_mode::FailMode;
 use crate::handle::Asked;
+use crate::schedule::CommitErrors;
 
 /// The outputs of the switch: frames, messages and changes of links. Who runs a switch implements
 /// this.
@@ -80,6 +82,13 @@ pub struct Switch {
     pub(crate) generation_id: Option<u64>,
     /// The action of the entry that the fail mode adds, while it does.
     pub(crate) stands_in: Option<Action>,
+    /// What the clock of scheduled commits said at [`Time`] 0, if there is one.
+    pub(crate) clock_ns_at_0: Option<u64>,
+    /// Whether a commit that waits has to look at it again.
+    pub(crate) clock_was_set: bool,
+    pub(crate) commit_errors: CommitErrors,
+    /// The time of a commit that packets see from the next one on.
+    pub(crate) unmeasured_ns: Option<u64>,
 }
 
 /// The datapath's sink: passes frames on to the ports, and events to the connections that want
@@ -123,6 +132,9 @@ impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
     fn flow_removed(&mut self, removed: FlowRemoved) {
         self.deliver_flow_removed(removed);
     }
+    fn flow_stats(&mut self, stats: FlowCounters) {
+        self.deliver_flow_stats(stats);
+    }
     fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
         self.deliver_port_status(reason, desc);
     }
@@ -153,6 +165,10 @@ impl Switch {
             discarded: Vec::new(),
             generation_id: None,
             stands_in: None,
+            clock_ns_at_0: None,
+            clock_was_set: false,
+            commit_errors: CommitErrors::default(),
+            unmeasured_ns: None,
         };
         this.follow_fail_mode(now);
         this
@@ -220,6 +236,7 @@ impl Switch {
     pub fn connected(&mut self, now: Time, conn: ConnId, version: Version, is_controller: bool) {
         self.connections
             .insert(conn, Connection::new(conn, version, is_controller));
+        self.note_change(conn, ControllerStatusReason::CHANNEL_STATUS);
         self.follow_fail_mode(now);
     }
 
@@ -259,8 +276,12 @@ impl Switch {
                 discarded.extend(core::mem::take(&mut other.bundles).into_values());
             }
         }
+        let status = self.ended_status(conn);
         self.connections
             .retain(|id, other| *id != conn && other.main != conn);
+        if let Some(status) = status {
+            self.note_status(conn, &status);
+        }
         self.follow_monitored();
         for main in self.connections.values_mut() {
             main.auxiliaries.retain(|id| *id != conn);
@@ -279,6 +300,14 @@ impl Switch {
         self.connections
             .get(&conn)
             .map_or(0, |conn| conn.lost_packet_ins)
+    }
+
+    /// Statistics that reached a threshold and that a connection did not get because it does not
+    /// take its messages.
+    pub fn lost_flow_stats(&self, conn: ConnId) -> u64 {
+        self.connections
+            .get(&conn)
+            .map_or(0, |conn| conn.lost_flow_stats)
     }
 
     /// Messages of extensions that a connection did not get because it does not take its messages.
@@ -312,6 +341,7 @@ impl Switch {
         io: &mut I,
     ) {
         while self.is_changing() {
+            self.stop_waiting();
             self.go_on(now, io);
         }
         if self.connections.contains_key(&conn) {
@@ -322,7 +352,9 @@ impl Switch {
 
     /// Whether a long change or reply, or a frame, waits for [`Switch::work`].
     pub fn has_work<I: SwitchIo>(&self, io: &I) -> bool {
-        if self.is_changing() || self.datapath.has_backlog() || !self.discarded.is_empty() {
+        let waits = self.waits_until().is_some() && !self.clock_was_set;
+        let is_working = self.is_changing() && !waits;
+        if is_working || self.datapath.has_backlog() || !self.discarded.is_empty() {
             return true;
         }
         if self.datapath.has_news() {
@@ -351,6 +383,7 @@ impl Switch {
         for id in waiting {
             if let Some(conn) = self.connections.get_mut(&id) {
                 conn.tell_late_ports(id, io);
+                conn.tell_late_controllers(id, io);
             }
             self.tell_late_entries(id, io);
             self.continue_late_dump(now, id, io);
@@ -364,6 +397,7 @@ impl Switch {
             .next_tick()
             .into_iter()
             .chain(bundle_ends)
+            .chain(self.waits_until().or_else(|| self.next_scheduled()))
             .min()
     }
 
@@ -375,5 +409,9 @@ impl Switch {
         self.tell_tables(io);
         self.report_news(None, io);
         self.end_idle_bundles(now, io);
+        if self.waits_until().is_some_and(|due| due <= now) {
+            self.go_on(now, io);
+        }
+        self.begin_due_commit(now, io);
     }
 }

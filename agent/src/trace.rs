@@ -12,7 +12,6 @@ use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
-use bofuss_packet::Packet;
 
 use crate::Switch;
 
@@ -66,14 +65,10 @@ impl Switch {
         if !in_port.is_port() {
             return Err(BadRequest::BAD_PORT);
         }
-        let frame = self
-            .datapath
-            .pool()
-            .frame(&value.data.0)
-            .filter(|frame| !frame.is_empty())
-            .ok_or(BadRequest::BAD_PACKET)?;
-        let additions = self.datapath.catalogue().additions();
-        let packet = Packet::with_additions(frame, in_port, additions);
+        let ingress = self.datapath.ports().get(&in_port);
+        let is_of_ethernet = ingress.is_none_or(|port| !port.without_ethernet);
+        let made = self.packet_of(&value.data.0, in_port, is_of_ethernet)?;
+        let packet = made.ok_or(BadRequest::BAD_PACKET)?;
         let mut lines = StepLines(String::new());
         self.datapath.trace(now, packet, &mut lines);
         lines

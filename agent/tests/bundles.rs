@@ -10,7 +10,7 @@ mod limits;
 
 mod common;
 
-use bofuss_agent::{ConnId, FailMode, Request};
+use bofuss_agent::{ConnId, FailMode};
 use bofuss_datapath::Engine;
 use bofuss_oflib::error::{BadAction, BundleFailed, FlowModFailed};
 use bofuss_oflib::message::bundle::{BundleControlType as T, BundleFlags};
@@ -28,7 +28,7 @@ use common::{CONN, Lab};
 
 /// A connection that has bundles.
 const BUNDLER: ConnId = ConnId(2);
-const BOTH: BundleFlags = BundleFlags::ALL;
+const BOTH: BundleFlags = BundleFlags::ALL.without(BundleFlags::TIME);
 const ENGINES: [Engine; 3] = [Engine::Reference, Engine::Tables, Engine::Cache];
 
 fn lab(engine: Engine) -> Lab {
@@ -39,13 +39,7 @@ fn lab(engine: Engine) -> Lab {
 
 /// Sends a message on the connection that has bundles; what is sent at once.
 fn ask(lab: &mut Lab, xid: u32, message: Message) -> Vec<Message> {
-    let request = Request {
-        xid,
-        head: &[],
-        message: Ok(message),
-    };
-    lab.switch.message(lab.now, BUNDLER, request, &mut lab.io);
-    std::mem::take(&mut lab.io.messages)
+    lab.ask(BUNDLER, xid, message)
 }
 
 fn control(ty: T, flags: BundleFlags) -> Message {
@@ -53,7 +47,7 @@ fn control(ty: T, flags: BundleFlags) -> Message {
         bundle_id: 5,
         ty,
         flags,
-        experimenters: Vec::new(),
+        ..BundleControl::default()
     })
 }
 
@@ -171,7 +165,7 @@ fn what_a_bundle_may_not_do_is_refused_with_its_error() {
         (
             &[],
             T::OPEN_REQUEST,
-            BundleFlags(4),
+            BundleFlags(8),
             BundleFailed::BAD_FLAGS,
         ),
         (
@@ -232,6 +226,7 @@ fn slaves_have_no_bundles() {
     let slave = Role {
         role: ControllerRole::SLAVE,
         generation_id: 1,
+        ..Role::default()
     };
     ask(&mut lab, 1, Message::RoleRequest(slave));
     let open = ask(&mut lab, 1, control(T::OPEN_REQUEST, BOTH));
@@ -436,6 +431,7 @@ fn packets_and_ports_of_a_bundle_follow_its_flows() {
         in_port: PortNo::CONTROLLER,
         actions: vec![Action::output(PortNo::TABLE)],
         data: bofuss_oflib::wire::Bytes(frame(1)),
+        ..PacketOut::default()
     });
     add(&mut lab, 1, message);
     let told = commit(&mut lab, &[(C::ADD, "actions=output:2")]);

@@ -120,6 +120,7 @@ impl Lab {
         let asked = Role {
             role,
             generation_id,
+            ..Role::default()
         };
         self.message(conn, Message::RoleRequest(asked));
     }

@@ -9,10 +9,10 @@ use bofuss_agent::{ConnId, FailMode};
 use bofuss_datapath::Config;
 use bofuss_frame::{HEADROOM_BYTES, MAX_FRAME_BYTES};
 use bofuss_oflib::message::group_mod::GroupModCommand;
-use bofuss_oflib::message::{FlowModCommand, PacketOut, PortStatusReason};
+use bofuss_oflib::message::{ControllerRole, FlowModCommand, PacketOut, PortStatusReason, Role};
 use bofuss_oflib::text::parse_group;
 use bofuss_oflib::types::BufferId;
-use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::wire::{Bytes, Text};
 use bofuss_oflib::{Action, Mac, Message, PortNo, Version};
 use bofuss_packet::craft;
 use common::{CONN, Lab, Random};
@@ -45,6 +45,52 @@ fn a_slow_reader_loses_packet_ins_and_gets_one_port_status_each() {
     });
     let (add, delete) = (PortStatusReason::ADD, PortStatusReason::DELETE);
     assert_eq!(told.collect::<Vec<_>>(), [(3, delete), (4, add), (9, add)]);
+}
+
+// I11
+#[test]
+fn a_slow_reader_is_told_the_newest_of_each_controller_and_none_that_came_and_went() {
+    let mut lab = Lab::new(10, FailMode::Secure);
+    let [reader, busy, leaves] = [11, 12, 13].map(ConnId);
+    for conn in [reader, busy, leaves] {
+        lab.switch.connected(lab.now, conn, Version::V1_5, true);
+    }
+    lab.switch.set_peer(busy, "tcp:192.0.2.1:6653");
+    lab.work();
+    lab.io.messages.clear();
+    lab.io.stuck = true;
+    for number in 1..=1000 {
+        let role = [ControllerRole::EQUAL, ControllerRole::SLAVE][number as usize % 2];
+        let asked = Role {
+            role,
+            generation_id: 1,
+            short_id: number,
+        };
+        lab.ask(busy, 7, Message::RoleRequest(asked));
+        let passes_by = ConnId(100 + u64::from(number));
+        lab.switch
+            .connected(lab.now, passes_by, Version::V1_5, true);
+        lab.switch.disconnected(lab.now, passes_by);
+    }
+    lab.switch.disconnected(lab.now, leaves);
+    lab.switch.disconnected(lab.now, CONN);
+    lab.io.messages.clear();
+    assert!(!lab.switch.has_work(&lab.io), "nothing can be done now");
+    lab.io.stuck = false;
+    lab.work();
+    let mut told: Vec<String> = Vec::new();
+    for message in lab.io.messages.drain(..) {
+        let Message::ControllerStatus(status) = message else {
+            panic!("{message:?}");
+        };
+        told.push(Text(&status).to_string());
+    }
+    told.sort();
+    let ended = "short_id=0,role=equal,reason=channel_status,channel_status=down";
+    let newest =
+        "uri=[\"tcp:192.0.2.1:6653\"],short_id=1000,role=equal,reason=role,channel_status=up";
+    // The reader is told of two that ended and of the busy one, and that one of the two.
+    assert_eq!(told, [ended, ended, ended, ended, newest]);
 }
 
 #[test]
@@ -286,6 +332,7 @@ fn any_bytes_go_through_any_actions() {
             in_port: PortNo(random.below(1 << 20) as u32 + 1),
             actions,
             data: Bytes(bytes),
+            ..PacketOut::default()
         }));
         lab.io.messages.clear();
         lab.io.out.clear();

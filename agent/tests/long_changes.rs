@@ -100,7 +100,9 @@ fn the_entries_of_a_deleted_meter_go_in_slices() {
 fn groups_and_meters_are_listed_in_parts_each_once() {
     use bofuss_oflib::message::group_mod::GroupModCommand;
     use bofuss_oflib::message::meter_mod::MeterModCommand;
-    use bofuss_oflib::message::multipart::{GroupRequest, MeterRequest, ReplyBody, RequestBody};
+    use bofuss_oflib::message::multipart::{
+        GroupDescRequest, GroupRequest, MeterRequest, ReplyBody, RequestBody,
+    };
     const COUNT: u32 = 300;
     let mut lab = Lab::new(10, FailMode::Secure);
     for id in 1..=COUNT {
@@ -120,7 +122,7 @@ fn groups_and_meters_are_listed_in_parts_each_once() {
     };
     for request in [
         RequestBody::Group(groups),
-        RequestBody::GroupDesc(Empty),
+        RequestBody::GroupDesc(GroupDescRequest::ALL),
         RequestBody::Meter(meters.clone()),
         RequestBody::MeterConfig(meters),
     ] {

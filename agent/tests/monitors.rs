@@ -99,7 +99,7 @@ impl Stage {
 
     /// Asks for all these in one bundle of the writer, each under its transaction id.
     fn commit(&mut self, flows: Vec<(u32, FlowMod)>) {
-        let flags = BundleFlags::ALL;
+        let flags = BundleFlags::ALL.without(BundleFlags::TIME);
         for (xid, flow) in flows {
             let add = BundleAdd {
                 bundle_id: 5,
@@ -114,7 +114,7 @@ impl Stage {
             bundle_id: 5,
             ty: BundleControlType::COMMIT_REQUEST,
             flags,
-            experimenters: Vec::new(),
+            ..BundleControl::default()
         };
         self.ask(WRITER, 9, Message::BundleControl(control));
     }
@@ -349,6 +349,7 @@ fn a_slave_may_monitor_and_a_connection_that_ends_takes_its_monitors() {
     let slave = Role {
         role: ControllerRole::SLAVE,
         generation_id: 1,
+        ..Role::default()
     };
     stage.ask(READER, 1, Message::RoleRequest(slave));
     stage.monitor(&[monitor(1, ALL, C::ADD)]);

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
+use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags, Timestamp};
+use bofuss_oflib::message::multipart::bundle_features::{BundleFeatureFlags, TimeCapability};
+use bofuss_oflib::message::multipart::{BundleFeaturesRequest, RequestBody};
 use bofuss_oflib::message::{BundleAdd, BundleControl, Empty, ErrorMsg};
 use bofuss_oflib::{Assembler, Catalogue, DecodeError, EncodeError, Message, Version};
 use tokio::io::{AsyncWriteExt, WriteHalf};
@@ -22,6 +24,10 @@ const MAX_MULTIPART_REPLY_BYTES: usize = 1 << 30;
 const MAX_KEPT_MESSAGES: usize = 1024;
 /// How many messages go between two barriers, so that their errors never fill the way back.
 const MESSAGES_PER_BARRIER: usize = 256;
+/// How a client's bundle is carried out.
+const TOGETHER: BundleFlags = BundleFlags::ALL.without(BundleFlags::TIME);
+/// How far the switch's clock may be from the client's.
+const TOLERANCE: Duration = Duration::from_secs(1);
 /// The number of a client's bundle; it has one at a time.
 const BUNDLE: u32 = 1;
 
@@ -33,6 +39,15 @@ pub struct Client {
     kept: VecDeque<(u32, Message)>,
     last_xid: u32,
     timeout: Duration,
+}
+
+/// When a client's bundle is carried out, and what the client's clock says: both since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitTime {
+    /// When it is carried out.
+    pub at: Duration,
+    /// The time now.
+    pub now: Duration,
 }
 
 /// Why a client did not get what it asked for.
@@ -202,37 +217,38 @@ impl Client {
         self.send_all(messages, None).await
     }
 
-    /// The same for messages that the switch carries out together, as a bundle. If one of them
-    /// fails, none is carried out.
+    /// The same for messages that the switch carries out together, as a bundle, at once or at a
+    /// time. If one of them fails, none is carried out.
     ///
     /// Errors: also Refused if the switch refuses the bundle, and no message of it.
     pub async fn transact_in_bundle(
         &mut self,
         messages: &[Message],
+        time: Option<CommitTime>,
     ) -> Result<Vec<(usize, ErrorMsg)>, ClientError> {
-        let control = |ty| {
-            Message::BundleControl(BundleControl {
-                bundle_id: BUNDLE,
-                ty,
-                flags: BundleFlags::ALL,
-                experimenters: Vec::new(),
-            })
-        };
-        self.request(&control(BundleControlType::OPEN_REQUEST))
-            .await?;
+        let mut commit = bundle_control(BundleControlType::COMMIT_REQUEST);
+        let mut wait = Duration::ZERO;
+        if let Some(time) = time {
+            commit.flags = TOGETHER | BundleFlags::TIME;
+            commit.scheduled = Some(timestamp(time.at));
+            wait = time.at.saturating_sub(time.now);
+            self.request(&tolerances(time)).await?;
+        }
+        let open = bundle_control(BundleControlType::OPEN_REQUEST);
+        self.request(&Message::BundleControl(open)).await?;
         let first = self.last_xid.wrapping_add(1);
         let mut errors = self.send_all(messages, Some(BUNDLE)).await?;
         if !errors.is_empty() {
             // The switch may have discarded it already.
-            let discard = control(BundleControlType::DISCARD_REQUEST);
-            let _ = self.request(&discard).await;
+            let discard = bundle_control(BundleControlType::DISCARD_REQUEST);
+            let _ = self.request(&Message::BundleControl(discard)).await;
             return Ok(errors);
         }
-        let asked = self
-            .send(&control(BundleControlType::COMMIT_REQUEST))
-            .await?;
+        let asked = self.send(&Message::BundleControl(commit)).await?;
+        let limit = self.timeout.saturating_add(wait);
         loop {
-            let (xid, reply) = self.receive_in_time().await?;
+            let received = timeout(limit, self.receive()).await;
+            let (xid, reply) = received.map_err(|_| ClientError::Timeout(limit))??;
             let sent = xid.wrapping_sub(first) as usize;
             // There is a barrier after each group of messages.
             let place = sent - sent / (MESSAGES_PER_BARRIER + 1);
@@ -268,7 +284,7 @@ impl Client {
                 };
                 let add = BundleAdd {
                     bundle_id,
-                    flags: BundleFlags::ALL,
+                    flags: TOGETHER,
                     xid: self.last_xid.wrapping_add(1),
                     message: Box::new(message.clone()),
                     experimenters: Vec::new(),
@@ -352,4 +368,37 @@ impl Client {
             }
         }
     }
+}
+
+fn bundle_control(ty: BundleControlType) -> BundleControl {
+    BundleControl {
+        bundle_id: BUNDLE,
+        ty,
+        flags: TOGETHER,
+        ..BundleControl::default()
+    }
+}
+
+fn timestamp(time: Duration) -> Timestamp {
+    Timestamp {
+        seconds: time.as_secs(),
+        nanoseconds: time.subsec_nanos(),
+    }
+}
+
+/// Asks a switch to take a commit that is scheduled so far in the future.
+fn tolerances(time: CommitTime) -> Message {
+    let wait = time.at.saturating_sub(time.now);
+    let time = TimeCapability {
+        sched_max_future: timestamp(wait.saturating_add(TOLERANCE)),
+        sched_max_past: timestamp(TOLERANCE),
+        timestamp: timestamp(time.now),
+        ..TimeCapability::default()
+    };
+    let request = RequestBody::BundleFeatures(BundleFeaturesRequest {
+        flags: BundleFeatureFlags::TIME_SET_SCHED,
+        time_capability: Some(time),
+        experimenters: Vec::new(),
+    });
+    Message::MultipartRequest(request.into())
 }

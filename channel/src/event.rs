@@ -8,7 +8,7 @@ use bofuss_oflib::message::error::{ERROR_DATA_BYTES, ErrorMsg};
 use bofuss_oflib::{DecodeError, EncodeError, Message, Version};
 
 use crate::handshake::HELLO_TIMEOUT;
-use crate::{ActiveAddress, PassiveAddress, QueuePlace, Sender, Transport, tls};
+use crate::{ActiveAddress, Endpoint, PassiveAddress, QueuePlace, Sender, Transport, tls};
 
 /// Names a connection. Never used again in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +46,25 @@ impl Origin {
             Self::Auxiliary { transport, .. } => *transport == Transport::Udp,
             Self::Active(_) | Self::Passive { .. } => false,
         }
+    }
+}
+
+impl Origin {
+    /// The connection URI of the peer, such as `tcp:192.0.2.1:6653`; of a unix socket its path. It
+    /// has no spaces. Spec: OpenFlow 1.5.1 section 6.3.1.
+    pub fn uri(&self) -> String {
+        let uri = match self {
+            Self::Active(address) => address.to_string().replacen("ssl:", "tls:", 1),
+            Self::Passive { listener, peer } => match &listener.0 {
+                Endpoint::Tcp { .. } => format!("tcp:{peer}"),
+                Endpoint::Tls { .. } => format!("tls:{peer}"),
+                Endpoint::Unix(path) => format!("unix:{}", path.display()),
+            },
+            Self::Auxiliary {
+                transport, peer, ..
+            } => format!("{transport}:{peer}"),
+        };
+        uri.replace(char::is_whitespace, "%20")
     }
 }
 
@@ -89,6 +108,7 @@ impl std::ops::Deref for Head {
 
 /// What happens on connections. Of one connection: `Up`, then the rest in the order of its bytes,
 /// then `Down`, and nothing after it.
+#[expect(clippy::large_enum_variant, reason = "nearly every event is a message")]
 #[derive(Debug)]
 pub enum Event {
     /// A connection is up: HELLOs are exchanged and a version is agreed.

@@ -30,7 +30,7 @@ mod tests;
 
 pub use address::{ActiveAddress, AddressError, DEFAULT_PORT, Endpoint, PassiveAddress};
 pub use auxiliary::{Auxiliary, MAX_AUXILIARIES, Transport};
-pub use client::{Client, ClientError};
+pub use client::{Client, ClientError, CommitTime};
 pub use connection::{MAX_MULTIPART_REQUEST_BYTES, MAX_WAITING, QueuePlace};
 pub use event::{ConnId, Event, Head, Origin, Reason};
 pub use handshake::HELLO_TIMEOUT;

@@ -16,10 +16,11 @@ local MULTIPARTS = { [32] = "QFLOW_FLOWS", [33] = "QFLOW_AGGREGATES", [34] = "QF
 local COMMANDS = { [0] = "SET", "DELETE", "PORT" }
 local REASONS = { [0] = "periodic", "threshold", "idle", "evicted" }
 local STATES = { [0] = "unresolved", "pending", "resolved" }
+local CAUSES = { [0] = "none", "pending", "rule", "no rule", "too early", "queue full", "port", "other" }
 local SERVICES = { [0] = "best effort", "guaranteed" }
 local SCOPES = { [0] = "aggregate", "flow" }
 local ERRORS = { [32] = "BAD_VALUE", [33] = "BAD_COMMAND", [34] = "NO_FLOW", [35] = "NO_KEY", [36] = "TOO_MANY",
-  [37] = "BAD_TABLE", [38] = "NO_SIGNATURE" }
+  [37] = "BAD_TABLE", [38] = "NO_SIGNATURE", [39] = "NOT_ADMITTED" }
 
 local f = proto.fields
 local function number(name, bytes, title, names)
@@ -59,11 +60,14 @@ local REGISTERS = { REGISTER, REGISTER, REGISTER, REGISTER }
 local WRITE = { number("parts", 1, "Parts"), pad(3), number("gap_us", 4, "Gap (us)"),
   number("copy_bytes", 4, "Bytes to copy"), pad(4) }
 local COUNTERS = { number("packets", 8, "Packets"), number("bytes", 8, "Bytes") }
+local DROPPED = { number("dropped_packets", 8, "Dropped packets"), number("dropped_bytes", 8, "Dropped bytes") }
 local RECORD = { number("out_port", 4, "Out port"), number("reason", 1, "Reason", REASONS),
-  number("state", 1, "State", STATES), KEY, pad(1), number("age_ms", 8, "Age (ms)"),
+  number("state", 1, "State", STATES), KEY, number("drop_cause", 1, "Drop cause", CAUSES), number("age_ms", 8, "Age (ms)"),
   number("idle_ms", 4, "Idle (ms)"), number("rate_kbps", 4, "Rate (kb/s)"), COUNTERS[1], COUNTERS[2],
-  number("dropped_packets", 8, "Dropped packets"), number("dropped_bytes", 8, "Dropped bytes") }
-local AGGREGATE = { RECORD[1], KEY, pad(3), number("flows", 4, "Flows"), COUNTERS[1], COUNTERS[2] }
+  DROPPED[1], DROPPED[2], number("share_kbps", 4, "Share (kb/s)"), number("guaranteed_kbps", 4, "Guaranteed (kb/s)"),
+  number("eta_us", 4, "Until ETA (us)"), number("waiting", 4, "Bytes that wait") }
+local AGGREGATE = { RECORD[1], KEY, pad(3), number("flows", 4, "Flows"), COUNTERS[1], COUNTERS[2], DROPPED[1],
+  DROPPED[2] }
 local PARTS = WRITE[1]
 f.pattern = ProtoField.bytes("openqflow.pattern", "Pattern")
 local SIGNATURE = { KEY_MOD[1], number("id", 1, "Signature"), PARTS, number("pattern_len", 1, "Bytes of the pattern"),
@@ -72,7 +76,7 @@ local SIGNATURE = { KEY_MOD[1], number("id", 1, "Signature"), PARTS, number("pat
 local LINKS = { WRITE[3], pad(4) }
 local NOTIFY = { number("wanted", 1, "Wanted") }
 local LIMITS = { number("push_ms", 4, "Between reports (ms)"), number("report_bytes", 8, "Bytes to report"),
-  number("report_kbps", 4, "Rate to report (kb/s)") }
+  number("report_kbps", 4, "Rate to report (kb/s)"), number("report_share", 4, "Rate to report (1/1000 of the port)") }
 
 -- The places of the experimenter's number in what Wireshark has dissected.
 local messages = Field.new("openflow_v4.experimenter.experimenter")

@@ -2,10 +2,13 @@
 
 use alloc::{boxed::Box, vec::Vec};
 
-use bofuss_oflib::Action;
+use bofuss_oflib::types::MeterId;
+use bofuss_oflib::{Action, PortNo};
+
+use crate::references::meter_of;
 
 /// What tells the actions of a set apart, in the order of execution: rank, type, and of a set-field
-/// the field, of an experimenter's action its experimenter, type and
+/// the field, of a copy-field both fields, of an experimenter's action its experimenter, type and
 /// [key](bofuss_oflib::ext::TypedBody::action_set_key).
 type ActionKey = (u8, u16, u64, u64);
 
@@ -33,6 +36,8 @@ impl ActionSet {
             let (rank, number) = action.rank();
             let (sub, own) = if let Action::SetField(set) = action {
                 (set.0.field.id.into(), 0)
+            } else if let Action::CopyField(copy) = action {
+                (copy.src.id.into(), copy.dst.id.into())
             } else if let Action::Experimenter(value) = action {
                 let ty = u64::from(value.row.experimenter) << 32 | u64::from(value.row.ty);
                 (ty, value.action_set_key())
@@ -53,6 +58,22 @@ impl ActionSet {
         let group = set.iter().any(|(_, a)| matches!(a, Action::Group(_)));
         let actions = set.iter().map(|(_, action)| action);
         actions.filter(move |a| !(group && matches!(a, Action::Output(_))))
+    }
+
+    /// The port of the output that it has; UNSET if it has none, or a group in place of it.
+    pub(crate) fn output(&self) -> PortNo {
+        let mut port = PortNo::UNSET;
+        for action in self.in_order() {
+            if let Action::Output(output) = action {
+                port = output.port;
+            }
+        }
+        port
+    }
+
+    /// The meters that packets are directed to.
+    pub(crate) fn meters(&self) -> impl Iterator<Item = MeterId> {
+        self.in_order().filter_map(meter_of)
     }
 
     /// Whether there is nothing to do.

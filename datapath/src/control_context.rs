@@ -9,7 +9,7 @@ use bofuss_oflib::message::ControllerRole;
 use bofuss_oflib::{Action, Catalogue, ExtValue, PortNo, Version};
 use bofuss_packet::Packet;
 
-use crate::{Port, Table, Time};
+use crate::{Guarantees, HeldPacket, Microflow, Port, Standing, Table, Time};
 
 /// Who sent a message.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,7 @@ pub(crate) struct ControlOutcome {
     pub(crate) answer: HookAnswer,
     pub(crate) notifications: Vec<ExtValue>,
     pub(crate) packets: Vec<(Packet, Vec<Action>)>,
+    pub(crate) resumed: Vec<HeldPacket>,
 }
 
 /// The switch as a hook sees it outside of a packet's way, and what it can do there. What it asks
@@ -54,6 +55,8 @@ pub struct ControlContext<'a> {
     pub(crate) ports: &'a BTreeMap<PortNo, Port>,
     pub(crate) catalogue: &'a Catalogue,
     pub(crate) pool: &'a Pool,
+    pub(crate) standing: &'a dyn Fn(PortNo, &Microflow) -> Option<Standing>,
+    pub(crate) guarantees: &'a dyn Fn(PortNo) -> Option<Guarantees>,
     pub(crate) outcome: ControlOutcome,
 }
 
@@ -71,6 +74,16 @@ impl ControlContext<'_> {
     /// The fields and experimenter values that the switch knows.
     pub fn catalogue(&self) -> &Catalogue {
         self.catalogue
+    }
+
+    /// What the discipline of a port knows of a microflow.
+    pub fn standing(&self, port: PortNo, microflow: &Microflow) -> Option<Standing> {
+        (self.standing)(port, microflow)
+    }
+
+    /// What a port has promised by QoS records; `None` if its discipline heeds none.
+    pub fn guarantees(&self, port: PortNo) -> Option<Guarantees> {
+        (self.guarantees)(port)
     }
 
     /// Answers the message. Without an asker, nobody gets it.
@@ -106,6 +119,11 @@ impl ControlContext<'_> {
     /// tables.
     pub fn emit(&mut self, packet: Packet, actions: Vec<Action>) {
         self.outcome.packets.push((packet, actions));
+    }
+
+    /// Has a packet go on its way that was held.
+    pub fn resume(&mut self, held: HeldPacket) {
+        self.outcome.resumed.push(held);
     }
 }
 

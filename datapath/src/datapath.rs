@@ -64,10 +64,14 @@ impl Datapath {
                 table_abilities,
                 entry_places: 0,
                 instructions: SharedInstructions::default(),
+                first_egress: None,
                 field_uses: FieldUses::default(),
                 deadlines: BTreeSet::new(),
                 sparse_tables: BTreeSet::new(),
                 watched_tables: BTreeSet::new(),
+                triggered_tables: BTreeSet::new(),
+                next_look: Time(0),
+                look_from: (TableId(0), 0),
                 next_serial: 1,
                 groups: BTreeMap::new(),
                 n_buckets: 0,
@@ -209,6 +213,7 @@ impl Datapath {
         expiry
             .into_iter()
             .chain(compaction.filter(|_| moves))
+            .chain(self.next_look())
             .chain(self.lane.cache.next_clean())
             .chain(self.hooks.all.iter().filter_map(|h| h.next_tick()))
             .chain(self.lane.reassembler.deadline_ns().map(Time))
@@ -231,6 +236,7 @@ impl Datapath {
         if self.bundle.is_none() {
             self.compact();
         }
+        self.look_at_noted(now, sink);
         self.expire(now, sink);
         self.tick_hooks(now, sink);
     }
@@ -250,10 +256,11 @@ impl Datapath {
             let entry = self.pipeline.tables[usize::from(table.0)].at(slot);
             let entry = entry.expect("an entry takes its deadline with it");
             let key = entry.key;
-            match entry.deadline() {
-                Some((at, _)) if at > now => self.pipeline.set_deadline(table, key),
+            let expired = entry.deadline().filter(|(at, _)| *at <= now);
+            self.look_at(now, table, key, sink);
+            match expired {
                 Some((_, reason)) => self.expire_entry(now, table, key, reason, sink),
-                None => {}
+                None => self.pipeline.set_deadline(table, key),
             }
         }
     }

@@ -3,10 +3,11 @@
 
 use alloc::vec::Vec;
 
+use bofuss_oflib::copy_field::CopyField;
 use bofuss_oflib::field::{ETH_TYPE, ICMPV6_TYPE, IP_PROTO};
 use bofuss_oflib::types::{EtherType, GroupId, MeterId};
-use bofuss_oflib::{Action, Field, PortNo};
-use bofuss_packet::Rewrite;
+use bofuss_oflib::{Action, Field, FieldMatch, PortNo};
+use bofuss_packet::{Rewrite, TagChange};
 
 /// The most steps: so the tags that they push fit the headroom of any frame that has
 /// [`HEADROOM_BYTES`], and their copies are little work.
@@ -35,8 +36,10 @@ pub(crate) enum DirectStep {
     Meter(MeterId),
     /// A field of a header gets a value.
     SetField(Rewrite),
-    /// A VLAN tag is pushed.
-    PushVlan(EtherType),
+    /// A field of a header gets bits of another.
+    CopyField(CopyField),
+    /// A VLAN tag is pushed, and changed.
+    PushVlan(EtherType, TagChange),
     /// The outermost VLAN tag is popped.
     PopVlan,
     /// The TTL of IP is decremented.
@@ -52,7 +55,7 @@ pub(crate) struct DirectPath {
     pub(crate) steps: Vec<DirectStep>,
     /// Where the frame itself goes.
     pub(crate) exit: Exit,
-    /// The most that is taken from its TTL.
+    /// What is taken from its TTL, but for what groups take.
     pub(crate) hops: u8,
     /// The groups that it leads to.
     pub(crate) groups: Vec<GroupId>,
@@ -71,14 +74,39 @@ impl DirectStep {
             }
             Action::Group(id) => Some(Self::Copy(Exit::Group(*id))),
             Action::SetField(set) if !SAY_WHAT_FOLLOWS.contains(&set.0.field) => {
-                Rewrite::of(set.0.field, &set.0.value).map(Self::SetField)
+                Rewrite::of(&set.0).map(Self::SetField)
             }
-            Action::PushVlan(ty) => Some(Self::PushVlan(*ty)),
+            Action::CopyField(copy) if is_between_headers(copy) => {
+                Some(Self::CopyField(copy.clone()))
+            }
+            Action::PushVlan(ty) => Some(Self::PushVlan(*ty, TagChange::NONE)),
             Action::PopVlan => Some(Self::PopVlan),
             Action::DecNwTtl => Some(Self::DecNwTtl),
             _ => None,
         }
     }
+
+    /// Makes this step do what `next` does after it, too, if one step can. Returns false if it
+    /// stays as it was.
+    fn absorb(&mut self, next: &Self) -> bool {
+        let Self::SetField(next) = next else {
+            return false;
+        };
+        if let Self::SetField(rewrite) = self {
+            return rewrite.absorb(next);
+        }
+        if let (Self::PushVlan(_, change), Some(more)) = (self, next.in_tag()) {
+            *change = change.then(more);
+            return true;
+        }
+        false
+    }
+}
+
+/// Whether the headers of a frame say all that a copy needs.
+fn is_between_headers(copy: &CopyField) -> bool {
+    let is_simple = |field: &'static Field| Rewrite::of(&FieldMatch::exact(field, 0)).is_some();
+    !SAY_WHAT_FOLLOWS.contains(&copy.dst) && is_simple(copy.src) && is_simple(copy.dst)
 }
 
 impl DirectPath {
@@ -95,18 +123,16 @@ impl DirectPath {
         for step in steps.iter().chain([&DirectStep::Copy(exit)]) {
             match step {
                 DirectStep::DecNwTtl => hops += 1,
-                DirectStep::Copy(Exit::Group(id)) => {
-                    // A bucket takes one at most: its action set has no action twice.
-                    hops += 1;
-                    groups.push(*id);
-                }
+                DirectStep::Copy(Exit::Group(id)) => groups.push(*id),
                 DirectStep::Copy(Exit::Port(_))
                 | DirectStep::Meter(_)
                 | DirectStep::SetField(_)
-                | DirectStep::PushVlan(_)
+                | DirectStep::CopyField(_)
+                | DirectStep::PushVlan(..)
                 | DirectStep::PopVlan => {}
             }
         }
+        steps.dedup_by(|step, before| before.absorb(step));
         Some(Self {
             steps,
             exit,

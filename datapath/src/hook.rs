@@ -8,7 +8,7 @@ use bofuss_oflib::message::{FlowMod, FlowRemoved};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 
-use crate::{Config, ControlContext, HookContext, Metric, ReplyPart, Time, Upcoming};
+use crate::{Config, ControlContext, EgressDrop, HookContext, Metric, ReplyPart, Time, Upcoming};
 
 /// What a hook does to packets in a table, for whoever wants to remember a packet's way. From what
 /// costs least.
@@ -162,6 +162,10 @@ pub trait Hook {
         Verdict::Continue
     }
 
+    /// After packets were dropped at a port, or on the way there, whose QoS record names the
+    /// extension as its [owner](crate::Qos::owner).
+    fn on_egress_drop(&mut self, drop: &EgressDrop) {}
+
     /// When it wants [`Hook::on_tick`] next.
     fn next_tick(&self) -> Option<Time> {
         None
@@ -199,6 +203,18 @@ pub trait Hook {
     /// After a connection has ended, with its auxiliary ones: no other ever has its number, so that
     /// what is kept for it may go.
     fn on_disconnect(&mut self, connection: u64) {}
+
+    /// Before a flow-mod adds or changes entries that have an instruction of the extension, of row
+    /// `row` of its list. It may still fail for another reason. Errors: an OpenFlow error; then it
+    /// changes nothing.
+    fn admit(
+        &mut self,
+        cx: &mut ControlContext<'_>,
+        row: usize,
+        flow_mod: &FlowMod,
+    ) -> Result<(), ErrorCode> {
+        Ok(())
+    }
 
     /// After a connection's flow-mod was carried out, or that of the fail mode, for which there is
     /// no asker. A reply has the flow-mod's transaction id.

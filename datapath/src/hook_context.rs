@@ -4,11 +4,14 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::catalogue::Additions;
+use bofuss_oflib::field::Header;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::{Key, Layout, Packet};
 
+use crate::action_set::ActionSet;
 use crate::lazy_packet::LazyPacket;
+use crate::qos::QueueClass;
 use crate::{Qos, Time, Trial, Verdict};
 
 /// Something that a hook has asked for.
@@ -34,6 +37,8 @@ pub(crate) struct HookOutcome {
     pub(crate) drop: Option<&'static str>,
     /// Whether the hook has taken the packet.
     pub(crate) taken: bool,
+    /// Whether it goes on later, with its action set.
+    pub(crate) held: bool,
     /// The port that the hook sends the packet to, and that is all that it does.
     pub(crate) forward: Option<PortNo>,
     /// The QoS record that it gave the packet.
@@ -46,6 +51,24 @@ pub(crate) struct HookOutcome {
     pub(crate) changed: bool,
     /// The packet's key before the hook was free to edit the packet, if it was.
     pub(crate) before_edit: Option<Box<Key>>,
+}
+
+/// A packet that is to go on with its way through the tables later: with its action set, queue and
+/// QoS record.
+#[derive(Debug)]
+pub struct HeldPacket {
+    /// The packet.
+    pub packet: Packet,
+    /// The table to go on with.
+    pub(crate) table: TableId,
+    pub(crate) progress: Progress,
+}
+
+/// What a packet has got on its way, apart from its bytes and key.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    pub(crate) set: ActionSet,
+    pub(crate) class: QueueClass,
 }
 
 /// What a hook is given of a packet.
@@ -80,6 +103,8 @@ pub struct HookContext<'a> {
     /// Whether what it sets is written down.
     pub(crate) records: bool,
     pub(crate) subject: Subject<'a>,
+    /// The packet's action set and how it is to wait for ports, once it is on its way.
+    pub(crate) progress: Option<(&'a ActionSet, QueueClass)>,
     pub(crate) pool: &'a Pool,
     pub(crate) additions: &'static Additions,
     pub(crate) outcome: &'a mut HookOutcome,
@@ -106,6 +131,16 @@ impl HookContext<'_> {
             // What a hook does with a frame is not remembered: it is called for each.
             Subject::Lazy(lazy) => lazy.get(field),
         }
+    }
+
+    /// Whether the packet begins with an Ethernet header. Each memory of a decision depends on it.
+    #[inline]
+    pub fn is_of_ethernet(&self) -> bool {
+        let layout = match &self.subject {
+            Subject::Packet(packet) => packet.layout(),
+            Subject::Lazy(lazy) => lazy.layout(),
+        };
+        layout.offset(Header::PacketType).is_none()
     }
 
     /// The packet's number among those that [`crate::Hook::prefetch`] was last given, if it is one
@@ -180,6 +215,29 @@ impl HookContext<'_> {
     /// A copy of the packet; `None` if there is no buffer.
     pub fn copy(&mut self) -> Option<Packet> {
         self.subject.packet().try_clone()
+    }
+
+    /// Takes the packet off its way, to [go on](crate::ControlContext::resume) with a table later.
+    /// `None` if there is no buffer: then nothing is done.
+    pub fn hold(&mut self, table: TableId) -> Option<HeldPacket> {
+        let packet = self.copy()?;
+        self.outcome.taken = true;
+        self.outcome.held = true;
+        let progress = match self.progress {
+            Some((set, class)) => Progress {
+                set: set.clone(),
+                class,
+            },
+            None => Progress {
+                set: ActionSet::default(),
+                class: QueueClass::arrived(packet.in_port()),
+            },
+        };
+        Some(HeldPacket {
+            packet,
+            table,
+            progress,
+        })
     }
 
     /// A packet made anew, as if it came in through a port; `None` if there is no buffer.

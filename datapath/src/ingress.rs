@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
-use bofuss_packet::offload;
+use bofuss_packet::{offload, packet_type};
 
 use crate::pipeline::context::Context;
 use crate::{Datapath, DropReason, Port, Sink, Time};
@@ -46,6 +46,10 @@ impl<S: Sink> Context<'_, S> {
             Some(ingress) => ingress.ingress_block(),
             None => Some(DropReason::NoSuchPort),
         };
+        let strange = match &ingress {
+            Some(ingress) if ingress.without_ethernet => note_types(frames),
+            _ => 0,
+        };
         let (mut packets, mut bytes, mut refused) = (0, 0, 0);
         for frame in frames.iter() {
             match offload::plausible_count(frame) {
@@ -64,10 +68,12 @@ impl<S: Sink> Context<'_, S> {
             frames.retain(|frame| offload::plausible_count(frame).is_some());
         }
         if let Some(ingress) = ingress {
-            ingress.stats.rx_packets += packets;
+            ingress.stats.rx_packets += packets + strange;
             ingress.stats.rx_bytes += bytes;
             ingress.stats.rx_dropped += if block.is_some() { packets } else { refused };
+            ingress.stats.rx_dropped += strange;
         }
+        (0..strange).for_each(|_| self.drop(DropReason::PacketType));
         (0..refused).for_each(|_| self.drop(DropReason::Offload));
         if let Some(reason) = block {
             return frames.drain(..).for_each(|_| self.drop(reason));
@@ -97,4 +103,12 @@ impl<S: Sink> Context<'_, S> {
             }
         }
     }
+}
+
+/// Notes the packet types of frames without Ethernet. Removes those from which none can be told,
+/// and returns their number.
+fn note_types(frames: &mut Vec<Frame>) -> u64 {
+    let before = frames.len();
+    frames.retain_mut(packet_type::write_front);
+    (before - frames.len()) as u64
 }

@@ -63,14 +63,16 @@ pub use egress::{
 };
 pub use groups::select::flow_hash;
 pub use hook::{Hook, HookEffect, Verdict};
-pub use hook_context::HookContext;
+pub use hook_context::{HeldPacket, HookContext};
 pub use pipeline::{
     buckets::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN},
     queueing::MAX_WAITING_BYTES,
     work::{WORK_PER_FRAME, WORK_PER_TURN},
 };
 pub use port::Port;
-pub use qos::{Entitlement, PRIORITIES, Qos};
+pub use qos::{
+    EgressDrop, Entitlement, Guarantees, Microflow, PRIORITIES, PacketOwner, Qos, Standing,
+};
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use tables::{
     features::TABLE_CONFIG_BITS,

@@ -18,6 +18,9 @@ pub struct Port {
     pub stats: PortStats,
     /// When it appeared.
     pub since: Time,
+    /// Whether its packets have no Ethernet header, as its description says. In its frames they
+    /// follow [`bofuss_packet::packet_type::FRONT_BYTES`] bytes, of which it need not know.
+    pub without_ethernet: bool,
 }
 
 impl Port {

@@ -1,4 +1,4 @@
-//! The groups and the meter that entries refer to, and the counters that all of them have.
+//! The groups and meters that entries refer to, and the counters that all of them have.
 
 use bofuss_oflib::instruction::{Instruction, Instructions};
 use bofuss_oflib::message::multipart::group::BucketCounter;
@@ -18,11 +18,22 @@ pub(crate) fn groups<'a>(
     })
 }
 
-/// The meter that instructions direct packets to: they do so first.
-pub(crate) fn meter(instructions: &Instructions) -> Option<MeterId> {
-    match instructions.list().first() {
+/// The meters that instructions direct packets to, by themselves and in actions.
+pub(crate) fn meters(instructions: &Instructions) -> impl Iterator<Item = MeterId> {
+    let first = match instructions.list().first() {
         Some(Instruction::Meter(id)) => Some(*id),
         _ => None,
+    };
+    let others = instructions.actions().filter_map(meter_of);
+    first.into_iter().chain(others)
+}
+
+/// The meter that an action directs packets to.
+pub(crate) fn meter_of(action: &Action) -> Option<MeterId> {
+    if let Action::Meter(id) = action {
+        Some(*id)
+    } else {
+        None
     }
 }
 
@@ -32,6 +43,14 @@ pub(crate) fn outputs_to(instructions: &Instructions, port: PortNo, group: Group
     let by_port = port == PortNo::ANY || instructions.actions().any(to_port);
     let mut named = groups(instructions.actions());
     by_port && (group == GroupId::ANY || named.any(|id| id == group))
+}
+
+/// The port, if all that actions do is to send the packet to one.
+pub(crate) fn sole_output(actions: &[Action]) -> Option<PortNo> {
+    let [Action::Output(output)] = actions else {
+        return None;
+    };
+    (output.port <= PortNo::MAX).then_some(output.port)
 }
 
 /// Counts packets and bytes.

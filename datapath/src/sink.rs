@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use bofuss_frame::Frame;
 use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::message::meter_mod::Band;
+use bofuss_oflib::message::multipart::FlowCounters;
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{FlowRemoved, PacketInReason, PortDesc, PortStatusReason};
 use bofuss_oflib::types::{GroupId, MaxLen, MeterId, QueueId, TableId};
@@ -52,6 +53,8 @@ pub trait Sink {
     fn packet_in(&mut self, event: &PacketInEvent<'_>);
     /// Reports that an entry with SEND_FLOW_REM is gone.
     fn flow_removed(&mut self, removed: FlowRemoved);
+    /// Reports that the statistics of an entry reached a threshold.
+    fn flow_stats(&mut self, _stats: FlowCounters) {}
     /// Reports that a port came, went or changed.
     fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc);
     /// Sends an extension's message to the connections that want it.
@@ -92,6 +95,8 @@ pub struct Lost {
 pub enum Step<'a> {
     /// A packet entered: its port, its key, its frame's bytes.
     Received(PortNo, Match, &'a [u8]),
+    /// It goes through the egress tables, on its way to a port.
+    Egress(PortNo),
     /// The packet is a fragment, and goes on when its packet is whole.
     Fragment,
     /// A table comes next; what hooks do before its lookup follows.
@@ -163,6 +168,7 @@ drop_reasons! {
     NoGroup "no_group" "the group does not exist";
     NoBucket "no_bucket" "no bucket of the group is live";
     GroupLimit "group_limit" "groups forward the packet to too many buckets, or too deep";
+    EgressLimit "egress_limit" "copies began with the egress tables too often in a row";
     NoMeter "no_meter" "the meter does not exist";
     Meter "meter" "the packet exceeds the rate of a meter's drop band";
     Fragment "fragment" "the switch is configured to drop fragments";
@@ -171,9 +177,11 @@ drop_reasons! {
     Segmentation "segmentation" "the super-frame cannot be segmented";
     Offload "offload" "what the sender left undone contradicts the frame, or no sender leaves it";
     Work "work" "the packet has more copies than one may have";
+    PacketType "packet_type" "the port carries no such packets, or their type is not known";
     LinkLocal "link_local" "NORMAL does not forward link-local control frames";
     Storm "storm" "the port floods more than NORMAL allows";
     Hook "hook" "an extension dropped the packet";
+    TooEarly "too_early" "the packet came before its flow may send again by its share of the port";
     QueueFull "queue_full" "the queue is full";
     QueuesFull "queues_full" "all queues of the switch together are full";
     QueueGone "queue_gone" "the queue was deleted while the packet waited in it";

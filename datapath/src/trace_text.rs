@@ -53,6 +53,7 @@ impl fmt::Display for Step<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Received(port, key, frame) => write!(f, "in\t{port}\t{key}\t{}", Hex(frame)),
+            Self::Egress(port) => write!(f, "egress\t{port}"),
             Self::Fragment => f.write_str("fragment"),
             Self::Enter(table) => write!(f, "enter\t{table}"),
             Self::Hook(name, effect) => write!(f, "hook\t{name}\t{effect:?}"),

@@ -110,6 +110,12 @@ impl Lookahead {
         (self.is_read, self.number) = (false, None);
         self.hash = None;
     }
+
+    /// Makes this one of a packet without an Ethernet header.
+    pub(crate) fn leave_ethernet(&mut self) {
+        self.common = None;
+        self.layout.leave_ethernet();
+    }
 }
 
 /// One packet of a burst.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bofuss_datapath::{Config, Datapath, Time};
 use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::error::FlowModFailed;
 use bofuss_oflib::ext::{ExtKind, ExtRow, ExtValue};
 use bofuss_oflib::field::{
     ETH_DST, ETH_SRC, ETH_TYPE, IN_PHY_PORT, IN_PORT, IPV4_DST, IPV6_DST, IPV6_SRC, METADATA,
@@ -14,7 +15,7 @@ use bofuss_oflib::field::{
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::table_mod::TableConfig;
-use bofuss_oflib::message::{FlowMod, TableMod};
+use bofuss_oflib::message::{FlowMod, FlowModCommand, TableMod};
 use bofuss_oflib::text::parse_group;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::Bytes;
@@ -83,11 +84,15 @@ fn bytes_a_place(mut add: impl FnMut(u32) -> Result<(), ErrorCode>) -> f64 {
         count += 1;
     }
     assert!((PLACES / 100..=PLACES).contains(&count), "{count} of them");
+    bytes_since(&region) / f64::from(PLACES)
+}
+
+/// Bytes that are in use more than when the region began.
+fn bytes_since(region: &Region<'_, System>) -> f64 {
     let change = region.change();
     let grown = change.bytes_allocated as f64 - change.bytes_deallocated as f64;
     let blocks = change.allocations as f64 - change.deallocations as f64;
-    let bytes = grown + change.bytes_reallocated as f64 + blocks * BLOCK_BYTES;
-    bytes / f64::from(PLACES)
+    grown + change.bytes_reallocated as f64 + blocks * BLOCK_BYTES
 }
 
 fn flow(fields: &[FieldMatch], list: Vec<Instruction>) -> FlowMod {
@@ -200,6 +205,7 @@ type Make = Box<dyn Fn(u32) -> FlowMod>;
 #[test]
 fn tables_and_groups_that_are_full_take_what_is_promised_whatever_they_are() {
     check_entries(false, PLACE_BYTES);
+    check_bundle();
     check_entries(true, EVICTING_PLACE_BYTES);
     check_groups();
 }
@@ -309,4 +315,45 @@ fn check_groups() {
         println!("{name}: {bytes:.0} bytes a bucket");
         assert!(bytes <= BUCKET_BYTES, "{name}: {bytes:.0} bytes a bucket");
     }
+}
+
+/// A bundle that replaces all entries of full tables, again and again, has the limits of the
+/// tables, and takes as much memory as they do, and a few bytes for each message, which count
+/// with it.
+fn check_bundle() {
+    /// How often all entries are replaced.
+    const ROUNDS: u32 = 3;
+    const BYTES_PER_MESSAGE: u32 = 8;
+    let sink = &mut Vec::<Frame>::new();
+    let mut datapath = small(false);
+    let region = Region::new(GLOBAL);
+    let entry = |n, round| flow(&address(n), apply(round, 1));
+    for n in 0..PLACES {
+        datapath.flow_mod(Time(0), &entry(n, 0), sink).unwrap();
+    }
+    let before = bytes_since(&region);
+    let mut delete = flow(&[], Vec::new());
+    delete.command = FlowModCommand::DELETE;
+    delete.table_id = TableId::ALL;
+    datapath.begin_bundle(false);
+    for round in 1..=ROUNDS {
+        datapath.flow_mod(Time(0), &delete, sink).unwrap();
+        while datapath.has_work() {
+            datapath.work(Time(0), sink);
+        }
+        for n in 0..PLACES {
+            datapath.flow_mod(Time(0), &entry(n, round), sink).unwrap();
+        }
+        let more = datapath.flow_mod(Time(0), &entry(PLACES, round), sink);
+        assert_eq!(more, Err(FlowModFailed::TABLE_FULL));
+    }
+    let during = bytes_since(&region);
+    let messages = ROUNDS * (PLACES + 1);
+    let limit = 2.0 * before + f64::from(messages * BYTES_PER_MESSAGE);
+    assert!(during <= limit, "{during} of {before}");
+    datapath.commit_bundle(Time(0));
+    while datapath.has_work() {
+        datapath.work(Time(0), sink);
+    }
+    assert_eq!(datapath.tables()[0].len(), PLACES as usize);
 }

@@ -5,6 +5,7 @@
 // The help texts of options use brackets for optional parts.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+mod at;
 mod bofuss;
 mod complete;
 mod extension;
@@ -75,6 +76,9 @@ struct Cli {
     /// Make all changes of a verb together or none, as a bundle: no packet meets a part of them.
     #[arg(long)]
     bundle: bool,
+    /// With --bundle: at TIME, seconds since 1970, or from now with a plus, as +0.5.
+    #[arg(long, value_name = "TIME", requires = "bundle", value_parser = at::time)]
+    at: Option<Duration>,
     /// Let replace-flows add entries even if the switch has them already.
     #[arg(long)]
     readd: bool,
@@ -319,6 +323,7 @@ async fn talk(
         xid: cli.xid.unwrap_or(xid),
         order: None,
         in_bundle: cli.bundle,
+        at: cli.at,
         adds_all: cli.readd,
         names: PortNames::default(),
     })

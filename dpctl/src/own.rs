@@ -18,6 +18,7 @@ pub(crate) fn role(_: &Command, arguments: &[&str]) -> Made {
     ask([Message::RoleRequest(Role {
         role,
         generation_id,
+        ..Role::default()
     })])
 }
 

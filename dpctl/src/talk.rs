@@ -1,9 +1,9 @@
 //! A conversation with a switch: sends a verb's requests and prints the replies.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use bofuss_channel::{Client, ClientError};
+use bofuss_channel::{Client, ClientError, CommitTime};
 use bofuss_oflib::error::{
     BadAction, BadInstruction, BadMatch, BadRequest, ErrorCode, QueueOpFailed,
 };
@@ -16,6 +16,7 @@ use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Codec, Message, PortNo, Version};
 use serde_json::Value;
 
+use crate::at::since_1970;
 use crate::extension::CATALOGUE;
 use crate::ofctl::difference;
 use crate::ofctl::order::Order;
@@ -60,6 +61,8 @@ pub(crate) struct Talk {
     pub(crate) order: Option<Order>,
     /// Whether changes are made together, as a bundle.
     pub(crate) in_bundle: bool,
+    /// When, from 1970 on, if not at once.
+    pub(crate) at: Option<Duration>,
     /// Whether replace-flows adds entries that the switch has already.
     pub(crate) adds_all: bool,
     /// The names of ports in the output.
@@ -321,7 +324,11 @@ impl Talk {
     ) -> Result<(), Failure> {
         messages.iter().for_each(|message| self.sending(message));
         let errors = if self.in_bundle {
-            let sent = self.client.transact_in_bundle(messages).await;
+            let time = self.at.map(|at| CommitTime {
+                at,
+                now: since_1970(SystemTime::now()),
+            });
+            let sent = self.client.transact_in_bundle(messages, time).await;
             // That of no single message is the bundle's.
             self.received(sent)?
         } else {

@@ -94,6 +94,8 @@ verbs! {
     "meter-features" "" Bofuss bofuss::meter_features: "what meters can do";
     "meter-config" "[METER]" Bofuss bofuss::meter_config: "the meters";
     "stats-meter" "[METER]" Bofuss bofuss::stats_meter: "meter counters";
+    "bundle-features" "" Bofuss bofuss::bundle_features:
+        "what bundles can do, and how exactly they keep a time";
     "queue-mod" "PORT QUEUE SPEC" Bofuss bofuss::queue_mod:
         "create or change a queue: 200 or min=200,max=10M,priority=1,weight=2";
     "queue-del" "PORT QUEUE" Bofuss bofuss::queue_del: "delete a queue";

@@ -29,6 +29,11 @@ const ENDLESS: &[&str] = &["monitor", "snoop"];
 
 /// How many lines the files have together, at least.
 const MIN_LINES: usize = 340;
+/// What the clock says by which it commits bundles.
+const CLOCK_NS: u64 = 1_800_000_000 * Time::SEC;
+/// The newest version that the switch offers: what the files quote is the same when a newer one is
+/// added.
+const QUOTED: Version = Version::V1_5;
 /// The tables of the switch.
 const TABLES: u8 = 5;
 /// Behind these stand lists that grow with each field and each action; they are cut off.
@@ -66,6 +71,7 @@ fn switch(catalogue: &Arc<Catalogue>, io: &mut Wire) -> Switch {
     identity.desc.mfr_desc = "bofuss".into();
     identity.desc.dp_desc = "s1".into();
     let mut switch = Switch::new(Time(0), datapath, identity, FailMode::Secure);
+    switch.set_clock(CLOCK_NS);
     for number in 1..=PORTS {
         let desc = PortDesc {
             port_no: PortNo(number),
@@ -99,7 +105,9 @@ fn talk(
     switch: &mut Switch,
     io: &mut Wire,
 ) -> std::io::Result<()> {
-    let handshake = Handshake::new(Version::SPOKEN, io.0.catalogue.clone());
+    let quoted = Version::SPOKEN.iter().filter(|one| **one <= QUOTED);
+    let versions: Vec<Version> = quoted.copied().collect();
+    let handshake = Handshake::new(&versions, io.0.catalogue.clone());
     stream.write_all(&handshake.hello())?;
     io.1.clear();
     let hello = received(&mut stream)?;

@@ -222,6 +222,7 @@ impl EmbeddedSwitch {
         let peer = Peer::new(Kind::Controller, Phase::Typed);
         self.effects.peers.insert(conn, peer);
         self.switch.connected(now, conn, version, true);
+        self.finish(now);
         conn
     }
 
@@ -325,6 +326,12 @@ impl EmbeddedSwitch {
     pub fn tick(&mut self, now: Time) {
         self.switch.tick(now, &mut self.effects);
         self.finish(now);
+    }
+
+    /// The clock by which bundles are committed at a time said so many nanoseconds since 1970 at
+    /// [`Time`] 0; without it no commit is scheduled. It is told again when it is set.
+    pub fn set_clock(&mut self, nanos_at_0: u64) {
+        self.switch.set_clock(nanos_at_0);
     }
 
     /// Takes the next effect.
@@ -453,6 +460,7 @@ impl EmbeddedSwitch {
         while self.switch.has_work(&self.effects) {
             self.switch.work(now, &mut self.effects);
         }
+        self.switch.measure_commit(now);
         let over = self.conns(|peer| peer.unread_bytes() > MAX_UNREAD_BYTES);
         for conn in over {
             self.close(now, conn, CloseReason::Overflow);

@@ -1,12 +1,11 @@
-//! Hostile and split bytes, peers that do not read, and how much memory switches take.
+//! Hostile and split bytes, and peers that do not read.
 #![allow(clippy::unwrap_used)]
 
-use std::alloc::System;
 use std::sync::Arc;
 
 use bofuss_embed::{
-    CloseReason, ConnId, Effect, EmbedError, EmbeddedConfig, EmbeddedSwitch, FailMode,
-    MAX_BUFFERED_BYTES, MAX_UNREAD_BYTES, ROOM_BYTES, Time, port,
+    CloseReason, ConnId, Effect, EmbedError, EmbeddedConfig, EmbeddedSwitch, MAX_BUFFERED_BYTES,
+    MAX_UNREAD_BYTES, ROOM_BYTES, Time, port,
 };
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::handshake::HandshakeError;
@@ -15,11 +14,7 @@ use bofuss_oflib::message::{Empty, FlowModCommand, Hello, PortDesc};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::{GroupId, QueueId, TableId};
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Catalogue, Codec, Framer, Message, PortNo, Version};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+use bofuss_oflib::{Codec, Framer, Message, PortNo, Version};
 
 fn codec() -> Codec {
     Codec::new(Version::V1_3, Arc::new(bofuss_ext::catalogue()))
@@ -383,50 +378,4 @@ fn a_port_without_room_leaves_frames_in_its_queues() {
     assert_eq!(left(&mut switch), [6]);
     switch.set_port_room(Time(2), PortNo(2), None).unwrap();
     assert_eq!(left(&mut switch), [8, 10]);
-}
-
-/// A switch with eight ports and a hundred flows, which has learnt a hundred addresses.
-fn busy_switch(catalogue: &Arc<Catalogue>) -> EmbeddedSwitch {
-    let config = EmbeddedConfig {
-        fail_mode: FailMode::Standalone,
-        ..EmbeddedConfig::with_catalogue(catalogue.clone())
-    };
-    let mut switch = EmbeddedSwitch::new(Time(0), config).unwrap();
-    for number in 1..=8 {
-        switch
-            .add_port(Time(0), port(number), Default::default())
-            .unwrap();
-    }
-    let conn = switch.connect_typed(Time(0), Version::V1_3);
-    for n in 0..100 {
-        let flow = flow_mod(&format!("priority=5,udp,tp_dst={n},actions=output:2"));
-        switch.message(Time(0), conn, 1, flow).unwrap();
-    }
-    for n in 0..100 {
-        let mut frames = vec![switch.frame(&[2 * n; 60]).unwrap()];
-        switch.receive(Time(0), PortNo(1), &mut frames).unwrap();
-    }
-    switch.drain().for_each(drop);
-    switch
-}
-
-#[test]
-fn a_thousand_switches_with_ports_and_flows_take_less_than_a_gigabyte() {
-    const SWITCHES: usize = 20;
-    let catalogue = Arc::new(bofuss_ext::catalogue());
-    let held = || {
-        let stats = ALLOCATOR.stats();
-        stats.bytes_allocated as i64 - stats.bytes_deallocated as i64
-    };
-    // Other tests of this program allocate and free meanwhile, so the median of ten counts.
-    let mut each = Vec::new();
-    for _ in 0..10 {
-        let before = held();
-        let switches: Vec<_> = (0..SWITCHES).map(|_| busy_switch(&catalogue)).collect();
-        each.push((held() - before) / SWITCHES as i64);
-        drop(switches);
-    }
-    println!("{each:?} bytes each");
-    each.sort_unstable();
-    assert!(each[5] < 1_000_000, "{each:?} bytes each");
 }

@@ -249,6 +249,7 @@ fn a_switch_does_the_same_with_headers_alone() {
             in_port: PortNo::CONTROLLER,
             actions: parse_actions(actions, &Match::default(), &catalogue).unwrap(),
             data: bofuss_oflib::wire::Bytes(frame(in_ipv4(udp()))),
+            ..PacketOut::default()
         })
     };
     let messages = [

@@ -20,6 +20,8 @@ mod openflow11_packets;
 mod openflow12;
 #[path = "scenarios/openflow14.rs"]
 mod openflow14;
+#[path = "scenarios/openflow15.rs"]
+mod openflow15;
 #[path = "scenarios/play.rs"]
 mod play;
 #[path = "scenarios/recorder.rs"]
@@ -52,6 +54,8 @@ fn switch(
 trait Machine {
     /// Takes the bytes of a message, as they come from a connection that speaks as `codec` says.
     fn arrives(&mut self, now: Time, conn: ConnId, codec: &Codec, bytes: &[u8], io: &mut Recorder);
+    /// Completes what is under way.
+    fn settle(&mut self, now: Time, io: &mut Recorder);
     /// What would become of a frame.
     fn told(&mut self, now: Time, port: PortNo, frame: &[u8]) -> Option<Trace>;
 }
@@ -65,6 +69,10 @@ impl Machine for Switch {
             message: read.map_err(|error| ErrorMsg::quoting(error.error, &[])),
         };
         self.message(now, conn, request, io);
+        self.settle(now, io);
+    }
+
+    fn settle(&mut self, now: Time, io: &mut Recorder) {
         while self.has_work(io) {
             self.work(now, io);
         }

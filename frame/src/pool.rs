@@ -90,6 +90,7 @@ impl Pool {
             start: HEADROOM_BYTES,
             end: HEADROOM_BYTES,
             offload: Offload::NONE,
+            tag: 0,
             pool,
         })
     }
@@ -118,6 +119,8 @@ pub struct Frame {
     end: usize,
     /// What remains to be done to the frame before it is on a wire.
     pub offload: Offload,
+    /// A number of whoever keeps the frame; copies and segments do not have it.
+    pub tag: u32,
     pool: Pool,
 }
 
@@ -213,6 +216,7 @@ impl Frame {
             start: 0,
             end: 0,
             offload: Offload::NONE,
+            tag: 0,
             pool: self.pool.clone(),
         };
         core::mem::replace(self, empty)

@@ -15,7 +15,7 @@ use bofuss_oflib::{Catalogue, Codec, EncodeError, Message, PortNo, Version};
 use bofuss_packet::offload::MAX_SEGMENTS;
 
 /// Connections, ports, and operations of one list.
-const CONNECTIONS: u64 = 4;
+const CONNECTIONS: u64 = 5;
 const PORTS: u32 = 4;
 const MAX_OPERATIONS: usize = 256;
 /// Entries of a table, so that tables get full.
@@ -79,12 +79,13 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The last connections speak OpenFlow 1.0 and 1.1, and the second 1.4.
+/// The last connections speak OpenFlow 1.0, 1.1 and 1.5, and the second 1.4.
 fn version(conn: u64) -> Version {
     match conn {
         2 => Version::V1_4,
         3 => Version::V1_0,
-        CONNECTIONS => Version::V1_1,
+        4 => Version::V1_1,
+        CONNECTIONS => Version::V1_5,
         _ => Version::V1_3,
     }
 }
@@ -170,7 +171,7 @@ impl Driver {
             conn,
             &Message::BundleAdd(BundleAdd {
                 bundle_id: BUNDLE,
-                flags: BundleFlags::ALL,
+                flags: BundleFlags::ALL.without(BundleFlags::TIME),
                 xid,
                 message: Box::new(message),
                 experimenters: Vec::new(),
@@ -185,7 +186,7 @@ impl Driver {
             &Message::BundleControl(BundleControl {
                 bundle_id: BUNDLE,
                 ty,
-                flags: BundleFlags::ALL,
+                flags: BundleFlags::ALL.without(BundleFlags::TIME),
                 ..BundleControl::default()
             }),
         );

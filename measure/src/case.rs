@@ -94,6 +94,8 @@ const MODES: &[Setup] = &[
     Setup::BofussNormal,
     Setup::BofussArpPath,
 ];
+/// A switch that keeps a state for each flow, and one that does not.
+const FLOW_STATES: &[Setup] = &[Setup::Bofuss, Setup::BofussOpenQflow];
 /// Set-ups for cases in which the way of polling does not matter.
 const TWO: &[Setup] = &[Setup::Bofuss, Setup::Ovs];
 /// The same, and bofuss with another C library.
@@ -153,6 +155,18 @@ pub const GROUPS: &[CaseGroup] = &[
         offloads: false,
         resets: true,
         cases: PIPELINES,
+    },
+    CaseGroup {
+        setups: FLOW_STATES,
+        rounds: 5,
+        offloads: false,
+        resets: true,
+        cases: &[Case {
+            name: "flow-states",
+            title: "64-byte frames of known flows in random order, with a state for each or none",
+            parameters: ("flows", &[1_000, 1_000_000]),
+            run: switch_case::flow_states,
+        }],
     },
     CaseGroup {
         setups: THREE,
@@ -280,7 +294,7 @@ const PIPELINES: &[Case] = &[
     Case {
         name: "attack",
         title: "64-byte frames with random addresses and ports that match no rule",
-        parameters: ("masks", &[128]),
+        parameters: ("masks", &[128, 8_000]),
         run: switch_case::attack,
     },
 ];
@@ -313,7 +327,7 @@ const CONTROLLERS: &[Case] = &[
 ];
 
 impl Case {
-    /// Runs it. With `reset`, restores the two rules of a switch afterwards.
+    /// Runs it. With `reset`, restores the rules of a switch afterwards.
     ///
     /// Errors: a wrong result, or an error of the set-up.
     pub fn run(&self, context: &CaseContext<'_>, reset: bool) -> Figures {
@@ -325,7 +339,7 @@ impl Case {
                 &codec,
                 mods(&codec.catalogue, FlowModCommand::DELETE, [""])?,
             );
-            rules.extend(adds(&codec, BASE)?);
+            rules.extend(adds(&codec, context.setup.entries())?);
             session.change(&rules)?;
         }
         figures

@@ -7,24 +7,25 @@ use std::path::Path;
 use bofuss_sim::scenario::{NoOutside, Scenario};
 use serde::Serialize;
 
-use crate::heavy_tail;
+use crate::meter::papers;
 use crate::plot::{self, Bar};
+use crate::{flow_cost, heavy_tail};
 
 /// The scenario, and its line that is another for each discipline.
 const SCENARIO: &str = include_str!("../../testdata/sim/openqflow.toml");
 const CHOICE: &str = "discipline = \"hfair\"";
-/// The disciplines, and Jain's index of subscribers as the paper's text has it.
-const DISCIPLINES: [(&str, Option<f64>); 7] = [
-    ("hfair", None),
-    ("ceta2", None),
-    ("ceta", Some(0.99)),
-    ("beta", Some(0.86)),
-    ("drr", Some(0.86)),
-    ("fred", Some(0.62)),
-    ("fifo", None),
-];
+/// The disciplines, and those of the shortest form.
+const DISCIPLINES: [&str; 7] = ["hfair", "ceta2", "ceta", "beta", "drr", "fred", "fifo"];
+const SHORT_DISCIPLINES: [&str; 3] = ["ceta", "drr", "fred"];
+/// The scenario's line of its end, and that of the shortest form.
+const END: &str = "end = 12.0";
+const SHORT_END: &str = "end = 2.0";
 /// Seconds at the beginning that do not count.
 const WARM_UP: usize = 4;
+const SHORT_WARM_UP: usize = 1;
+/// The paper, and what its numbers are of.
+const PAPER: &str = "003";
+const CASE: &str = "fairness";
 /// Bytes of a frame for each byte of data.
 const FRAME_BYTES: f64 = 1_000.0 / 958.0;
 /// The seed of the trace of figure 2.
@@ -34,10 +35,11 @@ const TRACE_SEED: u64 = 2;
 #[derive(Clone, Debug, Serialize)]
 pub struct Shares {
     /// The discipline.
-    discipline: &'static str,
+    pub discipline: &'static str,
     /// Jain's index of subscribers, here and in the paper's text.
-    index: f64,
-    paper_index: Option<f64>,
+    pub index: f64,
+    /// See `index`.
+    pub paper_index: Option<f64>,
     /// Mb/s of frames that each subscriber gets, by name.
     subscribers: Vec<(String, f64)>,
     /// Mb/s of frames of each flow, and whose it is.
@@ -69,9 +71,14 @@ fn fairness(rates: &[(String, f64)]) -> f64 {
 /// Plays the scenario with a discipline.
 ///
 /// Errors: the scenario is not as it was, in words.
-fn play(discipline: &'static str, paper_index: Option<f64>) -> Result<Shares, String> {
+fn play(discipline: &'static str, short: bool) -> Result<Shares, String> {
     let choice = format!("discipline = \"{discipline}\"");
-    let text = SCENARIO.replace(CHOICE, &choice);
+    let mut text = SCENARIO.replace(CHOICE, &choice);
+    let mut warm_up = WARM_UP;
+    if short {
+        text = text.replace(END, SHORT_END);
+        warm_up = SHORT_WARM_UP;
+    }
     let built = Scenario::build(&text, None, &mut NoOutside);
     let mut scenario = built.map_err(|error| error.to_string())?;
     let played = scenario.run_until(scenario.end(), &mut ());
@@ -84,7 +91,7 @@ fn play(discipline: &'static str, paper_index: Option<f64>) -> Result<Shares, St
         let to = row["to"].as_str().ok_or("a flow goes to nobody")?;
         let intervals = row["intervals_mbps"].as_array();
         let mbps = intervals.ok_or("a flow has no intervals")?;
-        let counted = &mbps[WARM_UP.min(mbps.len())..];
+        let counted = &mbps[warm_up.min(mbps.len())..];
         let sum: f64 = counted.iter().filter_map(|one| one.as_f64()).sum();
         let rate = FRAME_BYTES * sum / counted.len().max(1) as f64;
         flows.push((to.to_string(), rate));
@@ -99,7 +106,7 @@ fn play(discipline: &'static str, paper_index: Option<f64>) -> Result<Shares, St
     Ok(Shares {
         discipline,
         index: fairness(&subscribers),
-        paper_index,
+        paper_index: papers::of(PAPER)?.value(CASE, discipline),
         subscribers,
         flows,
     })
@@ -129,74 +136,123 @@ fn rate_bars(all: &[Shares], rates: fn(&Shares) -> &Vec<(String, f64)>) -> Vec<B
     bars
 }
 
-/// The plots and their names.
-fn plots(
-    all: &[Shares],
-    indexes: &[Bar],
-    trace: &[heavy_tail::TraceInterval],
-) -> [(&'static str, String); 4] {
-    let title = "Four subscribers, 165 Mb/s of UDP, a port of 10 Mb/s";
-    [
-        (
-            "fairness-index",
-            plot::bars(title, "Jain's index of subscribers", indexes),
-        ),
-        (
-            "fairness-subscribers",
-            plot::bars(
-                title,
-                "Mb/s of a subscriber",
-                &rate_bars(all, |one| &one.subscribers),
-            ),
-        ),
-        (
-            "fairness-flows",
-            plot::bars(
-                title,
-                "Mb/s of each of 32 flows",
-                &rate_bars(all, |one| &one.flows),
-            ),
-        ),
-        (
-            "heavy-tail",
-            plot::bars(
-                "Four bins of a heavy-tailed trace, intervals of 10 s",
-                "part of the mean bin's",
-                &heavy_tail::bars(trace),
-            ),
-        ),
-    ]
+/// What came of all disciplines, and a trace of flows.
+pub struct FairnessRun {
+    /// What each discipline made of the flows.
+    pub shares: Vec<Shares>,
+    /// The trace of figure 2, and what it is.
+    trace: Vec<heavy_tail::TraceInterval>,
+    trace_name: String,
 }
 
-/// Plays all, and writes the plots and the figures into a folder; a table of them.
+impl FairnessRun {
+    /// Plays all disciplines, in the shortest form some of them for less time. The trace is that of
+    /// a capture, or else made from a seed.
+    ///
+    /// Errors: in words.
+    pub fn play(short: bool, capture: Option<&Path>) -> Result<Self, String> {
+        let (trace, trace_name) = match capture {
+            Some(path) => (heavy_tail::of_capture(path)?, path.display().to_string()),
+            None => (heavy_tail::trace(TRACE_SEED), "a heavy-tailed trace".into()),
+        };
+        let disciplines = if short {
+            &SHORT_DISCIPLINES[..]
+        } else {
+            &DISCIPLINES[..]
+        };
+        let mut shares = Vec::new();
+        for discipline in disciplines {
+            shares.push(play(discipline, short)?);
+        }
+        Ok(Self {
+            shares,
+            trace,
+            trace_name,
+        })
+    }
+
+    /// The sentence on the bins of the trace.
+    pub fn bins(&self) -> String {
+        let (flows, octets) = heavy_tail::mean_unevenness(&self.trace);
+        format!(
+            "bins of {}: flows {flows:.3}, octets {octets:.3} (the fullest over the mean)",
+            self.trace_name
+        )
+    }
+
+    /// A table of all.
+    fn table(&self) -> String {
+        let mut table = String::from("discipline   index  paper  Mb/s of each subscriber\n");
+        for shares in &self.shares {
+            table += &shares.line();
+            table += "\n";
+        }
+        table + &self.bins() + "\n"
+    }
+
+    /// The bars of Jain's index, and of what the paper's text prints.
+    fn index_bars(&self) -> Vec<Bar> {
+        let mut indexes = Vec::new();
+        for shares in &self.shares {
+            indexes.push(bar(shares.discipline, 0, "simulated here", shares.index));
+            if let Some(index) = shares.paper_index {
+                indexes.push(bar(shares.discipline, 1, "the paper's text", index));
+            }
+        }
+        indexes
+    }
+
+    /// The plots and their names.
+    pub fn plots(&self) -> [(&'static str, String); 4] {
+        let title = "Four subscribers, 165 Mb/s of UDP, a port of 10 Mb/s";
+        let all = &self.shares;
+        let subscribers = rate_bars(all, |one| &one.subscribers);
+        let flows = rate_bars(all, |one| &one.flows);
+        [
+            (
+                "fairness-index",
+                plot::bars(title, "Jain's index of subscribers", &self.index_bars()),
+            ),
+            (
+                "fairness-subscribers",
+                plot::bars(title, "Mb/s of a subscriber", &subscribers),
+            ),
+            (
+                "fairness-flows",
+                plot::bars(title, "Mb/s of each of 32 flows", &flows),
+            ),
+            (
+                "heavy-tail",
+                plot::bars(
+                    &format!("Four bins of {}, intervals of 10 s", self.trace_name),
+                    "part of the mean bin's",
+                    &heavy_tail::bars(&self.trace),
+                ),
+            ),
+        ]
+    }
+}
+
+/// Plays all, measures what packets of flows cost, and writes the plots and the figures into a
+/// folder; a table of them.
 ///
 /// Errors: in words.
-pub fn run(folder: &Path) -> Result<String, String> {
-    let mut all = Vec::new();
-    for (discipline, paper_index) in DISCIPLINES {
-        all.push(play(discipline, paper_index)?);
-    }
-    let mut indexes = Vec::new();
-    let mut table = String::from("discipline   index  paper  Mb/s of each subscriber\n");
-    for shares in &all {
-        indexes.push(bar(shares.discipline, 0, "simulated here", shares.index));
-        if let Some(index) = shares.paper_index {
-            indexes.push(bar(shares.discipline, 1, "the paper's text", index));
-        }
-        writeln!(table, "{}", shares.line()).expect("a text takes what is written");
-    }
-    let trace = heavy_tail::trace(TRACE_SEED);
-    let (flows, octets) = heavy_tail::mean_unevenness(&trace);
-    let line = format!("bins of a heavy-tailed trace: flows {flows:.3}, octets {octets:.3}");
-    writeln!(table, "{line} (the fullest over the mean)").expect("a text takes what is written");
-    let plots = plots(&all, &indexes, &trace);
+pub fn run(folder: &Path, capture: Option<&Path>) -> Result<String, String> {
+    let played = FairnessRun::play(false, capture)?;
+    let costs = flow_cost::measure(false)?;
     std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let paper = papers::of(PAPER)?;
+    let mut plots = Vec::from(played.plots());
+    plots.push((
+        "flow-cost",
+        flow_cost::plot(&costs, &paper.values("flow-cost")),
+    ));
     for (name, svg) in plots {
         let path = folder.join(format!("{name}.svg"));
         std::fs::write(&path, svg).map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    let json = serde_json::to_string_pretty(&all).map_err(|error| error.to_string())?;
+    let json = serde_json::to_string_pretty(&played.shares).map_err(|error| error.to_string())?;
     let path = folder.join("fairness.json");
     std::fs::write(&path, json).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(table)
+    Ok(played.table() + &flow_cost::table(&costs))
 }

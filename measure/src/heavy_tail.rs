@@ -1,8 +1,15 @@
 //! Why links are not balanced by how many flows hash to them: a trace of which few flows have most
 //! of the octets, as in figure 2 of OpenQFlow.
 
+use std::collections::HashSet;
+use std::path::Path;
+
+use bofuss_datapath::Microflow;
+use bofuss_ports::CaptureReader;
 use bofuss_sim::Random;
 
+use crate::crc16::crc16;
+use crate::net::context;
 use crate::plot::Bar;
 
 /// Seconds of the trace, and of each interval.
@@ -16,28 +23,14 @@ const FLOWS_PER_SECOND: f64 = 500.0;
 const EXPONENT: f64 = 0.9;
 const LEAST_OCTETS: f64 = 1e3;
 const MOST_OCTETS: f64 = 5e8;
+/// The Ethernet type of IPv4.
+const ETH_TYPE_IPV4: u16 = 0x0800;
 /// Octets that a flow sends in a second at most.
 const FLOW_RATE: f64 = 12.5e6;
 
 /// A random number above 0, and 1 at most.
 fn fraction(random: &mut Random) -> f64 {
     ((random.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-}
-
-/// CRC-16 of CCITT: polynomial 0x1021, from all ones.
-fn crc16(bytes: &[u8]) -> u16 {
-    let mut crc = u16::MAX;
-    for byte in bytes {
-        crc ^= u16::from(*byte) << 8;
-        for _ in 0..8 {
-            let carries = crc & 0x8000 != 0;
-            crc <<= 1;
-            if carries {
-                crc ^= 0x1021;
-            }
-        }
-    }
-    crc
 }
 
 /// Flows and octets of each bin in one interval.
@@ -81,6 +74,63 @@ pub fn trace(seed: u64) -> Vec<TraceInterval> {
     }
 }
 
+/// The bin of a flow: the last bits of the CRC-16 of its addresses, ports and protocol.
+fn bin_of(flow: &Microflow) -> usize {
+    let mut tuple = Vec::new();
+    for address in [flow.source, flow.destination] {
+        let bytes = address.to_be_bytes();
+        // Of IPv4, 4 bytes: those of a tuple of 13, as in the paper.
+        let unused = if flow.eth_type == ETH_TYPE_IPV4 {
+            12
+        } else {
+            0
+        };
+        tuple.extend(&bytes[unused..]);
+    }
+    tuple.extend(flow.ports.iter().flat_map(|port| port.to_be_bytes()));
+    tuple.push(flow.ip_proto);
+    usize::from(crc16(&tuple)) % BINS
+}
+
+/// The first 1,000 s of a capture, interval by interval, from its first packet on; what is not IP
+/// does not count. An interval without packets is left out.
+///
+/// Errors: the file's, in words; it has no packets of IP.
+pub fn of_capture(path: &Path) -> Result<Vec<TraceInterval>, String> {
+    let name = path.display().to_string();
+    let mut capture = CaptureReader::open(path).map_err(context(&name))?;
+    let mut intervals = vec![TraceInterval::default(); SECONDS / INTERVAL];
+    let mut seen = HashSet::new();
+    let mut present = 0;
+    let mut bytes = Vec::new();
+    let mut began = None;
+    while let Some(packet) = capture.next(&mut bytes).map_err(context(&name))? {
+        let flow = Microflow::of(&bytes);
+        if !flow.is_ip {
+            continue;
+        }
+        let since = packet.at.saturating_sub(*began.get_or_insert(packet.at));
+        let number = since.as_secs() as usize / INTERVAL;
+        if number > present {
+            present = number;
+            seen.clear();
+        }
+        let Some(interval) = intervals.get_mut(present) else {
+            break;
+        };
+        let bin = bin_of(&flow);
+        interval.octets[bin] += f64::from(packet.wire_bytes);
+        if seen.insert(flow) {
+            interval.flows[bin] += 1.0;
+        }
+    }
+    intervals.retain(|interval| interval.flows.iter().any(|flows| *flows > 0.0));
+    if intervals.is_empty() {
+        return Err(format!("{name}: it has no packets of IP"));
+    }
+    Ok(intervals)
+}
+
 /// The fullest bin over the mean, of flows and of octets: the mean of all intervals.
 pub fn mean_unevenness(intervals: &[TraceInterval]) -> (f64, f64) {
     let flows: f64 = intervals.iter().map(|one| unevenness(&one.flows)).sum();
@@ -122,12 +172,13 @@ fn bars_of(group: &str, intervals: Vec<[f64; BINS]>) -> Vec<Bar> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::{Duration, SystemTime};
 
-    #[test]
-    fn the_checksum_is_that_of_ccitt() {
-        assert_eq!(crc16(b"123456789"), 0x29b1);
-    }
+    use bofuss_oflib::Mac;
+    use bofuss_packet::craft;
+    use bofuss_ports::{CaptureFile, CaptureSource, Direction, LinkType};
+
+    use super::*;
 
     #[test]
     fn bins_have_as_many_flows_and_very_different_octets() {
@@ -137,5 +188,55 @@ mod tests {
             let (flows, octets) = mean_unevenness(&intervals);
             assert!(flows < 1.1 && octets > 1.5, "{seed}: {flows}, {octets}");
         }
+    }
+
+    /// A capture with these packets: seconds, source port, bytes on the wire.
+    fn captured(packets: &[(u64, u16, usize)]) -> Result<Vec<TraceInterval>, String> {
+        let name = format!(
+            "bofuss-heavy-tail-{}-{}.pcap",
+            std::process::id(),
+            packets.len()
+        );
+        let path = std::env::temp_dir().join(name);
+        let mut file = CaptureFile::create(&path, LinkType::Ethernet).unwrap();
+        let source = CaptureSource {
+            name: "eth0".into(),
+            link_type: LinkType::Ethernet,
+            comment: String::new(),
+        };
+        let source = file.add_source(&source).unwrap();
+        for (seconds, port, bytes) in packets {
+            let address = [10, 0, 0, 1].into();
+            let ip = craft::ipv4(address, address, 64, craft::udp(*port, 7, &[]));
+            let mut frame = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+            frame.resize(*bytes, 0);
+            let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 + seconds);
+            file.write(source, at, Direction::In, &frame).unwrap();
+        }
+        file.flush().unwrap();
+        let intervals = of_capture(&path);
+        std::fs::remove_file(&path).unwrap();
+        intervals
+    }
+
+    #[test]
+    fn a_capture_has_each_flow_once_in_an_interval_and_all_its_octets() {
+        let packets = [
+            (0, 1, 100),
+            (9, 1, 1000),
+            (9, 2, 60),
+            (25, 1, 70),
+            (1200, 1, 80),
+        ];
+        let intervals = captured(&packets).unwrap();
+        let sums = |interval: &TraceInterval| {
+            let flows: f64 = interval.flows.iter().sum();
+            let octets: f64 = interval.octets.iter().sum();
+            (flows, octets)
+        };
+        let all: Vec<_> = intervals.iter().map(sums).collect();
+        // The interval from 10 s to 20 s has no packets, and the last one is too late.
+        assert_eq!(all, [(2.0, 1160.0), (1.0, 70.0)]);
+        assert!(captured(&[]).unwrap_err().contains("no packets of IP"));
     }
 }

@@ -19,6 +19,8 @@ const SHARE_SECONDS: f64 = 0.8;
 const ECHOES: usize = 10_000;
 /// How long iperf3 may take to listen.
 const IPERF_PATIENCE: Duration = Duration::from_secs(10);
+/// How long its client may take to connect, in milliseconds: else the kernel tries for minutes.
+const IPERF_CONNECT_MS: u32 = 3_000;
 /// Duration of a TCP run, in seconds.
 const TCP_SECONDS: u64 = 2;
 /// The share of frames that must arrive for a figure to count; otherwise something is broken.
@@ -167,6 +169,7 @@ pub fn tcp(c: &CaseContext<'_>) -> Figures {
         let mut client = Command::new("iperf3");
         client.args(["-J", "-C", "cubic", "-c", &B_ADDRESS.to_string()]);
         client.args(["-t", &TCP_SECONDS.to_string()]);
+        client.args(["--connect-timeout", &IPERF_CONNECT_MS.to_string()]);
         client.args(["-P", &c.parameter.to_string()]);
         client.output().map_err(failed)
     })?;

@@ -4,10 +4,13 @@
 
 mod bench;
 mod case;
+mod crc16;
 mod echo;
 mod fairness;
+mod flow_cost;
 mod generate;
 mod heavy_tail;
+mod held;
 mod host_case;
 mod hostile;
 mod huge_pages;
@@ -24,16 +27,23 @@ mod switch_case;
 mod targets;
 mod traffic;
 
+use std::alloc::System;
+use std::ffi::OsString;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use bofuss_ports::HugePageAllocator;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::generate::Generate;
 use crate::meter::cli::MeterCommand;
 use crate::setup::Setup;
 use crate::traffic::Load;
+
+/// With huge pages, as the switch has it: one in this process is measured, too.
+#[global_allocator]
+static ALLOCATOR: HugePageAllocator<System> = HugePageAllocator(System);
 
 /// Measure any OpenFlow switch by the experiments of the papers.
 #[derive(Parser)]
@@ -58,7 +68,8 @@ enum CliCommand {
         #[arg(long = "case", value_name = "NAME")]
         cases: Vec<String>,
         /// A set-up: direct, bridge, yardstick, recvmmsg, bofuss, bofuss-static, ovs, ovs-afxdp,
-        /// ovs-tso, bofuss-normal, bofuss-arp-path [default: all here]
+        /// ovs-tso, bofuss-normal, bofuss-arp-path, bofuss-openqflow
+        /// [default: all here]
         #[arg(long = "setup", value_name = "NAME")]
         setups: Vec<String>,
         /// The number of rounds [default: 1 to 7, fewer where they are longer]
@@ -76,11 +87,14 @@ enum CliCommand {
         #[arg(long, value_name = "FOLDER")]
         programs: Option<PathBuf>,
     },
-    /// For developers: play the evaluation of OpenQFlow with each discipline, and draw what comes
+    /// For developers: play the evaluation of OpenQFlow, and draw what comes
     Fairness {
         /// The folder for the plots and the JSON
         #[arg(long, default_value = "bench", value_name = "FOLDER")]
         out: PathBuf,
+        /// A pcap or pcapng file whose flows are divided into bins [default: a trace from a seed]
+        #[arg(long, value_name = "FILE")]
+        trace: Option<PathBuf>,
     },
     /// For developers: write the figures of a run into docs/performance.md
     Page {
@@ -88,6 +102,15 @@ enum CliCommand {
         run: PathBuf,
         /// The folder of performance.md
         docs: PathBuf,
+    },
+    /// Become a program that ends with its parent
+    #[command(hide = true)]
+    Hold {
+        /// The parent
+        parent: u32,
+        /// The program and its arguments
+        #[arg(last = true, required = true)]
+        words: Vec<OsString>,
     },
     /// Send 64-byte UDP frames out of an interface
     Send {
@@ -166,10 +189,12 @@ fn run(verb: CliCommand) -> Result<(), String> {
                 return Err(format!("what failed:\n{}", report.failures.join("\n")));
             }
         }
-        CliCommand::Fairness { out } => {
-            println!("{}\nwritten to {}", fairness::run(&out)?, out.display());
+        CliCommand::Fairness { out, trace } => {
+            let table = fairness::run(&out, trace.as_deref())?;
+            println!("{table}\nwritten to {}", out.display());
         }
         CliCommand::Page { run, docs } => page::write(&run, &docs)?,
+        CliCommand::Hold { parent, words } => match held::hold(parent, &words)? {},
         CliCommand::Send {
             interface,
             frames,

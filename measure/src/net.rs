@@ -61,18 +61,26 @@ pub fn context<E: Display>(what: impl Display + Copy) -> impl Fn(E) -> String + 
 ///
 /// Errors: its error output.
 pub fn run_batch(lines: &str) -> Result<(), String> {
-    let failed = context("ip");
-    let mut ip = Command::new("ip");
-    ip.args(["-batch", "-"]).stdin(Stdio::piped());
-    let mut ip = ip.stderr(Stdio::piped()).spawn().map_err(failed)?;
-    let mut input = ip.stdin.take().expect("it was asked for");
+    run_lines("ip", lines)
+}
+
+/// Runs lines of the commands of a program that takes them as `ip` does.
+///
+/// Errors: its error output.
+pub fn run_lines(program: &str, lines: &str) -> Result<(), String> {
+    let failed = context(program);
+    let mut command = Command::new(program);
+    command.args(["-batch", "-"]).stdin(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let mut input = child.stdin.take().expect("it was asked for");
     input.write_all(lines.as_bytes()).map_err(failed)?;
     drop(input);
-    let output = ip.wait_with_output().map_err(failed)?;
+    let output = child.wait_with_output().map_err(failed)?;
     if output.status.success() {
         Ok(())
     } else {
-        Err(format!("ip: {}", String::from_utf8_lossy(&output.stderr)))
+        let error = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{program}: {error}"))
     }
 }
 
@@ -171,7 +179,10 @@ pub fn disable_ipv6(interface: &str) {
     let _ = std::fs::write(path, "1");
 }
 
-fn set_offloads(interface: &str, on: bool) -> Result<(), String> {
+/// Switches the offloads of an interface.
+///
+/// Errors: the system's.
+pub fn set_offloads(interface: &str, on: bool) -> Result<(), String> {
     let state = if on { " on" } else { " off" };
     let words = OFFLOADS.map(|name| format!("{name}{state}")).join(" ");
     run(&format!("ethtool -K {interface} {words}")).map(drop)

@@ -343,6 +343,7 @@ fn answer(codec: &Codec, packet: &[u8]) -> Result<Vec<u8>, String> {
         in_port: PortNo(1),
         actions: vec![Action::output(PortNo(2))],
         data: Bytes(packet.into()),
+        ..PacketOut::default()
     }));
     Ok(encode(codec, messages))
 }

@@ -82,9 +82,18 @@ type Drawn = Result<(), Box<dyn std::error::Error>>;
 ///
 /// Units: `unit` is the axis' title.
 pub fn bars(title: &str, unit: &str, bars: &[Bar]) -> String {
+    bars_of("bar: median, line: least to most", title, unit, bars)
+}
+
+/// The same, where bars are means and ranges their intervals.
+pub fn mean_bars(title: &str, unit: &str, bars: &[Bar]) -> String {
+    bars_of("bar: mean, line: 95 % interval", title, unit, bars)
+}
+
+fn bars_of(what: &str, title: &str, unit: &str, bars: &[Bar]) -> String {
     let mut svg = String::new();
     let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
-    draw_bars(&area, title, unit, bars).expect("a text takes what is written");
+    draw_bars(&area, what, title, unit, bars).expect("a text takes what is written");
     drop(area);
     svg
 }
@@ -218,12 +227,11 @@ fn draw_lines(area: &Area, axes: Axes<'_>, lines: &[Line]) -> Drawn {
     Ok(())
 }
 
-fn draw_bars(area: &Area, title: &str, unit: &str, bars: &[Bar]) -> Drawn {
+fn draw_bars(area: &Area, what: &str, title: &str, unit: &str, bars: &[Bar]) -> Drawn {
     let mut names: Vec<(usize, &str)> = bars.iter().map(|b| (b.series, &b.name[..])).collect();
     names.sort_unstable();
     names.dedup();
     let spread = bars.iter().any(|bar| bar.range.0 < bar.range.1);
-    let what = "bar: median, line: least to most";
     let area = head(area, title, if spread { what } else { "" }, &names)?;
     let groups: Vec<&[Bar]> = bars.chunk_by(|a, b| a.group == b.group).collect();
     let ranges: Vec<f64> = bars.iter().flat_map(|b| [b.range.0, b.range.1]).collect();

@@ -1,15 +1,18 @@
 //! The set-ups that are measured: the switch, the yardsticks and Open vSwitch, each between the
 //! same two hosts.
 
+pub mod foreign;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bofuss_oflib::{Codec, Message};
 
 use crate::case::BASE;
-use crate::huge_pages::{HUGE_MIB, HugePages};
+use crate::held::{ScratchFolder, held};
+use crate::huge_pages::HugePages;
 use crate::net::{SWITCH_PORTS, mac_text, run};
 use crate::openflow::{Session, adds, codec, encode, extension};
 use crate::traffic::ABSENT_HOSTS;
@@ -44,11 +47,13 @@ pub enum Setup {
     BofussNormal,
     /// bofuss with ARP-Path: one entry, with its action.
     BofussArpPath,
+    /// bofuss with OpenQFlow: a state for each flow, and one rule for each direction.
+    BofussOpenQflow,
 }
 
 impl Setup {
     /// All set-ups, in the order of a round.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Direct,
         Self::Bridge,
         Self::Yardstick,
@@ -60,6 +65,7 @@ impl Setup {
         Self::OvsTso,
         Self::BofussNormal,
         Self::BofussArpPath,
+        Self::BofussOpenQflow,
     ];
 
     /// Its name in tables and files.
@@ -76,6 +82,7 @@ impl Setup {
             Self::OvsTso => "ovs-tso",
             Self::BofussNormal => "bofuss-normal",
             Self::BofussArpPath => "bofuss-arp-path",
+            Self::BofussOpenQflow => "bofuss-openqflow",
         }
     }
 
@@ -93,6 +100,7 @@ impl Setup {
             Self::OvsTso => "Open vSwitch with TSO",
             Self::BofussNormal => "bofuss, NORMAL",
             Self::BofussArpPath => "bofuss, ARP-Path",
+            Self::BofussOpenQflow => "bofuss, OpenQFlow",
         }
     }
 
@@ -114,26 +122,51 @@ impl Setup {
         let program = match self {
             Self::BofussStatic => return static_program(programs).exists(),
             Self::Ovs | Self::OvsXdp => "ovs-vswitchd",
-            Self::OvsTso => "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk",
+            Self::OvsTso => foreign::OVS_DPDK,
             Self::Direct
             | Self::Bridge
             | Self::Yardstick
             | Self::Recvmmsg
             | Self::Bofuss
             | Self::BofussNormal
-            | Self::BofussArpPath => return true,
+            | Self::BofussArpPath
+            | Self::BofussOpenQflow => return true,
         };
         run(&format!("which {program}")).is_ok()
     }
 
+    /// Our program of this set-up.
+    pub fn program(self, programs: &Path) -> PathBuf {
+        if self == Self::BofussStatic {
+            return static_program(programs);
+        }
+        programs.join("bofuss")
+    }
+
     /// The entries that a switch begins with.
-    fn entries(self) -> &'static [&'static str] {
+    pub fn entries(self) -> &'static [&'static str] {
         match self {
+            Self::BofussOpenQflow => &[
+                "table=1,priority=10,in_port=1,actions=qflow_forward(port=2)",
+                "table=1,priority=10,in_port=2,actions=qflow_forward(port=1)",
+            ],
             Self::BofussNormal => &["priority=10,actions=NORMAL"],
             Self::BofussArpPath => &["priority=10,actions=arp_path"],
             Self::Bofuss | Self::BofussStatic | Self::Ovs | Self::OvsXdp | Self::OvsTso => &BASE,
             Self::Direct | Self::Bridge | Self::Yardstick | Self::Recvmmsg => &[],
         }
+    }
+
+    /// The options of extensions with which bofuss starts.
+    fn options(self) -> &'static [&'static str] {
+        if self == Self::BofussOpenQflow {
+            return &[
+                "openqflow.table=0",
+                "openqflow.forwarding=1",
+                "openqflow.flows=2000000",
+            ];
+        }
+        &[]
     }
 
     /// Starts it on the two ports; a switch has its entries.
@@ -154,13 +187,22 @@ impl Setup {
             }
             Self::Yardstick | Self::Recvmmsg => {
                 let program = programs.join("examples").join(self.name());
-                forwarder.start(Command::new(program).args(SWITCH_PORTS), "ready")?;
+                forwarder.start(held(program).args(SWITCH_PORTS), "ready")?;
             }
-            Self::Bofuss | Self::BofussNormal | Self::BofussArpPath => {
-                forwarder.start_bofuss(&programs.join("bofuss"))?;
+            Self::Bofuss
+            | Self::BofussStatic
+            | Self::BofussNormal
+            | Self::BofussArpPath
+            | Self::BofussOpenQflow => {
+                let plan = SwitchPlan {
+                    options: self.options(),
+                    ..SwitchPlan::usual()
+                };
+                forwarder = Forwarder::bofuss(&self.program(programs), &plan)?;
             }
-            Self::BofussStatic => forwarder.start_bofuss(&static_program(programs))?,
-            Self::Ovs | Self::OvsXdp | Self::OvsTso => forwarder.start_ovs(self)?,
+            Self::Ovs | Self::OvsXdp | Self::OvsTso => {
+                forwarder = Forwarder::open_vswitch(self, &[SwitchPlan::usual()])?;
+            }
         }
         if self.is_switch() {
             let mut session = forwarder.session()?;
@@ -195,12 +237,39 @@ fn static_program(programs: &Path) -> PathBuf {
     programs.join(target)
 }
 
+/// A switch to start.
+pub struct SwitchPlan {
+    /// Its name.
+    pub name: String,
+    /// Its interfaces: the first is port 1.
+    pub ports: Vec<String>,
+    /// The port on which it listens for OpenFlow.
+    pub openflow_port: u16,
+    /// What bofuss does without a controller.
+    pub fail_mode: &'static str,
+    /// Options of bofuss's extensions.
+    pub options: &'static [&'static str],
+}
+
+impl SwitchPlan {
+    /// The switch between the two hosts.
+    pub fn usual() -> Self {
+        Self {
+            name: "bench".into(),
+            ports: SWITCH_PORTS.map(String::from).to_vec(),
+            openflow_port: OPENFLOW_PORT,
+            fail_mode: "secure",
+            options: &[],
+        }
+    }
+}
+
 /// A running set-up, stopped when dropped.
 #[derive(Default)]
 pub struct Forwarder {
     /// Its processes; the first one forwards.
     processes: Vec<Child>,
-    folder: Option<PathBuf>,
+    folder: Option<ScratchFolder>,
     bridge: bool,
     huge_pages: Option<HugePages>,
 }
@@ -213,9 +282,6 @@ impl Drop for Forwarder {
         }
         if self.bridge {
             let _ = run("ip link del bridge0");
-        }
-        if let Some(folder) = &self.folder {
-            let _ = std::fs::remove_dir_all(folder);
         }
     }
 }
@@ -264,61 +330,36 @@ impl Forwarder {
         Ok(this)
     }
 
-    /// The original BOFUSS: `ofdatapath` and `ofprotocol` of a folder.
-    ///
-    /// Errors: they do not start, or nothing listens for OpenFlow.
-    pub fn original(folder: &Path) -> Result<Self, String> {
-        let mut this = Self::default();
-        let run_folder = this.scratch_folder()?;
-        let socket = format!("unix:{run_folder}/datapath");
-        let mut datapath = Command::new(folder.join("ofdatapath"));
-        let ports = SWITCH_PORTS.join(",");
-        datapath.args(["--no-slicing", "-i", &ports, &format!("p{socket}")]);
-        let mut protocol = Command::new(folder.join("ofprotocol"));
-        protocol.args([&socket, &format!("ptcp:{OPENFLOW_PORT}")]);
-        for command in [&mut datapath, &mut protocol] {
-            command.stdout(Stdio::null()).stderr(Stdio::null());
-            let child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
-            this.processes.push(child);
-            std::thread::sleep(Duration::from_millis(200)); // until the socket is there
-        }
-        ready("the original BOFUSS", || {
-            std::net::TcpStream::connect(("127.0.0.1", OPENFLOW_PORT)).is_ok()
-        })?;
-        Ok(this)
-    }
-
-    /// Makes a folder that is removed when this is dropped.
+    /// Makes a folder that lasts as long as this.
     fn scratch_folder(&mut self) -> Result<String, String> {
-        // The process id may be used in another pid namespace, too.
-        let now = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| since.as_nanos());
-        let folder = std::env::temp_dir().join(format!("ofmeter-{now}"));
-        std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let at = folder.display().to_string();
-        self.folder = Some(folder);
-        Ok(at)
+        let folder = self.folder.insert(ScratchFolder::new()?);
+        Ok(folder.path().display().to_string())
     }
 
-    fn start_bofuss(&mut self, program: &Path) -> Result<(), String> {
-        let mut bofuss = Command::new(program);
-        let listen = format!("ptcp:{OPENFLOW_PORT}");
-        bofuss.args(["run", "--name", "bench", "--fail-mode", "secure"]);
+    /// Starts bofuss.
+    ///
+    /// Errors: it does not start.
+    pub fn bofuss(program: &Path, plan: &SwitchPlan) -> Result<Self, String> {
+        let mut bofuss = held(program);
+        let listen = format!("ptcp:{}", plan.openflow_port);
+        bofuss.args(["run", "--name", &plan.name, "--fail-mode", plan.fail_mode]);
         bofuss.args(["--listen", &listen]);
         // A million entries, and the two of the set-up.
         bofuss.args(["--max-entries", "2000000"]);
-        for port in SWITCH_PORTS {
+        for port in &plan.ports {
             bofuss.args(["--port", port]);
         }
-        self.start(&mut bofuss, &format!("tools on {listen}"))
+        for option in plan.options {
+            bofuss.args(["--extension", option]);
+        }
+        Self::of(&mut bofuss, &format!("tools on {listen}"))
     }
 
     /// Starts bofuss on some ports, without controllers and entries.
     ///
     /// Errors: it does not start.
     pub fn idle(programs: &Path, number: usize, ports: &[String]) -> Result<Self, String> {
-        let mut bofuss = Command::new(programs.join("bofuss"));
+        let mut bofuss = held(programs.join("bofuss"));
         bofuss.args(["run", "--fail-mode", "secure", "--name"]);
         bofuss.arg(format!("idle{number}"));
         for port in ports {
@@ -327,88 +368,6 @@ impl Forwarder {
         let mut this = Self::default();
         this.start(&mut bofuss, "tools on punix:")?;
         Ok(this)
-    }
-
-    /// Adds more bridges with these ports to Open vSwitch.
-    ///
-    /// Errors: what it complains about.
-    pub fn add_bridges(&self, ports: &[[String; 4]]) -> Result<(), String> {
-        let mut words = String::new();
-        for (number, ports) in ports.iter().enumerate() {
-            let bridge = format!("idle{number}");
-            words += &format!(" -- add-br {bridge} -- set bridge {bridge} datapath_type=netdev");
-            for port in ports {
-                words += &format!(" -- add-port {bridge} {port}");
-            }
-        }
-        self.vsctl(&words)
-    }
-
-    /// Removes these bridges.
-    ///
-    /// Errors: what it complains about.
-    pub fn remove_bridges(&self, count: usize) -> Result<(), String> {
-        let words: String = (0..count).map(|n| format!(" -- del-br idle{n}")).collect();
-        self.vsctl(&words)
-    }
-
-    /// Runs a command on the database of this Open vSwitch.
-    fn vsctl(&self, words: &str) -> Result<(), String> {
-        let at = self
-            .folder
-            .as_ref()
-            .ok_or("this is not Open vSwitch")?
-            .display();
-        let command = format!("ovs-vsctl --db=unix:{at}/db.sock --timeout=30 {words}");
-        run(&command).map(drop)
-    }
-
-    fn start_ovs(&mut self, setup: Setup) -> Result<(), String> {
-        let at = self.scratch_folder()?;
-        let schema = "/usr/share/openvswitch/vswitch.ovsschema";
-        run(&format!("ovsdb-tool create {at}/conf.db {schema}"))?;
-        let mut database = ovs_command("ovsdb-server", &at);
-        database.args([
-            &format!("{at}/conf.db"),
-            &format!("--remote=punix:{at}/db.sock"),
-        ]);
-        database.args([&format!("--unixctl={at}/db.ctl")]);
-        let database = database.spawn().map_err(|e| format!("ovsdb-server: {e}"))?;
-        self.processes.push(database);
-        ready("ovsdb-server", || self.vsctl("--no-wait init").is_ok())?;
-        let program = if setup == Setup::OvsTso {
-            self.huge_pages = Some(HugePages::reserve()?);
-            self.vsctl(&format!(
-                "--no-wait set Open_vSwitch . other_config:dpdk-init=true \
-                 other_config:dpdk-extra=--no-pci other_config:dpdk-socket-mem={HUGE_MIB} \
-                 other_config:userspace-tso-enable=true"
-            ))?;
-            "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
-        } else {
-            "ovs-vswitchd"
-        };
-        let mut daemon = ovs_command(program, &at);
-        daemon.args([
-            &format!("unix:{at}/db.sock"),
-            &format!("--unixctl={at}/vs.ctl"),
-        ]);
-        let daemon = daemon.spawn().map_err(|e| format!("{program}: {e}"))?;
-        self.processes.insert(0, daemon);
-        self.vsctl("add-br br0 -- set bridge br0 datapath_type=netdev fail-mode=secure")?;
-        for (number, port) in (1..).zip(SWITCH_PORTS) {
-            let xdp = if setup == Setup::OvsXdp {
-                " type=afxdp options:n_rxq=1 options:xdp-mode=native"
-            } else {
-                ""
-            };
-            self.vsctl(&format!(
-                "add-port br0 {port} -- set interface {port} ofport_request={number}{xdp}"
-            ))?;
-        }
-        self.vsctl(&format!("set-controller br0 ptcp:{OPENFLOW_PORT}"))?;
-        ready("Open vSwitch", || {
-            Session::connect(OPENFLOW_PORT).is_ok() && run("ip link show sa").is_ok()
-        })
     }
 
     /// The number of the process that forwards; 0 if it is the kernel.
@@ -460,16 +419,6 @@ impl Forwarder {
         let text = std::fs::read_to_string(format!("/proc/{id}/{file}")).unwrap_or_default();
         number(&text, name).unwrap_or(0.0)
     }
-}
-
-/// A command of Open vSwitch that has its files in a folder and prints nothing.
-fn ovs_command(program: &str, folder: &str) -> Command {
-    let mut command = Command::new(program);
-    for variable in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR"] {
-        command.env(variable, folder);
-    }
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    command
 }
 
 /// The number in the line that begins with `name`.

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use bofuss_oflib::Codec;
 use bofuss_oflib::message::FlowModCommand;
+use bofuss_oflib::{Codec, Mac};
 
 use crate::case::{BASE, BenchMetric, CaseContext, Figures, RATE, TCP_RATE};
 use crate::host_case::{FRAMES, echoes, frames, spread, tcp};
@@ -80,14 +80,7 @@ pub fn rules(c: &CaseContext<'_>) -> Figures {
         frames(c, Load::of(FRAMES))?;
     }
     let before = resident_bytes(c);
-    let once = Load {
-        rate: (c.capacity * WARM_UP_SHARE) as u64,
-        order: FlowOrder::InTurn,
-        flows: count,
-        ..Load::of(count.into())
-    };
-    frames(c, once)?;
-    figures.extend(frames(c, spread(count))?);
+    figures.extend(flow_states(c)?);
     if count >= MOST {
         let grown = resident_bytes(c) - before;
         figures.push((FLOW_BYTES, grown / f64::from(count)));
@@ -185,6 +178,19 @@ fn modifications(c: &CaseContext<'_>) -> Figures {
     }
 }
 
+/// Flows that have had a packet each.
+pub fn flow_states(c: &CaseContext<'_>) -> Figures {
+    let count = c.parameter;
+    let first = Load {
+        rate: (c.capacity * WARM_UP_SHARE) as u64,
+        order: FlowOrder::InTurn,
+        flows: count,
+        ..Load::of(count.into())
+    };
+    frames(c, first)?;
+    frames(c, spread(count))
+}
+
 /// One rule in each table, with goto-table to the next.
 pub fn tables(c: &CaseContext<'_>) -> Figures {
     let last = c.parameter - 1;
@@ -202,14 +208,23 @@ pub fn tables(c: &CaseContext<'_>) -> Figures {
     frames(c, Load::of(FRAMES))
 }
 
-/// Rules of higher priority than the traffic's, each with another mask.
+/// Rules of higher priority than the traffic's, each with another mask. Beyond 625 pairs of
+/// prefixes, they match some of the last bits of the Ethernet source, too.
 fn access_list(c: &CaseContext<'_>) -> Result<(), String> {
     let rules = (0..c.parameter).map(|i| {
         let source = 8 + i % 25;
         let destination = 8 + i / 25 % 25;
+        let ethernet = match i / 625 {
+            0 => String::new(),
+            bits => {
+                let [_, _, mask @ ..] = ((1u64 << (16 + bits)) - 1).to_be_bytes();
+                let [_, _, source @ ..] = u64::from(i).to_be_bytes();
+                format!("dl_src={}/{},", Mac(source), Mac(mask))
+            }
+        };
         format!(
-            "priority={},udp,nw_src=203.0.113.0/{source},nw_dst=198.51.100.0/{destination},\
-             actions=drop",
+            "priority={},udp,{ethernet}nw_src=203.0.113.0/{source},\
+             nw_dst=198.51.100.0/{destination},actions=drop",
             100 + i
         )
     });

@@ -71,7 +71,7 @@ impl Load {
 
 /// The UDP ports of a flow, source and destination.
 pub fn flow_ports(flow: u32) -> (u16, u16) {
-    (flow as u16, FIRST_PORT + (flow >> 16) as u16)
+    (flow as u16, FIRST_PORT.wrapping_add((flow >> 16) as u16))
 }
 
 /// The template of all frames: UDP without checksum, as IPv4 permits. The destination address is no

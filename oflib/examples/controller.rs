@@ -110,6 +110,7 @@ fn forward(packet: PacketIn, learned: &mut HashMap<[u8; 6], PortNo>) -> Option<V
         in_port,
         actions,
         data: packet.data,
+        ..PacketOut::default()
     }));
     Some(answers)
 }

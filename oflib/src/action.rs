@@ -5,12 +5,13 @@ use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
 use crate::catalogue::Catalogue;
+use crate::copy_field::CopyField;
 use crate::error::{BadAction, DecodeError};
 use crate::ext::{BOFUSS, ExtKind, ExtRow, ExtValue};
 use crate::matching::FieldMatch;
 use crate::model::model;
 use crate::text::ActionArg;
-use crate::types::{EtherType, GroupId, MaxLen, PortNo, QueueId};
+use crate::types::{EtherType, GroupId, MaxLen, MeterId, PortNo, QueueId};
 use crate::version::{Span, span};
 use crate::wire::{Bytes, Reader, TextForm, Writer};
 
@@ -194,6 +195,13 @@ actions! {
     /// Removes the outermost PBB header.
     27 PopPbb "pop_pbb" [] rank 2 [since V1_3]
         "pop_pbb" = "001b 0008 00000000";
+    /// Copies bits from one field to another; in 1.3 and 1.4 an action of the ONF's.
+    28 CopyField(CopyField) "copy_field" ["move"] rank 8 [since V1_3]
+        "copy_field:nw_src[0..15]->metadata[16..31]" =
+        "ffff 0020 4f4e4600 0c80 0000 0010 0000 0010 0000 80001604 80000408 00000000";
+    /// Directs the packet to a meter, which may drop it.
+    29 Meter(MeterId) "meter" [] rank 9 [since V1_5]
+        "meter:7" = "001d 0008 00000007";
 }
 
 /// Our own action: pushes a VLAN tag of type 0x8100 with id and priority 0 on a packet that has no
@@ -228,6 +236,15 @@ impl Action {
     /// Set-field of `field` to the low bits of `value`.
     pub fn set_field(field: &'static crate::Field, value: u128) -> Self {
         Self::SetField(SetField(FieldMatch::exact(field, value)))
+    }
+
+    /// The field of a set-field that leaves bits as they are.
+    pub(crate) fn masked_set_field(&self) -> Option<&FieldMatch> {
+        if let Self::SetField(SetField(one)) = self {
+            (!one.is_exact()).then_some(one)
+        } else {
+            None
+        }
     }
 
     /// The row's place in the action set, and the type on the wire. Choice: extensions act after

@@ -12,10 +12,9 @@ use crate::action::TAG_VLAN;
 use crate::added_header::{AddedHeader, AnyHeader};
 use crate::error::{ErrorCode, ErrorRow};
 use crate::ext::{ExtKind, ExtRow};
-use crate::field::{
-    At, FIELDS, Field, Header, KEY_BYTES, KEY_STANDARD_BYTES, KEY_TAIL_VALUES, Need,
-};
+use crate::field::{At, FIELDS, Field, Header, KEY_BYTES, KEY_STANDARD_BYTES, Need};
 use crate::field_set::FieldSet;
+use crate::registers::{FIRST_REGISTER, KEY_TAIL_VALUES, N_REGISTERS, REGISTERS};
 use crate::types::PortNo;
 
 /// The highest number of an OXM field. Spec: OpenFlow 1.3.5 section 7.2.3.2.
@@ -99,6 +98,7 @@ impl Additions {
 /// The rows that a switch knows. It is made once, when the switch is built.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
+    /// In the order of their ids; the last are the packet registers, which have the last ids.
     fields: Vec<&'static Field>,
     /// Who brought each field.
     owners: Vec<&'static str>,
@@ -115,8 +115,8 @@ impl Default for Catalogue {
     /// The specification's fields, and the one action of our own.
     fn default() -> Self {
         Self {
-            fields: FIELDS.iter().collect(),
-            owners: FIELDS.iter().map(|_| STANDARD).collect(),
+            fields: FIELDS.iter().chain(&REGISTERS).collect(),
+            owners: FIELDS.iter().chain(&REGISTERS).map(|_| STANDARD).collect(),
             values: [(STANDARD, slice::from_ref(&TAG_VLAN))].into(),
             key_end: KEY_STANDARD_BYTES,
             additions: Vec::new(),
@@ -147,7 +147,7 @@ impl Catalogue {
         }
         all.values.push((by, values));
         let mut additions = self.additions().clone();
-        for field in &all.fields[self.fields.len()..] {
+        for field in &all.fields[self.first_register()..all.first_register()] {
             additions.add(field);
         }
         if additions != *self.additions() {
@@ -192,8 +192,8 @@ impl Catalogue {
                 }
             }
         }
-        let id = self.fields.len();
-        if id >= FieldSet::MAX_FIELDS {
+        let id = self.first_register();
+        if id >= usize::from(FIRST_REGISTER) {
             let most = FieldSet::MAX_FIELDS;
             return refused(format!("field {}: at most {most} fields fit", row.name));
         }
@@ -202,12 +202,13 @@ impl Catalogue {
             offset = KEY_TAIL_VALUES;
         }
         self.key_end = offset + row.bytes();
-        self.fields.push(Box::leak(Box::new(Field {
+        let field = Field {
             id: id as u8,
             offset: offset as u16,
             ..*row
-        })));
-        self.owners.push(by);
+        };
+        self.fields.insert(id, Box::leak(Box::new(field)));
+        self.owners.insert(id, by);
         Ok(())
     }
 
@@ -265,6 +266,19 @@ impl Catalogue {
     /// All fields, in the order of their ids.
     pub fn fields(&self) -> &[&'static Field] {
         &self.fields
+    }
+
+    /// The place of the first packet register among the fields.
+    fn first_register(&self) -> usize {
+        self.fields.len() - N_REGISTERS
+    }
+
+    /// The field of an id. Panics: if there is none.
+    pub fn by_id(&self, id: usize) -> &'static Field {
+        match id.checked_sub(usize::from(FIRST_REGISTER)) {
+            None => self.fields[id],
+            Some(register) => &REGISTERS[register],
+        }
     }
 
     /// What packets have by the rows that were added.

@@ -70,10 +70,12 @@ impl Codec {
             r.codec = &other;
         }
         r.take(HEADER_BYTES)?;
-        let message = match r.version() {
-            Version::V1_0 => v1_0::decode_body(ty, &mut r)?,
-            Version::V1_3 => onf::decode_body(ty, &mut r)?,
-            Version::V1_1 | Version::V1_2 | Version::V1_4 => Message::decode_body(ty, &mut r)?,
+        let message = if r.version() == Version::V1_0 {
+            v1_0::decode_body(ty, &mut r)?
+        } else if r.version() == Version::V1_3 {
+            onf::decode_body(ty, &mut r)?
+        } else {
+            Message::decode_body(ty, &mut r)?
         };
         r.at("end of message").finish()?;
         Ok((xid, message))
@@ -93,10 +95,12 @@ impl Codec {
         let mut w = Writer::new(self);
         w.bytes = core::mem::take(out);
         w.pad(HEADER_BYTES);
-        let ty = match self.version {
-            Version::V1_0 => v1_0::encode_body(message, &mut w),
-            Version::V1_3 => onf::encode_body(message, &mut w),
-            Version::V1_1 | Version::V1_2 | Version::V1_4 => message.encode_body(&mut w),
+        let ty = if self.version == Version::V1_0 {
+            v1_0::encode_body(message, &mut w)
+        } else if self.version == Version::V1_3 {
+            onf::encode_body(message, &mut w)
+        } else {
+            message.encode_body(&mut w)
         };
         let unsaid = w.unsaid();
         let mut starts = w.item_starts;

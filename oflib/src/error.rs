@@ -146,6 +146,9 @@ errors! {
         13 MULTIPART_BUFFER_OVERFLOW "the multipart request is too long" [since V1_3]
         14 MULTIPART_REQUEST_TIMEOUT "the multipart request was not finished" [since V1_4]
         15 MULTIPART_REPLY_TIMEOUT "the multipart reply takes too long" [since V1_4]
+        16 MULTIPART_BAD_SCHED "the time of the bundle's commit is not supported" [since V1_5]
+        17 PIPELINE_FIELDS_ONLY "the match has fields of headers" [since V1_5]
+        18 UNKNOWN "unspecified error" [since V1_5]
     }
     2 BadAction "BAD_ACTION" [] {
         0 BAD_TYPE "unknown action type"
@@ -164,6 +167,8 @@ errors! {
         13 BAD_SET_TYPE "unsupported field in set-field" [since V1_2]
         14 BAD_SET_LEN "wrong length in set-field" [since V1_2]
         15 BAD_SET_ARGUMENT "bad value in set-field" [since V1_2]
+        16 BAD_SET_MASK "bad mask in set-field" [since V1_5]
+        17 BAD_METER "no such meter" [since V1_5]
     }
     3 BadInstruction "BAD_INSTRUCTION" [since V1_1] {
         0 UNKNOWN_INST "unknown instruction"
@@ -202,6 +207,7 @@ errors! {
         7 BAD_FLAGS "unknown flags" [since V1_2]
         8 CANT_SYNC "the tables cannot be synchronised" [since V1_4]
         9 BAD_PRIORITY "unsupported priority" [since V1_4]
+        10 IS_SYNC "the entry is synchronised, and only read" [since V1_5]
     }
     6 GroupModFailed "GROUP_MOD_FAILED" [since V1_1] {
         0 GROUP_EXISTS "the group exists already"
@@ -219,6 +225,8 @@ errors! {
         12 BAD_BUCKET "error in a bucket" [since V1_2]
         13 BAD_WATCH "error in a watch port or group" [since V1_2]
         14 EPERM "permission denied" [since V1_2]
+        15 UNKNOWN_BUCKET "no such bucket" [since V1_5]
+        16 BUCKET_EXISTS "the bucket exists already" [since V1_5]
     }
     7 PortModFailed "PORT_MOD_FAILED" [] {
         0 BAD_PORT "no such port"
@@ -246,6 +254,8 @@ errors! {
         0 STALE "the generation id is stale"
         1 UNSUP "role change not supported"
         2 BAD_ROLE "no such role"
+        3 ID_UNSUP "the short id cannot be changed" [since V1_5]
+        4 ID_IN_USE "the short id is another controller's" [since V1_5]
     }
     12 MeterModFailed "METER_MOD_FAILED" [since V1_3] {
         0 UNKNOWN "unspecified error"
@@ -268,6 +278,11 @@ errors! {
         3 BAD_LEN "wrong length in the properties" [since V1_3 until V1_3]
         4 BAD_ARGUMENT "unsupported property value" [since V1_3 until V1_3]
         5 EPERM "permission denied"
+        6 BAD_CAP "unsupported capabilities" [since V1_5]
+        7 BAD_MAX_ENT "unsupported number of entries" [since V1_5]
+        8 BAD_FEATURES "unsupported features" [since V1_5]
+        9 BAD_COMMAND "unknown command" [since V1_5]
+        10 TOO_MANY "too many tables" [since V1_5]
     }
     14 BadProperty "BAD_PROPERTY" [since V1_4] {
         0 BAD_TYPE "unknown property type"
@@ -312,6 +327,9 @@ errors! {
         13 MSG_FAILED "a message of the bundle failed"
         14 TIMEOUT "the bundle takes too long"
         15 BUNDLE_IN_PROGRESS "another bundle locks the resource"
+        16 SCHED_NOT_SUPPORTED "the switch has no clock"
+        17 SCHED_FUTURE "too far in the future"
+        18 SCHED_PAST "too far in the past"
     }
 }
 

@@ -8,7 +8,6 @@ use crate::added_header::AnyHeader;
 use crate::error::ErrorCode;
 use crate::field_set::FieldSet;
 use crate::field_word;
-use crate::types::Mac;
 use crate::version::{Span, span};
 
 /// The headers that a parser finds, and the small places within them that move. Each counts bits
@@ -50,10 +49,12 @@ pub enum Header {
     NdSll,
     /// The target link-layer address option of neighbour discovery.
     NdTll,
+    /// What says the type of a packet without an Ethernet header.
+    PacketType,
 }
 
 /// How many [`Header`]s there are.
-pub const HEADERS: usize = Header::NdTll as usize + 1;
+pub const HEADERS: usize = Header::PacketType as usize + 1;
 
 /// Where a field stands in a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +112,8 @@ pub enum Style {
     Ip4,
     /// IPv6 address.
     Ip6,
+    /// `(namespace,type)`, the type in hexadecimal.
+    PacketType,
 }
 
 /// One match field.
@@ -120,7 +123,8 @@ pub struct Field {
     pub name: &'static str,
     /// Other names that users know; the first is the one printed.
     pub aliases: &'static [&'static str],
-    /// The experimenter that defines the field; 0 for the OpenFlow basic class.
+    /// The experimenter that defines the field; 0 for the OpenFlow basic class, and
+    /// [`PACKET_REGISTERS`](crate::registers::PACKET_REGISTERS) for that of the packet registers.
     pub experimenter: u32,
     /// The field's number in its class.
     pub number: u8,
@@ -165,6 +169,28 @@ impl Field {
         }
     }
 
+    /// Whether it is of the pipeline, and not of a header: packets have it by where they came from,
+    /// or from entries and hooks.
+    pub fn is_pipeline(&self) -> bool {
+        let of_port = |need: Need| need.id == IN_PORT.id;
+        let is_of_header = !self.at.is_empty() && self != PACKET_TYPE;
+        !is_of_header && self.need.is_none_or(of_port)
+    }
+
+    /// Whether it is a packet register: every packet has it, 0 from the start, and a key takes no
+    /// memory for it until it is set.
+    #[inline(always)]
+    pub const fn is_packet_register(&self) -> bool {
+        self.id >= crate::registers::FIRST_REGISTER
+    }
+
+    /// Whether it stands in the Ethernet header or in a VLAN tag: packets of other types have none.
+    pub fn is_of_ethernet(&self) -> bool {
+        let headers = [Header::Eth, Header::Vlan, Header::EthType];
+        let mut places = self.at.iter().filter_map(|at| at.header.known());
+        places.any(|header| headers.contains(&header))
+    }
+
     /// The name that is printed.
     pub fn shown(&self) -> &'static str {
         self.aliases.first().copied().unwrap_or(self.name)
@@ -185,6 +211,12 @@ impl Field {
                 .aliases
                 .iter()
                 .any(|alias| alias.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether copy_field may write it. Choice: the metadata, which set-field may not write, as in
+    /// Open vSwitch.
+    pub fn is_copied_to(&self) -> bool {
+        self.settable || self == METADATA
     }
 
     /// All bits of a value set, as a number.
@@ -275,6 +307,8 @@ impl Hash for Field {
 
 /// The Open Networking Foundation, as experimenter.
 pub const ONF: u32 = 0x4f4e_4600;
+/// The namespace of packet types that are Ethernet types. Spec: OpenFlow 1.5.1 section 7.2.3.11.
+pub const OFPHTN_ETHERTYPE: u64 = 1;
 /// The bit of a VLAN_VID value that says that there is a tag. Spec: OpenFlow 1.3.5 section 7.2.3.8.
 pub const VID_PRESENT: u16 = 0x1000;
 /// Bytes of every key for the values of extensions' fields; what does not fit is in its tail.
@@ -282,14 +316,8 @@ const KEY_EXTENSION_BYTES: usize = 32;
 /// Bytes of every key that say which fields are present; further ones begin its tail.
 pub const KEY_PRESENT_BYTES: usize = 8;
 
-/// The number under which controllers of BEBA have the TCP flags in the basic class, where the
-/// specification has none; they mean the lower 9 bits.
-pub const BEBA_TCP_FLAGS: u8 = 40;
-/// These bits.
-pub(crate) const BEBA_TCP_FLAG_BITS: u16 = 0x1ff;
-
 /// What stands in front of a field's name in the specification and in other tools.
-const OXM_PREFIXES: &[&str] = &["oxm_of_", "ofpxmt_ofb_", "onfoxm_et_"];
+const OXM_PREFIXES: &[&str] = &["oxm_of_", "ofpxmt_ofb_", "onfoxm_et_", "nxm_of_", "nxm_nx_"];
 const TCP_FLAG_NAMES: &[&str] = &["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns"];
 const EXTHDR_NAMES: &[&str] = &[
     "nonext", "esp", "auth", "dest", "frag", "router", "hop", "unrep", "unseq",
@@ -311,7 +339,8 @@ macro_rules! fields {
         $mask:ident $set:ident $style:ident $(($names:ident))? $(class $class:ident)?
         $(at $($h:ident $bit:literal $(: $own:literal)?),+)?
         $(differs $differs:ident $(($first:literal, $last:literal))?)?
-        $(need $dep:ident & $m:literal = $($v:literal)|+)? $([$($span:tt)*])? ;
+        $(need $dep:ident & $m:literal = $($v:literal)|+)? $(initial $initial:literal)?
+        $([$($span:tt)*])? ;
     )*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #[repr(u8)]
@@ -331,7 +360,7 @@ macro_rules! fields {
             differs: field_word!(differs $($differs $($first $last)?)?),
             style: Style::$style $(($names))?,
             versions: versions!($($($span)*)?),
-            initial: None,
+            initial: field_word!(initial $($initial)?),
             volatile: false,
             bad_wildcards: None,
             id: Id::$ID as u8,
@@ -347,10 +376,12 @@ macro_rules! fields {
 // number, name, other names (the first is printed), bits, mask allowed, set-field allowed, style,
 // class if not the basic one, places in headers (bit, width there if another), how it differs
 // between segments if it does (bits of the first and of the last one), prerequisite (field & mask =
-// values).
+// values), the value from the start.
 // Spec: OpenFlow 1.3.5 section 7.2.3.7, table 12, OpenFlow 1.4.1 for PBB_UCA; TCP_FLAGS is ONF
-// extension 109.
+// extension 109, ACTSET_OUTPUT 233; OpenFlow 1.5.1 for PACKET_TYPE, which is the first of a match:
+// so it has the first row.
 fields! {
+    44 PACKET_TYPE "packet_type" [] 32 exact fixed PacketType at PacketType 0 [since V1_5];
     0 IN_PORT "in_port" [] 32 exact fixed Port;
     1 IN_PHY_PORT "in_phy_port" [] 32 exact fixed Port need IN_PORT & 0 = 0;
     2 METADATA "metadata" [] 64 masked fixed Hex;
@@ -411,14 +442,17 @@ fields! {
         need ETH_TYPE & 0xffff = 0x88e7 [since V1_4];
     42 TCP_FLAGS "tcp_flags" [] 12 masked fixed Bits(TCP_FLAG_NAMES) class ONF at Tcp 100
         differs Ends(0x80, 0x09) need IP_PROTO & 0xff = 6;
+    43 ACTSET_OUTPUT "actset_output" [] 32 exact fixed Port class ONF initial 0xffff_fff7
+        [since V1_3];
 }
 
 /// All fields of the specification, in the order of their ids, which satisfies every prerequisite.
 pub static FIELDS: [Field; STANDARD_FIELDS] = place(ROWS);
 
-/// The first byte of a key that no standard field takes.
+/// The first byte of a key that no standard field takes: the last one that has a place there is
+/// [`PACKET_TYPE`].
 pub const KEY_STANDARD_BYTES: usize = {
-    let last = place(ROWS)[STANDARD_FIELDS - 1];
+    let last = place(ROWS)[0];
     last.offset as usize + last.bytes()
 };
 
@@ -426,27 +460,21 @@ pub const KEY_STANDARD_BYTES: usize = {
 /// 8.
 pub const KEY_BYTES: usize = (KEY_STANDARD_BYTES + KEY_EXTENSION_BYTES).next_multiple_of(8);
 
-/// The first byte of a key's tail that holds values, counted from the key's start.
-pub const KEY_TAIL_VALUES: usize = KEY_BYTES + 8 * FieldSet::WORDS - KEY_PRESENT_BYTES;
-
 const _: () = assert!(
     STANDARD_FIELDS + FieldSet::MAX_FACTS <= 8 * KEY_PRESENT_BYTES,
     "every key has presence bits for OpenFlow's fields"
 );
 
-/// Assigns each row its place in the key.
+/// Assigns each row its place in the key; the first row has the last place, so that the metadata
+/// fills a word.
 const fn place(mut rows: [Field; STANDARD_FIELDS]) -> [Field; STANDARD_FIELDS] {
     let mut offset = KEY_PRESENT_BYTES;
-    let mut i = 0;
-    while i < rows.len() {
-        rows[i].offset = offset as u16;
-        offset += rows[i].bytes();
+    let mut i = 1;
+    while i <= rows.len() {
+        let row = &mut rows[i % STANDARD_FIELDS];
+        row.offset = offset as u16;
+        offset += row.bytes();
         i += 1;
     }
     rows
-}
-
-/// A value of an Ethernet address field from its bytes.
-pub fn mac_of(value: &[u8; 16]) -> Mac {
-    Mac([value[0], value[1], value[2], value[3], value[4], value[5]])
 }

@@ -37,7 +37,7 @@ impl<const N: usize> FieldBits<N> {
     /// All fields, all facts.
     pub const ALL: Self = Self([u64::MAX; N]);
     /// How many facts a set can hold.
-    pub const MAX_FACTS: usize = 4;
+    pub const MAX_FACTS: usize = 5;
     /// How many fields a set, and so a catalogue, can hold.
     pub const MAX_FIELDS: usize = N * u64::BITS as usize - Self::MAX_FACTS;
     /// The 64-bit words of a set.

@@ -8,30 +8,42 @@ use crate::error::{DecodeError, ErrorCode};
 use crate::instruction::Instruction;
 use crate::matching::Match;
 use crate::message::async_config::AsyncConfig;
-use crate::message::bundle::{BundleAdd, BundleControl, BundleControlType, BundleFlags};
+use crate::message::bundle::{BundleAdd, BundleControl, BundleControlType, BundleFlags, Timestamp};
 use crate::message::config::{ConfigFlags, SwitchConfig};
+use crate::message::controller_status::{
+    ChannelStatus, ControllerStatus, ControllerStatusReason, Uri,
+};
 use crate::message::features::{Capabilities, Features};
 use crate::message::flow_mod::{FlowMod, FlowModCommand, FlowModFlags};
 use crate::message::flow_removed::{FlowRemoved, FlowRemovedReason};
 use crate::message::group_mod::{Bucket, GroupMod, GroupModCommand, GroupType};
 use crate::message::meter_mod::{Band, MeterFlags, MeterMod, MeterModCommand};
-use crate::message::multipart::flow::{AggregateStats, FlowEntry, FlowStats, FlowStatsRequest};
+use crate::message::multipart::bundle_features::{
+    BundleFeatureFlags, BundleFeatures, BundleFeaturesRequest, TimeCapability,
+};
+use crate::message::multipart::flow::{
+    AggregateStats, FlowCounters, FlowEntry, FlowStats, FlowStatsReason, FlowStatsRequest,
+};
 use crate::message::multipart::flow_monitor::{
     FlowMonitorCommand, FlowMonitorFlags, FlowMonitorRequest, FlowUpdate, FlowUpdateEvent,
     MonitoredFlow,
 };
 use crate::message::multipart::group::{
-    BucketCounter, GroupCapabilities, GroupCounters, GroupDesc, GroupFeatures, GroupRequest,
-    GroupStats,
+    BucketCounter, GroupCapabilities, GroupCounters, GroupDesc, GroupDescRequest, GroupFeatures,
+    GroupRequest, GroupStats,
 };
-use crate::message::multipart::meter::{MeterConfig, MeterFeatures, MeterRequest, MeterStats};
+use crate::message::multipart::meter::{
+    MeterConfig, MeterFeatureFlags, MeterFeatures, MeterRequest, MeterStats,
+};
 use crate::message::multipart::port::{
-    OpticalStats, OpticalStatsFlags, PortRequest, PortStats, QueueDesc, QueueStats,
-    QueueStatsRequest,
+    OpticalStats, OpticalStatsFlags, PortDescRequest, PortRequest, PortStats, QueueDesc,
+    QueueStats, QueueStatsRequest,
 };
 use crate::message::multipart::switch::{Desc, TableStats};
 use crate::message::multipart::table_desc::{TableDesc, TableStatus, TableStatusReason};
-use crate::message::multipart::table_features::{TableFeatureSet, TableFeatures};
+use crate::message::multipart::table_features::{
+    TableFeatureFlags, TableFeatureSet, TableFeatures, TableFeaturesCommand,
+};
 use crate::message::multipart::{MultipartReply, MultipartRequest};
 use crate::message::packet_in::{PacketIn, PacketInReason};
 use crate::message::port::{
@@ -42,14 +54,17 @@ use crate::message::property::ExperimenterProperty;
 use crate::message::queue::{PacketQueue, QueueConfig, QueueConfigRequest, QueueProperty};
 use crate::message::request_forward::RequestForward;
 use crate::message::role::{ControllerRole, Role, RoleStatus, RoleStatusReason};
+use crate::message::stats::{StatTime, Stats};
 use crate::message::table_mod::{EvictionFlags, TableConfig, Vacancy};
 use crate::message::{ErrorMsg, Hello, PacketOut, TableMod};
-use crate::types::{BufferId, GroupId, MaxLen, MeterId, PortNo, QueueId, TableId};
+use crate::stat_trigger::{StatTrigger, StatTriggerFlags};
+use crate::types::{BucketId, BufferId, GroupId, MaxLen, MeterId, PortNo, QueueId, TableId};
 use crate::v1_0::V1_0;
 use crate::v1_1::V1_1;
 use crate::v1_2::V1_2;
 use crate::v1_3::V1_3;
 use crate::v1_4::V1_4;
+use crate::v1_5::V1_5;
 use crate::wire::{Reader, Writer};
 
 /// One wire form of a structure, named by the version that brought it.
@@ -70,7 +85,7 @@ macro_rules! forms {
     (@write $V:ident $this:ident $T:ident $w:ident) => {
         <$T as $crate::forms::Form<$V>>::write($this, $w)
     };
-    ($($T:ident: $v1_0:tt $v1_1:tt $v1_2:tt $v1_3:tt $v1_4:tt;)*) => { $(
+    ($($T:ident: $v1_0:tt $v1_1:tt $v1_2:tt $v1_3:tt $v1_4:tt $v1_5:tt;)*) => { $(
         impl $crate::wire::Wire for $T {
             fn decode(
                 r: &mut $crate::wire::Reader<'_>,
@@ -82,6 +97,7 @@ macro_rules! forms {
                     Version::V1_2 => $crate::forms::forms!(@read $v1_2 $T r),
                     Version::V1_3 => $crate::forms::forms!(@read $v1_3 $T r),
                     Version::V1_4 => $crate::forms::forms!(@read $v1_4 $T r),
+                    Version::V1_5 => $crate::forms::forms!(@read $v1_5 $T r),
                 }
             }
             fn encode(&self, w: &mut $crate::wire::Writer<'_>) {
@@ -92,6 +108,7 @@ macro_rules! forms {
                     Version::V1_2 => $crate::forms::forms!(@write $v1_2 self $T w),
                     Version::V1_3 => $crate::forms::forms!(@write $v1_3 self $T w),
                     Version::V1_4 => $crate::forms::forms!(@write $v1_4 self $T w),
+                    Version::V1_5 => $crate::forms::forms!(@write $v1_5 self $T w),
                 }
             }
         }
@@ -100,108 +117,129 @@ macro_rules! forms {
 pub(crate) use forms;
 
 forms! {
-    //                    1.0    1.1    1.2    1.3    1.4
-    BundleControlType:    -      -      -      Plain  Plain;
-    BufferId:             Plain  Plain  Plain  Plain  Plain;
-    ControllerRole:       -      -      Plain  Plain  Plain;
-    FlowModCommand:       V1_0   Plain  Plain  Plain  Plain;
-    FlowRemovedReason:    V1_0   V1_3   V1_3   V1_3   Plain;
-    GroupId:              -      Plain  Plain  Plain  Plain;
-    GroupModCommand:      -      Plain  Plain  Plain  Plain;
-    GroupType:            -      Plain  Plain  Plain  Plain;
-    MaxLen:               Plain  Plain  Plain  Plain  Plain;
-    MeterId:              -      -      -      Plain  Plain;
-    MeterModCommand:      -      -      -      Plain  Plain;
-    PacketInReason:       V1_0   V1_0   V1_3   V1_3   Plain;
-    PortNo:               V1_0   Plain  Plain  Plain  Plain;
-    PortStatusReason:     Plain  Plain  Plain  Plain  Plain;
-    QueueId:              Plain  Plain  Plain  Plain  Plain;
-    TableId:              Plain  Plain  Plain  Plain  Plain;
-    FlowMonitorCommand:   -      -      -      -      Plain;
-    FlowUpdateEvent:      -      -      -      V1_3   Plain;
-    RoleStatusReason:     -      -      -      -      Plain;
-    TableStatusReason:    -      -      -      -      Plain;
+    //                    1.0    1.1    1.2    1.3    1.4    1.5
+    BundleControlType:    -      -      -      Plain  Plain  Plain;
+    BucketId:             -      -      -      -      -      Plain;
+    BufferId:             Plain  Plain  Plain  Plain  Plain  Plain;
+    ControllerRole:       -      -      Plain  Plain  Plain  Plain;
+    FlowModCommand:       V1_0   Plain  Plain  Plain  Plain  Plain;
+    FlowRemovedReason:    V1_0   V1_3   V1_3   V1_3   Plain  Plain;
+    GroupId:              -      Plain  Plain  Plain  Plain  Plain;
+    GroupModCommand:      -      V1_3   V1_3   V1_3   V1_3   Plain;
+    GroupType:            -      Plain  Plain  Plain  Plain  Plain;
+    MaxLen:               Plain  Plain  Plain  Plain  Plain  Plain;
+    MeterId:              -      -      -      Plain  Plain  Plain;
+    MeterModCommand:      -      -      -      Plain  Plain  Plain;
+    PacketInReason:       V1_0   V1_0   V1_3   V1_3   Plain  Plain;
+    PortNo:               V1_0   Plain  Plain  Plain  Plain  Plain;
+    PortStatusReason:     Plain  Plain  Plain  Plain  Plain  Plain;
+    QueueId:              Plain  Plain  Plain  Plain  Plain  Plain;
+    TableId:              Plain  Plain  Plain  Plain  Plain  Plain;
+    FlowMonitorCommand:   -      -      -      -      Plain  Plain;
+    FlowUpdateEvent:      -      -      -      V1_3   Plain  Plain;
+    RoleStatusReason:     -      -      -      -      Plain  Plain;
+    TableStatusReason:    -      -      -      -      Plain  Plain;
+    ChannelStatus:        -      -      -      -      -      Plain;
+    ControllerStatusReason:-      -      -      -      -      Plain;
+    FlowStatsReason:      -      -      -      -      -      Plain;
+    TableFeaturesCommand:  -      -      -      -      -      Plain;
 
-    Capabilities:         V1_0   V1_1   V1_3   V1_3   V1_3;
-    ConfigFlags:          V1_3   V1_2   V1_2   V1_3   V1_3;
-    FlowModFlags:         -      V1_1   V1_2   V1_3   V1_3;
-    GroupCapabilities:    -      -      Plain  Plain  Plain;
-    MeterFlags:           -      -      -      Plain  Plain;
-    PortConfig:           V1_0   V1_3   V1_3   V1_3   V1_3;
-    PortFeatures:         V1_0   Plain  Plain  Plain  Plain;
-    PortState:            V1_0   Plain  Plain  Plain  Plain;
-    BundleFlags:          -      -      -      Plain  Plain;
-    EvictionFlags:        -      -      -      -      Plain;
-    FlowMonitorFlags:     -      -      -      Plain  Plain;
-    OpticalPortFeatures:  -      -      -      -      Plain;
-    OpticalStatsFlags:    -      -      -      -      Plain;
-    TableConfig:          -      -      -      -      Plain;
+    Capabilities:         V1_0   V1_1   V1_3   V1_3   V1_3   V1_5;
+    ConfigFlags:          V1_3   V1_2   V1_2   V1_3   V1_3   V1_3;
+    FlowModFlags:         -      V1_1   V1_2   V1_3   V1_3   V1_3;
+    GroupCapabilities:    -      -      Plain  Plain  Plain  Plain;
+    MeterFlags:           -      -      -      Plain  Plain  Plain;
+    PortConfig:           V1_0   V1_3   V1_3   V1_3   V1_3   V1_3;
+    PortFeatures:         V1_0   Plain  Plain  Plain  Plain  Plain;
+    PortState:            V1_0   Plain  Plain  Plain  Plain  Plain;
+    BundleFlags:          -      -      -      Plain  Plain  Plain;
+    BundleFeatureFlags:   -      -      -      Plain  Plain  Plain;
+    EvictionFlags:        -      -      -      -      Plain  Plain;
+    FlowMonitorFlags:     -      -      -      Plain  Plain  Plain;
+    OpticalPortFeatures:  -      -      -      -      Plain  Plain;
+    OpticalStatsFlags:    -      -      -      -      Plain  Plain;
+    TableConfig:          -      -      -      -      Plain  Plain;
+    MeterFeatureFlags:    -      -      -      -      -      Plain;
+    StatTriggerFlags:     -      -      -      -      -      Plain;
+    TableFeatureFlags:    -      -      -      -      -      Plain;
 
-    Hello:                V1_0   V1_0   V1_3   V1_3   V1_3;
-    ErrorMsg:             V1_0   V1_3   V1_3   V1_3   V1_3;
-    ErrorCode:            V1_0   V1_1   V1_2   V1_3   V1_4;
-    Features:             V1_0   V1_2   V1_2   V1_3   V1_3;
-    SwitchConfig:         V1_3   V1_3   V1_3   V1_3   V1_3;
-    PacketIn:             V1_0   V1_1   V1_2   V1_3   V1_3;
-    PacketOut:            V1_0   V1_1   V1_3   V1_3   V1_3;
-    FlowRemoved:          V1_0   V1_1   V1_3   V1_3   V1_3;
-    PortDesc:             V1_0   V1_3   V1_3   V1_3   V1_4;
-    PortStatus:           V1_3   V1_3   V1_3   V1_3   V1_3;
-    PortMod:              V1_0   V1_3   V1_3   V1_3   V1_4;
-    TableMod:             -      V1_2   V1_2   V1_3   V1_4;
-    FlowMod:              V1_0   V1_1   V1_3   V1_3   V1_4;
-    Match:                V1_0   V1_1   V1_3   V1_3   V1_3;
-    Action:               -      V1_1   V1_3   V1_3   V1_3;
-    Output:               -      V1_3   V1_3   V1_3   V1_3;
-    Instruction:          -      V1_3   V1_3   V1_3   V1_3;
-    GroupMod:             -      V1_3   V1_3   V1_3   V1_3;
-    Bucket:               -      V1_1   V1_3   V1_3   V1_3;
-    MeterMod:             -      -      -      V1_3   V1_3;
-    Band:                 -      -      -      V1_3   V1_3;
-    Role:                 V1_0   -      V1_3   V1_3   V1_3;
-    AsyncConfig:          -      -      -      V1_3   V1_4;
-    QueueConfigRequest:   V1_0   V1_1   V1_3   V1_3   -;
-    QueueConfig:          V1_0   V1_1   V1_3   V1_3   -;
-    PacketQueue:          V1_0   V1_0   V1_3   V1_3   -;
-    QueueProperty:        V1_0   V1_0   V1_3   V1_3   V1_4;
-    RoleStatus:           -      -      -      -      V1_4;
-    TableStatus:          -      -      -      -      V1_4;
-    RequestForward:       -      -      -      -      V1_4;
-    BundleControl:        -      -      -      V1_4   V1_4;
-    BundleAdd:            -      -      -      V1_4   V1_4;
-    ExperimenterProperty: -      -      -      V1_4   V1_4;
-    OpticalPort:          -      -      -      -      V1_4;
-    OpticalPortMod:       -      -      -      -      V1_4;
-    Vacancy:              -      -      -      -      V1_4;
+    Hello:                V1_0   V1_0   V1_3   V1_3   V1_3   V1_3;
+    ErrorMsg:             V1_0   V1_3   V1_3   V1_3   V1_3   V1_3;
+    ErrorCode:            V1_0   V1_1   V1_2   V1_3   V1_4   V1_5;
+    Features:             V1_0   V1_2   V1_2   V1_3   V1_3   V1_3;
+    SwitchConfig:         V1_3   V1_3   V1_3   V1_3   V1_3   V1_3;
+    PacketIn:             V1_0   V1_1   V1_2   V1_3   V1_3   V1_3;
+    PacketOut:            V1_0   V1_1   V1_3   V1_3   V1_3   V1_5;
+    FlowRemoved:          V1_0   V1_1   V1_3   V1_3   V1_3   V1_5;
+    PortDesc:             V1_0   V1_3   V1_3   V1_3   V1_4   V1_4;
+    PortStatus:           V1_3   V1_3   V1_3   V1_3   V1_3   V1_3;
+    PortMod:              V1_0   V1_3   V1_3   V1_3   V1_4   V1_4;
+    TableMod:             -      V1_2   V1_2   V1_3   V1_4   V1_4;
+    FlowMod:              V1_0   V1_1   V1_3   V1_3   V1_4   V1_4;
+    Match:                V1_0   V1_1   V1_3   V1_3   V1_3   V1_3;
+    Action:               -      V1_1   V1_3   V1_3   V1_3   V1_3;
+    Output:               -      V1_3   V1_3   V1_3   V1_3   V1_3;
+    Instruction:          -      V1_3   V1_3   V1_3   V1_3   V1_3;
+    GroupMod:             -      V1_3   V1_3   V1_3   V1_3   V1_5;
+    Bucket:               -      V1_1   V1_3   V1_3   V1_3   -;
+    MeterMod:             -      -      -      V1_3   V1_3   V1_3;
+    Band:                 -      -      -      V1_3   V1_3   V1_3;
+    Role:                 V1_0   -      V1_3   V1_3   V1_3   V1_5;
+    AsyncConfig:          -      -      -      V1_3   V1_4   V1_4;
+    QueueConfigRequest:   V1_0   V1_1   V1_3   V1_3   -      -;
+    QueueConfig:          V1_0   V1_1   V1_3   V1_3   -      -;
+    PacketQueue:          V1_0   V1_0   V1_3   V1_3   -      -;
+    QueueProperty:        V1_0   V1_0   V1_3   V1_3   V1_4   V1_4;
+    RoleStatus:           -      -      -      -      V1_4   V1_4;
+    TableStatus:          -      -      -      -      V1_4   V1_4;
+    RequestForward:       -      -      -      -      V1_4   V1_4;
+    BundleControl:        -      -      -      V1_4   V1_4   V1_4;
+    BundleAdd:            -      -      -      V1_4   V1_4   V1_4;
+    Timestamp:            -      -      -      V1_4   V1_4   V1_4;
+    ExperimenterProperty: -      -      -      V1_4   V1_4   V1_4;
+    OpticalPort:          -      -      -      -      V1_4   V1_4;
+    OpticalPortMod:       -      -      -      -      V1_4   V1_4;
+    Vacancy:              -      -      -      -      V1_4   V1_4;
+    ControllerStatus:     -      -      -      -      -      V1_5;
+    Stats:                -      -      -      -      -      V1_5;
+    StatTrigger:          -      -      -      -      -      V1_5;
+    StatTime:             -      -      -      -      -      V1_5;
+    Uri:                  -      -      -      -      -      V1_5;
 
-    MultipartRequest:     V1_0   V1_3   V1_3   V1_3   V1_3;
-    MultipartReply:       V1_0   V1_3   V1_3   V1_3   V1_3;
-    Desc:                 V1_3   V1_3   V1_3   V1_3   V1_3;
-    FlowStatsRequest:     V1_0   V1_3   V1_3   V1_3   V1_3;
-    FlowEntry:            -      V1_1   V1_2   V1_3   V1_4;
-    FlowStats:            V1_0   V1_3   V1_3   V1_3   V1_3;
-    AggregateStats:       V1_3   V1_3   V1_3   V1_3   V1_3;
-    TableStats:           V1_0   V1_1   V1_2   V1_3   V1_3;
-    PortRequest:          V1_0   V1_3   V1_3   V1_3   V1_3;
-    PortStats:            V1_0   V1_2   V1_2   V1_3   V1_4;
-    QueueStatsRequest:    V1_0   V1_3   V1_3   V1_3   V1_3;
-    QueueStats:           V1_0   V1_2   V1_2   V1_3   V1_4;
-    GroupRequest:         -      V1_3   V1_3   V1_3   V1_3;
-    GroupCounters:        -      V1_2   V1_2   V1_3   V1_3;
-    GroupStats:           -      V1_3   V1_3   V1_3   V1_3;
-    BucketCounter:        -      V1_3   V1_3   V1_3   V1_3;
-    GroupDesc:            -      V1_3   V1_3   V1_3   V1_3;
-    GroupFeatures:        -      -      V1_3   V1_3   V1_3;
-    MeterRequest:         -      -      -      V1_3   V1_3;
-    MeterStats:           -      -      -      V1_3   V1_3;
-    MeterConfig:          -      -      -      V1_3   V1_3;
-    MeterFeatures:        -      -      -      V1_3   V1_3;
-    TableFeatureSet:      -      -      -      V1_3   V1_3;
-    TableFeatures:        -      -      -      V1_3   V1_3;
-    TableDesc:            -      -      -      -      V1_4;
-    QueueDesc:            -      -      -      -      V1_4;
-    OpticalStats:         -      -      -      -      V1_4;
-    FlowMonitorRequest:   -      -      -      V1_3   V1_4;
-    FlowUpdate:           -      -      -      V1_3   V1_4;
-    MonitoredFlow:        -      -      -      -      V1_4;
+    MultipartRequest:     V1_0   V1_3   V1_3   V1_3   V1_3   V1_3;
+    MultipartReply:       V1_0   V1_3   V1_3   V1_3   V1_3   V1_3;
+    Desc:                 V1_3   V1_3   V1_3   V1_3   V1_3   V1_3;
+    FlowStatsRequest:     V1_0   V1_3   V1_3   V1_3   V1_3   V1_3;
+    FlowEntry:            -      V1_1   V1_2   V1_3   V1_4   V1_5;
+    FlowStats:            V1_0   V1_3   V1_3   V1_3   V1_3   V1_5;
+    AggregateStats:       V1_3   V1_3   V1_3   V1_3   V1_3   V1_5;
+    TableStats:           V1_0   V1_1   V1_2   V1_3   V1_3   V1_3;
+    PortRequest:          V1_0   V1_3   V1_3   V1_3   V1_3   V1_3;
+    PortDescRequest:      -      -      -      V1_3   V1_3   V1_5;
+    PortStats:            V1_0   V1_2   V1_2   V1_3   V1_4   V1_4;
+    QueueStatsRequest:    V1_0   V1_3   V1_3   V1_3   V1_3   V1_3;
+    QueueStats:           V1_0   V1_2   V1_2   V1_3   V1_4   V1_4;
+    GroupRequest:         -      V1_3   V1_3   V1_3   V1_3   V1_3;
+    GroupCounters:        -      V1_2   V1_2   V1_3   V1_3   V1_3;
+    GroupStats:           -      V1_3   V1_3   V1_3   V1_3   V1_3;
+    BucketCounter:        -      V1_3   V1_3   V1_3   V1_3   V1_3;
+    GroupDesc:            -      V1_3   V1_3   V1_3   V1_3   V1_5;
+    GroupDescRequest:     -      V1_3   V1_3   V1_3   V1_3   V1_5;
+    GroupFeatures:        -      -      V1_3   V1_3   V1_3   V1_3;
+    MeterRequest:         -      -      -      V1_3   V1_3   V1_3;
+    MeterStats:           -      -      -      V1_3   V1_3   V1_3;
+    MeterConfig:          -      -      -      V1_3   V1_3   V1_3;
+    MeterFeatures:        -      -      -      V1_3   V1_3   V1_5;
+    TableFeatureSet:      -      -      -      V1_3   V1_3   V1_5;
+    TableFeatures:        -      -      -      V1_3   V1_3   V1_3;
+    TableDesc:            -      -      -      -      V1_4   V1_4;
+    QueueDesc:            -      -      -      -      V1_4   V1_4;
+    OpticalStats:         -      -      -      -      V1_4   V1_4;
+    BundleFeaturesRequest: -     -      -      V1_4   V1_4   V1_4;
+    BundleFeatures:       -      -      -      V1_4   V1_4   V1_4;
+    TimeCapability:       -      -      -      V1_4   V1_4   V1_4;
+    FlowMonitorRequest:   -      -      -      V1_3   V1_4   V1_4;
+    FlowUpdate:           -      -      -      V1_3   V1_4   V1_4;
+    MonitoredFlow:        -      -      -      -      V1_4   V1_4;
+    FlowCounters:         -      -      -      -      -      V1_5;
 }

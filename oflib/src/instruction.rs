@@ -5,10 +5,11 @@ use core::fmt;
 
 use crate::action::Action;
 use crate::ext::ExtValue;
+use crate::stat_trigger::StatTrigger;
 use crate::text::Actions;
 use crate::types::{MeterId, TableId};
-use crate::version::{Span, span};
-use crate::wire::TextForm;
+use crate::version::{Span, Version, span};
+use crate::wire::{Text, TextForm};
 
 /// One instruction. The order of the variants is the order of execution.
 ///
@@ -30,6 +31,8 @@ pub enum Instruction {
         /// Which of them.
         mask: u64,
     },
+    /// Says when the entry's statistics are sent (since OpenFlow 1.5). Packets do not notice.
+    StatTrigger(StatTrigger),
     /// An extension's instruction.
     Experimenter(ExtValue),
     /// Goes on in a later table.
@@ -63,13 +66,14 @@ const fn row(number: u16, name: &'static str, order: u8, versions: Span) -> Inst
 
 /// Every instruction.
 pub const INSTRUCTIONS: &[InstructionRow] = &[
-    row(1, "goto_table", 6, span!(since V1_1)),
+    row(1, "goto_table", 7, span!(since V1_1)),
     row(2, "write_metadata", 4, span!(since V1_1)),
     row(3, "write_actions", 3, span!(since V1_1)),
     row(4, "apply_actions", 1, span!(since V1_1)),
     row(5, "clear_actions", 2, span!(since V1_1)),
-    row(6, "meter", 0, span!(since V1_3)),
-    row(EXPERIMENTER, "experimenter", 5, span!(since V1_1)),
+    row(6, "meter", 0, span!(since V1_3 until V1_4)),
+    row(7, "stat_trigger", 5, span!(since V1_5)),
+    row(EXPERIMENTER, "experimenter", 6, span!(since V1_1)),
 ];
 
 impl Instruction {
@@ -82,6 +86,7 @@ impl Instruction {
             Self::ApplyActions(_) => 4,
             Self::ClearActions => 5,
             Self::Meter(_) => 6,
+            Self::StatTrigger(_) => 7,
             Self::Experimenter(_) => EXPERIMENTER,
         }
     }
@@ -112,6 +117,10 @@ impl Instruction {
     }
 }
 
+fn is_meter(action: &Action) -> bool {
+    matches!(action, Action::Meter(_))
+}
+
 impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         TextForm::text(self, f)
@@ -129,9 +138,14 @@ impl TextForm for Instruction {
             Self::WriteMetadata { value, mask } => write!(f, "write_metadata:{value:#x}/{mask:#x}"),
             Self::WriteActions(actions) => write!(f, "write_actions({})", Actions(actions)),
             Self::ApplyActions(actions) if actions.is_empty() => f.write_str("apply_actions(drop)"),
+            // Alone, a meter is the instruction.
+            Self::ApplyActions(actions) if actions.iter().any(is_meter) => {
+                write!(f, "apply_actions({})", Actions(actions))
+            }
             Self::ApplyActions(actions) => write!(f, "{}", Actions(actions)),
             Self::ClearActions => f.write_str("clear_actions"),
             Self::Meter(meter) => write!(f, "meter:{meter}"),
+            Self::StatTrigger(trigger) => write!(f, "stat_trigger({})", Text(trigger)),
             Self::Experimenter(value) => fmt::Display::fmt(value, f),
         }
     }
@@ -174,6 +188,53 @@ impl Instructions {
         &self.0
     }
 
+    /// The list in the words of a version for a meter that comes first: since 1.5 the first of the
+    /// actions that are applied, before that an instruction. `None` if the list has them already.
+    pub(crate) fn with_meter_of(&self, version: Version) -> Option<Vec<Instruction>> {
+        if version.meters_by_action() {
+            self.with_meter_action()
+        } else {
+            self.with_meter_instruction()
+        }
+    }
+
+    fn with_meter_action(&self) -> Option<Vec<Instruction>> {
+        let is_meter = |one: &Instruction| matches!(one, Instruction::Meter(_));
+        let at = self.0.iter().position(is_meter)?;
+        let mut list = self.0.to_vec();
+        let Instruction::Meter(id) = list[at] else {
+            return None;
+        };
+        if let Some(Instruction::ApplyActions(actions)) = list.get_mut(at + 1) {
+            actions.insert(0, Action::Meter(id));
+            list.remove(at);
+        } else {
+            list[at] = Instruction::ApplyActions([Action::Meter(id)].into());
+        }
+        Some(list)
+    }
+
+    fn with_meter_instruction(&self) -> Option<Vec<Instruction>> {
+        for (at, one) in self.0.iter().enumerate() {
+            if matches!(one, Instruction::Meter(_)) {
+                return None;
+            }
+            let Instruction::ApplyActions(actions) = one else {
+                continue;
+            };
+            let Some((Action::Meter(id), others)) = actions.split_first() else {
+                return None;
+            };
+            let mut list = self.0.to_vec();
+            list[at] = Instruction::Meter(*id);
+            if !others.is_empty() {
+                list.insert(at + 1, Instruction::ApplyActions(others.to_vec()));
+            }
+            return Some(list);
+        }
+        None
+    }
+
     /// Every action in them.
     pub fn actions(&self) -> impl Iterator<Item = &Action> {
         self.0.iter().flat_map(|instruction| match instruction {
@@ -181,9 +242,35 @@ impl Instructions {
             Instruction::Meter(_)
             | Instruction::ClearActions
             | Instruction::WriteMetadata { .. }
+            | Instruction::StatTrigger(_)
             | Instruction::Experimenter(_)
             | Instruction::GotoTable(_) => &[],
         })
+    }
+
+    /// When the statistics of their entry are sent unasked.
+    pub fn stat_trigger(&self) -> Option<&StatTrigger> {
+        self.0.iter().find_map(|instruction| match instruction {
+            Instruction::StatTrigger(trigger) => Some(trigger),
+            Instruction::Meter(_)
+            | Instruction::ApplyActions(_)
+            | Instruction::ClearActions
+            | Instruction::WriteActions(_)
+            | Instruction::WriteMetadata { .. }
+            | Instruction::Experimenter(_)
+            | Instruction::GotoTable(_) => None,
+        })
+    }
+
+    /// What a version reports of them, if that is less. A trigger changes nothing for packets, so
+    /// that entries are listed without it before 1.5.
+    pub(crate) fn reported_in(&self, version: Version) -> Option<Self> {
+        if version.has_stat_lists() || self.stat_trigger().is_none() {
+            return None;
+        }
+        let mut others = self.list().to_vec();
+        others.retain(|one| !matches!(one, Instruction::StatTrigger(_)));
+        Some(Self(others.into()))
     }
 }
 

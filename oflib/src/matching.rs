@@ -4,7 +4,7 @@ use alloc::{boxed::Box, vec::Vec};
 use core::fmt;
 
 use crate::error::{BadMatch, ErrorCode};
-use crate::field::{self, Field};
+use crate::field::{self, ETH_TYPE, Field, OFPHTN_ETHERTYPE, PACKET_TYPE};
 use crate::wire::TextForm;
 
 /// One field with the value wanted and the bits that matter.
@@ -57,7 +57,12 @@ impl FieldMatch {
     }
 
     /// Whether this guarantees what `field` needs, if it is about the field that `field` needs.
+    /// A packet type of the namespace of Ethernet types is as good as that type after Ethernet.
     fn meets(&self, need: &field::Need) -> bool {
+        if self.field.id == PACKET_TYPE.id && need.id == ETH_TYPE.id {
+            let number = self.number() as u64;
+            return number >> 16 == OFPHTN_ETHERTYPE && need.any_of.contains(&(number & 0xffff));
+        }
         let mask = u128::from(need.mask);
         self.field.id == need.id
             && self.mask_number() & mask == mask
@@ -80,11 +85,20 @@ fn placed(field: &Field, number: u128) -> [u8; 16] {
     ((number & field.ones_number()) << unused).to_be_bytes()
 }
 
-/// Whether one of `fields` guarantees what `field` needs.
+/// Whether one of `fields` guarantees what `field` needs. Those of the Ethernet header need that no
+/// packet type says that there is none.
 pub(crate) fn meets_need(fields: &[FieldMatch], field: &Field) -> bool {
-    field
-        .need
-        .is_none_or(|need| fields.iter().any(|one| one.meets(&need)))
+    if let Some(need) = field.need {
+        return fields.iter().any(|one| one.meets(&need));
+    }
+    !field.is_of_ethernet() || is_of_ethernet(fields)
+}
+
+/// Whether fields are matched of packets with an Ethernet header. Spec: OpenFlow 1.5.1 section
+/// 7.2.3.11: those without a packet type are.
+fn is_of_ethernet(fields: &[FieldMatch]) -> bool {
+    let of_other = |one: &FieldMatch| one.field.id == PACKET_TYPE.id && one.number() != 0;
+    !fields.iter().any(of_other)
 }
 
 /// A match in the bytes in which a controller sent it, where what is ignored has a value, too.
@@ -168,6 +182,11 @@ impl Match {
     /// The match on one field.
     pub fn get(&self, field: &Field) -> Option<&FieldMatch> {
         self.fields.iter().find(|one| one.field.id == field.id)
+    }
+
+    /// Whether this is a match of packets with an Ethernet header, and not of another type.
+    pub fn is_of_ethernet(&self) -> bool {
+        is_of_ethernet(&self.fields)
     }
 
     /// Whether every packet of this match has `field`: the prerequisite is matched.

@@ -40,14 +40,20 @@ macro_rules! model {
 pub(crate) use model;
 
 /// Defines a number with named values, its text form, and its plain wire form: the number. With
-/// `else ERROR` any other value is refused on decode.
+/// `else ERROR` any other value is refused on decode; `default VALUE` says which is the default, if
+/// not zero.
 macro_rules! named {
-    ($(#[$m:meta])* pub struct $N:ident($t:ty) $(else $error:path)? {
+    ($(#[$m:meta])* pub struct $N:ident($t:ty) $(else $error:path)? $(, default $D:ident)? {
         $($(#[$vm:meta])* $V:ident = $value:literal $text:literal),* $(,)?
     }) => {
         $(#[$m])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $N(pub $t);
+        impl Default for $N {
+            fn default() -> Self {
+                Self(0 $(| Self::$D.0)?)
+            }
+        }
         impl $N {
             $($(#[$vm])* pub const $V: Self = Self($value);)*
             /// Every named value with its name in text.

@@ -12,6 +12,11 @@ use crate::wire::{Reader, TextForm, Wire, Writer};
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
+    /// That of a field's value, whose first bytes it is.
+    pub fn of_value(value: &[u8; 16]) -> Self {
+        Self([value[0], value[1], value[2], value[3], value[4], value[5]])
+    }
+
     /// Whether the address names a group of stations (broadcast included).
     pub fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1
@@ -66,6 +71,8 @@ named! {
     pub struct PortNo(u32) {
         /// The highest number of a physical or logical port.
         MAX = 0xffff_ff00 "MAX",
+        /// None: what ACTSET_OUTPUT has of packets that are to go nowhere (since OpenFlow 1.5).
+        UNSET = 0xffff_fff7 "UNSET",
         /// Back to the port that the packet came from.
         IN_PORT = 0xffff_fff8 "IN_PORT",
         /// To the first table (packet-out only).
@@ -111,6 +118,20 @@ named! {
         ALL = 0xffff_fffc "ALL",
         /// No group, or any.
         ANY = 0xffff_ffff "ANY",
+    }
+}
+
+named! {
+    /// The number of a bucket in its group (since OpenFlow 1.5).
+    pub struct BucketId(u32), default ALL {
+        /// The highest number of a bucket.
+        MAX = 0xffff_ff00 "max",
+        /// The first bucket of the group.
+        FIRST = 0xffff_fffd "first",
+        /// The last bucket of the group.
+        LAST = 0xffff_fffe "last",
+        /// All buckets of the group.
+        ALL = 0xffff_ffff "all",
     }
 }
 

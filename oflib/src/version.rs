@@ -25,19 +25,28 @@ pub enum Version {
     V1_3 = 4,
     /// OpenFlow 1.4.
     V1_4 = 5,
+    /// OpenFlow 1.5.
+    V1_5 = 6,
 }
 
 impl Version {
     /// Every version that messages are read and written in, the lowest first.
-    pub const ALL: &'static [Self] = &[Self::V1_0, Self::V1_1, Self::V1_2, Self::V1_3, Self::V1_4];
+    pub const ALL: &'static [Self] = &[
+        Self::V1_0,
+        Self::V1_1,
+        Self::V1_2,
+        Self::V1_3,
+        Self::V1_4,
+        Self::V1_5,
+    ];
     /// The versions of which the switch does all that they ask, the lowest first: what it offers.
     pub const SPOKEN: &'static [Self] = Self::ALL;
     /// The highest of those that are offered.
-    pub const NEWEST: Self = Self::V1_4;
+    pub const NEWEST: Self = *Self::SPOKEN.last().expect("some version is offered");
     /// The one that is meant where nobody names any: most controllers and tools speak it.
     pub const USUAL: Self = Self::V1_3;
     /// The highest that messages are read and written in.
-    pub(crate) const LAST: Self = Self::V1_4;
+    pub(crate) const LAST: Self = *Self::ALL.last().expect("there are versions");
 
     /// The number on the wire.
     pub const fn number(self) -> u8 {
@@ -56,9 +65,10 @@ impl Version {
 
     /// The types of multipart messages, which come in parts: request and reply.
     pub const fn multipart_types(self) -> [u8; 2] {
-        match self {
-            Self::V1_0 => [16, 17],
-            Self::V1_1 | Self::V1_2 | Self::V1_3 | Self::V1_4 => [18, 19],
+        if matches!(self, Self::V1_0) {
+            [16, 17]
+        } else {
+            [18, 19]
         }
     }
 
@@ -89,9 +99,10 @@ impl Version {
 
     /// The type since 1.3 of what has this type in this version.
     fn model_type(self, ty: u8) -> Option<u8> {
-        match self {
-            Self::V1_0 => v1_0::model_type(ty),
-            Self::V1_1 | Self::V1_2 | Self::V1_3 | Self::V1_4 => Some(ty),
+        if self == Self::V1_0 {
+            v1_0::model_type(ty)
+        } else {
+            Some(ty)
         }
     }
 
@@ -103,10 +114,12 @@ impl Version {
     /// Whether a controller asks for packets with an invalid TTL in the switch configuration: later
     /// it does so with the reasons that it wants.
     pub fn config_asks_for_invalid_ttl(self) -> bool {
-        match self {
-            Self::V1_1 | Self::V1_2 => true,
-            Self::V1_0 | Self::V1_3 | Self::V1_4 => false,
-        }
+        (Self::V1_1..=Self::V1_2).contains(&self)
+    }
+
+    /// Whether the statistics of ports, queues and groups say for how long these exist.
+    pub fn has_durations(self) -> bool {
+        self >= Self::V1_3
     }
 
     /// Whether a packet that no entry matches goes to the controller, and is not only dropped.
@@ -123,6 +136,22 @@ impl Version {
     /// with their reasons.
     pub fn has_bundles(self) -> bool {
         self >= Self::V1_4
+    }
+
+    /// Whether a set-field may have a mask.
+    pub fn sets_with_masks(self) -> bool {
+        self >= Self::V1_5
+    }
+
+    /// Whether statistics of entries are lists of fields, and what else 1.5 brought: entries that
+    /// say when these are sent, and the status of controllers.
+    pub fn has_stat_lists(self) -> bool {
+        self >= Self::V1_5
+    }
+
+    /// Whether a meter is an action, and not an instruction.
+    pub(crate) fn meters_by_action(self) -> bool {
+        self >= Self::V1_5
     }
 
     /// Whether a controller may have auxiliary connections beside its main one.
@@ -162,7 +191,7 @@ pub struct Name(pub u8);
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            n @ 1..=6 => write!(f, "1.{}", n - 1),
+            n if (1..=Version::LAST.number()).contains(&n) => write!(f, "1.{}", n - 1),
             n => write!(f, "{n:#04x}"),
         }
     }

@@ -377,6 +377,22 @@ impl TextForm for Bytes {
     }
 }
 
+/// The text that bytes are; where they are not UTF-8, those above 127 become `?`.
+pub(crate) fn text_of(bytes: &[u8]) -> String {
+    if let Ok(text) = core::str::from_utf8(bytes) {
+        return text.into();
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for byte in bytes {
+        text.push(if byte.is_ascii() {
+            char::from(*byte)
+        } else {
+            '?'
+        });
+    }
+    text
+}
+
 /// A string in a fixed array of `N` bytes that ends with a zero byte.
 ///
 /// Shape: what does not fit is cut at a character; where the bytes are not UTF-8, those above 127
@@ -388,19 +404,7 @@ impl<const N: usize> Wire for FixedStr<N> {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let padded = r.take(N)?;
         let len = padded.iter().position(|&b| b == 0).unwrap_or(N - 1);
-        let bytes = &padded[..len];
-        if let Ok(text) = core::str::from_utf8(bytes) {
-            return Ok(Self(text.into()));
-        }
-        let mut text = String::with_capacity(len);
-        for byte in bytes {
-            text.push(if byte.is_ascii() {
-                char::from(*byte)
-            } else {
-                '?'
-            });
-        }
-        Ok(Self(text))
+        Ok(Self(text_of(&padded[..len])))
     }
     fn encode(&self, w: &mut Writer<'_>) {
         let len = self.0.floor_char_boundary(N - 1);

@@ -102,7 +102,7 @@ fn every_message_multipart_instruction_and_property_has_a_vector() {
         }
     }
     covered("message", MESSAGES.iter().map(|row| row.0), &messages);
-    let multiparts = (0..17).chain([0xffff]);
+    let multiparts = (0..20).chain([0xffff]);
     covered("multipart request", multiparts.clone(), &asked);
     covered("multipart reply", multiparts, &answered);
     covered(

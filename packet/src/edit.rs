@@ -1,6 +1,8 @@
 //! Every rewrite of a packet: set-field, push and pop, TTLs, with the checksums that cover what
 //! changes.
 
+use bofuss_oflib::FieldMatch;
+use bofuss_oflib::copy_field::CopyField;
 use bofuss_oflib::field::{Field, Header, PBB_ISID, STANDARD_FIELDS, VLAN_PCP};
 
 use crate::header::{ethertype, protocol};
@@ -63,6 +65,30 @@ impl Packet {
         self.key
             .set(field, slot & !ones(bits) | number & ones(bits));
         Ok(())
+    }
+
+    /// Writes the bits of a field that a mask covers, as [`Packet::set_field`] writes all.
+    pub fn set_masked(&mut self, one: &FieldMatch) -> Result<(), EditError> {
+        let others = self.present(one.field)? & !one.mask_number();
+        let all = FieldMatch::exact(one.field, others | one.number());
+        self.set_field(one.field, &all.value)
+    }
+
+    /// Copies bits from one field to another, as [`Packet::set_field`] writes them. A field that
+    /// stands in no header is 0 as long as it is not set.
+    pub fn copy_field(&mut self, copy: &CopyField) -> Result<(), EditError> {
+        let source = self.present(copy.src)?;
+        let before = self.present(copy.dst)?;
+        self.set_field(copy.dst, &copy.copied(source, before).value)
+    }
+
+    /// A field's value. Errors: the header that it stands in is not there.
+    fn present(&self, field: &Field) -> Result<u128, EditError> {
+        match self.key.get(field, &mut ()) {
+            Some(value) => Ok(value),
+            None if field.at.is_empty() => Ok(0),
+            None => Err(EditError::NoHeader),
+        }
     }
 
     /// Sets the TTL of the IP header.
@@ -180,6 +206,7 @@ impl Packet {
     /// tags, so that VLAN tags end up inside. Choice: where there are labels already, behind the
     /// same tags as they; an IEEE 802.3 frame has no type to replace and stays as it is.
     pub fn push_mpls(&mut self, ethertype: u16) -> Result<(), EditError> {
+        self.layout.offset(Header::Eth).ok_or(EditError::NoHeader)?;
         let bytes = self.frame.bytes();
         let (at, entry) = match self.layout.offset(Header::Mpls) {
             Some(at) => {

@@ -39,6 +39,9 @@ pub mod ethertype {
 /// one; it needs no more than this fact, and no value in the key. One of these four facts holds for
 /// each frame that has an Ethernet type.
 pub(crate) const NO_SECOND_TAG: StandardFields = StandardFields::fact(0);
+/// The fact that a packet begins with an Ethernet header. Every match depends on it, as on the
+/// presence of a field, but for those that name another packet type.
+pub(crate) const ETHERNET: StandardFields = StandardFields::fact(4);
 /// The facts that there is a second tag, of this type.
 const SECOND_TAGS: [(u16, StandardFields); 3] = [
     (ethertype::VLAN, StandardFields::fact(1)),
@@ -104,9 +107,8 @@ pub(crate) fn cover(header: AnyHeader) -> Cover {
 
 fn cover_of_known(header: Header) -> Cover {
     match header {
-        Header::Eth | Header::Vlan | Header::EthType | Header::Mpls | Header::Pbb | Header::Arp => {
-            Cover::Nothing
-        }
+        Header::Eth | Header::Vlan | Header::EthType | Header::PacketType => Cover::Nothing,
+        Header::Mpls | Header::Pbb | Header::Arp => Cover::Nothing,
         Header::Ipv4 => Cover::Ipv4,
         Header::Ipv6 | Header::NextHeader => Cover::Pseudo,
         Header::Tcp | Header::Udp | Header::Sctp | Header::Icmpv4 => Cover::Transport,

@@ -5,6 +5,7 @@ use core::ops::Range;
 
 use bofuss_frame::Frame;
 use bofuss_oflib::added_header::{AnyHeader, Sum};
+use bofuss_oflib::copy_field::CopyField;
 use bofuss_oflib::field::{Field, Header};
 
 use crate::checksum::{crc32c, fold, sum, update, update_partial};
@@ -12,6 +13,7 @@ use crate::configured::first_place;
 use crate::edit::EditError;
 use crate::header::{CHECKSUMS, Cover, cover, is_vlan_tag};
 use crate::parse::{ABSENT, Flaw, Fragment, Layout, survey};
+use crate::rewrite::TagChange;
 use crate::rows::{fields_of, put_bits};
 
 /// Where the first VLAN tag, or the Ethernet type, stands in a frame.
@@ -144,6 +146,16 @@ impl Headers<'_> {
             });
         }
         Ok(bits)
+    }
+
+    /// Copies bits between two of OpenFlow's fields that stand in headers, as they are in a frame
+    /// with this layout.
+    pub fn copy_field(&mut self, copy: &CopyField) -> Result<(), EditError> {
+        let value = |field| self.layout.value(self.frame.bytes(), field);
+        let source = value(copy.src).ok_or(EditError::NoHeader)?;
+        let before = value(copy.dst).ok_or(EditError::NoHeader)?;
+        self.set_field(copy.dst, &copy.copied(source, before).value)?;
+        Ok(())
     }
 
     /// Changes the bytes of `range` in `header` by `write`, and updates the checksums.
@@ -290,13 +302,18 @@ impl Headers<'_> {
     ///
     /// Spec: OpenFlow 1.3.5 section 5.12.
     pub fn push_vlan(&mut self, tpid: u16) -> Result<(), EditError> {
+        self.push_changed_vlan(tpid, TagChange::NONE)
+    }
+
+    /// The same, and changes VID and PCP of the new tag.
+    pub fn push_changed_vlan(&mut self, tpid: u16, change: TagChange) -> Result<(), EditError> {
         self.layout.offset(Header::Eth).ok_or(EditError::NoHeader)?;
         let tci = match self.layout.offset(Header::Vlan) {
             Some(at) => self.u16(at + 2) & PCP_AND_VID,
             None => 0,
         };
         self.insert(TYPE_AT, TAG_BYTES)?;
-        let tag = u32::from(tpid) << 16 | u32::from(tci);
+        let tag = u32::from(tpid) << 16 | u32::from(change.of(tci));
         self.frame.bytes_mut()[TYPE_AT..TYPE_AT + TAG_BYTES].copy_from_slice(&tag.to_be_bytes());
         Ok(())
     }

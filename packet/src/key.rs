@@ -3,11 +3,13 @@
 use alloc::{boxed::Box, vec::Vec};
 use core::fmt;
 
-use bofuss_oflib::field::{FIELDS, Field, IN_PORT, KEY_BYTES, KEY_PRESENT_BYTES, METADATA};
+use bofuss_oflib::field::{
+    ACTSET_OUTPUT, FIELDS, Field, IN_PORT, KEY_BYTES, KEY_PRESENT_BYTES, METADATA,
+};
 use bofuss_oflib::field_set::StandardFields;
 use bofuss_oflib::{Catalogue, FieldMatch, FieldSet, Match};
 
-use crate::header::second_tag_in;
+use crate::header::{ETHERNET, second_tag_in};
 use crate::key_match::KeyMatch;
 
 /// 64-bit words that every key has; the tail of a key has the words after them.
@@ -45,7 +47,7 @@ impl ReadLog for FieldSet {
 /// order, each at its field's offset. Fields of extensions that have no room there are in the tail;
 /// it is as long as the last of them that was set needs, and takes no memory if none was.
 /// Invariant: the value of an absent field is zero. Its contents can be read only through methods
-/// that take a [`ReadLog`].
+/// that take a [`ReadLog`]. Packet registers are always present.
 #[derive(Clone, Eq)]
 #[repr(align(8))]
 pub struct Key {
@@ -68,11 +70,28 @@ fn same_values(one: &[[u8; 8]], other: &[[u8; 8]]) -> bool {
 }
 
 impl Key {
-    /// No field is present.
-    pub const EMPTY: Self = Self {
-        bytes: [0; KEY_BYTES],
-        tail: None,
+    /// No field is present; the packet is one of Ethernet.
+    pub const EMPTY: Self = {
+        let mut bytes = [0; KEY_BYTES];
+        let fact = ETHERNET.words()[0].to_ne_bytes();
+        let mut i = 0;
+        while i < KEY_PRESENT_BYTES {
+            bytes[i] = fact[i];
+            i += 1;
+        }
+        Self { bytes, tail: None }
     };
+
+    /// Whether the packet begins with an Ethernet header.
+    #[inline(always)]
+    pub fn is_of_ethernet(&self) -> bool {
+        self.has_standard(ETHERNET.into())
+    }
+
+    /// Makes this the key of a packet without an Ethernet header, of which it has no field.
+    pub fn leave_ethernet(&mut self) {
+        self.set_present(self.present().difference(ETHERNET.into()));
+    }
 
     /// Sets `field` to the low bits of `value`, as many as it is wide.
     #[inline]
@@ -83,7 +102,7 @@ impl Key {
         place.copy_from_slice(&value.to_be_bytes()[16 - bytes..]);
         if usize::from(field.id) < StandardFields::MAX_FIELDS {
             self.add_present(StandardFields::of(field));
-        } else {
+        } else if !field.is_packet_register() {
             self.add_present_in_tail(field);
         }
     }
@@ -123,7 +142,9 @@ impl Key {
             return None;
         }
         let mut value = [0; 16];
-        value[16 - field.bytes()..].copy_from_slice(self.place(field)?);
+        if let Some(place) = self.place(field) {
+            value[16 - field.bytes()..].copy_from_slice(place);
+        }
         Some(u128::from_be_bytes(value))
     }
 
@@ -225,11 +246,17 @@ impl Key {
         value.is_some_and(|value| value & one.mask_number() == one.number())
     }
 
-    /// The match on exactly these values, without those whose prerequisites are not met.
+    /// The match on exactly these values, without those whose prerequisites are not met, and
+    /// without those of the pipeline alone that are as they begin.
     pub fn to_match(&self, catalogue: &Catalogue) -> Match {
-        let present =
-            |field: &&'static Field| Some(FieldMatch::exact(field, self.get(field, &mut ())?));
-        let mut fields: Vec<_> = catalogue.fields().iter().filter_map(present).collect();
+        let mut fields = Vec::new();
+        for field in catalogue.fields() {
+            let value = self.get(field, &mut ());
+            let begins = field.initial.map(u128::from);
+            let is_register = field.is_packet_register() || *field == ACTSET_OUTPUT;
+            let listed = value.filter(|_| !(is_register && value == begins));
+            fields.extend(listed.map(|value| FieldMatch::exact(field, value)));
+        }
         loop {
             match Match::new(&fields) {
                 Ok(found) => return found,
@@ -298,7 +325,7 @@ impl Key {
     #[cold]
     #[inline(never)]
     fn has_in_tail(&self, field: &Field) -> bool {
-        self.present().contains(field)
+        field.is_packet_register() || self.present().contains(field)
     }
 
     #[cold]

@@ -3,11 +3,11 @@
 use alloc::{boxed::Box, rc::Rc, vec::Vec};
 use core::hash::{Hash, Hasher};
 
-use bofuss_oflib::field::{ETH_TYPE, Field};
+use bofuss_oflib::field::{ETH_TYPE, Field, PACKET_TYPE};
 use bofuss_oflib::field_set::StandardFields;
 use bofuss_oflib::{Catalogue, FieldMatch, FieldSet, Match};
 
-use crate::header::{NO_SECOND_TAG, second_tag, second_tag_in};
+use crate::header::{ETHERNET, NO_SECOND_TAG, second_tag, second_tag_in};
 use crate::key::{Key, ReadLog, present_index};
 
 /// Which bits of a key count: the fields that must be present, and their bits, word by word. For a
@@ -197,22 +197,29 @@ impl KeyMatch {
         known: Option<&Rc<KeyMask>>,
     ) -> Self {
         let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
+        let mut read = FieldSet::from(tags.union(ETHERNET));
         for one in fields {
+            if one.field.id == PACKET_TYPE.id {
+                // That of Ethernet says no more than a match without a packet type.
+                if one.number() == 0 {
+                    continue;
+                }
+                read = read.difference(ETHERNET.into());
+            }
             value.set_first(one.field, &one.value);
             mask.set_first(one.field, &one.mask);
+            read.insert(FieldSet::of(one.field));
         }
-        let fields = mask.present().union(tags.into());
         let words = mask.words_after_first();
-        let same = known.filter(|known| {
-            known.fields == fields && words.clone().eq(known.words.iter().copied())
-        });
+        let same = known
+            .filter(|known| known.fields == read && words.clone().eq(known.words.iter().copied()));
         let mask = match same {
             Some(same) => Rc::clone(same),
             None => {
                 let mut all = Vec::with_capacity(words.clone().count());
                 all.extend(words);
                 Rc::new(KeyMask {
-                    fields,
+                    fields: read,
                     words: all.into(),
                 })
             }
@@ -248,9 +255,10 @@ impl KeyMatch {
         }
     }
 
-    /// Whether it is one of all packets.
+    /// Whether it is one of all packets of a type.
     pub fn is_any(&self) -> bool {
-        self.mask.fields.is_empty()
+        let of_types = const { StandardFields::of(PACKET_TYPE).union(ETHERNET) };
+        FieldSet::from(of_types).is_superset(self.mask.fields)
     }
 
     /// The match that this was compiled from. Panics: if `catalogue` lacks one of its fields.
@@ -262,7 +270,7 @@ impl KeyMatch {
         }
         let mut fields = Vec::with_capacity(self.mask.fields.len() as usize);
         for id in self.mask.fields.ids() {
-            let field = catalogue.fields()[id];
+            let field = catalogue.by_id(id);
             fields.push(FieldMatch {
                 field,
                 value: first_bytes(&value, field),
@@ -279,7 +287,11 @@ impl KeyMatch {
     /// Whether all packets of `other` are packets of this match, as in the non-strict flow-mod
     /// commands:
     /// `other` has every field of this match, with every bit of its mask and the same value there.
+    /// A match without any field covers those of other packet types, too.
     pub fn covers(&self, other: &Self) -> bool {
+        if self.fields() == ETHERNET.into() {
+            return true;
+        }
         if !other.fields().is_superset(self.fields()) {
             return false;
         }
@@ -291,7 +303,12 @@ impl KeyMatch {
 
     /// Whether some packet may be one of both matches.
     pub fn overlaps(&self, other: &Self) -> bool {
-        let (own, others) = (self.fields().facts(), other.fields().facts());
+        let differing = self.fields().difference(other.fields());
+        let differing = differing.union(other.fields().difference(self.fields()));
+        if differing.is_superset(ETHERNET.into()) {
+            return false;
+        }
+        let (own, others) = (self.tags(), other.tags());
         if !own.is_empty() && !others.is_empty() && own != others {
             return false;
         }
@@ -299,6 +316,11 @@ impl KeyMatch {
             let (other, other_mask) = other.word(index);
             (value ^ other) & mask & other_mask == 0
         })
+    }
+
+    /// The facts about VLAN tags on which it depends.
+    fn tags(&self) -> FieldSet {
+        self.fields().facts().difference(ETHERNET.into())
     }
 
     fn values(&self) -> &[u64] {
@@ -335,7 +357,9 @@ fn first_bytes(key: &Key, field: &Field) -> [u8; 16] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::KEY_WORDS;
     use bofuss_oflib::field::*;
+    use bofuss_oflib::registers::{N_REGISTERS, REGISTERS};
 
     fn rule(fields: &[FieldMatch]) -> KeyMatch {
         KeyMatch::from(&Match::new(fields).expect("prerequisites are there"))
@@ -366,7 +390,7 @@ mod tests {
         key.get(ETH_SRC, &mut log);
         assert_eq!(log, FieldSet::of(ETH_SRC));
         key.matches(&rule(&[FieldMatch::exact(IN_PORT, 1)]), &mut log);
-        assert_eq!(log, FieldSet::from_iter([ETH_SRC, IN_PORT]));
+        assert!(log.ids().eq([IN_PORT.id, ETH_SRC.id].map(usize::from)));
     }
 
     #[test]
@@ -377,6 +401,25 @@ mod tests {
         key.set(METADATA, 0);
         assert!(key.matches(&zero, &mut ()));
         assert!(key.matches(&rule(&[]), &mut ()));
+    }
+
+    #[test]
+    fn a_packet_register_is_zero_until_it_is_set_and_takes_no_memory_before() {
+        let mut key = Key::EMPTY;
+        let [register, other] = [&REGISTERS[0], &REGISTERS[N_REGISTERS - 1]];
+        let zero = rule(&[FieldMatch::exact(register, 0), FieldMatch::exact(other, 0)]);
+        let set = rule(&[FieldMatch::masked(register, 0x500, 0xff00)]);
+        assert!(key.matches(&zero, &mut ()) && !key.matches(&set, &mut ()));
+        assert_eq!(key.get(register, &mut ()), Some(0));
+        assert_eq!(key.len(), KEY_WORDS, "no tail");
+        key.set(register, 0x1_0500);
+        assert!(!key.matches(&zero, &mut ()) && key.matches(&set, &mut ()));
+        let fields = set.fields().difference(ETHERNET.into());
+        assert_eq!(fields, FieldSet::of(register));
+        let told = set.to_match(&Catalogue::default());
+        assert_eq!(told.fields(), [FieldMatch::masked(register, 0x500, 0xff00)]);
+        key.clear(register);
+        assert!(key.matches(&zero, &mut ()) && key == Key::EMPTY);
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::catalogue::Additions;
-use bofuss_oflib::field::{Header, IN_PHY_PORT, IN_PORT, METADATA, TUNNEL_ID};
+use bofuss_oflib::field::{ACTSET_OUTPUT, Header, IN_PHY_PORT, IN_PORT, METADATA, TUNNEL_ID};
 
 use crate::key::Key;
+use crate::packet_type::FRONT_BYTES;
 use crate::parse::{Fragment, Layout, parse, survey};
 use crate::rows::{SUPPLIED, write};
 
@@ -31,6 +32,7 @@ pub fn arrival(in_port: PortNo, additions: &Additions) -> Key {
     key.set(IN_PHY_PORT, u128::from(in_port.0));
     key.set(METADATA, 0);
     key.set(TUNNEL_ID, 0);
+    key.set(ACTSET_OUTPUT, u128::from(PortNo::UNSET.0));
     for field in &additions.registers {
         key.set(field, field.initial.unwrap_or(0).into());
     }
@@ -55,6 +57,16 @@ impl Packet {
         Self::surveyed(frame, &arrival(in_port, additions), &layout)
     }
 
+    /// Reads a frame with a packet that has no Ethernet header, behind the bytes of
+    /// [`crate::packet_type::front`], that came in through port `in_port`.
+    pub fn without_ethernet(frame: Frame, in_port: PortNo, additions: &'static Additions) -> Self {
+        let mut layout = Layout::seeking(additions);
+        survey(frame.bytes(), &mut layout);
+        let mut key = arrival(in_port, additions);
+        key.leave_ethernet();
+        Self::surveyed(frame, &key, &layout)
+    }
+
     /// The packet of a frame whose layout is known; `key` is one without what its headers say.
     #[inline(always)]
     pub fn surveyed(frame: Frame, key: &Key, layout: &Layout) -> Self {
@@ -63,6 +75,9 @@ impl Packet {
             key: key.clone(),
             layout: *layout,
         };
+        if !key.is_of_ethernet() {
+            this.layout.leave_ethernet();
+        }
         write(this.frame.bytes(), &this.layout, &mut this.key);
         this
     }
@@ -102,6 +117,17 @@ impl Packet {
     #[inline]
     pub fn write_metadata(&mut self, value: u64, mask: u64) {
         self.key.write_metadata(value, mask);
+    }
+
+    /// The bytes of the packet as a port or a controller has them: without what stands in front of
+    /// one that has no Ethernet header.
+    pub fn wire_bytes(&self) -> &[u8] {
+        let front = if self.key.is_of_ethernet() {
+            0
+        } else {
+            FRONT_BYTES
+        };
+        self.frame.bytes().get(front..).unwrap_or_default()
     }
 
     /// Where the headers stand.
@@ -146,6 +172,9 @@ impl Packet {
     pub fn with_frame(&self, frame: Frame) -> Self {
         let mut layout = Layout::seeking(self.layout.additions);
         survey(frame.bytes(), &mut layout);
+        if !self.key.is_of_ethernet() {
+            layout.leave_ethernet();
+        }
         Self {
             frame,
             key: self.key.clone(),

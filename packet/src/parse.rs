@@ -121,13 +121,16 @@ impl Layout {
 }
 
 /// Reads a frame: gives `key` the fields that stand in headers, of which it has none, and replaces
-/// `layout`.
+/// `layout`. The key says whether the packet begins with an Ethernet header.
 ///
 /// Total: any bytes give a key. The fields of a header that is cut off or contradicts itself are
 /// absent.
 #[inline]
 pub fn parse(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
     survey(bytes, layout);
+    if !key.is_of_ethernet() {
+        layout.leave_ethernet();
+    }
     write(bytes, layout, key);
 }
 

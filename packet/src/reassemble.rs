@@ -113,6 +113,7 @@ impl Reassembler {
         });
         let in_port = packet.in_port();
         let additions = packet.layout.additions;
+        let is_of_ethernet = packet.key().is_of_ethernet();
         let part = WaitingFragment {
             frame: packet.frame,
             body,
@@ -129,7 +130,10 @@ impl Reassembler {
             return (None, parts.len());
         }
         match join(&parts, ip) {
-            Some(whole) => (Some(Packet::with_additions(whole, in_port, additions)), 0),
+            Some(whole) if is_of_ethernet => {
+                (Some(Packet::with_additions(whole, in_port, additions)), 0)
+            }
+            Some(whole) => (Some(Packet::without_ethernet(whole, in_port, additions)), 0),
             None => (None, parts.len()),
         }
     }

@@ -3,13 +3,16 @@
 
 use alloc::vec::Vec;
 
+use bofuss_oflib::FieldMatch;
 use bofuss_oflib::added_header::Sum;
-use bofuss_oflib::field::{At, Field, Header};
+use bofuss_oflib::field::{At, Header};
 
 use crate::checksum::fold;
 use crate::edit::EditError;
 use crate::header::{Cover, cover};
-use crate::headers::{Headers, IPV4_ADDRESSES, IPV4_CHECKSUM, IPV6_DESTINATION, IPV6_SOURCE};
+use crate::headers::{
+    Headers, IPV4_ADDRESSES, IPV4_CHECKSUM, IPV6_DESTINATION, IPV6_SOURCE, TAG_BYTES,
+};
 use crate::rows::ones;
 
 /// Words of the longest field, an IPv6 address.
@@ -28,8 +31,6 @@ pub struct Rewrite(Vec<HeaderWords>);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct HeaderWords {
     header: Header,
-    /// Bytes from the start of the header to that of the first word, which may be before it.
-    at: isize,
     count: usize,
     words: [WordChange; MAX_WORDS],
     /// Whether the checksum of IPv4 counts them,
@@ -41,6 +42,8 @@ struct HeaderWords {
 /// A change of a big-endian word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct WordChange {
+    /// Bytes from the start of the header to that of the word, which may be before it.
+    at: isize,
     /// The bits that stay,
     stays: u64,
     /// and those that are set.
@@ -61,22 +64,103 @@ enum Counted {
 }
 
 impl Rewrite {
-    /// Makes a set-field ready. Shape: the first [`Field::bytes`] bytes of `value`, as in OXM.
+    /// Makes a set-field ready, of the bits that its mask covers.
     ///
     /// Errors: `None` of a field that stands in a header of an extension or below a CRC32c, that a
     /// checksum counts otherwise than as it stands in its header, or that stands nowhere.
-    pub fn of(field: &Field, value: &[u8; 16]) -> Option<Self> {
+    pub fn of(one: &FieldMatch) -> Option<Self> {
+        let field = one.field;
         if field.at.is_empty() {
             return None;
         }
-        let value = u128::from_be_bytes(*value) >> (128 - 8 * field.bytes());
-        let places = field.at.iter().map(|at| HeaderWords::of(at, value));
+        let (value, mask) = (one.number(), one.mask_number());
+        let places = field.at.iter().map(|at| HeaderWords::of(at, value, mask));
         places.collect::<Option<_>>().map(Self)
+    }
+
+    /// Makes this one write what `next` writes, too, if both write few words of one header that no
+    /// checksum counts. Returns false if it stays as it was.
+    pub fn absorb(&mut self, next: &Self) -> bool {
+        let ([first], [second]) = (&mut self.0[..], &next.0[..]) else {
+            return false;
+        };
+        let end = first.count + second.count;
+        if first.header != second.header
+            || end > MAX_WORDS
+            || first.is_summed()
+            || second.is_summed()
+        {
+            return false;
+        }
+        first.words[first.count..end].copy_from_slice(&second.words[..second.count]);
+        first.count = end;
+        true
+    }
+
+    /// What it does to a VLAN tag, if it writes nothing else.
+    pub fn in_tag(&self) -> Option<TagChange> {
+        let [place] = &self.0[..] else {
+            return None;
+        };
+        let [change] = place.words[..place.count] else {
+            return None;
+        };
+        let is_tag = place.header == Header::Vlan
+            && change.at + WORD_BYTES as isize == TAG_BYTES as isize
+            && change.stays | u64::from(u16::MAX) == u64::MAX;
+        is_tag.then_some(TagChange {
+            stays: change.stays as u16,
+            set: change.set as u16,
+        })
+    }
+}
+
+/// A change of the PCP, DEI and VID of a VLAN tag, as they stand in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TagChange {
+    stays: u16,
+    set: u16,
+}
+
+impl TagChange {
+    /// None of the bits.
+    pub const NONE: Self = Self {
+        stays: u16::MAX,
+        set: 0,
+    };
+
+    /// This change and then `next`.
+    pub fn then(self, next: Self) -> Self {
+        Self {
+            stays: self.stays & next.stays,
+            set: next.of(self.set),
+        }
+    }
+
+    /// What becomes of these bits.
+    pub(crate) fn of(self, bits: u16) -> u16 {
+        bits & self.stays | self.set
+    }
+}
+
+impl WordChange {
+    /// The word, in a frame whose header stands at `start`.
+    #[inline(always)]
+    fn word(self, bytes: &mut [u8], start: usize) -> &mut [u8; WORD_BYTES] {
+        let from = start.wrapping_add_signed(self.at);
+        let word = bytes[from..].first_chunk_mut();
+        word.expect("a header that was found has the words that end in it")
     }
 }
 
 impl HeaderWords {
-    fn of(at: &At, value: u128) -> Option<Self> {
+    /// Whether a checksum counts them.
+    #[inline(always)]
+    fn is_summed(&self) -> bool {
+        self.in_ip || self.in_transport.is_some()
+    }
+
+    fn of(at: &At, value: u128, bits: u128) -> Option<Self> {
         let header = at.header.known()?;
         let start = usize::from(at.bit) / 8 / SUMMED_BYTES * SUMMED_BYTES;
         let end_bit = usize::from(at.bit) + usize::from(at.bits);
@@ -92,13 +176,14 @@ impl HeaderWords {
         }
         // The bits of all words as one number, whose lowest bit is the last one.
         let last = (first + (WORD_BYTES * count) as isize) as usize;
-        let mask = ones(usize::from(at.bits)) << (8 * last - end_bit);
+        let mask = (ones(usize::from(at.bits)) & bits) << (8 * last - end_bit);
         let set = value << (8 * last - end_bit) & mask;
         let summed = ones(8 * (end - start)) << (8 * (last - end));
         let mut words = [WordChange::default(); MAX_WORDS];
         for (number, word) in words[..count].iter_mut().enumerate() {
             let shift = 8 * WORD_BYTES * (count - 1 - number);
             *word = WordChange {
+                at: first + (WORD_BYTES * number) as isize,
                 stays: !((mask >> shift) as u64),
                 set: (set >> shift) as u64,
                 summed: (summed >> shift) as u64,
@@ -119,7 +204,6 @@ impl HeaderWords {
         };
         Some(Self {
             header,
-            at: first,
             count,
             words,
             in_ip,
@@ -149,19 +233,26 @@ impl Headers<'_> {
 
     #[inline]
     fn rewrite_at(&mut self, place: &HeaderWords, start: usize) {
-        let bytes = &mut self.frame.bytes_mut()[start.wrapping_add_signed(place.at)..];
-        let (words, _) = bytes.as_chunks_mut::<WORD_BYTES>();
+        let bytes = self.frame.bytes_mut();
+        if !place.is_summed() {
+            for change in &place.words[..place.count] {
+                let word = change.word(bytes, start);
+                let new = u64::from_be_bytes(*word) & change.stays | change.set;
+                *word = new.to_be_bytes();
+            }
+            return;
+        }
         let mut before = 0;
         let mut after = 0;
-        for (word, change) in words[..place.count].iter_mut().zip(&place.words) {
+        for change in &place.words[..place.count] {
+            let word = change.word(bytes, start);
             let old = u64::from_be_bytes(*word);
             let new = old & change.stays | change.set;
             *word = new.to_be_bytes();
             before += halves(old & change.summed);
             after += halves(new & change.summed);
         }
-        let is_covered = place.in_ip || place.in_transport.is_some();
-        if !is_covered || fold(before) == fold(after) {
+        if fold(before) == fold(after) {
             return;
         }
         if place.in_ip {

@@ -6,6 +6,7 @@ use bofuss_oflib::field::{
 use bofuss_oflib::field_set::StandardFields;
 
 use crate::configured;
+use crate::header::ETHERNET;
 use crate::key::Key;
 use crate::parse::{ABSENT, Layout};
 
@@ -267,7 +268,7 @@ pub(crate) const fn ones(bits: usize) -> u128 {
 /// all of its tail.
 pub(crate) const SUPPLIED: [u8; KEY_BYTES] = {
     let mut keep = [0xff; KEY_BYTES];
-    let mut parsed = StandardFields::ALL.facts();
+    let mut parsed = StandardFields::ALL.facts().difference(ETHERNET);
     let mut i = 0;
     while i < FIELDS.len() {
         let field = &FIELDS[i];

@@ -271,22 +271,38 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
+/// What a capture says of a packet, apart from its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CaptureStamp {
+    /// When it was captured, since 1970; zero if the file does not say.
+    pub at: Duration,
+    /// Its bytes on the wire, of which the file may have the first ones only.
+    pub wire_bytes: u32,
+}
+
 /// A capture file that is read.
-pub(crate) enum CaptureReader {
+pub struct CaptureReader(ReadFormat);
+
+/// The formats that are read.
+enum ReadFormat {
     Pcap(PcapReader<File>),
     PcapNg(PcapNgReader<File>),
 }
 
 impl CaptureReader {
+    /// Opens a file, pcap or pcapng.
+    ///
     /// Errors: the system's; `InvalidData` if it is no capture, or one without Ethernet.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let mut magic = [0; 4];
         file.read_exact(&mut magic)?;
         file.rewind()?;
         if magic == PCAPNG_MAGIC {
             let reader = PcapNgReader::with_capacity(file, MAX_BLOCK_BYTES);
-            return reader.map(Self::PcapNg).map_err(invalid);
+            return reader
+                .map(|ng| Self(ReadFormat::PcapNg(ng)))
+                .map_err(invalid);
         }
         let reader = PcapReader::with_capacity(file, MAX_BLOCK_BYTES)
             .map_err(|_| invalid("it is not a capture file in the pcap or pcapng format"))?;
@@ -294,62 +310,89 @@ impl CaptureReader {
         if DataLink::from(u32::from(reader.header().datalink) & 0xffff) != DataLink::ETHERNET {
             return Err(invalid("its frames are not Ethernet"));
         }
-        Ok(Self::Pcap(reader))
+        Ok(Self(ReadFormat::Pcap(reader)))
     }
 
     /// Reads up to the next packet and copies it to `packet`, which is empty if the packet is not
-    /// Ethernet; `false` at the end of the file, which a cut packet is too.
+    /// Ethernet; `None` at the end of the file, which a cut packet is too.
     ///
     /// Errors: the system's; `InvalidData` if what follows is no packet.
-    pub(crate) fn next(&mut self, packet: &mut Vec<u8>) -> io::Result<bool> {
+    pub fn next(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<CaptureStamp>> {
         packet.clear();
-        match self {
-            Self::Pcap(reader) => match reader.next_raw_packet() {
-                None => Ok(false),
-                Some(Ok(raw)) => {
-                    packet.extend(&*raw.data);
-                    Ok(true)
-                }
-                Some(Err(pcap_file::pcap::PcapReadError::Io(error))) => or_end(error),
-                Some(Err(error)) => Err(invalid(error)),
-            },
-            Self::PcapNg(reader) => loop {
-                let (block, state) = match reader.next_block() {
-                    None => return Ok(false),
-                    Some(Ok(next)) => next,
-                    Some(Err(pcap_file::pcapng::PcapNgReadError::Io(error))) => {
-                        return or_end(error);
-                    }
-                    Some(Err(error)) => return Err(invalid(error)),
-                };
-                let (interface, data) = match &block {
-                    Block::EnhancedPacket(packet) => (packet.interface_id, &packet.data),
-                    Block::SimplePacket(packet) => (0, &packet.data),
-                    Block::Packet(packet) => (packet.interface_id.into(), &packet.data),
-                    // These hold no packet.
-                    Block::SectionHeader(_)
-                    | Block::InterfaceDescription(_)
-                    | Block::NameResolution(_)
-                    | Block::InterfaceStatistics(_)
-                    | Block::SystemdJournalExport(_)
-                    | Block::CustomCopiable(_)
-                    | Block::CustomNonCopiable(_)
-                    | Block::Unknown(_) => continue,
-                };
-                let interface = state.interfaces().get(interface as usize);
-                if interface.is_some_and(|interface| interface.linktype == DataLink::ETHERNET) {
-                    packet.extend(&**data);
-                }
-                return Ok(true);
-            },
+        match &mut self.0 {
+            ReadFormat::Pcap(reader) => next_of_pcap(reader, packet),
+            ReadFormat::PcapNg(reader) => next_of_pcapng(reader, packet),
         }
     }
 }
 
+/// See [`CaptureReader::next`].
+fn next_of_pcap(
+    reader: &mut PcapReader<File>,
+    packet: &mut Vec<u8>,
+) -> io::Result<Option<CaptureStamp>> {
+    let frac_ns = match reader.header().ts_resolution {
+        PcapTsResolution::MicroSecond => 1_000,
+        PcapTsResolution::NanoSecond => 1,
+    };
+    let raw = match reader.next_raw_packet() {
+        None => return Ok(None),
+        Some(Ok(raw)) => raw,
+        Some(Err(pcap_file::pcap::PcapReadError::Io(error))) => return or_end(error),
+        Some(Err(error)) => return Err(invalid(error)),
+    };
+    packet.extend(&*raw.data);
+    let fraction = Duration::from_nanos(u64::from(raw.ts_frac) * frac_ns);
+    Ok(Some(CaptureStamp {
+        at: Duration::from_secs(raw.ts_sec.into()) + fraction,
+        wire_bytes: raw.orig_len,
+    }))
+}
+
+/// See [`CaptureReader::next`].
+fn next_of_pcapng(
+    reader: &mut PcapNgReader<File>,
+    packet: &mut Vec<u8>,
+) -> io::Result<Option<CaptureStamp>> {
+    loop {
+        let (block, state) = match reader.next_block() {
+            None => return Ok(None),
+            Some(Ok(next)) => next,
+            Some(Err(pcap_file::pcapng::PcapNgReadError::Io(error))) => return or_end(error),
+            Some(Err(error)) => return Err(invalid(error)),
+        };
+        let no_time = Duration::ZERO;
+        let (interface, data, at, wire_bytes) = match &block {
+            Block::EnhancedPacket(one) => {
+                (one.interface_id, &one.data, one.timestamp, one.original_len)
+            }
+            Block::SimplePacket(one) => (0, &one.data, no_time, one.original_len),
+            Block::Packet(one) => {
+                let interface = one.interface_id.into();
+                (interface, &one.data, one.timestamp, one.original_len)
+            }
+            // These hold no packet.
+            Block::SectionHeader(_)
+            | Block::InterfaceDescription(_)
+            | Block::NameResolution(_)
+            | Block::InterfaceStatistics(_)
+            | Block::SystemdJournalExport(_)
+            | Block::CustomCopiable(_)
+            | Block::CustomNonCopiable(_)
+            | Block::Unknown(_) => continue,
+        };
+        let interface = state.interfaces().get(interface as usize);
+        if interface.is_some_and(|interface| interface.linktype == DataLink::ETHERNET) {
+            packet.extend(&**data);
+        }
+        return Ok(Some(CaptureStamp { at, wire_bytes }));
+    }
+}
+
 /// The end of a file, if it is cut there.
-fn or_end(error: io::Error) -> io::Result<bool> {
+fn or_end(error: io::Error) -> io::Result<Option<CaptureStamp>> {
     if error.kind() == io::ErrorKind::UnexpectedEof {
-        Ok(false)
+        Ok(None)
     } else {
         Err(error)
     }

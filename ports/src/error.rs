@@ -55,6 +55,9 @@ pub enum OpenError {
     /// The name exists and is not a TAP interface.
     #[error("'{0}' exists and is not a TAP interface: choose another name, or ip link del {0}")]
     NotTap(String),
+    /// The name exists and is not a TUN interface.
+    #[error("'{0}' exists and is not a TUN interface: choose another name, or ip link del {0}")]
+    NotTun(String),
     /// The TUN/TAP driver is not there.
     #[error("/dev/net/tun is missing: modprobe tun, or give the container that device")]
     NoTun,

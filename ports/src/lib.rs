@@ -40,6 +40,7 @@ mod ring;
 mod seccomp;
 mod sys;
 mod tap;
+mod time_stamps;
 mod vnet;
 
 use std::os::fd::BorrowedFd;
@@ -50,7 +51,7 @@ pub use af_packet::{AfPacket, AfPacketOptions};
 #[cfg(feature = "allocator")]
 pub use allocator::{Allocator, allocator, return_memory_at_once};
 pub use bofuss_frame::OffloadCapabilities;
-pub use capture::{CaptureFile, CaptureSource, Direction, LinkType};
+pub use capture::{CaptureFile, CaptureReader, CaptureSource, CaptureStamp, Direction, LinkType};
 pub use counters::{Counters, DriverDropReason};
 pub use error::{OpenError, PortError};
 pub use huge_pages::HugePageAllocator;
@@ -63,6 +64,7 @@ pub use netns::NetNs;
 pub use pcap::PcapFile;
 pub use seccomp::restrict_calls;
 pub use tap::Tap;
+pub use time_stamps::{StampOffer, StampSource, StampedFrame, StampedSocket};
 
 /// Frames that one call moves in one batch at most.
 pub const BATCH_FRAMES: usize = 32;

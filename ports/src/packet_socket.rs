@@ -149,7 +149,7 @@ pub(crate) fn socket(options: SocketOptions) -> io::Result<OwnedFd> {
 }
 
 /// Binds a socket to an interface in promiscuous mode.
-fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+pub(crate) fn bind(socket: BorrowedFd<'_>, index: u32) -> io::Result<()> {
     let promiscuous = libc::packet_mreq {
         mr_ifindex: index as c_int,
         mr_type: libc::PACKET_MR_PROMISC as u16,

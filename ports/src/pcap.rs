@@ -54,9 +54,9 @@ impl PcapFile {
             return Ok(false);
         };
         let found = input.next(&mut self.packet);
-        if !matches!(found, Ok(true)) {
+        if !matches!(found, Ok(Some(_))) {
             self.input = None;
-            return found;
+            return found.map(|_| false);
         }
         let len = self.packet.len();
         if len == 0 {

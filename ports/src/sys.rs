@@ -115,6 +115,19 @@ pub(crate) fn ethtool(name: &str, command: &[u32]) -> io::Result<[u32; ETHTOOL_W
     Ok(words)
 }
 
+/// Has a network card stamp every frame that it sends and receives.
+pub(crate) fn stamp_all_frames(name: &str) -> io::Result<()> {
+    let mut wanted = libc::hwtstamp_config {
+        flags: 0,
+        tx_type: libc::HWTSTAMP_TX_ON as c_int,
+        rx_filter: libc::HWTSTAMP_FILTER_ALL as c_int,
+    };
+    let mut request = request(name);
+    request.ifr_ifru.ifru_data = (&raw mut wanted).cast();
+    let socket = UnixDatagram::unbound()?;
+    ioctl(socket.as_fd(), libc::SIOCSHWTSTAMP as Ioctl, &mut request)
+}
+
 /// Makes `fd`, an open `/dev/net/tun`, the interface `name` with `flags`.
 pub(crate) fn set_tun(fd: BorrowedFd<'_>, name: &str, flags: c_int) -> io::Result<()> {
     let mut request = request(name);

@@ -19,19 +19,22 @@ use crate::{
 };
 
 const DEVICE: &str = "/dev/net/tun";
-const FLAGS: libc::c_int = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+const FLAGS: libc::c_int = libc::IFF_NO_PI | libc::IFF_VNET_HDR;
 const OFFLOADS: libc::c_uint =
     libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
 /// Known since Linux 6.2.
 const UDP_OFFLOADS: libc::c_uint = libc::TUN_F_USO4 | libc::TUN_F_USO6;
 
-/// A port on a TAP interface, which is made if it does not exist and, if so, goes with the port.
+/// A port on a TAP or TUN interface, which is made if it does not exist and, if so, goes with the
+/// port.
 pub struct Tap {
     file: File,
     counters: Counters,
     link: Link,
     pad_runts: bool,
     udp_gso: bool,
+    /// Bytes in front of the packet in each frame that are not on the interface.
+    front_bytes: usize,
 }
 
 impl Tap {
@@ -41,6 +44,24 @@ impl Tap {
     /// Errors: [`OpenError::NoTun`], [`OpenError::NotTap`], [`OpenError::InUse`] and those of every
     /// interface.
     pub fn open(name: &str, pad_runts: bool) -> Result<Self, OpenError> {
+        Self::make(name, libc::IFF_TAP, 0, pad_runts)
+    }
+
+    /// Makes the TUN interface `name`, whose packets have no Ethernet header, or attaches to a
+    /// persistent one. In its frames each packet follows the place of an Ethernet header, which is
+    /// zeros in those received and is not sent.
+    ///
+    /// Errors: as [`Tap::open`].
+    pub fn open_tun(name: &str) -> Result<Self, OpenError> {
+        Self::make(name, libc::IFF_TUN, vnet::ETHERNET_BYTES, false)
+    }
+
+    fn make(
+        name: &str,
+        kind: libc::c_int,
+        front_bytes: usize,
+        pad_runts: bool,
+    ) -> Result<Self, OpenError> {
         link::check_name(name)?;
         let open = OpenOptions::new()
             .read(true)
@@ -51,11 +72,12 @@ impl Tap {
             Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => OpenError::NoTun,
             _ => OpenError::new(name, "opening /dev/net/tun", error),
         })?;
-        let made = sys::set_tun(file.as_fd(), name, FLAGS);
+        let made = sys::set_tun(file.as_fd(), name, kind | FLAGS);
         made.map_err(|error| match error.raw_os_error() {
             Some(libc::EBUSY) => OpenError::InUse(name.to_string()),
+            Some(libc::EINVAL) if kind == libc::IFF_TUN => OpenError::NotTun(name.to_string()),
             Some(libc::EINVAL) => OpenError::NotTap(name.to_string()),
-            _ => OpenError::new(name, "making the TAP interface", error),
+            _ => OpenError::new(name, "making the interface", error),
         })?;
         let udp_gso = sys::set_tun_offload(file.as_fd(), OFFLOADS | UDP_OFFLOADS).is_ok();
         if !udp_gso {
@@ -68,6 +90,7 @@ impl Tap {
             link: Link::by_name(name)?,
             pad_runts,
             udp_gso,
+            front_bytes,
         })
     }
 
@@ -86,11 +109,14 @@ impl Tap {
             return Ok(false);
         }
         let [small, large] = frame_pairs::parts(&mut out[base..]);
+        let (front, small) = small.split_at_mut(self.front_bytes);
+        front.fill(0);
         let places = &mut [&mut header[..], small, large].map(IoSliceMut::new);
         let result = self.file.read_vectored(places);
         let size = result.inspect_err(|_| out.truncate(base))?;
-        let len = size.saturating_sub(vnet::HEADER_BYTES);
-        let Some(offload) = vnet::decode(&header, len) else {
+        let packet_bytes = size.saturating_sub(vnet::HEADER_BYTES);
+        let len = self.front_bytes + packet_bytes;
+        let Some(offload) = vnet::decode_after(&header, self.front_bytes, len) else {
             out.truncate(base);
             self.counters.drop_some(DriverDropReason::RxShape, 1);
             return Ok(false);
@@ -98,7 +124,7 @@ impl Tap {
         Place::Pair.keep(out, base, 0, base, len);
         out.truncate(base + 1);
         out[base].offload = offload;
-        self.counters.received(len);
+        self.counters.received(packet_bytes);
         Ok(true)
     }
 }
@@ -131,14 +157,17 @@ impl PortDriver for Tap {
         let mut sent = 0;
         while let Some(frame) = frames.get_mut(done) {
             let ready = vnet::prepare(frame, mtu, self.pad_runts);
-            let written = ready.map(|()| {
-                let header = vnet::encode(frame).expect("prepared frames can be said");
-                let parts = [&header[..], frame.bytes()].map(IoSlice::new);
+            let header = vnet::encode_after(frame, self.front_bytes);
+            let ready = ready.and(header.ok_or(DriverDropReason::TxShape));
+            let written = ready.map(|header| {
+                let packet = frame.bytes().get(self.front_bytes..).unwrap_or_default();
+                let parts = [&header[..], packet].map(IoSlice::new);
                 self.file.write_vectored(&parts)
             });
             let reason = match written {
                 Ok(Ok(_)) => {
-                    self.counters.sent(frame.len());
+                    self.counters
+                        .sent(frame.len().saturating_sub(self.front_bytes));
                     done += 1;
                     sent += 1;
                     continue;
@@ -182,6 +211,6 @@ impl PortDriver for Tap {
     }
 
     fn tune(&mut self, _: usize, pad_runts: bool) {
-        self.pad_runts = pad_runts;
+        self.pad_runts = pad_runts && self.front_bytes == 0;
     }
 }

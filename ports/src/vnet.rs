@@ -9,7 +9,8 @@ pub(crate) const HEADER_BYTES: usize = 10;
 /// A VLAN tag's size, and where the outer one sits.
 pub(crate) const TAG_BYTES: usize = 4;
 const TAG_AT: usize = 12;
-const ETHERNET_BYTES: usize = 14;
+/// Bytes of an Ethernet header.
+pub(crate) const ETHERNET_BYTES: usize = 14;
 const NEEDS_CHECKSUM: u8 = 1;
 const ECN: u8 = 0x80;
 /// Where a TCP header keeps its length, and so its checksum's offset tells TCP from UDP.
@@ -54,10 +55,29 @@ pub(crate) fn decode(header: &[u8; HEADER_BYTES], len: usize) -> Option<Offload>
     })
 }
 
+/// The same of a frame of `len` bytes whose first ones the header does not count.
+pub(crate) fn decode_after(
+    header: &[u8; HEADER_BYTES],
+    front_bytes: usize,
+    len: usize,
+) -> Option<Offload> {
+    let mut offload = decode(header, len - front_bytes)?;
+    if let Some((start, _)) = &mut offload.checksum {
+        *start = start.checked_add(front_bytes as u16)?;
+    }
+    Some(offload)
+}
+
 /// The header that says what a frame's record does; `None` if it has no word for it.
 pub(crate) fn encode(frame: &Frame) -> Option<[u8; HEADER_BYTES]> {
+    encode_after(frame, 0)
+}
+
+/// The same of a frame whose first bytes the header does not count.
+pub(crate) fn encode_after(frame: &Frame, front_bytes: usize) -> Option<[u8; HEADER_BYTES]> {
     let mut header = [0; HEADER_BYTES];
     if let Some((start, offset)) = frame.offload.checksum {
+        let start = start.checked_sub(front_bytes as u16)?;
         header[0] = NEEDS_CHECKSUM;
         header[6..8].copy_from_slice(&start.to_ne_bytes());
         header[8..10].copy_from_slice(&offset.to_ne_bytes());
@@ -67,7 +87,8 @@ pub(crate) fn encode(frame: &Frame) -> Option<[u8; HEADER_BYTES]> {
         if gso.ecn {
             header[1] |= ECN;
         }
-        let headers = headers_bytes(frame).unwrap_or(0) as u16;
+        let headers = headers_bytes(frame).unwrap_or(0);
+        let headers = headers.saturating_sub(front_bytes) as u16;
         header[2..4].copy_from_slice(&headers.to_ne_bytes());
         header[4..6].copy_from_slice(&gso.segment_bytes.to_ne_bytes());
     }

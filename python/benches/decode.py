@@ -26,8 +26,9 @@ FLOW = (
 )
 # Of one side only, or named otherwise.
 APART = {"version", "more", "type", "experimenter", "ports", "miss", "features", "max_len"}
-# What OpenFlow 1.4 added, which os-ken's messages of 1.3 do not have.
-APART |= {"importance", "optical", "experimenters"}
+# What OpenFlow 1.4 and 1.5 added, which os-ken's messages of 1.3 do not have.
+APART |= {"importance", "optical", "experimenters", "idle_time", "stats"}
+APART |= {"pipeline_input", "pipeline_output", "recirculate"}
 
 
 def samples() -> dict[str, bytes]:

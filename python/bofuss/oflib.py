@@ -1,4 +1,4 @@
-"""The OpenFlow language: every message of 1.0 to 1.4, as bytes, objects and text.
+"""The OpenFlow language: every message of 1.0 to 1.5, as bytes, objects and text.
 
 `decode` reads the bytes of one message and `encode` writes them; `Framer` cuts a stream. Messages,
 actions, instructions and the structures in them are objects with the members that the specification

@@ -112,6 +112,7 @@ def packet_from_text(text: str) -> tuple[int, bytes]: ...
 
 class PortNo(IntEnum):
     MAX = 0xffffff00
+    UNSET = 0xfffffff7
     IN_PORT = 0xfffffff8
     TABLE = 0xfffffff9
     NORMAL = 0xfffffffa
@@ -129,6 +130,12 @@ class GroupId(IntEnum):
     MAX = 0xffffff00
     ALL = 0xfffffffc
     ANY = 0xffffffff
+
+class BucketId(IntEnum):
+    MAX = 0xffffff00
+    FIRST = 0xfffffffd
+    LAST = 0xfffffffe
+    ALL = 0xffffffff
 
 class MeterId(IntEnum):
     MAX = 0xffff0000
@@ -164,6 +171,8 @@ class GroupModCommand(IntEnum):
     ADD = 0x0
     MODIFY = 0x1
     DELETE = 0x2
+    INSERT_BUCKET = 0x3
+    REMOVE_BUCKET = 0x5
     ADD_OR_MOD = 0x8000
 
 class GroupType(IntEnum):
@@ -235,6 +244,29 @@ class FlowUpdateEvent(IntEnum):
     PAUSED = 0x5
     RESUMED = 0x6
 
+class FlowStatsReason(IntEnum):
+    STATS_REQUEST = 0x0
+    STAT_TRIGGER = 0x1
+
+class ControllerStatusReason(IntEnum):
+    REQUEST = 0x0
+    CHANNEL_STATUS = 0x1
+    ROLE = 0x2
+    CONTROLLER_ADDED = 0x3
+    CONTROLLER_REMOVED = 0x4
+    SHORT_ID = 0x5
+    EXPERIMENTER = 0x6
+
+class ChannelStatus(IntEnum):
+    UP = 0x0
+    DOWN = 0x1
+
+class TableFeaturesCommand(IntEnum):
+    REPLACE = 0x0
+    MODIFY = 0x1
+    ENABLE = 0x2
+    DISABLE = 0x3
+
 class FlowModFlags(IntFlag):
     SEND_FLOW_REM = 0x1
     CHECK_OVERLAP = 0x2
@@ -255,6 +287,8 @@ class Capabilities(IntFlag):
     QUEUE_STATS = 0x40
     PORT_BLOCKED = 0x100
     ARP_MATCH_IP = 0x100000000
+    BUNDLES = 0x200000000
+    FLOW_MONITORING = 0x400000000
 
 class PortConfig(IntFlag):
     PORT_DOWN = 0x1
@@ -316,10 +350,15 @@ class AsyncMasks(IntFlag):
     TABLE_STATUS = 0x200
     REQUEST_FORWARD_SLAVE = 0x400
     REQUEST_FORWARD = 0x800
+    FLOW_STATS_SLAVE = 0x1000
+    FLOW_STATS = 0x2000
+    CONTROLLER_STATUS_SLAVE = 0x4000
+    CONTROLLER_STATUS = 0x8000
 
 class BundleFlags(IntFlag):
     ATOMIC = 0x1
     ORDERED = 0x2
+    TIME = 0x4
 
 class TableConfig(IntFlag):
     EVICTION = 0x4
@@ -352,6 +391,24 @@ class FlowMonitorFlags(IntFlag):
     INSTRUCTIONS = 0x10
     NO_ABBREV = 0x20
     ONLY_OWN = 0x40
+
+class BundleFeatureFlags(IntFlag):
+    TIMESTAMP = 0x1
+    TIME_SET_SCHED = 0x2
+
+class MeterFeatureFlags(IntFlag):
+    ACTION_SET = 0x1
+    ANY_POSITION = 0x2
+    MULTI_LIST = 0x4
+
+class TableFeatureFlags(IntFlag):
+    INGRESS_TABLE = 0x1
+    EGRESS_TABLE = 0x2
+    FIRST_EGRESS = 0x10
+
+class StatTriggerFlags(IntFlag):
+    PERIODIC = 0x1
+    ONLY_FIRST = 0x2
 
 class ErrorType(IntEnum):
     HELLO_FAILED = 0x0
@@ -386,6 +443,9 @@ class PortDesc(Record):
     curr_speed: int
     max_speed: int
     optical: OpticalPort | None
+    pipeline_input: list[str] | None
+    pipeline_output: list[str] | None
+    recirculate: list[int] | None
     experimenters: list[ExperimenterProperty]
     def __init__(
         self,
@@ -401,6 +461,9 @@ class PortDesc(Record):
         curr_speed: int = ...,
         max_speed: int = ...,
         optical: OpticalPort | Mapping[str, Any] | None = ...,
+        pipeline_input: Sequence[str] | None = ...,
+        pipeline_output: Sequence[str] | None = ...,
+        recirculate: Sequence[int | str] | None = ...,
         experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
     ) -> None: ...
 
@@ -478,6 +541,50 @@ class OpticalStats(Record):
         rx_pwr: int = ...,
         bias_current: int = ...,
         temperature: int = ...,
+    ) -> None: ...
+
+class Timestamp(Record):
+    seconds: int
+    nanoseconds: int
+    def __init__(
+        self,
+        seconds: int = ...,
+        nanoseconds: int = ...,
+    ) -> None: ...
+
+class TimeCapability(Record):
+    sched_accuracy: Timestamp
+    sched_max_future: Timestamp
+    sched_max_past: Timestamp
+    timestamp: Timestamp
+    def __init__(
+        self,
+        sched_accuracy: Timestamp | Mapping[str, Any] = ...,
+        sched_max_future: Timestamp | Mapping[str, Any] = ...,
+        sched_max_past: Timestamp | Mapping[str, Any] = ...,
+        timestamp: Timestamp | Mapping[str, Any] = ...,
+    ) -> None: ...
+
+class BundleFeaturesRequest(Record):
+    flags: int
+    time_capability: TimeCapability | None
+    experimenters: list[ExperimenterProperty]
+    def __init__(
+        self,
+        flags: int | str = ...,
+        time_capability: TimeCapability | Mapping[str, Any] | None = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
+    ) -> None: ...
+
+class BundleFeatures(Record):
+    capabilities: int
+    time_capability: TimeCapability | None
+    experimenters: list[ExperimenterProperty]
+    def __init__(
+        self,
+        capabilities: int | str = ...,
+        time_capability: TimeCapability | Mapping[str, Any] | None = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
     ) -> None: ...
 
 class Vacancy(Record):
@@ -585,12 +692,16 @@ class Bucket(Record):
     weight: int
     watch_port: int
     watch_group: int
+    bucket_id: int
+    experimenters: list[ExperimenterProperty]
     def __init__(
         self,
         actions: Sequence[Action | Mapping[str, Any]] | str = ...,
         weight: int = ...,
         watch_port: int | str = ...,
         watch_group: int | str = ...,
+        bucket_id: int | str = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
     ) -> None: ...
 
 class PacketQueue(Record):
@@ -659,6 +770,7 @@ class FlowStats(Record):
     match: Match
     instructions: list[Instruction]
     importance: int
+    idle_time: StatTime | None
     def __init__(
         self,
         table_id: int | str = ...,
@@ -674,6 +786,77 @@ class FlowStats(Record):
         match: Match | str | Mapping[str, Any] = ...,
         instructions: Sequence[Instruction | Mapping[str, Any]] | str = ...,
         importance: int = ...,
+        idle_time: StatTime | Mapping[str, Any] | None = ...,
+    ) -> None: ...
+
+class StatTime(Record):
+    sec: int
+    nsec: int
+    def __init__(
+        self,
+        sec: int = ...,
+        nsec: int = ...,
+    ) -> None: ...
+
+class Stats(Record):
+    duration: StatTime | None
+    idle_time: StatTime | None
+    flow_count: int | None
+    packet_count: int | None
+    byte_count: int | None
+    def __init__(
+        self,
+        duration: StatTime | Mapping[str, Any] | None = ...,
+        idle_time: StatTime | Mapping[str, Any] | None = ...,
+        flow_count: int | None = ...,
+        packet_count: int | None = ...,
+        byte_count: int | None = ...,
+    ) -> None: ...
+
+class FlowCounters(Record):
+    table_id: int
+    reason: int
+    priority: int
+    match: Match
+    stats: Stats
+    def __init__(
+        self,
+        table_id: int | str = ...,
+        reason: int | str = ...,
+        priority: int = ...,
+        match: Match | str | Mapping[str, Any] = ...,
+        stats: Stats | Mapping[str, Any] = ...,
+    ) -> None: ...
+
+class ControllerStatusStats(Record):
+    short_id: int
+    role: int
+    reason: int
+    channel_status: int
+    uri: str | None
+    experimenters: list[ExperimenterProperty]
+    def __init__(
+        self,
+        short_id: int = ...,
+        role: int | str = ...,
+        reason: int | str = ...,
+        channel_status: int | str = ...,
+        uri: str | None = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
+    ) -> None: ...
+
+class GroupDescRequest(Record):
+    group_id: int
+    def __init__(
+        self,
+        group_id: int | str = ...,
+    ) -> None: ...
+
+class PortDescRequest(Record):
+    port_no: int
+    def __init__(
+        self,
+        port_no: int | str = ...,
     ) -> None: ...
 
 class AggregateStats(Record):
@@ -817,11 +1000,13 @@ class GroupDesc(Record):
     type: int
     group_id: int
     buckets: list[Bucket]
+    experimenters: list[ExperimenterProperty]
     def __init__(
         self,
         type: int | str = ...,
         group_id: int | str = ...,
         buckets: Sequence[Bucket | Mapping[str, Any]] = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
     ) -> None: ...
 
 class GroupFeatures(Record):
@@ -878,6 +1063,7 @@ class MeterFeatures(Record):
     capabilities: int
     max_bands: int
     max_color: int
+    features: int
     def __init__(
         self,
         max_meter: int = ...,
@@ -885,6 +1071,7 @@ class MeterFeatures(Record):
         capabilities: int = ...,
         max_bands: int = ...,
         max_color: int = ...,
+        features: int | str = ...,
     ) -> None: ...
 
 class TableFeatures(Record):
@@ -895,6 +1082,8 @@ class TableFeatures(Record):
     config: int
     max_entries: int
     properties: list[TableFeatureProp]
+    command: int
+    features: int
     def __init__(
         self,
         table_id: int | str = ...,
@@ -904,6 +1093,8 @@ class TableFeatures(Record):
         config: int = ...,
         max_entries: int = ...,
         properties: Sequence[TableFeatureProp | Mapping[str, Any]] = ...,
+        command: int | str = ...,
+        features: int | str = ...,
     ) -> None: ...
 
 class MeterBandDrop(MeterBand):
@@ -987,6 +1178,15 @@ class TableFeaturePropOxm(TableFeatureProp):
         self,
         type: int = ...,
         oxm_ids: Sequence[str] = ...,
+    ) -> None: ...
+
+class TableFeaturePropOxmValues(TableFeatureProp):
+    type: int
+    oxm_values: list[tuple[str, Value]]
+    def __init__(
+        self,
+        type: int = ...,
+        oxm_values: Sequence[tuple[str, Value]] = ...,
     ) -> None: ...
 
 class TableFeaturePropExperimenter(TableFeatureProp):
@@ -1086,6 +1286,28 @@ class ActionPushPbb(Action):
 
 class ActionPopPbb(Action): ...
 
+class ActionCopyField(Action):
+    src: str
+    dst: str
+    n_bits: int
+    src_offset: int
+    dst_offset: int
+    def __init__(
+        self,
+        src: str = ...,
+        dst: str = ...,
+        n_bits: int = ...,
+        src_offset: int = ...,
+        dst_offset: int = ...,
+    ) -> None: ...
+
+class ActionMeter(Action):
+    meter_id: int
+    def __init__(
+        self,
+        meter_id: int | str = ...,
+    ) -> None: ...
+
 class ActionExperimenter(Action):
     value: ExperimenterValue
     def __init__(
@@ -1124,6 +1346,15 @@ class InstructionApplyActions(Instruction):
     ) -> None: ...
 
 class InstructionClearActions(Instruction): ...
+
+class InstructionStatTrigger(Instruction):
+    flags: int
+    thresholds: Stats
+    def __init__(
+        self,
+        flags: int | str = ...,
+        thresholds: Stats | Mapping[str, Any] = ...,
+    ) -> None: ...
 
 class InstructionMeter(Instruction):
     meter_id: int
@@ -1304,6 +1535,7 @@ class FlowRemoved(Message):
     packet_count: int
     byte_count: int
     match: Match
+    idle_time: StatTime | None
     xid: int
     version: int
     def __init__(
@@ -1319,6 +1551,7 @@ class FlowRemoved(Message):
         packet_count: int = ...,
         byte_count: int = ...,
         match: Match | str | Mapping[str, Any] = ...,
+        idle_time: StatTime | Mapping[str, Any] | None = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1341,6 +1574,7 @@ class PacketOut(Message):
     in_port: int
     actions: list[Action]
     data: bytes
+    match: Match
     xid: int
     version: int
     def __init__(
@@ -1349,6 +1583,7 @@ class PacketOut(Message):
         in_port: int | str = ...,
         actions: Sequence[Action | Mapping[str, Any]] | str = ...,
         data: bytes | str = ...,
+        match: Match | str | Mapping[str, Any] = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1395,6 +1630,8 @@ class GroupMod(Message):
     type: int
     group_id: int
     buckets: list[Bucket]
+    command_bucket_id: int
+    experimenters: list[ExperimenterProperty]
     xid: int
     version: int
     def __init__(
@@ -1403,6 +1640,8 @@ class GroupMod(Message):
         type: int | str = ...,
         group_id: int | str = ...,
         buckets: Sequence[Bucket | Mapping[str, Any]] = ...,
+        command_bucket_id: int | str = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1453,14 +1692,14 @@ class TableMod(Message):
 
 class MultipartRequest(Message):
     type: str
-    body: ExperimenterValue | FlowStatsRequest | GroupStatsRequest | MeterMultipartRequest | None | PortStatsRequest | QueueStatsRequest | list[FlowMonitorRequest] | list[TableFeatures]
+    body: BundleFeaturesRequest | ExperimenterValue | FlowStatsRequest | GroupDescRequest | GroupStatsRequest | MeterMultipartRequest | None | PortDescRequest | PortStatsRequest | QueueStatsRequest | list[FlowMonitorRequest] | list[TableFeatures]
     more: bool
     xid: int
     version: int
     def __init__(
         self,
         type: str = ...,
-        body: ExperimenterValue | FlowStatsRequest | GroupStatsRequest | MeterMultipartRequest | None | PortStatsRequest | QueueStatsRequest | list[FlowMonitorRequest] | list[TableFeatures] = ...,
+        body: BundleFeaturesRequest | ExperimenterValue | FlowStatsRequest | GroupDescRequest | GroupStatsRequest | MeterMultipartRequest | None | PortDescRequest | PortStatsRequest | QueueStatsRequest | list[FlowMonitorRequest] | list[TableFeatures] = ...,
         more: bool = ...,
         xid: int = ...,
         version: int = ...,
@@ -1468,14 +1707,14 @@ class MultipartRequest(Message):
 
 class MultipartReply(Message):
     type: str
-    body: AggregateStats | Desc | ExperimenterValue | GroupFeatures | MeterFeatures | list[FlowStats] | list[FlowUpdate] | list[GroupDesc] | list[GroupStats] | list[MeterConfig] | list[MeterStats] | list[PortDesc] | list[PortStats] | list[QueueDesc] | list[QueueStats] | list[TableDesc] | list[TableFeatures] | list[TableStats]
+    body: AggregateStats | BundleFeatures | Desc | ExperimenterValue | GroupFeatures | MeterFeatures | list[ControllerStatusStats] | list[FlowCounters] | list[FlowStats] | list[FlowUpdate] | list[GroupDesc] | list[GroupStats] | list[MeterConfig] | list[MeterStats] | list[PortDesc] | list[PortStats] | list[QueueDesc] | list[QueueStats] | list[TableDesc] | list[TableFeatures] | list[TableStats]
     more: bool
     xid: int
     version: int
     def __init__(
         self,
         type: str = ...,
-        body: AggregateStats | Desc | ExperimenterValue | GroupFeatures | MeterFeatures | list[FlowStats] | list[FlowUpdate] | list[GroupDesc] | list[GroupStats] | list[MeterConfig] | list[MeterStats] | list[PortDesc] | list[PortStats] | list[QueueDesc] | list[QueueStats] | list[TableDesc] | list[TableFeatures] | list[TableStats] = ...,
+        body: AggregateStats | BundleFeatures | Desc | ExperimenterValue | GroupFeatures | MeterFeatures | list[ControllerStatusStats] | list[FlowCounters] | list[FlowStats] | list[FlowUpdate] | list[GroupDesc] | list[GroupStats] | list[MeterConfig] | list[MeterStats] | list[PortDesc] | list[PortStats] | list[QueueDesc] | list[QueueStats] | list[TableDesc] | list[TableFeatures] | list[TableStats] = ...,
         more: bool = ...,
         xid: int = ...,
         version: int = ...,
@@ -1526,12 +1765,14 @@ class QueueGetConfigReply(Message):
 class RoleRequest(Message):
     role: int
     generation_id: int
+    short_id: int
     xid: int
     version: int
     def __init__(
         self,
         role: int | str = ...,
         generation_id: int = ...,
+        short_id: int = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1539,12 +1780,14 @@ class RoleRequest(Message):
 class RoleReply(Message):
     role: int
     generation_id: int
+    short_id: int
     xid: int
     version: int
     def __init__(
         self,
         role: int | str = ...,
         generation_id: int = ...,
+        short_id: int = ...,
         xid: int = ...,
         version: int = ...,
     ) -> None: ...
@@ -1571,6 +1814,10 @@ class GetAsyncReply(Message):
     table_status_slave: int
     request_forward: int
     request_forward_slave: int
+    flow_stats: int
+    flow_stats_slave: int
+    controller_status: int
+    controller_status_slave: int
     omitted: int
     experimenters: list[ExperimenterProperty]
     experimenters_slave: list[ExperimenterProperty]
@@ -1590,6 +1837,10 @@ class GetAsyncReply(Message):
         table_status_slave: int = ...,
         request_forward: int = ...,
         request_forward_slave: int = ...,
+        flow_stats: int = ...,
+        flow_stats_slave: int = ...,
+        controller_status: int = ...,
+        controller_status_slave: int = ...,
         omitted: int | str = ...,
         experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
         experimenters_slave: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
@@ -1610,6 +1861,10 @@ class SetAsync(Message):
     table_status_slave: int
     request_forward: int
     request_forward_slave: int
+    flow_stats: int
+    flow_stats_slave: int
+    controller_status: int
+    controller_status_slave: int
     omitted: int
     experimenters: list[ExperimenterProperty]
     experimenters_slave: list[ExperimenterProperty]
@@ -1629,6 +1884,10 @@ class SetAsync(Message):
         table_status_slave: int = ...,
         request_forward: int = ...,
         request_forward_slave: int = ...,
+        flow_stats: int = ...,
+        flow_stats_slave: int = ...,
+        controller_status: int = ...,
+        controller_status_slave: int = ...,
         omitted: int | str = ...,
         experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
         experimenters_slave: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
@@ -1698,6 +1957,7 @@ class BundleControl(Message):
     bundle_id: int
     type: int
     flags: int
+    scheduled: Timestamp | None
     experimenters: list[ExperimenterProperty]
     xid: int
     version: int
@@ -1706,6 +1966,7 @@ class BundleControl(Message):
         bundle_id: int = ...,
         type: int | str = ...,
         flags: int | str = ...,
+        scheduled: Timestamp | Mapping[str, Any] | None = ...,
         experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
         xid: int = ...,
         version: int = ...,
@@ -1728,14 +1989,37 @@ class BundleAddMessage(Message):
         version: int = ...,
     ) -> None: ...
 
+class ControllerStatus(Message):
+    short_id: int
+    role: int
+    reason: int
+    channel_status: int
+    uri: str | None
+    experimenters: list[ExperimenterProperty]
+    xid: int
+    version: int
+    def __init__(
+        self,
+        short_id: int = ...,
+        role: int | str = ...,
+        reason: int | str = ...,
+        channel_status: int | str = ...,
+        uri: str | None = ...,
+        experimenters: Sequence[ExperimenterProperty | Mapping[str, Any]] = ...,
+        xid: int = ...,
+        version: int = ...,
+    ) -> None: ...
+
 __all__ = [
     "Action",
+    "ActionCopyField",
     "ActionCopyTtlIn",
     "ActionCopyTtlOut",
     "ActionDecMplsTtl",
     "ActionDecNwTtl",
     "ActionExperimenter",
     "ActionGroup",
+    "ActionMeter",
     "ActionOutput",
     "ActionPopMpls",
     "ActionPopPbb",
@@ -1753,14 +2037,22 @@ __all__ = [
     "BarrierRequest",
     "Bucket",
     "BucketCounter",
+    "BucketId",
     "BufferId",
     "BundleAddMessage",
     "BundleControl",
     "BundleControlType",
+    "BundleFeatureFlags",
+    "BundleFeatures",
+    "BundleFeaturesRequest",
     "BundleFlags",
     "Capabilities",
+    "ChannelStatus",
     "ConfigFlags",
     "ControllerRole",
+    "ControllerStatus",
+    "ControllerStatusReason",
+    "ControllerStatusStats",
     "DecodeError",
     "Desc",
     "ERRORS",
@@ -1778,6 +2070,7 @@ __all__ = [
     "FeaturesReply",
     "FeaturesRequest",
     "FieldRow",
+    "FlowCounters",
     "FlowMod",
     "FlowModCommand",
     "FlowModFlags",
@@ -1787,6 +2080,7 @@ __all__ = [
     "FlowRemoved",
     "FlowRemovedReason",
     "FlowStats",
+    "FlowStatsReason",
     "FlowStatsRequest",
     "FlowUpdate",
     "FlowUpdateAbbrev",
@@ -1800,6 +2094,7 @@ __all__ = [
     "GetConfigRequest",
     "GroupCapabilities",
     "GroupDesc",
+    "GroupDescRequest",
     "GroupFeatures",
     "GroupId",
     "GroupMod",
@@ -1814,6 +2109,7 @@ __all__ = [
     "InstructionExperimenter",
     "InstructionGotoTable",
     "InstructionMeter",
+    "InstructionStatTrigger",
     "InstructionWriteActions",
     "InstructionWriteMetadata",
     "Match",
@@ -1824,6 +2120,7 @@ __all__ = [
     "MeterBandDscpRemark",
     "MeterBandExperimenter",
     "MeterConfig",
+    "MeterFeatureFlags",
     "MeterFeatures",
     "MeterFlags",
     "MeterId",
@@ -1845,6 +2142,7 @@ __all__ = [
     "PacketQueue",
     "PortConfig",
     "PortDesc",
+    "PortDescRequest",
     "PortFeatures",
     "PortMod",
     "PortNo",
@@ -1871,14 +2169,20 @@ __all__ = [
     "RoleStatusReason",
     "SetAsync",
     "SetConfig",
+    "StatTime",
+    "StatTriggerFlags",
+    "Stats",
     "TableConfig",
     "TableDesc",
+    "TableFeatureFlags",
     "TableFeatureProp",
     "TableFeaturePropExperimenter",
     "TableFeaturePropNextTables",
     "TableFeaturePropOxm",
+    "TableFeaturePropOxmValues",
     "TableFeaturePropTypes",
     "TableFeatures",
+    "TableFeaturesCommand",
     "TableId",
     "TableMiss",
     "TableMod",
@@ -1886,6 +2190,8 @@ __all__ = [
     "TableStatus",
     "TableStatusReason",
     "TextError",
+    "TimeCapability",
+    "Timestamp",
     "TypeId",
     "Vacancy",
     "actions_from_text",

@@ -1,11 +1,14 @@
 //! Actions and instructions: a class for each, by the name of its structure in the specification.
 
 use bofuss_oflib::action::{Output, SetField};
+use bofuss_oflib::copy_field::CopyField;
 use bofuss_oflib::ext::{ExtKind, ExtValue};
 use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::stats::Stats;
+use bofuss_oflib::stat_trigger::{StatTrigger, StatTriggerFlags};
 use bofuss_oflib::text::{parse_actions, parse_instructions};
 use bofuss_oflib::types::{EtherType, GroupId, MaxLen, MeterId, PortNo, QueueId, TableId};
-use bofuss_oflib::{Action, FieldMatch, Instruction, Match};
+use bofuss_oflib::{Action, Field, FieldMatch, Instruction, Match};
 use pyo3::prelude::*;
 
 use crate::experimenter::of_kind;
@@ -33,6 +36,13 @@ variants! {
         ActionSetField [Action::SetField(SetField(field))] { field: FieldMatch }
         ActionPushPbb [Action::PushPbb(ethertype)] { ethertype: EtherType }
         ActionPopPbb [Action::PopPbb] {}
+        ActionCopyField [Action::CopyField(CopyField {
+            n_bits, src_offset, dst_offset, src, dst
+        })] {
+            src: &'static Field, dst: &'static Field, n_bits: u16,
+            src_offset: u16 = 0, dst_offset: u16 = 0
+        }
+        ActionMeter [Action::Meter(meter_id)] { meter_id: MeterId }
         ActionExperimenter [Action::Experimenter(value)] { value: ExtValue }
     }
     check check_action, text Action::to_string, list actions_of_text
@@ -47,21 +57,25 @@ variants! {
         InstructionWriteActions [Instruction::WriteActions(actions)] { actions: Vec<Action> }
         InstructionApplyActions [Instruction::ApplyActions(actions)] { actions: Vec<Action> }
         InstructionClearActions [Instruction::ClearActions] {}
+        InstructionStatTrigger [Instruction::StatTrigger(StatTrigger { flags, thresholds })] {
+            flags: StatTriggerFlags = StatTriggerFlags(0), thresholds: Box<Stats>
+        }
         InstructionMeter [Instruction::Meter(meter_id)] { meter_id: MeterId }
         InstructionExperimenter [Instruction::Experimenter(value)] { value: ExtValue }
     }
     check check_instruction, text Instruction::to_string, list instructions_of_text
 }
 
-/// Errors: a set-field of a field that cannot be set, or with a mask; an experimenter value that is
-/// no action.
+/// Errors: a set-field of a field that cannot be set; a copy of bits that a field
+/// has not; an experimenter value that is no action.
 fn check_action(action: Action) -> Result<Action, Fault> {
     match &action {
         Action::SetField(SetField(one)) if !one.field.settable => {
             Err(Fault::new(format!("{} cannot be set", one.field.name)))
         }
-        Action::SetField(SetField(one)) if !one.is_exact() => {
-            Err(Fault::new("a set-field takes no mask"))
+        Action::CopyField(copy) => {
+            let checked = copy.check().map(|()| action.clone());
+            checked.map_err(|error| Fault::new(catalogue().error_text(error)))
         }
         Action::Experimenter(value) => of_kind(value, ExtKind::Action).map(|()| action),
         _ => Ok(action),
@@ -83,6 +97,21 @@ fn actions_of_text(text: &str) -> Result<Vec<Action>, Fault> {
 fn instructions_of_text(text: &str) -> Result<Vec<Instruction>, Fault> {
     let found = parse_instructions(text, &Match::ANY, catalogue());
     Ok(found.map_err(errors::of_text)?.list().to_vec())
+}
+
+impl PyForm for Box<Stats> {
+    fn annotation() -> String {
+        Stats::annotation()
+    }
+    fn accepted() -> String {
+        Stats::accepted()
+    }
+    fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Stats::to_python(self, to)
+    }
+    fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+        Stats::from_python(value).map(Self::new)
+    }
 }
 
 impl PyForm for Instructions {

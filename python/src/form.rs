@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use bofuss_oflib::Mac;
+use bofuss_oflib::message::controller_status::Uri;
 use bofuss_oflib::types::EtherType;
 use bofuss_oflib::wire::{Bytes, FixedStr};
 use pyo3::exceptions::PyValueError;
@@ -153,6 +154,18 @@ impl PyForm for String {
     }
     fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
         value.extract().map_err(|_| Fault::other(value, "str"))
+    }
+}
+
+impl PyForm for Uri {
+    fn annotation() -> String {
+        "str".into()
+    }
+    fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.0.to_python(to)
+    }
+    fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+        String::from_python(value).map(Self)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use bofuss_oflib::field::{Style, mac_of};
+use bofuss_oflib::field::Style;
 use bofuss_oflib::text::{parse_match, parse_value};
-use bofuss_oflib::{Field, FieldMatch, Match};
+use bofuss_oflib::{Field, FieldMatch, Mac, Match};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyIterator, PyString, PyTuple};
@@ -192,16 +192,33 @@ fn value_and_mask<'py>(one: &FieldMatch, to: To<'py>) -> PyResult<Bound<'py, PyA
     Ok(PyTuple::new(to.py, [value, mask])?.into_any())
 }
 
+/// A field's name.
+impl PyForm for &'static Field {
+    fn annotation() -> String {
+        "str".into()
+    }
+    fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.name.to_string().to_python(to)
+    }
+    fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
+        let name = String::from_python(value)?;
+        let field = catalogue().field_named(&name);
+        field.ok_or_else(|| Fault::other(value, "field"))
+    }
+}
+
 fn value<'py>(field: &'static Field, bytes: &[u8; 16], to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
     let number = u128::from_be_bytes(*bytes) >> (128 - 8 * field.bytes());
     match field.style {
-        Style::Mac => Ok(mac_text(to.py, mac_of(bytes).0).into_any()),
+        Style::Mac => Ok(mac_text(to.py, Mac::of_value(bytes).0).into_any()),
         Style::Ip4 => Ipv4Addr::from_bits(number as u32).to_string().to_python(to),
         Style::Ip6 => Ipv6Addr::from_bits(number).to_string().to_python(to),
-        Style::Dec | Style::Hex | Style::Bits(_) | Style::Port => match u64::try_from(number) {
-            Ok(number) => number.to_python(to),
-            Err(_) => Ok(number.into_pyobject(to.py)?.into_any()),
-        },
+        Style::Dec | Style::Hex | Style::Bits(_) | Style::Port | Style::PacketType => {
+            match u64::try_from(number) {
+                Ok(number) => number.to_python(to),
+                Err(_) => Ok(number.into_pyobject(to.py)?.into_any()),
+            }
+        }
     }
 }
 

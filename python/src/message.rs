@@ -97,6 +97,7 @@ messages! {
     Requestforward [RequestForward] bofuss_oflib::message::RequestForward;
     BundleControl [BundleControl] bofuss_oflib::message::BundleControl;
     BundleAddMessage [BundleAdd] bofuss_oflib::message::BundleAdd;
+    ControllerStatus [ControllerStatus] bofuss_oflib::message::ControllerStatus;
 }
 
 /// The members of a message: the body's, and the header's.
@@ -360,12 +361,14 @@ multiparts! { MultipartRequest RequestBody:
     "QUEUE" Queue "GROUP" Group "GROUP_DESC" GroupDesc "GROUP_FEATURES" GroupFeatures
     "METER" Meter "METER_CONFIG" MeterConfig "METER_FEATURES" MeterFeatures
     "TABLE_FEATURES" TableFeatures "PORT_DESC" PortDesc "TABLE_DESC" TableDesc
-    "QUEUE_DESC" QueueDesc "FLOW_MONITOR" FlowMonitor "EXPERIMENTER" Experimenter
+    "QUEUE_DESC" QueueDesc "FLOW_MONITOR" FlowMonitor "BUNDLE_FEATURES" BundleFeatures
+    "FLOW_STATS" FlowCounters "CONTROLLER_STATUS" ControllerStatus "EXPERIMENTER" Experimenter
 }
 multiparts! { MultipartReply ReplyBody:
     "DESC" Desc "FLOW" Flow "AGGREGATE" Aggregate "TABLE" Table "PORT_STATS" PortStats
     "QUEUE" Queue "GROUP" Group "GROUP_DESC" GroupDesc "GROUP_FEATURES" GroupFeatures
     "METER" Meter "METER_CONFIG" MeterConfig "METER_FEATURES" MeterFeatures
     "TABLE_FEATURES" TableFeatures "PORT_DESC" PortDesc "TABLE_DESC" TableDesc
-    "QUEUE_DESC" QueueDesc "FLOW_MONITOR" FlowMonitor "EXPERIMENTER" Experimenter
+    "QUEUE_DESC" QueueDesc "FLOW_MONITOR" FlowMonitor "BUNDLE_FEATURES" BundleFeatures
+    "FLOW_STATS" FlowCounters "CONTROLLER_STATUS" ControllerStatus "EXPERIMENTER" Experimenter
 }

@@ -4,24 +4,30 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::message::async_config::AsyncMasks;
 use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
 use bofuss_oflib::message::config::ConfigFlags;
+use bofuss_oflib::message::controller_status::{ChannelStatus, ControllerStatusReason};
 use bofuss_oflib::message::features::Capabilities;
 use bofuss_oflib::message::flow_mod::{FlowModCommand, FlowModFlags};
 use bofuss_oflib::message::flow_removed::FlowRemovedReason;
 use bofuss_oflib::message::group_mod::{GroupModCommand, GroupType};
 use bofuss_oflib::message::meter_mod::{MeterFlags, MeterModCommand};
+use bofuss_oflib::message::multipart::bundle_features::BundleFeatureFlags;
+use bofuss_oflib::message::multipart::flow::FlowStatsReason;
 use bofuss_oflib::message::multipart::flow_monitor::{
     FlowMonitorCommand, FlowMonitorFlags, FlowUpdateEvent,
 };
 use bofuss_oflib::message::multipart::group::GroupCapabilities;
+use bofuss_oflib::message::multipart::meter::MeterFeatureFlags;
 use bofuss_oflib::message::multipart::port::OpticalStatsFlags;
 use bofuss_oflib::message::multipart::table_desc::TableStatusReason;
+use bofuss_oflib::message::multipart::table_features::{TableFeatureFlags, TableFeaturesCommand};
 use bofuss_oflib::message::packet_in::PacketInReason;
 use bofuss_oflib::message::port::{
     OpticalPortFeatures, PortConfig, PortFeatures, PortState, PortStatusReason,
 };
 use bofuss_oflib::message::role::{ControllerRole, RoleStatusReason};
 use bofuss_oflib::message::table_mod::{EvictionFlags, TableConfig, TableMiss};
-use bofuss_oflib::types::{BufferId, GroupId, MaxLen, MeterId, QueueId, TableId};
+use bofuss_oflib::stat_trigger::StatTriggerFlags;
+use bofuss_oflib::types::{BucketId, BufferId, GroupId, MaxLen, MeterId, QueueId, TableId};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
@@ -98,14 +104,16 @@ macro_rules! several {
 }
 
 numbers! { false one NAMED:
-    PortNo TableId GroupId MeterId QueueId BufferId MaxLen
+    PortNo TableId GroupId BucketId MeterId QueueId BufferId MaxLen
     FlowModCommand FlowRemovedReason GroupModCommand GroupType MeterModCommand
     PacketInReason PortStatusReason ControllerRole TableMiss RoleStatusReason TableStatusReason
-    BundleControlType FlowMonitorCommand FlowUpdateEvent
+    BundleControlType FlowMonitorCommand FlowUpdateEvent FlowStatsReason ControllerStatusReason
+    ChannelStatus TableFeaturesCommand
 }
 
 numbers! { true several FLAGS:
     FlowModFlags Capabilities PortConfig PortState PortFeatures ConfigFlags GroupCapabilities
     MeterFlags AsyncMasks BundleFlags TableConfig EvictionFlags OpticalPortFeatures
-    OpticalStatsFlags FlowMonitorFlags
+    OpticalStatsFlags FlowMonitorFlags BundleFeatureFlags MeterFeatureFlags TableFeatureFlags
+    StatTriggerFlags
 }

@@ -1,24 +1,29 @@
 //! The structures of messages: a row for each names its members, by the specification's names where
 //! the model has others.
 
+use bofuss_oflib::message::bundle::Timestamp;
 use bofuss_oflib::message::config::SwitchConfig;
 use bofuss_oflib::message::features::Features;
 use bofuss_oflib::message::group_mod::Bucket;
 use bofuss_oflib::message::meter_mod::{Band, BandKind};
+use bofuss_oflib::message::multipart::bundle_features::{
+    BundleFeatures, BundleFeaturesRequest, TimeCapability,
+};
 use bofuss_oflib::message::multipart::flow::{
-    AggregateStats, FlowEntry, FlowStats, FlowStatsRequest,
+    AggregateStats, FlowCounters, FlowEntry, FlowStats, FlowStatsRequest,
 };
 use bofuss_oflib::message::multipart::flow_monitor::{
     FlowMonitorRequest, FlowUpdate, FlowUpdateEvent, MonitoredFlow,
 };
 use bofuss_oflib::message::multipart::group::{
-    BucketCounter, GroupCounters, GroupDesc, GroupFeatures, GroupRequest, GroupStats,
+    BucketCounter, GroupCounters, GroupDesc, GroupDescRequest, GroupFeatures, GroupRequest,
+    GroupStats,
 };
 use bofuss_oflib::message::multipart::meter::{
     MeterConfig, MeterFeatures, MeterRequest, MeterStats,
 };
 use bofuss_oflib::message::multipart::port::{
-    OpticalStats, PortRequest, PortStats, QueueDesc, QueueStats, QueueStatsRequest,
+    OpticalStats, PortDescRequest, PortRequest, PortStats, QueueDesc, QueueStats, QueueStatsRequest,
 };
 use bofuss_oflib::message::multipart::switch::{Desc, TableStats};
 use bofuss_oflib::message::multipart::table_desc::{TableDesc, TableStatus};
@@ -28,16 +33,17 @@ use bofuss_oflib::message::multipart::table_features::{
 use bofuss_oflib::message::port::{OpticalPort, OpticalPortMod};
 use bofuss_oflib::message::property::ExperimenterProperty;
 use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
+use bofuss_oflib::message::stats::{StatTime, Stats};
 use bofuss_oflib::message::table_mod::Vacancy;
 use bofuss_oflib::message::{
-    AsyncConfig, BundleControl, Empty, ErrorMsg, FlowMod, FlowRemoved, GroupMod, Hello, MeterMod,
-    PacketIn, PacketOut, PortDesc, PortMod, PortStatus, QueueConfig, QueueConfigRequest, Role,
-    RoleStatus, TableMod,
+    AsyncConfig, BundleControl, ControllerStatus, Empty, ErrorMsg, FlowMod, FlowRemoved, GroupMod,
+    Hello, MeterMod, PacketIn, PacketOut, PortDesc, PortMod, PortStatus, QueueConfig,
+    QueueConfigRequest, Role, RoleStatus, TableMod,
 };
 use bofuss_oflib::text::number;
 use bofuss_oflib::types::{BufferId, GroupId, MeterId, PortNo, QueueId, TableId};
 use bofuss_oflib::wire::{Bytes, Text, TextForm};
-use bofuss_oflib::{ExtValue, Match};
+use bofuss_oflib::{ExtValue, FieldMatch, Match};
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -59,39 +65,40 @@ members_of! {
     }
     FlowRemoved => {
         cookie, priority, reason, table_id, duration_sec, duration_nsec, idle_timeout,
-        hard_timeout, packet_count, byte_count, fields "match"
+        hard_timeout, packet_count, byte_count, fields "match", idle_time
     }
     PortStatus => { reason, desc }
     PacketOut = PacketOut {
         buffer_id: BufferId::NO_BUFFER,
         in_port: PortNo::CONTROLLER,
         ..PacketOut::default()
-    } => { buffer_id, in_port, actions, data }
+    } => { buffer_id, in_port, actions, data, fields "match" }
     FlowMod = FlowMod::add(Match::ANY) => {
         cookie, cookie_mask, table_id, command, idle_timeout, hard_timeout, priority, buffer_id,
         out_port, out_group, flags, fields "match", instructions, importance
     }
-    GroupMod => { command, ty "type", group_id, buckets }
+    GroupMod => { command, ty "type", group_id, buckets, command_bucket_id, experimenters }
     PortMod => { port_no, hw_addr, config, mask, advertise, optical, experimenters }
     TableMod => { table_id, config, miss, eviction, vacancy, experimenters }
     QueueConfigRequest = QueueConfigRequest { port: PortNo::ANY } => { port }
     QueueConfig => { port, queues }
-    Role => { role, generation_id }
+    Role => { role, generation_id, short_id }
     AsyncConfig => {
         packet_in, packet_in_slave, port_status, port_status_slave, flow_removed,
         flow_removed_slave, role_status, role_status_slave, table_status, table_status_slave,
-        request_forward, request_forward_slave, omitted, experimenters, experimenters_slave
+        request_forward, request_forward_slave, flow_stats, flow_stats_slave, controller_status,
+        controller_status_slave, omitted, experimenters, experimenters_slave
     }
     RoleStatus => { role, reason, generation_id, experimenters }
     TableStatus => { reason, table }
-    BundleControl => { bundle_id, ty "type", flags, experimenters }
+    BundleControl => { bundle_id, ty "type", flags, scheduled, experimenters }
     MeterMod => { command, flags, meter_id, bands }
 }
 
 records! {
     "PortDesc" PortDesc => {
         port_no, hw_addr, name, config, state, curr, advertised, supported, peer, curr_speed,
-        max_speed, optical, experimenters
+        max_speed, optical, pipeline_input, pipeline_output, recirculate, experimenters
     }
     "ExperimenterProperty" ExperimenterProperty => { experimenter, exp_type, data }
     "OpticalPort" OpticalPort => {
@@ -103,6 +110,12 @@ records! {
         flags, tx_freq_lmda, tx_offset, tx_grid_span, rx_freq_lmda, rx_offset, rx_grid_span, tx_pwr,
         rx_pwr, bias_current, temperature
     }
+    "Timestamp" Timestamp => { seconds, nanoseconds }
+    "TimeCapability" TimeCapability => {
+        sched_accuracy, sched_max_future, sched_max_past, timestamp
+    }
+    "BundleFeaturesRequest" BundleFeaturesRequest => { flags, time_capability, experimenters }
+    "BundleFeatures" BundleFeatures => { capabilities, time_capability, experimenters }
     "Vacancy" Vacancy => { vacancy_down, vacancy_up, vacancy }
     "TableDesc" TableDesc => { table_id, config, eviction, vacancy, experimenters }
     "QueueDesc" QueueDesc => { port_no, queue_id, properties }
@@ -115,12 +128,9 @@ records! {
     "MonitoredFlow" MonitoredFlow => {
         table_id, reason, idle_timeout, hard_timeout, priority, cookie, fields "match", instructions
     }
-    "Bucket" Bucket = Bucket {
-        weight: 0,
-        watch_port: PortNo::ANY,
-        watch_group: GroupId::ANY,
-        actions: Vec::new(),
-    } => { actions, weight, watch_port, watch_group }
+    "Bucket" Bucket = Bucket::at(0, Vec::new()) => {
+        actions, weight, watch_port, watch_group, bucket_id, experimenters
+    }
     "PacketQueue" PacketQueue => { queue_id, port, properties }
     "TypeId" TypeId = TypeId { ty: 0, experimenter: 0 } => { ty "type", experimenter }
     "Desc" Desc => { mfr_desc, hw_desc, sw_desc, serial_num, dp_desc }
@@ -129,8 +139,16 @@ records! {
     }
     "FlowStats" FlowEntry => {
         table_id, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout, flags, cookie,
-        packet_count, byte_count, fields "match", instructions, importance
+        packet_count, byte_count, fields "match", instructions, importance, idle_time
     }
+    "StatTime" StatTime => { sec, nsec }
+    "Stats" Stats => { duration, idle_time, flow_count, packet_count, byte_count }
+    "FlowCounters" FlowCounters => { table_id, reason, priority, fields "match", stats }
+    "ControllerStatusStats" ControllerStatus => {
+        short_id, role, reason, channel_status, uri, experimenters
+    }
+    "GroupDescRequest" GroupDescRequest = GroupDescRequest::ALL => { group_id }
+    "PortDescRequest" PortDescRequest = PortDescRequest::ALL => { port_no }
     "AggregateStats" AggregateStats => { packet_count, byte_count, flow_count }
     "TableStats" TableStats => { table_id, active_count, lookup_count, matched_count, features }
     "PortStatsRequest" PortRequest = PortRequest { port_no: PortNo::ANY } => { port_no }
@@ -152,16 +170,19 @@ records! {
     "GroupStats" GroupCounters => {
         group_id, ref_count, packet_count, byte_count, duration_sec, duration_nsec, bucket_stats
     }
-    "GroupDesc" GroupDesc => { ty "type", group_id, buckets }
+    "GroupDesc" GroupDesc => { ty "type", group_id, buckets, experimenters }
     "GroupFeatures" GroupFeatures => { types, capabilities, max_groups, actions }
     "MeterMultipartRequest" MeterRequest = MeterRequest { meter_id: MeterId::ALL } => { meter_id }
     "MeterStats" MeterStats => {
         meter_id, flow_count, input, duration_sec, duration_nsec, bands "band_stats"
     }
     "MeterConfig" MeterConfig => { flags, meter_id, bands }
-    "MeterFeatures" MeterFeatures => { max_meter, band_types, capabilities, max_bands, max_color }
+    "MeterFeatures" MeterFeatures => {
+        max_meter, band_types, capabilities, max_bands, max_color, features
+    }
     "TableFeatures" TableFeatureSet => {
-        table_id, name, metadata_match, metadata_write, config, max_entries, properties
+        table_id, name, metadata_match, metadata_write, config, max_entries, properties, command,
+        features
     }
 }
 
@@ -220,6 +241,9 @@ variants! {
         TableFeaturePropOxm [TableProperty { ty, list: PropertyList::Fields(oxm_ids) }] {
             ty "type": u16, oxm_ids: Vec<FieldId>
         }
+        TableFeaturePropOxmValues [TableProperty { ty, list: PropertyList::Values(oxm_values) }] {
+            ty "type": u16, oxm_values: Vec<FieldMatch>
+        }
         TableFeaturePropExperimenter [TableProperty {
             ty,
             list: PropertyList::Experimenter(experimenter, exp_type, data),
@@ -234,6 +258,7 @@ fn check_property(property: TableProperty) -> Result<TableProperty, Fault> {
         PropertyList::Types(_) => "ia",
         PropertyList::Tables(_) => "t",
         PropertyList::Fields(_) => "f",
+        PropertyList::Values(_) => "v",
         PropertyList::Experimenter(..) => "e",
     };
     let row = PROPERTIES.iter().find(|row| row.0 == property.ty);
@@ -365,6 +390,10 @@ pub(crate) fn classes() -> impl Iterator<Item = &'static Class> {
         OpticalPort::classes(),
         OpticalPortMod::classes(),
         OpticalStats::classes(),
+        Timestamp::classes(),
+        TimeCapability::classes(),
+        BundleFeaturesRequest::classes(),
+        BundleFeatures::classes(),
         Vacancy::classes(),
         TableDesc::classes(),
         QueueDesc::classes(),
@@ -377,6 +406,12 @@ pub(crate) fn classes() -> impl Iterator<Item = &'static Class> {
         Desc::classes(),
         FlowStatsRequest::classes(),
         FlowEntry::classes(),
+        StatTime::classes(),
+        Stats::classes(),
+        FlowCounters::classes(),
+        ControllerStatus::classes(),
+        GroupDescRequest::classes(),
+        PortDescRequest::classes(),
         AggregateStats::classes(),
         TableStats::classes(),
         PortRequest::classes(),

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
+
+def example(name: str) -> str:
+    """The program of an example in Rust, which `cargo xtask python` has built."""
+    return f"{os.environ['BOFUSS_BIN_DIR']}/examples/{name}"
+
 OLDER = ["openflow10", "openflow11", "openflow12"]
-VECTORS = ["messages", "multiparts", "errors", "openflow14", *OLDER]
+VECTORS = ["messages", "multiparts", "errors", "openflow14", "openflow15", *OLDER]
 EXTENSIONS = "testdata/extensions/openstate.txt"
 
 

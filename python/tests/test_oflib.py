@@ -18,7 +18,8 @@ UNKNOWN = {"BAD_EXPERIMENTER", "BAD_EXP_TYPE", "BAD_FIELD"}
 EVERY_ACTION = (
     "meter:1,copy_ttl_out,copy_ttl_in,set_mpls_ttl:3,dec_mpls_ttl,push_vlan:0x8100,pop_vlan,"
     "push_mpls:0x8847,pop_mpls:0x0800,set_queue:5,group:7,mod_nw_ttl:9,dec_ttl,"
-    "set_field:10.0.0.1->nw_dst,push_pbb:0x88e7,pop_pbb,output:2,clear_actions,"
+    "set_field:10.0.0.1->nw_dst,push_pbb:0x88e7,pop_pbb,copy_field:eth_src[]->eth_dst[],"
+    "output:2,clear_actions,"
     "write_actions(tag_vlan(),output:3),write_metadata:5/7,goto_table:2"
 )
 
@@ -110,6 +111,8 @@ class Vectors(unittest.TestCase):
         again = oflib.decode(flow.encode())
         self.assertEqual(again, flow)
         visit(again)
+        # A meter is an action since 1.5.
+        visit(oflib.flow_from_text("actions=apply_actions(meter:1)"))
         classes = {getattr(oflib, name) for name, _, _ in _native.rows()}
         self.assertEqual(classes - seen, set())
 

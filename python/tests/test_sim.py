@@ -235,7 +235,7 @@ class Controllers(unittest.TestCase):
             sim.run(text, controllers=both)
         with self.assertRaisesRegex(ValueError, "'tcp': .* learning, rules and python"):
             sim.run(text.replace("python", "tcp"))
-        with self.assertRaisesRegex(ValueError, "line 12: '1.9': it is one of 1.0, 1.1, 1.2, 1.3, 1.4"):
+        with self.assertRaisesRegex(ValueError, "line 12: '1.9': it is one of 1.0, 1.1, 1.2, 1.3, 1.4, 1.5"):
             sim.run(text.replace("1.3", "1.9"))
 
 

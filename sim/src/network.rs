@@ -182,7 +182,9 @@ impl Network {
     }
 
     /// Adds a switch without ports; they come with its links.
-    pub fn add_switch(&mut self, name: &str, switch: EmbeddedSwitch) -> NodeId {
+    pub fn add_switch(&mut self, name: &str, mut switch: EmbeddedSwitch) -> NodeId {
+        // All switches of a network have its clock.
+        switch.set_clock(0);
         let node = Box::new(SwitchNode::new(switch));
         self.add_node(name, NodeKind::Switch(node))
     }

@@ -66,11 +66,20 @@ fn add_tcp(text: &mut String, to: &str, flows: std::ops::RangeInclusive<u32>) {
     .unwrap();
 }
 
-/// What each subscriber gets after the warm-up, in Mb/s, and Jain's index of fairness.
-fn run(text: &str) -> ([f64; 4], f64) {
+/// The statistics of a run.
+fn statistics(text: &str) -> Value {
     let mut scenario = Scenario::build(text, None, &mut NoOutside).unwrap();
     scenario.run_until(scenario.end(), &mut ()).unwrap();
-    let statistics: Value = serde_json::to_value(scenario.statistics()).unwrap();
+    serde_json::to_value(scenario.statistics()).unwrap()
+}
+
+/// What each subscriber gets after the warm-up, in Mb/s, and Jain's index of fairness.
+fn run(text: &str) -> ([f64; 4], f64) {
+    shares(&statistics(text))
+}
+
+/// The same of a run's statistics.
+fn shares(statistics: &Value) -> ([f64; 4], f64) {
     let mut rates = [0.0; 4];
     let rows = statistics["traffic"].as_array().unwrap();
     for report in rows {
@@ -159,4 +168,36 @@ fn tcp_gets_its_share_beside_udp_floods() {
     let share = 2.5 * 1448.0 / 1514.0;
     assert!((0.97..=1.03).contains(&(rates[0] / share)), "{rates:?}");
     assert!(index >= 0.999, "{rates:?}");
+}
+
+/// How many segments of TCP were sent again.
+fn retransmissions(statistics: &Value) -> u64 {
+    let rows = statistics["traffic"].as_array().unwrap();
+    let flows = rows.iter().flat_map(|row| row["flows"].as_array().unwrap());
+    flows
+        .map(|flow| flow["retransmissions"].as_u64().unwrap())
+        .sum()
+}
+
+#[test]
+fn tcp_that_understands_marks_shares_as_evenly_and_loses_far_less() {
+    // A calendar drops what comes too early, also in the first windows, which nothing marks.
+    for (discipline, least, most_lost) in [("hfair", 0.999, 0.02), ("ceta2", 0.997, 0.7)] {
+        let mut text = network(discipline);
+        for (name, _) in SUBSCRIBERS {
+            add_tcp(&mut text, name, 1..=3);
+        }
+        let without = retransmissions(&statistics(&text));
+        let reno = "congestion = \"reno\"";
+        let marked = statistics(&text.replace(reno, &format!("{reno}\necn = true")));
+        let (rates, index) = shares(&marked);
+        let with = retransmissions(&marked);
+        println!("{discipline}: {index}, {rates:?}, sent again {with}, without marks {without}");
+        assert!(index >= least, "{discipline}: {index}, {rates:?}");
+        // Of each 1,514 bytes of a frame, TCP has 1,448.
+        let used = rates.iter().sum::<f64>() / (10.0 * 1448.0 / 1514.0);
+        assert!(used >= 0.95, "{discipline}: {used}");
+        let lost = with as f64 / without as f64;
+        assert!(lost <= most_lost, "{discipline}: {with} of {without}");
+    }
 }

@@ -292,6 +292,11 @@ impl FrameCopier {
         })
     }
 
+    /// Takes the port for one without Ethernet.
+    pub fn leave_ethernet(&mut self) {
+        self.arrival.leave_ethernet();
+    }
+
     /// The number of VLAN tags of a frame if it is to be copied.
     pub fn wants(&self, port: PortNo, frame: &Frame) -> Option<u8> {
         if port != self.port {

@@ -23,6 +23,7 @@ use bofuss_oflib::{Catalogue, Version};
 use bofuss_ports::AfPacketOptions;
 
 use crate::capture::check_place;
+use crate::dataplane::BundleClock;
 use crate::metrics::Address;
 use crate::profile::Profile;
 use crate::{log, rundir};
@@ -94,6 +95,8 @@ pub struct Config {
     pub packet_in_rate: Option<RateLimit>,
     /// The address of the metrics.
     pub metrics: Option<Address>,
+    /// The clock of scheduled commits.
+    pub bundle_clock: BundleClock,
     /// Whether it gives up all rights once everything is open.
     pub lock_down: bool,
     /// The folder for captures.
@@ -216,6 +219,7 @@ impl Options {
                 self.packet_in_burst,
             )?,
             metrics: addresses("--metrics", self.metrics.as_slice())?.pop(),
+            bundle_clock: bundle_clock(self.bundle_clock.as_deref())?,
             lock_down: self.lock_down,
             capture_folder,
             record: self.record,
@@ -261,6 +265,12 @@ fn fail_mode(name: Option<&str>, has_controllers: bool) -> Result<FailMode, Stri
         None if has_controllers => Ok(FailMode::Secure),
         None => Ok(FailMode::Standalone),
     }
+}
+
+/// Parses the clock of scheduled commits. Errors: an unknown name.
+fn bundle_clock(name: Option<&str>) -> Result<BundleClock, String> {
+    let clock = name.map_or(Ok(BundleClock::default()), str::parse);
+    clock.map_err(|error| format!("--bundle-clock: {error}"))
 }
 
 /// Parses how much of frames is recorded. Errors: an unknown word.

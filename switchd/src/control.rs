@@ -38,7 +38,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     (
         "add-port",
         "PORT",
-        "open a port: [NUMBER=]INTERFACE, tap:NAME, pcap:IN[,OUT]",
+        "open a port: [NUMBER=]INTERFACE, tap:NAME, tun:NAME, pcap:IN[,OUT]",
     ),
     (
         "del-port",

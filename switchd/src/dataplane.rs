@@ -1,5 +1,6 @@
 //! The data-plane thread: owns the switch and its ports, waits in epoll and feeds the switch.
 
+mod clock;
 mod command;
 mod connection_set;
 mod events;
@@ -40,6 +41,7 @@ use loop_counters::LoopCounters;
 use poller::{Poller, Ready};
 use trace::PendingTrace;
 
+pub use clock::BundleClock;
 pub use command::{Answer, Operation, OperatorCommand};
 pub use scrape::Scrape;
 
@@ -55,6 +57,10 @@ pub enum Input {
 
 /// Bytes of frames that a switch holds at most: received, queued and buffered.
 pub const POOL_BYTES: usize = 64 << 20;
+/// How long before the time of a commit the thread does not sleep.
+const SPIN_NS: u64 = 200_000;
+/// How far two clocks that are read one after the other seem to be apart without being so.
+const CLOCK_NOISE_NS: u64 = 2_000;
 /// Descriptors that one wait reports at most; the others are reported by the next.
 const READY_AT_ONCE: usize = 64;
 
@@ -174,6 +180,7 @@ impl DataPlane {
         loop {
             let next_tick = self.wait(&mut ready)?;
             let mut now = self.now();
+            self.switch.measure_commit(now);
             for event in &ready {
                 match Ready::from(event) {
                     Ready::Queues => {
@@ -185,6 +192,7 @@ impl DataPlane {
                         now = self.now();
                     }
                     Ready::Timer => self.poller.drain_timer(),
+                    Ready::Clock => self.poller.drain_clock(),
                     Ready::Port(number) => now = self.serve_port(now, number, &mut frames),
                 }
             }
@@ -193,6 +201,9 @@ impl DataPlane {
             }
             let has_inputs = woken || self.inbox.has_waiting();
             woken = false;
+            if has_inputs || self.switch.follows_clock() {
+                self.follow_clock();
+            }
             if has_inputs && !self.take_inputs(&mut now) {
                 return Ok(());
             }
@@ -238,6 +249,27 @@ impl DataPlane {
         result
     }
 
+    /// Tells the switch what the clock of scheduled commits says, if that is not what it knows: the
+    /// clock was set, or runs at another rate.
+    fn follow_clock(&mut self) {
+        #[cfg(test)]
+        if self.lane.stopped_at.is_some() {
+            return;
+        }
+        let nanos = self.config.bundle_clock.nanos();
+        let now = self.now();
+        let nanos_at_0 = nanos.saturating_sub(now.0);
+        let known = self.switch.clock_at_0();
+        if known.is_some_and(|known| known.abs_diff(nanos_at_0) <= CLOCK_NOISE_NS) {
+            return;
+        }
+        self.give(
+            now,
+            |_| Some(RecordedInput::Clock(nanos_at_0)),
+            |switch, _| switch.set_clock(nanos_at_0),
+        );
+    }
+
     fn now(&self) -> Time {
         #[cfg(test)]
         if let Some(at) = self.lane.stopped_at {
@@ -253,10 +285,17 @@ impl DataPlane {
         let mut busy = self.has_work();
         if !busy && let Some(tick) = next_tick {
             let now = self.now();
-            if tick <= now {
+            // The last moments before a commit's time are not slept through: to wake up takes long.
+            let early = if self.switch.waits_until() == Some(tick) {
+                SPIN_NS
+            } else {
+                0
+            };
+            let alarm = Time(tick.0.saturating_sub(early));
+            if alarm <= now {
                 busy = true;
             } else {
-                self.poller.set_alarm(now, tick)?;
+                self.poller.set_alarm(now, alarm)?;
             }
         }
         self.poller.wait(busy, ready)?;

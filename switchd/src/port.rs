@@ -4,7 +4,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::field::PACKET_TYPE;
 use bofuss_oflib::message::PortDesc;
+use bofuss_oflib::message::multipart::table_features::FieldId;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Mac, PortNo};
@@ -25,6 +27,8 @@ pub struct OpenPort {
     link: Option<Link>,
     /// Its configured rate, which replaces that of its interface.
     pub rate_kbps: Option<u32>,
+    /// Whether its packets have no Ethernet header.
+    without_ethernet: bool,
     /// Whether all frames of its file were read.
     ended: bool,
 }
@@ -65,6 +69,12 @@ fn try_open(spec: &PortSpec) -> Result<OpenPort, OpenError> {
             let link = Link::by_name(name)?;
             (Box::new(port), Some(link))
         }
+        PortKind::Tun(name) => {
+            let port = Tap::open_tun(name)?;
+            bofuss_ports::set_link(name, true)?;
+            let link = Link::by_name(name)?;
+            (Box::new(port), Some(link))
+        }
         PortKind::Pcap(input, output) => {
             let port = PcapFile::open(Some(input), output.as_deref())?;
             (Box::new(port), None)
@@ -76,6 +86,7 @@ fn try_open(spec: &PortSpec) -> Result<OpenPort, OpenError> {
         driver,
         link,
         rate_kbps: spec.rate_kbps,
+        without_ethernet: matches!(spec.kind, PortKind::Tun(_)),
         ended: false,
     })
 }
@@ -90,6 +101,7 @@ impl OpenPort {
             driver: Box::new(driver),
             link: None,
             rate_kbps: None,
+            without_ethernet: false,
             ended: false,
         }
     }
@@ -117,9 +129,10 @@ impl OpenPort {
         self.link.as_ref().map(|link| link.name.as_str())
     }
 
-    /// The MAC address of its interface.
+    /// The MAC address of its interface, if it has one.
     pub fn mac(&self) -> Option<[u8; 6]> {
-        self.link.as_ref().map(|link| link.mac)
+        let link = self.link.as_ref()?;
+        (!self.without_ethernet).then_some(link.mac)
     }
 
     /// Whether it has no descriptor to poll but still has frames.
@@ -170,6 +183,8 @@ impl OpenPort {
         let modes = self.modes();
         let supported = features::supported(&modes);
         let kbps = self.rate_kbps.unwrap_or(kbps(&modes));
+        let packet_type = vec![FieldId::Known(PACKET_TYPE, false)];
+        let pipeline_fields = self.without_ethernet.then_some(packet_type);
         PortDesc {
             port_no: self.number,
             hw_addr: Mac(self.mac().unwrap_or_default()),
@@ -186,6 +201,8 @@ impl OpenPort {
             peer: features::of_modes(modes.peer),
             curr_speed: kbps,
             max_speed: kbps.max(features::fastest_mbps(supported).saturating_mul(1000)),
+            pipeline_input: pipeline_fields.clone(),
+            pipeline_output: pipeline_fields,
             ..PortDesc::default()
         }
     }

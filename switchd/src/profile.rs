@@ -124,6 +124,7 @@ impl Profile {
                                 }
                                 other @ (PropertyList::Types(_)
                                 | PropertyList::Fields(_)
+                                | PropertyList::Values(_)
                                 | PropertyList::Experimenter(..)) => other.clone(),
                             },
                         }),

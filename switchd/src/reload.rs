@@ -101,6 +101,7 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
         "take-over",
         Follows("Applies to ports that are opened later."),
     ),
+    ("bundle-clock", AT_ONCE),
     (
         "lock-down",
         Refuses("rights are given up once, at the start"),

@@ -10,6 +10,8 @@ use crate::{cost, dist, e2e, examples, fuzz, mutants, python, reference, size, t
 /// The tiers of steps: each includes the one before.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 pub(crate) enum Tier {
+    /// What needs no test to run.
+    Lint,
     /// 2 minutes after the build.
     Check,
     /// 20 minutes more.
@@ -29,11 +31,11 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         let long = if tier == Tier::All { long } else { &[] };
         long.iter().map(|a| a.to_string()).collect()
     };
-    let steps: [CiStep; 18] = [
-        ("format", Tier::Check, &|| format_check(root)),
-        ("tidy", Tier::Check, &|| tidy::run(root)),
-        ("size", Tier::Check, &|| size::run(root)),
-        ("lints", Tier::Check, &|| {
+    let steps: [CiStep; 19] = [
+        ("format", Tier::Lint, &|| format_check(root)),
+        ("tidy", Tier::Lint, &|| tidy::run(root)),
+        ("size", Tier::Lint, &|| size::run(root)),
+        ("lints", Tier::Lint, &|| {
             cargo(
                 "clippy --locked --workspace --all-targets -- --deny warnings",
                 |_| {},
@@ -59,26 +61,22 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
         }),
         ("reference", Tier::Test, &|| reference::run(root, true)),
         ("cost", Tier::Test, &|| cost::run(root, target, "")),
-        ("check of the tutorials", Tier::Test, &|| {
-            cost::check(root, target)
+        ("lints of the tutorials", Tier::Test, &|| {
+            cost::check(root, target, "lint")
         }),
         ("packages", Tier::Test, &|| {
-            let debug = tier < Tier::All;
-            match dist::prepare(debug).err() {
-                Some(missing) if std::env::var_os("CI").is_none() => {
-                    println!("not run: {missing}");
-                    Ok(())
-                }
-                Some(_) | None => dist::run(root, target, debug),
-            }
+            packages(root, target, tier < Tier::All)
         }),
         ("end to end", Tier::Test, &|| {
-            e2e::run(root, target, &arguments(&["--", "--include-ignored"]))
+            e2e::run(root, target, &arguments(&["--include-ignored"]))
         }),
         ("python", Tier::Test, &|| python::run(root, target, &[])),
         ("examples", Tier::Test, &|| examples::run(root, target, "")),
         ("cost after each tutorial", Tier::All, &|| {
             cost::run_after_each(root, target)
+        }),
+        ("tests of the tutorials", Tier::All, &|| {
+            cost::check(root, target, "check")
         }),
         ("mutants", Tier::All, &|| mutants::run(root, target, "")),
         ("fuzz", Tier::All, &|| fuzz::run(root, target, &[])),
@@ -107,6 +105,17 @@ fn format_check(root: &Path) -> Result<(), String> {
     succeed(&mut rustfmt)
 }
 
+/// Makes the packages, unless a tool for it is missing and this is not continuous integration.
+fn packages(root: &Path, target: &Path, debug: bool) -> Result<(), String> {
+    match dist::prepare(debug).err() {
+        Some(missing) if std::env::var_os("CI").is_none() => {
+            println!("not run: {missing}");
+            Ok(())
+        }
+        Some(_) | None => dist::run(root, target, debug),
+    }
+}
+
 /// Runs the unit tests, in networks of their own if this machine's loopback has no IPv6, as some
 /// of them connect by it.
 fn unit_tests(root: &Path, arguments: &[String]) -> Result<(), String> {
@@ -120,7 +129,10 @@ fn unit_tests(root: &Path, arguments: &[String]) -> Result<(), String> {
 
 /// Runs the fast path's tests without debug assertions.
 fn fast_path_as_released() -> Result<(), String> {
-    cargo("test --locked --release -p bofuss-datapath fast::", |_| {})
+    cargo(
+        "test --locked --release -p bofuss-datapath --lib fast::",
+        |_| {},
+    )
 }
 
 /// Runs cargo with `words`, after `more` has added to the command.

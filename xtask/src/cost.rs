@@ -8,7 +8,7 @@
 //! guide still applies after another.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::patch::{self, ChangedFiles};
@@ -38,6 +38,7 @@ struct Tutorial {
 ///
 /// Errors: how many are above their bar, do not apply, or have tests that fail or do not exist.
 pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> {
+    share_libraries(target)?;
     let mut tried = 0;
     let mut failed = 0;
     for case in cases(root)? {
@@ -72,18 +73,21 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
     }
 }
 
-/// Runs `make check` on a copy that has every guide's cases, its reference pages printed anew.
+/// Runs `command`, a tier of steps, on a copy that has every guide's cases, its reference pages
+/// printed anew.
 ///
 /// Errors: a patch that does not apply, or the step that fails.
-pub(crate) fn check(root: &Path, target: &Path) -> Result<(), String> {
+pub(crate) fn check(root: &Path, target: &Path, command: &str) -> Result<(), String> {
+    share_libraries(target)?;
     let mut changed = ChangedFiles::new();
     for case in cases(root)? {
         apply(&case, root, &mut changed)?;
     }
     let copy = target.join(COPY);
     tree::sync(root, &copy, &changed)?;
-    for words in ["run -q -p xtask -- reference", "run -q -p xtask -- check"] {
-        ci::cargo(words, |cargo| in_copy(cargo, target))?;
+    for words in ["reference", command] {
+        let xtask = format!("run -q -p xtask -- {words}");
+        ci::cargo(&xtask, |cargo| in_copy(cargo, target))?;
     }
     Ok(())
 }
@@ -229,6 +233,44 @@ fn try_out(case: &Tutorial, root: &Path, target: &Path) -> Result<usize, String>
         passed += n;
     }
     Ok(passed)
+}
+
+/// Starts the copy's folder of products with the libraries that the tree's builds have made: most
+/// are other projects' and the same for both.
+///
+/// The copy is written anew, as cargo compares times: its files have to be younger than what was
+/// made of the tree's.
+///
+/// Errors: what could not be copied.
+fn share_libraries(target: &Path) -> Result<(), String> {
+    let made = target.join("debug");
+    let products = target.join(COPY_TARGET).join("debug");
+    if products.exists() || !made.join("deps").exists() {
+        return Ok(());
+    }
+    let copy = target.join(COPY);
+    if copy.exists() {
+        std::fs::remove_dir_all(&copy).map_err(|e| format!("{}: {e}", copy.display()))?;
+    }
+    std::fs::create_dir_all(products.join("deps"))
+        .map_err(|e| format!("{}: {e}", products.display()))?;
+    let libraries: Vec<PathBuf> = tree::files(&made.join("deps"))?
+        .into_iter()
+        .filter(|path| {
+            ["rlib", "rmeta", "so", "d"]
+                .iter()
+                .any(|kind| tree::is(path, kind))
+        })
+        .collect();
+    let mut cp = Command::new("cp");
+    cp.current_dir(made.join("deps"))
+        .arg("--archive")
+        .args(libraries);
+    ci::succeed(cp.arg(products.join("deps")))?;
+    let mut cp = Command::new("cp");
+    cp.current_dir(&made)
+        .args(["--archive", ".fingerprint", "build"]);
+    ci::succeed(cp.arg(&products))
 }
 
 /// Applies all patches of a case. Errors: the case, and the hunk that has no place.

@@ -79,7 +79,7 @@ const SCRIPTS: [(&str, &str); 3] = [
 ];
 const MAINTAINER: &str = "The bofuss developers";
 pub(crate) const SUMMARY: &str = "user-space OpenFlow software switch";
-const ABOUT: &str = " It speaks OpenFlow 1.0 to 1.4 and runs as an ordinary process. It\n \
+const ABOUT: &str = " It speaks OpenFlow 1.0 to 1.5 and runs as an ordinary process. It\n \
     takes the place of BOFUSS (ofsoftswitch13): ofdatapath, ofprotocol and dpctl are\n \
     there, and /usr/share/bofuss has modules for Mininet and controllers.\n";
 

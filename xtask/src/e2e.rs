@@ -10,15 +10,30 @@ use std::sync::Mutex;
 use std::thread;
 use std::vec::IntoIter;
 
+use serde::Deserialize;
+
 use crate::{ci, dist, tree};
 
 /// Test programs that run at the same time: most of their time they wait for something.
-const AT_A_TIME: usize = 2;
+const AT_A_TIME: usize = 3;
+
+/// A test program, as cargo tells of what it has built.
+#[derive(Deserialize)]
+struct TestProgram {
+    target: TestTarget,
+    manifest_path: PathBuf,
+    executable: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct TestTarget {
+    name: String,
+}
 
 /// What the threads that run test programs share.
 struct Run<'a> {
     root: &'a Path,
-    /// For `cargo test`.
+    /// For each test program.
     arguments: &'a [String],
     python: String,
     /// The folder of the programs under test, and that of their packages.
@@ -27,16 +42,16 @@ struct Run<'a> {
     /// Holds a folder for each test program: in process spaces of their own two may have the same
     /// number of process, and it is in the names of their files.
     scratch: PathBuf,
-    waiting: Mutex<IntoIter<String>>,
+    waiting: Mutex<IntoIter<TestProgram>>,
     failures: Mutex<Vec<String>>,
 }
 
-/// Builds the programs under test, then runs the tests with `arguments` for `cargo test`.
+/// Builds the programs under test, then runs the tests with `arguments` for each test program.
 ///
 /// Errors: the step that failed; the test programs that did.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
     let long = arguments.iter().any(|word| word == "--include-ignored");
-    let tests = tree::target_names(&root.join("tests/Cargo.toml"), "test")?;
+    let tests = build_tests(&root.join("tests/Cargo.toml"))?;
     let run = Run {
         root,
         arguments,
@@ -52,7 +67,6 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
          --package bofuss-oflib --package bofuss-capi --lib --bins --examples",
         |_| {},
     )?;
-    ci::cargo("test --locked --package bofuss-tests --no-run", |_| {})?;
     thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
             scope.spawn(|| run.work());
@@ -68,6 +82,26 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     }
 }
 
+/// Builds the test programs of the package `manifest`, among the whole workspace: so they are made
+/// of the libraries that the unit tests have, which a package alone asks other features of.
+///
+/// Errors: it does not build.
+fn build_tests(manifest: &Path) -> Result<Vec<TestProgram>, String> {
+    let mut cargo = ci::cargo_command("test --locked --workspace --no-run --message-format json");
+    for name in tree::target_names(manifest, "test")? {
+        cargo.args(["--test", &name]);
+    }
+    let output = cargo.stderr(Stdio::inherit());
+    let messages = ci::output(output)?;
+    // What is no program has no `executable`; what is no JSON is not cargo's.
+    let programs = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    Ok(programs
+        .filter(|program: &TestProgram| program.manifest_path == manifest)
+        .collect())
+}
+
 impl Run<'_> {
     /// Runs the next test program, until there is none.
     fn work(&self) {
@@ -79,34 +113,38 @@ impl Run<'_> {
     }
 
     /// A function of its own, that the lock is not held longer.
-    fn next(&self) -> Option<String> {
+    fn next(&self) -> Option<TestProgram> {
         self.waiting.lock().expect("no thread panics").next()
     }
 
     /// Runs a test program and prints what it printed, whole.
     ///
     /// Errors: its name, when it does not succeed.
-    fn test(&self, test: &str) -> Result<(), String> {
-        let scratch = self.scratch.join(test);
+    fn test(&self, test: &TestProgram) -> Result<(), String> {
+        let name = &test.target.name;
+        let scratch = self.scratch.join(name);
         std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
-        let mut cargo = ci::cargo_command("test --locked --package bofuss-tests --test");
-        cargo
-            .args([test, "--config", &isolating(self.root)])
+        let mut isolated = Command::new("sh");
+        isolated
+            .arg(self.root.join("xtask/setup.sh"))
+            .arg("isolate")
+            .arg(&test.executable)
             .args(self.arguments)
+            .current_dir(self.root.join("tests"))
             // One at a time: they share a network, and few cores.
             .env("RUST_TEST_THREADS", "1")
             .env("BOFUSS_PYTHON", &self.python)
             .env("BOFUSS_DIST", &self.packages)
             .env("BOFUSS_BIN_DIR", &self.programs)
             .env("TMPDIR", &scratch);
-        let output = cargo.output().map_err(|e| format!("{test}: {e}"))?;
+        let output = isolated.output().map_err(|e| format!("{name}: {e}"))?;
         let out = String::from_utf8_lossy(&output.stdout);
         let err = String::from_utf8_lossy(&output.stderr);
-        println!("{test}:\n{err}{out}");
+        println!("{name}:\n{err}{out}");
         if output.status.success() {
             Ok(())
         } else {
-            Err(format!("{test} failed"))
+            Err(format!("{name} failed"))
         }
     }
 }

@@ -138,6 +138,26 @@ pub(crate) const NEVER: &[(&str, &str)] = &[
         "a reply may take as long as it needs",
     ),
     (
+        "BAD_REQUEST/MULTIPART_BAD_SCHED",
+        "of a tolerance that is too long, the longest is taken",
+    ),
+    (
+        "TABLE_FEATURES_FAILED/BAD_MAX_ENT",
+        "a table takes less than it is asked to, and says so",
+    ),
+    (
+        "BAD_REQUEST/UNKNOWN",
+        "every failure has a more specific code",
+    ),
+    (
+        "FLOW_MOD_FAILED/IS_SYNC",
+        "no table is synchronised with another",
+    ),
+    (
+        "ROLE_REQUEST_FAILED/ID_UNSUP",
+        "a controller may change its short id",
+    ),
+    (
         "FLOW_MOD_FAILED/CANT_SYNC",
         "no table is synchronised with another",
     ),
@@ -185,10 +205,6 @@ pub(crate) const NEVER: &[(&str, &str)] = &[
     (
         "BUNDLE_FAILED/MSG_CONFLICT",
         "every message goes together with others",
-    ),
-    (
-        "BUNDLE_FAILED/BUNDLE_IN_PROGRESS",
-        "messages wait for a commit",
     ),
 ];
 

@@ -31,7 +31,8 @@ mod tree;
 mod wheel;
 
 const USAGE: &str = "usage: cargo xtask COMMAND
-  check             format, tidy, sizes, lints, unit tests
+  lint              format, tidy, sizes, lints
+  check             the same, and unit tests
   ci [--all]        check, documentation, cost, end to end; with --all the long tier too
   tidy              style, rooms and documents
   size              tokens of each room against its budget; lines, comments, idiom
@@ -42,7 +43,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   reference         prints docs/reference from the catalogues, and oflib/API.txt
   dist [--debug]    packages of the programs, into target/dist; with --debug those of this kind
                     of machine, not optimised, for tests, into target/dist-debug
-  e2e [ARGS]        end-to-end tests; ARGS as for cargo test
+  e2e [ARGS]        end-to-end tests; ARGS for each program: words of names, --ignored
   python [ARGS]     the package for Python, with its tests; ARGS as for unittest
   python --write    writes the package's stubs from its classes, and what the lecture's cells show
   examples [NAME]   the examples, with what each shows
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
+        ["lint"] => ci::run(root, &target, ci::Tier::Lint),
         ["check"] => ci::run(root, &target, ci::Tier::Check),
         ["ci"] => ci::run(root, &target, ci::Tier::Test),
         ["ci", "--all"] => ci::run(root, &target, ci::Tier::All),
@@ -69,7 +71,7 @@ fn main() -> ExitCode {
         ["size"] => size::run(root),
         ["idiom", path] => idiom::list(root, path),
         ["cost"] => cost::run(root, &target, ""),
-        ["cost", "--check"] => cost::check(root, &target),
+        ["cost", "--check"] => cost::check(root, &target, "check"),
         ["cost", guide] => cost::run(root, &target, guide),
         ["mutants"] => mutants::run(root, &target, ""),
         ["mutants", word] => mutants::run(root, &target, word),

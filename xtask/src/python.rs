@@ -44,11 +44,18 @@ pub(crate) fn write(root: &Path, target: &Path) -> Result<(), String> {
     ci::succeed(notebook.args(["python/tools/notebook.py", LECTURE, "--write"]))
 }
 
-/// Compiles the module and puts the package together; gives the folder that has it.
+/// Compiles the module, and the examples that its tests run, and puts the package together; gives
+/// the folder that has it.
 ///
 /// Errors: the step that failed.
 pub(crate) fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {
-    ci::cargo("build --locked --package bofuss-python", |_| {})?;
+    // The whole workspace, as the unit tests are built: a package alone asks other features of its
+    // libraries, and they would be compiled anew.
+    ci::cargo(
+        "build --locked --workspace --lib --example replay --example random_record \
+         --example scenario_scripts",
+        |_| {},
+    )?;
     let folder = target.join("python");
     let _ = fs::remove_dir_all(&folder);
     package(root, &target.join("debug"), &folder)?;

@@ -18,7 +18,7 @@ fn bundles_and_their_messages_are_limited() {
             bundle_id,
             ty: T::OPEN_REQUEST,
             flags: BOTH,
-            experimenters: Vec::new(),
+            ..BundleControl::default()
         };
         errors(&ask(lab, 1, Message::BundleControl(control)))
     };

@@ -109,6 +109,17 @@ impl Lab {
         self.switch.message(self.now, CONN, request, &mut self.io);
     }
 
+    /// Sends a message on a connection; what is sent since what was looked at last.
+    pub fn ask(&mut self, conn: ConnId, xid: u32, message: Message) -> Vec<Message> {
+        let request = Request {
+            xid,
+            head: &[],
+            message: Ok(message),
+        };
+        self.switch.message(self.now, conn, request, &mut self.io);
+        std::mem::take(&mut self.io.messages)
+    }
+
     pub fn flow(&mut self, command: FlowModCommand, text: &str) {
         let flow = parse_flow(text, command, &self.catalogue).expect(text);
         self.message(Message::FlowMod(flow));

@@ -271,8 +271,10 @@ mod tests {
                     let mask = KeyMask::whole(chosen.iter());
                     let reader = KeyReader::new(&mask);
                     let wanted: Vec<u64> = mask.of_key(&key, &mut ()).unwrap().collect();
+                    let begun = mask.of_key(&Key::EMPTY, &mut ()).unwrap().next();
                     for common in [None, common] {
                         let mut words = [0; WORDS];
+                        words[1] = begun.unwrap();
                         assert!(reader.read(frame, &layout, common, &mut words));
                         assert_eq!(words[1..=wanted.len()], wanted);
                     }

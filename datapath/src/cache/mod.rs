@@ -442,11 +442,13 @@ impl Cache {
         self.reader = KeyReader::new(&mask);
         self.places.clear();
         (self.fields, self.mask) = (fields, mask);
-        self.forgotten.push(Forgotten {
-            flows: core::mem::take(&mut self.flows),
-            index: core::mem::take(&mut self.index),
-            programs: core::mem::take(&mut self.programs),
-        });
+        if self.flows.len() > 0 {
+            self.forgotten.push(Forgotten {
+                flows: core::mem::take(&mut self.flows),
+                index: core::mem::take(&mut self.index),
+                programs: core::mem::take(&mut self.programs),
+            });
+        }
         self.versions.clear(self.changes);
         self.stats.widened += 1;
     }

@@ -236,7 +236,7 @@ impl Datapath {
         if self.is_staging() {
             self.stage_modify(table, key, instructions, reset);
         } else {
-            self.edit_entry(table, EntryEdit::Instruct(key, instructions, reset));
+            self.edit_entry(table, EntryEdit::Instruct(now, key, instructions, reset));
         }
         Ok(())
     }

@@ -27,8 +27,9 @@ const ENDED_COUNTS: usize = ENTRIES_REPORTED / ENTRIES_CHANGED;
 /// What a bundle that is carried out has changed so far.
 pub(crate) struct StagedBundle {
     phase: BundlePhase,
-    /// Entries that it adds or removes; one may be gone again.
-    touched: ChunkedQueue<(TableId, EntryKey)>,
+    /// The slots of entries that it adds or removes; one may be free again, or have another that it
+    /// adds.
+    touched: ChunkedQueue<(TableId, u32)>,
     /// The slots of entries that take the place of others, and of those others: each by the other.
     twins: BTreeMap<(TableId, u32), u32>,
     /// Entries that it removes.
@@ -187,14 +188,15 @@ impl Datapath {
         &mut self,
         now: Time,
         phase: BundlePhase,
-        (table, key): (TableId, EntryKey),
+        (table, slot): (TableId, u32),
         sink: &mut S,
     ) -> bool {
-        let Some(entry) = self.table(table).get(key) else {
+        let Some(entry) = self.table(table).at(slot) else {
             return true;
         };
+        let key = entry.key;
         let stage = entry.stage;
-        let twin = self.part_from_twin(table, key.slot);
+        let twin = self.part_from_twin(table, slot);
         let twin = twin.and_then(|slot| self.table(table).at(slot));
         let twin = twin.map(|twin| twin.key);
         match (phase, stage) {
@@ -235,9 +237,9 @@ impl Datapath {
         Some(twin)
     }
 
-    fn note_touched(&mut self, table: TableId, key: EntryKey) {
+    fn note_touched(&mut self, table: TableId, slot: u32) {
         if let Some(bundle) = &mut self.bundle {
-            bundle.touched.push((table, key));
+            bundle.touched.push((table, slot));
         }
     }
 
@@ -288,8 +290,9 @@ impl Datapath {
         match entry.stage {
             EntryStage::Doomed(_) => {}
             EntryStage::Added(origin) => {
+                let created = entry.created;
                 self.pipeline
-                    .instruct_entry(table, key, instructions, false);
+                    .instruct_entry(created, table, key, instructions, false);
                 self.entry_mut(table, key.slot).stage = EntryStage::Added(origin.and_reset(reset));
             }
             EntryStage::Settled => {
@@ -351,7 +354,7 @@ impl Datapath {
         let catalogue = &pipeline.catalogue;
         lane.cache
             .entry_staged(catalogue, &mut pipeline.tables, table, key);
-        self.note_touched(table, key);
+        self.note_touched(table, key.slot);
     }
 
     /// Takes an entry out of the later view. Groups and meters count it no more.
@@ -366,7 +369,7 @@ impl Datapath {
         if let Some(bundle) = &mut self.bundle {
             bundle.n_doomed += 1;
         }
-        self.note_touched(table, key);
+        self.note_touched(table, key.slot);
     }
 
     /// Undoes [`Self::doom`].
@@ -390,6 +393,7 @@ impl Datapath {
         entry.stage = EntryStage::Settled;
         entry.created = at;
         entry.used = entry.used.max(at);
+        self.pipeline.watch_from(table, key, at, (0, 0));
         self.pipeline.set_deadline(table, key);
     }
 
@@ -440,18 +444,18 @@ impl Datapath {
         self.spare(table, old);
         let entries = &self.table(table).entries;
         let after = &entries[new.slot];
-        let mut packets = after.packets;
-        let mut bytes = after.bytes;
+        let mut kept = (0, 0);
         if origin.keeps_counts() {
-            packets += entries[old.slot].packets;
-            bytes += entries[old.slot].bytes;
+            kept = (entries[old.slot].packets, entries[old.slot].bytes);
         }
+        let packets = kept.0 + after.packets;
+        let bytes = kept.1 + after.bytes;
         let used = after.used;
         let instructions = after.instructions.clone();
         let before = entries[old.slot].instructions.clone();
         let stays = if modifies {
             self.pipeline
-                .instruct_entry(table, old, &instructions, false);
+                .instruct_entry(at, table, old, &instructions, false);
             self.pipeline.take_entry(table, new);
             old
         } else {
@@ -463,6 +467,7 @@ impl Datapath {
         entry.packets = packets;
         entry.bytes = bytes;
         entry.used = entry.used.max(used);
+        self.pipeline.watch_from(table, stays, at, kept);
         let fate = if modifies {
             EntryFate::Modified(before)
         } else {

@@ -11,6 +11,7 @@ use bofuss_oflib::message::{GroupMod, MeterMod};
 use bofuss_oflib::types::{GroupId, MeterId};
 use bofuss_oflib::{ErrorCode, PortNo};
 
+use crate::control::bucket_change::is_about_buckets;
 use crate::control::bundle::StagedBundle;
 use crate::groups::{Group, actions_of};
 use crate::meters::Meter;
@@ -37,6 +38,8 @@ pub(crate) struct StagedGroups {
     /// What the bundle adds, modifies and deletes. What was deleted does not come back with its
     /// counters.
     changed_groups: BTreeSet<GroupId>,
+    /// Those of them whose buckets are other ones.
+    renewed_groups: BTreeSet<GroupId>,
     deleted_groups: BTreeSet<GroupId>,
     changed_meters: BTreeSet<MeterId>,
     deleted_meters: BTreeSet<MeterId>,
@@ -53,6 +56,7 @@ impl StagedGroups {
             next_meter: MeterId(0),
             ports_changed: false,
             changed_groups: BTreeSet::new(),
+            renewed_groups: BTreeSet::new(),
             deleted_groups: BTreeSet::new(),
             changed_meters: BTreeSet::new(),
             deleted_meters: BTreeSet::new(),
@@ -150,10 +154,20 @@ impl StagedGroups {
             return;
         };
         add(&mut after.counter, &before.counter);
+        if self.renewed_groups.contains(&id) {
+            return;
+        }
+        let counters = &mut after.bucket_counters;
         if !self.changed_groups.contains(&id) {
-            let counters = after.bucket_counters.iter_mut();
-            for (counter, before) in counters.zip(&before.bucket_counters) {
+            for (counter, before) in counters.iter_mut().zip(&before.bucket_counters) {
                 add(counter, before);
+            }
+            return;
+        }
+        let places = before.places_among(after.plans.iter().map(|plan| &plan.bucket));
+        for (place, before) in places.iter().zip(&before.bucket_counters) {
+            if let Some(place) = place {
+                add(&mut counters[usize::from(*place)], before);
             }
         }
     }
@@ -196,6 +210,9 @@ impl Datapath {
         if let Some(staged) = self.staged_groups() {
             if group_mod.command != GroupModCommand::DELETE {
                 staged.changed_groups.insert(id);
+                if !is_about_buckets(group_mod.command) {
+                    staged.renewed_groups.insert(id);
+                }
             } else if id == GroupId::ALL {
                 let live = staged.groups.keys().copied();
                 staged.deleted_groups.extend(live);

@@ -1,9 +1,10 @@
 //! What may stand in a flow entry or a packet-out, checked before anything is changed.
 
 use alloc::borrow::Cow;
+use alloc::vec::Vec;
 
 use bofuss_oflib::error::{BadAction, MeterModFailed};
-use bofuss_oflib::field::{ETH_TYPE, Field, VID_PRESENT, VLAN_VID};
+use bofuss_oflib::field::{ETH_TYPE, Field, PACKET_TYPE, VID_PRESENT, VLAN_VID};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowModCommand};
 use bofuss_oflib::types::{MeterId, QueueId, TableId};
@@ -19,6 +20,18 @@ const PBB_TYPES: &[u16] = &[0x88e7];
 /// What is known of the packets that reach an action: the match, as the actions before changed it.
 struct KnownFields<'a>(Option<Cow<'a, Match>>);
 
+/// The match on `first`, and on those of `others` whose prerequisites it has, or one of them.
+fn sound(first: &[FieldMatch], others: &[FieldMatch]) -> Match {
+    let mut known = Match::new(first).unwrap_or_default();
+    for other in others {
+        if known.meets_need(other.field) {
+            let more: Vec<_> = known.fields().iter().chain([other]).copied().collect();
+            known = Match::new(&more).unwrap_or_default();
+        }
+    }
+    known
+}
+
 impl KnownFields<'_> {
     fn set(&mut self, field: &'static Field, value: u128) {
         let Some(known) = &mut self.0 else { return };
@@ -27,19 +40,29 @@ impl KnownFields<'_> {
             .iter()
             .filter(|one| one.field.id != field.id)
             .copied();
-        let fields: alloc::vec::Vec<_> = others.chain([FieldMatch::exact(field, value)]).collect();
+        let fields: Vec<_> = others.chain([FieldMatch::exact(field, value)]).collect();
         if let Ok(changed) = Match::new(&fields) {
             *known = Cow::Owned(changed);
             return;
         }
         // What depended on the old value is no longer known; the rest is.
-        *known = Cow::Owned(Match::new(&fields[fields.len() - 1..]).unwrap_or_default());
-        for other in &fields[..fields.len() - 1] {
-            if known.meets_need(other.field) {
-                let more: alloc::vec::Vec<_> =
-                    known.fields().iter().chain([other]).copied().collect();
-                *known = Cow::Owned(Match::new(&more).unwrap_or_default());
-            }
+        let (others, last) = fields.split_at(fields.len() - 1);
+        *known = Cow::Owned(sound(last, others));
+    }
+
+    /// Notes that a field may have any value from now on.
+    fn forget(&mut self, field: &Field) {
+        let Some(known) = &mut self.0 else { return };
+        let others = known.fields().iter();
+        let others: Vec<_> = others.filter(|one| one.field != field).copied().collect();
+        *known = Cow::Owned(sound(&[], &others));
+    }
+
+    /// Errors: BAD_ACTION/MATCH_INCONSISTENT if the packets have no Ethernet header to push to.
+    fn check_push(&self) -> Result<(), ErrorCode> {
+        match &self.0 {
+            Some(known) if !known.is_of_ethernet() => Err(BadAction::MATCH_INCONSISTENT),
+            _ => Ok(()),
         }
     }
 
@@ -70,13 +93,14 @@ impl Datapath {
         if deletes {
             return Ok(());
         }
-        let any = flow_mod.fields.fields().is_empty();
+        let any = is_of_all(&flow_mod.fields);
         let loose = flow_mod.command == FlowModCommand::MODIFY;
         let miss = any && (flow_mod.priority == 0 || loose);
         if flow_mod.command == FlowModCommand::ADD && !miss {
             abilities.check_omitted(&flow_mod.fields)?;
         }
         for instruction in flow_mod.instructions.list() {
+            self.pipeline.check_stage(flow_mod.table_id, instruction)?;
             // A modify that covers every entry must suit them all.
             if !miss || loose {
                 abilities.check_instruction(instruction, 0)?;
@@ -91,8 +115,9 @@ impl Datapath {
     /// Checks the instructions of an entry of `table` that matches `fields`; `None` if its actions
     /// may be about any header.
     ///
-    /// Errors: METER_MOD_FAILED with INVALID_METER or UNKNOWN_METER, BAD_ACTION with BAD_OUT_PORT,
-    /// BAD_OUT_GROUP, BAD_ARGUMENT or MATCH_INCONSISTENT, or an extension's.
+    /// Errors: METER_MOD_FAILED with INVALID_METER or UNKNOWN_METER, BAD_INSTRUCTION/UNSUP_INST for
+    /// thresholds, BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_ARGUMENT or MATCH_INCONSISTENT,
+    /// or an extension's.
     pub(crate) fn check_instructions(
         &self,
         table: TableId,
@@ -115,6 +140,7 @@ impl Datapath {
                         actions,
                     )?;
                 }
+                Instruction::StatTrigger(trigger) => trigger.check()?,
                 Instruction::Experimenter(value) => self.hooks.check(value, table)?,
                 Instruction::Meter(_)
                 | Instruction::ClearActions
@@ -165,22 +191,42 @@ impl Datapath {
                     if known.lacks(set.0.field) {
                         return Err(BadAction::MATCH_INCONSISTENT);
                     }
-                    known.set(set.0.field, set.0.number());
+                    if set.0.is_exact() {
+                        known.set(set.0.field, set.0.number());
+                    } else {
+                        known.forget(set.0.field);
+                    }
+                }
+                Action::Meter(id)
+                    if !self.pipeline.meters.contains_key(id) || *id > MeterId::MAX =>
+                {
+                    return Err(BadAction::BAD_METER);
+                }
+                Action::CopyField(copy) => {
+                    copy.check()?;
+                    if known.lacks(copy.src) || known.lacks(copy.dst) {
+                        return Err(BadAction::MATCH_INCONSISTENT);
+                    }
+                    known.forget(copy.dst);
                 }
                 Action::PushVlan(ty) => {
                     check_type(ty.0, VLAN_TYPES)?;
+                    known.check_push()?;
                     known.set(VLAN_VID, VID_PRESENT.into());
                 }
                 Action::PushMpls(ty) => {
                     check_type(ty.0, MPLS_TYPES)?;
+                    known.check_push()?;
                     known.set(ETH_TYPE, ty.0.into());
                 }
                 Action::PushPbb(ty) => {
                     check_type(ty.0, PBB_TYPES)?;
+                    known.check_push()?;
                     known.set(ETH_TYPE, ty.0.into());
                 }
                 Action::PopMpls(ty) => known.set(ETH_TYPE, ty.0.into()),
                 Action::Experimenter(_) if action.is_tag_vlan() => {
+                    known.check_push()?;
                     known.set(VLAN_VID, VID_PRESENT.into());
                 }
                 Action::PopPbb => known = KnownFields(None),
@@ -191,6 +237,11 @@ impl Datapath {
         }
         Ok(())
     }
+}
+
+/// Whether a match is of all packets of a type.
+fn is_of_all(fields: &Match) -> bool {
+    fields.fields().iter().all(|one| one.field == PACKET_TYPE)
 }
 
 fn check_output(port: PortNo, packet_out: bool) -> Result<(), ErrorCode> {

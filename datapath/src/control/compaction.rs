@@ -93,7 +93,7 @@ mod tests {
             let (address, mask) = (Ipv4Addr::from(n << 12), Ipv4Addr::from(!(n & 0xff)));
             let text = format!(
                 "priority={priority},cookie={cookie},hard_timeout=9,ip,nw_src={address}/{mask},\
-                 actions=output:{}",
+                 actions=stat_trigger(duration=5),output:{}",
                 n + 1,
             );
             change(&mut datapath, FlowModCommand::ADD, &text);
@@ -211,5 +211,25 @@ mod tests {
             drop(abandoned);
             assert!(ticks(&mut datapath) > 0, "{name}");
         }
+    }
+
+    #[test]
+    fn entries_stay_where_they_are_while_a_bundle_is_carried_out() {
+        let mut datapath = full(Engine::default());
+        delete_most(&mut datapath);
+        datapath.begin_bundle(false);
+        change(&mut datapath, FlowModCommand::DELETE, "cookie=2/-1");
+        change(
+            &mut datapath,
+            FlowModCommand::ADD,
+            "priority=7,actions=drop",
+        );
+        assert_eq!(ticks(&mut datapath), 0);
+        datapath.commit_bundle(Time(1));
+        while datapath.has_work() {
+            assert_eq!(ticks(&mut datapath), 0);
+            datapath.work(Time(1), &mut Vec::<Frame>::new());
+        }
+        assert_eq!(datapath.tables()[0].len(), 1);
     }
 }

@@ -18,8 +18,8 @@ pub(crate) enum EntryEdit<'a> {
     /// It is added, and its match is told as it was sent; in the place of another if there is one,
     /// whose counters it takes over or not.
     Add(Entry, Option<&'a Sent>, Option<(EntryKey, bool)>),
-    /// It gets other instructions; whether its counters begin anew.
-    Instruct(EntryKey, &'a Instructions, bool),
+    /// It gets other instructions at this time; whether its counters begin anew.
+    Instruct(Time, EntryKey, &'a Instructions, bool),
     /// It is taken out, for this reason.
     Remove(EntryKey, FlowRemovedReason),
     /// It gets another slot and memory of its own, and is the same otherwise.
@@ -52,9 +52,10 @@ impl Datapath {
                 self.note(table, key, fate);
                 replaced
             }
-            EntryEdit::Instruct(key, instructions, reset) => {
+            EntryEdit::Instruct(now, key, instructions, reset) => {
                 lane.cache.entry_gone(&mut pipeline.tables, table, key);
-                if let Some(before) = pipeline.instruct_entry(table, key, instructions, reset) {
+                let before = pipeline.instruct_entry(now, table, key, instructions, reset);
+                if let Some(before) = before {
                     self.note(table, key, EntryFate::Modified(before));
                 }
                 None
@@ -178,11 +179,13 @@ impl Pipeline {
         self.refer(&entry.instructions, true);
         let table = &mut self.tables[usize::from(number.0)];
         self.entry_places += table.places(&entry.rule, sent.is_some());
+        let created = entry.created;
         let key = table.insert(entry, sent);
         let rule = &table.entries[key.slot].rule;
         if table.masks.users(rule) == 1 {
             self.field_uses.mask_of(rule, &self.catalogue, true);
         }
+        self.watch(number, key.slot, created);
         self.set_deadline(number, key);
         key
     }
@@ -190,13 +193,14 @@ impl Pipeline {
     /// Gives an entry other instructions. Returns those that it had.
     pub(super) fn instruct_entry(
         &mut self,
-        table: TableId,
+        now: Time,
+        number: TableId,
         key: EntryKey,
         instructions: &Instructions,
         reset: bool,
     ) -> Option<Instructions> {
         let shared = self.instructions.share(instructions);
-        let table = &mut self.tables[usize::from(table.0)];
+        let table = &mut self.tables[usize::from(number.0)];
         let before = table.set_instructions(key, shared)?;
         if let (true, Some(entry)) = (reset, table.get_mut(key)) {
             (entry.packets, entry.bytes) = (0, 0);
@@ -204,6 +208,10 @@ impl Pipeline {
         self.instructions.release(&before);
         self.refer(&before, false);
         self.refer(instructions, true);
+        if before.stat_trigger().is_some() || instructions.stat_trigger().is_some() {
+            self.watch(number, key.slot, now);
+            self.set_deadline(number, key);
+        }
         Some(before)
     }
 
@@ -233,23 +241,41 @@ impl Pipeline {
             .sent
             .get(&key.slot)
             .cloned();
+        let watch = self.tables[usize::from(table.0)].triggers.end(key.slot);
         let mut entry = self.take_entry(table, key)?;
         entry.rule = entry.rule.unshared();
         entry.instructions = self.instructions.share(&entry.instructions);
         entry.due = Time::NEVER;
-        Some(self.insert_entry(table, entry, sent.as_ref()))
+        let moved = self.insert_entry(table, entry, sent.as_ref());
+        if let Some(watch) = watch {
+            let triggers = &mut self.tables[usize::from(table.0)].triggers;
+            triggers.resume(moved.slot, watch);
+            self.set_deadline(table, moved);
+        }
+        Some(moved)
     }
 
     /// Replaces an entry's deadline by its next one, if it has one.
     pub(crate) fn set_deadline(&mut self, table: TableId, key: EntryKey) {
-        let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) else {
+        let in_table = &mut self.tables[usize::from(table.0)];
+        let view = in_table.view;
+        let Some(entry) = in_table.entries.get_mut(key.slot) else {
             return;
         };
+        if entry.key != key {
+            return;
+        }
         // The time of what a bundle adds begins with its commit.
         if matches!(entry.stage, EntryStage::Added(_)) {
             return;
         }
-        let next = entry.deadline().map_or(Time::NEVER, |(at, _)| at);
+        let timeout = entry.deadline().map_or(Time::NEVER, |(at, _)| at);
+        let trigger = if view.has(entry) {
+            in_table.triggers.due(entry)
+        } else {
+            Time::NEVER
+        };
+        let next = timeout.min(trigger);
         let before = core::mem::replace(&mut entry.due, next);
         self.deadlines.remove(&(before, table, key.slot));
         if next != Time::NEVER {
@@ -279,5 +305,6 @@ fn removal(
         packet_count: entry.packet_count(),
         byte_count: entry.byte_count(),
         fields,
+        idle_time: entry.stats(now).idle_time,
     }
 }

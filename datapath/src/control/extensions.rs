@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::FlowMod;
-use bofuss_oflib::{ErrorCode, ExtValue};
+use bofuss_oflib::{ErrorCode, ExtValue, Instruction, PortNo};
 
 use crate::control_context::{ControlContext, ControlOutcome};
-use crate::{Asker, Datapath, Hook, HookAnswer, Metric, ReplyPart, Sink, Time};
+use crate::{Asker, Datapath, Hook, HookAnswer, Metric, Microflow, ReplyPart, Sink, Time};
 
 impl Datapath {
     /// Passes an extension's message to its hook.
@@ -45,6 +45,28 @@ impl Datapath {
         self.call_control(now, Some(asker), hook, sink, |hook, cx| {
             hook.on_multipart(cx, row, request, from)
         })
+    }
+
+    /// Asks the extensions of a flow-mod's instructions whether it may be carried out.
+    ///
+    /// Errors: theirs.
+    pub(crate) fn admit<S: Sink>(
+        &mut self,
+        now: Time,
+        flow_mod: &FlowMod,
+        sink: &mut S,
+    ) -> Result<(), ErrorCode> {
+        for instruction in flow_mod.instructions.list() {
+            let Instruction::Experimenter(value) = instruction else {
+                continue;
+            };
+            if let Some((hook, row)) = self.hooks.of(value.row) {
+                self.call_control(now, None, hook, sink, |hook, cx| {
+                    hook.admit(cx, row, flow_mod)
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Tells hooks that a flow-mod is done; gives what that leads to, with the experimenter of
@@ -125,6 +147,11 @@ impl Datapath {
         sink: &mut S,
         point: impl FnOnce(&mut dyn Hook, &mut ControlContext<'_>) -> Result<T, ErrorCode>,
     ) -> Result<(T, HookAnswer), ErrorCode> {
+        let ports = &self.egress.ports;
+        let standing = |port: PortNo, microflow: &Microflow| {
+            let egress = ports.get(&port)?;
+            egress.discipline.standing(now, microflow)
+        };
         let mut cx = ControlContext {
             now,
             asker,
@@ -132,6 +159,8 @@ impl Datapath {
             ports: &self.pipeline.ports,
             catalogue: &self.pipeline.catalogue,
             pool: &self.lane.pool,
+            standing: &standing,
+            guarantees: &|port| ports.get(&port)?.guarantees(),
             outcome: ControlOutcome::default(),
         };
         let done = point(&mut *self.hooks.all[hook], &mut cx)?;
@@ -141,6 +170,9 @@ impl Datapath {
         }
         for (packet, actions) in outcome.packets {
             self.packet_out(now, packet, &actions, sink);
+        }
+        for held in outcome.resumed {
+            self.context(now, sink).resume(held);
         }
         Ok((done, outcome.answer))
     }

@@ -2,17 +2,144 @@
 
 use alloc::{vec, vec::Vec};
 
-use bofuss_oflib::ErrorCode;
-use bofuss_oflib::error::TableFeaturesFailed;
+use bofuss_oflib::error::{BadAction, BadInstruction, TableFeaturesFailed};
 use bofuss_oflib::message::FlowRemovedReason;
 use bofuss_oflib::message::multipart::TableFeatures;
-use bofuss_oflib::message::multipart::table_features::{PropertyList, TableFeatureSet};
+use bofuss_oflib::message::multipart::table_features::{
+    PropertyList, TableFeatureFlags, TableFeatureSet, TableFeaturesCommand,
+};
 use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Action, ErrorCode, Instruction};
 
 use crate::control::bulk_change::{BulkChange, EntryChange};
-use crate::tables::features::Abilities;
-use crate::{Datapath, Sink, Time};
+use crate::pipeline::context::Pipeline;
+use crate::tables::features::{Abilities, NEXT_TABLES, WRITE_ACTIONS};
+use crate::{Datapath, Entry, Sink, Time};
+
+/// The types of the actions that choose where a packet leaves: output and group.
+const OUTPUTS: [u16; 2] = [0, 22];
+
+/// A pipeline that is asked for.
+struct PipelineShape {
+    tables: Vec<Option<Abilities>>,
+    first_egress: Option<TableId>,
+}
+
+impl PipelineShape {
+    /// Takes the first egress table from the tables of a request, `seen` those that it names.
+    ///
+    /// Errors: TABLE_FEATURES_FAILED/BAD_FEATURES if there are several.
+    fn choose_first_egress(
+        &mut self,
+        wanted: &[TableFeatures],
+        seen: &[bool],
+    ) -> Result<(), ErrorCode> {
+        if self
+            .first_egress
+            .is_some_and(|first| seen[usize::from(first.0)])
+        {
+            self.first_egress = None;
+        }
+        let is_first = |one: &&TableFeatures| one.0.features.has(TableFeatureFlags::FIRST_EGRESS);
+        let mut first = wanted.iter().filter(is_first);
+        if let Some(one) = first.next() {
+            self.first_egress = Some(one.0.table_id);
+        }
+        match first.next() {
+            None => Ok(()),
+            Some(_) => Err(TableFeaturesFailed::BAD_FEATURES),
+        }
+    }
+
+    /// Checks that packets come in, and that each table may be used as it is.
+    ///
+    /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE or BAD_FEATURES.
+    fn check(&mut self, command: TableFeaturesCommand) -> Result<(), ErrorCode> {
+        if self.tables[0].is_none() {
+            return Err(TableFeaturesFailed::BAD_TABLE);
+        }
+        let first = self.first_egress;
+        if first.is_some_and(|first| self.tables[usize::from(first.0)].is_none()) {
+            self.first_egress = None;
+        }
+        for abilities in self.tables.iter().flatten() {
+            let number = abilities.head.table_id;
+            let stage = match self.first_egress {
+                Some(first) if number >= first => TableFeatureFlags::EGRESS_TABLE,
+                Some(_) | None => TableFeatureFlags::INGRESS_TABLE,
+            };
+            if !abilities.head.features.has(stage) {
+                return Err(TableFeaturesFailed::BAD_FEATURES);
+            }
+            if command != TableFeaturesCommand::REPLACE {
+                continue;
+            }
+            for list in &abilities.next {
+                if let PropertyList::Tables(next) = list
+                    && { next.iter() }.any(|table| self.tables[usize::from(table.0)].is_none())
+                {
+                    return Err(TableFeaturesFailed::BAD_TABLE);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Pipeline {
+    /// What a table can do as it is reported: it goes on where packets may, and in its
+    /// stage.
+    fn reported(&self, abilities: &Abilities) -> TableFeatures {
+        let mut reported = abilities.to_features();
+        let number = abilities.head.table_id;
+        if self.first_egress == Some(number) {
+            reported.0.features.0 |= TableFeatureFlags::FIRST_EGRESS.0;
+        }
+        for property in &mut reported.0.properties {
+            let kind = property.ty & !1;
+            if let PropertyList::Tables(next) = &mut property.list
+                && kind == NEXT_TABLES
+            {
+                next.retain(|next| self.joins(number, *next));
+            }
+            if let PropertyList::Types(types) = &mut property.list
+                && kind == WRITE_ACTIONS
+                && self.is_egress(number)
+            {
+                types.retain(|id| !OUTPUTS.contains(&id.ty));
+            }
+        }
+        reported
+    }
+
+    /// Checks an instruction of an entry against the stage that its table is in.
+    ///
+    /// Errors: BAD_INSTRUCTION/BAD_TABLE_ID for a table of the other stage, BAD_ACTION/BAD_TYPE for
+    /// an output or a group in the action set of egress tables, which has its output.
+    pub(crate) fn check_stage(
+        &self,
+        table: TableId,
+        instruction: &Instruction,
+    ) -> Result<(), ErrorCode> {
+        if self.first_egress.is_none() {
+            return Ok(());
+        }
+        if let Instruction::GotoTable(next) = instruction
+            && !self.joins(table, *next)
+        {
+            return Err(BadInstruction::BAD_TABLE_ID);
+        }
+        let is_output = |a: &Action| matches!(a, Action::Output(_) | Action::Group(_));
+        if let Instruction::WriteActions(actions) = instruction
+            && self.is_egress(table)
+            && actions.iter().any(is_output)
+        {
+            return Err(BadAction::BAD_TYPE);
+        }
+        Ok(())
+    }
+}
 
 impl Datapath {
     /// Whether the pipeline has a table.
@@ -26,7 +153,7 @@ impl Datapath {
             .table_abilities
             .iter()
             .flatten()
-            .map(Abilities::to_features)
+            .map(|abilities| self.pipeline.reported(abilities))
             .collect()
     }
 
@@ -45,80 +172,118 @@ impl Datapath {
         abilities.map_or(0, |abilities| abilities.head.max_entries as usize)
     }
 
-    /// The pipeline that `wanted` asks for.
+    /// The pipeline that `wanted` asks for, and its first egress table.
     ///
-    /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE or BAD_ARGUMENT.
-    fn shaped(&self, wanted: &[TableFeatures]) -> Result<Vec<Option<Abilities>>, ErrorCode> {
-        let bad_table = TableFeaturesFailed::BAD_TABLE;
-        let mut table_abilities = vec![None; self.pipeline.table_abilities.len()];
+    /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
+    /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.
+    fn shaped(&self, wanted: &[TableFeatures]) -> Result<PipelineShape, ErrorCode> {
+        let present = &self.pipeline.table_abilities;
+        let command = wanted.first().map(|one| one.0.command).unwrap_or_default();
+        if wanted.iter().any(|one| one.0.command != command) {
+            return Err(TableFeaturesFailed::BAD_COMMAND);
+        }
+        if wanted.len() > present.len() && command != TableFeaturesCommand::REPLACE {
+            return Err(TableFeaturesFailed::TOO_MANY);
+        }
+        let mut shape = PipelineShape {
+            tables: present.clone(),
+            first_egress: self.pipeline.first_egress,
+        };
+        if command == TableFeaturesCommand::REPLACE {
+            shape.tables.fill(None);
+            shape.first_egress = None;
+        }
+        let mut seen = vec![false; present.len()];
         for TableFeatures(wanted) in wanted {
             let number = usize::from(wanted.table_id.0);
-            let bound = self
-                .pipeline
-                .max_abilities
-                .get(number)
-                .and_then(Option::as_ref);
-            let bound = bound.ok_or(bad_table)?;
-            let present = self.pipeline.table_abilities[number]
-                .as_ref()
-                .unwrap_or(bound);
-            let abilities = present.changed(wanted, bound)?;
-            if table_abilities[number].replace(abilities).is_some() {
-                return Err(bad_table);
+            let bound = self.pipeline.max_abilities.get(number);
+            let bound = bound.and_then(Option::as_ref);
+            let bound = bound.ok_or(TableFeaturesFailed::BAD_TABLE)?;
+            if core::mem::replace(&mut seen[number], true) {
+                return Err(TableFeaturesFailed::BAD_TABLE);
             }
+            let known = present[number].as_ref();
+            shape.tables[number] = match command {
+                TableFeaturesCommand::DISABLE => None,
+                TableFeaturesCommand::ENABLE => Some(known.unwrap_or(bound).clone()),
+                TableFeaturesCommand::MODIFY => {
+                    let known = known.ok_or(TableFeaturesFailed::BAD_TABLE)?;
+                    Some(known.changed(wanted, bound)?)
+                }
+                _ => Some(known.unwrap_or(bound).changed(wanted, bound)?),
+            };
         }
-        if table_abilities[0].is_none() {
-            return Err(bad_table);
+        if matches!(
+            command,
+            TableFeaturesCommand::REPLACE | TableFeaturesCommand::MODIFY
+        ) {
+            shape.choose_first_egress(wanted, &seen)?;
         }
-        let lists = table_abilities
-            .iter()
-            .flatten()
-            .flat_map(|abilities| &abilities.next);
-        for list in lists {
-            if let PropertyList::Tables(next) = list
-                && next
-                    .iter()
-                    .any(|table| table_abilities[usize::from(table.0)].is_none())
-            {
-                return Err(bad_table);
-            }
-        }
-        Ok(table_abilities)
+        shape.check(command)?;
+        Ok(shape)
     }
 
     /// Sets the pipeline of a new datapath. No controller may ask for more.
     ///
-    /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE or BAD_ARGUMENT.
+    /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
+    /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.
     pub fn set_profile(&mut self, tables: &[TableFeatures]) -> Result<(), ErrorCode> {
-        self.pipeline.table_abilities = self.shaped(tables)?;
+        let shape = self.shaped(tables)?;
+        self.pipeline.table_abilities = shape.tables;
+        self.pipeline.first_egress = shape.first_egress;
         self.pipeline.max_abilities = self.pipeline.table_abilities.clone();
         Ok(())
     }
 
-    /// Makes the pipeline that of `wanted`, or changes nothing: what is not named there is no
-    /// longer a table, and what can no longer do the same loses its entries without FLOW_REMOVED.
+    /// Makes the pipeline that of `wanted`, or changes nothing. What can no longer do the same, and
+    /// what is now in another stage, loses its entries without FLOW_REMOVED, and so do entries that
+    /// go on where they no longer may. By the command, tables that are not named there are no
+    /// longer in the pipeline, or stay as they are. Spec: OpenFlow 1.5.1 section 7.3.5.18.
     ///
-    /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE or BAD_ARGUMENT.
+    /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
+    /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.
     pub fn set_table_features<S: Sink>(
         &mut self,
         now: Time,
         wanted: &[TableFeatures],
         sink: &mut S,
     ) -> Result<(), ErrorCode> {
-        let table_abilities = self.shaped(wanted)?;
-        let before = core::mem::replace(&mut self.pipeline.table_abilities, table_abilities);
+        let shape = self.shaped(wanted)?;
+        let before = core::mem::replace(&mut self.pipeline.table_abilities, shape.tables);
+        let first = core::mem::replace(&mut self.pipeline.first_egress, shape.first_egress);
+        let gone = || EntryChange::Delete(FlowRemovedReason::DELETE, false);
         for (number, old) in before.iter().enumerate() {
+            let table = TableId(number as u8);
             let same = match (old, &self.pipeline.table_abilities[number]) {
                 (Some(old), Some(new)) => new.is_as_able_as(old),
                 _ => false,
             };
-            if !same {
-                let gone = EntryChange::Delete(FlowRemovedReason::DELETE, false);
+            let was_egress = first.is_some_and(|first| table >= first);
+            if !same || was_egress != self.pipeline.is_egress(table) {
                 self.bulk_changes
-                    .push_back(BulkChange::new(TableId(number as u8), |_| true, gone));
+                    .push_back(BulkChange::new(table, |_| true, gone()));
+                continue;
             }
+            let all = (0..before.len() as u8).map(TableId);
+            let next: Vec<TableId> = all.filter(|to| self.pipeline.joins(table, *to)).collect();
+            let is_lost = move |entry: &Entry| {
+                let last = entry.instructions.list().last();
+                matches!(last, Some(Instruction::GotoTable(table)) if !next.contains(table))
+            };
+            self.bulk_changes
+                .push_back(BulkChange::new(table, is_lost, gone()));
+        }
+        if first != self.pipeline.first_egress {
+            self.forget_flows();
         }
         self.work(now, sink).unwrap_or(Ok(()))
+    }
+
+    /// Forgets all flows of the cache: what becomes of them may be wrong now.
+    pub(crate) fn forget_flows(&mut self) {
+        let Self { pipeline, lane, .. } = self;
+        let catalogue = &pipeline.catalogue;
+        lane.cache.forget_all(catalogue, &mut pipeline.tables);
     }
 
     /// Keeps the configuration of a table, or of all, and what becomes there of packets without an
@@ -132,8 +297,6 @@ impl Datapath {
             }
         }
         // Known flows of packets without an entry may be wrong now.
-        let Self { pipeline, lane, .. } = self;
-        let catalogue = &pipeline.catalogue;
-        lane.cache.forget_all(catalogue, &mut pipeline.tables);
+        self.forget_flows();
     }
 }

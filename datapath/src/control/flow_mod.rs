@@ -145,6 +145,7 @@ impl Datapath {
             let strict = !flow_mod.flags.has(FlowModFlags::ANY_HEADER);
             let known = strict.then_some(&flow_mod.fields);
             self.check_instructions(flow_mod.table_id, known, &flow_mod.instructions)?;
+            self.admit(now, flow_mod, sink)?;
         }
         let flags = flow_mod.flags;
         let change = match flow_mod.command {
@@ -279,6 +280,7 @@ impl Datapath {
             due: Time::NEVER,
             next: NONE,
             stage: EntryStage::Settled,
+            notes_packets: false,
             packets: 0,
             bytes: 0,
         };

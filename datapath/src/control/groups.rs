@@ -5,21 +5,22 @@ use alloc::{collections::BTreeSet, rc::Rc, vec, vec::Vec};
 use core::ops::RangeInclusive;
 
 use bofuss_oflib::action::ACTIONS;
-use bofuss_oflib::error::{BadAction, GroupModFailed};
+use bofuss_oflib::error::{BadAction, BadProperty, GroupModFailed};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::group_mod::{Bucket, GroupModCommand, GroupType};
 use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCapabilities, GroupCounters};
 use bofuss_oflib::message::multipart::{GroupDesc, GroupFeatures, GroupStats};
 use bofuss_oflib::message::port::PortState;
 use bofuss_oflib::message::{FlowRemovedReason, GroupMod};
-use bofuss_oflib::types::{GroupId, TableId};
+use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{Action, ErrorCode, PortNo};
 
+use crate::control::bucket_change::{check_numbers, is_about_buckets};
 use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::groups::select::Selector;
-use crate::groups::{Group, Plan, actions_of, is_direct, places, watches};
+use crate::groups::{Group, Plan, actions_of, direct_hops, places, watches};
 use crate::pipeline::context::Pipeline;
-use crate::references::{groups, meter};
+use crate::references::{groups, meters};
 use crate::{Datapath, Entry, Label, Sink, Time};
 
 impl Datapath {
@@ -43,6 +44,13 @@ impl Datapath {
                 self.pipeline.put_group(now, group_mod);
             }
             GroupModCommand::DELETE => return self.delete_group(now, id, sink),
+            command if is_about_buckets(command) => {
+                let group = self.pipeline.groups.get(&id);
+                let group = group.ok_or(GroupModFailed::UNKNOWN_GROUP)?;
+                let changed = group.with_buckets(group_mod)?;
+                self.check_group(&changed)?;
+                self.pipeline.put_group(now, &changed);
+            }
             _ => return Err(GroupModFailed::BAD_COMMAND),
         }
         Ok(())
@@ -53,6 +61,10 @@ impl Datapath {
         if id > GroupId::MAX || (ty == GroupType::INDIRECT && buckets.len() != 1) {
             return Err(GroupModFailed::INVALID_GROUP);
         }
+        if has_experimenters(group_mod) {
+            return Err(BadProperty::BAD_EXPERIMENTER);
+        }
+        check_numbers(buckets)?;
         for bucket in buckets {
             if bucket.weight > 0 && ty != GroupType::SELECT {
                 return Err(GroupModFailed::INVALID_GROUP);
@@ -79,6 +91,10 @@ impl Datapath {
                 if matches!(action, Action::Output(output) if output.port == PortNo::TABLE) {
                     return Err(BadAction::BAD_OUT_PORT);
                 }
+            }
+            // Choice: buckets have no meters.
+            if bucket.actions.iter().any(|a| matches!(a, Action::Meter(_))) {
+                return Err(BadAction::BAD_METER);
             }
             self.check_actions(TableId(0), None, &bucket.actions)?;
         }
@@ -163,22 +179,32 @@ impl Datapath {
             ty: group.ty,
             group_id: *id,
             buckets: group.plans.iter().map(|p| p.bucket.clone()).collect(),
+            experimenters: Vec::new(),
         })
     }
 
     /// What groups can do: all four types, with every action.
     pub fn group_features(&self) -> GroupFeatures {
-        let actions = ACTIONS
-            .iter()
-            .map(|row| row.number)
-            .filter(|number| u32::from(*number) < u32::BITS);
+        let mut actions = 0;
+        for row in ACTIONS {
+            // Buckets have no meters.
+            if row.name != "meter" {
+                actions |= 1_u32.checked_shl(row.number.into()).unwrap_or(0);
+            }
+        }
         GroupFeatures {
             types: GroupType::NAMES.iter().map(|(ty, _)| 1 << ty.0).sum(),
             capabilities: GroupCapabilities::ALL,
             max_groups: [self.pipeline.config.max_groups; 4],
-            actions: [actions.map(|number| 1 << number).sum(); 4],
+            actions: [actions; 4],
         }
     }
+}
+
+/// Whether an experimenter has properties of a group or of one of its buckets.
+fn has_experimenters(group_mod: &GroupMod) -> bool {
+    let mut of_buckets = group_mod.buckets.iter().map(|one| &one.experimenters);
+    !group_mod.experimenters.is_empty() || of_buckets.any(|list| !list.is_empty())
 }
 
 impl Pipeline {
@@ -210,24 +236,36 @@ impl Pipeline {
         let before = self.unlink_group(id);
         let buckets = &group_mod.buckets;
         let weights: Vec<u16> = buckets.iter().map(|bucket| bucket.weight).collect();
-        let selector = match group_mod.ty {
-            GroupType::SELECT => {
-                let old = before.as_ref().map(|group| &group.selector);
+        let stay = is_about_buckets(group_mod.command);
+        let mut moved = Vec::new();
+        if let Some(group) = &before {
+            moved = group.places_among(buckets.iter());
+        }
+        let selector = match (group_mod.ty, &before) {
+            (GroupType::SELECT, Some(group)) if stay => group.selector.changed(&weights, &moved),
+            (GroupType::SELECT, _) => {
+                let old = before.as_ref().map(|group| (&group.selector, &*moved));
                 Selector::new(self.config.algorithm(id), self.config.seed, &weights, old)
             }
-            _ => Selector::default(),
+            (_, _) => Selector::default(),
         };
+        let mut bucket_counters = vec![BucketCounter::default(); buckets.len()];
+        for (old, place) in moved.iter().enumerate().filter(|_| stay) {
+            if let (Some(place), Some(group)) = (place, &before) {
+                bucket_counters[usize::from(*place)] = group.bucket_counters[old];
+            }
+        }
         let plans: Rc<[Plan]> = buckets.iter().map(Plan::of).collect();
         let group = Group {
             ty: group_mod.ty,
-            is_direct: is_direct(group_mod.ty, &plans),
+            direct_hops: direct_hops(group_mod.ty, &plans),
             plans,
             selector,
             live: vec![true; buckets.len()],
             counter: before
                 .as_ref()
                 .map_or(BucketCounter::default(), |group| group.counter),
-            bucket_counters: vec![BucketCounter::default(); buckets.len()],
+            bucket_counters,
             created: before.as_ref().map_or(now, |group| group.created),
             flows: before.as_ref().map_or(0, |group| group.flows),
             forwarders: before.as_ref().map_or(Vec::new(), |g| g.forwarders.clone()),
@@ -253,7 +291,7 @@ impl Pipeline {
         self.field_uses.actions(instructions.actions(), refers);
     }
 
-    /// Counts an entry for the groups that it forwards to, and for its meter, or no more.
+    /// Counts an entry for the groups that it forwards to, and for its meters, or no more.
     pub(crate) fn count_references(&mut self, instructions: &Instructions, refers: bool) {
         // What is being deleted is gone before the entries that used it.
         let groups: BTreeSet<GroupId> = groups(instructions.actions()).collect();
@@ -262,10 +300,11 @@ impl Pipeline {
                 count(&mut group.flows, refers);
             }
         }
-        if let Some(id) = meter(instructions)
-            && let Some(meter) = self.meters.get_mut(&id)
-        {
-            count(&mut meter.stats.flow_count, refers);
+        let meters: BTreeSet<MeterId> = meters(instructions).collect();
+        for id in meters {
+            if let Some(meter) = self.meters.get_mut(&id) {
+                count(&mut meter.stats.flow_count, refers);
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use bofuss_oflib::types::{MeterId, TableId};
 
 use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::meters::{MAX_LEVELS, Meter, VIRTUAL};
-use crate::references::meter;
+use crate::references::meters;
 use crate::{Datapath, Sink, Time};
 
 impl Datapath {
@@ -93,7 +93,7 @@ impl Datapath {
         if flows > 0 {
             let bulk = BulkChange::new(
                 TableId::ALL,
-                move |entry| meter(&entry.instructions).is_some_and(|id| gone.contains(&id)),
+                move |entry| meters(&entry.instructions).any(|id| gone.contains(&id)),
                 EntryChange::Delete(FlowRemovedReason::METER_DELETE, true),
             );
             return self.begin_bulk_change(now, bulk, sink);
@@ -143,6 +143,7 @@ impl Datapath {
             capabilities: MeterFlags::ALL.0.into(),
             max_bands: self.pipeline.config.max_bands,
             max_color: 0,
+            ..MeterFeatures::default()
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What controllers, ports and the administrator change.
 
+mod bucket_change;
 pub(crate) mod bulk_change;
 pub(crate) mod bundle;
 mod bundle_groups;
@@ -19,3 +20,4 @@ mod ports;
 pub(crate) mod queues;
 pub mod reconfigure;
 pub(crate) mod settled;
+mod triggers;

@@ -30,11 +30,13 @@ impl Datapath {
             capabilities,
             stats: PortStats::default(),
             since: now,
+            without_ethernet: false,
         };
         let port = self.pipeline.ports.entry(number).or_insert(fresh);
         let config = port.desc.config;
         port.desc = PortDesc { config, ..desc };
         port.capabilities = capabilities;
+        port.without_ethernet = port.desc.is_without_ethernet();
         port.stats.port_no = number;
         port.refresh_live();
         let after = port.desc.clone();

@@ -91,12 +91,12 @@ impl Datapath {
                 let egress = context.egress.ports.get_mut(&number);
                 // A queue that the new discipline does not take is lost.
                 let _ = egress.expect("it was put there").modify(now, id, spec);
-                for frame in old.discipline.remove(id).into_iter().flatten() {
-                    context.enqueue_again(frame, number, id);
+                for (class, frame) in old.remove(id).into_iter().flatten() {
+                    context.enqueue_again(frame, number, &class);
                 }
             }
-            for frame in old.discipline.take_frames() {
-                context.enqueue_again(frame, number, DEFAULT_QUEUE);
+            for (class, frame) in old.take_frames() {
+                context.enqueue_again(frame, number, &class);
             }
         }
     }
@@ -187,18 +187,15 @@ impl Datapath {
         if id == DEFAULT_QUEUE && egress.queues().len() > 1 {
             return Err(DEFAULT_STAYS);
         }
-        let frames = egress.discipline.remove(id).ok_or(NO_QUEUE)?;
+        let frames = egress.remove(id).ok_or(NO_QUEUE)?;
         let mut context = self.context(now, sink);
-        for frame in frames {
-            context.drop_queued(number, &frame, DropReason::QueueGone);
+        for (class, frame) in frames {
+            context.drop_queued(number, &class, &frame, DropReason::QueueGone);
         }
         let egress = context.egress.ports.get(&number);
         if egress.is_some_and(|egress| egress.queues().is_empty() || egress.is_plain()) {
             let rest = context.egress.ports.remove(&number);
-            for frame in rest
-                .into_iter()
-                .flat_map(|mut egress| egress.discipline.take_frames())
-            {
+            for (_, frame) in rest.into_iter().flat_map(|mut egress| egress.take_frames()) {
                 context.egress.waiting_bytes -= frame.buffer_bytes();
                 context.send_now(frame, number, DEFAULT_QUEUE);
             }

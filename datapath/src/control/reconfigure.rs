@@ -13,7 +13,8 @@ use crate::{Config, Datapath, EntryKey, Sink, Table, Time};
 pub type Obstacle = (TableId, ErrorCode);
 
 impl Datapath {
-    /// Whether the entries fit into `other`, which is new and has the same catalogue.
+    /// Whether the entries fit into `other`, which is new and has the same catalogue. It takes over
+    /// the first egress table, if it has the table and none of its own.
     ///
     /// Takes time in the number of entries, if `other` has another pipeline than this began with.
     ///
@@ -27,16 +28,22 @@ impl Datapath {
         if are_same(&other.pipeline.max_abilities, &self.pipeline.max_abilities) {
             return Ok(());
         }
-        core::mem::swap(
-            &mut self.pipeline.table_abilities,
-            &mut other.pipeline.table_abilities,
-        );
+        let own = self.pipeline.first_egress.filter(|first| {
+            let table = other.pipeline.table_abilities.get(usize::from(first.0));
+            table.is_some_and(Option::is_some)
+        });
+        other.pipeline.first_egress = other.pipeline.first_egress.or(own);
+        self.swap_tables(other);
         let checked = self.check_entries();
-        core::mem::swap(
-            &mut self.pipeline.table_abilities,
-            &mut other.pipeline.table_abilities,
-        );
+        self.swap_tables(other);
         checked
+    }
+
+    /// Exchanges what tables can do and which are egress tables.
+    fn swap_tables(&mut self, other: &mut Self) {
+        let (own, others) = (&mut self.pipeline, &mut other.pipeline);
+        core::mem::swap(&mut own.table_abilities, &mut others.table_abilities);
+        core::mem::swap(&mut own.first_egress, &mut others.first_egress);
     }
 
     /// Takes over the configuration of `other`, which [`Self::check_reconfigure`] allows, and its
@@ -44,6 +51,7 @@ impl Datapath {
     /// stays. Entries, groups, meters, ports and counters stay. What waits at a port that gets
     /// another discipline goes on waiting there.
     pub fn reconfigure<S: Sink>(&mut self, now: Time, other: Self, sink: &mut S) {
+        let first_egress = other.pipeline.first_egress;
         let (config, table_abilities, max_abilities) = (
             other.pipeline.config,
             other.pipeline.table_abilities,
@@ -52,6 +60,8 @@ impl Datapath {
         if !are_same(&max_abilities, &self.pipeline.max_abilities) {
             (self.pipeline.table_abilities, self.pipeline.max_abilities) =
                 (table_abilities, max_abilities);
+            self.pipeline.first_egress = first_egress;
+            self.forget_flows();
         }
         self.change_engine(config.engine);
         let secret = self.pipeline.config.secret;

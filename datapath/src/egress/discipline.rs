@@ -8,9 +8,11 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 
 use crate::egress::DisciplineRow;
+use crate::egress::classes::WaitingClasses;
+use crate::egress::microflow::Microflow;
 use crate::egress::queue::{Queue, QueueSpec, Rate};
 use crate::qos::QueueClass;
-use crate::{DropReason, Time};
+use crate::{DropReason, Guarantees, Standing, Time};
 
 /// Orders the frames of one port. It is told the time, and knows neither ports nor sinks: each
 /// frame that it takes it gives back once, by [`Discipline::dequeue`], `remove` or `take_frames`.
@@ -23,7 +25,8 @@ pub(crate) trait Discipline: Debug {
     /// Adds a frame to the queue of its class, or to the default queue if none has this number.
     /// `has_room` is false if the switch has no memory for it.
     ///
-    /// Errors: QueueFull or QueuesFull; the frame is gone, and counted as an error of its queue.
+    /// Errors: QueueFull, QueuesFull or TooEarly; the frame is gone, and counted as an error of its
+    /// queue.
     fn enqueue(
         &mut self,
         now: Time,
@@ -56,6 +59,16 @@ pub(crate) trait Discipline: Debug {
 
     /// Takes away all that waits.
     fn take_frames(&mut self) -> Vec<Frame>;
+
+    /// What it knows of a microflow; `None` if it knows no microflows, or not this one.
+    fn standing(&self, _now: Time, _microflow: &Microflow) -> Option<Standing> {
+        None
+    }
+
+    /// What it has promised; `None` if it heeds no QoS records.
+    fn guarantees(&self) -> Option<Guarantees> {
+        None
+    }
 }
 
 /// What waits to leave by a port that has queues.
@@ -64,9 +77,14 @@ pub struct Egress {
     /// The row of the discipline.
     pub(crate) row: &'static DisciplineRow,
     pub(crate) discipline: Box<dyn Discipline>,
+    /// How each frame that waits is to wait, by its tag.
+    classes: WaitingClasses,
     /// The port takes no frames now.
     pub(crate) blocked: bool,
 }
+
+/// A frame that waited, and how it was to wait.
+pub(crate) type ClassedFrame = (QueueClass, Frame);
 
 impl Egress {
     /// Makes it for a port of `kbps`, 0 if that is not known.
@@ -74,6 +92,7 @@ impl Egress {
         Self {
             row,
             discipline: (row.new)(now, port, kbps),
+            classes: WaitingClasses::default(),
             blocked: false,
         }
     }
@@ -83,9 +102,58 @@ impl Egress {
         self.row.name
     }
 
+    /// What its discipline has promised; `None` if it heeds no QoS records.
+    pub fn guarantees(&self) -> Option<Guarantees> {
+        self.discipline.guarantees()
+    }
+
     /// Its queues, by number.
     pub fn queues(&self) -> &[Queue] {
         self.discipline.queues()
+    }
+
+    /// Adds a frame, as [`Discipline::enqueue`] does. Errors: the same.
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Time,
+        class: &QueueClass,
+        mut frame: Frame,
+        has_room: bool,
+    ) -> Result<(), DropReason> {
+        let tag = self.classes.insert(*class);
+        frame.tag = tag;
+        let taken = self.discipline.enqueue(now, class, frame, has_room);
+        if taken.is_err() {
+            self.classes.remove(tag);
+        }
+        taken
+    }
+
+    /// Takes the frame that leaves at `now`, with its queue.
+    pub(crate) fn dequeue(&mut self, now: Time) -> Option<(QueueId, Frame)> {
+        let (id, frame) = self.discipline.dequeue(now)?;
+        self.classes.remove(frame.tag);
+        Some((id, frame))
+    }
+
+    /// Takes a queue away; what waited in it.
+    pub(crate) fn remove(&mut self, id: QueueId) -> Option<Vec<ClassedFrame>> {
+        let frames = self.discipline.remove(id)?;
+        Some(self.with_classes(frames))
+    }
+
+    /// Takes away all that waits.
+    pub(crate) fn take_frames(&mut self) -> Vec<ClassedFrame> {
+        let frames = self.discipline.take_frames();
+        self.with_classes(frames)
+    }
+
+    fn with_classes(&mut self, frames: impl IntoIterator<Item = Frame>) -> Vec<ClassedFrame> {
+        let mut all = Vec::new();
+        for frame in frames {
+            all.push((self.classes.remove(frame.tag), frame));
+        }
+        all
     }
 
     /// Makes or changes a queue, if its discipline takes it. Errors: why not, in words.
@@ -130,7 +198,11 @@ impl Egress {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use bofuss_frame::Pool;
+    use bofuss_oflib::Mac;
+    use bofuss_packet::craft;
 
     use super::*;
     use crate::egress::DISCIPLINES;
@@ -176,7 +248,9 @@ mod tests {
                 let class = QueueClass::of(QueueId(n as u32 % 5));
                 match one.enqueue(now, &class, frame, n % 50 != 7) {
                     Ok(()) => taken += 1,
-                    Err(DropReason::QueueFull | DropReason::QueuesFull) => refused += 1,
+                    Err(DropReason::QueueFull | DropReason::QueuesFull | DropReason::TooEarly) => {
+                        refused += 1
+                    }
                     Err(other) => panic!("{other:?} is no reason of a discipline"),
                 }
             }
@@ -192,6 +266,40 @@ mod tests {
             let counted = stats.fold((0, 0), |sum, s| (sum.0 + s.tx_packets, sum.1 + s.tx_errors));
             assert_eq!(counted, (left, refused));
             assert_eq!(pool.stats().bytes_in_use, 0);
+        }
+    }
+
+    /// What disciplines tell of a flow in words, where three wait at 10 Mb/s, of which two have one
+    /// destination.
+    #[test]
+    fn disciplines_tell_of_a_flow_what_waits_and_its_share_and_eta_if_they_know_these() {
+        let with_rate = ["its share is ", " kb/s of ", "its ETA in "];
+        let pool = Pool::new(1 << 20);
+        for row in DISCIPLINES {
+            let mut one = (row.new)(Time(0), PORT, 10_000);
+            let mut first = None;
+            for n in 0..30 {
+                let flow = n % 3;
+                let udp = craft::udp(7, flow, &[0; 500]);
+                let subscriber = [10, 0, 0, (flow / 2) as u8].into();
+                let ip = craft::ipv4([10, 0, 1, 1].into(), subscriber, 64, udp);
+                let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+                first.get_or_insert(Microflow::of(&bytes));
+                let frame = pool.frame(&bytes).expect("within the limit");
+                // Some are refused: that is told, too.
+                let _ = one.enqueue(Time(0), &QueueClass::DEFAULT, frame, true);
+            }
+            let standing = one.standing(Time(0), &first.expect("it was sent"));
+            let text = standing.map(|standing| standing.to_string());
+            let text = text.unwrap_or_default();
+            match row.name {
+                "weighted-priority" | "fifo" => assert_eq!(text, "", "{}", row.name),
+                "fred" => assert!(text.ends_with("bytes of its microflow wait"), "{text}"),
+                name => with_rate.iter().for_each(|part| {
+                    assert!(text.contains(part), "{name}: {text}");
+                    assert!(!text.contains("ETA in 0 us"), "{name}: {text}");
+                }),
+            }
         }
     }
 }

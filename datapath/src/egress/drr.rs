@@ -9,9 +9,9 @@ use bofuss_frame::Frame;
 use bofuss_packet::offload;
 use hashbrown::HashMap;
 
-use crate::Time;
+use crate::{DropReason, Standing, Time};
 use crate::egress::microflow::Microflow;
-use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS};
+use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, duration_ns};
 use crate::egress::single_queue::{Bounds, FrameOrder, SingleQueue};
 use crate::qos::QueueClass;
 
@@ -44,12 +44,18 @@ pub(crate) struct Turns {
 
 impl FrameOrder for Turns {
     /// A microflow may fill as much as is left free.
-    fn push(&mut self, _: Time, frame: Frame, _: &QueueClass, bounds: Bounds) -> bool {
+    fn push(
+        &mut self,
+        _: Time,
+        frame: Frame,
+        _: &QueueClass,
+        bounds: Bounds,
+    ) -> Result<(), DropReason> {
         let size = offload::wire_count(&frame).1.max(MIN_SIZE);
         let microflow = Microflow::of(frame.bytes());
         let waiting = self.flows.get(&microflow).map_or(0, |turn| turn.size);
         if waiting + size > bounds.limit_bytes.saturating_sub(self.size) {
-            return false;
+            return Err(DropReason::QueueFull);
         }
         if waiting == 0 {
             self.order.push_back(microflow);
@@ -58,7 +64,7 @@ impl FrameOrder for Turns {
         turn.frames.push_back(frame);
         turn.size += size;
         self.size += size;
-        true
+        Ok(())
     }
 
     fn pop(&mut self, _: Time) -> Option<Frame> {
@@ -95,6 +101,22 @@ impl FrameOrder for Turns {
         } = core::mem::take(self);
         let turns = order.into_iter().filter_map(|one| flows.remove(&one));
         turns.flat_map(|turn| turn.frames).collect()
+    }
+
+    /// It shares evenly with all that wait. Its expected time of arrival is when what waits of it
+    /// has left at that rate.
+    fn standing(&self, _: Time, microflow: &Microflow, kbps: u32) -> Option<Standing> {
+        let flow = self.flows.get(microflow)?;
+        let share = u64::from(kbps) / self.order.len() as u64;
+        let frames = flow.frames.iter();
+        let bytes = frames.map(|frame| offload::wire_count(frame).1).sum();
+        Some(Standing {
+            share_kbps: share,
+            aggregate_kbps: share,
+            eta_ns: duration_ns(bytes, share),
+            waiting_bytes: bytes,
+            ..Standing::default()
+        })
     }
 }
 

@@ -18,7 +18,8 @@ fn assert_near(rates: &[f64], expected: &[f64], what: &str) {
     }
 }
 
-fn entitled(weight: u16, guaranteed_kbps: u32, max_kbps: u32) -> Entitlement {
+/// What a record grants.
+pub(super) fn entitled(weight: u16, guaranteed_kbps: u32, max_kbps: u32) -> Entitlement {
     Entitlement {
         weight,
         guaranteed_kbps,
@@ -27,7 +28,7 @@ fn entitled(weight: u16, guaranteed_kbps: u32, max_kbps: u32) -> Entitlement {
 }
 
 /// A record of an aggregate.
-fn of_aggregate(entitlement: Entitlement) -> Option<Qos> {
+pub(super) fn of_aggregate(entitlement: Entitlement) -> Option<Qos> {
     Some(Qos {
         aggregate: Some(entitlement),
         ..Qos::DEFAULT
@@ -35,7 +36,7 @@ fn of_aggregate(entitlement: Entitlement) -> Option<Qos> {
 }
 
 /// A record of a microflow.
-fn of_flow(flow: Entitlement, priority: u8) -> Option<Qos> {
+pub(super) fn of_flow(flow: Entitlement, priority: u8) -> Option<Qos> {
     Some(Qos {
         flow,
         priority,

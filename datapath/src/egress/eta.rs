@@ -15,13 +15,16 @@ use hashbrown::HashMap;
 
 use crate::egress::calendar::Calendar;
 use crate::egress::ecn;
+use crate::egress::eta::schemes::{OneTier, Scheme, TwoTiers, TwoTiersMended};
 use crate::egress::eta::shares::{INTERVAL_NS, Rights, Tally, Waterline};
 use crate::egress::microflow::{Aggregate, Microflow};
-use crate::egress::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, SingleQueue};
-use crate::qos::{QueueClass, PRIORITIES};
+use crate::egress::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, Promised, SingleQueue};
+use crate::qos::QueueClass;
 use crate::slab::Slab;
-use crate::{Qos, Time};
+use crate::{DropReason, Standing, Time};
 
+mod members;
+mod schemes;
 mod shares;
 
 /// How much earlier than its ETA a frame may come, and how much credit a late one leaves.
@@ -38,44 +41,6 @@ const MAX_FLOWS: usize = 1 << 16;
 /// Why a number that is kept somewhere has something behind it.
 const KNOWN: &str = "a number that is kept is that of something known";
 
-/// What a scheme does.
-pub(crate) trait Scheme: core::fmt::Debug {
-    /// Aggregates share the port, and microflows their aggregate; else microflows the port.
-    const HAS_AGGREGATES: bool;
-    /// The paper's algorithm is mended: an aggregate's microflows share what it has as aggregates
-    /// do the port, those that send nothing do not count, shares grow by what those are short of
-    /// that lose frames, an aggregate's new microflows are not free, a share that was small for a
-    /// moment does no harm later, what waits is drained, and no frame waits while the port is idle.
-    const IS_MENDED: bool;
-}
-
-/// One tier: each microflow has the same.
-#[derive(Debug)]
-pub(crate) struct OneTier;
-
-impl Scheme for OneTier {
-    const HAS_AGGREGATES: bool = false;
-    const IS_MENDED: bool = false;
-}
-
-/// Two tiers, to the letter of the paper but for microflows that are forgotten when idle.
-#[derive(Debug)]
-pub(crate) struct TwoTiers;
-
-impl Scheme for TwoTiers {
-    const HAS_AGGREGATES: bool = true;
-    const IS_MENDED: bool = false;
-}
-
-/// Two tiers, mended.
-#[derive(Debug)]
-pub(crate) struct TwoTiersMended;
-
-impl Scheme for TwoTiersMended {
-    const HAS_AGGREGATES: bool = true;
-    const IS_MENDED: bool = true;
-}
-
 /// The disciplines.
 pub(crate) type Beta = SingleQueue<EtaOrder<OneTier>>;
 pub(crate) type Ceta = SingleQueue<EtaOrder<TwoTiers>>;
@@ -89,6 +54,7 @@ struct EtaFlow {
     /// The strict priority of its frames that come now, and how many wait.
     priority: usize,
     n_waiting: u32,
+    waiting_bytes: u64,
     eta_ns: u64,
     /// When its last frame leaves: no later one does before.
     leaves_ns: u64,
@@ -131,6 +97,8 @@ pub(crate) struct EtaOrder<S> {
     waterline: Waterline,
     /// The sum of all guarantees, in bit/s.
     guaranteed: f64,
+    /// How many did not fit.
+    n_refused: u64,
     waiting_bytes: u64,
     scheme: PhantomData<S>,
 }
@@ -147,6 +115,7 @@ impl<S> Default for EtaOrder<S> {
             tally: Tally::default(),
             waterline: Waterline { share: 0.0 },
             guaranteed: 0.0,
+            n_refused: 0,
             waiting_bytes: 0,
             scheme: PhantomData,
         }
@@ -210,134 +179,16 @@ impl<S: Scheme> EtaOrder<S> {
         share / f64::from(n_flows)
     }
 
-    /// The number of a microflow of this class, and whether it was known.
-    fn flow(
-        &mut self,
-        now: u64,
-        microflow: Microflow,
-        class: &QueueClass,
-        capacity: f64,
-    ) -> (u32, bool) {
-        let key = S::HAS_AGGREGATES.then(|| microflow.aggregate(class));
-        if let Some(&number) = self.flow_of.get(&microflow) {
-            self.change_aggregate(number, key);
-            self.entitle(number, class.qos(), capacity);
-            return (number, true);
+    /// How much earlier than its ETA a microflow's frame may come.
+    fn tolerance(microflow: &Microflow, rate: f64) -> u64 {
+        if !S::HAS_AGGREGATES {
+            return 0;
         }
-        for _ in 0..2 {
-            self.look_at_next(now);
-        }
-        let members = self.n_members();
-        let aggregate = self.aggregate(key);
-        self.aggregates.get_mut(aggregate).expect(KNOWN).n_flows += 1;
-        let number = self.flows.insert(|_| EtaFlow {
-            microflow,
-            aggregate,
-            rights: Rights::DEFAULT,
-            priority: 0,
-            n_waiting: 0,
-            eta_ns: now,
-            leaves_ns: now,
-            last_ns: now,
-            active_in: u64::MAX,
-            limited_in: u64::MAX,
-        });
-        self.flow_of.insert(microflow, number);
-        if self.n_members() > members {
-            // What a new member gets, the others have less.
-            let share = self.waterline.share;
-            let before = if members == 0 { capacity } else { share * members as f64 };
-            self.waterline.share = before / (members + 1) as f64;
-        }
-        self.entitle(number, class.qos(), capacity);
-        (number, false)
-    }
-
-    /// The number of an aggregate, which is known from now on.
-    fn aggregate(&mut self, key: Option<Aggregate>) -> u32 {
-        if let Some(number) = self.aggregate_of.get(&key) {
-            return *number;
-        }
-        let number = self.aggregates.insert(|_| EtaAggregate {
-            key,
-            n_flows: 0,
-            rights: Rights::DEFAULT,
-            eta_ns: 0,
-            active_in: u64::MAX,
-            limited_in: u64::MAX,
-            tally: Tally::default(),
-            waterline: Waterline {
-                share: f64::INFINITY,
-            },
-        });
-        self.aggregate_of.insert(key, number);
-        number
-    }
-
-    /// Lets a microflow belong to another aggregate, if its record says so.
-    fn change_aggregate(&mut self, number: u32, key: Option<Aggregate>) {
-        let old = self.flows.get(number).expect(KNOWN).aggregate;
-        if self.aggregates.get(old).expect(KNOWN).key == key {
-            return;
-        }
-        let new = self.aggregate(key);
-        self.aggregates.get_mut(new).expect(KNOWN).n_flows += 1;
-        let flow = self.flows.get_mut(number).expect(KNOWN);
-        (flow.aggregate, flow.active_in, flow.limited_in) = (new, u64::MAX, u64::MAX);
-        self.leave_aggregate(old);
-    }
-
-    /// Gives a microflow and its aggregate the rights of its record. The paper's schemes know none.
-    fn entitle(&mut self, number: u32, qos: &Qos, capacity: f64) {
         if !S::IS_MENDED {
-            return;
+            return EARLY_NS;
         }
-        let flow = self.flows.get_mut(number).expect(KNOWN);
-        let priority = usize::from(qos.priority).min(PRIORITIES - 1);
-        // Frames of a higher priority would leave before those that wait.
-        if priority < flow.priority || flow.n_waiting == 0 {
-            flow.priority = priority;
-        }
-        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
-        let of_flow = (&mut flow.rights, Some(&qos.flow));
-        let of_aggregate = (&mut aggregate.rights, qos.aggregate.as_ref());
-        for (rights, entitlement) in [of_flow, of_aggregate] {
-            if let Some(entitlement) = entitlement
-                && !rights.are(entitlement)
-            {
-                self.guaranteed -= rights.guaranteed;
-                *rights = Rights::of(entitlement, capacity - self.guaranteed);
-                self.guaranteed += rights.guaranteed;
-            }
-        }
-    }
-
-    /// Forgets the next microflow if it is idle, or if there are too many. One of which a frame
-    /// waits stays.
-    fn look_at_next(&mut self, now: u64) {
-        let next = self.flows.used(self.looked_at).or_else(|| self.flows.used(0));
-        let Some(number) = next else { return };
-        self.looked_at = number + 1;
-        let flow = self.flows.get(number).expect(KNOWN);
-        let is_idle = now.saturating_sub(flow.last_ns) >= IDLE_NS;
-        if flow.n_waiting > 0 || !is_idle && self.flows.len() < MAX_FLOWS {
-            return;
-        }
-        let flow = self.flows.remove(number).expect(KNOWN);
-        self.flow_of.remove(&flow.microflow);
-        self.guaranteed -= flow.rights.guaranteed;
-        self.leave_aggregate(flow.aggregate);
-    }
-
-    /// Counts that an aggregate has a microflow less, and forgets it with its last.
-    fn leave_aggregate(&mut self, number: u32) {
-        let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
-        aggregate.n_flows -= 1;
-        if aggregate.n_flows == 0 {
-            self.guaranteed -= aggregate.rights.guaranteed;
-            self.aggregate_of.remove(&aggregate.key);
-            self.aggregates.remove(number);
-        }
+        let early = if microflow.is_tcp() { EARLY_TCP_NS } else { EARLY_NS };
+        early.max(time_ns(2.0 * FRAME_BITS, rate))
     }
 
     /// Whether a frame may come now, and if so when it leaves; the ETA moves on.
@@ -347,12 +198,8 @@ impl<S: Scheme> EtaOrder<S> {
         let flow = self.flows.get_mut(number).expect(KNOWN);
         let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
         let all_takes = time_ns(bits, aggregate.rights.rate(self.waterline.share));
-        let mut early = if S::HAS_AGGREGATES { EARLY_NS } else { 0 };
+        let early = Self::tolerance(&flow.microflow, rate);
         if S::IS_MENDED {
-            if flow.microflow.is_tcp() {
-                early = EARLY_TCP_NS;
-            }
-            early = early.max(time_ns(2.0 * FRAME_BITS, rate));
             flow.eta_ns = flow.eta_ns.min(now + early + time_ns(bits, rate));
             aggregate.eta_ns = aggregate.eta_ns.min(now + 2 * early + all_takes);
         }
@@ -433,7 +280,13 @@ impl<S: Scheme> EtaOrder<S> {
 }
 
 impl<S: Scheme> FrameOrder for EtaOrder<S> {
-    fn push(&mut self, now: Time, mut frame: Frame, class: &QueueClass, bounds: Bounds) -> bool {
+    fn push(
+        &mut self,
+        now: Time,
+        mut frame: Frame,
+        class: &QueueClass,
+        bounds: Bounds,
+    ) -> Result<(), DropReason> {
         let (_, bytes) = offload::wire_count(&frame);
         let mut capacity = f64::from(bounds.kbps) * 1e3;
         if bounds.kbps == 0 {
@@ -451,7 +304,7 @@ impl<S: Scheme> FrameOrder for EtaOrder<S> {
             // What finds no room counts: it was not early.
             self.count(now.0, number, bits, &test);
             let Test::Accepted(at, is_marked) = test else {
-                return false;
+                return Err(DropReason::TooEarly);
             };
             if is_marked {
                 ecn::mark(&mut frame);
@@ -463,14 +316,15 @@ impl<S: Scheme> FrameOrder for EtaOrder<S> {
         if flow.rights.guaranteed > 0.0 {
             limit += GUARANTEED_BYTES;
         }
-        let has_room = self.waiting_bytes + bytes <= limit;
-        if has_room {
-            self.waiting_bytes += bytes;
-            flow.n_waiting += 1;
-            let priority = flow.priority;
-            self.calendar(priority).push(now, leaves, (number, frame));
+        if self.waiting_bytes + bytes > limit {
+            return Err(DropReason::QueueFull);
         }
-        has_room
+        self.waiting_bytes += bytes;
+        flow.n_waiting += 1;
+        flow.waiting_bytes += bytes;
+        let priority = flow.priority;
+        self.calendar(priority).push(now, leaves, (number, frame));
+        Ok(())
     }
 
     fn pop(&mut self, now: Time) -> Option<Frame> {
@@ -478,7 +332,9 @@ impl<S: Scheme> FrameOrder for EtaOrder<S> {
         let (number, frame) = self.calendars[next].pop()?;
         let (_, bytes) = offload::wire_count(&frame);
         self.waiting_bytes -= bytes;
-        self.flows.get_mut(number).expect(KNOWN).n_waiting -= 1;
+        let flow = self.flows.get_mut(number).expect(KNOWN);
+        flow.n_waiting -= 1;
+        flow.waiting_bytes -= bytes;
         Some(frame)
     }
 
@@ -492,6 +348,31 @@ impl<S: Scheme> FrameOrder for EtaOrder<S> {
         let calendars = core::mem::take(self).calendars.into_iter().rev();
         let all = calendars.flat_map(|mut calendar| calendar.take_all());
         all.map(|(_, frame)| frame).collect()
+    }
+
+    fn standing(&self, now: Time, microflow: &Microflow, _: u32) -> Option<Standing> {
+        let flow = self.flows.get(*self.flow_of.get(microflow)?)?;
+        let aggregate = self.aggregates.get(flow.aggregate)?;
+        let rate = self.rate_of(flow);
+        let of_all = aggregate.rights.rate(self.waterline.share);
+        let guaranteed = flow.rights.guaranteed.max(aggregate.rights.guaranteed);
+        let early = Self::tolerance(microflow, rate);
+        let eta_ns = flow.eta_ns.saturating_sub(now.0);
+        Some(Standing {
+            share_kbps: (rate / 1e3) as u64,
+            aggregate_kbps: (of_all / 1e3) as u64,
+            guaranteed_kbps: (guaranteed / 1e3) as u64,
+            eta_ns,
+            is_early: eta_ns >= early.max(1),
+            waiting_bytes: flow.waiting_bytes,
+        })
+    }
+
+    fn promised(&self) -> Option<Promised> {
+        S::IS_MENDED.then_some(Promised {
+            kbps: (self.guaranteed / 1e3) as u64,
+            refused: self.n_refused,
+        })
     }
 }
 

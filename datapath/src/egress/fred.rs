@@ -9,7 +9,7 @@ use alloc::{collections::VecDeque, vec::Vec};
 use bofuss_frame::Frame;
 use hashbrown::HashMap;
 
-use crate::Time;
+use crate::{DropReason, Standing, Time};
 use crate::egress::microflow::Microflow;
 use crate::egress::single_queue::{Bounds, FrameOrder, SingleQueue};
 use crate::qos::QueueClass;
@@ -100,15 +100,21 @@ impl EarlyDrop {
 }
 
 impl FrameOrder for EarlyDrop {
-    fn push(&mut self, _: Time, frame: Frame, _: &QueueClass, _: Bounds) -> bool {
+    fn push(
+        &mut self,
+        _: Time,
+        frame: Frame,
+        _: &QueueClass,
+        _: Bounds,
+    ) -> Result<(), DropReason> {
         let microflow = Microflow::of(frame.bytes());
         self.update_mean();
         if self.drops(&microflow) {
-            return false;
+            return Err(DropReason::QueueFull);
         }
         self.active.entry(microflow).or_default().n_frames += 1;
         self.frames.push_back((microflow, frame));
-        true
+        Ok(())
     }
 
     fn pop(&mut self, _: Time) -> Option<Frame> {
@@ -130,6 +136,15 @@ impl FrameOrder for EarlyDrop {
     fn take_frames(&mut self) -> Vec<Frame> {
         self.active.clear();
         self.frames.drain(..).map(|(_, frame)| frame).collect()
+    }
+
+    fn standing(&self, _: Time, microflow: &Microflow, _: u32) -> Option<Standing> {
+        self.active.get(microflow)?;
+        let own = self.frames.iter().filter(|(one, _)| one == microflow);
+        Some(Standing {
+            waiting_bytes: own.map(|(_, frame)| frame.len() as u64).sum(),
+            ..Standing::default()
+        })
     }
 }
 

@@ -19,14 +19,14 @@ use hashbrown::HashMap;
 
 use crate::egress::buckets::{Buckets, Links};
 use crate::egress::ecn;
-use crate::egress::hfair::account::{Account, Right};
+use crate::egress::hfair::account::{Account, WaitingSiblings, Right};
 use crate::egress::hfair::timed::Contender;
 use crate::egress::microflow::{Aggregate, Microflow};
-use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS};
-use crate::egress::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, SingleQueue};
+use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, duration_ns};
+use crate::egress::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, Promised, SingleQueue};
 use crate::qos::{QueueClass, PRIORITIES};
 use crate::slab::Slab;
-use crate::Time;
+use crate::{DropReason, Standing, Time};
 
 mod account;
 mod members;
@@ -100,6 +100,8 @@ struct AggregateQueue {
     /// By priority.
     levels: Vec<Level>,
     account: Account,
+    /// Its microflows of which something waits.
+    backlog: WaitingSiblings,
     /// Whether it waits for its turn, as any does that has others than newcomers.
     is_in_order: bool,
     /// Frames of microflows that no maximum keeps.
@@ -127,10 +129,12 @@ pub(crate) struct FairOrder {
     /// The last frame was a newcomer's: it is the turn of the others, if there are any.
     newcomer_was_last: bool,
     size: u64,
+    /// The aggregates of which something waits.
+    backlog: WaitingSiblings,
     /// Frames that no maximum keeps.
     n_ready: i64,
-    /// The sum of all guarantees.
-    guaranteed_kbps: u64,
+    /// The sum of all guarantees, and how many did not fit.
+    promised: Promised,
     /// Those that wait for a guaranteed rate, by priority, and from when on that is due.
     owed: [BTreeSet<(Time, Contender)>; PRIORITIES],
     /// Those that their maximum keeps from sending, and until when.
@@ -153,8 +157,9 @@ impl Default for FairOrder {
             newcomers: VecDeque::new(),
             newcomer_was_last: false,
             size: 0,
+            backlog: WaitingSiblings::default(),
             n_ready: 0,
-            guaranteed_kbps: 0,
+            promised: Promised::default(),
             owed: Default::default(),
             paused: BTreeSet::new(),
             idle: BTreeSet::new(),
@@ -176,11 +181,17 @@ impl AggregateQueue {
 }
 
 impl FrameOrder for FairOrder {
-    fn push(&mut self, now: Time, frame: Frame, class: &QueueClass, bounds: Bounds) -> bool {
+    fn push(
+        &mut self,
+        now: Time,
+        frame: Frame,
+        class: &QueueClass,
+        bounds: Bounds,
+    ) -> Result<(), DropReason> {
         let size = offload::wire_count(&frame).1.max(MIN_SIZE);
         let microflow = Microflow::of(frame.bytes());
         if !self.has_room(now, &microflow, class, size, bounds.limit_bytes) {
-            return false;
+            return Err(DropReason::QueueFull);
         }
         self.forget_idle(now, self.flows.len() >= MAX_FLOWS);
         let number = self.flow(now, microflow, class, bounds.kbps);
@@ -190,20 +201,19 @@ impl FrameOrder for FairOrder {
             if account.size == 0 {
                 account.begin(now);
             }
-            account.size += size;
         }
         flow.frames.push_back(WaitingFrame {
             frame,
             size,
             since: now,
         });
-        self.size += size;
-        if !flow.account.is_paused {
-            let aggregate = flow.aggregate;
+        let (aggregate, is_ready) = (flow.aggregate, !flow.account.is_paused);
+        self.change_size(number, size as i64);
+        if is_ready {
             self.change_ready(aggregate, 1);
         }
         self.settle(now, number);
-        true
+        Ok(())
     }
 
     fn pop(&mut self, now: Time) -> Option<Frame> {
@@ -233,6 +243,30 @@ impl FrameOrder for FairOrder {
             next = number + 1;
         }
         frames
+    }
+
+    /// Its share is what it may have if all that wait now go on, and none of the others has a
+    /// maximum. Its expected time of arrival is when what waits of it has left at that rate.
+    fn standing(&self, _: Time, microflow: &Microflow, kbps: u32) -> Option<Standing> {
+        let flow = self.flows.get(*self.flow_of.get(microflow)?)?;
+        let aggregate = self.aggregates.get(flow.aggregate)?;
+        let of_aggregate = self.backlog.share_kbps(kbps.into(), &aggregate.account);
+        let share = aggregate.backlog.share_kbps(of_aggregate, &flow.account);
+        let own = flow.account.guaranteed_kbps();
+        let frames = flow.frames.iter();
+        let bytes = frames.map(|waiting| offload::wire_count(&waiting.frame).1).sum();
+        Some(Standing {
+            share_kbps: share,
+            aggregate_kbps: of_aggregate.max(share),
+            guaranteed_kbps: own.max(aggregate.account.guaranteed_kbps()),
+            eta_ns: duration_ns(bytes, share),
+            is_early: false,
+            waiting_bytes: bytes,
+        })
+    }
+
+    fn promised(&self) -> Option<Promised> {
+        Some(self.promised)
     }
 }
 
@@ -383,10 +417,6 @@ impl FairOrder {
         let first = flow.frames.pop_front();
         let mut waiting = first.expect("one whose turn it is has a frame");
         let (_, bytes) = offload::wire_count(&waiting.frame);
-        for account in [&mut flow.account, &mut aggregate.account] {
-            account.size -= waiting.size;
-        }
-        self.size -= waiting.size;
         flow.account.charge(now, bytes, right == Right::OfFlow);
         // A microflow's guarantee counts against that of its aggregate, if it has one.
         let has_own = aggregate.account.guaranteed_kbps() > 0;
@@ -397,6 +427,7 @@ impl FairOrder {
             aggregate.account.start = aggregate.account.start.min(most);
         }
         let number_of_aggregate = flow.aggregate;
+        self.change_size(number, -(waiting.size as i64));
         self.change_ready(number_of_aggregate, -1);
         if right != Right::OfFlow {
             self.put_in_order(number);

@@ -5,6 +5,7 @@ use bofuss_oflib::field::{self, Field};
 use bofuss_packet::header::protocol;
 use bofuss_packet::{Fragment, Layout, survey};
 
+pub(crate) use crate::qos::Microflow;
 use crate::qos::QueueClass;
 
 /// Fields that hold the ports of a microflow: source, destination.
@@ -20,20 +21,6 @@ const IP_ADDRESSES: [[&Field; 2]; 2] = [
     [field::IPV6_SRC, field::IPV6_DST],
 ];
 const MAC_ADDRESSES: [[&Field; 2]; 1] = [[field::ETH_SRC, field::ETH_DST]];
-
-/// The frames of one conversation in one direction: addresses, protocol and ports of IP. All
-/// fragments of a datagram, the first too, and protocols without ports have 0 as ports. What is
-/// not IP, or has no whole header of it, has the addresses of Ethernet and its type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Microflow {
-    source: u128,
-    destination: u128,
-    /// Whether the addresses are those of IP.
-    is_ip: bool,
-    eth_type: u16,
-    ip_proto: u8,
-    ports: [u16; 2],
-}
 
 /// What shares a port evenly with others of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,7 +43,7 @@ fn first_pair(pairs: &[[&Field; 2]], layout: &Layout, bytes: &[u8]) -> Option<[u
 
 impl Microflow {
     /// That of a frame with these bytes; whatever is cut off is 0.
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub fn of(bytes: &[u8]) -> Self {
         let mut layout = Layout::EMPTY;
         survey(bytes, &mut layout);
         let mut ports = None;

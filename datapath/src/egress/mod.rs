@@ -7,8 +7,11 @@ use bofuss_oflib::PortNo;
 use crate::Time;
 use crate::egress::discipline::Discipline;
 
+#[cfg(test)]
+mod bounds;
 mod buckets;
 mod calendar;
+mod classes;
 #[cfg(test)]
 mod convergence;
 pub(crate) mod discipline;

@@ -94,6 +94,11 @@ pub(super) struct Pace {
     rest: u64,
 }
 
+/// Nanoseconds that bytes take at a rate; 0 if that is not bounded.
+pub(super) fn duration_ns(bytes: u64, kbps: u64) -> u64 {
+    (bytes * 8_000_000).checked_div(kbps).unwrap_or(0)
+}
+
 impl Pace {
     pub(super) fn set(&mut self, now: Time, kbps: u32) {
         if kbps != self.kbps {
@@ -107,9 +112,7 @@ impl Pace {
     }
 
     pub(super) fn duration_ns(&self, bytes: u64) -> u64 {
-        (bytes * 8_000_000)
-            .checked_div(self.kbps.into())
-            .unwrap_or(0)
+        duration_ns(bytes, self.kbps.into())
     }
 
     pub(super) fn charge(&mut self, now: Time, bytes: u64) {

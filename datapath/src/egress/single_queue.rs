@@ -10,9 +10,10 @@ use bofuss_oflib::types::QueueId;
 use bofuss_packet::offload;
 
 use crate::egress::discipline::Discipline;
+use crate::egress::microflow::Microflow;
 use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, MAX_QUEUE_BYTES, Pace, Queue, QueueSpec};
 use crate::qos::QueueClass;
-use crate::{DropReason, Time};
+use crate::{DropReason, Guarantees, Standing, Time};
 
 /// How long it takes at most to send all that may wait, in milliseconds.
 const BUFFER_MS: u64 = 200;
@@ -31,10 +32,23 @@ pub(crate) struct Bounds {
     pub(crate) limit_bytes: u64,
 }
 
+/// Guarantees that were given, in kb/s, and how many did not fit.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Promised {
+    pub(crate) kbps: u64,
+    pub(crate) refused: u64,
+}
+
 /// Which of the frames that wait leaves next. No frame is a super-frame.
 pub(crate) trait FrameOrder: Debug + Default {
-    /// Adds a frame, or refuses it.
-    fn push(&mut self, now: Time, frame: Frame, class: &QueueClass, bounds: Bounds) -> bool;
+    /// Adds a frame. Errors: why it is refused.
+    fn push(
+        &mut self,
+        now: Time,
+        frame: Frame,
+        class: &QueueClass,
+        bounds: Bounds,
+    ) -> Result<(), DropReason>;
 
     /// Takes the frame that leaves next.
     fn pop(&mut self, now: Time) -> Option<Frame>;
@@ -44,6 +58,15 @@ pub(crate) trait FrameOrder: Debug + Default {
 
     /// Takes away all that waits.
     fn take_frames(&mut self) -> Vec<Frame>;
+
+    /// What it knows of a microflow, if it knows it. Frames leave at `kbps`, 0 if that is not
+    /// bounded.
+    fn standing(&self, now: Time, microflow: &Microflow, kbps: u32) -> Option<Standing>;
+
+    /// What it has promised, and how often it did not; `None` if it heeds no QoS records.
+    fn promised(&self) -> Option<Promised> {
+        None
+    }
 }
 
 /// A port's frames in some order.
@@ -105,15 +128,16 @@ impl<O: FrameOrder> Discipline for SingleQueue<O> {
         if self.order.due().is_none() {
             self.queue.max.begin(now);
         }
-        let refusal = if !has_room {
-            DropReason::QueuesFull
-        } else if self.order.push(now, frame, class, self.bounds()) {
-            return Ok(());
+        let bounds = self.bounds();
+        let taken = if has_room {
+            self.order.push(now, frame, class, bounds)
         } else {
-            DropReason::QueueFull
+            Err(DropReason::QueuesFull)
         };
-        self.queue.stats.tx_errors += packets;
-        Err(refusal)
+        if taken.is_err() {
+            self.queue.stats.tx_errors += packets;
+        }
+        taken
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(QueueId, Frame)> {
@@ -167,5 +191,19 @@ impl<O: FrameOrder> Discipline for SingleQueue<O> {
 
     fn take_frames(&mut self) -> Vec<Frame> {
         self.order.take_frames()
+    }
+
+    fn standing(&self, now: Time, microflow: &Microflow) -> Option<Standing> {
+        self.order.standing(now, microflow, self.bounds().kbps)
+    }
+
+    fn guarantees(&self) -> Option<Guarantees> {
+        let promised = self.order.promised()?;
+        let kbps = u64::from(self.bounds().kbps);
+        Some(Guarantees {
+            granted_kbps: promised.kbps,
+            free_kbps: kbps.saturating_sub(promised.kbps),
+            refused: promised.refused,
+        })
     }
 }

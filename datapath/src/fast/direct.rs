@@ -36,6 +36,8 @@ pub(super) struct Burst<'a> {
     /// Whether flows are known by what was read ahead.
     looks_ahead: bool,
     pub(super) output: DirectOutput,
+    /// The output before that.
+    pub(super) other_output: DirectOutput,
 }
 
 /// What becomes of a frame.
@@ -81,6 +83,7 @@ impl<S: Sink> Context<'_, S> {
                 foreseen: &foreseen,
                 looks_ahead: self.uses_cache() && self.looks_ahead(),
                 output: DirectOutput::default(),
+                other_output: DirectOutput::default(),
             };
             let looked_for = self.known_as();
             let mut left = None;
@@ -107,8 +110,7 @@ impl<S: Sink> Context<'_, S> {
                         self.run_frame(taken(&mut batch), &arrival.key, lookahead, flow);
                     }
                     None => {
-                        let frame = taken(&mut batch);
-                        left = self.run_any(frame, &mut burst, lookahead, &mut begun);
+                        left = self.run_any(taken(&mut batch), &mut burst, lookahead, &mut begun);
                     }
                 }
                 burst.looks_ahead &= looked_for == self.known_as();
@@ -123,7 +125,7 @@ impl<S: Sink> Context<'_, S> {
                     self.lane.backlog.insert(port, waiting);
                 }
             }
-            self.close(&burst.output);
+            self.close(&[&burst.output, &burst.other_output]);
             self.lane.cache.arrival = Some(arrival);
         }
         self.lane.cache.lookaheads = lookaheads;
@@ -302,12 +304,28 @@ impl<S: Sink> Context<'_, S> {
         left
     }
 
+    /// Reads frames ahead, by what they begin with.
+    fn look_ahead(
+        &mut self,
+        arrival: &PortArrival,
+        branches: bool,
+        frames: &[Frame],
+        read: (&mut [Lookahead], &mut Foreseen),
+    ) {
+        if arrival.key.is_of_ethernet() {
+            self.look_ahead_of::<true>(arrival, branches, frames, read);
+        } else {
+            self.look_ahead_of::<false>(arrival, branches, frames, read);
+        }
+    }
+
     /// Finds the headers of frames, and as long as no hook makes one packet depend on another, has
     /// what is known of their flows brought near, all together: so they wait for memory once.
     /// `branches` says that hooks set fields of each before the lookup of table 0. These are shown
-    /// them first, and so are those that act on misses there.
+    /// them first, and so are those that act on misses there. `ETHERNET` says whether the frames
+    /// begin with an Ethernet header.
     #[inline(never)]
-    fn look_ahead(
+    fn look_ahead_of<const ETHERNET: bool>(
         &mut self,
         arrival: &PortArrival,
         branches: bool,
@@ -323,6 +341,9 @@ impl<S: Sink> Context<'_, S> {
         for (frame, lookahead) in frames.iter().zip(&mut *lookaheads) {
             let bytes = frame.bytes();
             lookahead.survey(bytes);
+            if !ETHERNET {
+                lookahead.leave_ethernet();
+            }
             if let Some(few) = few {
                 cache.look_at_few(bytes, few, lookahead);
                 cache.prefetch_few(lookahead);
@@ -343,14 +364,20 @@ impl<S: Sink> Context<'_, S> {
     /// With what packets that come in through a port begin now.
     fn arrival(&mut self, port: PortNo, branches: bool) -> Box<PortArrival> {
         let start = self.start(TableId(0), branches, false);
+        let ingress = self.pipeline.ports.get(&port);
+        let without_ethernet = ingress.is_some_and(|ingress| ingress.without_ethernet);
         let cache = &mut self.lane.cache;
         let known_as = (port, start, cache.stats.widened);
         if let Some(known) = cache.arrival.take()
             && known.known_as == known_as
+            && known.key.is_of_ethernet() != without_ethernet
         {
             return known;
         }
-        let key = arrival(port, self.pipeline.catalogue.additions());
+        let mut key = arrival(port, self.pipeline.catalogue.additions());
+        if without_ethernet {
+            key.leave_ethernet();
+        }
         Box::new(PortArrival {
             known_as,
             words: cache.words(start, &key),

@@ -160,7 +160,13 @@ impl<S: Sink> Context<'_, S> {
             number: lookahead.number,
             made: &mut begun.made,
         });
-        self.ask_hook(hook, lazy, place, (false, &mut begun.outcome), point)
+        self.ask_hook(
+            hook,
+            (lazy, None),
+            place,
+            (false, &mut begun.outcome),
+            point,
+        )
     }
 
     /// The hook that prepares packets for the lookup of table 0, if it is the only one that acts

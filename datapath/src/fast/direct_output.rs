@@ -36,20 +36,28 @@ impl<S: Sink> Context<'_, S> {
         leaves
     }
 
-    /// Makes the frames of a burst leave by another port.
+    /// Makes the frames of a burst leave by another port. That before is kept: the frames of a
+    /// group often go to two in turns.
     #[inline(never)]
     pub(super) fn change_output(&mut self, burst: &mut Burst<'_>, port: PortNo) {
-        self.close(&burst.output);
-        burst.output = self.open(port, burst.ingress);
+        core::mem::swap(&mut burst.output, &mut burst.other_output);
+        if port != burst.output.port {
+            self.close(&[&burst.output]);
+            burst.output = self.open(port, burst.ingress);
+        }
     }
 
     /// The way out of a port for packets that came in through `ingress`.
     fn open(&self, number: PortNo, ingress: PortNo) -> DirectOutput {
         let port = self.pipeline.ports.get(&number);
         let port = port.filter(|port| number != ingress && port.egress_block().is_none());
+        let from = self.pipeline.ports.get(&ingress);
+        let is_without = from.is_some_and(|from| from.without_ethernet);
+        let port = port.filter(|port| port.without_ethernet == is_without);
         DirectOutput {
             port: number,
             open: port.is_some()
+                && self.pipeline.first_egress.is_none()
                 && !self.egress.ports.contains_key(&number)
                 && self.hooks.at_egress.is_empty(),
             capabilities: port.map(|port| port.capabilities).unwrap_or_default(),
@@ -57,11 +65,13 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Counts what left by a port.
-    pub(super) fn close(&mut self, direct: &DirectOutput) {
-        if let Some(port) = self.pipeline.ports.get_mut(&direct.port) {
-            port.stats.tx_packets += direct.packets;
-            port.stats.tx_bytes += direct.bytes;
+    /// Counts what left by ports.
+    pub(super) fn close(&mut self, outputs: &[&DirectOutput]) {
+        for output in outputs {
+            if let Some(port) = self.pipeline.ports.get_mut(&output.port) {
+                port.stats.tx_packets += output.packets;
+                port.stats.tx_bytes += output.bytes;
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::field::IP_DSCP;
 use bofuss_oflib::types::{EtherType, GroupId, QueueId};
-use bofuss_packet::{EditError, Headers, Layout, Packet, survey};
+use bofuss_packet::{EditError, Headers, Layout, Packet, TagChange, survey};
 
 use super::direct::Burst;
 use crate::cache::Program;
@@ -26,15 +26,26 @@ const MAX_CHECKSUM_START: u16 = u16::MAX - HEADROOM_BYTES as u16;
 struct DirectFrame<'a> {
     frame: &'a mut Frame,
     layout: &'a mut Layout,
-    /// Whether headers stand elsewhere since the layout was found.
-    has_moved: bool,
+    /// Why headers stand elsewhere since the layout was found.
+    moved: Moved,
+}
+
+/// What has moved the headers of a frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moved {
+    /// Nothing.
+    Not,
+    /// One VLAN tag that was pushed.
+    ByPush,
+    /// A tag that was popped.
+    ByPop,
 }
 
 impl DirectFrame<'_> {
     /// The headers, found again if they have moved.
     #[inline(always)]
     fn headers(&mut self) -> Headers<'_> {
-        if self.has_moved {
+        if self.moved != Moved::Not {
             self.find_again();
         }
         Headers {
@@ -45,19 +56,23 @@ impl DirectFrame<'_> {
 
     #[inline(never)]
     fn find_again(&mut self) {
-        self.has_moved = false;
-        survey(self.frame.bytes(), self.layout);
+        let moved = core::mem::replace(&mut self.moved, Moved::Not);
+        if moved == Moved::ByPush {
+            self.layout.follow_push(self.frame.bytes());
+        } else {
+            survey(self.frame.bytes(), self.layout);
+        }
     }
 
-    fn push_vlan(&mut self, ty: EtherType) -> Result<(), EditError> {
-        self.headers().push_vlan(ty.0)?;
-        self.layout.follow_push(self.frame.bytes());
+    fn push_vlan(&mut self, ty: EtherType, change: TagChange) -> Result<(), EditError> {
+        self.headers().push_changed_vlan(ty.0, change)?;
+        self.moved = Moved::ByPush;
         Ok(())
     }
 
     fn pop_vlan(&mut self) -> Result<(), EditError> {
         self.headers().pop_vlan()?;
-        self.has_moved = true;
+        self.moved = Moved::ByPop;
         Ok(())
     }
 
@@ -81,15 +96,19 @@ pub(super) fn can_go(
     pipeline: &Pipeline,
     hooks: &Hooks,
 ) -> bool {
+    let mut hops = path.hops;
+    for id in &path.groups {
+        let group = pipeline.groups.get(id);
+        match group.and_then(|group| group.direct_hops) {
+            Some(own) => hops += own,
+            None => return false,
+        }
+    }
     let checksum = frame.offload.checksum;
     frame.headroom() >= HEADROOM_BYTES
         && checksum.is_none_or(|(start, _)| start <= MAX_CHECKSUM_START)
         && hooks.at_egress.is_empty()
-        && (path.hops == 0 || has_hops(frame, layout, path.hops))
-        && path.groups.iter().all(|id| {
-            let group = pipeline.groups.get(id);
-            group.is_some_and(|group| group.is_direct)
-        })
+        && (hops == 0 || has_hops(frame, layout, hops))
 }
 
 /// Whether the TTL of a frame stays above 0 if this is taken from it; a frame without one has none
@@ -114,7 +133,7 @@ impl<S: Sink> Context<'_, S> {
         let mut frame = DirectFrame {
             frame,
             layout,
-            has_moved: false,
+            moved: Moved::Not,
         };
         let path = program.direct.as_ref();
         path.is_some_and(|path| self.go_direct_path(burst, &mut frame, path))
@@ -131,7 +150,8 @@ impl<S: Sink> Context<'_, S> {
         for step in &path.steps {
             let done = match step {
                 DirectStep::SetField(rewrite) => frame.headers().rewrite(rewrite),
-                DirectStep::PushVlan(ty) => frame.push_vlan(*ty),
+                DirectStep::CopyField(copy) => frame.headers().copy_field(copy),
+                DirectStep::PushVlan(ty, change) => frame.push_vlan(*ty, *change),
                 DirectStep::PopVlan => frame.pop_vlan(),
                 DirectStep::DecNwTtl => frame.headers().dec_nw_ttl(),
                 DirectStep::Meter(id) => match self.meter(*id, frame.frame) {
@@ -173,7 +193,7 @@ impl<S: Sink> Context<'_, S> {
         let mut other = DirectFrame {
             frame: &mut copy,
             layout: &mut { *frame.layout },
-            has_moved: frame.has_moved,
+            moved: frame.moved,
         };
         if go(self, burst, &mut other) {
             self.sink.transmit(burst.output.port, QueueId(0), copy);
@@ -208,7 +228,7 @@ impl<S: Sink> Context<'_, S> {
     fn output_frame(&mut self, frame: &mut DirectFrame<'_>, burst: &Burst<'_>, port: PortNo) {
         frame.headers();
         let mut packet = Packet::surveyed(frame.frame.take(), &burst.arrival.key, frame.layout);
-        self.output(&mut packet, port, &QueueClass::DEFAULT);
+        self.output(&mut packet, port, &QueueClass::arrived(burst.ingress));
     }
 
     /// Sends a frame to the buckets that a group chooses, all of which have direct paths. Returns
@@ -224,36 +244,37 @@ impl<S: Sink> Context<'_, S> {
             self.drop(DropReason::NoGroup);
             return false;
         };
-        count(&mut group.counter, (1, frame.frame.len() as u64));
+        let bytes = frame.frame.len() as u64;
+        count(&mut group.counter, (1, bytes));
         let headers = frame.headers();
         let chosen = group.choose(headers.layout, headers.frame.bytes(), false);
         let Some(chosen) = chosen else {
             self.drop(DropReason::NoBucket);
             return false;
         };
+        count(&mut group.bucket_counters[chosen], (1, bytes));
         let plans = Rc::clone(&group.plans);
         for number in 0..group.copies() {
             self.copy_directly(burst, frame, |this, burst, copy| {
-                this.enter_bucket_directly(burst, copy, id, (&plans, number))
+                if let Some(group) = this.pipeline.groups.get_mut(&id) {
+                    count(&mut group.bucket_counters[number], (1, bytes));
+                }
+                this.enter_bucket_directly(burst, copy, &plans[number])
             });
         }
-        self.enter_bucket_directly(burst, frame, id, (&plans, chosen))
+        self.enter_bucket_directly(burst, frame, &plans[chosen])
     }
 
-    /// Sends a frame along the path of a bucket; the same.
+    /// Sends a frame along the path of a bucket, which has counted it; the same.
     fn enter_bucket_directly(
         &mut self,
         burst: &mut Burst<'_>,
         frame: &mut DirectFrame<'_>,
-        id: GroupId,
-        (plans, number): (&[Plan], usize),
+        plan: &Plan,
     ) -> bool {
         let bytes = frame.frame.len() as u64;
-        if let Some(group) = self.pipeline.groups.get_mut(&id) {
-            count(&mut group.bucket_counters[number], (1, bytes));
-        }
         self.lane.work.count_packets(1, bytes);
-        let path = plans[number].direct.as_ref();
+        let path = plan.direct.as_ref();
         path.is_some_and(|path| self.go_direct_path(burst, frame, path))
     }
 }

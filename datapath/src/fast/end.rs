@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Field, Instruction};
 
-use super::record::sole_output;
 use crate::action_set::ActionSet;
 use crate::cache::{Body, End, PathAction, Program, ProgramStep};
 use crate::direct_path::{DirectPath, DirectStep};
 use crate::hooks::Hooks;
+use crate::references::sole_output;
 use crate::{DropReason, HookEffect};
 
 /// Notes in a program what becomes of its packets in the end, if that is simple.
@@ -50,7 +50,9 @@ fn direct_path(program: &Program) -> Option<DirectPath> {
                 }
                 Instruction::ClearActions => set.clear(),
                 Instruction::WriteActions(list) => set.write(list),
-                Instruction::WriteMetadata { .. } | Instruction::GotoTable(_) => {}
+                Instruction::WriteMetadata { .. }
+                | Instruction::StatTrigger(_)
+                | Instruction::GotoTable(_) => {}
                 Instruction::Experimenter(_) => return None,
             }
         }
@@ -94,10 +96,13 @@ fn simple_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -
                         at_once = Some(sole_output(others)?);
                     }
                 }
-                Instruction::WriteActions(actions) => at_end = Some(sole_output(actions)?),
-                Instruction::ClearActions => at_end = None,
+                Instruction::WriteActions(actions) => {
+                    at_end = Some(sole_output(actions)?);
+                    is_first = false;
+                }
+                Instruction::ClearActions => (at_end, is_first) = (None, false),
                 Instruction::WriteMetadata { .. } => is_first = false,
-                Instruction::GotoTable(_) => {}
+                Instruction::StatTrigger(_) | Instruction::GotoTable(_) => {}
                 Instruction::ApplyActions(_)
                 | Instruction::Meter(_)
                 | Instruction::Experimenter(_) => return None,

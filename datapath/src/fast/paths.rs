@@ -107,7 +107,7 @@ impl<S: Sink> Context<'_, S> {
         let flow = &self.lane.cache.flows[slot];
         let (program, n_hits) = (Rc::clone(&flow.program), flow.n_hits());
         self.lane.cache.stats.hits += 1;
-        if program.calls {
+        if program.calls || self.pipeline.first_egress.is_some() {
             return self.replay_with_hooks(walk, slot, &program);
         }
         let counts = offload::wire_count(&walk.packet.frame);
@@ -147,8 +147,9 @@ impl<S: Sink> Context<'_, S> {
         self.end_path(walk, &program, next)
     }
 
-    /// The same for a path with hooks, which see each packet and may take it from the path. What
-    /// they cause may make the cache forget the flow, so its hits are counted one by one.
+    /// The same for a path with hooks, which see each packet and may take it from the path, or
+    /// whose outputs go on in egress tables. What these cause may make the cache forget the flow,
+    /// so its hits are counted one by one.
     fn replay_with_hooks(
         &mut self,
         walk: &mut Walk<'_>,

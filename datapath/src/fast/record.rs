@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use bofuss_oflib::field::ACTSET_OUTPUT;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
@@ -13,6 +14,7 @@ use crate::hook::HookPoint;
 use crate::hooks::Hooks;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
+use crate::references::sole_output;
 use crate::slab::NONE;
 use crate::upcoming::WORDS;
 use crate::{DropReason, HookEffect, Sink};
@@ -26,12 +28,15 @@ struct PathEffect {
     sets_fields: bool,
     /// What the key becomes depends on more than the key.
     unpredictable: bool,
-    /// What the key becomes depends on what actions of extensions read.
+    /// What the key becomes depends on what actions of extensions read,
     reads_more: bool,
+    /// or on fields that are copied or set in part.
+    copies: bool,
 }
 
 impl PathEffect {
-    fn of(body: &Instructions, hooks: &Hooks) -> Self {
+    /// That of instructions; `read` are the fields that some entry reads.
+    fn of(body: &Instructions, hooks: &Hooks, read: FieldSet) -> Self {
         let mut this = Self::default();
         for instruction in body.list() {
             match instruction {
@@ -42,9 +47,10 @@ impl PathEffect {
                 Instruction::Meter(_) => this.unpredictable = true,
                 Instruction::Experimenter(value) => this.extend(hooks.effect_of(value)),
                 Instruction::WriteMetadata { .. } => this.sets_fields = true,
-                Instruction::ClearActions
-                | Instruction::WriteActions(_)
-                | Instruction::GotoTable(_) => {}
+                Instruction::ClearActions | Instruction::WriteActions(_) => {
+                    this.sets_fields |= read.contains(ACTSET_OUTPUT);
+                }
+                Instruction::StatTrigger(_) | Instruction::GotoTable(_) => {}
             }
         }
         this
@@ -68,7 +74,8 @@ impl PathEffect {
         }
         let may_packet_in = matches!(action, Action::DecNwTtl | Action::DecMplsTtl)
             || matches!(action, Action::Output(output) if output.port == PortNo::CONTROLLER);
-        let sets_fields = matches!(action, Action::SetField(_));
+        self.copies |= copies(action);
+        let sets_fields = matches!(action, Action::SetField(_) | Action::CopyField(_));
         let does_neither = matches!(
             action,
             Action::Output(_)
@@ -87,20 +94,21 @@ impl PathEffect {
     }
 }
 
+/// Whether what a packet becomes depends on its fields, and on nothing else.
+fn copies(action: &Action) -> bool {
+    if let Action::SetField(set) = action {
+        !set.0.is_exact()
+    } else {
+        matches!(action, Action::CopyField(_))
+    }
+}
+
 /// The table that an entry's packets go on with.
 pub(super) fn goto(body: &Instructions) -> Option<TableId> {
     match body.list().last() {
         Some(Instruction::GotoTable(table)) => Some(*table),
         _ => None,
     }
-}
-
-/// The port, if all that actions do is to send the packet to one.
-pub(super) fn sole_output(actions: &[Action]) -> Option<PortNo> {
-    let [Action::Output(output)] = actions else {
-        return None;
-    };
-    (output.port <= PortNo::MAX).then_some(output.port)
 }
 
 /// The port, if all that instructions do is to send the packet to one now.
@@ -146,8 +154,11 @@ impl<S: Sink> Context<'_, S> {
         };
         path.hits.clear();
         walk.log = FieldSet::EMPTY;
+        let widened = self.lane.cache.stats.widened;
         let result = self.record_steps(walk, &mut path);
         let cache = &mut self.lane.cache;
+        // What it caused may have been recorded, too, under another key.
+        path.is_complete &= cache.stats.widened == widened;
         debug_assert!(
             cache.fields.is_superset(walk.log),
             "I14: the key has what was read"
@@ -164,7 +175,10 @@ impl<S: Sink> Context<'_, S> {
                 cache.forget(tables, victim);
                 cache.stats.evicted += 1;
             }
-            note_end(&mut path.program, self.hooks);
+            // To the egress tables it comes as a packet.
+            if self.pipeline.first_egress.is_none() {
+                note_end(&mut path.program, self.hooks);
+            }
             cache.insert(words, path.program, &path.hits);
         }
         cache.spare_hits = path.hits;
@@ -189,7 +203,8 @@ impl<S: Sink> Context<'_, S> {
             path.hits.push(Hit { slot, table });
             path.program.last = table;
             path.program.unchanged += u8::from(!path.sets_fields);
-            let Some(instructions) = self.hit(walk) else {
+            let instructions = self.hit(walk).map(|entry| entry.instructions.clone());
+            let Some(instructions) = instructions else {
                 let asks = !asked && !self.hooks.at_miss(table).is_empty();
                 (path.program.missed, path.program.asks) = (true, asks);
                 path.is_complete = !path.is_wrong;
@@ -200,17 +215,19 @@ impl<S: Sink> Context<'_, S> {
             let n_steps = path.program.steps.len();
             let leaves = self.record_calls(walk, path, HookPoint::AfterHit)?;
             let acted = path.program.steps.len() > n_steps;
-            let effect = PathEffect::of(&instructions, self.hooks);
+            let effect = PathEffect::of(&instructions, self.hooks, self.lane.cache.fields);
             let reason = walk.reason;
             (walk.deviates, walk.action_reads) = (false, FieldSet::EMPTY);
             let result = self.act(walk, &instructions);
             let leaves = leaves || core::mem::take(&mut walk.deviates);
-            if effect.reads_more {
+            // What happens to the packet alone happens to each again.
+            let goes_on = goto(&instructions).is_some();
+            if effect.reads_more || effect.copies && goes_on {
                 path.read.insert(walk.action_reads);
             }
             // Of a packet that was cut, the segments have gone on.
-            let goes_on = result.is_ok_and(|next| next == goto(&instructions));
-            let (true, Ok(next)) = (goes_on, result) else {
+            let is_whole = result.is_ok_and(|next| next == goto(&instructions));
+            let (true, Ok(next)) = (is_whole, result) else {
                 return result;
             };
             let is_recordable = !leaves && !effect.unpredictable;

@@ -51,8 +51,9 @@ pub(crate) struct Group {
     pub(crate) ty: GroupType,
     pub(crate) plans: Rc<[Plan]>,
     pub(crate) selector: Selector,
-    /// Whether frames pass through it on the direct path: all buckets have one, and they are few.
-    pub(crate) is_direct: bool,
+    /// The most that its buckets take from the TTL of frames on the direct path; `None` if frames
+    /// cannot pass through it on that: not all buckets have one, or they are many.
+    pub(crate) direct_hops: Option<u8>,
     /// Whether each bucket is live.
     pub(crate) live: Vec<bool>,
     pub(crate) counter: BucketCounter,
@@ -110,10 +111,17 @@ impl Group {
     }
 }
 
-/// Whether frames pass through buckets like these on the direct path.
-pub(crate) fn is_direct(ty: GroupType, plans: &[Plan]) -> bool {
+/// The [`Group::direct_hops`] of a group with these buckets.
+pub(crate) fn direct_hops(ty: GroupType, plans: &[Plan]) -> Option<u8> {
     let copies = if ty == GroupType::ALL { plans.len() } else { 1 };
-    copies <= MAX_DIRECT_COPIES && plans.iter().all(|plan| plan.direct.is_some())
+    if copies > MAX_DIRECT_COPIES {
+        return None;
+    }
+    let mut hops = 0;
+    for plan in plans {
+        hops = hops.max(plan.direct.as_ref()?.hops);
+    }
+    Some(hops)
 }
 
 /// Buckets that these count for: more if they are long.

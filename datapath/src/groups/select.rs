@@ -2,7 +2,8 @@
 //!
 //! Each bucket owns slots in proportion to its weight. A dead bucket's slots alone are lent to live
 //! ones, and go back when it revives. When weights change, no more slots change hands than the new
-//! shares need: the sum of what the growing shares gain. A share is exact to one slot.
+//! shares need: the sum of what the growing shares gain. A share is exact to one slot. Buckets that
+//! come or go alone leave the others their slots, whatever becomes of the shares.
 
 use alloc::{vec, vec::Vec};
 
@@ -15,6 +16,8 @@ use crate::Algorithm;
 const SLOTS_PER_BUCKET: usize = 64;
 const MIN_SLOTS: usize = 256;
 const MAX_SLOTS: usize = 65_536;
+/// How many times the slots that it needs a group keeps when buckets go.
+const MAX_SPARE: usize = 4;
 /// In place of a bucket: the slot is not owned by any.
 const NO_BUCKET: u16 = u16::MAX;
 /// Tries to lend a dead bucket's slot at random before the first live one gets it.
@@ -50,21 +53,18 @@ fn mix(hash: u64, value: u64) -> u64 {
 }
 
 impl Selector {
-    /// Slots for buckets of these weights; `before` are those of the group that this one replaces.
+    /// Slots for buckets of these weights; `before` are those of the group that this one replaces,
+    /// and where its buckets are now.
     pub(crate) fn new(
         algorithm: Algorithm,
         seed: u64,
         weights: &[u16],
-        before: Option<&Self>,
+        before: Option<(&Self, &[Option<u16>])>,
     ) -> Self {
-        let used = weights.iter().filter(|weight| **weight > 0).count();
-        let count = (used * SLOTS_PER_BUCKET).next_power_of_two();
-        let count = count.clamp(MIN_SLOTS, MAX_SLOTS);
+        let count = slots_for(weights);
         let mut home = vec![NO_BUCKET; count];
-        if let Some(old) = before.filter(|old| !old.home.is_empty()) {
-            for (i, slot) in home.iter_mut().enumerate() {
-                *slot = old.home[i & (old.home.len() - 1)];
-            }
+        if let Some((old, moved)) = before.filter(|(old, _)| !old.home.is_empty()) {
+            home = old.owners(count, moved);
         }
         let mut missing = shares(weights, count);
         for slot in &mut home {
@@ -89,6 +89,69 @@ impl Selector {
             state: seed,
             slots: home.clone(),
             home,
+        }
+    }
+
+    /// The owners of `count` slots after its buckets have moved; of those that are gone there are
+    /// none.
+    fn owners(&self, count: usize, moved: &[Option<u16>]) -> Vec<u16> {
+        let mask = self.home.len() - 1;
+        let mut home = Vec::with_capacity(count);
+        for slot in 0..count {
+            let old = usize::from(self.home[slot & mask]);
+            home.push(moved.get(old).copied().flatten().unwrap_or(NO_BUCKET));
+        }
+        home
+    }
+
+    /// The slots once buckets have come or gone, of which `weights` are those of all and `moved`
+    /// says where the old ones are. What stays keeps its slots, but for those that a bucket needs
+    /// that came. A share is exact to as many slots as buckets came or went.
+    pub(crate) fn changed(&self, weights: &[u16], moved: &[Option<u16>]) -> Self {
+        let least = slots_for(weights);
+        // With fewer slots, packets of two would go to one bucket.
+        let count = least.max(self.home.len().min(MAX_SPARE * least));
+        let mut home = self.owners(count, moved);
+        let mut missing = shares(weights, count);
+        let mut surplus = vec![0; weights.len()];
+        let mut free = 0;
+        for slot in &home {
+            let owner = usize::from(*slot);
+            match missing.get_mut(owner) {
+                Some(0) => surplus[owner] += 1,
+                Some(share) => *share -= 1,
+                None => free += 1,
+            }
+        }
+        // Buckets that came are first served.
+        let mut stays = vec![false; weights.len()];
+        for bucket in moved.iter().flatten() {
+            stays[usize::from(*bucket)] = true;
+        }
+        let mut order: Vec<usize> = (0..weights.len()).collect();
+        order.sort_by_key(|bucket| stays[*bucket]);
+        let came = order.iter().filter(|bucket| !stays[**bucket]);
+        let needed: usize = came.map(|bucket| missing[*bucket]).sum();
+        let mut taken = needed.saturating_sub(free);
+        for slot in &mut home {
+            let owner = usize::from(*slot);
+            if taken > 0 && surplus.get(owner).is_some_and(|surplus| *surplus > 0) {
+                (surplus[owner], taken) = (surplus[owner] - 1, taken - 1);
+                *slot = NO_BUCKET;
+            }
+        }
+        let mut needy = order.into_iter().filter(|b| weights[*b] > 0).peekable();
+        for slot in home.iter_mut().filter(|slot| **slot == NO_BUCKET) {
+            while needy.next_if(|bucket| missing[*bucket] == 0).is_some() {}
+            if let Some(bucket) = needy.peek() {
+                missing[*bucket] -= 1;
+                *slot = *bucket as u16;
+            }
+        }
+        Self {
+            slots: home.clone(),
+            home,
+            ..*self
         }
     }
 
@@ -146,31 +209,33 @@ pub fn flow_hash(layout: &Layout, bytes: &[u8], seed: u64) -> u64 {
         bytes,
         hash: seed ^ GOLDEN,
     };
-    flow.add::<6>(field::ETH_DST, Header::Eth, 0);
-    flow.add::<6>(field::ETH_SRC, Header::Eth, 6);
-    if layout.offset(Header::EthType).is_some() {
-        flow.add::<2>(field::ETH_TYPE, Header::EthType, 0);
-    } else {
-        flow.add_rare(field::ETH_TYPE);
+    if let Some(eth) = flow.header::<12>(Header::Eth) {
+        flow.add::<6>(field::ETH_DST, &eth[..6]);
+        flow.add::<6>(field::ETH_SRC, &eth[6..]);
+    }
+    match flow.header::<2>(Header::EthType) {
+        Some(eth_type) => flow.add::<2>(field::ETH_TYPE, eth_type),
+        None => flow.add_rare(field::ETH_TYPE),
     }
     match layout.offset(Header::Vlan) {
         None if layout.fields.contains(field::VLAN_VID) => flow.mix_in(field::VLAN_VID, 0),
         None | Some(_) => flow.add_rare(field::VLAN_VID),
     }
-    flow.add::<1>(field::IP_PROTO, Header::Ipv4, 9);
-    flow.add::<1>(field::IP_PROTO, Header::NextHeader, 0);
-    flow.add::<4>(field::IPV4_SRC, Header::Ipv4, 12);
-    flow.add::<4>(field::IPV4_DST, Header::Ipv4, 16);
-    if layout.offset(Header::Ipv6).is_some() {
-        flow.add_rare(field::IPV6_SRC);
-        flow.add_rare(field::IPV6_DST);
+    if let Some(ip) = flow.header::<20>(Header::Ipv4) {
+        flow.add::<1>(field::IP_PROTO, &ip[9..]);
+        flow.add::<4>(field::IPV4_SRC, &ip[12..]);
+        flow.add::<4>(field::IPV4_DST, &ip[16..]);
+    } else {
+        flow.add_other_addresses();
     }
-    flow.add::<4>(field::ARP_SPA, Header::Arp, 14);
-    flow.add::<4>(field::ARP_TPA, Header::Arp, 24);
     if layout.fragment == Fragment::No {
-        for (header, source, destination) in PORTS {
-            flow.add::<2>(source, header, 0);
-            flow.add::<2>(destination, header, 2);
+        let mut rows = PORTS.iter();
+        if let Some((header, source, destination)) =
+            rows.find(|(header, ..)| layout.transport == Some(*header))
+            && let Some(ports) = flow.header::<4>(*header)
+        {
+            flow.add::<2>(source, &ports[..2]);
+            flow.add::<2>(destination, &ports[2..]);
         }
     }
     flow.hash ^ flow.hash >> 32
@@ -183,18 +248,37 @@ struct FlowHash<'a> {
     hash: u64,
 }
 
-impl FlowHash<'_> {
-    /// Adds a field that is the `N` bytes at `at` in a header, if that is there.
+impl<'a> FlowHash<'a> {
+    /// The first bytes of a header, if that is there.
     #[inline(always)]
-    fn add<const N: usize>(&mut self, field: &Field, header: Header, at: usize) {
-        let Some(start) = self.layout.offset(header) else {
-            return;
-        };
-        let bytes = self.bytes.get(start + at..).and_then(<[u8]>::first_chunk);
-        let bytes: &[u8; N] = bytes.expect("a header that was found is whole");
+    fn header<const N: usize>(&self, header: Header) -> Option<&'a [u8; N]> {
+        let start = self.layout.offset(header)?;
+        let bytes = self.bytes.get(start..).and_then(<[u8]>::first_chunk);
+        Some(bytes.expect("a header that was found is whole"))
+    }
+
+    /// Adds a field that is the first `N` of these bytes of a header.
+    #[inline(always)]
+    fn add<const N: usize>(&mut self, field: &Field, bytes: &[u8]) {
         let mut value = [0; WORD_BYTES];
-        value[WORD_BYTES - N..].copy_from_slice(bytes);
+        value[WORD_BYTES - N..].copy_from_slice(&bytes[..N]);
         self.mix_in(field, u64::from_be_bytes(value).into());
+    }
+
+    /// Adds protocol and addresses of a packet that is not one of IPv4.
+    #[inline(never)]
+    fn add_other_addresses(&mut self) {
+        if let Some(protocol) = self.header::<1>(Header::NextHeader) {
+            self.add::<1>(field::IP_PROTO, protocol);
+        }
+        if self.layout.offset(Header::Ipv6).is_some() {
+            self.add_rare(field::IPV6_SRC);
+            self.add_rare(field::IPV6_DST);
+        }
+        if let Some(arp) = self.header::<28>(Header::Arp) {
+            self.add::<4>(field::ARP_SPA, &arp[14..]);
+            self.add::<4>(field::ARP_TPA, &arp[24..]);
+        }
     }
 
     /// Adds any field, if the frame has it.
@@ -208,12 +292,19 @@ impl FlowHash<'_> {
     #[inline(always)]
     fn mix_in(&mut self, field: &Field, value: u128) {
         let low = mix(self.hash, value as u64);
-        self.hash = mix(low, (value >> 64) as u64 ^ u64::from(field.id));
+        self.hash = mix(low, (value >> 64) as u64 ^ u64::from(field.number));
     }
 }
 
 fn is_live(live: &[bool], bucket: u16) -> bool {
     live.get(usize::from(bucket)) == Some(&true)
+}
+
+/// How many slots a group has with buckets of these weights.
+fn slots_for(weights: &[u16]) -> usize {
+    let used = weights.iter().filter(|weight| **weight > 0).count();
+    let count = (used * SLOTS_PER_BUCKET).next_power_of_two();
+    count.clamp(MIN_SLOTS, MAX_SLOTS)
 }
 
 /// How many of `count` slots each weight gets: those with the largest remainders get one more.
@@ -289,7 +380,8 @@ mod tests {
             let mut new = old.clone();
             new[next(n as u64) as usize] = next(100) as u16;
             let before = Selector::new(Algorithm::Hash, 0, &old, None);
-            let after = Selector::new(Algorithm::Hash, 0, &new, Some(&before));
+            let places: Vec<_> = (0..n as u16).map(Some).collect();
+            let after = Selector::new(Algorithm::Hash, 0, &new, Some((&before, &places)));
             if before.home.len() != after.home.len() || new.iter().all(|w| *w == 0) {
                 continue;
             }
@@ -297,6 +389,49 @@ mod tests {
             let gained =
                 (0..n as u16).map(|b| owned(&after.home, b).saturating_sub(owned(&before.home, b)));
             assert_eq!(moved.count(), gained.sum::<usize>(), "{old:?} {new:?}");
+        }
+    }
+
+    #[test]
+    fn packets_of_buckets_that_stay_go_to_no_other_but_one_that_came() {
+        let mut random = 7u64;
+        let mut next = |below: usize| {
+            random = mix(random, 1);
+            random as usize % below
+        };
+        let mut selector = Selector::new(Algorithm::Hash, 0, &[1], None);
+        // Each bucket by its name, with its weight.
+        let mut buckets = vec![(0, 1)];
+        for name in 1..1000 {
+            let before = (selector.clone(), buckets.clone());
+            if buckets.len() > 1 && (buckets.len() == 16 || next(2) == 0) {
+                buckets.remove(next(buckets.len()));
+            } else {
+                buckets.insert(next(buckets.len() + 1), (name, next(4) as u16 + 1));
+            }
+            let weights: Vec<u16> = buckets.iter().map(|bucket| bucket.1).collect();
+            let place = |old: &(i32, u16)| buckets.iter().position(|one| one == old);
+            let moved: Vec<_> = before
+                .1
+                .iter()
+                .map(|old| Some(place(old)? as u16))
+                .collect();
+            selector = before.0.changed(&weights, &moved);
+            let mask = before.0.home.len().max(selector.home.len()) - 1;
+            let owner = |selector: &Selector, all: &[(i32, u16)], hash: usize| {
+                all[usize::from(selector.home[hash & (selector.home.len() - 1)])]
+            };
+            for hash in 0..=mask {
+                let then = owner(&before.0, &before.1, hash);
+                let now = owner(&selector, &buckets, hash);
+                let is_right = now == then || !buckets.contains(&then) || now.0 == name;
+                assert!(is_right, "{hash}: {then:?}, {now:?} of {buckets:?}");
+            }
+            let exact = shares(&weights, selector.home.len());
+            for (bucket, share) in exact.iter().enumerate() {
+                let owned = owned(&selector.home, bucket as u16);
+                assert!(owned.abs_diff(*share) <= 16, "{owned} instead of {share}");
+            }
         }
     }
 
@@ -363,7 +498,7 @@ mod tests {
                 for field in addresses.iter().chain(ports) {
                     if let Some(value) = packet.key().get(field, &mut ()) {
                         let high = (value >> 64) as u64;
-                        hash = mix(mix(hash, value as u64), high ^ u64::from(field.id));
+                        hash = mix(mix(hash, value as u64), high ^ u64::from(field.number));
                     }
                 }
                 let whole = hash ^ hash >> 32;

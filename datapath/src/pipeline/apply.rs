@@ -1,5 +1,7 @@
 //! The actions' behaviour: one arm each. Spec: OpenFlow 1.3.5 section 5.12.
 
+use bofuss_oflib::action::Output;
+use bofuss_oflib::field_set::FieldSet;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::{Action, PortNo};
 use bofuss_packet::EditError;
@@ -17,21 +19,7 @@ impl<S: Sink> Context<'_, S> {
         self.flush_pending(walk);
         let packet = &mut *walk.packet;
         let edit = match action {
-            Action::Output(output) => match output.port {
-                PortNo::CONTROLLER => {
-                    self.offer_to_controllers(walk, walk.reason, Some(output.max_len));
-                    Ok(())
-                }
-                PortNo::TABLE => return self.enter_tables(walk),
-                port => {
-                    walk.pending = Some(port);
-                    if S::TRACES {
-                        // So that it is told where it is said.
-                        self.flush_pending(walk);
-                    }
-                    Ok(())
-                }
-            },
+            Action::Output(output) => return self.output_to(walk, output),
             Action::Group(id) => {
                 self.enter_group(walk, *id);
                 Ok(())
@@ -40,7 +28,17 @@ impl<S: Sink> Context<'_, S> {
                 walk.class.queue = *queue;
                 Ok(())
             }
-            Action::SetField(set) => packet.set_field(set.0.field, &set.0.value),
+            Action::SetField(set) if set.0.is_exact() => {
+                packet.set_field(set.0.field, &set.0.value)
+            }
+            Action::SetField(set) => {
+                walk.action_reads.insert(FieldSet::of(set.0.field));
+                packet.set_masked(&set.0)
+            }
+            Action::CopyField(copy) => {
+                walk.action_reads.insert(copy.fields());
+                packet.copy_field(copy)
+            }
             Action::PushVlan(ty) => packet.push_vlan(ty.0),
             Action::PopVlan => packet.pop_vlan(),
             Action::PushMpls(ty) => packet.push_mpls(ty.0),
@@ -53,6 +51,7 @@ impl<S: Sink> Context<'_, S> {
             Action::DecMplsTtl => packet.dec_mpls_ttl(),
             Action::CopyTtlOut => packet.copy_ttl_out(),
             Action::CopyTtlIn => packet.copy_ttl_in(),
+            Action::Meter(id) => return self.apply_meter(walk, *id),
             Action::Experimenter(_) if action.is_tag_vlan() => packet.tag_vlan(),
             Action::Experimenter(value) => return self.apply_extension(walk, value),
         };
@@ -66,6 +65,26 @@ impl<S: Sink> Context<'_, S> {
                 Err(DropReason::InvalidTtl)
             }
         }
+    }
+
+    /// Sends a packet to where an output says.
+    fn output_to(&mut self, walk: &mut Walk<'_>, output: &Output) -> Result<(), DropReason> {
+        match output.port {
+            PortNo::CONTROLLER => {
+                self.offer_to_controllers(walk, walk.reason, Some(output.max_len));
+            }
+            PortNo::TABLE => return self.enter_tables(walk),
+            port => {
+                walk.pending = Some(port);
+                let in_set = walk.reason == PacketInReason::ACTION_SET;
+                walk.leaves = in_set && walk.leaves_by == Some(port);
+                if S::TRACES {
+                    // So that it is told where it is said.
+                    self.flush_pending(walk);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Sends a packet-out's packet through the tables.

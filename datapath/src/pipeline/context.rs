@@ -33,6 +33,8 @@ pub(crate) struct Pipeline {
     pub(crate) table_abilities: Vec<Option<Abilities>>,
     /// The most that each can be made to do.
     pub(crate) max_abilities: Vec<Option<Abilities>>,
+    /// The first of the tables that packets go through on their way to a port, if there are some.
+    pub(crate) first_egress: Option<TableId>,
     /// Places that the entries of all tables and their masks take, and what they do.
     pub(crate) entry_places: usize,
     pub(crate) instructions: SharedInstructions,
@@ -44,6 +46,11 @@ pub(crate) struct Pipeline {
     pub(crate) sparse_tables: BTreeSet<TableId>,
     /// Tables that say how full they are.
     pub(crate) watched_tables: BTreeSet<TableId>,
+    /// Tables with entries whose statistics have thresholds.
+    pub(crate) triggered_tables: BTreeSet<TableId>,
+    /// When their entries are looked at next, and from which table and slot on.
+    pub(crate) next_look: Time,
+    pub(crate) look_from: (TableId, u32),
     pub(crate) next_serial: u64,
     pub(crate) groups: BTreeMap<GroupId, Group>,
     /// Buckets of all groups, long ones as several.
@@ -68,6 +75,16 @@ impl Pipeline {
     #[inline(always)]
     pub(crate) fn treats(&self, fragment: Fragment) -> bool {
         fragment != Fragment::No && self.fragments != ConfigFlags(0)
+    }
+
+    /// Whether a table is one of those that packets go through on their way to a port.
+    pub(crate) fn is_egress(&self, table: TableId) -> bool {
+        self.first_egress.is_some_and(|first| table >= first)
+    }
+
+    /// Whether a packet may go on from one table to another: it is there, and for the same stage.
+    pub(crate) fn joins(&self, from: TableId, to: TableId) -> bool {
+        self.has_table(to) && self.is_egress(from) == self.is_egress(to)
     }
 
     /// Whether the pipeline has a table.

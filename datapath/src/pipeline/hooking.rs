@@ -6,6 +6,7 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::Packet;
 
+use crate::action_set::ActionSet;
 use crate::hook::HookPoint;
 use crate::hook_context::{HookAct, HookOutcome, Subject};
 use crate::pipeline::Walk;
@@ -68,7 +69,7 @@ impl<S: Sink> Context<'_, S> {
     pub(crate) fn ask_hook<'p>(
         &'p mut self,
         hook: usize,
-        subject: Subject<'p>,
+        (subject, progress): (Subject<'p>, Option<(&'p ActionSet, QueueClass)>),
         (table, cookie): (TableId, u64),
         (records, outcome): (bool, &'p mut HookOutcome),
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
@@ -82,6 +83,7 @@ impl<S: Sink> Context<'_, S> {
             traces: S::TRACES,
             records,
             subject,
+            progress,
             pool: &self.lane.pool,
             additions: self.pipeline.catalogue.additions(),
             outcome,
@@ -104,9 +106,10 @@ impl<S: Sink> Context<'_, S> {
         self.flush_pending(walk);
         let place = (walk.table, walk.cookie);
         let subject = Subject::Packet(walk.packet);
+        let progress = Some((&walk.set, walk.class));
         let mut outcome = HookOutcome::default();
-        let (verdict, replanned) =
-            self.ask_hook(hook, subject, place, (records, &mut outcome), point);
+        let asked = (records, &mut outcome);
+        let (verdict, replanned) = self.ask_hook(hook, (subject, progress), place, asked, point);
         let reply = HookReply {
             hook,
             verdict,
@@ -145,12 +148,15 @@ impl<S: Sink> Context<'_, S> {
             return Err(DropReason::Hook);
         }
         if let Some(table) = outcome.goto {
-            if table <= walk.table || !self.pipeline.has_table(table) {
+            if table <= walk.table || !self.pipeline.joins(walk.table, table) {
                 return Err(DropReason::Hook);
             }
             walk.goto = Some(table);
         }
         walk.sent |= outcome.taken;
+        if outcome.held {
+            walk.set.clear();
+        }
         if outcome.qos.is_some() {
             walk.class.qos = outcome.qos;
         }

@@ -1,5 +1,7 @@
 //! What a meter does to a packet. Spec: OpenFlow 1.3.5 section 5.7.1.
 
+use alloc::collections::BTreeSet;
+
 use bofuss_frame::Frame;
 use bofuss_oflib::field::IP_DSCP;
 use bofuss_oflib::instruction::Instructions;
@@ -52,14 +54,23 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Whether a packet may enter a meter as it is: any that is no super-frame, and one whose
-    /// segments exceed no rate.
-    pub(crate) fn meters_whole(&mut self, id: MeterId, packet: &Packet) -> bool {
-        if packet.frame.offload.gso.is_none() {
-            return true;
+    /// Whether a super-frame may enter meters as it is: its segments exceed no rate. One that comes
+    /// to a meter twice may not.
+    pub(crate) fn meters_whole(
+        &mut self,
+        ids: impl Iterator<Item = MeterId>,
+        packet: &Packet,
+    ) -> bool {
+        let mut seen = BTreeSet::new();
+        for id in ids {
+            let meter = self.pipeline.meters.get_mut(&id);
+            let counts = offload::wire_count(&packet.frame);
+            let covers = meter.is_none_or(|meter| meter.covers(self.now, counts));
+            if !covers || !seen.insert(id) {
+                return false;
+            }
         }
-        let meter = self.pipeline.meters.get_mut(&id);
-        meter.is_none_or(|meter| meter.covers(self.now, offload::wire_count(&packet.frame)))
+        true
     }
 
     /// Sends each segment of a super-frame along the rest of its path, from an entry's instructions
@@ -69,6 +80,25 @@ impl<S: Sink> Context<'_, S> {
         walk: &mut Walk<'_>,
         instructions: &Instructions,
     ) -> Result<Option<TableId>, DropReason> {
+        self.by_segments(walk, |this, part| {
+            let next = this.execute_all(part, instructions)?;
+            this.tables_and_set(part, next)
+        })?;
+        walk.goto = None;
+        Ok(None)
+    }
+
+    /// Executes the action set on each segment of a super-frame.
+    pub(crate) fn set_by_segments(&mut self, walk: &mut Walk<'_>) -> Result<(), DropReason> {
+        self.by_segments(walk, |this, part| this.tables_and_set(part, None))
+    }
+
+    /// Sends each segment of a super-frame its own way. Errors: the frame cannot be cut.
+    fn by_segments(
+        &mut self,
+        walk: &mut Walk<'_>,
+        mut go: impl FnMut(&mut Self, &mut Walk<'_>) -> Result<(), DropReason>,
+    ) -> Result<(), DropReason> {
         self.flush_pending(walk);
         let set = core::mem::take(&mut walk.set);
         let whole = offload::segment(&walk.packet.frame, |segment| {
@@ -80,14 +110,13 @@ impl<S: Sink> Context<'_, S> {
                 begun: None,
                 ..*walk
             };
-            let next = self.execute_all(&mut part, instructions);
-            let result = next.and_then(|next| self.tables_and_set(&mut part, next));
+            let result = go(self, &mut part);
             self.end_copy(&mut part, result);
         });
         walk.set = set;
         walk.set.clear();
-        (walk.sent, walk.goto) = (true, None);
-        whole.then_some(None).ok_or(DropReason::Segmentation)
+        walk.sent = true;
+        whole.then_some(()).ok_or(DropReason::Segmentation)
     }
 }
 
@@ -118,9 +147,11 @@ pub(crate) fn remarked(dscp: u128, levels: u8) -> Option<[u8; 16]> {
 mod tests {
     use alloc::{format, sync::Arc, vec, vec::Vec};
 
+    use bofuss_oflib::error::BadAction;
     use bofuss_oflib::message::FlowModCommand;
+    use bofuss_oflib::message::group_mod::GroupModCommand;
     use bofuss_oflib::message::meter_mod::MeterModCommand;
-    use bofuss_oflib::text::{parse_flow, parse_meter};
+    use bofuss_oflib::text::{parse_flow, parse_group, parse_meter};
 
     use bofuss_oflib::PortNo;
 
@@ -168,6 +199,26 @@ mod tests {
                 10,
             ),
             (
+                "meter=1,pktps,burst,bands=type=drop,rate=1,burst_size=3",
+                "apply_actions(set_field:2:0:0:0:0:9->eth_dst,meter:1,output:2)",
+                4,
+            ),
+            (
+                "meter=1,pktps,burst,bands=type=drop,rate=1,burst_size=3",
+                "meter:1,meter:2,output:2",
+                2,
+            ),
+            (
+                "meter=1,pktps,burst,bands=type=drop,rate=1,burst_size=7",
+                "meter:1,meter:1,output:2",
+                4,
+            ),
+            (
+                "meter=1,pktps,burst,bands=type=drop,rate=1,burst_size=3",
+                "write_actions(set_field:2:0:0:0:0:9->eth_dst,meter:1,output:2)",
+                4,
+            ),
+            (
                 "meter=SLOWPATH,pktps,burst,bands=type=drop,rate=1,burst_size=2",
                 "normal",
                 10,
@@ -181,6 +232,8 @@ mod tests {
         for (meter, actions, leave) in cases {
             let run = |whole: bool| {
                 let mut datapath = switch(0, 2);
+                let once = "meter=2,pktps,burst,bands=type=drop,rate=1,burst_size=1";
+                change(&mut datapath, once, "table=1,arp,actions=meter:2");
                 change(&mut datapath, meter, &format!("actions={actions}"));
                 change(
                     &mut datapath,
@@ -221,6 +274,37 @@ mod tests {
                 "{meter} {actions}"
             );
         }
+    }
+
+    #[test]
+    fn an_action_names_a_meter_that_is_there_and_goes_with_it() {
+        let (mut datapath, out) = (switch(0, 2), &mut Out::default());
+        change(&mut datapath, "meter=1", "priority=1,actions=output:2");
+        change(&mut datapath, "meter=2", "actions=meter:1,meter:2,output:2");
+        let catalogue = Arc::clone(datapath.catalogue());
+        let flow = parse_flow(
+            "actions=write_actions(meter:3)",
+            FlowModCommand::ADD,
+            &catalogue,
+        );
+        let flow = flow.expect("a right flow");
+        let refused = datapath.flow_mod(Time(0), &flow, out);
+        assert_eq!(refused, Err(BadAction::BAD_METER), "there is no such meter");
+        let group = parse_group(
+            "group_id=1,type=all,bucket=meter:2,output:2",
+            GroupModCommand::ADD,
+            &catalogue,
+        );
+        let group = group.expect("a right group");
+        let refused = datapath.group_mod(Time(0), &group, out);
+        assert_eq!(refused, Err(BadAction::BAD_METER), "buckets have none");
+        let flows = |datapath: &Datapath| datapath.tables()[0].len();
+        assert_eq!(flows(&datapath), 2);
+        let meter = parse_meter("meter=2", MeterModCommand::DELETE).expect("a right meter");
+        datapath
+            .meter_mod(Time(0), &meter, out)
+            .expect("it is there");
+        assert_eq!(flows(&datapath), 1, "the second of two counts, too");
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod apply;
 pub(crate) mod bridge;
 pub(crate) mod buckets;
 pub(crate) mod context;
+mod egress_tables;
 pub(crate) mod hooking;
 pub(crate) mod metering;
 mod normal;
@@ -30,9 +31,9 @@ use crate::pipeline::context::Context;
 use crate::pipeline::hooking::{BegunActions, HookReply, MissReply};
 use crate::pipeline::tracing::{describe, lost, received};
 use crate::qos::{Qos, QueueClass};
-use crate::references::meter;
+use crate::references::{meters, sole_output};
 use crate::slab::NONE;
-use crate::{DropReason, EntryKey, Port, Sink, Step};
+use crate::{DropReason, Entry, EntryKey, HeldPacket, Port, Sink, Step};
 
 /// Entries that a trace names for having lost a lookup.
 const LOST_SHOWN: usize = 4;
@@ -53,6 +54,10 @@ pub(crate) struct Walk<'a> {
     pub(crate) class: QueueClass,
     /// An output that still waits for the packet: the last one needs no copy.
     pub(crate) pending: Option<PortNo>,
+    /// Whether that output is the one which the action set of egress tables begins with.
+    pub(crate) leaves: bool,
+    /// The port on the way to which it goes through egress tables, if it does.
+    pub(crate) leaves_by: Option<PortNo>,
     /// Whether it went anywhere yet.
     pub(crate) sent: bool,
     /// Whether an output to TABLE is allowed: from a packet-out, before the tables.
@@ -101,14 +106,17 @@ pub(crate) struct Start {
 impl<'a> From<&'a mut Packet> for Walk<'a> {
     #[inline]
     fn from(packet: &'a mut Packet) -> Self {
+        let class = QueueClass::arrived(packet.in_port());
         Self {
             packet,
             set: ActionSet::default(),
             table: TableId(0),
             cookie: NO_COOKIE,
             reason: PacketInReason::ACTION,
-            class: QueueClass::DEFAULT,
+            class,
             pending: None,
+            leaves: false,
+            leaves_by: None,
             sent: false,
             may_enter: false,
             depth: 0,
@@ -201,15 +209,26 @@ impl<S: Sink> Context<'_, S> {
         self.end_copy(&mut walk, result);
     }
 
+    /// Sends a packet that was held on its way through the tables.
+    pub(crate) fn resume(&mut self, mut held: HeldPacket) {
+        self.lane.work.begin_frame();
+        let mut walk = Walk::from(&mut held.packet);
+        walk.table = held.table;
+        walk.set = held.progress.set;
+        walk.class = held.progress.class;
+        let result = self.tables_and_set(&mut walk, Some(held.table));
+        self.end_copy(&mut walk, result);
+    }
+
     /// Passes the packet itself to its last output, and accounts for a packet that went nowhere.
     pub(crate) fn end_copy(&mut self, walk: &mut Walk<'_>, result: Result<(), DropReason>) {
         match (result, walk.pending.take()) {
             (Ok(()), None) if !walk.sent => self.drop(DropReason::NoOutput),
             (Ok(()), None) => {}
-            (Ok(()), Some(port)) => self.output(walk.packet, port, &walk.class),
+            (Ok(()), Some(port)) => self.output_of(walk, port),
             (Err(reason), pending) => {
                 if let Some(port) = pending {
-                    self.output(walk.packet, port, &walk.class);
+                    self.output_of(walk, port);
                 }
                 self.drop(reason);
             }
@@ -232,6 +251,10 @@ impl<S: Sink> Context<'_, S> {
             self.sink.step(Step::ActionSet);
         }
         (walk.cookie, walk.reason) = (NO_COOKIE, PacketInReason::ACTION_SET);
+        let is_super = walk.packet.frame.offload.gso.is_some();
+        if is_super && !self.meters_whole(walk.set.meters(), walk.packet) {
+            return self.set_by_segments(walk);
+        }
         let set = core::mem::take(&mut walk.set);
         let result = set.in_order().try_for_each(|a| self.apply(walk, a));
         walk.set = set;
@@ -259,50 +282,45 @@ impl<S: Sink> Context<'_, S> {
         if walk.goto.is_some() {
             return Ok(walk.goto.take());
         }
-        if let Some(next) = self.only_goes_on(walk) {
-            return Ok(Some(next));
-        }
-        let Some(instructions) = self.hit(walk) else {
+        let Some(entry) = self.hit(walk) else {
             return self.no_entry(walk);
         };
+        // It takes two atomic operations to copy a list of instructions and to drop the copy, so
+        // the most common ones are executed where they stand.
+        if !S::TRACES && self.hooks.at(walk.table, HookPoint::AfterHit).is_empty() {
+            match entry.instructions.list() {
+                [Instruction::GotoTable(next)] => return Ok(Some(*next)),
+                [
+                    Instruction::WriteMetadata { value, mask },
+                    Instruction::GotoTable(next),
+                ] => {
+                    walk.packet.write_metadata(*value, *mask);
+                    return Ok(Some(*next));
+                }
+                [Instruction::ApplyActions(actions)] => {
+                    if let Some(port) = sole_output(actions) {
+                        self.flush_pending(walk);
+                        walk.pending = Some(port);
+                        return Ok(None);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let instructions = entry.instructions.clone();
         self.call_hooks(walk, HookPoint::AfterHit, 0)?;
         self.act(walk, &instructions)
     }
 
-    /// The next table, if all that the entry that was hit does is to write metadata and to go on,
-    /// which is done then. Unlike other instructions, these are executed where they stand, as it
-    /// takes two atomic operations to copy a list of instructions and to drop the copy.
-    #[inline(always)]
-    fn only_goes_on(&self, walk: &mut Walk<'_>) -> Option<TableId> {
-        if S::TRACES || !self.hooks.at(walk.table, HookPoint::AfterHit).is_empty() {
-            return None;
-        }
-        let table = &self.pipeline.tables[usize::from(walk.table.0)];
-        let entry = table.get(walk.hit?)?;
-        let next = match entry.instructions.list() {
-            [Instruction::GotoTable(next)] => *next,
-            [
-                Instruction::WriteMetadata { value, mask },
-                Instruction::GotoTable(next),
-            ] => {
-                walk.packet.write_metadata(*value, *mask);
-                *next
-            }
-            _ => return None,
-        };
-        walk.cookie = entry.cookie;
-        walk.reason = entry.reason();
-        Some(next)
-    }
-
-    /// The instructions of the entry that was hit, which is the packet's last one from now on.
+    /// The entry that was hit, which is the packet's last one from now on.
     #[inline]
-    pub(crate) fn hit(&self, walk: &mut Walk<'_>) -> Option<Instructions> {
+    pub(crate) fn hit(&self, walk: &mut Walk<'_>) -> Option<&Entry> {
         let table = &self.pipeline.tables[usize::from(walk.table.0)];
-        let entry = table.get(walk.hit?).expect("the entry was hit just now");
+        let entry = table.at(walk.hit?.slot);
+        let entry = entry.expect("the entry was hit just now");
         walk.cookie = entry.cookie;
         walk.reason = entry.reason();
-        Some(entry.instructions.clone())
+        Some(entry)
     }
 
     /// Executes an entry's instructions, on each segment if the packet has to be cut for it; the
@@ -313,11 +331,11 @@ impl<S: Sink> Context<'_, S> {
         walk: &mut Walk<'_>,
         instructions: &Instructions,
     ) -> Result<Option<TableId>, DropReason> {
-        match meter(instructions) {
-            Some(id) if !self.meters_whole(id, walk.packet) => {
-                self.execute_by_segments(walk, instructions)
-            }
-            _ => self.execute_all(walk, instructions),
+        let is_super = walk.packet.frame.offload.gso.is_some();
+        if is_super && !self.meters_whole(meters(instructions), walk.packet) {
+            self.execute_by_segments(walk, instructions)
+        } else {
+            self.execute_all(walk, instructions)
         }
     }
 
@@ -340,7 +358,7 @@ impl<S: Sink> Context<'_, S> {
         let miss = self.pipeline.tables[usize::from(walk.table.0)].miss;
         if miss == TableMiss::CONTINUE {
             let after = walk.table.0.checked_add(1).map(TableId);
-            if let Some(next) = after.filter(|next| self.pipeline.has_table(*next)) {
+            if let Some(next) = after.filter(|next| self.pipeline.joins(walk.table, *next)) {
                 return Ok(Some(next));
             }
         } else if miss != TableMiss::DROP && self.sink.wants_misses() {
@@ -360,16 +378,27 @@ impl<S: Sink> Context<'_, S> {
         if S::TRACES {
             self.sink.step(Step::Instruction(instruction));
         }
+        // What it changes of the pipeline's fields is not for a copy that was output before.
+        if self.pipeline.first_egress.is_some() {
+            self.flush_pending(walk);
+        }
         match instruction {
             Instruction::Meter(id) => self.apply_meter(walk, *id)?,
             Instruction::ApplyActions(actions) => {
                 actions.iter().try_for_each(|a| self.apply(walk, a))?;
             }
-            Instruction::ClearActions => walk.set.clear(),
-            Instruction::WriteActions(actions) => walk.set.write(actions),
+            Instruction::ClearActions => {
+                walk.set.clear();
+                walk.note_output();
+            }
+            Instruction::WriteActions(actions) => {
+                walk.set.write(actions);
+                walk.note_output();
+            }
             Instruction::WriteMetadata { value, mask } => {
                 walk.packet.write_metadata(*value, *mask);
             }
+            Instruction::StatTrigger(_) => {}
             Instruction::Experimenter(value) => self.apply_extension(walk, value)?,
             Instruction::GotoTable(table) => return Ok(Some(*table)),
         }

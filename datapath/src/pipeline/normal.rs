@@ -15,8 +15,12 @@ const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 impl<S: Sink> Context<'_, S> {
     /// Forwards a packet as an ordinary switch does. Spec: OpenFlow 1.3.5 section 4.5, NORMAL.
     ///
-    /// Choice: independent learning for each VLAN, frames keep their tags on all ports.
+    /// Choice: independent learning for each VLAN, frames keep their tags on all ports. A packet
+    /// without an Ethernet header has no address to learn or to look for, and is dropped.
     pub(crate) fn normal(&mut self, packet: &mut Packet, class: &QueueClass) {
+        if !packet.key().is_of_ethernet() {
+            return self.drop(DropReason::PacketType);
+        }
         let vlan = number(packet, VLAN_VID) as u16;
         let source = mac(packet, ETH_SRC);
         let destination = mac(packet, ETH_DST);

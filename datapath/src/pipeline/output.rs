@@ -5,6 +5,7 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::types::{MaxLen, MeterId, QueueId};
+use bofuss_packet::packet_type::FRONT_BYTES;
 use bofuss_packet::{Packet, offload, reassemble};
 
 use crate::pipeline::Walk;
@@ -29,6 +30,7 @@ impl<S: Sink> Context<'_, S> {
             return self.drop(DropReason::Work);
         }
         match walk.packet.try_clone() {
+            Some(mut copy) if walk.leaves => self.leave_after_egress(&mut copy, port, &walk.class),
             Some(mut copy) => self.output(&mut copy, port, &walk.class),
             None => self.drop(DropReason::NoBuffer),
         }
@@ -43,7 +45,10 @@ impl<S: Sink> Context<'_, S> {
             PortNo::FLOOD => self.flood(packet, PortConfig::NO_FLOOD, class),
             PortNo::ALL => self.flood(packet, PortConfig::default(), class),
             PortNo::IN_PORT => self.transmit(packet, ingress, class),
-            port if port == ingress => self.drop(DropReason::OutputIsIngress),
+            port if port == ingress => {
+                let on_wire = offload::wire_count(&packet.frame);
+                self.drop_for(class, on_wire, DropReason::OutputIsIngress);
+            }
             port => self.transmit(packet, port, class),
         }
     }
@@ -57,7 +62,8 @@ impl<S: Sink> Context<'_, S> {
         while let Some((&number, port)) = self.pipeline.ports.range(next..).next() {
             next = PortNo(number.0 + 1);
             let excepted = port.desc.config.0 & except.0 != 0;
-            if number == ingress || excepted || port.egress_block().is_some() {
+            let takes_type = port.without_ethernet != packet.key().is_of_ethernet();
+            if number == ingress || excepted || !takes_type || port.egress_block().is_some() {
                 continue;
             }
             if let Some(before) = last.replace(number) {
@@ -76,49 +82,90 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Sends a packet out of one port, in segments if the port wants them.
+    /// Sends a packet out of one port, through the egress tables if there are some.
     pub(crate) fn transmit(&mut self, packet: &mut Packet, number: PortNo, class: &QueueClass) {
         if self.lane.work.is_spent() {
-            return self.drop(DropReason::Work);
+            return self.drop_for(class, offload::wire_count(&packet.frame), DropReason::Work);
         }
         self.lane.work.count(&packet.frame);
         let (blocked, capabilities) = match self.pipeline.ports.get(&number) {
             None => (Some(DropReason::NoSuchPort), OffloadCapabilities::default()),
+            Some(port) if port.without_ethernet == packet.key().is_of_ethernet() => {
+                (Some(DropReason::PacketType), port.capabilities)
+            }
             Some(port) => (port.egress_block(), port.capabilities),
         };
         if let Some(reason) = blocked {
-            if let (false, Some(port)) = (S::DRY, self.pipeline.ports.get_mut(&number)) {
-                port.stats.tx_dropped += offload::wire_count(&packet.frame).0;
-            }
-            return self.drop(reason);
+            let on_wire = offload::wire_count(&packet.frame);
+            return self.drop_at_port(number, class, on_wire, reason);
+        }
+        match self.pipeline.first_egress {
+            None => self.leave(packet, number, capabilities, class),
+            Some(first) => self.pass_egress(packet, number, class, first),
+        }
+    }
+
+    /// Sends a packet that has passed the egress tables out of its port.
+    pub(crate) fn leave_after_egress(
+        &mut self,
+        packet: &mut Packet,
+        number: PortNo,
+        class: &QueueClass,
+    ) {
+        let port = self.pipeline.ports.get(&number);
+        let capabilities = port.map_or(OffloadCapabilities::default(), |port| port.capabilities);
+        self.leave(packet, number, capabilities, class);
+    }
+
+    /// Sends a packet out of a port that forwards, in segments if the port wants them.
+    #[inline]
+    fn leave(
+        &mut self,
+        packet: &mut Packet,
+        number: PortNo,
+        capabilities: OffloadCapabilities,
+        class: &QueueClass,
+    ) {
+        if self.hooks.at_egress.is_empty() {
+            return self.transmit_to(packet, number, capabilities, class);
         }
         let mut class = *class;
-        class.ingress = packet.in_port();
-        if let Err(reason) = self.on_egress(packet, number, &mut class) {
-            return self.drop(reason);
+        match self.on_egress(packet, number, &mut class) {
+            Ok(()) => self.transmit_to(packet, number, capabilities, &class),
+            Err(reason) => self.drop_for(&class, offload::wire_count(&packet.frame), reason),
         }
+    }
+
+    /// The same once the port was found and hooks have seen the packet.
+    fn transmit_to(
+        &mut self,
+        packet: &mut Packet,
+        number: PortNo,
+        capabilities: OffloadCapabilities,
+        class: &QueueClass,
+    ) {
         let tags = packet.tags_before_ip();
         let whole = self.takes_whole(number, class.queue, &packet.frame);
         if whole && capabilities.take(&packet.frame.offload, tags) {
-            self.enqueue_or_send(packet.frame.take(), number, &class);
+            self.enqueue_or_send(packet.frame.take(), number, class);
         } else if packet.frame.offload.gso.is_some() || packet.frame.offload.fragment_bytes > 0 {
             let frame = packet.frame.take();
             let each = |mut part: Frame| {
                 if !capabilities.checksum {
                     offload::finish_checksum(&mut part);
                 }
-                self.enqueue_or_send(part, number, &class);
+                self.enqueue_or_send(part, number, class);
             };
             let whole = match frame.offload.gso {
                 Some(_) => offload::segment(&frame, each),
                 None => reassemble::fragment(&frame, each),
             };
             if !whole {
-                self.drop(DropReason::Segmentation);
+                self.drop_for(class, offload::wire_count(&frame), DropReason::Segmentation);
             }
         } else {
             offload::finish_checksum(&mut packet.frame);
-            self.enqueue_or_send(packet.frame.take(), number, &class);
+            self.enqueue_or_send(packet.frame.take(), number, class);
         }
     }
 
@@ -136,7 +183,13 @@ impl<S: Sink> Context<'_, S> {
             port.stats.tx_bytes += bytes;
         }
         if S::TRACES {
-            self.sink.step(Step::Transmit(number, queue, frame.bytes()));
+            let front = if port.without_ethernet {
+                FRONT_BYTES
+            } else {
+                0
+            };
+            let bytes = &frame.bytes()[front..];
+            self.sink.step(Step::Transmit(number, queue, bytes));
         }
         self.sink.transmit(number, queue, frame);
     }

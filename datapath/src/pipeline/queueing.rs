@@ -1,13 +1,16 @@
 //! Frames into the queues of their port, and out.
 
+use alloc::string::ToString;
+
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 use bofuss_packet::offload;
 
+use crate::egress::discipline::Egress;
 use crate::pipeline::context::Context;
 use crate::qos::QueueClass;
-use crate::{DropReason, Port, Sink, Step};
+use crate::{DropReason, EgressDrop, Microflow, Port, Sink, Step};
 
 /// Bytes of buffers that wait in all queues of a switch at most.
 pub const MAX_WAITING_BYTES: usize = 32 << 20;
@@ -34,37 +37,40 @@ impl<S: Sink> Context<'_, S> {
         if S::TRACES {
             let queue = egress.resolve(class.queue);
             self.sink.step(Step::Queue(number, queue));
+            let microflow = Microflow::of(frame.bytes());
+            if let Some(standing) = egress.discipline.standing(self.now, &microflow) {
+                let text = standing.to_string();
+                self.sink.step(Step::Said(egress.discipline(), &text));
+                if S::DRY && standing.is_early {
+                    return self.drop(DropReason::TooEarly);
+                }
+            }
         }
         if S::DRY {
             return self.send_now(frame, number, class.queue);
         }
         let bytes = frame.buffer_bytes();
-        let packets = offload::wire_count(&frame).0;
+        let on_wire = offload::wire_count(&frame);
         let room = self.egress.waiting_bytes + bytes <= MAX_WAITING_BYTES;
-        let refused = match egress.discipline.enqueue(self.now, class, frame, room) {
+        match egress.enqueue(self.now, class, frame, room) {
             Ok(()) => {
                 self.egress.waiting_bytes += bytes;
-                return self.release(number);
+                self.release(number);
             }
-            Err(reason) => reason,
-        };
-        let port = self.pipeline.ports.get_mut(&number);
-        port.expect("its queues are asked").stats.tx_dropped += packets;
-        self.drop(refused);
+            Err(reason) => self.drop_at_port(number, class, on_wire, reason),
+        }
     }
 
     /// Queues a frame again that waited for a port under another discipline.
-    pub(crate) fn enqueue_again(&mut self, frame: Frame, number: PortNo, id: QueueId) {
+    pub(crate) fn enqueue_again(&mut self, frame: Frame, number: PortNo, class: &QueueClass) {
         let Some(egress) = self.egress.ports.get_mut(&number) else {
-            return self.drop_queued(number, &frame, DropReason::QueueGone);
+            return self.drop_queued(number, class, &frame, DropReason::QueueGone);
         };
         let bytes = frame.buffer_bytes();
-        let packets = offload::wire_count(&frame).0;
-        if let Err(reason) = egress
-            .discipline
-            .enqueue(self.now, &QueueClass::of(id), frame, true)
-        {
-            self.count_queue_drop(number, bytes, packets, reason);
+        let on_wire = offload::wire_count(&frame);
+        if let Err(reason) = egress.enqueue(self.now, class, frame, true) {
+            self.egress.waiting_bytes -= bytes;
+            self.drop_at_port(number, class, on_wire, reason);
         }
     }
 
@@ -83,7 +89,7 @@ impl<S: Sink> Context<'_, S> {
             if egress.blocked {
                 return;
             }
-            let Some((id, frame)) = egress.discipline.dequeue(self.now) else {
+            let Some((id, frame)) = egress.dequeue(self.now) else {
                 return;
             };
             self.egress.waiting_bytes -= frame.buffer_bytes();
@@ -94,9 +100,9 @@ impl<S: Sink> Context<'_, S> {
     /// Drops all that waits for a port.
     pub(crate) fn clear_queues(&mut self, number: PortNo, reason: DropReason) {
         let egress = self.egress.ports.get_mut(&number);
-        let frames = egress.map(|egress| egress.discipline.take_frames());
-        for frame in frames.into_iter().flatten() {
-            self.drop_queued(number, &frame, reason);
+        let frames = egress.map(Egress::take_frames);
+        for (class, frame) in frames.into_iter().flatten() {
+            self.drop_queued(number, &class, &frame, reason);
         }
     }
 
@@ -111,15 +117,50 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    pub(crate) fn drop_queued(&mut self, number: PortNo, frame: &Frame, reason: DropReason) {
-        let packets = offload::wire_count(frame).0;
-        self.count_queue_drop(number, frame.buffer_bytes(), packets, reason);
+    pub(crate) fn drop_queued(
+        &mut self,
+        number: PortNo,
+        class: &QueueClass,
+        frame: &Frame,
+        reason: DropReason,
+    ) {
+        self.egress.waiting_bytes -= frame.buffer_bytes();
+        self.drop_at_port(number, class, offload::wire_count(frame), reason);
     }
 
-    fn count_queue_drop(&mut self, number: PortNo, bytes: usize, packets: u64, reason: DropReason) {
-        self.egress.waiting_bytes -= bytes;
-        if let Some(port) = self.pipeline.ports.get_mut(&number) {
-            port.stats.tx_dropped += packets;
+    /// Ends a packet, or several and their bytes on the wire, at its port, which counts it.
+    pub(crate) fn drop_at_port(
+        &mut self,
+        number: PortNo,
+        class: &QueueClass,
+        on_wire: (u64, u64),
+        reason: DropReason,
+    ) {
+        if let (false, Some(port)) = (S::DRY, self.pipeline.ports.get_mut(&number)) {
+            port.stats.tx_dropped += on_wire.0;
+        }
+        self.drop_for(class, on_wire, reason);
+    }
+
+    /// Ends a packet, or several and their bytes on the wire, on its way to a port. Who gave it a
+    /// QoS record with a number is told.
+    pub(crate) fn drop_for(
+        &mut self,
+        class: &QueueClass,
+        (packets, bytes): (u64, u64),
+        reason: DropReason,
+    ) {
+        if let (false, Some(owner)) = (S::DRY, class.qos().owner) {
+            let report = EgressDrop {
+                number: owner.number,
+                packets,
+                bytes,
+                reason,
+            };
+            let mut hooks = self.hooks.all.iter_mut();
+            if let Some(hook) = hooks.find(|hook| hook.name() == owner.extension) {
+                hook.on_egress_drop(&report);
+            }
         }
         self.drop(reason);
     }

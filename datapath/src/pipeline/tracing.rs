@@ -35,7 +35,7 @@ pub(super) fn lost(entry: &Entry, key: &Key, catalogue: &Catalogue) -> Lost {
 /// The step of a packet's arrival.
 pub(super) fn received<'a>(packet: &'a Packet, catalogue: &Catalogue) -> Step<'a> {
     let key = describe(packet, catalogue);
-    Step::Received(packet.in_port(), key, packet.frame.bytes())
+    Step::Received(packet.in_port(), key, packet.wire_bytes())
 }
 
 /// A packet's key as a match that only such packets have; metadata and extensions' fields that

@@ -18,6 +18,8 @@ pub const WORK_PER_TURN: u64 = 512;
 pub const WORK_PER_FRAME: u64 = 2 * MAX_BUCKETS_PER_PACKET as u64;
 /// Calls of hooks that may cause each other, by the actions that they ask for.
 const MAX_NESTING: u8 = 8;
+/// Rounds through the egress tables that copies may begin in a row, each from those of another.
+const MAX_EGRESS: u8 = 4;
 /// Bytes that cost about as much to copy as a packet costs otherwise.
 const BYTES_PER_PACKET: u64 = 2048;
 
@@ -29,6 +31,8 @@ pub(crate) struct Work {
     frame_end: u64,
     /// Calls of hooks whose packets are on their way now, one caused by another.
     nesting: u8,
+    /// Rounds through the egress tables that are on their way now, one begun by another.
+    egress_rounds: u8,
     /// Whether a trial met a hook that acts on each packet of the wire.
     pub(crate) by_segment: bool,
 }
@@ -64,6 +68,18 @@ impl Work {
     /// Ends what [`Work::begin_nested`] allowed.
     pub(crate) fn end_nested(&mut self) {
         self.nesting -= 1;
+    }
+
+    /// Begins a round through the egress tables; false if that is too deep.
+    pub(crate) fn begin_egress(&mut self) -> bool {
+        let may = self.egress_rounds < MAX_EGRESS;
+        self.egress_rounds += u8::from(may);
+        may
+    }
+
+    /// Ends what [`Work::begin_egress`] allowed.
+    pub(crate) fn end_egress(&mut self) {
+        self.egress_rounds -= 1;
     }
 
     /// Counts a copy of a frame.

@@ -1,13 +1,13 @@
 //! Whether flow-mods fit what their table can do. Spec: OpenFlow 1.3.5 sections 6.4 and 7.3.5.5.
 
 use bofuss_oflib::error::{BadAction, BadInstruction, BadMatch};
-use bofuss_oflib::field::{Field, METADATA, Style};
+use bofuss_oflib::field::{Field, METADATA, PACKET_TYPE, Style};
 use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList};
 use bofuss_oflib::{Action, ErrorCode, FieldMatch, Instruction, Match};
 
 use crate::tables::features::{
-    APPLY_ACTIONS, APPLY_SETFIELD, Abilities, INSTRUCTIONS, MATCH, WILDCARDS, WRITE_ACTIONS,
-    WRITE_SETFIELD,
+    APPLY_ACTIONS, APPLY_SETFIELD, Abilities, INSTRUCTIONS, MATCH, PACKET_TYPES, WILDCARDS,
+    WRITE_ACTIONS, WRITE_SETFIELD,
 };
 
 impl Abilities {
@@ -25,7 +25,8 @@ impl Abilities {
         })
     }
 
-    /// Errors: BAD_MATCH with BAD_FIELD, BAD_DL_ADDR_MASK, BAD_NW_ADDR_MASK or BAD_MASK.
+    /// Errors: BAD_MATCH with BAD_FIELD, BAD_DL_ADDR_MASK, BAD_NW_ADDR_MASK, BAD_MASK, or BAD_VALUE
+    /// for a packet type that is not the table's.
     pub(crate) fn check_match(&self, fields: &Match) -> Result<(), ErrorCode> {
         for one in fields.fields() {
             match self.field(MATCH, one.field) {
@@ -36,12 +37,29 @@ impl Abilities {
                 Some(_) => return Err(mask_error(one.field.style)),
             }
         }
+        self.check_packet_type(fields.get(PACKET_TYPE))?;
         match fields.get(METADATA) {
             Some(metadata) if metadata.mask_number() as u64 & !self.head.metadata_match != 0 => {
                 Err(BadMatch::BAD_MASK)
             }
             _ => Ok(()),
         }
+    }
+
+    /// Errors: BAD_MATCH/BAD_VALUE for a packet type that is not the table's; it is Ethernet if it
+    /// is not named.
+    fn check_packet_type(&self, named: Option<&FieldMatch>) -> Result<(), ErrorCode> {
+        if self.open && named.is_none() {
+            return Ok(());
+        }
+        let ethernet = FieldMatch::exact(PACKET_TYPE, 0);
+        let wanted = named.unwrap_or(&ethernet);
+        if let PropertyList::Values(types) = self.list(PACKET_TYPES)
+            && types.contains(wanted)
+        {
+            return Ok(());
+        }
+        Err(BadMatch::BAD_VALUE)
     }
 
     /// Whether a field of the match that the table lists, or one that is there for such a one,
@@ -117,6 +135,7 @@ impl Abilities {
             Instruction::Meter(_)
             | Instruction::ClearActions
             | Instruction::WriteMetadata { .. }
+            | Instruction::StatTrigger(_)
             | Instruction::Experimenter(_) => Ok(()),
         }
     }
@@ -136,6 +155,12 @@ impl Abilities {
             {
                 return Err(BadAction::BAD_SET_TYPE);
             }
+            if let Action::CopyField(copy) = action
+                && copy.dst.settable
+                && self.field(set, copy.dst).is_none()
+            {
+                return Err(BadAction::BAD_SET_TYPE);
+            }
         }
         Ok(())
     }
@@ -146,6 +171,8 @@ fn mask_error(style: Style) -> ErrorCode {
     match style {
         Style::Mac => BadMatch::BAD_DL_ADDR_MASK,
         Style::Ip4 | Style::Ip6 => BadMatch::BAD_NW_ADDR_MASK,
-        Style::Dec | Style::Hex | Style::Bits(_) | Style::Port => BadMatch::BAD_MASK,
+        Style::Dec | Style::Hex | Style::Bits(_) | Style::Port | Style::PacketType => {
+            BadMatch::BAD_MASK
+        }
     }
 }

@@ -6,19 +6,22 @@ use alloc::{format, rc::Rc, vec::Vec};
 use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::error::TableFeaturesFailed;
 use bofuss_oflib::ext::ExtKind;
+use bofuss_oflib::field::PACKET_TYPE;
 use bofuss_oflib::message::multipart::table_features::{
-    FieldId, PROPERTIES, PropertyList, TableFeatureSet, TypeId,
+    FieldId, PROPERTIES, PropertyList, TableFeatureFlags, TableFeatureSet, TableFeaturesCommand,
+    TypeId,
 };
 use bofuss_oflib::message::multipart::{TableFeatures, TableProperty};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::FixedStr;
-use bofuss_oflib::{Catalogue, ErrorCode};
+use bofuss_oflib::{Catalogue, ErrorCode, FieldMatch};
+use bofuss_packet::packet_type;
 
 use crate::Config;
 
 /// Property types; each of entries has that of the table-miss entry behind it.
 pub(crate) const INSTRUCTIONS: u16 = 0;
-const NEXT_TABLES: u16 = 2;
+pub(crate) const NEXT_TABLES: u16 = 2;
 pub(crate) const WRITE_ACTIONS: u16 = 4;
 pub(crate) const APPLY_ACTIONS: u16 = 6;
 pub(crate) const MATCH: u16 = 8;
@@ -27,6 +30,8 @@ pub(crate) const WRITE_SETFIELD: u16 = 12;
 pub(crate) const APPLY_SETFIELD: u16 = 14;
 /// The tables that a table is synchronised from (since OpenFlow 1.4).
 const TABLE_SYNC_FROM: u16 = 16;
+/// The packet types of a table (since OpenFlow 1.5).
+pub(crate) const PACKET_TYPES: u16 = 22;
 /// Properties of this type and above are an experimenter's.
 const EXPERIMENTER: u16 = 0xfffe;
 
@@ -69,6 +74,8 @@ pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<A
                 config: 0,
                 max_entries: config.max_entries.min(config.max_total_entries),
                 properties: Vec::new(),
+                command: TableFeaturesCommand::REPLACE,
+                features: stages(number),
             },
             next: [later.clone(), later],
             others: Rc::clone(&others),
@@ -76,6 +83,15 @@ pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<A
         }));
     }
     tables
+}
+
+/// What a table may be used for: packets come in at table 0.
+fn stages(number: u8) -> TableFeatureFlags {
+    let mut flags = TableFeatureFlags::INGRESS_TABLE.0;
+    if number > 0 {
+        flags |= TableFeatureFlags::EGRESS_TABLE.0;
+    }
+    TableFeatureFlags(flags)
 }
 
 /// Everything that a property of this type can list; none for next tables and experimenters'.
@@ -99,6 +115,11 @@ fn everything_of(ty: u16, catalogue: &Catalogue) -> Option<PropertyList> {
             let set = fields.filter(|field| field.settable);
             let set = set.map(|field| FieldId::Known(field, false));
             Some(PropertyList::Fields(set.collect()))
+        }
+        PACKET_TYPES => {
+            let types = packet_type::supported();
+            let values = types.map(|number| FieldMatch::exact(PACKET_TYPE, number.into()));
+            Some(PropertyList::Values(values.collect()))
         }
         _ => None,
     }
@@ -138,9 +159,11 @@ impl Abilities {
         })
     }
 
-    /// What a table becomes that has this abilities and is to have `wanted`, within `bound`.
+    /// What a table becomes that has this abilities and is to have `wanted`, within `bound`. It may
+    /// be used as the bound may if that is left out.
     ///
-    /// Errors: TABLE_FEATURES_FAILED with BAD_METADATA, BAD_ARGUMENT or BAD_TYPE.
+    /// Errors: TABLE_FEATURES_FAILED with BAD_METADATA, BAD_CAP, BAD_ARGUMENT, BAD_TYPE or
+    /// BAD_FEATURES.
     pub(crate) fn changed(
         &self,
         wanted: &TableFeatureSet,
@@ -152,11 +175,20 @@ impl Abilities {
             return Err(TableFeaturesFailed::BAD_METADATA);
         }
         if wanted.config & !TABLE_CONFIG_BITS != 0 {
-            return Err(TableFeaturesFailed::BAD_ARGUMENT);
+            return Err(TableFeaturesFailed::BAD_CAP);
+        }
+        let mut features = bound.head.features;
+        if wanted.features != TableFeatureFlags(0) {
+            features.0 = wanted.features.0 & !TableFeatureFlags::FIRST_EGRESS.0;
+        }
+        if features.0 & !bound.head.features.0 != 0 {
+            return Err(TableFeaturesFailed::BAD_FEATURES);
         }
         let mut abilities = self.clone();
         let most = bound.head.max_entries;
         abilities.head = TableFeatureSet {
+            features,
+            command: TableFeaturesCommand::REPLACE,
             max_entries: if wanted.max_entries == 0 {
                 most
             } else {
@@ -194,6 +226,7 @@ impl Abilities {
         self.head.metadata_match == other.head.metadata_match
             && self.head.metadata_write == other.head.metadata_write
             && self.head.max_entries == other.head.max_entries
+            && self.head.features == other.head.features
             && self.next == other.next
             && self.others == other.others
     }
@@ -241,6 +274,10 @@ fn list_within(
         None => only_one(wanted, ty & !1)?,
         one => one,
     };
+    // Earlier versions cannot name packet types.
+    if one.is_none() && ty == PACKET_TYPES {
+        return Ok(bound.clone());
+    }
     let wanted = &one.ok_or(TableFeaturesFailed::BAD_TYPE)?.list;
     // To be left out, a field needs no mask: with one it is the same.
     let part = match ty {
@@ -271,6 +308,9 @@ fn part(bound: &PropertyList, wanted: &PropertyList) -> Option<PropertyList> {
         }
         (PropertyList::Tables(bound), PropertyList::Tables(wanted)) => {
             PropertyList::Tables(those(bound, wanted, |b, w| (b == w).then_some(*w))?)
+        }
+        (PropertyList::Values(bound), PropertyList::Values(wanted)) => {
+            PropertyList::Values(those(bound, wanted, |b, w| (b == w).then_some(*w))?)
         }
         (PropertyList::Fields(bound), PropertyList::Fields(wanted)) => {
             PropertyList::Fields(those(bound, wanted, |b, w| match (b, w) {

@@ -15,7 +15,7 @@ struct UseCount {
     /// Of these, masks with bits of the first segment, and of the last one.
     first: u32,
     last: u32,
-    /// Actions that set it.
+    /// Actions that set or copy it.
     sets: u32,
 }
 
@@ -49,7 +49,7 @@ impl FieldUses {
     /// Notes that a table has the first entry with the mask of this rule, or the last one no more.
     pub(crate) fn mask_of(&mut self, rule: &KeyMatch, catalogue: &Catalogue, adds: bool) {
         for id in rule.fields().ids() {
-            let field = catalogue.fields()[id];
+            let field = catalogue.by_id(id);
             let uses = &mut self.counts[id];
             count(&mut uses.reads, adds);
             if let Differs::Ends { first, last } = field.differs {
@@ -75,6 +75,12 @@ impl FieldUses {
                 count(&mut self.counts[usize::from(field.id)].sets, adds);
                 self.note(field);
             }
+            if let Action::CopyField(copy) = action {
+                for field in [copy.src, copy.dst] {
+                    count(&mut self.counts[usize::from(field.id)].sets, adds);
+                    self.note(field);
+                }
+            }
         }
     }
 
@@ -91,7 +97,7 @@ impl FieldUses {
 
     /// The fields that are used.
     pub(crate) fn of<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = Use<'a>> {
-        let used = self.used.ids().map(|id| catalogue.fields()[id]);
+        let used = self.used.ids().map(|id| catalogue.by_id(id));
         used.map(|field: &Field| {
             let uses = self.counts[usize::from(field.id)];
             let mut bits = 0;
@@ -113,28 +119,13 @@ mod tests {
     use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
     use bofuss_frame::{Frame, OffloadCapabilities};
-    use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowRemoved, PortDesc, PortStatusReason};
+    use bofuss_oflib::message::{FlowMod, FlowModCommand, PortDesc};
     use bofuss_oflib::text::parse_flow;
-    use bofuss_oflib::types::QueueId;
     use bofuss_oflib::{Catalogue, PortNo};
     use bofuss_packet::offload;
 
     use crate::control::queues::tests::{Out, super_frame, switch};
-    use crate::{Config, Datapath, Engine, EntryKey, PacketInEvent, Sink, Time};
-
-    /// Keeps frames. It does not trace, so that known flows go their ways.
-    #[derive(Default)]
-    struct Sent(Vec<Frame>);
-
-    impl Sink for Sent {
-        fn transmit(&mut self, _: PortNo, _: QueueId, frame: Frame) {
-            self.0.push(frame);
-        }
-        fn packet_in(&mut self, _: &PacketInEvent<'_>) {}
-        fn flow_removed(&mut self, _: FlowRemoved) {}
-        fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
-        fn set_link(&mut self, _: PortNo, _: bool) {}
-    }
+    use crate::{Config, Datapath, Engine, EntryKey, Time};
 
     const PORTS: u32 = 4;
     /// Tables of entries; the last sends on.
@@ -203,9 +194,9 @@ mod tests {
     }
 
     /// The segments that left, and every counter.
-    fn outcome(datapath: &mut Datapath, sent: &Sent) -> (Vec<Vec<u8>>, String) {
+    fn outcome(datapath: &mut Datapath, sent: &[Frame]) -> (Vec<Vec<u8>>, String) {
         let mut left = vec![];
-        for frame in &sent.0 {
+        for frame in sent {
             assert!(offload::segment(frame, |s| left.push(s.bytes().to_vec())));
         }
         left.sort();
@@ -231,7 +222,7 @@ mod tests {
             for flows in TABLES {
                 for flags in [0x10, 0x18, 0x11, 0x19, 0x90, 0x98, 0x99, 0x12] {
                     let run = |whole: bool| {
-                        let (mut datapath, mut sent) = (filled(engine, flows), Sent::default());
+                        let (mut datapath, mut sent) = (filled(engine, flows), Vec::new());
                         // The second of the same kind goes a known way.
                         for _ in 0..2 {
                             let frame = with_flags(&datapath, flags);
@@ -254,11 +245,11 @@ mod tests {
     #[test]
     fn a_super_frame_is_cut_into_as_few_pieces_as_agree() {
         let pieces = |flows: &[&str], flags| {
-            let (mut datapath, mut sent) = (filled(Engine::Cache, flows), Sent::default());
+            let (mut datapath, mut sent) = (filled(Engine::Cache, flows), Vec::new());
             let mut frames = vec![with_flags(&datapath, flags)];
             datapath.receive(Time(0), PortNo(1), &mut frames, &mut sent);
             let count = |frame: &Frame| offload::wire_count(frame).0;
-            sent.0.iter().map(count).collect::<Vec<_>>()
+            sent.iter().map(count).collect::<Vec<_>>()
         };
         let psh = "tcp,tcp_flags=+psh,actions=output:2";
         let rest = "priority=1,actions=output:2";
@@ -280,7 +271,7 @@ mod tests {
     fn an_entry_that_is_gone_reads_nothing() {
         let psh = "tcp,tcp_flags=+psh,actions=output:2";
         let mut datapath = filled(Engine::Cache, &[psh, "priority=1,actions=output:2"]);
-        let (catalogue, mut sent) = (Arc::clone(datapath.catalogue()), Sent::default());
+        let (catalogue, mut sent) = (Arc::clone(datapath.catalogue()), Vec::new());
         let change = |datapath: &mut Datapath, text, command| {
             let flow = flow(text, command, &catalogue);
             let done = datapath.flow_mod(Time(0), &flow, &mut Out::default());
@@ -291,7 +282,7 @@ mod tests {
         change(&mut datapath, psh, FlowModCommand::DELETE_STRICT);
         let mut frames = vec![with_flags(&datapath, 0x18)];
         datapath.receive(Time(0), PortNo(1), &mut frames, &mut sent);
-        assert_eq!(sent.0.len(), 1);
+        assert_eq!(sent.len(), 1);
         let uses = datapath
             .pipeline
             .field_uses

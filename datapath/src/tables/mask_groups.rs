@@ -331,6 +331,7 @@ mod tests {
             due: Time::NEVER,
             next: NONE,
             stage: Default::default(),
+            notes_packets: false,
             packets: 0,
             bytes: 0,
         }

@@ -13,4 +13,5 @@ pub(crate) mod stage;
 pub(crate) mod step_map;
 pub(crate) mod table;
 pub(crate) mod tag_table;
+pub(crate) mod triggers;
 pub(crate) mod vacancy;

@@ -17,6 +17,7 @@ use crate::tables::eviction::EvictionOrder;
 use crate::tables::labels::{Label, LabelIndex};
 use crate::tables::mask_groups::MaskGroups;
 use crate::tables::stage::{EntryStage, View};
+use crate::tables::triggers::Triggers;
 use crate::tables::vacancy::VacancyEvents;
 use crate::{Engine, Time};
 
@@ -95,6 +96,8 @@ pub struct Entry {
     pub(crate) next: u32,
     /// What a bundle that is carried out does to it.
     pub(crate) stage: EntryStage,
+    /// Whether its next packet is noted, as it may reach a threshold.
+    pub(crate) notes_packets: bool,
 }
 
 /// The options of an entry in 16 bits: the low byte of those that are on the wire, and the bits
@@ -212,6 +215,8 @@ pub struct Table {
     pub(crate) eviction: Box<EvictionOrder>,
     /// When it says how full it is.
     pub(crate) vacancy: VacancyEvents,
+    /// Which entries have thresholds, and how far they are.
+    pub(crate) triggers: Triggers,
     /// Packets looked up.
     pub(crate) lookup_count: u64,
     /// Packets that hit an entry.
@@ -248,6 +253,7 @@ impl Table {
             miss: TableMiss::default(),
             eviction: Box::default(),
             vacancy: VacancyEvents::default(),
+            triggers: Triggers::default(),
             last_mask: None,
             lookup_count: 0,
             matched_count: 0,
@@ -294,6 +300,12 @@ impl Table {
         self.entries_of(None, from)
     }
 
+    /// The entries whose matches are within another one.
+    pub fn entries_within<'a>(&'a self, rule: &'a KeyMatch) -> impl Iterator<Item = &'a Entry> {
+        let all = self.entries(EntryKey::FIRST).map(|(_, entry)| entry);
+        all.filter(|entry| rule.covers(&entry.rule))
+    }
+
     /// The same without entries that certainly lack a label.
     pub(crate) fn entries_of(
         &self,
@@ -335,6 +347,10 @@ impl Table {
             entry.packets += packets;
             entry.bytes += bytes;
             entry.used = entry.used.max(used);
+            if !self.triggers.is_empty() && entry.notes_packets {
+                entry.notes_packets = false;
+                self.triggers.note(slot);
+            }
         }
     }
 
@@ -393,6 +409,7 @@ impl Table {
         self.relabel(key.slot, LabelIndex::remove);
         self.eviction.remove(key.slot);
         self.sent.remove(&key.slot);
+        self.triggers.end(key.slot);
         let entry = self.entries.remove(key.slot)?;
         self.masks.release(&entry.rule);
         self.n_one_tag -= usize::from(entry.flags().has(FlowModFlags::ONE_TAG));

@@ -157,19 +157,16 @@ pub(crate) fn group_mod(command: &Command, arguments: &[&str]) -> Made {
         let [head, actions] = pair else {
             return Err(Argument(pair[0]).wrong(pair[0], "a bucket is followed by its actions"));
         };
-        group.buckets.push(bucket(command, head, actions)?);
+        let place = group.buckets.len();
+        group.buckets.push(bucket(command, place, head, actions)?);
     }
     change(Message::GroupMod(group))
 }
 
-fn bucket(command: &Command, head: &str, actions: &str) -> Result<Bucket, Failure> {
+fn bucket(command: &Command, place: usize, head: &str, actions: &str) -> Result<Bucket, Failure> {
     let argument = Argument(head);
-    let mut bucket = Bucket {
-        weight: 0,
-        watch_port: PortNo::ANY,
-        watch_group: GroupId::ANY,
-        actions: flow::parse_actions(actions, &command.catalogue)?,
-    };
+    let actions = flow::parse_actions(actions, &command.catalogue)?;
+    let mut bucket = Bucket::at(place, actions);
     for (key, value) in argument.pairs(&["weight", "port", "group"])? {
         match key {
             "weight" => bucket.weight = argument.number(value)?,

@@ -22,7 +22,15 @@ pub(crate) const EXT_HEADERS: &[&str] = &[
     "no_next", "esp", "auth", "dest", "frag", "router", "hop", "unrep", "unseq",
 ];
 /// The instructions, by the original's names.
-const INSTRUCTIONS: &[&str] = &["apply", "write", "clear", "meta", "goto", "meter"];
+const INSTRUCTIONS: &[&str] = &[
+    "apply",
+    "write",
+    "clear",
+    "meta",
+    "goto",
+    "meter",
+    "stat_trigger",
+];
 /// The actions, by the original's names.
 const ACTIONS: &[&str] = &[
     "output",
@@ -204,6 +212,10 @@ fn instruction(word: &str, catalogue: &Catalogue) -> Result<Instruction, Failure
         "clear" => Err(whole.wrong(value, "clear takes nothing")),
         "goto" => whole.number(value).map(TableId).map(Instruction::GotoTable),
         "meter" => whole.number(value).map(MeterId).map(Instruction::Meter),
+        "stat_trigger" => match value.parse() {
+            Ok(trigger) => Ok(Instruction::StatTrigger(trigger)),
+            Err(what) => Err(whole.wrong(value, &what)),
+        },
         "meta" => {
             let (value, mask) = value.split_once('/').unwrap_or((value, ""));
             Ok(Instruction::WriteMetadata {
@@ -271,10 +283,10 @@ fn set_field(argument: Argument<'_>, text: &str, catalogue: &Catalogue) -> Resul
     };
     let field = field_named(argument, name, catalogue)?;
     let one = field_match(argument, field, value, catalogue)?;
-    match (field.settable, one.is_exact()) {
-        (false, _) => Err(argument.wrong(name, "this field cannot be set")),
-        (true, false) => Err(argument.wrong(value, "a set_field takes no mask")),
-        (true, true) => Ok(Action::SetField(SetField(one))),
+    if field.settable {
+        Ok(Action::SetField(SetField(one)))
+    } else {
+        Err(argument.wrong(name, "this field cannot be set"))
     }
 }
 

@@ -10,9 +10,10 @@ mod parts;
 pub(crate) mod print;
 mod stats;
 
+use bofuss_oflib::message::multipart::bundle_features::BundleFeatureFlags;
 use bofuss_oflib::message::multipart::{
-    FlowStatsRequest, GroupRequest, MeterRequest, PortRequest, QueueStatsRequest, ReplyBody,
-    RequestBody,
+    BundleFeaturesRequest, FlowStatsRequest, GroupDescRequest, GroupRequest, MeterRequest,
+    PortDescRequest, PortRequest, QueueStatsRequest, ReplyBody, RequestBody,
 };
 use bofuss_oflib::message::{Empty, MultipartReply, QueueConfigRequest};
 use bofuss_oflib::types::{GroupId, MeterId, QueueId, TableId};
@@ -42,10 +43,14 @@ macro_rules! questions {
 questions! {
     stats_desc RequestBody::Desc(Empty);
     stats_table RequestBody::Table(Empty);
-    port_desc RequestBody::PortDesc(Empty);
+    port_desc RequestBody::PortDesc(PortDescRequest::ALL);
     table_features RequestBody::TableFeatures(Vec::new());
     group_features RequestBody::GroupFeatures(Empty);
     meter_features RequestBody::MeterFeatures(Empty);
+    bundle_features RequestBody::BundleFeatures(BundleFeaturesRequest {
+        flags: BundleFeatureFlags::TIMESTAMP,
+        ..BundleFeaturesRequest::default()
+    });
 }
 
 pub(crate) fn features(_: &Command, arguments: &[&str]) -> Made {
@@ -173,7 +178,7 @@ pub(crate) fn stats_group_desc(_: &Command, arguments: &[&str]) -> Made {
         [word] => Some(group_id(Argument(word), word)?).filter(|id| *id != GroupId::ALL),
         _ => return misused(),
     };
-    let request = Message::MultipartRequest(RequestBody::GroupDesc(Empty).into());
+    let request = Message::MultipartRequest(RequestBody::GroupDesc(GroupDescRequest::ALL).into());
     let Some(only) = only else {
         return ask([request]);
     };

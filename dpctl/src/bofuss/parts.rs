@@ -2,13 +2,14 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use bofuss_oflib::field::{self, Style, VID_PRESENT, mac_of};
+use bofuss_oflib::field::{self, Style, VID_PRESENT};
 use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::message::meter_mod::BandKind;
 use bofuss_oflib::message::multipart::table_desc::TableStatusReason;
 use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
 use bofuss_oflib::message::{AsyncConfig, Band, Bucket, PortDesc};
-use bofuss_oflib::{Action, FieldMatch, Instruction, Match};
+use bofuss_oflib::wire::Text;
+use bofuss_oflib::{Action, FieldMatch, Instruction, Mac, Match};
 
 use super::flow::EXT_HEADERS;
 use super::print::{group, list, port, queue_id};
@@ -31,6 +32,7 @@ pub(crate) const ACTIONS: &[(u16, &str)] = &[
     (25, "set_field"),
     (26, "pbb_psh"),
     (27, "pbb_pop"),
+    (29, "meter"),
     (0xffff, "exp"),
 ];
 /// The original's names of instructions, by their type.
@@ -41,6 +43,7 @@ pub(crate) const INSTRUCTIONS: &[(u16, &str)] = &[
     (4, "apply"),
     (5, "clear"),
     (6, "meter"),
+    (7, "stat_trigger"),
     (0xffff, "exp"),
 ];
 
@@ -94,9 +97,10 @@ fn field(one: &FieldMatch) -> String {
 /// A value in the original's style for the field.
 fn value(one: &FieldMatch, number: u128, bytes: &[u8; 16]) -> String {
     match one.field.style {
-        Style::Mac => mac_of(bytes).to_string(),
+        Style::Mac => Mac::of_value(bytes).to_string(),
         Style::Ip4 => Ipv4Addr::from_bits(number as u32).to_string(),
         Style::Ip6 => Ipv6Addr::from_bits(number).to_string(),
+        Style::PacketType => format!("({},{:#x})", number >> 16, number & 0xffff),
         Style::Dec | Style::Hex | Style::Bits(_) | Style::Port => number_value(one, number, bytes),
     }
 }
@@ -143,6 +147,8 @@ pub(crate) fn instruction(instruction: &Instruction) -> String {
             format!("apply{{acts=[{}]}}", list(acts.iter().map(action)))
         }
         Instruction::ClearActions => "clear".into(),
+        // The original does not know it: as it is typed.
+        Instruction::StatTrigger(trigger) => format!("stat_trigger:{}", Text(trigger)),
         Instruction::Meter(meter) => format!("meter{{meter=\"{}\"}}", meter.0),
         Instruction::Experimenter(value) => {
             format!("exp{{id=\"{:#x}\"}}", value.row.experimenter)
@@ -168,6 +174,7 @@ pub(crate) fn action(action: &Action) -> String {
         Action::SetMplsTtl(ttl) | Action::SetNwTtl(ttl) => format!("{{ttl=\"{ttl}\"}}"),
         Action::SetQueue(queue) => format!("{{q=\"{}\"}}", queue_id(*queue)),
         Action::Group(id) => format!("{{id=\"{}\"}}", group(*id)),
+        Action::Meter(id) => format!("{{meter=\"{id}\"}}"),
         Action::SetField(set) => format!("{{field:{}}}", field(&set.0)),
         Action::Experimenter(value) => format!("{{id=\"{:#x}\"}}", value.row.experimenter),
         // Other actions are printed with the argument of their own text form.

@@ -77,9 +77,14 @@ fn body(message: &Message) -> String {
         Message::EchoRequest(data) | Message::EchoReply(data) => {
             format!("{{dlen=\"{}\"}}", data.0.len())
         }
+        // What BOFUSS knows stands in the lower half; above are capabilities of later versions.
         Message::FeaturesReply(f) => format!(
             "{{dpid=\"0x{:016x}\", buffs=\"{}\", tabs=\"{}\", aux_id=\"{}\", caps=\"{:#x}\"]}}",
-            f.datapath_id, f.n_buffers, f.n_tables, f.auxiliary_id, f.capabilities.0
+            f.datapath_id,
+            f.n_buffers,
+            f.n_tables,
+            f.auxiliary_id,
+            f.capabilities.0 & u64::from(u32::MAX)
         ),
         Message::GetConfigReply(c) | Message::SetConfig(c) => {
             let flags = c.flags.0;

@@ -35,8 +35,15 @@ const NAMES: &[&str] = &[
     "port-desc",
 ];
 
-fn head(number: u16, more: bool) -> String {
-    let name = NAMES.get(usize::from(number)).unwrap_or(&"exp");
+/// The head of a multipart of this type, whose name the specification writes `name`.
+fn head(number: u16, name: &str, more: bool) -> String {
+    let known = NAMES
+        .get(usize::from(number))
+        .map(|known| String::from(*known));
+    let name = known.unwrap_or_else(|| match name {
+        "EXPERIMENTER" => "exp".into(),
+        name => name.to_lowercase().replace('_', "-"),
+    });
     format!("type=\"{name}\", flags=\"{:#x}\"", u8::from(more))
 }
 
@@ -63,7 +70,10 @@ pub(crate) fn request(request: &MultipartRequest) -> String {
         // The others carry nothing, or the original does not know them.
         _ => String::new(),
     };
-    format!("{{{}{body}}}", head(request.body.number(), request.more))
+    format!(
+        "{{{}{body}}}",
+        head(request.body.number(), request.body.name(), request.more)
+    )
 }
 
 fn flow_request(filter: &FlowStatsRequest) -> String {
@@ -111,7 +121,10 @@ pub(crate) fn reply(reply: &MultipartReply) -> String {
             format!(", text=\"{}\"", Text(&text))
         }
     };
-    format!("{{{}{body}}}", head(reply.body.number(), reply.more))
+    format!(
+        "{{{}{body}}}",
+        head(reply.body.number(), reply.body.name(), reply.more)
+    )
 }
 
 fn flow_entry(e: &FlowEntry) -> String {
@@ -289,6 +302,7 @@ fn property(property: &TableProperty) -> String {
             FieldId::Known(field, _) => field.name.to_string(),
             FieldId::Unknown(header, _) => format!("?({header})"),
         })),
+        PropertyList::Values(values) => list(values.iter()),
         PropertyList::Experimenter(id, ..) => format!("{id:#x}"),
     };
     format!("{{property=\"{name}[{items}]\"}} ")

@@ -176,9 +176,10 @@ pub(crate) fn changes(version: Version, sets: [Vec<FlowMod>; 2], adds_all: bool)
             [Some(old), None] => deletes.push(FlowMod {
                 command: FlowModCommand::DELETE_STRICT,
                 // OpenFlow 1.0 names no table.
-                table_id: match version {
-                    Version::V1_0 => TableId::ALL,
-                    Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4 => old.table_id,
+                table_id: if version == Version::V1_0 {
+                    TableId::ALL
+                } else {
+                    old.table_id
                 },
                 priority: old.priority,
                 ..FlowMod::add(old.fields)

@@ -204,9 +204,10 @@ fn old_actions(list: &[Action], ports: &PortNames) -> String {
 /// A match with its priority, if that is not the default, in a version's wording.
 pub(super) fn fields(wording: Wording<'_>, fields: &Match, priority: u16) -> String {
     let text = all_fields(fields, priority, wording.ports);
-    match wording.version {
-        Version::V1_0 | Version::V1_1 => text.replace("vlan_tci=0x0000/0x1fff", "vlan_tci=0x0000"),
-        Version::V1_2 | Version::V1_3 | Version::V1_4 => text,
+    if wording.version <= Version::V1_1 {
+        text.replace("vlan_tci=0x0000/0x1fff", "vlan_tci=0x0000")
+    } else {
+        text
     }
 }
 
@@ -351,7 +352,7 @@ fn one_action(wording: Wording<'_>, action: &Action) -> String {
     match action {
         Action::Output(output) => output_text(*output, wording.ports),
         Action::SetField(set) if wording.version == Version::V1_1 => setter(Version::V1_1, set),
-        Action::SetField(set) if set.0.field.id == field::VLAN_VID.id => {
+        Action::SetField(set) if set.0.field.id == field::VLAN_VID.id && set.0.is_exact() => {
             format!("set_field:{}->vlan_vid", set.0.number())
         }
         Action::SetField(set) => {
@@ -363,6 +364,7 @@ fn one_action(wording: Wording<'_>, action: &Action) -> String {
             }
         }
         Action::SetMplsTtl(ttl) => format!("set_mpls_ttl({ttl})"),
+        Action::CopyField(_) => action.to_string().replacen("copy_field:", "move:", 1),
         other => other.to_string(),
     }
 }

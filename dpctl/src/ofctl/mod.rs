@@ -18,8 +18,8 @@ use bofuss_oflib::message::config::{ConfigFlags, SwitchConfig};
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::multipart::{
-    FlowStatsRequest, GroupRequest, MeterRequest, MultipartRequest, QueueStatsRequest, ReplyBody,
-    RequestBody,
+    FlowStatsRequest, GroupDescRequest, GroupRequest, MeterRequest, MultipartRequest,
+    PortDescRequest, QueueStatsRequest, ReplyBody, RequestBody,
 };
 use bofuss_oflib::message::{
     Empty, FlowMod, FlowModCommand, FlowModFlags, GroupMod, MultipartReply, PacketOut,
@@ -64,7 +64,7 @@ pub(crate) fn show(_: &Command, arguments: &[&str]) -> Made {
     match arguments {
         [] => ask([
             Message::FeaturesRequest(Empty),
-            multipart(RequestBody::PortDesc(Empty)),
+            multipart(RequestBody::PortDesc(PortDescRequest::ALL)),
             Message::GetConfigRequest(Empty),
         ]),
         _ => misused(),
@@ -89,9 +89,9 @@ fn picked(request: RequestBody, pick: impl FnOnce(&mut ReplyBody) + 'static) -> 
 pub(crate) fn dump_groups(command: &Command, arguments: &[&str]) -> Made {
     let id = group_id(command, arguments)?;
     if id == GroupId::ALL {
-        return ask([multipart(RequestBody::GroupDesc(Empty))]);
+        return ask([multipart(RequestBody::GroupDesc(GroupDescRequest::ALL))]);
     }
-    picked(RequestBody::GroupDesc(Empty), move |body| {
+    picked(RequestBody::GroupDesc(GroupDescRequest::ALL), move |body| {
         if let ReplyBody::GroupDesc(groups) = body {
             groups.retain(|one| one.group_id == id);
         }
@@ -405,6 +405,7 @@ pub(crate) fn packet_out(command: &Command, arguments: &[&str]) -> Made {
                 in_port,
                 actions: actions.clone(),
                 data: Bytes(parse_bytes(packet)?),
+                ..PacketOut::default()
             }))
         })
         .collect();

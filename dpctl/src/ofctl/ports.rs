@@ -1,8 +1,8 @@
 //! The verbs of ovs-ofctl about ports, which may be given by number or name.
 
-use bofuss_oflib::message::multipart::{PortRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::multipart::{PortDescRequest, PortRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::message::{Empty, PortDesc, PortMod};
+use bofuss_oflib::message::{PortDesc, PortMod};
 use bofuss_oflib::text::parse_port;
 use bofuss_oflib::{Message, PortNo};
 
@@ -29,7 +29,7 @@ fn statistics(port_no: PortNo) -> Message {
 
 /// The request for all ports.
 pub(crate) fn port_question() -> Message {
-    multipart(RequestBody::PortDesc(Empty))
+    multipart(RequestBody::PortDesc(PortDescRequest::ALL))
 }
 
 /// The ports in the reply.
@@ -79,11 +79,14 @@ pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'st
 
 pub(crate) fn dump_ports_desc(_: &Command, arguments: &[&str]) -> Made {
     match arguments {
-        [] => ask([multipart(RequestBody::PortDesc(Empty))]),
+        [] => ask([multipart(RequestBody::PortDesc(PortDescRequest::ALL))]),
         [port] => on_port(port, |port| {
             let ports = ReplyBody::PortDesc(vec![port.clone()]);
             let reply = Message::MultipartReply(ports.into());
-            Requests::Answered(multipart(RequestBody::PortDesc(Empty)), reply)
+            Requests::Answered(
+                multipart(RequestBody::PortDesc(PortDescRequest::ALL)),
+                reply,
+            )
         }),
         _ => misused(),
     }

@@ -7,6 +7,7 @@ use bofuss_oflib::message::features::Features;
 use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::message::meter_mod::{BandKind, MeterFlags};
 use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCounters, GroupDesc};
+use bofuss_oflib::message::multipart::table_features::FieldId;
 use bofuss_oflib::message::multipart::{
     ExtBody, GroupFeatures, MeterConfig, MeterFeatures, MeterStats, PortStats, QueueStats,
     ReplyBody,
@@ -24,11 +25,10 @@ use super::{filling, fragments, tables};
 /// A reply's text, with version and transaction id in ovs-ofctl's form.
 pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
     let version = wording.version;
-    let head = match version {
-        Version::V1_0 => format!("(xid={xid:#x})"),
-        version @ (Version::V1_1 | Version::V1_2 | Version::V1_3 | Version::V1_4) => {
-            format!("(OF{version}) (xid={xid:#x})")
-        }
+    let head = if version == Version::V1_0 {
+        format!("(xid={xid:#x})")
+    } else {
+        format!("(OF{version}) (xid={xid:#x})")
     };
     match reply {
         Message::FeaturesReply(f) => features_reply(version, &head, f),
@@ -166,13 +166,11 @@ const INDENT: &str = "           ";
 
 fn port_stats(wording: Wording<'_>, p: &PortStats) -> String {
     let pad = if p.port_no.0 < 10 { " " } else { "" };
-    let since = match wording.version {
-        // Before OpenFlow 1.3 it is not told for how long something exists.
-        Version::V1_0 | Version::V1_1 | Version::V1_2 => String::new(),
-        Version::V1_3 | Version::V1_4 => format!(
-            "{INDENT}duration={}\n",
-            duration(p.duration_sec, p.duration_nsec)
-        ),
+    let since = if wording.version.has_durations() {
+        let duration = duration(p.duration_sec, p.duration_nsec);
+        format!("{INDENT}duration={duration}\n")
+    } else {
+        String::new()
     };
     format!(
         "  port {pad}{}: rx pkts={}, bytes={}, drop={}, errs={}, frame={}, over={}, crc={}\n\
@@ -194,9 +192,10 @@ fn port_stats(wording: Wording<'_>, p: &PortStats) -> String {
 }
 
 fn queue_stats(wording: Wording<'_>, q: &QueueStats) -> String {
-    let since = match wording.version {
-        Version::V1_0 | Version::V1_1 | Version::V1_2 => "?".into(),
-        Version::V1_3 | Version::V1_4 => duration(q.duration_sec, q.duration_nsec),
+    let since = if wording.version.has_durations() {
+        duration(q.duration_sec, q.duration_nsec)
+    } else {
+        "?".into()
     };
     format!(
         "  port {} queue {}: bytes={}, pkts={}, errors={}, duration={since}\n",
@@ -213,6 +212,18 @@ fn ports(list: &[PortDesc]) -> String {
     let mut list: Vec<&PortDesc> = list.iter().collect();
     list.sort_by_key(|port| port.port_no.0);
     list.into_iter().map(port_desc).collect()
+}
+
+/// The names of fields.
+fn names_of(fields: &[FieldId]) -> String {
+    let mut names = Vec::new();
+    for field in fields {
+        match field {
+            FieldId::Known(field, _) => names.push(field.name.to_string()),
+            FieldId::Unknown(header, _) => names.push(header.to_string()),
+        }
+    }
+    names.join(" ")
 }
 
 fn port_desc(port: &PortDesc) -> String {
@@ -238,7 +249,16 @@ fn port_desc(port: &PortDesc) -> String {
     } else {
         (port.curr_speed / 1000, port.max_speed / 1000)
     };
-    text + &format!("     speed: {now} Mbps now, {max} Mbps max\n")
+    text += &format!("     speed: {now} Mbps now, {max} Mbps max\n");
+    for (name, fields) in [
+        ("pipeline input: ", &port.pipeline_input),
+        ("pipeline output:", &port.pipeline_output),
+    ] {
+        if let Some(fields) = fields {
+            text += &format!("     {name} {}\n", names_of(fields));
+        }
+    }
+    text
 }
 
 /// The fastest speed among these features; 0 if there is none.
@@ -282,11 +302,10 @@ fn bucket(wording: Wording<'_>, ty: GroupType, bucket: &Bucket) -> String {
 }
 
 fn group_stats(version: Version, g: &GroupCounters) -> String {
-    let since = match version {
-        Version::V1_0 | Version::V1_1 | Version::V1_2 => String::new(),
-        Version::V1_3 | Version::V1_4 => {
-            format!("duration={},", duration(g.duration_sec, g.duration_nsec))
-        }
+    let since = if version.has_durations() {
+        format!("duration={},", duration(g.duration_sec, g.duration_nsec))
+    } else {
+        String::new()
     };
     let mut text = format!(
         " group_id={},{since}ref_count={},packet_count={},byte_count={}",

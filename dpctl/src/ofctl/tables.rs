@@ -6,6 +6,7 @@ use bofuss_oflib::Version;
 use bofuss_oflib::message::multipart::TableStats;
 use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList, TableFeatureSet};
 use bofuss_oflib::message::table_mod::TableMiss;
+use bofuss_oflib::registers::PACKET_REGISTERS;
 
 use super::show::{SETTERS, action_names};
 
@@ -50,6 +51,7 @@ const INSTRUCTIONS: &[(u16, &str)] = &[
     (5, "clear_actions"),
     (3, "write_actions"),
     (2, "write_metadata"),
+    (7, "stat_trigger"),
     (1, "goto_table"),
 ];
 
@@ -107,12 +109,12 @@ impl Names {
         for field in list {
             let (id, mask) = match *field {
                 FieldId::Known(field, mask) => {
-                    let class = if field.experimenter == 0 {
-                        0x8000
-                    } else {
-                        0xffff
+                    let (class, experimenter) = match field.experimenter {
+                        0 => (0x8000, 0),
+                        PACKET_REGISTERS => (PACKET_REGISTERS, 0),
+                        own => (0xffff, own),
                     };
-                    ((class, u32::from(field.number), field.experimenter), mask)
+                    ((class, u32::from(field.number), experimenter), mask)
                 }
                 FieldId::Unknown(header, experimenter) => {
                     let id = (header >> 16, header >> 9 & 0x7f, experimenter);

@@ -126,6 +126,8 @@ pub enum RecordedInput {
     Frames(PortNo, Vec<RecordedFrame>),
     /// `connect CONNECTION VERSION controller|tool`.
     Connect(ConnId, Version, bool),
+    /// `peer CONNECTION URI`: where its peer is.
+    Peer(ConnId, String),
     /// `connect CONNECTION beside MAIN ID stream|datagrams`: an auxiliary connection.
     ConnectBeside {
         /// The connection,
@@ -151,6 +153,8 @@ pub enum RecordedInput {
     },
     /// `wrong CONNECTION MESSAGE`: what came deserves this ERROR.
     Wrong(ConnId, Vec<u8>),
+    /// `clock NANOSECONDS`: what the clock of scheduled commits says at time 0.
+    Clock(u64),
     /// `work`: one slice of what waits.
     Work,
     /// `tick`: what is due is done.

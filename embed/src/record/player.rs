@@ -155,6 +155,7 @@ fn take(
         RecordedInput::Connect(conn, version, is_controller) => {
             switch.connected(at, *conn, *version, *is_controller);
         }
+        RecordedInput::Peer(conn, uri) => switch.set_peer(*conn, uri),
         RecordedInput::ConnectBeside {
             conn,
             main,
@@ -169,6 +170,7 @@ fn take(
         RecordedInput::Message { conn, .. } | RecordedInput::Wrong(conn, _) => {
             return Err(not_up(*conn));
         }
+        RecordedInput::Clock(nanos) => switch.set_clock(*nanos),
         RecordedInput::Work => switch.work(at, io),
         RecordedInput::Tick => switch.tick(at, io),
         RecordedInput::FailMode(mode) => switch.set_fail_mode(at, *mode),

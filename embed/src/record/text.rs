@@ -81,6 +81,7 @@ impl RecordedInput {
                 write!(out, "connect {} {version} controller", conn.0)
             }
             Self::Connect(conn, version, false) => write!(out, "connect {} {version} tool", conn.0),
+            Self::Peer(conn, uri) => write!(out, "peer {} {uri}", conn.0),
             Self::ConnectBeside {
                 conn,
                 main,
@@ -100,6 +101,7 @@ impl RecordedInput {
                 }
             }
             Self::Wrong(conn, bytes) => write!(out, "wrong {} {}", conn.0, HexDigits(bytes)),
+            Self::Clock(nanos) => write!(out, "clock {nanos}"),
             Self::Work => write!(out, "work"),
             Self::Tick => write!(out, "tick"),
             Self::FailMode(mode) => write!(out, "fail-mode {mode}"),
@@ -153,6 +155,7 @@ impl RecordedInput {
                 Self::Frames(port, frames)
             }
             "connect" => read_connect(words)?,
+            "peer" => Self::Peer(conn(words)?, words.next("URI")?.into()),
             "disconnect" => Self::Disconnect(conn(words)?),
             "message" => {
                 let conn = conn(words)?;
@@ -165,6 +168,7 @@ impl RecordedInput {
                 Self::Message { conn, bytes, head }
             }
             "wrong" => Self::Wrong(conn(words)?, bytes(words.next("ERROR")?)?),
+            "clock" => Self::Clock(words.number("time")?),
             "work" => Self::Work,
             "tick" => Self::Tick,
             "fail-mode" => {

@@ -232,25 +232,33 @@ pub(super) fn offloads(word: &str) -> Result<OffloadCapabilities, RecordError> {
     Ok(can)
 }
 
-fn codec() -> Codec {
-    Codec::new(Version::V1_3, Default::default())
+fn codec(version: Version) -> Codec {
+    Codec::new(version, Default::default())
 }
 
-/// Writes a port as a PORT_STATUS of OpenFlow 1.3.
+/// Writes a port as a PORT_STATUS of OpenFlow 1.3, or of 1.5 if its packets have no Ethernet
+/// header.
 pub(super) fn write_desc(desc: &PortDesc, out: &mut String) {
     let message = Message::PortStatus(PortStatus {
         reason: PortStatusReason::MODIFY,
         desc: desc.clone(),
     });
+    let version = if desc.is_without_ethernet() {
+        Version::V1_5
+    } else {
+        Version::V1_3
+    };
     let mut bytes = Vec::new();
-    let written = codec().encode(0, &message, &mut bytes);
-    written.expect("OpenFlow 1.3 says every port in 80 bytes");
+    let written = codec(version).encode(0, &message, &mut bytes);
+    written.expect("these versions say every port in a message");
     let _ = write!(out, "{}", HexDigits(&bytes));
 }
 
 /// The port of a PORT_STATUS. Errors: it is none, or the port cannot be.
 pub(super) fn desc(word: &str) -> Result<PortDesc, RecordError> {
-    let read = codec().decode(&bytes(word)?);
+    let bytes = bytes(word)?;
+    let version = bytes.first().and_then(|number| Version::of_number(*number));
+    let read = codec(version.unwrap_or(Version::V1_3)).decode(&bytes);
     match read {
         Ok((_, Message::PortStatus(status))) if status.desc.port_no.is_port() => Ok(status.desc),
         Ok((_, Message::PortStatus(status))) => {

@@ -10,6 +10,8 @@ mod openflow11;
 mod openflow12;
 #[path = "../../../ext/tests/scenarios/openflow14.rs"]
 mod openflow14;
+#[path = "../../../ext/tests/scenarios/openflow15.rs"]
+mod openflow15;
 #[path = "../../../ext/tests/scenarios/play.rs"]
 mod play;
 #[path = "../../../ext/tests/scenarios/recorder.rs"]

@@ -42,6 +42,10 @@ impl ArpPath {
 
     /// Forwards a packet: by its action, or because no entry matched.
     fn take(&mut self, cx: &mut HookContext<'_>) -> Verdict {
+        // A packet of another type than Ethernet has no addresses.
+        if !cx.is_of_ethernet() {
+            return Verdict::Continue;
+        }
         let now = cx.now;
         if !cx.is_dry() {
             self.used = now;

@@ -340,6 +340,10 @@ pub struct AggregateCounts {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Packets that were dropped, at the port too.
+    pub dropped_packets: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
 }
 
 /// The aggregates that have flows. A flow keeps the slot of its own.

@@ -1,20 +1,28 @@
 //! What local engines do to flows: registers, other records, a new path at a gap, copies; and the
 //! sweep, in which rates are measured and idle flows end.
 
-use alloc::vec::Vec;
+use alloc::{collections::BTreeMap, vec::Vec};
 
-use bofuss_datapath::Time;
-use bofuss_oflib::{ErrorCode, PortNo};
+use bofuss_datapath::{ControlContext, Time};
+use bofuss_oflib::ext::ValueList;
+use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 
+use super::REPORT;
 use super::error::{NO_FLOW, TOO_MANY};
 use super::flow::*;
+use super::hook::{OpenQflow, ROUND_NS};
 use super::message::FlowRecord;
 use super::records::ForwardRecord;
+use super::report::add_standing;
 use super::table::FlowTable;
 use super::write::FlowWrite;
 
 /// Flows of which an engine keeps something at most.
 const MAX_ENGINE_FLOWS: usize = 65_536;
+/// Slots that a slice of a sweep looks at.
+const SLICE_SLOTS: u32 = 1024;
+/// Nanoseconds between two slices, so that packets need not wait.
+const SLICE_NS: u64 = 1_000_000;
 /// Reports that one slice of a sweep makes at most.
 pub(super) const REPORTS_PER_SLICE: usize = 100;
 
@@ -85,6 +93,10 @@ impl FlowTable {
         }
         if write.forward.is_some() && !waits {
             flow.flags |= OWN_FORWARD;
+            // One for which the controller was asked has its answer.
+            if flow.state == FlowPhase::Pending {
+                flow.state = FlowPhase::Unresolved;
+            }
         }
         if write.gives_back {
             flow.flags &= !(OWN_FORWARD | OWN_QOS);
@@ -142,11 +154,11 @@ impl FlowTable {
                 continue;
             }
             self.settle(slot);
-            let limit_kbps = self.limits.report_kbps;
+            let limit_kbps = self.fast_kbps(slot);
             let (_, flow) = self.flows.at_mut(slot).expect("the slot is used");
             flow.end_window(self.round_ns.min(now.since(flow.since)));
             let rate_kbps = flow.rate_kbps;
-            let is_fast = flow.rate_kbps >= limit_kbps && !flow.has(REPORTED);
+            let is_fast = u64::from(rate_kbps) >= limit_kbps && !flow.has(REPORTED);
             let is_due = is_fast || reports_all && flow.has(CHANGED);
             if is_due {
                 flow.flags &= !CHANGED;
@@ -181,6 +193,15 @@ impl FlowTable {
         slice
     }
 
+    /// The rate with which a flow is reported: a fixed one, or a share of its port's.
+    fn fast_kbps(&self, slot: u32) -> u64 {
+        let limits = &self.limits;
+        let port = self.resolved(slot).map(|known| known.port);
+        let port_kbps = port.and_then(|port| self.port_kbps.get(&port));
+        let share = port_kbps.map(|kbps| kbps * u64::from(limits.report_share) / 1000);
+        share.unwrap_or(u64::MAX).min(limits.report_kbps.into())
+    }
+
     /// Has flows that go to a port go to another one at their next gap.
     pub fn reroute(&mut self, slot: u32, port: PortNo, gap_us: u32) -> Result<(), ErrorCode> {
         let (&tuple, _) = self.flows.at(slot).ok_or(NO_FLOW)?;
@@ -197,5 +218,52 @@ impl FlowTable {
             ..FlowWrite::of(tuple)
         };
         self.write(&write)
+    }
+}
+
+/// The rates of ports in kb/s, as far as they are known: that which is shared, or the link's.
+fn port_rates(cx: &ControlContext<'_>) -> BTreeMap<PortNo, u64> {
+    let mut rates = BTreeMap::new();
+    for (number, port) in cx.ports() {
+        let kbps = match cx.guarantees(*number) {
+            Some(shared) => shared.granted_kbps + shared.free_kbps,
+            None => port.desc.curr_speed.into(),
+        };
+        if kbps > 0 {
+            rates.insert(*number, kbps);
+        }
+    }
+    rates
+}
+
+impl OpenQflow {
+    /// A slice of a sweep.
+    pub(super) fn expire_some(&mut self, cx: &mut ControlContext<'_>) {
+        let now = cx.now;
+        if self.table.begins_round() {
+            let is_time = now.since(self.pushed_at) >= self.options.push_ns;
+            self.pushes = is_time && self.table.reports_ends;
+            if is_time {
+                self.pushed_at = now;
+            }
+            self.table.port_kbps = port_rates(cx);
+        }
+        let mut slice = self.table.expire(now, SLICE_SLOTS, self.pushes);
+        while slice.reports.len() < REPORTS_PER_SLICE
+            && let Some(record) = self.table.next_ended()
+        {
+            slice.reports.push(record);
+        }
+        for record in &mut slice.reports {
+            add_standing(cx, record);
+        }
+        if !slice.reports.is_empty() {
+            cx.notify(ExtValue::typed(
+                REPORT,
+                ValueList::<FlowRecord>(slice.reports),
+            ));
+        }
+        let is_done = slice.is_last && !self.table.has_ended();
+        self.expire_at = now.after(if is_done { ROUND_NS } else { SLICE_NS });
     }
 }

@@ -11,4 +11,5 @@ bofuss_oflib::experimenter_errors! {
     36 TOO_MANY "no room for more"
     37 BAD_TABLE "the instruction is of a table of another kind"
     38 NO_SIGNATURE "no such signature"
+    39 NOT_ADMITTED "the port cannot guarantee so much"
 }

@@ -6,6 +6,8 @@ use bofuss_oflib::PortNo;
 use super::records::{ForwardRecord, NO_RECORD, QosRecord};
 use super::tuple::FlowTuple;
 
+/// How long a flow waits for the controller before that is asked again, in nanoseconds.
+pub(super) const PENDING_NS: u64 = Time::SEC;
 /// No aggregate.
 pub(super) const NO_AGGREGATE: u32 = u32::MAX;
 /// What a bit in a nanosecond is as a rate in kb/s.
@@ -24,8 +26,10 @@ pub struct FlowLimits {
     pub closed_ns: u64,
     /// Bytes with which a flow is reported,
     pub report_bytes: u64,
-    /// and the rate.
+    /// and the rate,
     pub report_kbps: u32,
+    /// and the rate in thousandths of its port's. Source: OpenQFlow, 10 % of the port.
+    pub report_share: u32,
 }
 
 impl Default for FlowLimits {
@@ -37,6 +41,7 @@ impl Default for FlowLimits {
             closed_ns: 2 * Time::SEC,
             report_bytes: 1_000_000,
             report_kbps: u32::MAX,
+            report_share: 100,
         }
     }
 }
@@ -76,6 +81,27 @@ pub enum ReportReason {
     Evicted,
 }
 
+/// Why a packet of a flow was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DropCause {
+    /// None was.
+    None,
+    /// The flow waited for the controller.
+    Pending,
+    /// A rule says so.
+    Rule,
+    /// No rule forwards it.
+    NoRule,
+    /// It came before its flow may send again by its share.
+    TooEarly,
+    /// Its queue, or all of them, were full.
+    QueueFull,
+    /// Its port took nothing, or was lost.
+    Port,
+    /// Something else, which counters of drops name.
+    Other,
+}
+
 /// Its connection of TCP is about to close.
 pub(super) const CLOSING: u8 = 1;
 /// It has sent or lost packets since it was reported last.
@@ -104,6 +130,8 @@ pub struct TrackedFlow {
     pub since: Time,
     /// and its last one.
     pub used: Time,
+    /// When the controller was asked for it last.
+    pub(super) asked: Time,
     /// The epoch in which it was resolved.
     pub(super) epoch: u32,
     pub(super) aggregate: u32,
@@ -118,6 +146,8 @@ pub struct TrackedFlow {
     pub(super) qos: u16,
     pub(super) state: FlowPhase,
     pub(super) flags: u8,
+    /// Why its last packet was dropped, if one was.
+    pub drop_cause: DropCause,
 }
 
 /// A flow with its tuple is two lines of the processor's cache.
@@ -131,6 +161,7 @@ impl TrackedFlow {
             dropped_bytes: 0,
             since: now,
             used: now,
+            asked: now,
             epoch: 0,
             aggregate: NO_AGGREGATE,
             dropped_packets: 0,
@@ -141,11 +172,17 @@ impl TrackedFlow {
             qos: NO_RECORD,
             state: FlowPhase::Unresolved,
             flags: 0,
+            drop_cause: DropCause::None,
         }
     }
 
     pub(super) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
+    }
+
+    /// Whether the controller was asked for it within the last second.
+    pub(super) fn waits_for_answer(&self, now: Time) -> bool {
+        now.since(self.asked) < PENDING_NS
     }
 
     /// Counts a packet as forwarded.
@@ -165,7 +202,8 @@ impl TrackedFlow {
     }
 
     /// Counts a packet as dropped.
-    pub(super) fn drop(&mut self, packet: CountedPacket) {
+    pub(super) fn drop(&mut self, packet: CountedPacket, cause: DropCause) {
+        self.drop_cause = cause;
         self.dropped_packets = self.dropped_packets.saturating_add(packet.packets);
         self.dropped_bytes += u64::from(packet.bytes);
     }
@@ -220,7 +258,7 @@ pub struct Resolved<'a> {
 pub enum Meeting {
     /// It is looked up in the rule tables.
     LookUp,
-    /// It is dropped, since its flow waits for the controller.
+    /// Its flow waits for the controller; the packet is not counted yet.
     Wait,
     /// It goes as the flow's records say.
     Known,

@@ -1,37 +1,35 @@
 //! The behaviour: where packets, time and messages meet the flow table.
 
-use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
+use alloc::{boxed::Box, string::String, vec, vec::Vec};
 
 use bofuss_datapath::{
-    Config, ControlContext, Entitlement, Hook, HookContext, HookEffect, Metric, Qos, ReplyPart,
-    Time, Upcoming, Verdict,
+    Config, ControlContext, EgressDrop, Hook, HookContext, HookEffect, Metric, ReplyPart, Time,
+    Upcoming, Verdict,
 };
 use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::field::TCP_FLAGS;
 use bofuss_oflib::message::{FlowMod, FlowRemoved};
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::wire::Text;
 use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, Instruction, PortNo};
 use bofuss_packet::offload;
 
+use super::admission::Promises;
 use super::dpi::{Signatures, payload};
-use super::engine::REPORTS_PER_SLICE;
+use super::egress::qos_of;
 use super::error::BAD_TABLE;
-use super::flow::{CountedPacket, FlowPhase, Meeting, ReportReason, SoughtTuple};
-use super::message::FlowRecord;
+use super::flow::{CountedPacket, DropCause, Meeting, ReportReason, SoughtTuple};
 use super::options::{QflowOptions, Unknown};
-use super::records::{ForwardRecord, QosRecord, QosScope, ServiceType};
+use super::pending::PendingPackets;
+use super::records::{ForwardRecord, QosRecord};
 use super::report;
 use super::table::FlowTable;
 use super::tuple::FlowTuple;
 use super::{FORWARD, QOS, REPORT, VALUES};
 
-/// Slots that a slice of a sweep looks at.
-const SLICE_SLOTS: u32 = 1024;
-/// Nanoseconds between two slices, so that packets need not wait.
-const SLICE_NS: u64 = 1_000_000;
+/// The extension's name.
+pub(super) const NAME: &str = "openqflow";
 /// Nanoseconds from one sweep to the next.
-const ROUND_NS: u64 = Time::SEC;
+pub(super) const ROUND_NS: u64 = Time::SEC;
 /// The bits of TCP_FLAGS that end a connection: FIN and RST.
 const CLOSING_FLAGS: u128 = 0x005;
 
@@ -41,6 +39,8 @@ pub fn hook(_: &Catalogue) -> Box<dyn Hook> {
         options: QflowOptions::default(),
         table: FlowTable::default(),
         signatures: Signatures::default(),
+        pending: PendingPackets::default(),
+        promises: Promises::default(),
         ahead: Vec::new(),
         looked_up: None,
         looks_up_each: false,
@@ -64,16 +64,18 @@ pub(super) struct OpenQflow {
     pub(super) options: QflowOptions,
     pub(super) table: FlowTable,
     pub(super) signatures: Signatures,
+    pub(super) pending: PendingPackets,
+    pub(super) promises: Promises,
     /// The flows of packets that come soon.
     ahead: Vec<SoughtTuple>,
     looked_up: Option<LookedUp>,
     /// Whether rules depend on more than the tuple: then no way is remembered.
     pub(super) looks_up_each: bool,
     /// When the next slice of a sweep is due.
-    expire_at: Time,
+    pub(super) expire_at: Time,
     /// When flows were reported last, and whether this sweep does it.
-    pushed_at: Time,
-    pushes: bool,
+    pub(super) pushed_at: Time,
+    pub(super) pushes: bool,
 }
 
 impl OpenQflow {
@@ -104,9 +106,14 @@ impl OpenQflow {
         if !self.signatures.is_empty() {
             self.inspect(cx, met.slot, &tuple);
         }
+        if self.pending.has(met.slot, &tuple) && met.meeting != Meeting::Wait {
+            // Those before it go first.
+            self.table.take_back(met.slot, packet, None);
+            return self.keep(cx, met.slot, &tuple, packet);
+        }
         match met.meeting {
             Meeting::Known if !self.looks_up_each => self.send(cx, met.slot, packet),
-            Meeting::Wait => _ = cx.drop("pending"),
+            Meeting::Wait => self.keep(cx, met.slot, &tuple, packet),
             Meeting::Known | Meeting::LookUp => self.look_up(cx, tuple, Some(met.slot), packet),
         }
     }
@@ -125,26 +132,7 @@ impl OpenQflow {
         }
     }
 
-    /// Does in a trace what would become of a packet.
-    fn try_out(&mut self, cx: &mut HookContext<'_>, tuple: FlowTuple, packet: CountedPacket) {
-        let slot = self.table.find(&tuple);
-        let now = cx.now;
-        let record = slot.and_then(|slot| self.table.record(now, slot, ReportReason::Periodic));
-        cx.say(|| match &record {
-            Some(record) => format!("the flow {}", Text(record)),
-            None => format!("a new flow {}", Text(&tuple)),
-        });
-        let is_fresh = slot.is_some_and(|slot| self.table.is_fresh(now, slot));
-        match (slot, record.map(|record| record.state)) {
-            (Some(slot), Some(FlowPhase::Resolved)) if is_fresh && !self.looks_up_each => {
-                self.send(cx, slot, packet);
-            }
-            (Some(_), Some(FlowPhase::Pending)) if is_fresh => _ = cx.drop("pending"),
-            (..) => self.look_up(cx, tuple, None, packet),
-        }
-    }
-
-    fn look_up(
+    pub(super) fn look_up(
         &mut self,
         cx: &mut HookContext<'_>,
         tuple: FlowTuple,
@@ -164,16 +152,20 @@ impl OpenQflow {
     }
 
     /// Sends a packet of a flow whose way is known.
-    fn send(&mut self, cx: &mut HookContext<'_>, slot: u32, packet: CountedPacket) {
+    pub(super) fn send(&mut self, cx: &mut HookContext<'_>, slot: u32, packet: CountedPacket) {
         let known = self.table.resolved(slot).expect("its flow is resolved");
         if known.port == PortNo::ANY {
             if !cx.is_dry() {
-                self.table.take_back(slot, packet, true);
+                self.table.take_back(slot, packet, Some(DropCause::Rule));
             }
             cx.drop("rule");
             return;
         }
-        cx.set_qos(qos_of(known.qos, Some(known.aggregate)));
+        cx.set_qos(qos_of(
+            known.qos,
+            Some(known.aggregate),
+            Some(self.table.number(slot)),
+        ));
         forward(cx, known.forward, known.port);
     }
 
@@ -198,21 +190,43 @@ impl OpenQflow {
             cx.drop("rule");
             return;
         }
-        cx.set_qos(qos_of(qos.unwrap_or(&default), None));
+        cx.set_qos(qos_of(
+            qos.unwrap_or(&default),
+            None,
+            known.slot.map(|slot| self.table.number(slot)),
+        ));
         forward(cx, &rule, port);
+    }
+
+    /// It is known where a packet goes: the QoS rules come next.
+    fn look_up_qos(&mut self, cx: &mut HookContext<'_>) {
+        match self.options.qos.first() {
+            Some(table) if *table > cx.table => cx.goto(*table),
+            Some(_) | None => self.finish(cx, None),
+        }
     }
 
     /// No rule forwards a packet.
     fn find_none(&mut self, cx: &mut HookContext<'_>) {
         let known = self.looked_up.take();
         let slot = known.as_ref().and_then(|known| known.slot);
+        if let Some((known, slot)) = known.as_ref().zip(slot)
+            && let Some(rule) = self.table.own_forward(slot)
+        {
+            self.looked_up = Some(LookedUp {
+                forward: Some(rule.clone()),
+                ..*known
+            });
+            return self.look_up_qos(cx);
+        }
         let port = match self.options.unknown {
             Unknown::Controller => PortNo::CONTROLLER,
             Unknown::Flood => PortNo::FLOOD,
             Unknown::Normal => PortNo::NORMAL,
             Unknown::Drop => {
                 if let Some((known, slot)) = known.zip(slot) {
-                    self.table.take_back(slot, known.packet, true);
+                    self.table
+                        .take_back(slot, known.packet, Some(DropCause::NoRule));
                 }
                 cx.drop("no_rule");
                 return;
@@ -221,8 +235,10 @@ impl OpenQflow {
         if let Some((known, slot)) = known.zip(slot)
             && self.options.unknown == Unknown::Controller
         {
-            self.table.take_back(slot, known.packet, false);
-            self.table.wait(cx.now, slot);
+            self.table.take_back(slot, known.packet, None);
+            if !self.table.wait(cx.now, slot) {
+                return self.keep(cx, slot, &known.tuple, known.packet);
+            }
         }
         cx.apply(vec![Action::output(port)]);
         cx.take();
@@ -239,10 +255,16 @@ impl OpenQflow {
         others.next().is_none() && (!forwards || list.len() == 1)
     }
 
-    fn rules_changed(&mut self, table: TableId) {
+    fn rules_changed(&mut self, now: Time, table: TableId) {
         if table == TableId::ALL || self.options.has_rules(table) {
-            self.table.begin_epoch();
+            self.begin_epoch(now);
         }
+    }
+
+    /// Each flow is looked up again with its next packet, and those that wait go on soon.
+    pub(super) fn begin_epoch(&mut self, now: Time) {
+        self.table.begin_epoch();
+        self.pending.paths_changed(now);
     }
 }
 
@@ -252,33 +274,6 @@ fn is_row(instruction: &Instruction, row: usize) -> bool {
         return false;
     };
     core::ptr::eq(value.row, &VALUES[row])
-}
-
-/// What disciplines know of a packet with a record, of the aggregate of this number if its flow is
-/// known. One without a record leaves its aggregate as others have it.
-fn qos_of(record: &QosRecord, aggregate: Option<u32>) -> Qos {
-    let guaranteed_kbps = match record.service {
-        ServiceType::BestEffort => 0,
-        ServiceType::Guaranteed => record.rate,
-    };
-    let own = Entitlement {
-        weight: record.weight,
-        guaranteed_kbps,
-        max_kbps: record.cap,
-    };
-    let qos = Qos {
-        aggregate_id: aggregate.map(u64::from),
-        priority: record.priority,
-        ..Qos::default()
-    };
-    match record.scope {
-        QosScope::Flow => Qos { flow: own, ..qos },
-        QosScope::Aggregate if own == Entitlement::default() => qos,
-        QosScope::Aggregate => Qos {
-            aggregate: Some(own),
-            ..qos
-        },
-    }
 }
 
 /// Sends a packet as a record says.
@@ -309,7 +304,7 @@ fn counted(cx: &mut HookContext<'_>, tuple: &FlowTuple) -> CountedPacket {
 
 impl Hook for OpenQflow {
     fn name(&self) -> &'static str {
-        "openqflow"
+        NAME
     }
 
     fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -395,41 +390,25 @@ impl Hook for OpenQflow {
             forward: Some(rule.clone()),
             ..known
         });
-        match self.options.qos.first() {
-            Some(table) if *table > cx.table => cx.goto(*table),
-            Some(_) | None => self.finish(cx, None),
-        }
+        self.look_up_qos(cx);
         Verdict::Continue
+    }
+
+    fn on_egress_drop(&mut self, drop: &EgressDrop) {
+        self.table.drop_at_port(drop);
     }
 
     fn next_tick(&self) -> Option<Time> {
         let has_work = !self.table.is_empty() || self.table.has_ended();
-        has_work.then_some(self.expire_at)
+        let expiry = has_work.then_some(self.expire_at);
+        expiry.into_iter().chain(self.pending.due()).min()
     }
 
     fn on_tick(&mut self, cx: &mut ControlContext<'_>) {
-        let now = cx.now;
-        if self.table.begins_round() {
-            let is_time = now.since(self.pushed_at) >= self.options.push_ns;
-            self.pushes = is_time && self.table.reports_ends;
-            if is_time {
-                self.pushed_at = now;
-            }
+        self.release(cx);
+        if cx.now >= self.expire_at {
+            self.expire_some(cx);
         }
-        let mut slice = self.table.expire(now, SLICE_SLOTS, self.pushes);
-        while slice.reports.len() < REPORTS_PER_SLICE
-            && let Some(record) = self.table.next_ended()
-        {
-            slice.reports.push(record);
-        }
-        if !slice.reports.is_empty() {
-            cx.notify(ExtValue::typed(
-                REPORT,
-                ValueList::<FlowRecord>(slice.reports),
-            ));
-        }
-        let is_done = slice.is_last && !self.table.has_ended();
-        self.expire_at = now.after(if is_done { ROUND_NS } else { SLICE_NS });
     }
 
     fn on_message(
@@ -448,11 +427,24 @@ impl Hook for OpenQflow {
         request: &ExtValue,
         from: u64,
     ) -> Result<ReplyPart, ErrorCode> {
-        report::part(self, cx.now, request, from)
+        report::part(self, cx, request, from)
+    }
+
+    /// Errors: NOT_ADMITTED.
+    fn admit(
+        &mut self,
+        cx: &mut ControlContext<'_>,
+        _: usize,
+        flow_mod: &FlowMod,
+    ) -> Result<(), ErrorCode> {
+        self.admit_rule(cx, flow_mod)
     }
 
     fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
         let table = flow_mod.table_id;
+        if !flow_mod.deletes() {
+            self.rules_changed_by(cx, flow_mod);
+        }
         if self.options.has_rules(table) && !flow_mod.deletes() {
             self.looks_up_each |= !Self::is_remembered(flow_mod);
         }
@@ -462,11 +454,12 @@ impl Hook for OpenQflow {
         };
         let mut rules = self.options.forwarding.iter().chain(&self.options.qos);
         self.looks_up_each &= rules.any(has_rules);
-        self.rules_changed(table);
+        self.rules_changed(cx.now, table);
     }
 
-    fn on_flow_removed(&mut self, _: &mut ControlContext<'_>, removed: &FlowRemoved) {
-        self.rules_changed(removed.table_id);
+    fn on_flow_removed(&mut self, cx: &mut ControlContext<'_>, removed: &FlowRemoved) {
+        self.rule_removed(removed);
+        self.rules_changed(cx.now, removed.table_id);
     }
 
     fn on_port_change(&mut self, _: &mut ControlContext<'_>, port: PortNo, up: bool) {
@@ -487,7 +480,7 @@ impl Hook for OpenQflow {
     }
 
     fn metrics(&self, _: Time, _: u64, list: &mut Vec<Metric>) -> Option<u64> {
-        report::metrics(&self.table, list);
+        report::metrics(self, list);
         None
     }
 }

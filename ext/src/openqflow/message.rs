@@ -10,7 +10,7 @@ use bofuss_oflib::{Catalogue, DecodeError, PortNo};
 
 use super::balance::MAX_LINKS;
 use super::error::BAD_VALUE;
-use super::flow::{FlowPhase, ReportReason};
+use super::flow::{DropCause, FlowPhase, ReportReason};
 use super::records::{QosRecord, take};
 use super::tuple::{FlowTuple, TupleMatch};
 use crate::openstate::args::Args;
@@ -30,7 +30,19 @@ const STATES: [(FlowPhase, &str); 3] = [
     (FlowPhase::Resolved, "resolved"),
 ];
 
-/// One flow: 152 bytes.
+/// Causes of drops with their names, likewise.
+const DROP_CAUSES: [(DropCause, &str); 8] = [
+    (DropCause::None, "none"),
+    (DropCause::Pending, "pending"),
+    (DropCause::Rule, "rule"),
+    (DropCause::NoRule, "no-rule"),
+    (DropCause::TooEarly, "too-early"),
+    (DropCause::QueueFull, "queue-full"),
+    (DropCause::Port, "port"),
+    (DropCause::Other, "other"),
+];
+
+/// One flow: 168 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FlowRecord {
     /// The tuple.
@@ -55,8 +67,18 @@ pub struct FlowRecord {
     pub dropped_packets: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
+    /// Why the last one was.
+    pub drop_cause: DropCause,
     /// Its rate over some seconds.
     pub rate_kbps: u32,
+    /// Kb/s that it may have of its port now; 0 if that sets no rates.
+    pub share_kbps: u32,
+    /// Kb/s that its port has granted it as a guarantee.
+    pub guaranteed_kbps: u32,
+    /// Microseconds until its expected time of arrival; 0 if that has come.
+    pub eta_us: u32,
+    /// Bytes of it that wait at its port.
+    pub waiting_bytes: u32,
     /// Its quality of service.
     pub qos: QosRecord,
     /// What an engine keeps about it.
@@ -71,7 +93,7 @@ impl Wire for FlowRecord {
         let reason = named(&REASONS, r.at("reason"), BAD_VALUE)?;
         let state = named(&STATES, r.at("state"), BAD_VALUE)?;
         let key = r.at("key").get()?;
-        r.take(1)?;
+        let drop_cause = named(&DROP_CAUSES, r.at("drop_cause"), BAD_VALUE)?;
         let age_ms = r.at("age_ms").get()?;
         let idle_ms = r.at("idle_ms").get()?;
         Ok(Self {
@@ -87,6 +109,11 @@ impl Wire for FlowRecord {
             bytes: r.at("bytes").get()?,
             dropped_packets: r.at("dropped_packets").get()?,
             dropped_bytes: r.at("dropped_bytes").get()?,
+            drop_cause,
+            share_kbps: r.at("share_kbps").get()?,
+            guaranteed_kbps: r.at("guaranteed_kbps").get()?,
+            eta_us: r.at("eta_us").get()?,
+            waiting_bytes: r.at("waiting_bytes").get()?,
             qos: r.get()?,
             registers: get_registers(r)?,
         })
@@ -96,10 +123,13 @@ impl Wire for FlowRecord {
         let (reason, _) = place_of(&REASONS, &self.reason);
         let (state, _) = place_of(&STATES, &self.state);
         w.put(&self.tuple).put(&self.out_port);
-        w.put(&reason).put(&state).put(&self.key).pad(1);
+        let (drop_cause, _) = place_of(&DROP_CAUSES, &self.drop_cause);
+        w.put(&reason).put(&state).put(&self.key).put(&drop_cause);
         w.put(&self.age_ms).put(&self.idle_ms).put(&self.rate_kbps);
         w.put(&self.packets).put(&self.bytes);
         w.put(&self.dropped_packets).put(&self.dropped_bytes);
+        w.put(&self.share_kbps).put(&self.guaranteed_kbps);
+        w.put(&self.eta_us).put(&self.waiting_bytes);
         w.put(&self.qos);
         self.registers
             .iter()
@@ -134,7 +164,18 @@ impl TextForm for FlowRecord {
         write!(f, ",packets={},bytes={}", self.packets, self.bytes)?;
         write!(f, ",dropped_packets={}", self.dropped_packets)?;
         write!(f, ",dropped_bytes={}", self.dropped_bytes)?;
-        write!(f, ",rate_kbps={},aggregate={},", self.rate_kbps, self.key)?;
+        let (_, cause) = place_of(&DROP_CAUSES, &self.drop_cause);
+        write!(f, ",drop_cause={cause},rate_kbps={}", self.rate_kbps)?;
+        let known = [
+            ("share_kbps", self.share_kbps),
+            ("guaranteed_kbps", self.guaranteed_kbps),
+            ("eta_us", self.eta_us),
+            ("waiting", self.waiting_bytes),
+        ];
+        for (name, value) in known.into_iter().filter(|(_, value)| *value > 0) {
+            write!(f, ",{name}={value}")?;
+        }
+        write!(f, ",aggregate={},", self.key)?;
         self.qos.text(f)?;
         if self.registers != [0; 4] {
             write_registers(f, &self.registers)?;
@@ -243,6 +284,10 @@ pub struct AggregateRecord {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Packets that were dropped, at the port too.
+    pub dropped_packets: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
 }
 
 impl Wire for AggregateRecord {
@@ -251,21 +296,25 @@ impl Wire for AggregateRecord {
         let key = r.at("key").get()?;
         r.take(3)?;
         let flows = r.at("flows").get()?;
-        let packets = r.at("packets").get()?;
-        let bytes = r.at("bytes").get()?;
+        let packets_and_bytes = [r.at("packets").get()?, r.at("bytes").get()?];
+        let dropped = [r.at("dropped_packets").get()?, r.at("dropped_bytes").get()?];
         Ok(Self {
             out_port,
             key,
             tuple: r.get()?,
             flows,
-            packets,
-            bytes,
+            packets: packets_and_bytes[0],
+            bytes: packets_and_bytes[1],
+            dropped_packets: dropped[0],
+            dropped_bytes: dropped[1],
         })
     }
 
     fn encode(&self, w: &mut Writer<'_>) {
         w.put(&self.out_port).put(&self.key).pad(3).put(&self.flows);
-        w.put(&self.packets).put(&self.bytes).put(&self.tuple);
+        w.put(&self.packets).put(&self.bytes);
+        w.put(&self.dropped_packets).put(&self.dropped_bytes);
+        w.put(&self.tuple);
     }
 }
 
@@ -276,7 +325,9 @@ impl TextForm for AggregateRecord {
             "out_port={},key={},flows={}",
             self.out_port, self.key, self.flows
         )?;
-        write!(f, ",packets={},bytes={},", self.packets, self.bytes)?;
+        write!(f, ",packets={},bytes={}", self.packets, self.bytes)?;
+        write!(f, ",dropped_packets={}", self.dropped_packets)?;
+        write!(f, ",dropped_bytes={},", self.dropped_bytes)?;
         self.tuple.text(f)
     }
 }

@@ -5,19 +5,23 @@
 //! older than the rules, forwarding and QoS rules are looked up in their tables; a later packet
 //! goes as its flow does, without any lookup. See README.md.
 
+mod admission;
 mod aggregate;
 mod balance;
 mod dpi;
+mod egress;
 mod engine;
 pub mod error;
 mod flow;
 mod hook;
 mod message;
 mod options;
+mod pending;
 mod ports;
 mod records;
 mod report;
 mod table;
+mod trace;
 mod tuple;
 mod write;
 
@@ -25,8 +29,8 @@ pub use aggregate::{AggregateCounts, AggregateId, AggregateKey, KeyMod};
 pub use dpi::{Signature, SignatureMod};
 pub use engine::{EngineState, ExpirySlice};
 pub use flow::{
-    CountedPacket, FlowLimits, FlowPhase, Meeting, Met, ReportReason, Resolved, SoughtTuple,
-    TrackedFlow,
+    CountedPacket, DropCause, FlowLimits, FlowPhase, Meeting, Met, ReportReason, Resolved,
+    SoughtTuple, TrackedFlow,
 };
 pub use hook::hook;
 pub use message::{AggregateRecord, FlowCopy, FlowFilter, FlowQuery, FlowRecord, LinkSet};
@@ -82,10 +86,11 @@ pub static VALUES: [ExtRow; 15] = [
             Arg::new("push_ms", 4),
             Arg::new("report_bytes", 8),
             Arg::new("report_kbps", 4),
+            Arg::new("report_share", 4),
         ])
         .that_changes()
         .with_usage(
-            "push_ms=N,report_bytes=N,report_kbps=N",
+            "push_ms=N,report_bytes=N,report_kbps=N,report_share=N",
             "sets when flows are reported",
         ),
     message::<ValueList<FlowRecord>>(38, "qflow_report").for_subscribers(),

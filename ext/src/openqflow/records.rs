@@ -175,6 +175,11 @@ impl Default for QosRecord {
 }
 
 impl QosRecord {
+    /// Whether it asks for a guaranteed rate.
+    pub fn is_guaranteed(&self) -> bool {
+        self.service == ServiceType::Guaranteed && self.rate > 0
+    }
+
     /// The aggregate key is that of the output port.
     pub const PORT_KEY: u8 = 0xff;
     /// The highest priority.

@@ -1,18 +1,19 @@
 //! What OpenQFlow tells controllers and engines, and what they tell it.
 
-use alloc::{vec, vec::Vec};
+use alloc::{string::ToString, vec, vec::Vec};
 
-use bofuss_datapath::{ControlContext, Metric, MetricKind, ReplyPart, Time};
+use bofuss_datapath::{ControlContext, Metric, MetricKind, Microflow, ReplyPart, Time};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::ValueList;
-use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::wire::{Bytes, Text};
 use bofuss_oflib::{ErrorCode, ExtValue};
 
-use super::aggregate::KeyMod;
+use super::aggregate::{AggregateCounts, KeyMod};
 use super::dpi::SignatureMod;
+use super::error::NOT_ADMITTED;
 use super::flow::ReportReason;
 use super::hook::OpenQflow;
-use super::message::{AggregateRecord, FlowCopy, FlowFilter, FlowQuery, LinkSet};
+use super::message::{AggregateRecord, FlowCopy, FlowFilter, FlowQuery, FlowRecord, LinkSet};
 use super::records::QosRecord;
 use super::table::FlowTable;
 use super::tuple::FlowTuple;
@@ -23,6 +24,8 @@ use super::{COPY, LIMITS, NOTIFY, REPORT};
 const RECORDS_PER_PART: usize = 200;
 /// Flows that one part looks at, so that packets need not wait.
 const FLOWS_PER_PART: usize = 2000;
+/// Aggregates that have metrics at most.
+const MAX_AGGREGATE_METRICS: usize = 100;
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
 
@@ -44,11 +47,17 @@ pub(super) fn message(
 ) -> Result<(), ErrorCode> {
     if let Some(change) = value.body::<KeyMod>() {
         this.table.keys.change(change)?;
-        this.table.begin_epoch();
+        this.begin_epoch(cx.now);
         return Ok(());
     }
     if let Some(write) = value.body::<FlowWrite>() {
-        return this.table.write(write);
+        if !is_admitted(&this.table, cx, write) {
+            this.table.counts.not_admitted += 1;
+            return Err(NOT_ADMITTED);
+        }
+        this.table.write(write)?;
+        this.pending.paths_changed(cx.now);
+        return Ok(());
     }
     if let Some(change) = value.body::<SignatureMod>() {
         return this.signatures.change(change);
@@ -66,7 +75,7 @@ pub(super) fn message(
             Ok(())
         }
         LIMITS => {
-            let [push_ms, bytes, kbps] = value.args[..] else {
+            let [push_ms, bytes, kbps, share] = value.args[..] else {
                 return Err(BadRequest::BAD_LEN);
             };
             let limits = &mut this.table.limits;
@@ -79,6 +88,9 @@ pub(super) fn message(
             if kbps > 0 {
                 limits.report_kbps = kbps as u32;
             }
+            if share > 0 {
+                limits.report_share = share as u32;
+            }
             Ok(())
         }
         // The others are for switches to send.
@@ -86,10 +98,29 @@ pub(super) fn message(
     }
 }
 
+/// Whether the port of a flow can guarantee what an engine asks for, if that is a guarantee.
+fn is_admitted(table: &FlowTable, cx: &ControlContext<'_>, write: &FlowWrite) -> bool {
+    let Some(qos) = write.qos.filter(QosRecord::is_guaranteed) else {
+        return true;
+    };
+    let slot = table.find(&write.tuple);
+    let known = slot.and_then(|slot| table.resolved(slot));
+    let port = match &write.forward {
+        Some(rule) => Some(table.port_of(rule)),
+        None => known.map(|known| known.port),
+    };
+    let Some((port, promised)) = port.and_then(|port| Some((port, cx.guarantees(port)?))) else {
+        return true;
+    };
+    let standing = cx.standing(port, &Microflow::from(&write.tuple));
+    let own = standing.map_or(0, |standing| standing.guaranteed_kbps);
+    u64::from(qos.rate) <= promised.free_kbps + own
+}
+
 /// The next part of a list. Errors: there is no such list.
 pub(super) fn part(
     this: &OpenQflow,
-    now: Time,
+    cx: &ControlContext<'_>,
     request: &ExtValue,
     from: u64,
 ) -> Result<ReplyPart, ErrorCode> {
@@ -100,7 +131,7 @@ pub(super) fn part(
             FlowQuery::Reply(list) if list.0.is_empty() => FlowFilter::default(),
             FlowQuery::Reply(_) => return Err(BadRequest::BAD_LEN),
         };
-        return Ok(flows(table, now, request, &filter, from));
+        return Ok(flows(table, cx, request, &filter, from));
     }
     if request.body::<ValueList<AggregateRecord>>().is_some() {
         return Ok(aggregates(table, request, from));
@@ -129,13 +160,27 @@ pub(super) fn part(
     Err(BadRequest::BAD_EXP_TYPE)
 }
 
+/// Adds what a flow's port knows of it to its record.
+pub(super) fn add_standing(cx: &ControlContext<'_>, record: &mut FlowRecord) {
+    let microflow = Microflow::from(&record.tuple);
+    let Some(standing) = cx.standing(record.out_port, &microflow) else {
+        return;
+    };
+    let fitting = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+    record.share_kbps = fitting(standing.share_kbps);
+    record.guaranteed_kbps = fitting(standing.guaranteed_kbps);
+    record.eta_us = fitting(standing.eta_ns / 1000);
+    record.waiting_bytes = fitting(standing.waiting_bytes);
+}
+
 fn flows(
     table: &FlowTable,
-    now: Time,
+    cx: &ControlContext<'_>,
     request: &ExtValue,
     filter: &FlowFilter,
     from: u64,
 ) -> ReplyPart {
+    let now = cx.now;
     let mut records = Vec::new();
     let mut next = Some(from as u32);
     if filter.tuples.mask == FlowTuple::EXACT {
@@ -158,6 +203,7 @@ fn flows(
             break;
         }
     }
+    records.iter_mut().for_each(|one| add_standing(cx, one));
     ReplyPart {
         value: Some(ExtValue::typed(
             request.row,
@@ -181,6 +227,8 @@ fn aggregates(table: &FlowTable, request: &ExtValue, from: u64) -> ReplyPart {
             flows: aggregate.flows,
             packets: aggregate.packets,
             bytes: aggregate.bytes,
+            dropped_packets: aggregate.dropped_packets,
+            dropped_bytes: aggregate.dropped_bytes,
         });
         next = slot + 1;
     }
@@ -192,7 +240,8 @@ fn aggregates(table: &FlowTable, request: &ExtValue, from: u64) -> ReplyPart {
 }
 
 /// Adds what is counted to a list.
-pub(super) fn metrics(table: &FlowTable, list: &mut Vec<Metric>) {
+pub(super) fn metrics(this: &OpenQflow, list: &mut Vec<Metric>) {
+    let table = &this.table;
     let gauges = [
         ("flows", "Flows that are known", table.len()),
         (
@@ -205,12 +254,17 @@ pub(super) fn metrics(table: &FlowTable, list: &mut Vec<Metric>) {
             "Aggregates that have flows",
             table.n_aggregates(),
         ),
+        (
+            "waiting",
+            "Packets that wait for a rule",
+            this.pending.len(),
+        ),
     ];
     for (name, help, value) in gauges {
         list.push(Metric::only(name, help, MetricKind::Gauge, value as u64));
     }
     let counts = &table.counts;
-    let suppressed = "Packets of flows that wait for the controller";
+    let suppressed = "Packets that were dropped, as their flow waits for the controller";
     let classified = "Flows that got another class by their payload";
     let counters = [
         ("created", "Flows that came", counts.created),
@@ -233,8 +287,57 @@ pub(super) fn metrics(table: &FlowTable, list: &mut Vec<Metric>) {
         ),
         ("moved", "Flows that were moved between links", counts.moved),
         ("classified", classified, counts.classified),
+        (
+            "not_admitted",
+            "Guarantees that rules or engines asked for and a port could not give",
+            counts.not_admitted,
+        ),
     ];
     for (name, help, value) in counters {
         list.push(Metric::only(name, help, MetricKind::Counter, value));
+    }
+    aggregate_metrics(table, list);
+}
+
+/// Adds what is counted of each aggregate, of the first ones only: a scrape has to end.
+fn aggregate_metrics(table: &FlowTable, list: &mut Vec<Metric>) {
+    type Value = fn(&AggregateCounts) -> u64;
+    let values: [(&str, &str, Value); 3] = [
+        (
+            "aggregate_bytes",
+            "Bytes of an aggregate that were sent",
+            |one| one.bytes,
+        ),
+        (
+            "aggregate_dropped_bytes",
+            "Bytes of an aggregate that were dropped",
+            |one| one.dropped_bytes,
+        ),
+        (
+            "aggregate_flows",
+            "Flows that an aggregate has now",
+            |one| u64::from(one.flows),
+        ),
+    ];
+    for (name, help, value) in values {
+        let mut next = table.next_aggregate(0);
+        for _ in 0..MAX_AGGREGATE_METRICS {
+            let Some((slot, id, counts)) = next else {
+                break;
+            };
+            let labels = vec![
+                ("port", id.out_port.to_string()),
+                ("key", id.key.to_string()),
+                ("aggregate", Text(&id.tuple).to_string()),
+            ];
+            list.push(Metric {
+                name,
+                help,
+                kind: MetricKind::Gauge,
+                labels,
+                value: value(counts),
+            });
+            next = table.next_aggregate(slot + 1);
+        }
     }
 }

@@ -23,8 +23,6 @@ const EVICTION_GROUP: u32 = 16;
 const MAX_ENDED: usize = 65_536;
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
-/// How long a flow waits for the controller before that is asked again.
-const PENDING_NS: u64 = Time::SEC;
 
 /// How often what has happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +43,8 @@ pub struct FlowCounts {
     pub moved: u64,
     /// Flows that got another class by their payload.
     pub classified: u64,
+    /// Guarantees that rules or engines asked for and a port could not give.
+    pub not_admitted: u64,
 }
 
 /// All microflows of a switch, or of one of its parts.
@@ -58,14 +58,16 @@ pub struct FlowTable {
     pub reports_ends: bool,
     pub(super) flows: StepMap<FlowTuple, TrackedFlow>,
     pub(super) engines: BTreeMap<u32, EngineState>,
-    aggregates: Aggregates,
+    pub(super) aggregates: Aggregates,
     pub(super) keys: AggregateKeys,
     pub(super) forwards: Records<ForwardRecord, PortNo>,
     pub(super) qos: Records<QosRecord, ()>,
     pub(super) ports: PortStates,
     pub(super) balancer: Balancer,
+    /// The rates of ports in kb/s, as of the present round.
+    pub(super) port_kbps: BTreeMap<PortNo, u64>,
     ended: VecDeque<FlowRecord>,
-    epoch: u32,
+    pub(super) epoch: u32,
     /// The slot that is swept next, when this round began, and how long the last one took.
     pub(super) next_slot: u32,
     pub(super) round_began: Time,
@@ -116,7 +118,8 @@ impl FlowTable {
         sought.slot = self.flows.guess(sought.hash);
     }
 
-    /// Finds the flow of a packet that came, or makes one, and counts the packet as forwarded.
+    /// Finds the flow of a packet that came, or makes one, and counts the packet as forwarded
+    /// unless the flow waits for the controller.
     pub fn meet(&mut self, now: Time, sought: &SoughtTuple, packet: CountedPacket) -> Met {
         let found = self.flows.find(sought.hash, sought.slot, &sought.tuple);
         let slot = match found {
@@ -144,15 +147,12 @@ impl FlowTable {
         let is_fresh = flow.epoch == self.epoch;
         let meeting = match flow.state {
             FlowPhase::Resolved if is_fresh => Meeting::Known,
-            FlowPhase::Pending if is_fresh && now.since(flow.used) < PENDING_NS => Meeting::Wait,
+            FlowPhase::Pending if is_fresh && flow.waits_for_answer(now) => Meeting::Wait,
             FlowPhase::Resolved | FlowPhase::Pending | FlowPhase::Unresolved => Meeting::LookUp,
         };
         flow.flags |= CHANGED;
-        if meeting == Meeting::Wait {
-            flow.drop(packet);
-            self.counts.suppressed += u64::from(packet.packets);
-        } else {
-            flow.used = now;
+        flow.used = now;
+        if meeting != Meeting::Wait {
             flow.forward(packet);
             self.counts.resolved += u64::from(meeting == Meeting::LookUp);
         }
@@ -164,17 +164,6 @@ impl FlowTable {
             slot,
             meeting,
             passes,
-        }
-    }
-
-    /// The packet that was counted last is not forwarded; and dropped, unless a controller has it.
-    pub fn take_back(&mut self, slot: u32, packet: CountedPacket, is_dropped: bool) {
-        let Some((_, flow)) = self.flows.at_mut(slot) else {
-            return;
-        };
-        flow.take_back(packet);
-        if is_dropped {
-            flow.drop(packet);
         }
     }
 
@@ -355,13 +344,11 @@ impl FlowTable {
         self.leave_aggregate(before);
     }
 
-    /// A flow waits for the controller, which was asked at `now`.
-    pub fn wait(&mut self, now: Time, slot: u32) {
-        if let Some((_, flow)) = self.flows.at_mut(slot) {
-            flow.state = FlowPhase::Pending;
-            flow.epoch = self.epoch;
-            flow.used = now;
-        }
+    /// The path that an engine has chosen for a flow, if it has.
+    pub(super) fn own_forward(&self, slot: u32) -> Option<&ForwardRecord> {
+        let (_, flow) = self.flows.at(slot)?;
+        let (rule, _) = self.forwards.get(flow.forward)?;
+        flow.has(OWN_FORWARD).then_some(rule)
     }
 
     /// Where the packets of a flow go; `None` if that is not known.
@@ -383,7 +370,7 @@ impl FlowTable {
         let Some((_, flow)) = self.flows.at(slot) else {
             return false;
         };
-        let waits = flow.state != FlowPhase::Pending || now.since(flow.used) < PENDING_NS;
+        let waits = flow.state != FlowPhase::Pending || flow.waits_for_answer(now);
         flow.epoch == self.epoch && waits && !self.is_over(now, slot)
     }
 
@@ -467,6 +454,11 @@ impl FlowTable {
             dropped_packets: flow.dropped_packets.into(),
             dropped_bytes: flow.dropped_bytes,
             rate_kbps: flow.rate_kbps,
+            drop_cause: flow.drop_cause,
+            share_kbps: 0,
+            eta_us: 0,
+            waiting_bytes: 0,
+            guaranteed_kbps: 0,
             qos: qos.unwrap_or_default(),
             registers: registers.unwrap_or_default(),
         })

@@ -4,7 +4,7 @@ use alloc::{format, string::String};
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use bofuss_datapath::{HookContext, UpcomingPacket};
+use bofuss_datapath::{HookContext, Microflow, UpcomingPacket};
 use bofuss_oflib::field::{self, Field};
 use bofuss_oflib::text::number;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
@@ -152,6 +152,20 @@ impl FlowTuple {
             eth_type: self.eth_type & mask.eth_type,
             ports: core::array::from_fn(|i| self.ports[i] & mask.ports[i]),
             ip_proto: self.ip_proto & mask.ip_proto,
+        }
+    }
+}
+
+impl From<&FlowTuple> for Microflow {
+    /// As what leaves by a port: whatever it came in through.
+    fn from(tuple: &FlowTuple) -> Self {
+        Self {
+            source: tuple.source,
+            destination: tuple.destination,
+            is_ip: tuple.is_ip(),
+            eth_type: tuple.eth_type,
+            ip_proto: tuple.ip_proto,
+            ports: tuple.ports,
         }
     }
 }

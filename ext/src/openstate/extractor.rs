@@ -9,8 +9,8 @@ use core::hash::{Hash, Hasher};
 
 use bofuss_datapath::HookContext;
 use bofuss_oflib::field::{
-    ARP_OP, ARP_SPA, ARP_TPA, BEBA_TCP_FLAGS, ETH_DST, ETH_SRC, FIELDS, Field, IPV4_DST, IPV4_SRC,
-    IPV6_DST, IPV6_EXTHDR, IPV6_SRC, ONF, PBB_ISID, TCP_DST, TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC,
+    ARP_OP, ARP_SPA, ARP_TPA, ETH_DST, ETH_SRC, FIELDS, Field, IPV4_DST, IPV4_SRC, IPV6_DST,
+    IPV6_EXTHDR, IPV6_SRC, ONF, PBB_ISID, TCP_DST, TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC,
     VID_PRESENT, VLAN_VID,
 };
 use bofuss_oflib::text::{items, parse_bytes, parse_value, write_value};
@@ -34,7 +34,7 @@ const CLASS_EXPERIMENTER: u16 = 0xffff;
 /// The class of the specification's fields.
 const CLASS_BASIC: u16 = 0x8000;
 /// The numbers of the TCP flags in the basic class: BEBA's, and OpenFlow 1.5's.
-const BASIC_TCP_FLAGS: [u8; 2] = [BEBA_TCP_FLAGS, 42];
+const BASIC_TCP_FLAGS: [u8; 2] = [40, 42];
 
 /// Gives the values of a packet's fields.
 pub trait FieldSource {

@@ -6,16 +6,16 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use bofuss_frame::Pool;
 use bofuss_oflib::field::{
-    ARP_OP, ETH_TYPE, ICMPV6_TYPE, IN_PHY_PORT, IN_PORT, IP_PROTO, MPLS_BOS, STANDARD_FIELDS,
-    VID_PRESENT, VLAN_VID,
+    ARP_OP, ETH_TYPE, ICMPV6_TYPE, IN_PHY_PORT, IN_PORT, IP_PROTO, MPLS_BOS, PACKET_TYPE,
+    STANDARD_FIELDS, VID_PRESENT, VLAN_VID,
 };
 use bofuss_oflib::text::{find_unquoted, items, parse_bytes, parse_match};
 use bofuss_oflib::{Catalogue, Field, FieldMatch, Mac, Match, PortNo};
-use bofuss_packet::Packet;
 use bofuss_packet::craft::{
     Layer, arp, ethernet, icmp, ipv4, ipv6, mpls, pbb, sctp, tcp, udp, vlan,
 };
 use bofuss_packet::header::{ethertype, protocol};
+use bofuss_packet::{Packet, packet_type};
 
 /// What a packet has that does not say its TTL.
 const DEFAULT_TTL: u8 = 64;
@@ -68,7 +68,7 @@ pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8
     make(&wanted, in_port, ttl, catalogue).map(|frame| (in_port, frame))
 }
 
-/// The frame of a packet with these fields. Errors: the field that it cannot have.
+/// A packet with these fields, as a port has it. Errors: the field that it cannot have.
 fn make(
     wanted: &Match,
     in_port: PortNo,
@@ -77,8 +77,13 @@ fn make(
 ) -> Result<Vec<u8>, String> {
     let frame = ethernet(DEFAULT_DST, DEFAULT_SRC, layers(wanted, ttl));
     let frame = Pool::new(POOL_BYTES).frame(&frame);
-    let frame = frame.expect("it is short");
-    let mut packet = Packet::with_additions(frame, in_port, catalogue.additions());
+    let mut frame = frame.expect("it is short");
+    let additions = catalogue.additions();
+    let mut packet = if !wanted.is_of_ethernet() && packet_type::write_front(&mut frame) {
+        Packet::without_ethernet(frame, in_port, additions)
+    } else {
+        Packet::with_additions(frame, in_port, additions)
+    };
     for one in wanted.fields() {
         if one.field.at.is_empty() {
             continue;
@@ -93,7 +98,7 @@ fn make(
     packet.reparse();
     let mut fields = wanted.fields().iter();
     match fields.find(|one| !packet.key().has(one, &mut ())) {
-        None => Ok(packet.frame.bytes().to_vec()),
+        None => Ok(packet.wire_bytes().to_vec()),
         Some(one) if one.field.id == IN_PHY_PORT.id => Err(format!("{one}: it is the in_port")),
         Some(one) if one.field.at.is_empty() => {
             Err(format!("{one}: a packet made from text cannot have it"))
@@ -109,7 +114,9 @@ fn number(wanted: &Match, field: &Field) -> Option<u128> {
 
 /// The headers that these fields stand in.
 fn layers(wanted: &Match, ttl: u8) -> Layer {
-    let ty = number(wanted, ETH_TYPE).map_or(0xffff, |ty| ty as u16);
+    // A packet type of the namespace of Ethernet types ends with one.
+    let ty = number(wanted, ETH_TYPE).or(number(wanted, PACKET_TYPE));
+    let ty = ty.map_or(0xffff, |ty| ty as u16);
     let v4 = Ipv4Addr::UNSPECIFIED;
     let v6 = Ipv6Addr::UNSPECIFIED;
     let payload = match ty {

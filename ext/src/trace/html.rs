@@ -166,7 +166,7 @@ fn put_event(page: &mut String, event: &TraceEvent, tag: &str) {
         TraceEvent::PacketIn { .. } => "end controllers",
         TraceEvent::Fragment => "end fragment",
         TraceEvent::Said { .. } => "said",
-        TraceEvent::In(_) => "action",
+        TraceEvent::In(_) | TraceEvent::Egress { .. } => "action",
         TraceEvent::Action { .. }
         | TraceEvent::Bucket { .. }
         | TraceEvent::Meter { .. }

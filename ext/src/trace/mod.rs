@@ -130,6 +130,11 @@ pub struct TracedFrame {
 pub enum TraceEvent {
     /// The packet waits for its other fragments.
     Fragment,
+    /// The packet goes through the egress tables, on its way to a port.
+    Egress {
+        /// The port.
+        port: String,
+    },
     /// An instruction of the entry.
     Instruction {
         /// As in a flow.
@@ -201,7 +206,8 @@ impl TraceEvent {
     fn is_end(&self) -> bool {
         match self {
             Self::Out(_) | Self::PacketIn { .. } | Self::Drop { .. } | Self::Fragment => true,
-            Self::Instruction { .. }
+            Self::Egress { .. }
+            | Self::Instruction { .. }
             | Self::Action { .. }
             | Self::Said { .. }
             | Self::In(_)

@@ -106,7 +106,9 @@ impl PortNames {
                         self.put(key, value);
                     }
                 }
-                TraceEvent::Queue { port, .. } => self.put("port", port),
+                TraceEvent::Queue { port, .. } | TraceEvent::Egress { port } => {
+                    self.put("port", port)
+                }
                 TraceEvent::In(frame) | TraceEvent::Out(frame) => {
                     self.put("port", &mut frame.port);
                 }

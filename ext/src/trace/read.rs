@@ -146,6 +146,7 @@ fn event(words: &[&str]) -> Option<TraceEvent> {
     Some(match *words {
         ["says", name, text] => said(name, text),
         ["fragment"] => TraceEvent::Fragment,
+        ["egress", port] => TraceEvent::Egress { port: port.into() },
         ["do", text] => TraceEvent::Instruction { text: text.into() },
         ["action", text] => TraceEvent::Action { text: text.into() },
         ["bucket", group, ty, bucket] => TraceEvent::Bucket {

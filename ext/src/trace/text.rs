@@ -65,7 +65,9 @@ impl Stage {
             .try_for_each(|lost| writeln!(f, "  lost: {lost}"))?;
         for event in &self.events {
             let depth = match event {
-                TraceEvent::Instruction { .. } | TraceEvent::In(_) => "  ",
+                TraceEvent::Egress { .. } | TraceEvent::Instruction { .. } | TraceEvent::In(_) => {
+                    "  "
+                }
                 TraceEvent::Action { .. } | TraceEvent::Meter { .. } => "    ",
                 TraceEvent::Fragment
                 | TraceEvent::Said { .. }
@@ -162,6 +164,7 @@ impl fmt::Display for TraceEvent {
                 };
                 write!(f, "group {group} ({ty}): bucket {bucket}, {why}")
             }
+            Self::Egress { port } => write!(f, "egress tables, on the way to port {port}"),
             Self::Meter { meter, band: None } => write!(f, "meter {meter}: no rate is exceeded"),
             Self::Meter {
                 meter,

@@ -1,6 +1,10 @@
 //! OpenQFlow in a switch, by OpenFlow messages alone: rules, reports, engines, shares, failover.
 
+mod adversities;
 mod engines;
+#[path = "../../../fuzz/checks/flow_hook.rs"]
+mod flow_hook;
+mod ports;
 mod reports;
 mod rules;
 mod shares;
@@ -8,7 +12,7 @@ mod shares;
 use std::sync::Arc;
 
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
-use bofuss_datapath::{Config, Datapath, Engine, Time};
+use bofuss_datapath::{Config, Datapath, Engine, Metric, Time};
 use bofuss_ext::openqflow::{AggregateRecord, FlowQuery, FlowRecord};
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::ext::{ExtKind, ValueList};
@@ -149,6 +153,11 @@ impl Bench {
         let mut frames = vec![self.pool.frame(bytes).expect("there is room")];
         self.switch
             .receive(self.now, PortNo(port), &mut frames, &mut self.io);
+        self.left()
+    }
+
+    /// The ports that frames have left by.
+    fn left(&mut self) -> Vec<u32> {
         self.io.frames.drain(..).map(|(port, _)| port).collect()
     }
 
@@ -233,19 +242,22 @@ impl Bench {
         self.now = end;
     }
 
-    fn metric(&self, name: &str) -> u64 {
+    fn metrics(&self) -> Vec<Metric> {
         let mut list = Vec::new();
         for hook in 0.. {
-            let metrics = self
-                .switch
-                .datapath()
-                .extension_metrics(self.now, hook, 0, &mut list);
+            let datapath = self.switch.datapath();
+            let metrics = datapath.extension_metrics(self.now, hook, 0, &mut list);
             let (extension, _) = metrics.expect("it is one of them");
             if extension == "openqflow" {
                 break;
             }
             list.clear();
         }
+        list
+    }
+
+    fn metric(&self, name: &str) -> u64 {
+        let list = self.metrics();
         let metric = list.iter().find(|metric| metric.name == name);
         metric.expect("it is counted").value
     }

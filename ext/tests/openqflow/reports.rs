@@ -7,7 +7,7 @@ use bofuss_ext::openqflow::{FlowRecord, ReportReason};
 use bofuss_oflib::wire::Text;
 use bofuss_packet::craft;
 
-use crate::{Bench, MS, ipv4, udp};
+use crate::{Bench, MS, ipv4, shares, udp};
 
 /// What was reported: why, and the bytes of each flow as they were told last.
 #[derive(Default)]
@@ -79,4 +79,36 @@ fn nobody_is_told_who_did_not_ask() {
     (0..100).for_each(|n| _ = switch.send(1, &udp(1, n)));
     switch.pass(30 * Time::SEC);
     assert_eq!((switch.reports().len(), switch.metric("flows")), (0, 0));
+}
+
+/// The source ports of the flows that were reported for a limit.
+fn passed(switch: &mut Bench) -> Vec<u16> {
+    let mut reports = switch.reports();
+    reports.retain(|one| one.reason == ReportReason::Threshold);
+    reports.iter().map(|one| one.tuple.ports[0]).collect()
+}
+
+#[test]
+fn t19_a_flow_with_more_than_a_tenth_of_its_port_is_reported_at_once() {
+    let mut switch = shares::switch("hfair");
+    switch.ask("qflow_notify", "wanted=1").expect("it may");
+    // Of 10 Mb/s the first flow has a sixteenth, the second an eighth, for four seconds: rates are
+    // smoothed.
+    let send = |switch: &mut Bench| {
+        for round in 0..1000 {
+            for flow in 1 + round % 2..=2 {
+                let mut frame = udp(1, flow);
+                frame.resize(625, 0);
+                switch.send(1, &frame);
+            }
+            switch.pass(4 * MS);
+        }
+    };
+    send(&mut switch);
+    assert_eq!(passed(&mut switch), [2]);
+    switch
+        .ask("qflow_limits", "report_share=50")
+        .expect("it may");
+    send(&mut switch);
+    assert_eq!(passed(&mut switch), [1]);
 }

@@ -66,15 +66,114 @@ fn t22_a_flow_without_a_rule_asks_the_controller_once_a_second() {
             switch.pass(100 * MS);
         }
         assert_eq!(switch.io.packet_ins, 3, "{name}");
-        assert_eq!(switch.metric("suppressed"), 22, "{name}");
+        // Eight of nine that wait for a second, and are dropped after it; five still wait.
+        let counts = ["suppressed", "waiting"].map(|name| switch.metric(name));
+        assert_eq!(counts, [18, 4], "{name}");
+        assert_eq!(switch.flows("")[0].dropped_packets, 18, "{name}");
         switch.flow("table=1,priority=9,udp,actions=qflow_forward(port=2)");
+        // Those that wait go first.
+        assert_eq!(switch.send(1, &udp(1, 1)), [0; 0], "{name}");
+        switch.pass(2 * MS);
+        assert_eq!(switch.left(), [2; 5], "{name}");
         assert_eq!(switch.send(1, &udp(1, 1)), [2], "{name}");
+        let flow = &switch.flows("")[0];
+        assert_eq!((flow.packets, flow.dropped_packets), (6, 18), "{name}");
     }
     for (unknown, left) in [("drop", vec![]), ("flood", vec![2, 3, 4])] {
         let mut switch = Bench::with_options(Engine::default(), &[("unknown", unknown)]);
         assert_eq!(switch.send(1, &udp(1, 1)), left);
         assert_eq!(switch.send(1, &udp(1, 1)), left);
         assert_eq!(switch.io.packet_ins, 0);
+    }
+}
+
+#[test]
+fn t22_packets_that_wait_for_a_rule_go_in_their_order_after_the_first() {
+    let mut switch = Bench::new(Engine::default());
+    for n in 0..20u8 {
+        switch.send(1, &ipv4(1, craft::udp(1, 7, &[n; 20])));
+        switch.send(1, &ipv4(2, craft::udp(1, 7, &[n; 20])));
+    }
+    // Of each flow one is with the controller, eight wait, and eleven are dropped.
+    let counts = ["waiting", "suppressed"].map(|name| switch.metric(name));
+    assert_eq!((switch.io.packet_ins, counts), (2, [16, 22]));
+    // A rule for others has nobody ask again within the second.
+    switch.flow("table=1,priority=9,tcp,actions=qflow_forward(port=3)");
+    switch.pass(5 * MS);
+    assert_eq!((switch.left(), switch.metric("waiting")), (vec![], 16));
+    assert_eq!(switch.io.packet_ins, 2);
+    // The controller answers for one flow, and sends the first packet itself.
+    switch.flow("table=1,priority=9,ip,nw_dst=10.0.1.1,actions=qflow_forward(port=2)");
+    switch.send(1, &ipv4(1, craft::udp(1, 7, &[99; 20])));
+    switch.pass(5 * MS);
+    let sent: Vec<u8> = switch
+        .io
+        .frames
+        .drain(..)
+        .map(|(_, frame)| frame[60])
+        .collect();
+    assert_eq!(sent, [1, 2, 3, 4, 5, 6, 7, 8]);
+    // An engine answers for the other one.
+    let other = "in_port=1,eth_type=0x800,ip_proto=17,sport=1,dport=7,src=10.0.0.1,dst=10.0.1.2";
+    let write = format!("{other},port=4");
+    switch
+        .ask("qflow_write", &write)
+        .expect("the flow is there");
+    switch.pass(5 * MS);
+    assert_eq!((switch.left(), switch.metric("waiting")), (vec![4; 8], 0));
+    let flows = switch.flows("");
+    let counted: Vec<_> = flows
+        .iter()
+        .map(|one| (one.packets, one.dropped_packets))
+        .collect();
+    assert_eq!(counted, [(8, 12), (8, 11)]);
+}
+
+#[test]
+fn what_waits_for_rules_is_bounded_and_a_port_leaves_room_to_others() {
+    let mut switch = Bench::new(Engine::default());
+    for n in 0..3000 {
+        for _ in 0..3 {
+            switch.send(1, &udp(1, n));
+        }
+    }
+    let flooded = switch.metric("waiting");
+    assert!((100..1000).contains(&flooded), "{flooded}");
+    for _ in 0..9 {
+        switch.send(2, &udp(2, 1));
+    }
+    assert_eq!(switch.metric("waiting"), flooded + 8);
+    let mut switch = Bench::new(Engine::default());
+    (0..3).for_each(|_| assert!(switch.send(1, &udp(1, 1)).is_empty()));
+    assert_eq!(switch.metric("waiting"), 2);
+    // Ports that go, and time, let nothing stay.
+    switch.port(1, false);
+    switch.pass(3 * Time::SEC);
+    assert_eq!(switch.metric("waiting"), 0);
+    assert_eq!(switch.metric("suppressed"), 2);
+}
+
+#[test]
+fn t22_packets_that_wait_are_changed_once_by_the_tables_before_that_of_flows() {
+    for (name, engine) in Engine::ALL {
+        let later = [("forwarding", "2"), ("table", "1")];
+        let mut switch = Bench::with_options(engine, &later);
+        let before = "table=0,priority=1,ip,actions=dec_ttl,write_actions(output:3),goto_table:1";
+        switch.flow(before);
+        let left = [0, 1, 2].map(|n| switch.send(1, &ipv4(1, craft::udp(1, 7, &[n; 20]))));
+        // The action set ends the way of the one that asks; the others have not come so far.
+        assert_eq!(left, [vec![3], vec![], vec![]], "{name}");
+        let counts = ["waiting", "suppressed"].map(|metric| switch.metric(metric));
+        assert_eq!((switch.io.packet_ins, counts), (1, [2, 0]), "{name}");
+        switch.flow("table=2,priority=9,udp,actions=qflow_forward(port=2)");
+        switch.pass(5 * MS);
+        let sent: Vec<_> = switch.io.frames.drain(..).collect();
+        let seen: Vec<_> = sent
+            .iter()
+            .map(|(port, frame)| (*port, frame[22], frame[60]))
+            .collect();
+        let expected = [(2, 63, 1), (3, 63, 1), (2, 63, 2), (3, 63, 2)];
+        assert_eq!(seen, expected, "{name}");
     }
 }
 

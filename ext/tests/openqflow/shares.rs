@@ -44,7 +44,7 @@ fn senders() -> Vec<Sender> {
 }
 
 /// A switch with a rule for UDP to port 2, which has this discipline and is slow.
-fn switch(discipline: &str) -> Bench {
+pub fn switch(discipline: &str) -> Bench {
     let mut switch = Bench::new(Engine::default());
     let port = PortNo(2);
     let spec = bofuss_ext::queues::parse("max=10M").expect("it is a queue");

@@ -6,10 +6,14 @@ use bofuss_datapath::{CacheStats, DropReason, Table};
 use bofuss_oflib::types::TableId;
 
 const OPERATIONS: usize = 10_000;
+/// The same with egress tables, packet registers and the output of the action set.
+const EGRESS_OPERATIONS: usize = 3_000;
 /// After so many operations, all that can be asked for is compared.
 const COMPARED_EVERY: usize = 13;
 /// After so many, one switch becomes another.
 const BECOMES_EVERY: usize = 101;
+/// After so many, other tables are egress tables, or none.
+const STAGES_EVERY: usize = 307;
 
 /// What has to happen, and how often at least.
 const EFFECTS: [(&str, u64); 5] = [
@@ -88,6 +92,10 @@ fn actions(random: &mut Random, table: u64, matched: &str) -> String {
                 "set_field:10.0.0.3->nw_dst",
                 "dec_ttl",
                 "set_field:10.0.0.1->nw_src",
+                "set_field:0.0.0.2/0.0.0.2->nw_dst",
+                "move:nw_src[]->nw_dst[]",
+                "move:nw_src[0..1]->metadata[0..1]",
+                "move:metadata[0..1]->nw_dst[0..1]",
             ]),
             10 => random.of(&["controller", "controller", "normal", "all", "in_port"]),
             11 => random.of(&["group:1", "group:2", "group:3"]),
@@ -284,6 +292,40 @@ pub fn stage(engine: Engine, cache_flows: u32, cache_changes: u32) -> Stage {
     stage
 }
 
+/// Adds packet registers and the output of the action set to some of what an entry reads and does.
+fn with_pipeline_fields(random: &mut Random, line: &str) -> String {
+    let fields = random.maybe(&[
+        "xreg0=1,",
+        "xreg0=0,",
+        "xreg7=2/6,",
+        "actset_output=2,",
+        "actset_output=3,",
+        "actset_output=UNSET,",
+    ]);
+    let actions = random.maybe(&[
+        "set_field:1->xreg0,",
+        "set_field:2/2->xreg7,",
+        "move:metadata[0..1]->xreg0[0..1],",
+        "move:xreg7[1..2]->metadata[0..1],",
+        "move:actset_output[0..2]->xreg7[0..2],",
+    ]);
+    let line = line.replace("priority=", &format!("{fields}priority="));
+    if line.contains("actions=drop") {
+        return line;
+    }
+    line.replace("actions=", &format!("actions={actions}"))
+}
+
+/// Makes a table the first egress table, or none.
+fn stages_line(random: &mut Random) -> String {
+    let request = random.of(&[
+        "2 only= command=1 features=0x13",
+        "3 only= command=1 features=0x13",
+        "2 only= command=1 features=3 | 3 only= command=1 features=3",
+    ]);
+    format!("reshape {request}")
+}
+
 /// Everything that the switch counts, but for drops.
 pub fn counters(stage: &mut Stage) -> Vec<String> {
     stage.io.effects.clear();
@@ -306,7 +348,7 @@ pub fn counters(stage: &mut Stage) -> Vec<String> {
 // I14
 /// Goes through random operations, those of an extension with states among them or not; what the
 /// three caches did.
-fn compare_all(states: bool, seed: u64) -> [CacheStats; 3] {
+fn compare_all(states: bool, egress: bool, seed: u64) -> [CacheStats; 3] {
     let mut stages = [
         stage(Engine::Reference, 0, 0),
         stage(Engine::Tables, 0, 0),
@@ -316,12 +358,25 @@ fn compare_all(states: bool, seed: u64) -> [CacheStats; 3] {
         // One that becomes another while it runs, and gains a table and loses it.
         stage(Engine::Cache, 1 << 20, 64),
     ];
+    if egress {
+        for stage in &mut stages {
+            stage.play("connect 2 1.5");
+        }
+    }
+    let operations = if egress {
+        EGRESS_OPERATIONS
+    } else {
+        OPERATIONS
+    };
     let (mut random, mut history) = (Random(seed), Vec::new());
     let mut effects = EFFECTS.map(|(kind, _)| (kind, 0));
-    for number in 0..OPERATIONS {
-        let line = line(&mut random);
+    for number in 0..operations {
+        let mut line = line(&mut random);
         if line.contains("state=") && !states {
             continue;
+        }
+        if egress && line.starts_with("flow ") {
+            line = with_pipeline_fields(&mut random, &line);
         }
         history.push(line.clone());
         if number % BECOMES_EVERY == 0 {
@@ -330,6 +385,18 @@ fn compare_all(states: bool, seed: u64) -> [CacheStats; 3] {
                 random.of(&["4", "5"]),
             );
             stages[5].play(&format!("reconfigure datapath={engine} tables={tables}"));
+        }
+        if egress && number % STAGES_EVERY == 0 {
+            let line = stages_line(&mut random);
+            history.push(line.clone());
+            for stage in &mut stages {
+                for line in ["as 2", &line, "as 1"] {
+                    stage.play(line);
+                }
+                for table in [2, 3] {
+                    stage.play(&format!("flow add table={table},priority=0,actions="));
+                }
+            }
         }
         let mut said = stages.iter_mut().map(|stage| {
             stage.io.effects.clear();
@@ -354,6 +421,10 @@ fn compare_all(states: bool, seed: u64) -> [CacheStats; 3] {
             assert_eq!(first, other, "engine {} after\n{recent}", i + 1);
         }
     }
+    if egress {
+        least(effects[0].1, 500, effects[0].0);
+        return [2, 3, 4].map(|number| stages[number].switch.datapath().cache_stats());
+    }
     let mut drops = stages[0].switch.datapath().drops();
     let metered = drops.find(|(reason, _)| *reason == DropReason::Meter);
     least(metered.map_or(0, |(_, count)| count), 50, "packets metered");
@@ -372,7 +443,7 @@ fn least(is: u64, least: u64, what: &str) {
 
 #[test]
 fn all_engines_do_the_same() {
-    let [plenty, one, two] = compare_all(false, 3);
+    let [plenty, one, two] = compare_all(false, false, 3);
     least(plenty.hits, 1500, "hits");
     least(plenty.confirmed, 1000, "flows confirmed");
     least(plenty.refuted, 300, "flows refuted");
@@ -391,8 +462,14 @@ fn all_engines_do_the_same() {
 
 #[test]
 fn all_engines_do_the_same_with_the_states_of_an_extension() {
-    let [plenty, ..] = compare_all(true, 4);
+    let [plenty, ..] = compare_all(true, false, 4);
     least(plenty.hits, 1500, "hits");
     least(plenty.refuted, 200, "flows refuted");
     least(plenty.continued, 300, "ways continued");
+}
+
+#[test]
+fn all_engines_do_the_same_with_egress_tables() {
+    let [plenty, ..] = compare_all(false, true, 5);
+    least(plenty.hits, 500, "hits");
 }

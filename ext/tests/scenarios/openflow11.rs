@@ -14,6 +14,7 @@ const DIFFERENT_IN_1_1: &[(&str, usize, &str)] = &[
         12,
         "auxiliary connections, PORT_DESC, roles",
     ),
+    ("copy_field.txt", 32, "copy_field"),
     (
         "d10_an_identical_add_keeps_the_counters.txt",
         1,
@@ -39,9 +40,11 @@ const DIFFERENT_IN_1_1: &[(&str, usize, &str)] = &[
     ("generations.txt", 17, "roles"),
     ("groups.txt", 2, "an add begins at zero, GROUP_FEATURES"),
     ("hooks.txt", 2, "errors of extensions"),
+    ("masked_set_field.txt", 22, "set_field with masks"),
     ("meters.txt", 95, "meters"),
     ("openstate.txt", 6, "fields of extensions"),
     ("packet_in.txt", 3, "table-miss entries, SET_ASYNC"),
+    ("packet_registers.txt", 22, "packet registers"),
     ("profile.txt", 8, "TABLE_FEATURES"),
     ("profile_masks.txt", 1, "ipv6_dst"),
     (

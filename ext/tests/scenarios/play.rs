@@ -14,13 +14,14 @@ pub use bofuss_oflib::message::group_mod::GroupModCommand;
 pub use bofuss_oflib::message::meter_mod::MeterModCommand;
 pub use bofuss_oflib::message::multipart::group::{BucketCounter, GroupDesc};
 pub use bofuss_oflib::message::multipart::{
-    ExtBody, FlowStatsRequest, FlowUpdate, GroupRequest, MeterRequest, QueueStatsRequest,
-    ReplyBody, RequestBody, TableFeatures,
+    ExtBody, FlowStatsRequest, FlowUpdate, GroupDescRequest, GroupRequest, MeterRequest,
+    PortDescRequest, QueueStatsRequest, ReplyBody, RequestBody, TableFeatures,
 };
 pub use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 pub use bofuss_oflib::message::table_mod::TableMiss;
 pub use bofuss_oflib::message::{
-    ControllerRole, Empty, FlowModCommand, PacketOut, PortDesc, PortMod, QueueConfigRequest, Role,
+    ControllerRole, ControllerStatus, Empty, FlowModCommand, PacketOut, PortDesc, PortMod,
+    QueueConfigRequest, Role,
 };
 pub use bofuss_oflib::text::{
     add_field, parse_actions, parse_flow, parse_group, parse_meter, parse_port,
@@ -62,6 +63,7 @@ use super::frames::{frame, hex};
 use super::openflow11::in_1_1;
 use super::openflow12::in_1_2;
 use super::openflow14::in_1_4;
+use super::openflow15::{in_1_5, is_told_in_1_5};
 use super::stage::Stage;
 
 /// The configuration `before` with what is `said` of its keys.
@@ -176,8 +178,12 @@ pub fn play(engine: Engine, version: Version, name: &str, text: &str, failures: 
                 Version::V1_1 if speaks_it => in_1_1(&effect),
                 Version::V1_2 if speaks_it => in_1_2(&effect),
                 Version::V1_4 if speaks_it => in_1_4(&effect),
+                Version::V1_5 if speaks_it => in_1_5(&effect),
                 _ => effect,
             });
+        }
+        if version == Version::V1_5 {
+            stage.io.effects.retain(|effect| !is_told_in_1_5(effect));
         }
         sort_entries(&mut wanted);
         sort_entries(&mut stage.io.effects);

@@ -85,8 +85,16 @@ impl SwitchIo for Recorder {
                 s.reason, s.desc.port_no, s.desc.config, s.desc.state
             )),
             Message::RoleReply(r) => {
+                let id = match r.short_id {
+                    0 => String::new(),
+                    id => format!(" {id}"),
+                };
                 self.effects
-                    .push(format!("{conn} role {} {}", r.role, r.generation_id));
+                    .push(format!("{conn} role {} {}{id}", r.role, r.generation_id));
+            }
+            Message::ControllerStatus(status) => {
+                self.effects
+                    .push(format!("{conn} controller {}", Text(&status)));
             }
             Message::MultipartReply(reply) => match reply.body {
                 ReplyBody::Flow(entries) => self.effects.extend(entries.iter().map(|e| {
@@ -140,6 +148,11 @@ impl SwitchIo for Recorder {
                         q.port_no, q.queue_id
                     )
                 })),
+                ReplyBody::FlowCounters(entries) => self.effects.extend(
+                    entries
+                        .iter()
+                        .map(|entry| format!("{conn} flow-stats {}", Text(entry))),
+                ),
                 ReplyBody::TableDesc(tables) => self.effects.extend(
                     tables
                         .iter()
@@ -151,6 +164,10 @@ impl SwitchIo for Recorder {
                 ReplyBody::FlowMonitor(updates) => {
                     let line = |update: &FlowUpdate| format!("{conn} monitored {}", Text(update));
                     self.effects.extend(updates.iter().map(line));
+                }
+                ReplyBody::ControllerStatus(list) => {
+                    let line = |one: &ControllerStatus| format!("{conn} controller {}", Text(one));
+                    self.effects.extend(list.iter().map(line));
                 }
                 ReplyBody::GroupDesc(groups) => {
                     let line = |group: &GroupDesc| format!("{conn} {}", Text(group));

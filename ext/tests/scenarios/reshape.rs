@@ -3,10 +3,16 @@
 use bofuss_oflib::Catalogue;
 use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::instruction::INSTRUCTIONS;
-use bofuss_oflib::message::multipart::table_features::{FieldId, PROPERTIES, PropertyList, TypeId};
+use bofuss_oflib::message::multipart::table_features::{
+    FieldId, PROPERTIES, PropertyList, TableFeatureFlags, TypeId,
+};
 use bofuss_oflib::message::multipart::{TableFeatures, TableProperty};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::{Bytes, TextForm};
+
+/// The property of packet types, and how many the switch has.
+const PACKET_TYPES: u16 = 22;
+const N_PACKET_TYPES: usize = 3;
 
 fn number<T: TryFrom<u64, Error: std::fmt::Debug>>(text: &str) -> T {
     let digits = text.strip_prefix("0x");
@@ -64,6 +70,8 @@ pub fn request(
             let ty = |name: &str| PROPERTIES.iter().find(|row| row.1 == name).unwrap();
             match key {
                 "name" => table.name = value.into(),
+                "features" => table.features.0 = number(value),
+                "command" => table.command.0 = number(value),
                 "max" => table.max_entries = number(value),
                 "config" => table.config = number(value),
                 "metadata_match" => table.metadata_match = number(value),
@@ -89,6 +97,8 @@ pub fn request(
                 }
             }
         }
+        // Versions before 1.5 cannot name them; left out, they stay.
+        table.properties.retain(|one| one.ty != PACKET_TYPES);
         TableFeatures(table)
     };
     words.split(|word| *word == "|").map(table).collect()
@@ -103,8 +113,19 @@ impl std::fmt::Display for Shown<'_> {
     }
 }
 
+/// How many things a property lists.
+fn n_listed(list: &PropertyList) -> usize {
+    match list {
+        PropertyList::Types(list) => list.len(),
+        PropertyList::Tables(list) => list.len(),
+        PropertyList::Fields(list) => list.len(),
+        PropertyList::Values(list) => list.len(),
+        PropertyList::Experimenter(..) => 0,
+    }
+}
+
 /// A reply's line: lists of more than four as "many", those of the table-miss entry where
-/// they differ.
+/// they differ, packet types if they are not all.
 pub fn line(TableFeatures(table): &TableFeatures) -> String {
     let find = |ty: u16| table.properties.iter().find(|one| one.ty == ty);
     let mut line = format!(
@@ -116,19 +137,17 @@ pub fn line(TableFeatures(table): &TableFeatures) -> String {
         table.metadata_match,
         table.metadata_write
     );
+    if table.features.has(TableFeatureFlags::FIRST_EGRESS) {
+        line += " first_egress";
+    }
     for one in &table.properties {
         let regular = find(one.ty & !1).filter(|regular| regular.ty != one.ty);
-        if regular.is_some_and(|regular| regular.list == one.list) {
+        let is_all_types = one.ty == PACKET_TYPES && n_listed(&one.list) == N_PACKET_TYPES;
+        if is_all_types || regular.is_some_and(|regular| regular.list == one.list) {
             continue;
         }
         let name = PROPERTIES.iter().find(|row| row.0 == one.ty).unwrap().1;
-        let length = match &one.list {
-            PropertyList::Types(list) => list.len(),
-            PropertyList::Tables(list) => list.len(),
-            PropertyList::Fields(list) => list.len(),
-            PropertyList::Experimenter(..) => 0,
-        };
-        line += &match length {
+        line += &match n_listed(&one.list) {
             0..=4 => format!(" {}", Shown(one)).replace("; ", ","),
             _ => format!(" {name}=many"),
         };

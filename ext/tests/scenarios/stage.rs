@@ -207,6 +207,7 @@ impl Stage {
                     in_port: parse_port(words[1]).unwrap(),
                     actions,
                     data: Bytes(data),
+                    ..PacketOut::default()
                 }));
             }
             "advance" => {
@@ -244,15 +245,18 @@ impl Stage {
                     return;
                 }
                 self.switch.connected(self.now, conn, version, controller);
+                self.switch.settle(self.now, &mut self.io);
             }
             "disconnect" => {
                 self.switch
                     .disconnected(self.now, ConnId(words[1].parse().unwrap()));
+                self.switch.settle(self.now, &mut self.io);
             }
             "as" => self.conn = ConnId(words[1].parse().unwrap()),
             "role" => self.message(Message::RoleRequest(Role {
                 role: ControllerRole::named(words[1]).unwrap(),
                 generation_id: words[2].parse().unwrap(),
+                short_id: words.get(3).map_or(0, |id| id.parse().unwrap()),
             })),
             "async" => {
                 let n = |at: usize| words[at].parse().unwrap();
@@ -350,11 +354,12 @@ impl Stage {
                     "features" => Message::FeaturesRequest(Empty),
                     "config" => Message::GetConfigRequest(Empty),
                     "async" => Message::GetAsyncRequest(Empty),
+                    "controllers" => multipart(RequestBody::ControllerStatus(Empty)),
                     "desc" => multipart(RequestBody::Desc(Empty)),
                     "tables" => multipart(RequestBody::Table(Empty)),
                     "table-features" => multipart(RequestBody::TableFeatures(Vec::new())),
-                    "ports" => multipart(RequestBody::PortDesc(Empty)),
-                    "groups" => multipart(RequestBody::GroupDesc(Empty)),
+                    "ports" => multipart(RequestBody::PortDesc(PortDescRequest::ALL)),
+                    "groups" => multipart(RequestBody::GroupDesc(GroupDescRequest::ALL)),
                     "group-stats" => multipart(RequestBody::Group(GroupRequest {
                         group_id: words.get(2).map_or(GroupId::ALL, |id| id.parse().unwrap()),
                     })),

@@ -8,6 +8,7 @@ use super::point::{Point, PointOutcome};
 use super::probe::{Observation, ProbeLoad};
 use super::statistics::{Summary, greatest};
 use super::template::Template;
+use super::time_stamps::TimeStamps;
 use super::workbench::{USUAL_MBPS, Workbench};
 
 /// A load is within the instrument's limit if its mean delay is below this many times that when
@@ -66,6 +67,9 @@ pub struct Calibration {
     pub floor_p50: f64,
     /// See `floor_p50`.
     pub floor_p99: f64,
+    /// Who stamped the frames.
+    #[serde(default)]
+    pub stamps: TimeStamps,
 }
 
 impl Calibration {
@@ -101,6 +105,7 @@ impl Calibration {
     /// The sentences about it.
     pub fn sentences(&self) -> Vec<String> {
         let mut said = vec![
+            format!("Its time stamps: {}.", self.stamps.words()),
             format!(
                 "The floor on a wire: p50 {:.1} us, p99 {:.1} us at {NOISE_RATE} frames/s.",
                 self.floor_p50 / 1e3,

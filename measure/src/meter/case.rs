@@ -2,7 +2,7 @@
 
 use super::point::{Point, PointOutcome};
 use super::workbench::{Limits, Workbench};
-use super::{changes, fct, forwarding, packets, statistics_delay, table_size, tcp};
+use super::{changes, fct, forwarding, live_fct, packets, statistics_delay, table_size, tcp};
 
 /// A case.
 pub struct MeterCase {
@@ -192,6 +192,15 @@ pub const CASES: &[MeterCase] = &[
         needs_openflow: false,
         points: fct::points,
         run: fct::run,
+    },
+    MeterCase {
+        name: live_fct::NAME,
+        title: "the same live: the kernel's TCP through eight switches, on slower links",
+        source: BOFUSS,
+        main: Some("slowdown, p50"),
+        needs_openflow: true,
+        points: live_fct::points,
+        run: live_fct::run,
     },
 ];
 

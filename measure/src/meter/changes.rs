@@ -202,7 +202,8 @@ fn acts(bench: &Workbench<'_>, flow: u32) -> Result<bool, String> {
 pub fn barrier_truth(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
     let mut outcome = tried_barrier(bench, point.rules)?;
     for _ in 1..ATTEMPTS {
-        if outcome.marks.is_empty() || (bench.over)() {
+        let is_result = outcome.marks.is_empty() && outcome.beyond.is_empty();
+        if is_result || (bench.over)() {
             break;
         }
         outcome = tried_barrier(bench, point.rules)?;

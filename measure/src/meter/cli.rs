@@ -4,18 +4,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bofuss_oflib::Version;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use super::case::{CASES, chosen};
 use super::compare;
-use super::controller::{STALL_SECONDS, SwitchAddress};
+use super::controller::{ControlSession, STALL_SECONDS, SwitchAddress};
 use super::faults::Faults;
 use super::guard::Guard;
+use super::live_fct::SCALE;
+use super::markdown::{markdown, with_tables};
 use super::results::{Results, RunInfo, Store};
 use super::runner::{self, RunPlan, machine};
 use super::subject::{SetupName, TestSubject, isolated, own_folder, reflect_all};
+use super::time_stamps::TimeStamps;
 use super::workbench::{Limits, MAX_OWN_RULES, Workbench};
-use super::{calibration, forward, html, papers, signals};
+use super::{calibration, forward, html, paper_qos, papers, signals};
+use crate::net::context;
 use crate::traffic::open;
 
 /// Rules that a switch that was not started here is given at most, and any in the shortest form,
@@ -28,8 +32,9 @@ const REPEATS: u32 = 5;
 const MAX_RATE: u32 = 10_000_000;
 /// Where the original BOFUSS is installed.
 const ORIGINAL_FOLDER: &str = "/usr/local/bin";
-/// The report's file.
+/// The report's file, and that of its text.
 const REPORT: &str = "report.html";
+const MARKDOWN: &str = "report.md";
 
 /// The user's commands.
 #[derive(Subcommand)]
@@ -44,8 +49,11 @@ pub enum MeterCommand {
         #[arg(long, default_value = "ofmeter-results", value_name = "DIR")]
         out: PathBuf,
         /// Two interfaces that are joined by a cable [default: a pair of virtual ones]
-        #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 2)]
+        #[arg(long, value_name = "A,B", value_delimiter = ',')]
         ports: Vec<String>,
+        /// Who stamps frames [default: the network card if both have one clock, else the program]
+        #[arg(long, value_name = "WHO")]
+        time_stamps: Option<TimeStamps>,
         /// Fewer sizes, loads and frames
         #[arg(long)]
         short: bool,
@@ -57,7 +65,7 @@ pub enum MeterCommand {
     },
     /// Run a paper's experiments here, and put its tables and figures beside ours
     Paper {
-        /// Its number: 000, 002 or 004
+        /// Its number: 000, 002, 003 or 004
         number: String,
         /// The set-ups to measure
         #[arg(long = "setup", value_name = "NAME", default_values = ["bofuss", "ovs", "bridge"])]
@@ -65,9 +73,16 @@ pub enum MeterCommand {
         /// Each case in its shortest form, once
         #[arg(long)]
         short: bool,
+        /// Repeats of each point [default: 5, with --short 1]
+        #[arg(long, value_name = "COUNT")]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+        repeats: Option<u32>,
         /// The folder of the results, one below it for each set-up
         #[arg(long, default_value = "ofmeter-paper", value_name = "DIR")]
         out: PathBuf,
+        /// Also write the tables into this Markdown file, between the marks of the paper
+        #[arg(long, value_name = "FILE")]
+        page: Option<PathBuf>,
     },
     /// Compare two runs, point by point
     Compare {
@@ -95,21 +110,17 @@ pub enum MeterCommand {
 
 /// What to run, and on what.
 #[derive(Args)]
+#[command(group(ArgGroup::new("subject").args(["switch", "setup"]).required(true)))]
 pub struct RunArguments {
     /// The cases; see ofmeter list [default: all]
     #[arg(value_name = "CASE")]
     cases: Vec<String>,
     /// The switch: tcp:HOST:PORT where it listens, ptcp:PORT where it connects to
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        requires = "ports",
-        conflicts_with = "setup"
-    )]
+    #[arg(long, value_name = "ADDRESS", requires = "ports")]
     switch: Option<SwitchAddress>,
     /// A set-up to start: bofuss, ovs, ovs-afxdp, bridge, wire, yardstick, bofuss-original,
     /// forwarder:FAULTS, and those of ofmeter bench
-    #[arg(long, value_name = "NAME", required_unless_present = "switch")]
+    #[arg(long, value_name = "NAME")]
     setup: Option<String>,
     /// The interfaces where frames go into the switch and come out; one, if another machine
     /// reflects
@@ -150,6 +161,19 @@ pub struct RunArguments {
     /// Send frames there and back
     #[arg(long)]
     echo: bool,
+    /// Who stamps frames [default: the network card if both interfaces have one clock, else the
+    /// program]
+    #[arg(long, value_name = "WHO")]
+    time_stamps: Option<TimeStamps>,
+    /// Bytes at which flows of spine-leaf-fct and spine-leaf-live are cut off [default: 100000000
+    /// and 1000000]
+    #[arg(long, value_name = "BYTES")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    largest_flow: Option<u64>,
+    /// How many times slower than 100 Mb/s the links of spine-leaf-live are
+    #[arg(long, value_name = "TIMES", default_value_t = SCALE)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    scale: u32,
     /// Seconds that the switch may take to answer before it counts as hanging
     #[arg(long, value_name = "SECONDS", default_value_t = STALL_SECONDS)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
@@ -176,14 +200,27 @@ pub fn run(command: MeterCommand) -> Result<(), String> {
             }
         }
         MeterCommand::Run(arguments) => arguments.run()?,
-        MeterCommand::Calibrate { out, ports, short } => calibrate(&out, &ports, short)?,
+        MeterCommand::Calibrate {
+            out,
+            ports,
+            time_stamps,
+            short,
+        } => calibrate(&out, &ports, time_stamps, short)?,
         MeterCommand::Report { dir } => report(&dir)?,
         MeterCommand::Paper {
             number,
             setups,
             short,
+            repeats,
             out,
-        } => paper(&number, &setups, short, &out)?,
+            page,
+        } => {
+            let report = paper(&number, &setups, (short, repeats), &out)?;
+            write_paper(&out, &report)?;
+            if let Some(page) = page {
+                fill_page(&page, &number, &report)?;
+            }
+        }
         MeterCommand::Compare { first, second } => {
             let table = compare::table(&Results::read(&first)?, &Results::read(&second)?);
             print!("{table}");
@@ -204,22 +241,30 @@ fn report(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs a paper's cases on each set-up that is here.
-fn paper(number: &str, setups: &[String], short: bool, out: &Path) -> Result<(), String> {
+/// Runs a paper's cases on each set-up that is here, all in the shortest form or not, and as often
+/// as wanted. Returns the report.
+fn paper(
+    number: &str,
+    setups: &[String],
+    (short, repeats): (bool, Option<u32>),
+    out: &Path,
+) -> Result<String, String> {
     let paper = papers::of(number)?;
+    if paper.cases.is_empty() {
+        return paper_qos::run(&paper, short);
+    }
     let mut runs = Vec::new();
     // One instrument, measured before the first set-up.
     let mut calibration = None;
     for setup in setups {
-        if let SetupName::Known(known) = SetupName::of(setup)?
-            && !known.is_here(&own_folder())
-        {
+        if !SetupName::of(setup)?.is_here(&own_folder(), Path::new(ORIGINAL_FOLDER)) {
             eprintln!("{setup} is not on this machine");
             continue;
         }
         let folder = papers::folder(out, setup);
         let mut arguments = RunArguments::of_setup(setup, &paper.cases, &folder);
         arguments.short = short;
+        arguments.repeats = repeats;
         if let Some(calibration) = &calibration {
             Store::open(&folder)?.set_calibration(calibration)?;
         }
@@ -228,24 +273,56 @@ fn paper(number: &str, setups: &[String], short: bool, out: &Path) -> Result<(),
         calibration = results.calibration.clone();
         runs.push(results);
     }
-    let path = Store::open(out)?.write(REPORT, &papers::report(&paper, &runs))?;
-    println!("{}", path.display());
+    Ok(papers::report(&paper, &runs))
+}
+
+/// Writes a paper's report, and its tables and sentences as Markdown.
+fn write_paper(out: &Path, page: &str) -> Result<(), String> {
+    let store = Store::open(out)?;
+    for (name, text) in [(REPORT, page), (MARKDOWN, &markdown(page))] {
+        println!("{}", store.write(name, text)?.display());
+    }
     Ok(())
 }
 
-fn calibrate(out: &Path, ports: &[String], short: bool) -> Result<(), String> {
+/// Writes a paper's tables and sentences into a document.
+fn fill_page(path: &Path, number: &str, report: &str) -> Result<(), String> {
+    let named = path.display().to_string();
+    let failed = context(named.as_str());
+    let old = std::fs::read_to_string(path).map_err(failed)?;
+    let new = with_tables(&old, number, &markdown(report));
+    let new = new.map_err(|missing| format!("{named}: {missing}"))?;
+    std::fs::write(path, new).map_err(failed)?;
+    println!("{named}");
+    Ok(())
+}
+
+fn calibrate(
+    out: &Path,
+    ports: &[String],
+    stamps: Option<TimeStamps>,
+    short: bool,
+) -> Result<(), String> {
     signals::listen();
     let store = Store::open(out)?;
     let limits = Limits::unbounded(short);
     let calibration = match ports {
         [near, far] => {
-            let mut calibration = calibration::Calibration::default();
-            let subject = TestSubject::cable(near, far);
+            let mut subject = TestSubject::cable(near, far);
+            subject.choose_stamps(stamps)?;
+            let mut calibration = calibration::Calibration {
+                stamps: subject.stamps,
+                ..calibration::Calibration::default()
+            };
             let bench = Workbench::new(&subject, &[], &limits, &signals::is_over)?;
             calibration::measure(&bench, "wire", &mut calibration)?;
             calibration
         }
-        _ => runner::calibrate(&limits, &signals::is_over)?,
+        [] => {
+            let stamps = TimeStamps::of_virtual_interfaces(stamps)?;
+            runner::calibrate(&limits, stamps, &signals::is_over)?
+        }
+        _ => return Err("--ports takes two interfaces, as A,B".into()),
     };
     store.set_calibration(&calibration)?;
     println!("{}", calibration.sentences().join("\n"));
@@ -283,6 +360,9 @@ impl RunArguments {
             repeats: None,
             short: false,
             echo: false,
+            time_stamps: None,
+            largest_flow: None,
+            scale: SCALE,
             stall: STALL_SECONDS,
             force: false,
             programs: None,
@@ -303,6 +383,8 @@ impl RunArguments {
             max_rules: self.max_rules.unwrap_or(usual),
             max_rate: f64::from(self.max_rate),
             stall: Duration::from_secs(self.stall),
+            largest_flow: self.largest_flow.map(|bytes| bytes as f64),
+            scale: self.scale,
         }
     }
 
@@ -323,21 +405,25 @@ impl RunArguments {
         let cases = chosen(&self.cases)?;
         let versions = versions(self.openflow.as_deref())?;
         if let Some(setup) = &self.setup {
-            SetupName::of(setup)?;
+            let programs = self.programs.clone().unwrap_or_else(own_folder);
+            let named = SetupName::of(setup)?;
+            if !named.is_here(&programs, &self.original) {
+                let hint = named.hint();
+                return Err(format!("{setup} is not on this machine{hint}"));
+            }
         }
         let limits = self.limits();
         let store = Store::open(&self.out)?;
-        if store.calibration()?.is_none() {
-            let limits = Limits::unbounded(self.short);
-            store.set_calibration(&runner::calibrate(&limits, &signals::is_over)?)?;
-        }
+        let stamps = self.stamps(&versions)?;
+        self.calibrated(&store, stamps)?;
         let plan = RunPlan {
             cases: &cases,
             repeats: self.repeats.unwrap_or(if self.short { 1 } else { REPEATS }),
             forced: self.force,
         };
         let ended = isolated(self.setup.is_some(), || {
-            let subject = self.subject()?;
+            let mut subject = self.subject()?;
+            subject.choose_stamps(Some(stamps))?;
             let mut bench = Workbench::new(&subject, &versions, &limits, &signals::is_over)?;
             self.guarded(&mut bench, &plan, &store)
         })?;
@@ -346,6 +432,35 @@ impl RunArguments {
             return Ok(());
         }
         Err("interrupted; the same command goes on where it was".into())
+    }
+
+    /// Who stamps the frames of this run.
+    ///
+    /// Errors: a switch that is there does not answer, or an interface is not usable.
+    fn stamps(&self, versions: &[Version]) -> Result<TimeStamps, String> {
+        if self.setup.is_some() {
+            return TimeStamps::of_virtual_interfaces(self.time_stamps);
+        }
+        let mut subject = self.subject()?;
+        subject.choose_stamps(self.time_stamps)?;
+        // What is wrong with the switch or an interface is said before the calibration.
+        subject.check_interfaces()?;
+        if let Some(address @ SwitchAddress::Active(_)) = &self.switch {
+            ControlSession::connect(address, versions, Duration::from_secs(self.stall))?;
+        }
+        Ok(subject.stamps)
+    }
+
+    /// Calibrates the instrument, unless the folder has a calibration with these time stamps.
+    fn calibrated(&self, store: &Store, stamps: TimeStamps) -> Result<(), String> {
+        if let Some(there) = store.calibration()?
+            && [stamps, stamps.on_virtual_interfaces()].contains(&there.stamps)
+        {
+            return Ok(());
+        }
+        let limits = Limits::unbounded(self.short);
+        let fresh = runner::calibrate(&limits, stamps, &signals::is_over)?;
+        store.set_calibration(&fresh)
     }
 
     /// Runs the plan; a switch that was not started here is as before in the end.
@@ -362,7 +477,8 @@ impl RunArguments {
             repeats: plan.repeats,
             short: self.short,
             echo: self.echo,
-            machine: machine(),
+            stamps: bench.subject.stamps,
+            machine: [machine(), bench.subject.time_stamps()].concat(),
         };
         store.begin(&info)?;
         let mut guard = None;
@@ -372,6 +488,9 @@ impl RunArguments {
             guard = Some(Guard::new(controller, self.wipe, store)?);
         }
         let ended = runner::run(bench, plan, store, &info);
+        if guard.is_some() {
+            bench.reconnect_if_closed()?;
+        }
         if let (Some(guard), Some(controller)) = (guard, &mut bench.controller) {
             guard.restore(controller)?;
         }

@@ -1,7 +1,9 @@
 //! What follows from the results of a run, computed: what the papers conclude about switches.
 
+use super::case::CASES;
 use super::point::CaseVerdict;
 use super::results::{DELAY, Results};
+use super::skew;
 use super::statistics::{greatest, least, median};
 use crate::report::number;
 
@@ -23,6 +25,11 @@ pub fn of(results: &Results) -> Vec<String> {
     found.extend(by_size(results));
     found.extend(features(results));
     found.extend(stability(results));
+    for case in CASES {
+        let records = results.records.iter();
+        let of_case = records.filter(|record| record.case == case.name && record.counts());
+        found.extend(skew::sentence(case.name, of_case));
+    }
     found
 }
 

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use bofuss_channel::{ActiveAddress, Client, ClientError, PassiveAddress};
 use bofuss_oflib::error::{ErrorCode, FlowModFailed};
 use bofuss_oflib::message::config::ConfigFlags;
-use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
+use bofuss_oflib::message::group_mod::GroupModCommand;
+use bofuss_oflib::message::multipart::{FlowStatsRequest, PortDescRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::{
     Empty, FlowMod, FlowModCommand, MultipartRequest, PacketOut, SwitchConfig,
 };
-use bofuss_oflib::text::parse_flow;
+use bofuss_oflib::text::{parse_flow, parse_group};
 use bofuss_oflib::types::{BufferId, MaxLen};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Catalogue, Match, Message, PortNo, Version};
@@ -22,6 +23,8 @@ use tokio::runtime::{Builder, Runtime};
 pub const STALL_SECONDS: u64 = 30;
 /// How long to wait for a switch that connects.
 const ARRIVAL: Duration = Duration::from_secs(60);
+/// How long to look for what has come.
+const GLANCE: Duration = Duration::from_millis(1);
 /// Messages that are written in one piece.
 const TOGETHER: usize = 100;
 
@@ -149,7 +152,8 @@ impl ControlSession {
                     Client::accept(&listener, versions, &catalogue, ARRIVAL).await
                 }
             }
-        })?;
+        });
+        let client = client.map_err(|error| ControlError::Other(format!("{address}: {error}")))?;
         let mut this = Self {
             runtime,
             client,
@@ -169,6 +173,19 @@ impl ControlSession {
     /// The version agreed.
     pub fn version(&self) -> Version {
         self.client.version()
+    }
+
+    /// Whether the connection is gone. Echoes that came meanwhile are answered.
+    pub fn is_closed(&mut self) -> bool {
+        for _ in 0..TOGETHER {
+            match self.receive(GLANCE) {
+                Ok(Some((_, Message::PacketIn(_)))) => self.packet_ins += 1,
+                Ok(Some(_)) => {}
+                Ok(None) => return false,
+                Err(_) => return true,
+            }
+        }
+        false
     }
 
     /// Sends a message.
@@ -256,6 +273,17 @@ impl ControlSession {
         self.change(&messages)
     }
 
+    /// Adds groups from text, and waits until that is done.
+    pub fn add_groups(&mut self, groups: &[String]) -> Controlled<Duration> {
+        let mut messages = Vec::with_capacity(groups.len());
+        for group in groups {
+            let parsed = parse_group(group, GroupModCommand::ADD, &self.catalogue);
+            let parsed = parsed.map_err(|e| ControlError::Other(format!("{group}: {e}")))?;
+            messages.push(Message::GroupMod(parsed));
+        }
+        self.change(&messages)
+    }
+
     /// Removes all entries, also one of a table miss.
     pub fn remove_all(&mut self) -> Controlled<()> {
         let all = FlowMod {
@@ -305,7 +333,8 @@ impl ControlSession {
             listed = features.ports;
         }
         if listed.is_empty()
-            && let ReplyBody::PortDesc(ports) = self.multipart(RequestBody::PortDesc(Empty))?
+            && let ReplyBody::PortDesc(ports) =
+                self.multipart(RequestBody::PortDesc(PortDescRequest::ALL))?
         {
             listed = ports;
         }
@@ -322,6 +351,7 @@ impl ControlSession {
             in_port: PortNo::CONTROLLER,
             actions: vec![Action::output(port)],
             data: Bytes(frame.into()),
+            ..PacketOut::default()
         })
     }
 }

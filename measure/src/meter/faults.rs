@@ -179,7 +179,7 @@ mod tests {
 
     use super::super::probe::{FrameProbe, Observation, ProbeLoad};
     use super::super::special::share_interval;
-    use super::super::statistics::Summary;
+    use super::super::statistics::{Summary, mean};
     use super::super::template::Template;
     use super::*;
 
@@ -187,12 +187,16 @@ mod tests {
 
     /// Measures a cable with these faults, without a warm-up.
     fn measured(faults: &str, rate: f64) -> Observation {
+        measured_some(faults, FRAMES, rate)
+    }
+
+    fn measured_some(faults: &str, frames: u32, rate: f64) -> Observation {
         let (near, far) = Memory::pair();
         let far = FaultyPort::new(far, faults.parse().unwrap());
         let mut probe = FrameProbe::new(Box::new(near), Some(Box::new(far)));
         let load = ProbeLoad {
             warm_up: 0,
-            ..ProbeLoad::new(FRAMES, rate)
+            ..ProbeLoad::new(frames, rate)
         };
         probe.run(&Template::plain(60), &load, &|| false).unwrap()
     }
@@ -202,6 +206,36 @@ mod tests {
         let seen = measured("", 20_000.0);
         assert_eq!((seen.sent, seen.received), (FRAMES, FRAMES));
         assert_eq!((seen.reordered, seen.duplicated, seen.changed), (0, 0, 0));
+    }
+
+    #[test]
+    fn the_mean_of_a_constant_delay_is_found_within_one_percent() {
+        // A round takes 2 ms, so that some are not disturbed on a busy machine.
+        const ROUNDS: usize = 100;
+        let is_found = (0..ROUNDS).any(|_| {
+            let seen = measured_some("delay=1000us", 10, 10_000.0);
+            let delay = Summary::of(&seen.delays_ns).unwrap();
+            assert!(delay.min >= 1e6, "{}", delay.min);
+            delay.mean < 1.01e6
+        });
+        assert!(is_found);
+    }
+
+    #[test]
+    fn the_line_delays_from_50_to_150_us_with_a_mean_within_one_percent_of_100() {
+        let (_, far) = Memory::pair();
+        let mut line = FaultyPort::new(far, "delay=50us,spread=100us".parse().unwrap());
+        let pool = Pool::new(1 << 20);
+        let start = Instant::now();
+        let mut delays_us = Vec::new();
+        for number in 0..10_000 {
+            let now = start + Duration::from_millis(number);
+            line.queue(pool.frame(&[0; 60]).unwrap(), now);
+            let (due, _) = line.waiting.pop_front().unwrap();
+            delays_us.push((due - now).as_nanos() as f64 / 1e3);
+        }
+        assert!(delays_us.iter().all(|delay| (50.0..150.0).contains(delay)));
+        assert!((mean(&delays_us) / 100.0 - 1.0).abs() < 0.01);
     }
 
     #[test]
@@ -219,15 +253,18 @@ mod tests {
     #[test]
     fn the_loss_is_within_its_interval() {
         let seen = measured("loss=1%", 50_000.0);
+        assert_eq!(seen.delays_ns.len() as u32, FRAMES - seen.lost());
         let (low, high) = share_interval(u64::from(seen.lost()), u64::from(FRAMES), 0.99);
         assert!((low..high).contains(&0.01), "{low} to {high}");
     }
 
     #[test]
     fn reordered_and_repeated_frames_are_counted_exactly() {
-        let seen = measured("reorder=1%", 50_000.0);
         // The last one that is to be overtaken has nothing after it.
+        let seen = measured("reorder=1%", 50_000.0);
         assert_eq!((seen.reordered, seen.lost()), (FRAMES / 100 - 1, 1));
+        let seen = measured("reorder=0.1%", 50_000.0);
+        assert_eq!((seen.reordered, seen.lost()), (FRAMES / 1_000 - 1, 1));
         let seen = measured("duplicate=1%", 50_000.0);
         assert_eq!((seen.duplicated, seen.lost()), (FRAMES / 100, 0));
     }

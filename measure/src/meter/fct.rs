@@ -3,22 +3,16 @@
 
 use std::fmt::Write;
 
-use bofuss_sim::scenario::{NoOutside, Scenario};
-use serde_json::Value;
-
-use super::flow_sizes::{
-    ArrivalPlan, DATA_MINING, FlowArrival, FlowClass, SizeDistribution, WEB_SEARCH,
-};
-use super::point::{CaseVerdict, Point, PointOutcome};
-use super::statistics::{mean, quantile};
+use super::flow_classes::{EndedFlow, add_load, by_class};
+use super::flow_sizes::{ArrivalPlan, DATA_MINING, FlowArrival, SizeDistribution, WEB_SEARCH};
+use super::leaf_spine::LeafSpine;
+use super::point::{Point, PointOutcome};
 use super::template::Template;
 use super::workbench::{Limits, Workbench};
+use bofuss_sim::scenario::{NoOutside, Scenario};
 
-/// The network of the paper.
-const SPINES: usize = 4;
-const LEAVES: usize = 4;
-const SERVERS: usize = 20;
-const LINK_MBPS: f64 = 100.0;
+/// The rate of the paper's links.
+pub const LINK_MBPS: f64 = 100.0;
 /// The delay of a link in microseconds, without a switch's work, and frames that wait at its end.
 const LINK_DELAY_US: f64 = 5.0;
 const QUEUE_FRAMES: u32 = 100;
@@ -27,8 +21,8 @@ const LINKS: f64 = 4.0;
 /// Offered loads in percent.
 const LOADS: [u32; 3] = [10, 20, 40];
 /// Flows that do not count, and flows that do; in the shortest form fewer.
-const WARM_UP: usize = 500;
-const FLOWS: usize = 5_000;
+pub const WARM_UP: usize = 500;
+pub const FLOWS: usize = 5_000;
 const SHORT_WARM_UP: usize = 20;
 const SHORT_FLOWS: usize = 100;
 /// Bytes at which flows are cut off.
@@ -63,40 +57,39 @@ pub fn points(limits: &Limits) -> Vec<Point> {
     points
 }
 
-fn address(server: usize) -> String {
-    format!("10.{}.0.{}", server / SERVERS + 1, server % SERVERS + 1)
+/// The distribution of a point's sizes.
+pub fn sizes_of(point: &Point) -> &'static SizeDistribution {
+    if point.kind.starts_with(WEB_SEARCH.name) {
+        return &WEB_SEARCH;
+    }
+    &DATA_MINING
+}
+
+/// How the spine of a flow is chosen at a point.
+pub fn paths_of(point: &Point) -> &str {
+    point.kind.rsplit(", ").next().unwrap_or_default()
+}
+
+/// Entries of a switch in a scenario.
+fn quoted(flows: &[String]) -> String {
+    let quoted: Vec<String> = flows.iter().map(|flow| format!("\"{flow}\"")).collect();
+    quoted.join(",")
 }
 
 /// The switches' rules: spines know the leaves, leaves their servers, and all else goes to a spine
 /// by the hash of the flow.
-fn rules(text: &mut String) {
-    for spine in 1..=SPINES {
-        let mut flows = String::new();
-        for leaf in 1..=LEAVES {
-            let _ = write!(
-                flows,
-                "\"ip,nw_dst=10.{leaf}.0.0/16,actions=output:{leaf}\","
-            );
-        }
+fn rules(network: &LeafSpine, text: &mut String) {
+    for spine in 1..=network.spines {
+        let flows = quoted(&network.spine_flows());
         let _ = write!(
             text,
             "[[switch]]\nname = \"spine{spine}\"\nflows = [{flows}]\n"
         );
     }
-    for leaf in 1..=LEAVES {
-        let buckets: Vec<String> = (1..=SPINES)
-            .map(|spine| format!("bucket=output:{spine}"))
-            .collect();
-        let mut flows = format!("\"group_id=1,type=select,{}\",", buckets.join(","));
-        flows += "\"priority=1,ip,actions=group:1\",";
-        for server in 0..SERVERS {
-            let to = address((leaf - 1) * SERVERS + server);
-            let port = SPINES + 1 + server;
-            let _ = write!(
-                flows,
-                "\"priority=2,ip,nw_dst={to},actions=output:{port}\","
-            );
-        }
+    for leaf in 1..=network.leaves {
+        let mut flows = vec![network.leaf_group()];
+        flows.extend(network.leaf_flows(leaf));
+        let flows = quoted(&flows);
         let _ = write!(
             text,
             "[[switch]]\nname = \"leaf{leaf}\"\nselect = \"hash\"\nflows = [{flows}]\n"
@@ -105,7 +98,7 @@ fn rules(text: &mut String) {
 }
 
 /// The scenario of some flows; a switch's work delays each frame by `cost_us`.
-fn scenario(arrivals: &[FlowArrival], paths: &str, cost_us: f64) -> String {
+fn scenario(network: &LeafSpine, arrivals: &[FlowArrival], paths: &str, cost_us: f64) -> String {
     let end = arrivals.last().map_or(0.0, |last| last.start) + PATIENCE;
     let delay = LINK_DELAY_US + cost_us;
     let known = paths == "hash";
@@ -118,14 +111,15 @@ fn scenario(arrivals: &[FlowArrival], paths: &str, cost_us: f64) -> String {
     }
     let _ = write!(
         text,
-        "[topology]\nshape = \"spine-leaf\"\nspines = {SPINES}\nleaves = {LEAVES}\nhosts = 0\n"
+        "[topology]\nshape = \"spine-leaf\"\nspines = {}\nleaves = {}\nhosts = 0\n",
+        network.spines, network.leaves
     );
     if known {
-        rules(&mut text);
+        rules(network, &mut text);
     }
-    for server in 0..SERVERS * LEAVES {
-        let leaf = server / SERVERS + 1;
-        let ip = address(server);
+    for server in 0..network.servers() {
+        let leaf = network.leaf(server);
+        let ip = network.address(server);
         let _ = write!(
             text,
             "[[host]]\nname = \"server{server}\"\nswitch = \"leaf{leaf}\"\nip = \"{ip}/8\"\n"
@@ -164,24 +158,22 @@ fn cost_ns(bench: &mut Workbench<'_>) -> Result<Option<f64>, String> {
 pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
     let cost = cost_ns(bench)?;
     let short = bench.limits.short;
-    let mut sizes: &SizeDistribution = &DATA_MINING;
-    if point.kind.starts_with(WEB_SEARCH.name) {
-        sizes = &WEB_SEARCH;
-    }
+    let network = LeafSpine::of(bench.limits);
+    let usual = if short { SHORT_MOST_BYTES } else { MOST_BYTES };
     let plan = ArrivalPlan {
-        sizes,
-        most_bytes: if short { SHORT_MOST_BYTES } else { MOST_BYTES },
-        servers_per_leaf: SERVERS,
-        leaves: LEAVES,
+        sizes: sizes_of(point),
+        most_bytes: bench.limits.largest_flow.unwrap_or(usual),
+        servers_per_leaf: network.servers_per_leaf,
+        leaves: network.leaves,
         link_bps: LINK_MBPS * 1e6,
         load: point.mbps / LINK_MBPS,
     };
     let warm_up = if short { SHORT_WARM_UP } else { WARM_UP };
     let flows = if short { SHORT_FLOWS } else { FLOWS };
     let arrivals = plan.arrivals(u64::from(bench.round), warm_up + flows);
-    let paths = point.kind.rsplit(", ").next().unwrap_or_default();
+    let paths = paths_of(point);
     let cost_us = cost.unwrap_or(0.0) / 1e3;
-    let text = scenario(&arrivals, paths, cost_us);
+    let text = scenario(&network, &arrivals, paths, cost_us);
     let mut scenario = Scenario::build(&text, None, &mut NoOutside).map_err(|e| e.to_string())?;
     scenario
         .run_until(scenario.end(), &mut ())
@@ -190,84 +182,39 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
     let reports = statistics["traffic"]
         .as_array()
         .ok_or("no traffic in the statistics")?;
-    let measured: Vec<(&FlowArrival, &Value)> =
-        arrivals.iter().zip(reports).skip(warm_up).collect();
-    let mut outcome = outcome(&measured, cost_us);
-    let bytes: u64 = arrivals.iter().map(|arrival| arrival.bytes).sum();
-    let seconds = arrivals.last().map_or(1.0, |last| last.start);
-    let servers = (SERVERS * LEAVES) as f64;
-    let realised = bytes as f64 * 8.0 / seconds / (servers * LINK_MBPS * 1e6);
-    outcome.add("offered load, realised", "%", realised * 100.0);
-    outcome.add(
-        "mean size of the distribution",
-        "bytes",
-        sizes.mean(plan.most_bytes),
-    );
-    outcome.notes.push(format!(
-        "simulated; flows are cut off at {} bytes; {}",
-        plan.most_bytes,
-        cost.map_or_else(
-            || "the switch's work takes no time".into(),
-            |ns| format!("each switch delays a frame by the measured {ns:.0} ns")
-        )
-    ));
+    let mut ended = Vec::new();
+    let mut resent = 0;
+    for (arrival, report) in arrivals.iter().zip(reports).skip(warm_up) {
+        let flow = &report["flows"][0];
+        resent += flow["retransmissions"].as_u64().unwrap_or(0);
+        ended.push(EndedFlow {
+            bytes: arrival.bytes,
+            seconds: flow["completed"].as_f64(),
+        });
+    }
+    let round_trip = 2.0 * LINKS * (LINK_DELAY_US + cost_us) / 1e6;
+    let mut outcome = by_class(&ended, LINK_MBPS * 1e6, round_trip);
+    outcome.add("segments sent again", "", resent as f64);
+    add_load(&mut outcome, &plan, &arrivals);
+    let cut = format!("simulated; flows are cut off at {} bytes", plan.most_bytes);
+    outcome.notes.push(cut);
+    match cost {
+        Some(ns) => {
+            let work = format!("each switch delays a frame by the measured {ns:.0} ns");
+            outcome.notes.push(work);
+        }
+        None => {
+            let unknown = "its work is done in the kernel, so that the time of a frame is unknown";
+            outcome.beyond.push(unknown.into());
+        }
+    }
     // The most that one leaf forwards: its servers send and receive at the load.
-    let frames = 2.0 * SERVERS as f64 * plan.load * plan.link_bps / 8.0 / SEGMENT_BYTES;
+    let frames =
+        2.0 * network.servers_per_leaf as f64 * plan.load * plan.link_bps / 8.0 / SEGMENT_BYTES;
     if frames * cost_us / 1e6 > MOST_BUSY {
         outcome
-            .marks
+            .beyond
             .push("a leaf would be busier than 80 %, which is not simulated".into());
     }
     Ok(outcome)
-}
-
-/// Throughput and completion times by class.
-fn outcome(measured: &[(&FlowArrival, &Value)], cost_us: f64) -> PointOutcome {
-    let mut outcome = PointOutcome::default();
-    let mut unfinished = 0;
-    let mut resent = 0;
-    let mut slowdowns = Vec::new();
-    let round_trip = 2.0 * LINKS * (LINK_DELAY_US + cost_us) / 1e6;
-    for class in FlowClass::ALL {
-        let mut times = Vec::new();
-        let mut rates = Vec::new();
-        for (arrival, report) in measured {
-            if FlowClass::of(arrival.bytes) != class {
-                continue;
-            }
-            let flow = &report["flows"][0];
-            resent += flow["retransmissions"].as_u64().unwrap_or(0);
-            let Some(seconds) = flow["completed"].as_f64() else {
-                unfinished += 1;
-                continue;
-            };
-            let bits = arrival.bytes as f64 * 8.0;
-            times.push(seconds * 1e3);
-            rates.push(bits / seconds / 1e6);
-            slowdowns.push(seconds / (bits / (LINK_MBPS * 1e6) + round_trip));
-            outcome.delays_ns.push((seconds * 1e9) as u64);
-        }
-        if times.is_empty() {
-            continue;
-        }
-        let name = class.name();
-        outcome.add(&format!("{name}: flows"), "", times.len() as f64);
-        outcome.add(&format!("{name}: throughput, mean"), "Mb/s", mean(&rates));
-        outcome.add(&format!("{name}: completion, mean"), "ms", mean(&times));
-        times.sort_by(f64::total_cmp);
-        for (words, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
-            let at = quantile(&times, share);
-            outcome.add(&format!("{name}: completion, {words}"), "ms", at);
-        }
-    }
-    slowdowns.sort_by(f64::total_cmp);
-    outcome.add("slowdown, p50", "times", quantile(&slowdowns, 0.5));
-    outcome.add("slowdown, p99", "times", quantile(&slowdowns, 0.99));
-    outcome.add("segments sent again", "", resent as f64);
-    outcome.add("flows without an end", "", f64::from(unfinished));
-    if slowdowns.is_empty() {
-        outcome.verdict = CaseVerdict::Wrong;
-        outcome.notes.push("no flow came to its end".into());
-    }
-    outcome
 }

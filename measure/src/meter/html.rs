@@ -3,6 +3,7 @@
 use super::calibration::{Calibration, CalibrationPath};
 use super::case::{CASES, MeterCase};
 use super::conclusions;
+use super::flow_classes;
 use super::forwarding::LOAD_BYTES;
 use super::point::{CaseVerdict, Point};
 use super::results::{DELAY, ResultRecord, Results};
@@ -38,6 +39,23 @@ pub fn page(title: &str, body: &str) -> String {
     )
 }
 
+/// The title of a page, which says whether all was in its shortest form.
+pub fn titled(title: &str, short: bool) -> String {
+    let form = if short { ", shortest form" } else { "" };
+    format!("{title}{form}")
+}
+
+/// What to think of a page whose experiments were in their shortest form.
+pub fn form_note(short: bool) -> String {
+    if !short {
+        return String::new();
+    }
+    paragraph(
+        "Everything is in its shortest form: few frames and few points. It shows that \
+         the experiments run; its numbers are rough.",
+    )
+}
+
 fn paragraph(text: &str) -> String {
     format!("<p>{}</p>\n", escaped(text))
 }
@@ -60,21 +78,17 @@ pub fn report(results: &Results) -> String {
     let version = info.version.as_ref();
     let spoken = version.map_or_else(String::new, |version| format!(", OpenFlow {version}"));
     body += &paragraph(&format!(
-        "Measured: {}{spoken}; {} repeats, in rounds{}{}. {}",
+        "Measured: {}{spoken}; {}{}. {}",
         info.subject,
-        info.repeats,
+        repeats(info.repeats),
         if info.echo {
             ", frames go there and back"
         } else {
             ", one way"
         },
-        if info.short {
-            ", everything in its shortest form"
-        } else {
-            ""
-        },
         info.program
     ));
+    body += &form_note(info.short);
     body += &list(&info.machine);
     body += "<h2>The instrument</h2>\n";
     match &results.calibration {
@@ -89,7 +103,15 @@ pub fn report(results: &Results) -> String {
     for case in CASES {
         body += &section(results, case);
     }
-    page(&format!("ofmeter: {}", info.subject), &body)
+    let title = format!("ofmeter: {}", info.subject);
+    page(&titled(&title, info.short), &body)
+}
+
+fn repeats(count: u32) -> String {
+    match count {
+        1 => "one repeat".into(),
+        _ => format!("{count} repeats, in rounds"),
+    }
 }
 
 /// The calibration: sentences, and its two sweeps.
@@ -156,7 +178,7 @@ fn section(results: &Results, case: &MeterCase) -> String {
     text += &paragraph(&format!("After {}.", case.source));
     text += &table(results, case, &points);
     text += &plots(results, case, &points);
-    text
+    text + &flow_classes::figures(&[results], case.name)
 }
 
 /// The median of the repeats of a statistic of delays, in microseconds.
@@ -413,6 +435,7 @@ fn distributions(results: &Results, case: &MeterCase, points: &[&Point]) -> Stri
 mod tests {
     use super::super::calibration::CalibrationPoint;
     use super::super::results::RunInfo;
+    use super::super::time_stamps::TimeStamps;
     use super::*;
 
     fn point(bytes: usize, mbps: f64) -> CalibrationPoint {
@@ -474,6 +497,7 @@ mod tests {
                 repeats: 2,
                 short: false,
                 echo: false,
+                stamps: TimeStamps::default(),
                 machine: Vec::new(),
             },
             calibration: None,

@@ -286,6 +286,7 @@ pub fn first_packet(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome
                 in_port: near,
                 actions: vec![Action::output(far)],
                 data: Bytes(packet.data.0),
+                ..PacketOut::default()
             });
             controller.send_all(&[rule, on])?;
         }

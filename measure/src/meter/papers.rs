@@ -5,10 +5,13 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::html::{escaped, page};
+use super::flow_classes;
+use super::html::{escaped, form_note, page, titled};
 use super::point::CaseVerdict;
 use super::results::{DELAY, ResultRecord, Results};
+use super::skew;
 use super::statistics::{greatest, least, median};
+use super::table_size::AT_LEAST;
 use crate::plot::{Axes, Line, lines};
 use crate::report::number;
 
@@ -67,6 +70,8 @@ struct Anchor {
     /// The axis of ours over which it is a line at `us` microseconds.
     x: Option<String>,
     us: Option<f64>,
+    /// A number that the text prints.
+    value: Option<f64>,
 }
 
 /// All papers.
@@ -84,9 +89,45 @@ pub fn of(wanted: &str) -> Result<PublishedPaper, String> {
     found.ok_or_else(|| format!("no paper {wanted}; there are {}", numbers.join(", ")))
 }
 
+impl PublishedPaper {
+    /// The number that the paper's text prints of something.
+    pub fn value(&self, case: &str, what: &str) -> Option<f64> {
+        let found = self
+            .values(case)
+            .into_iter()
+            .find(|(text, _)| *text == what);
+        found.map(|(_, value)| value)
+    }
+
+    /// All numbers that the text prints of a case, with their words.
+    pub fn values(&self, case: &str) -> Vec<(&str, f64)> {
+        let of_case = self.anchors.iter().filter(|anchor| anchor.case == case);
+        of_case
+            .filter_map(|anchor| Some((anchor.text.as_str(), anchor.value?)))
+            .collect()
+    }
+
+    /// What the text says about a case: figure, section, words and number.
+    pub fn sayings(&self, case: &str) -> Vec<String> {
+        let mut said = Vec::new();
+        for anchor in self.anchors.iter().filter(|anchor| anchor.case == case) {
+            let value = anchor
+                .value
+                .map_or_else(String::new, |value| format!(": {value}"));
+            said.push(format!(
+                "{} (section {}): {}{value}",
+                anchor.figure, anchor.section, anchor.text
+            ));
+        }
+        said
+    }
+}
+
 /// The report: the paper's tables and figures beside those of some runs.
 pub fn report(paper: &PublishedPaper, runs: &[Results]) -> String {
     let mut body = String::new();
+    let short = runs.iter().any(|run| run.info.short);
+    body += &form_note(short);
     if let Some(first) = runs.first() {
         body += "<ul>\n";
         for line in &first.info.machine {
@@ -97,28 +138,97 @@ pub fn report(paper: &PublishedPaper, runs: &[Results]) -> String {
     for table in &paper.tables {
         body += &beside(table, runs);
     }
+    let all: Vec<&Results> = runs.iter().collect();
     for case in &paper.cases {
         body += &figures(paper, case, runs);
+        body += &flow_classes::figures(&all, case);
     }
-    page(&paper.title, &body)
+    page(&titled(&paper.title, short), &body)
 }
 
-/// Ours in the unit of a table: the median of the repeats.
-fn ours(results: &Results, table: &PaperTable, column: &Column) -> Option<f64> {
-    let values: Vec<f64> = results
-        .of(&table.case, &column.point)
-        .filter_map(|record| value(record, &column.metric, &table.unit))
-        .collect();
-    (!values.is_empty()).then(|| median(&values))
+/// What of a series of delays is put beside a paper's numbers, which are means.
+#[derive(Clone, Copy, PartialEq)]
+enum Statistic {
+    Mean,
+    Median,
 }
 
-fn value(record: &ResultRecord, metric: &str, unit: &str) -> Option<f64> {
-    if metric != "mean" {
-        return record.value(metric);
+impl Statistic {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Median => "median",
+        }
     }
-    let delay = record.delay.as_ref()?;
-    let per_unit = if unit == "ms" { 1e6 } else { 1e3 };
-    Some(delay.mean / per_unit)
+}
+
+/// The metric of columns that are delays.
+const DELAYS: &str = "mean";
+
+impl PaperTable {
+    /// Whether it is a table of delays.
+    fn has_delays(&self) -> bool {
+        let mut columns = self.columns.iter();
+        columns.any(|column| column.metric == DELAYS && !column.point.is_empty())
+    }
+
+    /// The statistics of ours that it shows.
+    fn statistics(&self) -> &'static [Statistic] {
+        if self.has_delays() {
+            return &[Statistic::Mean, Statistic::Median];
+        }
+        &[Statistic::Mean]
+    }
+
+    /// The results of a run that belong to a column.
+    fn records<'a>(&'a self, run: &'a Results, column: &'a Column) -> Vec<&'a ResultRecord> {
+        run.of(&self.case, &column.point).collect()
+    }
+
+    /// The results of a run that belong to any column.
+    fn all_records<'a>(&'a self, run: &'a Results) -> Vec<&'a ResultRecord> {
+        let columns = self.columns.iter();
+        columns
+            .flat_map(|column| self.records(run, column))
+            .collect()
+    }
+
+    /// Ours in the unit of the table: the median of the repeats.
+    fn ours(&self, run: &Results, column: &Column, statistic: Statistic) -> Option<f64> {
+        let mut values = Vec::new();
+        for record in self.records(run, column) {
+            values.extend(self.value(record, &column.metric, statistic));
+        }
+        (!values.is_empty()).then(|| median(&values))
+    }
+
+    /// Whether ours is only a bound: the meter stopped before the switch did.
+    fn is_bound(&self, run: &Results, column: &Column) -> bool {
+        let records = self.records(run, column);
+        let mut notes = records.iter().flat_map(|record| &record.notes);
+        notes.any(|note| note.starts_with(AT_LEAST))
+    }
+
+    /// A number of ours: delays and rates with the paper's three digits, counts whole.
+    fn shown(&self, value: f64) -> String {
+        if self.unit == "rules" {
+            return number(value);
+        }
+        format!("{value:.3}")
+    }
+
+    fn value(&self, record: &ResultRecord, metric: &str, statistic: Statistic) -> Option<f64> {
+        if metric != DELAYS {
+            return record.value(metric);
+        }
+        let delay = record.delay.as_ref()?;
+        let ns = match statistic {
+            Statistic::Mean => delay.mean,
+            Statistic::Median => delay.p50,
+        };
+        let per_unit = if self.unit == "ms" { 1e6 } else { 1e3 };
+        Some(ns / per_unit)
+    }
 }
 
 fn interval((low, high): (f64, f64)) -> String {
@@ -150,11 +260,9 @@ fn beside(table: &PaperTable, runs: &[Results]) -> String {
         text += "</tr>\n";
     }
     for run in runs {
-        text += &format!("<tr><td><b>{}</b>, here</td>", escaped(&run.info.subject));
-        for column in &table.columns {
-            text += &format!("<td>{}</td>", own_cell(run, table, column));
+        for statistic in table.statistics() {
+            text += &own_row(run, table, *statistic);
         }
-        text += "</tr>\n";
     }
     text += "</table>\n";
     for sentence in differences(table, runs) {
@@ -163,18 +271,39 @@ fn beside(table: &PaperTable, runs: &[Results]) -> String {
     text
 }
 
+/// A row of ours.
+fn own_row(run: &Results, table: &PaperTable, statistic: Statistic) -> String {
+    let words = if table.has_delays() {
+        format!("here, {}", statistic.word())
+    } else {
+        "here".into()
+    };
+    let mut text = format!(
+        "<tr><td><b>{}</b>, {words}</td>",
+        escaped(&run.info.subject)
+    );
+    for column in &table.columns {
+        let cell = own_cell(run, table, column, statistic);
+        text += &format!("<td>{cell}</td>");
+    }
+    text + "</tr>\n"
+}
+
 /// Ours, or why there is nothing.
-fn own_cell(run: &Results, table: &PaperTable, column: &Column) -> String {
-    let records: Vec<&ResultRecord> = run.of(&table.case, &column.point).collect();
+fn own_cell(run: &Results, table: &PaperTable, column: &Column, statistic: Statistic) -> String {
+    let records = table.records(run, column);
     let marked = records.iter().any(|record| !record.counts());
     let verdict = records
         .iter()
         .map(|r| r.verdict)
         .find(|v| *v != CaseVerdict::Ok);
-    match (ours(run, table, column), verdict) {
+    match (table.ours(run, column, statistic), verdict) {
         (_, Some(verdict)) => verdict.word().into(),
-        (Some(value), None) if marked => format!("({value:.3})"),
-        (Some(value), None) => format!("{value:.3}"),
+        (Some(value), None) if table.is_bound(run, column) => {
+            format!("{AT_LEAST} {}", table.shown(value))
+        }
+        (Some(value), None) if marked => format!("({})", table.shown(value)),
+        (Some(value), None) => table.shown(value),
         (None, None) => "-".into(),
     }
 }
@@ -183,48 +312,63 @@ fn own_cell(run: &Results, table: &PaperTable, column: &Column) -> String {
 fn differences(table: &PaperTable, runs: &[Results]) -> Vec<String> {
     let mut said = Vec::new();
     for run in runs {
-        let mut ratios = Vec::new();
-        let mut nearest: Option<(f64, &str)> = None;
-        for (at, column) in table.columns.iter().enumerate() {
-            let Some(own) = ours(run, table, column).filter(|own| *own > 0.0) else {
-                continue;
-            };
-            for row in &table.rows {
-                let Some((low, high)) = row.cells[at] else {
-                    continue;
-                };
-                let ratio = own / ((low + high) / 2.0);
-                if row.name.starts_with("Open vSwitch") {
-                    ratios.push(ratio);
-                }
-                let distance = ratio.ln().abs();
-                if nearest.is_none_or(|(least, _)| distance < least) {
-                    nearest = Some((distance, &row.name));
-                }
-            }
+        for statistic in table.statistics() {
+            said.extend(difference(table, run, *statistic));
         }
-        if ratios.is_empty() {
-            continue;
-        }
-        let ratio = median(&ratios);
-        let near = nearest.map_or("none", |(_, name)| name);
-        said.push(format!(
-            "{} here is at {} times the numbers of the paper's Open vSwitch (median over the \
-             columns); of the paper's switches, {near} has the number nearest to one of its own.",
-            run.info.subject,
-            number(ratio)
-        ));
+        said.extend(skew::sentence(&run.info.subject, table.all_records(run)));
     }
-    if runs
-        .iter()
-        .any(|run| run.records.iter().any(|record| !record.counts()))
-    {
+    let mut records = runs.iter().flat_map(|run| table.all_records(run));
+    if records.any(|record| !record.counts()) {
         said.push(
             "Numbers in parentheses are beyond what the instrument tells apart on this machine."
                 .into(),
         );
     }
     said
+}
+
+/// How a statistic of a run differs from the paper's numbers.
+fn difference(table: &PaperTable, run: &Results, statistic: Statistic) -> Option<String> {
+    let mut ratios = Vec::new();
+    let mut nearest: Option<(f64, &str)> = None;
+    for (at, column) in table.columns.iter().enumerate() {
+        let own = table.ours(run, column, statistic);
+        let Some(own) = own.filter(|own| *own > 0.0 && !table.is_bound(run, column)) else {
+            continue;
+        };
+        for row in &table.rows {
+            let Some((low, high)) = row.cells[at] else {
+                continue;
+            };
+            let ratio = own / ((low + high) / 2.0);
+            if row.name.starts_with("Open vSwitch") {
+                ratios.push(ratio);
+            }
+            let distance = ratio.ln().abs();
+            if nearest.is_none_or(|(least, _)| distance < least) {
+                nearest = Some((distance, &row.name));
+            }
+        }
+    }
+    let (_, near) = nearest.filter(|_| !ratios.is_empty())?;
+    let whose = if table.has_delays() {
+        format!("The {} of {}", statistic.word(), run.info.subject)
+    } else {
+        run.info.subject.clone()
+    };
+    Some(format!(
+        "{whose} is at {} times the numbers of the paper's Open vSwitch (median over the \
+         columns); of the paper's switches, {near} has the number nearest to one of its own.",
+        ratio_text(median(&ratios))
+    ))
+}
+
+/// A ratio with two digits that count, also if it is small.
+fn ratio_text(ratio: f64) -> String {
+    if ratio < 0.01 {
+        return format!("{ratio:.4}");
+    }
+    number(ratio)
 }
 
 /// Our plots of a case over size and load, with what the paper's text says as labelled lines.

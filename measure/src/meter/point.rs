@@ -119,6 +119,8 @@ pub struct PointOutcome {
     pub verdict: CaseVerdict,
     /// Reasons why this is not a result.
     pub marks: Vec<String>,
+    /// Why the machine could not measure it: reasons, too, but not for a user who forces it.
+    pub beyond: Vec<String>,
     /// Sentences for people.
     pub notes: Vec<String>,
     /// Frames per second that the instrument had to send and receive.
@@ -168,8 +170,12 @@ impl PointOutcome {
             super::statistics::median(&late) / 1e3,
         );
         if !seen.is_faithful() {
-            this.marks
+            this.beyond
                 .push("the generator did not achieve 99 % of the rate".into());
+        }
+        if seen.unstamped > 0 {
+            let without = format!("{} frames arrived without a time stamp", seen.unstamped);
+            this.beyond.push(without);
         }
         if seen.changed > 0 {
             this.verdict = CaseVerdict::Wrong;

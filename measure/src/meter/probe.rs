@@ -7,13 +7,14 @@ use bofuss_frame::{Frame, Pool};
 use bofuss_ports::{BATCH_FRAMES, PortDriver};
 
 use super::template::{FrameSignature, Template};
+use super::time_stamps::{StampTable, StampedEnds};
 
 /// Bytes of frames that are on their way through this program at most.
 const POOL_BYTES: usize = 16 << 20;
 /// How long to wait for frames after the last one was sent, without any.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// The same for the first one: a busy machine may not run the forwarder sooner.
-const FIRST_PATIENCE: Duration = Duration::from_millis(300);
+const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 /// The longest wait in all, for forwarders that hold frames.
 const MAX_PATIENCE: Duration = Duration::from_secs(3);
 /// Frames that are not counted.
@@ -59,7 +60,7 @@ pub struct Observation {
     pub duplicated: u32,
     /// Frames that arrived with other bytes than expected.
     pub changed: u32,
-    /// The delays in nanoseconds, in the order of arrival.
+    /// The delays in nanoseconds, in the order of arrival; if others stamp, in that of numbers.
     pub delays_ns: Vec<u64>,
     /// When the run began.
     pub start: Option<Instant>,
@@ -70,6 +71,8 @@ pub struct Observation {
     pub arrivals_ns: Vec<u64>,
     /// Frames per second that were to be sent, and that were.
     pub rate: (f64, f64),
+    /// Frames that arrived without a time stamp of who was to stamp them.
+    pub unstamped: u32,
 }
 
 impl Observation {
@@ -104,6 +107,8 @@ impl Observation {
 pub struct FrameProbe {
     near: Box<dyn PortDriver>,
     far: Option<Box<dyn PortDriver>>,
+    /// Who else stamps the frames.
+    stamped: Option<StampedEnds>,
     pool: Pool,
     frames: Vec<Frame>,
     run: u16,
@@ -117,6 +122,7 @@ struct ProbeRun<'a> {
     /// Frames that the port had no room for.
     waiting: Vec<Frame>,
     seen: Observation,
+    stamps: StampTable,
     /// The highest number that arrived.
     highest: Option<u32>,
 }
@@ -127,10 +133,18 @@ impl FrameProbe {
         Self {
             near,
             far,
+            stamped: None,
             pool: Pool::new(POOL_BYTES),
             frames: Vec::with_capacity(BATCH_FRAMES),
             run: 0,
         }
+    }
+
+    /// The same, where the frames of loads are sent and stamped by these ends.
+    #[must_use]
+    pub fn stamped_by(mut self, ends: Option<StampedEnds>) -> Self {
+        self.stamped = ends;
+        self
     }
 
     /// Sends a load and waits for its frames. `over` ends it early.
@@ -143,6 +157,9 @@ impl FrameProbe {
         over: &dyn Fn() -> bool,
     ) -> Result<Observation, String> {
         self.run = self.run.wrapping_add(1);
+        if let Some(stamped) = &mut self.stamped {
+            stamped.warm_up(&template.sent.bytes)?;
+        }
         self.drain()?;
         let total = load.warm_up + load.frames;
         let start = Instant::now();
@@ -156,6 +173,7 @@ impl FrameProbe {
                 arrivals_ns: vec![0; load.frames as usize],
                 ..Observation::default()
             },
+            stamps: StampTable::new(load.frames as usize),
             highest: None,
         };
         run.seen.delays_ns.reserve(load.frames as usize);
@@ -176,6 +194,9 @@ impl FrameProbe {
             if self.receive(&mut run)? > 0 {
                 last = Instant::now();
             }
+        }
+        if self.stamped.is_some() {
+            run.use_stamps();
         }
         Ok(run.finished())
     }
@@ -251,7 +272,9 @@ impl FrameProbe {
             run.waiting.push(pooled);
             next += 1;
         }
-        if !run.waiting.is_empty() {
+        if let Some(stamped) = &mut self.stamped {
+            stamped.send(&mut run.waiting)?;
+        } else if !run.waiting.is_empty() {
             self.near
                 .send(&mut run.waiting)
                 .map_err(|e| e.to_string())?;
@@ -269,6 +292,13 @@ impl FrameProbe {
         let mut ours = 0;
         for frame in self.frames.drain(..) {
             ours += usize::from(run.arrived(self.run, frame.bytes(), now));
+        }
+        if let Some(stamped) = &mut self.stamped {
+            let warm_up = run.load.warm_up;
+            stamped.collect(&run.template.sent, &mut run.stamps, |signature| {
+                let place = signature.number.checked_sub(warm_up)?;
+                (signature.run == self.run).then_some(place as usize)
+            })?;
         }
         Ok(ours)
     }
@@ -330,6 +360,13 @@ impl ProbeRun<'_> {
             self.seen.changed += 1;
         }
         true
+    }
+
+    /// Replaces the delays by those of the stamps.
+    fn use_stamps(&mut self) {
+        self.seen.delays_ns = self.stamps.delays_ns();
+        let stamped = self.seen.delays_ns.len() as u32;
+        self.seen.unstamped = self.seen.received.saturating_sub(stamped);
     }
 
     fn finished(mut self) -> Observation {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::calibration::Calibration;
 use super::point::{CaseVerdict, Point, ResultMetric};
 use super::statistics::Summary;
+use super::time_stamps::TimeStamps;
 
 /// The files of a folder.
 const RUN: &str = "run.json";
@@ -39,12 +40,43 @@ pub struct RunInfo {
     pub short: bool,
     /// Whether frames went there and back.
     pub echo: bool,
+    /// Who stamped the frames.
+    #[serde(default)]
+    pub stamps: TimeStamps,
     /// The machine, a line for each fact.
     pub machine: Vec<String>,
 }
 
+impl RunInfo {
+    /// What a run must have in common with another whose results belong with its own, in words.
+    fn conditions(&self) -> [&str; 5] {
+        [
+            &self.subject,
+            self.version.as_deref().unwrap_or("any version"),
+            if self.short {
+                "--short"
+            } else {
+                "the long form"
+            },
+            if self.echo {
+                "echo mode"
+            } else {
+                "one-way mode"
+            },
+            self.stamps.words(),
+        ]
+    }
+
+    /// Why results of another run do not belong with those of this one, if they do not.
+    fn difference(&self, other: &Self) -> Option<String> {
+        let mut pairs = self.conditions().into_iter().zip(other.conditions());
+        let (ours, theirs) = pairs.find(|(ours, theirs)| ours != theirs)?;
+        Some(format!("it was {ours}, this one is {theirs}"))
+    }
+}
+
 /// One result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResultRecord {
     /// The case.
     pub case: String,
@@ -80,6 +112,12 @@ impl ResultRecord {
         found.map(|metric| metric.value)
     }
 
+    /// Why it would not be a result, were it not forced.
+    pub fn forced(&self) -> impl Iterator<Item = &str> {
+        let notes = self.notes.iter().map(String::as_str);
+        notes.filter(|note| note.starts_with(FORCED))
+    }
+
     /// Whether it may be shown as a result.
     pub fn counts(&self) -> bool {
         self.marks.is_empty()
@@ -88,6 +126,9 @@ impl ResultRecord {
 
 /// The name of the median delay among metrics.
 pub const DELAY: &str = "delay";
+
+/// How a note begins on why a forced result would be none.
+pub const FORCED: &str = "forced: ";
 
 /// A folder of results.
 pub struct Store {
@@ -140,10 +181,9 @@ impl Store {
     /// Errors: the system's; results of another subject are there.
     pub fn begin(&self, info: &RunInfo) -> Result<(), String> {
         if let Some(there) = self.read_json::<RunInfo>(RUN)?
-            && (&there.subject, &there.version, there.short, there.echo)
-                != (&info.subject, &info.version, info.short, info.echo)
+            && let Some(difference) = there.difference(info)
         {
-            let what = format!("results of another run ({}) are here", there.subject);
+            let what = format!("results of another run are here: {difference}");
             return Err(self.failed(RUN, what));
         }
         self.write_json(RUN, info)
@@ -229,6 +269,8 @@ fn quoted(text: &str) -> String {
 }
 
 fn csv_rows(record: &ResultRecord) -> String {
+    let mut marks: Vec<&str> = record.marks.iter().map(String::as_str).collect();
+    marks.extend(record.forced());
     let head = [
         &record.case,
         &record.point.name,
@@ -236,7 +278,7 @@ fn csv_rows(record: &ResultRecord) -> String {
         record.version.as_ref().unwrap_or(&String::new()),
         &record.round.to_string(),
         &record.verdict.word().to_string(),
-        &record.marks.join("; "),
+        &marks.join("; "),
     ]
     .map(|word| quoted(word))
     .join(",");
@@ -307,9 +349,68 @@ impl Results {
         points
     }
 
+    /// The values of a metric at a point here and in another run, of the repeats that count in
+    /// both: those of a number have the same load.
+    pub fn pairs(&self, other: &Self, case: &str, point: &str, metric: &str) -> Vec<(f64, f64)> {
+        let mut pairs = Vec::new();
+        for own in self.of(case, point).filter(|record| record.counts()) {
+            let mut others = other.of(case, point);
+            let same = others.find(|record| record.round == own.round && record.counts());
+            let values = own
+                .value(metric)
+                .zip(same.and_then(|same| same.value(metric)));
+            pairs.extend(values);
+        }
+        pairs
+    }
+
     /// The values of a metric at a point, of results that count.
     pub fn values(&self, case: &str, point: &str, metric: &str) -> Vec<f64> {
         let counting = self.of(case, point).filter(|record| record.counts());
         counting.filter_map(|record| record.value(metric)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_forced_says_so_in_each_row_of_the_table_for_programs() {
+        let record = ResultRecord {
+            case: "action-delay".into(),
+            notes: vec![format!("{FORCED}above the limit"), "forwarded".into()],
+            metrics: vec![ResultMetric {
+                name: "lost".into(),
+                unit: "frames".into(),
+                value: 1.0,
+            }],
+            ..ResultRecord::default()
+        };
+        let rows = csv_rows(&record);
+        assert_eq!(
+            rows,
+            "action-delay,,,,0,ok,forced: above the limit,lost,frames,1\n"
+        );
+    }
+
+    #[test]
+    fn a_run_in_another_form_says_in_what_it_differs() {
+        let there = RunInfo {
+            program: "1".into(),
+            subject: "bofuss".into(),
+            version: Some("1.3".into()),
+            repeats: 3,
+            short: false,
+            echo: false,
+            stamps: TimeStamps::Program,
+            machine: Vec::new(),
+        };
+        let mut asked = there.clone();
+        (asked.repeats, asked.machine) = (5, vec!["two cores".into()]);
+        assert_eq!(there.difference(&asked), None);
+        asked.short = true;
+        let told = "it was the long form, this one is --short";
+        assert_eq!(there.difference(&asked).as_deref(), Some(told));
     }
 }

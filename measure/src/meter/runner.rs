@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::calibration::{self, Calibration};
 use super::case::MeterCase;
+use super::live_fct;
 use super::point::{CaseVerdict, Point, PointOutcome};
-use super::results::{ResultRecord, RunInfo, Store};
+use super::results::{FORCED, ResultRecord, RunInfo, Store};
 use super::statistics::Summary;
 use super::subject::{TestSubject, isolated, own_folder};
+use super::time_stamps::TimeStamps;
 use super::workbench::{Limits, Workbench};
 use crate::net::run as run_command;
 
@@ -23,8 +25,8 @@ pub struct RunPlan<'a> {
     pub forced: bool,
 }
 
-/// The facts about this machine that results depend on.
-pub fn machine() -> Vec<String> {
+/// The facts about this machine that all results depend on.
+pub fn host() -> Vec<String> {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = cpu.lines().find(|line| line.starts_with("model name"));
     let model = named
@@ -35,11 +37,19 @@ pub fn machine() -> Vec<String> {
     vec![
         format!("processor: {model}, {cores} cores; nothing is pinned"),
         format!("kernel: {}", kernel.trim()),
-        "input and output: AF_PACKET rings, time stamps by this program (CLOCK_MONOTONIC)".into(),
-        "offloads: off, but in cases that say otherwise".into(),
-        "frame sizes: without the frame check sequence".into(),
         format!("date: {}", date()),
     ]
+}
+
+/// The same, and how frames are sent and received.
+pub fn machine() -> Vec<String> {
+    let mut facts = host();
+    facts.extend([
+        "input and output: AF_PACKET rings".into(),
+        "offloads: off, but in cases that say otherwise".into(),
+        "frame sizes: without the frame check sequence".into(),
+    ]);
+    facts
 }
 
 /// Today, as `date` writes it.
@@ -50,24 +60,34 @@ fn date() -> String {
         .into()
 }
 
-/// Measures the instrument on a wire and through the yardstick.
+/// Measures the instrument on a wire and through the yardstick; if a card is to stamp frames, with
+/// stamps of the kernel, as these interfaces have no card.
 ///
 /// Errors: set-ups that do not start.
-pub fn calibrate(limits: &Limits, over: &(dyn Fn() -> bool + Sync)) -> Result<Calibration, String> {
-    let mut calibration = Calibration::default();
+pub fn calibrate(
+    limits: &Limits,
+    stamps: TimeStamps,
+    over: &(dyn Fn() -> bool + Sync),
+) -> Result<Calibration, String> {
+    let stamps = stamps.on_virtual_interfaces();
+    let mut calibration = Calibration {
+        stamps,
+        ..Calibration::default()
+    };
     for name in ["wire", "yardstick"] {
         eprintln!("calibration: {name}");
         let measured = isolated(true, || {
             let mut part = calibration.clone();
-            let subject = TestSubject::start(name, &own_folder(), Path::new(""))?;
+            let mut subject = TestSubject::start(name, &own_folder(), Path::new(""))?;
+            subject.choose_stamps(Some(stamps))?;
             let bench = Workbench::new(&subject, &[], limits, over)?;
             calibration::measure(&bench, name, &mut part)?;
             Ok(part)
         });
-        calibration = measured?;
         if over() {
             return Err("interrupted".into());
         }
+        calibration = measured?;
     }
     Ok(calibration)
 }
@@ -85,6 +105,9 @@ fn left(start: Instant, done: usize, all: usize) -> String {
     }
 }
 
+/// A repeat of a case at a point.
+type RunStep<'a> = (u32, &'a MeterCase, Point);
+
 /// Runs the plan and keeps the results. Returns whether it came to its end.
 ///
 /// Errors: the folder's.
@@ -96,7 +119,7 @@ pub fn run(
 ) -> Result<bool, String> {
     let calibration = store.calibration()?;
     let there = store.records()?;
-    let mut steps: Vec<(u32, &MeterCase, Point)> = Vec::new();
+    let mut steps: Vec<RunStep<'_>> = Vec::new();
     for round in 1..=plan.repeats {
         for case in plan.cases {
             for point in (case.points)(bench.limits) {
@@ -109,6 +132,7 @@ pub fn run(
             }
         }
     }
+    announce(bench, &steps);
     let start = Instant::now();
     let all = steps.len();
     for (done, (round, case, point)) in steps.into_iter().enumerate() {
@@ -122,14 +146,15 @@ pub fn run(
             return Ok(false); // the point was cut short
         }
         let delay = Summary::of(&outcome.delays_ns);
+        let mut beyond = std::mem::take(&mut outcome.beyond);
         if let Some(calibration) = &calibration {
-            let beyond = calibration.marks(&outcome, delay.as_ref());
-            if plan.forced {
-                let forced = beyond.into_iter().map(|mark| format!("forced: {mark}"));
-                outcome.notes.extend(forced);
-            } else {
-                outcome.marks.extend(beyond);
-            }
+            beyond.extend(calibration.marks(&outcome, delay.as_ref()));
+        }
+        if plan.forced {
+            let forced = beyond.into_iter().map(|mark| format!("{FORCED}{mark}"));
+            outcome.notes.extend(forced);
+        } else {
+            outcome.marks.extend(beyond);
         }
         let mut record = ResultRecord {
             case: case.name.into(),
@@ -151,13 +176,34 @@ pub fn run(
     Ok(true)
 }
 
+/// Says how long the case takes that is by far the longest, before it begins.
+fn announce(bench: &Workbench<'_>, steps: &[RunStep<'_>]) {
+    let Some(own) = &bench.subject.own else {
+        return;
+    };
+    let mut seconds = 0.0;
+    for (_, case, point) in steps {
+        if case.name == live_fct::NAME {
+            seconds += live_fct::seconds(bench.limits, &own.setup, point);
+        }
+    }
+    if seconds > 0.0 {
+        eprintln!(
+            "{} takes about {:.0} min",
+            live_fct::NAME,
+            (seconds / 60.0).ceil()
+        );
+    }
+}
+
 /// Measures at a point. A failure is an outcome, too.
 fn measure(bench: &mut Workbench<'_>, case: &MeterCase, point: &Point) -> PointOutcome {
     if case.needs_openflow && bench.controller.is_none() {
         let note = "this set-up speaks no OpenFlow";
         return PointOutcome::of(CaseVerdict::Unsupported, note);
     }
-    match (case.run)(bench, point) {
+    let ready = bench.reconnect_if_closed();
+    match ready.and_then(|()| (case.run)(bench, point)) {
         Ok(outcome) => outcome,
         Err(why) => {
             let mut outcome = PointOutcome::of(CaseVerdict::Crashes, &why);

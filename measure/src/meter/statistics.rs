@@ -88,6 +88,23 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     Some((mean - half, mean + half))
 }
 
+/// By which factor the second of each pair is above the first: the geometric mean of their ratios,
+/// and its interval, as if the logarithms of the ratios were normal; none without pairs of positive
+/// numbers.
+pub fn paired_ratio(pairs: &[(f64, f64)], confidence: f64) -> Option<(f64, Option<Interval>)> {
+    let logs: Vec<f64> = pairs
+        .iter()
+        .filter(|(one, other)| *one > 0.0 && *other > 0.0)
+        .map(|(one, other)| (other / one).ln())
+        .collect();
+    if logs.is_empty() {
+        return None;
+    }
+    let interval = mean_interval(&logs, confidence);
+    let bounds = interval.map(|(low, high)| (low.exp(), high.exp()));
+    Some((mean(&logs).exp(), bounds))
+}
+
 /// The means of [`BATCHES`] consecutive batches of equal size; delays that follow each other are
 /// correlated, and their batches hardly. The rest that fills no batch is left out.
 ///

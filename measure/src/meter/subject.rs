@@ -2,22 +2,26 @@
 //! is there, with the interfaces of this machine that are connected to it.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bofuss_frame::Pool;
-use bofuss_ports::{AfPacket, BATCH_FRAMES, NetNs, PortDriver};
+use bofuss_ports::{
+    AfPacket, BATCH_FRAMES, NetNs, PortDriver, StampOffer, StampSource, StampedSocket,
+};
 
 use super::controller::SwitchAddress;
 use super::faults::Faults;
 use super::forward::READY;
 use super::probe::FrameProbe;
 use super::template::reflect;
-use crate::net::{Bed, HOST_PORT, SWITCH_PORTS, run};
-use crate::setup::{Forwarder, OPENFLOW_PORT, Setup};
+use super::time_stamps::{StampedEnds, TimeStamps};
+use crate::held::held;
+use crate::net::{Bed, HOST_PORT, SWITCH_PORTS, context, run};
+use crate::setup::foreign::original_is_in;
+use crate::setup::{Forwarder, OPENFLOW_PORT, Setup, SwitchPlan};
 use crate::traffic::open;
 
 /// Bytes of frames in a reflector.
@@ -64,6 +68,23 @@ impl SetupName {
         })
     }
 
+    /// Whether this machine has what it needs; `original` is the folder of the original BOFUSS.
+    pub fn is_here(&self, programs: &Path, original: &Path) -> bool {
+        match self {
+            Self::Known(setup) => setup.is_here(programs),
+            Self::Faulty(_) => true,
+            Self::Original => original_is_in(original),
+        }
+    }
+
+    /// How to name where it is, if that can be named.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Known(_) | Self::Faulty(_) => "",
+            Self::Original => ": name the folder of ofdatapath and ofprotocol by --original",
+        }
+    }
+
     /// Whether it speaks OpenFlow.
     pub fn is_switch(&self) -> bool {
         match self {
@@ -77,15 +98,15 @@ impl SetupName {
         let own = std::env::current_exe().map_err(|e| format!("own path: {e}"))?;
         match self {
             Self::Known(Setup::Yardstick) => {
-                Forwarder::of(Command::new(own).arg("forward").args(SWITCH_PORTS), READY)
+                Forwarder::of(held(own).arg("forward").args(SWITCH_PORTS), READY)
             }
             Self::Faulty(faults) => {
-                let mut command = Command::new(own);
+                let mut command = held(own);
                 command.arg("forward").args(SWITCH_PORTS);
                 Forwarder::of(command.args(["--faults", faults]), READY)
             }
             Self::Known(setup) => setup.start(programs),
-            Self::Original => Forwarder::original(original),
+            Self::Original => Forwarder::original(original, &SwitchPlan::usual()),
         }
     }
 }
@@ -98,6 +119,16 @@ enum SubjectEnds {
     Here(String, Option<String>),
 }
 
+/// A set-up that the meter started, and can start again.
+pub struct OwnSetup {
+    /// Which.
+    pub setup: SetupName,
+    /// The folder of bofuss, and that of the original.
+    pub programs: PathBuf,
+    /// See `programs`.
+    pub original: PathBuf,
+}
+
 /// Something to measure.
 pub struct TestSubject {
     /// Its name in results.
@@ -106,8 +137,12 @@ pub struct TestSubject {
     pub address: Option<SwitchAddress>,
     /// Whether the meter started it.
     pub is_own: bool,
+    /// What it was started from, if it was.
+    pub own: Option<OwnSetup>,
     /// The running set-up; it stops before its hosts vanish.
     pub forwarder: Option<Forwarder>,
+    /// Who stamps the frames of loads.
+    pub stamps: TimeStamps,
     places: SubjectEnds,
 }
 
@@ -129,7 +164,13 @@ impl TestSubject {
             name: name.into(),
             address,
             is_own: true,
+            own: Some(OwnSetup {
+                setup,
+                programs: programs.into(),
+                original: original.into(),
+            }),
             forwarder: Some(forwarder),
+            stamps: TimeStamps::default(),
             places: SubjectEnds::Bed(bed),
         })
     }
@@ -140,7 +181,9 @@ impl TestSubject {
             name: address.to_string(),
             address: Some(address),
             is_own: false,
+            own: None,
             forwarder: None,
+            stamps: TimeStamps::default(),
             places: SubjectEnds::Here(near.into(), far.map(Into::into)),
         }
     }
@@ -151,9 +194,68 @@ impl TestSubject {
             name: "wire".into(),
             address: None,
             is_own: true,
+            own: None,
             forwarder: None,
+            stamps: TimeStamps::default(),
             places: SubjectEnds::Here(near.into(), Some(far.into())),
         }
+    }
+
+    /// What the interfaces of this machine offer, with their names.
+    fn offers(&self) -> Result<Vec<(&str, StampOffer)>, String> {
+        match &self.places {
+            SubjectEnds::Bed(bed) => {
+                let offer = bed.host(false, || Ok(StampOffer::of(HOST_PORT)))?;
+                Ok(vec![(HOST_PORT, offer)])
+            }
+            SubjectEnds::Here(near, far) => {
+                let mut offers = vec![(&near[..], StampOffer::of(near))];
+                offers.extend(far.as_deref().map(|far| (far, StampOffer::of(far))));
+                Ok(offers)
+            }
+        }
+    }
+
+    /// Chooses who stamps frames: what was asked for, or the best that the interfaces offer.
+    ///
+    /// Errors: they do not offer what was asked for.
+    pub fn choose_stamps(&mut self, wanted: Option<TimeStamps>) -> Result<(), String> {
+        let chosen = TimeStamps::choose(wanted, &self.offers()?)?;
+        self.stamps = chosen;
+        Ok(())
+    }
+
+    /// Checks that the interfaces are there, usable and up.
+    ///
+    /// Errors: the first that is not, and what to do.
+    pub fn check_interfaces(&self) -> Result<(), String> {
+        let SubjectEnds::Here(near, far) = &self.places else {
+            return Ok(());
+        };
+        for interface in [Some(near), far.as_ref()].into_iter().flatten() {
+            if !open(interface)?.link().admin_up {
+                return Err(format!("{interface} is down: ip link set {interface} up"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sentences on whose clock the time stamps of frames are.
+    pub fn time_stamps(&self) -> Vec<String> {
+        let mut said = vec![format!("time stamps: {}", self.stamps.words())];
+        if let SubjectEnds::Bed(_) = &self.places {
+            said.push("interfaces: virtual, without time stamps of a network card".into());
+            return said;
+        }
+        for (interface, offer) in self.offers().unwrap_or_default() {
+            said.push(match offer.card {
+                Some(clock) => {
+                    format!("interface {interface}: its network card stamps frames, clock {clock}")
+                }
+                None => format!("interface {interface}: offers no time stamps of a network card"),
+            });
+        }
+        said
     }
 
     /// Whether frames come back to the interface that they left from, reflected by another machine.
@@ -186,9 +288,33 @@ impl TestSubject {
     pub fn probe(&self, echo: bool) -> Result<FrameProbe, String> {
         let near = Box::new(self.port(false)?);
         if echo || self.is_reflected_elsewhere() {
-            return Ok(FrameProbe::new(near, None));
+            return Ok(FrameProbe::new(near, None).stamped_by(self.stamped(false)?));
         }
-        Ok(FrameProbe::new(near, Some(Box::new(self.port(true)?))))
+        let far = Box::new(self.port(true)?);
+        Ok(FrameProbe::new(near, Some(far)).stamped_by(self.stamped(true)?))
+    }
+
+    /// The sockets that stamp, if this program does not.
+    fn stamped(&self, has_far: bool) -> Result<Option<StampedEnds>, String> {
+        let Some(source) = self.stamps.source() else {
+            return Ok(None);
+        };
+        let mut far = None;
+        if has_far {
+            far = Some(self.stamped_socket(true, source)?);
+        }
+        Ok(Some(StampedEnds {
+            near: self.stamped_socket(false, source)?,
+            far,
+        }))
+    }
+
+    fn stamped_socket(&self, far: bool, source: StampSource) -> Result<StampedSocket, String> {
+        match &self.places {
+            SubjectEnds::Bed(bed) => bed.host(far, || stamped_socket(HOST_PORT, source)),
+            SubjectEnds::Here(_, Some(other)) if far => stamped_socket(other, source),
+            SubjectEnds::Here(near, _) => stamped_socket(near, source),
+        }
     }
 
     /// Reflects frames at the far side until dropped.
@@ -207,6 +333,10 @@ impl TestSubject {
             thread: Some(thread),
         }))
     }
+}
+
+fn stamped_socket(interface: &str, source: StampSource) -> Result<StampedSocket, String> {
+    StampedSocket::open(interface, source).map_err(context(interface))
 }
 
 /// A thread that reflects frames, ended when dropped.

@@ -16,6 +16,8 @@ use crate::net::{A_MAC, B_ADDRESS, mac_text};
 use crate::openflow::exact;
 use crate::traffic::{ABSENT_HOSTS, flow_ports, random};
 
+/// How a note begins that says that a table may take more than was tried.
+pub const AT_LEAST: &str = "at least";
 /// Rules between two barriers.
 const BATCH: usize = 100;
 /// Blocks of the fill of which the rate is reported.
@@ -134,7 +136,7 @@ fn limit(bench: &mut Workbench<'_>, kind: &str) -> Result<PointOutcome, String> 
     match filled.end {
         Ok(()) => outcome
             .notes
-            .push("at least: --max-rules ended the fill".into()),
+            .push(format!("{AT_LEAST}: --max-rules ended the fill")),
         Err(ControlError::Hangs) => return Ok(with_verdict(outcome, CaseVerdict::Hangs)),
         Err(ControlError::Other(why)) => {
             outcome.notes.push(why);

@@ -205,17 +205,13 @@ impl SignedFrame {
 
     /// The signature of a frame that has it where this one has.
     pub fn read(&self, frame: &[u8]) -> Option<FrameSignature> {
-        let at = self.udp_at + UDP_BYTES;
-        let bytes = frame.get(at..at + SIGNATURE_BYTES)?;
-        let (numbers, departed) = bytes[2..].split_at(6);
-        if bytes[..2] != MAGIC {
-            return None;
-        }
-        Some(FrameSignature {
-            run: word(numbers, 0),
-            number: u32::from_be_bytes(numbers[2..].try_into().ok()?),
-            departed_ns: u64::from_be_bytes(departed.try_into().ok()?),
-        })
+        signature_at(frame, self.udp_at + UDP_BYTES)
+    }
+
+    /// The signature of a frame that has as much after it as this one, whatever its headers are.
+    pub fn read_from_end(&self, frame: &[u8]) -> Option<FrameSignature> {
+        let data_bytes = self.bytes.len() - self.udp_at - UDP_BYTES;
+        signature_at(frame, frame.len().checked_sub(data_bytes)?)
     }
 
     /// Whether [`reflect`] sends it back.
@@ -229,6 +225,19 @@ impl SignedFrame {
         reflect(&mut back.bytes);
         back
     }
+}
+
+fn signature_at(frame: &[u8], at: usize) -> Option<FrameSignature> {
+    let bytes = frame.get(at..at + SIGNATURE_BYTES)?;
+    let (numbers, departed) = bytes[2..].split_at(6);
+    if bytes[..2] != MAGIC {
+        return None;
+    }
+    Some(FrameSignature {
+        run: word(numbers, 0),
+        number: u32::from_be_bytes(numbers[2..].try_into().ok()?),
+        departed_ns: u64::from_be_bytes(departed.try_into().ok()?),
+    })
 }
 
 fn word(bytes: &[u8], at: usize) -> u16 {
@@ -273,7 +282,10 @@ mod tests {
         for headers in [FrameHeaders::default(), tagged, six] {
             let mut template = Template::rewritten(60, headers, headers);
             template.sent.sign(SIGNED);
-            assert_eq!(template.sent.read(&template.sent.bytes), Some(SIGNED));
+            let bytes = &template.sent.bytes;
+            assert_eq!(template.sent.read(bytes), Some(SIGNED));
+            // Four bytes of headers are gone, as those of a VLAN tag.
+            assert_eq!(template.sent.read_from_end(&bytes[4..]), Some(SIGNED));
         }
     }
 

@@ -39,6 +39,10 @@ pub struct Limits {
     pub max_rate: f64,
     /// How long a switch may take to answer.
     pub stall: Duration,
+    /// Bytes at which flows of a data centre are cut off, if the user says so.
+    pub largest_flow: Option<f64>,
+    /// How much slower the links of a live data centre are.
+    pub scale: u32,
 }
 
 impl Limits {
@@ -51,6 +55,8 @@ impl Limits {
             max_rules: MAX_OWN_RULES,
             max_rate: f64::MAX,
             stall: Duration::from_secs(STALL_SECONDS),
+            largest_flow: None,
+            scale: super::live_fct::SCALE,
         }
     }
 }
@@ -61,6 +67,8 @@ pub struct Workbench<'a> {
     pub subject: &'a TestSubject,
     /// Its controller, if it speaks OpenFlow.
     pub controller: Option<ControlSession>,
+    /// The versions that the controller offers.
+    versions: Vec<Version>,
     /// The OpenFlow numbers of the ports that frames go into and come out of.
     pub ports: [PortNo; 2],
     /// How much to measure.
@@ -84,6 +92,7 @@ impl<'a> Workbench<'a> {
         let mut this = Self {
             subject,
             controller: None,
+            versions: versions.to_vec(),
             ports: [PortNo(1), PortNo(2)],
             limits,
             round: 1,
@@ -103,6 +112,23 @@ impl<'a> Workbench<'a> {
     pub fn control(&mut self) -> Result<&mut ControlSession, String> {
         let missing = "this set-up does not speak OpenFlow";
         self.controller.as_mut().ok_or_else(|| missing.into())
+    }
+
+    /// Connects anew if the switch has closed the connection, as some do when their controller
+    /// was busy with something else and did not answer their echoes.
+    ///
+    /// Errors: the switch takes no connection, or does not answer.
+    pub fn reconnect_if_closed(&mut self) -> Result<(), String> {
+        let (Some(address), Some(controller)) = (&self.subject.address, &mut self.controller)
+        else {
+            return Ok(());
+        };
+        if !controller.is_closed() {
+            return Ok(());
+        }
+        let fresh = ControlSession::connect(address, &self.versions, self.limits.stall)?;
+        self.controller = Some(fresh);
+        Ok(())
     }
 
     /// The version that is spoken, if any.

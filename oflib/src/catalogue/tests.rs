@@ -4,6 +4,7 @@ use super::*;
 use crate::ext::ExtKind;
 use crate::extension_fields;
 use crate::field::{Header, STANDARD_FIELDS};
+use crate::registers::N_REGISTERS;
 
 const OURS: u32 = 0x0062_6f73;
 
@@ -147,7 +148,7 @@ fn a_catalogue_that_is_full_refuses_by_name() {
         let experimenter = OURS + u32::from(number / 128);
         Field::extension(experimenter, number % 128, "wide", 128, true)
     };
-    let room = (FieldSet::MAX_FIELDS - STANDARD_FIELDS) as u8;
+    let room = (FieldSet::MAX_FIELDS - STANDARD_FIELDS - N_REGISTERS) as u8;
     for number in 0..room {
         let row = Field {
             name: format!("wide{number}").leak(),
@@ -157,8 +158,25 @@ fn a_catalogue_that_is_full_refuses_by_name() {
     }
     assert_eq!(
         refusal(&mut all, "two", wide(room)),
-        "extension two: field wide: at most 252 fields fit"
+        "extension two: field wide: at most 251 fields fit"
     );
+    let ids = all.fields().iter().map(|field| usize::from(field.id));
+    assert!(ids.eq(0..FieldSet::MAX_FIELDS));
+}
+
+#[test]
+fn packet_registers_have_the_last_ids_however_many_fields_there_are() {
+    let mut all = Catalogue::default();
+    for added in 0..3 {
+        assert_eq!(all.fields().len(), STANDARD_FIELDS + added + N_REGISTERS);
+        for field in all.fields() {
+            assert_eq!(all.by_id(field.id.into()), *field);
+            assert_eq!(all.field(field.experimenter, field.number), Some(*field));
+        }
+        let name = format!("own{added}").leak();
+        let row = Field::extension(OURS, added as u8, name, 8, true);
+        all.add("one", &[row], &[]).expect("there is room");
+    }
 }
 
 #[test]

@@ -35,6 +35,14 @@ flags! {
         REQUEST_FORWARD_SLAVE = 0x400 "request_forward_slave",
         /// REQUESTFORWARD as master or equal.
         REQUEST_FORWARD = 0x800 "request_forward",
+        /// FLOW_STATS as slave.
+        FLOW_STATS_SLAVE = 0x1000 "flow_stats_slave",
+        /// FLOW_STATS as master or equal.
+        FLOW_STATS = 0x2000 "flow_stats",
+        /// CONTROLLER_STATUS as slave.
+        CONTROLLER_STATUS_SLAVE = 0x4000 "controller_status_slave",
+        /// CONTROLLER_STATUS as master or equal.
+        CONTROLLER_STATUS = 0x8000 "controller_status",
     }
 }
 
@@ -66,6 +74,14 @@ model! {
         pub request_forward: u32,
         /// REQUESTFORWARD reasons as slave.
         pub request_forward_slave: u32,
+        /// FLOW_STATS reasons as master or equal (this and what follows since OpenFlow 1.5).
+        pub flow_stats: u32,
+        /// FLOW_STATS reasons as slave.
+        pub flow_stats_slave: u32,
+        /// CONTROLLER_STATUS reasons as master or equal.
+        pub controller_status: u32,
+        /// CONTROLLER_STATUS reasons as slave.
+        pub controller_status_slave: u32,
         /// The masks that the message leaves out: these stay as they are.
         pub omitted: AsyncMasks,
         /// Properties of experimenters, as master or equal.
@@ -76,8 +92,26 @@ model! {
 }
 
 /// The bits of the reasons that each message has, in the order of the masks: PACKET_IN,
-/// PORT_STATUS, FLOW_REMOVED, ROLE_STATUS, TABLE_STATUS, REQUESTFORWARD.
-const REASONS: [u32; 6] = [0b11_1111, 0b111, 0b11_1111, 0b111, 0b1_1000, 0b11];
+/// PORT_STATUS, FLOW_REMOVED, ROLE_STATUS, TABLE_STATUS, REQUESTFORWARD, FLOW_STATS,
+/// CONTROLLER_STATUS.
+const REASONS: [u32; 8] = [
+    0b11_1111, 0b111, 0b11_1111, 0b111, 0b1_1000, 0b11, 0b11, 0b111_1111,
+];
+
+impl AsyncMasks {
+    /// The masks that a version has.
+    pub(crate) fn of(version: Version) -> Self {
+        let newer = Self::FLOW_STATS_SLAVE
+            | Self::FLOW_STATS
+            | Self::CONTROLLER_STATUS_SLAVE
+            | Self::CONTROLLER_STATUS;
+        if version.has_stat_lists() {
+            Self::ALL
+        } else {
+            Self::ALL.without(newer)
+        }
+    }
+}
 
 impl AsyncConfig {
     /// What holds until a controller of 1.3 says otherwise: all but INVALID_TTL for a master or
@@ -95,29 +129,44 @@ impl AsyncConfig {
         table_status_slave: 0,
         request_forward: 0,
         request_forward_slave: 0,
+        flow_stats: 0,
+        flow_stats_slave: 0,
+        controller_status: 0,
+        controller_status_slave: 0,
         omitted: AsyncMasks(0),
         experimenters: Vec::new(),
         experimenters_slave: Vec::new(),
     };
 
     /// What holds in a version until a controller says otherwise. Choice: since 1.4 a slave hears
-    /// how it became one, and requests are forwarded only to those that asked for it.
+    /// how it became one, and requests are forwarded only to those that asked for it. Since 1.5
+    /// statistics that reached a threshold are for those that may set one, and the status of
+    /// controllers, but for what was asked for, is for all.
     pub fn initial(version: Version) -> Self {
         if !version.has_bundles() {
             return Self::INITIAL;
         }
-        Self {
+        let since_1_4 = Self {
             packet_in: 0b11_1011,
             flow_removed: 0b11_1111,
             role_status: 0b111,
             role_status_slave: 0b111,
             table_status: 0b1_1000,
             ..Self::INITIAL
+        };
+        if !version.has_stat_lists() {
+            return since_1_4;
+        }
+        Self {
+            flow_stats: 0b10,
+            controller_status: 0b111_1110,
+            controller_status_slave: 0b111_1110,
+            ..since_1_4
         }
     }
 
     /// Each mask with its bit.
-    fn masks(&mut self) -> [(AsyncMasks, &mut u32); 12] {
+    fn masks(&mut self) -> [(AsyncMasks, &mut u32); 16] {
         [
             (AsyncMasks::PACKET_IN_SLAVE, &mut self.packet_in_slave),
             (AsyncMasks::PACKET_IN, &mut self.packet_in),
@@ -134,15 +183,23 @@ impl AsyncConfig {
                 &mut self.request_forward_slave,
             ),
             (AsyncMasks::REQUEST_FORWARD, &mut self.request_forward),
+            (AsyncMasks::FLOW_STATS_SLAVE, &mut self.flow_stats_slave),
+            (AsyncMasks::FLOW_STATS, &mut self.flow_stats),
+            (
+                AsyncMasks::CONTROLLER_STATUS_SLAVE,
+                &mut self.controller_status_slave,
+            ),
+            (AsyncMasks::CONTROLLER_STATUS, &mut self.controller_status),
         ]
     }
 
-    /// The mask of a property of OpenFlow 1.4, with its bit.
-    pub(crate) fn mask(&mut self, ty: u16) -> Option<(AsyncMasks, &mut u32)> {
-        self.masks().into_iter().nth(ty.into())
+    /// The mask of a property of OpenFlow 1.4 and later, with its bit, if the version has it.
+    pub(crate) fn mask(&mut self, ty: u16, version: Version) -> Option<(AsyncMasks, &mut u32)> {
+        let mask = self.masks().into_iter().nth(ty.into());
+        mask.filter(|(bit, _)| AsyncMasks::of(version).has(*bit))
     }
 
-    /// Whether a mask has a bit that is no reason of its message in OpenFlow 1.4.
+    /// Whether a mask has a bit that is no reason of its message in OpenFlow 1.4 and later.
     pub fn has_unknown_reasons(&self) -> bool {
         let mut asked = self.clone();
         for (at, (_, mask)) in asked.masks().into_iter().enumerate() {

@@ -39,7 +39,43 @@ flags! {
         ATOMIC = 0x1 "atomic",
         /// In the order in which its messages were added.
         ORDERED = 0x2 "ordered",
+        /// At a time that its commit names.
+        TIME = 0x4 "time",
     }
+}
+
+model! {
+    /// A time: since 1970, or a span.
+    #[derive(Copy, PartialOrd, Ord)]
+    pub struct Timestamp text write_timestamp {
+        /// Seconds.
+        pub seconds: u64,
+        /// Nanoseconds of a second.
+        pub nanoseconds: u32,
+    }
+}
+
+impl Timestamp {
+    /// Nanoseconds of a second.
+    const SECOND: u64 = 1_000_000_000;
+
+    /// The time of so many nanoseconds.
+    pub fn of_nanos(nanos: u64) -> Self {
+        Self {
+            seconds: nanos / Self::SECOND,
+            nanoseconds: (nanos % Self::SECOND) as u32,
+        }
+    }
+
+    /// The same in nanoseconds; the greatest number if there are more.
+    pub fn nanos(self) -> u64 {
+        let seconds = self.seconds.saturating_mul(Self::SECOND);
+        seconds.saturating_add(self.nanoseconds.into())
+    }
+}
+
+fn write_timestamp(time: &Timestamp, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{}.{:09}", time.seconds, time.nanoseconds)
 }
 
 model! {
@@ -52,6 +88,8 @@ model! {
         /// How it is carried out.
         pub flags: BundleFlags,
     } in_some_versions {
+        /// When it is carried out, if a time is named.
+        pub scheduled: Option<Timestamp>,
         /// Properties of experimenters.
         pub experimenters: Vec<ExperimenterProperty>,
     }
@@ -62,6 +100,7 @@ impl BundleControl {
     pub fn reply(&self, ty: BundleControlType) -> Self {
         Self {
             ty,
+            scheduled: None,
             experimenters: Vec::new(),
             ..*self
         }

@@ -24,6 +24,10 @@ flags! {
         PORT_BLOCKED = 0x100 "PORT_BLOCKED",
         /// Can match the addresses within ARP (OpenFlow 1.0).
         ARP_MATCH_IP = 0x1_0000_0000 "ARP_MATCH_IP",
+        /// Bundles (since OpenFlow 1.5).
+        BUNDLES = 0x2_0000_0000 "BUNDLES",
+        /// Flow monitors (since OpenFlow 1.5).
+        FLOW_MONITORING = 0x4_0000_0000 "FLOW_MONITORING",
     }
 }
 

@@ -1,5 +1,6 @@
 //! FLOW_REMOVED: an entry is gone. Spec: OpenFlow 1.3.5 section 7.4.2.
 
+use super::stats::StatTime;
 use crate::matching::Match;
 use crate::model::{model, named};
 use crate::types::TableId;
@@ -60,5 +61,8 @@ model! {
         pub byte_count: u64,
         /// Its match.
         pub fields: Match,
+    } in_some_versions {
+        /// How long it had no packet (since OpenFlow 1.5).
+        pub idle_time: Option<StatTime>,
     }
 }

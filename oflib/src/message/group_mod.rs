@@ -3,11 +3,12 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::property::ExperimenterProperty;
 use crate::action::Action;
 use crate::error::GroupModFailed;
 use crate::model::{model, named};
 use crate::text::write_group_mod;
-use crate::types::{GroupId, PortNo};
+use crate::types::{BucketId, GroupId, PortNo};
 use crate::wire::TextForm;
 
 named! {
@@ -19,6 +20,10 @@ named! {
         MODIFY = 1 "modify",
         /// Removes a group.
         DELETE = 2 "delete",
+        /// Adds buckets to a group (since OpenFlow 1.5).
+        INSERT_BUCKET = 3 "insert_bucket",
+        /// Removes buckets from a group (since OpenFlow 1.5).
+        REMOVE_BUCKET = 5 "remove_bucket",
         /// Adds a group, or replaces it: Open vSwitch's command for its users' `--may-create`.
         ADD_OR_MOD = 0x8000 "add_or_mod",
     }
@@ -49,6 +54,32 @@ pub struct Bucket {
     pub watch_group: GroupId,
     /// Its action set.
     pub actions: Vec<Action>,
+    /// Its number in the group: its place, in the versions that have none (before OpenFlow 1.5).
+    pub bucket_id: BucketId,
+    /// Properties of experimenters (since OpenFlow 1.5).
+    pub experimenters: Vec<ExperimenterProperty>,
+}
+
+impl Bucket {
+    /// The bucket of these actions at a place in its group, with that number, which watches
+    /// nothing.
+    pub fn at(place: usize, actions: Vec<Action>) -> Self {
+        Self {
+            weight: 0,
+            watch_port: PortNo::ANY,
+            watch_group: GroupId::ANY,
+            actions,
+            bucket_id: BucketId(place as u32),
+            experimenters: Vec::new(),
+        }
+    }
+}
+
+/// Gives each bucket the number of its place.
+pub(crate) fn number(buckets: &mut [Bucket]) {
+    for (id, bucket) in (0..).zip(buckets) {
+        bucket.bucket_id = BucketId(id);
+    }
 }
 
 impl TextForm for Bucket {
@@ -68,5 +99,10 @@ model! {
         pub group_id: GroupId,
         /// Its buckets.
         pub buckets: Vec<Bucket>,
+        /// Before or after which bucket others are inserted, or which is removed (since OpenFlow
+        /// 1.5).
+        pub command_bucket_id: BucketId,
+        /// Properties of experimenters (since OpenFlow 1.5).
+        pub experimenters: Vec<ExperimenterProperty>,
     }
 }

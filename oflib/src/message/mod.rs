@@ -3,6 +3,7 @@
 pub mod async_config;
 pub mod bundle;
 pub mod config;
+pub mod controller_status;
 pub mod error;
 pub mod features;
 pub mod flow_mod;
@@ -18,6 +19,7 @@ pub mod property;
 pub mod queue;
 pub mod request_forward;
 pub mod role;
+pub mod stats;
 pub mod table_mod;
 
 use core::fmt::{self, Write};
@@ -25,6 +27,7 @@ use core::fmt::{self, Write};
 pub use async_config::AsyncConfig;
 pub use bundle::{BundleAdd, BundleControl};
 pub use config::SwitchConfig;
+pub use controller_status::ControllerStatus;
 pub use error::ErrorMsg;
 pub use features::Features;
 pub use flow_mod::{FlowMod, FlowModCommand, FlowModFlags};
@@ -39,6 +42,7 @@ pub use port::{PortDesc, PortMod, PortStatus, PortStatusReason};
 pub use queue::{QueueConfig, QueueConfigRequest};
 pub use request_forward::RequestForward;
 pub use role::{ControllerRole, Role, RoleStatus};
+pub use stats::Stats;
 pub use table_mod::TableMod;
 
 use crate::error::{BadRequest, DecodeError};
@@ -169,6 +173,7 @@ messages! {
     32 RequestForward(RequestForward) "REQUESTFORWARD" [since V1_4];
     33 BundleControl(BundleControl) "BUNDLE_CONTROL" [since V1_3];
     34 BundleAdd(BundleAdd) "BUNDLE_ADD_MESSAGE" [since V1_3];
+    35 ControllerStatus(ControllerStatus) "CONTROLLER_STATUS" [since V1_5];
 }
 
 /// Writes a colon before a body, unless that is empty. It keeps nothing, so that whoever wants only
@@ -189,7 +194,7 @@ impl fmt::Write for BodyWriter<'_, '_> {
 }
 
 /// The types of the messages that only switches send: replies, and what nobody asked for.
-pub(crate) const FROM_SWITCH: [u8; 13] = [6, 8, 10, 11, 12, 19, 21, 23, 25, 27, 30, 31, 32];
+pub(crate) const FROM_SWITCH: [u8; 14] = [6, 8, 10, 11, 12, 19, 21, 23, 25, 27, 30, 31, 32, 35];
 
 impl Message {
     /// Whether a message of this type is read whatever version its header names: HELLO and ERROR,

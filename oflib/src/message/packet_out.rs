@@ -4,9 +4,10 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::action::Action;
+use crate::matching::Match;
 use crate::text::Actions;
 use crate::types::{BufferId, PortNo};
-use crate::wire::{Bytes, Text, TextForm};
+use crate::wire::{Bytes, Text, TextForm, Writer};
 
 /// A packet that the controller sends through the switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,10 +20,24 @@ pub struct PacketOut {
     pub actions: Vec<Action>,
     /// The packet, if not buffered.
     pub data: Bytes,
+    /// What it has of fields that are in no header, but for the ingress port (since OpenFlow 1.5).
+    pub fields: Match,
+}
+
+impl PacketOut {
+    /// Notes that the version has no words for fields beside the ingress port.
+    pub(crate) fn say_no_fields(&self, w: &mut Writer<'_>) {
+        if self.fields != Match::ANY {
+            w.cannot_say("fields");
+        }
+    }
 }
 
 impl TextForm for PacketOut {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.fields.fields().is_empty() {
+            write!(f, "fields={},", self.fields)?;
+        }
         write!(
             f,
             "buffer_id={},in_port={},data={},actions={}",

@@ -3,7 +3,9 @@
 
 use alloc::vec::Vec;
 
+use super::multipart::table_features::FieldId;
 use super::property::ExperimenterProperty;
+use crate::field::PACKET_TYPE;
 use crate::model::{flags, model, named};
 use crate::types::{Mac, PortNo};
 use crate::wire::FixedStr;
@@ -159,8 +161,24 @@ model! {
     } in_some_versions {
         /// What it can do if it is an optical one (since OpenFlow 1.4).
         pub optical: Option<OpticalPort>,
+        /// The fields in no header that its packets have when they come (since OpenFlow 1.5),
+        pub pipeline_input: Option<Vec<FieldId>>,
+        /// and those that it takes with packets that leave (since OpenFlow 1.5).
+        pub pipeline_output: Option<Vec<FieldId>>,
+        /// The ports on which packets that are sent to it may come back (since OpenFlow 1.5).
+        pub recirculate: Option<Vec<PortNo>>,
         /// Properties of experimenters (since OpenFlow 1.4).
         pub experimenters: Vec<ExperimenterProperty>,
+    }
+}
+
+impl PortDesc {
+    /// Whether its packets have no Ethernet header: it gives them a packet type. Spec: OpenFlow
+    /// 1.5.1 section 7.2.1.2.
+    pub fn is_without_ethernet(&self) -> bool {
+        let packet_type = FieldId::Known(PACKET_TYPE, false);
+        let given = self.pipeline_input.as_ref();
+        given.is_some_and(|fields| fields.contains(&packet_type))
     }
 }
 

@@ -28,6 +28,9 @@ model! {
         pub role: ControllerRole,
         /// The master election's number.
         pub generation_id: u64,
+    } in_some_versions {
+        /// The number that the controller gives itself; 0 is none (since OpenFlow 1.5).
+        pub short_id: u16,
     }
 }
 

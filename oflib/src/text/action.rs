@@ -113,6 +113,10 @@ pub(super) fn instructions(
     let mut alone = Vec::new();
     for item in items {
         match instruction(item, fields, catalogue)? {
+            // Of several meters the first is the instruction.
+            Some(Instruction::Meter(id)) if list.iter().any(is_meter) => {
+                alone.push(Action::Meter(id));
+            }
             Some(one) if list.iter().any(|other| other.is_same_type(&one)) => {
                 return Err(item.err("only one instruction of a type may stand here"));
             }
@@ -125,6 +129,10 @@ pub(super) fn instructions(
     }
     Instructions::new(list)
         .map_err(|()| text.err("actions stand both alone and within apply_actions()"))
+}
+
+fn is_meter(instruction: &Instruction) -> bool {
+    matches!(instruction, Instruction::Meter(_))
 }
 
 /// Reads one instruction; `None` if none has this name.
@@ -151,6 +159,10 @@ fn instruction(
                 None => (argument.number()?, u64::MAX),
             };
             Instruction::WriteMetadata { value, mask }
+        }
+        "stat_trigger" => {
+            let trigger = argument.text.parse();
+            Instruction::StatTrigger(trigger.map_err(|message: String| argument.err(message))?)
         }
         _ => return Err(item.err("takes no argument")),
     }))

@@ -96,7 +96,7 @@ fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {
         Style::Mac => Some(48),
         Style::Ip4 => Some(32),
         Style::Ip6 => Some(128),
-        Style::Dec | Style::Hex | Style::Bits(_) | Style::Port => None,
+        Style::Dec | Style::Hex | Style::Bits(_) | Style::Port | Style::PacketType => None,
     };
     if width.is_some_and(|width| width != at.bits) || width.is_none() && at.bits > MAX_NUMBER_BITS {
         return Err(format!("{} bits: not the width of what it holds", at.bits));

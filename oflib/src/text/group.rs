@@ -10,13 +10,14 @@ use crate::catalogue::Catalogue;
 use crate::matching::Match;
 use crate::message::group_mod::{Bucket, GroupMod, GroupModCommand, GroupType};
 use crate::message::meter_mod::{Band, BandKind, MeterFlags, MeterMod, MeterModCommand};
-use crate::types::{GroupId, MeterId, PortNo};
+use crate::types::{BucketId, GroupId, MeterId, PortNo};
 
 /// The names of a bucket's properties.
-const BUCKET_PROPERTIES: &[&str] = &["weight", "watch_port", "watch_group"];
+const BUCKET_PROPERTIES: &[&str] = &["weight", "watch_port", "watch_group", "bucket_id"];
 
 /// Reads a group-mod: `group_id=1,type=select,bucket=weight:2,output:1,bucket=output:2`. A bucket
-/// of a select group without a weight has 1.
+/// of a select group without a weight has 1, and one without a `bucket_id` the number of its place.
+/// `command_bucket_id=first`, or a number, says which bucket is meant.
 ///
 /// Errors: the word that is not understood; a group that is not named.
 pub fn parse_group(
@@ -42,16 +43,23 @@ pub fn parse_group(
             named = true;
         } else if name.is("type") {
             group.ty = group_type(value)?;
+        } else if name.is("command_bucket_id") {
+            group.command_bucket_id = value.parse("bucket")?;
         } else {
-            return Err(name.unknown("property", ["group_id", "type", "bucket"].into_iter()));
+            let known = ["group_id", "type", "command_bucket_id", "bucket"];
+            return Err(name.unknown("property", known.into_iter()));
         }
     }
     if !named {
         return Err(text.end().err("no group: write group_id=NUMBER"));
     }
     let weight = u16::from(group.ty == GroupType::SELECT);
-    for items in buckets {
-        group.buckets.push(bucket(items, weight, catalogue)?);
+    for (place, items) in buckets.into_iter().enumerate() {
+        let first = Bucket {
+            weight,
+            ..Bucket::at(place, Vec::new())
+        };
+        group.buckets.push(bucket(items, first, catalogue)?);
     }
     Ok(group)
 }
@@ -62,20 +70,20 @@ fn group_type(value: Word<'_>) -> Result<GroupType, ParseError> {
     ty.ok_or_else(|| value.unknown("type", GroupType::NAMES.iter().map(|(_, name)| *name)))
 }
 
-fn bucket(items: Vec<Word<'_>>, weight: u16, catalogue: &Catalogue) -> Result<Bucket, ParseError> {
-    let mut bucket = Bucket {
-        weight,
-        watch_port: PortNo::ANY,
-        watch_group: GroupId::ANY,
-        actions: Vec::new(),
-    };
+/// Reads a bucket that without any items is `bucket`.
+fn bucket(
+    items: Vec<Word<'_>>,
+    mut bucket: Bucket,
+    catalogue: &Catalogue,
+) -> Result<Bucket, ParseError> {
     for item in items {
         let item = item.without("actions=");
         let (name, value) = item.call()?;
         match BUCKET_PROPERTIES.iter().position(|known| name.is(known)) {
             Some(0) => bucket.weight = value.number()?,
             Some(1) => bucket.watch_port = value.port(catalogue)?,
-            Some(_) => bucket.watch_group = value.parse("group")?,
+            Some(2) => bucket.watch_group = value.parse("group")?,
+            Some(_) => bucket.bucket_id = value.parse("bucket")?,
             None => bucket
                 .actions
                 .extend(actions(item, &Match::ANY, catalogue)?),
@@ -87,7 +95,11 @@ fn bucket(items: Vec<Word<'_>>, weight: u16, catalogue: &Catalogue) -> Result<Bu
 impl fmt::Display for GroupMod {
     /// The text that [`parse_group`] reads; the command is not in it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_group(self.group_id, self.ty, &self.buckets, f)
+        write!(f, "group_id={},type={}", self.group_id, self.ty)?;
+        if self.command_bucket_id != BucketId::default() {
+            write!(f, ",command_bucket_id={}", self.command_bucket_id)?;
+        }
+        write_buckets(self.ty, &self.buckets, f)
     }
 }
 
@@ -104,8 +116,16 @@ pub(crate) fn write_group(
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     write!(f, "group_id={group_id},type={ty}")?;
-    for bucket in buckets {
+    write_buckets(ty, buckets, f)
+}
+
+/// Writes a group's buckets, with the numbers of those that have not that of their place.
+fn write_buckets(ty: GroupType, buckets: &[Bucket], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (place, bucket) in (0..).zip(buckets) {
         f.write_str(",bucket=")?;
+        if bucket.bucket_id != BucketId(place) {
+            write!(f, "bucket_id:{},", bucket.bucket_id)?;
+        }
         if ty == GroupType::SELECT && bucket.weight == 0 {
             f.write_str("weight:0,")?;
         }

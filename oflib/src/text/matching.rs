@@ -223,10 +223,9 @@ impl<'a> MatchParser<'a> {
 
 /// What to write for a field's prerequisite.
 fn needed(field: &Field, catalogue: &Catalogue) -> String {
-    let need = field
-        .need
-        .as_ref()
-        .expect("only a field with a need lacks it");
+    let Some(need) = &field.need else {
+        return format!("{} is in no packet of this type", field.shown());
+    };
     let other = catalogue.fields()[usize::from(need.id)];
     let mut words: Vec<&str> = Vec::new();
     for value in need.any_of {

@@ -16,10 +16,10 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::action::{Output, SetField};
 use crate::catalogue::Catalogue;
-use crate::field::{self, Field, Style, mac_of};
+use crate::field::{self, Field, Style};
 use crate::matching::{FieldMatch, Match};
-use crate::types::{EtherType, GroupId, Mac, MaxLen, PortNo, QueueId};
-use crate::wire::be_number;
+use crate::types::{EtherType, GroupId, Mac, MaxLen, MeterId, PortNo, QueueId};
+use crate::wire::{TextForm, be_number};
 
 pub use action::{names as action_names, parse_actions, parse_instructions};
 pub use field_row::add_field;
@@ -27,9 +27,10 @@ pub use flow::{PROPERTIES, parse_flow};
 pub(crate) use flow::{write_flow_entry, write_flow_mod};
 pub use group::{parse_group, parse_meter};
 pub(crate) use group::{write_bucket, write_group, write_group_mod, write_meter, write_meter_mod};
+use matching::parse_field;
 pub use matching::{names as match_names, parse_match};
-use word::near_names;
 pub use word::{ParseError, find_unquoted, items};
+use word::{Word, near_names};
 
 /// Writes actions or instructions with commas between them; `drop` if there are none.
 pub struct Actions<'a, T>(pub &'a [T]);
@@ -110,9 +111,16 @@ pub fn write_value(
         Style::Hex if field.id == field::ETH_TYPE.id => write!(f, "{number:#06x}"),
         Style::Hex | Style::Bits(_) => write!(f, "{number:#x}"),
         Style::Port => write!(f, "{}", PortNo(number as u32)),
-        Style::Mac => write!(f, "{}", mac_of(value)),
+        Style::Mac => write!(f, "{}", Mac::of_value(value)),
         Style::Ip4 => write!(f, "{}", Ipv4Addr::from_bits(number as u32)),
         Style::Ip6 => write!(f, "{}", Ipv6Addr::from_bits(number)),
+        Style::PacketType => write!(f, "({},{:#x})", number >> 16, number & 0xffff),
+    }
+}
+
+impl TextForm for FieldMatch {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -225,6 +233,7 @@ numeric_args! {
     u8, u8, |n| n, |n: &u8| *n, "{}";
     EtherType, u16, EtherType, |n: &EtherType| n.0, "{:#06x}";
     GroupId, u32, GroupId, |n: &GroupId| n.0, "{}";
+    MeterId, u32, MeterId, |n: &MeterId| n.0, "{}";
     QueueId, u32, QueueId, |n: &QueueId| n.0, "{}";
 }
 
@@ -333,6 +342,14 @@ impl ActionArg for Output {
     }
 }
 
+/// Reads `(namespace,type)`, two numbers of 16 bits.
+fn packet_type(s: &str) -> Option<u32> {
+    let (namespace, ty) = s.strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
+    let namespace: u16 = number(namespace.trim())?.try_into().ok()?;
+    let ty: u16 = number(ty.trim())?.try_into().ok()?;
+    Some(u32::from(namespace) << 16 | u32::from(ty))
+}
+
 /// Reads a value in a field's style. Errors: what it is not.
 pub fn parse_value(field: &Field, s: &str, catalogue: &Catalogue) -> Result<u128, String> {
     let value = match field.style {
@@ -341,6 +358,7 @@ pub fn parse_value(field: &Field, s: &str, catalogue: &Catalogue) -> Result<u128
         Style::Mac => s.parse().ok().map(|mac: Mac| be_number(&mac.0)),
         Style::Ip4 => s.parse().ok().map(|a: Ipv4Addr| a.to_bits().into()),
         Style::Ip6 => s.parse().ok().map(Ipv6Addr::to_bits),
+        Style::PacketType => packet_type(s).map(u128::from),
     };
     match value {
         Some(value) if field.bits >= 128 || value >> field.bits == 0 => Ok(value),
@@ -348,6 +366,7 @@ pub fn parse_value(field: &Field, s: &str, catalogue: &Catalogue) -> Result<u128
             Style::Mac => "no Ethernet address".into(),
             Style::Ip4 => "no IPv4 address".into(),
             Style::Ip6 => "no IPv6 address".into(),
+            Style::PacketType => "no packet type: write (NAMESPACE,TYPE), as (1,0x800)".into(),
             Style::Dec | Style::Hex | Style::Bits(_) | Style::Port => {
                 format!("no number of {} bits", field.bits)
             }
@@ -359,22 +378,28 @@ impl ActionArg for SetField {
     fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{name}:")?;
         write_value(f, self.0.field, &self.0.value)?;
+        if !self.0.is_exact() {
+            f.write_str("/")?;
+            write_value(f, self.0.field, &self.0.mask)?;
+        }
         write!(f, "->{}", self.0.field.shown())
     }
-    /// `VALUE->FIELD`. For `vlan_vid`, a value below 4096 counts with its presence bit.
+    /// `VALUE->FIELD`, or `VALUE/MASK->FIELD`. For `vlan_vid`, a value below 4096 counts with its
+    /// presence bit.
     fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, String> {
-        let (value, name) = s
+        let (text, name) = s
             .split_once("->")
             .ok_or_else(|| format!("'{s}' is not VALUE->FIELD"))?;
         let field = catalogue
             .field_named(name.trim())
             .filter(|field| field.settable)
             .ok_or_else(|| format!("'{name}' is no field that can be set"))?;
-        if value.contains('/') {
-            return Err("a set-field takes no mask".into());
+        if text.contains('/') {
+            let one = parse_field(field, Word::new(text.trim()), catalogue);
+            return one.map(Self).map_err(|error| error.message);
         }
-        let mut value = parse_value(field, value.trim(), catalogue)
-            .map_err(|what| format!("'{value}' is {what}"))?;
+        let mut value = parse_value(field, text.trim(), catalogue)
+            .map_err(|what| format!("'{text}' is {what}"))?;
         if field.id == field::VLAN_VID.id {
             value |= u128::from(field::VID_PRESENT);
         }

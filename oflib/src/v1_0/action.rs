@@ -233,6 +233,9 @@ fn try_list(
     while let Some(action) = rest.next() {
         let name = action.row().map_or("experimenter", |row| row.name);
         let pushed_before = pushed.take();
+        if action.masked_set_field().is_some() {
+            return Err("a set_field with a mask");
+        }
         match (action, pushed_before) {
             (Action::SetField(SetField(one)), before) => {
                 let setter = SETTERS

@@ -162,7 +162,10 @@ fn is_reported_exact(priority: u16) -> bool {
 
 /// Appends the list of actions that the instructions are in 1.0.
 fn write_actions(instructions: &Instructions, fields: &Match, w: &mut Writer<'_>) {
-    match instructions.list() {
+    let reported = instructions
+        .reported_in(w.version())
+        .filter(|_| w.leaves_out);
+    match reported.as_ref().unwrap_or(instructions).list() {
         [] => {}
         [Instruction::ApplyActions(actions)] => write_list(actions, Some(fields), w),
         _ => w.cannot_say("instructions other than apply_actions"),

@@ -107,9 +107,11 @@ impl Form<V1_0> for PacketOut {
             in_port,
             actions: read_list(&mut list, None)?,
             data: r.at("data").get()?,
+            ..Self::default()
         })
     }
     fn write(&self, w: &mut Writer<'_>) {
+        self.say_no_fields(w);
         w.put(&self.buffer_id);
         w.put(&self.in_port).put(&0u16);
         let start = w.bytes.len();
@@ -198,7 +200,7 @@ impl Form<V1_0> for Role {
         let role = number.map(ControllerRole).filter(|r| r.name().is_some());
         Ok(Self {
             role: role.ok_or_else(|| at_role.err(BadRequest::EPERM))?,
-            generation_id: 0,
+            ..Self::default()
         })
     }
     fn write(&self, w: &mut Writer<'_>) {

@@ -112,6 +112,9 @@ impl Form<V1_1> for Action {
         let Self::SetField(SetField(one)) = self else {
             return <Self as Form<V1_3>>::write(self, w);
         };
+        if !one.is_exact() {
+            return w.cannot_say("a set_field with a mask");
+        }
         match SETTERS.iter().find(|setter| setter.field == one.field) {
             Some(setter) => setter.write(one, w),
             None => w.cannot_say(one.field.name),

@@ -109,7 +109,10 @@ fn write_bitmap((ty, bits): (u16, Bits), features: &TableFeatureSet, w: &mut Wri
                 bitmap |= 1 << id.ty;
             }
         }
-        Some(PropertyList::Tables(_) | PropertyList::Experimenter(..)) | None => {}
+        Some(
+            PropertyList::Tables(_) | PropertyList::Values(_) | PropertyList::Experimenter(..),
+        )
+        | None => {}
     }
     match bits {
         Bits::Fields => w.put(&bitmap),

@@ -1,12 +1,13 @@
 //! Actions and instructions. Spec: OpenFlow 1.3.5 sections 7.2.4, 7.2.5.
 
 use super::matching::{decode_set_field, encode_oxm};
-use super::{V1_3, layout};
+use super::{V1_3, layout, nicira, onf};
 use crate::action::{ACTIONS, Action, Output, SetField};
 use crate::error::{BadAction, BadInstruction, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
 use crate::forms::Form;
 use crate::instruction::{INSTRUCTIONS, Instruction, Instructions};
+use crate::version::Version;
 use crate::wire::{Reader, Wire, Writer};
 
 /// The type of experimenters' actions and instructions.
@@ -19,11 +20,45 @@ layout! {
 
 impl Wire for SetField {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        decode_set_field(r).map(Self)
+        let takes_mask = r.version().sets_with_masks();
+        decode_set_field(r, takes_mask).map(Self)
     }
     fn encode(&self, w: &mut Writer<'_>) {
         encode_oxm(&self.0, w);
     }
+}
+
+/// Whether actions of a version have this type, and not one of the ONF's in its place.
+fn has_type(ty: u16, version: Version) -> bool {
+    let row = ACTIONS.iter().find(|row| row.number == ty);
+    let known = row.is_some_and(|row| row.versions.has(version));
+    known && onf::action_type(ty, version).is_none()
+}
+
+/// The types of actions that came after a version, each as its bit.
+pub(super) fn newer_types(version: Version) -> u32 {
+    let mut types = 0;
+    for row in ACTIONS {
+        if !has_type(row.number, version) {
+            types |= 1_u32.checked_shl(row.number.into()).unwrap_or(0);
+        }
+    }
+    types
+}
+
+/// Reads the body of an experimenter's action, or of one that has a type of its own in 1.5.
+fn read_experimenter(body: &mut Reader<'_>) -> Result<Action, DecodeError> {
+    if onf::has_actions(body.version()) {
+        if let Some(ty) = onf::newer_action(body)
+            && let Some(action) = Action::decode_body(ty, body)
+        {
+            return action;
+        }
+        if let Some(action) = nicira::read(body)? {
+            return Ok(action);
+        }
+    }
+    ExtValue::decode(ExtKind::Action, body).map(Action::Experimenter)
 }
 
 impl Form<V1_3> for Action {
@@ -34,13 +69,13 @@ impl Form<V1_3> for Action {
         let ty: u16 = body.get()?;
         body.take(2)?;
         let action = if ty == EXPERIMENTER {
-            Self::Experimenter(ExtValue::decode(ExtKind::Action, &mut body)?)
+            Some(read_experimenter(&mut body)?)
+        } else if has_type(ty, body.version()) {
+            Self::decode_body(ty, &mut body).transpose()?
         } else {
-            let row = ACTIONS.iter().find(|row| row.number == ty);
-            let known = row.is_some_and(|row| row.versions.has(body.version()));
-            let action = known.then(|| Self::decode_body(ty, &mut body)).flatten();
-            action.ok_or_else(|| at_type.err(BadAction::BAD_TYPE))??
+            None
         };
+        let action = action.ok_or_else(|| at_type.err(BadAction::BAD_TYPE))?;
         if body.remaining() < 8 {
             Ok(action)
         } else {
@@ -49,12 +84,31 @@ impl Form<V1_3> for Action {
     }
     fn write(&self, w: &mut Writer<'_>) {
         let start = w.bytes.len();
+        if let Some(one) = self.masked_set_field()
+            && !w.version().sets_with_masks()
+        {
+            if !onf::has_actions(w.version()) {
+                w.cannot_say("a set_field with a mask");
+            }
+            w.put(&EXPERIMENTER).put(&0u16);
+            nicira::write_masked(one, w);
+            w.align8(start).patch_length(start, start + 2);
+            return;
+        }
         let row = self.row();
         if let Some(row) = row.filter(|row| !row.versions.has(w.version())) {
             w.cannot_say(row.name);
         }
-        w.put(&row.map_or(EXPERIMENTER, |row| row.number))
-            .put(&0u16);
+        let number = row.map_or(EXPERIMENTER, |row| row.number);
+        match onf::action_type(number, w.version()) {
+            Some(ty) => {
+                w.put(&EXPERIMENTER).put(&0u16);
+                onf::write_action_head(ty, w);
+            }
+            None => {
+                w.put(&number).put(&0u16);
+            }
+        }
         self.encode_body(w);
         w.align8(start).patch_length(start, start + 2);
     }
@@ -100,6 +154,7 @@ impl Form<V1_3> for Instruction {
                 Self::ClearActions
             }
             6 => Self::Meter(body.at("meter_id").get()?),
+            7 => Self::StatTrigger(body.get()?),
             EXPERIMENTER => Self::Experimenter(ExtValue::decode(ExtKind::Instruction, &mut body)?),
             _ => return Err(at_type.err(BadInstruction::UNKNOWN_INST)),
         };
@@ -120,6 +175,7 @@ impl Form<V1_3> for Instruction {
             Self::WriteActions(actions) | Self::ApplyActions(actions) => w.pad(4).put(actions),
             Self::ClearActions => w.pad(4),
             Self::Meter(meter) => w.put(meter),
+            Self::StatTrigger(trigger) => w.put(trigger),
             Self::Experimenter(value) => {
                 value.encode(w);
                 w.align8(start)
@@ -143,6 +199,14 @@ impl Wire for Instructions {
         Self::new(r.get()?).map_err(|()| start.err(duplicate))
     }
     fn encode(&self, w: &mut Writer<'_>) {
-        w.put(self.shared());
+        if w.leaves_out
+            && let Some(reported) = self.reported_in(w.version())
+        {
+            return reported.encode(w);
+        }
+        match self.with_meter_of(w.version()) {
+            Some(list) => w.put(&list),
+            None => w.put(self.shared()),
+        };
     }
 }

@@ -21,7 +21,8 @@ layout! {
     }
     FlowRemoved {
         cookie, priority, reason, table_id, duration_sec, duration_nsec, idle_timeout,
-        hard_timeout, packet_count, byte_count, fields
+        hard_timeout, packet_count, byte_count, fields;
+        ..default
     }
     FlowStatsRequest { table_id => 3, out_port, out_group => 4, cookie, cookie_mask, fields }
     FlowEntry {

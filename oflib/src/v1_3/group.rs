@@ -1,18 +1,21 @@
 //! Groups, and their statistics. Spec: OpenFlow 1.3.5 sections 7.3.4.2, 7.3.5.9 to 7.3.5.11.
 
+use alloc::vec::Vec;
+
+use super::action::newer_types;
 use super::{V1_3, layout};
 use crate::action::Action;
 use crate::error::{BadRequest, DecodeError, GroupModFailed};
-use crate::forms::Form;
+use crate::forms::{Form, Plain};
+use crate::message::group_mod::{Bucket, GroupMod, GroupModCommand, number};
 use crate::message::multipart::group::{
-    BucketCounter, GroupCounters, GroupDesc, GroupFeatures, GroupRequest, GroupStats,
+    BucketCounter, GroupCounters, GroupDesc, GroupDescRequest, GroupFeatures, GroupRequest,
+    GroupStats,
 };
-use crate::message::{Bucket, GroupMod};
 use crate::wire::{Reader, Writer};
 
 layout! {
     V1_3;
-    GroupMod { command, ty => 1, group_id, buckets }
     GroupRequest { group_id => 4 }
     BucketCounter { packet_count, byte_count }
     GroupCounters {
@@ -40,14 +43,66 @@ impl Form<V1_3> for Bucket {
             weight,
             watch_port,
             watch_group,
-            actions,
+            ..Self::at(0, actions)
         })
     }
     fn write(&self, w: &mut Writer<'_>) {
+        if !self.experimenters.is_empty() {
+            w.cannot_say("a bucket's experimenters");
+        }
         let start = w.bytes.len();
         w.put(&0u16).put(&self.weight);
         w.put(&self.watch_port).put(&self.watch_group).pad(4);
         w.put(&self.actions).patch_length(start, start);
+    }
+}
+
+/// The commands that came with 1.5.
+const NEWER_COMMANDS: [GroupModCommand; 2] = [
+    GroupModCommand::INSERT_BUCKET,
+    GroupModCommand::REMOVE_BUCKET,
+];
+
+impl Form<V1_3> for GroupModCommand {
+    /// Errors: GROUP_MOD_FAILED/BAD_COMMAND.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let at_command = r.clone();
+        let command = <Self as Form<Plain>>::read(r)?;
+        if NEWER_COMMANDS.contains(&command) {
+            return Err(at_command.err(GroupModFailed::BAD_COMMAND));
+        }
+        Ok(command)
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        if NEWER_COMMANDS.contains(self) {
+            w.cannot_say("commands for buckets");
+        }
+        w.put(&self.0);
+    }
+}
+
+impl Form<V1_3> for GroupMod {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let command = r.at("command").get()?;
+        let ty = r.at("ty").get()?;
+        r.take(1)?;
+        let group_id = r.at("group_id").get()?;
+        let mut buckets: Vec<Bucket> = r.get()?;
+        number(&mut buckets);
+        Ok(Self {
+            command,
+            ty,
+            group_id,
+            buckets,
+            ..Self::default()
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        if !self.experimenters.is_empty() {
+            w.cannot_say("a group's experimenters");
+        }
+        w.put(&self.command).put(&self.ty).pad(1);
+        w.put(&self.group_id).put(&self.buckets);
     }
 }
 
@@ -70,17 +125,34 @@ impl Form<V1_3> for GroupDesc {
         let ty = body.at("type").get()?;
         body.take(1)?;
         let group_id = body.at("group_id").get()?;
+        let mut buckets: Vec<Bucket> = body.get()?;
+        number(&mut buckets);
         Ok(Self {
             ty,
             group_id,
-            buckets: body.get()?,
+            buckets,
+            experimenters: Vec::new(),
         })
     }
     fn write(&self, w: &mut Writer<'_>) {
+        if !self.experimenters.is_empty() {
+            w.cannot_say("a group's experimenters");
+        }
         let start = w.bytes.len();
         w.put(&0u16).put(&self.ty).pad(1);
         w.put(&self.group_id).put(&self.buckets);
         w.patch_length(start, start);
+    }
+}
+
+impl Form<V1_3> for GroupDescRequest {
+    fn read(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self::ALL)
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        if *self != Self::ALL {
+            w.cannot_say("group_id");
+        }
     }
 }
 
@@ -94,12 +166,19 @@ impl Form<V1_3> for GroupFeatures {
         for word in this.max_groups.iter_mut().chain(&mut this.actions) {
             *word = r.get()?;
         }
+        for types in &mut this.actions {
+            *types &= !newer_types(r.version());
+        }
         Ok(this)
     }
     fn write(&self, w: &mut Writer<'_>) {
         w.put(&self.types).put(&self.capabilities);
-        for word in self.max_groups.iter().chain(&self.actions) {
-            w.put(word);
+        for most in &self.max_groups {
+            w.put(most);
+        }
+        let newer = newer_types(w.version());
+        for types in self.actions {
+            w.put(&(types & !newer));
         }
     }
 }

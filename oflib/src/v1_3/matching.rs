@@ -3,17 +3,24 @@
 use alloc::vec::Vec;
 
 use super::V1_3;
-use crate::error::{BadAction, BadMatch, DecodeError, ErrorCode};
-use crate::field::{self, BEBA_TCP_FLAG_BITS, BEBA_TCP_FLAGS, Field, TCP_FLAGS, VID_PRESENT};
+use crate::error::{BadAction, BadMatch, BadProperty, DecodeError, ErrorCode};
+use crate::field::{self, Field, ONF, PACKET_TYPE, TCP_FLAGS, VID_PRESENT};
 use crate::field_set::FieldSet;
 use crate::forms::Form;
 use crate::matching::{FieldMatch, Match};
+use crate::registers::PACKET_REGISTERS;
+use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
 /// The OXM class of the specification's fields.
 const CLASS_BASIC: u16 = 0x8000;
 /// The OXM class of experimenters' fields.
 const CLASS_EXPERIMENTER: u16 = 0xffff;
+/// The number under which controllers of BEBA have the TCP flags in the basic class, where the
+/// specification has none before 1.5; they mean the lower 9 bits.
+const BEBA_TCP_FLAGS: u8 = 40;
+/// These bits.
+const BEBA_TCP_FLAG_BITS: u16 = 0x1ff;
 /// Bytes of a field with its value, about.
 const MEAN_OXM_BYTES: usize = 6;
 /// The match type of OXM lists.
@@ -39,26 +46,39 @@ const IN_MATCH: OxmErrors = OxmErrors {
 const IN_SET_FIELD: OxmErrors = OxmErrors {
     unknown: BadAction::BAD_SET_TYPE,
     length: BadAction::BAD_SET_LEN,
-    mask: BadAction::BAD_SET_TYPE,
-    wildcards: BadAction::BAD_SET_TYPE,
+    mask: BadAction::BAD_SET_MASK,
+    wildcards: BadAction::BAD_SET_MASK,
     value: BadAction::BAD_SET_ARGUMENT,
 };
+
+const IN_PROPERTY: OxmErrors = OxmErrors {
+    unknown: BadProperty::BAD_VALUE,
+    length: BadProperty::BAD_LEN,
+    mask: BadProperty::BAD_VALUE,
+    wildcards: BadProperty::BAD_VALUE,
+    value: BadProperty::BAD_VALUE,
+};
+
+/// Whether a version has a field in the basic class that others have from the ONF.
+fn is_basic_here(field: &Field, version: Version) -> bool {
+    field.experimenter == ONF && version.has_stat_lists()
+}
 
 /// Appends the OXM header of a field: class, number, mask bit, length, experimenter.
 pub(crate) fn encode_header(field: &Field, masked: bool, w: &mut Writer<'_>) {
     if !field.versions.has(w.version()) {
         w.cannot_say(field.name);
     }
-    let experimenter = field.experimenter != 0;
-    let (class, more) = if experimenter {
-        (CLASS_EXPERIMENTER, 4)
-    } else {
-        (CLASS_BASIC, 0)
+    let (class, more) = match field.experimenter {
+        PACKET_REGISTERS => (PACKET_REGISTERS as u16, 0),
+        0 => (CLASS_BASIC, 0),
+        _ if is_basic_here(field, w.version()) => (CLASS_BASIC, 0),
+        _ => (CLASS_EXPERIMENTER, 4),
     };
     let [high, low] = class.to_be_bytes();
     let length = (field.bytes() << u8::from(masked)) as u8 + more;
     w.raw(&[high, low, field.number << 1 | u8::from(masked), length]);
-    if experimenter {
+    if class == CLASS_EXPERIMENTER {
         w.put(&field.experimenter);
     }
 }
@@ -79,10 +99,18 @@ pub(crate) fn decode_header(
         length -= 4;
     }
     let mut field = None;
-    if class == CLASS_BASIC || (class == CLASS_EXPERIMENTER && experimenter != 0) {
+    let is_own = class == CLASS_EXPERIMENTER && ![0, PACKET_REGISTERS].contains(&experimenter);
+    if class == CLASS_BASIC || is_own {
         field = r.codec.catalogue.field(experimenter, number >> 1);
     }
+    if u32::from(class) == PACKET_REGISTERS {
+        field = r.codec.catalogue.field(PACKET_REGISTERS, number >> 1);
+    }
     let version = r.version();
+    if class == CLASS_BASIC && field.is_none() {
+        let others = r.codec.catalogue.field(ONF, number >> 1);
+        field = others.filter(|field| is_basic_here(field, version));
+    }
     let known = field.filter(|field| field.versions.has(version));
     Ok((known, number & 1 == 1, length))
 }
@@ -139,20 +167,35 @@ fn decode_oxm(r: &mut Reader<'_>, errors: &OxmErrors) -> Result<FieldMatch, Deco
 
 /// Reads the field of a set-field action.
 ///
-/// Errors: BAD_ACTION/BAD_SET_TYPE for a field that is unknown, masked or not settable,
-/// BAD_SET_LEN, BAD_SET_ARGUMENT for a value out of range or a VLAN_VID without its presence bit.
+/// Errors: BAD_ACTION/BAD_SET_TYPE for a field that is unknown or not settable, or masked unless
+/// it `takes_mask`, BAD_SET_LEN, BAD_SET_MASK for a mask that the field may not have,
+/// BAD_SET_ARGUMENT for a value out of range or a VLAN_VID without its presence bit.
 /// Spec: OpenFlow 1.3.5 section 7.2.5.
-pub(super) fn decode_set_field(r: &mut Reader<'_>) -> Result<FieldMatch, DecodeError> {
+pub(super) fn decode_set_field(
+    r: &mut Reader<'_>,
+    takes_mask: bool,
+) -> Result<FieldMatch, DecodeError> {
     let mut start = r.at("set_field").clone();
     let (_, masked, _) = decode_header(&mut r.clone())?;
-    let one = decode_oxm(r, &IN_SET_FIELD)?;
-    if masked || !one.field.settable {
+    if masked && !takes_mask {
         return Err(start.err(BadAction::BAD_SET_TYPE));
     }
-    if one.field.id == field::VLAN_VID.id && one.number() & u128::from(VID_PRESENT) == 0 {
-        return Err(start.at(one.field.name).err(BadAction::BAD_SET_ARGUMENT));
+    let one = decode_oxm(r, &IN_SET_FIELD)?;
+    if !one.field.settable {
+        return Err(start.err(BadAction::BAD_SET_TYPE));
     }
+    check_tag(&one).map_err(|error| start.at(one.field.name).err(error))?;
     Ok(one)
+}
+
+/// Checks that a set-field leaves a tag where it is. Errors: BAD_ACTION/BAD_SET_ARGUMENT for a
+/// VLAN_VID without its presence bit.
+pub(super) fn check_tag(one: &FieldMatch) -> Result<(), ErrorCode> {
+    let present = u128::from(VID_PRESENT) & one.mask_number();
+    if one.field.id == field::VLAN_VID.id && one.number() & present != present {
+        return Err(BadAction::BAD_SET_ARGUMENT);
+    }
+    Ok(())
 }
 
 /// Appends the OXM form; the mask only if not exact.
@@ -164,6 +207,16 @@ pub(super) fn encode_oxm(one: &FieldMatch, w: &mut Writer<'_>) {
     if masked {
         w.raw(&one.mask[..bytes]);
     }
+}
+
+/// Reads OXM fields up to the window's end, which need not go together. Errors: BAD_PROPERTY with
+/// BAD_LEN, or BAD_VALUE for what is no value of a field.
+pub(super) fn decode_values(list: &mut Reader<'_>) -> Result<Vec<FieldMatch>, DecodeError> {
+    let mut values = Vec::new();
+    while !list.is_empty() {
+        values.push(decode_oxm(list, &IN_PROPERTY)?);
+    }
+    Ok(values)
 }
 
 /// Reads OXM fields up to the window's end as a match. Errors: BAD_MATCH's.
@@ -178,7 +231,8 @@ pub(super) fn decode_fields(mut list: Reader<'_>) -> Result<Match, DecodeError> 
             return Err(here.err(BadMatch::DUP_FIELD));
         }
         seen.insert(FieldSet::of(one.field));
-        if !crate::matching::meets_need(&fields, one.field) {
+        let is_late = one.field == PACKET_TYPE && seen != FieldSet::of(PACKET_TYPE);
+        if is_late || !crate::matching::meets_need(&fields, one.field) {
             return Err(here.err(BadMatch::BAD_PREREQ));
         }
         if one.mask != [0; 16] {
@@ -191,7 +245,8 @@ pub(super) fn decode_fields(mut list: Reader<'_>) -> Result<Match, DecodeError> 
 
 impl Form<V1_3> for Match {
     /// Errors: BAD_MATCH with BAD_TYPE, BAD_LEN, BAD_FIELD, BAD_MASK, BAD_VALUE, BAD_WILDCARDS,
-    /// BAD_PREREQ (a prerequisite must stand before the field) or DUP_FIELD.
+    /// BAD_PREREQ (a prerequisite must stand before the field, the packet type before all) or
+    /// DUP_FIELD.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let start = r.position();
         let ty = r.at("match type").clone().get::<u16>()?;

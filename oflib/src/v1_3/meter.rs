@@ -11,7 +11,10 @@ layout! {
     V1_3;
     MeterMod { command, flags, meter_id, bands }
     MeterRequest { meter_id => 4 }
-    MeterFeatures { max_meter, band_types, capabilities, max_bands, max_color => 2 }
+    MeterFeatures {
+        max_meter, band_types, capabilities, max_bands, max_color => 2;
+        ..default
+    }
 }
 
 /// Bytes of a band.

@@ -9,6 +9,7 @@ mod matching;
 mod meter;
 mod monitor;
 mod multipart;
+mod nicira;
 pub(crate) mod onf;
 mod packet;
 mod port;

@@ -1,13 +1,14 @@
-//! What the ONF added to 1.3 as an experimenter, in the words of 1.4: bundles and flow monitors.
-//! Spec: ONF extensions 230 and 187.
+//! What the ONF added to 1.3 as an experimenter, in the words of 1.4, and the features of bundles
+//! that it added to 1.4, too. Spec: ONF extensions 230, 187 and 340.
 
 use super::session::{read_code, write_code};
 use super::{V1_3, monitor};
 use crate::error::{
-    BadProperty, BadRequest, BundleFailed, DecodeError, EXPERIMENTER_ERROR_TYPE, ErrorCode,
-    FlowMonitorFailed,
+    BadAction, BadProperty, BadRequest, BundleFailed, DecodeError, EXPERIMENTER_ERROR_TYPE,
+    ErrorCode, FlowMonitorFailed,
 };
 use crate::forms::Form;
+use crate::message::multipart::table_features::TypeId;
 use crate::message::{Message, TYPE_OFFSET};
 use crate::v1_4;
 use crate::version::Version;
@@ -25,15 +26,23 @@ const MESSAGES: [(u32, u8); 2] = [(2300, 33), (2301, 34)];
 
 /// The type of experimenters' multiparts.
 const EXPERIMENTER_MULTIPART: u16 = 0xffff;
-/// The ONF's types of multiparts, and the types of the same multiparts since 1.4.
-const MULTIPARTS: [(u32, u16); 1] = [(1870, 16)];
+/// The ONF's types of multiparts, the types of the same ones in later versions, and the last
+/// version that has them from the ONF. Choice: the number of the extension's features of bundles is
+/// formed as those of its other extensions are.
+const MULTIPARTS: [(u32, u16, Version); 2] = [(1870, 16, Version::V1_3), (3400, 19, Version::V1_4)];
+
+/// The type of experimenters' actions.
+const EXPERIMENTER_ACTION: u16 = 0xffff;
+/// The ONF's types of actions, and the types of the same actions since 1.5.
+const ACTIONS: [(u16, u16); 1] = [(3200, 28)];
 
 /// Errors that since 1.4 have a type of their own: the first of some that follow each other, how
 /// many, and the ONF's type of the first. Choice: extension 187 names no errors, so those of flow
 /// monitors count from its number as other extensions' do.
-const ERRORS: [(ErrorCode, u16, u16); 3] = [
+const ERRORS: [(ErrorCode, u16, u16); 4] = [
     (FlowMonitorFailed::UNKNOWN, 8, 1870),
-    (BundleFailed::UNKNOWN, 16, 2300),
+    (BundleFailed::UNKNOWN, 19, 2300),
+    (BadAction::BAD_SET_MASK, 1, 4250),
     (BadProperty::TOO_MANY, 6, 4443),
 ];
 
@@ -75,16 +84,15 @@ pub(crate) fn decode_body(ty: u8, r: &mut Reader<'_>) -> Result<Message, DecodeE
 
 /// The type since 1.4 of a multipart of type `ty` whose body `r` is at; skips the ONF's head.
 ///
-/// Errors: BAD_REQUEST/BAD_MULTIPART at `at_type` for a type that 1.3 has from the ONF alone.
+/// Errors: BAD_REQUEST/BAD_MULTIPART at `at_type` for a type that it has from the ONF alone.
 pub(super) fn multipart_type(
     ty: u16,
     at_type: &Reader<'_>,
     r: &mut Reader<'_>,
 ) -> Result<u16, DecodeError> {
-    if r.version() != Version::V1_3 {
-        return Ok(ty);
-    }
-    if MULTIPARTS.iter().any(|row| row.1 == ty) {
+    let version = r.version();
+    let mut rows = MULTIPARTS.iter().filter(|row| has_from_onf(version, row.2));
+    if rows.clone().any(|row| row.1 == ty) {
         return Err(at_type.err(BadRequest::BAD_MULTIPART));
     }
     let mut body = r.clone();
@@ -94,21 +102,68 @@ pub(super) fn multipart_type(
     let Ok(exp_type) = body.get::<u32>() else {
         return Ok(ty);
     };
-    let Some(row) = MULTIPARTS.iter().find(|row| row.0 == exp_type) else {
+    let Some(row) = rows.find(|row| row.0 == exp_type) else {
         return Ok(ty);
     };
     r.take(HEAD_BYTES)?;
     Ok(row.1)
 }
 
-/// Makes the head of a multipart, which begins at `start`, the ONF's if 1.3 has it from there.
+/// Whether a version has from the ONF what `last` is the last one to have so.
+fn has_from_onf(version: Version, last: Version) -> bool {
+    (Version::V1_3..=last).contains(&version)
+}
+
+/// Makes the head of a multipart, which begins at `start`, the ONF's if the version has it so.
 pub(super) fn write_multipart_head(number: u16, start: usize, w: &mut Writer<'_>) {
     let row = MULTIPARTS.iter().find(|row| row.1 == number);
-    if let Some((exp_type, _)) = row.filter(|_| w.version() == Version::V1_3) {
+    if let Some((exp_type, ..)) = row.filter(|row| has_from_onf(w.version(), row.2)) {
         let ty = EXPERIMENTER_MULTIPART.to_be_bytes();
         w.bytes[start..start + ty.len()].copy_from_slice(&ty);
         w.put(&ONF).put(exp_type);
     }
+}
+
+/// Whether a version has actions of 1.5 from the ONF.
+pub(super) fn has_actions(version: Version) -> bool {
+    has_from_onf(version, Version::V1_4)
+}
+
+/// How table features list actions of the ONF's: not by their types.
+pub(super) const LISTED: TypeId = TypeId {
+    ty: EXPERIMENTER_ACTION,
+    experimenter: ONF,
+};
+
+/// The type since 1.5 of the action that a version lists so, if it has one.
+pub(super) fn listed_action(version: Version) -> Option<u16> {
+    let [(_, newer)] = ACTIONS;
+    has_actions(version).then_some(newer)
+}
+
+/// The ONF's type of the action that is of type `ty` since 1.5, where a version has it from there.
+pub(super) fn action_type(ty: u16, version: Version) -> Option<u16> {
+    let row = ACTIONS.iter().find(|row| row.1 == ty);
+    row.filter(|_| has_actions(version)).map(|row| row.0)
+}
+
+/// The type since 1.5 of an experimenter's action whose body `r` is at, if it is one of the ONF's;
+/// skips its head then.
+pub(super) fn newer_action(r: &mut Reader<'_>) -> Option<u16> {
+    let mut body = r.clone();
+    if body.get::<u32>() != Ok(ONF) {
+        return None;
+    }
+    let ty: u16 = body.get().ok()?;
+    let row = ACTIONS.iter().find(|row| row.0 == ty)?;
+    body.take(2).ok()?;
+    *r = body;
+    Some(row.1)
+}
+
+/// Appends the head of an experimenter's action, and its type.
+pub(super) fn write_action_head(ty: u16, w: &mut Writer<'_>) {
+    w.put(&ONF).put(&ty).pad(2);
 }
 
 /// Appends the body of a message; gives the message's type.

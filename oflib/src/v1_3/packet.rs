@@ -34,9 +34,11 @@ impl Form<V1_3> for PacketOut {
             in_port,
             actions,
             data: r.at("data").get()?,
+            ..Self::default()
         })
     }
     fn write(&self, w: &mut Writer<'_>) {
+        self.say_no_fields(w);
         w.put(&self.buffer_id).put(&self.in_port).put(&0u16).pad(6);
         let start = w.bytes.len();
         w.put(&self.actions).patch_length(start, start - 8);

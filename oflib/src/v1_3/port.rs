@@ -5,7 +5,9 @@ use super::session::low_bits;
 use super::{V1_3, layout};
 use crate::error::{BadRequest, DecodeError};
 use crate::forms::Form;
-use crate::message::multipart::{PortRequest, PortStats, QueueStats, QueueStatsRequest};
+use crate::message::multipart::{
+    PortDescRequest, PortRequest, PortStats, QueueStats, QueueStatsRequest,
+};
 use crate::message::port::{PortConfig, PortDesc, PortMod, PortStatus};
 use crate::message::queue::{PacketQueue, QueueConfig, QueueConfigRequest, QueueProperty};
 use crate::wire::{Reader, Writer};
@@ -38,6 +40,17 @@ layout! {
     }
     QueueConfigRequest { port => 4 }
     QueueConfig { port => 4, queues }
+}
+
+impl Form<V1_3> for PortDescRequest {
+    fn read(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self::ALL)
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        if *self != Self::ALL {
+            w.cannot_say("port_no");
+        }
+    }
 }
 
 /// Property types of a queue.

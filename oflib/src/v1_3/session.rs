@@ -19,13 +19,14 @@ layout! {
     }
     SwitchConfig { flags, miss_send_len }
     TableMod { table_id => 3, config; ..default [eviction, vacancy, experimenters] }
-    Role { role => 4, generation_id }
+    Role { role => 4, generation_id; ..default [short_id] }
     AsyncConfig {
         packet_in, packet_in_slave, port_status, port_status_slave, flow_removed,
         flow_removed_slave;
         ..default [
             role_status, role_status_slave, table_status, table_status_slave, request_forward,
-            request_forward_slave, omitted, experimenters, experimenters_slave
+            request_forward_slave, flow_stats, flow_stats_slave, controller_status,
+            controller_status_slave, omitted, experimenters, experimenters_slave
         ]
     }
 }

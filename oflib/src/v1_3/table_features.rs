@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
-use super::matching::{decode_header, encode_header};
-use super::{V1_3, layout};
+use super::matching::{decode_header, decode_values, encode_header, encode_oxm};
+use super::{V1_3, layout, onf};
 use crate::error::{BadProperty, BadRequest, DecodeError, ErrorCode, TableFeaturesFailed};
 use crate::forms::Form;
+use crate::instruction::INSTRUCTIONS;
 use crate::message::multipart::table_features::{
     FieldId, PROPERTIES, PropertyList, TableFeatureSet, TableFeatures, TableProperty, TypeId,
 };
@@ -22,7 +23,8 @@ const FIXED_BYTES: usize = 64;
 layout! {
     V1_3;
     TableFeatureSet {
-        table_id => 5, name, metadata_match, metadata_write, config, max_entries, properties
+        table_id => 5, name, metadata_match, metadata_write, config, max_entries, properties;
+        ..default
     }
 }
 
@@ -76,6 +78,42 @@ impl Form<V1_3> for TableFeatures {
     }
 }
 
+/// Types of actions with those of 1.5 in place of the ONF's, without others that came later.
+fn newer_actions(mut list: Vec<TypeId>, version: Version) -> Vec<TypeId> {
+    list.retain(|id| id.is_action_of(version));
+    for id in &mut list {
+        let newer = onf::listed_action(version).filter(|_| *id == onf::LISTED);
+        if let Some(ty) = newer {
+            let experimenter = 0;
+            *id = TypeId { ty, experimenter };
+        }
+    }
+    list
+}
+
+/// Types of instructions that a version has, and those that are of none.
+fn said_instructions(mut list: Vec<TypeId>, version: Version) -> Vec<TypeId> {
+    list.retain(|id| {
+        let row = INSTRUCTIONS.iter().find(|row| row.number == id.ty);
+        row.is_none_or(|row| row.versions.has(version))
+    });
+    list
+}
+
+/// Types of actions as a version lists them: the ONF's in place of those that it has from there,
+/// and without others that came later.
+fn said_actions(list: &[TypeId], version: Version) -> Vec<TypeId> {
+    let mut said = Vec::with_capacity(list.len());
+    for id in list {
+        if onf::action_type(id.ty, version).is_some() {
+            said.push(onf::LISTED);
+        } else if id.is_action_of(version) {
+            said.push(*id);
+        }
+    }
+    said
+}
+
 impl Wire for TableProperty {
     /// Errors: TABLE_FEATURES_FAILED, since 1.4 BAD_PROPERTY, with BAD_TYPE or BAD_LEN.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -88,9 +126,11 @@ impl Wire for TableProperty {
             .ok_or_else(|| at_type.err(bad_type))?;
         body.at(row.1);
         let list = match row.2 {
-            'i' | 'a' => PropertyList::Types(body.get()?),
+            'i' => PropertyList::Types(said_instructions(body.get()?, version)),
+            'a' => PropertyList::Types(newer_actions(body.get()?, version)),
             't' => PropertyList::Tables(body.get()?),
             'f' => PropertyList::Fields(body.get()?),
+            'v' => PropertyList::Values(decode_values(&mut body)?),
             _ => PropertyList::Experimenter(body.get()?, body.get()?, body.get()?),
         };
         Ok(Self { ty, list })
@@ -98,16 +138,28 @@ impl Wire for TableProperty {
     fn encode(&self, w: &mut Writer<'_>) {
         let row = PROPERTIES.iter().find(|row| row.0 == self.ty);
         if let Some(row) = row.filter(|row| !row.3.has(w.version())) {
+            // A table that can do more is a table all the same.
+            if w.leaves_out {
+                return;
+            }
             w.cannot_say(row.1);
         }
         w.property(self.ty, |w| {
             match &self.list {
-                PropertyList::Types(list) => w.put(list),
+                PropertyList::Types(list) if row.is_some_and(|row| row.2 == 'a') => {
+                    let said = said_actions(list, w.version());
+                    w.put(&said)
+                }
+                PropertyList::Types(list) => w.put(&said_instructions(list.clone(), w.version())),
                 PropertyList::Tables(list) => w.put(list),
                 PropertyList::Fields(list) => {
                     let version = w.version();
                     let known = list.iter().filter(|id| id.is_known_to(version));
                     known.fold(w, |w, id| w.put(id))
+                }
+                PropertyList::Values(list) => {
+                    list.iter().for_each(|one| encode_oxm(one, w));
+                    w
                 }
                 PropertyList::Experimenter(id, ty, data) => w.put(id).put(ty).put(data),
             };
@@ -141,16 +193,6 @@ impl Wire for TypeId {
 /// Whether an experimenter stands behind this OXM header.
 fn is_experimenter(header: u32) -> bool {
     header >> 16 == u32::from(EXPERIMENTER) && header & 0xff >= 4
-}
-
-impl FieldId {
-    /// Whether a version has the field: what came later is left out.
-    fn is_known_to(&self, version: Version) -> bool {
-        match self {
-            Self::Known(field, _) => field.versions.has(version),
-            Self::Unknown(..) => true,
-        }
-    }
 }
 
 impl Wire for FieldId {

@@ -1,4 +1,5 @@
-//! Bundles, and other messages with a message in them. Spec: OpenFlow 1.4.1 sections 7.3.9, 7.4.6.
+//! Bundles and their time, and other messages with a message in them. Spec: OpenFlow 1.4.1 sections
+//! 7.3.9, 7.4.6; ONF extension 340, as 1.5.1 has it in sections 7.3.5.22 and 7.3.9.
 
 use alloc::{boxed::Box, vec::Vec};
 use core::ops::Range;
@@ -7,21 +8,41 @@ use super::{Properties, V1_4, properties, read_properties, with_properties};
 use crate::codec::{Codec, HEADER_BYTES};
 use crate::error::{BadRequest, BundleFailed, DecodeError, ErrorCode};
 use crate::forms::Form;
-use crate::message::bundle::{BundleAdd, BundleControl};
+use crate::message::bundle::{BundleAdd, BundleControl, Timestamp};
+use crate::message::multipart::bundle_features::{
+    BundleFeatures, BundleFeaturesRequest, TimeCapability,
+};
 use crate::message::property::ExperimenterProperty;
 use crate::message::request_forward::RequestForward;
 use crate::message::{Message, TYPE_OFFSET};
-use crate::v1_3::onf;
+use crate::v1_3::{layout, onf};
 use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
 with_properties! {
+    V1_4;
     BundleControl { bundle_id, ty, flags }
+    BundleFeaturesRequest { flags => 4 }
+    BundleFeatures { capabilities => 6 }
 }
 
 properties! {
-    BundleControl {}
+    BundleControl {
+        1 pad 4 option scheduled;
+    }
+    BundleFeaturesRequest {
+        1 pad 4 option time_capability;
+    }
+    BundleFeatures {
+        1 pad 4 option time_capability;
+    }
     Experimenters {}
+}
+
+layout! {
+    V1_4;
+    Timestamp { seconds, nanoseconds => 4 }
+    TimeCapability { sched_accuracy, sched_max_future, sched_max_past, timestamp }
 }
 
 /// Properties of experimenters alone.

@@ -10,6 +10,7 @@ use crate::message::role::RoleStatus;
 use crate::wire::{Reader, Writer};
 
 with_properties! {
+    V1_4;
     RoleStatus { role, reason => 3, generation_id }
 }
 
@@ -26,7 +27,7 @@ impl Properties for AsyncConfig {
             EXPERIMENTER => self.experimenters.push(r.get()?),
             EXPERIMENTER_SLAVE => self.experimenters_slave.push(r.get()?),
             _ => {
-                let Some((bit, mask)) = self.mask(ty) else {
+                let Some((bit, mask)) = self.mask(ty, r.version()) else {
                     return Ok(false);
                 };
                 *mask = r.at("mask").get()?;
@@ -38,7 +39,7 @@ impl Properties for AsyncConfig {
     fn write_properties(&self, w: &mut Writer<'_>) {
         let mut this = self.clone();
         let mut ty = 0;
-        while let Some((bit, mask)) = this.mask(ty) {
+        while let Some((bit, mask)) = this.mask(ty, w.version()) {
             if !self.omitted.has(bit) {
                 w.property(ty, |w| {
                     w.put(mask);
@@ -63,7 +64,7 @@ impl Form<V1_4> for AsyncConfig {
     /// Errors: BAD_PROPERTY's.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut this = Self {
-            omitted: AsyncMasks::ALL,
+            omitted: AsyncMasks::of(r.version()),
             ..Self::default()
         };
         read_properties(&mut this, r)?;

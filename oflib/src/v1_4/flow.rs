@@ -19,7 +19,8 @@ layout! {
     }
     FlowEntry {
         table_id => 1, duration_sec, duration_nsec, priority, idle_timeout, hard_timeout, flags,
-        importance => 2, cookie, packet_count, byte_count, fields, instructions
+        importance => 2, cookie, packet_count, byte_count, fields, instructions;
+        ..default
     }
     FlowMonitorRequest { monitor_id, out_port, out_group, flags, table_id, command, fields }
     MonitoredFlow {

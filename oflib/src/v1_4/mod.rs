@@ -11,7 +11,9 @@ mod table;
 
 pub(crate) use bundle::inner_message;
 pub(crate) use error::older;
-pub(crate) use properties::{Properties, properties, read_properties, with_properties};
+pub(crate) use properties::{
+    EXPERIMENTER, Properties, properties, read_properties, with_properties,
+};
 
 /// The forms that came with 1.4.
 pub(crate) enum V1_4 {}

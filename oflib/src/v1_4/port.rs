@@ -12,6 +12,7 @@ use crate::v1_3::layout;
 use crate::wire::{Reader, Writer};
 
 with_properties! {
+    V1_4;
     PortDesc [4 40 0] { port_no => 4, hw_addr => 2, name, config, state }
     PortMod { port_no => 4, hw_addr => 2, config, mask }
     PortStats [0 80 4] {
@@ -27,6 +28,9 @@ properties! {
     PortDesc {
         0 pad 4 fields curr, advertised, supported, peer, curr_speed, max_speed;
         1 pad 4 option optical;
+        2 pad 0 option pipeline_input [since V1_5];
+        3 pad 0 option pipeline_output [since V1_5];
+        4 pad 0 option recirculate [since V1_5];
     }
     PortMod {
         0 pad 0 fields advertise;

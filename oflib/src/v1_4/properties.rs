@@ -15,7 +15,7 @@ layout! {
 }
 
 /// The type of experimenters' properties.
-pub(super) const EXPERIMENTER: u16 = 0xffff;
+pub(crate) const EXPERIMENTER: u16 = 0xffff;
 /// Types from here on may stand several times: experimenters have them.
 const FIRST_REPEATED: u16 = 0xfffe;
 
@@ -54,7 +54,7 @@ pub(crate) fn read_properties(
 
 /// Says which properties structures have beside experimenters'. Of each: its type, bytes of padding
 /// in front, and either the fields that it holds, which is always written, or, after `option`, the
-/// field that holds it if it is there.
+/// field that holds it if it is there. Versions before `since` are told nothing of it.
 macro_rules! properties {
     (@read $this:ident $r:ident $pad:literal fields $($f:ident)*) => {{
         $r.take($pad)?;
@@ -77,7 +77,11 @@ macro_rules! properties {
             });
         }
     };
-    ($($T:ident { $($ty:literal pad $pad:literal $kind:ident $($f:ident),*;)* })*) => { $(
+    (@since $version:expr, $since:ident) => { $version >= $crate::version::Version::$since };
+    (@since $version:expr,) => { true };
+    ($($T:ident {
+        $($ty:literal pad $pad:literal $kind:ident $($f:ident),* $([since $since:ident])?;)*
+    })*) => { $(
         impl $crate::v1_4::Properties for $T {
             fn read_property(
                 &mut self,
@@ -85,8 +89,10 @@ macro_rules! properties {
                 r: &mut $crate::wire::Reader<'_>,
             ) -> Result<bool, $crate::error::DecodeError> {
                 match ty {
-                    $($ty => $crate::v1_4::properties!(@read self r $pad $kind $($f)*),)*
-                    $crate::v1_4::properties::EXPERIMENTER => {
+                    $($ty if $crate::v1_4::properties!(@since r.version(), $($since)?) => {
+                        $crate::v1_4::properties!(@read self r $pad $kind $($f)*)
+                    })*
+                    $crate::v1_4::EXPERIMENTER => {
                         self.experimenters.push(r.get()?);
                     }
                     _ => return Ok(false),
@@ -94,9 +100,11 @@ macro_rules! properties {
                 Ok(true)
             }
             fn write_properties(&self, w: &mut $crate::wire::Writer<'_>) {
-                $($crate::v1_4::properties!(@write self w $ty $pad $kind $($f)*);)*
+                $(if $crate::v1_4::properties!(@since w.version(), $($since)?) {
+                    $crate::v1_4::properties!(@write self w $ty $pad $kind $($f)*);
+                })*
                 for one in &self.experimenters {
-                    w.property($crate::v1_4::properties::EXPERIMENTER, |w| {
+                    w.property($crate::v1_4::EXPERIMENTER, |w| {
                         w.put(one);
                     });
                 }
@@ -106,7 +114,7 @@ macro_rules! properties {
 }
 pub(crate) use properties;
 
-/// Gives structures that end with properties their form in 1.4: the fields in wire order, `=> N`
+/// Gives structures that end with properties a form: the fields in wire order, `=> N`
 /// bytes of padding after one. A structure of a list has its length in it: `[AT LEAST SKIP]` says
 /// at which byte, how many bytes there are at least, and how many come before the first field.
 macro_rules! with_properties {
@@ -117,10 +125,10 @@ macro_rules! with_properties {
         body.take($skip)?;
         body
     }};
-    ($($T:ident $([$at:literal $least:literal $skip:literal])? {
+    ($V:ty; $($T:ident $([$at:literal $least:literal $skip:literal])? {
         $($f:ident $(=> $pad:literal)?),*
     })*) => { $(
-        impl $crate::forms::Form<$crate::v1_4::V1_4> for $T {
+        impl $crate::forms::Form<$V> for $T {
             fn read(
                 r: &mut $crate::wire::Reader<'_>,
             ) -> Result<Self, $crate::error::DecodeError> {

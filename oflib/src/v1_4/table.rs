@@ -8,6 +8,7 @@ use crate::message::table_mod::Vacancy;
 use crate::v1_3::layout;
 
 with_properties! {
+    V1_4;
     TableMod { table_id => 3, config }
     TableDesc [0 8 2] { table_id => 1, config }
 }

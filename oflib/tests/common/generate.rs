@@ -7,8 +7,10 @@ use bofuss_oflib::message::multipart::flow_monitor::{
     FlowMonitorCommand, FlowMonitorRequest, FlowUpdate, FlowUpdateEvent, MonitoredFlow,
 };
 use bofuss_oflib::message::multipart::{FlowStats, GroupDesc, ReplyBody, RequestBody};
+use bofuss_oflib::message::stats::{StatTime, Stats};
 use bofuss_oflib::message::{Bucket, FlowModCommand};
-use bofuss_oflib::types::{GroupId, MeterId, PortNo, TableId};
+use bofuss_oflib::stat_trigger::{StatTrigger, StatTriggerFlags};
+use bofuss_oflib::types::{BucketId, GroupId, MeterId, PortNo, TableId};
 use bofuss_oflib::wire::{Bytes, Reader, Wire, Writer};
 use bofuss_oflib::{Action, Codec, ErrorCode, Field, FieldMatch, Match, Message, Version};
 
@@ -139,6 +141,26 @@ pub(crate) fn actions(random: &mut Random, codec: &Codec) -> Vec<Action> {
     random.some(4, |random| action(random, codec))
 }
 
+/// A trigger with some thresholds.
+fn stat_trigger(random: &mut Random) -> StatTrigger {
+    let mut thresholds = Stats {
+        flow_count: random.one_in(3).then_some(random.number() as u32),
+        packet_count: random.one_in(2).then_some(random.number()),
+        byte_count: random.one_in(2).then_some(random.number()),
+        ..Stats::default()
+    };
+    if random.one_in(2) {
+        thresholds.duration = Some(StatTime {
+            sec: random.number() as u32,
+            nsec: random.below(1_000_000_000) as u32,
+        });
+    }
+    StatTrigger {
+        flags: StatTriggerFlags(random.below(8) as u32),
+        thresholds: thresholds.into(),
+    }
+}
+
 /// Random instructions, at most one of each type.
 pub(crate) fn instructions(random: &mut Random, codec: &Codec) -> Instructions {
     let mut list = [
@@ -150,22 +172,32 @@ pub(crate) fn instructions(random: &mut Random, codec: &Codec) -> Instructions {
             value: random.number(),
             mask: random.number(),
         },
+        Instruction::StatTrigger(stat_trigger(random)),
         Instruction::GotoTable(TableId(random.number() as u8)),
     ]
     .to_vec();
     let own = extension(random, codec, ExtKind::Instruction);
     list.extend(own.map(Instruction::Experimenter));
-    list.retain(|_| random.one_in(2));
+    list.retain(|one| one.row().versions.has(codec.version) && random.one_in(2));
     Instructions::new(list).expect("one of each type")
 }
 
-fn bucket(random: &mut Random, codec: &Codec) -> Bucket {
-    Bucket {
-        weight: random.below(3) as u16,
-        watch_port: *random.pick(&[PortNo(3), PortNo::ANY]),
-        watch_group: *random.pick(&[GroupId(3), GroupId::ANY]),
-        actions: actions(random, codec),
+/// Random buckets, which have numbers of their own in the versions that have numbers.
+fn buckets(random: &mut Random, codec: &Codec) -> Vec<Bucket> {
+    let mut buckets = Vec::new();
+    for place in 0..random.below(4) {
+        let mut bucket = Bucket {
+            weight: random.below(3) as u16,
+            watch_port: *random.pick(&[PortNo(3), PortNo::ANY]),
+            watch_group: *random.pick(&[GroupId(3), GroupId::ANY]),
+            ..Bucket::at(place, actions(random, codec))
+        };
+        if codec.version.has_stat_lists() && random.one_in(2) {
+            bucket.bucket_id = BucketId(random.number() as u32);
+        }
+        buckets.push(bucket);
     }
+    buckets
 }
 
 /// A random value of one of the catalogue's extensions: of a row of numbers, with data if it takes
@@ -193,8 +225,9 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
                 *one = other;
             }
         }
-        Message::Error(error) if error.error.ty < 14 => {
-            error.error = ErrorCode::new(random.below(14) as u16, random.below(16) as u16);
+        // Since 1.4 some of the errors of table features are said otherwise.
+        Message::Error(error) if error.error.ty < 13 => {
+            error.error = ErrorCode::new(random.below(13) as u16, random.below(16) as u16);
         }
         Message::PacketIn(one) => {
             (one.fields, one.data) = (a_match(random, codec), Bytes(random.bytes(99)));
@@ -208,7 +241,7 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
             one.command = FlowModCommand(random.below(5) as u8);
             (one.fields, one.instructions) = (a_match(random, codec), instructions(random, codec));
         }
-        Message::GroupMod(one) => one.buckets = random.some(3, |random| bucket(random, codec)),
+        Message::GroupMod(one) => one.buckets = buckets(random, codec),
         Message::MultipartRequest(request) => {
             if let RequestBody::Flow(one) | RequestBody::Aggregate(one) = &mut request.body {
                 one.fields = a_match(random, codec);
@@ -257,7 +290,7 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
             ReplyBody::GroupDesc(list) => {
                 *list = random.some(3, |random| GroupDesc {
                     group_id: GroupId(random.number() as u32),
-                    buckets: random.some(3, |random| bucket(random, codec)),
+                    buckets: buckets(random, codec),
                     ..GroupDesc::default()
                 });
             }

@@ -41,7 +41,7 @@ static EXT_ROWS: [ExtRow; 4] = [
 const EXT_FIELD: Field = Field::extension(EXPERIMENTER, 1, "color", 20, true);
 
 /// The versions whose matches, actions and instructions are those of 1.3 and what came after.
-pub(crate) const MODERN: [Version; 2] = [Version::V1_3, Version::V1_4];
+pub(crate) const MODERN: [Version; 3] = [Version::V1_3, Version::V1_4, Version::V1_5];
 
 /// The codec that reads the vectors of OpenFlow 1.3, with one extension.
 pub(crate) fn codec() -> Codec {
@@ -79,12 +79,12 @@ pub(crate) fn vectors_of(version: Version) -> Vec<Vector> {
             .expect("a file has a name")
             .to_string_lossy()
             .into_owned();
-        let of = match &*name {
-            "openflow10.txt" => Version::V1_0,
-            "openflow11.txt" => Version::V1_1,
-            "openflow12.txt" => Version::V1_2,
-            "openflow14.txt" => Version::V1_4,
-            _ => Version::V1_3,
+        let of = match name.strip_prefix("openflow") {
+            Some(_) => name
+                .trim_end_matches(".txt")
+                .parse()
+                .expect("a file is named by its version"),
+            None => Version::V1_3,
         };
         if !name.ends_with(".txt") || name == "text.txt" || of != version {
             continue;

@@ -2,8 +2,9 @@
 
 use crate::spec::{Rng, described, spec};
 use bofuss_frame::Pool;
-use bofuss_oflib::field::{self as f, FIELDS};
+use bofuss_oflib::field::{self as f, FIELDS, Header};
 use bofuss_oflib::{FieldSet, PortNo};
+use bofuss_packet::packet_type::{FRONT_BYTES, front};
 use bofuss_packet::{Flaw, Key, Layout, Packet, parse};
 
 /// Random frames in each test.
@@ -30,12 +31,51 @@ fn the_key_has_every_field_that_was_written_and_no_other() {
         let second = key.second_tag(&mut ());
         assert_eq!(second.is_some(), layout.vlan_tags > 1, "{spec:#?}");
         assert_eq!(layout.flaw, Flaw::None, "{spec:#?}");
+        if let Some(key) = key_without_ethernet(&bytes, &mut layout) {
+            seen.insert(FieldSet::of(f::PACKET_TYPE));
+            for field in described() {
+                let value = match key.get(field, &mut ()) {
+                    Some(packet_type) if field == f::PACKET_TYPE => {
+                        assert_eq!(
+                            Some(packet_type & 0xffff),
+                            expected.get(f::ETH_TYPE, &mut ())
+                        );
+                        continue;
+                    }
+                    value => value,
+                };
+                let wanted = expected.get(field, &mut ());
+                assert_eq!(
+                    value,
+                    wanted.filter(|_| !field.is_of_ethernet()),
+                    "{spec:#?}"
+                );
+            }
+        }
     }
     for field in described() {
         let supplied = [f::IN_PORT, f::IN_PHY_PORT, f::METADATA, f::TUNNEL_ID];
         let covered = seen.contains(field) || supplied.contains(&field);
         assert!(covered, "no frame had {}", field.name);
     }
+}
+
+/// The key of the IP packet in an Ethernet frame without tags, as one without that header.
+fn key_without_ethernet(frame: &[u8], layout: &mut Layout) -> Option<Key> {
+    let packet = &frame[FRONT_BYTES..];
+    let eth_type = [0x0800, 0x86dd].map(u16::to_be_bytes);
+    if !eth_type
+        .iter()
+        .any(|ty| frame[FRONT_BYTES - 2..].starts_with(ty))
+    {
+        return None;
+    }
+    let bytes = [&front(packet)?, packet].concat();
+    let mut key = Key::EMPTY;
+    key.leave_ethernet();
+    parse(&bytes, &mut key, layout);
+    assert_eq!(layout.offset(Header::Eth), None);
+    Some(key)
 }
 
 #[test]

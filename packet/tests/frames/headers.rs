@@ -1,8 +1,9 @@
 //! Edits of headers without a key do to the bytes what those of a packet do.
 
 use bofuss_frame::Pool;
+use bofuss_oflib::FieldMatch;
 use bofuss_oflib::PortNo;
-use bofuss_oflib::field::FIELDS;
+use bofuss_oflib::field::{FIELDS, Field};
 use bofuss_packet::{Headers, Layout, Packet, Rewrite, survey};
 
 use crate::edits::{frame, value};
@@ -23,7 +24,13 @@ fn a_set_field_made_ready_writes_what_a_set_field_writes() {
         let settable: Vec<_> = described().filter(|field| field.settable).collect();
         let field = rng.pick(&settable);
         let (bytes, _) = value(field, &mut rng);
-        let Some(rewrite) = Rewrite::of(field, &bytes) else {
+        let number = u128::from_be_bytes(bytes) >> (128 - 8 * field.bytes());
+        let mask = match rng.below(2) {
+            0 => u128::MAX,
+            _ => u128::from(rng.next()) << 64 | u128::from(rng.next()),
+        };
+        let one = FieldMatch::masked(field, number, mask);
+        let Some(rewrite) = Rewrite::of(&one) else {
             continue;
         };
         let mut packet = Packet::new(frame(&pool, built.clone()), PortNo(1));
@@ -40,13 +47,67 @@ fn a_set_field_made_ready_writes_what_a_set_field_writes() {
             frame: &mut other,
             layout: &layout,
         };
-        let result = packet.set_field(field, &bytes);
+        let result = if one.is_exact() {
+            packet.set_field(field, &bytes)
+        } else {
+            packet.set_masked(&one)
+        };
         assert_eq!(headers.rewrite(&rewrite), result, "{}", field.name);
         assert_eq!(other.bytes(), packet.frame.bytes(), "{}", field.name);
         done[usize::from(field.id)] += usize::from(result.is_ok());
     }
     let written = done.iter().filter(|count| **count > 20).count();
     assert!(written > 20, "{done:?}");
+}
+
+/// A random field that can be set, its value, and the set-field if that can be made ready.
+fn ready(rng: &mut Rng) -> Option<(&'static Field, [u8; 16], Rewrite)> {
+    let settable: Vec<_> = described().filter(|field| field.settable).collect();
+    let field = rng.pick(&settable);
+    let (bytes, _) = value(field, rng);
+    let number = u128::from_be_bytes(bytes) >> (128 - 8 * field.bytes());
+    Some((
+        field,
+        bytes,
+        Rewrite::of(&FieldMatch::exact(field, number))?,
+    ))
+}
+
+// I6
+#[test]
+fn set_fields_that_are_made_one_write_what_both_write() {
+    let (mut rng, pool) = (Rng(33), Pool::new(1 << 20));
+    let (mut joined, mut in_tags) = (0, 0);
+    for _ in 0..2 * FRAMES {
+        let (Some(first), Some(second)) = (ready(&mut rng), ready(&mut rng)) else {
+            continue;
+        };
+        let mut both = first.2.clone();
+        let change = first.2.in_tag().zip(second.2.in_tag());
+        if !both.absorb(&second.2) {
+            assert_eq!(both, first.2);
+            continue;
+        }
+        let mut packet = Packet::new(frame(&pool, spec(&mut rng).build()), PortNo(1));
+        let mut other = packet.frame.try_clone().unwrap();
+        let layout = *packet.layout();
+        let mut headers = Headers {
+            frame: &mut other,
+            layout: &layout,
+        };
+        if let Some((one, more)) = change {
+            headers.push_changed_vlan(0x8100, one.then(more)).unwrap();
+            packet.push_vlan(0x8100).unwrap();
+            in_tags += 1;
+        } else {
+            joined += usize::from(headers.rewrite(&both).is_ok());
+        }
+        for (field, bytes, _) in [first, second] {
+            let _ = packet.set_field(field, &bytes);
+        }
+        assert_eq!(other.bytes(), packet.frame.bytes());
+    }
+    assert!(joined > 50 && in_tags > 50, "{joined} {in_tags}");
 }
 
 #[test]

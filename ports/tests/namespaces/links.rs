@@ -1,7 +1,8 @@
 //! What interfaces are and become: refusals with their words, and the monitor's events.
 
 use bofuss_ports::{
-    AfPacket, AfPacketOptions, Link, LinkEvent, LinkMonitor, OpenError, Tap, advertise, set_link,
+    AfPacket, AfPacketOptions, Link, LinkEvent, LinkMonitor, OpenError, StampOffer, StampSource,
+    StampedSocket, Tap, advertise, set_link,
 };
 
 use crate::common::{in_namespace, ip, open, open_with, until, veth};
@@ -209,5 +210,40 @@ fn the_monitor_recovers_what_it_missed() {
         });
         assert_eq!(last, Some(&Link::by_name("s1").expect("it is there")));
         assert_eq!(monitor.poll().expect("it works"), []);
+    });
+}
+
+#[test]
+fn the_kernel_stamps_frames_of_a_veth_and_no_card_does() {
+    in_namespace(|| {
+        veth("s1", "s2");
+        let offer = StampOffer::of("s1");
+        assert!(offer.kernel && offer.card.is_none(), "{offer:?}");
+        assert!(StampedSocket::open("s1", StampSource::Card).is_err());
+        let open = |name| StampedSocket::open(name, StampSource::Kernel).expect("it offers them");
+        let mut near = open("s1");
+        let mut far = open("s2");
+        let frame = [7; 64];
+        let mut sent = Vec::new();
+        let mut arrived = Vec::new();
+        // The kernel begins to stamp what arrives some time after it was asked to.
+        until("a frame is stamped that arrives", || {
+            assert!(near.send(&frame).expect("it is up"));
+            while let Some(stamped) = near.next_sent().expect("it is up") {
+                assert!(stamped.bytes == frame);
+                sent.push(stamped.nanos.expect("it was stamped"));
+            }
+            while let Some(stamped) = far.next_received().expect("it is up") {
+                if stamped.bytes == frame {
+                    arrived.extend(stamped.nanos);
+                }
+            }
+            !arrived.is_empty() && !sent.is_empty()
+        });
+        assert!(sent[0] <= arrived[0], "{} {}", sent[0], arrived[0]);
+        assert!(
+            near.next_received().expect("it is up").is_none(),
+            "its own frames"
+        );
     });
 }

@@ -69,6 +69,7 @@ impl LearningController {
             in_port,
             actions,
             data: Bytes(data),
+            ..PacketOut::default()
         };
         self.send(switch, Message::PacketOut(sent), out);
     }

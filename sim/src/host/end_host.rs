@@ -208,7 +208,11 @@ impl EndHost {
             }
             Content::Tcp(bytes) => match Segment::read(bytes) {
                 None => self.counts.malformed += 1,
-                Some(segment) => self.take_segment(now, packet.src, &segment, out),
+                Some(segment) => {
+                    let ecn = packet.ecn;
+                    let segment = Segment { ecn, ..segment };
+                    self.take_segment(now, packet.src, &segment, out);
+                }
             },
         }
     }
@@ -247,7 +251,7 @@ impl EndHost {
         out: &mut HostOutput<'_>,
     ) {
         let layer = wire::echo(peer.is_ipv4(), is_reply, body);
-        self.send(now, peer, layer, 0, out);
+        self.send(now, peer, layer, (0, 0), out);
     }
 
     fn send_segments(&mut self, now: Time, peer: IpAddr, out: &mut HostOutput<'_>) {
@@ -259,18 +263,18 @@ impl EndHost {
                 number: protocol::TCP.into(),
                 bytes,
             };
-            self.send(now, peer, layer, segment.len, out);
+            self.send(now, peer, layer, (segment.len, segment.ecn), out);
         }
         self.segments = segments;
     }
 
-    /// Sends an IP packet to `peer`: `layer`, and `zeros` more bytes.
+    /// Sends an IP packet to `peer`: `layer`, and so many zeros, with an ECN codepoint.
     fn send(
         &mut self,
         now: Time,
         peer: IpAddr,
         layer: Layer,
-        zeros: usize,
+        (zeros, ecn): (usize, u8),
         out: &mut HostOutput<'_>,
     ) {
         let Some(own_ip) = self.neighbours.own_ip(peer) else {
@@ -278,7 +282,12 @@ impl EndHost {
         };
         let mac = self.config.addresses.mac;
         match frame_of(mac, own_ip, peer, layer, zeros, out.pool()) {
-            Some(frame) => self.neighbours.send(now, peer, frame, out),
+            Some(mut frame) => {
+                if ecn > 0 {
+                    wire::set_ecn(frame.bytes_mut(), ecn);
+                }
+                self.neighbours.send(now, peer, frame, out);
+            }
             None => self.counts.no_buffer += 1,
         }
     }

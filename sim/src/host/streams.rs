@@ -36,6 +36,8 @@ pub struct TcpProgram {
     pub algorithm: CongestionControl,
     /// The least retransmission timeout.
     pub min_timeout_ns: u64,
+    /// Whether it offers explicit congestion notification.
+    pub ecn: bool,
     /// The intervals in which acknowledged bytes are counted, from `start` on; 0: none.
     pub interval_ns: u64,
 }
@@ -143,6 +145,7 @@ impl Streams {
             mss: self.mss(program.to),
             min_timeout_ns: program.min_timeout_ns,
             initial_seq: self.random.next() as u32,
+            ecn: program.ecn,
         });
         sender.open(now, out);
         self.streams[stream].key = Some(key);

@@ -64,6 +64,8 @@ pub(super) struct Received<'a> {
     pub src_mac: Mac,
     pub src: IpAddr,
     pub dst: IpAddr,
+    /// Its ECN codepoint; 0 if it is not IP.
+    pub ecn: u8,
     pub content: Content<'a>,
 }
 
@@ -123,6 +125,7 @@ fn read_arp(src_mac: Mac, packet: &[u8]) -> Result<Received<'_>, WireError> {
         src_mac,
         src: address(14),
         dst: address(24),
+        ecn: 0,
         content,
     })
 }
@@ -150,6 +153,7 @@ fn read_ipv4(src_mac: Mac, packet: &[u8]) -> Result<Received<'_>, WireError> {
         src_mac,
         src: src.into(),
         dst: dst.into(),
+        ecn: fixed[1] & 3,
         content: read_transport(fixed[9], pseudo, payload)?,
     })
 }
@@ -172,6 +176,7 @@ fn read_ipv6(src_mac: Mac, packet: &[u8]) -> Result<Received<'_>, WireError> {
         src_mac,
         src: src.into(),
         dst: dst.into(),
+        ecn: header[1] >> 4 & 3,
         content: read_transport(header[6], sum(&header[8..]), payload)?,
     })
 }
@@ -206,6 +211,7 @@ fn read_nd(
         src_mac,
         src: src.into(),
         dst: dst.into(),
+        ecn: 0,
         content,
     })
 }
@@ -275,6 +281,19 @@ pub(super) fn ip_frame(
         }
     };
     craft::ethernet(dst_mac, src_mac, packet)
+}
+
+/// Sets the ECN codepoint of a frame that [`ip_frame`] has made.
+pub(super) fn set_ecn(frame: &mut [u8], ecn: u8) {
+    let packet = &mut frame[ETHERNET_BYTES..];
+    if packet[0] >> 4 == 6 {
+        packet[1] |= ecn << 4;
+        return;
+    }
+    packet[1] |= ecn;
+    packet[10..12].fill(0);
+    let checksum = !fold(sum(&packet[..IPV4_BYTES]));
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// An echo request or reply; `body` begins with identifier and sequence number.

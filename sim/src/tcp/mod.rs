@@ -16,9 +16,10 @@
 //! - losses found by what was sent later and arrived, by number and by time, and a probe for the
 //!   tail (RFC 8985, in the arithmetic of RFC 9002 section 6.1); one reduction for each window;
 //!   retransmission while what is in flight is below the window (RFC 6675);
-//! - the retransmission timer of RFC 6298, its floor settable (Linux: 200 ms).
+//! - the retransmission timer of RFC 6298, its floor settable (Linux: 200 ms);
+//! - explicit congestion notification (RFC 3168), for senders that are told to.
 //!
-//! Left out: data in both directions, a receiver that reads slowly, Nagle's algorithm, ECN, pacing,
+//! Left out: data in both directions, a receiver that reads slowly, Nagle's algorithm, pacing,
 //! `HyStart`, proportional rate reduction (RFC 6937), and the undoing of reductions that proved
 //! wrong. A sender that is gone answers with RST instead of waiting in TIME-WAIT.
 

@@ -2,7 +2,7 @@
 
 use bofuss_datapath::Time;
 
-use super::segment::{ACK, FIN, RST, SYN, Segment};
+use super::segment::{ACK, CE, CWR, ECE, FIN, RST, SYN, Segment};
 use super::{Ports, WINDOW_BYTES, WINDOW_SCALE, timestamp, unwrap};
 
 /// Full segments after which an acknowledgement is due. Spec: RFC 5681 section 4.2.
@@ -51,6 +51,9 @@ pub struct TcpReceiver {
     retries: u32,
     peer_timestamp: u32,
     payload_bytes: u64,
+    /// Whether the sender understands marks, and whether it has still to learn of one.
+    uses_ecn: bool,
+    echoes: bool,
 }
 
 impl TcpReceiver {
@@ -80,6 +83,8 @@ impl TcpReceiver {
             retries: 0,
             peer_timestamp: 0,
             payload_bytes: 0,
+            uses_ecn: syn.flags & (ECE | CWR) == ECE | CWR,
+            echoes: false,
         };
         receiver.note_timestamp(syn);
         receiver.send_syn(now, out);
@@ -155,6 +160,7 @@ impl TcpReceiver {
             ReceiverState::Established | ReceiverState::LastAck | ReceiverState::Closed => {}
         }
         self.note_timestamp(segment);
+        self.note_mark(segment);
         self.take(now, seq, segment, out);
     }
 
@@ -242,7 +248,7 @@ impl TcpReceiver {
         let empty = self.segment(now);
         out.push(Segment {
             seq: self.initial_seq,
-            flags: SYN | ACK,
+            flags: SYN | ACK | if self.uses_ecn { ECE } else { 0 },
             mss: Some(self.mss),
             window_scale: Some(WINDOW_SCALE),
             sack_permitted: true,
@@ -268,7 +274,7 @@ impl TcpReceiver {
             dst_port: self.ports.peer,
             seq: self.initial_seq.wrapping_add(1),
             ack: self.on_wire(self.next),
-            flags: ACK,
+            flags: ACK | if self.echoes { ECE } else { 0 },
             window: u16::MAX,
             timestamps: Some((timestamp(now), self.peer_timestamp)),
             ..Segment::default()
@@ -277,6 +283,16 @@ impl TcpReceiver {
 
     fn on_wire(&self, number: u64) -> u32 {
         self.peer_initial_seq.wrapping_add(number as u32)
+    }
+
+    /// A mark is echoed until the sender has reduced its window. Spec: RFC 3168 section 6.1.3.
+    fn note_mark(&mut self, segment: &Segment) {
+        if segment.flags & CWR != 0 {
+            self.echoes = false;
+        }
+        if self.uses_ecn && segment.ecn == CE {
+            self.echoes = true;
+        }
     }
 
     fn note_timestamp(&mut self, segment: &Segment) {

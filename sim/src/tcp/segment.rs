@@ -10,6 +10,16 @@ pub const RST: u8 = 0x04;
 pub const PSH: u8 = 0x08;
 /// ACK: the acknowledgement number holds.
 pub const ACK: u8 = 0x10;
+/// ECE: a packet came that was marked; in a SYN, that the end understands marks. Spec: RFC 3168.
+pub const ECE: u8 = 0x40;
+/// CWR: the window was reduced because of ECE.
+pub const CWR: u8 = 0x80;
+
+/// The ECN codepoint of IP by which a sender says that it understands marks. Spec: RFC 3168 section
+/// 5.
+pub const ECT_0: u8 = 2;
+/// The mark: the ECN codepoint that a congested queue sets.
+pub const CE: u8 = 3;
 
 /// Bytes of a header without options.
 pub const HEADER_BYTES: usize = 20;
@@ -40,8 +50,10 @@ pub struct Segment {
     pub seq: u32,
     /// The sequence number that is expected next, if [`ACK`] is set.
     pub ack: u32,
-    /// [`FIN`], [`SYN`], [`RST`], [`PSH`] and [`ACK`].
+    /// [`FIN`], [`SYN`], [`RST`], [`PSH`], [`ACK`], [`ECE`] and [`CWR`].
     pub flags: u8,
+    /// The ECN codepoint of its IP packet: not part of the header.
+    pub ecn: u8,
     /// The window as it stands in the header, without its scale.
     pub window: u16,
     /// Maximum segment size.

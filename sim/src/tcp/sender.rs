@@ -5,7 +5,9 @@ use bofuss_datapath::Time;
 use super::congestion::{CongestionControl, Window};
 use super::rtt::RoundTrip;
 use super::scoreboard::Scoreboard;
-use super::segment::{ACK, FIN, MAX_SACK_RANGES, PSH, RST, SYN, Segment, TIMESTAMPS_BYTES};
+use super::segment::{
+    ACK, CWR, ECE, ECT_0, FIN, MAX_SACK_RANGES, PSH, RST, SYN, Segment, TIMESTAMPS_BYTES,
+};
 use super::{Ports, WINDOW_SCALE, unwrap};
 
 /// How often a SYN is sent again before the connection is given up (Linux: `tcp_syn_retries`).
@@ -31,6 +33,8 @@ pub struct TcpSenderConfig {
     pub min_timeout_ns: u64,
     /// The initial sequence number.
     pub initial_seq: u32,
+    /// Whether it offers explicit congestion notification.
+    pub ecn: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +68,12 @@ pub struct TcpSender {
     peer_timestamp: u32,
     /// Losses below are of a window that was reduced already. `None`: none are known.
     recovery_end: Option<u64>,
+    /// Whether both ends understand marks.
+    uses_ecn: bool,
+    /// Marks up to here are of a window that was reduced already.
+    marks_end: u64,
+    /// The next new data says that the window was reduced.
+    owes_cwr: bool,
     /// Whether recovery began with a timeout: the window grows while it lasts.
     after_timeout: bool,
     /// The window was what kept the last transmission from sending more.
@@ -96,6 +106,9 @@ impl TcpSender {
             peer_next: 0,
             peer_timestamp: 0,
             recovery_end: None,
+            uses_ecn: false,
+            marks_end: 0,
+            owes_cwr: false,
             after_timeout: false,
             limited: false,
             probed: false,
@@ -191,8 +204,9 @@ impl TcpSender {
     fn send_syn(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.next = 1;
         self.syn_sent_at = now;
+        let offer = if self.config.ecn { ECE | CWR } else { 0 };
         out.push(Segment {
-            flags: SYN,
+            flags: SYN | offer,
             ack: 0,
             mss: Some(self.config.mss),
             window_scale: Some(WINDOW_SCALE),
@@ -208,6 +222,7 @@ impl TcpSender {
         self.peer_next = segment.seq.wrapping_add(1);
         self.peer_scale = segment.window_scale.unwrap_or(0);
         self.peer_window = u64::from(segment.window);
+        self.uses_ecn = self.config.ecn && segment.flags & (ECE | CWR) == ECE;
         self.note_timestamp(segment);
         let mss = self.config.mss.min(segment.mss.unwrap_or(self.config.mss));
         let payload = mss.saturating_sub(TIMESTAMPS_BYTES as u16).max(1);
@@ -246,7 +261,12 @@ impl TcpSender {
             self.recovery_end = None;
             self.after_timeout = false;
         }
-        let may_grow = self.recovery_end.is_none() || self.after_timeout;
+        let is_marked = self.uses_ecn && segment.flags & ECE != 0;
+        if is_marked {
+            self.react_to_mark(ack);
+        }
+        let is_calm = self.recovery_end.is_none() || self.after_timeout;
+        let may_grow = is_calm && !is_marked;
         if may_grow && self.limited && delivered.acknowledged > 0 {
             let round_trip_ns = self.rtt.smoothed_ns().unwrap_or(0);
             self.window
@@ -293,6 +313,17 @@ impl TcpSender {
         if let Some((start, end)) = self.board.first_lost() {
             self.send_again(now, start, end, out);
         }
+    }
+
+    /// The receiver has seen a mark: the window is reduced as after a loss, once for each window of
+    /// data. Spec: RFC 3168 section 6.1.2.
+    fn react_to_mark(&mut self, ack: u64) {
+        if ack <= self.marks_end || self.recovery_end.is_some() {
+            return;
+        }
+        self.window.lost();
+        self.marks_end = self.next;
+        self.owes_cwr = true;
     }
 
     fn time_out(&mut self, now: Time, out: &mut Vec<Segment>) {
@@ -372,7 +403,15 @@ impl TcpSender {
             }
             self.board.sent(now, start, end);
             self.next = end;
-            out.push(self.data(now, start, end));
+            let mut segment = self.data(now, start, end);
+            // Only new data may be marked. Spec: RFC 3168 section 6.1.5.
+            if self.uses_ecn && segment.len > 0 {
+                segment.ecn = ECT_0;
+                if core::mem::take(&mut self.owes_cwr) {
+                    segment.flags |= CWR;
+                }
+            }
+            out.push(segment);
         }
         if was_idle && out.len() > before {
             self.set_timers(now);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use proptest::prelude::*;
 
 use super::congestion::CongestionControl;
-use super::segment::Segment;
+use super::segment::{CE, CWR, ECE, ECT_0, SYN, Segment};
 use super::*;
 
 const MS: u64 = 1_000_000;
@@ -98,6 +98,7 @@ impl Network {
                 mss: 1_460,
                 min_timeout_ns: 200 * MS,
                 initial_seq: u32::MAX - 5_000,
+                ecn: false,
             });
             let mut out = Vec::new();
             sender.open(Time(0), &mut out);
@@ -295,6 +296,63 @@ fn a_peer_that_does_not_answer_is_given_up() {
     assert_eq!(network.path.came, 7, "a SYN and six again");
 }
 
+/// A sender that offers ECN, and its receiver, once both are connected.
+fn connected() -> (TcpSender, TcpReceiver, Vec<Segment>) {
+    let ports = Ports { local: 1, peer: 9 };
+    let mut sender = TcpSender::new(TcpSenderConfig {
+        ports,
+        size_bytes: u64::MAX,
+        algorithm: CongestionControl::Reno,
+        mss: 1_460,
+        min_timeout_ns: 200 * MS,
+        initial_seq: 0,
+        ecn: true,
+    });
+    let mut sent = Vec::new();
+    sender.open(Time(0), &mut sent);
+    let peer = Ports { local: 9, peer: 1 };
+    let mut answers = Vec::new();
+    let syn = sent.pop().unwrap();
+    assert_eq!((syn.flags, syn.ecn), (SYN | ECE | CWR, 0));
+    let receiver = TcpReceiver::accept(Time(0), peer, 1_460, 0, &syn, &mut answers);
+    sender.receive(Time(MS), &answers[0], &mut sent);
+    (sender, receiver, sent)
+}
+
+#[test]
+fn a_mark_halves_the_window_once_and_is_echoed_until_the_sender_says_so() {
+    let (mut sender, mut receiver, mut sent) = connected();
+    let data: Vec<Segment> = sent.drain(..).filter(|one| one.len > 0).collect();
+    assert_eq!(data.len(), 10);
+    assert!(
+        data.iter()
+            .all(|one| one.ecn == ECT_0 && one.flags & CWR == 0)
+    );
+    let mut answers = Vec::new();
+    receiver.receive(Time(2 * MS), &Segment { len: 0, ..data[0] }, &mut answers);
+    for (number, segment) in data.iter().enumerate() {
+        let ecn = if number < 3 { CE } else { ECT_0 };
+        receiver.receive(Time(2 * MS), &Segment { ecn, ..*segment }, &mut answers);
+    }
+    assert!(
+        answers.iter().all(|one| one.flags & ECE != 0),
+        "{answers:?}"
+    );
+    for answer in &answers {
+        sender.receive(Time(3 * MS), answer, &mut sent);
+    }
+    // Half of ten, all of it new: nothing was lost.
+    assert_eq!((sent.len(), sender.retransmissions()), (5, 0));
+    let reduced: Vec<bool> = sent.iter().map(|one| one.flags & CWR != 0).collect();
+    assert_eq!(reduced, [true, false, false, false, false]);
+    answers.clear();
+    receiver.receive(Time(4 * MS), &sent[0], &mut answers);
+    assert!(
+        answers.iter().all(|one| one.flags & ECE == 0),
+        "{answers:?}"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -331,6 +389,7 @@ proptest! {
             mss: 1_460,
             min_timeout_ns: 200 * MS,
             initial_seq: 0,
+            ecn: true,
         });
         sender.open(Time(0), &mut out);
         let ports = Ports { local: 2, peer: 1 };

@@ -135,6 +135,9 @@ pub struct TcpRow {
     /// The least retransmission timeout in seconds.
     #[serde(default = "min_timeout")]
     pub min_timeout: f64,
+    /// Whether they offer explicit congestion notification.
+    #[serde(default)]
+    pub ecn: bool,
     /// Destination port.
     #[serde(default = "discard")]
     pub port: u16,

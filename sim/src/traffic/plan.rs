@@ -272,6 +272,7 @@ impl Planner<'_, '_> {
                 size_bytes: row.size.unwrap_or(u64::MAX),
                 algorithm: row.congestion,
                 min_timeout_ns: positive("min_timeout", row.min_timeout)?,
+                ecn: row.ecn,
                 interval_ns: optional_ns("interval", row.interval)?,
             };
             self.place(pair.from, HostProgram::Tcp(program));

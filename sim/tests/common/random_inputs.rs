@@ -146,6 +146,7 @@ fn message(random: &mut Random, catalogue: &Catalogue) -> Message {
                 in_port: PortNo(port as u32),
                 actions: parse_actions(actions, &Match::ANY, catalogue).unwrap(),
                 data: Bytes(frame(random)),
+                ..PacketOut::default()
             })
         }
         4 => {

@@ -25,8 +25,8 @@ pub struct Options {
     /// Datapath id, 64 bits, as 0x1 or 000000000001 [default: the first port's address].
     #[arg(long, value_name = "ID")]
     pub dpid: Option<String>,
-    /// A port: [NUMBER=]INTERFACE, tap:NAME, pcap:IN[,OUT]; NUMBER may be `local`. Repeat for more;
-    /// ports without a number get their place in the list.
+    /// A port: [NUMBER=]INTERFACE, tap:NAME, tun:NAME, pcap:IN[,OUT]; NUMBER may be `local`. Repeat
+    /// for more; ports without a number get their place in the list.
     #[arg(long = "port", value_name = "PORT")]
     #[serde(rename = "port")]
     pub ports: Vec<String>,
@@ -172,6 +172,9 @@ pub struct Options {
     /// Take interfaces although they carry an IP address or the default route.
     #[arg(long)]
     pub take_over: bool,
+    /// The clock by which bundles are committed at a time: realtime or tai [default: realtime].
+    #[arg(long, value_name = "CLOCK")]
+    pub bundle_clock: Option<String>,
     /// Once everything is open, give up all rights, and all files but those that are named here:
     /// see docs/security.md. Needs a kernel with Landlock.
     #[arg(long)]

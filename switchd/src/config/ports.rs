@@ -21,6 +21,8 @@ pub enum PortKind {
     Interface(String),
     /// A TAP interface, made if it is not there.
     Tap(String),
+    /// A TUN interface, made if it is not there: its packets have no Ethernet header.
+    Tun(String),
     /// Frames from a capture file, and sent ones to another.
     Pcap(PathBuf, Option<PathBuf>),
 }
@@ -50,7 +52,7 @@ impl PortKind {
     /// The name that controllers see: the interface's, or that of the file with received frames.
     pub fn name(&self) -> String {
         match self {
-            Self::Interface(name) | Self::Tap(name) => name.clone(),
+            Self::Interface(name) | Self::Tap(name) | Self::Tun(name) => name.clone(),
             Self::Pcap(input, _) => input
                 .file_name()
                 .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
@@ -60,7 +62,7 @@ impl PortKind {
     /// The interface that a port is or makes.
     pub fn interface(&self) -> Option<&str> {
         match self {
-            Self::Interface(name) | Self::Tap(name) => Some(name),
+            Self::Interface(name) | Self::Tap(name) | Self::Tun(name) => Some(name),
             Self::Pcap(..) => None,
         }
     }
@@ -82,6 +84,7 @@ impl fmt::Display for PortKind {
         match self {
             Self::Interface(name) => f.write_str(name),
             Self::Tap(name) => write!(f, "tap:{name}"),
+            Self::Tun(name) => write!(f, "tun:{name}"),
             Self::Pcap(input, _) => write!(f, "pcap:{}", input.display()),
         }
     }
@@ -232,10 +235,11 @@ fn port_kind(spec: &str, kind: &str) -> Result<PortKind, String> {
         _ if kind.is_empty() => Err(format!(
             "--port '{spec}': no interface is named, as in --port veth1"
         )),
-        Some(("tap", "")) => Err(format!(
-            "--port {spec}: the TAP has no name, as in --port tap:lan0"
+        Some((kind @ ("tap" | "tun"), "")) => Err(format!(
+            "--port {spec}: the interface has no name, as in --port {kind}:lan0"
         )),
         Some(("tap", name)) => Ok(PortKind::Tap(name.into())),
+        Some(("tun", name)) => Ok(PortKind::Tun(name.into())),
         Some(("pcap", files)) => {
             let (input, output) = match files.split_once(',') {
                 Some((input, output)) => (input, Some(output.into())),
@@ -245,7 +249,7 @@ fn port_kind(spec: &str, kind: &str) -> Result<PortKind, String> {
         }
         Some((other, _)) => Err(format!(
             "--port {spec}: '{other}:' is no kind of port; \
-             there are INTERFACE, tap:NAME and pcap:IN[,OUT]"
+             there are INTERFACE, tap:NAME, tun:NAME and pcap:IN[,OUT]"
         )),
         None => Ok(PortKind::Interface(kind.into())),
     }

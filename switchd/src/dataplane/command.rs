@@ -142,6 +142,10 @@ impl DataPlane {
         let catalogue = self.switch.datapath().catalogue();
         // A wrong flow is reported before the file is created.
         let mut copier = FrameCopier::new(port, flow, catalogue, name, CopyTarget::Port(port))?;
+        let copied = self.switch.datapath().ports().get(&port);
+        if copied.is_some_and(|copied| copied.without_ethernet) {
+            copier.leave_ethernet();
+        }
         copier.to = if mirrors {
             let to = port_named(ports, name)?;
             if to == port {

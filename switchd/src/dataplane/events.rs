@@ -125,6 +125,12 @@ impl DataPlane {
                     |_| Some(RecordedInput::Connect(conn, version, is_controller)),
                     |switch, _| switch.connected(now, conn, version, is_controller),
                 );
+                let uri = origin.uri();
+                self.give(
+                    now,
+                    |_| Some(RecordedInput::Peer(conn, uri.clone())),
+                    |switch, _| switch.set_peer(conn, &uri),
+                );
                 true
             }
             Origin::Auxiliary { main, id, .. } => {

@@ -21,6 +21,7 @@ const LONGEST_SLEEP: Timespec = Timespec {
 const QUEUES: u64 = u64::MAX;
 const LINKS: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
+const CLOCK: u64 = u64::MAX - 3;
 
 /// What is ready.
 pub(super) enum Ready {
@@ -30,6 +31,8 @@ pub(super) enum Ready {
     Links,
     /// The timer has expired.
     Timer,
+    /// The system's clock was set.
+    Clock,
     /// This port has frames, or room for some.
     Port(PortNo),
 }
@@ -40,6 +43,7 @@ impl From<&epoll::Event> for Ready {
             QUEUES => Self::Queues,
             LINKS => Self::Links,
             TIMER => Self::Timer,
+            CLOCK => Self::Clock,
             token => Self::Port(PortNo(token as u32)),
         }
     }
@@ -53,6 +57,8 @@ pub(super) struct Poller {
     timer: OwnedFd,
     /// When the timer expires.
     alarm: Option<Time>,
+    /// A timer that ends when the system's clock is set, and not before.
+    clock: OwnedFd,
 }
 
 impl Poller {
@@ -69,10 +75,17 @@ impl Poller {
                 TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
             )?,
             alarm: None,
+            clock: timerfd_create(
+                TimerfdClockId::Realtime,
+                TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+            )?,
         };
         this.add(this.queues.0.as_fd(), QUEUES)?;
         this.add(links, LINKS)?;
         this.add(this.timer.as_fd(), TIMER)?;
+        let until_set = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+        timerfd_settime(&this.clock, until_set, &expiring(u64::MAX))?;
+        this.add(this.clock.as_fd(), CLOCK)?;
         Ok(this)
     }
 
@@ -112,14 +125,7 @@ impl Poller {
         if self.alarm == Some(at) {
             return Ok(());
         }
-        let nanos = at.since(now);
-        let alarm = Itimerspec {
-            it_interval: Timespec::default(),
-            it_value: Timespec {
-                tv_sec: (nanos / Time::SEC) as i64,
-                tv_nsec: (nanos % Time::SEC) as i64,
-            },
-        };
+        let alarm = expiring(at.since(now));
         timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &alarm)?;
         self.alarm = Some(at);
         Ok(())
@@ -134,6 +140,22 @@ impl Poller {
     pub(super) fn drain_timer(&mut self) {
         drain(&self.timer);
         self.alarm = None;
+    }
+
+    /// Acknowledges [`Ready::Clock`]; the timer goes on.
+    pub(super) fn drain_clock(&self) {
+        drain(&self.clock);
+    }
+}
+
+/// A timer that expires once, after so many nanoseconds or at that time.
+fn expiring(nanos: u64) -> Itimerspec {
+    Itimerspec {
+        it_interval: Timespec::default(),
+        it_value: Timespec {
+            tv_sec: (nanos / Time::SEC) as i64,
+            tv_nsec: (nanos % Time::SEC) as i64,
+        },
     }
 }
 

@@ -1,5 +1,6 @@
 //! Collects the metrics in slices, with packets in between.
 
+use bofuss_agent::FIRST_ERROR_BOUND_NS;
 use bofuss_datapath::{Cursor, Egress, Table};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::port::PortState;
@@ -7,8 +8,10 @@ use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::wire::Text;
 
 use super::DataPlane;
-use crate::metrics::{Labels, Samples};
+use crate::metrics::{Histogram, Labels, Samples};
 
+/// Nanoseconds of a second.
+const NS_PER_SEC: f64 = 1e9;
 /// Ports, groups or meters in one slice.
 const SLICE: usize = 32;
 /// Values of one extension that one answer has at most.
@@ -120,6 +123,9 @@ impl DataPlane {
         self.lane
             .counters
             .report(self.io.connections.sent(), samples);
+        let errors = self.switch.commit_errors();
+        let errors = Histogram::of(FIRST_ERROR_BOUND_NS, &errors.counts, errors.sum_ns);
+        samples.distribution("bundle_commit_error_seconds", &errors, NS_PER_SEC);
     }
 
     fn scrape_controllers(&self, samples: &mut Samples) {
@@ -139,6 +145,8 @@ impl DataPlane {
             let labels: Labels<'_> = &[("connection", &conn.0), ("peer", &peer), ("role", &role)];
             let lost = self.switch.lost_packet_ins(conn);
             samples.add("connection_lost_packet_ins", labels, lost);
+            let lost = self.switch.lost_flow_stats(conn);
+            samples.add("connection_lost_flow_stats", labels, lost);
             let lost = self.switch.lost_notifications(conn);
             samples.add("connection_lost_notifications", labels, lost);
         }
@@ -189,6 +197,9 @@ impl DataPlane {
                 ("port_transmit_errors", stats.tx_errors),
             ] {
                 samples.add(name, labels, count);
+            }
+            if let Some(promised) = datapath.egress(*number).and_then(Egress::guarantees) {
+                samples.add("guarantees_refused", labels, promised.refused);
             }
             let queues = datapath.egress(*number).map(Egress::queues);
             for queue in queues.unwrap_or_default() {

@@ -78,6 +78,8 @@ fn listen(config: &Config, socket: &Path, events: mpsc::Sender<Event>) -> onesho
     let mut settings = Settings::new(config.catalogue.clone());
     settings.is_switch = true;
     settings.packet_in_rate = config.packet_in_rate;
+    // However slow the machine is: no probe is among the messages.
+    settings.probe_interval = Duration::from_secs(3600);
     let address = format!("punix:{}", socket.display()).parse().unwrap();
     let (end, ended) = oneshot::channel();
     let (ready, is_ready) = std::sync::mpsc::channel();

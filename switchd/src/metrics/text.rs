@@ -77,6 +77,11 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
         "time that the data plane spends on an OpenFlow message",
     ),
     (
+        "bundle_commit_error_seconds",
+        Distribution,
+        "how far commits of bundles were from the time asked for",
+    ),
+    (
         "openflow_messages",
         Counter,
         "OpenFlow messages, by direction and type",
@@ -91,6 +96,11 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
         "connection_lost_packet_ins",
         Counter,
         "packet-ins dropped because a connection had no room",
+    ),
+    (
+        "connection_lost_flow_stats",
+        Counter,
+        "statistics of triggers dropped because a connection had no room",
     ),
     (
         "connection_lost_notifications",
@@ -136,6 +146,11 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
     ),
     ("queue_packets", Counter, "packets sent from a queue"),
     ("queue_bytes", Counter, "bytes sent from a queue"),
+    (
+        "guarantees_refused",
+        Counter,
+        "guarantees of QoS records that did not fit a port",
+    ),
     (
         "queue_dropped",
         Counter,
@@ -186,6 +201,15 @@ impl Histogram {
             first,
             buckets: vec![0; bounds + 1],
             sum: 0,
+        }
+    }
+
+    /// One whose `counts` and `sum` are known; the last count is of values above the last bound.
+    pub fn of(first: u64, counts: &[u64], sum: u64) -> Self {
+        Self {
+            first,
+            buckets: counts.into(),
+            sum,
         }
     }
 

@@ -92,6 +92,11 @@ impl Rights {
         }
     }
 
+    /// Whether they are those of another record.
+    pub(super) fn is_other_than(&self, entitlement: &Entitlement) -> bool {
+        self.entitlement != *entitlement
+    }
+
     /// Whether they are those of this record, with the guarantee.
     pub(super) fn are(&self, entitlement: &Entitlement) -> bool {
         let guaranteed = f64::from(entitlement.guaranteed_kbps) * 1e3;

@@ -1,8 +1,16 @@
 //! The shares of BETA and CETA in OpenQFlow's evaluation, and where the paper's algorithm fails.
 
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 
+use bofuss_frame::Pool;
+use bofuss_oflib::Mac;
+use bofuss_packet::craft;
+
+use crate::Time;
 use crate::egress::dumbbell::{PORT_KBPS, Sender, fairness, paper_senders, run};
+use crate::egress::eta::{Ceta, Ceta2};
+use crate::egress::single_queue::{Bounds, FrameOrder};
+use crate::qos::QueueClass;
 
 /// What 4 subscribers get in the paper's scenario, in kb/s, and Jain's index.
 fn paper(discipline: &str) -> (Vec<f64>, f64) {
@@ -86,4 +94,42 @@ fn who_comes_back_has_his_share_soon() {
     }
     let rates = run("ceta2", &senders, 5.0).kbps(&senders, 4, 3.5, 5.0);
     assert!(fairness(&rates) >= 0.999, "{rates:?}");
+}
+
+/// Offers frames of one microflow, 1,500 bytes each, at some time in ms to a port of so many kb/s.
+fn offer(mut order: impl FrameOrder, frames: &[(u64, u32)]) -> Vec<bool> {
+    let pool = Pool::new(1 << 20);
+    let udp = craft::udp(1, 2, &[0; 1_458]);
+    let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, udp);
+    let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+    let mut accepted = Vec::new();
+    for (ms, kbps) in frames {
+        let bounds = Bounds {
+            kbps: *kbps,
+            limit_bytes: 1 << 20,
+        };
+        let frame = pool.frame(&bytes).expect("within the limit");
+        let now = Time(ms * Time::SEC / 1_000);
+        let taken = order.push(now, frame, &QueueClass::DEFAULT, bounds);
+        accepted.push(taken.is_ok());
+    }
+    accepted
+}
+
+#[test]
+fn where_a_frame_takes_longer_than_the_tolerance_the_second_of_two_is_lost_unless_mended() {
+    // At 100 kb/s a frame takes 120 ms; who sends two of them each second has 24 kb/s.
+    let frames = [0, 1, 1_000, 1_001].map(|ms| (ms, 100));
+    assert_eq!(offer(Ceta::order(), &frames), [true, false, true, false]);
+    assert_eq!(offer(Ceta2::order(), &frames), [true; 4]);
+}
+
+#[test]
+fn a_share_that_was_tiny_once_keeps_a_microflow_from_sending_unless_mended() {
+    // A frame that takes 12 s of a share of 1 kb/s, which is 10 Mb/s right afterwards.
+    let mut frames = vec![(0, 1)];
+    frames.extend((10..100).map(|n| (100 * n, 10_000)));
+    let lost = |accepted: Vec<bool>| accepted.iter().filter(|taken| !**taken).count();
+    assert_eq!(lost(offer(Ceta::order(), &frames)), 90);
+    assert!(lost(offer(Ceta2::order(), &frames)) <= 1);
 }

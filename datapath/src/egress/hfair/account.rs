@@ -40,30 +40,35 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// That of a member of which so much waits, and that begins where others are.
-    pub(super) fn beginning_at(start: u64, size: u64) -> Self {
+    /// That of a member that begins where others are.
+    pub(super) fn beginning_at(start: u64) -> Self {
         Self {
             start,
-            size,
             ..Self::default()
         }
     }
 
     /// Gives it other rights. `free_kbps` is what of the port's rate is not guaranteed to others;
-    /// a guarantee that exceeds it is none.
-    pub(super) fn entitle(&mut self, now: Time, rights: &Entitlement, free_kbps: u64) {
-        self.entitlement = *rights;
+    /// a guarantee that exceeds it is none. Returns true if the rights are others than before.
+    pub(super) fn entitle(&mut self, now: Time, rights: &Entitlement, free_kbps: u64) -> bool {
+        let before = core::mem::replace(&mut self.entitlement, *rights);
         let mut guaranteed = rights.guaranteed_kbps;
         if u64::from(guaranteed) > free_kbps {
             guaranteed = 0;
         }
         self.min.set(now, guaranteed);
         self.max.set(now, rights.max_kbps);
+        before != *rights
     }
 
     /// Whether its rights are these, and it has the guarantee among them.
     pub(super) fn has(&self, rights: &Entitlement) -> bool {
         self.entitlement == *rights && self.min.kbps == rights.guaranteed_kbps
+    }
+
+    /// Its weight among its siblings; at least 1.
+    fn weight(&self) -> u64 {
+        self.entitlement.weight.max(1).into()
     }
 
     /// The rate that it is guaranteed, in kb/s.
@@ -84,7 +89,7 @@ impl Account {
             self.min.charge(now, bytes);
             return;
         }
-        let weight = u64::from(self.entitlement.weight.max(1));
+        let weight = self.weight();
         let had = bytes + self.rest;
         self.start += had / weight;
         self.rest = had % weight;
@@ -115,5 +120,53 @@ impl Account {
     /// Until when it matters what it has had.
     pub(super) fn matters_until(&self) -> Time {
         self.min.due.max(self.max.due)
+    }
+}
+
+/// Siblings of which something waits: what they share by, and what they are guaranteed before that.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct WaitingSiblings {
+    weights: u64,
+    guaranteed_kbps: u64,
+}
+
+impl WaitingSiblings {
+    /// Adds a member, if something of it waits.
+    pub(super) fn add(&mut self, member: &Account) {
+        if member.size > 0 {
+            self.weights += member.weight();
+            self.guaranteed_kbps += member.guaranteed_kbps();
+        }
+    }
+
+    /// Removes a member, if something of it waits. It is as it was when it was added.
+    pub(super) fn remove(&mut self, member: &Account) {
+        if member.size > 0 {
+            self.weights -= member.weight();
+            self.guaranteed_kbps -= member.guaranteed_kbps();
+        }
+    }
+
+    /// Changes the size of what waits of a member.
+    pub(super) fn resize(&mut self, member: &mut Account, by: i64) {
+        self.remove(member);
+        member.size = member.size.strict_add_signed(by);
+        self.add(member);
+    }
+
+    /// What a member may have, in kb/s, if it and all these share `kbps`: its guarantee, and by its
+    /// weight of what is not guaranteed.
+    pub(super) fn share_kbps(&self, kbps: u64, member: &Account) -> u64 {
+        let (mut weights, mut guaranteed) = (self.weights, self.guaranteed_kbps);
+        if member.size == 0 {
+            weights += member.weight();
+            guaranteed += member.guaranteed_kbps();
+        }
+        let free = kbps.saturating_sub(guaranteed);
+        let share = member.guaranteed_kbps() + free * member.weight() / weights;
+        if member.max.kbps > 0 {
+            return share.min(member.max.kbps.into());
+        }
+        share
     }
 }

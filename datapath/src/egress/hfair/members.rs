@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::account::Account;
+use super::account::{Account, WaitingSiblings};
 use super::timed::Contender;
 use super::{AggregateQueue, FairOrder, FlowQueue, KNOWN, TurnPlace, WaitingFrame};
 use crate::egress::microflow::{Aggregate, Microflow};
@@ -60,15 +60,14 @@ impl FairOrder {
     fn take_out(&mut self, now: Time, number: u32) -> VecDeque<WaitingFrame> {
         let flow = self.flows.get_mut(number).expect(KNOWN);
         let frames = core::mem::take(&mut flow.frames);
-        let size = core::mem::take(&mut flow.account.size);
+        let size = flow.account.size;
         let (aggregate, place) = (flow.aggregate, flow.place);
         let n_ready = if flow.account.is_paused { 0 } else { frames.len() as i64 };
         self.flow_of.remove(&flow.microflow);
         let until = flow.account.matters_until();
         self.idle.remove(&(until, Contender::Flow(number)));
         self.change_ready(aggregate, -n_ready);
-        self.aggregates.get_mut(aggregate).expect(KNOWN).account.size -= size;
-        self.size -= size;
+        self.change_size(number, -(size as i64));
         self.release(Contender::Flow(number));
         if place == TurnPlace::Out {
             self.retire_flow(now, number);
@@ -89,8 +88,7 @@ impl FairOrder {
         let n_frames = frames.len() as i64;
         let queue = self.aggregates.get_mut(aggregate).expect(KNOWN);
         queue.n_flows += 1;
-        queue.account.size += size;
-        let account = Account::beginning_at(queue.level(priority).reached, size);
+        let account = Account::beginning_at(queue.level(priority).reached);
         let number = self.flows.insert(|_| FlowQueue {
             microflow,
             aggregate,
@@ -99,7 +97,7 @@ impl FairOrder {
             account,
             place: TurnPlace::New,
         });
-        self.size += size;
+        self.change_size(number, size as i64);
         self.change_ready(aggregate, n_frames);
         self.flow_of.insert(microflow, number);
         self.newcomers.push_back(number);
@@ -114,12 +112,13 @@ impl FairOrder {
             self.idle.remove(&(until, Contender::Aggregate(*number)));
             return *number;
         }
-        let account = Account::beginning_at(self.reached, 0);
+        let account = Account::beginning_at(self.reached);
         let number = self.aggregates.insert(|_| AggregateQueue {
             key,
             n_flows: 0,
             levels: Vec::new(),
             account,
+            backlog: WaitingSiblings::default(),
             is_in_order: false,
             n_ready: 0,
         });
@@ -141,11 +140,40 @@ impl FairOrder {
         if self.account(member).is_paused {
             self.resume_one(member);
         }
-        let others = self.guaranteed_kbps - self.account(member).guaranteed_kbps();
+        let others = self.promised.kbps - self.account(member).guaranteed_kbps();
         let free = u64::from(kbps).saturating_sub(others);
+        self.change_backlog(member, WaitingSiblings::remove);
         let account = self.account(member);
-        account.entitle(now, rights, free);
-        self.guaranteed_kbps = others + self.account(member).guaranteed_kbps();
+        let is_new = account.entitle(now, rights, free);
+        let granted = account.guaranteed_kbps();
+        self.change_backlog(member, WaitingSiblings::add);
+        let is_refused = granted < u64::from(rights.guaranteed_kbps);
+        self.promised.kbps = others + granted;
+        self.promised.refused += u64::from(is_new && is_refused);
+    }
+
+    /// Adds a member to those of which something waits, or removes it.
+    fn change_backlog(&mut self, member: Contender, change: fn(&mut WaitingSiblings, &Account)) {
+        match member {
+            Contender::Flow(number) => {
+                let flow = self.flows.get(number).expect(KNOWN);
+                let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+                change(&mut aggregate.backlog, &flow.account);
+            }
+            Contender::Aggregate(number) => {
+                let aggregate = self.aggregates.get(number).expect(KNOWN);
+                change(&mut self.backlog, &aggregate.account);
+            }
+        }
+    }
+
+    /// Changes the size of what waits of a microflow, and so of its aggregate and of all.
+    pub(super) fn change_size(&mut self, number: u32, by: i64) {
+        let flow = self.flows.get_mut(number).expect(KNOWN);
+        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+        aggregate.backlog.resize(&mut flow.account, by);
+        self.backlog.resize(&mut aggregate.account, by);
+        self.size = self.size.strict_add_signed(by);
     }
 
     /// Forgets a microflow that has nothing to send and waits for no turn, once it does not matter
@@ -202,7 +230,7 @@ impl FairOrder {
         let until = account.may_send_from();
         let was_paused = core::mem::take(&mut account.is_paused);
         account.entitle(Time(0), &Entitlement::DEFAULT, 0);
-        self.guaranteed_kbps -= kbps;
+        self.promised.kbps -= kbps;
         if let Some(from) = owed_from {
             self.owed[priority].remove(&(from, member));
         }

@@ -8,6 +8,8 @@ use bofuss_packet::craft;
 
 use super::*;
 use crate::egress::dumbbell::{PORT_KBPS, Sender, fairness, paper_senders, run};
+use crate::egress::entitlements::{entitled, of_aggregate, of_flow};
+use crate::{Entitlement, Qos};
 
 const NOW: Time = Time(0);
 /// What a share may differ from what is expected, as a fraction.
@@ -105,7 +107,8 @@ fn microflows_and_aggregates_are_forgotten_while_new_ones_come() {
             kbps: 0,
             limit_bytes: 1 << 20,
         };
-        assert!(order.push(NOW, frame, &QueueClass::DEFAULT, bounds));
+        let taken = order.push(NOW, frame, &QueueClass::DEFAULT, bounds);
+        assert_eq!(taken, Ok(()));
         if n >= 500 {
             order.pop(NOW).expect("500 wait");
         }
@@ -114,4 +117,116 @@ fn microflows_and_aggregates_are_forgotten_while_new_ones_come() {
     assert!(most < 5_000, "{most}");
     while order.pop(NOW).is_some() {}
     assert_eq!(order.due(), None);
+}
+
+/// Has a frame of 1,000 bytes come, of a flow to a subscriber. Returns true if it waits.
+fn push(order: &mut FairOrder, pool: &Pool, subscriber: u8, flow: u16, qos: Option<Qos>) -> bool {
+    let ip = craft::ipv4([10, 9, 9, 9].into(), [10, 0, 0, subscriber].into(), 64, {
+        craft::udp(flow, 9, &[])
+    });
+    let mut bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+    bytes.resize(1000, 0);
+    let class = QueueClass {
+        qos,
+        ..QueueClass::DEFAULT
+    };
+    let bounds = Bounds {
+        kbps: PORT_KBPS,
+        limit_bytes: 1 << 20,
+    };
+    let frame = pool.frame(&bytes).expect("within the limit");
+    order.push(NOW, frame, &class, bounds).is_ok()
+}
+
+/// What the discipline tells of a flow to a subscriber.
+fn standing(order: &FairOrder, subscriber: u8, flow: u16) -> Standing {
+    let microflow = Microflow {
+        source: u32::from_be_bytes([10, 9, 9, 9]).into(),
+        destination: u32::from_be_bytes([10, 0, 0, subscriber]).into(),
+        is_ip: true,
+        eth_type: 0x800,
+        ip_proto: 17,
+        ports: [flow, 9],
+    };
+    order.standing(NOW, &microflow, PORT_KBPS).expect("it waits")
+}
+
+#[test]
+fn the_share_that_is_told_of_a_flow_is_the_one_that_its_records_give_it() {
+    // Two flows of a subscriber, the first with a record, and one of another subscriber.
+    let cases = [
+        (None, [2_500, 2_500, 5_000]),
+        (of_aggregate(entitled(3, 0, 0)), [3_750, 3_750, 2_500]),
+        (of_aggregate(entitled(1, 4_000, 0)), [3_500, 3_500, 3_000]),
+        (of_aggregate(entitled(1, 0, 1_000)), [500, 500, 5_000]),
+        (of_flow(entitled(3, 0, 0), 0), [3_750, 1_250, 5_000]),
+        (of_flow(entitled(1, 2_000, 0), 0), [3_500, 1_500, 5_000]),
+        (of_flow(entitled(1, 0, 1_000), 0), [1_000, 2_500, 5_000]),
+    ];
+    let pool = Pool::new(1 << 24);
+    for (qos, shares) in cases {
+        let mut order = FairOrder::default();
+        for _ in 0..10 {
+            assert!(push(&mut order, &pool, 1, 1, qos));
+            assert!(push(&mut order, &pool, 1, 2, None));
+            assert!(push(&mut order, &pool, 2, 3, None));
+        }
+        let told = [(1, 1), (1, 2), (2, 3)].map(|(to, flow)| standing(&order, to, flow));
+        assert_eq!(told.map(|one| one.share_kbps), shares, "{qos:?}");
+        let etas = shares.map(|kbps| 10 * 1_000 * 8_000_000 / kbps);
+        assert!(told.iter().all(|one| one.waiting_bytes == 10_000), "{told:?}");
+        assert_eq!(told.map(|one| one.eta_ns), etas, "{qos:?}");
+        assert_eq!(told[0].aggregate_kbps, told[1].aggregate_kbps, "{qos:?}");
+    }
+}
+
+#[test]
+fn shares_are_those_of_what_waits_whatever_records_and_frames_come_and_go() {
+    let (pool, mut order) = (Pool::new(1 << 24), FairOrder::default());
+    let mut random = 1_u64;
+    let mut below = |bound: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) % bound
+    };
+    let mut n_waiting = 0;
+    for _ in 0..10_000 {
+        if below(100) < 52 {
+            let entitlement = Entitlement {
+                weight: below(3) as u16,
+                guaranteed_kbps: below(2) as u32 * 100,
+                max_kbps: below(2) as u32 * 2_000,
+            };
+            let mut qos = Qos {
+                priority: below(2) as u8,
+                ..Qos::DEFAULT
+            };
+            match below(8) {
+                0 => qos.flow = entitlement,
+                1 => qos.aggregate = Some(entitlement),
+                2 => qos.aggregate_id = Some(below(2)),
+                _ => {}
+            }
+            let waits = push(&mut order, &pool, below(3) as u8, below(4) as u16, Some(qos));
+            n_waiting += usize::from(waits);
+        } else {
+            n_waiting -= usize::from(order.pop(Time(below(2) * 1_000_000)).is_some());
+        }
+        let mut of_all = WaitingSiblings::default();
+        let mut next = 0;
+        while let Some(number) = order.aggregates.used(next) {
+            let aggregate = order.aggregates.get(number).expect("it is used");
+            of_all.add(&aggregate.account);
+            let mut own = WaitingSiblings::default();
+            for flow in order.flow_of.values() {
+                let flow = order.flows.get(*flow).expect("it is known");
+                if flow.aggregate == number {
+                    own.add(&flow.account);
+                }
+            }
+            assert_eq!(aggregate.backlog, own);
+            next = number + 1;
+        }
+        assert_eq!(order.backlog, of_all);
+    }
+    assert!(n_waiting > 50, "{n_waiting} wait: there was something to share");
 }

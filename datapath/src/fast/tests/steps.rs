@@ -17,7 +17,7 @@ use crate::egress::queue::{QueueSpec, Rate};
 use crate::{Datapath, Engine, EntryKey, Time};
 
 /// What else than a destination flows match, and what they do.
-const FLOWS: [(&str, &str); 35] = [
+const FLOWS: [(&str, &str); 46] = [
     ("", "set_field:2:0:0:0:0:9->eth_dst,output:2"),
     (
         "ip,",
@@ -86,6 +86,31 @@ const FLOWS: [(&str, &str); 35] = [
         "",
         "meter:2,set_field:2:0:0:0:0:9->eth_dst,output:2,output:3",
     ),
+    ("ip,", "set_field:10.7.0.0/16->ip_dst,output:2"),
+    (
+        "",
+        "push_vlan:0x8100,set_field:5/0xf->vlan_vid,set_field:0:0:0:0:9:0/0:0:0:0:ff:0->eth_dst,\
+         output:2",
+    ),
+    ("tcp6,", "set_field:fe80::/16->ipv6_src,output:2"),
+    ("", "apply_actions(meter:1,output:2)"),
+    ("ip,", "move:ip_src[]->ip_dst[],output:2"),
+    (
+        "",
+        "push_vlan:0x8100,move:eth_src[0..2]->vlan_pcp[],move:eth_dst[0..11]->vlan_vid[0..11],\
+         output:2",
+    ),
+    (
+        "vlan_vid=0x1000/0x1000,",
+        "pop_vlan,move:eth_src[0..15]->eth_dst[8..23],output:2",
+    ),
+    (
+        "udp,",
+        "move:udp_src[0..7]->udp_dst[8..15],move:ip_dscp[0..1]->ip_ecn[],output:2",
+    ),
+    ("tcp6,", "move:ipv6_src[0..31]->ipv6_dst[96..127],output:2"),
+    ("ip,", "move:ip_src[0..15]->eth_type[],output:2"),
+    ("", "move:in_port[0..15]->eth_dst[0..15],output:2"),
 ];
 
 const GROUPS: [&str; 6] = [
@@ -268,6 +293,9 @@ fn plain_edits_groups_and_meters_are_direct_paths() {
         }
     }
     let needs_packets = [
+        "apply_actions(meter:1,output:2)",
+        "move:in_port[0..15]->eth_dst[0..15],output:2",
+        "move:ip_src[0..15]->eth_type[],output:2",
         "set_field:0x86dd->eth_type,push_vlan:0x8100,group:1",
         "set_field:17->ip_proto,push_vlan:0x8100,output:2",
         "set_field:2:0:0:0:0:9->eth_dst",

@@ -6,7 +6,8 @@ use core::fmt;
 use crate::instruction::Instructions;
 use crate::matching::Match;
 use crate::message::FlowModFlags;
-use crate::model::model;
+use crate::message::stats::{StatTime, Stats};
+use crate::model::{model, named};
 use crate::text::write_flow_entry;
 use crate::types::{GroupId, PortNo, TableId};
 use crate::wire::TextForm;
@@ -70,6 +71,23 @@ model! {
         pub instructions: Instructions,
         /// Its importance (since OpenFlow 1.4).
         pub importance: u16,
+        /// How long it has had no packet (since OpenFlow 1.5).
+        pub idle_time: Option<StatTime>,
+    }
+}
+
+impl FlowEntry {
+    /// How long it exists, what it counted, and how long ago.
+    pub fn stats(&self) -> Stats {
+        let duration = StatTime {
+            sec: self.duration_sec,
+            nsec: self.duration_nsec,
+        };
+        Stats {
+            duration: Some(duration),
+            idle_time: self.idle_time,
+            ..Stats::counted(self.packet_count, self.byte_count)
+        }
     }
 }
 
@@ -93,5 +111,31 @@ model! {
         pub byte_count: u64,
         /// Entries.
         pub flow_count: u32,
+    }
+}
+
+named! {
+    /// Why statistics of an entry are sent (`OFPFSR_*`).
+    pub struct FlowStatsReason(u8) {
+        /// They were asked for.
+        STATS_REQUEST = 0 "stats_request",
+        /// One of them reached a threshold.
+        STAT_TRIGGER = 1 "stat_trigger",
+    }
+}
+
+model! {
+    /// The statistics of an entry, and which it is (since OpenFlow 1.5).
+    pub struct FlowCounters {
+        /// Its table.
+        pub table_id: TableId,
+        /// Why they are sent.
+        pub reason: FlowStatsReason,
+        /// Its priority.
+        pub priority: u16,
+        /// Its match.
+        pub fields: Match,
+        /// Its statistics.
+        pub stats: Stats,
     }
 }

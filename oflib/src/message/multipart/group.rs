@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::message::group_mod::{Bucket, GroupType};
+use crate::message::property::ExperimenterProperty;
 use crate::model::{flags, model};
 use crate::text::write_group;
 use crate::types::GroupId;
@@ -48,6 +49,29 @@ model! {
     }
 }
 
+/// Which groups are asked for: all, before OpenFlow 1.5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GroupDescRequest {
+    /// The group.
+    pub group_id: GroupId,
+}
+
+impl GroupDescRequest {
+    /// All of them.
+    pub const ALL: Self = Self {
+        group_id: GroupId::ALL,
+    };
+}
+
+impl TextForm for GroupDescRequest {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::ALL {
+            return Ok(());
+        }
+        write!(f, "group_id={}", self.group_id)
+    }
+}
+
 /// What a group did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupStats(pub GroupCounters);
@@ -67,6 +91,8 @@ pub struct GroupDesc {
     pub group_id: GroupId,
     /// Its buckets.
     pub buckets: Vec<Bucket>,
+    /// Properties of experimenters (since OpenFlow 1.5).
+    pub experimenters: Vec<ExperimenterProperty>,
 }
 
 impl TextForm for GroupDesc {

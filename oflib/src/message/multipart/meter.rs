@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::group::BucketCounter;
 use crate::message::meter_mod::{Band, MeterFlags};
-use crate::model::model;
+use crate::model::{flags, model};
 use crate::text::write_meter;
 use crate::types::MeterId;
 use crate::wire::TextForm;
@@ -69,6 +69,18 @@ impl TextForm for MeterConfig {
     }
 }
 
+flags! {
+    /// Where meters may stand (`OFPMFF_*`).
+    pub struct MeterFeatureFlags(u32) {
+        /// In the action set.
+        ACTION_SET = 0x1 "action_set",
+        /// Anywhere in a list of actions, and not only at its beginning.
+        ANY_POSITION = 0x2 "any_position",
+        /// Several in a list of actions.
+        MULTI_LIST = 0x4 "multi_list",
+    }
+}
+
 model! {
     /// What meters can do.
     #[derive(Copy)]
@@ -83,5 +95,8 @@ model! {
         pub max_bands: u8,
         /// The most colours.
         pub max_color: u8,
+    } in_some_versions {
+        /// Where they may stand (since OpenFlow 1.5).
+        pub features: MeterFeatureFlags,
     }
 }

@@ -1,5 +1,6 @@
 //! MULTIPART: long requests and replies. One row each gives number, request body and reply body.
 
+pub mod bundle_features;
 pub mod flow;
 pub mod flow_monitor;
 pub mod group;
@@ -12,18 +13,19 @@ pub mod table_features;
 use alloc::{format, vec::Vec};
 use core::fmt;
 
-pub use flow::{AggregateStats, FlowStats, FlowStatsRequest};
+pub use bundle_features::{BundleFeatures, BundleFeaturesRequest};
+pub use flow::{AggregateStats, FlowCounters, FlowStats, FlowStatsRequest};
 pub use flow_monitor::{FlowMonitorRequest, FlowUpdate};
-pub use group::{GroupDesc, GroupFeatures, GroupRequest, GroupStats};
+pub use group::{GroupDesc, GroupDescRequest, GroupFeatures, GroupRequest, GroupStats};
 pub use meter::{MeterConfig, MeterFeatures, MeterRequest, MeterStats};
-pub use port::{PortRequest, PortStats, QueueDesc, QueueStats, QueueStatsRequest};
+pub use port::{PortDescRequest, PortRequest, PortStats, QueueDesc, QueueStats, QueueStatsRequest};
 pub use switch::{Desc, TableStats};
 pub use table_desc::{TableDesc, TableStatus};
 pub use table_features::{TableFeatures, TableProperty};
 
 use crate::error::{BadRequest, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
-use crate::message::{Empty, PortDesc};
+use crate::message::{ControllerStatus, Empty, PortDesc};
 use crate::version::{Span, span};
 use crate::wire::{Reader, Text, TextForm, Wire, Writer};
 
@@ -68,12 +70,16 @@ impl Parts for ExtBody {
         self.0.join(other.0)
     }
 }
+impl Parts for BundleFeatures {}
+impl Parts for BundleFeaturesRequest {}
 impl Parts for Desc {}
 impl Parts for FlowStatsRequest {}
 impl Parts for AggregateStats {}
 impl Parts for PortRequest {}
 impl Parts for QueueStatsRequest {}
 impl Parts for GroupRequest {}
+impl Parts for GroupDescRequest {}
+impl Parts for PortDescRequest {}
 impl Parts for GroupFeatures {}
 impl Parts for MeterRequest {}
 impl Parts for MeterFeatures {}
@@ -180,15 +186,18 @@ multiparts! {
     4 PortStats "PORT_STATS" [] PortRequest => Vec<PortStats>;
     5 Queue "QUEUE" [] QueueStatsRequest => Vec<QueueStats>;
     6 Group "GROUP" [since V1_1] GroupRequest => Vec<GroupStats>;
-    7 GroupDesc "GROUP_DESC" [since V1_1] Empty => Vec<GroupDesc>;
+    7 GroupDesc "GROUP_DESC" [since V1_1] GroupDescRequest => Vec<GroupDesc>;
     8 GroupFeatures "GROUP_FEATURES" [since V1_2] Empty => GroupFeatures;
     9 Meter "METER" [since V1_3] MeterRequest => Vec<MeterStats>;
     10 MeterConfig "METER_CONFIG" [since V1_3] MeterRequest => Vec<MeterConfig>;
     11 MeterFeatures "METER_FEATURES" [since V1_3] Empty => MeterFeatures;
     12 TableFeatures "TABLE_FEATURES" [since V1_3] Vec<TableFeatures> => Vec<TableFeatures>;
-    13 PortDesc "PORT_DESC" [since V1_3] Empty => Vec<PortDesc>;
+    13 PortDesc "PORT_DESC" [since V1_3] PortDescRequest => Vec<PortDesc>;
     14 TableDesc "TABLE_DESC" [since V1_4] Empty => Vec<TableDesc>;
     15 QueueDesc "QUEUE_DESC" [since V1_4] QueueStatsRequest => Vec<QueueDesc>;
     16 FlowMonitor "FLOW_MONITOR" [since V1_3] Vec<FlowMonitorRequest> => Vec<FlowUpdate>;
+    17 FlowCounters "FLOW_STATS" [since V1_5] FlowStatsRequest => Vec<FlowCounters>;
+    18 ControllerStatus "CONTROLLER_STATUS" [since V1_5] Empty => Vec<ControllerStatus>;
+    19 BundleFeatures "BUNDLE_FEATURES" [since V1_3] BundleFeaturesRequest => BundleFeatures;
     0xffff Experimenter "EXPERIMENTER" [] ExtBody => ExtBody;
 }

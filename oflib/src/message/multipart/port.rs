@@ -2,17 +2,42 @@
 //! 7.3.5.8, OpenFlow 1.4.1 sections 7.3.5.7, 7.3.5.16.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::message::property::ExperimenterProperty;
 use crate::message::queue::QueueProperty;
 use crate::model::{flags, model};
 use crate::types::{PortNo, QueueId};
+use crate::wire::TextForm;
 
 model! {
     /// Which port is asked for; ANY is all.
     pub struct PortRequest {
         /// The port.
         pub port_no: PortNo,
+    }
+}
+
+/// Which ports are asked for: all, before OpenFlow 1.5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PortDescRequest {
+    /// The port.
+    pub port_no: PortNo,
+}
+
+impl PortDescRequest {
+    /// All of them.
+    pub const ALL: Self = Self {
+        port_no: PortNo::ANY,
+    };
+}
+
+impl TextForm for PortDescRequest {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::ALL {
+            return Ok(());
+        }
+        write!(f, "port_no={}", self.port_no)
     }
 }
 

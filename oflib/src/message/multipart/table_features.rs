@@ -4,11 +4,13 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::action::ACTIONS;
+use crate::error::TableFeaturesFailed;
 use crate::field::Field;
 use crate::instruction::INSTRUCTIONS;
-use crate::model::model;
+use crate::matching::FieldMatch;
+use crate::model::{flags, model, named};
 use crate::types::TableId;
-use crate::version::{Span, span};
+use crate::version::{Span, Version, span};
 use crate::wire::{Bytes, FixedStr, TextForm};
 
 /// The type number of experimenters.
@@ -42,6 +44,8 @@ pub enum PropertyList {
     Tables(Vec<TableId>),
     /// Fields.
     Fields(Vec<FieldId>),
+    /// Values of fields.
+    Values(Vec<FieldMatch>),
     /// An experimenter's number, type and data.
     Experimenter(u32, u32, Bytes),
 }
@@ -70,9 +74,9 @@ pub struct TableProperty {
     pub list: PropertyList,
 }
 
-/// Number, name, and what is listed (i: instructions, a: actions, t: tables, f: fields, e:
-/// experimenter) of each property type, and its versions; the odd number behind is the same for the
-/// table-miss entry.
+/// Number, name, and what is listed (i: instructions, a: actions, t: tables, f: fields, v: values
+/// of fields, e: experimenter) of each property type, and its versions; the odd number behind is
+/// the same for the table-miss entry.
 pub const PROPERTIES: &[(u16, &str, char, Span)] = &[
     (0, "instructions", 'i', span!(since V1_2)),
     (1, "instructions_miss", 'i', span!(since V1_2)),
@@ -89,11 +93,53 @@ pub const PROPERTIES: &[(u16, &str, char, Span)] = &[
     (14, "apply_setfield", 'f', span!(since V1_2)),
     (15, "apply_setfield_miss", 'f', span!(since V1_2)),
     (16, "table_sync_from", 't', span!(since V1_4)),
+    (18, "write_copyfield", 'f', span!(since V1_5)),
+    (19, "write_copyfield_miss", 'f', span!(since V1_5)),
+    (20, "apply_copyfield", 'f', span!(since V1_5)),
+    (21, "apply_copyfield_miss", 'f', span!(since V1_5)),
+    (22, "packet_types", 'v', span!(since V1_5)),
     (0xfffe, "experimenter", 'e', span!(since V1_2)),
     (0xffff, "experimenter_miss", 'e', span!(since V1_2)),
 ];
 
+impl TableFeatureSet {
+    /// Adds what `present` lists and a version cannot name: who speaks it was not told of that, and
+    /// does not mean to take it away.
+    pub fn keep_unsaid(&mut self, present: &Self, version: Version) {
+        for property in &mut self.properties {
+            let kind = PROPERTIES.iter().find(|row| row.0 == property.ty);
+            let of_actions = kind.is_some_and(|row| row.2 == 'a');
+            let same = present.properties.iter().find(|one| one.ty == property.ty);
+            match (&mut property.list, same.map(|one| &one.list)) {
+                (PropertyList::Types(list), Some(PropertyList::Types(all))) if of_actions => {
+                    list.extend(all.iter().filter(|id| !id.is_action_of(version)));
+                }
+                (PropertyList::Fields(list), Some(PropertyList::Fields(all))) => {
+                    list.extend(all.iter().filter(|id| !id.is_known_to(version)));
+                }
+                (_, _) => {}
+            }
+        }
+    }
+}
+
+impl FieldId {
+    /// Whether a version has the field: what came later is left out.
+    pub(crate) fn is_known_to(&self, version: Version) -> bool {
+        match self {
+            Self::Known(field, _) => field.versions.has(version),
+            Self::Unknown(..) => true,
+        }
+    }
+}
+
 impl TypeId {
+    /// Whether a version has an action of this type, as far as is known.
+    pub(crate) fn is_action_of(self, version: Version) -> bool {
+        let row = ACTIONS.iter().find(|row| row.number == self.ty);
+        row.is_none_or(|row| row.versions.has(version))
+    }
+
     /// The name of the instruction (`kind` i) or action (a).
     fn name(self, kind: char) -> &'static str {
         let name = match kind {
@@ -145,11 +191,38 @@ impl TextForm for TableProperty {
             }
             PropertyList::Tables(list) => list.text(f),
             PropertyList::Fields(list) => list.text(f),
+            PropertyList::Values(list) => list.text(f),
             PropertyList::Experimenter(id, ty, data) => {
                 write!(f, "{id:#x}:{ty}:")?;
                 data.text(f)
             }
         }
+    }
+}
+
+named! {
+    /// What a request does to the tables that it has (`OFPTFC_*`).
+    pub struct TableFeaturesCommand(u8) else TableFeaturesFailed::BAD_COMMAND {
+        /// Replaces all tables.
+        REPLACE = 0 "replace",
+        /// Changes what tables can do.
+        MODIFY = 1 "modify",
+        /// Puts tables into the pipeline.
+        ENABLE = 2 "enable",
+        /// Takes tables out of the pipeline.
+        DISABLE = 3 "disable",
+    }
+}
+
+flags! {
+    /// What a table may be used for (`OFPTFF_*`).
+    pub struct TableFeatureFlags(u32) {
+        /// Packets that came.
+        INGRESS_TABLE = 0x1 "ingress_table",
+        /// Packets that are to leave.
+        EGRESS_TABLE = 0x2 "egress_table",
+        /// It is the first of those for packets that are to leave.
+        FIRST_EGRESS = 0x10 "first_egress",
     }
 }
 
@@ -170,6 +243,11 @@ model! {
         pub max_entries: u32,
         /// What it can do.
         pub properties: Vec<TableProperty>,
+    } in_some_versions {
+        /// What the request does, in each of its tables the same (since OpenFlow 1.5).
+        pub command: TableFeaturesCommand,
+        /// What the table is used for (since OpenFlow 1.5).
+        pub features: TableFeatureFlags,
     }
 }
 

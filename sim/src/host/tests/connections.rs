@@ -13,6 +13,7 @@ pub(super) fn tcp(version: u8, size_bytes: u64) -> HostProgram {
         size_bytes,
         algorithm: CongestionControl::Cubic,
         min_timeout_ns: 200 * MS,
+        ecn: false,
         interval_ns: 100 * MS,
     })
 }

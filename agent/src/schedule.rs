@@ -1,0 +1,299 @@
+//! Bundles that are carried out at a time, and what is said of that. Spec: ONF extension 340, as
+//! OpenFlow 1.5.1 has it in sections 7.3.5.22 and 7.3.9.
+
+use alloc::vec::Vec;
+
+use bofuss_datapath::Time;
+use bofuss_oflib::error::BundleFailed;
+use bofuss_oflib::message::bundle::{BundleFlags, Timestamp};
+use bofuss_oflib::message::multipart::bundle_features::{BundleFeatureFlags, TimeCapability};
+use bofuss_oflib::message::multipart::{BundleFeatures, BundleFeaturesRequest, ReplyBody};
+use bofuss_oflib::message::{BundleControl, ErrorMsg};
+use bofuss_oflib::{ErrorCode, Message};
+
+use crate::bundles::RequestOrigin;
+use crate::connection::ConnId;
+use crate::handle::{HandlerResult, refuse_experimenters};
+use crate::switch::{Switch, SwitchIo};
+
+/// How exactly commits are carried out at their time, as a controller is told before any was.
+const ACCURACY_NS: u64 = 100_000;
+/// How far in the future and in the past a commit may be scheduled unless a controller says
+/// otherwise: as in the prototype of the extension.
+const DEFAULT_TOLERANCE_NS: u64 = Time::SEC;
+/// The widest tolerance: until then a bundle takes memory, and the clock is trusted.
+const MAX_TOLERANCE_NS: u64 = 24 * 3600 * Time::SEC;
+/// How long before its time a bundle is prepared, at least.
+const LEAD_NS: u64 = 2_000_000;
+/// The time that preparing a message takes, with some to spare.
+const LEAD_PER_MESSAGE_NS: u64 = 10_000;
+/// The bounds of the counts of [`CommitErrors`] double from here on, so that 100 us is one.
+pub const FIRST_ERROR_BOUND_NS: u64 = 3_125;
+/// How many counts there are, the last of which has no bound.
+pub const ERROR_COUNTS: usize = 16;
+
+/// How far scheduled commits were from their time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommitErrors {
+    /// How many were at most [`FIRST_ERROR_BOUND_NS`] times a power of two away, and more than the
+    /// previous.
+    pub counts: [u64; ERROR_COUNTS],
+    /// The sum of all, nanoseconds.
+    pub sum_ns: u64,
+    /// The greatest, nanoseconds.
+    pub max_ns: u64,
+}
+
+impl CommitErrors {
+    fn add(&mut self, error_ns: u64) {
+        let mut place = 0;
+        while place + 1 < ERROR_COUNTS && error_ns > FIRST_ERROR_BOUND_NS << place {
+            place += 1;
+        }
+        self.counts[place] += 1;
+        self.sum_ns += error_ns;
+        self.max_ns = self.max_ns.max(error_ns);
+    }
+
+    /// How far from their time 99 of 100 were at most, nanoseconds.
+    fn accuracy_ns(&self) -> u64 {
+        let all: u64 = self.counts.iter().sum();
+        let mut above = all;
+        for (place, count) in self.counts.iter().enumerate() {
+            above -= count;
+            if above * 100 <= all && place + 1 < ERROR_COUNTS {
+                return ACCURACY_NS.max(FIRST_ERROR_BOUND_NS << place);
+            }
+        }
+        self.max_ns
+    }
+}
+
+/// How far from now a controller may schedule commits.
+#[derive(Clone, Copy)]
+pub(crate) struct Tolerances {
+    max_future_ns: u64,
+    max_past_ns: u64,
+}
+
+impl Default for Tolerances {
+    fn default() -> Self {
+        Self {
+            max_future_ns: DEFAULT_TOLERANCE_NS,
+            max_past_ns: DEFAULT_TOLERANCE_NS,
+        }
+    }
+}
+
+/// A commit that waits for its time.
+pub(crate) struct ScheduledCommit {
+    /// When it is carried out, in nanoseconds of the clock.
+    pub(crate) at_ns: u64,
+    /// How late it may be.
+    pub(crate) max_past_ns: u64,
+    pub(crate) xid: u32,
+    /// The first bytes of the request, and what it says.
+    pub(crate) head: Vec<u8>,
+    pub(crate) control: BundleControl,
+}
+
+impl ScheduledCommit {
+    /// Whether it is too late for it.
+    pub(crate) fn is_missed(&self, clock_ns: u64) -> bool {
+        clock_ns > self.at_ns.saturating_add(self.max_past_ns)
+    }
+
+    /// When its preparation begins, in nanoseconds of the clock, if it has so many messages.
+    fn begins_ns(&self, n_messages: usize) -> u64 {
+        let lead = LEAD_NS + LEAD_PER_MESSAGE_NS * n_messages as u64;
+        self.at_ns.saturating_sub(lead)
+    }
+
+    /// Whether the clock was set back so far that others' messages would wait too long for it.
+    pub(crate) fn is_early(&self, clock_ns: u64, n_messages: usize) -> bool {
+        clock_ns.saturating_add(LEAD_NS) < self.begins_ns(n_messages)
+    }
+}
+
+impl Switch {
+    /// The clock of scheduled commits said so many nanoseconds since 1970 at [`Time`] 0. It is to
+    /// be told again whenever that is otherwise: the clock was set, or runs at another rate.
+    /// Without a clock no commit is scheduled.
+    pub fn set_clock(&mut self, nanos_at_0: u64) {
+        self.clock_ns_at_0 = Some(nanos_at_0);
+        self.clock_was_set = true;
+    }
+
+    /// What the clock said at [`Time`] 0, if there is one.
+    pub fn clock_at_0(&self) -> Option<u64> {
+        self.clock_ns_at_0
+    }
+
+    /// Whether a commit waits for its time: the clock has to be followed.
+    pub fn follows_clock(&self) -> bool {
+        self.commit.is_some() || self.next_scheduled().is_some()
+    }
+
+    /// How far scheduled commits were from their time.
+    pub fn commit_errors(&self) -> &CommitErrors {
+        &self.commit_errors
+    }
+
+    /// Counts how far the commit that was made since the last call was from its time, if one was.
+    /// `now` is when the next packet comes, the first that meets it.
+    pub fn measure_commit(&mut self, now: Time) {
+        if let Some(at_ns) = self.unmeasured_ns.take()
+            && let Some(clock_ns) = self.clock_ns(now)
+        {
+            self.commit_errors.add(clock_ns.abs_diff(at_ns));
+        }
+    }
+
+    /// What the clock says.
+    pub(crate) fn clock_ns(&self, now: Time) -> Option<u64> {
+        Some(self.clock_ns_at_0?.saturating_add(now.0))
+    }
+
+    /// Says what bundles can do, and takes over the tolerances that a controller asks for.
+    ///
+    /// Errors: BAD_PROPERTY/BAD_EXPERIMENTER.
+    pub(crate) fn bundle_features(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        request: &BundleFeaturesRequest,
+    ) -> Result<ReplyBody, ErrorCode> {
+        refuse_experimenters(&request.experimenters)?;
+        let clock_ns = self.clock_ns(now);
+        let accuracy_ns = self.commit_errors.accuracy_ns();
+        let tolerances = &mut self.channel(conn).tolerances;
+        if request.flags.has(BundleFeatureFlags::TIME_SET_SCHED)
+            && let Some(asked) = &request.time_capability
+        {
+            tolerances.max_future_ns = asked.sched_max_future.nanos().min(MAX_TOLERANCE_NS);
+            tolerances.max_past_ns = asked.sched_max_past.nanos().min(MAX_TOLERANCE_NS);
+        }
+        let tolerances = *tolerances;
+        let mut capabilities = BundleFlags::ALL;
+        if clock_ns.is_none() {
+            capabilities = capabilities.without(BundleFlags::TIME);
+        }
+        let time_capability = clock_ns.map(|clock_ns| TimeCapability {
+            sched_accuracy: Timestamp::of_nanos(accuracy_ns),
+            sched_max_future: Timestamp::of_nanos(tolerances.max_future_ns),
+            sched_max_past: Timestamp::of_nanos(tolerances.max_past_ns),
+            timestamp: Timestamp::of_nanos(clock_ns),
+        });
+        Ok(ReplyBody::BundleFeatures(BundleFeatures {
+            capabilities,
+            time_capability,
+            experimenters: Vec::new(),
+        }))
+    }
+
+    /// Schedules the commit of an open bundle, or begins it if its time is past and not too far.
+    /// What cannot be scheduled is discarded.
+    ///
+    /// Errors: BUNDLE_FAILED with SCHED_NOT_SUPPORTED, SCHED_FUTURE, SCHED_PAST, or BAD_FLAGS if no
+    /// time is named.
+    pub(crate) fn schedule_commit(
+        &mut self,
+        now: Time,
+        from: RequestOrigin<'_>,
+        control: &BundleControl,
+    ) -> HandlerResult {
+        let (conn, xid, head) = from;
+        let tolerances = self.channel(conn).tolerances;
+        let mut bundle = self.take_bundle(conn, control.bundle_id)?;
+        let checked = self.check_time(now, control, tolerances);
+        let (at_ns, clock_ns) = match checked {
+            Ok(times) => times,
+            Err(error) => {
+                self.discarded.push(bundle);
+                return Err(error);
+            }
+        };
+        let commit = ScheduledCommit {
+            at_ns,
+            max_past_ns: tolerances.max_past_ns,
+            xid,
+            head: head.into(),
+            control: control.clone(),
+        };
+        if at_ns <= clock_ns {
+            self.begin_scheduled(conn, commit, bundle);
+        } else if let Some(connection) = self.connections.get_mut(&conn) {
+            bundle.scheduled = Some(commit);
+            connection.bundles.insert(control.bundle_id, bundle);
+        }
+        Ok(None)
+    }
+
+    /// The time of a commit, and what the clock says. Errors: as above.
+    fn check_time(
+        &self,
+        now: Time,
+        control: &BundleControl,
+        tolerances: Tolerances,
+    ) -> Result<(u64, u64), ErrorCode> {
+        let clock_ns = self
+            .clock_ns(now)
+            .ok_or(BundleFailed::SCHED_NOT_SUPPORTED)?;
+        let asked = control.scheduled.ok_or(BundleFailed::BAD_FLAGS)?;
+        let at_ns = asked.nanos();
+        if at_ns > clock_ns.saturating_add(tolerances.max_future_ns) {
+            return Err(BundleFailed::SCHED_FUTURE);
+        }
+        if at_ns.saturating_add(tolerances.max_past_ns) < clock_ns {
+            return Err(BundleFailed::SCHED_PAST);
+        }
+        Ok((at_ns, clock_ns))
+    }
+
+    /// When the preparation of the next scheduled commit begins.
+    pub(crate) fn next_scheduled(&self) -> Option<Time> {
+        let offset = self.clock_ns_at_0?;
+        let connections = self.connections.values();
+        let bundles = connections.flat_map(|conn| conn.bundles.values());
+        let begins = bundles.filter_map(|bundle| {
+            let commit = bundle.scheduled.as_ref()?;
+            Some(commit.begins_ns(bundle.messages.len()))
+        });
+        begins.min().map(|at| Time(at.saturating_sub(offset)))
+    }
+
+    /// Begins the scheduled commit that is due, if one is and no change is under way. Those that
+    /// are past their time are discarded, and their connections get BUNDLE_FAILED/SCHED_PAST.
+    pub(crate) fn begin_due_commit<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
+        let Some(clock_ns) = self.clock_ns(now) else {
+            return;
+        };
+        let mut due: Option<(u64, ConnId, u32)> = None;
+        for (conn, connection) in &self.connections {
+            for (id, bundle) in &connection.bundles {
+                if let Some(commit) = &bundle.scheduled
+                    && commit.begins_ns(bundle.messages.len()) <= clock_ns
+                    && due.is_none_or(|(earliest, ..)| commit.at_ns < earliest)
+                {
+                    due = Some((commit.at_ns, *conn, *id));
+                }
+            }
+        }
+        let Some((_, conn, id)) = due.filter(|_| !self.is_changing()) else {
+            return;
+        };
+        let Ok(mut bundle) = self.take_bundle(conn, id) else {
+            return;
+        };
+        let Some(commit) = bundle.scheduled.take() else {
+            return;
+        };
+        if commit.is_missed(clock_ns) {
+            let error = ErrorMsg::quoting(BundleFailed::SCHED_PAST, &commit.head);
+            io.send(conn, commit.xid, Message::Error(error));
+            self.discarded.push(bundle);
+        } else {
+            self.begin_scheduled(conn, commit, bundle);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Statistics that reach a threshold, and who is told. Spec: OpenFlow 1.5.1 section 7.2.5.
+//!
+//! What a packet costs does not depend on triggers: where counters grow, an entry that has one is
+//! noted, and looked at soon after. For time, an entry's deadline is that of its trigger, too.
+
+use bofuss_oflib::message::multipart::flow::{FlowCounters, FlowStatsReason};
+use bofuss_oflib::message::stats::{StatTime, Stats};
+use bofuss_oflib::types::TableId;
+
+use crate::pipeline::context::Pipeline;
+use crate::tables::stage::EntryStage;
+use crate::{Datapath, Entry, EntryKey, Sink, Time};
+
+/// Nanoseconds between two looks at the entries that have had packets: a threshold of packets or
+/// bytes is noticed at most so long after it was reached, and of more than are looked at in one
+/// turn the others in the next turns. Each entry is told of at most so often.
+const LOOK_INTERVAL: u64 = 10_000_000;
+/// Entries that one turn looks at, so that packets need not wait.
+const ENTRIES_PER_TURN: usize = 64;
+
+impl Entry {
+    /// Its statistics, with those counters that are kept.
+    pub fn stats(&self, now: Time) -> Stats {
+        let since = |time: Time| {
+            let (sec, nsec) = now.duration(time);
+            Some(StatTime { sec, nsec })
+        };
+        Stats {
+            duration: since(self.created),
+            idle_time: since(self.used),
+            ..Stats::counted(self.packet_count(), self.byte_count())
+        }
+    }
+}
+
+impl Pipeline {
+    /// Watches an entry if its instructions have a trigger: for thresholds that it has not reached
+    /// by now. One that a bundle adds begins with the commit.
+    pub(crate) fn watch(&mut self, number: TableId, slot: u32, now: Time) {
+        let table = &mut self.tables[usize::from(number.0)];
+        table.triggers.begin(&mut table.entries[slot], now);
+        if !table.triggers.is_empty() {
+            self.triggered_tables.insert(number);
+        }
+    }
+
+    /// Watches an entry that a bundle has added or changed: from the commit on, with the packets
+    /// and bytes that it had then. Those since count.
+    pub(crate) fn watch_from(
+        &mut self,
+        number: TableId,
+        key: EntryKey,
+        at: Time,
+        before: (u64, u64),
+    ) {
+        let table = &mut self.tables[usize::from(number.0)];
+        let entry = &mut table.entries[key.slot];
+        if entry.instructions.stat_trigger().is_none() {
+            return;
+        }
+        let after = (entry.packets, entry.bytes);
+        (entry.packets, entry.bytes) = before;
+        self.watch(number, key.slot, at);
+        let table = &mut self.tables[usize::from(number.0)];
+        let entry = &mut table.entries[key.slot];
+        (entry.packets, entry.bytes) = after;
+        table.triggers.note(key.slot);
+        self.set_deadline(number, key);
+    }
+
+    /// The next entry that has had packets, from the place of the last one on: each is looked at
+    /// once, however many packets come meanwhile.
+    fn next_noted(&self) -> Option<(TableId, EntryKey)> {
+        let (first, mut slot) = self.look_from;
+        for number in self.triggered_tables.range(first..) {
+            let table = &self.tables[usize::from(number.0)];
+            if *number != first {
+                slot = 0;
+            }
+            if let Some(noted) = table.triggers.noted_from(slot) {
+                return Some((*number, table.entries[noted].key));
+            }
+        }
+        None
+    }
+
+    /// Begins again with the first table, after a while.
+    fn end_looks(&mut self, now: Time) {
+        let tables = &self.tables;
+        self.triggered_tables
+            .retain(|number| !tables[usize::from(number.0)].triggers.is_empty());
+        self.look_from = (TableId(0), 0);
+        self.next_look = now.after(LOOK_INTERVAL);
+    }
+}
+
+impl Datapath {
+    /// When entries that have had packets are to be looked at; `None` if there are none.
+    pub(crate) fn next_look(&self) -> Option<Time> {
+        let numbers = &self.pipeline.triggered_tables;
+        if numbers.is_empty() {
+            return None;
+        }
+        let tables = &self.pipeline.tables;
+        let mut triggers = numbers.iter().map(|n| &tables[usize::from(n.0)].triggers);
+        let has_noted = triggers.any(|triggers| triggers.noted_from(0).is_some());
+        let waits = has_noted || !self.lane.cache.unsettled.is_empty();
+        waits.then_some(self.pipeline.next_look)
+    }
+
+    /// Looks at entries that have had packets, if it is time; all counters are settled.
+    pub(crate) fn look_at_noted<S: Sink>(&mut self, now: Time, sink: &mut S) {
+        if self.pipeline.triggered_tables.is_empty() || now < self.pipeline.next_look {
+            return;
+        }
+        for _ in 0..ENTRIES_PER_TURN {
+            let Some((table, key)) = self.pipeline.next_noted() else {
+                self.pipeline.end_looks(now);
+                return;
+            };
+            self.pipeline.look_from = (table, key.slot + 1);
+            self.look_at(now, table, key, sink);
+            self.pipeline.set_deadline(table, key);
+        }
+    }
+
+    /// Tells of an entry if it has reached a threshold. One that packets do not see, as a bundle is
+    /// carried out, is not looked at.
+    pub(crate) fn look_at<S: Sink>(
+        &mut self,
+        now: Time,
+        number: TableId,
+        key: EntryKey,
+        sink: &mut S,
+    ) {
+        let table = &mut self.pipeline.tables[usize::from(number.0)];
+        if table.triggers.is_empty() {
+            return;
+        }
+        let entry = &mut table.entries[key.slot];
+        let is_seen = table.view.has(entry) && !matches!(entry.stage, EntryStage::Added(_));
+        if !is_seen || !table.triggers.look(entry, now) {
+            return;
+        }
+        let entry = &table.entries[key.slot];
+        sink.flow_stats(FlowCounters {
+            table_id: number,
+            reason: FlowStatsReason::STAT_TRIGGER,
+            priority: key.priority.0,
+            fields: table.fields_of(entry, &self.pipeline.catalogue),
+            stats: entry.stats(now),
+        });
+    }
+}

@@ -1,0 +1,243 @@
+//! Packets of flows that wait for the controller: a few of each flow, in order, until rules change.
+
+use alloc::{collections::BTreeMap, vec::Vec};
+
+use bofuss_datapath::{ControlContext, HeldPacket, HookContext, Time};
+use bofuss_oflib::PortNo;
+use bofuss_packet::offload;
+
+use super::flow::{CountedPacket, DropCause, FlowPhase, PENDING_NS};
+use super::hook::OpenQflow;
+use super::table::FlowTable;
+use super::tuple::FlowTuple;
+
+/// Packets of one flow that wait at most.
+pub(super) const PACKETS_PER_FLOW: usize = 8;
+/// Bytes of buffers that all of them have at most. What came in through one port may have as much
+/// as is left of that, so that a port that is flooded leaves room to others.
+pub(super) const MAX_BYTES: usize = 1 << 20;
+/// Nanoseconds from a change of rules until packets that wait go on. Choice: the controller sends
+/// the packet that it got along with its rule, and that one was first.
+const RELEASE_NS: u64 = Time::SEC / 1000;
+/// Flows whose packets go on at once, so that others need not wait.
+const FLOWS_PER_RELEASE: usize = 8;
+
+/// What waits of one flow.
+#[derive(Debug)]
+struct PendingFlow {
+    tuple: FlowTuple,
+    /// Until when.
+    until: Time,
+    packets: Vec<HeldPacket>,
+}
+
+/// The packets that wait.
+#[derive(Debug, Default)]
+pub(super) struct PendingPackets {
+    /// By the slot of their flow.
+    flows: BTreeMap<u32, PendingFlow>,
+    bytes: usize,
+    bytes_of: BTreeMap<PortNo, usize>,
+    /// When some go on, or have waited for too long.
+    due: Option<Time>,
+}
+
+/// What becomes of packets that waited.
+#[derive(Debug, Default)]
+pub(super) struct DuePackets {
+    /// They meet their flow again, in this order.
+    pub(super) released: Vec<HeldPacket>,
+    /// They have waited for too long, with the slot and the tuple of their flow.
+    pub(super) dropped: Vec<(u32, FlowTuple, HeldPacket)>,
+}
+
+impl PendingPackets {
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.flows.values().map(|flow| flow.packets.len()).sum()
+    }
+
+    /// When `take_due` has something to do.
+    pub(super) fn due(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// Whether packets of a flow wait.
+    pub(super) fn has(&self, slot: u32, tuple: &FlowTuple) -> bool {
+        let flow = self.flows.get(&slot);
+        flow.is_some_and(|flow| flow.tuple == *tuple)
+    }
+
+    /// Whether a packet of a flow may wait.
+    pub(super) fn has_room(&self, slot: u32, tuple: &FlowTuple, bytes: usize) -> bool {
+        let of_port = self.bytes_of.get(&PortNo(tuple.in_port)).copied();
+        let left = MAX_BYTES - self.bytes;
+        let is_full = self
+            .flows
+            .get(&slot)
+            .is_some_and(|flow| flow.tuple != *tuple || flow.packets.len() >= PACKETS_PER_FLOW);
+        !is_full && bytes <= left && of_port.unwrap_or(0) + bytes <= left
+    }
+
+    /// Lets a packet wait for which there is room.
+    pub(super) fn push(&mut self, slot: u32, tuple: &FlowTuple, until: Time, held: HeldPacket) {
+        let bytes = held.packet.frame.buffer_bytes();
+        self.bytes += bytes;
+        *self.bytes_of.entry(PortNo(tuple.in_port)).or_default() += bytes;
+        let flow = self.flows.entry(slot).or_insert_with(|| PendingFlow {
+            tuple: *tuple,
+            until,
+            packets: Vec::new(),
+        });
+        flow.packets.push(held);
+        self.wake_at(until);
+    }
+
+    /// Rules have changed, or an engine has chosen a path.
+    pub(super) fn paths_changed(&mut self, now: Time) {
+        if !self.flows.is_empty() {
+            self.wake_at(now.after(RELEASE_NS));
+        }
+    }
+
+    fn wake_at(&mut self, at: Time) {
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
+    /// Takes the packets of flows that do not wait any more, and those that have waited for too
+    /// long.
+    pub(super) fn take_due(&mut self, now: Time, table: &FlowTable) -> DuePackets {
+        let mut taken = DuePackets::default();
+        if self.due.is_none_or(|due| due > now) {
+            return taken;
+        }
+        self.due = None;
+        let mut released = Vec::new();
+        let mut dropped = Vec::new();
+        let mut next: Option<Time> = None;
+        for (slot, flow) in &self.flows {
+            let waits = table.waits(*slot, &flow.tuple);
+            let mut at = flow.until;
+            if waits && flow.until <= now {
+                dropped.push(*slot);
+                continue;
+            } else if !waits && released.len() < FLOWS_PER_RELEASE {
+                released.push(*slot);
+                continue;
+            } else if !waits {
+                at = now.after(RELEASE_NS);
+            }
+            next = Some(next.map_or(at, |next| next.min(at)));
+        }
+        self.due = next;
+        for slot in released {
+            let flow = self.remove(slot);
+            taken.released.extend(flow.packets);
+        }
+        for slot in dropped {
+            let PendingFlow { tuple, packets, .. } = self.remove(slot);
+            let each = packets.into_iter().map(|held| (slot, tuple, held));
+            taken.dropped.extend(each);
+        }
+        taken
+    }
+
+    fn remove(&mut self, slot: u32) -> PendingFlow {
+        let flow = self.flows.remove(&slot).expect("it was there just now");
+        let sizes = flow
+            .packets
+            .iter()
+            .map(|one| one.packet.frame.buffer_bytes());
+        let bytes: usize = sizes.sum();
+        self.bytes -= bytes;
+        let in_port = PortNo(flow.tuple.in_port);
+        let of_port = self.bytes_of.get_mut(&in_port);
+        let of_port = of_port.expect("its packets were counted");
+        *of_port -= bytes;
+        if *of_port == 0 {
+            self.bytes_of.remove(&in_port);
+        }
+        flow
+    }
+}
+
+impl OpenQflow {
+    /// Lets a packet wait until there is a rule for its flow. It goes on with the table of flows:
+    /// those before it have changed the packet already.
+    pub(super) fn keep(
+        &mut self,
+        cx: &mut HookContext<'_>,
+        slot: u32,
+        tuple: &FlowTuple,
+        packet: CountedPacket,
+    ) {
+        let bytes = cx.frame().buffer_bytes();
+        if let Some(table) = self.options.table
+            && self.pending.has_room(slot, tuple, bytes)
+            && let Some(held) = cx.hold(table)
+        {
+            let until = self.table.waits_until(slot);
+            self.pending.push(slot, tuple, until, held);
+            return;
+        }
+        self.table.suppress(slot, tuple, packet);
+        cx.drop("pending");
+    }
+
+    /// Sends packets that waited on their way again, if their flow does not wait any more.
+    pub(super) fn release(&mut self, cx: &mut ControlContext<'_>) {
+        let due = self.pending.take_due(cx.now, &self.table);
+        for held in due.released {
+            cx.resume(held);
+        }
+        for (slot, tuple, held) in due.dropped {
+            let (packets, bytes) = offload::wire_count(&held.packet.frame);
+            let counted = CountedPacket {
+                packets: packets as u32,
+                bytes: bytes as u32,
+                closes: false,
+            };
+            self.table.suppress(slot, &tuple, counted);
+        }
+    }
+}
+
+impl FlowTable {
+    /// A flow that no rule forwards waits for the controller. Returns true if that is to be asked
+    /// now, and false if it was within the last second.
+    pub fn wait(&mut self, now: Time, slot: u32) -> bool {
+        let Some((_, flow)) = self.flows.at_mut(slot) else {
+            return true;
+        };
+        let asks = flow.state != FlowPhase::Pending || !flow.waits_for_answer(now);
+        flow.state = FlowPhase::Pending;
+        flow.epoch = self.epoch;
+        if asks {
+            flow.asked = now;
+        }
+        asks
+    }
+
+    /// Whether the flow of this tuple waits for the controller, as far as rules are known.
+    pub(super) fn waits(&self, slot: u32, tuple: &FlowTuple) -> bool {
+        let known = self.flows.at(slot).filter(|(known, _)| *known == tuple);
+        let flow = known.map(|(_, flow)| flow);
+        flow.is_some_and(|flow| flow.state == FlowPhase::Pending && flow.epoch == self.epoch)
+    }
+
+    /// Until when a flow waits for the controller.
+    pub(super) fn waits_until(&self, slot: u32) -> Time {
+        let (_, flow) = self.flows.at(slot).expect("its slot is that of a flow");
+        flow.asked.after(PENDING_NS)
+    }
+
+    /// Counts a packet as dropped, because its flow waits for the controller.
+    pub fn suppress(&mut self, slot: u32, tuple: &FlowTuple, packet: CountedPacket) {
+        self.counts.suppressed += u64::from(packet.packets);
+        if let Some((known, flow)) = self.flows.at_mut(slot)
+            && known == tuple
+        {
+            flow.drop(packet, DropCause::Pending);
+        }
+    }
+}

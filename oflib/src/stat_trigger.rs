@@ -1,0 +1,100 @@
+//! The instruction that says when the statistics of an entry are sent: its model, text form and
+//! checks.
+
+use alloc::{boxed::Box, format, string::String};
+use core::fmt;
+use core::str::FromStr;
+
+use crate::error::{BadInstruction, ErrorCode};
+use crate::message::stats::{NANOS, StatTime, Stats};
+use crate::model::flags;
+use crate::text::{items, number};
+use crate::wire::{Text, TextForm};
+
+flags! {
+    /// How often thresholds count (`OFPSTF_*`).
+    pub struct StatTriggerFlags(u32) {
+        /// At each multiple of them.
+        PERIODIC = 0x1 "periodic",
+        /// Only the one that is reached first.
+        ONLY_FIRST = 0x2 "only_first",
+    }
+}
+
+/// When the statistics of an entry are sent unasked. Spec: OpenFlow 1.5.1 section 7.2.5.
+///
+/// Shape: the flags, 32 bits, and the thresholds as a list of statistics, padded to 8 bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct StatTrigger {
+    /// How often.
+    pub flags: StatTriggerFlags,
+    /// When one of these is reached.
+    pub thresholds: Box<Stats>,
+}
+
+impl StatTrigger {
+    /// Checks that each threshold can be reached, and not at every moment.
+    ///
+    /// Choice: the text names no error for these, so it is the one for what a table does not
+    /// support. A count of entries is none of an entry's statistics.
+    ///
+    /// Errors: BAD_INSTRUCTION/UNSUP_INST for unknown flags, no threshold, one of zero or of
+    /// `flow_count`, or a time with more nanoseconds than a second has.
+    pub fn check(&self) -> Result<(), ErrorCode> {
+        let Stats {
+            duration,
+            idle_time,
+            flow_count,
+            packet_count,
+            byte_count,
+        } = *self.thresholds;
+        let counts = [packet_count, byte_count];
+        let times = [duration, idle_time];
+        let is_wrong = |time: StatTime| time == StatTime::default() || time.nsec >= NANOS;
+        let is_bad = self.flags.0 & !StatTriggerFlags::ALL.0 != 0
+            || *self.thresholds == Stats::default()
+            || flow_count.is_some()
+            || counts.contains(&Some(0))
+            || times.into_iter().flatten().any(is_wrong);
+        if is_bad {
+            return Err(BadInstruction::UNSUP_INST);
+        }
+        Ok(())
+    }
+}
+
+impl TextForm for StatTrigger {
+    /// `periodic|only_first,packet_count=100`: the flags if there are any, and the thresholds.
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let thresholds = Text(&*self.thresholds);
+        let has_thresholds = *self.thresholds != Stats::default();
+        match (self.flags.0, has_thresholds) {
+            (0, _) => write!(f, "{thresholds}"),
+            (_, true) => write!(f, "{},{thresholds}", self.flags),
+            (_, false) => write!(f, "{}", self.flags),
+        }
+    }
+}
+
+impl FromStr for StatTrigger {
+    type Err = String;
+    /// Reads `periodic,packet_count=100,duration=1.5s`. Errors: what is wrong, in words.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut this = Self::default();
+        for item in items(text) {
+            if let Some((name, value)) = item.split_once(['=', ':']) {
+                if !this.thresholds.set(name, value)? {
+                    return Err(format!("'{name}' stands twice"));
+                }
+                continue;
+            }
+            for name in item.split('|') {
+                let bits = || u32::try_from(number(name)?).ok().map(StatTriggerFlags);
+                let flag = StatTriggerFlags::named(name).or_else(bits);
+                let flag = flag.ok_or_else(|| format!("there is no flag '{name}'"))?;
+                this.flags = this.flags | flag;
+            }
+        }
+        Ok(this)
+    }
+}

@@ -1,0 +1,149 @@
+//! A switch between two interfaces, folders for results, and `ofmeter` on both.
+#![allow(clippy::unwrap_used)]
+
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use bofuss_ports::NetNs;
+use bofuss_tests::{Process, ip, ok, program, until};
+use serde_json::Value;
+
+/// Where the switch listens for OpenFlow, and where the liar in front of it.
+pub const SWITCH: u16 = 6690;
+pub const LIAR: u16 = 6691;
+/// Tells the folders of one process apart.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A folder for results, removed when dropped.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        let number = NEXT.fetch_add(1, Relaxed);
+        let name = format!("ofmeter-test-{}-{number}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    /// The results, one for each line.
+    pub fn results(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.0.join("results.jsonl")).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.join(name)).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A number of a result.
+pub fn metric(result: &Value, name: &str) -> f64 {
+    let metrics = result["metrics"].as_array().unwrap();
+    let found = metrics.iter().find(|metric| metric["name"] == name);
+    found.unwrap_or_else(|| panic!("{name} of {result}"))["value"]
+        .as_f64()
+        .unwrap()
+}
+
+/// The file of a calibration in its folder.
+const CALIBRATION_FILE: &str = "calibration.json";
+/// The calibration of the instrument, which all tests share: it takes seconds on a busy machine.
+static CALIBRATION: OnceLock<String> = OnceLock::new();
+
+fn calibrated() -> String {
+    let folder = Folder::new();
+    let mut command = Command::new(program("ofmeter"));
+    ok(command
+        .args(["calibrate", "--short", "--out"])
+        .arg(&folder.0));
+    folder.read(CALIBRATION_FILE)
+}
+
+/// A command of the meter, which finds a calibration in the folder.
+pub fn ofmeter(folder: &Folder, arguments: &[&str]) -> Command {
+    let text = CALIBRATION.get_or_init(calibrated);
+    std::fs::create_dir_all(&folder.0).unwrap();
+    std::fs::write(folder.0.join(CALIBRATION_FILE), text).unwrap();
+    let mut command = Command::new(program("ofmeter"));
+    command
+        .arg(arguments[0])
+        .arg("--out")
+        .arg(&folder.0)
+        .args(&arguments[1..]);
+    command
+}
+
+/// Runs cases in their shortest form and returns their results.
+pub fn measured(folder: &Folder, arguments: &[&str]) -> Vec<Value> {
+    let shortest = [&["run", "--short", "--force"], arguments].concat();
+    println!("{}", ok(&mut ofmeter(folder, &shortest)));
+    folder.results()
+}
+
+/// Two veth pairs and a switch between them, in this network namespace.
+pub struct Plant {
+    _switch: Process,
+}
+
+impl Plant {
+    pub fn new(arguments: &[&str]) -> Self {
+        ip("link set lo up");
+        for (own, switch) in [("near", "sa"), ("far", "sb")] {
+            ip(&format!("link add {own} type veth peer name {switch}"));
+            ip(&format!("link set {own} up"));
+            ip(&format!("link set {switch} up"));
+        }
+        let mut bofuss = Command::new(program("bofuss"));
+        let listen = format!("ptcp:{SWITCH}");
+        bofuss.args(["run", "--port", "sa", "--port", "sb", "--listen", &listen]);
+        bofuss.args(["--fail-mode", "secure"]).args(arguments);
+        let name = format!("plant{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
+        bofuss
+            .args(["--name", &name])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let switch = Process::start(&mut bofuss);
+        until("the switch listens", || {
+            TcpStream::connect(("127.0.0.1", SWITCH)).is_ok()
+        });
+        Self { _switch: switch }
+    }
+
+    /// Runs our dpctl on the switch.
+    pub fn dpctl(&self, arguments: &[&str]) -> String {
+        let address = format!("tcp:127.0.0.1:{SWITCH}");
+        ok(Command::new(program("dpctl")).arg(address).args(arguments))
+    }
+}
+
+/// Runs a test in a network namespace of its own.
+pub fn alone(test: impl FnOnce() + Send) {
+    NetNs::new().unwrap().run(test).unwrap();
+}
+
+/// The arguments that name a switch of a [`Plant`] and its interfaces.
+pub fn switch_at(port: u16) -> [String; 4] {
+    let address = format!("tcp:127.0.0.1:{port}");
+    [
+        "--switch".into(),
+        address,
+        "--ports".into(),
+        "near,far".into(),
+    ]
+}
+
+pub fn measured_at(port: u16, folder: &Folder, arguments: &[&str]) -> Vec<Value> {
+    let switch = switch_at(port);
+    let switch: Vec<&str> = switch.iter().map(String::as_str).collect();
+    measured(folder, &[&switch[..], arguments].concat())
+}
