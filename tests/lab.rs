@@ -483,8 +483,7 @@ impl Capture {
         assert!(!tshark(field).is_empty(), "{field} was captured");
         // It reads the request that an ERROR quotes as if it were whole, misses an action in a
         // FLOW_MOD without any, misplaces padding in replies about queues since 1.4, and in 1.5
-        // loses its place in matches, lists of fields, buckets and URIs, and in replies that it
-        // does not know: of controllers' states and features of bundles (4.0).
+        // loses its place in matches, lists of fields, buckets, URIs and unknown replies (4.0).
         let queues = "openflow_v5.multipart_reply.type in {5, 15}";
         let replies = "openflow_v6.multipart_reply.type in {1, 5, 7, 12, 15 .. 19}";
         let asks = "openflow_v6.multipart_request.type in {1, 2, 12, 16, 17}";
