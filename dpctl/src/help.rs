@@ -90,6 +90,8 @@ const OPTIONS: &[(&str, &[&str], &str)] = &[
             "add-group",
             "add-groups",
             "mod-group",
+            "insert-buckets",
+            "remove-buckets",
             "del-groups",
             "add-meter",
             "mod-meter",

@@ -96,6 +96,10 @@ verbs! {
     "stats-meter" "[METER]" Bofuss bofuss::stats_meter: "meter counters";
     "bundle-features" "" Bofuss bofuss::bundle_features:
         "what bundles can do, and how exactly they keep a time";
+    "controller-status" "" Bofuss bofuss::controller_status:
+        "the controllers that are connected, and their roles (since OpenFlow 1.5)";
+    "first-egress" "TABLE|none" Bofuss bofuss::first_egress:
+        "let packets that are to leave pass the tables from this one (since OpenFlow 1.5)";
     "queue-mod" "PORT QUEUE SPEC" Bofuss bofuss::queue_mod:
         "create or change a queue: 200 or min=200,max=10M,priority=1,weight=2";
     "queue-del" "PORT QUEUE" Bofuss bofuss::queue_del: "delete a queue";
@@ -137,8 +141,14 @@ verbs! {
     "add-group" "GROUP" Ofctl ofctl::add_group:
         "add a group: group_id=1,type=all,bucket=output:1,bucket=output:2";
     "add-groups" "FILE" Ofctl ofctl::add_groups:
-        "add the groups of a file (-: stdin); a line may begin with add, modify or delete";
+        "add the groups of a file (-: stdin); a line may begin with add, modify, delete, \
+         insert_bucket or remove_bucket";
     "mod-group" "GROUP" Ofctl ofctl::mod_group: "change a group's type and buckets";
+    "insert-buckets" "GROUP" Ofctl ofctl::insert_buckets:
+        "add buckets to a group: group_id=1,command_bucket_id=last,bucket=bucket_id:5,actions=2 \
+         (since OpenFlow 1.5)";
+    "remove-buckets" "GROUP" Ofctl ofctl::remove_buckets:
+        "remove a bucket, or all: group_id=1,command_bucket_id=5 (since OpenFlow 1.5)";
     "del-groups" "[group_id=N]" Ofctl ofctl::del_groups: "delete a group, or all";
     "dump-groups" "[group_id=N]" Ofctl ofctl::dump_groups: "the groups";
     "dump-group-stats" "[group_id=N]" Ofctl ofctl::dump_group_stats: "group counters";
@@ -150,8 +160,8 @@ verbs! {
     "dump-meters" "[meter=N]" Ofctl ofctl::dump_meters: "the meters";
     "meter-stats" "[meter=N]" Ofctl ofctl::meter_stats: "meter counters";
     "queue-stats" "[PORT [QUEUE]]" Ofctl ofctl::queue_stats: "queue counters";
-    "packet-out" "IN_PORT ACTIONS HEX..." Ofctl ofctl::packet_out:
-        "send packets through the switch";
+    "packet-out" "IN_PORT ACTIONS HEX... | PACKET" Ofctl ofctl::packet_out:
+        "send packets through the switch; PACKET: in_port=1,metadata=5,packet=HEX,actions=2";
     "snoop" "" Ofctl ofctl::snoop:
         "print the messages between the switch and its controllers until Ctrl-C";
     "role" "[equal|master|slave [GENERATION]]" Own own::role:

@@ -4,7 +4,9 @@ use bofuss_ext::queues;
 use bofuss_oflib::message::config::{ConfigFlags, SwitchConfig};
 use bofuss_oflib::message::group_mod::{GroupModCommand, GroupType};
 use bofuss_oflib::message::meter_mod::{BandKind, MeterFlags, MeterModCommand};
-use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList};
+use bofuss_oflib::message::multipart::table_features::{
+    FieldId, PropertyList, TableFeatureFlags, TableFeatures, TableFeaturesCommand,
+};
 use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
 use bofuss_oflib::message::port::{PortConfig, PortFeatures};
 use bofuss_oflib::message::{
@@ -323,16 +325,7 @@ pub(crate) fn set_table_match(command: &Command, arguments: &[&str]) -> Made {
     let fields: Vec<_> = names
         .map(|name| flow::field_named(argument, name, &command.catalogue))
         .collect::<Result<_, _>>()?;
-    let restrict = move |reply: Message| {
-        let Message::MultipartReply(MultipartReply {
-            body: ReplyBody::TableFeatures(mut tables),
-            ..
-        }) = reply
-        else {
-            return Err(Failure::Failed(
-                "the switch does not report which fields its tables match".into(),
-            ));
-        };
+    change_tables(move |tables| {
         let matching = [TABLE_MATCH, TABLE_WILDCARDS];
         for property in tables.iter_mut().flat_map(|table| &mut table.0.properties) {
             if let PropertyList::Fields(list) = &mut property.list
@@ -344,10 +337,63 @@ pub(crate) fn set_table_match(command: &Command, arguments: &[&str]) -> Made {
                 });
             }
         }
+        Ok(())
+    })
+}
+
+/// `first-egress TABLE`, or `none`, after which packets leave from where they are.
+pub(crate) fn first_egress(_: &Command, arguments: &[&str]) -> Made {
+    let [word] = arguments else {
+        return misused();
+    };
+    let wanted = match *word {
+        "none" => None,
+        number => Some(TableId(Argument(word).number(number)?)),
+    };
+    change_tables(move |tables| {
+        // Tables that are not named, and what a table's list of properties leaves out, stay.
+        let is_first =
+            |table: &TableFeatures| table.0.features.has(TableFeatureFlags::FIRST_EGRESS);
+        match wanted {
+            Some(wanted) => tables.retain(|table| table.0.table_id == wanted),
+            None => tables.retain(is_first),
+        }
+        for TableFeatures(table) in &mut *tables {
+            table.command = TableFeaturesCommand::MODIFY;
+            table.properties.clear();
+            table.features.0 &= !TableFeatureFlags::FIRST_EGRESS.0;
+            if wanted.is_some() {
+                table.features = table.features | TableFeatureFlags::FIRST_EGRESS;
+            }
+        }
+        match wanted {
+            Some(wanted) if tables.is_empty() => {
+                Err(Failure::Failed(format!("the switch has no table {wanted}")))
+            }
+            _ => Ok(()),
+        }
+    })
+}
+
+/// Asks what all tables can do, and requests what `change` makes of it.
+fn change_tables(
+    change: impl FnOnce(&mut Vec<TableFeatures>) -> Result<(), Failure> + 'static,
+) -> Made {
+    let again = move |reply: Message| {
+        let Message::MultipartReply(MultipartReply {
+            body: ReplyBody::TableFeatures(mut tables),
+            ..
+        }) = reply
+        else {
+            return Err(Failure::Failed(
+                "the switch does not report what its tables can do".into(),
+            ));
+        };
+        change(&mut tables)?;
         ask([Message::MultipartRequest(
             RequestBody::TableFeatures(tables).into(),
         )])
     };
     let first = Message::MultipartRequest(RequestBody::TableFeatures(Vec::new()).into());
-    Ok(Requests::First(first, Box::new(restrict)))
+    Ok(Requests::First(first, Box::new(again)))
 }

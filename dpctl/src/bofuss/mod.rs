@@ -45,6 +45,7 @@ questions! {
     stats_table RequestBody::Table(Empty);
     port_desc RequestBody::PortDesc(PortDescRequest::ALL);
     table_features RequestBody::TableFeatures(Vec::new());
+    controller_status RequestBody::ControllerStatus(Empty);
     group_features RequestBody::GroupFeatures(Empty);
     meter_features RequestBody::MeterFeatures(Empty);
     bundle_features RequestBody::BundleFeatures(BundleFeaturesRequest {

@@ -20,11 +20,13 @@ const FLOW_COMMANDS: &[(&str, FlowModCommand)] = &[
     ("delete", FlowModCommand::DELETE),
     ("delete_strict", FlowModCommand::DELETE_STRICT),
 ];
-/// The same for a file of groups. Commands for single buckets came with OpenFlow 1.5.
+/// The same for a file of groups.
 const GROUP_COMMANDS: &[(&str, GroupModCommand)] = &[
     ("add", GroupModCommand::ADD),
     ("modify", GroupModCommand::MODIFY),
     ("delete", GroupModCommand::DELETE),
+    ("insert_bucket", GroupModCommand::INSERT_BUCKET),
+    ("remove_bucket", GroupModCommand::REMOVE_BUCKET),
 ];
 
 /// Reads the lines of a file, or of the standard input if its name is `-`, each with its command or

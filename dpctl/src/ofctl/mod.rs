@@ -9,6 +9,7 @@ pub(crate) mod file;
 mod filling;
 mod flow;
 pub(crate) mod order;
+mod packet_out;
 mod ports;
 pub(crate) mod show;
 mod tables;
@@ -22,16 +23,14 @@ use bofuss_oflib::message::multipart::{
     PortDescRequest, QueueStatsRequest, ReplyBody, RequestBody,
 };
 use bofuss_oflib::message::{
-    Empty, FlowMod, FlowModCommand, FlowModFlags, GroupMod, MultipartReply, PacketOut,
+    Empty, FlowMod, FlowModCommand, FlowModFlags, GroupMod, MultipartReply,
 };
-use bofuss_oflib::text::{
-    parse_actions, parse_bytes, parse_flow, parse_group, parse_meter, parse_port_named,
-};
-use bofuss_oflib::types::{BufferId, GroupId, MeterId, QueueId};
-use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Match, Message, PortNo};
+use bofuss_oflib::text::{parse_flow, parse_group, parse_meter, parse_port_named};
+use bofuss_oflib::types::{GroupId, MeterId, QueueId};
+use bofuss_oflib::{Message, PortNo};
 
 pub(crate) use filling::mod_table;
+pub(crate) use packet_out::packet_out;
 pub(crate) use ports::{dump_ports, dump_ports_desc, mod_port, on_port, port_question, ports_in};
 
 use crate::Failure;
@@ -263,7 +262,19 @@ pub(crate) fn del_flows(command: &Command, arguments: &[&str]) -> Made {
     }
 }
 
+/// The key that names a bucket of a group that is there.
+const BUCKET_KEY: &str = "command_bucket_id";
+
+/// Errors: also if buckets come or go and it is not said where, for in doubt all are meant.
 fn group(command: &Command, text: &str, kind: GroupModCommand) -> Result<GroupMod, Failure> {
+    let of_buckets = [
+        GroupModCommand::INSERT_BUCKET,
+        GroupModCommand::REMOVE_BUCKET,
+    ];
+    if of_buckets.contains(&kind) && !text.contains(BUCKET_KEY) {
+        let how = format!("{BUCKET_KEY} is missing: write a bucket's number, first, last or all");
+        return Err(Argument(text).wrong("", &how));
+    }
     let parsed = parse_group(text, kind, &command.catalogue);
     parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))
 }
@@ -293,6 +304,14 @@ pub(crate) fn add_groups(command: &Command, arguments: &[&str]) -> Made {
 
 pub(crate) fn mod_group(command: &Command, arguments: &[&str]) -> Made {
     group_change(command, arguments, GroupModCommand::MODIFY)
+}
+
+pub(crate) fn insert_buckets(command: &Command, arguments: &[&str]) -> Made {
+    group_change(command, arguments, GroupModCommand::INSERT_BUCKET)
+}
+
+pub(crate) fn remove_buckets(command: &Command, arguments: &[&str]) -> Made {
+    group_change(command, arguments, GroupModCommand::REMOVE_BUCKET)
 }
 
 pub(crate) fn del_groups(command: &Command, arguments: &[&str]) -> Made {
@@ -385,31 +404,6 @@ pub(crate) fn snoop(_: &Command, arguments: &[&str]) -> Made {
         [] => Ok(Requests::Snoop),
         _ => misused(),
     }
-}
-
-pub(crate) fn packet_out(command: &Command, arguments: &[&str]) -> Made {
-    let [port, actions, packets @ ..] = arguments else {
-        return misused();
-    };
-    if packets.is_empty() {
-        return misused();
-    }
-    let parsed = parse_actions(actions, &Match::ANY, &command.catalogue);
-    let actions = parsed.map_err(|error| Failure::Usage(error.to_string()))?;
-    let in_port = parse_port_named(port, &command.catalogue)?;
-    let messages: Result<_, Failure> = packets
-        .iter()
-        .map(|packet| {
-            Ok(Message::PacketOut(PacketOut {
-                buffer_id: BufferId::NO_BUFFER,
-                in_port,
-                actions: actions.clone(),
-                data: Bytes(parse_bytes(packet)?),
-                ..PacketOut::default()
-            }))
-        })
-        .collect();
-    messages.map(Requests::Change)
 }
 
 #[cfg(test)]

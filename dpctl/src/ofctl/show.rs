@@ -7,6 +7,7 @@ use bofuss_oflib::message::features::Features;
 use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::message::meter_mod::{BandKind, MeterFlags};
 use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCounters, GroupDesc};
+use bofuss_oflib::message::multipart::meter::MeterFeatureFlags;
 use bofuss_oflib::message::multipart::table_features::FieldId;
 use bofuss_oflib::message::multipart::{
     ExtBody, GroupFeatures, MeterConfig, MeterFeatures, MeterStats, PortStats, QueueStats,
@@ -289,6 +290,9 @@ fn group(wording: Wording<'_>, group: &GroupDesc) -> String {
 
 fn bucket(wording: Wording<'_>, ty: GroupType, bucket: &Bucket) -> String {
     let mut text = String::from(",bucket=");
+    if wording.version >= Version::V1_5 {
+        text += &format!("bucket_id:{},", bucket.bucket_id);
+    }
     if ty == GroupType::SELECT && bucket.weight != 1 {
         text += &format!("weight:{},", bucket.weight);
     }
@@ -455,12 +459,16 @@ fn meter_features(f: &MeterFeatures) -> String {
         .filter(|(bit, _)| f.band_types >> bit & 1 == 1)
         .map(|(_, name)| *name)
         .collect();
-    format!(
+    let mut text = format!(
         "max_meter:{} max_bands:{} max_color:{}\nband_types: {}\ncapabilities: {}\n",
         f.max_meter,
         f.max_bands,
         f.max_color,
         bands.join(" "),
         words(MeterFlags(f.capabilities as u16))
-    )
+    );
+    if f.features != MeterFeatureFlags(0) {
+        text += &format!("features: {}\n", words(f.features));
+    }
+    text
 }

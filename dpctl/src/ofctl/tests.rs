@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bofuss_oflib::Match;
 use bofuss_oflib::message::{FlowMod, MeterMod};
 use bofuss_oflib::types::TableId;
 

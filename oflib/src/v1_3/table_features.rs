@@ -8,7 +8,8 @@ use crate::error::{BadProperty, BadRequest, DecodeError, ErrorCode, TableFeature
 use crate::forms::Form;
 use crate::instruction::INSTRUCTIONS;
 use crate::message::multipart::table_features::{
-    FieldId, PROPERTIES, PropertyList, TableFeatureSet, TableFeatures, TableProperty, TypeId,
+    FieldId, PROPERTIES, PropertyList, TableFeatureSet, TableFeatures, TableFeaturesCommand,
+    TableProperty, TypeId,
 };
 use crate::version::Version;
 use crate::wire::{Reader, Wire, Writer};
@@ -73,6 +74,9 @@ impl Form<V1_3> for TableFeatures {
         body.get().map(Self)
     }
     fn write(&self, w: &mut Writer<'_>) {
+        if self.0.command != TableFeaturesCommand::REPLACE && w.version() < Version::V1_5 {
+            w.cannot_say("commands for tables");
+        }
         let start = w.bytes.len();
         w.put(&0u16).put(&self.0).patch_length(start, start);
     }
