@@ -6,8 +6,8 @@ use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList};
 use bofuss_oflib::{Action, ErrorCode, FieldMatch, Instruction, Match};
 
 use crate::tables::features::{
-    APPLY_ACTIONS, APPLY_SETFIELD, Abilities, INSTRUCTIONS, MATCH, PACKET_TYPES, WILDCARDS,
-    WRITE_ACTIONS, WRITE_SETFIELD,
+    APPLY_ACTIONS, APPLY_COPYFIELD, APPLY_SETFIELD, Abilities, INSTRUCTIONS, MATCH, PACKET_TYPES,
+    WILDCARDS, WRITE_ACTIONS, WRITE_COPYFIELD, WRITE_SETFIELD,
 };
 
 impl Abilities {
@@ -113,10 +113,12 @@ impl Abilities {
         let able = self.head.metadata_write;
         match instruction {
             Instruction::WriteActions(actions) => {
-                self.check_actions(actions, WRITE_ACTIONS + miss, WRITE_SETFIELD + miss)
+                let properties = [WRITE_ACTIONS, WRITE_SETFIELD, WRITE_COPYFIELD];
+                self.check_actions(actions, properties.map(|ty| ty + miss))
             }
             Instruction::ApplyActions(actions) => {
-                self.check_actions(actions, APPLY_ACTIONS + miss, APPLY_SETFIELD + miss)
+                let properties = [APPLY_ACTIONS, APPLY_SETFIELD, APPLY_COPYFIELD];
+                self.check_actions(actions, properties.map(|ty| ty + miss))
             }
             Instruction::WriteMetadata { value, mask } if value & mask & !able != 0 => {
                 Err(BadInstruction::UNSUP_METADATA)
@@ -140,7 +142,9 @@ impl Abilities {
         }
     }
 
-    fn check_actions(&self, actions: &[Action], types: u16, set: u16) -> Result<(), ErrorCode> {
+    /// Checks actions against the properties of their types, of fields to set and to copy to.
+    fn check_actions(&self, actions: &[Action], properties: [u16; 3]) -> Result<(), ErrorCode> {
+        let [types, set, copied] = properties;
         for action in actions {
             let known = if let Action::Experimenter(value) = action {
                 (0xffff, value.row.experimenter)
@@ -157,7 +161,7 @@ impl Abilities {
             }
             if let Action::CopyField(copy) = action
                 && copy.dst.settable
-                && self.field(set, copy.dst).is_none()
+                && self.field(copied, copy.dst).is_none()
             {
                 return Err(BadAction::BAD_SET_TYPE);
             }

@@ -7,6 +7,7 @@ use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::error::TableFeaturesFailed;
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::field::PACKET_TYPE;
+use bofuss_oflib::instruction;
 use bofuss_oflib::message::multipart::table_features::{
     FieldId, PROPERTIES, PropertyList, TableFeatureFlags, TableFeatureSet, TableFeaturesCommand,
     TypeId,
@@ -30,13 +31,16 @@ pub(crate) const WRITE_SETFIELD: u16 = 12;
 pub(crate) const APPLY_SETFIELD: u16 = 14;
 /// The tables that a table is synchronised from (since OpenFlow 1.4).
 const TABLE_SYNC_FROM: u16 = 16;
+/// The fields to which copy-field may copy (since OpenFlow 1.5).
+pub(crate) const WRITE_COPYFIELD: u16 = 18;
+pub(crate) const APPLY_COPYFIELD: u16 = 20;
 /// The packet types of a table (since OpenFlow 1.5).
 pub(crate) const PACKET_TYPES: u16 = 22;
+/// The type of experimenters' instructions and actions.
+const EXPERIMENTERS: u16 = 0xffff;
 /// Properties of this type and above are an experimenter's.
 const EXPERIMENTER: u16 = 0xfffe;
 
-/// Instructions in force: goto-table, write-metadata, write-, apply- and clear-actions.
-const INSTRUCTION_TYPES: [u16; 5] = [1, 2, 3, 4, 5];
 /// The bits of a table's configuration: earlier versions' miss behaviour, without effect.
 pub const TABLE_CONFIG_BITS: u32 = 3;
 
@@ -102,7 +106,7 @@ fn everything_of(ty: u16, catalogue: &Catalogue) -> Option<PropertyList> {
         .map(|field| FieldId::Known(field, field.maskable));
     match ty & !1 {
         INSTRUCTIONS => {
-            let numbers = INSTRUCTION_TYPES.into_iter();
+            let numbers = instruction::INSTRUCTIONS.iter().map(|row| row.number);
             Some(types(numbers, catalogue, ExtKind::Instruction))
         }
         WRITE_ACTIONS | APPLY_ACTIONS => {
@@ -111,7 +115,7 @@ fn everything_of(ty: u16, catalogue: &Catalogue) -> Option<PropertyList> {
         }
         MATCH => Some(PropertyList::Fields(matched.collect())),
         WILDCARDS => Some(PropertyList::Fields(matched.collect()).unmasked()),
-        WRITE_SETFIELD | APPLY_SETFIELD => {
+        WRITE_SETFIELD | APPLY_SETFIELD | WRITE_COPYFIELD | APPLY_COPYFIELD => {
             let set = fields.filter(|field| field.settable);
             let set = set.map(|field| FieldId::Known(field, false));
             Some(PropertyList::Fields(set.collect()))
@@ -125,10 +129,10 @@ fn everything_of(ty: u16, catalogue: &Catalogue) -> Option<PropertyList> {
     }
 }
 
-/// Types by these numbers, and those of extensions.
+/// Types by these numbers but for that of experimenters, and those of extensions.
 fn types(numbers: impl Iterator<Item = u16>, catalogue: &Catalogue, kind: ExtKind) -> PropertyList {
     let mut types = Vec::new();
-    for ty in numbers {
+    for ty in numbers.filter(|ty| *ty != EXPERIMENTERS) {
         types.push(TypeId {
             ty,
             experimenter: 0,
@@ -136,7 +140,7 @@ fn types(numbers: impl Iterator<Item = u16>, catalogue: &Catalogue, kind: ExtKin
     }
     for row in catalogue.values(kind) {
         types.push(TypeId {
-            ty: 0xffff,
+            ty: EXPERIMENTERS,
             experimenter: row.experimenter,
         });
     }
@@ -274,8 +278,8 @@ fn list_within(
         None => only_one(wanted, ty & !1)?,
         one => one,
     };
-    // Earlier versions cannot name packet types.
-    if one.is_none() && ty == PACKET_TYPES {
+    // Versions before 1.5 cannot name what it brought, and its controllers need not.
+    if one.is_none() && ty > TABLE_SYNC_FROM {
         return Ok(bound.clone());
     }
     let wanted = &one.ok_or(TableFeaturesFailed::BAD_TYPE)?.list;

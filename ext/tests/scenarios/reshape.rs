@@ -1,6 +1,5 @@
 //! TABLE_FEATURES in scenarios: the words of a request, the line of a reply.
 
-use bofuss_oflib::Catalogue;
 use bofuss_oflib::action::ACTIONS;
 use bofuss_oflib::instruction::INSTRUCTIONS;
 use bofuss_oflib::message::multipart::table_features::{
@@ -9,10 +8,15 @@ use bofuss_oflib::message::multipart::table_features::{
 use bofuss_oflib::message::multipart::{TableFeatures, TableProperty};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::{Bytes, TextForm};
+use bofuss_oflib::{Catalogue, Version};
 
 /// The property of packet types, and how many the switch has.
 const PACKET_TYPES: u16 = 22;
 const N_PACKET_TYPES: usize = 3;
+/// Properties of fields to copy to.
+const COPIED: [u16; 4] = [18, 19, 20, 21];
+/// So many things of a list are told by name.
+const FEW: usize = 4;
 
 fn number<T: TryFrom<u64, Error: std::fmt::Debug>>(text: &str) -> T {
     let digits = text.strip_prefix("0x");
@@ -97,8 +101,14 @@ pub fn request(
                 }
             }
         }
-        // Versions before 1.5 cannot name them; left out, they stay.
-        table.properties.retain(|one| one.ty != PACKET_TYPES);
+        // Versions before 1.5 cannot name what it brought; left out, it stays.
+        table.properties.retain(|one| {
+            let row = PROPERTIES.iter().find(|row| row.0 == one.ty).unwrap();
+            let is_named = words
+                .iter()
+                .any(|word| word.split('=').next() == Some(row.1));
+            is_named || row.3.has(Version::V1_4)
+        });
         TableFeatures(table)
     };
     words.split(|word| *word == "|").map(table).collect()
@@ -125,7 +135,7 @@ fn n_listed(list: &PropertyList) -> usize {
 }
 
 /// A reply's line: lists of more than four as "many", those of the table-miss entry where
-/// they differ, packet types if they are not all.
+/// they differ, packet types if they are not all, fields to copy to if they are few.
 pub fn line(TableFeatures(table): &TableFeatures) -> String {
     let find = |ty: u16| table.properties.iter().find(|one| one.ty == ty);
     let mut line = format!(
@@ -143,12 +153,13 @@ pub fn line(TableFeatures(table): &TableFeatures) -> String {
     for one in &table.properties {
         let regular = find(one.ty & !1).filter(|regular| regular.ty != one.ty);
         let is_all_types = one.ty == PACKET_TYPES && n_listed(&one.list) == N_PACKET_TYPES;
-        if is_all_types || regular.is_some_and(|regular| regular.list == one.list) {
+        let is_usual = COPIED.contains(&one.ty) && n_listed(&one.list) > FEW;
+        if is_all_types || is_usual || regular.is_some_and(|regular| regular.list == one.list) {
             continue;
         }
         let name = PROPERTIES.iter().find(|row| row.0 == one.ty).unwrap().1;
         line += &match n_listed(&one.list) {
-            0..=4 => format!(" {}", Shown(one)).replace("; ", ","),
+            0..=FEW => format!(" {}", Shown(one)).replace("; ", ","),
             _ => format!(" {name}=many"),
         };
     }

@@ -34,13 +34,13 @@ fn fields(features: &TableFeatureSet, ty: u16) -> &[FieldId] {
     }
 }
 
-/// The types of a property, as bits.
+/// The types of a property that 1.1 has, as bits.
 fn types(features: &TableFeatureSet, ty: u16) -> u32 {
     let property = features.properties.iter().find(|one| one.ty == ty);
     let mut bits = 0;
     if let Some(PropertyList::Types(list)) = property.map(|one| &one.list) {
         for id in list.iter().filter(|id| id.ty < 32) {
-            bits |= 1 << id.ty;
+            bits |= u32::from(id.is_known_to(ty, Version::V1_1)) << id.ty;
         }
     }
     bits
@@ -93,7 +93,7 @@ fn read_actions(
 /// Appends the actions of a kind of list. A setter is there if all that it sets may be written.
 fn write_actions([actions, set_fields]: [u16; 2], features: &TableFeatureSet, w: &mut Writer<'_>) {
     let list = fields(features, set_fields);
-    let mut bits = types(features, actions) & shared_types();
+    let mut bits = types(features, actions);
     for setter in SETTERS {
         let mut wanted = set_by(setter).into_iter();
         if wanted.all(|field| list.contains(&FieldId::Known(field, false))) {

@@ -106,7 +106,7 @@ fn write_bitmap((ty, bits): (u16, Bits), features: &TableFeatureSet, w: &mut Wri
         }
         Some(PropertyList::Types(list)) => {
             for id in list.iter().filter(|id| id.ty < 32) {
-                bitmap |= 1 << id.ty;
+                bitmap |= u64::from(id.is_known_to(ty, w.version())) << id.ty;
             }
         }
         Some(

@@ -6,7 +6,6 @@ use super::matching::{decode_header, decode_values, encode_header, encode_oxm};
 use super::{V1_3, layout, onf};
 use crate::error::{BadProperty, BadRequest, DecodeError, ErrorCode, TableFeaturesFailed};
 use crate::forms::Form;
-use crate::instruction::INSTRUCTIONS;
 use crate::message::multipart::table_features::{
     FieldId, PROPERTIES, PropertyList, TableFeatureSet, TableFeatures, TableFeaturesCommand,
     TableProperty, TypeId,
@@ -97,10 +96,7 @@ fn newer_actions(mut list: Vec<TypeId>, version: Version) -> Vec<TypeId> {
 
 /// Types of instructions that a version has, and those that are of none.
 fn said_instructions(mut list: Vec<TypeId>, version: Version) -> Vec<TypeId> {
-    list.retain(|id| {
-        let row = INSTRUCTIONS.iter().find(|row| row.number == id.ty);
-        row.is_none_or(|row| row.versions.has(version))
-    });
+    list.retain(|id| id.is_instruction_of(version));
     list
 }
 

@@ -107,12 +107,13 @@ impl TableFeatureSet {
     /// does not mean to take it away.
     pub fn keep_unsaid(&mut self, present: &Self, version: Version) {
         for property in &mut self.properties {
-            let kind = PROPERTIES.iter().find(|row| row.0 == property.ty);
-            let of_actions = kind.is_some_and(|row| row.2 == 'a');
             let same = present.properties.iter().find(|one| one.ty == property.ty);
             match (&mut property.list, same.map(|one| &one.list)) {
-                (PropertyList::Types(list), Some(PropertyList::Types(all))) if of_actions => {
-                    list.extend(all.iter().filter(|id| !id.is_action_of(version)));
+                (PropertyList::Types(list), Some(PropertyList::Types(all))) => {
+                    let unsaid = all
+                        .iter()
+                        .filter(|id| !id.is_known_to(property.ty, version));
+                    list.extend(unsaid);
                 }
                 (PropertyList::Fields(list), Some(PropertyList::Fields(all))) => {
                     list.extend(all.iter().filter(|id| !id.is_known_to(version)));
@@ -138,6 +139,21 @@ impl TypeId {
     pub(crate) fn is_action_of(self, version: Version) -> bool {
         let row = ACTIONS.iter().find(|row| row.number == self.ty);
         row.is_none_or(|row| row.versions.has(version))
+    }
+
+    /// The same of an instruction.
+    pub(crate) fn is_instruction_of(self, version: Version) -> bool {
+        let row = INSTRUCTIONS.iter().find(|row| row.number == self.ty);
+        row.is_none_or(|row| row.versions.has(version))
+    }
+
+    /// Whether a version has what a property of the type `property` lists so.
+    pub(crate) fn is_known_to(self, property: u16, version: Version) -> bool {
+        let row = PROPERTIES.iter().find(|row| row.0 == property);
+        match row.map(|row| row.2) {
+            Some('i') => self.is_instruction_of(version),
+            _ => self.is_action_of(version),
+        }
     }
 
     /// The name of the instruction (`kind` i) or action (a).
