@@ -64,6 +64,13 @@ fn a_forwarders_delay_loss_and_order_are_found() {
     // Of those that pass, one in 100 is overtaken.
     let reordered = metric(&found[0], "reordered");
     assert!((3.0..=6.0).contains(&reordered), "{}", found[0]);
+    let folder = Folder::new();
+    let found = measured(&folder, &[&case[..], &["forwarder:loss=100%"]].concat());
+    assert_eq!(
+        found[0]["verdict"], "fails",
+        "nothing crashed: {}",
+        found[0]
+    );
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn stability(results: &Results) -> Option<String> {
     for record in &results.records {
         if matches!(
             record.verdict,
-            CaseVerdict::Hangs | CaseVerdict::Crashes | CaseVerdict::Lies
+            CaseVerdict::Hangs | CaseVerdict::Crashes | CaseVerdict::Fails | CaseVerdict::Lies
         ) {
             bad.push(format!(
                 "{} at {} ({})",

@@ -90,6 +90,9 @@ pub enum CaseVerdict {
     Hangs,
     /// Its connection is gone.
     Crashes,
+    /// It is there, and what was measured did not come about: no frame arrived, or it answered
+    /// something else.
+    Fails,
     /// Frames arrive with wrong bytes.
     Wrong,
 }
@@ -103,6 +106,7 @@ impl CaseVerdict {
             Self::Lies => "lies",
             Self::Hangs => "hangs",
             Self::Crashes => "crashes",
+            Self::Fails => "fails",
             Self::Wrong => "wrong",
         }
     }

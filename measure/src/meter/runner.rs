@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::calibration::{self, Calibration};
 use super::case::MeterCase;
+use super::controller::ControlSession;
 use super::live_fct;
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::results::{FORCED, ResultRecord, RunInfo, Store};
@@ -206,7 +207,14 @@ fn measure(bench: &mut Workbench<'_>, case: &MeterCase, point: &Point) -> PointO
     match ready.and_then(|()| (case.run)(bench, point)) {
         Ok(outcome) => outcome,
         Err(why) => {
-            let mut outcome = PointOutcome::of(CaseVerdict::Crashes, &why);
+            let controller = bench.controller.as_mut();
+            let is_gone = controller.is_some_and(ControlSession::is_closed);
+            let verdict = if is_gone {
+                CaseVerdict::Crashes
+            } else {
+                CaseVerdict::Fails
+            };
+            let mut outcome = PointOutcome::of(verdict, &why);
             outcome.marks.push(why);
             outcome
         }
