@@ -46,16 +46,9 @@ fn types(features: &TableFeatureSet, ty: u16) -> u32 {
     bits
 }
 
-/// The property of these types.
+/// The property of these types, those that 1.1 has.
 fn of_types(ty: u16, bits: u32) -> TableProperty {
-    let mut list = Vec::new();
-    for ty in (0..32).filter(|ty| bits >> ty & 1 == 1) {
-        list.push(TypeId {
-            ty,
-            experimenter: 0,
-        });
-    }
-    let list = PropertyList::Types(list);
+    let list = PropertyList::Types(TypeId::of_bitmap(ty, bits, Version::V1_1));
     TableProperty { ty, list }
 }
 
@@ -93,7 +86,7 @@ fn read_actions(
 /// Appends the actions of a kind of list. A setter is there if all that it sets may be written.
 fn write_actions([actions, set_fields]: [u16; 2], features: &TableFeatureSet, w: &mut Writer<'_>) {
     let list = fields(features, set_fields);
-    let mut bits = types(features, actions);
+    let mut bits = types(features, actions) & shared_types();
     for setter in SETTERS {
         let mut wanted = set_by(setter).into_iter();
         if wanted.all(|field| list.contains(&FieldId::Known(field, false))) {

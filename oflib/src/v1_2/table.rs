@@ -76,15 +76,7 @@ fn read_bitmap((ty, bits): (u16, Bits), r: &mut Reader<'_>) -> Result<TablePrope
             }
             PropertyList::Fields(fields)
         }
-        Bits::Types => {
-            let bitmap: u32 = r.get()?;
-            let numbers = (0..32).filter(|bit| bitmap >> bit & 1 == 1);
-            let types = numbers.map(|ty| TypeId {
-                ty,
-                experimenter: 0,
-            });
-            PropertyList::Types(types.collect())
-        }
+        Bits::Types => PropertyList::Types(TypeId::of_bitmap(ty, r.get()?, r.version())),
     };
     Ok(TableProperty { ty, list })
 }

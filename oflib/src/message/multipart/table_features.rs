@@ -156,6 +156,16 @@ impl TypeId {
         }
     }
 
+    /// Those whose bits are set, as far as the version has them in a property.
+    pub(crate) fn of_bitmap(property: u16, bits: u32, version: Version) -> Vec<Self> {
+        let all = (0..32).filter(|ty| bits >> ty & 1 == 1);
+        let ids = all.map(|ty| Self {
+            ty,
+            experimenter: 0,
+        });
+        ids.filter(|id| id.is_known_to(property, version)).collect()
+    }
+
     /// The name of the instruction (`kind` i) or action (a).
     fn name(self, kind: char) -> &'static str {
         let name = match kind {
