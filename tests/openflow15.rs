@@ -212,7 +212,7 @@ fn a_learning_switch_on_os_ken_joins_three_hosts() {
     let said = joins_os_ken("1.5", 16764, Some(TYPE), "learning15.py");
     let replies = [
         "ROLE 2 9",
-        "TABLE 7 3",
+        "TABLES 64 3",
         "METERS 15",
         "ASYNC 16",
         "BUCKETS [(3, 3)]",

@@ -17,6 +17,7 @@ SHORT_ID = 9
 
 class Learning15(learning.Learning):
     OFP_VERSIONS = [ofproto_v1_5.OFP_VERSION]
+    tables_told = 0
 
     def group(self, dp, command, after, ids):
         parser, ofp = dp.ofproto_parser, dp.ofproto
@@ -78,7 +79,10 @@ class Learning15(learning.Learning):
     @set_ev_cls(ofp_event.EventOFPTableFeaturesStatsReply, MAIN_DISPATCHER)
     def tables(self, ev):
         properties = [one.type for one in ev.msg.body[0].properties]
-        print("TABLE", len(ev.msg.body), ev.msg.body[1].features, properties, flush=True)
+        self.tables_told += len(ev.msg.body)
+        if not ev.msg.flags:
+            features = ev.msg.body[1].features
+            print("TABLES", self.tables_told, features, properties, flush=True)
 
     @set_ev_cls(ofp_event.EventOFPGroupDescStatsReply, MAIN_DISPATCHER)
     def groups(self, ev):

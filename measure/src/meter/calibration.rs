@@ -20,8 +20,10 @@ const FLOOR_FACTOR: f64 = 3.0;
 const NOISE_RATE: f64 = 10_000.0;
 const IDLE_P50_NS: f64 = 5_000.0;
 const IDLE_P99_NS: f64 = 20_000.0;
-/// Times that the search for the limit doubles the load after the last of the all_points.
+/// Times that the search for the limit doubles the load after the last of the points.
 const DOUBLINGS: usize = 4;
+/// Times that a point is tried, if no frame comes back: the machine may do something else.
+const ATTEMPTS: usize = 3;
 /// Frames of a point.
 const FRAMES: u32 = 10_000;
 const SHORT_FRAMES: u32 = 500;
@@ -141,8 +143,15 @@ fn measured(point: &Point, seen: &Observation) -> Result<CalibrationPoint, Strin
 fn at(bench: &Workbench<'_>, point: &Point) -> Result<CalibrationPoint, String> {
     let frames = bench.count(FRAMES, SHORT_FRAMES);
     let load = ProbeLoad::new(frames, point.frames_per_second());
-    let seen = bench.observe(&Template::plain(point.bytes), &load)?;
-    measured(point, &seen)
+    let mut outcome = Err(String::new());
+    for _ in 0..ATTEMPTS {
+        let seen = bench.observe(&Template::plain(point.bytes), &load)?;
+        outcome = measured(point, &seen);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
 }
 
 /// The sizes and loads of a path.
