@@ -161,6 +161,25 @@ fn allocates_nothing(name: &str, engine: Engine) {
     }
 }
 
+#[test]
+fn extensions_that_nobody_uses_leave_flows_valid_after_changes_for_others() {
+    let mut bench = Bench::new(Engine::Cache);
+    bench.flow("priority=1,udp,in_port=1,nw_src=10.0.0.0/24,actions=output:2");
+    let mut frames = Vec::new();
+    for round in 0..2u8 {
+        // More changes than the cache can list.
+        for n in 0..200 {
+            bench.flow(&format!(
+                "priority=2,udp,in_port=1,nw_src=10.1.{round}.{n},actions=drop"
+            ));
+        }
+        (0..50).for_each(|n| bench.send(Time(1), 1, &mut frames, &frame(n, 9)));
+    }
+    let stats = bench.switch.datapath().cache_stats();
+    assert_eq!((stats.misses, bench.io.frames), (50, 100));
+    assert!(stats.confirmed >= 40, "{stats:?}");
+}
+
 /// The text that a reply tells.
 fn told(reply: ExtValue) -> String {
     let lines = String::from_utf8(reply.data.0).unwrap();

@@ -343,6 +343,7 @@ macro_rules! fields {
         $([$($span:tt)*])? ;
     )*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[derive(Clone, Copy)]
         #[repr(u8)]
         enum Id { $($ID),* }
         /// How many fields the specification defines.
@@ -465,15 +466,46 @@ const _: () = assert!(
     "every key has presence bits for OpenFlow's fields"
 );
 
-/// Assigns each row its place in the key; the first row has the last place, so that the metadata
-/// fills a word.
+/// The fields that come first in a key, in words of eight bytes: what most entries match takes three
+/// of these words, and what is next to each other in a header is read in one piece. All others
+/// follow in the order of their rows, and then the first row.
+const FIRST_IN_KEY: [Id; 16] = [
+    Id::IN_PORT,
+    Id::ETH_TYPE,
+    Id::IP_PROTO,
+    Id::IP_DSCP,
+    Id::IPV4_SRC,
+    Id::IPV4_DST,
+    Id::TCP_SRC,
+    Id::TCP_DST,
+    Id::UDP_SRC,
+    Id::UDP_DST,
+    Id::ETH_DST,
+    Id::VLAN_VID,
+    Id::ETH_SRC,
+    Id::VLAN_PCP,
+    Id::IP_ECN,
+    Id::METADATA,
+];
+
+/// Assigns each row its place in the key.
 const fn place(mut rows: [Field; STANDARD_FIELDS]) -> [Field; STANDARD_FIELDS] {
     let mut offset = KEY_PRESENT_BYTES;
-    let mut i = 1;
-    while i <= rows.len() {
-        let row = &mut rows[i % STANDARD_FIELDS];
+    let mut i = 0;
+    while i < FIRST_IN_KEY.len() {
+        let row = &mut rows[FIRST_IN_KEY[i] as usize];
         row.offset = offset as u16;
         offset += row.bytes();
+        i += 1;
+    }
+    i = 1;
+    while i <= rows.len() {
+        let row = &mut rows[i % STANDARD_FIELDS];
+        // No place begins at 0.
+        if row.offset == 0 {
+            row.offset = offset as u16;
+            offset += row.bytes();
+        }
         i += 1;
     }
     rows

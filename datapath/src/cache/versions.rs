@@ -10,8 +10,8 @@ use crate::tables::tag_table::Secret;
 
 /// Masks that have a table. Changes with others concern all flows.
 const MAX_TABLES: usize = 4;
-/// Fewest and most versions of a table: 4 KiB, and 2 MiB.
-const MIN_VERSIONS: usize = 1 << 10;
+/// Fewest and most versions of a table: 16 KiB, and 2 MiB.
+const MIN_VERSIONS: usize = 1 << 12;
 const MAX_VERSIONS: usize = 1 << 19;
 /// As many versions as the processor's caches mostly have: 64 KiB.
 const NEAR_VERSIONS: usize = 1 << 14;

@@ -290,7 +290,8 @@ impl<S: Sink> Context<'_, S> {
             if is_pure {
                 path.read.insert(call.read);
                 path.is_wrong |= !call.only_sets;
-                path.sets_fields |= !call.sets.is_empty();
+                let read = self.lane.cache.fields;
+                path.sets_fields |= call.sets.iter().any(|(field, _)| read.contains(field));
                 let sets = call.sets.into_iter();
                 let steps = sets.map(|(field, value)| ProgramStep::Set(field, value));
                 path.program.steps.extend(steps);
