@@ -28,11 +28,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Bytes of a word that is hashed.
 const WORD_BYTES: usize = 8;
 /// The transport headers that begin with ports.
-const PORTS: [(Header, &Field, &Field); 3] = [
-    (Header::Tcp, field::TCP_SRC, field::TCP_DST),
-    (Header::Udp, field::UDP_SRC, field::UDP_DST),
-    (Header::Sctp, field::SCTP_SRC, field::SCTP_DST),
-];
+const WITH_PORTS: [Header; 3] = [Header::Tcp, Header::Udp, Header::Sctp];
 
 /// A select group's slots.
 #[derive(Clone, Debug, Default)]
@@ -204,95 +200,89 @@ impl Selector {
 /// A number that is the same for all packets of a flow: of its addresses, and its ports unless it
 /// is in fragments. `bytes` are those of a frame with this layout.
 pub fn flow_hash(layout: &Layout, bytes: &[u8], seed: u64) -> u64 {
-    let mut flow = FlowHash {
-        layout,
-        bytes,
-        hash: seed ^ GOLDEN,
+    let headers = FlowHeaders { layout, bytes };
+    let mut hash = seed ^ GOLDEN;
+    let ethernet = headers.start::<12>(Header::Eth);
+    let (first, last) = ethernet.map_or((0, 0), |eth| (eight(eth), four(&eth[8..])));
+    hash = mix(hash, first);
+    let eth_type = match headers.start::<2>(Header::EthType) {
+        Some(eth_type) => u16::from_be_bytes(*eth_type).into(),
+        None => headers.value(field::ETH_TYPE),
     };
-    if let Some(eth) = flow.header::<12>(Header::Eth) {
-        flow.add::<6>(field::ETH_DST, &eth[..6]);
-        flow.add::<6>(field::ETH_SRC, &eth[6..]);
-    }
-    match flow.header::<2>(Header::EthType) {
-        Some(eth_type) => flow.add::<2>(field::ETH_TYPE, eth_type),
-        None => flow.add_rare(field::ETH_TYPE),
-    }
-    match layout.offset(Header::Vlan) {
-        None if layout.fields.contains(field::VLAN_VID) => flow.mix_in(field::VLAN_VID, 0),
-        None | Some(_) => flow.add_rare(field::VLAN_VID),
-    }
-    if let Some(ip) = flow.header::<20>(Header::Ipv4) {
-        flow.add::<1>(field::IP_PROTO, &ip[9..]);
-        flow.add::<4>(field::IPV4_SRC, &ip[12..]);
-        flow.add::<4>(field::IPV4_DST, &ip[16..]);
-    } else {
-        flow.add_other_addresses();
-    }
-    if layout.fragment == Fragment::No {
-        let mut rows = PORTS.iter();
-        if let Some((header, source, destination)) =
-            rows.find(|(header, ..)| layout.transport == Some(*header))
-            && let Some(ports) = flow.header::<4>(*header)
-        {
-            flow.add::<2>(source, &ports[..2]);
-            flow.add::<2>(destination, &ports[2..]);
+    let vlan_vid = match layout.offset(Header::Vlan) {
+        Some(_) => headers.value(field::VLAN_VID),
+        None => 0,
+    };
+    hash = mix(hash, last << 32 | eth_type << 16 | vlan_vid);
+    let protocol = match headers.start::<20>(Header::Ipv4) {
+        Some(ip) => {
+            hash = mix(hash, eight(&ip[12..]));
+            ip[9].into()
         }
-    }
-    flow.hash ^ flow.hash >> 32
+        None => headers.mix_other_addresses(&mut hash),
+    };
+    hash = mix(hash, protocol << 32 | headers.ports());
+    hash ^ hash >> 32
 }
 
-/// The hash of a flow in the making.
-struct FlowHash<'a> {
+/// The first eight of these bytes as a number. Panics: if there are fewer.
+#[inline(always)]
+fn eight(bytes: &[u8]) -> u64 {
+    u64::from_be_bytes(*bytes.first_chunk().expect("a header has eight bytes here"))
+}
+
+/// The first four of these bytes as a number. Panics: if there are fewer.
+#[inline(always)]
+fn four(bytes: &[u8]) -> u64 {
+    u32::from_be_bytes(*bytes.first_chunk().expect("a header has four bytes here")).into()
+}
+
+/// The headers that tell a flow.
+struct FlowHeaders<'a> {
     layout: &'a Layout,
     bytes: &'a [u8],
-    hash: u64,
 }
 
-impl<'a> FlowHash<'a> {
+impl<'a> FlowHeaders<'a> {
     /// The first bytes of a header, if that is there.
     #[inline(always)]
-    fn header<const N: usize>(&self, header: Header) -> Option<&'a [u8; N]> {
+    fn start<const N: usize>(&self, header: Header) -> Option<&'a [u8; N]> {
         let start = self.layout.offset(header)?;
         let bytes = self.bytes.get(start..).and_then(<[u8]>::first_chunk);
         Some(bytes.expect("a header that was found is whole"))
     }
 
-    /// Adds a field that is the first `N` of these bytes of a header.
-    #[inline(always)]
-    fn add<const N: usize>(&mut self, field: &Field, bytes: &[u8]) {
-        let mut value = [0; WORD_BYTES];
-        value[WORD_BYTES - N..].copy_from_slice(&bytes[..N]);
-        self.mix_in(field, u64::from_be_bytes(value).into());
-    }
-
-    /// Adds protocol and addresses of a packet that is not one of IPv4.
+    /// The value of a field of at most eight bytes; 0 if the frame does not have it.
     #[inline(never)]
-    fn add_other_addresses(&mut self) {
-        if let Some(protocol) = self.header::<1>(Header::NextHeader) {
-            self.add::<1>(field::IP_PROTO, protocol);
-        }
-        if self.layout.offset(Header::Ipv6).is_some() {
-            self.add_rare(field::IPV6_SRC);
-            self.add_rare(field::IPV6_DST);
-        }
-        if let Some(arp) = self.header::<28>(Header::Arp) {
-            self.add::<4>(field::ARP_SPA, &arp[14..]);
-            self.add::<4>(field::ARP_TPA, &arp[24..]);
-        }
+    fn value(&self, field: &Field) -> u64 {
+        let value = self.layout.value(self.bytes, field);
+        value.map_or(0, |value| value as u64)
     }
 
-    /// Adds any field, if the frame has it.
-    #[inline(never)]
-    fn add_rare(&mut self, field: &Field) {
-        if let Some(value) = self.layout.value(self.bytes, field) {
-            self.mix_in(field, value);
-        }
-    }
-
+    /// Source and destination port; 0 in fragments, and if there are none.
     #[inline(always)]
-    fn mix_in(&mut self, field: &Field, value: u128) {
-        let low = mix(self.hash, value as u64);
-        self.hash = mix(low, (value >> 64) as u64 ^ u64::from(field.number));
+    fn ports(&self) -> u64 {
+        let transport = self
+            .layout
+            .transport
+            .filter(|header| self.layout.fragment == Fragment::No && WITH_PORTS.contains(header));
+        let ports = transport.and_then(|header| self.start::<4>(header));
+        ports.map_or(0, |ports| four(ports))
+    }
+
+    /// Mixes in the addresses of a packet that is not one of IPv4; returns its protocol.
+    #[inline(never)]
+    fn mix_other_addresses(&self, hash: &mut u64) -> u64 {
+        if let Some(ip) = self.start::<40>(Header::Ipv6) {
+            for part in ip[8..].chunks(WORD_BYTES) {
+                *hash = mix(*hash, eight(part));
+            }
+        }
+        if let Some(arp) = self.start::<28>(Header::Arp) {
+            *hash = mix(*hash, four(&arp[14..]) << 32 | four(&arp[24..]));
+        }
+        let protocol = self.start::<1>(Header::NextHeader);
+        protocol.map_or(0, |[protocol]| u64::from(*protocol))
     }
 }
 
@@ -464,48 +454,55 @@ mod tests {
 
     #[test]
     fn the_hash_is_of_addresses_protocol_and_ports() {
-        use field::*;
-        let addresses = [
-            ETH_DST, ETH_SRC, ETH_TYPE, VLAN_VID, IP_PROTO, IPV4_SRC, IPV4_DST, IPV6_SRC, IPV6_DST,
-            ARP_SPA, ARP_TPA,
-        ];
-        let ports = [TCP_SRC, TCP_DST, UDP_SRC, UDP_DST, SCTP_SRC, SCTP_DST];
-        let pool = bofuss_frame::Pool::new(1 << 20);
         let (four, six) = ([10, 1, 2, 3].into(), [0xfe80, 1, 2, 3, 4, 5, 6, 7].into());
-        let sctp = || craft::Layer::new(132, &[0, 7, 0, 8, 1, 2, 3, 4, 0, 0, 0, 0]);
+        let sctp = craft::Layer::new(132, &[0, 7, 0, 8, 1, 2, 3, 4, 0, 0, 0, 0]);
         let arp = [0, 1, 8, 0, 6, 4, 0, 1, 2, 2, 2, 2, 2, 2, 10, 0, 0, 1];
         let arp = [&arp[..], &[3, 3, 3, 3, 3, 3, 10, 0, 0, 2]].concat();
-        let layers = [
-            craft::ipv4(four, four, 64, craft::tcp(5, 6, 2, b"")),
-            craft::ipv6(six, six, 64, craft::udp(5, 6, b"")),
-            craft::vlan(0x8100, 0x2005, craft::ipv4(four, four, 64, sctp())),
-            craft::Layer::new(0x0806, &arp),
-            craft::Layer::new(7, b"of no type"),
+        let tcp = || craft::ipv4(four, four, 64, craft::tcp(5, 6, 2, b""));
+        let tagged = craft::vlan(0x8100, 0x2005, craft::ipv4(four, four, 64, sctp));
+        // What follows Ethernet, and which bytes of the frame count and which do not.
+        let frames = [
+            (tcp(), vec![26..38], vec![15..16, 18..20, 22..23, 38..46]),
+            (
+                craft::ipv6(six, six, 64, craft::udp(5, 6, b"")),
+                vec![22..58],
+                vec![16..18, 21..22, 60..62],
+            ),
+            (tagged, vec![15..16, 30..42], vec![14..15, 26..27, 42..46]),
+            (
+                craft::Layer::new(0x0806, &arp),
+                vec![28..32, 38..42],
+                vec![22..28, 32..38],
+            ),
+            (craft::Layer::new(7, b"of no type"), vec![], vec![14..24]),
         ];
-        for (number, layer) in layers.into_iter().enumerate() {
-            let mac = bofuss_oflib::Mac;
-            let mut bytes = craft::ethernet(mac([2; 6]), mac([4; 6]), layer);
-            for is_fragment in [false, number == 0] {
-                bytes[20] |= u8::from(is_fragment) << 5;
-                let frame = pool.frame(&bytes).expect("there is room");
-                let packet = Packet::new(frame, bofuss_oflib::PortNo(1));
-                let ports = if packet.is_fragment() {
-                    &[]
-                } else {
-                    &ports[..]
-                };
-                let mut hash = 9 ^ GOLDEN;
-                for field in addresses.iter().chain(ports) {
-                    if let Some(value) = packet.key().get(field, &mut ()) {
-                        let high = (value >> 64) as u64;
-                        hash = mix(mix(hash, value as u64), high ^ u64::from(field.number));
-                    }
-                }
-                let whole = hash ^ hash >> 32;
-                let found = flow_hash(packet.layout(), packet.frame.bytes(), 9);
-                assert_eq!(found, whole, "frame {number}");
+        let mac = bofuss_oflib::Mac([2; 6]);
+        for (number, (layer, counted, ignored)) in frames.into_iter().enumerate() {
+            let bytes = craft::ethernet(mac, mac, layer);
+            for at in (0..12).chain(counted.into_iter().flatten()) {
+                assert!(changes_hash(&bytes, at), "frame {number}, byte {at}");
+            }
+            for at in ignored.into_iter().flatten() {
+                assert!(!changes_hash(&bytes, at), "frame {number}, byte {at}");
             }
         }
+        let mut fragment = craft::ethernet(mac, mac, tcp());
+        fragment[20] |= 0x20;
+        assert!((26..34).all(|at| changes_hash(&fragment, at)));
+        assert!((34..38).all(|at| !changes_hash(&fragment, at)), "its ports");
+    }
+
+    fn changes_hash(bytes: &[u8], at: usize) -> bool {
+        let mut changed = bytes.to_vec();
+        changed[at] ^= 0x10;
+        hash_of(&changed) != hash_of(bytes)
+    }
+
+    fn hash_of(bytes: &[u8]) -> u64 {
+        let pool = bofuss_frame::Pool::new(1 << 20);
+        let frame = pool.frame(bytes).expect("there is room");
+        let packet = Packet::new(frame, bofuss_oflib::PortNo(1));
+        flow_hash(packet.layout(), packet.frame.bytes(), 9)
     }
 
     #[test]
