@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
 use bofuss_datapath::{Config, Datapath, Time, WORK_PER_FRAME, WORK_PER_TURN};
 use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
-use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
+use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags, Timestamp};
 use bofuss_oflib::message::port::PortState;
 use bofuss_oflib::message::{BundleAdd, BundleControl, Empty, PortDesc};
 use bofuss_oflib::types::QueueId;
@@ -15,7 +15,7 @@ use bofuss_oflib::{Catalogue, Codec, EncodeError, Message, PortNo, Version};
 use bofuss_packet::offload::MAX_SEGMENTS;
 
 /// Connections, ports, and operations of one list.
-const CONNECTIONS: u64 = 5;
+const CONNECTIONS: u64 = 6;
 const PORTS: u32 = 4;
 const MAX_OPERATIONS: usize = 256;
 /// Entries of a table, so that tables get full.
@@ -79,12 +79,13 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The last connections speak OpenFlow 1.0, 1.1 and 1.5, and the second 1.4.
+/// The version of each connection: the first and the last ones speak another each.
 fn version(conn: u64) -> Version {
     match conn {
         2 => Version::V1_4,
         3 => Version::V1_0,
         4 => Version::V1_1,
+        5 => Version::V1_2,
         CONNECTIONS => Version::V1_5,
         _ => Version::V1_3,
     }
@@ -179,14 +180,17 @@ impl Driver {
         );
     }
 
-    /// Opens, closes, commits or discards it.
-    fn control_bundle(&mut self, conn: u64, ty: BundleControlType) {
+    /// Opens, closes, commits or discards it: at once, or so many milliseconds from now on.
+    fn control_bundle(&mut self, conn: u64, ty: BundleControlType, in_ms: Option<u64>) {
+        let base = BundleFlags::ALL.without(BundleFlags::TIME);
+        let clock_ns = self.now.0 + self.switch.clock_at_0().unwrap_or(0);
         self.said(
             conn,
             &Message::BundleControl(BundleControl {
                 bundle_id: BUNDLE,
                 ty,
-                flags: BundleFlags::ALL.without(BundleFlags::TIME),
+                flags: in_ms.map_or(base, |_| BundleFlags::ALL),
+                scheduled: in_ms.map(|ms| Timestamp::of_nanos(clock_ns + ms * 1_000_000)),
                 ..BundleControl::default()
             }),
         );
@@ -233,8 +237,9 @@ impl Driver {
                 }
             }
             4 => {
-                let ty = BundleControlType(u16::from(input.byte() & 7));
-                self.control_bundle(conn, ty);
+                let byte = input.byte();
+                let in_ms = (byte & 8 != 0).then(|| u64::from(byte >> 4) * 100);
+                self.control_bundle(conn, BundleControlType((byte & 7).into()), in_ms);
             }
             6..=9 => {
                 let length = usize::from(input.byte());
@@ -253,7 +258,8 @@ impl Driver {
                     });
                 }
             }
-            10 => self.advance(u64::from(input.byte()) * 100),
+            10 if what & 1 == 0 => self.advance(u64::from(input.byte()) * 100),
+            10 => self.switch.set_clock(u64::from(input.byte()) * 100_000_000),
             12 => {
                 self.switch.disconnected(self.now, ConnId(conn));
                 let beside = conn == 2 && what & 1 == 1;

@@ -35,7 +35,7 @@ fn again(codec: &Codec, xid: u32, message: &Message) -> Result<Message, EncodeEr
 
 #[test]
 fn what_the_oldest_versions_can_say_survives_their_wire() {
-    for version in [Version::V1_0, Version::V1_1] {
+    for version in [Version::V1_0, Version::V1_1, Version::V1_2] {
         what_is_said_survives(&codec_of(version));
     }
 }

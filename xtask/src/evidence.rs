@@ -256,10 +256,24 @@ impl Tests {
 
     /// The first file with one of these words, as a cell; `None` if there is none.
     pub(crate) fn of(&self, words: &[&str]) -> Option<String> {
-        let mut files = self.0.iter();
-        let found = files.find(|(_, text)| words.iter().any(|word| holds(text, word)));
-        found.map(|(place, _)| format!("`{}`", place.display()))
+        first_with(words, self.0.iter())
     }
+
+    /// The same, but vectors come last: they show what a message says, and not when it is sent.
+    pub(crate) fn provoking(&self, words: &[&str]) -> Option<String> {
+        let others = self.0.iter();
+        let others = others.filter(|(place, _)| !place.starts_with("testdata/vectors"));
+        first_with(words, others).or_else(|| self.of(words))
+    }
+}
+
+/// The first of some files with one of these words, as a cell.
+fn first_with<'a>(
+    words: &[&str],
+    mut files: impl Iterator<Item = &'a (PathBuf, String)>,
+) -> Option<String> {
+    let found = files.find(|(_, text)| words.iter().any(|word| holds(text, word)));
+    found.map(|(place, _)| format!("`{}`", place.display()))
 }
 
 /// Whether a comment of a test names a section.

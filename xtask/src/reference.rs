@@ -259,8 +259,9 @@ fn in_1_0(error: ErrorCode) -> String {
 }
 
 fn errors(catalogue: &Catalogue, tests: &Tests) -> Result<String, String> {
-    let about = "The errors of OpenFlow 1.3 (7.4.4), each with a test that provokes it or the \
-        reason why the switch never sends it; and the type and code that stand for it in 1.0.";
+    let about = "The errors of OpenFlow 1.0 to 1.5 (7.4.4 of 1.3.5, 7.5.4 of 1.4.1 and 1.5.1), each \
+        with the version that brought it, a test that provokes it or the reason why the switch \
+        never sends it, and the type and code that stand for it in 1.0.";
     let mut page = page("Errors", about, "oflib/src/error.rs");
     let mut rows = Vec::new();
     for row in ERRORS {
@@ -271,7 +272,7 @@ fn errors(catalogue: &Catalogue, tests: &Tests) -> Result<String, String> {
         let name = format!("{type_name}/{code_name}");
         let constant = format!("{}::{code_name}", camel(type_name));
         let never = NEVER.iter().find(|(never, _)| *never == name);
-        let shown = match (tests.of(&[&name, &constant]), never) {
+        let shown = match (tests.provoking(&[&name, &constant]), never) {
             (Some(test), None) => test,
             (None, Some((_, why))) => format!("never: {why}"),
             (Some(test), Some(_)) => {
@@ -281,13 +282,14 @@ fn errors(catalogue: &Catalogue, tests: &Tests) -> Result<String, String> {
         };
         let meaning = row.meaning;
         let old = in_1_0(row.error);
+        let since = row.versions.since;
         rows.push(format!(
-            "`{type_name}` | {ty} | `{code_name}` | {code} | {old} | {meaning} | {shown}"
+            "`{type_name}` | {ty} | `{code_name}` | {code} | {since} | {old} | {meaning} | {shown}"
         ));
     }
     table(
         &mut page,
-        "type | | code | | in 1.0 | meaning | test",
+        "type | | code | | since | in 1.0 | meaning | test",
         rows.into_iter(),
     );
     let ty = EXPERIMENTER_ERROR_TYPE;
