@@ -6,11 +6,10 @@ use bofuss_frame::Pool;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::craft;
 
+use crate::Time;
 use crate::egress::discipline_named;
-use crate::egress::dumbbell::{Sender, run};
 use crate::egress::models::Random;
 use crate::qos::QueueClass;
-use crate::{Entitlement, Qos, Time};
 
 /// A frame of microflow `flow` with so many bytes.
 fn frame(flow: u8, bytes: usize) -> Vec<u8> {
@@ -91,68 +90,5 @@ fn fred_keeps_to_its_buffer_and_takes_the_first_of_each_microflow() {
             }
         }
         assert!(refused > 1_000, "{seed}: {refused}");
-    }
-}
-
-/// What aggregates that all send more get of a rate by their weights and maxima, in kb/s.
-fn filled(rate: f64, members: &[Entitlement]) -> Vec<f64> {
-    let mut rates = vec![0.0; members.len()];
-    let mut open: Vec<usize> = (0..members.len()).collect();
-    let mut left = rate;
-    loop {
-        let weights: f64 = open.iter().map(|n| f64::from(members[*n].weight)).sum();
-        let share = left / weights;
-        let before = open.len();
-        open.retain(|n| {
-            let max = f64::from(members[*n].max_kbps);
-            let is_capped = max > 0.0 && max < share * f64::from(members[*n].weight);
-            if is_capped {
-                rates[*n] = max;
-                left -= max;
-            }
-            !is_capped
-        });
-        if open.len() == before {
-            for n in open {
-                rates[n] = share * f64::from(members[n].weight);
-            }
-            return rates;
-        }
-    }
-}
-
-#[test]
-fn ceta2_gives_aggregates_what_max_min_shares_by_weight_give() {
-    let mut random = Random(0x5eed);
-    for round in 0..6 {
-        let n = 2 + random.below(5) as usize;
-        let mut members = Vec::new();
-        for _ in 0..n {
-            members.push(Entitlement {
-                weight: 1 + random.below(4) as u16,
-                guaranteed_kbps: 0,
-                max_kbps: [0, 0, 1_000][random.below(3) as usize],
-            });
-        }
-        // One is not bounded: else the port is not full.
-        members[0].max_kbps = 0;
-        let mut senders = Vec::new();
-        for (subscriber, member) in members.iter().enumerate() {
-            let mut sender = Sender::new(subscriber, 15_000.0);
-            sender.qos = Some(Qos {
-                aggregate: Some(*member),
-                ..Qos::DEFAULT
-            });
-            senders.push(sender);
-        }
-        let rates = run("ceta2", &senders, 6.0).kbps(&senders, n, 2.0, 6.0);
-        let expected = filled(10_000.0, &members);
-        for (rate, expected) in rates.iter().zip(&expected) {
-            let is_near = (rate - expected).abs() <= 0.05 * expected;
-            assert!(
-                is_near,
-                "{round}: {rates:?}, not {expected:?} of {members:?}"
-            );
-        }
     }
 }

@@ -87,10 +87,6 @@ fn weights_guarantees_and_maxima_of_microflows_hold_within_their_subscriber() {
     ];
     for discipline in HEEDING {
         for (entitlement, expected) in cases {
-            // By CETA2 what is left of a subscriber's share is for whoever comes first.
-            if discipline == "ceta2" && entitlement.max_kbps == 0 {
-                continue;
-            }
             let mut senders = vec![Sender::new(0, 20_000.0); 2];
             senders[0].qos = of_flow(entitlement, 0);
             senders.push(Sender::new(1, 20_000.0));

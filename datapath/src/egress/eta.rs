@@ -124,8 +124,10 @@ impl<S> Default for EtaOrder<S> {
 
 /// What becomes of a frame that comes now.
 enum Test {
-    /// It is early, and dropped.
+    /// It is early for its microflow, and dropped.
     Early,
+    /// Its microflow may send, but its aggregate has no more: it is dropped.
+    AggregateEarly,
     /// It leaves at this time. Whether it is nearly early, and its sender is to be told.
     Accepted(Time, bool),
 }
@@ -163,7 +165,9 @@ impl<S: Scheme> EtaOrder<S> {
         let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
         if let Some((used, tally)) = aggregate.tally.end(interval) {
             let rate = aggregate.rights.rate(self.waterline.share);
-            aggregate.waterline.follow(rate, used, 0.0, &tally);
+            let begin = interval * INTERVAL_NS;
+            let ahead = aggregate.eta_ns.saturating_sub(begin) as f64 / INTERVAL_NS as f64;
+            aggregate.waterline.follow(rate, used, rate * ahead, &tally);
         }
     }
 
@@ -197,20 +201,22 @@ impl<S: Scheme> EtaOrder<S> {
         let rate = self.rate_of(flow);
         let flow = self.flows.get_mut(number).expect(KNOWN);
         let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
-        let all_takes = time_ns(bits, aggregate.rights.rate(self.waterline.share));
+        let all_have = aggregate.rights.rate(self.waterline.share);
+        let all_takes = time_ns(bits, all_have);
         let early = Self::tolerance(&flow.microflow, rate);
+        let all_early = 2 * Self::tolerance(&flow.microflow, all_have);
         if S::IS_MENDED {
             flow.eta_ns = flow.eta_ns.min(now + early + time_ns(bits, rate));
-            aggregate.eta_ns = aggregate.eta_ns.min(now + 2 * early + all_takes);
+            aggregate.eta_ns = aggregate.eta_ns.min(now + all_early + all_takes);
         }
         let eta = flow.eta_ns;
-        let mut is_early = is_known && now + early <= eta;
-        if S::IS_MENDED && flow.rights.guaranteed == 0.0 {
-            // Many new microflows are as good as one that is known.
-            is_early |= now + 2 * early <= aggregate.eta_ns;
-        }
-        if is_early {
+        if is_known && now + early <= eta {
             return Test::Early;
+        }
+        // Many new microflows are as good as one that is known.
+        let is_bounded = S::IS_MENDED && flow.rights.guaranteed == 0.0;
+        if is_bounded && now + all_early <= aggregate.eta_ns {
+            return Test::AggregateEarly;
         }
         let has_credit = !S::HAS_AGGREGATES || now <= eta + CREDIT_NS;
         let from = if has_credit { eta } else { now };
@@ -237,8 +243,12 @@ impl<S: Scheme> EtaOrder<S> {
             self.tally.active += aggregate.rights.weight;
             self.tally.guaranteed += aggregate.rights.guaranteed;
         }
-        if matches!(test, Test::Accepted(..)) {
+        // Each tier's use is what has passed its own test: so microflows' shares fall until their
+        // aggregate's test has nothing to drop.
+        if !matches!(test, Test::Early) {
             aggregate.tally.accepted_bits += bits;
+        }
+        if matches!(test, Test::Accepted(..)) {
             self.tally.accepted_bits += bits;
             return;
         }

@@ -4,6 +4,9 @@ use crate::{Entitlement, Time};
 
 /// How often shares are computed.
 pub(super) const INTERVAL_NS: u64 = Time::SEC / 10;
+/// The wait that is not drained: without any, what comes a little late finds nothing to send before
+/// it, and is lost to the use of the rate.
+const STANDING_NS: u64 = Time::SEC / 100;
 /// The least part of a rate that is shared, however much waits.
 const MIN_CAPACITY: f64 = 0.1;
 /// The least share in bit/s, so that no frame takes for ever.
@@ -57,7 +60,8 @@ impl Waterline {
     /// what waits, to those that were limited.
     pub(super) fn follow(&mut self, capacity: f64, used: f64, waiting: f64, tally: &Tally) {
         let shared = (capacity - tally.guaranteed).max(MIN_CAPACITY * capacity);
-        let kept = waiting.min((1.0 - MIN_CAPACITY) * shared);
+        let standing = capacity * STANDING_NS as f64 / INTERVAL_NS as f64;
+        let kept = (waiting - standing).clamp(0.0, (1.0 - MIN_CAPACITY) * shared);
         let least = (shared / tally.active.max(1.0)).max(MIN_SHARE);
         self.add(capacity - used - kept, tally.limited, least, capacity.max(MIN_SHARE));
     }

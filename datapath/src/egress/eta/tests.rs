@@ -7,7 +7,7 @@ use bofuss_oflib::Mac;
 use bofuss_packet::craft;
 
 use crate::Time;
-use crate::egress::dumbbell::{PORT_KBPS, Sender, fairness, paper_senders, run};
+use crate::egress::dumbbell::{Arrivals, PORT_KBPS, Sender, fairness, paper_senders, run};
 use crate::egress::eta::{Ceta, Ceta2};
 use crate::egress::single_queue::{Bounds, FrameOrder};
 use crate::qos::QueueClass;
@@ -44,6 +44,25 @@ fn with_two_tiers_subscribers_get_nearly_the_same_but_one_leaves_something() {
     let (rates, index) = paper("ceta2");
     assert!(index >= 0.9995, "{index}: {rates:?}");
     assert!(sum(&rates) >= 0.995, "{rates:?}");
+}
+
+#[test]
+fn who_sends_less_than_his_share_loses_nothing_and_waits_little_if_mended() {
+    // His siblings send more than what is left of his subscriber's share.
+    const WARM_UP: f64 = 2.0;
+    let mut senders = paper_senders();
+    senders[0].kbps = 281.0;
+    let begun = run("ceta2", &senders, WARM_UP);
+    let arrivals = run("ceta2", &senders, 10.0);
+    let lost = |arrivals: &Arrivals| arrivals.1[0] - arrivals.0[0].len();
+    // One may wait at the end.
+    assert!(lost(&arrivals) <= lost(&begun) + 1, "{}", lost(&arrivals));
+    let counted = arrivals.0[0].iter().filter(|(at, _)| *at as f64 >= WARM_UP * 1e9);
+    let mut waits: Vec<u64> = counted.map(|(_, wait)| *wait).collect();
+    assert!(waits.len() > 200, "{}", waits.len());
+    waits.sort_unstable();
+    let p99 = waits[waits.len() * 99 / 100];
+    assert!(p99 <= 5_000_000, "{p99} ns");
 }
 
 #[test]
