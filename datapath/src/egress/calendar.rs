@@ -95,6 +95,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_burst_leaves_at_its_rate_within_a_slot() {
+        // Frames of 1,000 bytes at 1 Mb/s, which come at once, the last ones after the last slot.
+        const FRAMES: u64 = 20;
+        const GAP_NS: u64 = 8_000_000;
+        for begin in [1, 7_999, 8_000, 123_456_789] {
+            let mut calendar = Calendar::default();
+            for n in 0..FRAMES {
+                calendar.push(Time(begin), Time(begin + n * GAP_NS), n);
+            }
+            assert!(!calendar.later.is_empty());
+            let mut last = None;
+            for n in 0..FRAMES {
+                let due = calendar.due().expect("it waits").0;
+                let wanted = begin + n * GAP_NS;
+                assert!(
+                    (wanted..wanted + SLOT_NS).contains(&due),
+                    "{due}, not {wanted}"
+                );
+                assert_eq!(calendar.pop(), Some(n));
+                let gap = last.map_or(GAP_NS, |last| due - last);
+                assert!(gap.abs_diff(GAP_NS) <= SLOT_NS, "{gap} ns");
+                last = Some(due);
+            }
+        }
+    }
+
+    #[test]
     fn frames_leave_by_slot_never_early_and_in_order_within_one() {
         let (pool, mut calendar) = (Pool::new(1 << 20), Calendar::default());
         let mut expected = Vec::new();

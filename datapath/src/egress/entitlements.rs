@@ -225,6 +225,41 @@ fn in_hfair_priority_is_strict_among_the_microflows_of_a_subscriber() {
 }
 
 #[test]
+fn four_priorities_are_strict() {
+    // In hfair among the microflows of a subscriber; in ceta2 among frames whose time has come,
+    // which guarantees make earlier than the port can send them.
+    let mut senders = Vec::new();
+    for priority in 0..4 {
+        let mut sender = Sender::new(0, 4_000.0);
+        sender.qos = of_flow(Entitlement::DEFAULT, priority);
+        senders.push(sender);
+    }
+    let arrivals = run("hfair", &senders, 6.0);
+    let each: Vec<f64> = (0..4)
+        .map(|n| arrivals.kbps_of(n, &senders[n], 2.0, 6.0))
+        .collect();
+    assert!(each[0] < 50.0, "{each:?}");
+    assert_near(&each[1..], &[2_000.0, 4_000.0, 4_000.0], "hfair");
+
+    for (n, sender) in senders.iter_mut().enumerate() {
+        sender.kbps = 2_400.0;
+        sender.qos = of_flow(entitled(1, 2_500, 0), n as u8);
+    }
+    for discipline in HEEDING {
+        let arrivals = run(discipline, &senders, 6.0);
+        let worst: Vec<u64> = (0..4)
+            .map(|n| arrivals.0[n].iter().map(|(_, wait)| *wait).max())
+            .map(|wait| wait.expect("frames arrive"))
+            .collect();
+        // A frame takes 0.8 ms. Each waits for one of any, and those of higher priority.
+        let ordered = worst.windows(2).all(|two| two[0] >= two[1]);
+        assert!(ordered, "{discipline}: {worst:?}");
+        assert!(worst[3] <= 1_700_000, "{discipline}: {worst:?}");
+        assert!(worst[0] > 2 * worst[3], "{discipline}: {worst:?}");
+    }
+}
+
+#[test]
 fn a_maximum_holds_on_an_idle_port_and_spaces_frames_evenly() {
     let mut sender = Sender::new(0, 3_000.0);
     sender.qos = of_flow(entitled(1, 0, 1_000), 0);

@@ -296,6 +296,9 @@ fn ceta2_fills_two_levels_by_weight() {
     }
 }
 
+/// A slot of the calendar.
+const SLOT_SECONDS: f64 = 8e-6;
+
 /// Algorithm 1 of OpenQFlow with equations 5 and 6, for one aggregate a microflow, in seconds and
 /// bits: a member that is new takes its part of what the others have. With one tier, BETA: each
 /// microflow shares the port, none may come early, and credit does not end (equations 1 to 4).
@@ -310,9 +313,18 @@ struct Algorithm1 {
     accepted: f64,
 }
 
+/// What the algorithm makes of a packet.
+struct Decision {
+    accepts: bool,
+    /// How near it was, in seconds.
+    margin: f64,
+    /// When the packet leaves, in seconds.
+    leaves: f64,
+}
+
 impl Algorithm1 {
-    /// Whether it accepts a packet, and how near the decision was in seconds.
-    fn offers(&mut self, now: Time, flow: u8, bits: f64, capacity: f64) -> (bool, f64) {
+    /// What becomes of a packet.
+    fn offers(&mut self, now: Time, flow: u8, bits: f64, capacity: f64) -> Decision {
         let t = now.0 as f64 / 1e9;
         let aggregate = if self.has_one_tier { flow } else { flow % 5 };
         let is_new = !self.flows.contains_key(&flow);
@@ -340,14 +352,22 @@ impl Algorithm1 {
         let eta = self.flows[&flow].0;
         let early = if self.has_one_tier { 0.0 } else { 0.02 };
         if !is_new && t <= eta - early {
-            return (false, eta - early - t);
+            return Decision {
+                accepts: false,
+                margin: eta - early - t,
+                leaves: f64::NAN,
+            };
         }
         let margin = if is_new { 1.0 } else { t - (eta - early) };
         let has_credit = self.has_one_tier || t <= eta + 0.02;
         let from = if has_credit { eta } else { t };
         self.flows.insert(flow, (from + bits / rate, aggregate));
         self.accepted += bits;
-        (true, margin)
+        Decision {
+            accepts: true,
+            margin,
+            leaves: t.max(eta),
+        }
     }
 }
 
@@ -359,8 +379,20 @@ fn hold_to_model(mut order: impl FrameOrder, mut model: Algorithm1, seed: u64, l
         limit_bytes: 1 << 30,
     };
     let (mut now, mut counts) = (Time(0), [0, 0]);
+    let mut leaving: HashMap<u32, f64> = HashMap::new();
     for sequence in 0..30_000 {
         now = now.after(random.below(800_000));
+        while let Some(due) = order.due().filter(|due| *due <= now) {
+            let left = order.pop(due).expect("it is due");
+            let (_, number) = number_of(left.bytes());
+            let leaves = leaving.remove(&number).expect("it was accepted");
+            // Not before its time, and in its slot: there times are whole nanoseconds.
+            let late = due.0 as f64 / 1e9 - leaves;
+            assert!(
+                (-1e-5..SLOT_SECONDS + 1e-5).contains(&late),
+                "{sequence}: {late}"
+            );
+        }
         // Some microflows send more than others.
         let flow = (random.below(8) * random.below(8) / 3) as u8;
         let bytes = frame(flow, sequence, 200 + random.below(1_200) as usize);
@@ -368,30 +400,31 @@ fn hold_to_model(mut order: impl FrameOrder, mut model: Algorithm1, seed: u64, l
         let given = pool.frame(&bytes).expect("within the limit");
         let accepts = order.push(now, given, &QueueClass::DEFAULT, bounds).is_ok();
         let capacity = f64::from(PORT_KBPS) * 1e3;
-        let (expected, margin) = model.offers(now, flow, bits, capacity);
+        let expected = model.offers(now, flow, bits, capacity);
         assert!(
-            accepts == expected || margin < 1e-5,
-            "{sequence}: {margin} s"
+            accepts == expected.accepts || expected.margin < 1e-5,
+            "{sequence}: {} s",
+            expected.margin
         );
-        if accepts != expected {
-            // Times are whole nanoseconds there: the same from here on is not to be had.
+        if accepts != expected.accepts {
+            // The same from here on is not to be had.
             break;
         }
         counts[usize::from(accepts)] += 1;
-        while order.due().is_some_and(|due| due <= now) {
-            order.pop(now).expect("it is due");
+        if accepts {
+            leaving.insert(sequence, expected.leaves);
         }
     }
     assert!(counts.iter().all(|count| *count > least), "{counts:?}");
 }
 
 #[test]
-fn ceta_accepts_what_the_algorithm_of_the_paper_does() {
+fn ceta_accepts_and_delays_as_the_algorithm_of_the_paper_does() {
     hold_to_model(eta::Ceta::order(), Algorithm1::default(), 99, 3_000);
 }
 
 #[test]
-fn beta_accepts_what_the_equations_of_the_paper_do() {
+fn beta_accepts_and_delays_as_the_equations_of_the_paper_do() {
     let model = Algorithm1 {
         has_one_tier: true,
         ..Algorithm1::default()
