@@ -4,6 +4,7 @@ mod adversities;
 mod engines;
 #[path = "../../../fuzz/checks/flow_hook.rs"]
 mod flow_hook;
+mod keys;
 mod ports;
 mod reports;
 mod rules;

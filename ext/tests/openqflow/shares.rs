@@ -7,13 +7,13 @@ use bofuss_packet::craft;
 
 use crate::{Bench, ipv4};
 
-/// The last flow of each subscriber. TrackedFlow `n` offers `n` times 312.5 kb/s.
-const LAST_FLOWS: [u32; 4] = [4, 10, 20, 32];
+/// The last flow of each subscriber. Flow `n` offers `n` times 312.5 kb/s.
+const LAST_FLOWS: [u16; 4] = [4, 10, 20, 32];
 /// Bytes of a frame.
 const FRAME_BYTES: usize = 1000;
 /// Seconds of a run, and of its beginning that do not count.
-const SECONDS: u64 = 8;
-const WARM_UP: u64 = 3;
+const SECONDS: u64 = 5;
+const WARM_UP: u64 = 2;
 /// The port's rate in Mb/s.
 const PORT_MBPS: f64 = 10.0;
 
@@ -24,15 +24,25 @@ struct Sender {
     due: u64,
 }
 
-fn senders() -> Vec<Sender> {
+/// The subscriber of a flow, counted from 0.
+fn subscriber(flow: u16) -> usize {
+    let last = LAST_FLOWS.iter().position(|last| flow <= *last);
+    last.expect("32 is the last")
+}
+
+/// The frame of a flow of UDP to a subscriber, whose address it has as destination.
+pub fn by_destination(subscriber: u8, flow: u16) -> Vec<u8> {
+    ipv4(subscriber, craft::udp(flow, 9, &[]))
+}
+
+/// The senders of frames that `frame` makes for subscribers, counted from 1, and flows. Each has
+/// the number of its flow at the end.
+fn senders(frame: fn(u8, u16) -> Vec<u8>) -> Vec<Sender> {
     let mut all = Vec::new();
-    for flow in 1..=32u32 {
-        let subscriber = LAST_FLOWS
-            .iter()
-            .position(|last| flow <= *last)
-            .expect("32 is the last");
-        let mut frame = ipv4(subscriber as u8 + 1, craft::udp(flow as u16, 9, &[]));
+    for flow in 1..=LAST_FLOWS[3] {
+        let mut frame = frame(subscriber(flow) as u8 + 1, flow);
         frame.resize(FRAME_BYTES, 0);
+        frame[FRAME_BYTES - 1] = flow as u8;
         let gap_ns = FRAME_BYTES as f64 * 8e9 / (312_500.0 * f64::from(flow));
         all.push(Sender {
             frame,
@@ -53,15 +63,32 @@ pub fn switch(discipline: &str) -> Bench {
     for value in [chosen, queue] {
         switch.say(&Message::Experimenter(value)).expect(discipline);
     }
-    switch.flow("table=1,priority=1,udp,actions=qflow_forward(port=2)");
+    for protocol in ["udp", "udp6"] {
+        switch.flow(&format!(
+            "table=1,priority=1,{protocol},actions=qflow_forward(port=2)"
+        ));
+    }
     switch
 }
 
-/// What each subscriber gets, in Mb/s, and Jain's index of fairness of these.
-fn run(switch: &mut Bench) -> ([f64; 4], f64) {
-    let mut senders = senders();
+/// What arrived, in Mb/s.
+pub struct Received {
+    pub subscribers: [f64; 4],
+    /// Of each flow, from the first on.
+    pub flows: [f64; 32],
+}
+
+/// Jain's index of fairness.
+pub fn index(rates: &[f64]) -> f64 {
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    rates.iter().sum::<f64>().powi(2) / (rates.len() as f64 * squares)
+}
+
+/// What each flow and subscriber gets of the frames that `frame` makes.
+pub fn run(switch: &mut Bench, frame: fn(u8, u16) -> Vec<u8>) -> Received {
+    let mut senders = senders(frame);
     let mut random = 7u32;
-    let mut bytes = [0usize; 4];
+    let mut bytes = [0usize; 32];
     let begin = switch.now.0;
     let end = Time(begin + SECONDS * Time::SEC);
     while switch.now < end {
@@ -82,19 +109,24 @@ fn run(switch: &mut Bench) -> ([f64; 4], f64) {
         let counts = at.0 - begin >= WARM_UP * Time::SEC;
         for (port, left) in switch.io.frames.drain(..) {
             assert_eq!(port, 2);
-            bytes[usize::from(left[33]) - 1] += left.len() * usize::from(counts);
+            let flow = left.last().expect("it has bytes");
+            bytes[usize::from(*flow) - 1] += left.len() * usize::from(counts);
         }
     }
     let seconds = (SECONDS - WARM_UP) as f64;
-    let rates = bytes.map(|bytes| bytes as f64 * 8e-6 / seconds);
-    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
-    (rates, rates.iter().sum::<f64>().powi(2) / (4.0 * squares))
+    let flows = bytes.map(|bytes| bytes as f64 * 8e-6 / seconds);
+    let mut subscribers = [0.0; 4];
+    for (flow, rate) in (1..).zip(flows) {
+        subscribers[subscriber(flow)] += rate;
+    }
+    Received { subscribers, flows }
 }
 
 #[test]
 fn t1_the_paper_s_scheme_shares_as_in_the_paper() {
     let mut switch = switch("ceta");
-    let (rates, index) = run(&mut switch);
+    let rates = run(&mut switch, by_destination).subscribers;
+    let index = index(&rates);
     assert!((0.990..=0.998).contains(&index), "{index}: {rates:?}");
     assert!((2.15..=2.30).contains(&rates[0]), "{rates:?}");
     assert_eq!(
@@ -104,11 +136,15 @@ fn t1_the_paper_s_scheme_shares_as_in_the_paper() {
 }
 
 #[test]
-fn t6_hfair_shares_evenly_and_uses_the_whole_port() {
-    let mut switch = switch("hfair");
-    let (rates, index) = run(&mut switch);
-    assert!(index >= 0.9995, "{index}: {rates:?}");
-    assert!(rates.iter().sum::<f64>() >= 0.995 * PORT_MBPS, "{rates:?}");
+fn t6_hfair_and_ceta2_share_evenly_and_use_the_whole_port() {
+    for discipline in ["hfair", "ceta2"] {
+        let mut switch = switch(discipline);
+        let rates = run(&mut switch, by_destination).subscribers;
+        let index = index(&rates);
+        assert!(index >= 0.9995, "{discipline}: {index}: {rates:?}");
+        let sum: f64 = rates.iter().sum();
+        assert!(sum >= 0.995 * PORT_MBPS, "{discipline}: {rates:?}");
+    }
 }
 
 #[test]
@@ -122,14 +158,44 @@ fn t11_rules_give_subscribers_weights_guarantees_and_caps() {
         ),
         ("nw_dst=10.0.1.4", "cap=1000", [3.0, 3.0, 3.0, 1.0]),
     ];
-    for (subscriber, record, expected) in cases {
-        let mut switch = switch("hfair");
-        switch.flow(&format!(
-            "table=3,priority=9,udp,{subscriber},actions=qflow_qos({record})"
-        ));
-        let (rates, _) = run(&mut switch);
-        for (rate, expected) in rates.iter().zip(expected) {
-            assert!((rate / expected - 1.0).abs() <= 0.03, "{record}: {rates:?}");
+    for discipline in ["hfair", "ceta2"] {
+        for (subscriber, record, expected) in cases {
+            let mut switch = switch(discipline);
+            switch.flow(&format!(
+                "table=3,priority=9,udp,{subscriber},actions=qflow_qos({record})"
+            ));
+            let rates = run(&mut switch, by_destination).subscribers;
+            for (rate, expected) in rates.iter().zip(expected) {
+                let is_near = (rate / expected - 1.0).abs() <= 0.03;
+                assert!(is_near, "{discipline}, {record}: {rates:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn t11_rules_give_flows_weights_guarantees_and_caps_within_their_subscriber() {
+    // Flow 10 is one of six of the second subscriber; the others offer more than they get.
+    let cases = [
+        ("weight=5", 1.25),
+        ("type=guaranteed,rate=1000", 1.25),
+        ("cap=100", 0.1),
+    ];
+    for discipline in ["hfair", "ceta2"] {
+        for (record, expected) in cases {
+            let mut switch = switch(discipline);
+            switch.flow(&format!(
+                "table=3,priority=9,udp,tp_src=10,actions=qflow_qos(of=flow,{record})"
+            ));
+            let received = run(&mut switch, by_destination);
+            let rest = (2.5 - expected) / 5.0;
+            for flow in 5..=10 {
+                let (rate, wanted) = (received.flows[flow - 1], [rest, expected][flow / 10]);
+                let is_near = (rate / wanted - 1.0).abs() <= 0.05;
+                assert!(is_near, "{discipline}, {record}: {:?}", received.flows);
+            }
+            let index = index(&received.subscribers);
+            assert!(index >= 0.999, "{discipline}, {record}: {index}");
         }
     }
 }
@@ -144,7 +210,7 @@ fn t14_subscribers_may_be_what_a_key_says() {
     switch
         .ask("qflow_key_mod", "port=2,key=1")
         .expect("it is there");
-    let (rates, _) = run(&mut switch);
+    let rates = run(&mut switch, by_destination).subscribers;
     assert_eq!(switch.metric("aggregates"), 32);
     for (rate, expected) in rates.iter().zip([1.25, 1.875, 3.125, 3.75]) {
         assert!((rate / expected - 1.0).abs() <= 0.03, "{rates:?}");
