@@ -82,6 +82,12 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
                 conn.lost_notifications += 1;
                 continue;
             }
+            if let Some(messages) = value.in_messages(conn.version) {
+                for message in messages {
+                    self.io.send(*id, UNASKED, message);
+                }
+                continue;
+            }
             let form = conn.forms.get(&value.row.experimenter);
             let value = value.in_form(form.copied().unwrap_or(0));
             self.io.send(*id, UNASKED, Message::Experimenter(value));

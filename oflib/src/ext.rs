@@ -13,7 +13,9 @@ use core::hash::{Hash, Hasher};
 
 use crate::catalogue::Catalogue;
 use crate::error::{BadAction, DecodeError};
+use crate::message::Message;
 use crate::text::number;
+use crate::version::Version;
 use crate::wire::{Bytes, Reader, TextForm, Wire, Writer, be_number};
 
 pub use list::{Listed, ValueList};
@@ -49,6 +51,12 @@ pub trait TypedBody: Wire + TextForm + Clone + Debug + Eq + Hash + Send + Sync +
     fn in_form(&self, _form: u8) -> Option<Self> {
         None
     }
+
+    /// The standard messages of a version that a notification is sent as, if the version has such.
+    /// `None`: it is sent as it is.
+    fn in_messages(&self, _version: Version) -> Option<Vec<Message>> {
+        None
+    }
 }
 
 /// A [`TypedBody`] whose type only its row knows.
@@ -58,6 +66,7 @@ trait AnyBody: Any + Debug + Send + Sync {
     fn is_equal(&self, other: &dyn AnyBody) -> bool;
     fn copy(&self) -> SharedBody;
     fn in_form(&self, form: u8) -> Option<SharedBody>;
+    fn in_messages(&self, version: Version) -> Option<Vec<Message>>;
     fn join(&mut self, part: &dyn AnyBody) -> bool;
     fn action_set_key(&self) -> u64;
     fn hash(&self, state: &mut dyn Hasher);
@@ -79,6 +88,9 @@ impl<T: TypedBody> AnyBody for T {
     fn in_form(&self, form: u8) -> Option<SharedBody> {
         let other = TypedBody::in_form(self, form)?;
         Some(Arc::new(other))
+    }
+    fn in_messages(&self, version: Version) -> Option<Vec<Message>> {
+        TypedBody::in_messages(self, version)
     }
     fn join(&mut self, part: &dyn AnyBody) -> bool {
         let part: Option<&Self> = (part as &dyn Any).downcast_ref();
@@ -211,6 +223,11 @@ impl ExtValue {
             this.body = other;
         }
         this
+    }
+
+    /// The standard messages of a version that say the same, if it is to be sent as these.
+    pub fn in_messages(&self, version: Version) -> Option<Vec<Message>> {
+        self.body.as_ref()?.in_messages(version)
     }
 
     /// Appends a further part of a multipart message: to a body as its type says, else its data.

@@ -6,12 +6,13 @@ use core::fmt;
 use bofuss_oflib::ext::{Listed, TypedBody, ValueList};
 use bofuss_oflib::text::parse_port;
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, PortNo};
+use bofuss_oflib::{Catalogue, DecodeError, Message, PortNo, Version};
 
 use super::balance::MAX_LINKS;
 use super::error::BAD_VALUE;
 use super::flow::{DropCause, FlowPhase, ReportReason};
 use super::records::{QosRecord, take};
+use super::standard;
 use super::tuple::{FlowTuple, TupleMatch};
 use crate::openstate::args::Args;
 use crate::words::{named, place_of};
@@ -190,7 +191,11 @@ impl TypedBody for FlowRecord {
     }
 }
 
-impl Listed for FlowRecord {}
+impl Listed for FlowRecord {
+    fn list_in_messages(list: &[Self], version: Version) -> Option<Vec<Message>> {
+        version.has_stat_lists().then(|| standard::messages(list))
+    }
+}
 
 /// Which flows are asked for: 100 bytes after 2 of zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -20,6 +20,7 @@ mod pending;
 mod ports;
 mod records;
 mod report;
+mod standard;
 mod table;
 mod trace;
 mod tuple;

@@ -1,6 +1,6 @@
 //! Whose a packet is: the microflow, as a key that aggregates are cut out of by a mask.
 
-use alloc::{format, string::String};
+use alloc::{format, string::String, vec, vec::Vec};
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -32,6 +32,25 @@ const FIELDS: [&Field; 8] = [
     field::IPV6_SRC,
     field::IPV6_DST,
 ];
+
+/// The fields of the addresses of a tuple with an Ethernet type.
+fn address_fields(eth_type: u16) -> [&'static Field; 2] {
+    match eth_type {
+        ethertype::IPV4 => [field::IPV4_SRC, field::IPV4_DST],
+        ethertype::IPV6 => [field::IPV6_SRC, field::IPV6_DST],
+        _ => [field::ETH_SRC, field::ETH_DST],
+    }
+}
+
+/// The fields of the ports of a protocol of IP that has some.
+fn port_fields(ip_proto: u8) -> Option<[&'static Field; 2]> {
+    match ip_proto {
+        protocol::TCP => Some(PORTS[0]),
+        protocol::UDP => Some(PORTS[1]),
+        protocol::SCTP => Some(PORTS[2]),
+        _ => None,
+    }
+}
 
 /// What a tuple is read from.
 pub(super) trait TupleFields {
@@ -100,19 +119,10 @@ impl FlowTuple {
     /// That of a packet.
     pub(super) fn of(packet: &mut impl TupleFields) -> Self {
         let eth_type = packet.value(field::ETH_TYPE).unwrap_or(0) as u16;
-        let [source, destination] = match eth_type {
-            ethertype::IPV4 => [field::IPV4_SRC, field::IPV4_DST],
-            ethertype::IPV6 => [field::IPV6_SRC, field::IPV6_DST],
-            _ => [field::ETH_SRC, field::ETH_DST],
-        };
+        let [source, destination] = address_fields(eth_type);
         let ip_proto = packet.value(field::IP_PROTO).unwrap_or(0) as u8;
-        let pair = match ip_proto {
-            _ if packet.fragment() != Fragment::No => None,
-            protocol::TCP => Some(PORTS[0]),
-            protocol::UDP => Some(PORTS[1]),
-            protocol::SCTP => Some(PORTS[2]),
-            _ => None,
-        };
+        let is_whole = packet.fragment() == Fragment::No;
+        let pair = port_fields(ip_proto).filter(|_| is_whole);
         Self {
             source: packet.value(source).unwrap_or(0),
             destination: packet.value(destination).unwrap_or(0),
@@ -124,6 +134,28 @@ impl FlowTuple {
             }),
             ip_proto,
         }
+    }
+
+    /// The fields that its packets have, with their values. Of ports, those that count.
+    pub(super) fn fields(&self) -> Vec<(&'static Field, u128)> {
+        let [source, destination] = address_fields(self.eth_type);
+        let mut fields = vec![
+            (field::IN_PORT, self.in_port.into()),
+            (field::ETH_TYPE, self.eth_type.into()),
+            (field::VLAN_VID, self.vlan.into()),
+            (source, self.source),
+            (destination, self.destination),
+        ];
+        if !self.is_ip() {
+            return fields;
+        }
+        fields.push((field::IP_PROTO, self.ip_proto.into()));
+        if let Some(pair) = port_fields(self.ip_proto)
+            && self.ports != [0; 2]
+        {
+            fields.extend(pair.into_iter().zip(self.ports.map(u128::from)));
+        }
+        fields
     }
 
     /// Whether packets with the same tuple have the same value of a field. Choice: all fragments of

@@ -9,6 +9,7 @@ mod ports;
 mod reports;
 mod rules;
 mod shares;
+mod standard;
 
 use std::sync::Arc;
 
@@ -34,6 +35,8 @@ struct Kept {
     frames: Vec<(u32, Vec<u8>)>,
     messages: Vec<Message>,
     packet_ins: usize,
+    /// What others than [`CONN`] got.
+    others: Vec<Message>,
 }
 
 impl SwitchIo for Kept {
@@ -41,7 +44,10 @@ impl SwitchIo for Kept {
         self.frames.push((port.0, frame.bytes().into()));
     }
     fn flush(&mut self) {}
-    fn send(&mut self, _: ConnId, _: u32, message: Message) {
+    fn send(&mut self, to: ConnId, _: u32, message: Message) {
+        if to != CONN {
+            return self.others.push(message);
+        }
         match message {
             Message::PacketIn(_) => self.packet_ins += 1,
             Message::PortStatus(_) | Message::FlowRemoved(_) => {}

@@ -6,6 +6,8 @@ use core::fmt;
 use super::TypedBody;
 use crate::catalogue::Catalogue;
 use crate::error::{BadRequest, DecodeError};
+use crate::message::Message;
+use crate::version::Version;
 use crate::wire::{Reader, TextForm, Wire, Writer};
 
 /// Bytes of the length that stands before each value, and counts itself.
@@ -17,6 +19,12 @@ pub trait Listed: TypedBody {
     /// back as [`TextForm::text`] does.
     fn text_after(&self, _others: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.text(f)
+    }
+
+    /// The standard messages of a version that say the same as a list, as
+    /// [`TypedBody::in_messages`] has it.
+    fn list_in_messages(_list: &[Self], _version: Version) -> Option<Vec<Message>> {
+        None
     }
 }
 
@@ -70,5 +78,9 @@ impl<T: Listed> TypedBody for ValueList<T> {
     fn join(&mut self, part: Self) -> bool {
         self.0.extend(part.0);
         true
+    }
+
+    fn in_messages(&self, version: Version) -> Option<Vec<Message>> {
+        T::list_in_messages(&self.0, version)
     }
 }
