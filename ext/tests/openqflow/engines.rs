@@ -1,10 +1,11 @@
 //! What engines do: writes, copies, classes by payload, large flows on another link.
 
 use bofuss_datapath::{Engine, Time};
+use bofuss_oflib::PortNo;
 use bofuss_oflib::wire::Text;
 use bofuss_packet::craft;
 
-use crate::{Bench, MS, ipv4, udp};
+use crate::{Bench, MS, ipv4, shares, udp};
 
 #[test]
 fn an_engine_changes_a_flow_and_gets_copies_of_it() {
@@ -132,4 +133,93 @@ fn t19_large_flows_change_links_at_a_gap_until_both_carry_the_same() {
     assert!(imbalance(second[3]) < 1.1, "{second:?}");
     assert!(switch.metric("moved") >= 2 && sent.iter().all(|count| *count >= 16));
     assert_eq!(switch.now.0 / Time::SEC, 4);
+}
+
+#[test]
+fn t17_a_flow_keeps_its_order_while_its_class_changes_within_10_ms() {
+    const CAP_KBPS: u64 = 500;
+    const AFTER_BYTES: u64 = 1_000_000;
+    for discipline in ["hfair", "ceta2"] {
+        let mut switch = shares::switch(discipline);
+        let signature =
+            format!("add,id=1,pattern=50325000,after_bytes={AFTER_BYTES},cap={CAP_KBPS},of=flow");
+        switch
+            .ask("qflow_signature_mod", &signature)
+            .expect("there is room");
+        let mut payload = vec![0; 958];
+        payload[..4].copy_from_slice(b"P2P\0");
+        let (mut sent, mut last) = (0_u32, None);
+        let mut reached = None;
+        let mut classified = None;
+        let mut later_bytes = 0;
+        let begin = switch.now;
+        // 20 Mb/s for a port of 10 Mb/s: some wait at the port when the class changes.
+        while switch.now.since(begin) < 6 * Time::SEC {
+            sent += 1;
+            payload[4..8].copy_from_slice(&sent.to_be_bytes());
+            let frame = datagram(1, &payload);
+            let mut frames = vec![switch.pool.frame(&frame).expect("there is room")];
+            let now = switch.now;
+            switch
+                .switch
+                .receive(now, PortNo(1), &mut frames, &mut switch.io);
+            switch.pass(Time::SEC / 2500);
+            for (_, left) in switch.io.frames.drain(..) {
+                let number: [u8; 4] = left[46..50].try_into().expect("4 bytes");
+                let number = Some(u32::from_be_bytes(number));
+                assert!(number > last, "{discipline}: {number:?} after {last:?}");
+                last = number;
+                if classified.is_some_and(|at: Time| switch.now.since(at) >= Time::SEC) {
+                    later_bytes += left.len() as u64;
+                }
+            }
+            if reached.is_none() && switch.flows("")[0].bytes >= AFTER_BYTES {
+                reached = Some(now);
+            }
+            if classified.is_none() && switch.metric("classified") == 1 {
+                classified = Some(switch.now);
+            }
+        }
+        let [reached, classified] = [reached, classified].map(|at| at.expect("it has come"));
+        let took = classified.since(reached);
+        assert!(took <= 10 * MS, "{discipline}: {took} ns");
+        let counted = switch.now.since(classified.after(Time::SEC));
+        let kbps = later_bytes * 8 * 1_000_000 / counted;
+        let is_near = kbps.abs_diff(CAP_KBPS) <= CAP_KBPS / 20;
+        assert!(is_near, "{discipline}: {kbps} kb/s");
+        assert_eq!(switch.io.packet_ins, 0, "{discipline}");
+    }
+}
+
+#[test]
+fn t19_a_flow_that_changes_links_of_different_delay_keeps_its_order() {
+    // Port 2 takes 400 us longer than port 3; flows send 4 packets at intervals of 100 us, and then
+    // nothing for 600 us.
+    const LONGER_NS: u64 = 400_000;
+    let arrivals = |gap_us: u32| {
+        let mut switch = Bench::new(Engine::default());
+        switch.flow("table=1,priority=9,udp,actions=qflow_forward(port=2)");
+        switch
+            .ask("qflow_links_mod", &format!("gap_us={gap_us},ports=2+3"))
+            .expect("they are ports");
+        let mut arrived: Vec<Vec<(u64, u32)>> = vec![Vec::new(); 4];
+        for number in 0..20_000_u32 {
+            // Each full second, when links are balanced, is in the middle of four.
+            if (number + 2) % 10 < 4 {
+                for flow in 0..4 {
+                    let port = switch.send(1, &datagram(flow, &[0; 1000]))[0];
+                    let delay = if port == 2 { LONGER_NS } else { 0 };
+                    arrived[usize::from(flow)].push((switch.now.0 + delay, number));
+                }
+            }
+            switch.pass(MS / 10);
+        }
+        assert!(switch.metric("moved") >= 1);
+        let overtaken = |of_flow: &Vec<(u64, u32)>| {
+            of_flow.windows(2).filter(|two| two[0].0 > two[1].0).count()
+        };
+        arrived.iter().map(overtaken).sum::<usize>()
+    };
+    assert_eq!(arrivals(500), 0);
+    assert!(arrivals(0) > 0, "at once, packets overtake others");
 }
