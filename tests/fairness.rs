@@ -18,6 +18,12 @@ const SUBSCRIBERS: [(Ipv4Addr, RangeInclusive<u32>); 4] = [
     (Ipv4Addr::new(10, 0, 0, 23), 11..=20),
     (Ipv4Addr::new(10, 0, 0, 24), 21..=32),
 ];
+/// The address of host 3, which has a port of its own.
+const ALONE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+/// What a flow sends that wants less than its share, in Mb/s.
+const SMALL_MBPS: f64 = 0.281;
+/// What it may wait at the port, in microseconds, beyond what a flow waits on the same way alone.
+const MOST_US: u64 = 2_000;
 const PORT: u16 = 9;
 /// Bytes of a frame, and of them headers.
 const FRAME: usize = 1_000;
@@ -40,6 +46,8 @@ struct Flow {
     end: f64,
     /// Each packet has a source port of its own.
     is_new_each_time: bool,
+    /// Each packet begins with the microseconds since the start of the sender.
+    is_stamped: bool,
 }
 
 impl Flow {
@@ -52,6 +60,7 @@ impl Flow {
             due: 0.0,
             end: f64::INFINITY,
             is_new_each_time: false,
+            is_stamped: false,
         }
     }
 }
@@ -90,10 +99,23 @@ fn flow_beside_new_ones() -> Vec<Flow> {
     vec![attacker, Flow::new(other, 20.0)]
 }
 
+/// The 32 flows, of which the first sends less than its share; and one of the same rate to a host
+/// that nobody else sends to.
+fn flows_with_stamps() -> Vec<Flow> {
+    let mut all = all_flows();
+    let small = Flow::new(SUBSCRIBERS[0].0, SMALL_MBPS);
+    all[0] = small;
+    all.push(Flow::new(ALONE, SMALL_MBPS));
+    for at in [0, all.len() - 1] {
+        all[at].is_stamped = true;
+    }
+    all
+}
+
 /// Sends until told to end, with gaps that are up to three tenths shorter or longer than the mean.
 /// What is late on a busy machine is not made up for.
-fn send(mut flows: Vec<Flow>, done: &AtomicBool) {
-    let (start, data) = (Instant::now(), [0; FRAME - HEADERS]);
+fn send(mut flows: Vec<Flow>, start: Instant, done: &AtomicBool) {
+    let mut data = [0; FRAME - HEADERS];
     let mut random = 7_u32;
     let mut fraction = || {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -114,13 +136,23 @@ fn send(mut flows: Vec<Flow>, done: &AtomicBool) {
             if flow.is_new_each_time {
                 flow.socket = UdpSocket::bind("10.0.0.1:0").unwrap();
             }
+            let stamp = if flow.is_stamped {
+                micros_since(start)
+            } else {
+                0
+            };
+            data[..8].copy_from_slice(&stamp.to_be_bytes());
             // A host may refuse some while it asks for an address.
-            if !is_late {
+            if !is_late || flow.is_stamped {
                 let _ = flow.socket.send_to(&data, (flow.to, PORT));
             }
         }
         std::thread::sleep(Duration::from_micros(200));
     }
+}
+
+fn micros_since(start: Instant) -> u64 {
+    start.elapsed().as_micros() as u64
 }
 
 /// How many packets come to a socket in some time.
@@ -148,7 +180,7 @@ fn arrivals(lab: &Lab, flows: fn() -> Vec<Flow>, count: usize) -> Vec<f64> {
     });
     let (flows, done) = (lab.host(1, flows), AtomicBool::new(false));
     let counts: Vec<u32> = std::thread::scope(|scope| {
-        scope.spawn(|| lab.host(1, || send(flows, &done)));
+        scope.spawn(|| lab.host(1, || send(flows, Instant::now(), &done)));
         let counted = sockets.each_ref().map(|socket| {
             scope.spawn(move || {
                 received(socket, WARM_UP);
@@ -162,6 +194,62 @@ fn arrivals(lab: &Lab, flows: fn() -> Vec<Flow>, count: usize) -> Vec<f64> {
     counts.into_iter().take(count).map(f64::from).collect()
 }
 
+/// How many stamped packets come to a socket, and the microseconds that 99 of 100 take at most.
+fn stamped_p99(socket: &UdpSocket, start: Instant, time: Duration) -> (usize, u64) {
+    let (begin, mut data, mut waits) = (Instant::now(), [0; FRAME], Vec::new());
+    while begin.elapsed() < time {
+        if socket.recv(&mut data).is_err() {
+            continue;
+        }
+        let stamp = u64::from_be_bytes(data[..8].try_into().unwrap());
+        if stamp > 0 && begin.elapsed() >= WARM_UP {
+            waits.push(micros_since(start) - stamp);
+        }
+    }
+    waits.sort_unstable();
+    let p99 = waits.get(waits.len() * 99 / 100);
+    (waits.len(), p99.copied().unwrap_or(u64::MAX))
+}
+
+/// The same for a flow among floods, behind a port with a discipline, and for one to a port that
+/// nobody else sends to, at the same time.
+fn small_flow_p99(discipline: &str) -> [(usize, u64); 2] {
+    let lab = shaped_lab(discipline, 3);
+    lab.asks(&[
+        "add-flow",
+        "table=1,priority=9,ip,nw_dst=10.0.0.3,actions=qflow_forward(port=3)",
+    ]);
+    lab.all_ping();
+    lab.host(2, || {
+        for (address, _) in &SUBSCRIBERS[1..] {
+            ip(&format!("address add {address}/24 dev eth0"));
+        }
+    });
+    let sockets = [(2, SUBSCRIBERS[0].0), (3, ALONE)].map(|(host, address)| {
+        lab.host(host, || {
+            let socket = UdpSocket::bind((address, PORT)).unwrap();
+            let wait = Some(Duration::from_millis(50));
+            socket.set_read_timeout(wait).unwrap();
+            socket
+        })
+    });
+    let (flows, done, start) = (
+        lab.host(1, flows_with_stamps),
+        AtomicBool::new(false),
+        Instant::now(),
+    );
+    let time = WARM_UP + 2 * COUNTED;
+    std::thread::scope(|scope| {
+        scope.spawn(|| lab.host(1, || send(flows, start, &done)));
+        let measured = sockets
+            .each_ref()
+            .map(|socket| scope.spawn(move || stamped_p99(socket, start, time)));
+        let p99 = measured.map(|thread| thread.join());
+        done.store(true, Ordering::Relaxed);
+        p99.map(Result::unwrap)
+    })
+}
+
 /// Jain's index of what subscribers get, and the share of 10 Mb/s that they use.
 fn index_and_use(counts: &[f64]) -> (f64, f64) {
     let sum: f64 = counts.iter().sum();
@@ -170,15 +258,15 @@ fn index_and_use(counts: &[f64]) -> (f64, f64) {
     (sum * sum / (counts.len() as f64 * squares), bits / 10e6)
 }
 
-/// The same for a port of the switch that has 10 Mb/s and this discipline.
-fn shares(discipline: &str, flows: fn() -> Vec<Flow>, count: usize) -> (f64, f64) {
+/// Hosts at a switch whose port 2 has 10 Mb/s and this discipline.
+fn shaped_lab(discipline: &str, hosts: u8) -> Lab {
     let chosen = format!("2={discipline}");
     let mut options = vec!["--discipline", &chosen, "--queue", "2:0:max=10M"];
     options.extend(["--fail-mode", "secure"]);
     for option in ["openqflow.table=0", "openqflow.forwarding=1"] {
         options.extend(["--extension", option]);
     }
-    let lab = Lab::new(2, &options);
+    let lab = Lab::new(hosts, &options);
     for rule in [
         "table=0,priority=9,arp,actions=normal",
         "table=1,priority=9,ip,nw_dst=10.0.0.1,actions=qflow_forward(port=1)",
@@ -186,6 +274,12 @@ fn shares(discipline: &str, flows: fn() -> Vec<Flow>, count: usize) -> (f64, f64
     ] {
         lab.asks(&["add-flow", rule]);
     }
+    lab
+}
+
+/// The same for such a port.
+fn shares(discipline: &str, flows: fn() -> Vec<Flow>, count: usize) -> (f64, f64) {
+    let lab = shaped_lab(discipline, 2);
     let counts = arrivals(&lab, flows, count);
     println!("{discipline}: {counts:?}");
     index_and_use(&counts)
@@ -237,6 +331,23 @@ fn idle_microflows_and_new_ones_gain_nothing() {
         holds(0.999..=1.0, || shares(discipline, flow_beside_idle_ones, 2));
         holds(0.999..=1.0, || shares(discipline, flow_beside_new_ones, 2));
     }
+}
+
+#[test]
+fn who_sends_less_than_his_share_waits_2_ms_more_than_without_floods_by_hfair() {
+    if !have(&["ip", "ping"]) {
+        return;
+    }
+    let mut seen = Vec::new();
+    let is_right = (0..TRIES).any(|_| {
+        let [among, alone] = small_flow_p99("hfair");
+        println!("hfair: {among:?} packets and us among floods, {alone:?} alone");
+        seen.push((among, alone));
+        let has_all = among.0 * 100 >= alone.0 * 97 && alone.0 > 100;
+        // On a busy machine two flows differ by a part of what both wait.
+        has_all && among.1 <= alone.1.saturating_add(MOST_US + alone.1 / 20)
+    });
+    assert!(is_right, "{seen:?}");
 }
 
 /// What the kernel makes of the same load: its own queueing disciplines at the sender's interface,
