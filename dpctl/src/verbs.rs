@@ -120,8 +120,10 @@ verbs! {
     "dump-table-features" "" Ofctl ofctl::dump_table_features: "what each table can do";
     "dump-table-desc" "" Ofctl ofctl::dump_table_desc: "how tables evict entries and say how full \
          they are";
-    "mod-table" "TABLE evict|noevict|vacancy:LOW,HIGH|novacancy" Ofctl ofctl::mod_table:
-        "let a full table evict entries, or have it say when its free share passes LOW or HIGH %";
+    "mod-table" "TABLE evict|noevict|vacancy:LOW,HIGH|novacancy|controller|continue|drop" Ofctl
+        ofctl::mod_table:
+        "let a full table evict entries, or have it say when its free share passes LOW or HIGH %; \
+         in OpenFlow 1.1 and 1.2, say what becomes of a miss";
     "dump-ports" "[PORT]" Ofctl ofctl::dump_ports: "port counters";
     "dump-ports-desc" "[PORT]" Ofctl ofctl::dump_ports_desc: "the ports";
     "mod-port" "PORT up|down|[no-]receive|[no-]forward|[no-]packet-in" Ofctl ofctl::mod_port:

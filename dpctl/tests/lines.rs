@@ -2,6 +2,9 @@
 //! still; their README tells the format.
 #![allow(clippy::unwrap_used)]
 
+#[path = "lines/versions.rs"]
+mod versions;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -19,6 +22,11 @@ use bofuss_oflib::{Catalogue, Codec, HEADER_BYTES, Mac, Message, PortNo, Version
 
 /// Behind this line, the page is written from the files.
 const MARK: &str = "<!-- verbs -->\n";
+/// What the page says above its table of versions.
+const VERSIONS: &str = "\
+Every other verb does its work in each version, OpenFlow 1.0 to 1.5, as far as the version has
+words for its arguments. Without `-O`, `dpctl` speaks the newest version that the switch has, so
+that what only 1.5 can say is there whatever version the switch's controllers speak.";
 /// What an example shows of its output.
 const EXAMPLE_LINES: usize = 8;
 /// And of a line of it.
@@ -264,7 +272,10 @@ fn page() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dpctl"));
     let verbs = command.args(["--generate", "verbs"]).output().unwrap();
     let verbs = String::from_utf8(verbs.stdout).unwrap();
-    let mut page = String::new();
+    let names = verbs.lines().filter_map(|verb| verb.split('\t').nth(1));
+    let names: Vec<String> = names.map(String::from).collect();
+    let mut page = format!("\n## Verbs that some versions have not\n\n{VERSIONS}\n\n");
+    page += &versions::table(&names);
     let mut section = "";
     for verb in verbs.lines() {
         let parts: Vec<&str> = verb.split('\t').collect();

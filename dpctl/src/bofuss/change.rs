@@ -356,7 +356,9 @@ pub(crate) fn first_egress(_: &Command, arguments: &[&str]) -> Made {
             |table: &TableFeatures| table.0.features.has(TableFeatureFlags::FIRST_EGRESS);
         match wanted {
             Some(wanted) => tables.retain(|table| table.0.table_id == wanted),
-            None => tables.retain(is_first),
+            None if tables.iter().any(is_first) => tables.retain(is_first),
+            // Older versions do not tell the flag, nor can they say this request.
+            None => tables.truncate(1),
         }
         for TableFeatures(table) in &mut *tables {
             table.command = TableFeaturesCommand::MODIFY;

@@ -1,8 +1,8 @@
-//! The verbs of ovs-ofctl about what tables do as they fill: eviction and vacancy events.
+//! The verbs of ovs-ofctl about how tables are configured: misses, eviction and vacancy events.
 
 use bofuss_oflib::Message;
 use bofuss_oflib::message::multipart::{ReplyBody, RequestBody, TableDesc};
-use bofuss_oflib::message::table_mod::{TableConfig, Vacancy};
+use bofuss_oflib::message::table_mod::{TableConfig, TableMiss, Vacancy};
 use bofuss_oflib::message::{Empty, TableMod, TableStatus};
 use bofuss_oflib::types::TableId;
 
@@ -14,7 +14,17 @@ use crate::words::Argument;
 /// The name of all tables.
 const TABLES: &[(&str, u8)] = &[("all", TableId::ALL.0)];
 /// The words of mod-table.
-const SETTINGS: &[&str] = &["evict", "noevict", "vacancy:LOW,HIGH", "novacancy"];
+const SETTINGS: &[&str] = &[
+    "evict",
+    "noevict",
+    "vacancy:LOW,HIGH",
+    "novacancy",
+    "controller",
+    "continue",
+    "drop",
+];
+/// What the same verb says of misses, in OpenFlow 1.1 and 1.2.
+const MISSES: [TableMiss; 3] = [TableMiss::CONTROLLER, TableMiss::CONTINUE, TableMiss::DROP];
 
 /// What mod-table changes.
 #[derive(Clone, Copy)]
@@ -70,6 +80,14 @@ pub(crate) fn mod_table(_: &Command, arguments: &[&str]) -> Made {
         return misused();
     };
     let wanted = TableId(Argument(table).named(table, TABLES)?);
+    if let Some(miss) = MISSES.into_iter().find(|miss| miss.name() == Some(word)) {
+        let table_mod = TableMod {
+            table_id: wanted,
+            miss,
+            ..TableMod::default()
+        };
+        return Ok(Requests::Change(vec![Message::TableMod(table_mod)]));
+    }
     let setting = setting(word)?;
     Ok(Requests::First(
         multipart(RequestBody::TableDesc(Empty)),

@@ -32,12 +32,21 @@ impl Form<V1_2> for TableMod {
             ..Self::default()
         })
     }
+    /// Without a `miss`, the bits of the configuration say it, but for those of a fourth way.
     fn write(&self, w: &mut Writer<'_>) {
         if self.eviction.is_some() || self.vacancy.is_some() || !self.experimenters.is_empty() {
             w.cannot_say("properties of a table");
         }
         w.put(&self.table_id).pad(3);
-        w.put(&(self.config & !TableMiss::MASK | self.miss.bits()));
+        let config = if self.miss == TableMiss::ENTRY {
+            if self.config & TableMiss::MASK == TableMiss::MASK {
+                w.cannot_say("both bits of a miss");
+            }
+            self.config
+        } else {
+            self.config & !TableMiss::MASK | self.miss.bits()
+        };
+        w.put(&config);
     }
 }
 

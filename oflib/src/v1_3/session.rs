@@ -18,7 +18,7 @@ layout! {
         ..default
     }
     SwitchConfig { flags, miss_send_len }
-    TableMod { table_id => 3, config; ..default [eviction, vacancy, experimenters] }
+    TableMod { table_id => 3, config; ..default [eviction, vacancy, experimenters, miss] }
     Role { role => 4, generation_id; ..default [short_id] }
     AsyncConfig {
         packet_in, packet_in_slave, port_status, port_status_slave, flow_removed,

@@ -115,8 +115,9 @@ macro_rules! properties {
 pub(crate) use properties;
 
 /// Gives structures that end with properties a form: the fields in wire order, `=> N`
-/// bytes of padding after one. A structure of a list has its length in it: `[AT LEAST SKIP]` says
-/// at which byte, how many bytes there are at least, and how many come before the first field.
+/// bytes of padding after one. Fields that are named after `..` cannot be said. A structure of a
+/// list has its length in it: `[AT LEAST SKIP]` says at which byte, how many bytes there are at
+/// least, and how many come before the first field.
 macro_rules! with_properties {
     (@open $r:ident) => { $r.sub($r.remaining(), $crate::error::BadRequest::BAD_LEN)? };
     (@open $r:ident $at:literal $least:literal $skip:literal) => {{
@@ -126,7 +127,7 @@ macro_rules! with_properties {
         body
     }};
     ($V:ty; $($T:ident $([$at:literal $least:literal $skip:literal])? {
-        $($f:ident $(=> $pad:literal)?),*
+        $($f:ident $(=> $pad:literal)?),* $(; ..$rest:ident [$($unsaid:ident),*])?
     })*) => { $(
         impl $crate::forms::Form<$V> for $T {
             fn read(
@@ -145,6 +146,9 @@ macro_rules! with_properties {
                 Ok(this)
             }
             fn write(&self, w: &mut $crate::wire::Writer<'_>) {
+                $($(if self.$unsaid != Self::$rest().$unsaid {
+                    w.cannot_say(stringify!($unsaid));
+                })*)?
                 let _start = w.bytes.len();
                 $(w.pad($skip);)?
                 $(w.put(&self.$f)$(.pad($pad))?;)*

@@ -9,7 +9,7 @@ use crate::v1_3::layout;
 
 with_properties! {
     V1_4;
-    TableMod { table_id => 3, config }
+    TableMod { table_id => 3, config; ..default [miss] }
     TableDesc [0 8 2] { table_id => 1, config }
 }
 
