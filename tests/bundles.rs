@@ -1,11 +1,12 @@
-//! Bundles end to end: as Open vSwitch's tool sends them in 1.3, and as ours does, also at a time.
+//! Bundles end to end: as Open vSwitch's tool sends them in 1.3 to 1.5, and as ours does, also at
+//! a time.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use bofuss_tests::peers::contains;
+use bofuss_tests::peers::{Ofctl, contains};
 use bofuss_tests::{Capture, Lab, get, have};
 
 const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "dumpcap", "tshark"];
@@ -44,12 +45,20 @@ impl Drop for Written {
 
 #[test]
 fn ovs_ofctl_changes_all_or_nothing_in_a_bundle() {
-    if !have(TOOLS) {
-        return;
+    if have(TOOLS) {
+        changes_all_or_nothing("OpenFlow13", 16671, None);
+        changes_all_or_nothing("OpenFlow14", 16673, Some("openflow_v5.type"));
+        changes_all_or_nothing("OpenFlow15", 16674, Some("openflow_v6.type"));
     }
-    let capture = Capture::start(16671);
-    let lab = Lab::new(2, &["--fail-mode", "secure", "--listen", "ptcp:16671"]);
-    let tools = lab.ofctl13();
+}
+
+/// `ovs-ofctl` sends bundles in a version to a switch that listens at `port`. tshark names the type
+/// of a message by `field`, but for 1.3 by its own choice.
+fn changes_all_or_nothing(version: &'static str, port: u16, field: Option<&str>) {
+    let capture = Capture::start(port);
+    let listen = format!("ptcp:{port}");
+    let lab = Lab::new(2, &["--fail-mode", "secure", "--listen", &listen]);
+    let tools = Ofctl { lab: &lab, version };
     let file = Written::new(PATH);
     tools.told("add-flows", &["--bundle", file.name()]);
     assert_eq!(tools.entries(&[]), 4);
@@ -70,7 +79,10 @@ fn ovs_ofctl_changes_all_or_nothing_in_a_bundle() {
     tools.told("del-flows", &["--bundle", "table=1"]);
     assert!(!lab.pings(1, 2));
     drop(lab);
-    capture.is_well_formed(16671);
+    match field {
+        Some(field) => capture.is_well_formed_in(port, field),
+        None => capture.is_well_formed(port),
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use bofuss_tests::peers::joins_ovs;
 use bofuss_tests::{Capture, Lab, Process, have, program, python, until};
 
 const TOOLS: &[&str] = &["ip", "ping", "dumpcap", "tshark", "python3"];
@@ -51,4 +52,13 @@ fn the_example_of_oflib_is_a_learning_switch() {
             .iter()
             .all(|port| flows.contains(port))
     });
+}
+
+#[test]
+fn ovs_testcontroller_joins_three_hosts() {
+    if !have(&[TOOLS, &["ovs-testcontroller"]].concat()) {
+        return;
+    }
+    let log = joins_ovs("1.3", 16767, Some("openflow_v4.type"));
+    assert!(!log.contains("BAD_"), "{log}");
 }

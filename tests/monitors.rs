@@ -1,4 +1,4 @@
-//! Flow monitors end to end: Open vSwitch's tool in 1.3 and 1.5, and ours, follow how entries
+//! Flow monitors end to end: Open vSwitch's tool in 1.3 to 1.5, and ours, follow how entries
 //! change. tshark does not know them in 1.3.
 #![allow(clippy::unwrap_used)]
 
@@ -49,9 +49,10 @@ impl Drop for Follower {
 }
 
 #[test]
-fn ovs_ofctl_follows_entries_in_1_3_and_1_5() {
+fn ovs_ofctl_follows_entries_in_1_3_to_1_5() {
     if have(&["ip", "ovs-ofctl"]) {
         ovs_ofctl_follows_entries("OpenFlow13", "ADDED");
+        ovs_ofctl_follows_entries("OpenFlow14", "INITIAL");
         ovs_ofctl_follows_entries("OpenFlow15", "INITIAL");
     }
 }

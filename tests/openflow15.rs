@@ -1,7 +1,7 @@
 //! OpenFlow 1.5 next to 1.3: tools and controllers that we did not write, and tshark.
 #![allow(clippy::unwrap_used)]
 
-use bofuss_tests::peers::{Ofctl, contains, joins_os_ken, joins_ryu};
+use bofuss_tests::peers::{Ofctl, contains, joins_os_ken, joins_ovs, joins_ryu};
 use bofuss_tests::{Capture, Lab, have, until};
 
 /// What tshark calls the type of a message of 1.5.
@@ -235,5 +235,14 @@ fn ryus_simple_switch_joins_three_hosts() {
         return;
     }
     let log = joins_ryu("1.5", 16765, Some(TYPE), "ryu.app.simple_switch_15");
+    assert!(!log.contains("BAD_"), "{log}");
+}
+
+#[test]
+fn ovs_testcontroller_joins_three_hosts() {
+    if !have(&[TOOLS, &["ovs-testcontroller"]].concat()) {
+        return;
+    }
+    let log = joins_ovs("1.5", 16766, Some(TYPE));
     assert!(!log.contains("BAD_"), "{log}");
 }

@@ -120,7 +120,8 @@ fn tables_in(reply: Message) -> Vec<TableDesc> {
 
 /// How tables are configured.
 pub(super) fn descs(tables: &[TableDesc]) -> String {
-    tables.iter().map(desc).collect()
+    let tables: Vec<String> = tables.iter().map(desc).collect();
+    tables.join("\n")
 }
 
 fn desc(table: &TableDesc) -> String {
@@ -140,6 +141,19 @@ fn desc(table: &TableDesc) -> String {
         "  table {}:\n   eviction={eviction} eviction_flags={flags}\n   vacancy={vacancy}\n",
         table.table_id
     )
+}
+
+/// What a table can be told to do as it fills, of its features.
+pub(super) fn abilities(config: TableConfig) -> String {
+    let mut text = String::new();
+    for (bit, what) in [
+        (TableConfig::EVICTION, "eviction"),
+        (TableConfig::VACANCY_EVENTS, "vacancy events"),
+    ] {
+        let negation = if config.has(bit) { "" } else { "not " };
+        text += &format!("    {what}: {negation}supported\n");
+    }
+    text
 }
 
 fn on_or_off(config: TableConfig, bit: TableConfig) -> &'static str {

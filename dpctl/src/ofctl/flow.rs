@@ -109,6 +109,9 @@ pub(crate) fn entry(wording: Wording<'_>, e: &FlowEntry) -> String {
     if e.importance != 0 {
         text += &format!("importance={}, ", e.importance);
     }
+    if let Some(idle) = e.idle_time {
+        text += &format!("idle_age={}, ", idle.sec);
+    }
     let fields = fields(wording, &e.fields, e.priority);
     let blank = if fields.is_empty() { "" } else { " " };
     text + &fields + blank + "actions=" + &instructions(wording, &e.instructions)

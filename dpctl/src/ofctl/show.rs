@@ -99,7 +99,8 @@ fn body(wording: Wording<'_>, head: &str, body: &ReplyBody) -> String {
             return text;
         }
         ReplyBody::TableFeatures(list) => {
-            return tables::features(&list.iter().map(|one| &one.0).collect::<Vec<_>>());
+            let list: Vec<_> = list.iter().map(|one| &one.0).collect();
+            return tables::features(wording.version, &list);
         }
         ReplyBody::PortStats(ports) => text += &format!(" {} ports\n", ports.len()),
         ReplyBody::Queue(queues) => text += &format!(" {} queues\n", queues.len()),

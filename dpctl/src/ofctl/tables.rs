@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bofuss_oflib::Version;
 use bofuss_oflib::message::multipart::TableStats;
 use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList, TableFeatureSet};
-use bofuss_oflib::message::table_mod::TableMiss;
+use bofuss_oflib::message::table_mod::{TableConfig, TableMiss};
 use bofuss_oflib::registers::PACKET_REGISTERS;
 
 use super::show::{SETTERS, action_names};
@@ -213,6 +213,8 @@ struct Can {
     metadata: (u64, u64),
     /// What becomes of a miss, in the versions that tell it of a table.
     config: Option<&'static str>,
+    /// How the table may be configured, in the versions that tell it.
+    fills: Option<TableConfig>,
     max_entries: u32,
     hit: EntryFeatures,
     miss: EntryFeatures,
@@ -313,13 +315,14 @@ fn ranges(numbers: &BTreeSet<u8>) -> String {
 }
 
 impl Can {
-    /// The features that a table of OpenFlow 1.3 reports.
+    /// The features that a table reports since OpenFlow 1.3.
     fn from_features(table: &TableFeatureSet, names: &Names) -> Self {
         let (matched, masked) = names.find(property(table, 8));
         Self {
             table: table.table_id.0,
             metadata: (table.metadata_match, table.metadata_write),
             config: None,
+            fills: None,
             max_entries: table.max_entries,
             hit: EntryFeatures::new(table, 0, names),
             miss: EntryFeatures::new(table, 1, names),
@@ -361,8 +364,8 @@ impl Can {
     }
 
     fn equals(&self, other: &Self) -> bool {
-        (self.metadata, self.config, self.max_entries)
-            == (other.metadata, other.config, other.max_entries)
+        (self.metadata, self.config, self.fills, self.max_entries)
+            == (other.metadata, other.config, other.fills, other.max_entries)
             && self.same_kinds(other)
             && self.same_matching(other)
     }
@@ -375,6 +378,9 @@ impl Can {
         }
         if let Some(config) = self.config {
             text += &format!("    config={config}\n");
+        }
+        if let Some(fills) = self.fills {
+            text += &super::filling::abilities(fills);
         }
         if self.max_entries != 0 {
             text += &format!("    max_entries={}\n", self.max_entries);
@@ -479,11 +485,15 @@ pub(super) fn statistics(version: Version, list: &[TableStats]) -> String {
 }
 
 /// The features of tables.
-pub(super) fn features(list: &[&TableFeatureSet]) -> String {
+pub(super) fn features(version: Version, list: &[&TableFeatureSet]) -> String {
     let names = Names::new();
     let list: Vec<_> = list
         .iter()
-        .map(|t| (&*t.name.0, None, Can::from_features(t, &names)))
+        .map(|table| {
+            let mut can = Can::from_features(table, &names);
+            can.fills = version.has_bundles().then_some(TableConfig(table.config));
+            (&*table.name.0, None, can)
+        })
         .collect();
     format!("{}\n", tables(&list, &names).trim_start_matches('\n'))
 }
