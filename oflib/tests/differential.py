@@ -1,7 +1,7 @@
-"""Reads OpenFlow 1.3 with os-ken and scapy, and 1.4 and 1.5 with os-ken, and compares what each reads with what we
-read.
+"""Reads OpenFlow 1.3 with os-ken and scapy, and 1.2, 1.4 and 1.5 with os-ken, and compares what each reads with what
+we read.
 
-  make VERSION   prints messages that os-ken encodes, in hexadecimal, one a line; VERSION is 1_3, 1_4 or 1_5
+  make VERSION   prints messages that os-ken encodes, in hexadecimal, one a line; VERSION is 1_2 to 1_5
   check VERSION  reads lines of hexadecimal, a tab, and our reading (Rust's debug form); prints differences
 
 A message becomes a table of name -> numbers, whatever the nesting: names are the specification's in all three.
@@ -24,7 +24,8 @@ from scapy.packet import Packet, Raw
 VERSION = sys.argv[2]
 ofp = importlib.import_module('os_ken.ofproto.ofproto_v' + VERSION)
 parser = importlib.import_module(f'os_ken.ofproto.ofproto_v{VERSION}_parser')
-HAS_PROPERTIES = VERSION != '1_3'
+IS_1_2 = VERSION == '1_2'
+HAS_PROPERTIES = VERSION in ('1_4', '1_5')
 IS_1_5 = VERSION == '1_5'
 DATAPATH = ofproto_protocol.ProtocolDesc(ofp.OFP_VERSION)
 FIELDS = {t.name: t.num & 0x7f for t in ofp.oxm_types if type(t.num) is int}
@@ -187,12 +188,32 @@ OFTEN_LACKING = dict(sec=0, nsec=0, weight=0, flow_count=0, packet_count=2 ** 64
 ONLY_IN_1_0 = {'max_entries', 'names', 'no_wildcards', 'ports'}
 
 
+# what came with 1.3
+DURATION = ['duration_sec', 'duration_nsec']
+LACKING_IN_1_2 = {'FeaturesReply.': ['auxiliary_id', 'actions'], 'PacketIn.': ['cookie']}
+LACKING_IN_1_2 |= dict.fromkeys(['MultipartReply.' + body for body in ('Group', 'PortStats', 'Queue')], DURATION)
+
+
 def as_in_1_5(kind, mine):
     """Our reading of a message of 1.5 where the wire has it elsewhere."""
     if kind == 'PacketOut.':
         mine['oxm'].append((FIELDS['in_port'], mine.pop('in_port')[0]))
     if kind == 'FeaturesReply.':
         mine['capabilities'] = [v & 0xffffffff | v >> 32 << 8 for v in mine['capabilities']]
+
+
+def as_in_1_2(kind, mine):
+    """Our reading of a message of 1.2 where the model has more than the wire, or has it elsewhere."""
+    if kind in ('GetConfigReply.', 'SetConfig.'):
+        mine['flags'] = [v & 0xffff | v >> 16 << 2 for v in mine['flags']]
+    if kind == 'TableMod.':
+        mine['config'] = [mine['config'][0] | mine.pop('miss')[0] - 1]
+    for body, lacking in LACKING_IN_1_2.items():
+        if kind == body:
+            for name in lacking:
+                mine.pop(name, None)
+    if kind == 'MultipartReply.Flow':
+        mine['flags'] = mine['flags'][-1:]
 
 
 def differences(who, mine, theirs):
@@ -232,21 +253,28 @@ def made(count=400):
     p = parser
 
     def match():
-        return p.OFPMatch(**r.choice([
+        kinds = [
             lambda: {},
             lambda: dict(in_port=u(31), eth_dst=mac(), eth_src=(mac(), 'ff:00:00:00:00:00')),
             lambda: dict(vlan_vid=0x1000 | u(12), vlan_pcp=u(3), metadata=(u(64), u(64))),
             lambda: dict(eth_type=0x800, ip_dscp=u(6), ip_ecn=u(2), ip_proto=6, ipv4_src=ip(),
-                         ipv4_dst=(ip(), '255.255.0.0'), tcp_src=u(16), tcp_dst=u(16), tcp_flags=u(12)),
+                         ipv4_dst=(ip(), '255.255.0.0'), tcp_src=u(16), tcp_dst=u(16)),
             lambda: dict(eth_type=0x86dd, ip_proto=17, ipv6_src=ip6(), ipv6_dst=(ip6(), 'ffff:ffff::'),
-                         ipv6_flabel=u(20), ipv6_exthdr=(u(9), u(9)), udp_src=u(16), udp_dst=u(16)),
+                         ipv6_flabel=u(20), udp_src=u(16), udp_dst=u(16)),
             lambda: dict(eth_type=0x86dd, ip_proto=58, icmpv6_type=136, icmpv6_code=u(8),
                          ipv6_nd_target=ip6(), ipv6_nd_tll=mac()),
             lambda: dict(eth_type=0x806, arp_op=u(16), arp_spa=ip(), arp_tpa=ip(), arp_sha=mac(),
                          arp_tha=mac()),
-            lambda: dict(eth_type=0x8847, mpls_label=u(20), mpls_tc=u(3), mpls_bos=u(1)),
-            lambda: dict(eth_type=0x88e7, pbb_isid=u(24), tunnel_id=(u(64), u(64))),
-        ])())
+            lambda: dict(eth_type=0x8847, mpls_label=u(20), mpls_tc=u(3)),
+        ]
+        if not IS_1_2:
+            kinds += [
+                lambda: dict(eth_type=0x800, ip_proto=6, tcp_flags=u(12)),
+                lambda: dict(eth_type=0x86dd, ipv6_exthdr=(u(9), u(9))),
+                lambda: dict(eth_type=0x8847, mpls_bos=u(1)),
+                lambda: dict(eth_type=0x88e7, pbb_isid=u(24), tunnel_id=(u(64), u(64))),
+            ]
+        return p.OFPMatch(**r.choice(kinds)())
 
     def actions():
         one = [
@@ -255,10 +283,11 @@ def made(count=400):
             lambda: p.OFPActionSetMplsTtl(u(8)), p.OFPActionDecMplsTtl, lambda: p.OFPActionSetNwTtl(u(8)),
             p.OFPActionDecNwTtl, lambda: p.OFPActionPushVlan(0x88a8), p.OFPActionPopVlan,
             lambda: p.OFPActionPushMpls(0x8848), lambda: p.OFPActionPopMpls(u(16)),
-            lambda: p.OFPActionPushPbb(0x88e7), p.OFPActionPopPbb,
             lambda: p.OFPActionSetField(eth_dst=mac()), lambda: p.OFPActionSetField(ipv4_src=ip()),
             lambda: p.OFPActionSetField(ipv6_dst=ip6()), lambda: p.OFPActionSetField(mpls_label=u(20)),
             lambda: p.OFPActionSetField(vlan_vid=0x1000 | u(12)), lambda: p.OFPActionSetField(ip_dscp=u(6))]
+        if not IS_1_2:
+            one += [lambda: p.OFPActionPushPbb(0x88e7), p.OFPActionPopPbb]
         return [r.choice(one)() for _ in range(r.randrange(4))]
 
     def instructions():
@@ -266,7 +295,7 @@ def made(count=400):
         every = [p.OFPInstructionActions(apply, actions()), p.OFPInstructionActions(clear, []),
                  p.OFPInstructionActions(write, actions()), p.OFPInstructionWriteMetadata(u(64), u(64)),
                  p.OFPInstructionGotoTable(u(8))]
-        if not IS_1_5:
+        if not IS_1_2 and not IS_1_5:
             every.insert(0, p.OFPInstructionMeter(u(32)))
         return [one for one in every if u(1)]
 
@@ -280,14 +309,13 @@ def made(count=400):
 
     d = DATAPATH
 
-    def kinds_of_1_3():
+    def kinds_before_1_4():
         return [
-            lambda: p.OFPFlowMod(d, u(64), u(64), u(8), u(8) % 5, u(16), u(16), u(16), u(32), u(32), u(32), u(5),
-                                 match(), instructions()),
+            lambda: p.OFPFlowMod(d, u(64), u(64), u(8), u(8) % 5, u(16), u(16), u(16), u(32), u(32), u(32),
+                                 u(3 if IS_1_2 else 5), match(), instructions()),
             lambda: p.OFPPortMod(d, u(32), mac(), u(7), u(7), u(16)),
-            lambda: p.OFPTableMod(d, u(8), u(2)),
-            lambda: p.OFPSetAsync(d, *[[u(32), u(32)] for _ in range(3)]),
-            lambda: p.OFPQueueGetConfigRequest(d, u(32)),
+            lambda: p.OFPTableMod(d, u(8), r.randrange(3) if IS_1_2 else u(2)),
+            lambda: p.OFPQueueGetConfigRequest(d, u(31)),
         ]
 
     def kinds_with_properties():
@@ -320,8 +348,15 @@ def made(count=400):
                                    data=r.randbytes(r.randrange(40))),
             lambda: p.OFPGroupMod(d, u(8) % 3, u(2), u(32), [bucket() for _ in range(u(2))]),
             lambda: p.OFPRoleRequest(d, u(2), u(64)),
-            lambda: p.OFPMeterConfigStatsRequest(d, 0, u(32)),
-            lambda: r.choice([p.OFPGroupDescStatsRequest, p.OFPPortDescStatsRequest])(d, 0),
+            lambda: p.OFPGroupDescStatsRequest(d, flags=0),
+        ]
+
+    def kinds_since_1_3():
+        return [
+            lambda: p.OFPMeterMod(d, u(8) % 3, u(4), u(32), [p.OFPMeterBandDrop(u(32), u(32)),
+                                                             p.OFPMeterBandDscpRemark(u(32), u(32), u(8))]),
+            lambda: p.OFPMeterStatsRequest(d, 0, u(32)), lambda: p.OFPMeterFeaturesStatsRequest(d, 0),
+            lambda: p.OFPGetAsyncRequest(d),
         ]
 
     def kinds_of_1_5():
@@ -340,20 +375,26 @@ def made(count=400):
             lambda: p.OFPControllerStatusStatsRequest(d, 0),
         ]
 
+    def asked():
+        return dict(flags=0, table_id=u(8), out_port=u(32), out_group=u(32), cookie=u(64), cookie_mask=u(64),
+                    match=match())
+
     kinds = [
         lambda: p.OFPSetConfig(d, u(2), u(16)),
-        lambda: p.OFPMeterMod(d, u(8) % 3, u(4), u(32), [p.OFPMeterBandDrop(u(32), u(32)),
-                                                         p.OFPMeterBandDscpRemark(u(32), u(32), u(8))]),
-        lambda: p.OFPFlowStatsRequest(d, 0, u(8), u(32), u(32), u(64), u(64), match()),
-        lambda: p.OFPAggregateStatsRequest(d, 0, u(8), u(32), u(32), u(64), u(64), match()),
-        lambda: p.OFPPortStatsRequest(d, 0, u(32)), lambda: p.OFPQueueStatsRequest(d, 0, u(32), u(32)),
-        lambda: p.OFPGroupStatsRequest(d, 0, u(32)), lambda: p.OFPMeterStatsRequest(d, 0, u(32)),
-        lambda: r.choice([p.OFPDescStatsRequest, p.OFPTableStatsRequest, p.OFPGroupFeaturesStatsRequest,
-                          p.OFPMeterFeaturesStatsRequest])(d, 0),
-        lambda: r.choice([p.OFPFeaturesRequest, p.OFPGetConfigRequest, p.OFPBarrierRequest,
-                          p.OFPGetAsyncRequest])(d),
+        lambda: p.OFPFlowStatsRequest(d, **asked()), lambda: p.OFPAggregateStatsRequest(d, **asked()),
+        lambda: p.OFPPortStatsRequest(d, flags=0, port_no=u(32)),
+        lambda: p.OFPQueueStatsRequest(d, flags=0, port_no=u(32), queue_id=u(32)),
+        lambda: p.OFPGroupStatsRequest(d, flags=0, group_id=u(32)),
+        lambda: r.choice([p.OFPDescStatsRequest, p.OFPTableStatsRequest, p.OFPGroupFeaturesStatsRequest])(d, flags=0),
+        lambda: r.choice([p.OFPFeaturesRequest, p.OFPGetConfigRequest, p.OFPBarrierRequest])(d),
     ]
-    kinds += kinds_with_properties() if HAS_PROPERTIES else kinds_of_1_3()
+    if not IS_1_2:
+        kinds += kinds_since_1_3()
+    if VERSION == '1_3':
+        kinds += [lambda: p.OFPSetAsync(d, *[[u(32), u(32)] for _ in range(3)])]
+    if VERSION in ('1_3', '1_4'):
+        kinds += [lambda: p.OFPMeterConfigStatsRequest(d, 0, u(32)), lambda: p.OFPPortDescStatsRequest(d, 0)]
+    kinds += kinds_with_properties() if HAS_PROPERTIES else kinds_before_1_4()
     return serialized(kinds + (kinds_of_1_5() if IS_1_5 else kinds_before_1_5()), count)
 
 
@@ -381,10 +422,12 @@ def check():
             theirs = ofproto_parser.msg(DATAPATH, *ofproto_parser.header(raw), raw)
         if IS_1_5:
             as_in_1_5(kind, mine)
+        if IS_1_2:
+            as_in_1_2(kind, mine)
         if theirs is not None:
             counts['os-ken'] += 1
             found += differences('os-ken', mine, osken(theirs))
-        if HAS_PROPERTIES or SCAPY_CANNOT.search(debug):
+        if VERSION != '1_3' or SCAPY_CANNOT.search(debug):
             print_differences(found, line)
             continue
         try:
