@@ -8,6 +8,7 @@ use crate::added_header::AnyHeader;
 use crate::error::ErrorCode;
 use crate::field_set::FieldSet;
 use crate::field_word;
+use crate::key_layout::place;
 use crate::version::{Span, span};
 
 /// The headers that a parser finds, and the small places within them that move. Each counts bits
@@ -345,7 +346,7 @@ macro_rules! fields {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #[derive(Clone, Copy)]
         #[repr(u8)]
-        enum Id { $($ID),* }
+        pub(crate) enum Id { $($ID),* }
         /// How many fields the specification defines.
         pub const STANDARD_FIELDS: usize = [$(Id::$ID),*].len();
         const ROWS: [Field; STANDARD_FIELDS] = [$(Field {
@@ -465,48 +466,3 @@ const _: () = assert!(
     STANDARD_FIELDS + FieldSet::MAX_FACTS <= 8 * KEY_PRESENT_BYTES,
     "every key has presence bits for OpenFlow's fields"
 );
-
-/// The fields that come first in a key, in words of eight bytes: what most entries match takes three
-/// of these words, and what is next to each other in a header is read in one piece. All others
-/// follow in the order of their rows, and then the first row.
-const FIRST_IN_KEY: [Id; 16] = [
-    Id::IN_PORT,
-    Id::ETH_TYPE,
-    Id::IP_PROTO,
-    Id::IP_DSCP,
-    Id::IPV4_SRC,
-    Id::IPV4_DST,
-    Id::TCP_SRC,
-    Id::TCP_DST,
-    Id::UDP_SRC,
-    Id::UDP_DST,
-    Id::ETH_DST,
-    Id::VLAN_VID,
-    Id::ETH_SRC,
-    Id::VLAN_PCP,
-    Id::IP_ECN,
-    Id::METADATA,
-];
-
-/// Assigns each row its place in the key.
-const fn place(mut rows: [Field; STANDARD_FIELDS]) -> [Field; STANDARD_FIELDS] {
-    let mut offset = KEY_PRESENT_BYTES;
-    let mut i = 0;
-    while i < FIRST_IN_KEY.len() {
-        let row = &mut rows[FIRST_IN_KEY[i] as usize];
-        row.offset = offset as u16;
-        offset += row.bytes();
-        i += 1;
-    }
-    i = 1;
-    while i <= rows.len() {
-        let row = &mut rows[i % STANDARD_FIELDS];
-        // No place begins at 0.
-        if row.offset == 0 {
-            row.offset = offset as u16;
-            offset += row.bytes();
-        }
-        i += 1;
-    }
-    rows
-}

@@ -22,6 +22,7 @@ mod forms;
 pub mod framing;
 pub mod handshake;
 pub mod instruction;
+mod key_layout;
 pub mod matching;
 pub mod message;
 mod model;
