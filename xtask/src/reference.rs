@@ -259,9 +259,9 @@ fn in_1_0(error: ErrorCode) -> String {
 }
 
 fn errors(catalogue: &Catalogue, tests: &Tests) -> Result<String, String> {
-    let about = "The errors of OpenFlow 1.0 to 1.5 (7.4.4 of 1.3.5, 7.5.4 of 1.4.1 and 1.5.1), each \
-        with the version that brought it, a test that provokes it or the reason why the switch \
-        never sends it, and the type and code that stand for it in 1.0.";
+    let about = "The errors of OpenFlow 1.0 to 1.5 (7.4.4 of 1.3.5, 7.5.4 of 1.4.1 and 1.5.1), \
+        each with the version that brought it, a test that provokes it or the reason why the \
+        switch never sends it, and the type and code that stand for it in 1.0.";
     let mut page = page("Errors", about, "oflib/src/error.rs");
     let mut rows = Vec::new();
     for row in ERRORS {
