@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
+use bofuss_oflib::Message;
 use bofuss_oflib::matching::{FieldMatch, Match};
 use bofuss_oflib::message::multipart::flow::{FlowCounters, FlowStatsReason};
 use bofuss_oflib::message::multipart::{MultipartReply, ReplyBody};
 use bofuss_oflib::message::stats::{StatTime, Stats};
 use bofuss_oflib::message::{FlowRemoved, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::Message;
 
 use super::flow::ReportReason;
 use super::message::FlowRecord;
