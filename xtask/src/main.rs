@@ -6,6 +6,7 @@ use std::process::ExitCode;
 mod api;
 mod bench;
 mod ci;
+mod circles;
 mod cost;
 mod dist;
 mod docs;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::source::{self, Function, Source, words};
-use crate::{docs, licenses, mutants, names, retired, rooms};
+use crate::{circles, docs, licenses, mutants, names, retired, rooms};
 
 /// Lines of a file without its tests, or of a file of tests; above it the file says why, in a line
 /// with [`LONG_FILE`].
@@ -31,6 +31,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         }
     }
     findings.extend(rooms::check(root, &sources)?);
+    let arrows = rooms::table(&root.join(rooms::ARROWS))?;
+    findings.extend(circles::check(&arrows, &sources));
     findings.extend(docs::check(root, &sources)?);
     findings.extend(mutants::check(root)?);
     findings.extend(names::check(&sources));

@@ -3,19 +3,18 @@
 use alloc::{format, string::String, vec, vec::Vec};
 
 use bofuss_datapath::{
-    Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Table, Time, Verdict,
+    Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Time, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::field::{ETH_TYPE, VLAN_VID};
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Action, ErrorCode, ExtValue, Instruction, Mac, Match, PortNo};
+use bofuss_oflib::{Action, ErrorCode, ExtValue, Mac, PortNo};
 
-use super::VALUES;
 use super::frame::{HostPair, NEAREST, PathFrame};
 use super::machine::{Forwarding, HostFrame, KnownSource, PathMachine};
 use super::options::PathOptions;
-use super::report;
+use super::{report, rules};
 
 /// Destinations 01:80:c2:00:00:00 to :0f belong to the link and are not forwarded. Spec: IEEE
 /// 802.1Q section 8.6.3.
@@ -207,7 +206,7 @@ impl ArpPath {
     fn rest(&mut self, cx: &ControlContext<'_>) {
         let options = &self.machine.options;
         let is_idle = cx.now.since(self.used) >= options.learnt && options.tables.is_empty();
-        if is_idle && !cx.tables().iter().any(table_miss_takes_it) {
+        if is_idle && !cx.tables().iter().any(rules::table_miss_takes_it) {
             self.machine.next_hello = None;
         }
     }
@@ -237,29 +236,6 @@ fn digest(bytes: &[u8]) -> u64 {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     }
     hash
-}
-
-/// Whether the table-miss entry of a table has the action.
-pub(super) fn table_miss_takes_it(table: &Table) -> bool {
-    let miss = table.find(0, &(&Match::ANY).into());
-    let entry = miss.and_then(|key| table.get(key));
-    entry.is_some_and(|entry| has_action(entry.instructions.list()))
-}
-
-fn is_arp_path(action: &Action) -> bool {
-    let Action::Experimenter(value) = action else {
-        return false;
-    };
-    *value.row == VALUES[0]
-}
-
-fn has_action(instructions: &[Instruction]) -> bool {
-    instructions.iter().any(|one| {
-        let (Instruction::ApplyActions(list) | Instruction::WriteActions(list)) = one else {
-            return false;
-        };
-        list.iter().any(is_arp_path)
-    })
 }
 
 impl Hook for ArpPath {
@@ -316,7 +292,7 @@ impl Hook for ArpPath {
     }
 
     fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
-        if !flow_mod.deletes() && has_action(flow_mod.instructions.list()) {
+        if !flow_mod.deletes() && rules::has_action(flow_mod.instructions.list()) {
             self.used = cx.now;
             self.machine.activate(cx.now);
         }

@@ -12,6 +12,7 @@ mod neighbours;
 mod options;
 mod protocol;
 mod report;
+mod rules;
 pub mod table;
 mod waiting;
 mod wire;

@@ -9,8 +9,8 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, Match};
 
 use super::error::TOO_MANY_PINS;
-use super::hook::table_miss_takes_it;
 use super::machine::PathMachine;
+use super::rules::table_miss_takes_it;
 use super::table::{PathEntry, PathState, VlanHost, host_at, place};
 use super::wire::{EntryState, PathMod, PathPortRecord, PathRecord, PathTableRecord, TableUse};
 use super::{ENTRIES, PORTS, TABLES};

@@ -1,0 +1,365 @@
+//! Checks the circles of files within a crate: each must be in the list of `xtask/arrows.toml`.
+//!
+//! A file uses another if a path outside of its tests leads there, through re-exports, too. A
+//! re-export itself is no use.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use crate::rooms;
+use crate::source::{Source, is_word, words};
+
+/// The root of a crate in the list.
+const ROOT: &str = "lib";
+/// Re-exports that are followed one after the other; more are a circle of their own.
+const MAX_REEXPORTS: usize = 8;
+
+/// What the files of a crate say of each other, by module path (`tables/table`).
+#[derive(Default)]
+struct Modules {
+    /// Paths that each uses, from the root of the crate.
+    used: BTreeMap<String, Vec<Vec<String>>>,
+    /// Names that each re-exports, with the path of each from the root of the crate.
+    exported: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+}
+
+/// Findings: circles that `list` does not have, and listed files that are in no circle.
+pub(crate) fn check(list: &Table, sources: &[Source]) -> Vec<String> {
+    let listed = list.get("circles").and_then(Value::as_table);
+    let mut found = Vec::new();
+    for (room, modules) in modules_by_room(sources) {
+        let circles = modules.circles();
+        let lines = rooms::names(listed.and_then(|listed| listed.get(&room)));
+        let allowed: Vec<BTreeSet<&str>> = lines
+            .into_iter()
+            .map(|one| one.split_whitespace().collect())
+            .collect();
+        for circle in &circles {
+            let names: BTreeSet<&str> = circle.iter().map(String::as_str).collect();
+            if !allowed.iter().any(|one| names.is_subset(one)) {
+                let files: Vec<&str> = names.into_iter().collect();
+                found.push(format!(
+                    "{room}: a circle that xtask/arrows.toml does not list: {}",
+                    files.join(" ")
+                ));
+            }
+        }
+        for name in allowed.into_iter().flatten() {
+            if !circles.iter().flatten().any(|file| file == name) {
+                found.push(format!("{room}: `{name}` is listed and is in no circle"));
+            }
+        }
+    }
+    found
+}
+
+/// The modules of each room.
+fn modules_by_room(sources: &[Source]) -> BTreeMap<String, Modules> {
+    let mut rooms: BTreeMap<String, Modules> = BTreeMap::new();
+    for source in sources {
+        let Some((room, name)) = module_of(&source.path) else {
+            continue;
+        };
+        if !source.test.is_empty() && source.test.iter().all(|test| *test) {
+            continue;
+        }
+        let modules = rooms.entry(room).or_default();
+        modules.add(name, &product(source));
+    }
+    rooms
+}
+
+/// The room and the module path of a file below a `src`.
+fn module_of(path: &Path) -> Option<(String, String)> {
+    let (room, inside) = path.to_str()?.split_once("/src/")?;
+    let name = match inside.strip_suffix(".rs")? {
+        "lib" | "main" => ROOT,
+        other => other.strip_suffix("/mod").unwrap_or(other),
+    };
+    Some((room.to_string(), name.to_string()))
+}
+
+/// The code of a file without its tests.
+fn product(source: &Source) -> String {
+    let lines: Vec<&str> = source.product_lines().map(|(_, line)| line).collect();
+    lines.join("\n")
+}
+
+impl Modules {
+    /// Reads the paths of one file.
+    fn add(&mut self, name: String, code: &str) {
+        let mut used = Vec::new();
+        let mut exported = BTreeMap::new();
+        let mut rest = String::new();
+        let mut from = 0;
+        for at in words(code, "use") {
+            if at < from {
+                continue;
+            }
+            let length = code[at..].find(';').unwrap_or(code.len() - at);
+            let line = code[..at].rsplit(['\n', ';', '}']).next().unwrap_or("");
+            let is_export = line.trim_start().starts_with("pub");
+            for (path, alias) in import_paths(&code[at + "use".len()..at + length]) {
+                let target = absolute(&name, &path);
+                if is_export {
+                    exported.insert(alias, target);
+                } else {
+                    used.push(target);
+                }
+            }
+            rest.push_str(&code[from..at]);
+            from = at + length;
+        }
+        rest.push_str(&code[from..]);
+        for start in path_starts(&rest) {
+            used.push(absolute(&name, &path_at(&rest[start..])));
+        }
+        self.used.insert(name.clone(), used);
+        self.exported.insert(name, exported);
+    }
+
+    /// The module in which a path ends.
+    fn resolve(&self, path: &[String], reexports: usize) -> String {
+        let mut module = ROOT.to_string();
+        for (i, name) in path.iter().enumerate() {
+            let inner = child(&module, name);
+            if self.used.contains_key(&inner) {
+                module = inner;
+                continue;
+            }
+            let target = self.exported.get(&module).and_then(|all| all.get(name));
+            if let Some(target) = target.filter(|_| reexports < MAX_REEXPORTS) {
+                let whole = [target, &path[i + 1..]].concat();
+                return self.resolve(&whole, reexports + 1);
+            }
+            break;
+        }
+        module
+    }
+
+    /// The modules that each uses.
+    fn edges(&self) -> BTreeMap<&str, BTreeSet<String>> {
+        let mut edges = BTreeMap::new();
+        for (name, paths) in &self.used {
+            let targets = paths.iter().map(|path| self.resolve(path, 0));
+            let others: BTreeSet<String> = targets.filter(|target| target != name).collect();
+            edges.insert(name.as_str(), others);
+        }
+        edges
+    }
+
+    /// The circles: sets of modules where each leads to every other.
+    fn circles(&self) -> Vec<BTreeSet<String>> {
+        let edges = self.edges();
+        let mut reached: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for name in edges.keys() {
+            let mut all = BTreeSet::new();
+            let mut open = vec![*name];
+            while let Some(one) = open.pop() {
+                for target in edges.get(one).into_iter().flatten() {
+                    if all.insert(target.as_str()) {
+                        open.push(target);
+                    }
+                }
+            }
+            reached.insert(name, all);
+        }
+        let mut circles = Vec::new();
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        for (name, targets) in &reached {
+            if seen.contains(name) || !targets.contains(name) {
+                continue;
+            }
+            let others = targets
+                .iter()
+                .filter(|other| reached[*other].contains(name));
+            let circle: BTreeSet<String> = others.map(|other| other.to_string()).collect();
+            seen.extend(targets.iter().filter(|other| circle.contains(**other)));
+            circles.push(circle);
+        }
+        circles
+    }
+}
+
+/// The path of a module within another.
+fn child(module: &str, name: &str) -> String {
+    if module == ROOT {
+        return name.to_string();
+    }
+    format!("{module}/{name}")
+}
+
+/// A path as seen from the root of the crate: `crate`, `self` and `super` are gone.
+///
+/// One that begins with another name may be a child's; if it is a crate's, it ends in the module
+/// itself.
+fn absolute(module: &str, path: &[String]) -> Vec<String> {
+    let own = module.split('/').filter(|name| *name != ROOT);
+    let mut all: Vec<String> = own.map(str::to_string).collect();
+    for name in path {
+        match name.as_str() {
+            "crate" => all.clear(),
+            "self" => {}
+            "super" => {
+                all.pop();
+            }
+            _ => all.push(name.clone()),
+        }
+    }
+    all
+}
+
+/// The paths of an import, each with the name that it brings.
+fn import_paths(text: &str) -> Vec<(Vec<String>, String)> {
+    let mut found = Vec::new();
+    let mut prefixes: Vec<usize> = Vec::new();
+    let mut path: Vec<String> = Vec::new();
+    let mut alias = None;
+    let mut is_alias = false;
+    let mut rest = text.trim_start();
+    loop {
+        let end = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
+        let (name, after) = rest.split_at(end);
+        if name == "as" {
+            is_alias = true;
+        } else if is_alias {
+            alias = Some(name.to_string());
+            is_alias = false;
+        } else if !name.is_empty() {
+            path.push(name.to_string());
+        }
+        let separator = after.trim_start().chars().next();
+        if matches!(separator, None | Some(',' | '}')) {
+            let own = prefixes.last().copied().unwrap_or(0);
+            if path.len() > own {
+                let last = path.iter().rfind(|name| *name != "self");
+                let brings = alias.take().or(last.cloned()).unwrap_or_default();
+                found.push((path.clone(), brings));
+            }
+            path.truncate(own);
+        }
+        match separator {
+            None => return found,
+            Some('{') => prefixes.push(path.len()),
+            Some('}') => {
+                prefixes.pop();
+                path.truncate(prefixes.last().copied().unwrap_or(0));
+            }
+            Some(_) => {}
+        }
+        rest = after.trim_start();
+        if let Some(c) = separator.filter(|c| !is_word(*c)) {
+            rest = rest[c.len_utf8()..].trim_start();
+        }
+    }
+}
+
+/// Where the paths of some code begin.
+fn path_starts(code: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("::") {
+        let start = code[..at].rfind(|c| !is_word(c)).map_or(0, |i| i + 1);
+        if start < at && !code[..start].ends_with(':') {
+            found.push(start);
+        }
+    }
+    found
+}
+
+/// The names of the path at the start of `code`.
+fn path_at(code: &str) -> Vec<String> {
+    let end = code.find(|c: char| !is_word(c) && c != ':');
+    let path = &code[..end.unwrap_or(code.len())];
+    let names = path.split("::").filter(|name| !name.is_empty());
+    names.map(str::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(list: &str, files: &[(&str, &str)]) -> Vec<String> {
+        let sources: Vec<Source> = files
+            .iter()
+            .map(|(path, text)| Source::new(path.into(), text.to_string()).0)
+            .collect();
+        check(&list.parse().unwrap(), &sources)
+    }
+
+    const ROOT_FILE: (&str, &str) = (
+        "a/src/lib.rs",
+        "mod key;\nmod rows;\npub use key::{Key, Word as KeyWord};\n",
+    );
+
+    #[test]
+    fn a_circle_that_is_not_listed_is_refused() {
+        let files = [
+            ROOT_FILE,
+            ("a/src/rows.rs", "use crate::{KeyWord, Other};\n"),
+            ("a/src/key.rs", "fn f() { super::rows::read(); }\n"),
+        ];
+        assert_eq!(
+            findings("", &files),
+            ["a: a circle that xtask/arrows.toml does not list: key rows"]
+        );
+        assert_eq!(findings("[circles]\na = ['key rows']\n", &files), [""; 0]);
+    }
+
+    #[test]
+    fn a_folder_that_uses_what_uses_it_is_a_circle() {
+        let files = [
+            ROOT_FILE,
+            ("a/src/key/mod.rs", "mod word;\nfn f() { word::f() }\n"),
+            ("a/src/key/word.rs", "use super::Key;\n"),
+        ];
+        assert_eq!(
+            findings("", &files),
+            ["a: a circle that xtask/arrows.toml does not list: key key/word"]
+        );
+    }
+
+    #[test]
+    fn a_reexport_and_a_test_are_no_use() {
+        let files = [
+            ROOT_FILE,
+            ("a/src/key/mod.rs", "mod word;\npub use word::Word;\n"),
+            ("a/src/key/word.rs", "use super::Key;\n"),
+            (
+                "a/src/rows.rs",
+                "use crate::Key;\nuse std::fmt::{self, Key as _};\n",
+            ),
+            (
+                "b/src/lib.rs",
+                "mod key;\n#[cfg(test)]\nmod tests {\n    use crate::key::Key;\n}\n",
+            ),
+            ("b/src/key.rs", "use crate::Root;\n"),
+        ];
+        assert_eq!(findings("", &files), [""; 0]);
+    }
+
+    #[test]
+    fn a_listed_file_without_a_circle_is_refused() {
+        assert_eq!(
+            findings("[circles]\na = ['key rows']\n", &[ROOT_FILE]),
+            [
+                "a: `key` is listed and is in no circle",
+                "a: `rows` is listed and is in no circle"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_import_has_a_path_for_each_name() {
+        let text = " crate::{a::{self, B as C}, d::E,\n    f}";
+        let paths: Vec<String> = import_paths(text)
+            .into_iter()
+            .map(|(path, brings)| format!("{} {brings}", path.join("/")))
+            .collect();
+        assert_eq!(
+            paths,
+            ["crate/a/self a", "crate/a/B C", "crate/d/E E", "crate/f f"]
+        );
+    }
+}
