@@ -44,7 +44,8 @@ model! {
         pub auxiliary_id: u8,
         /// What the switch can do.
         pub capabilities: Capabilities,
-        /// Zero in OpenFlow 1.3.
+        /// The last word of the message, which the text keeps for later use: written as it was
+        /// read, zero otherwise.
         pub reserved: u32,
     } in_some_versions {
         /// The types of action that the switch has, one bit each as 1.0 numbers them (OpenFlow
