@@ -119,11 +119,12 @@ impl Monitoring {
                 FlowMonitorCommand::DELETE => {
                     monitors.remove(&id);
                 }
-                _ => {
+                FlowMonitorCommand::ADD | FlowMonitorCommand::MODIFY => {
                     let monitor = monitor_of(datapath, request)?;
                     walks |= monitor.is_beginning;
                     monitors.insert(id, monitor);
                 }
+                _ => return Err(FlowMonitorFailed::BAD_COMMAND),
             }
         }
         self.monitors = monitors;

@@ -169,7 +169,11 @@ impl SwitchHandle {
                 }
             }
             // Whoever sent what is refused gets an ERROR; C has no controllers without bytes.
-            _ => {}
+            Effect::Message { .. }
+            | Effect::Advertise { .. }
+            | Effect::Unsent { .. }
+            | Effect::Refused { .. }
+            | _ => {}
         }
     }
 
@@ -197,7 +201,11 @@ impl From<EmbedError> for CallError {
         let status = match &error {
             EmbedError::NoPort(_) => Status::NoPort,
             EmbedError::NoConnection(_) => Status::NoConnection,
-            _ => Status::BadValue,
+            EmbedError::Config(_)
+            | EmbedError::WrongKind(_)
+            | EmbedError::BadPortNumber(_)
+            | EmbedError::Trace(_)
+            | _ => Status::BadValue,
         };
         let text = error.to_string();
         Self { status, text }
@@ -452,10 +460,11 @@ pub unsafe extern "C" fn bofuss_get_usage(
         };
         for (reason, count) in datapath.drops() {
             made.drops += count;
-            match reason {
-                DropReason::Meter => made.meter_drops = count,
-                DropReason::TableMiss => made.miss_drops = count,
-                _ => {}
+            if reason == DropReason::Meter {
+                made.meter_drops = count;
+            }
+            if reason == DropReason::TableMiss {
+                made.miss_drops = count;
             }
         }
         // SAFETY: the caller vouches for the place.

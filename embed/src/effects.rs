@@ -143,7 +143,12 @@ impl Effects {
         let (conn, bytes) = match &effect {
             Effect::Send { conn, bytes } => (conn, bytes.len()),
             Effect::Message { conn, message, .. } => (conn, weight_bytes(message)),
-            _ => return Some(effect),
+            Effect::Transmit { .. }
+            | Effect::Close { .. }
+            | Effect::SetLink { .. }
+            | Effect::Advertise { .. }
+            | Effect::Unsent { .. }
+            | Effect::Refused { .. } => return Some(effect),
         };
         if let Some(peer) = self.peers.get_mut(conn) {
             peer.waiting_bytes -= bytes;

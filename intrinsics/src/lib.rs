@@ -1,5 +1,6 @@
 //! Tells the processor what is needed soon, as a safe function; only on x86-64 yet.
 #![no_std]
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 /// Bytes that come together.
 const LINE: usize = 64;

@@ -3,6 +3,7 @@
 //! Nothing here opens a file or a socket, starts a thread or asks what time it is: equal networks
 //! with equal seeds do the same, event by event.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 mod control;
 pub mod controller;

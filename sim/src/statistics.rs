@@ -189,7 +189,7 @@ pub fn summary(statistics: &Value) -> String {
             match value {
                 Value::String(value) => facts.push(format!("{name} {value}")),
                 Value::Number(value) => facts.push(format!("{name} {value}")),
-                _ => {}
+                Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {}
             }
         }
         text += &format!("traffic {number}: {}\n", facts.join(", "));

@@ -196,7 +196,10 @@ impl Network {
                     Effect::Close { conn, .. } => self.closed(id, conn, observer),
                     Effect::SetLink { port, up } => self.set_link(id, port, up, observer),
                     // The message that follows says why; a simulated port advertises nothing.
-                    _ => {}
+                    Effect::Advertise { .. }
+                    | Effect::Unsent { .. }
+                    | Effect::Refused { .. }
+                    | _ => {}
                 }
             }
             if let Some(port) = sent.pop_first() {

@@ -1,4 +1,5 @@
 //! The developer's commands: `cargo xtask COMMAND`, one file each.
+#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -210,7 +210,10 @@ impl Datapath {
                     let known = known.ok_or(TableFeaturesFailed::BAD_TABLE)?;
                     Some(known.changed(wanted, bound)?)
                 }
-                _ => Some(known.unwrap_or(bound).changed(wanted, bound)?),
+                TableFeaturesCommand::REPLACE => {
+                    Some(known.unwrap_or(bound).changed(wanted, bound)?)
+                }
+                _ => return Err(TableFeaturesFailed::BAD_COMMAND),
             };
         }
         if matches!(

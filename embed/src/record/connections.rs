@@ -50,7 +50,21 @@ impl RecordedConnections {
                 self.up
                     .retain(|conn, known| conn != gone && known.main != *gone);
             }
-            _ => {}
+            RecordedInput::Port(..)
+            | RecordedInput::PortGone(_)
+            | RecordedInput::PortRoom(_)
+            | RecordedInput::PortLost(..)
+            | RecordedInput::Frames(..)
+            | RecordedInput::Peer(..)
+            | RecordedInput::Message { .. }
+            | RecordedInput::Wrong(..)
+            | RecordedInput::Clock(_)
+            | RecordedInput::Work
+            | RecordedInput::Tick
+            | RecordedInput::FailMode(_)
+            | RecordedInput::Queue(..)
+            | RecordedInput::QueueGone(..)
+            | RecordedInput::Reconfigure(_) => {}
         }
     }
 

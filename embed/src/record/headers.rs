@@ -110,7 +110,38 @@ impl FrameDetail {
                 Cow::Owned(Message::BundleAdd(add))
             }
             Message::Error(error) => Cow::Owned(Message::Error(self.of_error(error))),
-            _ => Cow::Borrowed(message),
+            Message::Hello(_)
+            | Message::EchoRequest(_)
+            | Message::EchoReply(_)
+            | Message::Experimenter(_)
+            | Message::FeaturesRequest(_)
+            | Message::FeaturesReply(_)
+            | Message::GetConfigRequest(_)
+            | Message::GetConfigReply(_)
+            | Message::SetConfig(_)
+            | Message::FlowRemoved(_)
+            | Message::PortStatus(_)
+            | Message::FlowMod(_)
+            | Message::GroupMod(_)
+            | Message::PortMod(_)
+            | Message::TableMod(_)
+            | Message::MultipartRequest(_)
+            | Message::MultipartReply(_)
+            | Message::BarrierRequest(_)
+            | Message::BarrierReply(_)
+            | Message::QueueGetConfigRequest(_)
+            | Message::QueueGetConfigReply(_)
+            | Message::RoleRequest(_)
+            | Message::RoleReply(_)
+            | Message::GetAsyncRequest(_)
+            | Message::GetAsyncReply(_)
+            | Message::SetAsync(_)
+            | Message::MeterMod(_)
+            | Message::RoleStatus(_)
+            | Message::TableStatus(_)
+            | Message::RequestForward(_)
+            | Message::BundleControl(_)
+            | Message::ControllerStatus(_) => Cow::Borrowed(message),
         }
     }
 

@@ -213,7 +213,22 @@ impl NotedStep {
                 lengths.sum::<usize>() + size_of_val(&frames[..])
             }
             RecordedInput::Message { bytes, .. } => bytes.len(),
-            _ => 0,
+            RecordedInput::Port(..)
+            | RecordedInput::PortGone(_)
+            | RecordedInput::PortRoom(_)
+            | RecordedInput::PortLost(..)
+            | RecordedInput::Connect(..)
+            | RecordedInput::Peer(..)
+            | RecordedInput::ConnectBeside { .. }
+            | RecordedInput::Disconnect(_)
+            | RecordedInput::Wrong(..)
+            | RecordedInput::Clock(_)
+            | RecordedInput::Work
+            | RecordedInput::Tick
+            | RecordedInput::FailMode(_)
+            | RecordedInput::Queue(..)
+            | RecordedInput::QueueGone(..)
+            | RecordedInput::Reconfigure(_) => 0,
         };
         for output in &self.outputs {
             bytes += size_of::<RecordedOutput>();

@@ -89,7 +89,22 @@ impl Player {
             RecordedInput::Message { conn, bytes, .. } | RecordedInput::Wrong(conn, bytes) => {
                 Some(self.connections.read(*conn, bytes)?)
             }
-            _ => None,
+            RecordedInput::Port(..)
+            | RecordedInput::PortGone(_)
+            | RecordedInput::PortRoom(_)
+            | RecordedInput::PortLost(..)
+            | RecordedInput::Frames(..)
+            | RecordedInput::Connect(..)
+            | RecordedInput::Peer(..)
+            | RecordedInput::ConnectBeside { .. }
+            | RecordedInput::Disconnect(_)
+            | RecordedInput::Clock(_)
+            | RecordedInput::Work
+            | RecordedInput::Tick
+            | RecordedInput::FailMode(_)
+            | RecordedInput::Queue(..)
+            | RecordedInput::QueueGone(..)
+            | RecordedInput::Reconfigure(_) => None,
         };
         let mut io = PlayerIo {
             denied,

@@ -75,7 +75,7 @@ fn numbers<'v>(document: &'v Value, path: &str) -> Vec<(String, f64)> {
                     let wanted = wanted.filter(|(other, _)| key == "*" || other == key);
                     next.extend(wanted.map(|(other, value)| (format!("{name}.{other}"), value)));
                 }
-                _ => {}
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
             }
         }
         found = next;

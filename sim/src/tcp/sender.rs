@@ -197,7 +197,11 @@ impl TcpSender {
                 self.establish(now, segment, out);
             }
             SenderState::Established if is_known => self.acknowledge(now, ack, segment, out),
-            _ => {}
+            SenderState::Idle
+            | SenderState::SynSent
+            | SenderState::Established
+            | SenderState::Closed
+            | SenderState::Failed => {}
         }
     }
 
