@@ -15,11 +15,11 @@ const FIRST: [Id; 16] = [
 ];
 
 /// All fields, each with its place.
-type Rows = [Field; STANDARD_FIELDS];
+type KeyRows = [Field; STANDARD_FIELDS];
 
 /// Assigns each row its place in the key: first those of [`FIRST`], then the others in their order;
 /// the first row has the last place.
-pub(crate) const fn place(mut rows: Rows) -> Rows {
+pub(crate) const fn place(mut rows: KeyRows) -> KeyRows {
     let mut offset = KEY_PRESENT_BYTES;
     let mut i = 0;
     while i < FIRST.len() {
