@@ -104,6 +104,18 @@ impl Calibration {
         marks
     }
 
+    /// What a reader must know about the loss of a load during which something else was measured.
+    pub fn background_note(&self, outcome: &PointOutcome) -> Option<String> {
+        let is_above = outcome.background_rate > self.limit;
+        is_above.then(|| {
+            format!(
+                "the load of {:.0} frames/s is above the instrument's limit of {:.0}: some of \
+                 what was lost, the instrument lost",
+                outcome.background_rate, self.limit
+            )
+        })
+    }
+
     /// The sentences about it.
     pub fn sentences(&self) -> Vec<String> {
         let mut said = vec![
@@ -251,5 +263,18 @@ mod tests {
             ..calibration()
         };
         assert!(slow.is_noisy());
+    }
+
+    #[test]
+    fn a_load_above_the_limit_is_said_beside_what_was_measured_meanwhile() {
+        let calibration = calibration();
+        let during = |background_rate| {
+            calibration.background_note(&PointOutcome {
+                background_rate,
+                ..PointOutcome::default()
+            })
+        };
+        assert_eq!(during(calibration.limit), None);
+        assert!(during(calibration.limit * 2.0).unwrap().contains("limit"));
     }
 }

@@ -4,6 +4,7 @@
 //! `controller` of it, and a `probe` that sends and receives frames. `runner` runs cases in rounds,
 //! `results` keeps what came of them, `html` shows it.
 
+pub mod background;
 pub mod calibration;
 pub mod case;
 pub mod changes;

@@ -8,6 +8,7 @@ use bofuss_oflib::types::BufferId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Message};
 
+use super::background::send_until;
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::probe::ProbeLoad;
 use super::template::{FrameSignature, Template};
@@ -224,14 +225,7 @@ pub fn echo_under_load(bench: &mut Workbench<'_>, point: &Point) -> Result<Point
             if rate == 0.0 {
                 return Ok(None);
             }
-            let seconds = 60.0;
-            let load = ProbeLoad::new((rate * seconds) as u32, rate);
-            let mut probe = subject.probe(false)?;
-            probe
-                .run(&Template::plain(bytes), &load, &|| {
-                    done.load(Relaxed) || over()
-                })
-                .map(Some)
+            send_until(subject, bytes, rate, &done, over).map(Some)
         });
         let mut delays = Vec::new();
         let mut asked = Ok(());

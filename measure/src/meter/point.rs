@@ -129,6 +129,8 @@ pub struct PointOutcome {
     pub notes: Vec<String>,
     /// Frames per second that the instrument had to send and receive.
     pub frames_per_second: f64,
+    /// Frames per second that were sent while something else was measured.
+    pub background_rate: f64,
 }
 
 impl PointOutcome {
@@ -196,6 +198,15 @@ impl PointOutcome {
             unit: unit.into(),
             value,
         });
+    }
+
+    /// Adds the packet-ins of a run where only rules forward: with any it is no result.
+    pub fn count_packet_ins(&mut self, packet_ins: u64) {
+        self.add("packet-ins", "", packet_ins as f64);
+        if packet_ins > 0 {
+            let mark = format!("{packet_ins} packet-ins during the run");
+            self.marks.push(mark);
+        }
     }
 
     /// The same, to go on with.

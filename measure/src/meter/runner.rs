@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use super::calibration::{self, Calibration};
 use super::case::MeterCase;
-use super::controller::ControlSession;
 use super::live_fct;
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::results::{FORCED, ResultRecord, RunInfo, Store};
@@ -150,6 +149,7 @@ pub fn run(
         let mut beyond = std::mem::take(&mut outcome.beyond);
         if let Some(calibration) = &calibration {
             beyond.extend(calibration.marks(&outcome, delay.as_ref()));
+            outcome.notes.extend(calibration.background_note(&outcome));
         }
         if plan.forced {
             let forced = beyond.into_iter().map(|mark| format!("{FORCED}{mark}"));
@@ -207,14 +207,7 @@ fn measure(bench: &mut Workbench<'_>, case: &MeterCase, point: &Point) -> PointO
     match ready.and_then(|()| (case.run)(bench, point)) {
         Ok(outcome) => outcome,
         Err(why) => {
-            let controller = bench.controller.as_mut();
-            let is_gone = controller.is_some_and(ControlSession::is_closed);
-            let verdict = if is_gone {
-                CaseVerdict::Crashes
-            } else {
-                CaseVerdict::Fails
-            };
-            let mut outcome = PointOutcome::of(verdict, &why);
+            let mut outcome = PointOutcome::of(bench.verdict(), &why);
             outcome.marks.push(why);
             outcome
         }

@@ -8,12 +8,11 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::message::multipart::port::PortRequest;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
 
+use super::background::send_until;
 use super::changes::flow_rule;
 use super::controller::ControlError;
 use super::point::{CaseVerdict, Point, PointOutcome};
-use super::probe::ProbeLoad;
 use super::statistics::Summary;
-use super::template::Template;
 use super::workbench::{Limits, Workbench};
 
 /// The loads: 1 MB/s, and frames as fast as the generator makes them, in Mb/s.
@@ -110,16 +109,10 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
     let subject = bench.subject;
     let over = bench.over;
     let rate = point.frames_per_second().min(bench.limits.max_rate);
+    bench.control()?.take_packet_ins()?;
     let done = AtomicBool::new(false);
     let (delays, failed, seen) = std::thread::scope(|scope| {
-        let sending = scope.spawn(|| {
-            let load = ProbeLoad::new((rate * 60.0).min(3e6) as u32, rate);
-            subject
-                .probe(false)?
-                .run(&Template::plain(BYTES), &load, &|| {
-                    done.load(Relaxed) || over()
-                })
-        });
+        let sending = scope.spawn(|| send_until(subject, BYTES, rate, &done, over));
         let mut delays = Vec::new();
         let mut failed = None;
         for _ in 0..count {
@@ -136,7 +129,7 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
                 Err(ControlError::Hangs) => {
                     failed = Some((CaseVerdict::Hangs, "no reply in time".into()));
                 }
-                Err(error) => failed = Some((CaseVerdict::Crashes, error.to_string())),
+                Err(error) => failed = Some((bench.verdict(), error.to_string())),
             }
             std::thread::sleep(interval.saturating_sub(start.elapsed()));
         }
@@ -144,10 +137,14 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
         let seen = sending.join().map_err(|_| "the sender died")?;
         Ok::<_, String>((delays, failed, seen?))
     })?;
-    let mut outcome = PointOutcome::default()
-        .with("rules", "", f64::from(rules))
-        .with("rate achieved", "frames/s", seen.rate.1)
-        .with("lost meanwhile", "%", seen.loss() * 100.0);
+    let mut outcome = PointOutcome {
+        background_rate: seen.rate.1,
+        ..PointOutcome::default()
+    }
+    .with("rules", "", f64::from(rules))
+    .with("rate achieved", "frames/s", seen.rate.1)
+    .with("sent meanwhile", "frames", f64::from(seen.sent))
+    .with("lost meanwhile", "%", seen.loss() * 100.0);
     if let Some(frames) = Summary::of(&seen.delays_ns) {
         outcome.add("frame delay meanwhile, p99", "us", frames.p99 / 1e3);
     }
@@ -160,6 +157,9 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
     if let Some((verdict, why)) = failed {
         outcome.verdict = verdict;
         outcome.notes.push(why);
+        return Ok(outcome);
     }
+    let packet_ins = bench.control()?.take_packet_ins()?;
+    outcome.count_packet_ins(packet_ins);
     Ok(outcome)
 }

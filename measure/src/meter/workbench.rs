@@ -5,7 +5,7 @@ use std::time::Duration;
 use bofuss_oflib::{PortNo, Version};
 
 use super::controller::{ControlSession, Controlled, STALL_SECONDS};
-use super::point::{Point, PointOutcome};
+use super::point::{CaseVerdict, Point, PointOutcome};
 use super::probe::{Observation, ProbeLoad};
 use super::subject::TestSubject;
 use super::template::{FrameSignature, Template};
@@ -131,6 +131,15 @@ impl<'a> Workbench<'a> {
         Ok(())
     }
 
+    /// How a switch came through that did not do what was asked: whether its connection is gone.
+    pub fn verdict(&mut self) -> CaseVerdict {
+        let controller = self.controller.as_mut();
+        if controller.is_some_and(ControlSession::is_closed) {
+            return CaseVerdict::Crashes;
+        }
+        CaseVerdict::Fails
+    }
+
     /// The version that is spoken, if any.
     pub fn version(&self) -> Option<Version> {
         self.controller.as_ref().map(ControlSession::version)
@@ -235,12 +244,7 @@ impl<'a> Workbench<'a> {
         let mut outcome = PointOutcome::observed(&seen);
         if let Some(controller) = &mut self.controller {
             let packet_ins = controller.take_packet_ins()?;
-            outcome.add("packet-ins", "", packet_ins as f64);
-            if packet_ins > 0 {
-                outcome
-                    .marks
-                    .push(format!("{packet_ins} packet-ins during the run"));
-            }
+            outcome.count_packet_ins(packet_ins);
         }
         if seen.received == 0 {
             return Err("no frame arrived".into());

@@ -1,0 +1,98 @@
+//! A load that lasts as long as something else is measured.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::probe::{Observation, ProbeLoad};
+use super::subject::TestSubject;
+use super::template::Template;
+
+/// A load is sent in pieces of at most this many seconds and frames: what is kept of each frame
+/// until its piece ends takes 24 bytes.
+const PIECE_SECONDS: f64 = 60.0;
+const PIECE_FRAMES: f64 = 8e6;
+/// Delays that are kept of a piece: enough for its 99.9th percentile.
+const KEPT_DELAYS: usize = 100_000;
+
+/// Sends frames of a size at a rate until it is done or over. Returns what became of all of them,
+/// with evenly chosen delays, and the departures of the first piece only.
+///
+/// Errors: the interfaces'.
+pub fn send_until(
+    subject: &TestSubject,
+    bytes: usize,
+    rate: f64,
+    done: &AtomicBool,
+    over: &(dyn Fn() -> bool + Sync),
+) -> Result<Observation, String> {
+    let frames = (rate * PIECE_SECONDS).clamp(1.0, PIECE_FRAMES) as u32;
+    let template = Template::plain(bytes);
+    let mut probe = subject.probe(false)?;
+    let is_done = || done.load(Relaxed) || over();
+    let mut load = ProbeLoad::new(frames, rate);
+    in_pieces(is_done, || {
+        let piece = probe.run(&template, &load, &is_done);
+        load.warm_up = 0;
+        piece
+    })
+}
+
+/// Adds up pieces of a load until it is done; there is at least one.
+fn in_pieces(
+    is_done: impl Fn() -> bool,
+    mut send: impl FnMut() -> Result<Observation, String>,
+) -> Result<Observation, String> {
+    let mut all = Observation::default();
+    let mut seconds = 0.0;
+    loop {
+        let mut piece = send()?;
+        seconds += f64::from(piece.sent) / piece.rate.1.max(f64::MIN_POSITIVE);
+        all.sent += piece.sent;
+        all.received += piece.received;
+        all.reordered += piece.reordered;
+        all.duplicated += piece.duplicated;
+        all.changed += piece.changed;
+        all.unstamped += piece.unstamped;
+        all.start = all.start.or(piece.start);
+        if all.departures_ns.is_empty() {
+            all.departures_ns = std::mem::take(&mut piece.departures_ns);
+        }
+        all.rate = (piece.rate.0, f64::from(all.sent) / seconds);
+        let step = piece.delays_ns.len().div_ceil(KEPT_DELAYS).max(1);
+        all.delays_ns.extend(piece.delays_ns.iter().step_by(step));
+        if is_done() {
+            return Ok(all);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_load_goes_on_until_it_is_done_and_its_pieces_add_up() {
+        let pieces = Cell::new(0);
+        let send = || {
+            pieces.set(pieces.get() + 1);
+            Ok(Observation {
+                sent: 1_000,
+                received: 900,
+                duplicated: 1,
+                // Two pieces at 1,000 frames/s and one at 500 take 4 s.
+                rate: (1_000.0, if pieces.get() == 3 { 500.0 } else { 1_000.0 }),
+                delays_ns: vec![1; KEPT_DELAYS * 2],
+                ..Observation::default()
+            })
+        };
+        let seen = in_pieces(|| pieces.get() == 3, send).unwrap();
+        assert_eq!(
+            (seen.sent, seen.received, seen.duplicated),
+            (3_000, 2_700, 3)
+        );
+        assert_eq!(seen.rate, (1_000.0, 750.0));
+        assert_eq!(seen.delays_ns.len(), 3 * KEPT_DELAYS);
+        assert!((seen.loss() - 0.1).abs() < 1e-9);
+    }
+}
