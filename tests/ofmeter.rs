@@ -2,6 +2,7 @@
 //! and leaves a switch as it was.
 #![allow(clippy::unwrap_used)]
 
+mod bounds;
 mod liar;
 mod plant;
 mod set_ups;
@@ -382,6 +383,15 @@ fn wrong_words_are_refused_with_what_there_is() {
             "there are 1.0",
         ),
         (&["run", "fm-add"], "--setup"),
+        // A set-up has ports of its own.
+        (
+            &["run", "fm-add", "--setup", "bofuss", "--ports", "a,b"],
+            "cannot be used with '--ports <A[,B]>'",
+        ),
+        (
+            &["run", "fm-add", "--setup", "bofuss", "--wipe"],
+            "cannot be used with '--wipe'",
+        ),
     ] {
         let output = refused(arguments);
         assert!(!output.status.success());

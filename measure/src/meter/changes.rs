@@ -22,6 +22,8 @@ const SHORT_SINGLES: u32 = 50;
 /// Rules whose first packets show when they act.
 const PROBED: [u32; 3] = [10, 100, 1_000];
 const SHORT_PROBED: [u32; 1] = [10];
+/// Rules next to them: one that is there from the beginning, and one that drops the rest.
+const OTHER_RULES: u32 = 2;
 /// Frames per second over all rules, for how many seconds, and how long before the rules are sent.
 const PROBING: (f64, f64) = (20_000.0, 1.0);
 const SHORT_PROBING: (f64, f64) = (5_000.0, 0.6);
@@ -70,16 +72,13 @@ fn flow_mods(
     Ok(messages)
 }
 
-/// Times changes: each alone with its barrier, then all in one piece.
-fn timed(
+/// Times changes, each alone with its barrier.
+fn timed_singles(
     bench: &mut Workbench<'_>,
     singles: &[Message],
-    bulk: &[Message],
 ) -> Result<PointOutcome, ControlError> {
     let over = bench.over;
-    let Some(controller) = &mut bench.controller else {
-        return Err(ControlError::Other("no OpenFlow".into()));
-    };
+    let controller = bench.control().map_err(ControlError::Other)?;
     let mut outcome = PointOutcome::default();
     for change in singles {
         if over() {
@@ -88,10 +87,20 @@ fn timed(
         let took = controller.change(std::slice::from_ref(change))?;
         outcome.delays_ns.push(took.as_nanos() as u64);
     }
+    Ok(outcome)
+}
+
+/// Times changes in one piece, and adds their rate.
+fn time_bulk(
+    bench: &mut Workbench<'_>,
+    bulk: &[Message],
+    outcome: &mut PointOutcome,
+) -> Result<(), ControlError> {
+    let controller = bench.control().map_err(ControlError::Other)?;
     let took = controller.change(bulk)?;
     let rate = bulk.len() as f64 / took.as_secs_f64();
     outcome.add("rate", "flow-mods/s", rate);
-    Ok(outcome)
+    Ok(())
 }
 
 /// The outcome of changes that the switch may refuse.
@@ -123,57 +132,84 @@ fn check_count(
     Ok(())
 }
 
-/// Single changes of a run, and those in bulk after them.
-fn counts(bench: &Workbench<'_>, point: &Point) -> (u32, u32) {
-    let singles = bench.count(SINGLES, SHORT_SINGLES);
-    (singles.min(point.rules), point.rules)
+/// The flow-mods of a command for the first rules of a point, which are timed one by one, and for
+/// all of them.
+fn both(
+    bench: &mut Workbench<'_>,
+    point: &Point,
+    actions: &str,
+    command: FlowModCommand,
+) -> Result<(Vec<Message>, Vec<Message>), String> {
+    let singles = bench.count(SINGLES, SHORT_SINGLES).min(point.rules);
+    let one_by_one = flow_mods(bench, 0..singles, actions, command)?;
+    let together = flow_mods(bench, 0..point.rules, actions, command)?;
+    Ok((one_by_one, together))
 }
 
-/// Adding rules.
+/// Adding rules. Those that were added one by one are removed before the others are added, so that
+/// there are never more than the point says.
 pub fn add(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
-    let (singles, bulk) = counts(bench, point);
     let actions = format!("output:{}", bench.ports[1]);
+    let (one_by_one, together) = both(bench, point, &actions, FlowModCommand::ADD)?;
     bench.set_rules(&[])?;
-    let one_by_one = flow_mods(bench, bulk..bulk + singles, &actions, FlowModCommand::ADD)?;
-    let together = flow_mods(bench, 0..bulk, &actions, FlowModCommand::ADD)?;
-    let mut outcome = judged(timed(bench, &one_by_one, &together))?;
-    check_count(bench, u64::from(bulk + singles), &mut outcome)?;
+    let mut outcome = judged(timed_singles(bench, &one_by_one))?;
+    check_count(bench, outcome.delays_ns.len() as u64, &mut outcome)?;
+    if outcome.verdict != CaseVerdict::Ok {
+        return Ok(outcome);
+    }
+    bench.set_rules(&[])?;
+    let timed = time_bulk(bench, &together, &mut outcome);
+    let mut outcome = judged(timed.map(|()| outcome))?;
+    check_count(bench, u64::from(point.rules), &mut outcome)?;
     Ok(outcome)
 }
 
 /// Modifying rules: they drop, and then they forward.
 pub fn modify(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
-    let (singles, bulk) = counts(bench, point);
     let actions = format!("output:{}", bench.ports[1]);
-    bench.set_rules(&[])?;
-    let rules = flow_mods(bench, 0..bulk, "drop", FlowModCommand::ADD)?;
-    bench.control()?.change(&rules)?;
-    let command = FlowModCommand::MODIFY_STRICT;
-    let one_by_one = flow_mods(bench, 0..singles, &actions, command)?;
-    let together = flow_mods(bench, 0..bulk, &actions, command)?;
-    let mut outcome = judged(timed(bench, &one_by_one, &together))?;
-    check_count(bench, u64::from(bulk), &mut outcome)?;
+    let (one_by_one, together) = both(bench, point, &actions, FlowModCommand::MODIFY_STRICT)?;
+    fill_with_drops(bench, point.rules)?;
+    let mut outcome = judged(timed_singles(bench, &one_by_one))?;
+    if outcome.verdict != CaseVerdict::Ok {
+        return Ok(outcome);
+    }
+    let timed = time_bulk(bench, &together, &mut outcome);
+    let mut outcome = judged(timed.map(|()| outcome))?;
+    check_count(bench, u64::from(point.rules), &mut outcome)?;
     Ok(outcome)
 }
 
-/// Removing rules.
+/// Removing rules: some one by one, and all of them after they are back.
 pub fn delete(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
-    let (singles, bulk) = counts(bench, point);
-    bench.set_rules(&[])?;
-    let rules = flow_mods(bench, 0..bulk + singles, "drop", FlowModCommand::ADD)?;
-    bench.control()?.change(&rules)?;
-    let command = FlowModCommand::DELETE_STRICT;
-    let one_by_one = flow_mods(bench, bulk..bulk + singles, "", command)?;
-    let together = flow_mods(bench, 0..bulk, "", command)?;
-    let mut outcome = judged(timed(bench, &one_by_one, &together))?;
+    let (one_by_one, together) = both(bench, point, "", FlowModCommand::DELETE_STRICT)?;
+    fill_with_drops(bench, point.rules)?;
+    let mut outcome = judged(timed_singles(bench, &one_by_one))?;
+    let left = u64::from(point.rules) - outcome.delays_ns.len() as u64;
+    check_count(bench, left, &mut outcome)?;
+    if outcome.verdict != CaseVerdict::Ok {
+        return Ok(outcome);
+    }
+    fill_with_drops(bench, point.rules)?;
+    let timed = time_bulk(bench, &together, &mut outcome);
+    let mut outcome = judged(timed.map(|()| outcome))?;
     check_count(bench, 0, &mut outcome)?;
     Ok(outcome)
+}
+
+/// Replaces all entries by rules of single flows that drop.
+fn fill_with_drops(bench: &mut Workbench<'_>, rules: u32) -> Result<(), String> {
+    let drops = flow_mods(bench, 0..rules, "drop", FlowModCommand::ADD)?;
+    bench.set_rules(&[])?;
+    bench.control()?.change(&drops)?;
+    Ok(())
 }
 
 /// The points of `barrier-truth`.
 pub fn barrier_points(limits: &Limits) -> Vec<Point> {
     let counts: &[u32] = if limits.short { &SHORT_PROBED } else { &PROBED };
-    let within = counts.iter().filter(|count| **count < limits.max_rules);
+    let within = counts
+        .iter()
+        .filter(|count| **count + OTHER_RULES <= limits.max_rules);
     within
         .map(|count| Point::of("rules").rules(*count))
         .collect()

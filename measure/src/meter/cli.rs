@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args, Subcommand};
 
 use super::case::{CASES, chosen};
 use super::compare;
-use super::controller::{ControlSession, STALL_SECONDS, SwitchAddress};
+use super::controller::{ControlSession, STALL_SECONDS, SwitchAddress, offered_versions};
 use super::faults::Faults;
 use super::guard::Guard;
 use super::live_fct::SCALE;
@@ -124,7 +124,12 @@ pub struct RunArguments {
     setup: Option<String>,
     /// The interfaces where frames go into the switch and come out; one, if another machine
     /// reflects
-    #[arg(long, value_name = "A[,B]", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "A[,B]",
+        value_delimiter = ',',
+        conflicts_with = "setup"
+    )]
     ports: Vec<String>,
     /// The version of OpenFlow [default: the newest that both speak]
     #[arg(long, value_name = "VERSION")]
@@ -133,7 +138,7 @@ pub struct RunArguments {
     #[arg(long, default_value = "ofmeter-results", value_name = "DIR")]
     out: PathBuf,
     /// Remove the rules of a switch that was not started here, and put them back in the end
-    #[arg(long)]
+    #[arg(long, conflicts_with = "setup")]
     wipe: bool,
     /// Rules at most [default: 10000 on a switch that was not started here, else 1000000]
     #[arg(long, value_name = "COUNT")]
@@ -329,20 +334,6 @@ fn calibrate(
     Ok(())
 }
 
-/// The versions to offer.
-fn versions(text: Option<&str>) -> Result<Vec<Version>, String> {
-    let Some(text) = text else {
-        return Ok(Version::SPOKEN.to_vec());
-    };
-    let found = Version::ALL
-        .iter()
-        .find(|version| version.to_string() == text);
-    found.map(|version| vec![*version]).ok_or_else(|| {
-        let all: Vec<String> = Version::ALL.iter().map(Version::to_string).collect();
-        format!("no version {text}; there are {}", all.join(", "))
-    })
-}
-
 impl RunArguments {
     /// Cases on a set-up, with the usual values of all else.
     fn of_setup(setup: &str, cases: &[String], out: &Path) -> Self {
@@ -403,7 +394,7 @@ impl RunArguments {
     fn run(&self) -> Result<(), String> {
         signals::listen();
         let cases = chosen(&self.cases)?;
-        let versions = versions(self.openflow.as_deref())?;
+        let versions = offered_versions(self.openflow.as_deref())?;
         if let Some(setup) = &self.setup {
             let programs = self.programs.clone().unwrap_or_else(own_folder);
             let named = SetupName::of(setup)?;

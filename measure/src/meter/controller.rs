@@ -114,6 +114,21 @@ impl From<ControlError> for String {
     }
 }
 
+/// The versions to offer: the one that is named, or all.
+///
+/// Errors: there is none of that name.
+pub fn offered_versions(named: Option<&str>) -> Result<Vec<Version>, String> {
+    let Some(name) = named else {
+        return Ok(Version::SPOKEN.to_vec());
+    };
+    let mut all = Version::ALL.iter();
+    let found = all.find(|version| version.to_string() == name);
+    found.map(|version| vec![*version]).ok_or_else(|| {
+        let names: Vec<String> = Version::ALL.iter().map(Version::to_string).collect();
+        format!("no version {name}; there are {}", names.join(", "))
+    })
+}
+
 /// The result of an exchange.
 pub type Controlled<T> = Result<T, ControlError>;
 

@@ -9,6 +9,7 @@ use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Message};
 
 use super::background::send_until;
+use super::controller::{ControlSession, Controlled};
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::probe::ProbeLoad;
 use super::template::{FrameSignature, Template};
@@ -33,6 +34,8 @@ const ECHO_PAUSE: Duration = Duration::from_millis(2);
 const ECHO_BYTES: usize = 150;
 /// How long a controller that reacts waits before it looks whether the run is over.
 const LOOK: Duration = Duration::from_millis(5);
+/// How long a sender of packet-outs sleeps that is at the permitted rate.
+const PACE: Duration = Duration::from_micros(200);
 /// Flows of `first-packet` begin here, apart from those of other cases.
 const FIRST_FLOW: u32 = 1 << 18;
 
@@ -153,12 +156,10 @@ pub fn packet_out_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutc
     let far = bench.ports[1];
     let mut messages = Vec::new();
     for number in 0..count {
-        messages.push(super::controller::ControlSession::packet_out(
-            &numbered(number, 0),
-            far,
-        ));
+        messages.push(ControlSession::packet_out(&numbered(number, 0), far));
     }
     let subject = bench.subject;
+    let max_rate = bench.limits.max_rate;
     let controller = bench.control()?;
     let (arrived, took) = std::thread::scope(|scope| {
         let (tell, ready) = std::sync::mpsc::channel();
@@ -184,7 +185,7 @@ pub fn packet_out_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutc
             Ok::<_, String>((arrived, first.map_or(Duration::ZERO, |first| last - first)))
         });
         let _ = ready.recv();
-        controller.send_all(&messages)?;
+        send_paced(controller, &messages, max_rate)?;
         controller.barrier()?;
         watching.join().map_err(|_| "the receiver died")?
     })?;
@@ -196,6 +197,29 @@ pub fn packet_out_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutc
         )
         .with("sent", "packet-outs", f64::from(count))
         .with("lost", "packet-outs", f64::from(count) - arrived as f64))
+}
+
+/// How many of some messages may be sent after a time, so that no more than `rate` of them go out
+/// in a second.
+fn permitted(elapsed: Duration, rate: f64, all: usize) -> usize {
+    let count = (elapsed.as_secs_f64() * rate) as usize;
+    count.saturating_add(1).min(all)
+}
+
+/// Sends messages as fast as they go, and no faster than `rate` in a second.
+fn send_paced(controller: &mut ControlSession, messages: &[Message], rate: f64) -> Controlled<()> {
+    let start = Instant::now();
+    let mut sent = 0;
+    while sent < messages.len() {
+        let next = permitted(start.elapsed(), rate, messages.len());
+        if next == sent {
+            std::thread::sleep(PACE);
+            continue;
+        }
+        controller.send_all(&messages[sent..next])?;
+        sent = next;
+    }
+    Ok(())
 }
 
 /// The points of `echo-under-load`.
@@ -256,7 +280,8 @@ pub fn echo_under_load(bench: &mut Workbench<'_>, point: &Point) -> Result<Point
 /// packet on.
 pub fn first_packet(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome, String> {
     send_all_up(bench)?;
-    let count = bench.rules(bench.count(10 * SINGLES, SHORT_SINGLES));
+    // One rule sends the frames of new flows to the controller.
+    let count = bench.rules(bench.count(10 * SINGLES, SHORT_SINGLES) + 1) - 1;
     let subject = bench.subject;
     let over = bench.over;
     let far = bench.ports[1];
@@ -319,4 +344,16 @@ fn first_packets(
         }
     }
     Ok(delays)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_messages_go_out_than_the_rate_permits() {
+        let after = |ms| permitted(Duration::from_millis(ms), 1_000.0, 50);
+        assert_eq!([after(0), after(10), after(1_000)], [1, 11, 50]);
+        assert_eq!(permitted(Duration::from_secs(1), f64::MAX, 50), 50);
+    }
 }
