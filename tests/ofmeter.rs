@@ -88,6 +88,10 @@ fn every_case_runs_on_bofuss_in_its_shortest_form() {
             assert!(section.contains(figure), "{figure} of {case}");
         }
     }
+    // A busy machine may send no frame during the few requests of one point.
+    let statistics = found.iter().filter(|one| one["case"] == "stats-delay");
+    let sent: f64 = statistics.map(|one| metric(one, "sent meanwhile")).sum();
+    assert!(sent > 0.0);
     for result in found {
         let why = format!("{} {}: {}", result["case"], result["point"]["name"], result);
         // A busy machine may be too slow for the rate that was wanted.
@@ -343,6 +347,7 @@ fn a_papers_cases_run_on_each_set_up_and_its_numbers_are_beside_ours() {
         assert!(page.contains(row), "{row}");
     }
     assert!(page.contains("0.125 to 0.127") && page.contains("Table VIII"));
+    assert!(page.contains("Fig. 6 (section IV-B)") && page.contains("(similar to 1 for seven"));
     assert!(page.contains(", shortest form</title>"));
     for statistic in ["here, mean", "here, median"] {
         assert!(page.contains(statistic), "{statistic}");

@@ -1,6 +1,7 @@
 //! A load that lasts as long as something else is measured.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::Sender;
 
 use super::probe::{Observation, ProbeLoad};
 use super::subject::TestSubject;
@@ -13,14 +14,17 @@ const PIECE_FRAMES: f64 = 8e6;
 /// Delays that are kept of a piece: enough for its 99.9th percentile.
 const KEPT_DELAYS: usize = 100_000;
 
-/// Sends frames of a size at a rate until it is done or over. Returns what became of all of them,
-/// with evenly chosen delays, and the departures of the first piece only.
+/// Sends frames of a size at a rate until it is done or over; `begun` hears when it begins, or is
+/// closed by an error. All frames count: what is measured meanwhile may be over soon.
+/// Returns what became of all of them, with evenly chosen delays, and the departures of the first
+/// piece only.
 ///
 /// Errors: the interfaces'.
 pub fn send_until(
     subject: &TestSubject,
     bytes: usize,
     rate: f64,
+    begun: &Sender<()>,
     done: &AtomicBool,
     over: &(dyn Fn() -> bool + Sync),
 ) -> Result<Observation, String> {
@@ -28,12 +32,13 @@ pub fn send_until(
     let template = Template::plain(bytes);
     let mut probe = subject.probe(false)?;
     let is_done = || done.load(Relaxed) || over();
-    let mut load = ProbeLoad::new(frames, rate);
-    in_pieces(is_done, || {
-        let piece = probe.run(&template, &load, &is_done);
-        load.warm_up = 0;
-        piece
-    })
+    let load = ProbeLoad {
+        warm_up: 0,
+        ..ProbeLoad::new(frames, rate)
+    };
+    // Nobody waits any more if the run is over.
+    let _ = begun.send(());
+    in_pieces(is_done, || probe.run(&template, &load, &is_done))
 }
 
 /// Adds up pieces of a load until it is done; there is at least one.
@@ -56,7 +61,10 @@ fn in_pieces(
         if all.departures_ns.is_empty() {
             all.departures_ns = std::mem::take(&mut piece.departures_ns);
         }
-        all.rate = (piece.rate.0, f64::from(all.sent) / seconds);
+        all.rate.0 = piece.rate.0;
+        if seconds > 0.0 {
+            all.rate.1 = f64::from(all.sent) / seconds;
+        }
         let step = piece.delays_ns.len().div_ceil(KEPT_DELAYS).max(1);
         all.delays_ns.extend(piece.delays_ns.iter().step_by(step));
         if is_done() {
@@ -94,5 +102,15 @@ mod tests {
         assert_eq!(seen.rate, (1_000.0, 750.0));
         assert_eq!(seen.delays_ns.len(), 3 * KEPT_DELAYS);
         assert!((seen.loss() - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_load_that_is_done_before_its_first_frame_has_no_rate() {
+        let nothing = Observation {
+            rate: (1_000.0, 1_000.0),
+            ..Observation::default()
+        };
+        let seen = in_pieces(|| true, || Ok(nothing.clone())).unwrap();
+        assert_eq!(seen.rate, (1_000.0, 0.0));
     }
 }

@@ -18,6 +18,10 @@ pub const LOADS: [f64; 12] = [
 ];
 /// See [`LOADS`].
 pub const LOAD_BYTES: usize = 150;
+/// In the shortest form, which of them: three sizes, and three loads up to this one.
+const SHORT_SIZE_STEP: usize = 5;
+const SHORT_LOAD_STEP: usize = 2;
+const SHORT_MOST_MBPS: f64 = 125.0;
 /// The knee: runs that must lose nothing, steps of the search, and the load at which it ends.
 const KNEE_RUNS: usize = 3;
 const KNEE_STEPS: usize = 6;
@@ -37,12 +41,16 @@ const OTHER_VLAN: u16 = 6;
 pub fn action_delay_points(limits: &Limits) -> Vec<Point> {
     let mut points = Vec::new();
     for kind in ["output", "vlan"] {
-        let sizes: &[usize] = if limits.short { &SIZES[..1] } else { &SIZES };
-        for bytes in sizes {
+        let (size_step, load_step) = if limits.short {
+            (SHORT_SIZE_STEP, SHORT_LOAD_STEP)
+        } else {
+            (1, 1)
+        };
+        for bytes in SIZES.iter().step_by(size_step) {
             points.push(Point::of(kind).bytes(*bytes).mbps(USUAL_MBPS));
         }
-        let loads: &[f64] = if limits.short { &LOADS[1..2] } else { &LOADS };
-        for mbps in loads {
+        let loads = LOADS.iter().step_by(load_step);
+        for mbps in loads.take_while(|mbps| !limits.short || **mbps <= SHORT_MOST_MBPS) {
             points.push(Point::of(kind).bytes(LOAD_BYTES).mbps(*mbps));
         }
     }

@@ -1,6 +1,7 @@
 //! Cases of packets between switch and controller, and of echoes while frames pass.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use bofuss_oflib::message::{FlowModCommand, PacketOut};
@@ -243,14 +244,18 @@ pub fn echo_under_load(bench: &mut Workbench<'_>, point: &Point) -> Result<Point
     let rate = point.frames_per_second().min(bench.limits.max_rate);
     let bytes = point.bytes;
     let controller = bench.control()?;
-    let done = AtomicBool::new(false);
+    let is_done = AtomicBool::new(false);
+    let done = &is_done;
     let (delays, seen) = std::thread::scope(|scope| {
-        let sending = scope.spawn(|| {
+        let (begun, ready) = mpsc::channel();
+        let sending = scope.spawn(move || {
             if rate == 0.0 {
                 return Ok(None);
             }
-            send_until(subject, bytes, rate, &done, over).map(Some)
+            send_until(subject, bytes, rate, &begun, done, over).map(Some)
         });
+        // Without a load, or after an error of the sender, the channel is closed.
+        let _ = ready.recv();
         let mut delays = Vec::new();
         let mut asked = Ok(());
         for number in 0..count {

@@ -7,12 +7,13 @@ use serde::Deserialize;
 
 use super::flow_classes;
 use super::html::{escaped, form_note, page, titled};
+use super::paper_figures::{PaperFigure, figures};
+use super::paper_text::Anchor;
 use super::point::CaseVerdict;
-use super::results::{DELAY, ResultRecord, Results};
+use super::results::{ResultRecord, Results};
 use super::skew;
-use super::statistics::{greatest, least, median};
+use super::statistics::median;
 use super::table_size::AT_LEAST;
-use crate::plot::{Axes, Line, lines};
 use crate::report::number;
 
 /// The numbers of all papers.
@@ -29,8 +30,11 @@ pub struct PublishedPaper {
     pub cases: Vec<String>,
     /// Its tables.
     tables: Vec<PaperTable>,
+    /// Its figures, if they show something of ours.
+    #[serde(default)]
+    pub figures: Vec<PaperFigure>,
     /// What its text says about figures.
-    anchors: Vec<Anchor>,
+    pub anchors: Vec<Anchor>,
 }
 
 /// A table of a paper.
@@ -58,20 +62,6 @@ struct Column {
 struct PaperRow {
     name: String,
     cells: Vec<Option<(f64, f64)>>,
-}
-
-/// What the text says about a figure.
-#[derive(Deserialize)]
-struct Anchor {
-    figure: String,
-    section: String,
-    case: String,
-    text: String,
-    /// The axis of ours over which it is a line at `us` microseconds.
-    x: Option<String>,
-    us: Option<f64>,
-    /// A number that the text prints.
-    value: Option<f64>,
 }
 
 /// All papers.
@@ -140,7 +130,7 @@ pub fn report(paper: &PublishedPaper, runs: &[Results]) -> String {
     }
     let all: Vec<&Results> = runs.iter().collect();
     for case in &paper.cases {
-        body += &figures(paper, case, runs);
+        body += &figures(&paper.figures, &paper.anchors, case, runs);
         body += &flow_classes::figures(&all, case);
     }
     page(&titled(&paper.title, short), &body)
@@ -369,90 +359,6 @@ fn ratio_text(ratio: f64) -> String {
         return format!("{ratio:.4}");
     }
     number(ratio)
-}
-
-/// Our plots of a case over size and load, with what the paper's text says as labelled lines.
-fn figures(paper: &PublishedPaper, case: &str, runs: &[Results]) -> String {
-    let anchors: Vec<&Anchor> = paper
-        .anchors
-        .iter()
-        .filter(|anchor| anchor.case == case)
-        .collect();
-    if anchors.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("<h2>Figures of {}</h2>\n", escaped(case));
-    text += "<p>The paper prints no numbers of these figures; its text says:</p>\n<ul>\n";
-    for anchor in &anchors {
-        let at = anchor
-            .us
-            .map_or_else(String::new, |us| format!(": {} us", number(us)));
-        text += &format!(
-            "<li>{} (section {}): {}{at}</li>\n",
-            escaped(&anchor.figure),
-            escaped(&anchor.section),
-            escaped(&anchor.text)
-        );
-    }
-    text += "</ul>\n";
-    for x in ["bytes", "Mb/s"] {
-        let mut drawn: Vec<Line> = runs.iter().map(|run| own_line(run, case, x)).collect();
-        drawn.retain(|line| line.points.len() > 1);
-        if drawn.is_empty() {
-            continue;
-        }
-        let ends: Vec<f64> = drawn
-            .iter()
-            .flat_map(|line| line.points.iter().map(|point| point.0))
-            .collect();
-        let left = least(&ends);
-        let right = greatest(&ends);
-        for anchor in anchors
-            .iter()
-            .filter(|anchor| anchor.x.as_deref() == Some(x))
-        {
-            let us = anchor.us.unwrap_or(0.0);
-            drawn.push(Line {
-                name: format!("{}: {}", anchor.figure, anchor.text),
-                points: vec![(left, us), (right, us)],
-                is_reference: true,
-            });
-        }
-        let axes = Axes {
-            title: case,
-            x,
-            y: "median delay, us",
-            log_x: x != "bytes",
-        };
-        text += &lines(axes, &drawn);
-    }
-    text
-}
-
-/// The delays of a run's plain outputs over size at 10 Mb/s, or over load.
-fn own_line(run: &Results, case: &str, x: &str) -> Line {
-    let mut points = Vec::new();
-    for point in run.points(case) {
-        let by_size = point.mbps == super::workbench::USUAL_MBPS;
-        let by_load = point.bytes == super::forwarding::LOAD_BYTES && point.mbps > 0.0;
-        let wanted = if x == "bytes" { by_size } else { by_load };
-        let values = run.values(case, &point.name, DELAY);
-        if wanted && point.kind == "output" && !values.is_empty() {
-            let at = if x == "bytes" {
-                point.bytes as f64
-            } else {
-                point.mbps
-            };
-            points.push((at, median(&values)));
-        }
-    }
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
-    points.dedup_by(|a, b| a.0 == b.0);
-    Line {
-        name: run.info.subject.clone(),
-        points,
-        is_reference: false,
-    }
 }
 
 /// The folder of one set-up of a paper's run.

@@ -328,6 +328,25 @@ impl Results {
         })
     }
 
+    /// A run of a subject in which nothing was measured yet.
+    #[cfg(test)]
+    pub fn without_records(subject: &str) -> Self {
+        Self {
+            info: RunInfo {
+                program: "ofmeter".into(),
+                subject: subject.into(),
+                version: None,
+                repeats: 1,
+                short: false,
+                echo: false,
+                stamps: TimeStamps::default(),
+                machine: Vec::new(),
+            },
+            calibration: None,
+            records: Vec::new(),
+        }
+    }
+
     /// The results of one case and point that count, by round.
     pub fn of<'a>(
         &'a self,

@@ -59,6 +59,9 @@ pub struct Summary {
     pub jitter_spread: f64,
     /// The distribution: the highest value of each bucket, and the share of delays up to it.
     pub distribution: Vec<(u64, f64)>,
+    /// The same of the differences of consecutive delays.
+    #[serde(default)]
+    pub jitter_distribution: Vec<(u64, f64)>,
 }
 
 /// The mean.
@@ -187,6 +190,7 @@ impl Summary {
         let ordered = sorted(series.clone());
         let changes = differences(&series);
         let changes_ordered = sorted(changes.clone());
+        let changes_ns: Vec<u64> = changes.iter().map(|change| *change as u64).collect();
         let batches = batch_means(&series);
         let mut running = 0.0;
         for change in &changes {
@@ -214,6 +218,7 @@ impl Summary {
             jitter_rfc3550: running,
             jitter_spread: p99 - p50,
             distribution: distribution(delays_ns),
+            jitter_distribution: distribution(&changes_ns),
         })
     }
 }

@@ -2,6 +2,7 @@
 //! happens to frames meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use bofuss_oflib::PortNo;
@@ -12,6 +13,7 @@ use super::background::send_until;
 use super::changes::flow_rule;
 use super::controller::ControlError;
 use super::point::{CaseVerdict, Point, PointOutcome};
+use super::probe::Observation;
 use super::statistics::Summary;
 use super::workbench::{Limits, Workbench};
 
@@ -94,6 +96,26 @@ fn ask(bench: &mut Workbench<'_>, of_flows: bool) -> Result<usize, ControlError>
     }
 }
 
+/// What became of the load while the statistics were served.
+fn meanwhile(seen: &Observation, rules: u32) -> PointOutcome {
+    let mut outcome = PointOutcome {
+        background_rate: seen.rate.1,
+        ..PointOutcome::default()
+    }
+    .with("rules", "", f64::from(rules))
+    .with("rate achieved", "frames/s", seen.rate.1)
+    .with("sent meanwhile", "frames", f64::from(seen.sent))
+    .with("lost meanwhile", "%", seen.loss() * 100.0);
+    if seen.sent == 0 {
+        let why = "the machine sent no frame of the load meanwhile";
+        outcome.beyond.push(why.into());
+    }
+    if let Some(frames) = Summary::of(&seen.delays_ns) {
+        outcome.add("frame delay meanwhile, p99", "us", frames.p99 / 1e3);
+    }
+    outcome
+}
+
 /// The delay of statistics.
 pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
     let [near, far] = bench.ports;
@@ -110,9 +132,13 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
     let over = bench.over;
     let rate = point.frames_per_second().min(bench.limits.max_rate);
     bench.control()?.take_packet_ins()?;
-    let done = AtomicBool::new(false);
+    let is_done = AtomicBool::new(false);
+    let done = &is_done;
     let (delays, failed, seen) = std::thread::scope(|scope| {
-        let sending = scope.spawn(|| send_until(subject, BYTES, rate, &done, over));
+        let (begun, ready) = mpsc::channel();
+        let sending = scope.spawn(move || send_until(subject, BYTES, rate, &begun, done, over));
+        // An error of the sender comes in the end.
+        let _ = ready.recv();
         let mut delays = Vec::new();
         let mut failed = None;
         for _ in 0..count {
@@ -137,17 +163,7 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
         let seen = sending.join().map_err(|_| "the sender died")?;
         Ok::<_, String>((delays, failed, seen?))
     })?;
-    let mut outcome = PointOutcome {
-        background_rate: seen.rate.1,
-        ..PointOutcome::default()
-    }
-    .with("rules", "", f64::from(rules))
-    .with("rate achieved", "frames/s", seen.rate.1)
-    .with("sent meanwhile", "frames", f64::from(seen.sent))
-    .with("lost meanwhile", "%", seen.loss() * 100.0);
-    if let Some(frames) = Summary::of(&seen.delays_ns) {
-        outcome.add("frame delay meanwhile, p99", "us", frames.p99 / 1e3);
-    }
+    let mut outcome = meanwhile(&seen, rules);
     if let Some(times) = Summary::of(&delays)
         && of_flows
     {
