@@ -15,6 +15,7 @@ pub mod controller;
 pub mod fabric;
 pub mod faults;
 pub mod fct;
+pub mod figure_values;
 pub mod flow_classes;
 pub mod flow_sizes;
 pub mod forward;

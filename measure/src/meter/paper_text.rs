@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
+use super::figure_values::{Cell, OwnSeries};
 use super::html::escaped;
-use super::paper_figures::{Cell, OwnSeries};
 use super::statistics::{greatest, least};
 use crate::plot::Line;
 use crate::report::number;
@@ -51,17 +51,18 @@ impl Anchor {
             return Vec::new();
         };
         let (from, to) = self.range.unwrap_or((left, right));
-        let (from, to) = (from.max(left), to.min(right));
+        let begin = from.max(left);
+        let end = to.min(right);
         let mut drawn = Vec::new();
         let mut values = vec![low, high];
         values.dedup();
         // No line along the axis.
         values.retain(|value| *value > 0.0);
         for value in values {
-            if from < to {
+            if begin < end {
                 drawn.push(Line {
                     name: format!("{}: {}", self.text, number(value)),
-                    points: vec![(from, value), (to, value)],
+                    points: vec![(begin, value), (end, value)],
                     is_reference: true,
                 });
             }
@@ -91,7 +92,8 @@ pub fn difference(anchor: &Anchor, series: &OwnSeries, unit: &str) -> Option<Str
         return None;
     };
     let values: Vec<f64> = within.iter().filter_map(|cell| cell.value).collect();
-    let (low, high) = (least(&values), greatest(&values));
+    let low = least(&values);
+    let high = greatest(&values);
     let place = if first.name == last.name {
         first.name.clone()
     } else {
