@@ -81,7 +81,7 @@ impl Datapath {
             let kbps = kbps.map_or(0, |port| port.desc.curr_speed);
             let old = context.egress.ports.get_mut(&number);
             let old = old.expect("its number was listed just now");
-            if core::ptr::eq(old.row, row) {
+            if old.row.name == row.name {
                 continue;
             }
             let fresh = Egress::new(row, now, number, kbps);

@@ -273,7 +273,7 @@ fn is_row(instruction: &Instruction, row: usize) -> bool {
     let Instruction::Experimenter(value) = instruction else {
         return false;
     };
-    core::ptr::eq(value.row, &VALUES[row])
+    *value.row == VALUES[row]
 }
 
 /// Sends a packet as a record says.

@@ -32,8 +32,8 @@ const DIFFERENT_IN_1_2: &[(&str, usize, &str)] = &[
     ("requests.txt", 4, "SET_ASYNC, TABLE_FEATURES, PORT_DESC"),
     (
         "roles.txt",
-        7,
-        "SET_ASYNC, TABLE_FEATURES, PORT_DESC, meters",
+        8,
+        "SET_ASYNC, TABLE_FEATURES, PORT_DESC, TABLE_MOD, meters",
     ),
     ("table_features.txt", 57, "TABLE_FEATURES"),
 ];
