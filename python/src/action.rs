@@ -78,23 +78,7 @@ fn check_action(action: Action) -> Result<Action, Fault> {
             checked.map_err(|error| Fault::new(catalogue().error_text(error)))
         }
         Action::Experimenter(value) => of_kind(value, ExtKind::Action).map(|()| action),
-        Action::Output(_)
-        | Action::CopyTtlOut
-        | Action::CopyTtlIn
-        | Action::SetMplsTtl(_)
-        | Action::DecMplsTtl
-        | Action::PushVlan(_)
-        | Action::PopVlan
-        | Action::PushMpls(_)
-        | Action::PopMpls(_)
-        | Action::SetQueue(_)
-        | Action::Group(_)
-        | Action::SetNwTtl(_)
-        | Action::DecNwTtl
-        | Action::SetField(_)
-        | Action::PushPbb(_)
-        | Action::PopPbb
-        | Action::Meter(_) => Ok(action),
+        _ => Ok(action),
     }
 }
 

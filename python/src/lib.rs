@@ -1,5 +1,4 @@
 //! bofuss as a Python module: `bofuss._native`, of which `python/bofuss` makes the package.
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 mod action;
 mod class;

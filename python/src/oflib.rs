@@ -88,12 +88,13 @@ fn flow_from_text<'py>(
 /// The text that `flow_from_text` reads; the command is not in it.
 #[pyfunction]
 fn flow_to_text(flow: &Bound<'_, PyAny>) -> PyResult<String> {
-    let message = Headed::from_python(flow)?.message;
-    if let Message::FlowMod(flow) = message {
-        return Ok(flow.to_string());
+    match Headed::from_python(flow)?.message {
+        Message::FlowMod(flow) => Ok(flow.to_string()),
+        other => {
+            let what = format!("{} is no flow-mod", other.name());
+            Err(PyValueError::new_err(what))
+        }
     }
-    let what = format!("{} is no flow-mod", message.name());
-    Err(PyValueError::new_err(what))
 }
 
 /// Reads a group: `group_id=1,type=select,bucket=weight:2,output:1`. Raises TextError.
