@@ -207,29 +207,12 @@ impl NotedStep {
     /// The bytes that it takes in memory, about.
     pub fn weight_bytes(&self) -> usize {
         let mut bytes = size_of::<Self>() + size_of_val(&self.denied[..]);
-        bytes += match &self.input {
-            RecordedInput::Frames(_, frames) => {
-                let lengths = frames.iter().map(|frame| frame.bytes.len());
-                lengths.sum::<usize>() + size_of_val(&frames[..])
-            }
-            RecordedInput::Message { bytes, .. } => bytes.len(),
-            RecordedInput::Port(..)
-            | RecordedInput::PortGone(_)
-            | RecordedInput::PortRoom(_)
-            | RecordedInput::PortLost(..)
-            | RecordedInput::Connect(..)
-            | RecordedInput::Peer(..)
-            | RecordedInput::ConnectBeside { .. }
-            | RecordedInput::Disconnect(_)
-            | RecordedInput::Wrong(..)
-            | RecordedInput::Clock(_)
-            | RecordedInput::Work
-            | RecordedInput::Tick
-            | RecordedInput::FailMode(_)
-            | RecordedInput::Queue(..)
-            | RecordedInput::QueueGone(..)
-            | RecordedInput::Reconfigure(_) => 0,
-        };
+        if let RecordedInput::Frames(_, frames) = &self.input {
+            let lengths = frames.iter().map(|frame| frame.bytes.len());
+            bytes += lengths.sum::<usize>() + size_of_val(&frames[..]);
+        } else if let RecordedInput::Message { bytes: held, .. } = &self.input {
+            bytes += held.len();
+        }
         for output in &self.outputs {
             bytes += size_of::<RecordedOutput>();
             if let RecordedOutput::Frame(_, _, RecordedFrame { bytes: held, .. })

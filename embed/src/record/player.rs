@@ -85,26 +85,12 @@ impl Player {
         input: &RecordedInput,
         denied: &[u32],
     ) -> Result<Vec<RecordedOutput>, RecordError> {
-        let message = match input {
-            RecordedInput::Message { conn, bytes, .. } | RecordedInput::Wrong(conn, bytes) => {
-                Some(self.connections.read(*conn, bytes)?)
-            }
-            RecordedInput::Port(..)
-            | RecordedInput::PortGone(_)
-            | RecordedInput::PortRoom(_)
-            | RecordedInput::PortLost(..)
-            | RecordedInput::Frames(..)
-            | RecordedInput::Connect(..)
-            | RecordedInput::Peer(..)
-            | RecordedInput::ConnectBeside { .. }
-            | RecordedInput::Disconnect(_)
-            | RecordedInput::Clock(_)
-            | RecordedInput::Work
-            | RecordedInput::Tick
-            | RecordedInput::FailMode(_)
-            | RecordedInput::Queue(..)
-            | RecordedInput::QueueGone(..)
-            | RecordedInput::Reconfigure(_) => None,
+        let message = if let RecordedInput::Message { conn, bytes, .. }
+        | RecordedInput::Wrong(conn, bytes) = input
+        {
+            Some(self.connections.read(*conn, bytes)?)
+        } else {
+            None
         };
         let mut io = PlayerIo {
             denied,
