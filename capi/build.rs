@@ -1,4 +1,4 @@
-//! Names the shared library by the version that programs are compiled for: major and minor.
+//! Sets the shared library's soname, which has the major and the minor version.
 
 fn main() {
     let major = std::env::var("CARGO_PKG_VERSION_MAJOR").expect("cargo sets it");

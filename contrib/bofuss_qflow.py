@@ -26,6 +26,7 @@ from bofuss_machine import (ANY, BOFUSS, EXPERIMENTER_MESSAGE, MULTIPART_REQUEST
                             Instruction, message)
 
 # Types of the instructions, messages and multiparts.
+SET_DISCIPLINE = 3
 FORWARD, QOS = 32, 33
 KEY_MOD, WRITE, NOTIFY, LIMITS, REPORT, COPY = 34, 35, 36, 37, 38, 39
 SIGNATURE_MOD, LINKS_MOD = 40, 41
@@ -213,6 +214,11 @@ def delete_signature(number: int) -> bytes:
 def links(*ports: int, gap_us: int = 500) -> bytes:
     """Names the ports that lead to the same place; none to move no flows."""
     return experimenter(LINKS_MOD, struct.pack('!I4x%dI' % len(ports), gap_us, *ports))
+
+
+def set_discipline(port: int, name: str) -> bytes:
+    """Chooses what orders the frames that wait at a port, as 'hfair'."""
+    return experimenter(SET_DISCIPLINE, struct.pack('!I', port) + name.encode())
 
 
 def flows(value: FlowTuple = FlowTuple(), mask: FlowTuple = FlowTuple(),

@@ -13,6 +13,8 @@ use bofuss_tests::{Process, address, have, host, ip, ok, port, program, run, unt
 
 /// Keeps the interfaces of these hosts apart from those of a `Lab`.
 const NUMBER: u32 = 70;
+/// Tries on a machine that may be busy with something else, which loses frames.
+const TRIES: usize = 3;
 /// An option of bridge(8): frames to the nearest bridge are forwarded, too, as by a cable.
 const LIKE_A_CABLE: &str = "group_fwd_mask 0x4000";
 
@@ -159,6 +161,32 @@ impl Ring {
         receiving.join().unwrap()
     }
 
+    /// Checks that in one of some tries at most `most` of `count` datagrams are missing, and none
+    /// of the last ones, although `fail` makes a link fail halfway. `repair` undoes that between
+    /// tries.
+    fn survives(&self, count: u32, most: u32, fail: impl Fn(), repair: impl Fn()) {
+        for _ in 0..TRIES {
+            if misses_few(&self.stream(count, &fail), count, most) {
+                return;
+            }
+            repair();
+        }
+        panic!("more than {most} of {count} are missing, or some of the last ones");
+    }
+
+    /// Takes down the link by which frames go from the first switch to a host.
+    fn break_towards(&self, host: u8) {
+        ip(&format!("link set {} down", self.interface_to(0, host)));
+    }
+
+    /// Brings all links of the first switch up, and waits until the hosts reach each other.
+    fn repair(&self) {
+        for port in &self.ports[0] {
+            ip(&format!("link set {port} up"));
+        }
+        until("the hosts reach each other still", || self.pings(2, 1));
+    }
+
     /// How many frames the cables carried so far, in the direction of their first ends.
     fn carried(&self) -> u64 {
         let of = |interface: &String| {
@@ -194,16 +222,11 @@ impl Drop for Ring {
     }
 }
 
-/// Checks what arrived of `count` datagrams: at most `most` are missing, and none of the last ones.
-fn misses_few(arrived: &BTreeSet<u32>, count: u32, most: u32) {
+/// Whether at most `most` of `count` datagrams are missing, and none of the last ones.
+fn misses_few(arrived: &BTreeSet<u32>, count: u32, most: u32) -> bool {
     let missing = count - arrived.len() as u32;
     println!("{missing} of {count} are missing");
-    assert!(missing <= most, "{missing} are missing");
-    let last = count - 200..count;
-    assert!(
-        last.clone().all(|number| arrived.contains(&number)),
-        "the last arrive"
-    );
+    missing <= most && (count - 200..count).all(|number| arrived.contains(&number))
 }
 
 #[test]
@@ -215,13 +238,8 @@ fn a_ring_of_five_survives_the_loss_of_a_link_in_use() {
     let ring = Ring::start(5, &cables, &[0, 2], &[]);
     until("the hosts reach each other", || ring.pings(1, 2));
     ring.is_quiet();
-    let used = ring.interface_to(0, 2);
-    let arrived = ring.stream(4000, || {
-        ip(&format!("link set {used} down"));
-    });
-    misses_few(&arrived, 4000, 100);
-    ip(&format!("link set {used} up"));
-    until("the hosts reach each other still", || ring.pings(2, 1));
+    ring.survives(4000, 100, || ring.break_towards(2), || ring.repair());
+    ring.repair();
     ring.is_quiet();
 }
 
@@ -246,11 +264,7 @@ fn a_grid_of_nine_has_a_firewall_and_no_storm() {
     assert!(!connects(80), "the rule wins");
     assert!(connects(81), "what no rule takes flows");
     assert!(ring.pings(1, 2));
-    let used = ring.interface_to(0, 2);
-    let arrived = ring.stream(4000, || {
-        ip(&format!("link set {used} down"));
-    });
-    misses_few(&arrived, 4000, 100);
+    ring.survives(4000, 100, || ring.break_towards(2), || ring.repair());
     ring.is_quiet();
 }
 
@@ -304,12 +318,13 @@ fn a_link_that_falls_silent_is_left_within_the_hello_timeout() {
         ring.on_host(1, || ip("neigh flush all"));
         ring.pings(1, 2) && ring.interface_to(0, 2) == "x0"
     };
-    until("the path is the short one", explore);
-    let arrived = ring.stream(6000, || {
-        ip("link set b0 nomaster");
-    });
+    until("the path is the short one", &explore);
+    let fail = || _ = ip("link set b0 nomaster");
     // A second until the neighbour is lost, and the repair.
-    misses_few(&arrived, 6000, 1600);
+    ring.survives(6000, 1600, fail, || {
+        ip("link set b0 master middle");
+        until("the path is the short one again", &explore);
+    });
 }
 
 #[test]
@@ -324,10 +339,11 @@ fn an_ordinary_bridge_between_two_switches_works_and_makes_no_storm() {
     until("the hosts reach each other", || ring.pings(1, 2));
     assert!(ring.pings(2, 1));
     ring.is_quiet();
-    let arrived = ring.stream(2000, || {
-        ip("link set b0 down");
+    let fail = || _ = ip("link set b0 down");
+    ring.survives(2000, 100, fail, || {
+        ip("link set b0 up");
+        until("the hosts reach each other again", || ring.pings(1, 2));
     });
-    misses_few(&arrived, 2000, 100);
     ring.is_quiet();
 }
 

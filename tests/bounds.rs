@@ -1,10 +1,10 @@
-//! What the meter must not exceed on a switch that it did not start.
+//! What the meter owes a switch that it did not start: it exceeds no bound, and it answers.
 #![allow(clippy::unwrap_used)]
 
 use crate::plant::{Folder, Plant, SWITCH, alone, measured_at};
 
-/// Rules that a switch has room for, and cases that would need a few more if they took the next
-/// number of rules without those that they add next to them.
+/// How many rules a switch has room for; and cases that would exceed it if they forgot the rules
+/// that they add to those of a point.
 const BOUNDS: [(&str, &[&str]); 3] = [
     ("11", &["barrier-truth", "match-type"]),
     ("50", &["first-packet"]),
@@ -36,4 +36,17 @@ fn no_case_gives_a_switch_more_rules_than_permitted() {
             }
         });
     }
+}
+
+#[test]
+fn a_switch_that_asks_whether_its_controller_lives_gets_answers_during_a_load() {
+    alone(|| {
+        let _plant = Plant::new(&["--inactivity-probe", "1"]);
+        let folder = Folder::new();
+        // The frames of a point take four seconds.
+        let slowly = ["mode-speedup", "--max-rate", "30", "--frames", "60"];
+        for result in measured_at(SWITCH, &folder, &slowly) {
+            assert_eq!(result["verdict"], "ok", "{result}");
+        }
+    });
 }

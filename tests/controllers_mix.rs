@@ -21,10 +21,10 @@ mod pki;
 use controller::{Controller, UDP_PORT};
 use pki::Pki;
 
-/// Where two of the three listen, and how the switch calls them.
+/// The addresses on which two of the three listen, and those to which the switch connects.
 const TCP: (&str, &str) = ("ptcp:16681", "tcp:127.0.0.1:16681");
 const SSL: (&str, &str) = ("pssl:16682", "ssl:127.0.0.1:16682");
-/// Between two numbered packets.
+/// The time between two numbered packets.
 const PACE: Duration = Duration::from_micros(700);
 
 fn flow(text: &str, command: FlowModCommand) -> FlowMod {
@@ -53,6 +53,20 @@ fn ask_for_packets(controller: &Controller) {
     let miss = "priority=0,actions=controller:65535";
     controller.send(Message::FlowMod(flow(miss, FlowModCommand::ADD)));
     controller.barrier();
+}
+
+/// Waits until the switch has passed on all packets that were sent.
+fn no_more_packets_come(controllers: &[Controller]) {
+    let counts = || -> Vec<usize> {
+        let packets = controllers.iter().map(Controller::packets);
+        packets.map(|packets| packets.len()).collect()
+    };
+    let mut came = counts();
+    until("no more packets come", || {
+        thread::sleep(Duration::from_millis(150));
+        controllers.iter().for_each(Controller::barrier);
+        std::mem::replace(&mut came, counts()) == came
+    });
 }
 
 fn is_rising(numbers: &[u32]) -> bool {
@@ -113,7 +127,11 @@ fn roles_change_under_load_and_each_message_reaches_whom_it_should() {
         let load = scope.spawn(|| load(&lab, 4, &end));
         // One of the two is master, the other slave; the third is equal and changes entries, ports.
         for generation in 2..42u64 {
-            let next = [one, two][usize::from(generation % 2 == 0)];
+            let (next, config) = if generation % 2 == 0 {
+                (two, PortConfig::NO_FWD)
+            } else {
+                (one, PortConfig(0))
+            };
             next.role(ControllerRole::MASTER, generation);
             let text = format!("priority=9,cookie={generation},udp,tp_src=1,actions=drop");
             let mut entry = flow(&text, FlowModCommand::ADD);
@@ -126,7 +144,7 @@ fn roles_change_under_load_and_each_message_reaches_whom_it_should() {
             equal.send(Message::PortMod(PortMod {
                 port_no: PortNo(2),
                 hw_addr: hw_addr(&lab),
-                config: [PortConfig(0), PortConfig::NO_FWD][usize::from(generation % 2 == 0)],
+                config,
                 mask: PortConfig::NO_FWD,
                 ..PortMod::default()
             }));
@@ -136,8 +154,7 @@ fn roles_change_under_load_and_each_message_reaches_whom_it_should() {
         end.store(true, SeqCst);
         load.join().unwrap()
     });
-    thread::sleep(Duration::from_millis(300));
-    controllers.iter().for_each(Controller::barrier);
+    no_more_packets_come(&controllers);
 
     let [first, second, all] = [one, two, equal].map(Controller::packets);
     assert!(
@@ -215,8 +232,7 @@ fn a_slave_may_ask_for_packets_and_those_that_a_slow_controller_loses_are_counte
         load.join().unwrap()
     });
     slow.heard(|heard| heard.sleeps = false);
-    thread::sleep(Duration::from_millis(300));
-    controllers.iter().for_each(Controller::barrier);
+    no_more_packets_come(&controllers);
     let told = connections(&lab);
     let [all, also, some] = [master, slave, slow].map(Controller::packets);
     assert_eq!(all, also);
@@ -267,7 +283,7 @@ fn a_connection_that_would_lose_a_flow_removed_is_closed_and_the_others_get_each
     other.barrier();
     for controller in [master, other] {
         let removed = controller.heard(|heard| heard.removed.clone());
-        assert!(removed.into_iter().eq(0..made), "each is told, in order");
+        assert!(removed.into_iter().eq(0..made), "each has come, in order");
     }
     // It can ask for what it missed: the switch connects again at once.
     slow.heard(|heard| heard.sleeps = false);

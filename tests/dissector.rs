@@ -28,7 +28,7 @@ const NUMBERS: &[(&str, &[&str])] = &[
     ("condition0", &["value"]),
     ("pkt_len", &["value"]),
 ];
-/// Numbers of vectors that are compared, at least.
+/// How many numbers of vectors are compared at least.
 const MIN_NUMBERS: usize = 50;
 
 fn root() -> PathBuf {
@@ -298,11 +298,13 @@ fn wireshark_names_the_fields_of_openqflow() {
     for name in QFLOW_NUMBERS {
         command.args(["-e", &format!("openqflow.{name}")]);
     }
+    command.args(["-e", "openqflow.discipline"]);
     let output = run(&mut command);
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(!errors.contains("Lua"), "{errors}");
     let shown = String::from_utf8(output.stdout).unwrap();
     assert_eq!(shown.lines().count(), messages.len(), "{shown}");
+    assert_eq!(shown.matches("hfair").count(), 1, "{shown}");
     for ((text, _), line) in messages.iter().zip(shown.lines()) {
         let values = QFLOW_NUMBERS.iter().zip(line.split('\t'));
         for (name, found) in values {

@@ -224,9 +224,16 @@ fn snoop_repeats_what_controllers_say_and_a_slow_reader_loses_alone() {
     };
     controller(&["add-flow", "priority=5,ip,actions=output:1"]);
     controller(&["-O", "OpenFlow10", "dump-flows"]);
-    // 100 kB each: what does not fit in a reader's queue of 1 MB and in the socket is lost.
-    for _ in 0..30 {
+    // 200 kB each: what does not fit in a reader's queue of 1 MB and in the socket is lost. The
+    // next comes when those who read have printed this one's request, as slow as they may be.
+    for count in 1..=30 {
         controller(&["dump-table-features"]);
+        until("those who read go on", || {
+            files.iter().all(|file| {
+                let text = std::fs::read_to_string(file).unwrap();
+                text.matches("OFPST_TABLE_FEATURES request").count() == count
+            })
+        });
     }
     until("the others have all", || {
         let list = readers();

@@ -79,10 +79,10 @@ fn fits(pattern: &str, text: &str) -> bool {
     let mut last = None;
     for part in parts {
         if let Some(before) = last.replace(part) {
-            let Some((_, behind)) = rest.split_once(before) else {
+            let Some((_, after)) = rest.split_once(before) else {
                 return false;
             };
-            rest = behind;
+            rest = after;
         }
     }
     last.map_or(rest.is_empty(), |last| rest.ends_with(last))

@@ -2,13 +2,16 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{ErrorKind, Read, Write};
-use std::process::{Command, Stdio};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bofuss_tests::raw::{HELLO, connect, message};
 use bofuss_tests::{Lab, PATIENCE, have, program, until};
 
 const TOOLS: &[&str] = &["ip", "ping"];
+/// Tries on a machine that may be busy with something else, which delays everything.
+const TRIES: usize = 5;
 
 /// Sends a HELLO and `request`. Returns type, code and data of the error that answers it.
 fn error_of(port: u16, request: &[u8]) -> (u16, u16, Vec<u8>) {
@@ -142,7 +145,7 @@ fn a_controller_that_never_reads_costs_bounded_memory_and_no_packets() {
         }
     }
     assert!(lab.pings(1, 2), "packets pass meanwhile");
-    // Packet-ins, which nobody asked for, are dropped instead of kept.
+    // Packet-ins, unlike replies, are dropped if the controller does not read.
     lab.dpctl(&["add-flow", "priority=9,udp,actions=controller"]);
     lab.host(1, || {
         let socket = std::net::UdpSocket::bind("10.0.0.1:0").unwrap();
@@ -236,10 +239,17 @@ fn eight_wait_for_the_next_packet_and_no_ninth() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().unwrap()
     };
-    let waiting = [(); 8].map(|()| wait());
-    std::thread::sleep(Duration::from_millis(500));
-    let ninth = wait().wait_with_output().unwrap();
-    let said = String::from_utf8(ninth.stderr).unwrap();
+    // Which of nine comes last is up to the machine.
+    let mut waiting: Vec<Child> = (0..9).map(|_| wait()).collect();
+    let mut refused = None;
+    until("one of nine is refused", || {
+        let mut all = waiting.iter_mut();
+        let ended = all.position(|one| one.try_wait().unwrap().is_some());
+        refused = ended.map(|place| waiting.remove(place));
+        refused.is_some()
+    });
+    let refused = refused.unwrap().wait_with_output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
     assert!(
         said.contains("8 requests wait for packets already"),
         "{said}"
@@ -256,25 +266,32 @@ fn a_rate_of_messages_holds_for_each_connection_and_none_is_lost() {
         return;
     }
     let lab = Lab::new(1, &["--listen", "ptcp:16667", "--message-rate", "100"]);
-    let mut eager = connect(16667);
+    assert!(
+        (0..TRIES).any(|_| rates_are_separate(&lab, &mut connect(16667))),
+        "another has its own rate, and each message is answered in time"
+    );
+}
+
+/// Sends 175 echo requests, and asks by another connection. Returns whether neither was slower than
+/// the rate demands.
+fn rates_are_separate(lab: &Lab, eager: &mut TcpStream) -> bool {
     eager.write_all(&HELLO).unwrap();
-    assert_eq!(message(&mut eager).unwrap()[1], 0);
+    assert_eq!(message(eager).unwrap()[1], 0);
     let start = Instant::now();
     for xid in 0..175 {
         eager.write_all(&[4, 2, 0, 8, 0, 0, 0, xid]).unwrap();
     }
-    let other = Instant::now();
+    let asked = Instant::now();
     assert!(lab.dpctl(&["show"]).status.success());
-    assert!(
-        other.elapsed() < Duration::from_millis(1400),
-        "another has its own rate"
-    );
+    let other = asked.elapsed();
     for xid in 0..175 {
-        assert_eq!(message(&mut eager).unwrap(), [4, 3, 0, 8, 0, 0, 0, xid]);
+        assert_eq!(message(eager).unwrap(), [4, 3, 0, 8, 0, 0, 0, xid]);
     }
     // 25 at once, the others one each 10 ms.
     let took = start.elapsed();
-    assert!((1490..3000).contains(&took.as_millis()), "{took:?}");
+    assert!(took >= Duration::from_millis(1490), "{took:?}");
+    println!("{took:?}, and {other:?} by another connection");
+    took < Duration::from_secs(3) && other < Duration::from_millis(1400)
 }
 
 #[test]
@@ -315,24 +332,34 @@ fn a_rate_of_packet_ins_holds_and_the_others_are_counted() {
         lab.log().contains("ptcp:16668:127.0.0.1: connected")
     });
     assert!(lab.pings(1, 2));
+    let start = Instant::now();
     lab.host(1, || {
         let socket = std::net::UdpSocket::bind("10.0.0.1:0").unwrap();
         (0..500).for_each(|_| drop(socket.send_to(&[0; 10], "10.0.0.2:9")));
     });
-    std::thread::sleep(Duration::from_millis(300));
+    until("some are lost", || {
+        connections(&lab).contains(" packet-ins lost)")
+    });
     listener.write_all(&[4, 2, 0, 8, 0, 0, 0, 9]).unwrap();
-    let types = std::iter::from_fn(|| message(&mut listener)).map(|m| m[1]);
-    let told = types
-        .take_while(|ty| *ty != 3)
-        .filter(|ty| *ty == 10)
-        .count();
-    assert!((30..40).contains(&told), "{told} packet-ins");
-    let output = Command::new(program("bofuss"))
-        .args(["ctl", &lab.name, "controllers"])
-        .output();
-    let list = String::from_utf8(output.unwrap().stdout).unwrap();
-    // Some datagrams do not reach the switch.
-    assert!(list.contains(" packet-ins lost)"), "{list}");
+    let mut came = 0;
+    let mut is_answered = false;
+    while !is_answered || came < 30 {
+        match message(&mut listener).expect("the burst, and an answer")[1] {
+            3 => is_answered = true,
+            10 => came += 1,
+            _ => {}
+        }
+    }
+    // The burst, and ten a second since.
+    let most = 31.0 + 10.0 * start.elapsed().as_secs_f64();
+    assert!(f64::from(came) <= most, "{came} packet-ins, at most {most}");
+}
+
+/// What the switch says of its connections.
+fn connections(lab: &Lab) -> String {
+    let mut command = Command::new(program("bofuss"));
+    let output = command.args(["ctl", &lab.name, "controllers"]).output();
+    String::from_utf8(output.unwrap().stdout).unwrap()
 }
 
 #[test]
@@ -348,19 +375,10 @@ fn the_longest_message_passes_and_a_silent_peer_is_given_up() {
     longest[..8].copy_from_slice(&[4, 2, 0xff, 0xff, 0, 0, 0, 3]);
     stream.write_all(&longest).unwrap();
     longest[1] = 3;
-    assert!(
-        message(&mut stream).unwrap() == longest,
-        "the echo is as long"
-    );
-    assert_eq!(
-        message(&mut stream).unwrap()[1],
-        2,
-        "it is asked whether it lives"
-    );
-    assert_eq!(
-        message(&mut stream),
-        None,
-        "and given up when it does not answer"
-    );
+    // The connection is given up when no answer comes.
+    let came: Vec<Vec<u8>> = std::iter::from_fn(|| message(&mut stream)).collect();
+    assert!(came.contains(&longest), "the echo is as long");
+    let is_asked = came.iter().any(|bytes| bytes[1] == 2);
+    assert!(is_asked, "it is asked whether it lives");
     until("the log says why", || lab.log().contains("inactive"));
 }

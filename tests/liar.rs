@@ -7,22 +7,33 @@ use std::time::{Duration, Instant};
 use bofuss_ports::NetNs;
 
 /// Types of messages.
+const ERROR: u8 = 1;
 const FLOW_MOD: u8 = 14;
 const MULTIPART_REQUEST: u8 = 18;
+const BARRIER_REQUEST: u8 = 20;
+/// The type and the code of the error of a full table.
+const TABLE_FULL: [u8; 4] = [0, 5, 0, 1];
 /// The kind of multipart that asks for entries.
 const FLOWS: u8 = 1;
 /// The offset of a flow-mod's command, from OpenFlow 1.1 on.
 const COMMAND: usize = 25;
 /// By how much the barriers of one liar are early.
 pub const EARLY: Duration = Duration::from_millis(50);
+/// How late a slow switch's changes are, longer than a rule is probed after the barrier.
+const SLOW: Duration = Duration::from_millis(800);
 
 /// How a liar changes what a controller sends.
 #[derive(Clone, Copy)]
 pub enum Lie {
-    /// Flow-mods that add arrive late, barriers do not.
+    /// None: flow-mods and barriers arrive late.
+    Slow,
+    /// Flow-mods arrive late, barriers do not.
     EarlyBarriers,
     /// Only this many flow-mods that add arrive.
     SwallowsAdds(u32),
+    /// All flow-mods that add are acknowledged; those after this many are dropped, and refused
+    /// once their barrier is answered.
+    RejectsLate(u32),
     /// Of requests for flow statistics, only the first one arrives.
     SwallowsStatistics,
     /// The connection is closed after this many flow-mods that add.
@@ -54,7 +65,7 @@ pub fn lie(lie: Lie, listen: u16, switch_port: u16) {
 fn pass(mut client: TcpStream, mut switch: TcpStream, lie: Lie) {
     let (late, queue) = std::sync::mpsc::channel::<(Instant, Vec<u8>)>();
     let mut delayed = switch.try_clone().unwrap();
-    std::thread::spawn(move || {
+    let sender = std::thread::spawn(move || {
         for (due, message) in queue {
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             let _ = delayed.write_all(&message);
@@ -62,32 +73,60 @@ fn pass(mut client: TcpStream, mut switch: TcpStream, lie: Lie) {
     });
     let mut adds = 0;
     let mut asked = 0;
+    let mut refused: Vec<u8> = Vec::new();
+    let mut is_answered = false;
     let mut header = [0; 8];
     while client.read_exact(&mut header).is_ok() {
         let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
         let mut message = header.to_vec();
         message.resize(length, 0);
         if client.read_exact(&mut message[8..]).is_err() {
-            return;
+            break;
         }
         let is_add = header[1] == FLOW_MOD && message[COMMAND] == 0;
         adds += u32::from(is_add);
         let asks = header[1] == MULTIPART_REQUEST && message[9] == FLOWS;
         asked += u32::from(asks);
+        // Its answer has arrived if more is asked: nothing else is on its way back.
+        if std::mem::replace(&mut is_answered, header[1] == BARRIER_REQUEST) {
+            let _ = client.write_all(&std::mem::take(&mut refused));
+        }
         match lie {
+            Lie::RejectsLate(most) if is_add && adds > most => {
+                refused.extend(error(&header, TABLE_FULL, &message));
+            }
+            Lie::Slow if matches!(header[1], FLOW_MOD | BARRIER_REQUEST) => {
+                let _ = late.send((Instant::now() + SLOW, message));
+            }
             Lie::EarlyBarriers if header[1] == FLOW_MOD => {
                 let _ = late.send((Instant::now() + EARLY, message));
             }
             Lie::SwallowsAdds(most) if is_add && adds > most => {}
             Lie::SwallowsStatistics if asks && asked > 1 => {}
             Lie::HangsUp(after) if adds > after => break,
-            Lie::EarlyBarriers
+            Lie::Slow
+            | Lie::EarlyBarriers
             | Lie::SwallowsAdds(_)
+            | Lie::RejectsLate(_)
             | Lie::SwallowsStatistics
             | Lie::HangsUp(_) => {
                 let _ = switch.write_all(&message);
             }
         }
     }
+    drop(late);
+    let _ = sender.join();
     let _ = switch.shutdown(Shutdown::Both);
+}
+
+/// An error about a message.
+fn error(header: &[u8; 8], reason: [u8; 4], message: &[u8]) -> Vec<u8> {
+    let cause = &message[..message.len().min(64)];
+    let length = (header.len() + reason.len() + cause.len()) as u16;
+    let mut bytes = vec![header[0], ERROR];
+    bytes.extend(length.to_be_bytes());
+    bytes.extend(&header[4..]);
+    bytes.extend(reason);
+    bytes.extend(cause);
+    bytes
 }

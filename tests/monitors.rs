@@ -1,5 +1,5 @@
-//! Flow monitors end to end: Open vSwitch's tool in 1.3 to 1.5, and ours, follow how entries
-//! change. tshark does not know them in 1.3.
+//! Flow monitors end to end: Open vSwitch's tool in 1.0 and 1.3 to 1.5, and ours, follow how
+//! entries change. `misread.rs` has what tshark does not know of them.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File};
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use bofuss_tests::{Lab, Process, have, program, until};
 
-/// A tool that prints what it is told.
+/// A tool that prints what the switch reports.
 struct Follower {
     printed: PathBuf,
     process: Process,
@@ -49,8 +49,9 @@ impl Drop for Follower {
 }
 
 #[test]
-fn ovs_ofctl_follows_entries_in_1_3_to_1_5() {
+fn ovs_ofctl_follows_entries_in_1_0_and_1_3_to_1_5() {
     if have(&["ip", "ovs-ofctl"]) {
+        ovs_ofctl_follows_entries("OpenFlow10", "ADDED");
         ovs_ofctl_follows_entries("OpenFlow13", "ADDED");
         ovs_ofctl_follows_entries("OpenFlow14", "INITIAL");
         ovs_ofctl_follows_entries("OpenFlow15", "INITIAL");
@@ -78,12 +79,14 @@ fn ovs_ofctl_follows_entries(version: &str, first: &str) {
         "priority=3,hard_timeout=1,in_port=1,actions=drop",
     ]);
     lab.asks(&["del-flows", "table=1"]);
+    let added = "event=ADDED table=0 hard_timeout=1 cookie=0 in_port=1";
     follower.prints(&[
         &format!("event=MODIFIED {entry}"),
-        "event=ADDED table=0 hard_timeout=1 cookie=0 in_port=1",
+        added,
         &format!("event=DELETED reason=delete {entry}"),
-        "event=DELETED reason=hard table=0 hard_timeout=1",
     ]);
+    // On a busy machine the second may be over before the entry of table 1 is deleted.
+    follower.prints(&[added, "event=DELETED reason=hard table=0 hard_timeout=1"]);
 }
 
 #[test]

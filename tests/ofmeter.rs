@@ -1,10 +1,13 @@
-//! `ofmeter`: finds what is known of set-ups, of switches that lie, and of one that others wrote;
-//! and leaves a switch as it was.
+//! `ofmeter` finds the known delays and faults of set-ups, and switches that lie; it measures a
+//! switch that others wrote, and leaves a switch as it was.
 #![allow(clippy::unwrap_used)]
 
 mod bounds;
+mod browser;
+mod interrupted;
 mod liar;
 mod plant;
+mod published;
 mod set_ups;
 
 use std::process::{Command, Output, Stdio};
@@ -13,7 +16,7 @@ use bofuss_tests::{Process, ip, ok, printed, program, run, until};
 
 use crate::liar::{EARLY, Lie, lie};
 use crate::plant::{
-    Folder, LIAR, Plant, SWITCH, alone, measured, measured_at, metric, ofmeter, switch_at,
+    Folder, LIAR, Plant, SWITCH, alone, measured, measured_at, metric, ofmeter, stated, switch_at,
 };
 
 #[test]
@@ -56,15 +59,16 @@ fn a_forwarders_delay_loss_and_order_are_found() {
     // The path itself takes as long for both.
     let difference = least[1] - least[0];
     assert!((difference / 4_950e3 - 1.0).abs() < 0.1, "{least:?}");
-    let folder = Folder::new();
     let lossy = [&case[..], &["forwarder:loss=5%,reorder=1%"]].concat();
-    let found = measured(&folder, &lossy);
-    let low = metric(&found[0], "loss, least");
-    let high = metric(&found[0], "loss, most");
-    assert!(low <= 5.0 && 5.0 <= high, "{low} to {high}");
-    // Of those that pass, one in 100 is overtaken.
-    let reordered = metric(&found[0], "reordered");
-    assert!((3.0..=6.0).contains(&reordered), "{}", found[0]);
+    is_found(5.0, || {
+        let folder = Folder::new();
+        let found = measured(&folder, &lossy);
+        // Of those that pass, one in 100 is overtaken.
+        let reordered = metric(&found[0], "reordered");
+        assert!((3.0..=6.0).contains(&reordered), "{}", found[0]);
+        let bounds = ["least", "most"].map(|bound| metric(&found[0], &format!("loss, {bound}")));
+        bounds.into()
+    });
     let folder = Folder::new();
     let found = measured(&folder, &[&case[..], &["forwarder:loss=100%"]].concat());
     assert_eq!(
@@ -75,23 +79,90 @@ fn a_forwarders_delay_loss_and_order_are_found() {
 }
 
 #[test]
+fn frames_that_go_there_and_back_are_delayed_twice() {
+    let folder = Folder::new();
+    let slowly = ["mode-speedup", "--echo", "--max-rate", "200", "--setup"];
+    let found = measured(
+        &folder,
+        &[&slowly[..], &["forwarder:delay=5000us"]].concat(),
+    );
+    // What else runs on the machine makes frames late, and never one early.
+    let legacy = found.iter().find(|one| one["point"]["kind"] == "legacy");
+    let least = legacy.unwrap()["delay"]["min"].as_f64().unwrap() / 1e3;
+    assert!((10_000.0..12_000.0).contains(&least), "{least} us");
+}
+
+/// Whether a known answer is within the error that the report states; what else runs on the machine
+/// may make it worse than the calibration knew, so that it is tried again.
+fn is_found(known: f64, mut attempt: impl FnMut() -> (f64, f64)) {
+    let mut seen = Vec::new();
+    for _ in 0..6 {
+        let (low, high) = attempt();
+        if (low..=high).contains(&known) {
+            return;
+        }
+        seen.push((low, high));
+    }
+    panic!("{known} is in none of {seen:?}");
+}
+
+#[test]
+fn known_answers_are_within_the_stated_errors() {
+    let case = ["mode-speedup", "--frames", "2000", "--max-rate", "5000"];
+    let more = ["--repeats", "3", "--setup"];
+    let measure = |faults: &str| {
+        let folder = Folder::new();
+        let faults = format!("forwarder:{faults}");
+        measured(&folder, &[&case[..], &more, &[&faults]].concat());
+        folder
+    };
+    for micros in [50.0, 500.0] {
+        is_found(micros, || {
+            let folder = measure(&format!("delay={micros}us"));
+            let column = "switch alone, stated error of the median";
+            stated(&folder, "mode-speedup", "legacy 64 B", column)
+        });
+    }
+    for (fault, count) in [
+        ("loss", "lost"),
+        ("reorder", "reordered"),
+        ("duplicate", "duplicated"),
+    ] {
+        is_found(1.0, || {
+            let folder = measure(&format!("{fault}=1%"));
+            let column = format!("{count}, 99 % interval, %");
+            stated(&folder, "mode-speedup", "legacy 64 B", &column)
+        });
+    }
+}
+
+#[test]
 fn every_case_runs_on_bofuss_in_its_shortest_form() {
     let folder = Folder::new();
     let found = measured(&folder, &["--setup", "bofuss"]);
     let page = folder.read("report.html");
-    for case in ["spine-leaf-fct", "spine-leaf-live"] {
+    for (case, origin) in [("spine-leaf-fct", "simulated"), ("spine-leaf-live", "live")] {
         let mut results = found.iter().filter(|result| result["case"] == case);
         assert!(results.any(|result| metric(result, "mice: throughput, mean") > 0.0));
         let mut sections = page.split("<h2 id=\"");
         let section = sections.find(|part| part.starts_with(case)).unwrap();
-        for figure in ["Fig. 6: throughput", "Fig. 7: completion"] {
-            assert!(section.contains(figure), "{figure} of {case}");
+        for (figure, what) in [("Fig. 6", "throughput"), ("Fig. 7", "completion")] {
+            let head = format!("{figure}, {origin}: {what}");
+            assert!(section.contains(&head), "{head} of {case}");
         }
     }
     // A busy machine may send no frame during the few requests of one point.
     let statistics = found.iter().filter(|one| one["case"] == "stats-delay");
     let sent: f64 = statistics.map(|one| metric(one, "sent meanwhile")).sum();
     assert!(sent > 0.0);
+    let mut limits = found.iter();
+    let limit = limits.find(|one| one["point"]["kind"] == "limit, exact");
+    let limit = limit.unwrap();
+    for tenth in 1..=10 {
+        assert!(metric(limit, &format!("rate of tenth {tenth}")) > 0.0);
+        let memory = metric(limit, &format!("memory after tenth {tenth}"));
+        assert!((1.0..1_000.0).contains(&memory), "{memory} MiB");
+    }
     for result in found {
         let why = format!("{} {}: {}", result["case"], result["point"]["name"], result);
         // A busy machine may be too slow for the rate that was wanted.
@@ -101,24 +172,38 @@ fn every_case_runs_on_bofuss_in_its_shortest_form() {
 }
 
 #[test]
-fn early_barriers_are_found_and_by_how_much() {
+fn a_slow_switch_is_not_a_liar() {
     alone(|| {
         let _plant = Plant::new(&[]);
+        lie(Lie::Slow, LIAR, SWITCH);
+        let folder = Folder::new();
+        let found = measured_at(LIAR, &folder, &["barrier-truth"]);
+        assert_eq!(found[0]["verdict"], "ok", "{}", found[0]);
+    });
+}
+
+#[test]
+fn early_barriers_are_found_and_by_how_much() {
+    alone(|| {
+        let plant = Plant::new(&[]);
         let folder = Folder::new();
         let honest = measured_at(SWITCH, &folder, &["barrier-truth"]);
         assert_eq!(honest[0]["verdict"], "ok", "{}", honest[0]);
         lie(Lie::EarlyBarriers, LIAR, SWITCH);
-        let folder = Folder::new();
-        let found = measured_at(LIAR, &folder, &["barrier-truth"]);
-        assert_eq!(found[0]["verdict"], "lies", "{}", found[0]);
-        let early = metric(&found[0], "last unhandled frame after the barrier");
-        let resolution = metric(&found[0], "time between frames of a rule");
-        let wanted = EARLY.as_micros() as f64;
-        // The reply itself takes time, and a busy machine may delay what is late even more.
-        assert!(
-            early > wanted / 2.0 - resolution && early < wanted * 2.0,
-            "{early}"
-        );
+        is_found(EARLY.as_micros() as f64, || {
+            until("the rules of the attempt before are gone", || {
+                plant.dpctl(&["dump-aggregate"]).contains("flow_count=0")
+            });
+            let folder = Folder::new();
+            let found = measured_at(LIAR, &folder, &["barrier-truth"]);
+            // Where frames were lost, nothing is said of the barrier.
+            let marks = found[0]["marks"].as_array().unwrap();
+            let is_a_lie = found[0]["verdict"] == "lies";
+            assert!(is_a_lie || !marks.is_empty(), "{}", found[0]);
+            let point = found[0]["point"]["name"].as_str().unwrap();
+            let row = format!("{point} last unhandled frame after the barrier");
+            stated(&folder, "barrier-truth", &row, "stated error")
+        });
     });
 }
 
@@ -151,6 +236,19 @@ fn the_limit_of_a_table_is_found_and_a_table_that_swallows_rules_is_a_lie() {
             "{}",
             found[0]
         );
+        let row = "limit, exact rules that act";
+        let (low, high) = stated(&folder, "table-size", row, "stated error");
+        assert!((low..=high).contains(&500.0), "{low} to {high}");
+    });
+    alone(|| {
+        let _plant = Plant::new(&[]);
+        lie(Lie::RejectsLate(500), LIAR, SWITCH);
+        let folder = Folder::new();
+        let found = measured_at(LIAR, &folder, &["table-size"]);
+        assert_eq!(found[0]["verdict"], "lies", "{}", found[0]);
+        // It has the rule of what no other matches, too; one more was acknowledged.
+        assert_eq!(metric(&found[0], "rules by table statistics"), 499.0);
+        assert_eq!(metric(&found[0], "rules"), 500.0, "{}", found[0]);
     });
 }
 
@@ -319,63 +417,6 @@ fn what_is_wrong_with_a_switch_is_said_before_anything_is_measured() {
 }
 
 #[test]
-fn a_papers_cases_run_on_each_set_up_and_its_numbers_are_beside_ours() {
-    let folder = Folder::new();
-    let document = folder.0.join("papers.md");
-    let marks = ["begin", "end"].map(|end| format!("<!-- ofmeter paper 002: {end} -->\n"));
-    std::fs::create_dir_all(&folder.0).unwrap();
-    std::fs::write(&document, format!("# Before\n{}\nAfter\n", marks.concat())).unwrap();
-    let words = [
-        "paper",
-        "002",
-        "--short",
-        "--setup",
-        "bofuss",
-        "--setup",
-        "yardstick",
-        "--page",
-    ];
-    println!("{}", ok(ofmeter(&folder, &words).arg(&document)));
-    let page = folder.read("report.html");
-    // Of table III, the first and the last row; and both set-ups.
-    for row in [
-        "Extreme x460-24p",
-        "LinkSys - OpenWRT",
-        "<b>bofuss</b>",
-        "<b>yardstick</b>",
-    ] {
-        assert!(page.contains(row), "{row}");
-    }
-    assert!(page.contains("0.125 to 0.127") && page.contains("Table VIII"));
-    assert!(page.contains("Fig. 6 (section IV-B)") && page.contains("(similar to 1 for seven"));
-    assert!(page.contains(", shortest form</title>"));
-    for statistic in ["here, mean", "here, median"] {
-        assert!(page.contains(statistic), "{statistic}");
-    }
-    let document = folder.read("papers.md");
-    assert!(document.starts_with("# Before\n") && document.ends_with("\nAfter\n"));
-    assert!(document.contains("| Extreme x460-24p |") && document.contains("date: "));
-    for setup in ["bofuss", "yardstick"] {
-        assert!(folder.0.join(setup).join("report.html").exists());
-    }
-    let refused = run(&mut ofmeter(&folder, &["paper", "001"]));
-    assert!(printed(&refused).contains("there are 000, 002, 003, 004"));
-}
-
-#[test]
-fn the_experiments_of_openqflow_run_and_its_numbers_are_beside_ours() {
-    let folder = Folder::new();
-    println!(
-        "{}",
-        ok(&mut ofmeter(&folder, &["paper", "003", "--short"]))
-    );
-    let page = folder.read("report.html");
-    assert!(page.contains("<td>ceta</td><td>0.99</td><td>0.9"), "{page}");
-    assert!(page.contains("<td>fred</td><td>0.62</td><td>0."));
-    assert!(page.contains("cycles by equation 8") && page.matches("<svg").count() == 5);
-}
-
-#[test]
 fn wrong_words_are_refused_with_what_there_is() {
     let folder = Folder::new();
     let refused = |arguments: &[&str]| -> Output { run(&mut ofmeter(&folder, arguments)) };
@@ -388,6 +429,17 @@ fn wrong_words_are_refused_with_what_there_is() {
             "there are 1.0",
         ),
         (&["run", "fm-add"], "--setup"),
+        (
+            &[
+                "run",
+                "fm-add",
+                "--switch",
+                "tcp:127.0.0.1:1",
+                "--ports",
+                "a,b,c",
+            ],
+            "takes two interfaces",
+        ),
         // A set-up has ports of its own.
         (
             &["run", "fm-add", "--setup", "bofuss", "--ports", "a,b"],

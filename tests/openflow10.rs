@@ -239,7 +239,6 @@ fn a_learning_switch_on_os_ken_joins_three_hosts() {
     if !have(TOOLS) {
         return;
     }
-    let said = joins_os_ken("1.0", 16694, Some(TYPE), "learning10.py");
     let replies = [
         "PORTS 3",
         "OFPGetConfigReply",
@@ -253,8 +252,7 @@ fn a_learning_switch_on_os_ken_joins_three_hosts() {
         "ROLE 1",
         "OFPBarrierReply",
     ];
-    contains(&said, &replies);
-    assert!(!said.contains("ERROR"), "{said}");
+    joins_os_ken("1.0", 16694, Some(TYPE), "learning10.py", &replies);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! OpenFlow 1.1 beside 1.3: tools and a controller that we did not write, which speak only that.
-//! tshark has no dissector for it: that these tools find nothing wrong is the check.
+//! OpenFlow 1.1 next to 1.3: tools and a controller that we did not write, which speak only that.
+//! That these tools find nothing wrong is the check: see `misread.rs`.
 #![allow(clippy::unwrap_used)]
 
 use bofuss_tests::peers::{Ofctl, contains, joins_ovs};

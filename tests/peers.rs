@@ -108,7 +108,7 @@ impl Ofctl<'_> {
         assert_eq!(self.entries(&[]), 0);
     }
 
-    /// What 1.1 and 1.2 tell and change of a switch of two ports, of which port 2 has a queue of a
+    /// Checks what 1.1 and 1.2 report and change of a switch of two ports. Port 2 has a queue of a
     /// tenth of its rate.
     pub fn describes_and_changes(&self) {
         contains(&self.told("dump-desc", &[]), &["Manufacturer: bofuss"]);
@@ -189,7 +189,7 @@ impl Ofctl<'_> {
         assert_eq!(self.entries(&[]), 0, "the entry goes with its group");
     }
 
-    /// An entry for a meter is a part of the pipeline that this version has no words for.
+    /// Entries for a meter are a part of the pipeline, but this version cannot express them.
     pub fn has_no_words_for_meters(&self) {
         let newer = self.lab.ofctl13();
         newer.told("add-meter", &["meter=1,kbps,band=type=drop,rate=1000000"]);
@@ -201,8 +201,7 @@ impl Ofctl<'_> {
         assert_eq!(newer.entries(&[]), 3);
     }
 
-    /// What a flow-mod is refused for in 1.1 and 1.2, next to an entry for port 1 of priority
-    /// 10.
+    /// Checks why 1.1 and 1.2 refuse a flow-mod. There is an entry for port 1 of priority 10.
     pub fn refuses_wrong_flows(&self) {
         for (flow, error) in [
             (
@@ -264,6 +263,17 @@ pub fn controller(python: &Path, arguments: &[&str]) -> Command {
 /// Three hosts reach each other over a controller that listens at a port and speaks `version`, such
 /// as `1.2`. Returns the switch's log. tshark checks the messages if it has `field` for their type.
 pub fn joins(version: &str, port: u16, field: Option<&str>, command: &mut Command) -> String {
+    joins_and(version, port, field, command, || ())
+}
+
+/// The same; the controller still runs while `finish` does.
+fn joins_and(
+    version: &str,
+    port: u16,
+    field: Option<&str>,
+    command: &mut Command,
+    finish: impl FnOnce(),
+) -> String {
     let capture = field.map(|_| Capture::start(port));
     let _controller = Process::start(command);
     let lab = Lab::new(3, &["--controller", &format!("tcp:127.0.0.1:{port}")]);
@@ -274,6 +284,7 @@ pub fn joins(version: &str, port: u16, field: Option<&str>, command: &mut Comman
     lab.all_ping();
     lab.tcp(1, 2, 16);
     lab.udp(2, 3);
+    finish();
     let log = lab.log();
     drop(lab);
     if let (Some(capture), Some(field)) = (capture, field) {
@@ -295,14 +306,19 @@ pub fn joins_ovs(version: &str, port: u16, field: Option<&str>) -> String {
 }
 
 /// Runs a script in the folder of controllers, on os-ken, that lets three hosts reach each other.
-/// Returns what it prints.
-pub fn joins_os_ken(version: &str, port: u16, field: Option<&str>, script: &str) -> String {
+/// Panics: if it does not print these `replies` of the switch, or prints an error.
+pub fn joins_os_ken(version: &str, port: u16, field: Option<&str>, script: &str, replies: &[&str]) {
     let name = format!("bofuss-os-ken-{port}-{}", std::process::id());
     let output = Removed(std::env::temp_dir().join(name));
     let stdout = std::fs::File::create(&output.0).unwrap();
     let mut command = controller(&crate::python(), &[script, &port.to_string()]);
-    joins(version, port, field, command.stdout(stdout));
-    std::fs::read_to_string(&output.0).unwrap()
+    let printed = || std::fs::read_to_string(&output.0).unwrap();
+    joins_and(version, port, field, command.stdout(stdout), || {
+        for reply in replies {
+            until(reply, || printed().contains(reply));
+        }
+    });
+    assert!(!printed().contains("ERROR"), "{}", printed());
 }
 
 /// The same for an application of ryu. Returns the switch's log.

@@ -55,6 +55,44 @@ pub fn metric(result: &Value, name: &str) -> f64 {
         .unwrap()
 }
 
+/// The bounds of a number in the report of a folder: the cells of its row, joined by blanks, begin
+/// with `row`; `column` is the head of the column.
+pub fn stated(folder: &Folder, case: &str, row: &str, column: &str) -> (f64, f64) {
+    let page = folder.read("report.html");
+    let mut sections = page.split("<h2 id=\"");
+    let section = sections.find(|part| part.starts_with(case)).unwrap();
+    for table in section.split("<table>").skip(1) {
+        let lines: Vec<Vec<String>> = table.lines().map(cells).collect();
+        let Some(at) = lines[0].iter().position(|head| head == column) else {
+            continue;
+        };
+        for line in &lines[1..] {
+            let words = line.join(" ").replace(" (forced)", "");
+            if words.starts_with(row) {
+                let (low, high) = line[at]
+                    .split_once(" to ")
+                    .unwrap_or_else(|| panic!("{line:?}"));
+                let [low, high] = [low, high].map(|word| word.replace(',', "").parse().unwrap());
+                return (low, high);
+            }
+        }
+    }
+    panic!("{row} and {column} of {case}: {section}");
+}
+
+/// The texts of the cells of a row.
+fn cells(row: &str) -> Vec<String> {
+    let pieces = row
+        .split("<t")
+        .filter(|piece| piece.starts_with(['d', 'h']));
+    pieces
+        .map(|piece| {
+            let text = piece.split_once('>').unwrap().1;
+            text.split('<').next().unwrap().to_string()
+        })
+        .collect()
+}
+
 /// The file of a calibration in its folder.
 const CALIBRATION_FILE: &str = "calibration.json";
 /// The calibration of the instrument, which all tests share: it takes seconds on a busy machine.

@@ -38,6 +38,7 @@ SENT = [
     q.add_signature(2, b'\x80', offset=2, qos=CALL, forward=q.forward_record(3, 2)),
     q.delete_signature(2),
     q.links(2, 3),
+    q.set_discipline(2, 'hfair'),
     q.flows(SUBNET, SUBNET_MASK),
     q.multipart(q.AGGREGATES),
 ]

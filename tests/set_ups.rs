@@ -42,6 +42,33 @@ fn open_vswitch_is_measured_in_two_versions() {
     }
 }
 
+#[test]
+fn a_case_runs_in_each_version_of_openflow_that_a_switch_speaks() {
+    for setup in ["bofuss", "ovs"] {
+        if setup == "ovs" && !have(&["ovs-vswitchd", "ovs-vsctl"]) {
+            continue;
+        }
+        for version in ["1.1", "1.2", "1.4", "1.5"] {
+            let folder = Folder::new();
+            let words = [
+                "fm-add",
+                "fm-del",
+                "table-size",
+                "--max-rules",
+                "100",
+                "--setup",
+                setup,
+            ];
+            let found = measured(&folder, &[&words[..], &["--openflow", version]].concat());
+            for result in &found {
+                assert_eq!(result["version"], version);
+                assert_eq!(result["verdict"], "ok", "{setup}: {result}");
+            }
+            assert!(found.iter().any(|result| result["case"] == "fm-add"));
+        }
+    }
+}
+
 /// The processes that a process has started.
 fn children(parent: u32) -> Vec<u32> {
     let mut found = Vec::new();
@@ -83,6 +110,23 @@ fn open_vswitch_is_measured_in_each_datapath_that_is_here() {
     let works = said.contains("fm-add bulk 100 rules: ok");
     let why = said.contains("huge pages") || said.contains("ovs-tso is not on this machine");
     assert!(works || why, "{said}");
+}
+
+#[test]
+fn the_datapath_in_the_kernel_is_refused_where_the_kernel_has_none() {
+    if !have(&["ovs-vswitchd", "ovs-vsctl"]) {
+        return;
+    }
+    let folder = Folder::new();
+    let words = ["run", "--short", "fm-add", "--setup", "ovs-kernel"];
+    let output = run(&mut ofmeter(&folder, &words));
+    let said = printed(&output);
+    if std::path::Path::new("/sys/module/openvswitch").exists() {
+        assert!(output.status.success(), "{said}");
+    } else {
+        let why = "ovs-kernel is not on this machine: this kernel has no module openvswitch";
+        assert!(!output.status.success() && said.contains(why), "{said}");
+    }
 }
 
 #[test]
@@ -179,12 +223,10 @@ fn the_kernel_stamps_frames_if_asked_and_no_card_that_is_not_there() {
     ];
     let found = measured(&folder, &kernel);
     assert_eq!(found[0]["verdict"], "ok", "{}", found[0]);
-    assert_eq!(
-        found[0]["delay"]["n"],
-        metric(&found[0], "sent"),
-        "{}",
-        found[0]
-    );
+    // A busy machine loses some; each other one has its stamps.
+    let stamped = found[0]["delay"]["n"].as_f64().unwrap();
+    let lost = metric(&found[0], "lost");
+    assert_eq!(stamped + lost, metric(&found[0], "sent"), "{}", found[0]);
     assert!(found[0]["delay"]["min"].as_f64().unwrap() > 0.0);
     let page = folder.read("report.html");
     assert!(page.contains("time stamps: by the kernel, in software"));

@@ -118,7 +118,7 @@ fn the_switches_of_a_file_run_and_change_together() {
         (
             one("tables = 6") + &two("log = 'warn'"),
             10,
-            "it is of all switches",
+            "it is for all switches",
         ),
         (
             one("tables = 6") + &one("tables = 5"),

@@ -40,7 +40,7 @@ const BASE: [&str; 5] = [
     "table=1,priority=1,ip,nw_src=10.0.0.0/8,actions=dec_ttl,output:4",
 ];
 
-/// The pace of the sender: STOPS asks it to stop, and RESTS is its answer.
+/// The pace of the sender: STOPS asks it to stop, and by RESTS it confirms that it has.
 const STOPS: u8 = 0;
 const RESTS: u8 = 1;
 const GOES: u8 = 2;
@@ -184,7 +184,7 @@ fn kernel(interface: &str) -> [u64; 3] {
 
 type Accounts = [(&'static str, u64, u64); 3];
 
-/// The sum of all samples that begin so and contain `part`.
+/// The sum of all samples that begin with `start` and contain `part`.
 fn total(metrics: &str, start: &str, part: &str) -> u64 {
     let lines = metrics
         .lines()
@@ -305,8 +305,11 @@ impl Soak {
         }
         let (over, pace) = (AtomicBool::new(false), AtomicU8::new(GOES));
         let (changes, sessions) = (AtomicU64::new(0), AtomicU64::new(0));
-        std::thread::sleep(Duration::from_millis(500));
-        let before = accounts(&lab, &metrics());
+        let mut before = accounts(&lab, &metrics());
+        until("no packet of the hosts is on its way", || {
+            std::thread::sleep(Duration::from_millis(500));
+            std::mem::replace(&mut before, accounts(&lab, &metrics())) == before
+        });
         let since = |now: Accounts| {
             let pairs = now.into_iter().zip(before);
             pairs
@@ -351,7 +354,7 @@ impl Soak {
                         .iter()
                         .all(|(_, a, b)| a == b)
                 };
-                let deadline = Instant::now() + PATIENCE / 4;
+                let deadline = Instant::now() + PATIENCE;
                 while !is_settled() && Instant::now() < deadline {
                     std::thread::sleep(Duration::from_millis(50));
                 }

@@ -10,6 +10,9 @@ mod pki;
 
 use pki::Pki;
 
+/// The first message of a switch: a HELLO of 1.5, in hexadecimal.
+const HELLO: &str = "0600001000000000";
+
 /// A laboratory whose switch has these arguments and certificates.
 fn lab(hosts: u8, words: &[&str], tls: &[String]) -> Lab {
     let tls = tls.iter().map(String::as_str);
@@ -26,11 +29,12 @@ fn ofctl(address: &str, tls: &[String]) -> (String, bool) {
     (printed(&output), output.status.success())
 }
 
-/// Runs `openssl s_client`, which sends nothing. Returns what it prints, with the peer's bytes in
-/// hexadecimal.
-fn s_client(pki: &Pki, port: u16, options: &str) -> String {
-    let client = format!("timeout 3 openssl s_client -connect 127.0.0.1:{port} {options}");
-    let script = format!("sleep 1 | {client} 2>&1 | od -An -tx1 -w100000 | tr -d ' \\n'");
+/// Runs `openssl s_client`, which sends nothing, for some seconds. Returns what it prints, with the
+/// peer's bytes in hexadecimal.
+fn s_client(pki: &Pki, port: u16, seconds: u64, options: &str) -> String {
+    let limit = seconds + 2;
+    let client = format!("timeout {limit} openssl s_client -connect 127.0.0.1:{port} {options}");
+    let script = format!("sleep {seconds} | {client} 2>&1 | od -An -tx1 -w100000 | tr -d ' \\n'");
     let hex = ok(Command::new("sh").args(["-c", &script]).current_dir(&pki.0));
     hex.trim().into()
 }
@@ -59,30 +63,35 @@ fn d22_tools_reach_the_switch_by_tls_with_a_certificate_and_not_without() {
     let text = ok(dpctl.args(&tool).args(["ssl:localhost:16671", "show"]));
     assert!(text.contains("dpid:"), "{text}");
 
-    // Both versions of TLS, and no older one. The switch's first message is a HELLO of 1.5.
+    // Both versions of TLS, and no older one.
     let known =
         "-key tool-privkey.pem -cert tool-cert.pem -CAfile ca-cert.pem -verify_return_error";
     for (option, version) in [("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")] {
-        let heard = s_client(&pki, 16671, &format!("-quiet {option} {known}"));
-        assert!(heard.contains("0600001000000000"), "{version}: {heard}");
+        let options = format!("-quiet {option} {known}");
+        // A busy machine takes longer.
+        let mut times = [1, 2, 4, 8].iter();
+        let is_greeted =
+            times.any(|seconds| s_client(&pki, 16671, *seconds, &options).contains(HELLO));
+        assert!(is_greeted, "{version}");
     }
     let old = s_client(
         &pki,
         16671,
+        1,
         &format!("-tls1_1 -cipher ALL:@SECLEVEL=0 {known}"),
     );
-    assert!(!old.contains("0600001000000000"), "{old}");
+    assert!(!old.contains(HELLO), "{old}");
     until("the log has the old version", || {
         lab.log().contains("TLS: peer is incompatible")
     });
 
     // No certificate, and one of a CA that is not ours.
-    let none = s_client(&pki, 16671, "-tls1_2 -CAfile ca-cert.pem");
-    assert!(
-        none.contains(&hex("alert certificate required"))
-            || none.contains(&hex("alert handshake failure")),
-        "{none}"
-    );
+    let alerts = ["alert certificate required", "alert handshake failure"].map(hex);
+    let is_refused = [1, 2, 4, 8].iter().any(|seconds| {
+        let none = s_client(&pki, 16671, *seconds, "-tls1_2 -CAfile ca-cert.pem");
+        alerts.iter().any(|alert| none.contains(alert))
+    });
+    assert!(is_refused, "no alert");
     until("the log says that there is none", || {
         lab.log().contains("the peer shows no certificate")
     });
@@ -190,10 +199,10 @@ fn a_locked_switch_speaks_tls_to_a_controller_that_comes_again_and_to_tools() {
             log.matches("ssl:127.0.0.1:16676: disconnected").count() == time
         });
     }
-    assert!(
+    until("the log tells of the changed files", || {
         lab.log()
             .contains("TLS: new connections use the changed files")
-    );
+    });
     // A handshake that fails is logged, and has no other effect.
     pki.ca("foreign");
     pki.sign("foreign", "stranger", "DNS:stranger");
@@ -234,10 +243,10 @@ fn a_learning_switch_on_os_ken_by_tls_joins_hosts_while_certificates_change() {
     let tool = pki.options("ctl", "ca-cert.pem");
     let mut dpctl = Command::new(program("dpctl"));
     ok(dpctl.args(&tool).args(["ssl:127.0.0.1:16675", "show"]));
-    assert!(
+    until("the log tells of the changed files", || {
         lab.log()
             .contains("TLS: new connections use the changed files")
-    );
+    });
     assert!(!lab.log().contains("ssl:127.0.0.1:16674: disconnected"));
     lab.all_ping();
     drop(controller.take());

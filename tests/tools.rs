@@ -1,9 +1,11 @@
 //! ovs-ofctl, a client that we did not write: each verb's reply is right.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::time::Duration;
 
 use bofuss_tests::peers::contains;
 use bofuss_tests::{Capture, Lab, PATIENCE, address, have, run, until};
@@ -94,6 +96,45 @@ fn flows_are_added_read_changed_and_deleted() {
     assert!(!success, "{text}");
     contains(&text, &["OFPBAC_BAD_OUT_GROUP"]);
     capture.is_well_formed(16661);
+}
+
+#[test]
+fn tcp_flags_tell_the_segments_of_a_connection_apart() {
+    if !have(TOOLS) {
+        return;
+    }
+    let lab = Lab::new(2, &["--fail-mode", "secure"]);
+    let [syn, syn_ack] = [
+        "in_port=1,tcp_flags=+syn-ack",
+        "in_port=2,tcp_flags=+syn+ack",
+    ];
+    let others = [
+        "in_port=1,tcp_flags=-syn+ack",
+        "in_port=2,tcp_flags=-syn+ack",
+    ];
+    ofctl(&lab, "add-flow", &["priority=1,arp,actions=flood"]);
+    for (segments, port) in [(syn, 2), (syn_ack, 1), (others[0], 2), (others[1], 1)] {
+        let flow = format!("priority=9,tcp,{segments},actions=output:{port}");
+        ofctl(&lab, "add-flow", &[&flow]);
+    }
+    lab.tcp(1, 2, 1);
+    let told = ofctl(&lab, "dump-flows", &["tcp"]);
+    for segments in [syn, syn_ack, others[0], others[1]] {
+        let line = told.lines().find(|line| line.contains(segments));
+        let line = line.unwrap_or_else(|| panic!("{segments}: {told}"));
+        assert!(!line.contains("n_packets=0,"), "{line}");
+    }
+    let drop = format!("priority=9,tcp,{syn},actions=drop");
+    ofctl(&lab, "mod-flows", &["--strict", &drop]);
+    let target = (address(2), 9).into();
+    let patience = Duration::from_millis(300);
+    let connected = lab.host(1, || TcpStream::connect_timeout(&target, patience));
+    let kind = connected.map_err(|error| error.kind()).err();
+    assert_eq!(
+        kind,
+        Some(ErrorKind::TimedOut),
+        "its first segment is dropped"
+    );
 }
 
 #[test]

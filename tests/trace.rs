@@ -1,11 +1,11 @@
 //! Traces of packets: on a switch that files describe, of a capture, and of the next packet.
 #![allow(clippy::unwrap_used)]
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::{fs, thread};
 
-use bofuss_tests::{Lab, have, printed, program, run};
+use bofuss_tests::{Lab, have, printed, program, run, until};
 use serde_json::Value;
 
 /// A file of testdata/trace.
@@ -185,7 +185,7 @@ fn a_switch_that_files_describe_explains_a_packet() {
     let paper = ["--config", several.to_str().unwrap(), WEB];
     let (said, done) = trace(&paper);
     assert!(
-        !done && said.contains("it has s1, s2; name one: --switch NAME"),
+        !done && said.contains("it has the switches s1, s2: choose one by --switch NAME"),
         "{said}"
     );
     let (said, done) = trace(&["--switch", "s1", "--flows", &flows, WEB]);
@@ -332,9 +332,11 @@ fn a_running_switch_explains_a_packet_and_the_next_that_matches() {
     let (text, done) = trace(&["--switch", &lab.name, "--names", WEB]);
     let port = format!("in_port=\"{}\"", lab.port(1));
     assert!(done && text.contains(&port), "{text}");
-    let waiting = command.args(words).stdout(Stdio::piped()).spawn().unwrap();
-    thread::sleep(std::time::Duration::from_millis(500));
     lab.all_ping();
+    let mut waiting = command.args(words).stdout(Stdio::piped()).spawn().unwrap();
+    until("one comes after the trace has begun", || {
+        lab.pings(1, 2) && waiting.try_wait().unwrap().is_some()
+    });
     let output = waiting.wait_with_output().unwrap();
     assert!(output.status.success());
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();

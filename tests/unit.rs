@@ -40,7 +40,7 @@ dpctl show s1 | grep '2(v2)'
 # One that is killed comes again.
 pid=$(show MainPID)
 kill -KILL "$pid"
-for _ in $(seq 100); do
+for _ in $(seq 200); do
     [ "$(show MainPID)" = "$pid" ] || [ "$(show ActiveState)" != active ] || break
     sleep 0.1
 done
@@ -54,7 +54,7 @@ systemctl stop bofuss@s1
 printf 'port = ["v1", "v2"]\nlock-down = true\n' >/etc/bofuss/s1.toml
 systemctl start bofuss@s1
 dpctl show s1 | grep '2(v2)'
-for _ in $(seq 50); do [ "$(status CapEff)" != 0000000000000000 ] || break; sleep 0.1; done
+for _ in $(seq 200); do [ "$(status CapEff)" != 0000000000000000 ] || break; sleep 0.1; done
 [ "$(status CapEff)" = 0000000000000000 ]
 dpctl add-flow s1 arp,actions=normal
 systemctl stop bofuss@s1

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Has the programs write their manual pages and shell completions.
+# Lets the programs print their manual pages and shell completions.
 #
-#   man.sh PROGRAMS FOLDER      from the programs in one folder, below another
+#   man.sh PROGRAMS FOLDER      from the programs in folder PROGRAMS, into files below FOLDER
 set -eu
 programs=$1 folder=$2
 

@@ -7,7 +7,7 @@
 #   venv [NAME]      make the tests' Python environment, or venv-python, that of the package's tests, as the
 #                    calling user; print its python
 #   elevate CMD...   run with the rights to make interfaces, in the caller's own network
-#   isolate CMD...   the same in a network, /run and process space that vanish with the command
+#   isolate CMD...   the same in new namespaces (network, processes, mounts), which vanish with the command
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -23,7 +23,7 @@ is_root() { [ "$(id -u)" = 0 ]; }
 have ip && have ethtool || PATH=$PATH:/usr/sbin:/sbin # not on a plain user's PATH on Debian
 export PATH
 
-# Under sudo, the one who called sudo builds; root only runs.
+# Under sudo, builds as the user who called sudo; only the run is root's.
 as_caller() {
     if is_root && [ "${SUDO_USER:-root}" != root ]; then
         exec sudo -EHu "$SUDO_USER" -- sh "$0" "$@"
@@ -32,8 +32,8 @@ as_caller() {
 
 # --- packages -----------------------------------------------------------------------------------
 
-# Lines of "program package" for a tier; the program is what is looked for, and named elsewhere. pgrep
-# stands for kill, which each shell has in itself, too.
+# The lines "program package" of a tier: the program is looked for, and the package is what apt installs. Without
+# apt, the programs are named. pgrep is looked for instead of kill, which is built into shells.
 wanted() {
     echo 'cc gcc
 libc-headers libc6-dev
@@ -63,14 +63,15 @@ pkg-config pkg-config
 valgrind valgrind' ;; fuzz) echo 'c++ g++' ;; ns3) echo 'c++ g++
 make make
 ns3-headers libns3-dev
-ovs-testcontroller openvswitch-testcontroller' ;; long) echo 'debootstrap debootstrap
+ovs-testcontroller openvswitch-testcontroller' ;; long) echo 'chromium chromium
+debootstrap debootstrap
 qemu-aarch64-static qemu-user-static
 systemd-nspawn systemd-container' ;; dist) echo 'python3 python3
 x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
 x86_64-headers libc6-dev-amd64-cross
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 aarch64-headers libc6-dev-arm64-cross' ;; esac
-    # Their packages start services, which a developer may not want.
+    # These packages start services, which a developer may not want.
     [ "$1" != test ] || [ -z "${CI-}" ] || echo 'prometheus prometheus
 ovs-vswitchd openvswitch-switch'
     sh "$0" has-cargo "$1" || echo 'curl curl
@@ -123,7 +124,7 @@ find_cargo() {
     return 1
 }
 
-has_cargo() { # check and test need the components too
+has_cargo() { # TIER; check and test also need rustfmt and clippy
     find_cargo && case $1 in
         check | test) cargo fmt --version && cargo clippy --version ;;
     esac >/dev/null 2>&1
@@ -151,8 +152,8 @@ install_rust() {
     has_cargo check || die "the installer ran, but no cargo $version answers in $cargo_home/bin"
 }
 
-# make test and make dist pack programs that need no C library, which takes a target more; make dist
-# packs Python's module for the other machine, too. Without rustup the compiler may have them all the same.
+# make test and make dist pack static programs, for which Rust needs the musl targets; make dist also packs
+# Python's module for the other machine. Without rustup, the compiler may have these targets nevertheless.
 static_target() {
     case $1 in test | dist) ;; *) return 0 ;; esac
     have rustup && find_cargo || return 0
@@ -200,8 +201,8 @@ quoted() { # shell words that paste back as they are
     done | sed 's/ $//'
 }
 
-# The first process of the new process space: ends with the command, takes all others with it.
-# Files that a test leaves go with it, too.
+# The first process of the new PID namespace. It ends with the command: it removes the temporary files that a
+# test has left, and the kernel ends all other processes there.
 inside='trap "exit 130" INT TERM
 TMPDIR=$(mktemp -d) && export TMPDIR && chmod 1777 "$TMPDIR" && trap "rm -rf $TMPDIR" EXIT
 mount -t tmpfs run /run && mkdir -p /run/netns && mount -t sysfs sysfs /sys 2>/dev/null
@@ -212,7 +213,7 @@ run_elevated() { # FLAGS-OF-UNSHARE COMMAND...
     shift
     case $1 in /*) ;; */*) program=$PWD/$1 && shift && set -- "$program" "$@" ;; esac
     if is_root; then
-        # A container's root may lack them, which sudo would not give.
+        # A container's root may lack the capabilities, which sudo cannot give.
         [ -z "$flags" ] || unshare -nm true 2>/dev/null || die "this root may not make network" \
             "namespaces: it is one of a container without CAP_SYS_ADMIN and CAP_NET_ADMIN. Run on a" \
             "machine, or in a container with these (podman run --privileged)"
@@ -264,7 +265,7 @@ case $verb in
     venv)
         as_caller "$verb" "$@"
         cd "$root"
-        # Controllers need two of them, as one wants old libraries.
+        # The controllers need two environments, because ryu needs old libraries.
         names=${1:-venv}
         [ "$names" != venv ] || names='venv venv-ryu'
         for name in $names; do
@@ -272,7 +273,7 @@ case $verb in
             cmp -s "$wanted" "$target/$name/requirements.txt" && continue
             say "making $target/$name from $wanted"
             python3 -m venv --clear "$target/$name"
-            # ryu's own set-up does not work with a newer setuptools.
+            # ryu's own setup does not work with newer setuptools.
             echo 'setuptools<67' >"$target/$name/build.txt"
             PIP_CONSTRAINT="$target/$name/build.txt" "$target/$name/bin/pip" install -qq \
                 --no-cache-dir --disable-pip-version-check -r "$wanted" >&2

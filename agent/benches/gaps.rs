@@ -1,11 +1,11 @@
 //! How long packets wait for a super-frame of another port, and for each kind of message, on a
-//! switch of many entries, groups and meters: the longest step between two moments at which packets
-//! are taken, in time on a processor.
+//! switch with many entries, groups and meters: the longest step between two moments at which
+//! packets are taken, in processor time.
 //!
 //! `cargo bench -p bofuss-agent`. Each round checks what the message did before its time counts.
-//! Interrupts count as time of the thread and hit other steps in each round, so of each step the
-//! median of the rounds counts; the longest of any step in any round stands next to it, and in the
-//! first line that of steps which only compute.
+//! Interrupts count as time of the thread and hit different steps in each round, so each step is
+//! given by its median over the rounds. The longest step of any round is printed next to it; the
+//! first line shows steps that only compute, for comparison.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../tests/common/mod.rs"]
@@ -31,26 +31,21 @@ use bofuss_oflib::types::{BufferId, GroupId, MeterId, TableId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Mac, Match, Message, PortNo};
 use bofuss_packet::craft;
+use bofuss_ports::thread_time;
 use common::Lab;
 
 const ENTRIES: u32 = 100_000;
 const GROUPS: u32 = 1_000;
 const ROUNDS: usize = 5;
-/// Entries with a mask that no other has.
+/// How many entries have a mask of their own.
 const MASKS: u32 = 10_000;
 
-/// Entries with a list of 300 actions that no other has.
+/// How many entries have a list of 300 actions of their own.
 const LONG_LISTS: u32 = 2_000;
 
-/// That of the switch, as it is what gives memory back.
+/// The switch's own allocator, because freeing memory is part of what is measured.
 #[global_allocator]
 static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::allocator();
-
-/// The time that this thread has run on a processor.
-fn cpu() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
-}
 
 /// The times of steps, in order.
 #[derive(Clone, Default)]
@@ -92,25 +87,25 @@ fn computing() -> Steps {
     let mut steps = Steps::default();
     let mut number = 1u64;
     for _ in 0..10_000 {
-        let start = cpu();
+        let start = thread_time();
         for _ in 0..10_000 {
             number = black_box(number.wrapping_mul(0x5851_f42d_4c95_7f2d) + 1);
         }
-        steps.add(cpu() - start);
+        steps.add(thread_time() - start);
     }
     steps
 }
 
-/// Carries a message out, step by step.
+/// Handles a message step by step.
 fn carry_out(lab: &mut Lab, message: Message, steps: &mut Steps) {
-    let start = cpu();
+    let start = thread_time();
     lab.message(message);
-    steps.add(cpu() - start);
+    steps.add(thread_time() - start);
     while lab.switch.has_work(&lab.io) {
         lab.io.messages.clear();
-        let start = cpu();
+        let start = thread_time();
         lab.switch.work(lab.now, &mut lab.io);
-        steps.add(cpu() - start);
+        steps.add(thread_time() - start);
     }
 }
 
@@ -154,7 +149,7 @@ fn filled(steps: &mut [(&'static str, Steps)]) -> Lab {
     lab
 }
 
-/// Adds entries of so many numbers, and deletes them all together: the memory of each goes back.
+/// Adds many entries and deletes them all with one message, which frees the memory of each.
 fn filled_and_emptied(
     names: [&'static str; 2],
     count: u32,
@@ -173,8 +168,8 @@ fn filled_and_emptied(
     [(names[0], adds), (names[1], delete)]
 }
 
-/// Adds entries with masks and lists of their own, and deletes all but one of 100: those that are
-/// left move together, in ticks.
+/// Adds entries with masks and lists of their own, and deletes all but one in 100; ticks then move
+/// the remaining ones closer together.
 fn moved_together() -> [(&'static str, Steps); 1] {
     let mut lab = Lab::with_engine(1_000_000, FailMode::Secure, Engine::Cache);
     for n in 0..MASKS {
@@ -189,9 +184,9 @@ fn moved_together() -> [(&'static str, Steps); 1] {
     }
     let mut ticks = Steps::default();
     while lab.switch.next_tick().is_some_and(|at| at <= lab.now) {
-        let start = cpu();
+        let start = thread_time();
         lab.switch.tick(lab.now, &mut lab.io);
-        ticks.add(cpu() - start);
+        ticks.add(thread_time() - start);
     }
     let left = MASKS.div_ceil(100) as usize;
     assert_eq!(lab.switch.datapath().tables()[0].len(), left);
@@ -260,7 +255,7 @@ fn requests() -> Vec<(&'static str, RequestBody)> {
     ]
 }
 
-/// Messages that change the switch, gentle ones first, and how many entries are left behind each.
+/// Messages that change the switch, small changes first, and how many entries are left after each.
 fn changes(lab: &Lab) -> Vec<(&'static str, Message, u32)> {
     let port = PortMod {
         port_no: PortNo(3),
@@ -313,7 +308,7 @@ fn changes(lab: &Lab) -> Vec<(&'static str, Message, u32)> {
     ]
 }
 
-/// 60 kB of TCP, to be cut into segments of so many bytes.
+/// A super-frame of 60 kB of TCP, to be cut into segments of `segment_bytes`.
 fn super_frame(flags: u8, segment_bytes: u16) -> (Vec<u8>, Offload) {
     let tcp = craft::tcp(1, 2, flags, &vec![7; 60_000]);
     let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, tcp);
@@ -353,15 +348,15 @@ fn time_with(flows: &[&str]) -> Duration {
     let (bytes, whole) = super_frame(0x18, 1448);
     lab.send_with(1, &bytes, whole);
     lab.io.out.clear();
-    let start = cpu();
+    let start = thread_time();
     (0..FRAMES).for_each(|_| lab.send_with(1, &bytes, whole));
-    let time = cpu() - start;
+    let time = thread_time() - start;
     assert!(lab.io.out.len() >= FRAMES && lab.io.out.len() <= 2 * FRAMES);
     time
 }
 
-/// Sends 60 kB of TCP in segments of so many bytes to a switch of so many ports that carry nothing,
-/// turn by turn, and another frame behind it; how many frames leave.
+/// Sends 60 kB of TCP as one super-frame, and another frame after it, to a switch whose ports have
+/// no offloads. Records the time of each turn and returns how many frames leave.
 fn turns(flow: &str, ports: u32, segment_bytes: u16, steps: &mut Steps) -> usize {
     let mut lab = Lab::new(10, FailMode::Secure);
     (5..=ports).for_each(|port| lab.port(port));
@@ -373,16 +368,16 @@ fn turns(flow: &str, ports: u32, segment_bytes: u16, steps: &mut Steps) -> usize
     // The first warms up buffers and the cache.
     for measured in [false, true] {
         lab.io.out.clear();
-        let start = cpu();
+        let start = thread_time();
         lab.send_with(1, &bytes, whole);
-        let first = cpu() - start;
+        let first = thread_time() - start;
         if measured {
             steps.add(first);
         }
         while lab.switch.has_work(&lab.io) {
-            let start = cpu();
+            let start = thread_time();
             lab.switch.work(lab.now, &mut lab.io);
-            let turn = cpu() - start;
+            let turn = thread_time() - start;
             if measured {
                 steps.add(turn);
             }
@@ -391,8 +386,8 @@ fn turns(flow: &str, ports: u32, segment_bytes: u16, steps: &mut Steps) -> usize
     lab.io.out.len()
 }
 
-/// Super-frames that are much work: what becomes of them, ports, bytes of a segment, and how many
-/// frames leave.
+/// Super-frames that cause much work: a name, the entry, the number of ports, the bytes of a
+/// segment, and how many frames leave.
 const SUPER_FRAMES: [(&str, &str, u32, u16, usize); 4] = [
     ("TSO frame to one port", "actions=output:2", 4, 1448, 42),
     (

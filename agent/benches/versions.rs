@@ -1,8 +1,8 @@
-//! Flow-mods a second in each version, read from bytes and carried out, as a part of those of 1.3;
-//! and what they cost if a full table evicts an entry for each.
+//! Flow-mods a second in each version, decoded and applied, relative to 1.3; and their cost if a
+//! full table evicts an entry for each.
 //!
 //! `cargo bench -p bofuss-agent --bench versions`. The versions take turns, so that a change of the
-//! processor's clock meets all; the median of rounds counts.
+//! processor's clock affects all; each is given by its median over the rounds.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../tests/common/mod.rs"]
@@ -17,6 +17,7 @@ use bofuss_oflib::message::{FlowModCommand as C, TableMod};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Codec, Message, Version};
+use bofuss_ports::thread_time;
 use common::Lab;
 
 const ROUNDS: usize = 9;
@@ -24,17 +25,11 @@ const ROUNDS: usize = 9;
 const COUNT: u32 = 50_000;
 const CONN: ConnId = ConnId(2);
 
-/// That of the switch, as it is what gives memory back.
+/// The switch's own allocator, because freeing memory is part of what is measured.
 #[global_allocator]
 static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::allocator();
 
-/// The time that this thread has run on a processor.
-fn cpu() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
-}
-
-/// Has the switch read and carry out a message.
+/// Decodes a message and has the switch handle it.
 fn receive(lab: &mut Lab, codec: &Codec, bytes: &[u8]) {
     let (xid, message) = codec.decode(bytes).unwrap();
     let request = Request {
@@ -48,7 +43,8 @@ fn receive(lab: &mut Lab, codec: &Codec, bytes: &[u8]) {
     }
 }
 
-/// How long flow-mods of a version take in a table of so many entries, which evicts if it is full.
+/// How long flow-mods of a version take in a table of at most `max_entries`, which evicts when it
+/// is full.
 fn flow_mods(version: Version, max_entries: u32) -> Duration {
     let mut lab = Lab::with_engine(max_entries, FailMode::Secure, Engine::Cache);
     lab.switch.connected(lab.now, CONN, version, false);
@@ -73,11 +69,11 @@ fn flow_mods(version: Version, max_entries: u32) -> Duration {
         }));
         receive(&mut lab, &codec, &evict);
     }
-    let start = cpu();
+    let start = thread_time();
     for bytes in &all {
         receive(&mut lab, &codec, bytes);
     }
-    let time = cpu() - start;
+    let time = thread_time() - start;
     assert_eq!(lab.io.messages, [], "none is refused");
     let entries = lab.switch.datapath().tables()[0].len();
     assert_eq!(entries as u32, COUNT.min(max_entries));

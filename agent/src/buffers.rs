@@ -1,4 +1,4 @@
-//! Packets that the switch holds for a connection until its controller decides.
+//! Buffered packets: those that the switch holds for a connection until its controller decides.
 
 use alloc::collections::VecDeque;
 
@@ -8,9 +8,9 @@ use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::types::BufferId;
 use bofuss_packet::Packet;
 
-/// Packets that one connection's buffers hold at most; also what FEATURES_REPLY says.
+/// The most packets held for one connection; FEATURES_REPLY reports it as `n_buffers`.
 pub(crate) const MAX_BUFFERS: usize = 256;
-/// Nanoseconds after which a held packet is given up.
+/// A held packet expires after this time.
 const HOLD_NS: u64 = 5 * Time::SEC;
 
 /// The packets held for one connection, oldest first.
@@ -21,7 +21,8 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Holds a packet. Errors: `None` if all buffers are in use, or much of the pool.
+    /// Holds a copy of a packet. Returns `None` if all buffers are in use, or too much of the pool
+    /// is.
     pub(crate) fn hold(&mut self, now: Time, packet: &Packet) -> Option<BufferId> {
         while self
             .held
@@ -39,7 +40,7 @@ impl Buffers {
         Some(BufferId(id))
     }
 
-    /// Whether a packet can be taken out. Errors: as [`Buffers::take`].
+    /// Checks that [`Buffers::take`] would succeed. Errors: the same.
     pub(crate) fn check(&self, now: Time, id: BufferId) -> Result<(), ErrorCode> {
         match self.held.iter().find(|(held, ..)| *held == id.0) {
             Some((_, at, _)) if now.since(*at) <= HOLD_NS => Ok(()),
@@ -49,10 +50,10 @@ impl Buffers {
         }
     }
 
-    /// Takes a held packet out.
+    /// Removes a held packet and returns it.
     ///
-    /// Errors: BAD_REQUEST/BUFFER_EMPTY for one taken or given up, BUFFER_UNKNOWN for one never
-    /// held.
+    /// Errors: BAD_REQUEST/BUFFER_EMPTY if it was taken already or has expired, BUFFER_UNKNOWN if
+    /// there never was one with this id.
     pub(crate) fn take(&mut self, now: Time, id: BufferId) -> Result<Packet, ErrorCode> {
         self.check(now, id)?;
         let at = self.held.iter().position(|(held, ..)| *held == id.0);

@@ -1,5 +1,5 @@
-//! Bundles: messages that wait on a connection to be carried out together. Spec: OpenFlow 1.4.1
-//! section 7.3.9.
+//! Bundles: messages that a connection collects and then has carried out together. Spec: OpenFlow
+//! 1.4.1 section 7.3.9.
 
 use alloc::{boxed::Box, vec::Vec};
 
@@ -14,56 +14,59 @@ use crate::handle::{HandlerResult, refuse_experimenters};
 use crate::schedule::ScheduledCommit;
 use crate::switch::{Switch, SwitchIo};
 
-/// Bundles that a connection has at most.
+/// The most bundles that a connection may have open.
 const MAX_BUNDLES: usize = 16;
-/// Messages of a bundle at most.
+/// The most messages in one bundle.
 const MAX_MESSAGES: usize = 1 << 18;
-/// Port-mods of a bundle at most: packets wait for all of them together.
+/// The most port-mods in one bundle. They are all applied in the slice that commits the bundle, and
+/// packets wait for that slice.
 const MAX_PORT_MODS: usize = 256;
-/// Bytes of memory that the messages of all bundles take at most, by an estimate. A connection uses
-/// at most as much as it leaves free.
+/// The most memory that the messages of all bundles together may take, in bytes, by an estimate.
+/// One connection may use at most as much of it as then remains free, so that others find room.
 const MAX_HELD_BYTES: usize = 256 << 20;
-/// Memory that a message takes besides what its length tells.
+/// The estimated memory of a message, in bytes, besides what grows with its length.
 const MESSAGE_BYTES: usize = size_of::<Message>() + 64;
-/// How often the bytes of a message on the wire count, for what they become in memory.
+/// The estimated memory, in bytes, that each byte of a message on the wire takes once decoded.
 const BYTES_PER_WIRE_BYTE: usize = 4;
-/// How long a bundle waits for its next message; as in Open vSwitch.
+/// A bundle whose connection sends nothing for it in this time is discarded; Open vSwitch waits as
+/// long.
 const MAX_IDLE_NS: u64 = 10 * Time::SEC;
-/// Messages of a discarded bundle that are freed in one turn, some 10 us.
+/// How many messages of a discarded bundle are freed in one turn, which takes some 10 us.
 const FREED_PER_TURN: usize = 64;
 
-/// Messages that are carried out together.
+/// An open bundle and the messages that were added to it.
 pub(crate) struct Bundle {
     flags: BundleFlags,
     is_closed: bool,
-    /// Their transaction ids, and they themselves.
+    /// The messages, each with its transaction id, in the order in which they were added.
     pub(crate) messages: ChunkedQueue<(u32, Box<Message>)>,
-    /// Which of them are port-mods.
+    /// The places of port-mods in `messages`.
     pub(crate) port_mods: Vec<usize>,
-    /// Whether some change groups or meters.
+    /// Whether any message changes groups or meters.
     pub(crate) changes_groups: bool,
     held_bytes: usize,
     /// The commit that waits for its time, if one does.
     pub(crate) scheduled: Option<ScheduledCommit>,
-    /// When its last message came.
+    /// When the last message for this bundle came.
     used: Time,
-    /// The message that began it, for the error if it is given up.
+    /// The transaction id of the message that opened it, which TIMEOUT quotes.
     xid: u32,
     head: Vec<u8>,
 }
 
 impl Bundle {
-    /// When it has waited for its next message too long; never if it waits for its time.
+    /// When it will be discarded as idle; never if its commit is scheduled.
     fn idle_end(&self) -> Option<Time> {
         let end = self.used.after(MAX_IDLE_NS);
         self.scheduled.is_none().then_some(end)
     }
 }
 
-/// Whose a message is: the connection, the transaction id, its first bytes.
+/// Where a message comes from: its connection, its transaction id and its first bytes, which errors
+/// quote.
 pub(crate) type RequestOrigin<'a> = (ConnId, u32, &'a [u8]);
 
-/// Memory that a message takes, whose first bytes are `head`.
+/// Estimates the memory of a message from the length in its header.
 fn held_bytes(head: &[u8]) -> usize {
     let length = head.get(2..4).map_or(0, |length| {
         usize::from(length[0]) << 8 | usize::from(length[1])
@@ -72,7 +75,7 @@ fn held_bytes(head: &[u8]) -> usize {
 }
 
 impl Switch {
-    /// Begins, ends or carries out a bundle.
+    /// Handles BUNDLE_CONTROL: opens, closes, commits or discards a bundle.
     ///
     /// Errors: BUNDLE_FAILED with BAD_ID, BUNDLE_CLOSED, OUT_OF_BUNDLES, BAD_TYPE or BAD_FLAGS;
     /// BAD_PROPERTY/BAD_EXPERIMENTER.
@@ -122,8 +125,8 @@ impl Switch {
         Ok(Some(Message::BundleControl(control.reply(reply))))
     }
 
-    /// Checks whether a message may be added to its bundle, which begins with it if there is none;
-    /// [`Switch::put_into_bundle`] does it.
+    /// Checks whether a message may be added to its bundle, and opens the bundle if it does not
+    /// exist. [`Switch::put_into_bundle`] then adds the message.
     ///
     /// Errors: BUNDLE_FAILED with BUNDLE_CLOSED, OUT_OF_BUNDLES, BAD_FLAGS, MSG_BAD_XID, MSG_UNSUP
     /// or MSG_TOO_MANY; BAD_PROPERTY/BAD_EXPERIMENTER.
@@ -139,29 +142,26 @@ impl Switch {
             return Err(BundleFailed::MSG_BAD_XID);
         }
         let id = add.bundle_id;
+        let has_memory = held_bytes(head) <= self.free_bytes(conn);
         if !self.connections[&conn].bundles.contains_key(&id) {
+            // A message that is refused opens no bundle.
+            check_added(&add.message, has_memory)?;
             self.open_bundle(now, from, id, add.flags)?;
         }
-        let free_bytes = self.free_bytes(conn);
         let bundle = self.bundle(conn, id, add.flags)?;
         if bundle.is_closed || bundle.scheduled.is_some() {
             self.discard_bundle(conn, id)?;
             return Err(BundleFailed::BUNDLE_CLOSED);
         }
-        if !may_be_in_bundle(&add.message) {
-            return Err(BundleFailed::MSG_UNSUP);
-        }
         let is_port_mod = matches!(*add.message, Message::PortMod(_));
         let is_full = bundle.messages.len() >= MAX_MESSAGES
             || is_port_mod && bundle.port_mods.len() >= MAX_PORT_MODS;
-        if is_full || held_bytes(head) > free_bytes {
-            return Err(BundleFailed::MSG_TOO_MANY);
-        }
+        check_added(&add.message, has_memory && !is_full)?;
         bundle.used = now;
         Ok(None)
     }
 
-    /// Adds a message that [`Switch::bundle_add`] allows.
+    /// Adds a message that [`Switch::bundle_add`] accepted.
     pub(crate) fn put_into_bundle(&mut self, conn: ConnId, head: &[u8], message: Message) {
         if let Message::BundleAdd(add) = message
             && let Some(connection) = self.connections.get_mut(&conn)
@@ -210,9 +210,10 @@ impl Switch {
         Ok(())
     }
 
-    /// An open bundle.
+    /// Finds a bundle of a connection.
     ///
-    /// Errors: BUNDLE_FAILED with BAD_ID; or BAD_FLAGS if it has others, and it is discarded then.
+    /// Errors: BUNDLE_FAILED with BAD_ID; or BAD_FLAGS if it was opened with other flags, which
+    /// discards it.
     fn bundle(
         &mut self,
         conn: ConnId,
@@ -245,8 +246,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Bytes of messages that a connection may add to its bundles: of what is left at most as many
-    /// as it leaves to others.
+    /// How many bytes a connection may still add to its bundles. It may hold at most as much as is
+    /// free, so this is the free memory less what it already holds.
     fn free_bytes(&self, conn: ConnId) -> usize {
         let mut own = 0;
         let mut all = 0;
@@ -261,7 +262,7 @@ impl Switch {
         left.saturating_sub(own)
     }
 
-    /// Frees some memory of bundles that were discarded.
+    /// Frees a few messages of a discarded bundle.
     pub(crate) fn free_discarded(&mut self) {
         if let Some(bundle) = self.discarded.last_mut() {
             for _ in 0..FREED_PER_TURN {
@@ -273,19 +274,21 @@ impl Switch {
         }
     }
 
-    /// When the next bundle is given up, if its connection adds nothing.
+    /// When the next bundle will be discarded as idle.
     pub(crate) fn next_bundle_end(&self) -> Option<Time> {
         let connections = self.connections.values();
         let bundles = connections.flat_map(|conn| conn.bundles.values());
         bundles.filter_map(Bundle::idle_end).min()
     }
 
-    /// Discards bundles that waited too long. Their connections get BUNDLE_FAILED/TIMEOUT.
+    /// Discards idle bundles. Their connections get BUNDLE_FAILED/TIMEOUT.
     pub(crate) fn end_idle_bundles<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
         for (conn, connection) in &mut self.connections {
             let bundles = &mut connection.bundles;
-            let is_over = |bundle: &Bundle| bundle.idle_end().is_some_and(|end| end <= now);
-            for (_, bundle) in bundles.extract_if(.., |_, bundle| is_over(bundle)) {
+            let over = bundles.extract_if(.., |_, bundle| {
+                bundle.idle_end().is_some_and(|end| end <= now)
+            });
+            for (_, bundle) in over {
                 let error = ErrorMsg::quoting(BundleFailed::TIMEOUT, &bundle.head);
                 io.send(*conn, bundle.xid, Message::Error(error));
                 self.discarded.push(bundle);
@@ -294,8 +297,16 @@ impl Switch {
     }
 }
 
-/// Whether bundles take messages of this type: those that change flows, groups, meters or ports, or
-/// send packets.
+/// Errors: BUNDLE_FAILED with MSG_UNSUP, or MSG_TOO_MANY if there is no room.
+fn check_added(message: &Message, has_room: bool) -> Result<(), ErrorCode> {
+    if !may_be_in_bundle(message) {
+        return Err(BundleFailed::MSG_UNSUP);
+    }
+    has_room.then_some(()).ok_or(BundleFailed::MSG_TOO_MANY)
+}
+
+/// Whether a message may be part of a bundle: it changes flows, groups, meters or ports, or sends a
+/// packet.
 fn may_be_in_bundle(message: &Message) -> bool {
     matches!(
         message,

@@ -1,5 +1,5 @@
-//! The commit of a bundle: prepared message by message, then seen by all packets at once, or
-//! undone. Spec: OpenFlow 1.4.1 section 7.3.9.
+//! The commit of a bundle: prepared in slices next to the live tables, then made visible to packets
+//! in one step, or undone. Spec: OpenFlow 1.4.1 section 7.3.9.
 
 use alloc::{boxed::Box, vec::Vec};
 
@@ -15,34 +15,34 @@ use crate::connection::ConnId;
 use crate::schedule::ScheduledCommit;
 use crate::switch::{Switch, SwitchIo, parts};
 
-/// Messages of a bundle that one slice prepares or tells of: some 20 us.
+/// How many messages one slice prepares or reports; that takes some 20 us.
 const MESSAGES_PER_SLICE: usize = 16;
 
-/// A bundle that is carried out.
+/// A commit in progress.
 pub(crate) struct Commit {
     conn: ConnId,
     xid: u32,
-    /// The first bytes of the request, and what it says.
+    /// The first bytes of the commit request, which errors quote, and the request itself.
     head: Vec<u8>,
     control: BundleControl,
     bundle: Bundle,
-    /// Messages that are prepared.
+    /// How many messages have been prepared.
     prepared: usize,
     phase: CommitPhase,
-    /// Its time, if it has one.
+    /// The schedule, if packets are to see the bundle at a stated time.
     due: Option<ScheduledCommit>,
 }
 
-/// How far a commit is.
+/// The phase of a commit.
 #[derive(Clone, Copy)]
 enum CommitPhase {
-    /// Messages are prepared, for no packet to see.
+    /// Messages are being prepared; packets do not see their changes.
     Preparing,
-    /// All is prepared, and its time has not come.
+    /// All messages are prepared, and their scheduled time has not come.
     Waiting,
-    /// Packets see all; it is told whom it concerns.
+    /// Packets see the changes. Hooks and other controllers are now informed, slice by slice.
     Telling,
-    /// All is undone.
+    /// The prepared changes are being removed again.
     Undoing(UndoReason),
 }
 
@@ -51,23 +51,24 @@ enum CommitPhase {
 enum UndoReason {
     /// A message failed.
     Failed(ErrorCode),
-    /// The clock was set, and its time is past.
+    /// The clock was set forward beyond the scheduled time and its tolerance.
     Missed,
-    /// The clock was set, and its time is far away: it waits again.
+    /// The clock was set back, or a message could not wait: the bundle goes back to waiting for its
+    /// time.
     Early,
-    /// The connection ended.
+    /// The connection was closed.
     Ended,
 }
 
 impl Commit {
-    /// The connection whose bundle it is, and the transaction id of the request to commit it.
+    /// The connection that asked for the commit, and the transaction id of that request.
     pub(crate) fn origin(&self) -> (ConnId, u32) {
         (self.conn, self.xid)
     }
 }
 
 impl Switch {
-    /// Begins to carry out a bundle. The rest is done in slices.
+    /// Begins a commit. [`Switch::go_on_with_commit`] does the rest in slices.
     pub(crate) fn begin_commit(
         &mut self,
         (conn, xid, head): RequestOrigin<'_>,
@@ -87,7 +88,7 @@ impl Switch {
         }));
     }
 
-    /// The same for one that packets see at its time.
+    /// Begins a commit whose changes packets see at its scheduled time.
     pub(crate) fn begin_scheduled(
         &mut self,
         conn: ConnId,
@@ -101,7 +102,8 @@ impl Switch {
         }
     }
 
-    /// Goes on with the commit by one slice.
+    /// Does one slice of the commit. At the end the bundle is discarded, or waits for its time
+    /// again.
     pub(crate) fn go_on_with_commit<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
         let Some(mut commit) = self.commit.take() else {
             return;
@@ -122,7 +124,7 @@ impl Switch {
         self.follow_fail_mode(now);
     }
 
-    /// One slice of a commit. Returns true if that was the last.
+    /// Does one slice of a commit. Returns true if that was the last.
     fn commit_slice<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) -> bool {
         match commit.phase {
             CommitPhase::Preparing if self.datapath.copy_groups() => false,
@@ -163,8 +165,8 @@ impl Switch {
         }
     }
 
-    /// When packets are to see the bundle that is prepared, if it waits for its time: so long
-    /// messages wait.
+    /// The scheduled time of a prepared bundle that waits for it. Until then no messages are
+    /// handled.
     pub fn waits_until(&self) -> Option<Time> {
         let commit = self.commit.as_ref()?;
         let due = commit.due.as_ref()?;
@@ -173,7 +175,8 @@ impl Switch {
         is_waiting.then_some(time)
     }
 
-    /// Has a bundle that is prepared wait again as it was before, for a message that cannot.
+    /// Undoes a prepared bundle that waits for its time, because a message has to be handled now;
+    /// the bundle will be prepared again.
     pub(crate) fn stop_waiting(&mut self) {
         if let Some(mut commit) = self.commit.take() {
             if matches!(commit.phase, CommitPhase::Waiting) {
@@ -188,7 +191,8 @@ impl Switch {
         commit.phase = CommitPhase::Undoing(reason);
     }
 
-    /// Lets packets see what is prepared, if its time has come.
+    /// Makes a prepared bundle visible if it is not scheduled or its time has come; undoes it if
+    /// the clock was set past it or back, or if the connection was closed.
     fn wait<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) {
         self.clock_was_set = false;
         if !self.connections.contains_key(&commit.conn) {
@@ -208,10 +212,10 @@ impl Switch {
         }
     }
 
-    /// Prepares the next messages of a bundle, or goes on with what the last one began. Returns
-    /// true if all is prepared.
+    /// Prepares the next messages of a bundle, or does one slice of the bulk change that the
+    /// previous message began. Returns true if all messages are prepared.
     ///
-    /// Errors: the message's that failed, or that the connection ended.
+    /// Errors: why the commit has to be undone.
     fn prepare_some<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -271,7 +275,7 @@ impl Switch {
         }
     }
 
-    /// Lets packets see what was prepared.
+    /// Makes the prepared changes visible to packets, and applies the port-mods.
     fn let_see<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) {
         self.datapath.commit_bundle(now);
         for place in &commit.bundle.port_mods {
@@ -284,8 +288,8 @@ impl Switch {
         commit.phase = CommitPhase::Telling;
     }
 
-    /// Does for the next messages of a bundle what follows a change, and in the end sends the
-    /// reply. Returns true if that was all.
+    /// Runs [`Switch::follow_up`] for the next messages of a committed bundle, and sends the reply
+    /// after the last. Returns true if that was the last.
     fn tell_some<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) -> bool {
         if !self.connections.contains_key(&commit.conn) {
             return true;
@@ -301,8 +305,9 @@ impl Switch {
         false
     }
 
-    /// Does what follows a change that a message made: hooks and other controllers are told, and
-    /// packets go on their way. One that was held and is given up meanwhile is lost.
+    /// Does what follows a committed message: informs hooks and other controllers, sends its
+    /// packet-out, and resubmits the buffered packet of a flow-mod. A buffered packet that has
+    /// expired meanwhile is lost.
     fn follow_up<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -329,7 +334,7 @@ impl Switch {
         }
     }
 
-    /// Sends the error of the message that failed, and that of the commit.
+    /// Sends the error of the message that failed, and then MSG_FAILED for the commit.
     fn tell_failure<I: SwitchIo>(&mut self, commit: &Commit, error: ErrorCode, io: &mut I) {
         let conn = commit.conn;
         let Some(connection) = self.connections.get(&conn) else {
@@ -340,7 +345,7 @@ impl Switch {
             let catalogue = self.datapath.catalogue().clone();
             let codec = Codec::new(connection.version, catalogue);
             let mut bytes = Vec::new();
-            // What has no words in its version is quoted without any.
+            // A message that this version cannot express is quoted as no bytes.
             let _ = codec.encode(*xid, message, &mut bytes);
             io.refused(conn, *xid, message, error);
             io.send(conn, *xid, Message::Error(ErrorMsg::quoting(error, &bytes)));

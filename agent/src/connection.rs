@@ -20,12 +20,12 @@ use crate::dump::Dump;
 use crate::monitors::Monitoring;
 use crate::schedule::Tolerances;
 
-/// Names a connection for as long as it lasts; never used again.
+/// The number of a connection, which is never used for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u64);
 
-/// Bytes of a packet that a controller gets where no action says how many, until it says otherwise.
-/// Spec: OpenFlow 1.3.5 section 7.3.2.
+/// How many bytes of a packet a packet-in carries if no action says so, until SET_CONFIG changes
+/// it. Spec: OpenFlow 1.3.5 section 7.3.2.
 const DEFAULT_MISS_SEND_LEN: MaxLen = MaxLen(128);
 
 /// One message from a connection.
@@ -33,55 +33,55 @@ const DEFAULT_MISS_SEND_LEN: MaxLen = MaxLen(128);
 pub struct Request<'a> {
     /// Its transaction id.
     pub xid: u32,
-    /// Its first bytes, which an error quotes.
+    /// Its first bytes, which errors quote.
     pub head: &'a [u8],
-    /// The message, or the error that its bytes deserve.
+    /// The message, or the error that decoding it caused.
     pub message: Result<Message, ErrorMsg>,
 }
 
-/// The state of one connection. Role, configuration and buffers are those of a whole channel, and
-/// stand at its main connection.
+/// The state of one connection. Role, configuration and buffers belong to a whole channel and are
+/// kept at its main connection.
 pub(crate) struct Connection {
-    /// The main connection of its channel: itself, unless it is auxiliary.
+    /// The main connection of its channel; its own number, unless it is auxiliary.
     pub(crate) main: ConnId,
     /// 0 for a main connection.
     pub(crate) auxiliary_id: u8,
-    /// Whether what is sent on it may be lost.
+    /// Whether its transport may lose messages.
     pub(crate) datagrams: bool,
     /// The auxiliary connections of this main one.
     pub(crate) auxiliaries: Vec<ConnId>,
-    /// Whether it is to a configured controller (and not from, say, a tool).
+    /// Whether its peer is a configured controller (and not, say, a tool).
     pub(crate) is_controller: bool,
     pub(crate) version: Version,
     pub(crate) role: ControllerRole,
-    /// The number that its controller gave itself; 0 if it gave none.
+    /// The short id that its controller chose in a role request; 0 if none.
     pub(crate) short_id: u16,
-    /// Where its peer is, if that was said.
+    /// The address of its peer, if known.
     pub(crate) uri: Option<Uri>,
     pub(crate) async_config: AsyncConfig,
     pub(crate) miss_send_len: MaxLen,
     pub(crate) buffers: Buffers,
-    /// The bundles that are open on it, by their numbers.
+    /// Its open bundles, by bundle id.
     pub(crate) bundles: BTreeMap<u32, Bundle>,
     /// How far from now it may schedule commits.
     pub(crate) tolerances: Tolerances,
-    /// What it is told of entries.
+    /// Its flow monitors.
     pub(crate) monitoring: Monitoring,
-    /// The long reply that is being made.
+    /// The long reply in progress.
     pub(crate) dump: Option<Dump>,
-    /// Ports whose last change it has not been told, for want of room.
+    /// The newest change of each port that could not be sent yet, for lack of room.
     pub(crate) late_ports: BTreeMap<PortNo, (PortStatusReason, PortDesc)>,
-    /// Other controllers of whose last change it has not been told, for want of room.
+    /// The newest status of each other controller that could not be sent yet, for lack of room.
     pub(crate) late_controllers: BTreeMap<ConnId, ControllerStatus>,
-    /// Packet-ins that it did not get, for want of room.
+    /// Packet-ins that were dropped for lack of room.
     pub(crate) lost_packet_ins: u64,
-    /// Statistics that reached a threshold and that it did not get, for want of room.
+    /// Triggered statistics that were dropped for lack of room.
     pub(crate) lost_flow_stats: u64,
-    /// The notifications of extensions that it said it wants, or does not want.
+    /// The notifications of extensions that it subscribed to (true) or from (false).
     pub(crate) subscriptions: Vec<(&'static ExtRow, bool)>,
-    /// The forms in which it wants the values of experimenters, but for 0.
+    /// The form in which it wants the values of each experimenter, if not form 0.
     pub(crate) forms: BTreeMap<u32, u8>,
-    /// Notifications that it did not get, for want of room.
+    /// Notifications that were dropped for lack of room.
     pub(crate) lost_notifications: u64,
 }
 
@@ -114,14 +114,16 @@ impl Connection {
         }
     }
 
-    /// Whether a reply has not been sent to its end, or news of ports, entries or controllers wait.
+    /// Whether a long reply is in progress, or changes of ports, entries or controllers wait to be
+    /// sent.
     pub(crate) fn has_more(&self) -> bool {
         let has_late = !self.late_ports.is_empty() || !self.late_controllers.is_empty();
         self.dump.is_some() || has_late || self.monitoring.is_paused()
     }
 
-    /// The connection that carries a packet-in: one of the auxiliary connections if there are any,
-    /// always the same for a flow. Spec: OpenFlow 1.3.5 section 6.3.6.
+    /// Chooses the connection for a packet-in by a hash of its flow: one of the auxiliary
+    /// connections if there are any, and always the same for a flow. Spec: OpenFlow 1.3.5 section
+    /// 6.3.6.
     pub(crate) fn connection_for(&self, packet: &Packet) -> ConnId {
         match self.auxiliaries.len() {
             0 => self.main,
@@ -132,7 +134,7 @@ impl Connection {
         }
     }
 
-    /// Sets whether it wants packets with an invalid TTL while it is not a slave.
+    /// Sets whether it wants packets with an invalid TTL while its role is not slave.
     pub(crate) fn want_invalid_ttl(&mut self, wanted: bool) {
         let bit = 1 << PacketInReason::INVALID_TTL.0;
         self.async_config.packet_in &= !bit;
@@ -141,13 +143,14 @@ impl Connection {
         }
     }
 
-    /// Whether packets with an invalid TTL are wanted, as long as it is no slave.
+    /// Whether it wants packets with an invalid TTL while its role is not slave.
     pub(crate) fn wants_invalid_ttl(&self) -> bool {
         self.async_config.packet_in >> PacketInReason::INVALID_TTL.0 & 1 == 1
     }
 
-    /// Whether a message with this reason is wanted: `wanted` picks the mask for the role. What is
-    /// wanted leaves once a channel.
+    /// Whether a message with this reason is to be sent on this connection: `wanted` returns the
+    /// masks of reasons for master or equal, and for slave. Auxiliary connections never want any,
+    /// so each channel gets a message once.
     pub(crate) fn wants(&self, wanted: impl Fn(&AsyncConfig) -> (u32, u32), reason: u8) -> bool {
         let (full, slave) = wanted(&self.async_config);
         let mask = if self.role == ControllerRole::SLAVE {

@@ -1,10 +1,10 @@
-//! CONTROLLER_STATUS: controllers are told of each other's connections, roles and short ids. Spec:
+//! CONTROLLER_STATUS: informs controllers of each other's connections, roles and short ids. Spec:
 //! OpenFlow 1.5.1 sections 6.3.5, 7.3.5.20 and 7.4.8.
 //!
-//! Choice: every connection but auxiliary ones is a controller's, as long as it lasts. Of each
-//! other controller the newest status waits for one that does not read, and none of a controller
-//! that came and went meanwhile: what waits is never more than there are connections, and were when
-//! the reader stopped.
+//! Choice: each main connection counts as a controller for as long as it lasts. If a controller
+//! does not read, only the newest status of each other controller waits for it, and none of a
+//! controller that connected and disconnected meanwhile. So at most one status waits for each
+//! connection that exists now or existed when it stopped reading.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ use crate::deliver::UNASKED;
 use crate::switch::{Switch, SwitchIo};
 
 impl Connection {
-    /// How its controller is.
+    /// The status of its controller.
     pub(crate) fn status(&self, reason: ControllerStatusReason) -> ControllerStatus {
         ControllerStatus {
             short_id: self.short_id,
@@ -30,7 +30,7 @@ impl Connection {
         }
     }
 
-    /// Whether it is told of another controller for this reason.
+    /// Whether it wants statuses of other controllers with this reason.
     fn wants_status(&self, reason: ControllerStatusReason) -> bool {
         let wants = self.wants(
             |a| (a.controller_status, a.controller_status_slave),
@@ -39,7 +39,7 @@ impl Connection {
         self.version.has_stat_lists() && wants
     }
 
-    /// Notes how another controller is.
+    /// Stores the newest status of another controller until it can be sent.
     fn note_controller(&mut self, of: ConnId, mut status: ControllerStatus) {
         let before = self.late_controllers.remove(&of);
         let is_news = before.is_some_and(|before| {
@@ -56,7 +56,7 @@ impl Connection {
         self.late_controllers.insert(of, status);
     }
 
-    /// Sends what waits of other controllers, if there is room.
+    /// Sends the waiting statuses of other controllers while there is room.
     pub(crate) fn tell_late_controllers<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
         while io.has_room(id)
             && let Some((_, status)) = self.late_controllers.pop_first()
@@ -67,7 +67,7 @@ impl Connection {
 }
 
 impl Switch {
-    /// Says where the peer of a connection is, such as `tcp:192.0.2.1:6653`.
+    /// Sets the address of a connection's peer, such as `tcp:192.0.2.1:6653`.
     pub fn set_peer(&mut self, conn: ConnId, uri: &str) {
         let uri = Some(Uri(String::from(uri)));
         if let Some(connection) = self.connections.get_mut(&conn) {
@@ -80,7 +80,7 @@ impl Switch {
         }
     }
 
-    /// Notes for all other controllers that want it how that of a connection is.
+    /// Stores the status of a connection's controller for all other controllers that want it.
     pub(crate) fn note_status(&mut self, of: ConnId, status: &ControllerStatus) {
         for (id, other) in &mut self.connections {
             if *id != of {
@@ -89,7 +89,7 @@ impl Switch {
         }
     }
 
-    /// Notes that a connection came, or what of its controller changed.
+    /// Stores, for all other controllers, that a connection opened or that its controller changed.
     pub(crate) fn note_change(&mut self, of: ConnId, reason: ControllerStatusReason) {
         if let Some(connection) = self.connections.get(&of) {
             let status = connection.status(reason);
@@ -97,7 +97,7 @@ impl Switch {
         }
     }
 
-    /// How the controller of a connection is that ends; none of an auxiliary one.
+    /// The last status of the controller of a connection that closes; `None` for an auxiliary one.
     pub(crate) fn ended_status(&self, conn: ConnId) -> Option<ControllerStatus> {
         let ended = self.connections.get(&conn)?;
         let status = ended.status(ControllerStatusReason::CHANNEL_STATUS);
@@ -107,14 +107,14 @@ impl Switch {
         })
     }
 
-    /// Tells of controllers whom there is room for.
+    /// Sends waiting statuses to every connection that has room.
     pub(crate) fn tell_controllers<I: SwitchIo>(&mut self, io: &mut I) {
         for (id, connection) in &mut self.connections {
             connection.tell_late_controllers(*id, io);
         }
     }
 
-    /// How every controller is.
+    /// The status of every controller.
     pub(crate) fn controller_statuses(&self) -> Vec<ControllerStatus> {
         let mains = self.connections.values().filter(|c| c.auxiliary_id == 0);
         mains

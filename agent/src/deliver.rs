@@ -1,5 +1,5 @@
-//! What nobody asked for: packet-ins, flow-removed and port status, to each connection that wants
-//! them.
+//! Asynchronous messages: packet-ins, flow-removed, port status and the like, sent to each
+//! connection that wants them.
 
 use alloc::boxed::Box;
 
@@ -22,15 +22,16 @@ use bofuss_packet::Packet;
 use crate::connection::{ConnId, Connection};
 use crate::switch::{Switch, SwitchIo, SwitchSink};
 
-/// Bytes of a packet that a packet-in holds at most: a message has 65,535 with all that is before
-/// them.
+/// The most bytes of a packet that a packet-in carries: a message has at most 65,535 including its
+/// headers.
 const MAX_DATA_BYTES: usize = 65_000;
-/// The transaction id of what nobody asked for.
+/// The transaction id of asynchronous messages.
 pub(crate) const UNASKED: u32 = 0;
 
 impl<I: SwitchIo> SwitchSink<'_, I> {
-    /// Sends a packet to each connection that wants it. One without an Ethernet header goes to
-    /// those only whose version can say so: the others would take its first bytes for addresses.
+    /// Sends a packet-in to each connection that wants it. A packet without an Ethernet header is
+    /// sent only in versions that have packet types: in others its first bytes would be taken for
+    /// addresses.
     pub(crate) fn deliver_packet_in(&mut self, event: &PacketInEvent<'_>) {
         let is_of_ethernet = event.packet.key().is_of_ethernet();
         for conn in self.connections.values_mut() {
@@ -55,7 +56,8 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
             if cut || every {
                 held = conn.buffers.hold(self.now, event.packet);
             }
-            // What is not held is shown whole, as the rest could not be asked for.
+            // A packet that is not held is sent whole, because the controller could not ask for the
+            // rest.
             let mut shown = bytes.len().min(MAX_DATA_BYTES);
             if held.is_some() {
                 shown = shown.min(limit.0.into());
@@ -129,7 +131,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
                 continue;
             }
             let news = match (conn.late_ports.get(&desc.port_no), reason) {
-                // It was not told yet that there is such a port.
+                // The connection has not been informed of this new port yet.
                 (Some((PortStatusReason::ADD, _)), PortStatusReason::MODIFY) => {
                     PortStatusReason::ADD
                 }
@@ -142,8 +144,8 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
 }
 
 impl Switch {
-    /// Tells controllers that they are no longer master, as another is. Spec: OpenFlow 1.4.1
-    /// section 7.4.4.
+    /// Sends ROLE_STATUS to former masters, because another controller has become master. Spec:
+    /// OpenFlow 1.4.1 section 7.4.4.
     pub(crate) fn tell_demoted<I: SwitchIo>(&self, demoted: &[ConnId], io: &mut I) {
         let reason = RoleStatusReason::MASTER_REQUEST;
         for id in demoted {
@@ -162,7 +164,7 @@ impl Switch {
         }
     }
 
-    /// Tells controllers which tables fill or empty. Spec: OpenFlow 1.4.1 section 7.4.5.
+    /// Sends TABLE_STATUS for vacancy events. Spec: OpenFlow 1.4.1 section 7.4.5.
     pub(crate) fn tell_tables<I: SwitchIo>(&mut self, io: &mut I) {
         while let Some(status) = self.datapath.next_table_status() {
             let reason = status.reason.0;
@@ -207,7 +209,7 @@ impl Switch {
 }
 
 impl Connection {
-    /// Sends the port changes that wait, if there is room.
+    /// Sends waiting port changes while there is room.
     pub(crate) fn tell_late_ports<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
         while io.has_room(id)
             && let Some((_, (reason, desc))) = self.late_ports.pop_first()
@@ -218,8 +220,8 @@ impl Connection {
     }
 }
 
-/// Why a packet is sent, in a version: what the table-miss entry sends is a miss where there is
-/// such an entry.
+/// The reason of a packet-in in a version; versions with a table-miss entry report what it sends as
+/// a miss.
 fn reason(event: &PacketInEvent<'_>, version: Version) -> PacketInReason {
     let by_entry = event.reason == PacketInReason::NO_MATCH && !event.unmatched;
     if by_entry && !version.has_table_miss_entries() {

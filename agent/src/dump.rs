@@ -16,28 +16,28 @@ use bofuss_oflib::{ErrorCode, ExtValue, Message};
 use crate::connection::ConnId;
 use crate::switch::{Switch, SwitchIo};
 
-/// Groups or meters of one slice.
+/// How many groups or meters one slice lists.
 const LISTED_PER_SLICE: usize = 32;
 
-/// A reply in the making.
+/// A long reply in progress.
 pub(crate) struct Dump {
     xid: u32,
     what: What,
 }
 
-/// What a reply is made of.
+/// What a long reply lists.
 enum What {
     /// Flow entries.
     Entries(Entries),
-    /// Groups or meters, and the numbers that are still to be looked at.
+    /// Groups or meters, and the ids that are still to be visited.
     List(DumpedList, RangeInclusive<u32>),
-    /// What an extension tells: what was asked, and where it goes on.
+    /// An extension's answer: the request, and where the next part begins.
     Extension(ExtValue, u64),
-    /// The entries that are there when monitors begin.
+    /// The initial report of flow monitors.
     Monitored(Cursor),
 }
 
-/// What is listed of groups or meters.
+/// Which kind of list of groups or meters.
 #[derive(Clone, Copy)]
 pub(crate) enum DumpedList {
     /// Counters of groups.
@@ -57,19 +57,19 @@ struct Entries {
     report: EntryReport,
 }
 
-/// What is told of flow entries.
+/// What a reply says of flow entries.
 #[derive(Clone, Copy)]
 pub(crate) enum EntryReport {
-    /// All of each.
+    /// The full description of each.
     Descriptions,
     /// The statistics of each.
     Counters,
-    /// Sums over them, those so far.
+    /// Their sums, accumulated so far.
     Sums(AggregateStats),
 }
 
 impl Dump {
-    /// What a FLOW, FLOW_STATS or AGGREGATE request asks for of flow entries.
+    /// A reply about flow entries, to a FLOW, FLOW_STATS or AGGREGATE request.
     pub(crate) fn flows(xid: u32, request: &FlowStatsRequest, report: EntryReport) -> Self {
         let filter = Filter::from(request);
         let entries = Entries {
@@ -81,19 +81,19 @@ impl Dump {
         Self { xid, what }
     }
 
-    /// What an extension tells.
+    /// A reply of an extension.
     pub(crate) fn extension(xid: u32, request: &ExtValue) -> Self {
         let what = What::Extension(request.clone(), 0);
         Self { xid, what }
     }
 
-    /// The entries that monitors ask for which begin.
+    /// The initial report of monitors that begin.
     pub(crate) fn monitored(xid: u32) -> Self {
         let what = What::Monitored(Cursor::new(TableId::ALL));
         Self { xid, what }
     }
 
-    /// How far it has come, if it tells monitors of entries that are there.
+    /// How far it has come, if it is the initial report of monitors.
     pub(crate) fn beginning(&self) -> Option<&Cursor> {
         if let What::Monitored(cursor) = &self.what {
             Some(cursor)
@@ -102,13 +102,13 @@ impl Dump {
         }
     }
 
-    /// What is listed of a group, or of all; of one that is not there nothing is.
+    /// A reply about one group, or all. The list is empty if that group does not exist.
     pub(crate) fn groups(xid: u32, listed: DumpedList, id: GroupId) -> Self {
         let one = (id != GroupId::ALL).then_some(id.0);
         Self::list(xid, listed, one)
     }
 
-    /// What is listed of a meter, or of all. Errors: METER_MOD_FAILED/UNKNOWN_METER.
+    /// A reply about one meter, or all. Errors: METER_MOD_FAILED/UNKNOWN_METER.
     pub(crate) fn meters(
         xid: u32,
         listed: DumpedList,
@@ -130,9 +130,9 @@ impl Dump {
 }
 
 impl Switch {
-    /// Goes on with a connection's long reply by one slice, and sends what that gives.
+    /// Makes and sends the next slice of a connection's long reply.
     ///
-    /// Errors: an extension's; then there is no more of the reply.
+    /// Errors: an extension's; they end the reply.
     pub(crate) fn continue_dump<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -166,7 +166,7 @@ impl Switch {
         Ok(())
     }
 
-    /// The next entries that a connection's monitors begin with.
+    /// The next slice of an initial report.
     fn monitored_slice(&mut self, conn: ConnId, cursor: &mut Cursor) -> Slice {
         let mut updates = Vec::new();
         let Some(connection) = self.connections.get_mut(&conn) else {
@@ -184,7 +184,8 @@ impl Switch {
         (last, has_body.then_some(ReplyBody::FlowMonitor(updates)))
     }
 
-    /// The same for a reply that goes on in a later turn: an error is sent.
+    /// As [`Switch::continue_dump`], in a turn after that of the request: an error is sent to the
+    /// connection.
     pub(crate) fn continue_late_dump<I: SwitchIo>(&mut self, now: Time, conn: ConnId, io: &mut I) {
         let dump = self
             .connections
@@ -233,7 +234,7 @@ impl Entries {
     }
 }
 
-/// The statistics of an entry, which were asked for.
+/// The statistics of an entry, as a request for them is answered.
 fn counters(entry: FlowEntry) -> FlowCounters {
     FlowCounters {
         stats: entry.stats(),

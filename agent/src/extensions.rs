@@ -1,4 +1,4 @@
-//! Messages and multiparts of extensions, and what their connections want to hear.
+//! Messages and multiparts of extensions, and which notifications connections want.
 
 use bofuss_datapath::{Asker, HookAnswer, ReplyPart, Time};
 use bofuss_oflib::ext::{Audience, ExtRow};
@@ -9,7 +9,8 @@ use crate::connection::{ConnId, Connection};
 use crate::switch::{Switch, SwitchIo, parts};
 
 impl Connection {
-    /// Whether it wants notifications of this row: as it said, else as the row says for its role.
+    /// Whether it wants notifications of this row: as it subscribed, otherwise as the row says for
+    /// its role.
     pub(crate) fn wants_notification(&self, row: &'static ExtRow) -> bool {
         let mut said = self.subscriptions.iter();
         let said = said.find(|(other, _)| *other == row);
@@ -23,7 +24,7 @@ impl Connection {
 }
 
 impl Switch {
-    /// Gives an extension its message, and sends the replies. Errors: the extension's;
+    /// Passes a message to its extension, and sends the replies. Errors: the extension's;
     /// BAD_REQUEST/BAD_EXPERIMENTER if none has it.
     pub(crate) fn extension_message<I: SwitchIo>(
         &mut self,
@@ -62,7 +63,7 @@ impl Switch {
         Ok(part)
     }
 
-    /// Tells extensions that a flow-mod of a connection is done, and sends what they reply.
+    /// Informs extensions that a flow-mod of a connection is done, and sends their replies.
     pub(crate) fn flow_mod_done<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -89,7 +90,7 @@ impl Switch {
         }
     }
 
-    /// What an experimenter's extension is told of a connection.
+    /// A connection as an experimenter's extension sees it.
     fn asker(&mut self, conn: ConnId, experimenter: u32) -> Asker {
         let channel = self.channel(conn);
         Asker {
@@ -100,7 +101,8 @@ impl Switch {
         }
     }
 
-    /// Notes what a connection wants to hear from now on.
+    /// Stores the subscriptions and the form of values that an extension's answer sets for a
+    /// connection.
     fn follow(&mut self, conn: ConnId, experimenter: u32, answer: &HookAnswer) {
         let channel = self.channel(conn);
         if let Some(form) = answer.form {

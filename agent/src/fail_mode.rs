@@ -16,15 +16,15 @@ use crate::deliver::DiscardSink;
 /// What the switch does while no configured controller is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum FailMode {
-    /// It goes on with the entries that it has; they expire as they were made to.
+    /// It keeps its entries, which expire as usual.
     #[default]
     Secure,
-    /// It adds one entry, of priority 0 in table 0, that sends every packet to NORMAL, unless there
-    /// is a table-miss entry or the table is full; it takes this entry away when a controller
-    /// connects. All other entries stay in both changes.
+    /// It adds one entry with priority 0 to table 0 that sends every packet to NORMAL, unless there
+    /// is a table-miss entry or the table is full. It removes this entry when a controller
+    /// connects. All other entries stay.
     Standalone,
-    /// The same, but packets take the action `arp_path` of the extension ARP-Path: so links may
-    /// form loops. Without that extension it is as [`FailMode::Secure`].
+    /// As [`FailMode::Standalone`], but the entry's action is `arp_path` of the extension ARP-Path,
+    /// so that links may form loops. Without that extension it is as [`FailMode::Secure`].
     ArpPath,
 }
 
@@ -48,20 +48,19 @@ impl fmt::Display for FailMode {
     }
 }
 
-/// The cookie of the entry that standalone and ARP-Path add, by which it is known again
-/// ("standalone" cut short).
+/// The cookie that marks the entry of the fail mode: "standalo" in ASCII.
 const STANDALONE_COOKIE: u64 = 0x7374_616e_6461_6c6f;
 
 impl Switch {
-    /// Changes what the switch does without a controller, at once if it has none.
+    /// Changes the fail mode, with effect at once if there is no controller.
     pub fn set_fail_mode(&mut self, now: Time, fail_mode: FailMode) {
         self.fail_mode = fail_mode;
         self.follow_fail_mode(now);
     }
 
-    /// Adds or removes the entry of the fail mode, as the connections now are.
+    /// Adds or removes the fail mode's entry according to the connections that there are now.
     pub(crate) fn follow_fail_mode(&mut self, now: Time) {
-        // Its entry must not become part of a bundle, after which this is called again.
+        // The entry must not become part of a bundle; this is called again after the commit.
         if self.commit.is_some() {
             return;
         }
@@ -79,7 +78,7 @@ impl Switch {
         }
     }
 
-    /// What packets without an entry take while no controller is connected; none in secure mode.
+    /// The action of the fail mode's entry; `None` in secure mode.
     fn stand_in_action(&self) -> Option<Action> {
         match self.fail_mode {
             FailMode::Secure => None,
@@ -100,10 +99,10 @@ impl Switch {
         }
         let mut flow_mod = stand_in();
         flow_mod.instructions = Instructions::apply([action].into());
-        // A full switch has no room for the entry: its own entries go on.
+        // A full table has no room for the entry; its other entries stay in use.
         let added = self.datapath.flow_mod(now, &flow_mod, &mut DiscardSink);
         if added.is_ok() {
-            // Nobody gets what extensions reply.
+            // There is nobody to send the extensions' replies to.
             let sink = &mut DiscardSink;
             self.datapath.flow_mod_done(now, |_| None, &flow_mod, sink);
         }
@@ -113,12 +112,12 @@ impl Switch {
         let mut flow_mod = stand_in();
         flow_mod.command = FlowModCommand::DELETE_STRICT;
         flow_mod.cookie_mask = u64::MAX;
-        // Without table 0 there is none.
+        // Without table 0 there is no such entry.
         let _ = self.datapath.flow_mod(now, &flow_mod, &mut DiscardSink);
     }
 }
 
-/// The entry, without instructions.
+/// The fail mode's entry, without instructions.
 fn stand_in() -> FlowMod {
     let mut flow_mod = FlowMod::add(Match::ANY);
     flow_mod.priority = 0;

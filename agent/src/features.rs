@@ -1,4 +1,4 @@
-//! What the switch is.
+//! The features of the switch and its ports.
 
 use alloc::vec::Vec;
 

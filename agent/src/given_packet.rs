@@ -1,4 +1,4 @@
-//! Packets that a controller gives as bytes: for a packet-out, and for a trace.
+//! Packets that a controller sends as bytes, for a packet-out or a trace.
 
 use bofuss_oflib::error::{BadMatch, BadRequest};
 use bofuss_oflib::field::PACKET_TYPE;
@@ -9,7 +9,8 @@ use bofuss_packet::packet_type;
 use crate::switch::Switch;
 
 /// Checks the bytes of a packet-out. Errors: BAD_MATCH/BAD_VALUE for a packet type that the switch
-/// does not have, BAD_REQUEST/BAD_PACKET if there is no packet, or it is of another type.
+/// does not support, BAD_REQUEST/BAD_PACKET if there are no bytes, or they are not of the stated
+/// type.
 pub(crate) fn check_bytes(bytes: &[u8], fields: &Match) -> Result<(), ErrorCode> {
     let named = fields.get(PACKET_TYPE).map_or(0, FieldMatch::number) as u32;
     if packet_type::supported().all(|one| one != named) {
@@ -27,9 +28,8 @@ pub(crate) fn check_bytes(bytes: &[u8], fields: &Match) -> Result<(), ErrorCode>
 }
 
 impl Switch {
-    /// The packet of these bytes that a controller gives. Errors: BAD_REQUEST/BAD_PACKET if there
-    /// are none, or those of no IP packet although it is not of Ethernet; `None` if the pool is
-    /// exhausted.
+    /// Makes a packet of bytes that a controller sent; `None` if the pool is exhausted. Errors:
+    /// BAD_REQUEST/BAD_PACKET if there are no bytes, or if a packet without Ethernet is not IP.
     pub(crate) fn packet_of(
         &self,
         bytes: &[u8],

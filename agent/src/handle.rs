@@ -23,23 +23,23 @@ use crate::monitored::Cause;
 use crate::switch::{Switch, SwitchIo, parts};
 use crate::trace;
 
-/// Where a packet-out may say that its packet comes from besides a port. Choice: not CONTROLLER
-/// alone but 0 and ANY (NONE in 1.0), too, as Open vSwitch has it; entries see the number.
+/// The values besides ports that the `in_port` of a packet-out may have. Choice: CONTROLLER, and
+/// like Open vSwitch also 0 and ANY (NONE in 1.0); entries can match the number.
 const FROM_NOWHERE: [PortNo; 3] = [PortNo(0), PortNo::ANY, PortNo::CONTROLLER];
 
-/// What a message leads to at once: a reply, or nothing.
+/// The immediate result of a message: a reply, nothing yet, or an error.
 pub(crate) type HandlerResult = Result<Option<Message>, ErrorCode>;
 
-/// Whose a message that is carried out is, and what its answer needs.
+/// Who sent the message that is being handled, and what is needed to complete it.
 pub(crate) struct Asked {
     conn: ConnId,
     xid: u32,
-    /// The held packet that goes on its way behind it.
+    /// The buffered packet that is resubmitted after the change.
     buffer: Option<BufferId>,
 }
 
 impl Switch {
-    /// Carries out a message and sends its reply or its error; then monitors are told.
+    /// Handles a message and sends its reply or error; then reports its changes to monitors.
     pub(crate) fn handle<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -53,7 +53,7 @@ impl Switch {
         self.report_news(self.cause(conn, xid), io);
     }
 
-    /// Whose change it is if a connection's request made it.
+    /// The cause of changes that a connection's request makes.
     fn cause(&self, conn: ConnId, xid: u32) -> Cause {
         let conn = self.connections.get(&conn)?;
         Some((conn.main, xid))
@@ -93,7 +93,7 @@ impl Switch {
         }
     }
 
-    /// Goes on with the change that a message began, if one did; then monitors are told.
+    /// Does one slice of the change in progress, if there is one; then reports it to monitors.
     pub(crate) fn go_on<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
         let asked = self
             .asked
@@ -121,7 +121,8 @@ impl Switch {
         }
     }
 
-    /// Sends the packet that waited for a change on its way, or the change's error.
+    /// Completes a message after its change: informs hooks and other controllers, and resubmits the
+    /// buffered packet; or sends the error.
     fn conclude<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -222,7 +223,7 @@ impl Switch {
         Ok(Some(reply))
     }
 
-    /// Errors: as FLOW_MOD's, and nothing changes.
+    /// Errors: those of FLOW_MOD; then nothing has changed.
     fn flow_mod<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -237,7 +238,8 @@ impl Switch {
         datapath.flow_mod(now, flow_mod, sink).map(|()| None)
     }
 
-    /// A message of ours, of BOFUSS, or of an extension. Errors: BAD_REQUEST/BAD_EXPERIMENTER.
+    /// Handles an experimenter message: our trace, BOFUSS's queue messages, or an extension's.
+    /// Errors: BAD_REQUEST/BAD_EXPERIMENTER.
     fn experimenter<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -256,7 +258,7 @@ impl Switch {
         Ok(None)
     }
 
-    /// The main connection beside that of the message that is handled, or that itself.
+    /// The main connection of the channel to which `conn` belongs.
     pub(crate) fn channel(&mut self, conn: ConnId) -> &mut Connection {
         let main = self.connections.get(&conn).map_or(conn, |conn| conn.main);
         self.connections
@@ -336,7 +338,7 @@ impl Switch {
         Ok(None)
     }
 
-    /// Errors: as PACKET_OUT's, and nothing is sent.
+    /// Errors: those of PACKET_OUT; then nothing is sent.
     pub(crate) fn check_packet_out(
         &mut self,
         now: Time,
@@ -371,7 +373,7 @@ impl Switch {
         Ok(None)
     }
 
-    /// Errors: as PORT_MOD's, and nothing changes.
+    /// Errors: those of PORT_MOD; then nothing has changed.
     pub(crate) fn check_port_mod<I: SwitchIo>(
         &self,
         port_mod: &PortMod,
@@ -385,12 +387,12 @@ impl Switch {
             return Err(PortModFailed::BAD_HW_ADDR);
         }
         refuse_experimenters(&port_mod.experimenters)?;
-        // No port of ours is an optical one.
+        // We have no optical ports.
         let unknown = (port_mod.mask.0 | port_mod.config.0) & !PortConfig::ALL.0;
         if unknown != 0 || port_mod.optical.is_some() {
             return Err(PortModFailed::BAD_CONFIG);
         }
-        // All zeros leave it as it is. Choice: a port that does not negotiate cannot change it.
+        // All zeros leave it unchanged. Choice: a port without autonegotiation cannot change it.
         let advertise = port_mod.advertise;
         let desc = &port.desc;
         let changes = changes_advertised(desc, port_mod);
@@ -404,7 +406,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Does what a port-mod that was checked says, if the port is still there.
+    /// Applies a port-mod that was checked, if the port still exists.
     pub(crate) fn change_port<I: SwitchIo>(&mut self, now: Time, port_mod: &PortMod, io: &mut I) {
         let number = port_mod.port_no;
         let port = self.datapath.ports().get(&number);
@@ -416,7 +418,8 @@ impl Switch {
         }
     }
 
-    /// Configures tables. What they do as they fill is 1.4's; other versions leave it as it is.
+    /// Configures tables. Only since 1.4 does a table-mod set eviction and vacancy events; in older
+    /// versions they stay unchanged.
     fn table_mod<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -447,12 +450,12 @@ impl Switch {
     }
 }
 
-/// Whether a port-mod has a port advertise other features.
+/// Whether a port-mod changes the features that a port advertises.
 fn changes_advertised(desc: &PortDesc, port_mod: &PortMod) -> bool {
     port_mod.advertise.0 != 0 && port_mod.advertise != desc.advertised
 }
 
-/// No experimenter has properties here. Errors: BAD_PROPERTY/BAD_EXPERIMENTER.
+/// Refuses experimenter properties; we know none. Errors: BAD_PROPERTY/BAD_EXPERIMENTER.
 pub(crate) fn refuse_experimenters(properties: &[ExperimenterProperty]) -> Result<(), ErrorCode> {
     if properties.is_empty() {
         Ok(())
@@ -461,13 +464,14 @@ pub(crate) fn refuse_experimenters(properties: &[ExperimenterProperty]) -> Resul
     }
 }
 
-/// Whether a packet-out may say what its packet has of a field that is in no header. Choice: what
-/// entries may write, and the port below the ingress port; other state is its extension's.
+/// Whether the match of a packet-out may set this field, which is in no header. Choice: the fields
+/// that entries may write, and IN_PHY_PORT; an extension's own state is excluded.
 fn may_be_given(field: &Field) -> bool {
     field.is_copied_to() || [IN_PHY_PORT, PACKET_TYPE].contains(&field)
 }
 
-/// Whether a message is for connections that may lose it. Spec: OpenFlow 1.3.5 section 6.3.6.
+/// Whether a message may come over a connection whose transport may lose it. Spec: OpenFlow 1.3.5
+/// section 6.3.6.
 fn may_be_lost(message: &Message) -> bool {
     matches!(
         message,

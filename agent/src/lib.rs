@@ -1,7 +1,7 @@
-//! What controller connections may do to a datapath: messages in, replies and events out, each in
-//! order.
+//! Joins a datapath and its controller connections: handles messages, and sends replies and events
+//! in order.
 //!
-//! Knows no sockets: bytes are `channel`'s. Start at [`Switch`], then `handle.rs`.
+//! It knows no sockets: `channel` has the bytes. Start at [`Switch`], then `handle.rs`.
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]

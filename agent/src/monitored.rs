@@ -1,4 +1,4 @@
-//! What becomes of entries, told to the connections that monitor them.
+//! Reports changes of entries to the connections that monitor them.
 
 use alloc::{vec, vec::Vec};
 
@@ -14,13 +14,13 @@ use crate::handle::HandlerResult;
 use crate::monitors::Scene;
 use crate::switch::{Switch, SwitchIo};
 
-/// Whose request changed entries: the main connection of its channel, and its transaction id. None
-/// if the switch did so itself.
+/// Whose request changed entries: the main connection of its channel, and the transaction id.
+/// `None` if the switch made the change by itself, as on a timeout.
 pub(crate) type Cause = Option<(ConnId, u32)>;
 
 impl Switch {
-    /// Begins, changes and ends monitors of a connection, and replies with the entries that they
-    /// ask for.
+    /// Handles the multipart FLOW_MONITOR: adds, modifies and deletes monitors, and replies with
+    /// the entries that they want initially.
     ///
     /// Errors: FLOW_MONITOR_FAILED's.
     pub(crate) fn monitor_entries<I: SwitchIo>(
@@ -35,7 +35,7 @@ impl Switch {
             return Ok(None);
         };
         let walks = connection.monitoring.change(&self.datapath, requests)?;
-        // The ONF's message that ends a monitor of 1.3 has no reply.
+        // The ONF's extension for 1.3 deletes a monitor with a message that has no reply.
         let is_silent = !connection.version.has_bundles() && requests.iter().any(ends_one);
         self.follow_monitored();
         if walks {
@@ -44,7 +44,7 @@ impl Switch {
         Ok((!is_silent).then(|| reply(Vec::new())))
     }
 
-    /// Has the datapath note what becomes of entries as long as somebody monitors them.
+    /// Has the datapath record changes of entries as long as any connection monitors them.
     pub(crate) fn follow_monitored(&mut self) {
         let mut connections = self.connections.values();
         let wanted = connections.any(|conn| !conn.monitoring.is_empty());
@@ -53,7 +53,8 @@ impl Switch {
         }
     }
 
-    /// A connection's request begins, of whose changes it has not been told.
+    /// Prepares for the changes of a connection's request: reports those made before it, and
+    /// forgets the ABBREVs of the previous request.
     pub(crate) fn begin_request<I: SwitchIo>(&mut self, io: &mut I) {
         if !self.datapath.is_followed() {
             return;
@@ -64,7 +65,7 @@ impl Switch {
         }
     }
 
-    /// Tells the connections that monitor entries what became of these since the last call.
+    /// Reports the changes since the last call to the connections that monitor entries.
     pub(crate) fn report_news<I: SwitchIo>(&mut self, cause: Cause, io: &mut I) {
         if !self.datapath.has_news() {
             return;
@@ -101,7 +102,7 @@ impl Switch {
         }
     }
 
-    /// Tells a connection that reads again what it was not told, by one slice.
+    /// Reports to a connection that reads again one slice of what was held back.
     pub(crate) fn tell_late_entries<I: SwitchIo>(&mut self, conn: ConnId, io: &mut I) {
         let Some(connection) = self.connections.get_mut(&conn) else {
             return;
@@ -118,12 +119,12 @@ impl Switch {
     }
 }
 
-/// Whether a request ends a monitor.
+/// Whether a request deletes a monitor.
 fn ends_one(request: &FlowMonitorRequest) -> bool {
     request.command == FlowMonitorCommand::DELETE
 }
 
-/// The number of the first entry that was added.
+/// The lowest number of an added entry.
 fn first_added(news: &[EntryNews]) -> Option<u64> {
     let mut first = None;
     for one in news {
@@ -135,7 +136,7 @@ fn first_added(news: &[EntryNews]) -> Option<u64> {
     first
 }
 
-/// The message with these updates.
+/// The reply that carries these updates.
 fn reply(updates: Vec<FlowUpdate>) -> Message {
     Message::MultipartReply(ReplyBody::FlowMonitor(updates).into())
 }

@@ -1,5 +1,5 @@
-//! Flow monitors: what connections ask to be told of entries, and what each is told of a change.
-//! Spec: OpenFlow 1.4.1 section 7.3.5.18.
+//! Flow monitors: which changes of entries a connection wants reported, and what is reported of a
+//! change. Spec: OpenFlow 1.4.1 section 7.3.5.17.
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
@@ -13,60 +13,62 @@ use bofuss_oflib::message::multipart::{FlowMonitorRequest, FlowStatsRequest, Flo
 use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::{ErrorCode, Match, Version};
 
-/// Monitors that a connection has at most: each costs every change of an entry some 20 ns.
+/// The most monitors that a connection may have: each adds some 20 ns to every change of an entry.
 const MAX_MONITORS: usize = 16;
-/// Entries of which a connection that does not read is told later, at most: some 300 KB. If there
-/// are more, all entries are told again.
+/// The most changed entries that are remembered for a connection that does not read; they take some
+/// 300 KB. If more change, all entries are reported again.
 const MAX_LATE: usize = 4096;
-/// Entries that one slice tells late.
+/// How many remembered entries one slice reports.
 const REPORTED_PER_SLICE: usize = 32;
 
-/// A monitor.
+/// One flow monitor.
 #[derive(Clone)]
 struct Monitor {
     flags: FlowMonitorFlags,
     table_id: TableId,
     filter: Filter,
-    /// Whether the walk over the entries that were there at first still goes on.
+    /// Whether the initial report, of the entries that existed when it began, is still in progress.
     is_beginning: bool,
 }
 
-/// The monitors of a connection, and what it was not told yet.
+/// The monitors of a connection, and what has still to be reported to it.
 #[derive(Default)]
 pub(crate) struct Monitoring {
     monitors: BTreeMap<u32, Monitor>,
     pause: Option<Box<Pause>>,
-    /// Whether it knows that the request that is handled, its own, changed entries.
+    /// Whether ABBREV was already sent for the connection's own request that is being handled.
     pub(crate) has_abbreviated: bool,
 }
 
-/// What a connection that did not read has to be told.
+/// What has to be reported to a connection that did not read.
 struct Pause {
-    /// The [`EntryKey::number`] that the first entry got that was added meanwhile.
+    /// The [`EntryKey::number`] of the first entry that was added since the pause began.
     since: u64,
-    /// Entries that were added or changed.
+    /// Entries that were added or changed since the pause began.
     late: BTreeMap<(TableId, EntryKey), LateEntry>,
-    /// If these were too many: all entries from here on.
+    /// If these were too many: the walk that reports all entries.
     walk: Option<Cursor>,
 }
 
-/// What a connection has to be told of an entry.
+/// How a remembered entry has to be reported.
 #[derive(Clone, Copy)]
 struct LateEntry {
-    /// Whether it knows of an earlier state.
+    /// Whether the connection knows an earlier state of it, so that it is reported as modified and
+    /// not as added.
     is_known: bool,
     flags: FlowMonitorFlags,
 }
 
-/// What all connections see of a change: the switch after it, and whose request made it.
+/// What decides how a change is reported to one connection: the switch after the change, and whose
+/// request made it.
 pub(crate) struct Scene<'a> {
     pub(crate) datapath: &'a Datapath,
-    /// Whether the connection's own request made the changes, and its transaction id.
+    /// The transaction id of the connection's own request, if that made the changes.
     pub(crate) own: Option<u32>,
-    /// Whether another controller's request did.
+    /// Whether another controller's request made the changes.
     pub(crate) is_foreign: bool,
     pub(crate) version: Version,
-    /// How far the walk over the entries that were there at first has come.
+    /// How far the initial report has come, if one is in progress.
     pub(crate) beginning: Option<&'a Cursor>,
 }
 
@@ -86,13 +88,13 @@ impl Monitoring {
         self.monitors.is_empty()
     }
 
-    /// Whether it has to be told what happened while it did not read.
+    /// Whether reports are held back because the connection did not read.
     pub(crate) fn is_paused(&self) -> bool {
         self.pause.is_some()
     }
 
-    /// Begins, changes and ends monitors; all that are asked for, or none. Returns true if some
-    /// want the entries that there are.
+    /// Adds, modifies and deletes monitors as requested: all, or none if one request is wrong.
+    /// Returns true if any of them wants an initial report.
     ///
     /// Errors: FLOW_MONITOR_FAILED with MONITOR_EXISTS, UNKNOWN_MONITOR, BAD_FLAGS, BAD_TABLE_ID,
     /// BAD_OUT, or INVALID_MONITOR if there are too many.
@@ -134,7 +136,7 @@ impl Monitoring {
         Ok(walks)
     }
 
-    /// What is said of an entry that was there when monitors began, if one of these wants it.
+    /// The initial report of an entry, if a monitor that begins wants it.
     pub(crate) fn initial(
         &self,
         datapath: &Datapath,
@@ -152,14 +154,14 @@ impl Monitoring {
         flow.map(|flow| FlowUpdate::Full(FlowUpdateEvent::INITIAL, flow))
     }
 
-    /// The walk over the entries that were there at first is complete.
+    /// Notes that the initial report is complete.
     pub(crate) fn has_begun(&mut self) {
         for monitor in self.monitors.values_mut() {
             monitor.is_beginning = false;
         }
     }
 
-    /// What those monitors ask for together that want this change.
+    /// The flags, combined, of the monitors that want this change; 0 if none does.
     fn flags_for(&self, scene: &Scene<'_>, news: &EntryNews) -> FlowMonitorFlags {
         let before = match &news.change {
             EntryFate::Replaced(_, before) | EntryFate::Modified(before) => Some(before),
@@ -192,8 +194,8 @@ impl Monitoring {
         flags
     }
 
-    /// What is said of changes now to a connection that has room. Others are told later what they
-    /// have to know: see [`Monitoring::hold`].
+    /// Reports changes to a connection that has room. For one without room, see
+    /// [`Monitoring::hold`].
     pub(crate) fn tell(&mut self, scene: &Scene<'_>, news: &[EntryNews]) -> Vec<FlowUpdate> {
         let mut updates = Vec::new();
         for one in news {
@@ -216,14 +218,14 @@ impl Monitoring {
         updates
     }
 
-    /// Whether some change concerns it.
+    /// Whether any monitor wants any of these changes.
     pub(crate) fn wants(&self, scene: &Scene<'_>, news: &[EntryNews]) -> bool {
         let none = FlowMonitorFlags(0);
         news.iter().any(|one| self.flags_for(scene, one) != none)
     }
 
-    /// The engine changes, and with it the order of walks: what has to be told again is told from
-    /// the beginning.
+    /// Restarts a walk that reports all entries, because the engine changes and with it the order
+    /// of walks.
     pub(crate) fn order_changes(&mut self) {
         if let Some(pause) = &mut self.pause
             && pause.walk.is_some()
@@ -232,7 +234,7 @@ impl Monitoring {
         }
     }
 
-    /// Begins to hold back what it would be told, before the entry of number `since` is added.
+    /// Begins to hold back reports. Entries numbered `since` or higher are new to the connection.
     pub(crate) fn pause(&mut self, since: u64) {
         self.pause = Some(Box::new(Pause {
             since,
@@ -241,8 +243,9 @@ impl Monitoring {
         }));
     }
 
-    /// Notes what a connection that does not read has to be told later. Returns what it is told
-    /// all the same: entries that are gone, as nothing of them is left for later.
+    /// Remembers what has to be reported later to a connection that does not read. Returns what is
+    /// reported at once nevertheless: removed entries, because nothing of them remains to be looked
+    /// up later.
     pub(crate) fn hold(&mut self, scene: &Scene<'_>, news: &[EntryNews]) -> Vec<FlowUpdate> {
         let mut updates = Vec::new();
         for one in news {
@@ -259,7 +262,7 @@ impl Monitoring {
         updates
     }
 
-    /// The next slice of what a connection was not told; `None` if it knows all.
+    /// The next slice of the reports that were held back; `None` if there are no more.
     pub(crate) fn catch_up(&mut self, datapath: &mut Datapath) -> Option<Vec<FlowUpdate>> {
         let pause = self.pause.as_mut()?;
         let mut updates = Vec::new();
@@ -299,8 +302,8 @@ impl Monitoring {
 }
 
 impl Pause {
-    /// Notes a change that monitors want if there are `flags`. Returns true if the entry is gone
-    /// and the connection may know of it.
+    /// Remembers a change; monitors want it if `flags` is not 0. Returns true if the entry was
+    /// removed and the connection may know it.
     fn note(&mut self, news: &EntryNews, flags: FlowMonitorFlags, engine: Engine) -> bool {
         let place = (news.table_id, news.key);
         let mut is_known = true;
@@ -341,8 +344,8 @@ impl Pause {
     }
 }
 
-/// What is said of an entry when all are told again: those that were added since `since` are new,
-/// the others may have changed.
+/// The report of an entry when all entries are reported again: as added if its number is `since` or
+/// higher, otherwise as modified.
 fn reported_again(
     monitors: &BTreeMap<u32, Monitor>,
     datapath: &Datapath,
@@ -352,7 +355,8 @@ fn reported_again(
     let mut event = FlowUpdateEvent::MODIFIED;
     let mut wanted = FlowMonitorFlags::MODIFY;
     if entry.key.number() >= since {
-        // It may have replaced another, too.
+        // It may have replaced an entry that the connection knows, so monitors of changes want it,
+        // too.
         event = FlowUpdateEvent::ADDED;
         wanted = wanted | FlowMonitorFlags::ADD;
     }
@@ -367,8 +371,8 @@ fn reported_again(
     Some(FlowUpdate::Full(event, flow))
 }
 
-/// The monitor that a request asks for. Errors: FLOW_MONITOR_FAILED with BAD_FLAGS, BAD_TABLE_ID or
-/// BAD_OUT.
+/// Makes the monitor that a request describes. Errors: FLOW_MONITOR_FAILED with BAD_FLAGS,
+/// BAD_TABLE_ID or BAD_OUT.
 fn monitor_of(datapath: &Datapath, request: &FlowMonitorRequest) -> Result<Monitor, ErrorCode> {
     let flags = request.flags;
     if flags.0 & !FlowMonitorFlags::ALL.0 != 0 {
@@ -398,13 +402,13 @@ fn monitor_of(datapath: &Datapath, request: &FlowMonitorRequest) -> Result<Monit
     })
 }
 
-/// The entry that a change is about, if it is still there.
+/// The entry that a change concerns, if it still exists.
 fn entry_at<'a>(datapath: &'a Datapath, news: &EntryNews) -> Option<&'a Entry> {
     let table = datapath.tables().get(usize::from(news.table_id.0))?;
     table.get(news.key)
 }
 
-/// What is said of a change in full; nothing of an entry that another change took away.
+/// The full report of a change; `None` if a later change has removed the entry.
 fn update_of(scene: &Scene<'_>, news: &EntryNews, flags: FlowMonitorFlags) -> Option<FlowUpdate> {
     let event = match &news.change {
         EntryFate::Added => FlowUpdateEvent::ADDED,
@@ -425,7 +429,7 @@ fn update_of(scene: &Scene<'_>, news: &EntryNews, flags: FlowMonitorFlags) -> Op
     Some(FlowUpdate::Full(event, flow))
 }
 
-/// An entry that is there, with its instructions if they are asked for.
+/// Describes an existing entry, with its instructions if `flags` ask for them.
 fn flow_of(
     datapath: &Datapath,
     table: TableId,
@@ -440,7 +444,7 @@ fn flow_of(
     flow
 }
 
-/// An entry without instructions.
+/// Describes an entry without its instructions.
 fn described(table_id: TableId, entry: &Entry, fields: Match) -> MonitoredFlow {
     MonitoredFlow {
         table_id,

@@ -19,7 +19,7 @@ use crate::handle::HandlerResult;
 use crate::switch::{Switch, SwitchIo, parts};
 
 impl Switch {
-    /// Answers a multipart request, at once or by starting a long reply.
+    /// Answers a multipart request, either at once or by starting a long reply.
     pub(crate) fn multipart<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -88,8 +88,8 @@ impl Switch {
         Ok(Some(Message::MultipartReply(body.into())))
     }
 
-    /// Gives the tables these features; none ask only. Then what tables can do. Errors:
-    /// TABLE_FEATURES_FAILED.
+    /// Sets the features of tables, unless the list is empty; returns the features that they have
+    /// then. Errors: TABLE_FEATURES_FAILED.
     fn shape_tables<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -122,7 +122,7 @@ impl Switch {
         Ok(None)
     }
 
-    /// A long reply about a meter, or about all. Errors: METER_MOD_FAILED/UNKNOWN_METER.
+    /// Builds the long reply about one meter, or all. Errors: METER_MOD_FAILED/UNKNOWN_METER.
     fn meters<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -134,7 +134,7 @@ impl Switch {
         self.start(now, conn, dump, io)
     }
 
-    /// A long reply about entries. Errors: BAD_REQUEST/BAD_TABLE_ID.
+    /// Builds the long reply about entries. Errors: BAD_REQUEST/BAD_TABLE_ID.
     fn entries(
         &self,
         xid: u32,
@@ -150,7 +150,8 @@ impl Switch {
         known.then_some(()).ok_or(BadRequest::BAD_TABLE_ID)
     }
 
-    /// What tables did, and what they can do in the versions that say so here.
+    /// The statistics of all tables; in versions whose table statistics contain them, also the
+    /// features.
     fn table_stats(&mut self, conn: ConnId) -> Vec<TableStats> {
         let features = self.channel(conn).version.table_stats_have_features();
         let settled = self.datapath.settled();
@@ -179,7 +180,8 @@ impl Switch {
         stats
     }
 
-    /// What tables can do. Since 1.4 their `config` is which configurations they can have.
+    /// The features of all tables. Since 1.4, `config` holds the configuration bits that a table
+    /// supports.
     fn table_features(&mut self, conn: ConnId) -> Vec<TableFeatures> {
         let mut tables = self.datapath.table_features();
         if self.channel(conn).version.has_bundles() {
@@ -190,8 +192,8 @@ impl Switch {
         tables
     }
 
-    /// Tables that a controller asks for, without what [`Self::table_features`] adds, and with what
-    /// its version has no name for.
+    /// Undoes what [`Self::table_features`] adds for a version in the features that a controller
+    /// sends, and fills in what its version cannot express.
     fn without_abilities(&mut self, conn: ConnId, wanted: &[TableFeatures]) -> Vec<TableFeatures> {
         let mut wanted = wanted.to_vec();
         let version = self.channel(conn).version;
@@ -213,7 +215,8 @@ impl Switch {
         wanted
     }
 
-    /// A port as it is, or all. Errors: BAD_REQUEST/BAD_PORT for one that does not exist.
+    /// The description of one port, or all. Errors: BAD_REQUEST/BAD_PORT for one that does not
+    /// exist.
     fn port_desc(&self, wanted: PortNo) -> Result<Vec<PortDesc>, ErrorCode> {
         if wanted == PortNo::ANY {
             return Ok(self.port_descs());

@@ -1,5 +1,5 @@
-//! Queues as controllers see and make them: QUEUE_GET_CONFIG, the QUEUE multipart, and the
-//! experimenter messages that BOFUSS has for them.
+//! Queues for controllers: QUEUE_GET_CONFIG, the multiparts about queues, and BOFUSS's experimenter
+//! messages that make and delete them.
 
 use alloc::{string::String, string::ToString, vec::Vec};
 
@@ -16,9 +16,9 @@ use bofuss_oflib::{Codec, ErrorCode, ExtValue, PortNo};
 
 use crate::switch::{Switch, SwitchIo, parts};
 
-/// OpenFlow's own number as an experimenter, under which BOFUSS has its messages.
+/// The experimenter id of OpenFlow itself, under which BOFUSS defined its messages.
 const OPENFLOW: u32 = 0x0000_26e1;
-/// Bytes of a switch's description in SET_DESC, ended by a zero.
+/// The size in bytes of the description in SET_DESC, which a zero byte ends.
 pub const DESC_BYTES: usize = 256;
 
 const QUEUE_ARGS: &[Arg] = &[word("port"), word("pad")];
@@ -50,10 +50,12 @@ fn codec() -> Codec {
     Codec::new(Version::V1_3, alloc::sync::Arc::default())
 }
 
-/// A queue's properties. What OpenFlow has none for stands in one of ours: priority and weight in
-/// 16 bits, minimum and maximum rate in kb/s in 32, 4 bytes of zeros.
+/// The properties of a queue. What OpenFlow's own cannot express is in an experimenter property of
+/// ours: priority and weight (16 bits each), minimum and maximum rate in kb/s (32 bits each), and 4
+/// zero bytes.
 ///
-/// Choice: a rate in kb/s is listed as thousandths, too, rounded down, where the port has a rate.
+/// Choice: a rate in kb/s is also listed in thousandths of the port's rate, rounded down, if that
+/// is known.
 pub fn properties(spec: &QueueSpec, port_kbps: u32) -> Vec<QueueProperty> {
     let mut list = Vec::new();
     list.extend(per_mille(spec.min, port_kbps).map(QueueProperty::MinRate));
@@ -70,7 +72,7 @@ pub fn properties(spec: &QueueSpec, port_kbps: u32) -> Vec<QueueProperty> {
     list
 }
 
-/// A rate as a share of its port's; none if the port's is not known.
+/// A rate in thousandths of its port's; `None` if the port's rate is not known.
 fn per_mille(rate: Option<Rate>, port_kbps: u32) -> Option<u16> {
     match rate? {
         Rate::PerMille(share) => Some(share),
@@ -81,7 +83,7 @@ fn per_mille(rate: Option<Rate>, port_kbps: u32) -> Option<u16> {
     }
 }
 
-/// A rate in kb/s; 0 if it is none, or a share.
+/// A rate in kb/s; 0 if there is none, or if it is in thousandths.
 fn kbps(rate: Option<Rate>) -> u32 {
     match rate {
         Some(Rate::Kbps(kbps)) => kbps,
@@ -89,13 +91,14 @@ fn kbps(rate: Option<Rate>) -> u32 {
     }
 }
 
-/// The rate of a share in a thousandth; none above 1,000, which is the way to say that there is
-/// none.
+/// A rate in thousandths; values above 1,000 mean that there is none (OFPQ_MIN_RATE_UNCFG,
+/// OFPQ_MAX_RATE_UNCFG).
 fn rate_of_share(share: u16) -> Option<Rate> {
     (share <= 1000).then_some(Rate::PerMille(share))
 }
 
-/// What properties ask for. Errors: BAD_REQUEST with BAD_EXPERIMENTER or BAD_LEN.
+/// Reads a queue's configuration from its properties. Errors: BAD_REQUEST with BAD_EXPERIMENTER or
+/// BAD_LEN.
 pub fn spec(properties: &[QueueProperty]) -> Result<QueueSpec, ErrorCode> {
     let mut spec = QueueSpec::default();
     for property in properties {
@@ -126,9 +129,9 @@ pub fn spec(properties: &[QueueProperty]) -> Result<QueueSpec, ErrorCode> {
 }
 
 impl Switch {
-    /// Makes a queue of a port, or changes it.
+    /// Creates or changes a queue of a port.
     ///
-    /// Errors: why that cannot be.
+    /// Errors: why that is not possible.
     pub fn modify_queue(
         &mut self,
         now: Time,
@@ -139,7 +142,7 @@ impl Switch {
         self.datapath.modify_queue(now, port, id, spec)
     }
 
-    /// Deletes a queue of a port; what waits in it is dropped.
+    /// Deletes a queue of a port; the frames in it are dropped.
     ///
     /// Errors: why it stays.
     pub fn delete_queue<I: SwitchIo>(
@@ -153,7 +156,7 @@ impl Switch {
         datapath.delete_queue(now, port, id, sink)
     }
 
-    /// Carries out a message of [`ROWS`]; `None` if it is none.
+    /// Handles a message of [`ROWS`]; `None` if it is none of these.
     ///
     /// Errors: BAD_REQUEST with BAD_LEN or BAD_EXPERIMENTER, QUEUE_OP_FAILED.
     pub(crate) fn queue_message<I: SwitchIo>(
@@ -213,7 +216,7 @@ impl Switch {
         modified.map_err(|error| error.0)
     }
 
-    /// The queues of a port, or of ANY. Errors: QUEUE_OP_FAILED/BAD_PORT.
+    /// The queues of a port, or for ANY those of all ports. Errors: QUEUE_OP_FAILED/BAD_PORT.
     fn queues_of(&self, wanted: PortNo) -> Result<Vec<&Queue>, ErrorCode> {
         let ports = self.datapath.ports();
         let any = wanted == PortNo::ANY;
@@ -243,7 +246,7 @@ impl Switch {
 
     /// The queues that a request names.
     ///
-    /// Errors: QUEUE_OP_FAILED with BAD_PORT, or BAD_QUEUE if no port that is asked for has it.
+    /// Errors: QUEUE_OP_FAILED with BAD_PORT, or BAD_QUEUE if none of the requested ports has it.
     fn queues_asked(&self, request: &QueueStatsRequest) -> Result<Vec<&Queue>, ErrorCode> {
         let wanted = request.queue_id;
         let mut queues = self.queues_of(request.port_no)?;

@@ -1,4 +1,4 @@
-//! A running switch takes over another configuration and keeps its connections and entries.
+//! Reconfiguration of a running switch, which keeps its connections and entries.
 
 use alloc::vec::Vec;
 
@@ -10,8 +10,7 @@ use crate::switch::{Switch, SwitchIo, parts};
 
 impl Switch {
     /// Checks that everything in this switch fits into `other`, see
-    /// [`bofuss_datapath::Datapath::check_reconfigure`]. Changes that are under way are completed
-    /// first.
+    /// [`bofuss_datapath::Datapath::check_reconfigure`]. Changes in progress are completed first.
     ///
     /// Errors: the first thing that does not fit.
     pub fn check_reconfigure<I: SwitchIo>(

@@ -13,8 +13,8 @@ use crate::connection::ConnId;
 use crate::switch::SwitchIo;
 
 impl Switch {
-    /// Changes a channel's role and short id; a new master makes the old one a slave, which is
-    /// told, and others are told of both. Choice: 0 as short id leaves it as it is.
+    /// Changes a channel's role and short id. A new master makes the old one a slave; the old one
+    /// and the other controllers are informed. Choice: a short id of 0 leaves it unchanged.
     ///
     /// Errors: ROLE_REQUEST_FAILED with ID_IN_USE for the short id of another channel, and with
     /// STALE for a generation id older than the last.
@@ -78,7 +78,7 @@ impl Switch {
         })
     }
 
-    /// Whether a slave may not send this message. Spec: OpenFlow 1.3.5 section 6.3.5.
+    /// Whether a slave is refused this message with IS_SLAVE. Spec: OpenFlow 1.3.5 section 6.3.5.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "multipart requests ask, but for those that are named"
@@ -96,12 +96,13 @@ impl Switch {
             Message::MultipartRequest(request) => match &request.body {
                 RequestBody::TableFeatures(wanted) => !wanted.is_empty(),
                 RequestBody::Experimenter(ExtBody(value)) => value.row.changes,
-                // Any other only asks: a new one needs no arm here.
+                // All others only read, so a new multipart needs no arm here.
                 _ => false,
             },
-            // Its own miss_send_len changes nothing for others.
+            // `miss_send_len` is the connection's own and changes nothing for others.
             Message::SetConfig(config) => config.flags != self.datapath.fragments(),
-            // The text does not know these; they change the switch as those above do.
+            // The specification does not know these; a row says whether the message changes the
+            // switch.
             Message::Experimenter(value) => value.row.changes,
             Message::Hello(_)
             | Message::Error(_)

@@ -1,5 +1,5 @@
-//! Bundles that are carried out at a time, and what is said of that. Spec: ONF extension 340, as
-//! OpenFlow 1.5.1 has it in sections 7.3.5.22 and 7.3.9.
+//! Scheduled bundles: commits at a stated time, and how exact they were. Spec: ONF extension 340,
+//! as OpenFlow 1.5.1 has it in sections 7.3.5.22 and 7.3.9.
 
 use alloc::vec::Vec;
 
@@ -16,31 +16,33 @@ use crate::connection::ConnId;
 use crate::handle::{HandlerResult, refuse_experimenters};
 use crate::switch::{Switch, SwitchIo};
 
-/// How exactly commits are carried out at their time, as a controller is told before any was.
+/// The scheduling accuracy that BUNDLE_FEATURES reports as long as none worse has been measured.
 const ACCURACY_NS: u64 = 100_000;
-/// How far in the future and in the past a commit may be scheduled unless a controller says
-/// otherwise: as in the prototype of the extension.
+/// The default limit of how far in the future or in the past a commit may be scheduled; the
+/// prototype of the extension has the same.
 const DEFAULT_TOLERANCE_NS: u64 = Time::SEC;
-/// The widest tolerance: until then a bundle takes memory, and the clock is trusted.
+/// The largest such limit that a controller may set: a bundle takes memory while it waits, and the
+/// clock has to stay right for as long.
 const MAX_TOLERANCE_NS: u64 = 24 * 3600 * Time::SEC;
-/// How long before its time a bundle is prepared, at least.
+/// The least time from the beginning of a bundle's preparation to its scheduled time.
 const LEAD_NS: u64 = 2_000_000;
-/// The time that preparing a message takes, with some to spare.
+/// What each message adds to that: the time to prepare one, with some to spare.
 const LEAD_PER_MESSAGE_NS: u64 = 10_000;
-/// The bounds of the counts of [`CommitErrors`] double from here on, so that 100 us is one.
+/// The upper bound of the first count of [`CommitErrors`]. Each further bound is twice the previous
+/// one, so 100 us (this times 2^5) is among them.
 pub const FIRST_ERROR_BOUND_NS: u64 = 3_125;
-/// How many counts there are, the last of which has no bound.
+/// How many counts there are. The last has no upper bound.
 pub const ERROR_COUNTS: usize = 16;
 
-/// How far scheduled commits were from their time.
+/// A histogram of how far scheduled commits were from their time, early or late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommitErrors {
-    /// How many were at most [`FIRST_ERROR_BOUND_NS`] times a power of two away, and more than the
-    /// previous.
+    /// Count `i` has the commits with an error of at most [`FIRST_ERROR_BOUND_NS`] times 2^i, and
+    /// more than the bound of count `i - 1`.
     pub counts: [u64; ERROR_COUNTS],
-    /// The sum of all, nanoseconds.
+    /// The sum of all errors, in nanoseconds.
     pub sum_ns: u64,
-    /// The greatest, nanoseconds.
+    /// The greatest error, in nanoseconds.
     pub max_ns: u64,
 }
 
@@ -55,7 +57,8 @@ impl CommitErrors {
         self.max_ns = self.max_ns.max(error_ns);
     }
 
-    /// How far from their time 99 of 100 were at most, nanoseconds.
+    /// The 99th percentile of the errors in nanoseconds, rounded up to the bound of its count, and
+    /// at least [`ACCURACY_NS`]. In the count without a bound it is the greatest error.
     fn accuracy_ns(&self) -> u64 {
         let all: u64 = self.counts.iter().sum();
         let mut above = all;
@@ -69,7 +72,7 @@ impl CommitErrors {
     }
 }
 
-/// How far from now a controller may schedule commits.
+/// How far from now a connection may schedule commits.
 #[derive(Clone, Copy)]
 pub(crate) struct Tolerances {
     max_future_ns: u64,
@@ -85,62 +88,64 @@ impl Default for Tolerances {
     }
 }
 
-/// A commit that waits for its time.
+/// A scheduled commit.
 pub(crate) struct ScheduledCommit {
-    /// When it is carried out, in nanoseconds of the clock.
+    /// The scheduled time, in nanoseconds since 1970.
     pub(crate) at_ns: u64,
-    /// How late it may be.
+    /// How late it may be, in nanoseconds.
     pub(crate) max_past_ns: u64,
     pub(crate) xid: u32,
-    /// The first bytes of the request, and what it says.
+    /// The first bytes of the commit request, which errors quote, and the request itself.
     pub(crate) head: Vec<u8>,
     pub(crate) control: BundleControl,
 }
 
 impl ScheduledCommit {
-    /// Whether it is too late for it.
+    /// Whether it is too late to carry it out.
     pub(crate) fn is_missed(&self, clock_ns: u64) -> bool {
         clock_ns > self.at_ns.saturating_add(self.max_past_ns)
     }
 
-    /// When its preparation begins, in nanoseconds of the clock, if it has so many messages.
+    /// When the preparation of its `n_messages` messages begins, in nanoseconds since 1970.
     fn begins_ns(&self, n_messages: usize) -> u64 {
         let lead = LEAD_NS + LEAD_PER_MESSAGE_NS * n_messages as u64;
         self.at_ns.saturating_sub(lead)
     }
 
-    /// Whether the clock was set back so far that others' messages would wait too long for it.
+    /// Whether the clock was set back so far that a prepared bundle should be undone: while it
+    /// waits, no messages are handled.
     pub(crate) fn is_early(&self, clock_ns: u64, n_messages: usize) -> bool {
         clock_ns.saturating_add(LEAD_NS) < self.begins_ns(n_messages)
     }
 }
 
 impl Switch {
-    /// The clock of scheduled commits said so many nanoseconds since 1970 at [`Time`] 0. It is to
-    /// be told again whenever that is otherwise: the clock was set, or runs at another rate.
-    /// Without a clock no commit is scheduled.
+    /// Sets the clock for scheduled commits: what it showed at [`Time`] 0, in nanoseconds since
+    /// 1970. Call this again whenever the value changes, because the clock was set or its rate
+    /// differs from that of [`Time`]. Without a clock, commits cannot be scheduled.
     pub fn set_clock(&mut self, nanos_at_0: u64) {
         self.clock_ns_at_0 = Some(nanos_at_0);
         self.clock_was_set = true;
     }
 
-    /// What the clock said at [`Time`] 0, if there is one.
+    /// What the clock showed at [`Time`] 0, if there is a clock.
     pub fn clock_at_0(&self) -> Option<u64> {
         self.clock_ns_at_0
     }
 
-    /// Whether a commit waits for its time: the clock has to be followed.
+    /// Whether the caller has to watch the clock: a commit is in progress, scheduled or not, or one
+    /// is scheduled.
     pub fn follows_clock(&self) -> bool {
         self.commit.is_some() || self.next_scheduled().is_some()
     }
 
-    /// How far scheduled commits were from their time.
+    /// The errors of the scheduled commits so far.
     pub fn commit_errors(&self) -> &CommitErrors {
         &self.commit_errors
     }
 
-    /// Counts how far the commit that was made since the last call was from its time, if one was.
-    /// `now` is when the next packet comes, the first that meets it.
+    /// Records the error of the scheduled commit that took effect since the last call, if there was
+    /// one. `now` is when the first packet that can see it is handled.
     pub fn measure_commit(&mut self, now: Time) {
         if let Some(at_ns) = self.unmeasured_ns.take()
             && let Some(clock_ns) = self.clock_ns(now)
@@ -149,12 +154,13 @@ impl Switch {
         }
     }
 
-    /// What the clock says.
+    /// What the clock shows, in nanoseconds since 1970.
     pub(crate) fn clock_ns(&self, now: Time) -> Option<u64> {
         Some(self.clock_ns_at_0?.saturating_add(now.0))
     }
 
-    /// Says what bundles can do, and takes over the tolerances that a controller asks for.
+    /// Handles the multipart BUNDLE_FEATURES: reports what bundles can do, and sets the scheduling
+    /// limits that the controller requests.
     ///
     /// Errors: BAD_PROPERTY/BAD_EXPERIMENTER.
     pub(crate) fn bundle_features(
@@ -191,8 +197,8 @@ impl Switch {
         }))
     }
 
-    /// Schedules the commit of an open bundle, or begins it if its time is past and not too far.
-    /// What cannot be scheduled is discarded.
+    /// Schedules the commit of an open bundle, or begins it at once if its time is past but within
+    /// the limit. A bundle that cannot be scheduled is discarded.
     ///
     /// Errors: BUNDLE_FAILED with SCHED_NOT_SUPPORTED, SCHED_FUTURE, SCHED_PAST, or BAD_FLAGS if no
     /// time is named.
@@ -229,7 +235,8 @@ impl Switch {
         Ok(None)
     }
 
-    /// The time of a commit, and what the clock says. Errors: as above.
+    /// Returns the time of a commit and what the clock shows. Errors: as
+    /// [`Switch::schedule_commit`].
     fn check_time(
         &self,
         now: Time,
@@ -250,7 +257,7 @@ impl Switch {
         Ok((at_ns, clock_ns))
     }
 
-    /// When the preparation of the next scheduled commit begins.
+    /// When the preparation of the next scheduled commit has to begin.
     pub(crate) fn next_scheduled(&self) -> Option<Time> {
         let offset = self.clock_ns_at_0?;
         let connections = self.connections.values();
@@ -262,8 +269,9 @@ impl Switch {
         begins.min().map(|at| Time(at.saturating_sub(offset)))
     }
 
-    /// Begins the scheduled commit that is due, if one is and no change is under way. Those that
-    /// are past their time are discarded, and their connections get BUNDLE_FAILED/SCHED_PAST.
+    /// Begins the earliest scheduled commit whose preparation is due, unless another change is in
+    /// progress. If it has missed its time, it is discarded and its connection gets
+    /// BUNDLE_FAILED/SCHED_PAST.
     pub(crate) fn begin_due_commit<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
         let Some(clock_ns) = self.clock_ns(now) else {
             return;

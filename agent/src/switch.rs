@@ -1,4 +1,5 @@
-//! The whole switch: a datapath and its connections, driven by inputs, answering through a io.
+//! The whole switch: a datapath and its connections. Inputs are method calls, and outputs go
+//! through a [`SwitchIo`].
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
@@ -18,8 +19,8 @@ use crate::fail_mode::FailMode;
 use crate::handle::Asked;
 use crate::schedule::CommitErrors;
 
-/// The outputs of the switch: frames, messages and changes of links. Who runs a switch implements
-/// this.
+/// The outputs of a switch: frames, messages and changes of links. The program that runs the switch
+/// implements it.
 pub trait SwitchIo {
     /// Whether [`SwitchIo::step`] wants the steps of a trace.
     const TRACES: bool = false;
@@ -30,24 +31,24 @@ pub trait SwitchIo {
     /// Sends a message on a connection. No message is lost silently: a connection whose peer does
     /// not read is closed in the end, and the controller has to synchronise again.
     fn send(&mut self, conn: ConnId, xid: u32, message: Message);
-    /// Whether a connection has room for messages. If false, packet-ins are dropped and the rest is
-    /// deferred.
+    /// Whether a connection has room for messages. If false, packet-ins are dropped and other
+    /// messages are deferred.
     fn has_room(&self, conn: ConnId) -> bool;
     /// Whether a connection has room for a packet-in from this ingress port; if so, the packet-in
     /// is counted as sent.
     fn takes_packet_in(&mut self, conn: ConnId, _in_port: PortNo) -> bool {
         self.has_room(conn)
     }
-    /// Whether a port takes frames now. If false, [`Switch::port_has_room`] is to be called when it
-    /// does again.
+    /// Whether a port accepts frames now. If false, call [`Switch::port_has_room`] when it does
+    /// again.
     fn port_takes_frames(&self, _port: PortNo) -> bool {
         true
     }
-    /// Whether links may be set up and down, and what they advertise.
+    /// Whether controllers may set links up and down and change what they advertise.
     fn may_change_links(&self) -> bool {
         true
     }
-    /// Reports that a message of a connection is refused, before the ERROR is sent.
+    /// Called when a message of a connection is refused, before the ERROR is sent.
     fn refused(&mut self, _conn: ConnId, _xid: u32, _message: &Message, _error: ErrorCode) {}
     /// Sets a port's link administratively up or down.
     fn set_link(&mut self, port: PortNo, up: bool);
@@ -57,7 +58,7 @@ pub trait SwitchIo {
     fn step(&mut self, _: Step<'_>) {}
 }
 
-/// Who the switch says it is.
+/// How the switch identifies itself to controllers.
 #[derive(Clone, Debug, Default)]
 pub struct Identity {
     /// Its datapath id.
@@ -72,34 +73,33 @@ pub struct Switch {
     pub(crate) identity: Identity,
     pub(crate) connections: BTreeMap<ConnId, Connection>,
     pub(crate) fail_mode: FailMode,
-    /// The message that the datapath still works on, and its first bytes.
+    /// The message whose bulk change is in progress, and its first bytes.
     pub(crate) asked: Option<(Asked, Message, Vec<u8>)>,
-    /// The bundle that is carried out.
+    /// The commit in progress.
     pub(crate) commit: Option<Box<Commit>>,
-    /// Bundles that are not needed any more; their memory is freed little by little.
+    /// Finished and discarded bundles, whose memory is freed in slices.
     pub(crate) discarded: Vec<Bundle>,
-    /// The highest generation id that a master or slave named.
+    /// The newest generation id of a role request for master or slave.
     pub(crate) generation_id: Option<u64>,
-    /// The action of the entry that the fail mode adds, while it does.
+    /// The action of the fail mode's entry, while that is in table 0.
     pub(crate) stands_in: Option<Action>,
-    /// What the clock of scheduled commits said at [`Time`] 0, if there is one.
+    /// What the clock for scheduled commits showed at [`Time`] 0, if there is a clock.
     pub(crate) clock_ns_at_0: Option<u64>,
-    /// Whether a commit that waits has to look at it again.
+    /// Whether the clock was set since a waiting commit last compared it with its time.
     pub(crate) clock_was_set: bool,
     pub(crate) commit_errors: CommitErrors,
-    /// The time of a commit that packets see from the next one on.
+    /// The scheduled time of a commit that took effect and whose error is not recorded yet.
     pub(crate) unmeasured_ns: Option<u64>,
 }
 
-/// The datapath's sink: passes frames on to the ports, and events to the connections that want
-/// them.
+/// The datapath's sink: passes frames to the ports, and events to the connections that want them.
 pub(crate) struct SwitchSink<'a, I> {
     pub(crate) now: Time,
     pub(crate) connections: &'a mut BTreeMap<ConnId, Connection>,
     pub(crate) io: &'a mut I,
 }
 
-/// Borrows the datapath of a switch, and a sink for its effects.
+/// Borrows a switch's datapath, and a sink for what it does.
 macro_rules! parts {
     ($switch:expr, $now:expr, $io:expr) => {
         (
@@ -153,7 +153,7 @@ impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
 }
 
 impl Switch {
-    /// Makes a switch of a datapath; unless in [`FailMode::Secure`] it forwards at once.
+    /// Makes a switch from a datapath. Except in [`FailMode::Secure`] it forwards packets at once.
     pub fn new(now: Time, datapath: Datapath, identity: Identity, fail_mode: FailMode) -> Self {
         let mut this = Self {
             datapath,
@@ -174,23 +174,23 @@ impl Switch {
         this
     }
 
-    /// The datapath, to be looked at.
+    /// The datapath, read-only.
     pub fn datapath(&self) -> &Datapath {
         &self.datapath
     }
 
-    /// The datapath, its counters to be read.
+    /// The datapath with settled counters.
     pub fn settled(&mut self) -> Settled<'_> {
         self.datapath.settled()
     }
 
-    /// Who it says it is.
+    /// Its identity.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Frames arrived on a port; leaves `frames` empty. Some may wait for [`Switch::work`]: see
-    /// [`Datapath::is_behind`].
+    /// Handles frames that arrived on a port; leaves `frames` empty. Some may wait for
+    /// [`Switch::work`]: see [`Datapath::is_behind`].
     pub fn receive<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -202,7 +202,7 @@ impl Switch {
         datapath.receive(now, port, frames, sink);
     }
 
-    /// A port appeared or changed.
+    /// Adds a port, or changes its description.
     pub fn port_changed<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -214,25 +214,25 @@ impl Switch {
         datapath.port_changed(now, desc, capabilities, sink);
     }
 
-    /// A port went.
+    /// Removes a port.
     pub fn port_removed<I: SwitchIo>(&mut self, now: Time, port: PortNo, io: &mut I) {
         let (datapath, sink) = parts!(self, now, io);
         datapath.port_removed(now, port, sink);
     }
 
-    /// A port that took no frames takes them again.
+    /// Reports that a port which accepted no frames accepts them again.
     pub fn port_has_room<I: SwitchIo>(&mut self, now: Time, port: PortNo, io: &mut I) {
         let (datapath, sink) = parts!(self, now, io);
         datapath.port_has_room(now, port, sink);
     }
 
-    /// What a port's driver lost.
+    /// Sets the counters of what a port's driver lost.
     pub fn set_driver_counters(&mut self, port: PortNo, lost: &PortStats) {
         self.datapath.set_driver_counters(port, lost);
     }
 
-    /// A connection that speaks `version` is up; `is_controller` if it is to a configured
-    /// controller.
+    /// Adds a connection that speaks `version`; `is_controller` says whether its peer is a
+    /// configured controller.
     pub fn connected(&mut self, now: Time, conn: ConnId, version: Version, is_controller: bool) {
         self.connections
             .insert(conn, Connection::new(conn, version, is_controller));
@@ -240,9 +240,9 @@ impl Switch {
         self.follow_fail_mode(now);
     }
 
-    /// An auxiliary connection is up: one more way of the channel of `main`, with its role and all
-    /// that was set there. `datagrams`: whether what is sent on it may be lost. `false` if `main`
-    /// is gone, and the new one is to be closed. Spec: OpenFlow 1.3.5 section 6.3.6.
+    /// Adds an auxiliary connection to the channel of `main`; it shares role and settings with it.
+    /// `datagrams` says whether its transport may lose messages. Returns false if `main` is gone;
+    /// the caller then closes the new connection. Spec: OpenFlow 1.3.5 section 6.3.6.
     pub fn connected_auxiliary(
         &mut self,
         main: ConnId,
@@ -264,7 +264,7 @@ impl Switch {
         true
     }
 
-    /// A connection is gone; with a main one, those beside it.
+    /// Removes a connection that was closed; with a main connection also its auxiliary ones.
     pub fn disconnected(&mut self, now: Time, conn: ConnId) {
         let ended = self.connections.get(&conn);
         if ended.is_some_and(|ended| ended.main == conn) {
@@ -289,36 +289,35 @@ impl Switch {
         self.follow_fail_mode(now);
     }
 
-    /// The role of a connection's controller, if it is up.
+    /// The role of a connection's controller; `None` if the connection does not exist.
     pub fn role(&self, conn: ConnId) -> Option<ControllerRole> {
         let main = self.connections.get(&conn)?.main;
         self.connections.get(&main).map(|main| main.role)
     }
 
-    /// Packet-ins that a connection did not get because it does not take its messages.
+    /// How many packet-ins for a connection were dropped because it does not read.
     pub fn lost_packet_ins(&self, conn: ConnId) -> u64 {
         self.connections
             .get(&conn)
             .map_or(0, |conn| conn.lost_packet_ins)
     }
 
-    /// Statistics that reached a threshold and that a connection did not get because it does not
-    /// take its messages.
+    /// How many triggered statistics for a connection were dropped because it does not read.
     pub fn lost_flow_stats(&self, conn: ConnId) -> u64 {
         self.connections
             .get(&conn)
             .map_or(0, |conn| conn.lost_flow_stats)
     }
 
-    /// Messages of extensions that a connection did not get because it does not take its messages.
+    /// How many notifications of extensions for a connection were dropped because it does not read.
     pub fn lost_notifications(&self, conn: ConnId) -> u64 {
         self.connections
             .get(&conn)
             .map_or(0, |conn| conn.lost_notifications)
     }
 
-    /// Whether the next message of a connection may be given to [`Switch::message`]: the reply
-    /// before is complete, and most of what was sent is taken.
+    /// Whether the next message of a connection may be passed to [`Switch::message`]: the previous
+    /// reply is complete, no change is in progress, and the connection has room.
     pub fn is_ready<I: SwitchIo>(&self, conn: ConnId, io: &I) -> bool {
         let busy = self
             .connections
@@ -327,12 +326,12 @@ impl Switch {
         !busy && !self.is_changing() && io.has_room(conn)
     }
 
-    /// Whether a change is under way: messages wait for it, packets do not.
+    /// Whether a long change is in progress. Messages wait for its end, packets do not.
     pub fn is_changing(&self) -> bool {
         self.commit.is_some() || self.datapath.has_work()
     }
 
-    /// A message arrived on a connection that [`Switch::is_ready`].
+    /// Handles a message of a connection for which [`Switch::is_ready`] returned true.
     pub fn message<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -350,7 +349,7 @@ impl Switch {
         self.tell_tables(io);
     }
 
-    /// Whether a long change or reply, or a frame, waits for [`Switch::work`].
+    /// Whether there is something for [`Switch::work`] to do.
     pub fn has_work<I: SwitchIo>(&self, io: &I) -> bool {
         let waits = self.waits_until().is_some() && !self.clock_was_set;
         let is_working = self.is_changing() && !waits;
@@ -364,8 +363,8 @@ impl Switch {
         connections.any(|(id, conn)| conn.has_more() && io.has_room(*id))
     }
 
-    /// Goes on with a long change, with each long reply, and with frames that wait for a later
-    /// turn, by one slice.
+    /// Does one slice of the long change in progress, of each long reply, and of the frames that
+    /// wait for a later turn.
     pub fn work<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
         let (datapath, sink) = parts!(self, now, io);
         datapath.catch_up(now, sink);
@@ -390,7 +389,7 @@ impl Switch {
         }
     }
 
-    /// When [`Switch::tick`] wants to be called next.
+    /// When [`Switch::tick`] has to be called next.
     pub fn next_tick(&self) -> Option<Time> {
         let bundle_ends = self.next_bundle_end();
         self.datapath
@@ -401,7 +400,8 @@ impl Switch {
             .min()
     }
 
-    /// Expires entries and serves timers that are due.
+    /// Handles all timers that are due: expires entries and idle bundles, and begins scheduled
+    /// commits.
     pub fn tick<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
         self.report_news(None, io);
         let (datapath, sink) = parts!(self, now, io);

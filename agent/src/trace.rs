@@ -15,8 +15,8 @@ use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 
 use crate::Switch;
 
-/// The messages: a request with the frame as its data, a reply whose data are the lines of
-/// the steps, in UTF-8; if the last does not end, there would be more.
+/// The messages: a request with the frame as its data, and a reply whose data are the steps as
+/// lines of UTF-8. If the last line has no end, the trace was cut off.
 pub static ROWS: [ExtRow; 2] = [
     ExtRow::new(ExtKind::Message, BOFUSS, 1, "trace_request")
         .with_args(&[Arg::new("in_port", 4)])
@@ -32,12 +32,12 @@ pub fn request(in_port: PortNo, frame: &[u8]) -> ExtValue {
     ExtValue::new(&ROWS[0], vec![in_port.0.into()], Bytes(frame.into()))
 }
 
-/// Whether this is such a request.
+/// Whether a value is a trace request.
 pub(crate) fn asks(value: &ExtValue) -> bool {
     value.row.place_in(&ROWS) == Some(0)
 }
 
-/// Writes down the steps, and has no other effect.
+/// A sink that writes the steps as text and has no other effect.
 struct StepLines(String);
 
 impl Sink for StepLines {
@@ -58,8 +58,8 @@ impl Sink for StepLines {
 impl Switch {
     /// Runs the request's frame through the pipeline without any effect, and returns the steps.
     ///
-    /// Errors: BAD_REQUEST/BAD_PORT for a number that is no port's, BAD_PACKET without a frame or
-    /// room for one.
+    /// Errors: BAD_REQUEST/BAD_PORT for a number that no port may have, BAD_PACKET if there is no
+    /// frame or no room for it.
     pub fn trace(&mut self, now: Time, value: &ExtValue) -> Result<ExtValue, ErrorCode> {
         let in_port = PortNo(value.args[0] as u32);
         if !in_port.is_port() {

@@ -1,6 +1,8 @@
-//! Bundles: all of one is carried out or nothing, and no packet meets a part of it.
+//! Bundles: each takes effect as a whole or not at all, and no packet sees a part of it.
 #![allow(clippy::unwrap_used)]
 
+#[path = "bundles/atomic.rs"]
+mod atomic;
 #[path = "bundles/expiry.rs"]
 mod expiry;
 #[path = "bundles/groups.rs"]
@@ -26,7 +28,7 @@ use bofuss_oflib::{Action, ErrorCode, Mac, Message, PortNo, Version};
 use bofuss_packet::craft;
 use common::{CONN, Lab};
 
-/// A connection that has bundles.
+/// The connection that sends bundles.
 const BUNDLER: ConnId = ConnId(2);
 const BOTH: BundleFlags = BundleFlags::ALL.without(BundleFlags::TIME);
 const ENGINES: [Engine; 3] = [Engine::Reference, Engine::Tables, Engine::Cache];
@@ -37,7 +39,7 @@ fn lab(engine: Engine) -> Lab {
     lab
 }
 
-/// Sends a message on the connection that has bundles; what is sent at once.
+/// Sends a message on [`BUNDLER`] and returns what the switch sends at once.
 fn ask(lab: &mut Lab, xid: u32, message: Message) -> Vec<Message> {
     lab.ask(BUNDLER, xid, message)
 }
@@ -66,7 +68,7 @@ fn flow(lab: &Lab, command: C, text: &str) -> Message {
     Message::FlowMod(parse_flow(text, command, &lab.catalogue).expect(text))
 }
 
-/// Adds flow-mods to a bundle and commits it; what is sent at the end.
+/// Adds flow-mods to a bundle and commits it. Returns what the switch sends at the end.
 fn commit(lab: &mut Lab, mods: &[(C, &str)]) -> Vec<Message> {
     for (xid, (command, text)) in (100..).zip(mods) {
         let message = flow(lab, *command, text);
@@ -90,14 +92,14 @@ fn frame(last: u8) -> Vec<u8> {
     craft::ethernet(mac(last), mac(2), craft::Layer::new(0x88b5, &[0; 60]))
 }
 
-/// Ports that a frame leaves by.
+/// The ports that a frame is sent out of.
 fn out(lab: &mut Lab, last: u8) -> Vec<u32> {
     lab.io.out.clear();
     lab.send(1, &frame(last));
     std::mem::take(&mut lab.io.out)
 }
 
-/// What is told of each entry, without its age if asked, in an order of its own.
+/// The description of each entry without its age, sorted.
 fn dump(lab: &mut Lab) -> Vec<String> {
     let request = FlowStatsRequest {
         table_id: TableId::ALL,
@@ -235,58 +237,6 @@ fn slaves_have_no_bundles() {
     assert_eq!(errors(&add(&mut lab, 2, message)), [BadRequest::IS_SLAVE]);
 }
 
-/// Adds many messages that make each of two tables send to port 3 in place of port 2, and commits;
-/// what packets do meanwhile.
-fn swap(lab: &mut Lab, mods: usize) -> Vec<Vec<u32>> {
-    let swap = [
-        (C::MODIFY_STRICT, "priority=5,actions=output:3,goto_table:1"),
-        (C::ADD, "table=1,priority=5,actions=output:3"),
-    ];
-    for n in 0..mods {
-        let text = format!("table=1,priority=1,tcp,tp_dst={},actions=drop", n + 1);
-        let message = flow(lab, C::ADD, &text);
-        assert_eq!(add(lab, 100, message), []);
-        if n == mods / 3 {
-            let message = flow(lab, swap[0].0, swap[0].1);
-            assert_eq!(add(lab, 100, message), []);
-        }
-    }
-    let message = flow(lab, swap[1].0, swap[1].1);
-    assert_eq!(add(lab, 100, message), []);
-    assert_eq!(ask(lab, 9, control(T::COMMIT_REQUEST, BOTH)), []);
-    let mut seen = Vec::new();
-    while lab.switch.has_work(&lab.io) {
-        seen.push(out(lab, 1));
-        lab.switch.work(lab.now, &mut lab.io);
-        seen.push(out(lab, (seen.len() % 250) as u8));
-    }
-    seen
-}
-
-#[test]
-fn no_packet_meets_a_part_of_a_bundle_in_any_engine() {
-    for engine in ENGINES {
-        for mods in [1, 1000] {
-            let mut lab = lab(engine);
-            lab.flow(C::ADD, "priority=5,actions=output:2,goto_table:1");
-            lab.flow(C::ADD, "table=1,priority=5,actions=output:2");
-            assert_eq!(out(&mut lab, 1), [2, 2]);
-            let seen = swap(&mut lab, mods);
-            let last_old = seen.iter().rposition(|ports| *ports == [2, 2]);
-            let first_new = seen.iter().position(|ports| *ports == [3, 3]);
-            let (last_old, first_new) = (last_old.unwrap(), first_new.unwrap());
-            assert_eq!(last_old + 1, first_new, "{engine:?} {seen:?}");
-            assert!(
-                seen.iter()
-                    .all(|ports| *ports == [2, 2] || *ports == [3, 3])
-            );
-            assert_eq!(lab.io.messages, [control(T::COMMIT_REPLY, BOTH)]);
-            let tables = lab.switch.datapath().tables();
-            assert_eq!((tables[0].len(), tables[1].len()), (1, mods + 1));
-        }
-    }
-}
-
 #[test]
 fn messages_of_others_wait_for_a_commit() {
     let mut lab = lab(Engine::default());
@@ -300,7 +250,7 @@ fn messages_of_others_wait_for_a_commit() {
 }
 
 #[test]
-fn a_failed_commit_tells_which_message_failed_and_changes_nothing() {
+fn a_failed_commit_reports_which_message_failed_and_changes_nothing() {
     for engine in ENGINES {
         let mut lab = lab(engine);
         lab.flow(C::ADD, "priority=5,idle_timeout=5,actions=output:2");

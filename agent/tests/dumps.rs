@@ -1,4 +1,4 @@
-//! Long replies while entries come and go, and a peer that takes nothing.
+//! Long replies while entries are added and deleted, and to a peer that does not read.
 #![allow(clippy::unwrap_used)]
 
 use std::cell::Cell;
@@ -34,7 +34,7 @@ impl SwitchIo for Outbox {
 
 const READER: ConnId = ConnId(1);
 const WRITER: ConnId = ConnId(2);
-/// Entries that are there throughout.
+/// How many entries stay throughout.
 const LASTING: u32 = 2_000;
 
 struct Stage {
@@ -92,7 +92,7 @@ fn an_entry_that_lasts_is_reported_exactly_once() {
     );
     let mut turn = 0;
     while stage.switch.has_work(&stage.io) {
-        // Entries of all priorities come and go, in front of the cursor and behind it.
+        // Entries of all priorities are added and deleted, before and after the cursor.
         for priority in [1, 100, 200] {
             stage.flow(FlowModCommand::ADD, priority, LASTING + turn);
             stage.flow(FlowModCommand::DELETE_STRICT, priority, LASTING + turn / 2);
@@ -182,7 +182,8 @@ fn a_reply_waits_for_a_peer_that_takes_nothing() {
     ));
 }
 
-/// What a request is answered with on the wire: each message is whole, all but the last have MORE.
+/// The answer to a request on the wire; checks that each message is complete and that all but the
+/// last have the flag MORE.
 fn on_the_wire(body: RequestBody) -> Vec<ReplyBody> {
     let mut stage = Stage::new();
     let codec = Codec::new(Version::V1_3, stage.catalogue.clone());
@@ -218,7 +219,7 @@ fn d8_statistics_of_many_entries_come_in_whole_messages() {
 }
 
 #[test]
-fn d21_the_features_of_all_64_tables_are_told() {
+fn d21_the_features_of_all_64_tables_are_reported() {
     let parts = on_the_wire(RequestBody::TableFeatures(Vec::new()));
     let tables = parts.iter().flat_map(|part| match part {
         ReplyBody::TableFeatures(tables) => tables,
@@ -230,7 +231,7 @@ fn d21_the_features_of_all_64_tables_are_told() {
 }
 
 #[test]
-fn a_reply_is_completed_before_entries_are_found_in_another_way() {
+fn a_reply_is_completed_before_the_engine_changes() {
     let mut stage = Stage::new();
     let all = RequestBody::Flow(FlowStatsRequest::all());
     stage.message(READER, Message::MultipartRequest(all.into()));

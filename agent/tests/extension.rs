@@ -23,12 +23,12 @@ use board::{
     WRITTEN, bytes, notes,
 };
 
-/// Keeps what the switch does.
+/// An [`SwitchIo`] that records what the switch does.
 #[derive(Default)]
 struct Kept {
     sent: Vec<(u64, u32, Message)>,
     frames: Vec<(u32, u8)>,
-    /// A connection that takes no messages.
+    /// A connection that accepts no messages.
     stuck: Option<ConnId>,
 }
 
@@ -147,7 +147,7 @@ fn errors(sent: &[(u64, u32, Message)]) -> Vec<(u64, u32, ErrorCode)> {
     sent.iter().filter_map(error).collect()
 }
 
-/// The parts of a multipart reply: whether more follow, and the places.
+/// The parts of a multipart reply: the flag MORE, and the places listed.
 fn parts(sent: &[(u64, u32, Message)]) -> Vec<(bool, Vec<u32>)> {
     let part = |(_, xid, message): &(u64, u32, Message)| {
         let Message::MultipartReply(reply) = message else {
@@ -194,17 +194,17 @@ fn notifications_go_to_those_that_want_them_in_their_form() {
     let mut lab = Lab::new();
     let write = |text| notes(WRITE, &[(1, text)]);
     let written = |text| notes(WRITTEN, &[(1, text)]);
-    // Every controller that is no slave.
+    // Every controller whose role is not slave gets it.
     let sent = lab.tell(ONE, write(5));
     assert_eq!(sent, [told(1, 0, written(5)), told(2, 0, written(5))]);
-    // In the form that a connection has.
+    // Each connection gets its own form.
     lab.tell(TWO, bytes(WATCH, "short"));
     let sent = lab.tell(ONE, write(6));
     assert_eq!(sent, [told(1, 0, written(6)), told(2, 0, written(0))]);
     lab.role(TWO, ControllerRole::SLAVE);
     let sent = lab.tell(ONE, write(7));
     assert_eq!(sent, [told(1, 0, written(7))]);
-    // Subscribers alone, whatever their role, until they want it no more or go.
+    // Only subscribers get it, in any role, until they unsubscribe or close.
     lab.port(5);
     assert!(
         lab.sent()
@@ -217,7 +217,7 @@ fn notifications_go_to_those_that_want_them_in_their_form() {
         sent.iter().filter(|one| is_event(&one.2)).count()
     };
     assert_eq!(events(lab.sent()), 0);
-    // What an error answers has no other effect.
+    // A message that is answered with an error has no other effect.
     let sent = lab.tell(ONE, write(0));
     assert_eq!(
         errors(&sent),
@@ -256,7 +256,7 @@ fn events_and_time_reach_the_controllers_and_send_packets() {
     assert_eq!(lab.io.frames, [(4, 9)]);
     lab.tell(ONE, notes(WRITE, &[]));
     assert_eq!(lab.io.frames, [(4, 9), (2, 7)]);
-    // A reply to a flow-mod has its transaction id, and goes to its connection alone.
+    // A reply to a flow-mod has its transaction id and goes only to its connection.
     let sent = lab.flow(FlowModCommand::ADD, "cookie=99,in_port=1,actions=output:2");
     assert_eq!(sent, [told(1, 7, bytes(EVENT, "flow-mod"))]);
 }
@@ -293,7 +293,7 @@ fn a_long_list_goes_in_slices_and_others_are_served_in_between() {
         lab.switch.work(lab.now, &mut lab.io);
     }
     assert_eq!(errors(&lab.sent()), [(1, 7, NO_PLACE)]);
-    // One at the beginning, too, with what was asked.
+    // So does an error at the beginning, which quotes the request.
     lab.tell(ONE, notes(WRITE, &[(0, 13)]));
     let sent = lab.list(ONE, &[]);
     assert_eq!(errors(&sent), [(1, 7, NO_PLACE)]);
@@ -302,7 +302,7 @@ fn a_long_list_goes_in_slices_and_others_are_served_in_between() {
 }
 
 #[test]
-fn an_extension_hears_that_a_connection_has_ended_and_not_of_its_auxiliary_ones() {
+fn an_extension_learns_that_a_main_connection_closed_but_not_an_auxiliary_one() {
     let mut lab = Lab::new();
     let auxiliary = ConnId(77);
     assert!(lab.switch.connected_auxiliary(ONE, auxiliary, 1, false));

@@ -1,4 +1,4 @@
-//! Slow readers, limits at and one past, frames of any bytes.
+//! Slow readers, limits at their value and one above, frames of random bytes.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -49,7 +49,7 @@ fn a_slow_reader_loses_packet_ins_and_gets_one_port_status_each() {
 
 // I11
 #[test]
-fn a_slow_reader_is_told_the_newest_of_each_controller_and_none_that_came_and_went() {
+fn a_slow_reader_gets_only_the_newest_status_of_each_remaining_controller() {
     let mut lab = Lab::new(10, FailMode::Secure);
     let [reader, busy, leaves] = [11, 12, 13].map(ConnId);
     for conn in [reader, busy, leaves] {
@@ -89,7 +89,7 @@ fn a_slow_reader_is_told_the_newest_of_each_controller_and_none_that_came_and_we
     let ended = "short_id=0,role=equal,reason=channel_status,channel_status=down";
     let newest =
         "uri=[\"tcp:192.0.2.1:6653\"],short_id=1000,role=equal,reason=role,channel_status=up";
-    // The reader is told of two that ended and of the busy one, and that one of the two.
+    // The reader gets both controllers that closed and the busy one, in its newest state only.
     assert_eq!(told, [ended, ended, ended, ended, newest]);
 }
 
@@ -124,7 +124,7 @@ fn packets_that_are_held_leave_three_quarters_of_the_pool_to_others() {
         lab.send(1, &[&raw(1, 2)[..], &[0; LARGE]].concat());
         let used = lab.pool.stats().bytes_in_use;
         let buffer = MAX_FRAME_BYTES + HEADROOM_BYTES;
-        // The frame itself is in use when the copies for two connections are made.
+        // The frame itself occupies a buffer while it is copied for two connections.
         for at in [before + buffer, before + 2 * buffer] {
             held += usize::from(at <= POOL_BYTES / 4) * buffer;
         }
@@ -163,7 +163,7 @@ fn normal_knows_as_many_stations_as_its_table_holds() {
     assert!(!floods_to(&mut lab, STATIONS));
 }
 
-/// 20,000 frames a second from sources that nobody saw before, for five seconds.
+/// Sends 20,000 frames a second from new source addresses for five seconds.
 fn flood_and_speak(lab: &mut Lab) -> Vec<u32> {
     const FLOOD_MS: u64 = 5000;
     const PER_MS: u64 = 20;
@@ -194,7 +194,7 @@ fn a_flood_of_sources_on_one_port_costs_no_other_port_its_addresses() {
 }
 
 #[test]
-fn the_port_with_most_addresses_gives_its_own_up_and_a_bounded_one_has_fewer() {
+fn the_port_with_most_addresses_loses_its_own_first_and_a_bounded_one_has_fewer() {
     let bounded = Config {
         port_addresses: [(PortNo(1), 2)].into(),
         ..Config::default()
@@ -208,7 +208,7 @@ fn the_port_with_most_addresses_gives_its_own_up_and_a_bounded_one_has_fewer() {
     };
     lab.send(4, &raw(0xffff, 0xfffe));
     (0..5000).for_each(|n| lab.send(1, &raw(n, 0xfffe)));
-    // Port 2 takes what is free, then from port 1 until both have as many.
+    // Port 2 takes the free places and then places of port 1, until both have equally many.
     (5000..10_000).for_each(|n| lab.send(2, &raw(n, 0xfffe)));
     let known = |lab: &mut Lab, all: Range<u16>| all.filter(|n| is_known(lab, *n)).count();
     let counts = (known(&mut lab, 0..5000), known(&mut lab, 5000..10_000));
@@ -251,7 +251,7 @@ fn a_port_floods_its_burst_and_no_frame_more() {
 }
 
 #[test]
-fn standalone_with_a_full_table_lets_its_entries_go_on() {
+fn standalone_with_a_full_table_keeps_its_entries() {
     let mut lab = Lab::new(1, FailMode::Standalone);
     lab.flow(FlowModCommand::ADD, "priority=7,actions=output:2");
     lab.switch.disconnected(lab.now, CONN);
@@ -351,8 +351,8 @@ fn groups_within_groups_give_a_packet_1024_buckets_and_no_more() {
     }
     lab.flow(FlowModCommand::ADD, "actions=group:3,output:3");
     lab.send(1, &raw(1, 2));
-    // Each of the first nine buckets leads to 110 more, of which 100 put the packet out; of what is
-    // left then, 21 do.
+    // Each of the first nine buckets leads to 110 more, of which 100 output the packet; of the
+    // buckets that remain then, 21 do.
     let sent = |lab: &mut Lab| core::mem::take(&mut lab.io.out).len();
     assert_eq!(sent(&mut lab), 9 * 100 + 21 + 1, "one is behind the group");
     lab.flow(FlowModCommand::ADD, "actions=group:2");

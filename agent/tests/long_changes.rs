@@ -1,4 +1,5 @@
-//! Changes of many entries, and long lists, go on in slices: packets pass meanwhile, messages wait.
+//! Changes of many entries and long lists are done in slices: packets pass in between, messages
+//! wait.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -11,10 +12,10 @@ use bofuss_oflib::{Mac, Message, PortNo};
 use bofuss_packet::craft;
 use common::{CONN, Lab};
 
-/// Entries of the table that changes: many slices.
+/// How many entries the changed table has; they take many slices.
 const ENTRIES: u16 = 1000;
 
-/// A switch with many entries of low priority, of which one sends packets to port 2.
+/// A switch with many entries of low priority, one of which sends packets to port 2.
 fn lab() -> Lab {
     let mut lab = Lab::new(u32::from(ENTRIES) + 1, FailMode::Secure);
     for n in 0..ENTRIES {
@@ -30,7 +31,7 @@ fn frame() -> Vec<u8> {
     craft::ethernet(mac(1), mac(2), craft::Layer::new(0x88b5, &[0; 60]))
 }
 
-/// Finishes what is under way; packets pass meanwhile. How many slices that took.
+/// Completes the change in progress, with packets in between. Returns how many slices that took.
 fn finish(lab: &mut Lab) -> usize {
     let mut slices = 0;
     while lab.switch.has_work(&lab.io) {
@@ -68,7 +69,7 @@ fn a_modify_of_many_entries_lets_packets_pass_and_changes_all() {
 }
 
 #[test]
-fn an_overlap_that_is_found_late_is_told_and_adds_nothing() {
+fn an_overlap_that_is_found_late_is_reported_and_adds_nothing() {
     for (priority, error) in [(ENTRIES - 1, true), (ENTRIES, false)] {
         let mut lab = lab();
         let text = format!("table=1,priority={priority},check_overlap,ip,actions=drop");
@@ -149,7 +150,7 @@ fn groups_and_meters_are_listed_in_parts_each_once() {
 }
 
 #[test]
-fn packets_pass_in_each_turn_while_a_slow_reader_takes_a_list_and_is_told_of_deletes() {
+fn packets_pass_in_each_turn_while_a_slow_reader_gets_a_list_and_flow_removeds() {
     use bofuss_oflib::message::multipart::{FlowStatsRequest, RequestBody};
     let mut lab = lab();
     lab.flow(C::MODIFY, "table=1,actions=output:4");
@@ -164,7 +165,7 @@ fn packets_pass_in_each_turn_while_a_slow_reader_takes_a_list_and_is_told_of_del
     lab.message(Message::MultipartRequest(RequestBody::Flow(all).into()));
     let (mut turns, mut most) = (0, 0);
     loop {
-        // It takes what was sent in one turn of three.
+        // The reader takes messages in one turn of three.
         lab.io.stuck = turns % 3 != 0;
         if !lab.io.stuck && !lab.switch.has_work(&lab.io) {
             break;
@@ -183,7 +184,7 @@ fn packets_pass_in_each_turn_while_a_slow_reader_takes_a_list_and_is_told_of_del
     lab.flow(C::DELETE, "table=1");
     assert!(finish(&mut lab) > 5);
     assert_eq!((left(&lab), lab.io.messages.len()), (0, 1), "{parts} parts");
-    // One that goes in the middle of its list leaves nothing to do.
+    // A connection that closes in the middle of its list leaves no work.
     lab.flow(C::ADD, "table=1,priority=1,actions=output:3");
     let all = FlowStatsRequest {
         out_port: PortNo::ANY,

@@ -1,4 +1,5 @@
-//! Flow monitors: who applies what is reported to a copy has the same entries as the switch.
+//! Flow monitors: a copy to which all reports are applied has the same entries as the switch. Spec:
+//! OpenFlow 1.4.1 section 7.3.5.17.
 #![allow(clippy::unwrap_used)]
 
 #[path = "monitors/mirror.rs"]
@@ -26,18 +27,18 @@ use bofuss_oflib::types::{GroupId, QueueId, TableId};
 use bofuss_oflib::wire::Text;
 use bofuss_oflib::{Catalogue, ErrorCode, Message, PortNo, Version};
 
-/// Who monitors.
+/// The connection that monitors.
 const READER: ConnId = ConnId(1);
-/// Who changes entries.
+/// The connection that changes entries.
 const WRITER: ConnId = ConnId(2);
 const ALL: F = F(F::INITIAL.0 | F::ADD.0 | F::REMOVED.0 | F::MODIFY.0 | F::INSTRUCTIONS.0);
 const ENGINES: [Engine; 3] = [Engine::Reference, Engine::Tables, Engine::Cache];
 
-/// Keeps what is sent to each connection.
+/// Records what is sent to each connection.
 #[derive(Default)]
 struct Outbox {
     sent: Vec<(ConnId, u32, Message)>,
-    /// Whether the reader takes nothing.
+    /// Whether the reader accepts no messages.
     is_full: Cell<bool>,
 }
 
@@ -97,7 +98,7 @@ impl Stage {
         self.switch.message(self.now, conn, request, &mut self.io);
     }
 
-    /// Asks for all these in one bundle of the writer, each under its transaction id.
+    /// Commits these flow-mods in one bundle of the writer, each with its transaction id.
     fn commit(&mut self, flows: Vec<(u32, FlowMod)>) {
         let flags = BundleFlags::ALL.without(BundleFlags::TIME);
         for (xid, flow) in flows {
@@ -145,7 +146,7 @@ impl Stage {
         }
     }
 
-    /// What the reader was told since the last call, a line each.
+    /// What was reported to the reader since the last call, one line per update.
     fn told(&mut self) -> Vec<String> {
         self.work();
         let mut lines = Vec::new();
@@ -205,7 +206,7 @@ fn a_monitor_begins_with_what_is_there_and_follows_it() {
         );
         let modified = format!("0 event=modified,{entry} actions=output:2");
         assert_eq!(stage.told(), [modified]);
-        // One that takes another's place changes it.
+        // An entry that replaces another is reported as modified.
         stage.add("table=2,priority=6,cookie=7,actions=output:3");
         let replaced = "0 event=modified,table=2,cookie=0x7,priority=6 actions=output:3";
         assert_eq!(stage.told(), [replaced]);
@@ -237,7 +238,7 @@ fn flags_and_filters_say_what_is_reported() {
     stage.add("priority=3,ip,nw_dst=10.0.0.1,actions=output:1");
     let added = "0 event=added,table=0,cookie=0x0,priority=3,ip,nw_dst=10.0.0.1 actions=drop";
     assert_eq!(stage.told(), [added]);
-    // The entry outputs to the port before the change, or after it.
+    // It suffices that the entry outputs to the port either before or after the change.
     stage.flow(
         WRITER,
         5,
@@ -254,7 +255,7 @@ fn flags_and_filters_say_what_is_reported() {
     assert_eq!(stage.told(), [modified]);
     stage.delete("");
     assert_eq!(stage.told(), [""; 0]);
-    // A monitor of two is enough, and its flags add to the others'.
+    // It suffices that one of two monitors wants the change, and their flags are combined.
     stage.monitor(&[monitor(3, F(F::ADD.0 | F::INSTRUCTIONS.0), C::ADD)]);
     stage.told();
     stage.add("priority=3,ip,actions=output:1");
@@ -284,7 +285,7 @@ fn own_changes_are_abbreviated_unless_asked_otherwise() {
     stage.flow(READER, 80, FlowModCommand::ADD, "priority=1,actions=drop");
     let added = "0 event=added,table=0,cookie=0x0,priority=1 actions=drop";
     assert_eq!(stage.told(), ["3 nothing", added]);
-    // Others' changes may be left out; what the switch does itself is not another's.
+    // With ONLY_OWN other controllers' changes are omitted, but not what the switch does itself.
     let request = monitor(1, F(seen.0 | F::ONLY_OWN.0), C::MODIFY);
     stage.monitor(&[request]);
     stage.add("priority=9,actions=drop");
@@ -401,7 +402,7 @@ fn a_bundle_is_reported_when_packets_see_it() {
 }
 
 #[test]
-fn who_does_not_read_is_told_later_what_has_changed() {
+fn a_connection_that_did_not_read_gets_the_changes_later() {
     let mut stage = Stage::new(Engine::Cache);
     stage.add("priority=1,actions=drop");
     stage.monitor(&[monitor(1, ALL, C::ADD)]);
@@ -446,7 +447,7 @@ fn who_does_not_read_is_told_later_what_has_changed() {
 }
 
 #[test]
-fn a_monitor_of_a_group_hears_of_entries_that_go_with_it() {
+fn a_monitor_of_a_group_reports_the_entries_deleted_with_it() {
     let mut stage = Stage::new(Engine::Cache);
     let text = "group_id=4,type=indirect,bucket=actions=output:1";
     let catalogue = stage.catalogue.clone();
@@ -472,7 +473,7 @@ fn a_monitor_of_a_group_hears_of_entries_that_go_with_it() {
     assert_eq!(stage.told(), told);
 }
 
-/// What an update is about, for [`mirror`].
+/// The events of a message's updates, for [`mirror`].
 fn events(message: &Message) -> Vec<FlowUpdateEvent> {
     let Message::MultipartReply(MultipartReply {
         body: ReplyBody::FlowMonitor(updates),

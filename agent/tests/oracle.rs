@@ -61,7 +61,8 @@ struct Flow {
 }
 
 impl Flow {
-    /// When it goes, in milliseconds, and why: of two at once, for the hard timeout.
+    /// When it expires, in milliseconds, and why. If both timeouts end at once, the hard timeout
+    /// counts.
     fn deadline(&self) -> Option<(u64, FlowRemovedReason)> {
         let idle = (self.idle > 0).then(|| {
             (
@@ -82,10 +83,10 @@ impl Flow {
     }
 }
 
-/// What a flow-removed says: reason, table, priority, packets, milliseconds.
+/// The contents of a flow-removed: reason, table, priority, packets, age in milliseconds.
 type Gone = (u8, u8, u16, u64, u64);
 
-/// All entries, in the order in which they came; groups, meters, and the ports that are down.
+/// All entries in the order in which they were added, groups, meters, and the ports that are down.
 #[derive(Default)]
 struct Oracle {
     flows: Vec<Flow>,
@@ -187,7 +188,7 @@ struct Both {
     lab: Lab,
     oracle: Oracle,
     random: Random,
-    /// How often each way was taken.
+    /// How often each outcome occurred.
     errors: usize,
     removed: usize,
     sent: usize,
@@ -226,7 +227,7 @@ impl Both {
         let goto = table == 0 && random.below(2) == 0;
         let apply = Act::random(random);
         let write = (random.below(3) == 0).then(|| Act::random(random));
-        // Each table has its own: a super-frame enters both as a whole.
+        // Each table has its own meter: a super-frame enters both tables as a whole.
         let meter = (random.below(4) == 0).then(|| u32::from(table) + 1);
         let filter = (delete && random.below(2) == 0).then_some(apply);
         let mut text = format!("table={table},priority={priority}{matched}");
@@ -310,7 +311,7 @@ impl Both {
         self.expect_error(error, &text);
     }
 
-    /// The switch just sent this error, or none.
+    /// Checks that the switch just sent this error, or none.
     fn expect_error(&mut self, error: Option<&str>, text: &str) {
         let is_error = |m: &Message| matches!(m, Message::Error(_));
         let said = self.lab.io.messages.iter().position(is_error);
@@ -334,7 +335,7 @@ impl Both {
         }
         let down = &self.oracle.down;
         wanted.retain(|port| *port != packet[0].0 && !down.contains(port));
-        // An output that ends a list of actions may come after what a group does.
+        // An output at the end of a list of actions may be sent after what a group sends.
         wanted.sort_unstable();
         self.lab.io.out.sort_unstable();
         assert_eq!(std::mem::take(&mut self.lab.io.out), wanted);

@@ -1,4 +1,5 @@
 //! Packets without an Ethernet header, as controllers see them.
+//! Spec: OpenFlow 1.5.1 sections 7.2.3.11, 7.3.6.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -18,7 +19,7 @@ use bofuss_oflib::{Action, FieldMatch, Match, Message, PortNo, Version};
 use bofuss_packet::craft::{ipv4, udp};
 use common::Lab;
 
-/// A connection of 1.5.
+/// A connection that speaks 1.5.
 const NEWER: ConnId = ConnId(5);
 /// The port without Ethernet.
 const TUN: u32 = 5;
@@ -53,7 +54,7 @@ fn packet_ins(lab: &mut Lab, packet: &[u8]) -> Vec<PacketIn> {
 }
 
 #[test]
-fn a_packet_in_tells_the_type_to_those_who_know_types() {
+fn a_packet_in_has_the_packet_type_in_versions_that_know_types() {
     let mut lab = lab();
     let packet = ipv4(
         [10, 0, 0, 1].into(),

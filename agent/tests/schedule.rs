@@ -1,4 +1,5 @@
-//! Bundles that are committed at a time, on a virtual clock.
+//! Bundles that are committed at a scheduled time, on a virtual clock. Spec: OpenFlow 1.5.1 section
+//! 7.3.5.22.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -18,7 +19,7 @@ use common::{Lab, MS};
 
 const BUNDLER: ConnId = ConnId(2);
 const TOGETHER: BundleFlags = BundleFlags::ALL.without(BundleFlags::TIME);
-/// What the clock says at time 0.
+/// What the clock shows at time 0.
 const START_NS: u64 = 1_800_000_000 * Time::SEC;
 
 fn lab() -> Lab {
@@ -33,7 +34,7 @@ fn ask(lab: &mut Lab, xid: u32, message: Message) -> Vec<Message> {
     lab.ask(BUNDLER, xid, message)
 }
 
-/// A request about a bundle; a commit at so many milliseconds of the clock after its start.
+/// A bundle request; `at_ms` schedules a commit, in milliseconds after the clock's start.
 fn control(ty: T, at_ms: Option<u64>) -> Message {
     let time = at_ms.map(|ms| Timestamp::of_nanos(START_NS + ms * MS));
     let flags = if time.is_some() {
@@ -83,8 +84,8 @@ fn out(lab: &mut Lab) -> Vec<u32> {
     std::mem::take(&mut lab.io.out)
 }
 
-/// Lets time go by in steps of 10 us, with all that is due and all work. Returns when a frame
-/// first left by another port, microseconds after the start.
+/// Advances time in steps of 10 us and lets the switch do everything that is due. Returns when a
+/// frame first left by another port, in microseconds after the start.
 fn run_until(lab: &mut Lab, end_us: u64) -> Option<u64> {
     let before = out(lab);
     let mut changed = None;
@@ -196,7 +197,7 @@ fn a_clock_that_is_set_moves_what_is_scheduled() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_has_a_prepared_bundle_wait_again() {
+fn a_prepared_bundle_waits_again_if_the_clock_is_set_back() {
     let mut lab = lab();
     add(&mut lab, "priority=2,actions=output:3");
     ask(&mut lab, 9, control(T::COMMIT_REQUEST, Some(100)));
@@ -208,7 +209,7 @@ fn a_clock_that_is_set_back_has_a_prepared_bundle_wait_again() {
     assert_eq!(run_until(&mut lab, 400_000), Some(300_000));
 }
 
-/// Asks what bundles can do.
+/// Sends a BUNDLE_FEATURES request.
 fn features(
     lab: &mut Lab,
     flags: BundleFeatureFlags,

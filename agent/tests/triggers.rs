@@ -1,4 +1,5 @@
-//! Statistics triggers: what is told, when, and to whom, in every engine.
+//! Statistics triggers: what is reported, when, and to whom, in every engine. Spec: OpenFlow 1.5.1
+//! sections 7.2.4, 7.2.5.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -21,7 +22,7 @@ use common::{CONN, Lab, Random};
 const ENGINES: [Engine; 3] = [Engine::Reference, Engine::Tables, Engine::Cache];
 /// The connection that speaks 1.5.
 const NEW: ConnId = ConnId(2);
-/// Milliseconds after which a threshold has been noticed.
+/// Milliseconds within which a reached threshold is noticed.
 const NOTICED: u64 = 10;
 const FRAME_BYTES: u64 = 74;
 const ADD: FlowModCommand = FlowModCommand::ADD;
@@ -43,7 +44,7 @@ fn send(lab: &mut Lab, packets: u64) {
     (0..packets).for_each(|_| lab.send(1, &frame()));
 }
 
-/// What was told since the last call: all of it is of triggers.
+/// What was sent since the last call; checks that all of it comes from triggers.
 fn told(lab: &mut Lab) -> Vec<FlowCounters> {
     let mut all = Vec::new();
     for message in lab.io.messages.drain(..) {
@@ -61,20 +62,20 @@ fn told(lab: &mut Lab) -> Vec<FlowCounters> {
     all
 }
 
-/// The packets of what was told.
+/// The packet counts of what was sent.
 fn counts(lab: &mut Lab) -> Vec<u64> {
     let told = told(lab).into_iter();
     told.map(|one| one.stats.packet_count.unwrap()).collect()
 }
 
-/// Sends packets and lets them be noticed; the packets that are told.
+/// Sends packets and waits until they are noticed. Returns the packet counts that are reported.
 fn after(lab: &mut Lab, packets: u64) -> Vec<u64> {
     send(lab, packets);
     lab.advance(NOTICED);
     counts(lab)
 }
 
-/// The error that a flow is refused with.
+/// The error with which a flow is refused.
 fn refused(lab: &mut Lab, text: &str) -> Option<ErrorCode> {
     lab.flow(ADD, text);
     match lab.io.messages.pop() {
@@ -85,7 +86,7 @@ fn refused(lab: &mut Lab, text: &str) -> Option<ErrorCode> {
 }
 
 #[test]
-fn a_threshold_is_told_once_when_it_is_reached_with_all_statistics() {
+fn a_threshold_is_reported_once_when_it_is_reached_with_all_statistics() {
     for engine in ENGINES {
         let mut lab = lab(engine);
         lab.flow(
@@ -109,7 +110,7 @@ fn a_threshold_is_told_once_when_it_is_reached_with_all_statistics() {
 }
 
 #[test]
-fn with_periodic_each_multiple_is_told_and_of_several_at_once_the_last() {
+fn with_periodic_each_multiple_is_reported_and_of_several_at_once_the_last() {
     for engine in ENGINES {
         let mut lab = lab(engine);
         lab.flow(ADD, "actions=stat_trigger(periodic,packet_count=10)");
@@ -122,7 +123,7 @@ fn with_periodic_each_multiple_is_told_and_of_several_at_once_the_last() {
 }
 
 #[test]
-fn several_thresholds_that_are_reached_together_are_told_together() {
+fn several_thresholds_reached_together_cause_one_report() {
     for engine in ENGINES {
         let mut lab = lab(engine);
         let bytes = 5 * FRAME_BYTES;
@@ -168,7 +169,7 @@ fn with_only_first_no_other_threshold_counts() {
 }
 
 #[test]
-fn times_are_told_when_they_come_without_any_packet() {
+fn time_thresholds_are_reported_without_any_packet() {
     for engine in ENGINES {
         let mut lab = lab(engine);
         lab.advance(500);
@@ -195,7 +196,7 @@ fn times_are_told_when_they_come_without_any_packet() {
 }
 
 #[test]
-fn an_entry_that_is_idle_again_is_told_again() {
+fn an_entry_that_is_idle_again_is_reported_again() {
     for engine in ENGINES {
         let mut lab = lab(engine);
         lab.flow(ADD, "actions=stat_trigger(idle_time=1),output:2");
@@ -290,7 +291,7 @@ fn triggers_of_a_bundle_count_from_its_commit() {
 }
 
 #[test]
-fn who_takes_nothing_costs_nothing_and_what_it_missed_is_counted() {
+fn a_connection_that_does_not_read_costs_nothing_and_its_losses_are_counted() {
     let mut lab = lab(Engine::default());
     lab.flow(ADD, "actions=stat_trigger(periodic,packet_count=1)");
     lab.io.stuck = true;
@@ -307,7 +308,7 @@ fn who_takes_nothing_costs_nothing_and_what_it_missed_is_counted() {
 }
 
 #[test]
-fn only_those_are_told_that_want_it() {
+fn statistics_go_only_to_connections_that_want_them() {
     let mut lab = lab(Engine::default());
     lab.flow(ADD, "actions=stat_trigger(periodic,packet_count=1)");
     let role = |role| {
@@ -361,7 +362,7 @@ fn thresholds_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn random_packets_are_told_within_the_bound_at_each_multiple() {
+fn random_packets_are_reported_within_the_bound_at_each_multiple() {
     const FLOWS: u64 = 20;
     for engine in ENGINES {
         let mut random = Random(5);

@@ -1,4 +1,4 @@
-// Prints the entries of a switch: as text, and as JSON; and why a frame takes its way.
+// Prints the entries of a switch as text and as JSON, and explains what happens to a frame.
 #include <bofuss.h>
 #include <stdio.h>
 #include <stdlib.h>

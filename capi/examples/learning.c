@@ -1,5 +1,5 @@
-// A controller that learns where addresses are, in the same process as its switch. It hears the
-// switch's bytes in a callback, and answers from there.
+// A learning controller in the same process as its switch. It gets the switch's bytes in a
+// callback, and answers from there.
 #include <bofuss.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// libbofuss: the OpenFlow switch bofuss as a library. Made from capi/src: see capi/README.md.
+// libbofuss: the OpenFlow switch bofuss as a library. Written from capi/src: see capi/README.md.
 
 #ifndef BOFUSS_H
 #define BOFUSS_H
@@ -11,42 +11,42 @@
 
 // Ownership and threads
 //
-// A switch, and a codec, belong to whoever made them, and to one thread at a time; different ones
-// may be used by different threads at the same time. There are no globals.
+// A switch or a codec belongs to the caller that made it. Only one thread at a time may use it;
+// different threads may use different ones at the same time. There are no globals.
 //
-// What a function is given is read during the call only, and what a callback is given is valid
-// during the callback only. A callback may call any function of the same switch but
-// bofuss_switch_free; what that causes is delivered after the callback.
+// A function reads its arguments during the call only, and the arguments of a callback are valid
+// during the callback only. A callback may call any function of the same switch except
+// bofuss_switch_free; what that call causes is delivered after the callback.
 //
-// Times are nanoseconds of any clock that does not go back; numbers are in the host's byte order,
-// and bytes of frames and messages in the network's. A function that fails changes nothing, unless
-// its comment says otherwise.
+// Times are nanoseconds of any clock that does not go back. Numbers are in host byte order, frames
+// and messages in network byte order. A function that fails changes nothing, unless its comment
+// says otherwise.
 
-// What became of a call.
+// The result of a call.
 typedef enum bofuss_status {
-  // It was done.
+  // The call succeeded.
   BOFUSS_STATUS_OK = 0,
-  // A pointer is NULL that may not be, or the object was freed through this pointer.
+  // A pointer is NULL that must not be, or the object was freed through this pointer.
   BOFUSS_STATUS_NULL = -1,
-  // A number or length that cannot be: the error's text says which.
+  // A number or length is not allowed.
   BOFUSS_STATUS_BAD_VALUE = -2,
-  // The switch has no port of this number.
+  // The switch has no port with this number.
   BOFUSS_STATUS_NO_PORT = -3,
-  // The switch has no connection of this number, or has it no more.
+  // The switch has no connection with this number, or it was closed.
   BOFUSS_STATUS_NO_CONNECTION = -4,
-  // A text that cannot be read: the error's text says why.
+  // A text is not UTF-8, or is not understood: then the error's text says why.
   BOFUSS_STATUS_BAD_TEXT = -5,
-  // Bytes that are no message.
+  // The bytes are no message: the codec's error says why.
   BOFUSS_STATUS_BAD_MESSAGE = -6,
-  // The result is longer than the buffer; its length is stored all the same.
+  // The result is longer than the buffer. Its length is stored nevertheless.
   BOFUSS_STATUS_TOO_SHORT = -7,
-  // The switch has no buffer for a frame.
+  // The switch has no buffer for the frame.
   BOFUSS_STATUS_NO_MEMORY = -8,
-  // It cannot be done within a callback of the same switch.
+  // The call is not allowed within a callback of the same switch.
   BOFUSS_STATUS_BUSY = -9,
-  // There is nothing.
+  // There is nothing to return or to do.
   BOFUSS_STATUS_NONE = -10,
-  // A defect of the library. The switch may not be used any more, but freed.
+  // A defect of the library. The switch can only be freed.
   BOFUSS_STATUS_INTERNAL = -11,
 } bofuss_status;
 
@@ -56,27 +56,28 @@ typedef struct bofuss_codec bofuss_codec;
 // An OpenFlow switch.
 typedef struct bofuss_switch bofuss_switch;
 
-// What a PACKET_IN says. `data` lies within the message that was read.
+// The fields of a PACKET_IN. `data` points into the message that was read.
 typedef struct bofuss_packet_in {
-  // Where the switch holds the packet, or 0xffffffff.
+  // The buffer in which the switch holds the packet; 0xffffffff if it does not.
   uint32_t buffer_id;
-  // The port that it came from.
+  // The ingress port.
   uint32_t in_port;
-  // The entry's cookie.
+  // The cookie of the entry that was looked up; all ones if there is none.
   uint64_t cookie;
-  // Bytes of the whole packet.
+  // The length of the whole packet in bytes.
   uint16_t total_len;
-  // Why it was sent: 0 no match, 1 an action, 2 an invalid TTL.
+  // Why it was sent: 0 table miss, 1 output action, 2 invalid TTL; since OpenFlow 1.4 also 3
+  // output in an action set, 4 output in a group bucket, 5 packet-out.
   uint8_t reason;
-  // The table.
+  // The table that was looked up.
   uint8_t table_id;
-  // The packet's first bytes.
+  // The packet, or its beginning.
   const uint8_t *data;
   // How many there are.
   size_t data_length;
 } bofuss_packet_in;
 
-// A frame that a caller has: from the address on, without FCS.
+// A frame of the caller's: from the destination address on, without FCS.
 typedef struct bofuss_frame {
   // Its first byte.
   const uint8_t *bytes;
@@ -84,17 +85,17 @@ typedef struct bofuss_frame {
   size_t length;
 } bofuss_frame;
 
-// What a switch is made with. Fill it with bofuss_config_default, then change what is to differ.
+// The configuration of a switch. Fill it with bofuss_config_default, then change some values.
 typedef struct bofuss_config {
   // The datapath id.
   uint64_t datapath_id;
-  // Seed of every random choice.
+  // The seed of every random choice.
   uint64_t seed;
-  // What tables hash with: a number that nobody who sends packets can foretell.
+  // The secret of the hash tables, against packets that are chosen to collide: a random number.
   uint64_t secret;
-  // Nanoseconds from 1970 to the origin of the times that the switch is given.
+  // Nanoseconds from 1970 to time 0 of the times that the switch is given.
   uint64_t epoch_ns;
-  // Bytes of frames that the switch may hold.
+  // How many bytes of frames the switch may hold.
   uint64_t pool_bytes;
   // The most entries of one table.
   uint32_t max_entries;
@@ -106,7 +107,7 @@ typedef struct bofuss_config {
   uint32_t max_buckets;
   // The most meters.
   uint32_t max_meters;
-  // The most flows that the cache knows.
+  // The most flows in the flow cache.
   uint32_t cache_flows;
   // The most bands of a meter.
   uint8_t max_bands;
@@ -114,46 +115,46 @@ typedef struct bofuss_config {
   uint8_t select;
   // How many tables there are, 1 to 254.
   uint8_t n_tables;
-  // How packets find their entries: 0 reference, 1 tables, 2 cache.
+  // How packets find their entries: 0 reference (a scan of all), 1 tables (hash tables), 2 cache
+  // (hash tables and the flow cache).
   uint8_t engine;
-  // Without a controller: 0 go on with the entries (secure), 1 forward as an Ethernet switch
-  // does (standalone), 2 along paths that the network explores (ARP-Path).
+  // What the switch does without a controller: 0 go on with its entries (secure), 1 forward as
+  // an Ethernet switch (standalone), 2 forward along paths that the network explores (ARP-Path).
   uint8_t fail_mode;
-  // 1 if controllers may not set links up and down, else 0.
+  // 1 if controllers may not set links up and down, otherwise 0.
   uint8_t links_fixed;
 } bofuss_config;
 
-// Who hears what a switch causes. Each may be NULL: then it is discarded.
+// The callbacks for what a switch causes. What has no callback (NULL) is discarded.
 typedef struct bofuss_callbacks {
-  // Is handed to each callback.
+  // Is passed to each callback.
   void *user;
-  // A frame leaves by a port, from the address on and without FCS; the queue that it waited in,
-  // or that an action has set, or 0.
+  // A frame leaves by a port, from the destination address on and without FCS. `queue` is the
+  // one that it waited in, or that an action has set, or 0.
   void (*transmit)(void *user, uint32_t port, uint32_t queue, const uint8_t *frame, size_t length);
-  // Whole messages leave on a connection.
+  // The switch sends whole messages on a connection.
   void (*send)(void *user, uint64_t connection, const uint8_t *bytes, size_t length);
-  // The switch ended a connection: why, as a sentence.
+  // The switch closed a connection; `why` is a sentence.
   void (*close)(void *user, uint64_t connection, const char *why);
-  // A controller sets a port's link up (1) or down (0). bofuss_port_set_link tells the switch
-  // when that is so.
+  // A controller wants a port's link up (1) or down (0). Call bofuss_port_set_link when it is.
   void (*set_link)(void *user, uint32_t port, uint8_t up);
 } bofuss_callbacks;
 
-// How full a switch is.
+// How full a switch is, and what it has dropped.
 typedef struct bofuss_usage {
-  // Ports.
+  // The number of ports.
   uint32_t ports;
-  // Entries of all tables.
+  // The number of entries in all tables.
   uint32_t flow_entries;
-  // Groups.
+  // The number of groups.
   uint32_t groups;
-  // Meters.
+  // The number of meters.
   uint32_t meters;
-  // Packets that were dropped, for whatever reason.
+  // Packets that were dropped, for any reason.
   uint64_t drops;
-  // Of these, those that exceeded the rate of a meter's drop band,
+  // Of these, packets that exceeded the rate of a meter's drop band.
   uint64_t meter_drops;
-  // and those that no entry of a table matched.
+  // Of these, packets that no entry of a table matched.
   uint64_t miss_drops;
 } bofuss_usage;
 
@@ -161,18 +162,17 @@ typedef struct bofuss_usage {
 extern "C" {
 #endif // __cplusplus
 
-// The version of the library, as `0.1.0`. It is never freed.
+// The version of the library, such as `0.1.0`. The string is never freed.
 const char *bofuss_version(void);
 
-// Makes a codec with all extensions, which its caller owns.
+// Makes a codec that knows all extensions. The caller owns it.
 //
 // # Safety
 //
 // `out` is NULL, or may be written.
 enum bofuss_status bofuss_codec_new(struct bofuss_codec **out);
 
-// Frees a codec and sets the caller's pointer to NULL, so that to free it again is
-// BOFUSS_STATUS_NULL.
+// Frees a codec and sets the caller's pointer to NULL. A second call gives BOFUSS_STATUS_NULL.
 //
 // # Safety
 //
@@ -180,16 +180,17 @@ enum bofuss_status bofuss_codec_new(struct bofuss_codec **out);
 // other thread uses.
 enum bofuss_status bofuss_codec_free(struct bofuss_codec **codec);
 
-// Why the last call of the codec that failed did, as a sentence: valid until the next one fails.
-// NULL for NULL.
+// Why a message or command was last refused (BOFUSS_STATUS_BAD_MESSAGE, BOFUSS_STATUS_BAD_TEXT),
+// as a sentence; empty if none was. It is valid until the next one is refused. NULL for NULL.
 //
 // # Safety
 //
 // `codec` is NULL, or a codec that was not freed and that no other thread uses.
 const char *bofuss_codec_error(const struct bofuss_codec *codec);
 
-// The length of the message that a stream begins with, header included. BOFUSS_STATUS_NONE if less
-// than a header is here, BOFUSS_STATUS_BAD_MESSAGE if no message can follow.
+// The length of the first message in a stream, header included, by its header alone.
+// BOFUSS_STATUS_NONE if the header is not complete yet, BOFUSS_STATUS_BAD_MESSAGE if its length is
+// shorter than a header: then the stream cannot be read on.
 //
 // # Safety
 //
@@ -198,8 +199,9 @@ enum bofuss_status bofuss_message_length(const uint8_t *bytes,
                                          size_t length,
                                          size_t *message_length);
 
-// A whole message, in the version of its header, as a line of text (0) or JSON (1) as dpctl prints
-// it: `length` is that of the result, which ends with a zero byte in `out`.
+// Converts a whole message, in the version of its header, to a line of text (`as_json` 0) or to
+// the JSON of dpctl (1). `length` is that of the result, without the zero byte that ends it in
+// `out`.
 //
 // # Safety
 //
@@ -214,10 +216,11 @@ enum bofuss_status bofuss_message_text(const struct bofuss_codec *codec,
                                        size_t capacity,
                                        size_t *length);
 
-// The messages of a command in the syntax of BOFUSS's dpctl, as
-// `flow-mod cmd=add,table=0 in_port=1 apply:output=2`, or of ovs-ofctl, as
-// `add-flow in_port=1,actions=output:2`: the verb and its arguments. `version` is the number on
-// the wire (1, 3 or 4), `xid` the transaction id of the first message; `length` is that of all.
+// Encodes the messages of a command line, which has a verb and its arguments: in the syntax of
+// BOFUSS's dpctl, such as `flow-mod cmd=add,table=0 in_port=1 apply:output=2`, or of ovs-ofctl,
+// such as `add-flow in_port=1,actions=output:2`. `version` is the number on the wire, from 1 for
+// OpenFlow 1.0 to 6 for 1.5; `xid` is the transaction id of the first message; `length` is that of
+// all messages together.
 //
 // # Safety
 //
@@ -232,7 +235,7 @@ enum bofuss_status bofuss_command(const struct bofuss_codec *codec,
                                   size_t capacity,
                                   size_t *length);
 
-// Reads a PACKET_IN. BOFUSS_STATUS_NONE if the message is another.
+// Reads a PACKET_IN. BOFUSS_STATUS_NONE for another message.
 //
 // # Safety
 //
@@ -243,9 +246,9 @@ enum bofuss_status bofuss_read_packet_in(const struct bofuss_codec *codec,
                                          size_t length,
                                          struct bofuss_packet_in *packet_in);
 
-// A controller's connection is open: the switch's HELLO is sent, and its number stored. A tool's
-// (`is_controller` 0) does not end what the switch does without a controller. Numbers are not used
-// again.
+// Opens a connection of a controller, or of a tool (`is_controller` 0), and stores its number. The
+// switch sends its HELLO. With tools alone, the switch goes on as without a controller. Numbers
+// are never used again.
 //
 // # Safety
 //
@@ -255,8 +258,9 @@ enum bofuss_status bofuss_connect(const struct bofuss_switch *sw,
                                   uint8_t is_controller,
                                   uint64_t *connection);
 
-// Bytes came on a connection, cut anywhere. `taken` is how many the switch took: fewer than came
-// if 128 KiB wait until the peer reads; the rest is to be given again after bofuss_work.
+// Passes bytes that arrived on a connection, cut anywhere. `taken` is how many the switch took:
+// fewer than `length` if about 128 KiB wait already because the peer does not read. Pass the rest
+// again after bofuss_work.
 //
 // # Safety
 //
@@ -269,9 +273,9 @@ enum bofuss_status bofuss_feed(const struct bofuss_switch *sw,
                                size_t length,
                                size_t *taken);
 
-// The caller holds this many bytes that the peer of a connection did not take yet; 0 until said.
-// Above 256 KiB packet-ins are dropped and long replies wait, above 4 MiB the switch closes the
-// connection.
+// Says how many bytes the caller holds that the peer of a connection has not taken yet; initially
+// 0. Above 256 KiB, packet-ins are dropped and long replies wait. Above 4 MiB, the switch closes
+// the connection.
 //
 // # Safety
 //
@@ -280,7 +284,7 @@ enum bofuss_status bofuss_set_held_bytes(const struct bofuss_switch *sw,
                                          uint64_t connection,
                                          size_t bytes);
 
-// A connection is gone.
+// Removes a connection that was closed.
 //
 // # Safety
 //
@@ -289,9 +293,9 @@ enum bofuss_status bofuss_disconnect(const struct bofuss_switch *sw,
                                      uint64_t now,
                                      uint64_t connection);
 
-// Adds a port with its link up, or changes the one with this number. `name` may be NULL; so may
-// `hw_addr`, else 6 bytes. `kbps` is the link's rate, or 0. BOFUSS_STATUS_BAD_VALUE for a number
-// that no port can have.
+// Adds a port with its link up, or changes the one with this number. `name` may be NULL, and so
+// may `hw_addr`, which otherwise has 6 bytes. `kbps` is the rate of the link in kbit/s, or 0.
+// BOFUSS_STATUS_BAD_VALUE for a number that no port can have.
 //
 // # Safety
 //
@@ -313,7 +317,7 @@ enum bofuss_status bofuss_port_remove(const struct bofuss_switch *sw,
                                       uint64_t now,
                                       uint32_t number);
 
-// The link of a port came up (1), or went down (0).
+// Says that the link of a port came up (`up` 1) or went down (0).
 //
 // # Safety
 //
@@ -323,8 +327,9 @@ enum bofuss_status bofuss_port_set_link(const struct bofuss_switch *sw,
                                         uint32_t number,
                                         uint8_t up);
 
-// The port takes this many more frames until it is told again; below 0: all, as a new port does.
-// What is over waits in the port's queues if it has some, and else leaves all the same.
+// Says that a port accepts at most `frames` more frames until the next call. Below 0 it accepts
+// all, as a new port does. Further frames wait in the port's queues if it has some; otherwise they
+// leave nevertheless.
 //
 // # Safety
 //
@@ -334,8 +339,8 @@ enum bofuss_status bofuss_port_set_room(const struct bofuss_switch *sw,
                                         uint32_t number,
                                         int64_t frames);
 
-// Frames arrived on a port. BOFUSS_STATUS_NO_MEMORY if the switch has no buffer for one, or a
-// frame is longer than 65,792 bytes: those before it were taken.
+// Passes frames that arrived on a port. BOFUSS_STATUS_NO_MEMORY if the switch has no buffer for a
+// frame, or a frame is longer than 65,792 bytes: the frames before it were taken.
 //
 // # Safety
 //
@@ -347,8 +352,8 @@ enum bofuss_status bofuss_receive(const struct bofuss_switch *sw,
                                   const struct bofuss_frame *frames,
                                   size_t count);
 
-// What would become of a frame on a port, and why, as text (0) or JSON (1): `length` is that of
-// the result, which ends with a zero byte in `out`. Nothing changes.
+// Explains what would happen to a frame on a port, as text (`as_json` 0) or JSON (1), and changes
+// nothing. `length` is that of the result, without the zero byte that ends it in `out`.
 //
 // # Safety
 //
@@ -364,23 +369,23 @@ enum bofuss_status bofuss_trace(const struct bofuss_switch *sw,
                                 size_t capacity,
                                 size_t *length);
 
-// Fills a configuration with what a switch has unless said otherwise.
+// Fills a configuration with the defaults.
 //
 // # Safety
 //
 // `config` is NULL, or may be written.
 enum bofuss_status bofuss_config_default(struct bofuss_config *config);
 
-// Why no switch can be made with a configuration, as a sentence that is never freed. NULL if one
-// can, and for NULL.
+// Why no switch can be made with a configuration, as a sentence that is never freed. NULL if a
+// switch can be made, and for NULL.
 //
 // # Safety
 //
 // `config` is NULL, or may be read.
 const char *bofuss_config_error(const struct bofuss_config *config);
 
-// Makes a switch without ports, which its caller owns. BOFUSS_STATUS_BAD_VALUE for a value of the
-// configuration that cannot be: bofuss_config_error says which.
+// Makes a switch without ports. The caller owns it. BOFUSS_STATUS_BAD_VALUE for a value of the
+// configuration that is not allowed: bofuss_config_error says which.
 //
 // # Safety
 //
@@ -391,8 +396,8 @@ enum bofuss_status bofuss_switch_new(uint64_t now,
                                      const struct bofuss_callbacks *callbacks,
                                      struct bofuss_switch **out);
 
-// Frees a switch and sets the caller's pointer to NULL, so that to free it again is
-// BOFUSS_STATUS_NULL. BOFUSS_STATUS_BUSY within a callback of the switch: nothing is freed.
+// Frees a switch and sets the caller's pointer to NULL. A second call gives BOFUSS_STATUS_NULL.
+// BOFUSS_STATUS_BUSY within a callback of the switch: then nothing is freed.
 //
 // # Safety
 //
@@ -400,16 +405,16 @@ enum bofuss_status bofuss_switch_new(uint64_t now,
 // no other thread uses.
 enum bofuss_status bofuss_switch_free(struct bofuss_switch **sw);
 
-// Why the last call of the switch that failed did, as a sentence: valid until the next one fails.
-// NULL for NULL.
+// Why the last call of the switch that failed did so: a sentence, or only the name of the status.
+// It is valid until the next call fails. NULL for NULL.
 //
 // # Safety
 //
 // `sw` is NULL, or a switch that was not freed and that no other thread uses.
 const char *bofuss_switch_error(const struct bofuss_switch *sw);
 
-// When bofuss_tick is to be called next: at once if that is in the past. BOFUSS_STATUS_NONE if
-// nothing waits for time.
+// When to call bofuss_tick next; at once if that is in the past. BOFUSS_STATUS_NONE if nothing
+// waits for a time.
 //
 // # Safety
 //
@@ -417,21 +422,22 @@ const char *bofuss_switch_error(const struct bofuss_switch *sw);
 // may be written.
 enum bofuss_status bofuss_next_tick(const struct bofuss_switch *sw, uint64_t *at);
 
-// Expires entries and serves timers that are due.
+// Expires entries, and serves other timers that are due.
 //
 // # Safety
 //
 // `sw` is NULL, or a switch that was not freed and that no other thread uses.
 enum bofuss_status bofuss_tick(const struct bofuss_switch *sw, uint64_t now);
 
-// Goes on with what waits for peers that have read meanwhile. BOFUSS_STATUS_NONE if nothing does.
+// Continues what waited until peers read, such as long replies. BOFUSS_STATUS_NONE if nothing
+// does.
 //
 // # Safety
 //
 // `sw` is NULL, or a switch that was not freed and that no other thread uses.
 enum bofuss_status bofuss_work(const struct bofuss_switch *sw, uint64_t now);
 
-// How full the switch is.
+// Stores how full the switch is.
 //
 // # Safety
 //
@@ -439,7 +445,7 @@ enum bofuss_status bofuss_work(const struct bofuss_switch *sw, uint64_t now);
 // or may be written.
 enum bofuss_status bofuss_get_usage(const struct bofuss_switch *sw, struct bofuss_usage *usage);
 
-// How many entries a table has. BOFUSS_STATUS_NONE if there is no such table.
+// Stores how many entries a table has. BOFUSS_STATUS_NONE if there is no such table.
 //
 // # Safety
 //

@@ -16,29 +16,30 @@ pub struct CodecHandle {
     error: RefCell<CString>,
 }
 
-/// What a PACKET_IN says. `data` lies within the message that was read.
+/// The fields of a PACKET_IN. `data` points into the message that was read.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInFields {
-    /// Where the switch holds the packet, or 0xffffffff.
+    /// The buffer in which the switch holds the packet; 0xffffffff if it does not.
     pub buffer_id: u32,
-    /// The port that it came from.
+    /// The ingress port.
     pub in_port: u32,
-    /// The entry's cookie.
+    /// The cookie of the entry that was looked up; all ones if there is none.
     pub cookie: u64,
-    /// Bytes of the whole packet.
+    /// The length of the whole packet in bytes.
     pub total_len: u16,
-    /// Why it was sent: 0 no match, 1 an action, 2 an invalid TTL.
+    /// Why it was sent: 0 table miss, 1 output action, 2 invalid TTL; since OpenFlow 1.4 also 3
+    /// output in an action set, 4 output in a group bucket, 5 packet-out.
     pub reason: u8,
-    /// The table.
+    /// The table that was looked up.
     pub table_id: u8,
-    /// The packet's first bytes.
+    /// The packet, or its beginning.
     pub data: *const u8,
     /// How many there are.
     pub data_length: usize,
 }
 
-/// Makes a codec with all extensions, which its caller owns.
+/// Makes a codec that knows all extensions. The caller owns it.
 ///
 /// # Safety
 ///
@@ -58,8 +59,7 @@ pub unsafe extern "C" fn bofuss_codec_new(out: *mut *mut CodecHandle) -> Status 
     })
 }
 
-/// Frees a codec and sets the caller's pointer to NULL, so that to free it again is
-/// BOFUSS_STATUS_NULL.
+/// Frees a codec and sets the caller's pointer to NULL. A second call gives BOFUSS_STATUS_NULL.
 ///
 /// # Safety
 ///
@@ -80,8 +80,8 @@ pub unsafe extern "C" fn bofuss_codec_free(codec: *mut *mut CodecHandle) -> Stat
     })
 }
 
-/// Why the last call of the codec that failed did, as a sentence: valid until the next one fails.
-/// NULL for NULL.
+/// Why a message or command was last refused (BOFUSS_STATUS_BAD_MESSAGE, BOFUSS_STATUS_BAD_TEXT),
+/// as a sentence; empty if none was. It is valid until the next one is refused. NULL for NULL.
 ///
 /// # Safety
 ///
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn bofuss_codec_error(codec: *const CodecHandle) -> *const
 }
 
 impl CodecHandle {
-    /// Runs a body on a codec. Null without one.
+    /// Runs a body on a codec; Null without one.
     fn call(this: Option<&Self>, body: impl FnOnce(&Self) -> Done) -> Status {
         guarded(|| body(this.ok_or(Status::Null)?))
     }
@@ -104,7 +104,7 @@ impl CodecHandle {
         status
     }
 
-    /// Reads one whole message, in the version that it has.
+    /// Reads one whole message, in the version of its header.
     fn read(&self, bytes: &[u8]) -> Result<Message, Status> {
         let number = bytes.first().copied().unwrap_or(0);
         let version = Version::of_number(number).unwrap_or(Version::NEWEST);
@@ -116,8 +116,9 @@ impl CodecHandle {
     }
 }
 
-/// The length of the message that a stream begins with, header included. BOFUSS_STATUS_NONE if less
-/// than a header is here, BOFUSS_STATUS_BAD_MESSAGE if no message can follow.
+/// The length of the first message in a stream, header included, by its header alone.
+/// BOFUSS_STATUS_NONE if the header is not complete yet, BOFUSS_STATUS_BAD_MESSAGE if its length is
+/// shorter than a header: then the stream cannot be read on.
 ///
 /// # Safety
 ///
@@ -139,8 +140,9 @@ pub unsafe extern "C" fn bofuss_message_length(
     })
 }
 
-/// A whole message, in the version of its header, as a line of text (0) or JSON (1) as dpctl prints
-/// it: `length` is that of the result, which ends with a zero byte in `out`.
+/// Converts a whole message, in the version of its header, to a line of text (`as_json` 0) or to
+/// the JSON of dpctl (1). `length` is that of the result, without the zero byte that ends it in
+/// `out`.
 ///
 /// # Safety
 ///
@@ -173,10 +175,11 @@ pub unsafe extern "C" fn bofuss_message_text(
     })
 }
 
-/// The messages of a command in the syntax of BOFUSS's dpctl, as
-/// `flow-mod cmd=add,table=0 in_port=1 apply:output=2`, or of ovs-ofctl, as
-/// `add-flow in_port=1,actions=output:2`: the verb and its arguments. `version` is the number on
-/// the wire (1, 3 or 4), `xid` the transaction id of the first message; `length` is that of all.
+/// Encodes the messages of a command line, which has a verb and its arguments: in the syntax of
+/// BOFUSS's dpctl, such as `flow-mod cmd=add,table=0 in_port=1 apply:output=2`, or of ovs-ofctl,
+/// such as `add-flow in_port=1,actions=output:2`. `version` is the number on the wire, from 1 for
+/// OpenFlow 1.0 to 6 for 1.5; `xid` is the transaction id of the first message; `length` is that of
+/// all messages together.
 ///
 /// # Safety
 ///
@@ -212,7 +215,7 @@ pub unsafe extern "C" fn bofuss_command(
     })
 }
 
-/// Reads a PACKET_IN. BOFUSS_STATUS_NONE if the message is another.
+/// Reads a PACKET_IN. BOFUSS_STATUS_NONE for another message.
 ///
 /// # Safety
 ///
@@ -234,7 +237,7 @@ pub unsafe extern "C" fn bofuss_read_packet_in(
             return Err(Status::None);
         };
         let in_port = read.fields.get(IN_PORT).map_or(0, |field| field.number());
-        // The data is the message's end in every version.
+        // In every version, the message ends with the data.
         let data = &bytes[bytes.len() - read.data.0.len()..];
         let made = PacketInFields {
             buffer_id: read.buffer_id.0,

@@ -5,9 +5,9 @@ use bofuss_embed::{ConnId, Time};
 use crate::switch::SwitchHandle;
 use crate::{bytes_at, store, Status};
 
-/// A controller's connection is open: the switch's HELLO is sent, and its number stored. A tool's
-/// (`is_controller` 0) does not end what the switch does without a controller. Numbers are not used
-/// again.
+/// Opens a connection of a controller, or of a tool (`is_controller` 0), and stores its number. The
+/// switch sends its HELLO. With tools alone, the switch goes on as without a controller. Numbers
+/// are never used again.
 ///
 /// # Safety
 ///
@@ -31,8 +31,9 @@ pub unsafe extern "C" fn bofuss_connect(
     })
 }
 
-/// Bytes came on a connection, cut anywhere. `taken` is how many the switch took: fewer than came
-/// if 128 KiB wait until the peer reads; the rest is to be given again after bofuss_work.
+/// Passes bytes that arrived on a connection, cut anywhere. `taken` is how many the switch took:
+/// fewer than `length` if about 128 KiB wait already because the peer does not read. Pass the rest
+/// again after bofuss_work.
 ///
 /// # Safety
 ///
@@ -61,9 +62,9 @@ pub unsafe extern "C" fn bofuss_feed(
     })
 }
 
-/// The caller holds this many bytes that the peer of a connection did not take yet; 0 until said.
-/// Above 256 KiB packet-ins are dropped and long replies wait, above 4 MiB the switch closes the
-/// connection.
+/// Says how many bytes the caller holds that the peer of a connection has not taken yet; initially
+/// 0. Above 256 KiB, packet-ins are dropped and long replies wait. Above 4 MiB, the switch closes
+/// the connection.
 ///
 /// # Safety
 ///
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn bofuss_set_held_bytes(
     })
 }
 
-/// A connection is gone.
+/// Removes a connection that was closed.
 ///
 /// # Safety
 ///

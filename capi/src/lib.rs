@@ -1,4 +1,4 @@
-//! The switch as a library for C: checks pointers and lengths, and passes on to `bofuss-embed`.
+//! The switch as a library for C: checks pointers and lengths, and calls `bofuss-embed`.
 //!
 //! The header is `include/bofuss.h`, which says who owns what. The functions of a switch are in
 //! [`switch`], those of its ports and frames in [`port`], of connections in [`connection`], and of
@@ -17,44 +17,45 @@ pub mod connection;
 pub mod port;
 pub mod switch;
 
-/// What became of a call.
+/// The result of a call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It was done.
+    /// The call succeeded.
     Ok = 0,
-    /// A pointer is NULL that may not be, or the object was freed through this pointer.
+    /// A pointer is NULL that must not be, or the object was freed through this pointer.
     Null = -1,
-    /// A number or length that cannot be: the error's text says which.
+    /// A number or length is not allowed.
     BadValue = -2,
-    /// The switch has no port of this number.
+    /// The switch has no port with this number.
     NoPort = -3,
-    /// The switch has no connection of this number, or has it no more.
+    /// The switch has no connection with this number, or it was closed.
     NoConnection = -4,
-    /// A text that cannot be read: the error's text says why.
+    /// A text is not UTF-8, or is not understood: then the error's text says why.
     BadText = -5,
-    /// Bytes that are no message.
+    /// The bytes are no message: the codec's error says why.
     BadMessage = -6,
-    /// The result is longer than the buffer; its length is stored all the same.
+    /// The result is longer than the buffer. Its length is stored nevertheless.
     TooShort = -7,
-    /// The switch has no buffer for a frame.
+    /// The switch has no buffer for the frame.
     NoMemory = -8,
-    /// It cannot be done within a callback of the same switch.
+    /// The call is not allowed within a callback of the same switch.
     Busy = -9,
-    /// There is nothing.
+    /// There is nothing to return or to do.
     None = -10,
-    /// A defect of the library. The switch may not be used any more, but freed.
+    /// A defect of the library. The switch can only be freed.
     Internal = -11,
 }
 
-/// The fields and messages, which never change: one for all, as its rows are not freed.
+/// The fields and extensions that are known. All switches and codecs share it, because its rows are
+/// never freed.
 pub(crate) static CATALOGUE: LazyLock<Arc<Catalogue>> =
     LazyLock::new(|| Arc::new(bofuss_ext::catalogue()));
 
-/// A call that ends early gives its status as the error.
+/// The outcome of a call. Errors: its status.
 pub(crate) type Done = Result<(), Status>;
 
-/// Runs the body of a function; a panic does not leave the library.
+/// Runs the body of a function. A panic ends here, as [`Status::Internal`].
 pub(crate) fn guarded(body: impl FnOnce() -> Done) -> Status {
     let done: Result<Done, Box<dyn Any + Send>> = catch_unwind(AssertUnwindSafe(body));
     match done {
@@ -64,7 +65,7 @@ pub(crate) fn guarded(body: impl FnOnce() -> Done) -> Status {
     }
 }
 
-/// The bytes that a caller names. Errors: Null, or BadValue for a length that no object has.
+/// The bytes at a caller's pointer. Errors: Null, or BadValue for a length that no object can have.
 ///
 /// # Safety
 ///
@@ -79,11 +80,11 @@ pub(crate) unsafe fn bytes_at<'a>(bytes: *const u8, length: usize) -> Result<&'a
     if length > isize::MAX as usize {
         return Err(Status::BadValue);
     }
-    // SAFETY: it is not NULL, no longer than an object may be, and the caller vouches for the rest.
+    // SAFETY: it is not NULL and not longer than an object can be; the caller vouches for the rest.
     Ok(unsafe { std::slice::from_raw_parts(bytes, length) })
 }
 
-/// A text that a caller names. Errors: Null, or BadText if it is not UTF-8.
+/// The text at a caller's pointer. Errors: Null, or BadText if it is not UTF-8.
 ///
 /// # Safety
 ///
@@ -97,7 +98,7 @@ pub(crate) unsafe fn text_at<'a>(text: *const c_char) -> Result<&'a str, Status>
     text.to_str().map_err(|_| Status::BadText)
 }
 
-/// Stores a result where the caller wants it. Errors: Null.
+/// Writes a result to a caller's pointer. Errors: Null.
 ///
 /// # Safety
 ///
@@ -111,8 +112,8 @@ pub(crate) unsafe fn store<T>(place: *mut T, value: T) -> Done {
     Ok(())
 }
 
-/// Copies a result into a caller's buffer, and stores its length; `end` follows it, and counts for
-/// the buffer only. Errors: Null, TooShort; then nothing is copied.
+/// Stores the length of a result, and copies the result and `end` into a caller's buffer, which has
+/// to have room for both. Errors: Null, TooShort; then nothing is copied.
 ///
 /// # Safety
 ///
@@ -132,8 +133,8 @@ pub(crate) unsafe fn copy_out(
     if out.is_null() {
         return Err(Status::Null);
     }
-    // SAFETY: `capacity` bytes may be written, which are at least as many; a result of ours does
-    // not overlap a caller's buffer.
+    // SAFETY: `capacity` bytes may be written, which is enough; our result does not overlap the
+    // caller's buffer.
     unsafe {
         out.copy_from_nonoverlapping(result.as_ptr(), result.len());
         out.add(result.len())
@@ -142,7 +143,7 @@ pub(crate) unsafe fn copy_out(
     Ok(())
 }
 
-/// The version of the library, as `0.1.0`. It is never freed.
+/// The version of the library, such as `0.1.0`. The string is never freed.
 #[no_mangle]
 pub extern "C" fn bofuss_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");

@@ -9,10 +9,10 @@ use bofuss_oflib::{Mac, PortNo};
 use crate::switch::{CallError, SwitchHandle};
 use crate::{bytes_at, copy_out, text_at, Status};
 
-/// Frames that are taken from the pool at a time.
+/// How many frames are copied into buffers of the pool at once, and then received as a burst.
 const BATCH: usize = 32;
 
-/// A frame that a caller has: from the address on, without FCS.
+/// A frame of the caller's: from the destination address on, without FCS.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FrameBytes {
@@ -22,9 +22,9 @@ pub struct FrameBytes {
     pub length: usize,
 }
 
-/// Adds a port with its link up, or changes the one with this number. `name` may be NULL; so may
-/// `hw_addr`, else 6 bytes. `kbps` is the link's rate, or 0. BOFUSS_STATUS_BAD_VALUE for a number
-/// that no port can have.
+/// Adds a port with its link up, or changes the one with this number. `name` may be NULL, and so
+/// may `hw_addr`, which otherwise has 6 bytes. `kbps` is the rate of the link in kbit/s, or 0.
+/// BOFUSS_STATUS_BAD_VALUE for a number that no port can have.
 ///
 /// # Safety
 ///
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn bofuss_port_remove(
     })
 }
 
-/// The link of a port came up (1), or went down (0).
+/// Says that the link of a port came up (`up` 1) or went down (0).
 ///
 /// # Safety
 ///
@@ -96,8 +96,9 @@ pub unsafe extern "C" fn bofuss_port_set_link(
     })
 }
 
-/// The port takes this many more frames until it is told again; below 0: all, as a new port does.
-/// What is over waits in the port's queues if it has some, and else leaves all the same.
+/// Says that a port accepts at most `frames` more frames until the next call. Below 0 it accepts
+/// all, as a new port does. Further frames wait in the port's queues if it has some; otherwise they
+/// leave nevertheless.
 ///
 /// # Safety
 ///
@@ -117,8 +118,8 @@ pub unsafe extern "C" fn bofuss_port_set_room(
     })
 }
 
-/// Frames arrived on a port. BOFUSS_STATUS_NO_MEMORY if the switch has no buffer for one, or a
-/// frame is longer than 65,792 bytes: those before it were taken.
+/// Passes frames that arrived on a port. BOFUSS_STATUS_NO_MEMORY if the switch has no buffer for a
+/// frame, or a frame is longer than 65,792 bytes: the frames before it were taken.
 ///
 /// # Safety
 ///
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn bofuss_receive(
     if count > isize::MAX as usize / size_of::<FrameBytes>() {
         return Status::BadValue;
     }
-    // SAFETY: it is not NULL, no longer than an object may be, and the caller vouches for the rest.
+    // SAFETY: it is not NULL and not longer than an object can be; the caller vouches for the rest.
     let frames = unsafe { std::slice::from_raw_parts(frames, count) };
     for batch in frames.chunks(BATCH) {
         let status = SwitchHandle::call(switch, |embedded| {
@@ -157,7 +158,7 @@ pub unsafe extern "C" fn bofuss_receive(
     Status::Ok
 }
 
-/// Gives a batch to the switch: as many as there are buffers for.
+/// Passes a batch to the switch, up to the first frame that cannot be copied.
 ///
 /// # Safety
 ///
@@ -186,8 +187,8 @@ unsafe fn take(
     error.map_or(Ok(()), |status| Err(status.into()))
 }
 
-/// What would become of a frame on a port, and why, as text (0) or JSON (1): `length` is that of
-/// the result, which ends with a zero byte in `out`. Nothing changes.
+/// Explains what would happen to a frame on a port, as text (`as_json` 0) or JSON (1), and changes
+/// nothing. `length` is that of the result, without the zero byte that ends it in `out`.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! Switches for C: made, freed, driven by time; what they cause goes to callbacks.
+//! Switches for C: makes, frees and ticks them, and passes what they cause to callbacks.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_void, CString};
@@ -10,19 +10,19 @@ use bofuss_oflib::types::TableId;
 
 use crate::{guarded, store, Status, CATALOGUE};
 
-/// What a switch is made with. Fill it with bofuss_config_default, then change what is to differ.
+/// The configuration of a switch. Fill it with bofuss_config_default, then change some values.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// The datapath id.
     pub datapath_id: u64,
-    /// Seed of every random choice.
+    /// The seed of every random choice.
     pub seed: u64,
-    /// What tables hash with: a number that nobody who sends packets can foretell.
+    /// The secret of the hash tables, against packets that are chosen to collide: a random number.
     pub secret: u64,
-    /// Nanoseconds from 1970 to the origin of the times that the switch is given.
+    /// Nanoseconds from 1970 to time 0 of the times that the switch is given.
     pub epoch_ns: u64,
-    /// Bytes of frames that the switch may hold.
+    /// How many bytes of frames the switch may hold.
     pub pool_bytes: u64,
     /// The most entries of one table.
     pub max_entries: u32,
@@ -34,7 +34,7 @@ pub struct Config {
     pub max_buckets: u32,
     /// The most meters.
     pub max_meters: u32,
-    /// The most flows that the cache knows.
+    /// The most flows in the flow cache.
     pub cache_flows: u32,
     /// The most bands of a meter.
     pub max_bands: u8,
@@ -42,53 +42,53 @@ pub struct Config {
     pub select: u8,
     /// How many tables there are, 1 to 254.
     pub n_tables: u8,
-    /// How packets find their entries: 0 reference, 1 tables, 2 cache.
+    /// How packets find their entries: 0 reference (a scan of all), 1 tables (hash tables), 2 cache
+    /// (hash tables and the flow cache).
     pub engine: u8,
-    /// Without a controller: 0 go on with the entries (secure), 1 forward as an Ethernet switch
-    /// does (standalone), 2 along paths that the network explores (ARP-Path).
+    /// What the switch does without a controller: 0 go on with its entries (secure), 1 forward as
+    /// an Ethernet switch (standalone), 2 forward along paths that the network explores (ARP-Path).
     pub fail_mode: u8,
-    /// 1 if controllers may not set links up and down, else 0.
+    /// 1 if controllers may not set links up and down, otherwise 0.
     pub links_fixed: u8,
 }
 
-/// Who hears what a switch causes. Each may be NULL: then it is discarded.
+/// The callbacks for what a switch causes. What has no callback (NULL) is discarded.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Callbacks {
-    /// Is handed to each callback.
+    /// Is passed to each callback.
     pub user: *mut c_void,
-    /// A frame leaves by a port, from the address on and without FCS; the queue that it waited in,
-    /// or that an action has set, or 0.
+    /// A frame leaves by a port, from the destination address on and without FCS. `queue` is the
+    /// one that it waited in, or that an action has set, or 0.
     pub transmit: Option<
         extern "C" fn(user: *mut c_void, port: u32, queue: u32, frame: *const u8, length: usize),
     >,
-    /// Whole messages leave on a connection.
+    /// The switch sends whole messages on a connection.
     pub send:
         Option<extern "C" fn(user: *mut c_void, connection: u64, bytes: *const u8, length: usize)>,
-    /// The switch ended a connection: why, as a sentence.
+    /// The switch closed a connection; `why` is a sentence.
     pub close: Option<extern "C" fn(user: *mut c_void, connection: u64, why: *const c_char)>,
-    /// A controller sets a port's link up (1) or down (0). bofuss_port_set_link tells the switch
-    /// when that is so.
+    /// A controller wants a port's link up (1) or down (0). Call bofuss_port_set_link when it is.
     pub set_link: Option<extern "C" fn(user: *mut c_void, port: u32, up: u8)>,
 }
 
-/// How full a switch is.
+/// How full a switch is, and what it has dropped.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SwitchUsage {
-    /// Ports.
+    /// The number of ports.
     pub ports: u32,
-    /// Entries of all tables.
+    /// The number of entries in all tables.
     pub flow_entries: u32,
-    /// Groups.
+    /// The number of groups.
     pub groups: u32,
-    /// Meters.
+    /// The number of meters.
     pub meters: u32,
-    /// Packets that were dropped, for whatever reason.
+    /// Packets that were dropped, for any reason.
     pub drops: u64,
-    /// Of these, those that exceeded the rate of a meter's drop band,
+    /// Of these, packets that exceeded the rate of a meter's drop band.
     pub meter_drops: u64,
-    /// and those that no entry of a table matched.
+    /// Of these, packets that no entry of a table matched.
     pub miss_drops: u64,
 }
 
@@ -96,15 +96,16 @@ pub struct SwitchUsage {
 pub struct SwitchHandle {
     embedded: RefCell<EmbeddedSwitch>,
     callbacks: Callbacks,
-    /// Whether a callback is running: then the effects wait for the call that runs it.
+    /// Whether effects are being delivered. Then a call from a callback leaves its effects to the
+    /// loop that delivers.
     delivers: Cell<bool>,
-    /// After a defect, nothing is done any more.
+    /// Whether the library has panicked. Then all further calls are refused.
     broken: Cell<bool>,
     error: RefCell<CString>,
 }
 
 impl SwitchHandle {
-    /// Runs a body on the switch, then delivers what it caused. Null without a switch.
+    /// Runs a body on the switch, then delivers what it caused; Null without a switch.
     pub(crate) fn call(
         this: Option<&Self>,
         body: impl FnOnce(&mut EmbeddedSwitch) -> Result<(), CallError>,
@@ -127,8 +128,8 @@ impl SwitchHandle {
         status
     }
 
-    /// Gives effects to the callbacks, one by one. The switch is not borrowed meanwhile, so that a
-    /// callback may call it.
+    /// Passes the effects to the callbacks, one by one. The switch is not borrowed during a
+    /// callback, which may therefore call it.
     fn deliver(&self) {
         if self.delivers.replace(true) {
             return;
@@ -138,12 +139,12 @@ impl SwitchHandle {
             let Some(effect) = next else {
                 break;
             };
-            self.tell(effect);
+            self.call_back(effect);
         }
         self.delivers.set(false);
     }
 
-    fn tell(&self, effect: Effect) {
+    fn call_back(&self, effect: Effect) {
         let callbacks = &self.callbacks;
         let user = callbacks.user;
         match effect {
@@ -168,7 +169,8 @@ impl SwitchHandle {
                     set_link(user, port.0, up.into());
                 }
             }
-            // Whoever sent what is refused gets an ERROR; C has no controllers without bytes.
+            // The sender of a refused message gets an ERROR by `send`. In C, connections carry
+            // bytes and ports do not advertise.
             Effect::Message { .. }
             | Effect::Advertise { .. }
             | Effect::Unsent { .. }
@@ -212,13 +214,13 @@ impl From<EmbedError> for CallError {
     }
 }
 
-/// A text for C; one with a zero byte ends there.
+/// A text for C, cut at the first zero byte.
 pub(crate) fn c_text(text: &str) -> CString {
     let end = text.find('\0').unwrap_or(text.len());
     CString::new(&text[..end]).unwrap_or_default()
 }
 
-/// Fills a configuration with what a switch has unless said otherwise.
+/// Fills a configuration with the defaults.
 ///
 /// # Safety
 ///
@@ -251,8 +253,8 @@ pub unsafe extern "C" fn bofuss_config_default(config: *mut Config) -> Status {
     })
 }
 
-/// Why no switch can be made with a configuration, as a sentence that is never freed. NULL if one
-/// can, and for NULL.
+/// Why no switch can be made with a configuration, as a sentence that is never freed. NULL if a
+/// switch can be made, and for NULL.
 ///
 /// # Safety
 ///
@@ -265,7 +267,8 @@ pub unsafe extern "C" fn bofuss_config_error(config: *const Config) -> *const c_
     wrong.map_or(std::ptr::null(), |text| text.as_ptr().cast())
 }
 
-/// Errors: the value that cannot be, and a zero byte.
+/// The configuration of an embedded switch. Errors: the value that is not allowed, as a sentence
+/// with a zero byte at its end.
 fn configured(config: &Config) -> Result<EmbeddedConfig, &'static str> {
     if !(1..=TableId::MAX.0).contains(&config.n_tables) {
         return Err("n_tables is 1 to 254\0");
@@ -312,8 +315,8 @@ fn configured(config: &Config) -> Result<EmbeddedConfig, &'static str> {
     })
 }
 
-/// Makes a switch without ports, which its caller owns. BOFUSS_STATUS_BAD_VALUE for a value of the
-/// configuration that cannot be: bofuss_config_error says which.
+/// Makes a switch without ports. The caller owns it. BOFUSS_STATUS_BAD_VALUE for a value of the
+/// configuration that is not allowed: bofuss_config_error says which.
 ///
 /// # Safety
 ///
@@ -327,14 +330,15 @@ pub unsafe extern "C" fn bofuss_switch_new(
     out: *mut *mut SwitchHandle,
 ) -> Status {
     guarded(|| {
-        // SAFETY: the caller vouches for the pointers.
-        let (config, callbacks) = unsafe { (config.as_ref(), callbacks.as_ref()) };
-        let config = configured(config.ok_or(Status::Null)?).map_err(|_| Status::BadValue)?;
-        let callbacks = *callbacks.ok_or(Status::Null)?;
-        let made = EmbeddedSwitch::new(Time(now), config);
+        // SAFETY: the caller vouches for the configuration.
+        let config = unsafe { config.as_ref() }.ok_or(Status::Null)?;
+        let embedded_config = configured(config).map_err(|_| Status::BadValue)?;
+        // SAFETY: the caller vouches for the callbacks.
+        let callbacks = unsafe { callbacks.as_ref() }.ok_or(Status::Null)?;
+        let made = EmbeddedSwitch::new(Time(now), embedded_config);
         let switch = SwitchHandle {
             embedded: RefCell::new(made.map_err(|_| Status::BadValue)?),
-            callbacks,
+            callbacks: *callbacks,
             delivers: Cell::new(false),
             broken: Cell::new(false),
             error: RefCell::default(),
@@ -347,8 +351,8 @@ pub unsafe extern "C" fn bofuss_switch_new(
     })
 }
 
-/// Frees a switch and sets the caller's pointer to NULL, so that to free it again is
-/// BOFUSS_STATUS_NULL. BOFUSS_STATUS_BUSY within a callback of the switch: nothing is freed.
+/// Frees a switch and sets the caller's pointer to NULL. A second call gives BOFUSS_STATUS_NULL.
+/// BOFUSS_STATUS_BUSY within a callback of the switch: then nothing is freed.
 ///
 /// # Safety
 ///
@@ -371,8 +375,8 @@ pub unsafe extern "C" fn bofuss_switch_free(sw: *mut *mut SwitchHandle) -> Statu
     })
 }
 
-/// Why the last call of the switch that failed did, as a sentence: valid until the next one fails.
-/// NULL for NULL.
+/// Why the last call of the switch that failed did so: a sentence, or only the name of the status.
+/// It is valid until the next call fails. NULL for NULL.
 ///
 /// # Safety
 ///
@@ -384,8 +388,8 @@ pub unsafe extern "C" fn bofuss_switch_error(sw: *const SwitchHandle) -> *const 
     this.map_or(std::ptr::null(), |this| this.error.borrow().as_ptr())
 }
 
-/// When bofuss_tick is to be called next: at once if that is in the past. BOFUSS_STATUS_NONE if
-/// nothing waits for time.
+/// When to call bofuss_tick next; at once if that is in the past. BOFUSS_STATUS_NONE if nothing
+/// waits for a time.
 ///
 /// # Safety
 ///
@@ -402,7 +406,7 @@ pub unsafe extern "C" fn bofuss_next_tick(sw: *const SwitchHandle, at: *mut u64)
     })
 }
 
-/// Expires entries and serves timers that are due.
+/// Expires entries, and serves other timers that are due.
 ///
 /// # Safety
 ///
@@ -417,7 +421,8 @@ pub unsafe extern "C" fn bofuss_tick(sw: *const SwitchHandle, now: u64) -> Statu
     })
 }
 
-/// Goes on with what waits for peers that have read meanwhile. BOFUSS_STATUS_NONE if nothing does.
+/// Continues what waited until peers read, such as long replies. BOFUSS_STATUS_NONE if nothing
+/// does.
 ///
 /// # Safety
 ///
@@ -435,7 +440,7 @@ pub unsafe extern "C" fn bofuss_work(sw: *const SwitchHandle, now: u64) -> Statu
     })
 }
 
-/// How full the switch is.
+/// Stores how full the switch is.
 ///
 /// # Safety
 ///
@@ -472,7 +477,7 @@ pub unsafe extern "C" fn bofuss_get_usage(
     })
 }
 
-/// How many entries a table has. BOFUSS_STATUS_NONE if there is no such table.
+/// Stores how many entries a table has. BOFUSS_STATUS_NONE if there is no such table.
 ///
 /// # Safety
 ///

@@ -1,12 +1,14 @@
-//! The lists of calls that are kept, and random ones, are played by the fuzz target's own check.
+//! Plays lists of calls by the check of the fuzz target `c_entries`: those of its corpus, and
+//! random ones.
 
 use std::fs;
 
 #[path = "../../fuzz/checks/c_entries.rs"]
 mod c_entries;
 
-/// Random lists, and bytes of each.
+/// How many random lists are played.
 const LISTS: usize = 300;
+/// Bytes of each random list.
 const BYTES: usize = 600;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The header is what the sources say, and programs in C run with the library under valgrind.
+//! Compares the header with the sources, and runs programs in C with the library under valgrind.
 #![allow(clippy::unwrap_used)]
 
 use std::os::unix::fs::symlink;
@@ -14,13 +14,13 @@ mod random_inputs;
 mod random_record;
 
 const ROOM: &str = env!("CARGO_MANIFEST_DIR");
-/// What Rust's standard library needs of the system.
+/// The system libraries that Rust's standard library needs.
 const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
-/// How many folders were made.
+/// How many folders were made: a part of their names.
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
-/// Whether a program is here; in continuous integration it has to be.
+/// Whether a program is installed; in continuous integration it has to be.
 fn has(program: &str) -> bool {
     let works = Command::new(program).arg("--version").output().is_ok();
     assert!(
@@ -37,20 +37,26 @@ fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Where cargo puts the libraries of a test.
+/// The folder into which cargo puts the libraries of a test.
 fn built() -> PathBuf {
     env::current_exe().unwrap().parent().unwrap().to_path_buf()
 }
 
-/// A compiled program in a folder of its own, which goes with it.
+/// Which library a program is linked with.
+#[derive(Clone, Copy)]
+enum Linkage {
+    Static,
+    Shared,
+}
+
+/// A compiled program in a folder of its own, which is removed with it.
 struct Compiled {
     folder: PathBuf,
     program: PathBuf,
 }
 
 impl Compiled {
-    /// Compiles a program with the static or the shared library.
-    fn new(source: &str, shared: bool) -> Self {
+    fn new(source: &str, linkage: Linkage) -> Self {
         let name = Path::new(source).file_stem().unwrap();
         let number = FOLDERS.fetch_add(1, Relaxed);
         let unique = format!("bofuss-c-{}-{number}", std::process::id());
@@ -65,12 +71,15 @@ impl Compiled {
             .arg(format!("{ROOM}/{source}"))
             .arg("-o")
             .arg(&program);
-        if shared {
-            compile.arg(built().join("libbofuss.so"));
-            let link = folder.join("libbofuss.so.0.1");
-            symlink(built().join("libbofuss.so"), link).unwrap();
-        } else {
-            compile.arg(built().join("libbofuss.a")).args(SYSTEM);
+        match linkage {
+            Linkage::Static => {
+                compile.arg(built().join("libbofuss.a")).args(SYSTEM);
+            }
+            Linkage::Shared => {
+                compile.arg(built().join("libbofuss.so"));
+                let link = folder.join("libbofuss.so.0.1");
+                symlink(built().join("libbofuss.so"), link).unwrap();
+            }
         }
         run(&mut compile);
         Self { folder, program }
@@ -83,9 +92,9 @@ impl Drop for Compiled {
     }
 }
 
-/// Compiles a program and runs it, under valgrind if that is here; its output.
-fn output_of(source: &str, shared: bool) -> String {
-    let compiled = Compiled::new(source, shared);
+/// The output of a program, which is compiled and run, under valgrind if that is installed.
+fn output_of(source: &str, linkage: Linkage) -> String {
+    let compiled = Compiled::new(source, linkage);
     let mut command = if has("valgrind") {
         let mut command = Command::new("valgrind");
         command.args(["-q", "--leak-check=full", "--error-exitcode=9"]);
@@ -103,7 +112,7 @@ fn the_header_is_what_cbindgen_writes() {
     if !has("cbindgen") {
         return;
     }
-    // By itself cbindgen asks for the libraries of all systems, of which this one has not all.
+    // By itself, cbindgen asks cargo for the libraries of all targets, not all of which are here.
     let mut describe = Command::new(env!("CARGO"));
     let host = format!("{}-unknown-linux-gnu", env::consts::ARCH);
     describe.args(["metadata", "--offline", "--locked", "--format-version", "1"]);
@@ -126,13 +135,13 @@ fn the_header_is_what_cbindgen_writes() {
 fn a_hub_in_forty_lines_sends_to_all_other_ports() {
     let source = fs::read_to_string(format!("{ROOM}/examples/hub.c")).unwrap();
     assert!(source.lines().count() <= 40, "it is short");
-    let output = output_of("examples/hub.c", false);
+    let output = output_of("examples/hub.c", Linkage::Static);
     assert_eq!(output, "out of port 2: 60 bytes\nout of port 3: 60 bytes\n");
 }
 
 #[test]
 fn a_controller_in_c_learns_addresses() {
-    let output = output_of("examples/learning.c", true);
+    let output = output_of("examples/learning.c", Linkage::Shared);
     let wanted = [
         "host 1 sends to host 2",
         "to host 2 out of port 2",
@@ -149,7 +158,7 @@ fn a_controller_in_c_learns_addresses() {
 
 #[test]
 fn a_dump_of_a_table_is_text_and_json() {
-    let output = output_of("examples/dump.c", false);
+    let output = output_of("examples/dump.c", Linkage::Static);
     for part in [
         "OFPT_MULTIPART_REPLY",
         "nw_dst=10.0.0.0/8",
@@ -162,7 +171,8 @@ fn a_dump_of_a_table_is_text_and_json() {
 
 #[test]
 fn wrong_pointers_lengths_and_orders_are_statuses() {
-    assert_eq!(output_of("tests/hostile.c", false), "all refused\n");
+    let output = output_of("tests/hostile.c", Linkage::Static);
+    assert_eq!(output, "all refused\n");
 }
 
 /// The bytes of hexadecimal digits.
@@ -170,7 +180,7 @@ fn bytes_of(digits: &str) -> Vec<u8> {
     bofuss_oflib::text::parse_bytes(digits).unwrap()
 }
 
-/// What a program that plays scripts does with one: a line for each effect.
+/// The effects of a script, one per line, as the program that plays scripts prints them.
 fn played(program: &Compiled, script: &str) -> String {
     let file = program.folder.join("script");
     fs::write(&file, script).unwrap();
@@ -178,7 +188,7 @@ fn played(program: &Compiled, script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A record as a script.
+/// Converts a record to a script.
 fn script_of(record: &str) -> String {
     let mut script = format!("switch tables={}\n", random_record::TABLES);
     let mut ports = 0;
@@ -201,7 +211,7 @@ fn script_of(record: &str) -> String {
     script
 }
 
-/// Whether an effect is the HELLO, whose versions are up to whoever makes the switch.
+/// Whether an effect is a HELLO. The versions in it depend on how the switch was made.
 fn is_hello(line: &str) -> bool {
     let digits = line.rsplit(' ').next().unwrap_or_default();
     line.starts_with("> send ") && digits.get(2..4) == Some("00")
@@ -220,7 +230,7 @@ const NOT_IN_C: [(&str, &str); 7] = [
 
 #[test]
 fn the_scenarios_have_the_effect_in_c_that_they_have_on_an_embedded_switch() {
-    // Of the whole workspace, as it is tested: alone it would be compiled with other features.
+    // The whole workspace, as for the tests: a package alone would be compiled with other features.
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--locked", "--workspace"]);
     cargo.args(["--example", "scenario_scripts"]);
@@ -229,12 +239,11 @@ fn the_scenarios_have_the_effect_in_c_that_they_have_on_an_embedded_switch() {
         built().join("../examples/scenario_scripts"),
     ));
     let scripts = String::from_utf8(scripts.stdout).unwrap();
-    let program = Compiled::new("tests/replay.c", false);
+    let program = Compiled::new("tests/replay.c", Linkage::Static);
     let mut count = 0;
     for scenario in scripts.split("scenario ").skip(1) {
         let (name, script) = scenario.split_once('\n').unwrap();
-        // Versions that are not offered yet can be asked for by tests in Rust alone, as
-        // super-frames; its catalogue is the extensions', without configured fields.
+        // Only tests in Rust can select versions, pass super-frames and configure fields.
         let is_left_out = ["! version", "! set field ", "! super-frame"]
             .iter()
             .any(|what| script.contains(what));
@@ -259,7 +268,7 @@ fn the_scenarios_have_the_effect_in_c_that_they_have_on_an_embedded_switch() {
 fn ten_thousand_inputs_have_the_effect_in_c_that_they_have_on_an_embedded_switch() {
     let catalogue = Arc::new(bofuss_ext::catalogue());
     let expected = random_record::random_record(&catalogue);
-    let compiled = Compiled::new("tests/replay.c", false);
+    let compiled = Compiled::new("tests/replay.c", Linkage::Static);
     let output = played(&compiled, &script_of(&expected.text));
     let mut frames = Vec::new();
     let mut messages = Vec::new();
@@ -274,7 +283,7 @@ fn ten_thousand_inputs_have_the_effect_in_c_that_they_have_on_an_embedded_switch
     }
     assert!(frames.len() > 3_000);
     assert_eq!(frames, expected.frames);
-    // The first is the HELLO. What everything counts is at the end.
+    // The HELLO comes first. The last messages are replies with all counters.
     let hello = usize::from(messages[3]);
     assert_eq!(messages[hello..], expected.messages);
 }

@@ -1,4 +1,4 @@
-// Wrong pointers, lengths and orders: each is a status, and nothing else happens.
+// Passes wrong pointers, lengths and sequences of calls: each gives a status, and changes nothing.
 #include <bofuss.h>
 #include <assert.h>
 #include <stdio.h>
@@ -81,7 +81,7 @@ int main(void) {
     IS(bofuss_receive(sw, 0, 1, frames, 3), OK);
     IS(bofuss_receive(sw, 0, 9, frames, 1), NO_PORT);
 
-    // Buffers that are too short are told how long they should be.
+    // For a buffer that is too short, the needed length is stored.
     char text[16];
     frames[0] = (bofuss_frame){bytes, 60};
     IS(bofuss_trace(sw, 0, 1, frames[0], 0, text, sizeof text, &n), TOO_SHORT);

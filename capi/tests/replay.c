@@ -1,5 +1,5 @@
-// Plays the calls of a script (see embed/tests/common/scripted.rs) through a switch, and prints what
-// each causes, as a script does.
+// Plays the calls of a script (see embed/tests/common/scripted.rs) on a switch, and prints the
+// effects of each in the script's format.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static char *word(void) {
 
 static uint64_t number(void) { return strtoull(word(), NULL, 10); }
 
-// Turns hexadecimal digits into bytes in the same place; how many there are.
+// Converts hexadecimal digits to bytes in place; returns how many bytes.
 static size_t decode(char *digits) {
   size_t length = strlen(digits) / 2;
   for (size_t at = 0; at < length; at++) {

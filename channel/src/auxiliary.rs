@@ -11,7 +11,8 @@ use crate::identity::identity;
 use crate::stream::{Stream, in_time, tcp};
 use crate::{AddressError, Reason, Tls};
 
-/// The most auxiliary connections beside a main one: their numbers are of 8 bits, and 0 is its own.
+/// The most auxiliary connections of a main one: auxiliary ids have 8 bits, and 0 is the main
+/// connection.
 pub const MAX_AUXILIARIES: usize = 255;
 
 /// What an auxiliary connection is made of.
@@ -25,8 +26,7 @@ pub enum Transport {
     Udp,
 }
 
-/// An auxiliary connection beside each main one to a host: `tcp[:PORT]`, `ssl[:PORT]` or
-/// `udp[:PORT]`.
+/// An auxiliary connection for each main one to a host: `tcp[:PORT]`, `ssl[:PORT]` or `udp[:PORT]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Auxiliary {
     /// What it is made of.
@@ -63,7 +63,7 @@ impl FromStr for Auxiliary {
     }
 }
 
-/// The way that a main connection took.
+/// The addresses and the transport that a main connection uses.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
     pub(crate) host: String,
@@ -72,7 +72,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// Connects beside a main connection: from the same address, to the same host.
+    /// Opens an auxiliary connection: from the same address and to the same host as the main one.
     ///
     /// Errors: ConnectTimeout, those of TLS, or the socket's.
     pub(crate) async fn open(

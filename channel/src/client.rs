@@ -22,7 +22,8 @@ use crate::{ActiveAddress, Reason, Tls};
 const MAX_MULTIPART_REPLY_BYTES: usize = 1 << 30;
 /// The most messages that a client keeps while it waits for another; further ones are dropped.
 const MAX_KEPT_MESSAGES: usize = 1024;
-/// How many messages go between two barriers, so that their errors never fill the way back.
+/// How many messages are sent between two barriers, so that their errors never fill the receive
+/// direction.
 const MESSAGES_PER_BARRIER: usize = 256;
 /// How a client's bundle is carried out.
 const TOGETHER: BundleFlags = BundleFlags::ALL.without(BundleFlags::TIME);
@@ -182,8 +183,8 @@ impl Client {
         }
     }
 
-    /// Sends a message that may be answered by any number of messages, with a barrier behind it;
-    /// gives the answers.
+    /// Sends a message that may be answered by any number of messages, followed by a barrier.
+    /// Returns the answers.
     ///
     /// Errors: Refused for an ERROR.
     pub async fn exchange(&mut self, message: &Message) -> Result<Vec<Message>, ClientError> {

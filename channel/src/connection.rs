@@ -55,8 +55,8 @@ const PLACE_BYTES: usize = 1024;
 pub struct QueuePlace(OwnedSemaphorePermit);
 
 impl QueuePlace {
-    /// Releases a place together with `others` of the same connection: its task is woken
-    /// once, and reads as many messages. Those of another connection are given back at once.
+    /// Releases a place together with `others` of the same connection: its task is woken once, and
+    /// reads as many messages. Places of another connection are released at once.
     pub fn join(self, others: &mut Option<Self>) {
         match others {
             Some(Self(held)) if Arc::ptr_eq(held.semaphore(), self.0.semaphore()) => {
@@ -67,8 +67,8 @@ impl QueuePlace {
     }
 }
 
-/// Runs an established connection of `hub` to its end: the events from `Up` to `Down`. A main one
-/// has others beside it as long, by its `route`.
+/// Runs an established connection of `hub` to its end: the events from `Up` to `Down`. A main
+/// connection keeps its auxiliary connections meanwhile, by its `route`.
 pub(crate) async fn run(
     hub: &Hub,
     conn: ConnId,
@@ -240,8 +240,8 @@ impl ConnectionShared<'_> {
         }
     }
 
-    /// Takes the frame that is `ready`: what the owner hears of it, and why the connection ends
-    /// behind that, if it does.
+    /// Takes the frame that is `ready`. Returns the event for the owner, and the reason if the
+    /// connection ends after it.
     fn take(
         &self,
         frames: &mut Frames,
@@ -276,7 +276,7 @@ impl ConnectionShared<'_> {
         (self.event(head, received, place), end)
     }
 
-    /// What the owner hears of a frame that begins with `head`.
+    /// The event for the owner of a frame that begins with `head`.
     fn event(
         &self,
         head: Head,
@@ -337,9 +337,9 @@ impl ConnectionShared<'_> {
         }
     }
 
-    /// Waits for the next frame, as [`Frames::ready`]; asks a silent peer whether it is there. One
-    /// that reads what waits for it is not silent: our question waits behind that.
-    /// Errors: Inactive.
+    /// Waits for the next frame, as [`Frames::ready`]; sends an echo request to a silent peer. A
+    /// peer that is reading what waits for it is not silent, since the echo request waits after
+    /// that. Errors: Inactive.
     async fn next_frame(&self, frames: &mut Frames, outbox: &Outbox) -> Result<usize, Reason> {
         let mut resumed = self.backlog.resumed_writes();
         let mut is_asked = false;
@@ -359,7 +359,7 @@ impl ConnectionShared<'_> {
         }
     }
 
-    /// Writes until nobody can queue more, then closes this direction; or until the socket fails.
+    /// Writes until all senders are gone, then closes this direction; or until the socket fails.
     async fn write(&self, mut queue: OutboxQueue, mut writer: WriteHalf<Stream>) -> io::Result<()> {
         let conn = self.conn;
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! What connections tell their owner: up, messages, down, and why.
+//! The events of connections for their owner: up, messages, down with the reason.
 
 use std::net::SocketAddr;
 use std::{fmt, io};
@@ -26,7 +26,7 @@ pub enum Origin {
         /// The peer's IP address and port, or its process.
         peer: String,
     },
-    /// We connected beside a main connection that is up.
+    /// We opened an auxiliary connection of a main one.
     Auxiliary {
         /// The main connection.
         main: ConnId,

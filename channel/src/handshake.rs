@@ -1,4 +1,4 @@
-//! HELLO both ways on a new stream: agrees on a version, or says why not.
+//! Exchanges HELLOs on a new stream: agrees on a version, or reports why that failed.
 
 use std::sync::Arc;
 use std::time::Duration;

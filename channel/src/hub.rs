@@ -38,7 +38,7 @@ pub struct Settings {
     pub probe_interval: Duration,
     /// The longest wait between two tries to connect.
     pub max_backoff: Duration,
-    /// What there is to be beside each main connection to a host, numbered from 1; at most
+    /// The auxiliary connections of each main connection to a host, numbered from 1; at most
     /// [`MAX_AUXILIARIES`](crate::MAX_AUXILIARIES).
     pub auxiliaries: Vec<Auxiliary>,
     /// What `ssl:` and `pssl:` need.
@@ -122,8 +122,9 @@ impl Hub {
         }
     }
 
-    /// Uses other settings from now on. Connections that are up take over how long a peer may be
-    /// silent, and begin anew what is beside them if that is another; all else is for new ones.
+    /// Uses other settings from now on. Existing connections take over how long a peer may be
+    /// silent, and reopen their auxiliary connections if these have changed; everything else
+    /// applies to new connections.
     pub fn set(&self, settings: Settings) {
         self.settings.send_replace(Arc::new(settings));
     }
@@ -139,8 +140,8 @@ impl Hub {
         Target(tokio::spawn(self.clone().pursue(origin, Goal::Main(address))).abort_handle())
     }
 
-    /// Keeps what is to be beside a main connection of `version` that took this route, as the
-    /// settings have it; for ever.
+    /// Keeps up the auxiliary connections of a main connection of `version` with this route, as the
+    /// settings say. Never returns.
     pub(crate) async fn keep_beside(
         &self,
         main: ConnId,
@@ -158,7 +159,7 @@ impl Hub {
         }
     }
 
-    /// Connects beside a main connection, again and again.
+    /// Opens an auxiliary connection, again and again.
     fn connect_beside(
         &self,
         main: ConnId,
@@ -189,7 +190,7 @@ impl Hub {
         targets
     }
 
-    /// Listens on `address`. A unix socket's file that nobody answers on is replaced.
+    /// Listens on `address`. The file of a unix socket without a listener is replaced.
     ///
     /// Errors: the socket's, with the address before it.
     pub async fn listen(&self, address: &PassiveAddress) -> io::Result<Listener> {
@@ -287,8 +288,8 @@ impl Hub {
         }
     }
 
-    /// Serves one peer to its end. Until it has said who it is, it may have to give way to newer
-    /// ones; then it holds one of the listener's places.
+    /// Serves one peer to its end. Until the peer has identified itself, it may be dropped for
+    /// newer ones; then it holds one of the listener's places.
     pub(crate) async fn serve(self, origin: Origin, stream: Raw, entry: Option<Admission>) {
         let attempt = async {
             self.refresh_tls().await;
@@ -352,7 +353,7 @@ impl Admission {
     }
 }
 
-/// What is to be reached.
+/// The target of a connection attempt.
 enum Goal {
     /// A peer, by its address.
     Main(ActiveAddress),
@@ -371,7 +372,7 @@ impl Drop for Target {
     }
 }
 
-/// An address that is listened on. When dropped, nobody is accepted any more, and a unix socket's
+/// An address that is listened on. When dropped, no more peers are accepted, and a unix socket's
 /// file is removed; connections that are up stay until their [`Sender`](crate::Sender) is dropped.
 #[derive(Debug)]
 pub struct Listener {

@@ -1,5 +1,5 @@
-//! Peers that have not said who they are: a pool that gives up its oldest, so that silent ones keep
-//! nobody out.
+//! Peers that have not identified themselves yet: a pool that drops its oldest, so that silent
+//! peers do not keep others out.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,7 +19,7 @@ pub const MAX_NEWCOMERS_PER_SOURCE: usize = 64;
 /// How long to wait after accept failed, as it does when there are no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Whose peers are counted together.
+/// The source by which peers are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerSource {
     /// An IP address; of IPv6 the first 64 bits, since a host may have all that begin so.
@@ -55,7 +55,7 @@ struct List {
 struct PendingPeer {
     id: u64,
     source: PeerSource,
-    /// When dropped, the newcomer gives way.
+    /// When dropped, the newcomer is disconnected.
     _stays: oneshot::Sender<()>,
 }
 
@@ -121,8 +121,8 @@ pub struct Newcomer {
 }
 
 impl Newcomer {
-    /// Does what it takes to know who the peer is, and leaves the pool. `None` if the peer had to
-    /// give way before.
+    /// Runs `work`, which identifies the peer, and leaves the pool. `None` if the peer was dropped
+    /// before that.
     pub async fn finish<T>(mut self, work: impl Future<Output = T>) -> Option<T> {
         select! {
             biased;

@@ -164,7 +164,7 @@ impl Backlog {
         Some(&self.by_port[in_port % SHARES])
     }
 
-    /// Counts what was written; says whether the owner is to hear of the room.
+    /// Counts what was written. Returns true if the owner has to be notified of the room.
     pub(crate) fn written(&self, weight_bytes: usize) -> bool {
         self.total_bytes.fetch_sub(weight_bytes, SeqCst);
         let before = self.pending_bytes.fetch_sub(weight_bytes, SeqCst);

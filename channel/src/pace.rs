@@ -52,9 +52,8 @@ impl RateLimiter {
     }
 }
 
-/// Lets pass what a [`RateLimit`] allows, whoever comes: of the burst, each may use at most as much
-/// as remains free. So one that floods always leaves some to others, and several that do get the
-/// same.
+/// A rate limiter that several share: each may use at most as much of the burst as remains free. So
+/// one that floods always leaves some to others, and several that flood get equal parts.
 #[derive(Debug)]
 pub(crate) struct SharedRateLimiter<const N: usize> {
     rate: RateLimit,

@@ -96,7 +96,7 @@ pub fn run_sockets(kind: &str, name: Option<&str>) -> Vec<RunSocket> {
                 Ok(_) => true,
                 Err(error) => {
                     let is_refused = error.kind() == io::ErrorKind::PermissionDenied;
-                    // A switch that was killed leaves its socket; nobody answers there.
+                    // A switch that was killed leaves its socket file without a listener.
                     if !is_refused || !known.contains(&path) {
                         continue;
                     }

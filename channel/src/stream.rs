@@ -48,7 +48,7 @@ impl Duplex for tokio::io::DuplexStream {}
 /// A stream of any kind.
 pub(crate) type Stream = Box<dyn Duplex>;
 
-/// Connects, to the first address of a host that answers; tells the way to it, but for unix.
+/// Connects, to the first address of a host that answers; returns the route to it, except for unix.
 ///
 /// Errors: UnknownHost, ConnectTimeout, those of TLS, or the socket's.
 pub(crate) async fn open(
@@ -107,8 +107,8 @@ async fn open_tcp(host: &str, port: u16) -> Result<(TcpStream, Route), Reason> {
     Err(last)
 }
 
-/// Bytes that the kernel holds unsent, about. What more there is waits here, where a write that
-/// waits and goes on shows that the peer reads.
+/// Bytes that the kernel holds unsent, about. Further bytes wait here, where the progress of a
+/// write shows that the peer reads.
 const UNSENT_BYTES: u32 = 64 * 1024;
 
 /// Small messages leave at once; long backlogs do not hide in the kernel.
@@ -206,7 +206,7 @@ async fn bind_unix(path: &Path) -> io::Result<Acceptor> {
     Ok(Acceptor::Unix(listener))
 }
 
-/// Whether `path` is a socket that a process left behind: nobody answers.
+/// Whether `path` is a socket file that a process left behind, without a listener.
 async fn is_stale(path: &Path) -> bool {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
     let answer = UnixStream::connect(path).await;

@@ -1,16 +1,17 @@
 -- A Wireshark dissector of OpenQFlow on OpenFlow 1.3: the instructions, messages, multiparts and errors of
--- experimenter 0x00626f66 with the numbers from 32 on.
+-- experimenter 0x00626f66 with the numbers from 32 on, and the message that chooses a port's discipline.
 --
 --   wireshark -X lua_script:openqflow.lua CAPTURE
 --
 -- Filters begin with "openqflow.", as openqflow.sport == 53.
 
-local BOFUSS, FIRST = 0x00626f66, 32
+local BOFUSS, FIRST, SET_DISCIPLINE = 0x00626f66, 32, 3
 local proto = Proto("openqflow", "OpenQFlow")
 
 local INSTRUCTIONS = { [32] = "QFLOW_FORWARD", [33] = "QFLOW_QOS" }
-local MESSAGES = { [34] = "QFLOW_KEY_MOD", [35] = "QFLOW_WRITE", [36] = "QFLOW_NOTIFY", [37] = "QFLOW_LIMITS",
-  [38] = "QFLOW_REPORT", [39] = "QFLOW_COPY", [40] = "QFLOW_SIGNATURE_MOD", [41] = "QFLOW_LINKS_MOD" }
+local MESSAGES = { [SET_DISCIPLINE] = "SET_DISCIPLINE", [34] = "QFLOW_KEY_MOD", [35] = "QFLOW_WRITE",
+  [36] = "QFLOW_NOTIFY", [37] = "QFLOW_LIMITS", [38] = "QFLOW_REPORT", [39] = "QFLOW_COPY",
+  [40] = "QFLOW_SIGNATURE_MOD", [41] = "QFLOW_LINKS_MOD" }
 local MULTIPARTS = { [32] = "QFLOW_FLOWS", [33] = "QFLOW_AGGREGATES", [34] = "QFLOW_KEYS",
   [35] = "QFLOW_SIGNATURES", [36] = "QFLOW_LINKS" }
 local COMMANDS = { [0] = "SET", "DELETE", "PORT" }
@@ -41,6 +42,7 @@ number("error", 2, "Error", ERRORS)
 number("length", 2, "Length")
 f.actions = ProtoField.bytes("openqflow.actions", "Actions")
 f.frame = ProtoField.bytes("openqflow.frame", "Packet")
+f.discipline = ProtoField.string("openqflow.discipline", "Discipline")
 
 local KEY = number("key", 1, "Aggregate key")
 local PORTS = { number("sport", 2, "Source port"), number("dport", 2, "Destination port") }
@@ -158,6 +160,9 @@ local function message(tree, tvb, at, stop)
     signature(tree, tvb, at, stop)
   elseif kind == 41 then
     links(tree, tvb, at, stop)
+  elseif kind == SET_DISCIPLINE then
+    at = add(tree, tvb, at, stop, { FORWARD[1] })
+    add_rest(tree, tvb, at, stop, f.discipline)
   end
   return MESSAGES[kind] or "message " .. kind
 end
@@ -200,8 +205,9 @@ function proto.dissector(tvb, pinfo, root)
   local function each(infos, length_before, begins_before, type_at, type_bytes, read)
     for _, info in ipairs(infos) do
       local bytes, at = info.source, info.offset
-      local is_ours = info.range:uint() == BOFUSS and bytes(at + type_at, type_bytes):uint() >= FIRST
-      if is_ours then
+      local kind = bytes(at + type_at, type_bytes):uint()
+      local is_ours = kind >= FIRST or kind == SET_DISCIPLINE and read == message
+      if is_ours and info.range:uint() == BOFUSS then
         local stop = at - begins_before + bytes(at - length_before, 2):uint()
         local tree = root:add(proto, bytes(at, stop - at))
         local name = read(tree, bytes, at + 4, stop)

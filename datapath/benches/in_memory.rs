@@ -1,5 +1,5 @@
-//! What the switch itself costs, without any I/O: parse, look up, count, output, in nanoseconds of
-//! this thread's time for each packet; and what entries and flows take of memory.
+//! What the switch itself costs, without any I/O: parsing, lookup, counting and output, in
+//! nanoseconds of this thread's time for each packet; and how much memory entries and flows take.
 //!
 //! `cargo bench -p bofuss-datapath -- [WORD...]` runs the cases whose names have one of the words.
 //! Each case checks the frames and counters of its rounds before it reports the median.
@@ -23,49 +23,44 @@ use bofuss_oflib::message::{FlowMod, FlowModCommand, PortDesc};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Mac, Match, PortNo};
 use bofuss_packet::{Layout, craft, survey};
-use bofuss_ports::HugePageAllocator;
+use bofuss_ports::{HugePageAllocator, thread_time};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
 static GLOBAL: HugePageAllocator<&StatsAlloc<System>> = HugePageAllocator(&INSTRUMENTED_SYSTEM);
 
-/// Nanoseconds that this thread has run on a processor.
-fn cpu_ns() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    text.split(' ').next().unwrap().parse().unwrap()
-}
-
-/// Frames that are given to the switch at a time.
+/// Frames that the switch receives at a time.
 const BATCH: usize = 32;
-/// How often each case is measured; the median counts.
+/// How often each case is measured; the median is reported.
 const ROUNDS: usize = 5;
 /// Packets of a round.
 const PACKETS: usize = 1 << 20;
 
-/// What tells flows apart: source, destination, TCP source and destination port.
+/// What distinguishes flows: source and destination address, TCP source and destination port.
 type Tuple = (u32, u32, u16, u16);
 
-/// That of flow number `n`.
+/// The tuple of flow number `n`.
 fn flow(n: u32) -> Tuple {
     let n = n.wrapping_mul(0x9e37_79b1);
     let (src, dst) = (0x0a00_0000 | n >> 12, 0x0b00_0000 | n & 0xffff);
     (src, dst, (n >> 8) as u16 | 1, 80)
 }
 
-/// That of flow number `n` of some whose parts cancel each other, and that differ in high bits.
+/// The tuple of flow number `n`, made to be hard for a hash: the parts of these tuples cancel each
+/// other, and they differ only in high bits.
 fn crafted(n: u32) -> Tuple {
     let word = n.reverse_bits();
     (word, word, (n << 8) as u16, (n << 8) as u16)
 }
 
-/// What packets look like, and which of their fields entries match.
+/// The kind of packets, and which of their fields entries match.
 #[derive(Clone, Copy, PartialEq)]
 enum PacketShape {
     /// IPv4, and its 5-tuple.
     Tuple,
     /// IPv6, and its 5-tuple, in port and Ethernet addresses.
     Ipv6,
-    /// The same with a VLAN tag, and all else that such packets have.
+    /// As `Ipv6` with a VLAN tag, and all other fields that such packets have.
     Full,
 }
 
@@ -84,7 +79,7 @@ impl PacketShape {
         }
     }
 
-    /// Where the parts of a tuple are: of addresses the last four bytes.
+    /// Where the parts of a tuple are in the frame; of addresses, the last four bytes.
     fn places(self) -> [usize; 3] {
         match self {
             Self::Tuple => [26, 30, 34],
@@ -153,11 +148,12 @@ struct Bench {
     frames: Vec<Frame>,
     sent: Vec<Frame>,
     now: Time,
-    /// The bytes of the frames that arrive, if those that leave are not like them.
+    /// The bytes of the frames that arrive, if frames are changed on their path.
     fresh: Option<Vec<u8>>,
-    /// How many frames leave for one that arrives.
+    /// How many frames are sent for each that arrives.
     copies: usize,
-    /// Whether entries for others come and go between the batches, and how many batches there were.
+    /// Whether entries for other packets are added and deleted between batches, and how many
+    /// batches there were.
     churns: bool,
     batches: u32,
 }
@@ -203,7 +199,7 @@ impl Bench {
             .unwrap();
     }
 
-    /// Makes a batch of frames of these flows out of the frames that left before.
+    /// Makes a batch of frames of these flows from the frames that were sent before.
     fn fill(&mut self, flows: impl Iterator<Item = Tuple>) {
         core::mem::swap(&mut self.frames, &mut self.sent);
         for (frame, tuple) in self.frames.iter_mut().zip(flows) {
@@ -211,7 +207,7 @@ impl Bench {
         }
     }
 
-    /// Adds an entry that no packet hits, or deletes the one that was added before it.
+    /// Adds an entry that no packet hits, or deletes the one added before.
     fn churn(&mut self) {
         let (_, dst, from, to) = flow(0);
         let other = (0x0c00_0000 | (self.batches / 4), dst, from, to);
@@ -222,8 +218,8 @@ impl Bench {
         self.add(&flow_mod);
     }
 
-    /// Has the batch go through the switch, a microsecond later. Of batches of 32 packets every
-    /// second one with a flow-mod are 10,000 of these a second with 640,000 packets.
+    /// Has the switch receive the batch, a microsecond later. With a flow-mod for every second
+    /// batch of 32 packets, 10,000 flow-mods a second mean 640,000 packets a second.
     fn receive(&mut self) {
         self.now = self.now.after(1000);
         self.batches += 1;
@@ -234,7 +230,7 @@ impl Bench {
         self.datapath.receive(self.now, PortNo(1), frames, sent);
     }
 
-    /// Takes the frames that left, or new ones, for those that arrive next.
+    /// Takes the frames that were sent, or new ones, as the next to arrive.
     fn renew(&mut self) {
         let Some(bytes) = &self.fresh else {
             return;
@@ -246,7 +242,7 @@ impl Bench {
         self.sent.resize_with(BATCH, frame);
     }
 
-    /// Nanoseconds of each packet of a round, without what it costs to make the frames.
+    /// Nanoseconds per packet of a round, without the cost of making the frames.
     fn round(&mut self, packets: usize, mut next: impl FnMut() -> Tuple) -> f64 {
         let empty = self.timed(packets, &mut next, |bench| {
             core::mem::swap(&mut bench.frames, &mut bench.sent);
@@ -261,22 +257,22 @@ impl Bench {
         (full - empty).max(0.0)
     }
 
-    /// Nanoseconds of each packet of what is done with batches.
+    /// Nanoseconds per packet of what `work` does with batches.
     fn timed(
         &mut self,
         packets: usize,
         mut next: impl FnMut() -> Tuple,
         work: impl Fn(&mut Self),
     ) -> f64 {
-        let started = cpu_ns();
+        let started = thread_time();
         for _ in 0..packets / BATCH {
             self.fill((0..BATCH).map(|_| next()));
             work(self);
         }
-        (cpu_ns() - started) as f64 / packets as f64
+        (thread_time() - started).as_nanos() as f64 / packets as f64
     }
 
-    /// The median of some rounds; checks that table 0 counted every packet.
+    /// Prints the median of the rounds; checks that table 0 counted every packet.
     fn measure(&mut self, name: &str, packets: usize, mut next: impl FnMut() -> Tuple) {
         let warm = self.round(packets, &mut next);
         let looked_up =
@@ -316,9 +312,9 @@ fn random(n: u32) -> impl FnMut() -> u32 {
 fn flows(name: &str, engine: Engine, count: u32) {
     let mut bench = Bench::new(engine, PacketShape::Tuple);
     let region = Region::new(GLOBAL.0);
-    let started = cpu_ns();
+    let started = thread_time();
     (0..count).for_each(|n| bench.add(&entry(PacketShape::Tuple, flow(n), output())));
-    let each = (cpu_ns() - started) as f64 / f64::from(count);
+    let each = (thread_time() - started).as_nanos() as f64 / f64::from(count);
     let live = |region: &Region<'_, System>| {
         let change = region.change();
         change.bytes_allocated as i64 - change.bytes_deallocated as i64
@@ -326,7 +322,7 @@ fn flows(name: &str, engine: Engine, count: u32) {
     let of_entry = live(&region) / i64::from(count);
     assert_eq!(bench.datapath.tables()[0].len(), count as usize);
     let mut pick = random(count);
-    // A plain scan takes its time.
+    // A plain scan is slow, so it gets fewer packets.
     let packets = match engine {
         Engine::Reference => PACKETS / (count as usize).next_power_of_two().clamp(8, 1 << 9),
         Engine::Tables | Engine::Cache => PACKETS,
@@ -335,19 +331,19 @@ fn flows(name: &str, engine: Engine, count: u32) {
     if count >= 100_000 {
         let of_flow = live(&region) / i64::from(count) - of_entry;
         println!("    {of_entry} bytes an entry, {of_flow} a flow; {each:.0} ns a flow-mod to add");
-        let started = cpu_ns();
+        let started = thread_time();
         for n in 0..count {
             let mut flow_mod = entry(PacketShape::Tuple, flow(n), Instructions::default());
             flow_mod.command = FlowModCommand::DELETE_STRICT;
             bench.add(&flow_mod);
         }
-        let each = (cpu_ns() - started) as f64 / f64::from(count);
+        let each = (thread_time() - started).as_nanos() as f64 / f64::from(count);
         println!("    {each:.0} ns a flow-mod to delete");
         assert!(bench.datapath.tables()[0].is_empty());
     }
 }
 
-/// As [`flows`], while other entries come and go: their flow-mods are part of the time.
+/// As [`flows`], while other entries are added and deleted; their flow-mods are part of the time.
 fn churn(name: &str, engine: Engine, count: u32) {
     let mut bench = Bench::new(engine, PacketShape::Tuple);
     (0..count).for_each(|n| bench.add(&entry(PacketShape::Tuple, flow(n), output())));
@@ -356,7 +352,7 @@ fn churn(name: &str, engine: Engine, count: u32) {
     bench.measure(name, PACKETS, || flow(pick()));
 }
 
-/// Entries that match more of a packet, or that a switch's hash is to be bad at.
+/// Entries that match more fields, or tuples that are hard for a hash.
 fn keys(name: &str, engine: Engine, shape: PacketShape, count: u32, of: fn(u32) -> Tuple) {
     let mut bench = Bench::new(engine, shape);
     (0..count).for_each(|n| bench.add(&entry(shape, of(n), output())));
@@ -364,8 +360,8 @@ fn keys(name: &str, engine: Engine, shape: PacketShape, count: u32, of: fn(u32) 
     bench.measure(name, PACKETS, || of(pick()));
 }
 
-/// What a packet costs until its headers are found, until its entry is found and counted, and in
-/// all.
+/// The cost of a packet until its headers are found, until its entry is found and counted, and in
+/// total.
 fn stages(name: &str, count: u32) {
     let mut pick = random(count);
     let mut next = || flow(pick());
@@ -455,7 +451,7 @@ fn tables(name: &str, engine: Engine, count: u8, hook: Option<Box<dyn Hook>>) {
     bench.measure(name, PACKETS, || flow(pick()));
 }
 
-/// Access lists of many masks that no packet is for, and a last entry that takes them all.
+/// Access lists with many masks that match no packet, and a last entry that matches all.
 fn masks(name: &str, engine: Engine, count: u32, known: bool) {
     let mut bench = Bench::new(engine, PacketShape::Tuple);
     let mut pick = random(u32::MAX);

@@ -7,12 +7,14 @@ use bofuss_oflib::{Action, PortNo};
 
 use crate::references::meter_of;
 
-/// What tells the actions of a set apart, in the order of execution: rank, type, and of a set-field
-/// the field, of a copy-field both fields, of an experimenter's action its experimenter, type and
+/// What distinguishes the actions of a set; it sorts them in the order of execution. It has the
+/// rank, the type, and for a set-field the field, for a copy-field both fields, for an
+/// experimenter's action its experimenter, type and
 /// [key](bofuss_oflib::ext::TypedBody::action_set_key).
 type ActionKey = (u8, u16, u64, u64);
 
-/// The actions that run when the pipeline ends: at most one of each key, in the order of execution.
+/// The actions that run at the end of the pipeline: at most one with each key, in the order of
+/// execution.
 #[derive(Clone, Debug, Default)]
 #[expect(
     clippy::box_collection,
@@ -60,7 +62,7 @@ impl ActionSet {
         actions.filter(move |a| !(group && matches!(a, Action::Output(_))))
     }
 
-    /// The port of the output that it has; UNSET if it has none, or a group in place of it.
+    /// The port of its output; UNSET if it has none, or has a group, which takes precedence.
     pub(crate) fn output(&self) -> PortNo {
         let mut port = PortNo::UNSET;
         for action in self.in_order() {
@@ -71,7 +73,7 @@ impl ActionSet {
         port
     }
 
-    /// The meters that packets are directed to.
+    /// The meters of its METER actions.
     pub(crate) fn meters(&self) -> impl Iterator<Item = MeterId> {
         self.in_order().filter_map(meter_of)
     }

@@ -1,31 +1,31 @@
-//! Where numbered things stand in memory: the first ones in small blocks, so that few of them take
-//! little, and all others in large blocks, which fill huge pages.
+//! Where numbered items are in memory: the first ones in small blocks, so that a few items take
+//! little memory, and all others in large blocks, which fill huge pages.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Bytes of a huge page of x86-64, and of most other processors with pages of 4 KiB. An allocator
-/// may have larger blocks begin at such a page: then a lookup among a million things waits for
-/// their memory, and not for page tables as well.
+/// The size in bytes of a huge page on x86-64 and on most other processors with pages of 4 KiB. If
+/// the allocator aligns larger blocks with such pages, a lookup among a million items waits only
+/// for their memory, and not for page tables as well.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// How many things stand in one block; powers of two.
+/// How many items a block holds; both numbers are powers of two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockSizes {
     small: usize,
-    /// As many as the small blocks together.
+    /// Items of a large block; all small blocks together hold as many.
     large: usize,
 }
 
 impl BlockSizes {
-    /// Small blocks of `small` things, and large ones that end with a page.
+    /// Small blocks of `small` items, and large ones that end with a huge page.
     pub(crate) const fn of<T>(small: usize) -> Self {
         let filling = HUGE_PAGE_BYTES >> size_of::<T>().trailing_zeros();
         let large = if filling > small { filling } else { small };
         Self { small, large }
     }
 
-    /// The block of a thing, and its place there.
+    /// The block of an item, and its place there.
     #[inline(always)]
     pub(crate) const fn place(self, number: usize) -> (usize, usize) {
         if number < self.large {
@@ -36,8 +36,8 @@ impl BlockSizes {
         }
     }
 
-    /// A thing in blocks of these sizes. In two branches: that takes fewer instructions than to
-    /// choose between two places.
+    /// An item in blocks of these sizes. The two branches take fewer instructions than a choice
+    /// between two places.
     #[inline(always)]
     pub(crate) fn get<T>(self, blocks: &[Vec<T>], number: usize) -> Option<&T> {
         if number < self.large {
@@ -47,7 +47,7 @@ impl BlockSizes {
         blocks.get(block)?.get(at)
     }
 
-    /// The same, to be changed.
+    /// As [`Self::get`], for changes.
     #[inline(always)]
     pub(crate) fn get_mut<T>(self, blocks: &mut [Vec<T>], number: usize) -> Option<&mut T> {
         if number < self.large {
@@ -59,7 +59,7 @@ impl BlockSizes {
         blocks.get_mut(block)?.get_mut(at)
     }
 
-    /// The things of a block.
+    /// The items of a block.
     pub(crate) const fn of_block(self, block: usize) -> Range<usize> {
         let n_small = self.large / self.small;
         if block < n_small {
@@ -70,7 +70,7 @@ impl BlockSizes {
         }
     }
 
-    /// For how many things there is memory in the blocks that `count` of them need.
+    /// How many items fit into the blocks that `count` items need.
     pub(crate) const fn room(self, count: usize) -> usize {
         if count <= self.large {
             count.next_multiple_of(self.small)
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_thing_has_one_place_and_large_blocks_fill_huge_pages() {
+    fn each_item_has_one_place_and_large_blocks_fill_huge_pages() {
         let sizes = BlockSizes::of::<[u64; 24]>(256);
         assert_eq!(sizes.large * 192, 3 * HUGE_PAGE_BYTES);
         let mut number = 0;

@@ -1,4 +1,4 @@
-//! What a datapath is made with.
+//! The configuration of a datapath.
 
 use alloc::{collections::BTreeMap, format, string::String};
 use core::str::FromStr;
@@ -6,10 +6,10 @@ use core::str::FromStr;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::GroupId;
 
-/// The most addresses that are known at a time: some 700 KB.
+/// The most addresses that NORMAL knows at a time; they take some 700 KB.
 pub const MAX_ADDRESSES: u32 = 8192;
 
-/// What a datapath is made with.
+/// The configuration of a datapath.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// How many tables there are, 1 to 254.
@@ -18,7 +18,7 @@ pub struct Config {
     pub max_entries: u32,
     /// The most entries of all tables together. What takes more memory counts as further entries:
     /// instructions for each 4 actions, a match and a mask for each 8 words, and each mask of a
-    /// table beyond 64. Instructions and masks count once, however many entries have them.
+    /// table beyond 64. Instructions and masks that several entries share count once.
     pub max_total_entries: u32,
     /// The most groups.
     pub max_groups: u32,
@@ -26,30 +26,30 @@ pub struct Config {
     pub max_buckets: u32,
     /// The most meters.
     pub max_meters: u32,
-    /// The most bands of one.
+    /// The most bands of one meter.
     pub max_bands: u8,
-    /// How select groups choose,
+    /// How select groups choose buckets,
     pub select: Algorithm,
-    /// and those that do it in another way.
+    /// and exceptions by group.
     pub group_select: BTreeMap<GroupId, Algorithm>,
     /// The most addresses that NORMAL learns on a port,
     pub max_addresses: u32,
-    /// and on those that have another bound; at least 1.
+    /// and exceptions by port; at least 1.
     pub port_addresses: BTreeMap<PortNo, u32>,
-    /// The name of the discipline that orders the frames of a port with queues, from
-    /// [`crate::DISCIPLINES`]; none for the first of them.
+    /// The name of the discipline of ports with queues, from [`crate::DISCIPLINES`]; `None` for the
+    /// first of them.
     pub discipline: Option<&'static str>,
-    /// Ports with another discipline.
+    /// Exceptions by port.
     pub port_disciplines: BTreeMap<PortNo, &'static str>,
     /// How packets find their entries.
     pub engine: Engine,
-    /// The most flows that the cache knows.
+    /// The most flows in the flow cache.
     pub cache_flows: u32,
-    /// The most changes of entries that it can compare a flow with.
+    /// How many changes of entries the flow cache logs for revalidation.
     pub cache_changes: u32,
-    /// Seed of every random choice.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// What tables hash with: a number that nobody can foretell.
+    /// The secret of all hashes, which must be unpredictable.
     pub secret: u64,
     /// Nanoseconds from 1970 to the origin of [`crate::Time`].
     pub epoch_ns: u64,
@@ -85,12 +85,12 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How a select group chooses.
+    /// How a select group chooses buckets.
     pub(crate) fn algorithm(&self, group: GroupId) -> Algorithm {
         *self.group_select.get(&group).unwrap_or(&self.select)
     }
 
-    /// The name of a port's discipline, if one is chosen.
+    /// The name of a port's discipline, if one is configured.
     pub(crate) fn discipline(&self, port: PortNo) -> Option<&'static str> {
         self.port_disciplines
             .get(&port)
@@ -107,20 +107,20 @@ impl Config {
     }
 }
 
-/// How packets find their entries. Each behaves as the one before; they differ in speed.
+/// How packets find their entries. All engines behave alike and differ only in speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// By a plain scan, as the specification tells it.
+    /// By a plain scan of the table, as the specification describes it.
     Reference,
     /// In hash tables, one for each of a few masks.
     Tables,
-    /// The same, and packets of known flows by what was done for those before.
+    /// As `Tables`, and for packets of known flows in the flow cache.
     #[default]
     Cache,
 }
 
 impl Engine {
-    /// All of them, by name.
+    /// All engines, by name.
     pub const ALL: [(&'static str, Self); 3] = [
         ("reference", Self::Reference),
         ("tables", Self::Tables),
@@ -128,7 +128,7 @@ impl Engine {
     ];
 }
 
-/// How a select group picks a slot for a packet.
+/// How a select group chooses a slot for a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
     /// By a hash of the flow's addresses: a flow keeps its bucket.

@@ -1,4 +1,4 @@
-//! The switch: what it is made of, the ways of packets in, and what is due with time.
+//! The datapath: its parts, the calls by which packets enter, and its timers.
 
 use alloc::{
     boxed::Box, collections::BTreeMap, collections::BTreeSet, collections::VecDeque, sync::Arc,
@@ -25,7 +25,7 @@ use crate::tables::field_uses::FieldUses;
 use crate::tables::shared::SharedInstructions;
 use crate::{CacheStats, Config, DropReason, Hook, Port, Sink, Table, Time, Trial};
 
-/// Entries that one tick expires at most, so that packets need not wait.
+/// The most entries that one tick expires, so that packets need not wait.
 const EXPIRIES_PER_TICK: usize = 64;
 
 /// An OpenFlow switch without connections.
@@ -34,11 +34,11 @@ pub struct Datapath {
     pub(crate) lane: Lane,
     pub(crate) egress: PortQueues,
     pub(crate) hooks: Hooks,
-    /// Changes of many entries that are under way.
+    /// Bulk changes in progress.
     pub(crate) bulk_changes: VecDeque<BulkChange>,
-    /// The bundle that is carried out.
+    /// The bundle in progress.
     pub(crate) bundle: Option<StagedBundle>,
-    /// What became of entries, if they are followed.
+    /// The recorded changes of entries, if they are recorded.
     pub(crate) news: Option<Vec<EntryNews>>,
 }
 
@@ -88,8 +88,8 @@ impl Datapath {
         }
     }
 
-    /// What packets may touch now, with their effects going to `sink`. Those of a trace, and of an
-    /// engine without cache, go from table to table; others take the paths that are known.
+    /// What packets may touch, with effects that go to `sink`. Packets of a trace, and of an engine
+    /// without cache, go from table to table; others take cached paths.
     pub(crate) fn context<'a, S: Sink>(&'a mut self, now: Time, sink: &'a mut S) -> Context<'a, S> {
         self.hooks.refresh(self.pipeline.tables.len());
         let mut context = Context {
@@ -112,8 +112,8 @@ impl Datapath {
         context
     }
 
-    /// Sends a packet through the tables for the steps of its trace: with a sink that is
-    /// [`Sink::DRY`], nothing is counted, learned or changed.
+    /// Sends a packet through the tables to trace its steps. With a sink that is [`Sink::DRY`],
+    /// nothing is counted, learned or changed.
     pub fn trace<S: Sink>(&mut self, now: Time, packet: Packet, sink: &mut S) {
         self.context(now, sink).trace(packet);
     }
@@ -129,27 +129,26 @@ impl Datapath {
         self.context(now, sink).packet_out(packet, actions);
     }
 
-    /// A port that had no room takes frames again: sends what is due there.
+    /// Sends what is due at a port that had no room and now accepts frames again.
     pub fn port_has_room<S: Sink>(&mut self, now: Time, number: PortNo, sink: &mut S) {
         if self.egress.ports.contains_key(&number) {
             self.context(now, sink).release(number);
         }
     }
 
-    /// Packets that were copied or sent since the start, segments each for itself: a measure of
-    /// time that is the same on every machine.
+    /// How many packets were copied or sent since the start, counting segments one by one: a
+    /// measure of work that is the same on every machine.
     pub fn work_done(&self) -> u64 {
         self.lane.work.done
     }
 
-    /// Packets that extensions dropped for reasons of their own: the extension, the reason, and how
-    /// many.
+    /// Counters of packets that extensions dropped: the extension, its reason, and the number.
     pub fn hook_drops(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
         let drops = self.lane.hook_drops.iter();
         drops.map(|((hook, reason), count)| (self.hooks.all[*hook].name(), *reason, *count))
     }
 
-    /// How often each thing happened in the cache.
+    /// The counters of the flow cache.
     pub fn cache_stats(&self) -> CacheStats {
         self.lane.cache.stats
     }
@@ -159,13 +158,12 @@ impl Datapath {
         self.pipeline.fragments
     }
 
-    /// Treats IP fragments in another way.
+    /// Sets how IP fragments are treated.
     pub fn set_fragments(&mut self, fragments: ConfigFlags) {
         self.pipeline.fragments = fragments;
     }
 
-    /// Adds the behaviour of an extension; its experimenter values are those that the catalogue has
-    /// under its name.
+    /// Adds an extension's hook; its experimenter values are those in the catalogue under its name.
     pub fn add_hook(&mut self, mut hook: Box<dyn Hook>) {
         hook.start(&self.pipeline.config);
         let rows = self.pipeline.catalogue.values_of(hook.name());
@@ -197,7 +195,7 @@ impl Datapath {
         &self.pipeline.ports
     }
 
-    /// Dropped packets by reason, those that happened.
+    /// How many packets were dropped for each reason that occurred.
     pub fn drops(&self) -> impl Iterator<Item = (DropReason, u64)> {
         let counted = DropReason::ALL
             .iter()
@@ -205,7 +203,7 @@ impl Datapath {
         counted.filter(|(_, count)| *count > 0)
     }
 
-    /// When [`Datapath::tick`] wants to be called next; `None` if nothing waits for time.
+    /// When [`Datapath::tick`] has to be called next; `None` if there is no timer.
     pub fn next_tick(&self) -> Option<Time> {
         let moves = self.bundle.is_none();
         let expiry = self.pipeline.deadlines.first().map(|(at, ..)| *at);
@@ -221,8 +219,8 @@ impl Datapath {
             .min()
     }
 
-    /// Does what is due: sends what waited, expires entries, lets hooks act. Some may be left for
-    /// the next tick.
+    /// Handles all timers that are due: sends queued frames, expires entries, calls hooks. Some may
+    /// be left for the next tick.
     pub fn tick<S: Sink>(&mut self, now: Time, sink: &mut S) {
         let mut context = self.context(now, sink);
         context.release_due();
@@ -253,8 +251,8 @@ impl Datapath {
             };
             self.pipeline.deadlines.pop_first();
             let (_, table, slot) = due;
-            let entry = self.pipeline.tables[usize::from(table.0)].at(slot);
-            let entry = entry.expect("an entry takes its deadline with it");
+            let found = self.pipeline.tables[usize::from(table.0)].at(slot);
+            let entry = found.expect("an entry takes its deadline with it");
             let key = entry.key;
             let expired = entry.deadline().filter(|(at, _)| *at <= now);
             self.look_at(now, table, key, sink);
@@ -265,7 +263,7 @@ impl Datapath {
         }
     }
 
-    /// Adds what flows have counted to their entries and tables.
+    /// Adds what flows have counted to the counters of entries and tables.
     pub(crate) fn settle(&mut self) {
         self.lane.cache.settle(&mut self.pipeline.tables);
     }

@@ -1,5 +1,5 @@
-//! What may be done to a frame that does not become a packet: edits of its headers, meters, ports
-//! and groups, in steps that are known when a flow or a group is.
+//! Direct paths: what can be done to a frame that does not become a packet. The steps (edits of
+//! headers, meters, ports and groups) are determined when a flow is cached or a group is made.
 
 use alloc::vec::Vec;
 
@@ -9,60 +9,60 @@ use bofuss_oflib::types::{EtherType, GroupId, MeterId};
 use bofuss_oflib::{Action, Field, FieldMatch, PortNo};
 use bofuss_packet::{Rewrite, TagChange};
 
-/// The most steps: so the tags that they push fit the headroom of any frame that has
-/// [`HEADROOM_BYTES`], and their copies are little work.
+/// The most steps, so that the tags that they push fit into [`HEADROOM_BYTES`] of headroom, and
+/// their copies are little work.
 const MAX_STEPS: usize = 12;
-/// Room for the tags of a path and of a bucket at its end.
+/// The headroom for the tags of a path and of a bucket at its end.
 pub(crate) const HEADROOM_BYTES: usize = 2 * MAX_STEPS * TAG_BYTES;
 /// Bytes of a VLAN tag.
 const TAG_BYTES: usize = 4;
-/// Fields that say which header follows. The parse after a push or pop goes by them, and may find
-/// headers that the frame did not have.
+/// Fields that say which header follows. Parsing after a push or pop depends on them, and may find
+/// headers that the frame did not have before.
 const SAY_WHAT_FOLLOWS: [&Field; 3] = [ETH_TYPE, IP_PROTO, ICMPV6_TYPE];
 
 /// Where a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Exit {
-    /// A port, no reserved one.
+    /// A port that is not a reserved one.
     Port(PortNo),
     /// A group.
     Group(GroupId),
 }
 
-/// One thing that is done to a frame.
+/// One step of a direct path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum DirectStep {
-    /// It is directed to a meter.
+    /// It passes a meter.
     Meter(MeterId),
-    /// A field of a header gets a value.
+    /// A field of a header is set.
     SetField(Rewrite),
-    /// A field of a header gets bits of another.
+    /// Bits of one field are copied to another.
     CopyField(CopyField),
-    /// A VLAN tag is pushed, and changed.
+    /// A VLAN tag is pushed, and its fields are set.
     PushVlan(EtherType, TagChange),
     /// The outermost VLAN tag is popped.
     PopVlan,
     /// The TTL of IP is decremented.
     DecNwTtl,
-    /// A copy goes somewhere.
+    /// A copy is sent to a port or group.
     Copy(Exit),
 }
 
-/// All that is done to a frame.
+/// The direct path of a flow or a bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DirectPath {
-    /// What is done first.
+    /// The steps, in order.
     pub(crate) steps: Vec<DirectStep>,
-    /// Where the frame itself goes.
+    /// Where the frame itself goes after them.
     pub(crate) exit: Exit,
-    /// What is taken from its TTL, but for what groups take.
+    /// By how much its TTL is decremented, without what groups do.
     pub(crate) hops: u8,
-    /// The groups that it leads to.
+    /// The groups to which it sends frames.
     pub(crate) groups: Vec<GroupId>,
 }
 
 impl DirectStep {
-    /// The step that applies an action. `None` if that needs more than the headers of a frame.
+    /// The step for an action; `None` if the action needs more than the headers of a frame.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "whoever adds an action need not know of this path"
@@ -86,8 +86,8 @@ impl DirectStep {
         }
     }
 
-    /// Makes this step do what `next` does after it, too, if one step can. Returns false if it
-    /// stays as it was.
+    /// Merges `next`, which follows it, into this step if one step can do both. Returns false if it
+    /// is unchanged.
     fn absorb(&mut self, next: &Self) -> bool {
         let Self::SetField(next) = next else {
             return false;
@@ -103,14 +103,19 @@ impl DirectStep {
     }
 }
 
-/// Whether the headers of a frame say all that a copy needs.
+/// Whether a copy is between fields of headers only.
 fn is_between_headers(copy: &CopyField) -> bool {
-    let is_simple = |field: &'static Field| Rewrite::of(&FieldMatch::exact(field, 0)).is_some();
-    !SAY_WHAT_FOLLOWS.contains(&copy.dst) && is_simple(copy.src) && is_simple(copy.dst)
+    !SAY_WHAT_FOLLOWS.contains(&copy.dst) && is_rewritten(copy.src) && is_rewritten(copy.dst)
+}
+
+/// Whether a frame of a direct path can have the field set.
+fn is_rewritten(field: &'static Field) -> bool {
+    Rewrite::of(&FieldMatch::exact(field, 0)).is_some()
 }
 
 impl DirectPath {
-    /// The path of these steps. `None` if they do not end with an output or a group, or are many.
+    /// The path of these steps; `None` if they do not end with an output or a group, or are too
+    /// many.
     pub(crate) fn of(mut steps: Vec<DirectStep>) -> Option<Self> {
         let Some(DirectStep::Copy(exit)) = steps.pop() else {
             return None;
@@ -141,7 +146,7 @@ impl DirectPath {
         })
     }
 
-    /// The path of a bucket with these actions, which leads to a port.
+    /// The path of a bucket with these actions; `None` unless it leads to a port.
     pub(crate) fn of_bucket(actions: &[Action]) -> Option<Self> {
         let steps = actions.iter().map(DirectStep::of).collect::<Option<_>>()?;
         let path = Self::of(steps)?;

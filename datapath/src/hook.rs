@@ -1,4 +1,4 @@
-//! Where an extension acts: the points of a packet's way and of the switch's life, each with a
+//! The hooks of an extension: points on a packet's path and events of the switch, each with a
 //! default that does nothing.
 
 use alloc::{format, string::String, vec::Vec};
@@ -8,175 +8,154 @@ use bofuss_oflib::message::{FlowMod, FlowRemoved};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 
-use crate::{Config, ControlContext, EgressDrop, HookContext, Metric, ReplyPart, Time, Upcoming};
+use crate::{
+    Config, ControlContext, EgressDrop, HookContext, HookEffect, Metric, ReplyPart, Time, Upcoming,
+    Verdict,
+};
 
-/// What a hook does to packets in a table, for whoever wants to remember a packet's way. From what
-/// costs least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HookEffect {
-    /// Nothing: it is not called.
-    None,
-    /// It sets fields, which depend only on fields that it reads with [`HookContext::get`]. What it
-    /// set is remembered, and it is not called again for packets with the same fields.
-    Pure,
-    /// It operates on live state, and as a rule the way goes on unchanged or ends. It is called for
-    /// each packet.
-    Live,
-    /// It sets fields by live state before the lookup. It is called for each packet, and the way is
-    /// remembered by the fields as they are then.
-    Branch,
-    /// It does not say: ways of packets are never remembered across this table.
-    Unknown,
-}
-
-/// A point of a packet's way through a table at which hooks are called.
+/// A point on a packet's path through a table at which hooks are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum HookPoint {
     BeforeLookup,
     AfterHit,
 }
 
-/// Whether a packet goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It does.
-    Continue,
-    /// It ends here.
-    Drop,
-}
-
-/// An extension's behaviour. The switch calls each point of each hook, in the order of
-/// registration. In a trace it calls them, too: see [`HookContext::is_dry`].
+/// An extension's behaviour. The switch calls hooks in the order of registration. It also calls
+/// them in a trace: see [`HookContext::is_dry`].
 #[allow(unused_variables)]
 pub trait Hook {
-    /// The extension's name, under which its rows stand in the catalogue. It is given the actions,
-    /// instructions and messages of these, each with the place of its row among them.
+    /// The extension's name, under which its rows are in the catalogue. The hook gets the actions,
+    /// instructions and messages of these rows, each with the place of its row among them.
     fn name(&self) -> &'static str;
 
-    /// Chooses one of the extension's options, before it is added to a switch: what the operator
-    /// wrote as `EXTENSION.NAME=VALUE`. Errors: a sentence with what would be right.
+    /// Sets one of the extension's options before it is added to a switch, which the operator
+    /// writes as `EXTENSION.NAME=VALUE`. Errors: a sentence that says which values are valid.
     fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
         Err(format!("{} has no options", self.name()))
     }
 
-    /// When it is added to a switch. The configuration has a seed for its random choices, a secret
-    /// for what it hashes, and the time of day.
+    /// Called when it is added to a switch. The configuration contains a seed for random choices, a
+    /// secret for hashes, and the time of day.
     fn start(&mut self, config: &Config) {}
 
-    /// What [`Hook::before_lookup`], [`Hook::after_hit`] and [`Hook::on_miss`] do in a table. It
-    /// may change with the extension's state, and then [`Hook::generation`] does, too.
+    /// What [`Hook::before_lookup`], [`Hook::after_hit`] and [`Hook::on_miss`] do in a table. If
+    /// the answer changes with the extension's state, [`Hook::generation`] must change, too.
     ///
-    /// A hook that does more than it says is safe but for `None` and `Pure`: where it changes the
-    /// key or goes elsewhere, the remembered way is left.
+    /// A hook that does more than it declares is safe except for `None` and `Pure`: when it changes
+    /// the key or sends the packet elsewhere, the packet leaves the cached path.
     fn effect(&self, table: TableId) -> HookEffect {
         HookEffect::Unknown
     }
 
-    /// Whether [`Hook::before_lookup`] is all that it does in tables, as it says when it is added:
-    /// then [`Hook::after_hit`] and [`Hook::on_miss`] are not called.
+    /// Whether it acts in tables only in [`Hook::before_lookup`]; asked once, when it is added. If
+    /// true, [`Hook::after_hit`] and [`Hook::on_miss`] are not called.
     fn only_prepares(&self) -> bool {
         false
     }
 
-    /// Whether [`Hook::on_miss`] is all that it does in tables, as it says when it is added: then
-    /// [`Hook::before_lookup`] and [`Hook::after_hit`] are not called, and packets that hit an
-    /// entry cost nothing.
+    /// Whether it acts in tables only in [`Hook::on_miss`]; asked once, when it is added. If true,
+    /// [`Hook::before_lookup`] and [`Hook::after_hit`] are not called, and the hook costs packets
+    /// that hit an entry nothing.
     fn only_misses(&self) -> bool {
         false
     }
 
-    /// A number that stands for all answers of [`Hook::effect`] and for what a pure hook sets:
-    /// where they differ, it does. It may come back.
+    /// A number that identifies all answers of [`Hook::effect`] and the values that a pure hook
+    /// sets: if any of these changes, the number must change. A former number may return with the
+    /// former answers.
     fn generation(&self) -> u64 {
         0
     }
 
-    /// What one of the extension's actions or instructions does to packets: row `row` of its list.
-    /// It changes at most with [`Hook::generation`]. Of a path through the tables, the part that is
-    /// remembered goes on after one that is pure or live, and ends after any other.
+    /// What one of the extension's actions or instructions, of row `row` of its list, does to
+    /// packets. The answer may change only together with [`Hook::generation`]. A cached path
+    /// continues after an action that is pure or live, and ends after any other.
     ///
-    /// An action is called for each packet. Where a pure one does more than to set fields, or a
-    /// live one changes the key or goes elsewhere, the remembered path is left.
+    /// An action is called for each packet. If a pure one does more than set fields, or a live one
+    /// changes the key or sends the packet elsewhere, the packet leaves the cached path.
     fn action_effect(&self, row: usize, value: &ExtValue) -> HookEffect {
         HookEffect::Unknown
     }
 
-    /// Whether, as things stand, it acts on each packet of the wire, so that what one did shows in
-    /// the next: then a super-frame whose packets meet one of its actions, or a table in which its
-    /// effect is more than pure, is cut into its segments before the tables.
+    /// Whether it currently has to see each packet of the wire, because one packet affects how the
+    /// next is handled. If true, a super-frame is cut into its segments before the tables if its
+    /// packets meet one of the extension's actions, or a table in which its effect is more than
+    /// pure.
     fn acts_on_segments(&self) -> bool {
         false
     }
 
-    /// Prefetches what [`Hook::before_lookup`] will read of packets that come to a table soon, or
+    /// Prefetches what [`Hook::before_lookup`] will read for packets that come to a table soon, or
     /// [`Hook::on_miss`] if the hook [only acts there](Hook::only_misses), and
-    /// [foresees](Upcoming::foresee) what it will set. It is called, if at all, for a burst that is
-    /// about to be looked up in table 0, and must not change what packets or messages see: some of
-    /// the burst may never be looked up.
+    /// [foresees](Upcoming::foresee) which fields it will set. It may be called for a burst that is
+    /// about to be looked up in table 0. It must not change anything that packets or messages can
+    /// observe, because some of the burst may never be looked up.
     fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {}
 
-    /// Does with a packet what [`Hook::before_lookup`] would do, if that is to set what
-    /// [`Hook::prefetch`] foresaw for the packet of this number when it was called last, and to ask
-    /// for nothing. `false`: it does nothing, and that is called. It is called only where this hook
-    /// is the only one, and the packet is as it was shown.
+    /// Does with a packet what [`Hook::before_lookup`] would do, if that only sets what the last
+    /// [`Hook::prefetch`] foresaw for the packet of this number. Otherwise it returns false and
+    /// does nothing, and [`Hook::before_lookup`] is called. It is called only if no other hook acts
+    /// there and the packet is unchanged since `prefetch`.
     fn fulfil(&mut self, now: Time, table: TableId, number: usize) -> bool {
         false
     }
 
-    /// Does with a packet what [`Hook::on_action`] would do, if that leaves the packet as it is and
-    /// asks for nothing. `false`: it does nothing, and that is called. The packet has the number
-    /// that it had when [`Hook::prefetch`] was called last, and is as it was shown.
+    /// Does with a packet what [`Hook::on_action`] would do, if that leaves the packet unchanged
+    /// and asks for nothing. Otherwise it returns false and does nothing, and [`Hook::on_action`]
+    /// is called. The packet has the number that it had in the last [`Hook::prefetch`], and is
+    /// unchanged since then.
     fn fulfil_action(&mut self, now: Time, number: usize, row: usize, value: &ExtValue) -> bool {
         false
     }
 
-    /// Before a table is looked up.
+    /// Called before the lookup in a table.
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {
         Verdict::Continue
     }
 
-    /// After an entry was hit, before its instructions.
+    /// Called after an entry was hit, before its instructions.
     fn after_hit(&mut self, cx: &mut HookContext<'_>) -> Verdict {
         Verdict::Continue
     }
 
-    /// When no entry matched. `true`: the table is looked up again (once). A packet that the hook
-    /// [takes](HookContext::take) is no miss any more: it is not dropped, and no controller gets
-    /// it.
+    /// Called when no entry matched. If it returns true, the table is looked up again (once). A
+    /// packet that the hook [takes](HookContext::take) is no longer a miss: it is not dropped, and
+    /// no controller gets it.
     fn on_miss(&mut self, cx: &mut HookContext<'_>) -> bool {
         false
     }
 
-    /// On one of the extension's actions or instructions, of row `row` of its list.
+    /// Called for one of the extension's actions or instructions, of row `row` of its list.
     fn on_action(&mut self, cx: &mut HookContext<'_>, row: usize, value: &ExtValue) -> Verdict {
         Verdict::Continue
     }
 
-    /// Whether [`Hook::on_egress`] is called. It is asked when it is added.
+    /// Whether [`Hook::on_egress`] is to be called; asked once, when it is added.
     fn acts_on_egress(&self) -> bool {
         false
     }
 
-    /// Before a packet leaves by a port.
+    /// Called before a packet is sent out of a port.
     fn on_egress(&mut self, cx: &mut HookContext<'_>, port: PortNo) -> Verdict {
         Verdict::Continue
     }
 
-    /// After packets were dropped at a port, or on the way there, whose QoS record names the
+    /// Called after packets were dropped at or before a port, if their QoS record names the
     /// extension as its [owner](crate::Qos::owner).
     fn on_egress_drop(&mut self, drop: &EgressDrop) {}
 
-    /// When it wants [`Hook::on_tick`] next.
+    /// When [`Hook::on_tick`] has to be called next.
     fn next_tick(&self) -> Option<Time> {
         None
     }
 
-    /// At or after the time it asked for.
+    /// Called at or after the time that [`Hook::next_tick`] returned.
     fn on_tick(&mut self, cx: &mut ControlContext<'_>) {}
 
-    /// On one of the extension's messages, of row `row` of its list. A slave does not send what its
-    /// row says [changes](bofuss_oflib::ext::ExtRow::changes) the switch. Errors: an OpenFlow
-    /// error, or one of the experimenter's own; then nothing that was asked for is done.
+    /// Called for one of the extension's messages, of row `row` of its list. If the row says that
+    /// the message [changes](bofuss_oflib::ext::ExtRow::changes) the switch, it never comes from a
+    /// slave. Errors: an OpenFlow error, or one of the experimenter's own; then nothing that the
+    /// hook asked for is done.
     fn on_message(
         &mut self,
         cx: &mut ControlContext<'_>,
@@ -186,10 +165,10 @@ pub trait Hook {
         Err(BadRequest::BAD_EXP_TYPE)
     }
 
-    /// On one of the extension's multipart requests, of row `row` of its list, whole: the next part
-    /// of the answer. `from` is 0 in the first call, then what the part before names as next. A
-    /// part is made without other packets or messages in between: it should look at some hundred
-    /// things at most, and takes less than 64 KiB. Errors: as for a message.
+    /// Returns the next part of the answer to one of the extension's multipart requests, of row
+    /// `row` of its list; the request is complete. `from` is 0 in the first call, and then what the
+    /// previous part named as next. Packets and messages wait while a part is made, so it should
+    /// visit a few hundred items at most; it must be below 64 KiB. Errors: as for a message.
     fn on_multipart(
         &mut self,
         cx: &mut ControlContext<'_>,
@@ -200,13 +179,13 @@ pub trait Hook {
         Err(BadRequest::BAD_EXP_TYPE)
     }
 
-    /// After a connection has ended, with its auxiliary ones: no other ever has its number, so that
-    /// what is kept for it may go.
+    /// Called after a connection and its auxiliary ones were closed. Its number is never used
+    /// again, so what is kept for it may be freed.
     fn on_disconnect(&mut self, connection: u64) {}
 
-    /// Before a flow-mod adds or changes entries that have an instruction of the extension, of row
-    /// `row` of its list. It may still fail for another reason. Errors: an OpenFlow error; then it
-    /// changes nothing.
+    /// Called before a flow-mod adds or changes entries with an action or instruction of the
+    /// extension, of row `row` of its list. The flow-mod may still fail for another reason. Errors:
+    /// an OpenFlow error; then it changes nothing.
     fn admit(
         &mut self,
         cx: &mut ControlContext<'_>,
@@ -216,24 +195,25 @@ pub trait Hook {
         Ok(())
     }
 
-    /// After a connection's flow-mod was carried out, or that of the fail mode, for which there is
-    /// no asker. A reply has the flow-mod's transaction id.
+    /// Called after a flow-mod of a connection was executed, or one of the fail mode, for which
+    /// there is no asker. A reply gets the flow-mod's transaction id.
     fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {}
 
-    /// After an entry was removed, whatever its flags.
+    /// Called after an entry was removed, whatever its flags.
     fn on_flow_removed(&mut self, cx: &mut ControlContext<'_>, removed: &FlowRemoved) {}
 
-    /// After a port came, changed or went (`up` is false).
+    /// Called after a port was added, changed or removed; `up` is false if it was removed or its
+    /// link is down.
     fn on_port_change(&mut self, cx: &mut ControlContext<'_>, port: PortNo, up: bool) {}
 
-    /// Lists values that it counts or measures, for metrics: from 0 on, or from the place that the
-    /// call before gave; some hundred at most. Gives the place to go on with, if there are more.
+    /// Lists some of its counters and measurements for metrics, at most a few hundred; `from` is 0
+    /// or what the previous call returned. Returns the place to continue with, if there are more.
     fn metrics(&self, now: Time, from: u64, list: &mut Vec<Metric>) -> Option<u64> {
         None
     }
 
-    /// Whether an action or instruction of the extension, of row `row` of its list, may stand in an
-    /// entry of this table. Errors: an OpenFlow error.
+    /// Checks whether an action or instruction of the extension, of row `row` of its list, is valid
+    /// in an entry of this table. Errors: an OpenFlow error.
     fn check(&self, row: usize, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
         Ok(())
     }

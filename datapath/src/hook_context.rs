@@ -1,4 +1,4 @@
-//! What a hook is given at a point of a packet's way: the packet, and ways to act.
+//! The context of a hook at a point on a packet's path: the packet, and what the hook can do.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 
@@ -10,36 +10,36 @@ use bofuss_oflib::{Action, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::{Key, Layout, Packet};
 
 use crate::action_set::ActionSet;
-use crate::lazy_packet::LazyPacket;
+use crate::lazy_packet::{LazyPacket, set_field};
 use crate::qos::QueueClass;
 use crate::{Qos, Time, Trial, Verdict};
 
-/// Something that a hook has asked for.
+/// A request of a hook.
 #[derive(Debug)]
 pub(crate) enum HookAct {
-    /// These actions are applied to the packet.
+    /// Apply these actions to the packet.
     Apply(Vec<Action>),
-    /// These actions are applied to a packet of its own.
+    /// Apply these actions to another packet.
     Emit(Box<Packet>, Vec<Action>),
-    /// The controllers that asked for it are told.
+    /// Notify the controllers that subscribed.
     Notify(ExtValue),
-    /// A trace has this line.
+    /// Add this line to a trace.
     Say(String),
 }
 
-/// What a hook has done and asked for.
+/// What a hook has done and requested.
 #[derive(Debug, Default)]
 pub(crate) struct HookOutcome {
     pub(crate) acts: Vec<HookAct>,
-    /// The table to go on with.
+    /// The table to continue with.
     pub(crate) goto: Option<TableId>,
-    /// Why the packet is dropped, in the extension's words.
+    /// The extension's reason for dropping the packet, if it does.
     pub(crate) drop: Option<&'static str>,
     /// Whether the hook has taken the packet.
     pub(crate) taken: bool,
-    /// Whether it goes on later, with its action set.
+    /// Whether the packet was held, to continue later with its action set.
     pub(crate) held: bool,
-    /// The port that the hook sends the packet to, and that is all that it does.
+    /// The port to which the hook sends the packet, if it does nothing else.
     pub(crate) forward: Option<PortNo>,
     /// The QoS record that it gave the packet.
     pub(crate) qos: Option<Qos>,
@@ -47,35 +47,34 @@ pub(crate) struct HookOutcome {
     pub(crate) read: FieldSet,
     /// What it set in the key.
     pub(crate) sets: Vec<(&'static Field, Option<u128>)>,
-    /// Whether a field that it set had another value before.
+    /// Whether it set a field to a new value.
     pub(crate) changed: bool,
-    /// The packet's key before the hook was free to edit the packet, if it was.
+    /// The packet's key from before the hook got the packet for editing, if it did.
     pub(crate) before_edit: Option<Box<Key>>,
 }
 
-/// A packet that is to go on with its way through the tables later: with its action set, queue and
-/// QoS record.
+/// A packet that continues through the tables later, with its action set, queue and QoS record.
 #[derive(Debug)]
 pub struct HeldPacket {
     /// The packet.
     pub packet: Packet,
-    /// The table to go on with.
+    /// The table to continue with.
     pub(crate) table: TableId,
     pub(crate) progress: Progress,
 }
 
-/// What a packet has got on its way, apart from its bytes and key.
+/// What a packet has collected on its path, apart from its bytes and key.
 #[derive(Clone, Debug)]
 pub(crate) struct Progress {
     pub(crate) set: ActionSet,
     pub(crate) class: QueueClass,
 }
 
-/// What a hook is given of a packet.
+/// The packet as a hook gets it.
 pub(crate) enum Subject<'a> {
     /// The packet.
     Packet(&'a mut Packet),
-    /// A frame that becomes a packet if need be.
+    /// A frame that becomes a packet when that is needed.
     Lazy(LazyPacket<'a>),
 }
 
@@ -89,21 +88,21 @@ impl Subject<'_> {
     }
 }
 
-/// A packet at one point of its way, and what a hook can do there. What it asks for is done when it
-/// returns, in order.
+/// A packet at one point on its path, and what a hook can do there. What the hook asks for is done
+/// in order, after it returns.
 pub struct HookContext<'a> {
     /// The time.
     pub now: Time,
     /// The table that the packet is in.
     pub table: TableId,
-    /// The cookie of the entry that was hit; all ones before one is, and outside of tables.
+    /// The cookie of the entry that was hit last; all ones if there is none, and outside of tables.
     pub cookie: u64,
     pub(crate) trial: Trial,
     pub(crate) traces: bool,
-    /// Whether what it sets is written down.
+    /// Whether the fields that it sets are recorded.
     pub(crate) records: bool,
     pub(crate) subject: Subject<'a>,
-    /// The packet's action set and how it is to wait for ports, once it is on its way.
+    /// The packet's action set and queueing class, once it is in the pipeline.
     pub(crate) progress: Option<(&'a ActionSet, QueueClass)>,
     pub(crate) pool: &'a Pool,
     pub(crate) additions: &'static Additions,
@@ -111,29 +110,30 @@ pub struct HookContext<'a> {
 }
 
 impl HookContext<'_> {
-    /// Whether the packet only tries its way: nothing that lasts may be changed. What the hook asks
-    /// for here is only traced.
+    /// Whether this is a trial run, as for a trace: the hook must not change its state. What it
+    /// asks for is only traced.
     pub fn is_dry(&self) -> bool {
         self.trial.is_dry()
     }
 
-    /// Which run of packets it is, for a [`crate::TrialMap`].
+    /// The number of the trial run, for a [`crate::TrialMap`].
     pub fn trial(&self) -> Trial {
         self.trial
     }
 
-    /// The value of a field of the key, if the packet has it. Whoever remembers what the hook did
-    /// learns that it depends on this field.
+    /// The value of a field of the key, if the packet has it. The flow cache notes that the hook's
+    /// result depends on this field.
     #[inline]
     pub fn get(&mut self, field: &Field) -> Option<u128> {
         match &self.subject {
             Subject::Packet(packet) => packet.key().get(field, &mut self.outcome.read),
-            // What a hook does with a frame is not remembered: it is called for each.
+            // The result of a hook with a frame is not cached; the hook is called for each.
             Subject::Lazy(lazy) => lazy.get(field),
         }
     }
 
-    /// Whether the packet begins with an Ethernet header. Each memory of a decision depends on it.
+    /// Whether the packet begins with an Ethernet header. The key of every cached flow contains
+    /// this.
     #[inline]
     pub fn is_of_ethernet(&self) -> bool {
         let layout = match &self.subject {
@@ -143,8 +143,8 @@ impl HookContext<'_> {
         layout.offset(Header::PacketType).is_none()
     }
 
-    /// The packet's number among those that [`crate::Hook::prefetch`] was last given, if it is one
-    /// of them and its headers are as they were.
+    /// The packet's number in the last [`crate::Hook::prefetch`], if it was among those packets and
+    /// its headers are unchanged.
     #[inline]
     pub fn upcoming(&self) -> Option<usize> {
         match &self.subject {
@@ -153,18 +153,18 @@ impl HookContext<'_> {
         }
     }
 
-    /// The key, to be read by who logs what is read.
+    /// The key, and the set in which the caller notes the fields that it reads.
     pub fn key(&mut self) -> (&Key, &mut FieldSet) {
         (self.subject.packet().key(), &mut self.outcome.read)
     }
 
-    /// Sets a field of the packet, as a set-field action does; a field of a header that
-    /// is not there stays absent.
+    /// Sets a field of the packet, as a set-field action does. A field of a missing header stays
+    /// absent.
     pub fn set(&mut self, field: &'static Field, value: u128) {
         self.note_set(field, Some(value));
     }
 
-    /// Makes a field that stands in no header absent.
+    /// Marks a field that is in no header as absent.
     pub fn clear(&mut self, field: &'static Field) {
         self.note_set(field, None);
     }
@@ -182,13 +182,13 @@ impl HookContext<'_> {
         self.outcome.changed = true;
     }
 
-    /// The port that the packet came in through.
+    /// The packet's ingress port.
     pub fn in_port(&mut self) -> PortNo {
         let port = self.get(bofuss_oflib::field::IN_PORT);
         PortNo(port.unwrap_or(0) as u32)
     }
 
-    /// The packet's bytes. What depends on them is [`crate::HookEffect::Live`].
+    /// The packet's bytes. A hook that reads them is at least [`crate::HookEffect::Live`].
     pub fn frame(&self) -> &Frame {
         match &self.subject {
             Subject::Packet(packet) => &packet.frame,
@@ -196,7 +196,7 @@ impl HookContext<'_> {
         }
     }
 
-    /// Where its headers stand.
+    /// Where its headers are.
     pub fn layout(&self) -> &Layout {
         match &self.subject {
             Subject::Packet(packet) => packet.layout(),
@@ -204,7 +204,7 @@ impl HookContext<'_> {
         }
     }
 
-    /// The packet, to be edited.
+    /// The packet, for editing.
     pub fn edit(&mut self) -> &mut Packet {
         let packet = self.subject.packet();
         let before = &mut self.outcome.before_edit;
@@ -217,8 +217,8 @@ impl HookContext<'_> {
         self.subject.packet().try_clone()
     }
 
-    /// Takes the packet off its way, to [go on](crate::ControlContext::resume) with a table later.
-    /// `None` if there is no buffer: then nothing is done.
+    /// Takes the packet off its path, so that it can [continue](crate::ControlContext::resume) with
+    /// a table later. `None`, with nothing done, if there is no buffer.
     pub fn hold(&mut self, table: TableId) -> Option<HeldPacket> {
         let packet = self.copy()?;
         self.outcome.taken = true;
@@ -240,7 +240,7 @@ impl HookContext<'_> {
         })
     }
 
-    /// A packet made anew, as if it came in through a port; `None` if there is no buffer.
+    /// Makes a new packet as if it had arrived on a port; `None` if there is no buffer.
     pub fn packet(&self, bytes: &[u8], in_port: PortNo) -> Option<Packet> {
         let frame = self.pool.frame(bytes)?;
         Some(Packet::with_additions(frame, in_port, self.additions))
@@ -258,7 +258,7 @@ impl HookContext<'_> {
             .push(HookAct::Emit(packet.into(), actions));
     }
 
-    /// Sends a notification to the controllers that asked for such values.
+    /// Sends a notification to the controllers that subscribed.
     pub fn notify(&mut self, value: ExtValue) {
         self.outcome.acts.push(HookAct::Notify(value));
     }
@@ -270,50 +270,36 @@ impl HookContext<'_> {
         }
     }
 
-    /// Goes on with a later table: before a lookup and on a miss, at once; after a hit and in an
-    /// instruction or action, instead of the table that the entry names. A packet that is sent to
-    /// a table that is not there, or not later, is dropped.
+    /// Makes the packet continue in a later table. Before a lookup and on a miss this happens at
+    /// once; after a hit, and in an instruction or action, the table replaces that of the entry's
+    /// goto-table. If the table does not exist or is not later, the packet is dropped.
     pub fn goto(&mut self, table: TableId) {
         self.outcome.goto = Some(table);
     }
 
-    /// Takes the packet: it has gone where it goes, if only into the extension, and counts neither
-    /// as dropped nor, in [`crate::Hook::on_miss`], as unmatched. What was asked for is done.
+    /// Takes the packet: the extension has handled it, so it counts neither as dropped nor, in
+    /// [`crate::Hook::on_miss`], as a miss. What the hook asked for is done.
     pub fn take(&mut self) {
         self.outcome.taken = true;
     }
 
-    /// Sends the packet to a port and [takes](Self::take) it. A hook that asks for nothing else of
-    /// a packet does this for frames that never become packets.
+    /// Sends the packet to a port and [takes](Self::take) it. If the hook asks for nothing else,
+    /// frames are sent without becoming packets.
     pub fn forward(&mut self, port: PortNo) {
         self.outcome.forward = Some(port);
         self.take();
     }
 
-    /// Gives the packet a QoS record, by which it waits for ports from here on. A hook that does
-    /// this in [`crate::Hook::before_lookup`] is not [pure](crate::HookEffect::Pure), and such a
-    /// call or action is not [fulfilled](crate::Hook::fulfil) ahead.
+    /// Gives the packet a QoS record, which from here on decides how it waits at ports. A hook that
+    /// does this in [`crate::Hook::before_lookup`] is not [pure](crate::HookEffect::Pure), and such
+    /// a call or action cannot be [fulfilled](crate::Hook::fulfil) in advance.
     pub fn set_qos(&mut self, qos: Qos) {
         self.outcome.qos = Some(qos);
     }
 
-    /// Drops the packet for a reason of the extension's own, which has a counter.
+    /// Drops the packet for a reason that the extension defines; each reason has a counter.
     pub fn drop(&mut self, reason: &'static str) -> Verdict {
         self.outcome.drop = Some(reason);
         Verdict::Drop
     }
-}
-
-/// Gives a field of a packet a value, in the key and in the header that it stands in; or makes one
-/// absent that stands in none.
-pub(crate) fn set_field(packet: &mut Packet, field: &Field, value: Option<u128>) {
-    let Some(value) = value else {
-        if field.at.is_empty() {
-            packet.key_mut().clear(field);
-        }
-        return;
-    };
-    let shifted = value << (128 - 8 * field.bytes());
-    // A header that is not there has no field to set.
-    let _ = packet.set_field(field, &shifted.to_be_bytes());
 }

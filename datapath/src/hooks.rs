@@ -1,4 +1,5 @@
-//! The hooks of a switch: which acts in which table, and to which each experimenter value belongs.
+//! The hooks of a switch: which act in which table, and which one each experimenter value belongs
+//! to.
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
@@ -9,34 +10,34 @@ use bofuss_oflib::{ErrorCode, ExtValue};
 use crate::hook::HookPoint;
 use crate::{Hook, HookEffect, Upcoming};
 
-/// Plans that are known by their numbers at most.
+/// The most plans whose numbers are remembered.
 const MAX_PLANS: usize = 1024;
 
 /// The hooks of all extensions, in the order of registration.
 #[derive(Default)]
 pub(crate) struct Hooks {
     pub(crate) all: Vec<Box<dyn Hook>>,
-    /// The experimenter values of each one's extension.
+    /// The experimenter rows of each hook's extension.
     rows: Vec<&'static [ExtRow]>,
-    /// Those that are called at the egress.
+    /// The hooks that are called at the egress.
     pub(crate) at_egress: Vec<usize>,
-    /// The generation that each had when it was last asked.
+    /// Each hook's generation when it was last asked.
     generations: Vec<u64>,
-    /// Those that act before the lookup in each table, with their effects there,
+    /// For each table, the hooks that act before the lookup, with their effects,
     tables: Vec<Vec<(usize, HookEffect)>>,
     /// those that act after a hit,
     after_hit: Vec<Vec<(usize, HookEffect)>>,
     /// and those that act on a miss.
     on_miss: Vec<Vec<(usize, HookEffect)>>,
-    /// The number of this plan, in which all hooks act as they do now; and those of plans by the
-    /// hooks' generations.
+    /// The number of the current plan, and the numbers of plans by the generations of all hooks. A
+    /// plan is what all hooks do in all tables.
     plan: u32,
     numbers: BTreeMap<Vec<u64>, u32>,
     next_number: u32,
 }
 
 impl Hooks {
-    /// Adds the hook of the extension that brought these rows.
+    /// Adds the hook of the extension with these rows.
     pub(crate) fn add(&mut self, hook: Box<dyn Hook>, rows: &'static [ExtRow], n_tables: usize) {
         if hook.acts_on_egress() {
             self.at_egress.push(self.all.len());
@@ -62,8 +63,8 @@ impl Hooks {
         hooks.map_or(&[], Vec::as_slice)
     }
 
-    /// Shows packets to the hooks that act before the lookup of a table, and to those that act on
-    /// misses there only.
+    /// Has the hooks prefetch for packets: those that act before the lookup in a table, and those
+    /// that act only on misses.
     pub(crate) fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
         for (hook, _) in self.tables.get(usize::from(table.0)).into_iter().flatten() {
             self.all[*hook].prefetch(table, packets);
@@ -75,13 +76,13 @@ impl Hooks {
         }
     }
 
-    /// Whether a hook acts on misses in a table only, and may prefetch what it reads then.
+    /// Whether a hook acts in this table only on misses, so that it may prefetch for them.
     pub(crate) fn has_only_misses(&self, table: TableId) -> bool {
         let mut hooks = self.at_miss(table).iter();
         hooks.any(|(hook, _)| self.all[*hook].only_misses())
     }
 
-    /// The effect of all hooks on packets in a table.
+    /// The combined effect of all hooks on packets in a table.
     #[inline]
     pub(crate) fn effect(&self, table: TableId) -> HookEffect {
         let effects = self
@@ -91,13 +92,13 @@ impl Hooks {
         effects.max().unwrap_or(HookEffect::None)
     }
 
-    /// The number of the plan in which hooks act as they do now.
+    /// The number of the current plan.
     #[inline]
     pub(crate) fn plan(&self) -> u32 {
         self.plan
     }
 
-    /// Asks all hooks for their effects again, if those of one have changed.
+    /// Asks all hooks for their effects again, if a generation has changed.
     #[inline]
     pub(crate) fn refresh(&mut self, n_tables: usize) {
         let mut asked = self.all.iter().zip(&self.generations);
@@ -107,7 +108,7 @@ impl Hooks {
         }
     }
 
-    /// The same, if it is only one hook whose effects may have changed.
+    /// As [`Self::refresh`], if only the effects of one hook may have changed.
     #[inline]
     pub(crate) fn refresh_after(&mut self, hook: usize, n_tables: usize) {
         if self.all[hook].generation() != self.generations[hook] {
@@ -144,7 +145,7 @@ impl Hooks {
             self.on_miss.push(on_miss);
         }
         if self.numbers.len() >= MAX_PLANS {
-            // Numbers are not used again: the ways of forgotten plans are never taken.
+            // Numbers are not used again, so the cached paths of forgotten plans are never taken.
             self.numbers.clear();
         }
         let next = &mut self.next_number;
@@ -172,12 +173,12 @@ impl Hooks {
         }
     }
 
-    /// The experimenter of a hook's extension; 0 if that has no rows.
+    /// The experimenter id of a hook's extension; 0 if that has no rows.
     pub(crate) fn experimenter(&self, hook: usize) -> u32 {
         self.rows[hook].first().map_or(0, |row| row.experimenter)
     }
 
-    /// Whether an extension allows an action or instruction in an entry of this table.
+    /// Checks that an extension allows an action or instruction in an entry of this table.
     ///
     /// Errors: an OpenFlow error.
     pub(crate) fn check(&self, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {

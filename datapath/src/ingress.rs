@@ -1,4 +1,4 @@
-//! Frames that arrive: counted, checked, and kept for a later turn if those before were much work.
+//! Received frames: counted, checked, and kept for a later turn if earlier ones caused much work.
 
 use alloc::vec::Vec;
 
@@ -10,8 +10,8 @@ use crate::pipeline::context::Context;
 use crate::{Datapath, DropReason, Port, Sink, Time};
 
 impl Datapath {
-    /// Processes frames that arrived on `port`; leaves `frames` empty. Those that are too much work
-    /// for one turn wait for [`Datapath::catch_up`].
+    /// Processes frames that arrived on `port`; leaves `frames` empty. Frames that exceed the work
+    /// of one turn wait for [`Datapath::catch_up`].
     pub fn receive<S: Sink>(
         &mut self,
         now: Time,
@@ -22,8 +22,8 @@ impl Datapath {
         self.context(now, sink).receive(port, frames);
     }
 
-    /// Whether frames of a port wait for [`Datapath::catch_up`]. Until then no more should be read
-    /// from it: they would wait behind those.
+    /// Whether frames of a port wait for [`Datapath::catch_up`]. Until they are done, no more
+    /// should be read from the port.
     pub fn is_behind(&self, port: PortNo) -> bool {
         self.lane.backlog.contains_key(&port)
     }
@@ -33,7 +33,7 @@ impl Datapath {
         !self.lane.backlog.is_empty()
     }
 
-    /// Goes on with the frames of one port that wait, for a turn; ports take turns.
+    /// Processes waiting frames of one port for one turn; ports take turns.
     pub fn catch_up<S: Sink>(&mut self, now: Time, sink: &mut S) {
         self.context(now, sink).catch_up();
     }
@@ -50,7 +50,9 @@ impl<S: Sink> Context<'_, S> {
             Some(ingress) if ingress.without_ethernet => note_types(frames),
             _ => 0,
         };
-        let (mut packets, mut bytes, mut refused) = (0, 0, 0);
+        let mut packets = 0;
+        let mut bytes = 0;
+        let mut refused = 0;
         for frame in frames.iter() {
             match offload::plausible_count(frame) {
                 Some((count, length)) => {
@@ -86,12 +88,12 @@ impl<S: Sink> Context<'_, S> {
 
     fn catch_up(&mut self) {
         let after = PortNo(self.lane.last_served.0.saturating_add(1));
-        let next = self.lane.backlog.range(after..).next();
-        let next = next
-            .or(self.lane.backlog.first_key_value())
-            .map(|(port, _)| *port);
-        let Some((port, mut frames)) = next.and_then(|port| self.lane.backlog.remove_entry(&port))
-        else {
+        let mut following = self.lane.backlog.range(after..);
+        let next = following.next().or(self.lane.backlog.first_key_value());
+        let Some(&port) = next.map(|(port, _)| port) else {
+            return;
+        };
+        let Some((port, mut frames)) = self.lane.backlog.remove_entry(&port) else {
             return;
         };
         self.lane.last_served = port;
@@ -105,8 +107,8 @@ impl<S: Sink> Context<'_, S> {
     }
 }
 
-/// Notes the packet types of frames without Ethernet. Removes those from which none can be told,
-/// and returns their number.
+/// Notes the packet types of frames without Ethernet. Removes those with an unknown type, and
+/// returns how many there were.
 fn note_types(frames: &mut Vec<Frame>) -> u64 {
     let before = frames.len();
     frames.retain_mut(packet_type::write_front);

@@ -1,4 +1,4 @@
-//! A frame that becomes a packet only when more is asked of it than the values of its fields.
+//! A frame that becomes a packet only when more is needed than the values of its fields.
 
 use alloc::{boxed::Box, vec::Vec};
 
@@ -6,30 +6,29 @@ use bofuss_frame::Frame;
 use bofuss_oflib::Field;
 use bofuss_packet::{Key, Layout, Packet};
 
-use crate::hook_context::set_field;
 use crate::upcoming::arriving_value;
 
-/// Fields and the values that they were given; `None` if they were made absent.
+/// Fields and the values to which they were set; `None` if they were marked as absent.
 pub(crate) type FieldSets = Vec<(&'static Field, Option<u128>)>;
 
-/// What hooks have made of a frame.
+/// What hooks have changed of a frame.
 #[derive(Default)]
 pub(crate) struct LazyEdits {
     /// The fields that were set before it was a packet.
     pub(crate) sets: FieldSets,
-    /// The packet, if one needed it.
+    /// The packet, if a hook needed one.
     pub(crate) packet: Option<Box<Packet>>,
 }
 
-/// A frame whose headers have been found, and what its fields were set to since.
+/// A frame whose headers have been found, and the fields that were set since.
 pub(crate) struct LazyPacket<'a> {
     /// Empty once it is a packet.
     pub(crate) frame: &'a mut Frame,
-    /// Where the headers stand. None of them has a field of an extension.
+    /// Where the headers are. None of them has a field of an extension.
     pub(crate) layout: &'a Layout,
-    /// The key without what headers say.
+    /// The key without the fields of headers.
     pub(crate) arrival: &'a Key,
-    /// Its number among the frames that hooks were shown together, if they were.
+    /// Its number among the frames for which hooks prefetched, if they did.
     pub(crate) number: Option<usize>,
     pub(crate) made: &'a mut LazyEdits,
 }
@@ -48,13 +47,13 @@ impl LazyPacket<'_> {
         arriving_value(field, self.arrival, self.layout, self.frame.bytes())
     }
 
-    /// Its number among the frames that hooks were shown together, if its headers are as they were.
+    /// Its number among the frames for which hooks prefetched, if its headers are unchanged.
     #[inline]
     pub(crate) fn upcoming(&self) -> Option<usize> {
         self.number.filter(|_| self.made.packet.is_none())
     }
 
-    /// Gives a field a value, or makes it absent if it stands in no header.
+    /// Sets a field, or marks it as absent if it is in no header.
     #[inline]
     pub(crate) fn set(&mut self, field: &'static Field, value: Option<u128>) {
         if self.made.packet.is_none() && field.at.is_empty() {
@@ -72,7 +71,7 @@ impl LazyPacket<'_> {
         }
     }
 
-    /// Where the headers stand.
+    /// Where the headers are.
     pub(crate) fn layout(&self) -> &Layout {
         match &self.made.packet {
             Some(packet) => packet.layout(),
@@ -80,7 +79,7 @@ impl LazyPacket<'_> {
         }
     }
 
-    /// The packet that the frame is from now on.
+    /// Turns the frame into a packet, if it is not one yet.
     #[cold]
     pub(crate) fn packet(&mut self) -> &mut Packet {
         let LazyEdits { sets, packet } = &mut *self.made;
@@ -92,4 +91,18 @@ impl LazyPacket<'_> {
             Box::new(packet)
         })
     }
+}
+
+/// Sets a field of a packet, in the key and in its header; or marks a field that is in no header as
+/// absent.
+pub(crate) fn set_field(packet: &mut Packet, field: &Field, value: Option<u128>) {
+    let Some(value) = value else {
+        if field.at.is_empty() {
+            packet.key_mut().clear(field);
+        }
+        return;
+    };
+    let shifted = value << (128 - 8 * field.bytes());
+    // A missing header has no field to set.
+    let _ = packet.set_field(field, &shifted.to_be_bytes());
 }

@@ -9,7 +9,7 @@
 
 extern crate alloc;
 
-// What every folder speaks of.
+// What every folder uses.
 mod action_set;
 mod blocks;
 mod config;
@@ -17,6 +17,7 @@ mod control_context;
 mod direct_path;
 mod hook;
 mod hook_context;
+mod hook_effect;
 mod hooks;
 mod lazy_packet;
 mod port;
@@ -62,8 +63,9 @@ pub use egress::{
     queue::{DEFAULT_QUEUE, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate},
 };
 pub use groups::select::flow_hash;
-pub use hook::{Hook, HookEffect, Verdict};
+pub use hook::Hook;
 pub use hook_context::{HeldPacket, HookContext};
+pub use hook_effect::{HookEffect, Verdict};
 pub use pipeline::{
     buckets::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN},
     queueing::MAX_WAITING_BYTES,

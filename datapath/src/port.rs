@@ -12,19 +12,20 @@ use crate::{DropReason, Time};
 pub struct Port {
     /// What controllers see.
     pub desc: PortDesc,
-    /// What it takes off our hands on transmit.
+    /// The offloads that it does on transmission.
     pub capabilities: OffloadCapabilities,
     /// Its counters; frames as they are on a wire, a super-frame as its segments.
     pub stats: PortStats,
     /// When it appeared.
     pub since: Time,
-    /// Whether its packets have no Ethernet header, as its description says. In its frames they
-    /// follow [`bofuss_packet::packet_type::FRONT_BYTES`] bytes, of which it need not know.
+    /// Whether its packets have no Ethernet header, as its description says. In its frames, each
+    /// packet is preceded by [`bofuss_packet::packet_type::FRONT_BYTES`] bytes that the port does
+    /// not see.
     pub without_ethernet: bool,
 }
 
 impl Port {
-    /// Why the port sends nothing now, if so.
+    /// The reason for which the port sends nothing now, if there is one.
     pub fn egress_block(&self) -> Option<DropReason> {
         let config = self.desc.config;
         if config.has(PortConfig::PORT_DOWN) {
@@ -38,7 +39,7 @@ impl Port {
         }
     }
 
-    /// Why the port takes nothing in now, if so.
+    /// The reason for which the port accepts nothing now, if there is one.
     pub fn ingress_block(&self) -> Option<DropReason> {
         let config = self.desc.config;
         if config.has(PortConfig::PORT_DOWN) {
@@ -50,7 +51,7 @@ impl Port {
         }
     }
 
-    /// The description with LIVE as link and configuration make it.
+    /// Sets LIVE in the description according to link and configuration.
     pub(crate) fn refresh_live(&mut self) {
         let down = self.desc.state.has(PortState::LINK_DOWN)
             || self.desc.config.has(PortConfig::PORT_DOWN);

@@ -1,4 +1,4 @@
-//! What a packet is entitled to where it waits for a port: its queue, and a QoS record.
+//! What a packet is entitled to when it waits at a port: its queue, and a QoS record.
 
 use core::fmt;
 
@@ -10,14 +10,15 @@ use crate::DropReason;
 /// Strict priority levels of QoS records.
 pub const PRIORITIES: usize = 4;
 
-/// What a microflow or an aggregate of microflows may have of a port.
+/// The rights of a microflow or an aggregate at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entitlement {
     /// Its share among its siblings; 0 counts as 1.
     pub weight: u16,
-    /// Kb/s that it gets on top of its share, if it has so much to send; 0 is none.
+    /// The guaranteed rate in kb/s, on top of its share, as far as it has enough to send; 0 is
+    /// none.
     pub guaranteed_kbps: u32,
-    /// Kb/s that it gets at most; 0 is no limit.
+    /// The maximum rate in kb/s; 0 is no limit.
     pub max_kbps: u32,
 }
 
@@ -36,7 +37,7 @@ impl Default for Entitlement {
     }
 }
 
-/// Who wants to know what becomes of a packet at its port.
+/// The extension that is informed when a packet is dropped at its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketOwner {
     /// The name of the extension.
@@ -45,12 +46,13 @@ pub struct PacketOwner {
     pub number: u64,
 }
 
-/// Packets with a QoS record were dropped at a port, or on the way there from the tables.
+/// A report that packets with a QoS record were dropped at a port, or between the tables and the
+/// port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EgressDrop {
     /// The number of their owner's choice.
     pub number: u64,
-    /// How many they are on the wire.
+    /// How many packets, counted on the wire.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -58,13 +60,13 @@ pub struct EgressDrop {
     pub reason: DropReason,
 }
 
-/// A QoS record: what disciplines that share a port fairly know of a packet apart from its
-/// headers. A packet without one counts for the aggregate of its destination, with weight 1.
+/// A QoS record: what fair disciplines know of a packet besides its headers. A packet without one
+/// belongs to the aggregate of its destination, with weight 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Qos {
-    /// What its microflow may have of its aggregate's part.
+    /// The rights of its microflow within its aggregate.
     pub flow: Entitlement,
-    /// What its aggregate may have of the port; `None` leaves that as it is.
+    /// The rights of its aggregate at the port; `None` leaves them unchanged.
     pub aggregate: Option<Entitlement>,
     /// The aggregate that its microflow belongs to, by a number of the owner's choice; `None` is
     /// that of its destination.
@@ -87,9 +89,10 @@ impl Qos {
     };
 }
 
-/// The frames of one conversation in one direction: addresses, protocol and ports of IP. All
-/// fragments of a datagram, the first too, and protocols without ports have 0 as ports. What is
-/// not IP, or has no whole header of it, has the addresses of Ethernet and its type.
+/// Identifies the frames of one conversation in one direction: addresses, protocol and ports of IP.
+/// The ports are 0 for all fragments of a datagram (also the first) and for protocols without
+/// ports. A frame that is not IP, or has no complete IP header, has the addresses and the type of
+/// Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Microflow {
     /// The source; an address of IPv4 or Ethernet in the low bits.
@@ -109,18 +112,17 @@ pub struct Microflow {
 /// What a port's discipline knows of a microflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Kb/s that it may have now, and that its aggregate may have; 0 where the discipline sets no
-    /// rates.
+    /// The rate in kb/s that it may have now; 0 if the discipline sets no rates.
     pub share_kbps: u64,
-    /// The same of its aggregate.
+    /// The rate in kb/s that its aggregate may have now.
     pub aggregate_kbps: u64,
-    /// Kb/s that it is guaranteed, as far as the port could grant it.
+    /// Its guaranteed rate in kb/s, as far as the port could grant it.
     pub guaranteed_kbps: u64,
-    /// Nanoseconds until its expected time of arrival; 0 if that has come.
+    /// Nanoseconds until its expected time of arrival; 0 if that has passed.
     pub eta_ns: u64,
-    /// Whether a frame that came now would be too early.
+    /// Whether a frame that arrives now would be too early.
     pub is_early: bool,
-    /// Bytes of it that wait.
+    /// How many of its bytes wait.
     pub waiting_bytes: u64,
 }
 
@@ -128,7 +130,8 @@ impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes of its microflow wait", self.waiting_bytes)?;
         if self.share_kbps > 0 {
-            let (own, all) = (self.share_kbps, self.aggregate_kbps);
+            let own = self.share_kbps;
+            let all = self.aggregate_kbps;
             let eta_us = self.eta_ns / 1_000;
             write!(
                 f,
@@ -142,21 +145,21 @@ impl fmt::Display for Standing {
     }
 }
 
-/// What a port has promised by QoS records.
+/// The guaranteed rates that a port has granted to QoS records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Guarantees {
-    /// Kb/s that are promised.
+    /// The sum of granted rates, in kb/s.
     pub granted_kbps: u64,
-    /// Kb/s that are left to promise.
+    /// The rate that can still be granted, in kb/s.
     pub free_kbps: u64,
-    /// How many guarantees did not fit when a record asked for them.
+    /// How many guarantees were refused because they did not fit.
     pub refused: u64,
 }
 
-/// How a packet is to wait for a port.
+/// How a packet waits at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueClass {
-    /// The port that it came in through.
+    /// Its ingress port.
     pub(crate) ingress: PortNo,
     /// The queue, for disciplines that have several.
     pub(crate) queue: QueueId,
@@ -165,10 +168,10 @@ pub(crate) struct QueueClass {
 }
 
 impl QueueClass {
-    /// That of packets of which nothing is said.
+    /// The class of packets without a queue and a record.
     pub(crate) const DEFAULT: Self = Self::of(QueueId(0));
 
-    /// That of packets that came in through a port and of which nothing else is said.
+    /// The class of packets that arrived on a port, without a queue and a record.
     pub(crate) const fn arrived(ingress: PortNo) -> Self {
         Self {
             ingress,
@@ -176,7 +179,7 @@ impl QueueClass {
         }
     }
 
-    /// That of packets with a queue and without a record.
+    /// The class of packets with a queue and without a record.
     pub(crate) const fn of(queue: QueueId) -> Self {
         Self {
             ingress: PortNo(0),

@@ -18,7 +18,7 @@ pub(crate) fn groups<'a>(
     })
 }
 
-/// The meters that instructions direct packets to, by themselves and in actions.
+/// The meters of instructions: METER instructions and METER actions.
 pub(crate) fn meters(instructions: &Instructions) -> impl Iterator<Item = MeterId> {
     let first = match instructions.list().first() {
         Some(Instruction::Meter(id)) => Some(*id),
@@ -28,7 +28,7 @@ pub(crate) fn meters(instructions: &Instructions) -> impl Iterator<Item = MeterI
     first.into_iter().chain(others)
 }
 
-/// The meter that an action directs packets to.
+/// The meter of a METER action.
 pub(crate) fn meter_of(action: &Action) -> Option<MeterId> {
     if let Action::Meter(id) = action {
         Some(*id)
@@ -37,15 +37,16 @@ pub(crate) fn meter_of(action: &Action) -> Option<MeterId> {
     }
 }
 
-/// Whether an output to `port` (or any, for ANY) and `group` stands in instructions.
+/// Whether instructions contain an output to `port` (any, for ANY) and one to `group`.
 pub(crate) fn outputs_to(instructions: &Instructions, port: PortNo, group: GroupId) -> bool {
-    let to_port = |action: &Action| matches!(action, Action::Output(o) if o.port == port);
-    let by_port = port == PortNo::ANY || instructions.actions().any(to_port);
+    let mut actions = instructions.actions();
+    let by_port = port == PortNo::ANY
+        || actions.any(|action| matches!(action, Action::Output(o) if o.port == port));
     let mut named = groups(instructions.actions());
     by_port && (group == GroupId::ANY || named.any(|id| id == group))
 }
 
-/// The port, if all that actions do is to send the packet to one.
+/// The port, if the actions do nothing but output the packet to one.
 pub(crate) fn sole_output(actions: &[Action]) -> Option<PortNo> {
     let [Action::Output(output)] = actions else {
         return None;

@@ -1,5 +1,4 @@
-//! What a datapath does to the world: the sink's verbs, the steps of a trace, the reasons of a
-//! drop.
+//! The outputs of a datapath: the sink, the steps of a trace, the reasons of drops.
 
 use alloc::vec::Vec;
 
@@ -13,9 +12,9 @@ use bofuss_oflib::types::{GroupId, MaxLen, MeterId, QueueId, TableId};
 use bofuss_oflib::{Action, ExtValue, FieldMatch, Instruction, Match, PortNo};
 use bofuss_packet::Packet;
 
-/// A packet for the controllers.
+/// A packet that is sent to the controllers.
 pub struct PacketInEvent<'a> {
-    /// The packet, its checksums finished, no super-frame.
+    /// The packet, with finished checksums; never a super-frame.
     pub packet: &'a Packet,
     /// Why it is sent.
     pub reason: PacketInReason,
@@ -25,9 +24,11 @@ pub struct PacketInEvent<'a> {
     pub cookie: u64,
     /// Bytes that the output action asks for; `None` where the switch configuration decides.
     pub max_len: Option<MaxLen>,
-    /// Whether no entry matched: only for connections where a miss goes to the controller.
+    /// Whether no entry matched; then it is only for connections of versions in which a miss goes
+    /// to the controller.
     pub unmatched: bool,
-    /// Whether its port sends no misses: not for connections to which this is one.
+    /// Whether its ingress port is configured to send no packet-ins for misses; then it is not for
+    /// connections to which this is a miss.
     pub silenced: bool,
 }
 
@@ -35,27 +36,27 @@ pub struct PacketInEvent<'a> {
 pub trait Sink {
     /// Whether [`Sink::step`] wants the steps of a trace.
     const TRACES: bool = false;
-    /// Whether packets only try their way: nothing is counted or learned, and extensions change
-    /// nothing that lasts.
+    /// Whether packets are trial runs: nothing is counted or learned, and extensions change no
+    /// state.
     const DRY: bool = false;
     /// Sends a frame out of a port.
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);
-    /// Whether a port takes frames now; one that does not has its queues wait for
+    /// Whether a port accepts frames now. If not, its queues wait for
     /// [`crate::Datapath::port_has_room`].
     fn has_room(&self, _port: PortNo) -> bool {
         true
     }
-    /// Whether packets that no entry matches are offered to the controllers, too.
+    /// Whether any controller wants packets that no entry matches.
     fn wants_misses(&self) -> bool {
         false
     }
-    /// Offers a packet to the controllers.
+    /// Sends a packet to the controllers.
     fn packet_in(&mut self, event: &PacketInEvent<'_>);
-    /// Reports that an entry with SEND_FLOW_REM is gone.
+    /// Reports that an entry with SEND_FLOW_REM was removed.
     fn flow_removed(&mut self, removed: FlowRemoved);
     /// Reports that the statistics of an entry reached a threshold.
     fn flow_stats(&mut self, _stats: FlowCounters) {}
-    /// Reports that a port came, went or changed.
+    /// Reports that a port was added, removed or changed.
     fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc);
     /// Sends an extension's message to the connections that want it.
     fn notify(&mut self, _value: &ExtValue) {}
@@ -67,7 +68,7 @@ pub trait Sink {
     fn step(&mut self, _: Step<'_>) {}
 }
 
-/// Collects the frames that leave, and forgets the rest: for tests and examples.
+/// Collects the frames that are sent and ignores everything else; for tests and examples.
 impl Sink for Vec<Frame> {
     fn transmit(&mut self, _: PortNo, _: QueueId, frame: Frame) {
         self.push(frame);
@@ -85,29 +86,30 @@ pub struct Lost {
     pub priority: u16,
     /// Its match.
     pub fields: Match,
-    /// Its fields that differ from the packet's, and the packet's, if it has them; none if the
-    /// entry matches, too, and only comes behind the one that won.
+    /// The fields that differ from the packet's, each with the packet's value if it has the field.
+    /// Empty if the entry matches as well and only has lower precedence than the winner.
     pub differs: Vec<(FieldMatch, Option<u128>)>,
 }
 
-/// One step of a packet on its way. [`core::fmt::Display`] writes it as lines for programs.
+/// One step of a packet through the pipeline. [`core::fmt::Display`] writes it as lines for
+/// programs.
 #[derive(Clone, Debug)]
 pub enum Step<'a> {
     /// A packet entered: its port, its key, its frame's bytes.
     Received(PortNo, Match, &'a [u8]),
-    /// It goes through the egress tables, on its way to a port.
+    /// It passes the egress tables for a port.
     Egress(PortNo),
-    /// The packet is a fragment, and goes on when its packet is whole.
+    /// The packet is a fragment, which waits until its packet is complete.
     Fragment,
-    /// A table comes next; what hooks do before its lookup follows.
+    /// A table begins; next come hooks that act before its lookup.
     Enter(TableId),
-    /// A hook changed a value of the packet's key before or after a lookup; its name, and what its
-    /// effect is there.
+    /// A hook changed the packet's key before or after a lookup; its name, and its effect in this
+    /// table.
     Hook(&'a str, crate::HookEffect),
-    /// A hook has something to say; its name, and what.
+    /// A line from a hook; its name, and the line.
     Said(&'a str, &'a str),
-    /// A table was looked up: its number, the key as it was then, the entry that won with priority,
-    /// match and cookie, and the nearest that did not.
+    /// A table was looked up: its number, the key, the winning entry's priority, match and cookie,
+    /// and the entries that came closest to matching.
     Lookup(TableId, Match, Option<(u16, &'a Match, u64)>, Vec<Lost>),
     /// An instruction is executed.
     Instruction(&'a Instruction),
@@ -121,11 +123,11 @@ pub enum Step<'a> {
     Meter(MeterId, Option<Band>),
     /// NORMAL decided: learned or known, in words.
     Normal(&'a str),
-    /// A frame goes to a queue of a port.
+    /// A frame is queued at a port.
     Queue(PortNo, QueueId),
-    /// A frame leaves by a port, by a queue of it.
+    /// A frame is sent out of a port, from one of its queues.
     Transmit(PortNo, QueueId, &'a [u8]),
-    /// The packet goes to the controllers.
+    /// The packet is sent to the controllers.
     PacketIn(PacketInReason),
     /// The packet, or this copy of it, ends here.
     Drop(DropReason),
@@ -133,7 +135,7 @@ pub enum Step<'a> {
 
 macro_rules! drop_reasons {
     ($($V:ident $name:literal $meaning:literal;)*) => {
-        /// Why a packet, or a copy of it, ended. Each has a counter.
+        /// The reason for which a packet, or a copy of it, was dropped. Each has a counter.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum DropReason { $(#[doc = concat!("`", $name, "`: ", $meaning, ".")] $V,)* }
         impl DropReason {

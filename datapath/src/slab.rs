@@ -1,4 +1,4 @@
-//! Things in numbered slots: they stay where they are, and room is made in small steps.
+//! A slab: items in numbered slots, which never move. Memory grows and shrinks in small steps.
 
 use alloc::vec::Vec;
 
@@ -8,10 +8,10 @@ use crate::blocks::BlockSizes;
 
 /// No slot.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Slots that are kept track of together.
+/// How many slots one chunk has; use is tracked per chunk.
 const CHUNK: usize = 256;
-/// How many times the blocks needed have memory when it is time to move things together. A slab
-/// that shrinks by three quarters moves one quarter: a third of a move for each removal.
+/// A slab is sparse when it has memory for so many times the blocks that its items need. Until then
+/// three quarters were removed and one quarter has to be moved: a third of a move for each removal.
 const SPARSE: usize = 4;
 
 #[derive(Debug)]
@@ -26,7 +26,8 @@ enum Slot<T> {
 struct Chunk {
     /// How many are used.
     used: u32,
-    /// The first of its slots that were used before; then come those that never were.
+    /// The first free slot among those that were used before; slots that were never used come after
+    /// these.
     free: u32,
 }
 
@@ -35,11 +36,11 @@ const UNUSED: Chunk = Chunk {
     free: NONE,
 };
 
-/// Numbered slots. A new one is in the first chunk that has room. A block in which none is used has
-/// no memory, and the last chunk has some that are used.
+/// A slab. A new item gets a slot in the first chunk with room. A block without used slots has no
+/// memory, and the last chunk always has used slots.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
-    /// The slots that were used once; a block has whole chunks.
+    /// The slots that were ever used; each block consists of whole chunks.
     blocks: Vec<Vec<Slot<T>>>,
     chunks: Vec<Chunk>,
     /// No chunk before this one has a free slot.
@@ -69,7 +70,7 @@ impl<T> Slab<T> {
         self.len
     }
 
-    /// How many bytes of memory the slots take at most.
+    /// The most bytes of memory that the slots take.
     pub(crate) fn held_bytes(&self) -> usize {
         self.n_held * size_of::<Slot<T>>()
     }
@@ -90,7 +91,7 @@ impl<T> Slab<T> {
         None
     }
 
-    /// All slots that are used are before it.
+    /// A number above all used slots.
     pub(crate) fn end(&self) -> u32 {
         let Some(last) = self.blocks.last() else {
             return 0;
@@ -99,7 +100,7 @@ impl<T> Slab<T> {
         (first + last.len()) as u32
     }
 
-    /// What is in a slot.
+    /// The item in a slot.
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> Option<&T> {
         match Self::SIZES.get(&self.blocks, slot as usize)? {
@@ -108,7 +109,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The same, to be changed.
+    /// The item in a slot, for changes.
     #[inline]
     pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         match Self::SIZES.get_mut(&mut self.blocks, slot as usize)? {
@@ -125,7 +126,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Prefetches the first line of a slot, if there is such a slot.
+    /// Prefetches the first cache line of a slot, if there is such a slot.
     #[inline]
     pub(crate) fn prefetch_start(&self, slot: u32) {
         if let Some(one) = Self::SIZES.get(&self.blocks, slot as usize) {
@@ -140,12 +141,12 @@ impl<T> Slab<T> {
         slots.find(|slot| self.get(*slot).is_some())
     }
 
-    /// Whether a small part of the memory is used: the same things would need a quarter of it.
+    /// Whether so little of the memory is used that a quarter of it would suffice.
     pub(crate) fn is_sparse(&self) -> bool {
         self.n_held > SPARSE * Self::SIZES.room(self.len)
     }
 
-    /// Whether no other order would need less memory.
+    /// Whether moving items could not free any memory.
     pub(crate) fn is_dense(&self) -> bool {
         self.n_held <= Self::SIZES.room(self.len)
     }
@@ -163,7 +164,7 @@ impl<T> Slab<T> {
         number
     }
 
-    /// Fills a free slot with what `make` makes for its number.
+    /// Fills a free slot with the item that `make` returns for its number.
     pub(crate) fn insert(&mut self, make: impl FnOnce(u32) -> T) -> u32 {
         let number = self.chunk_with_room();
         let (block, _) = Self::SIZES.place(number * CHUNK);
@@ -196,8 +197,8 @@ impl<T> Slab<T> {
         slot
     }
 
-    /// Frees the memory of some slots of a slab that nobody uses any more. Returns true if there
-    /// was any.
+    /// Frees the memory of some slots of a slab that is no longer used. Returns true if there was
+    /// any.
     pub(crate) fn drop_some(&mut self) -> bool {
         let Some(last) = self.blocks.last_mut() else {
             return false;
@@ -210,7 +211,7 @@ impl<T> Slab<T> {
         true
     }
 
-    /// Empties a slot; the last of its block gives back the block's memory.
+    /// Removes the item of a slot. If it was the last of its block, the block's memory is freed.
     pub(crate) fn remove(&mut self, slot: u32) -> Option<T> {
         self.get(slot)?;
         let number = slot as usize / CHUNK;
@@ -283,12 +284,12 @@ impl<T> core::ops::IndexMut<u32> for Slab<T> {
 mod tests {
     use super::*;
 
-    /// Something of which a large block has four chunks.
+    /// An item so large that a large block has four chunks.
     #[derive(Debug, PartialEq)]
     #[repr(align(1024))]
     struct Bulky(u32);
 
-    /// For how many things there is memory.
+    /// For how many items there is memory.
     fn memory<T>(slab: &Slab<T>) -> usize {
         slab.blocks.iter().map(Vec::capacity).sum()
     }
@@ -367,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn things_that_are_moved_from_the_end_need_few_chunks() {
+    fn items_moved_from_the_end_need_few_chunks() {
         let mut slab = Slab::default();
         (0..50_000).for_each(|n| _ = slab.insert(|_| n));
         assert!(slab.is_dense() && !slab.is_sparse());

@@ -1,13 +1,13 @@
-//! Time, as whoever drives the switch tells it.
+//! Time, which the caller passes to the switch.
 
-/// Nanoseconds since an origin that whoever drives the switch chooses and keeps.
+/// Nanoseconds since an origin that the caller chooses and keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(pub u64);
 
 impl Time {
     /// Nanoseconds of a second.
     pub const SEC: u64 = 1_000_000_000;
-    /// After all times.
+    /// Later than all times.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// Nanoseconds from `earlier` to this time; 0 if that is later.
@@ -20,7 +20,7 @@ impl Time {
         Self(self.0.saturating_add(nanos))
     }
 
-    /// Whole seconds and nanoseconds beyond from `earlier` to this time, as OpenFlow writes
+    /// The time since `earlier` as whole seconds and remaining nanoseconds, as OpenFlow writes
     /// durations.
     pub fn duration(self, earlier: Self) -> (u32, u32) {
         let nanos = self.since(earlier);

@@ -7,7 +7,7 @@ use bofuss_oflib::wire::Text;
 
 use crate::{Lost, Step};
 
-/// Bytes of a frame that are told.
+/// How many bytes of a frame a step shows.
 const SHOWN_BYTES: usize = 128;
 
 /// A frame's length, and its first bytes in hexadecimal.
@@ -33,8 +33,8 @@ impl fmt::Display for OneLine<'_> {
 }
 
 impl fmt::Display for Lost {
-    /// `lost`, and a line for each field: what the entry wants, what the packet has, and as numbers
-    /// what is wanted, the mask, what is there.
+    /// `lost`, and a line for each differing field: the wanted value and the packet's value as
+    /// text, and as numbers the wanted value, the mask, and the packet's value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\nlost\t{}\t{}", self.priority, self.fields)?;
         for (want, is) in &self.differs {

@@ -1,15 +1,15 @@
-//! State of an extension that a trace may write to, and that forgets what it wrote.
+//! State of an extension to which a trace may write, and which forgets what the trace wrote.
 
 use core::hash::Hash;
 
 use hashbrown::HashMap;
 
-/// Which run of packets it is: the real one, or one of a trace that tries a packet's way.
+/// The number of a trial run of a packet, as for a trace; or the live run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trial(u64);
 
 impl Trial {
-    /// Packets that are really forwarded.
+    /// The live run: packets that are forwarded.
     pub const LIVE: Self = Self(0);
 
     /// The next trial.
@@ -17,14 +17,14 @@ impl Trial {
         Self(self.0 + 1)
     }
 
-    /// Whether nothing that lasts may be changed.
+    /// Whether it is a trial run, in which state must not change.
     pub fn is_dry(self) -> bool {
         self != Self::LIVE
     }
 }
 
-/// A map with a layer for the trial under way: what a trial writes is seen in later tables of the
-/// same trial, and by nobody else. So a hook has one piece of code for acting and for tracing.
+/// A map with a layer for the current trial run: what a trial writes is visible in later tables of
+/// the same trial, and nowhere else. So a hook needs no separate code for traces.
 #[derive(Debug)]
 pub struct TrialMap<K, V> {
     map: HashMap<K, V>,
@@ -55,7 +55,7 @@ impl<K: Hash + Eq + Clone, V: Clone> TrialMap<K, V> {
         self.map.get(key)
     }
 
-    /// The value of a key, to be changed. A trial changes a copy of its own.
+    /// The value of a key, for changes. A trial changes a copy of its own.
     pub fn get_mut(&mut self, trial: Trial, key: &K) -> Option<&mut V> {
         if !trial.is_dry() {
             return self.map.get_mut(key);
@@ -88,12 +88,12 @@ impl<K: Hash + Eq + Clone, V: Clone> TrialMap<K, V> {
         }
     }
 
-    /// What lasts.
+    /// The live map.
     pub fn live(&self) -> &HashMap<K, V> {
         &self.map
     }
 
-    /// What lasts, to be changed: for messages and time.
+    /// The live map, for changes by messages and timers.
     pub fn live_mut(&mut self) -> &mut HashMap<K, V> {
         &mut self.map
     }
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_trial_writes_is_seen_in_it_and_forgotten_after() {
+    fn writes_of_a_trial_are_visible_in_it_and_then_forgotten() {
         let mut map = TrialMap::default();
         map.insert(Trial::LIVE, 1, 10);
         let first = Trial::LIVE.next();

@@ -1,4 +1,4 @@
-//! Packets that will go through the tables soon, of which little is read yet.
+//! Packets that will soon go through the tables, for prefetching.
 
 use alloc::vec::Vec;
 
@@ -7,24 +7,24 @@ use bofuss_oflib::Field;
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::Header;
 use bofuss_packet::key::KEY_WORDS;
-use bofuss_packet::{Fragment, Key, Layout, survey};
+use bofuss_packet::{Key, Layout, survey};
 
 use crate::Time;
 use crate::slab::NONE;
 
-/// The most words that are read ahead of a flow: where its path starts, and those of its key but
-/// for the tail.
+/// The most words that are read ahead: the start of the path, and the words of the key without its
+/// tail.
 pub(crate) const WORDS: usize = 1 + KEY_WORDS;
 
-/// Packets of a burst, in their order.
+/// The packets of a burst, in order.
 pub struct Upcoming<'a> {
     /// The time at which they will most likely be looked up.
     pub now: Time,
     pub(crate) frames: &'a [Frame],
     pub(crate) lookaheads: &'a [Lookahead],
-    /// The key without what headers say.
+    /// The key without the fields of headers.
     pub(crate) arrival: &'a Key,
-    /// The fields that they will most likely be given.
+    /// The fields that hooks will most likely set.
     pub(crate) foreseen: &'a mut Foreseen,
 }
 
@@ -50,17 +50,17 @@ impl Upcoming<'_> {
         })
     }
 
-    /// Says that [`crate::Hook::before_lookup`] will most likely set a field of at most 64 bits
-    /// that stands in no header, to these values, one for each packet; `None` makes it absent. So
-    /// what is known of the packets' flows can be prefetched, too. Whether it comes true changes
-    /// nothing else.
+    /// Announces that [`crate::Hook::before_lookup`] will most likely set a field to these values,
+    /// one for each packet; `None` marks it as absent. The field has at most 64 bits and is in no
+    /// header. So the packets' flows can be prefetched. A wrong prediction costs time and has no
+    /// other effect.
     #[inline]
     pub fn foresee(&mut self, field: &'static Field, values: impl Iterator<Item = Option<u64>>) {
         debug_assert!(field.at.is_empty() && field.bits <= 64);
         self.foreseen.add(field, values);
     }
 
-    /// The same, if it is one value for all packets.
+    /// As [`Self::foresee`], with one value for all packets.
     #[inline]
     pub fn foresee_same(&mut self, field: &'static Field, value: Option<u64>) {
         debug_assert!(field.at.is_empty() && field.bits <= 64);
@@ -68,28 +68,29 @@ impl Upcoming<'_> {
     }
 }
 
-/// What is read of a frame to find its flow.
+/// What is read ahead from a frame to find its flow.
 #[derive(Debug)]
 pub(crate) struct Lookahead {
     pub(crate) layout: Layout,
     /// The number of the layout among the common ones, if it is one of these.
     pub(crate) common: Option<usize>,
-    /// Where its path starts, and the words of its key that count, then zeros.
+    /// The words that identify its flow (the start of its path, and the masked words of its key),
+    /// then zeros.
     pub(crate) words: [u64; WORDS],
-    /// Whether they are known, but for what hooks set.
+    /// Whether they are complete, except for fields that hooks set.
     pub(crate) is_read: bool,
-    /// Its number among the frames that hooks were shown together, if they were.
+    /// Its number among the frames for which hooks prefetched, if they did.
     pub(crate) number: Option<usize>,
-    /// Their hash; none if they are not known.
+    /// Their hash; `None` if they are not complete.
     pub(crate) hash: Option<u64>,
-    /// The bucket of the index in which that is.
+    /// The bucket of the index for that hash.
     pub(crate) bucket: usize,
-    /// The flow that it most likely is of.
+    /// The flow that it most likely belongs to.
     pub(crate) guess: u32,
 }
 
 impl Lookahead {
-    /// Of nothing, with what a catalogue has added to look for.
+    /// An empty lookahead that also looks for what a catalogue has added.
     pub(crate) fn seeking(additions: &'static Additions) -> Self {
         Self {
             layout: Layout::seeking(additions),
@@ -103,7 +104,7 @@ impl Lookahead {
         }
     }
 
-    /// Begins anew with a frame: finds its headers.
+    /// Resets it for a frame, and finds the frame's headers.
     #[inline]
     pub(crate) fn survey(&mut self, bytes: &[u8]) {
         self.common = survey(bytes, &mut self.layout);
@@ -111,7 +112,7 @@ impl Lookahead {
         self.hash = None;
     }
 
-    /// Makes this one of a packet without an Ethernet header.
+    /// Turns it into the lookahead of a packet without an Ethernet header.
     pub(crate) fn leave_ethernet(&mut self) {
         self.common = None;
         self.layout.leave_ethernet();
@@ -127,8 +128,8 @@ pub struct UpcomingPacket<'a> {
 }
 
 impl<'a> UpcomingPacket<'a> {
-    /// The value of a field, if the packet has it as it arrives. One that an extension has placed
-    /// in a header is taken for absent.
+    /// The value that a field has when the packet arrives, if it has the field. A field that an
+    /// extension has placed in a header counts as absent.
     #[inline]
     pub fn get(&self, field: &Field) -> Option<u128> {
         arriving_value(field, self.arrival, self.layout, self.bytes)
@@ -140,20 +141,20 @@ impl<'a> UpcomingPacket<'a> {
         self.bytes
     }
 
-    /// Whether it is a part of a datagram.
+    /// Where its headers stand.
     #[inline]
-    pub fn fragment(&self) -> Fragment {
-        self.layout.fragment
+    pub fn layout(&self) -> &'a Layout {
+        self.layout
     }
 
-    /// Where a header begins, if the packet has all of it.
+    /// Where a header begins, if the packet has the whole header.
     #[inline]
     pub fn offset(&self, header: Header) -> Option<usize> {
         self.layout.offset(header)
     }
 }
 
-/// Fields that the packets of a burst will most likely be given.
+/// The fields that hooks will most likely set in the packets of a burst.
 #[derive(Debug, Default)]
 pub(crate) struct Foreseen {
     n_packets: usize,
@@ -197,8 +198,8 @@ impl Foreseen {
     }
 }
 
-/// The value of a field of a packet that arrives with a key, but for what its headers say, and with
-/// these headers; `None` if it has none, or if an extension has placed it in a header.
+/// The value of a field of an arriving packet with these headers; `key` has the fields that are in
+/// no header. `None` if the packet does not have it, or if an extension has placed it in a header.
 #[inline]
 pub(crate) fn arriving_value(
     field: &Field,

@@ -1,5 +1,5 @@
-//! Fields that a configuration alone, or an extension with headers of its own, places in packets:
-//! all engines match, set and tell them apart, in super-frames and fragments, too.
+//! Fields that a configuration, or an extension with headers of its own, places in packets: all
+//! engines match and set them, also in super-frames and fragments.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;

@@ -352,7 +352,7 @@ fn the_limit_of_all_tables_together_evicts_nothing() {
 }
 
 #[test]
-fn a_table_whose_thresholds_nobody_set_is_told_at_a_tenth() {
+fn a_table_with_default_thresholds_reports_a_vacancy_of_a_tenth() {
     let mut datapath = datapath(Engine::Cache);
     let events = TableMod {
         config: TableConfig::VACANCY_EVENTS.0,

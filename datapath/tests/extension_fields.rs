@@ -204,7 +204,7 @@ fn as_many_fields_as_a_catalogue_has_are_matched_and_set() {
 }
 
 #[test]
-fn what_is_set_of_many_fields_is_told_again() {
+fn values_set_in_many_fields_are_reported_again() {
     let (catalogue, flows) = (with_many(), flows_of_many());
     for text in &flows {
         let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).unwrap();

@@ -1,4 +1,4 @@
-//! What hooks do to packets: the cache serves them, and does what the plain engine does.
+//! Hooks with the flow cache: it serves their packets, with the results of the plain engine.
 #![allow(clippy::unwrap_used)]
 
 #[path = "hooks/actions.rs"]
@@ -35,7 +35,7 @@ static VALUES: [ExtRow; 2] = [
     ExtRow::new(ExtKind::Message, EXPERIMENTER, 2, "seen"),
 ];
 
-/// What left, what controllers were told, and what a trace says.
+/// The frames sent, the messages to controllers, and the lines of traces.
 #[derive(Debug, Default, PartialEq)]
 struct Seen {
     left: Vec<(PortNo, Vec<u8>)>,
@@ -64,7 +64,7 @@ fn catalogue() -> Arc<Catalogue> {
     Arc::new(catalogue)
 }
 
-/// The same, where the mark is beyond the fields that OpenFlow's set of fields has room for.
+/// As [`catalogue`], with so many fields that the mark is beyond those of OpenFlow's own field set.
 fn large_catalogue() -> Arc<Catalogue> {
     let others: Vec<_> = (0..64)
         .map(|n| Field::register(EXPERIMENTER, 64 + n, &*format!("other{n}").leak(), 8, 0))
@@ -114,8 +114,8 @@ fn frame(pool: &Pool, number: u32) -> Frame {
     pool.frame(&bytes).unwrap()
 }
 
-/// Sends random packets through a switch of each engine, with hooks of its own; all do the same.
-/// What happened in the cache.
+/// Sends random packets through a switch of each engine, each with its own hooks, and checks that
+/// the results are equal. Returns the counters of the cache.
 fn compare(
     flows: &[&str],
     hook: impl Fn(&Catalogue) -> Box<dyn Hook>,
@@ -173,8 +173,8 @@ fn datapath_counts(datapath: &mut Datapath, table: TableId) -> (u64, u64, Vec<u6
     (counts.lookups, counts.matches, entries)
 }
 
-/// Marks packets by their destination before the lookup of table 1, and by what that gave after
-/// the hit of table 2.
+/// Marks packets by their destination before the lookup in table 1, and by that mark after the hit
+/// in table 2.
 struct Pure(&'static Field, Arc<AtomicU32>);
 
 impl Hook for Pure {
@@ -217,7 +217,7 @@ const THREE_TABLES: [&str; 9] = [
 ];
 
 #[test]
-fn what_a_pure_hook_sets_is_remembered() {
+fn values_that_a_pure_hook_sets_are_cached() {
     for batch in [1, 32] {
         let calls = Arc::new(AtomicU32::new(0));
         let hook = |catalogue: &Catalogue| -> Box<dyn Hook> {
@@ -234,8 +234,8 @@ fn what_a_pure_hook_sets_is_remembered() {
     }
 }
 
-/// Drops each third packet of a source before table 1, copies each fifth to port 4 after the hit of
-/// table 2, and tells controllers.
+/// Drops every third packet of a source before table 1, copies every fifth to port 4 after the hit
+/// in table 2, and notifies controllers.
 struct Live(HashMap<u128, u32>);
 
 impl Hook for Live {
@@ -291,7 +291,8 @@ fn a_live_hook_sees_each_packet_on_a_known_path() {
     }
 }
 
-/// Before table 1, marks packets by how many their source sent; live, but says so as it is told.
+/// Before table 1, marks packets by how many their source has sent. It declares the effect that the
+/// test gives it.
 struct Counter {
     field: &'static Field,
     counts: HashMap<u128, u32>,
@@ -321,8 +322,8 @@ impl Hook for Counter {
 }
 
 #[test]
-fn a_branch_is_remembered_by_what_the_hook_set() {
-    // One that does more than it says is only slower.
+fn a_branch_is_cached_under_the_fields_that_the_hook_set() {
+    // A hook that does more than it declares is only slower.
     for effect in [HookEffect::Branch, HookEffect::Live, HookEffect::Unknown] {
         let hook = |catalogue: &Catalogue| -> Box<dyn Hook> {
             Box::new(Counter {
@@ -350,7 +351,7 @@ fn a_branch_is_remembered_by_what_the_hook_set() {
     }
 }
 
-/// Asks for all that a hook can ask for, by the port that the packet goes to.
+/// Asks for everything that a hook can ask for, depending on the packet's destination port.
 struct Asker;
 
 impl Hook for Asker {
@@ -399,7 +400,7 @@ impl Hook for Asker {
 }
 
 #[test]
-fn a_hook_acts_by_actions_packets_of_its_own_and_tables() {
+fn a_hook_can_apply_actions_emit_packets_and_choose_tables() {
     let flows = [
         "in_port=1,actions=goto_table:1",
         "in_port=2,actions=output:3",
@@ -448,7 +449,7 @@ impl Hook for Echo {
 }
 
 #[test]
-fn what_hooks_cause_has_an_end() {
+fn actions_of_hooks_that_cause_each_other_are_limited() {
     for (name, engine) in Engine::ALL {
         let catalogue = catalogue();
         let mut datapath = switch(engine, &catalogue, &["actions=output:2"]);

@@ -1,4 +1,5 @@
-//! Entries take no more memory than `docs/security.md` promises, by samples of what takes most.
+//! Entries take no more memory than `docs/security.md` promises, checked with samples of what takes
+//! most.
 #![allow(clippy::unwrap_used)]
 
 use std::alloc::System;
@@ -203,7 +204,7 @@ type Make = Box<dyn Fn(u32) -> FlowMod>;
 
 /// One test: another at the same time would be counted, too.
 #[test]
-fn tables_and_groups_that_are_full_take_what_is_promised_whatever_they_are() {
+fn full_tables_and_groups_take_no_more_memory_than_promised() {
     check_entries(false, PLACE_BYTES);
     check_bundle();
     check_entries(true, EVICTING_PLACE_BYTES);

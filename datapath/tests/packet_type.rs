@@ -1,5 +1,5 @@
-//! Packets without an Ethernet header: all engines do with them what they do with the same packets
-//! in Ethernet frames, and no entry is of both.
+//! Packets without an Ethernet header: all engines treat them like the same packets in Ethernet
+//! frames, and no entry matches both.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -233,7 +233,7 @@ fn packets_without_ethernet_do_what_they_do_in_ethernet_frames() {
 }
 
 #[test]
-fn what_is_no_packet_of_a_type_is_dropped_and_counted() {
+fn bytes_that_are_no_packet_of_a_type_are_dropped_and_counted() {
     for engine in ENGINES {
         let mut datapath = switch(engine, TUNS);
         let mut seen = Seen::default();

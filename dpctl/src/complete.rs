@@ -7,9 +7,9 @@ use clap::{CommandFactory, Parser};
 use crate::verbs::{Command, Verb, named};
 use crate::{Cli, find, verbs};
 
-/// How long to wait for the ports of a switch, in seconds: somebody waits at the keyboard.
+/// How long to wait for the ports of a switch, in seconds. It is short because a user is waiting.
 const PORTS_SECONDS: &str = "1";
-/// Words of a verb's arguments that are flows or parts of one.
+/// Words in a verb's usage that stand for a flow or a part of one.
 const FLOWS: &[&str] = &["FLOW", "MATCH", "GROUP", "ACTIONS", "PACKET"];
 /// Keys and actions whose value is a port.
 const PORT_KEYS: &[&str] = &[
@@ -23,10 +23,10 @@ const PORT_KEYS: &[&str] = &[
 /// Keys after which actions follow.
 const ACTION_KEYS: &[&str] = &["actions=", "action=", "instructions=", "bucket="];
 
-/// A candidate for the word, and its meaning.
+/// A word that may be completed to, and its meaning.
 struct Candidate {
     word: String,
-    /// Whether the word is complete with it, so that a blank follows.
+    /// Whether the word ends here, so that the shell adds a blank.
     is_whole: bool,
     help: String,
 }
@@ -49,9 +49,9 @@ impl Candidate {
     }
 }
 
-/// The candidates for the last word of a command line, which ends at the cursor: one a line,
-/// `WORD<Tab>HELP`, with a blank after WORD if the word is complete. `tail` is what the shell
-/// regards as the word; in bash a word begins after `=` and `:`.
+/// The candidates for the last word of a command line, which ends at the cursor: one per line,
+/// `WORD<Tab>HELP`, with a blank after WORD if the word is complete. `tail` is the part that the
+/// shell will replace: for bash a word begins after each `=` and `:`.
 pub(crate) async fn lines(line: &str, tail: Option<&str>) -> String {
     let words = words(line);
     let (word, before) = words.split_last().expect("there is one, perhaps empty");
@@ -61,7 +61,7 @@ pub(crate) async fn lines(line: &str, tail: Option<&str>) -> String {
     candidates.dedup_by(|a, b| a.word == b.word);
     let tail = tail.unwrap_or(word);
     if !word.ends_with(tail) {
-        // Outside of quotes it has characters that bash would have to escape.
+        // The user escaped characters outside of quotes, so the shell's text is not ours.
         return String::new();
     }
     let skipped = word.len() - tail.len();
@@ -73,7 +73,7 @@ pub(crate) async fn lines(line: &str, tail: Option<&str>) -> String {
     text
 }
 
-/// The words of a line without the program's name, without quotes; the last may be empty.
+/// The words of a line after the program's name, without their quotes; the last may be empty.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -99,16 +99,11 @@ async fn candidates(before: &[String], word: &str) -> Vec<Candidate> {
         return options();
     }
     let Some(verb) = before.iter().find_map(|word| named(word)) else {
-        let verbs = verbs::all();
-        let verbs = verbs.map(|verb| Candidate::whole(verb.name, verb.help));
-        return verbs.chain(switches()).collect();
+        return verbs().chain(switches()).collect();
     };
     let catalogue = bofuss_ext::catalogue();
     if takes(verb, &["VERB"]) {
-        let verbs = verbs::all();
-        return verbs
-            .map(|verb| Candidate::whole(verb.name, verb.help))
-            .collect();
+        return verbs().collect();
     }
     if takes(verb, FLOWS) {
         let is_actions = verb.name == "packet-out";
@@ -150,12 +145,16 @@ fn options() -> Vec<Candidate> {
         .collect()
 }
 
+fn verbs() -> impl Iterator<Item = Candidate> {
+    verbs::all().map(|verb| Candidate::whole(verb.name, verb.help))
+}
+
 fn switches() -> impl Iterator<Item = Candidate> {
     let running = find::running().into_iter();
     running.map(|socket| Candidate::whole(&socket.name, "switch"))
 }
 
-/// The kind of word at the end of a flow.
+/// What the end of an unfinished flow is.
 #[derive(Debug, PartialEq)]
 enum Part {
     /// A field, keyword or property.
@@ -166,16 +165,17 @@ enum Part {
     Field,
     /// A port.
     Port,
-    /// Something else.
+    /// A value that is not completed.
     Value,
 }
 
-/// Whether one of these words stands for an argument of the verb.
+/// Whether the verb's usage has one of these words.
 fn takes(verb: &Verb, words: &[&str]) -> bool {
     words.iter().any(|word| verb.arguments.contains(word))
 }
 
-/// The last part of a flow: its kind, and the text before it.
+/// Splits an unfinished flow into the text that stays and the kind of its last part. `is_actions`:
+/// the word is a list of actions, not a flow.
 fn parts(word: &str, is_actions: bool) -> (&str, Part) {
     let first_action = ACTION_KEYS
         .iter()
@@ -199,7 +199,7 @@ fn parts(word: &str, is_actions: bool) -> (&str, Part) {
     }
 }
 
-/// Fields and properties, each with what follows it, and keywords.
+/// Match fields and properties, each followed by `=`, and keywords, which take no value.
 fn keys(catalogue: &Catalogue) -> Vec<String> {
     let names = match_names(catalogue).chain(PROPERTIES.iter().copied());
     names
@@ -213,7 +213,7 @@ fn keys(catalogue: &Catalogue) -> Vec<String> {
         .collect()
 }
 
-/// Actions and instructions, each with what follows it if it takes an argument.
+/// Actions and instructions; those that take an argument are followed by `:` or `(`.
 fn actions(catalogue: &Catalogue) -> Vec<String> {
     action_names(catalogue)
         .map(|name| match name {

@@ -1,4 +1,4 @@
-//! Verbs of extensions: the rows of the catalogue that have a usage, and their answers.
+//! Verbs of extensions: a verb for each row of the catalogue that has a usage, and the replies.
 
 use std::sync::LazyLock;
 
@@ -11,13 +11,13 @@ use crate::Failure;
 use crate::ofctl::file::each_line;
 use crate::verbs::{Command, Made, Make, Requests, TextStyle, Verb, ask};
 
-/// Names of what is bytes in hexadecimal: no number, even if all digits are decimal.
+/// Arguments whose value is bytes in hexadecimal: a string in JSON, even if all digits are decimal.
 const BYTES: &[&str] = &["data", "key", "packet"];
 
 /// The rows of the extensions that are compiled in.
 pub(crate) static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(bofuss_ext::catalogue);
 
-/// Their verbs.
+/// The verbs of these rows.
 pub(crate) static VERBS: LazyLock<Vec<Verb>> = LazyLock::new(|| {
     let messages = CATALOGUE.values(ExtKind::Message);
     let rows = messages.chain(CATALOGUE.values(ExtKind::Multipart));
@@ -36,8 +36,9 @@ fn verb(row: &'static ExtRow) -> Option<Verb> {
     })
 }
 
-/// What a row's verb sends; a message whose argument is a file, `-` or a path that begins with `/`
-/// or `.`, is sent for each line of it. Errors: what is wrong in the arguments.
+/// The requests of a row's verb. If the verb sends a message and its only argument is a file (`-`,
+/// or a path that begins with `/` or `.`), each line of the file becomes a message. Errors: what is
+/// wrong in the arguments.
 pub(crate) fn make(row: &'static ExtRow, command: &Command, arguments: &[&str]) -> Made {
     if row.kind == ExtKind::Multipart {
         let body = RequestBody::Experimenter(ExtBody(read(row, command, &arguments.join(" "))?));
@@ -70,13 +71,13 @@ pub(crate) fn message(command: &Command, text: &str) -> Result<ExtValue, Failure
     read(row, command, inner(text))
 }
 
-/// What stands between the parentheses of a value's text form.
+/// The text between the parentheses of a value's text form.
 fn inner(text: &str) -> &str {
     let inner = text.split_once('(').map_or("", |parts| parts.1);
     inner.strip_suffix(')').unwrap_or(inner)
 }
 
-/// The answer to a multipart request as text; each item of a list in a line of its own.
+/// The reply to a multipart request as text, with each item of a list on its own line.
 pub(crate) fn lines(value: &ExtValue) -> String {
     let text = value.to_string();
     let inner = inner(&text);
@@ -86,8 +87,8 @@ pub(crate) fn lines(value: &ExtValue) -> String {
     }
 }
 
-/// A value as JSON, by its text form: `a=1,b` is the object `{"a": 1, "b": true}`, and `[a; b]` a
-/// list.
+/// A value as JSON, derived from its text form: `a=1,b` becomes the object `{"a": 1, "b": true}`,
+/// and `[a; b]` a list.
 pub(crate) fn json(value: &ExtValue) -> Value {
     let text = value.to_string();
     json!({"name": value.row.name, "value": of_text(inner(&text))})
@@ -106,14 +107,15 @@ fn of_text(text: &str) -> Value {
     if let Some(inner) = inside(text, '{', '}').or_else(|| inside(text, '(', ')')) {
         return of_text(inner);
     }
-    let parts = pieces(text, ',');
-    let has_values = text.contains('=');
-    let pairs: Option<Map<String, Value>> = parts.into_iter().map(pair).collect();
-    let pairs = pairs.filter(|_| has_values);
-    match (pairs, text.parse::<u64>()) {
-        (Some(pairs), _) => Value::Object(pairs),
-        (None, Ok(number)) => number.into(),
-        (None, Err(_)) => text.into(),
+    let pairs: Option<Map<String, Value>> = pieces(text, ',').into_iter().map(pair).collect();
+    if let Some(pairs) = pairs
+        && text.contains('=')
+    {
+        return Value::Object(pairs);
+    }
+    match text.parse::<u64>() {
+        Ok(number) => number.into(),
+        Err(_) => text.into(),
     }
 }
 
@@ -129,7 +131,8 @@ fn pair(text: &str) -> Option<(String, Value)> {
     is_pair.then(|| (name.into(), value))
 }
 
-/// What stands between brackets that begin and end a text, if they belong to each other.
+/// The text between an opening bracket at the start and a closing one at the end, if these two are
+/// a pair.
 fn inside(text: &str, open: char, close: char) -> Option<&str> {
     let inner = text.strip_prefix(open)?.strip_suffix(close)?;
     let mut depth = 0;
@@ -146,9 +149,11 @@ fn inside(text: &str, open: char, close: char) -> Option<&str> {
     (depth == 0).then_some(inner)
 }
 
-/// The parts of a text between marks outside of brackets.
+/// Splits a text at each `mark` that is outside of brackets.
 fn pieces(text: &str, mark: char) -> Vec<&str> {
-    let (mut found, mut start, mut depth) = (Vec::new(), 0, 0);
+    let mut found = Vec::new();
+    let mut start = 0;
+    let mut depth = 0;
     for (at, c) in text.char_indices() {
         match c {
             '(' | '[' | '{' => depth += 1,

@@ -1,10 +1,10 @@
-//! Finds the switch to talk to: by an address, by a name, or the only one that runs.
+//! Finds the switch to connect to: by its address, by its name, or as the only one that runs.
 
 use bofuss_channel::{ActiveAddress, Endpoint, RunSocket, permitted, run_sockets};
 
 use crate::Failure;
 
-/// The extension of the sockets that speak OpenFlow.
+/// The file extension of the sockets that speak OpenFlow.
 const KIND: &str = "sock";
 
 /// The running switches that answer; those of this network namespace come first.
@@ -14,7 +14,9 @@ pub(crate) fn running() -> Vec<RunSocket> {
     sockets
 }
 
-/// The address that a word stands for: an address with its kind, or the name of a running switch.
+/// The address that a word stands for: it is one (`tcp:...`, `ssl:...`, `unix:...`), or the name of
+/// a running switch. `None` if it is neither. Errors: an address that is malformed, a switch that
+/// belongs to another user.
 pub(crate) fn address(word: &str) -> Option<Result<ActiveAddress, Failure>> {
     if word.starts_with("tcp:") || word.starts_with("unix:") || word.starts_with("ssl:") {
         return Some(
@@ -43,15 +45,16 @@ pub(crate) fn only() -> Result<ActiveAddress, Failure> {
         )),
         _ => {
             let names: Vec<_> = running.into_iter().map(|socket| socket.name).collect();
-            let names = names.join(", ");
             Err(Failure::Usage(format!(
-                "several switches run: {names}; give a name before the verb"
+                "several switches run: {}; give a name before the verb",
+                names.join(", ")
             )))
         }
     }
 }
 
-/// The switches with this name, or all, that this user may access. Errors: all belong to others.
+/// The running switches with this name, or all, that this user may access. Errors: there are some,
+/// and all belong to other users.
 fn meant(name: Option<&str>) -> Result<Vec<RunSocket>, Failure> {
     permitted(run_sockets(KIND, name)).map_err(|refusal| {
         Failure::Failed(format!(
@@ -60,7 +63,7 @@ fn meant(name: Option<&str>) -> Result<Vec<RunSocket>, Failure> {
     })
 }
 
-/// The snoop socket of the switch with this OpenFlow socket; other addresses stay.
+/// Replaces the OpenFlow socket of a switch by its snoop socket; other addresses stay.
 pub(crate) fn snoop(address: ActiveAddress) -> ActiveAddress {
     if let Endpoint::Unix(path) = &address.0
         && path.extension().is_some_and(|kind| kind == KIND)

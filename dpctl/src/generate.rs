@@ -23,14 +23,15 @@ pub(crate) enum Generate {
     Verbs,
 }
 
-/// Completions: each shell asks `dpctl --complete` with the line up to the cursor.
+/// The completions: on each request, the shell calls `dpctl --complete` with the line up to the
+/// cursor.
 const BASH: &str = r#"_dpctl() {
     local line
     COMPREPLY=()
     while IFS= read -r line; do
         COMPREPLY+=("${line%%$'\t'*}")
     done < <("$1" --complete "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null)
-    # Of a single word, readline would close the quotes that a flow is in, although it goes on.
+    # If there were only one candidate, readline would close the quotes around a flow that goes on.
     if [[ ${#COMPREPLY[@]} = 1 && $COMPREPLY != *' ' ]]; then
         COMPREPLY+=("$COMPREPLY...")
     fi
@@ -59,7 +60,7 @@ complete -c dpctl -f -a '(__dpctl)'
 complete -c dpctl -n 'test -z "$(__dpctl)"' -F
 "#;
 
-/// Prints it.
+/// Prints one of them.
 pub(crate) fn print(what: Generate) {
     crate::say(match what {
         Generate::Bash => BASH.into(),
@@ -99,7 +100,7 @@ fn manual(command: clap::Command, out: &mut Vec<u8>) -> std::io::Result<()> {
     )
 }
 
-/// A text of which roff breaks no word at a hyphen.
+/// A text with its hyphens escaped, so that roff breaks no word at them.
 fn escaped(text: &str) -> String {
     text.replace('-', "\\-")
 }

@@ -7,8 +7,8 @@ use crate::generate::SECTIONS;
 use crate::verbs::{Command, Made, Requests, TextStyle, Verb, misused};
 use crate::{Cli, Failure, verbs};
 
-/// The placeholders in the verbs' arguments, and their meaning. Those that the two dialects write
-/// differently have a row for each.
+/// The placeholders in the verbs' arguments, and their meaning. One whose syntax differs between
+/// BOFUSS's dpctl and ovs-ofctl has a row for each.
 const MEANINGS: &[(&str, Option<TextStyle>, &str)] = &[
     (
         "FLOW",
@@ -67,7 +67,7 @@ const MEANINGS: &[(&str, Option<TextStyle>, &str)] = &[
     ),
 ];
 
-/// Options of some verbs, and those verbs.
+/// Options that only some verbs have, and these verbs.
 const OPTIONS: &[(&str, &[&str], &str)] = &[
     (
         "--strict",
@@ -166,23 +166,22 @@ fn of_verb(verb: &Verb) -> String {
         .arguments
         .split(|c: char| !c.is_ascii_uppercase() && c != '_')
         .collect();
-    let mut meanings = MEANINGS.iter().filter(|(word, style, _)| {
+    let meanings = MEANINGS.iter().filter(|(word, style, _)| {
         words.contains(word) && style.is_none_or(|style| style == verb.style)
     });
-    if let Some(first) = meanings.next() {
-        text += "\n";
-        for (word, _, meaning) in [first].into_iter().chain(meanings) {
-            text += &format!("  {word:<12} {meaning}\n");
-        }
-    }
-    let mut options = OPTIONS.iter().filter(|row| row.1.contains(&verb.name));
-    if let Some(first) = options.next() {
-        text += "\n";
-        for (option, _, meaning) in [first].into_iter().chain(options) {
-            text += &format!("  {option}  {meaning}\n");
-        }
-    }
+    text += &section(meanings.map(|(word, _, meaning)| format!("{word:<12} {meaning}")));
+    let options = OPTIONS.iter().filter(|row| row.1.contains(&verb.name));
+    text += &section(options.map(|(option, _, meaning)| format!("{option}  {meaning}")));
     text + "\ndpctl --help lists the other options and verbs.\n"
+}
+
+/// Indented lines after an empty one; nothing without lines.
+fn section(lines: impl Iterator<Item = String>) -> String {
+    let text: String = lines.map(|line| format!("  {line}\n")).collect();
+    if text.is_empty() {
+        return text;
+    }
+    format!("\n{text}")
 }
 
 #[cfg(test)]

@@ -1,19 +1,25 @@
-//! Prints replies as JSON. Names are OpenFlow's; matches, actions and instructions are texts that
-//! the verbs accept. `version` increases when a key is removed or changes its meaning.
+//! Prints replies as JSON. Keys are OpenFlow's names; matches, actions and instructions are texts
+//! that the verbs accept.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "a message or action without a wording of its own here has the common one"
 )]
 
 use bofuss_oflib::error::EXPERIMENTER_ERROR_TYPE;
+use bofuss_oflib::message::bundle::Timestamp;
+use bofuss_oflib::message::multipart::bundle_features::TimeCapability;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::group::{BucketCounter, GroupCounters, GroupDesc};
 use bofuss_oflib::message::multipart::table_features::TableFeatureSet;
 use bofuss_oflib::message::multipart::{
-    ExtBody, MeterConfig, MeterStats, PortStats, QueueStats, ReplyBody, TableStats,
+    ExtBody, MeterConfig, MeterStats, PortStats, QueueDesc, QueueStats, ReplyBody, TableDesc,
+    TableStats,
 };
 use bofuss_oflib::message::queue::PacketQueue;
-use bofuss_oflib::message::{Band, Bucket, FlowRemoved, MultipartReply, PortDesc};
+use bofuss_oflib::message::table_mod::Vacancy;
+use bofuss_oflib::message::{
+    Band, Bucket, ControllerStatus, FlowRemoved, MultipartReply, PortDesc,
+};
 use bofuss_oflib::text::Actions;
 use bofuss_oflib::wire::Text;
 use bofuss_oflib::{ErrorCode, Instruction, Match, Message};
@@ -22,7 +28,7 @@ use serde_json::{Map, Value, json};
 use crate::extension::CATALOGUE;
 use crate::watch::Rates;
 
-/// Increases when a key is removed or changes its meaning.
+/// The version of the output. It increases when a key is removed or changes its meaning.
 const VERSION: u32 = 1;
 
 /// The JSON object that a verb prints.
@@ -30,55 +36,55 @@ pub(crate) fn page(verb: &str, replies: Vec<Value>) -> String {
     json!({"version": VERSION, "verb": verb, "replies": replies}).to_string()
 }
 
-/// Reports that messages were sent and accepted.
+/// That this many messages were sent, and none was refused.
 pub(crate) fn sent(messages: usize) -> Value {
     json!({"type": "DONE", "messages": messages})
 }
 
-/// An echo.
+/// An echo reply: the bytes of its data, and its round-trip time in milliseconds.
 pub(crate) fn echo(bytes: u16, millis: f64) -> Value {
     json!({"type": "ECHO_REPLY", "bytes": bytes, "milliseconds": millis})
 }
 
-/// Lines of text: `key=value` become keys, other lines a list.
+/// Lines of text: an object if each is `key=value`, otherwise a list.
 pub(crate) fn lines(lines: &[&str]) -> Value {
-    let pairs: Option<Map<String, Value>> = lines
-        .iter()
-        .map(|line| {
-            line.split_once('=')
-                .filter(|(key, _)| !key.contains(' '))
-                .map(|(key, value)| (key.into(), value.into()))
-        })
-        .collect();
-    let pairs = pairs.filter(|pairs| !pairs.is_empty());
-    let mut value = pairs.map_or_else(|| json!({"lines": lines}), Value::Object);
+    let pairs: Option<Map<String, Value>> = lines.iter().copied().map(key_and_value).collect();
+    let mut value = match pairs {
+        Some(pairs) if !pairs.is_empty() => Value::Object(pairs),
+        _ => json!({"lines": lines}),
+    };
     value["type"] = "LINES".into();
     value
 }
 
-/// The lines of a text.
+/// A line `key=value`; `None` for another line.
+fn key_and_value(line: &str) -> Option<(String, Value)> {
+    let (key, value) = line.split_once('=')?;
+    (!key.contains(' ')).then(|| (key.into(), value.into()))
+}
+
+/// A text, as [`lines`] of it.
 pub(crate) fn text(text: &str) -> Value {
     lines(&text.lines().collect::<Vec<_>>())
 }
 
-/// The lines of a text as a list, even if they have `=`.
+/// The lines of a text as a list, even if each is `key=value`.
 pub(crate) fn list(text: &str) -> Value {
     json!({"type": "LINES", "lines": text.lines().collect::<Vec<_>>()})
 }
 
 /// The rates between two samples.
 pub(crate) fn rates(rates: &Rates) -> Value {
-    let ports = rates.ports.iter().map(|(port, f)| {
+    let ports = all(&rates.ports, |(port, f)| {
         json!({"port_no": port.to_string(), "rx_packets_per_second": f[0],
                "rx_bits_per_second": f[1], "rx_dropped_per_second": f[2],
                "tx_packets_per_second": f[3], "tx_bits_per_second": f[4],
                "tx_dropped_per_second": f[5]})
     });
-    let tables = rates.tables.iter().map(|(table, entries, f)| {
+    let tables = all(&rates.tables, |(table, entries, f)| {
         json!({"table_id": table, "active_count": entries, "lookups_per_second": f[0],
                "matches_per_second": f[1]})
     });
-    let (ports, tables): (Vec<_>, Vec<_>) = (ports.collect(), tables.collect());
     json!({"type": "RATES", "ports": ports, "tables": tables})
 }
 
@@ -115,6 +121,7 @@ pub(crate) fn message(message: &Message) -> Value {
             "reason": s.reason.to_string(), "desc": port(&s.desc),
         }),
         Message::FlowRemoved(removed) => flow_removed(removed),
+        Message::ControllerStatus(status) => controller(status),
         Message::QueueGetConfigReply(c) => json!({
             "port": c.port.to_string(), "queues": all(&c.queues, queue),
         }),
@@ -126,7 +133,7 @@ pub(crate) fn message(message: &Message) -> Value {
     value
 }
 
-/// An error; `experimenter` is there if it is an experimenter's.
+/// An error; only an experimenter's has the key `experimenter`.
 fn error(error: ErrorCode) -> Value {
     let row = CATALOGUE.error(error);
     let mut value = json!({
@@ -170,7 +177,14 @@ fn multipart(body: &ReplyBody) -> Value {
             json!({"tables": all(list, |one| table_features(&one.0))})
         }
         ReplyBody::PortDesc(list) => json!({"ports": all(list, port)}),
-        // A multipart that has no form here is its text.
+        ReplyBody::TableDesc(list) => json!({"tables": all(list, table_desc)}),
+        ReplyBody::QueueDesc(list) => json!({"queues": all(list, queue_desc)}),
+        ReplyBody::ControllerStatus(list) => json!({"controllers": all(list, controller)}),
+        ReplyBody::BundleFeatures(f) => json!({
+            "capabilities": flags(f.capabilities),
+            "time": f.time_capability.as_ref().map(time_capability),
+        }),
+        // A multipart without keys here has its text.
         other => {
             if let ReplyBody::Experimenter(ExtBody(value)) = other {
                 crate::extension::json(value)
@@ -187,7 +201,7 @@ fn all<T>(list: &[T], one: impl Fn(&T) -> Value) -> Vec<Value> {
     list.iter().map(one).collect()
 }
 
-/// The names of flags that are set.
+/// The names of the flags that are set.
 fn flags(flags: impl std::fmt::Display) -> Vec<String> {
     let text = flags.to_string();
     let set = text.split('|').filter(|name| *name != "0x0");
@@ -219,10 +233,6 @@ fn counter(count: u64) -> Option<u64> {
 }
 
 fn flow(e: &FlowEntry) -> Value {
-    let instruction = |one: &Instruction| match one {
-        Instruction::ApplyActions(list) => format!("apply_actions({})", Actions(list)),
-        other => other.to_string(),
-    };
     json!({
         "table_id": e.table_id.0, "priority": e.priority, "cookie": format!("{:#x}", e.cookie),
         "duration": seconds(e.duration_sec, e.duration_nsec),
@@ -232,6 +242,13 @@ fn flow(e: &FlowEntry) -> Value {
         "match": fields(&e.fields),
         "instructions": all(e.instructions.list(), |one| instruction(one).into()),
     })
+}
+
+fn instruction(one: &Instruction) -> String {
+    match one {
+        Instruction::ApplyActions(list) => format!("apply_actions({})", Actions(list)),
+        other => other.to_string(),
+    }
 }
 
 fn flow_removed(r: &FlowRemoved) -> Value {
@@ -250,15 +267,28 @@ fn table(t: &TableStats) -> Value {
     })
 }
 
+fn table_desc(t: &TableDesc) -> Value {
+    json!({
+        "table_id": t.table_id.0, "config": flags(t.config),
+        "eviction": t.eviction.map(flags),
+        "vacancy": t.vacancy.as_ref().map(vacancy),
+    })
+}
+
+/// The thresholds and the free share of a table, in per cent.
+fn vacancy(v: &Vacancy) -> Value {
+    json!({"down": v.vacancy_down, "up": v.vacancy_up, "now": v.vacancy})
+}
+
 fn table_features(t: &TableFeatureSet) -> Value {
     let properties = t.properties.iter().map(|one| {
         let text = Text(one).to_string();
         let (name, list) = text.split_once('=').unwrap_or((&text, ""));
-        let list = list
+        let items = list
             .trim_matches(['[', ']'])
             .split("; ")
             .filter(|word| !word.is_empty());
-        (name.to_string(), list.collect::<Vec<_>>().into())
+        (name.to_string(), items.collect::<Vec<_>>().into())
     });
     json!({
         "table_id": t.table_id.0, "name": t.name.0, "max_entries": t.max_entries,
@@ -296,12 +326,39 @@ fn queue(q: &PacketQueue) -> Value {
     })
 }
 
+fn queue_desc(q: &QueueDesc) -> Value {
+    json!({
+        "port_no": q.port_no.to_string(), "queue_id": q.queue_id.0,
+        "properties": all(&q.properties, |one| Text(one).to_string().into()),
+    })
+}
+
 fn queue_stats(q: &QueueStats) -> Value {
     json!({
         "port_no": q.port_no.to_string(), "queue_id": q.queue_id.0, "tx_bytes": q.tx_bytes,
         "tx_packets": q.tx_packets, "tx_errors": q.tx_errors,
         "duration": seconds(q.duration_sec, q.duration_nsec),
     })
+}
+
+fn controller(c: &ControllerStatus) -> Value {
+    json!({
+        "short_id": c.short_id, "role": c.role.to_string(), "reason": c.reason.to_string(),
+        "channel_status": c.channel_status.to_string(),
+        "uri": c.uri.as_ref().map(|uri| uri.0.as_str()),
+    })
+}
+
+fn time_capability(t: &TimeCapability) -> Value {
+    json!({
+        "sched_accuracy": time(t.sched_accuracy), "sched_max_future": time(t.sched_max_future),
+        "sched_max_past": time(t.sched_max_past), "timestamp": time(t.timestamp),
+    })
+}
+
+/// A time as text, because nanoseconds since 1970 need more digits than a number in JSON keeps.
+fn time(time: Timestamp) -> String {
+    Text(&time).to_string()
 }
 
 fn bucket(b: &Bucket) -> Value {
@@ -345,4 +402,27 @@ fn meter_stats(m: &MeterStats) -> Value {
         "meter_id": m.meter_id.0, "flow_count": m.flow_count, "input": counts(&m.input),
         "duration": seconds(m.duration_sec, m.duration_nsec), "bands": all(&m.bands, counts),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_oflib::PortNo;
+    use bofuss_oflib::types::QueueId;
+
+    use super::*;
+
+    /// No verb prints QUEUE_DESC: since 1.4, `queue-get-config` requests it and prints the queues
+    /// in the form of 1.3.
+    #[test]
+    fn the_queues_of_a_port_have_keys() {
+        let queue = QueueDesc {
+            port_no: PortNo(1),
+            queue_id: QueueId(2),
+            properties: Vec::new(),
+        };
+        let reply = MultipartReply::from(ReplyBody::QueueDesc(vec![queue]));
+        let queues = json!([{"port_no": "1", "queue_id": 2, "properties": []}]);
+        let wanted = json!({"type": "QUEUE_DESC", "queues": queues});
+        assert_eq!(message(&Message::MultipartReply(reply)), wanted);
+    }
 }

@@ -1,5 +1,5 @@
-//! `dpctl`: queries and changes an OpenFlow switch from the command line; and its syntax, for
-//! programs.
+//! `dpctl`: queries and changes an OpenFlow switch from the command line. As a library, it parses
+//! the command lines of other programs.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 // The help texts of options use brackets for optional parts.
@@ -41,7 +41,7 @@ use clap::Parser;
 
 use generate::Generate;
 use ofctl::difference::{self, FlowSource};
-use ofctl::order::Order;
+use ofctl::order::{Order, SortDirection};
 use ofctl::wording::PortNames;
 use talk::Talk;
 use verbs::{Command, Made, Requests, TextStyle, Verb};
@@ -209,20 +209,19 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         catalogue: Arc::new(catalogue),
     };
     let order = match (&cli.sort, &cli.rsort) {
-        (Some(name), _) => Some(Order::by(name, false, &command.catalogue)?),
-        (_, Some(name)) => Some(Order::by(name, true, &command.catalogue)?),
+        (Some(name), _) => Some(Order::by(name, SortDirection::Up, &command.catalogue)?),
+        (_, Some(name)) => Some(Order::by(name, SortDirection::Down, &command.catalogue)?),
         (None, None) => None,
     };
-    let requests = requests(cli, &mut command, verb, address.as_ref(), &arguments).await;
-    let may_be_switch = address.is_none() && verb.name != "help";
-    let may_be_switch = may_be_switch && !verb.names_switches();
-    let requests = match (may_be_switch, arguments.first()) {
-        (true, Some(word)) => requests.map_err(|error| no_switch(error, word))?,
-        _ => requests?,
-    };
+    let made = requests(cli, &mut command, verb, address.as_ref(), &arguments).await;
+    let may_be_switch = address.is_none() && verb.name != "help" && !verb.names_switches();
+    let requests = made.map_err(|error| match arguments.first() {
+        Some(word) if may_be_switch => no_switch(error, word),
+        _ => error,
+    })?;
     match requests {
         Requests::Text(text) => {
-            tell(cli, verb, &text);
+            print_text(cli, verb, &text);
             Ok(())
         }
         Requests::Compare(sources) => {
@@ -263,8 +262,8 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
     }
 }
 
-/// Runs a verb that needs no switch, or several.
-fn tell(cli: &Cli, verb: &Verb, text: &str) {
+/// Prints the text of a verb that needs no connection.
+fn print_text(cli: &Cli, verb: &Verb, text: &str) {
     if cli.json {
         say(json::page(verb.name, vec![json::text(text)]) + "\n")
     } else {
@@ -294,16 +293,16 @@ async fn compare(
                     talk.learn_names().await;
                 }
                 version = version.min(talk.client.version());
-                let reply = talk.request(&difference::question()).await?;
+                let reply = talk.request(&difference::request()).await?;
                 *names = Some(talk.names);
-                difference::answered(reply)
+                difference::entries_in(reply)
             }
         };
     }
     Ok(difference::lines(version, sets, &names))
 }
 
-/// Connects for a verb.
+/// Connects to a switch for a verb.
 async fn talk(
     cli: &Cli,
     address: &ActiveAddress,
@@ -329,8 +328,8 @@ async fn talk(
     })
 }
 
-/// Parses a verb's arguments. If that fails, they may name ports: they are parsed again with the
-/// port names of the switch.
+/// Parses a verb's arguments. If that fails, a word may be the name of a port: they are parsed once
+/// more with the port names that the switch reports.
 async fn requests(
     cli: &Cli,
     command: &mut Command,
@@ -356,7 +355,7 @@ async fn requests(
     verb.requests(command, arguments)
 }
 
-/// Extends the error if its word looks like the name of a switch that does not run.
+/// Adds to an error that no such switch runs, if `word` looks like the name of one.
 fn no_switch(error: Failure, word: &str) -> Failure {
     let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic())
         && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
@@ -368,7 +367,7 @@ fn no_switch(error: Failure, word: &str) -> Failure {
     }
 }
 
-/// A hint for a connection that failed.
+/// What to do about a connection that failed, to be appended to the error.
 fn connect_hint(address: &ActiveAddress, error: &str) -> &'static str {
     let is_local = matches!(address.0, Endpoint::Unix(_));
     match error {
@@ -402,7 +401,7 @@ async fn connect(cli: &Cli, address: &ActiveAddress, command: &Command) -> Resul
     Ok(client)
 }
 
-/// Options of ovs-ofctl that are refused, and why.
+/// Options of ovs-ofctl that are refused, each with the reason or the alternative.
 const REFUSED: &[(&str, &str)] = &[
     (
         "--flow-format",
@@ -426,8 +425,8 @@ const REFUSED: &[(&str, &str)] = &[
     ),
 ];
 
-/// The words of the command line without options for the original's log modules, which have no
-/// effect here. Errors: an option that is refused.
+/// The words of the command line. Leaves out `-vMODULE` and `--verbose=MODULE`, which choose what
+/// the original dpctl logs and have no effect here. Errors: an option that is refused.
 fn words() -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     for word in std::env::args() {

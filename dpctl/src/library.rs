@@ -1,4 +1,5 @@
-//! What programs that embed a switch use of `dpctl`: the messages of a command, and JSON.
+//! The library for programs that embed a switch: the messages of a command line, and messages as
+//! JSON.
 
 use std::sync::Arc;
 
@@ -7,8 +8,8 @@ use bofuss_oflib::{Catalogue, Message};
 use crate::verbs::{self, Command, Requests};
 use crate::{Failure, json};
 
-/// The messages that a command sends: its verb and arguments, in BOFUSS's or ovs-ofctl's syntax,
-/// without an address. Words end at spaces; in quotes, single or double, they may contain some.
+/// The messages that a command line sends. The line has a verb and its arguments, in BOFUSS's or
+/// ovs-ofctl's syntax, and no address. Words end at spaces, except within single or double quotes.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -21,8 +22,8 @@ use crate::{Failure, json};
 /// # Ok::<(), String>(())
 /// ```
 ///
-/// Errors: a sentence that names the word that is wrong; also for a verb that sends no fixed list
-/// of messages, such as `monitor`, or reads a file.
+/// Errors: a sentence that names the wrong word. A verb is also an error if it reads a file, or if
+/// its messages are not known before a reply has come, such as `monitor`.
 pub fn messages(line: &str, catalogue: &Arc<Catalogue>) -> Result<Vec<Message>, String> {
     let words = words(line)?;
     let Some((name, arguments)) = words.split_first() else {
@@ -32,7 +33,8 @@ pub fn messages(line: &str, catalogue: &Arc<Catalogue>) -> Result<Vec<Message>, 
         return Err(format!("'{name}' is no verb{}", verbs::nearest_verb(name)));
     };
     if verb.arguments.contains("FILE") || verb.names_switches() {
-        return Err(format!("{name} reads a file, or another switch"));
+        let why = "it reads files or other switches";
+        return Err(format!("{name} is not possible here: {why}"));
     }
     let command = Command {
         strict: false,
@@ -43,10 +45,10 @@ pub fn messages(line: &str, catalogue: &Arc<Catalogue>) -> Result<Vec<Message>, 
     match verb.requests(&command, &arguments) {
         Ok(Requests::Ask(messages) | Requests::Change(messages)) => Ok(messages),
         Ok(Requests::Answered(message, _) | Requests::Exchange(message)) => Ok(vec![message]),
-        Ok(_) => Err(format!("{name} is no list of messages")),
+        Ok(_) => Err(format!("{name} sends no fixed list of messages")),
         Err(Failure::Misused) => Err(format!("{name} takes {}", verb.arguments)),
         Err(Failure::Usage(error) | Failure::Failed(error)) => Err(error),
-        Err(Failure::Differs) => Err(format!("{name} compares")),
+        Err(Failure::Differs) => Err(format!("{name} compares entries")),
     }
 }
 

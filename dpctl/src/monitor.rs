@@ -1,4 +1,5 @@
-//! What `monitor` sends first: configuration, messages of extensions, and which entries it follows.
+//! The messages that `monitor` sends first: configuration, messages of extensions, and requests to
+//! follow flow entries.
 
 use bofuss_oflib::message::config::SwitchConfig;
 use bofuss_oflib::message::multipart::flow_monitor::FlowMonitorFlags;
@@ -12,10 +13,10 @@ use crate::verbs::{Command, Made, Requests, misused};
 use crate::words::Argument;
 use crate::{Failure, extension};
 
-/// What begins the argument that says which entries are followed.
+/// The prefix of an argument that selects the flow entries to follow.
 const WATCH: &str = "watch:";
-/// What a monitor reports unless the argument says otherwise, the words that say so as ovs-ofctl
-/// has them, and what they take away.
+/// ovs-ofctl's words that restrict what a monitor reports, each with the flag that it clears.
+/// Without any of them, all flags are set.
 const LEFT_OUT: [(&str, FlowMonitorFlags); 6] = [
     ("!initial", FlowMonitorFlags::INITIAL),
     ("!add", FlowMonitorFlags::ADD),
@@ -25,8 +26,8 @@ const LEFT_OUT: [(&str, FlowMonitorFlags); 6] = [
     ("!own", FlowMonitorFlags::NO_ABBREV),
 ];
 
-/// Makes the messages that are sent first: the configuration, those of extensions that subscribe
-/// to notifications, and requests to follow entries.
+/// Parses the arguments of `monitor`: a miss length, which becomes the configuration; `watch:`
+/// arguments, which become one multipart request; and messages of extensions.
 pub(crate) fn monitor(command: &Command, arguments: &[&str]) -> Made {
     let mut first = Vec::new();
     let mut monitors = Vec::new();
@@ -55,10 +56,10 @@ pub(crate) fn monitor(command: &Command, arguments: &[&str]) -> Made {
     Ok(Requests::Monitor(first))
 }
 
-/// Reads `!initial,table=1,out_port=2,ip,nw_dst=10.0.0.1`: words of [`LEFT_OUT`], and which entries
-/// as a delete of ovs-ofctl names them.
+/// Reads `!initial,table=1,out_port=2,ip,nw_dst=10.0.0.1`: words of [`LEFT_OUT`], and a filter in
+/// the syntax of ovs-ofctl's del-flows.
 ///
-/// Errors: the word that is not understood, or has no meaning here.
+/// Errors: a word that is not understood, or a property that cannot filter.
 fn watch(text: &str, catalogue: &Catalogue) -> Result<FlowMonitorRequest, Failure> {
     let mut flags = FlowMonitorFlags(0);
     for (_, flag) in LEFT_OUT {

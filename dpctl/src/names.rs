@@ -1,4 +1,4 @@
-//! Names of ports: asks a switch for them, and puts them into JSON.
+//! Names of ports: requests them from a switch, and puts them into JSON.
 
 use std::io::IsTerminal;
 
@@ -10,7 +10,7 @@ use crate::ofctl::wording::PortNames;
 use crate::verbs::{Command, Requests, TextStyle, Verb};
 use crate::{Cli, ofctl, talk};
 
-/// A description of a port has this key. It keeps the number, as it has the name already.
+/// An object with this key describes a port. It keeps the number, because it has the name as well.
 const DESCRIPTION_KEY: &str = "hw_addr";
 
 /// Whether ports are printed by name: on a terminal, as for ovs-ofctl, unless the options say
@@ -19,8 +19,8 @@ pub(crate) fn are_wanted(cli: &Cli) -> bool {
     cli.names || (!cli.no_names && !cli.json && std::io::stdout().is_terminal())
 }
 
-/// Whether the replies to these requests are printed with the names of ports. The text of the
-/// original's verbs has numbers.
+/// Whether the replies to these requests are printed with port names. The text of the original
+/// dpctl's verbs has numbers.
 pub(crate) fn are_printed(cli: &Cli, verb: &Verb, requests: &Requests) -> bool {
     let has_ports = match requests {
         Requests::Ask(_) | Requests::First(..) | Requests::Answered(..) => {
@@ -39,7 +39,8 @@ pub(crate) fn are_printed(cli: &Cli, verb: &Verb, requests: &Requests) -> bool {
     has_ports && are_wanted(cli)
 }
 
-/// The names of a switch's ports; `None` if there is no switch, or if it does not report them.
+/// The names and numbers of a switch's ports; `None` without an address, or if the switch does not
+/// report them.
 pub(crate) async fn of_switch(
     cli: &Cli,
     command: &Command,
@@ -47,7 +48,7 @@ pub(crate) async fn of_switch(
     address: Option<ActiveAddress>,
 ) -> Option<Vec<(String, PortNo)>> {
     let mut talk = talk(cli, &address?, command, verb).await.ok()?;
-    let reply = talk.request(&ofctl::port_question()).await.ok()?;
+    let reply = talk.request(&ofctl::port_request()).await.ok()?;
     let ports = ofctl::ports_in(reply).into_iter();
     Some(
         ports
@@ -61,7 +62,7 @@ pub(crate) fn put(value: &mut Value, names: &PortNames) {
     put_at("", value, names);
 }
 
-/// The same in the value of a key, or in each of a list's.
+/// Replaces the numbers in the value of `key`; for a list, in each of its items.
 fn put_at(key: &str, value: &mut Value, names: &PortNames) {
     match value {
         Value::Array(list) => {

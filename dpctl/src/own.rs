@@ -1,4 +1,4 @@
-//! The verbs that neither of the other tools has: the requests of each.
+//! The requests of the verbs that neither BOFUSS's dpctl nor ovs-ofctl has.
 
 use bofuss_oflib::Message;
 use bofuss_oflib::message::{ControllerRole, Role};

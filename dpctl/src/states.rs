@@ -1,4 +1,4 @@
-//! The verb `draw-states`, and what the page of a trace needs of states.
+//! The verb `draw-states`, and the state machines for the page of a trace.
 
 use bofuss_ext::openstate::AskedStates;
 
@@ -6,10 +6,10 @@ use crate::Failure;
 use crate::verbs::{Command, Made, Requests, misused};
 use crate::words::Argument;
 
-/// What a drawing needs that is a file of its own.
+/// The attribute that an SVG drawing needs in a file of its own.
 const NAMESPACE: &str = "xmlns=\"http://www.w3.org/2000/svg\"";
 
-/// Draws the machine that the entries make of a table.
+/// Draws the state machine that a table's flow entries define.
 pub(crate) fn draw(_: &Command, arguments: &[&str]) -> Made {
     let [table] = arguments else {
         return misused();
@@ -25,7 +25,7 @@ pub(crate) fn draw(_: &Command, arguments: &[&str]) -> Made {
     })
 }
 
-/// Asks for all entries and all states, and goes on with them.
+/// Requests all flow entries and all states, and passes them to `then`.
 pub(crate) fn with_states(then: impl FnOnce(&AskedStates) -> Made + 'static) -> Made {
     let [entries, states] = AskedStates::questions();
     Ok(Requests::First(

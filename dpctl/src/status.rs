@@ -1,4 +1,4 @@
-//! The status of a switch's connections.
+//! The verb `status`: whether a switch and its controllers are connected.
 
 use bofuss_ext::status;
 use bofuss_oflib::Message;
@@ -6,8 +6,8 @@ use bofuss_oflib::Message;
 use crate::Failure;
 use crate::talk::Talk;
 
-/// The lines of `key=value` whose keys begin with `prefix`. For a switch without this message, the
-/// lines say only that it answers, and in which version.
+/// The lines `key=value` of the switch's status whose keys begin with `prefix`. A switch that does
+/// not know the request gets two lines made here: that it answers, and in which version.
 pub(crate) async fn ask(talk: &mut Talk, prefix: &str) -> Result<String, Failure> {
     let request = Message::Experimenter(status::request(prefix));
     match talk.client.request(&request).await {

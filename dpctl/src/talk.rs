@@ -24,17 +24,17 @@ use crate::ofctl::wording::{PortNames, Wording};
 use crate::verbs::{Requests, TextStyle, Verb};
 use crate::{Failure, bofuss, json, names, ofctl, say, status, watch};
 
-/// Why a port's discipline is refused.
+/// Why a switch refuses the discipline of a port.
 const DISCIPLINE_HINT: &str = ": a discipline is one of those in docs/queues.md, and takes all \
      queues of its port";
-/// The usual reason why a queue is refused.
+/// The usual reason why a switch refuses a queue.
 const QUEUE_HINT: &str = ": a minimum or a share needs a port whose rate is known (bofuss run \
      --port-rate) and not promised yet; queue 0 goes last";
-/// The reason why an entry is refused that sets a field of a header that its packets may not have.
+/// Why a switch refuses an entry with MATCH_INCONSISTENT: it may match packets without the header
+/// whose field it sets.
 const MATCH_HINT: &str = ": every packet that matches must have the field that an action sets: \
-     match ip or \
-     tcp, or dl_vlan; or push a tag first (push_vlan:0x8100)";
-/// The reason why a reply with another vendor's extensions is not understood.
+     match ip or tcp, or dl_vlan; or push a tag first (push_vlan:0x8100)";
+/// The decoding errors that extensions of another vendor cause in a reply.
 const FOREIGN: &[ErrorCode] = &[
     BadAction::BAD_EXPERIMENTER,
     BadAction::BAD_EXP_TYPE,
@@ -42,10 +42,10 @@ const FOREIGN: &[ErrorCode] = &[
     BadInstruction::BAD_EXPERIMENTER,
     BadMatch::BAD_FIELD,
 ];
-/// The reason why a switch refuses a trace.
+/// Why a switch refuses a trace.
 const TRACE_HINT: &str = ": trace needs a bofuss control socket, and this switch is no bofuss";
 
-/// One connection, and how to print what it brings.
+/// A connection to a switch, and how to print what arrives on it.
 pub(crate) struct Talk {
     /// The connection.
     pub(crate) client: Client,
@@ -55,22 +55,23 @@ pub(crate) struct Talk {
     pub(crate) verb: &'static Verb,
     /// Whether to print JSON.
     pub(crate) json: bool,
-    /// The first transaction id.
+    /// The transaction id of the first message.
     pub(crate) xid: u32,
-    /// The order of flow entries, if not the switch's.
+    /// The order in which flow entries are printed; `None` is the switch's.
     pub(crate) order: Option<Order>,
     /// Whether changes are made together, as a bundle.
     pub(crate) in_bundle: bool,
-    /// When, from 1970 on, if not at once.
+    /// When the bundle takes effect, since 1970; `None` is at once.
     pub(crate) at: Option<Duration>,
-    /// Whether replace-flows adds entries that the switch has already.
+    /// Whether replace-flows also adds entries that the switch has already.
     pub(crate) adds_all: bool,
-    /// The names of ports in the output.
+    /// The port names in the output; ports without one are printed by number.
     pub(crate) names: PortNames,
 }
 
 impl Talk {
-    /// Carries out a verb's requests. Errors: a sentence, and whose fault it is.
+    /// Carries out a verb's requests, and prints the replies. Errors: a sentence, with the exit
+    /// code that its kind implies.
     pub(crate) async fn run(&mut self, mut requests: Requests) -> Result<(), Failure> {
         self.client.start_at(self.xid);
         let mut replies = Vec::new();
@@ -78,7 +79,7 @@ impl Talk {
             requests = next(self.request(&message).await?)?;
         }
         match requests {
-            Requests::First(..) => {}
+            Requests::First(..) => unreachable!("the loop above ends with another"),
             Requests::Ask(messages) => {
                 for message in &messages {
                     self.sending(message);
@@ -87,7 +88,7 @@ impl Talk {
                     } else {
                         self.ask(message).await
                     };
-                    // In this version another of the requests is answered.
+                    // Of several requests, some may not exist in this version.
                     if messages.len() > 1 && matches!(reply, Err(ClientError::Unsent(_))) {
                         continue;
                     }
@@ -117,7 +118,8 @@ impl Talk {
                 return watch::run(self, Duration::from_secs(seconds), count).await;
             }
             Requests::Replace(wanted) => {
-                let had = difference::answered(self.request(&difference::question()).await?);
+                let reply = self.request(&difference::request()).await?;
+                let had = difference::entries_in(reply);
                 let version = self.client.version();
                 let changes = difference::changes(version, [had, wanted], self.adds_all);
                 self.change(&changes, &mut replies).await?;
@@ -132,9 +134,9 @@ impl Talk {
         Ok(())
     }
 
-    /// Prints ports by the names that the switch reports; by numbers if it reports none.
+    /// Requests the names of ports, for the output. If that fails, ports stay numbers.
     pub(crate) async fn learn_names(&mut self) {
-        if let Ok(reply) = self.request(&ofctl::port_question()).await {
+        if let Ok(reply) = self.request(&ofctl::port_request()).await {
             self.names = PortNames::of(ofctl::ports_in(reply).iter());
         }
     }
@@ -145,7 +147,8 @@ impl Talk {
         reply.map_err(|error| self.failed(&error))
     }
 
-    /// Sends a request; in a version without it, the one that asks for the same.
+    /// Sends a request. If the version does not have it, sends the one that asks for the same, and
+    /// converts the reply.
     async fn ask(&mut self, message: &Message) -> Result<Message, ClientError> {
         let reply = self.client.request(message).await;
         if !matches!(reply, Err(ClientError::Unsent(_))) {
@@ -160,7 +163,8 @@ impl Talk {
         reply
     }
 
-    /// The queues of a port as a switch describes them since 1.4, in the form of 1.3.
+    /// Requests the queues of a port by QUEUE_DESC, which OpenFlow 1.4 has instead of
+    /// QUEUE_GET_CONFIG, and returns the reply of 1.3.
     async fn described_queues(&mut self, port: PortNo) -> Result<Message, ClientError> {
         let wanted = RequestBody::QueueDesc(QueueStatsRequest {
             port_no: port,
@@ -183,7 +187,8 @@ impl Talk {
         Ok(Message::QueueGetConfigReply(QueueConfig { port, queues }))
     }
 
-    /// The ports of a switch of 1.0, which lists them in its features, in the form of 1.3.
+    /// Requests the ports by FEATURES, which lists them up to OpenFlow 1.2, and returns the reply
+    /// of 1.3.
     async fn old_ports(&mut self) -> Result<Message, ClientError> {
         let reply = self
             .client
@@ -196,7 +201,7 @@ impl Talk {
         Ok(reply)
     }
 
-    /// The sentence about an error.
+    /// The sentence about an error of the client.
     pub(crate) fn failed(&self, error: &ClientError) -> Failure {
         let verb = self.verb.name;
         Failure::Failed(if let ClientError::Connection(_) = error {
@@ -286,14 +291,14 @@ impl Talk {
                     ports: &self.names,
                 };
                 let text = ofctl::show::text(wording, self.client.last_xid(), &reply);
-                // ovs-ofctl prints no heading above sorted entries.
-                let sorted = self.order.is_some() && self.verb.name == "dump-flows";
-                let text = if sorted {
-                    text.split_once('\n').map(|two| two.1)
+                let is_sorted = self.order.is_some() && self.verb.name == "dump-flows";
+                if is_sorted {
+                    // ovs-ofctl prints no heading above sorted entries.
+                    let (_, entries) = text.split_once('\n').unwrap_or_default();
+                    say(entries)
                 } else {
-                    Some(&*text)
-                };
-                say(text.unwrap_or_default());
+                    say(text)
+                }
             }
         }
     }
@@ -329,7 +334,7 @@ impl Talk {
                 now: since_1970(SystemTime::now()),
             });
             let sent = self.client.transact_in_bundle(messages, time).await;
-            // That of no single message is the bundle's.
+            // An outer error is the bundle's; `errors` has those of single messages.
             self.received(sent)?
         } else {
             let sent = self.client.transact(messages).await;

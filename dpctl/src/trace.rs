@@ -1,4 +1,4 @@
-//! The verb `trace`: what it asks for, and prints the answer as text, JSON or a page.
+//! The verb `trace`: its request, and the reply as text, as JSON or as an HTML page.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::Failure;
 use crate::ofctl::wording::PortNames;
-use crate::ofctl::{port_question, ports_in};
+use crate::ofctl::{port_request, ports_in};
 use crate::states::with_states;
 use crate::verbs::{Command, Made, Requests, ask, misused};
 
@@ -26,9 +26,9 @@ pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
     let Some(path) = command.html.clone() else {
         return ask([request]);
     };
-    // The page has ports by name, so these come first.
+    // The page shows ports by name, so the names are requested first.
     Ok(Requests::First(
-        port_question(),
+        port_request(),
         Box::new(move |ports| {
             let names = PortNames::of(ports_in(ports).iter());
             Ok(Requests::First(
@@ -39,7 +39,7 @@ pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {
     ))
 }
 
-/// Writes the page of a trace; the machines that it went through are asked for before.
+/// Writes the page of a trace. If the packet passed state machines, requests these before.
 fn page(path: &Path, packet: &str, reply: &Message, names: &PortNames) -> Made {
     let trace = if let Message::Experimenter(value) = reply {
         trace_in(value)
@@ -54,7 +54,8 @@ fn page(path: &Path, packet: &str, reply: &Message, names: &PortNames) -> Made {
     if drawing::marked_states(&trace).is_empty() {
         return write_page(path, packet, &trace, &BTreeMap::new());
     }
-    let (path, packet) = (path.to_path_buf(), packet.to_string());
+    let path = path.to_path_buf();
+    let packet = packet.to_string();
     with_states(move |asked| {
         let drawings = drawing::of_trace(&trace, asked);
         write_page(&path, &packet, &trace, &drawings)
@@ -75,7 +76,7 @@ fn trace_in(value: &ExtValue) -> Option<Trace> {
     Trace::read(&lines?).ok()
 }
 
-/// An experimenter's reply as text; a trace with ports by name.
+/// An experimenter's reply as text; a trace shows ports by name.
 pub(crate) fn text(value: &ExtValue, names: &PortNames) -> String {
     match trace_in(value) {
         Some(trace) => trace.with_names(names).to_string(),
@@ -89,12 +90,12 @@ fn plain(value: &ExtValue) -> String {
     String::from_utf8_lossy(&value.data.0).into_owned()
 }
 
-/// Whether nothing but bytes stands in a value.
+/// Whether a value has bytes and no arguments, so that these bytes are a text.
 fn is_text(value: &ExtValue) -> bool {
     value.row.data && value.row.args.is_empty()
 }
 
-/// The same as JSON.
+/// An experimenter's reply as JSON.
 pub(crate) fn json(value: &ExtValue) -> Value {
     match trace_in(value) {
         Some(trace) => json!({"name": value.row.name, "trace": trace}),

@@ -1,4 +1,4 @@
-//! The verbs, one row each; and how a command line is parsed.
+//! The table of verbs, and the parsing of a command line into address, verb and arguments.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::ofctl::difference::FlowSource;
 use crate::words::nearest;
 use crate::{Failure, bofuss, extension, find, help, monitor, ofctl, own, states, trace};
 
-/// The tool whose text format a verb prints.
+/// The tool whose syntax a verb reads and whose text it prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextStyle {
     /// The original dpctl's.
@@ -25,19 +25,20 @@ pub(crate) enum TextStyle {
     Extension,
 }
 
-/// Parses the arguments of a verb.
+/// What the arguments of a verb ask for. Errors: what is wrong in them.
 pub(crate) type Made = Result<Requests, Failure>;
 
 /// One verb.
 pub(crate) struct Verb {
-    /// Its name.
+    /// The word on the command line.
     pub(crate) name: &'static str,
-    /// Its arguments.
+    /// Its usage: placeholders and keys of the arguments.
     pub(crate) arguments: &'static str,
-    /// Whose text format it prints.
+    /// Whose syntax and text it has.
     pub(crate) style: TextStyle,
-    /// What it does.
+    /// What it does, for the list of verbs.
     pub(crate) help: &'static str,
+    /// How its arguments are parsed.
     pub(crate) make: Make,
 }
 
@@ -52,8 +53,8 @@ pub(crate) enum Make {
 
 macro_rules! verbs {
     ($($name:literal $arguments:literal $style:ident $make:path: $help:literal;)*) => {
-        /// The verbs but those of extensions. If the original and ovs-ofctl share a name, it is
-        /// the original's verb.
+        /// The verbs, except those of extensions. A name that BOFUSS's dpctl and ovs-ofctl share is
+        /// the verb of BOFUSS's dpctl.
         const VERBS: &[Verb] = &[$(Verb {
             name: $name,
             arguments: $arguments,
@@ -178,18 +179,18 @@ verbs! {
     "help" "[VERB]" Own help::make: "print this, or all about one verb";
 }
 
-/// Computes the next requests from the first reply.
+/// Computes the next requests from the reply to the first one.
 pub(crate) type Next = Box<dyn FnOnce(Message) -> Made>;
 
-/// What a verb sends.
+/// What a verb sends, and what becomes of the replies.
 pub(crate) enum Requests {
-    /// Requests with replies, to be printed.
+    /// Requests whose replies are printed.
     Ask(Vec<Message>),
-    /// Messages without replies; a barrier follows.
+    /// Messages without replies, which barriers follow.
     Change(Vec<Message>),
-    /// A request whose reply decides the next ones.
+    /// A request whose reply decides what follows.
     First(Message, Next),
-    /// A request, and the reply to print.
+    /// A request that was answered already, and the reply to print.
     Answered(Message, Message),
     /// Echo requests.
     Ping {
@@ -198,13 +199,13 @@ pub(crate) enum Requests {
         /// Bytes in each.
         bytes: u16,
     },
-    /// A message that any number of messages may answer.
+    /// A message to which any number of replies may come.
     Exchange(Message),
     /// Print all messages, after sending these.
     Monitor(Vec<Message>),
     /// Print the messages of the switch's snoop socket.
     Snoop,
-    /// Print the status of the connections: the lines that begin with this.
+    /// Print the lines of the connections' status that begin with this.
     Status(String),
     /// Print ports and tables periodically.
     Watch {
@@ -221,7 +222,7 @@ pub(crate) enum Requests {
     Text(String),
 }
 
-/// Queries with these requests.
+/// Requests whose replies are printed.
 pub(crate) fn ask<const N: usize>(messages: [Message; N]) -> Made {
     Ok(Requests::Ask(messages.into()))
 }
@@ -237,12 +238,12 @@ pub(crate) struct Command {
     pub(crate) strict: bool,
     /// The file for the page of `trace`.
     pub(crate) html: Option<PathBuf>,
-    /// Fields and extensions.
+    /// The fields and extensions that are known, and the switch's port names if they are needed.
     pub(crate) catalogue: Arc<Catalogue>,
 }
 
 impl Verb {
-    /// For each argument, whether it names a switch.
+    /// Whether its arguments are switches or files, so that no address is expected before them.
     pub(crate) fn names_switches(&self) -> bool {
         self.arguments.starts_with("SOURCE")
     }
@@ -259,8 +260,8 @@ impl Verb {
                     "" => "no arguments",
                     arguments => arguments,
                 };
-                let one = ["FLOW", "[FLOW]", "GROUP", "METER"].contains(&takes);
-                let hint = if one && arguments.len() > 1 {
+                let is_one_word = ["FLOW", "[FLOW]", "GROUP", "METER"].contains(&takes);
+                let hint = if is_one_word && arguments.len() > 1 {
                     " as one argument: write it in quotes"
                 } else {
                     ""
@@ -281,7 +282,7 @@ impl Verb {
     }
 }
 
-/// All verbs, those of extensions behind the others.
+/// All verbs, those of extensions last.
 pub(crate) fn all() -> impl Iterator<Item = &'static Verb> {
     VERBS.iter().chain(extension::VERBS.iter())
 }
@@ -294,8 +295,8 @@ pub(crate) fn named(name: &str) -> Option<&'static Verb> {
 /// A command line: address, verb and arguments.
 pub(crate) type VerbLine<'a> = (Option<ActiveAddress>, &'static Verb, Vec<&'a str>);
 
-/// Finds the verb and the address, which may come before it (the original's order), after it (that
-/// of ovs-ofctl), or at the end (Mininet's).
+/// Finds the verb and the address, which may come before the verb (BOFUSS's order), after it
+/// (ovs-ofctl's), or last (Mininet's).
 pub(crate) fn split(words: &[String]) -> Result<VerbLine<'_>, Failure> {
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let Some(verb) = named(words[0]) {
@@ -327,7 +328,7 @@ pub(crate) fn split(words: &[String]) -> Result<VerbLine<'_>, Failure> {
     }
 }
 
-/// A suggestion for a word that is no verb.
+/// A suggestion for a word that is no verb, to be appended to an error; empty if none is close.
 pub(crate) fn nearest_verb(word: &str) -> String {
     let near = nearest(word, all().map(|verb| verb.name));
     near.map_or(String::new(), |name| format!("; did you mean '{name}'?"))
@@ -342,8 +343,7 @@ fn unknown(word: &str, next: Option<&&str>) -> Failure {
         }
         return Failure::Usage(format!(
             "no switch named '{word}' runs, or it belongs to another user: use sudo, or start it \
-                 with \
-             --socket-group GROUP (dpctl switches lists those that you may use)"
+             with --socket-group GROUP (dpctl switches lists those that you may use)"
         ));
     }
     let near = nearest_verb(word);
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_stands_in_front_behind_the_verb_or_at_the_end() {
+    fn the_address_may_come_before_the_verb_after_it_or_last() {
         for line in [
             "tcp:127.0.0.1:6654 dump-flows in_port=1",
             "dump-flows tcp:127.0.0.1:6654 in_port=1",
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_unique_and_bofuss_stands_first() {
+    fn names_are_unique_and_bofuss_comes_first() {
         let mut names: Vec<_> = all().map(|verb| verb.name).collect();
         names.sort_unstable();
         names.dedup();

@@ -16,26 +16,26 @@ use crate::names;
 use crate::say;
 use crate::talk::Talk;
 
-/// Clears a terminal and puts the cursor at its beginning.
+/// Clears the terminal and moves the cursor to its upper left corner (ECMA-48).
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
-/// The width of the column of ports; longer names widen it.
+/// The width of the column of ports, unless a name is longer.
 const MIN_PORT_CHARS: usize = 10;
 
-/// One sample of the counters.
-struct Look {
+/// The counters of ports and tables at one time.
+struct CounterSample {
     at: Instant,
     ports: BTreeMap<PortNo, PortStats>,
     tables: BTreeMap<u8, TableStats>,
 }
 
-/// Takes a sample every `pause`, `count` times (0: until Ctrl-C), and prints the rates between two
-/// samples.
+/// Samples the counters every `pause`, and prints the rates since the sample before; `count` times,
+/// or until Ctrl-C if that is 0.
 pub(crate) async fn run(talk: &mut Talk, pause: Duration, count: u64) -> Result<(), Failure> {
-    let mut before = look(talk).await?;
+    let mut before = sample(talk).await?;
     for number in 1.. {
         tokio::time::sleep(pause).await;
-        let now = look(talk).await?;
+        let now = sample(talk).await?;
         let rates = rates(&before, &now);
         let size = rustix::termios::tcgetwinsize(std::io::stdout());
         say(match size.ok().filter(|size| size.ws_row > 0) {
@@ -59,7 +59,7 @@ pub(crate) async fn run(talk: &mut Talk, pause: Duration, count: u64) -> Result<
     Ok(())
 }
 
-/// A page cut to the size of the screen; the last row says so.
+/// A page cut to the size of the screen. If rows were cut, the last one says how many.
 fn fitted(page: &str, rows: usize, columns: usize) -> String {
     let lines: Vec<&str> = page.trim_end().lines().collect();
     let shown = match lines.len() {
@@ -78,15 +78,16 @@ fn fitted(page: &str, rows: usize, columns: usize) -> String {
     text.join("\n") + "\n"
 }
 
-/// The first characters of a line, so many.
+/// The first `count` characters of a line.
 fn cut(line: &str, count: usize) -> String {
     line.chars().take(count).collect()
 }
 
-async fn look(talk: &mut Talk) -> Result<Look, Failure> {
+/// Requests the counters.
+async fn sample(talk: &mut Talk) -> Result<CounterSample, Failure> {
     let port_no = PortNo::ANY;
     let ports = RequestBody::PortStats(PortRequest { port_no });
-    let mut look = Look {
+    let mut sample = CounterSample {
         at: Instant::now(),
         ports: BTreeMap::new(),
         tables: BTreeMap::new(),
@@ -99,53 +100,59 @@ async fn look(talk: &mut Talk) -> Result<Look, Failure> {
             continue;
         };
         if let ReplyBody::PortStats(list) = body {
-            look.ports
-                .extend(list.into_iter().map(|one| (one.port_no, one)));
+            let ports = list.into_iter().map(|one| (one.port_no, one));
+            sample.ports.extend(ports);
         } else if let ReplyBody::Table(list) = body {
-            look.tables
-                .extend(list.into_iter().map(|one| (one.table_id.0, one)));
+            let tables = list.into_iter().map(|one| (one.table_id.0, one));
+            sample.tables.extend(tables);
         }
     }
-    Ok(look)
+    Ok(sample)
 }
 
-/// Rates per second.
+/// Rates per second of ports and of used tables.
 pub(crate) struct Rates {
-    /// Port, then packets, bits and drops per second: received, sent.
+    /// Port; packets, bits and drops per second, first received and then sent.
     pub(crate) ports: Vec<(PortNo, [f64; 6])>,
-    /// Table, entries, then lookups and matches per second.
+    /// Table; entries; lookups and matches per second.
     pub(crate) tables: Vec<(u8, u32, [f64; 2])>,
 }
 
-fn rates(before: &Look, now: &Look) -> Rates {
+fn rates(before: &CounterSample, now: &CounterSample) -> Rates {
     let seconds = now.at.duration_since(before.at).as_secs_f64().max(0.001);
-    let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
-    let ports = now.ports.values().map(|n| {
+    let mut rates = Rates {
+        ports: Vec::new(),
+        tables: Vec::new(),
+    };
+    for n in now.ports.values() {
         let b = before.ports.get(&n.port_no).unwrap_or(n);
         let figures = [
-            rate(n.rx_packets, b.rx_packets),
-            rate(n.rx_bytes, b.rx_bytes) * 8.0,
-            rate(n.rx_dropped, b.rx_dropped),
-            rate(n.tx_packets, b.tx_packets),
-            rate(n.tx_bytes, b.tx_bytes) * 8.0,
-            rate(n.tx_dropped, b.tx_dropped),
+            per_second(n.rx_packets, b.rx_packets, seconds),
+            per_second(n.rx_bytes, b.rx_bytes, seconds) * 8.0,
+            per_second(n.rx_dropped, b.rx_dropped, seconds),
+            per_second(n.tx_packets, b.tx_packets, seconds),
+            per_second(n.tx_bytes, b.tx_bytes, seconds) * 8.0,
+            per_second(n.tx_dropped, b.tx_dropped, seconds),
         ];
-        (n.port_no, figures)
-    });
-    let used = now
-        .tables
-        .values()
-        .filter(|t| t.active_count > 0 || t.lookup_count > 0);
-    let tables = used.map(|n| {
-        let b = before.tables.get(&n.table_id.0).unwrap_or(n);
-        let lookups = rate(n.lookup_count, b.lookup_count);
-        let hits = rate(n.matched_count, b.matched_count);
-        (n.table_id.0, n.active_count, [lookups, hits])
-    });
-    Rates {
-        ports: ports.collect(),
-        tables: tables.collect(),
+        rates.ports.push((n.port_no, figures));
     }
+    for n in now.tables.values() {
+        if n.active_count == 0 && n.lookup_count == 0 {
+            continue;
+        }
+        let b = before.tables.get(&n.table_id.0).unwrap_or(n);
+        let figures = [
+            per_second(n.lookup_count, b.lookup_count, seconds),
+            per_second(n.matched_count, b.matched_count, seconds),
+        ];
+        rates.tables.push((n.table_id.0, n.active_count, figures));
+    }
+    rates
+}
+
+/// How fast a counter has grown; 0 if it was reset.
+fn per_second(now: u64, before: u64, seconds: f64) -> f64 {
+    now.saturating_sub(before) as f64 / seconds
 }
 
 fn page(talk: &Talk, rates: &Rates) -> String {
@@ -180,7 +187,7 @@ fn page(talk: &Talk, rates: &Rates) -> String {
     text + "\n"
 }
 
-/// A figure in at most six characters.
+/// A figure in at most six characters, with a unit from 10,000 on.
 fn short(figure: f64) -> String {
     let units = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
     match units.iter().find(|(size, _)| figure >= 10.0 * size) {

@@ -1,11 +1,12 @@
-//! Words of a command line: lists, numbers, and errors that point at the wrong word.
+//! Parses words of a command line: lists, numbers and names, with errors that point at the wrong
+//! part.
 
 use bofuss_oflib::text::{find_port, items, number};
 use bofuss_oflib::{Catalogue, PortNo};
 
 use crate::Failure;
 
-/// The largest edit distance at which a word is suggested.
+/// The largest edit distance at which a name is suggested for a misspelt one.
 const MAX_DISTANCE: usize = 3;
 
 /// An argument of a verb. Its parts are slices of it, so that an error can report their position.
@@ -13,7 +14,7 @@ const MAX_DISTANCE: usize = 3;
 pub(crate) struct Argument<'a>(pub(crate) &'a str);
 
 impl<'a> Argument<'a> {
-    /// The error `message` about a part of the argument.
+    /// The error `message` about a part of the argument, which must be a slice of it.
     pub(crate) fn wrong(self, part: &str, message: &str) -> Failure {
         let at = (part.as_ptr() as usize).wrapping_sub(self.0.as_ptr() as usize);
         let whole = self.0;
@@ -64,7 +65,7 @@ impl<'a> Argument<'a> {
         value.ok_or_else(|| self.wrong(part, &format!("no number from 0 to {max}")))
     }
 
-    /// A number, or one of `names`.
+    /// A number, or the value of one of `names`.
     pub(crate) fn named<T: TryFrom<u64> + Copy>(
         self,
         part: &str,
@@ -83,7 +84,7 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// A port by its number or name; `ctrl` is the original's name of the controller.
+    /// A port by its number or name. The original dpctl calls the controller `ctrl`.
     pub(crate) fn port(self, part: &str, catalogue: &Catalogue) -> Result<PortNo, Failure> {
         let names: Vec<_> = PORTS.iter().map(|(name, port)| (*name, port.0)).collect();
         if catalogue.ports().is_empty() || names.iter().any(|row| row.0 == part) {
@@ -93,7 +94,7 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// The names of reserved ports as the original prints them, then others that are also accepted.
+/// The names of reserved ports. If a port has two, the first is printed, as by the original dpctl.
 pub(crate) const PORTS: &[(&str, PortNo)] = &[
     ("in_port", PortNo::IN_PORT),
     ("table", PortNo::TABLE),
@@ -106,14 +107,15 @@ pub(crate) const PORTS: &[(&str, PortNo)] = &[
     ("controller", PortNo::CONTROLLER),
 ];
 
-/// The word of `known` with the least edit distance to `word`, if it is close.
+/// The word of `known` with the least edit distance to `word`, if this is at most [`MAX_DISTANCE`]
+/// and half of its length.
 pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let near = known.min_by_key(|name| distance(word, name))?;
     (distance(word, near) <= MAX_DISTANCE.min(near.len() / 2)).then_some(near)
 }
 
-/// The Levenshtein distance: how many letters must be added, removed or changed to turn one word
-/// into the other.
+/// The Levenshtein distance: how many bytes must be added, removed or changed to turn one word into
+/// the other.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
@@ -127,7 +129,7 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// A number, decimal or hexadecimal with 0x.
+/// A number of 32 bits, decimal or hexadecimal with 0x.
 pub(crate) fn xid(text: &str) -> Result<u32, String> {
     let number = number(text).and_then(|n| n.try_into().ok());
     number.ok_or_else(|| "no number of 32 bits".into())

@@ -1,5 +1,5 @@
-//! Plays the command lines of `testdata/dpctl` on a switch at a loopback port whose clock stands
-//! still; their README tells the format.
+//! Plays the command lines of `testdata/dpctl` on a switch at a loopback port, whose clock stands
+//! still, and compares the output. The README there describes the format.
 #![allow(clippy::unwrap_used)]
 
 #[path = "lines/versions.rs"]
@@ -20,36 +20,36 @@ use bofuss_oflib::message::{ErrorMsg, MultipartRequest, PortDesc};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Catalogue, Codec, HEADER_BYTES, Mac, Message, PortNo, Version};
 
-/// Behind this line, the page is written from the files.
+/// After this line, the page is written from the files.
 const MARK: &str = "<!-- verbs -->\n";
-/// What the page says above its table of versions.
+/// What the page says above its table of verbs and versions.
 const VERSIONS: &str = "\
-Every other verb does its work in each version, OpenFlow 1.0 to 1.5, as far as the version has
-words for its arguments. Without `-O`, `dpctl` speaks the newest version that the switch has, so
-that what only 1.5 can say is there whatever version the switch's controllers speak.";
-/// What an example shows of its output.
+Every other verb works in each version from OpenFlow 1.0 to 1.5, as far as the version can express
+its arguments. Without `-O`, `dpctl` speaks the newest version that the switch has: what only 1.5
+can express works even if the switch's controllers speak an older version.";
+/// The most lines of an example.
 const EXAMPLE_LINES: usize = 8;
-/// And of a line of it.
+/// The most characters of a line of an example.
 const EXAMPLE_CHARS: usize = 240;
 
 /// Verbs that end with Ctrl-C, and have no example.
 const ENDLESS: &[&str] = &["monitor", "snoop"];
 
-/// How many lines the files have together, at least.
+/// The files have at least this many command lines together.
 const MIN_LINES: usize = 340;
-/// What the clock says by which it commits bundles.
+/// The time of the clock by which the switch commits scheduled bundles.
 const CLOCK_NS: u64 = 1_800_000_000 * Time::SEC;
-/// The newest version that the switch offers: what the files quote is the same when a newer one is
-/// added.
+/// The newest version that the switch offers, so that a newer one in dpctl does not change what the
+/// files quote.
 const QUOTED: Version = Version::V1_5;
 /// The tables of the switch.
 const TABLES: u8 = 5;
-/// Behind these stand lists that grow with each field and each action; they are cut off.
+/// What precedes lists that grow with each field and each action. These lists are cut off.
 const LISTS: &[&str] = &["{property=", "actions= "];
 /// The ports of the switch.
 const PORTS: u32 = 4;
 
-/// Encodes what the switch sends.
+/// Encodes the messages that the switch sends, and collects the bytes.
 struct Wire(Codec, Vec<u8>);
 
 impl SwitchIo for Wire {
@@ -95,13 +95,13 @@ fn switch(catalogue: &Arc<Catalogue>, io: &mut Wire) -> Switch {
     switch
 }
 
-/// Serves one connection after another, to the end of the test.
+/// Serves one connection after another, until the test ends.
 fn serve(listener: &TcpListener) {
     let catalogue = Arc::new(bofuss_ext::catalogue());
     let mut io = Wire(Codec::new(Version::NEWEST, catalogue.clone()), Vec::new());
     let mut switch = switch(&catalogue, &mut io);
     for (number, stream) in (1..).zip(listener.incoming()) {
-        // The peer goes when it has what it wanted.
+        // It ends with an error when dpctl closes the connection.
         let _ = talk(stream.unwrap(), ConnId(number), &mut switch, &mut io);
         switch.disconnected(Time(0), ConnId(number));
     }
@@ -151,7 +151,7 @@ fn talk(
     }
 }
 
-/// The next message.
+/// The bytes of the next message.
 fn received(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; HEADER_BYTES];
     stream.read_exact(&mut bytes)?;
@@ -161,35 +161,27 @@ fn received(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The words of a line, as a shell takes it apart.
+/// The words of a line, as a shell splits it.
 fn words(line: &str) -> Vec<String> {
-    let (mut words, mut quote, mut open) = (vec![], None, false);
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
     for c in line.chars() {
         match (quote, c) {
-            (Some(q), c) if q == c => quote = None,
+            (Some(open), c) if open == c => quote = None,
             (None, '\'' | '"') => {
-                (quote, open) = (
-                    Some(c),
-                    open || {
-                        words.push(String::new());
-                        true
-                    },
-                )
+                quote = Some(c);
+                word.get_or_insert_default();
             }
-            (None, ' ') => open = false,
-            (_, c) => {
-                if !open {
-                    words.push(String::new());
-                }
-                open = true;
-                words.last_mut().unwrap().push(c);
-            }
+            (None, ' ') => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
         }
     }
+    words.extend(word);
     words
 }
 
-/// What a line says: its output and its error without empty lines, and its exit code if that is
+/// The output and error output of a command line, without empty lines, and its exit code if that is
 /// not 0.
 fn play(line: &str, address: &str) -> Vec<String> {
     let is_address = |word: &str| word.starts_with("unix:") || word.starts_with("tcp:");
@@ -214,7 +206,7 @@ fn play(line: &str, address: &str) -> Vec<String> {
     said
 }
 
-/// A line up to a list of all that the switch can do.
+/// A line, cut off before a list of all that the switch can do.
 fn without_lists(line: &str) -> String {
     let cut = |list: &&str| line.find(list).map(|at| at + 2);
     match LISTS.iter().filter_map(cut).min() {
@@ -223,7 +215,7 @@ fn without_lists(line: &str) -> String {
     }
 }
 
-/// The beginning of a line that is too long.
+/// A line, cut after `chars` characters if it is longer.
 fn cut(line: &str, chars: usize) -> String {
     match line.char_indices().nth(chars) {
         Some((end, _)) => format!("{} ...", &line[..end]),
@@ -231,7 +223,7 @@ fn cut(line: &str, chars: usize) -> String {
     }
 }
 
-/// A line without what the real clock says.
+/// A line without times that the real clock measured.
 fn timeless(line: &str) -> String {
     match (
         line.split_once("time="),
@@ -246,7 +238,7 @@ fn timeless(line: &str) -> String {
     }
 }
 
-/// The first example of a verb that succeeds: its line and the output below it.
+/// The first successful example of a verb: its command line and the output below it.
 fn example<'t>(texts: &'t [String], verb: &str) -> Option<Vec<&'t str>> {
     texts.iter().find_map(|text| {
         let lines: Vec<&str> = text.lines().collect();
@@ -255,15 +247,15 @@ fn example<'t>(texts: &'t [String], verb: &str) -> Option<Vec<&'t str>> {
         (0..lines.len())
             .filter(|at| is_it(lines[*at]))
             .find_map(|at| {
-                let behind = lines[at + 1..].iter().position(|line| plays(line));
-                let end = behind.map_or(lines.len(), |count| at + 1 + count);
+                let after = lines[at + 1..].iter().position(|line| plays(line));
+                let end = after.map_or(lines.len(), |count| at + 1 + count);
                 let failed = lines[at..end].iter().any(|line| line.starts_with("= "));
                 (!failed && !lines[at].contains("--json")).then(|| lines[at..end].to_vec())
             })
     })
 }
 
-/// The page lists verb, syntax and output.
+/// Compares the page with the examples: it lists each verb with its syntax and output.
 fn page() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
@@ -274,7 +266,7 @@ fn page() {
     let verbs = String::from_utf8(verbs.stdout).unwrap();
     let names = verbs.lines().filter_map(|verb| verb.split('\t').nth(1));
     let names: Vec<String> = names.map(String::from).collect();
-    let mut page = format!("\n## Verbs that some versions have not\n\n{VERSIONS}\n\n");
+    let mut page = format!("\n## Verbs that do not work in every version\n\n{VERSIONS}\n\n");
     page += &versions::table(&names);
     let mut section = "";
     for verb in verbs.lines() {
@@ -305,12 +297,12 @@ fn page() {
     }
     let path = root.join("docs/dpctl.md");
     let text = read("docs/dpctl.md");
-    let (head, behind) = text.split_once(MARK).unwrap();
+    let (head, written) = text.split_once(MARK).unwrap();
     if std::env::var_os("BOFUSS_REWRITE").is_some() {
         std::fs::write(path, format!("{head}{MARK}{page}")).unwrap();
     } else {
         assert!(
-            behind == page,
+            written == page,
             "docs/dpctl.md is stale: see testdata/dpctl/README.md"
         );
     }
@@ -346,7 +338,7 @@ fn every_line_says_what_its_file_says_and_the_page_has_it() {
                 );
             }
         }
-        // Set it where the text is meant to change, and read the difference.
+        // Set this to change the texts on purpose, and read the difference.
         if std::env::var_os("BOFUSS_REWRITE").is_some() {
             std::fs::write(&path, said).unwrap();
             continue;

@@ -1,6 +1,6 @@
-//! Prints what the scenarios of `testdata/scenarios` give a switch, call by call, and what it does:
-//! switches in other surroundings and languages do the same. A script begins with `scenario NAME`.
-//! The argument is how many nanoseconds there are between calls.
+//! Prints the scenarios of `testdata/scenarios` as scripts, call by call with the effects, so that
+//! switches in a network or in other languages can be compared. A script begins with
+//! `scenario NAME`. The argument is the number of nanoseconds between calls.
 #![allow(clippy::unwrap_used)]
 #![allow(dead_code, unused_imports, reason = "what only tests use")]
 

@@ -1,4 +1,4 @@
-//! What an embedded switch is made with, and what is wrong with a call.
+//! The configuration of an embedded switch, and the errors of its calls.
 
 use alloc::{boxed::Box, format, string::String, sync::Arc, vec::Vec};
 use core::fmt;
@@ -12,12 +12,13 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Catalogue, Mac, PortNo, Version};
 
-/// Bytes of frames that a switch with a pool of its own holds at most.
+/// The limit, in bytes, of the frame pool of a switch that does not share one.
 pub const POOL_BYTES: usize = 4 << 20;
-/// Flows that the cache knows at most, unless configured: those of a small network.
+/// The most flows in the cache, unless configured: enough for a small network.
 const CACHE_FLOWS: u32 = 1 << 14;
 
-/// What an embedded switch is made with. The default is small, so that a thousand fit in 1 GB.
+/// The configuration of an embedded switch. With the default, a thousand switches take less than
+/// 1 GB.
 pub struct EmbeddedConfig {
     /// Its datapath id.
     pub datapath_id: u64,
@@ -25,25 +26,26 @@ pub struct EmbeddedConfig {
     pub desc: Desc,
     /// Tables and their limits, engine, cache, seeds.
     pub tables: Config,
-    /// What the tables can do at first; empty for everything.
+    /// The features of the tables at first, which are also the most that controllers may request;
+    /// empty for all features.
     pub profile: Vec<TableFeatures>,
-    /// The fields and messages that it knows. Many switches share one: its rows live as long as
-    /// the process.
+    /// The fields and messages that it knows. Switches should share one: its rows are never freed.
     pub catalogue: Arc<Catalogue>,
     /// The behaviour of extensions, as [`bofuss_ext::hooks`] makes it.
     pub hooks: Vec<Box<dyn Hook>>,
-    /// Where its frames come from. Switches of one thread may share one.
+    /// The pool of its frames. Switches of one thread may share one.
     pub pool: Pool,
     /// What it does while no controller is connected.
     pub fail_mode: FailMode,
-    /// The versions that it offers; not empty.
+    /// The OpenFlow versions that it offers; at least one.
     pub versions: Vec<Version>,
-    /// Whether controllers may not set links up and down.
+    /// Whether controllers are forbidden to set links up and down and to change what they
+    /// advertise.
     pub links_fixed: bool,
 }
 
 impl EmbeddedConfig {
-    /// A configuration with a catalogue that other switches share, and all its extensions.
+    /// The default configuration, with this catalogue and all extensions that are compiled in.
     pub fn with_catalogue(catalogue: Arc<Catalogue>) -> Self {
         Self {
             datapath_id: 1,
@@ -62,10 +64,10 @@ impl EmbeddedConfig {
         }
     }
 
-    /// Builds the switch, without ports. Errors: the value that cannot be.
+    /// Builds the switch, without ports. Errors: [`EmbedError::Config`].
     pub(crate) fn build(self, now: Time) -> Result<Switch, EmbedError> {
         if !(1..=TableId::MAX.0).contains(&self.tables.n_tables) {
-            let text = format!("{} tables: 1 to {}", self.tables.n_tables, TableId::MAX);
+            let text = format!("{} tables: 1 to {}", self.tables.n_tables, TableId::MAX.0);
             return Err(EmbedError::Config(text));
         }
         let tables = Config {
@@ -94,7 +96,7 @@ impl Default for EmbeddedConfig {
     }
 }
 
-/// A port with its link up, with a name and a hardware address made of its number.
+/// Describes a port whose link is up. Its name and hardware address are derived from its number.
 pub fn port(number: u32) -> PortDesc {
     let [a, b, c, d] = number.to_be_bytes();
     PortDesc {
@@ -105,21 +107,22 @@ pub fn port(number: u32) -> PortDesc {
     }
 }
 
-/// What is wrong with a call; nothing has changed.
+/// Why a call is refused. Then nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EmbedError {
-    /// The configuration: a sentence.
+    /// The configuration is invalid; the sentence says why.
     Config(String),
-    /// No connection has this number, or has it any more.
+    /// No connection has this number: there never was one, or it was closed.
     NoConnection(ConnId),
-    /// The connection takes messages, and not bytes, or the other way round.
+    /// The connection takes messages as values instead of bytes, or bytes instead of values; or it
+    /// has no version yet, and cannot have auxiliary connections.
     WrongKind(ConnId),
     /// No port has this number.
     NoPort(PortNo),
-    /// No port can have this number: 0, or one that the specification reserves.
+    /// No port can have this number: it is 0, or the specification reserves it.
     BadPortNumber(PortNo),
-    /// A frame that cannot be traced: a sentence.
+    /// The frame cannot be traced; the sentence says why.
     Trace(String),
 }
 
@@ -128,7 +131,9 @@ impl fmt::Display for EmbedError {
         match self {
             Self::Config(text) | Self::Trace(text) => f.write_str(text),
             Self::NoConnection(conn) => write!(f, "there is no connection {}", conn.0),
-            Self::WrongKind(conn) => write!(f, "connection {} is of the other kind", conn.0),
+            Self::WrongKind(conn) => {
+                write!(f, "connection {} is not of the kind for this call", conn.0)
+            }
             Self::NoPort(port) => write!(f, "there is no port {port}"),
             Self::BadPortNumber(port) => write!(f, "{port} is no port's number"),
         }

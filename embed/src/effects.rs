@@ -1,4 +1,4 @@
-//! What a switch causes, in order, and how much of it waits for whom.
+//! The effects of a switch, in order, and how much of them each peer has not read.
 
 use alloc::{collections::BTreeMap, collections::VecDeque, vec::Vec};
 use core::fmt;
@@ -12,15 +12,15 @@ use bofuss_oflib::{DecodeError, EncodeError, ErrorCode, Message, PortNo};
 
 use crate::peer::Peer;
 
-/// Above this many bytes that a peer has not read, packet-ins are dropped, and long replies and the
-/// peer's next messages wait.
+/// If a peer has not read more than this many bytes, packet-ins for it are dropped; long replies to
+/// it and its next messages wait.
 pub const ROOM_BYTES: usize = 256 * 1024;
-/// Above this many bytes that a peer has not read, its connection is closed.
+/// If a peer has not read more than this many bytes, its connection is closed.
 pub const MAX_UNREAD_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes after which the next message begins another effect.
+/// An [`Effect::Send`] of this many bytes or more gets no further messages.
 const SEND_BYTES: usize = 64 * 1024;
 
-/// One thing that the switch causes.
+/// One effect of the switch.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Effect {
@@ -28,19 +28,19 @@ pub enum Effect {
     Transmit {
         /// The port.
         port: PortNo,
-        /// The queue that it waited in, or 0.
+        /// The queue that it waited in; 0 if none.
         queue: QueueId,
         /// The frame, whose buffer returns to its pool.
         frame: Frame,
     },
-    /// Bytes leave on a connection: whole messages.
+    /// Bytes are sent on a connection: whole messages.
     Send {
         /// The connection.
         conn: ConnId,
         /// The messages.
         bytes: Vec<u8>,
     },
-    /// A message leaves on a connection without bytes.
+    /// A message is sent on a connection that takes messages as values.
     Message {
         /// The connection.
         conn: ConnId,
@@ -49,19 +49,19 @@ pub enum Effect {
         /// The message.
         message: Message,
     },
-    /// The switch ends a connection; nothing follows on it.
+    /// The switch has ended a connection; nothing more is sent on it.
     Close {
         /// The connection.
         conn: ConnId,
         /// Why.
         why: CloseReason,
     },
-    /// A controller refuses or wants a port's link. It is the embedding that sets it, with
-    /// [`set_link`](crate::EmbeddedSwitch::set_link).
+    /// A controller sets a port's link administratively up or down. The caller does this, and
+    /// reports the change with [`set_link`](crate::EmbeddedSwitch::set_link).
     SetLink {
         /// The port.
         port: PortNo,
-        /// Whether the link is to be up.
+        /// Whether the link has to be up.
         up: bool,
     },
     /// A controller changes what a port's interface advertises.
@@ -71,7 +71,7 @@ pub enum Effect {
         /// The features.
         features: PortFeatures,
     },
-    /// A message is not sent: the version of its connection cannot say it, or it is too long.
+    /// A message was not sent: the version of its connection cannot express it, or it is too long.
     Unsent {
         /// The connection.
         conn: ConnId,
@@ -82,7 +82,8 @@ pub enum Effect {
         /// Why.
         cause: EncodeError,
     },
-    /// A message is refused; the ERROR follows.
+    /// A message is refused; the ERROR follows. For bytes that are no message there is only the
+    /// ERROR.
     Refused {
         /// Its connection.
         conn: ConnId,
@@ -99,11 +100,12 @@ pub enum Effect {
 pub enum CloseReason {
     /// The two sides do not agree on a version.
     Handshake(HandshakeError),
-    /// The peer sent what cannot be skipped.
+    /// The peer sent a length after which the next message cannot be found, or began too many
+    /// multipart requests.
     Malformed(DecodeError),
-    /// More than [`MAX_UNREAD_BYTES`] wait for the peer.
+    /// The peer has not read more than [`MAX_UNREAD_BYTES`].
     Overflow,
-    /// Its main connection is gone.
+    /// Its main connection was closed.
     MainGone,
 }
 
@@ -118,12 +120,12 @@ impl fmt::Display for CloseReason {
     }
 }
 
-/// The effects that were not taken yet, and the peers that they are for.
+/// The effects that were not taken yet, and the connections.
 #[derive(Default)]
 pub(crate) struct Effects {
     pub(crate) waiting: VecDeque<Effect>,
     pub(crate) peers: BTreeMap<ConnId, Peer>,
-    /// How many more frames the ports take that are paced.
+    /// How many more frames each port accepts, for those whose caller said so.
     pub(crate) room: BTreeMap<PortNo, u32>,
     pub(crate) links_fixed: bool,
 }
@@ -157,7 +159,7 @@ impl Effects {
     }
 }
 
-/// What a message without bytes counts: its size in memory, about.
+/// How many unread bytes a message counts as that is not encoded: about its size in memory.
 fn weight_bytes(message: &Message) -> usize {
     let payload = if let Message::PacketIn(packet_in) = message {
         packet_in.data.0.len()

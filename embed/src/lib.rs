@@ -1,11 +1,11 @@
-//! The switch as a library: frames, bytes of controllers and time in; frames, bytes and changes of
-//! links out.
+//! The switch as a library. In: frames, bytes of controllers, and the time. Out: frames, bytes for
+//! controllers, and changes of links.
 //!
-//! An [`EmbeddedSwitch`] has no threads, sockets or clock. Each call is an input with its time, and
-//! has done all that it causes when it returns; [`EmbeddedSwitch::drain`] gives the effects, in
-//! order. Any number of switches may live in a process; they share nothing but what their
-//! configurations share: frames move between switches with one [`Pool`](bofuss_frame::Pool) without
-//! a copy.
+//! An [`EmbeddedSwitch`] has no threads, sockets or clock. Each call is an input, most of them with
+//! a time, and when it returns, everything that it causes is done; [`EmbeddedSwitch::drain`] gives
+//! the effects in order. A process may have any number of switches. They share only what their
+//! configurations share: frames move between switches that have the same
+//! [`Pool`](bofuss_frame::Pool) without being copied.
 //!
 //! ```
 //! use bofuss_embed::{Effect, EmbeddedConfig, EmbeddedSwitch, port};
@@ -13,7 +13,7 @@
 //! use bofuss_datapath::Time;
 //! use bofuss_oflib::PortNo;
 //!
-//! // Without a controller, this one forwards as an Ethernet switch does.
+//! // Without a controller, this switch forwards like an ordinary Ethernet switch.
 //! let config = EmbeddedConfig { fail_mode: FailMode::Standalone, ..EmbeddedConfig::default() };
 //! let mut switch = EmbeddedSwitch::new(Time(0), config)?;
 //! for number in 1..=3 {

@@ -1,4 +1,4 @@
-//! A controller's end of a connection: what came of it, and what it has not read.
+//! A connection: what has arrived from its peer, and how much the peer has not read.
 
 use alloc::vec::Vec;
 
@@ -10,30 +10,31 @@ use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::message::error::ERROR_DATA_BYTES;
 use bofuss_oflib::{Assembler, Codec, DecodeError, Framer, HEADER_BYTES, Message};
 
-/// Bytes of messages that wait to be served, at most, of one connection.
+/// The most bytes of messages that a connection holds until they are served.
 pub const MAX_BUFFERED_BYTES: usize = 2 * 65_535;
 /// The most bytes of unfinished multipart requests that a connection holds.
 pub const MAX_MULTIPART_REQUEST_BYTES: usize = 1 << 20;
 
-/// A connection as this side knows it.
+/// A connection and its peer.
 pub(crate) struct Peer {
     pub(crate) phase: Phase,
     pub(crate) framer: Framer,
     pub(crate) kind: Kind,
-    /// Bytes of effects that were not drained.
+    /// Bytes for the peer in effects that were not drained.
     pub(crate) waiting_bytes: usize,
-    /// Bytes that the embedding holds for the peer.
+    /// Drained bytes that the caller holds for the peer.
     pub(crate) held_bytes: usize,
 }
 
-/// What a connection is to the switch.
+/// Who the peer of a connection is.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
-    /// To a controller (and not, say, from a tool).
+    /// A controller.
     Controller,
-    /// From a tool: it does not end what the switch does without a controller.
+    /// A tool: it does not end the fail mode.
     Tool,
-    /// Beside a main connection, with a number from 1; `datagrams` may be lost.
+    /// The controller of the connection `main`, which has this one as an auxiliary, with an id from
+    /// 1. `datagrams`: whether its transport may lose messages.
     Auxiliary {
         main: ConnId,
         id: u8,
@@ -41,30 +42,30 @@ pub(crate) enum Kind {
     },
 }
 
-/// How far a connection is.
+/// The state of a connection.
 pub(crate) enum Phase {
-    /// The peer's HELLO is awaited.
+    /// The peer's HELLO has not arrived.
     Hello(Handshake),
     /// A version is agreed.
     Up(Assembler),
-    /// Messages come and go as they are, and no bytes.
+    /// Messages are exchanged as values; there is no HELLO.
     Typed,
 }
 
-/// What came of a peer next.
+/// What arrived next from a peer.
 pub(crate) enum Arrived {
     /// The HELLOs agree.
     Agreed(Codec),
-    /// They do not: why, and the bytes to be sent before the end.
+    /// The HELLOs do not agree: why, and the bytes to send before the connection ends.
     NotAgreed(HandshakeError, Option<Vec<u8>>),
-    /// A message, or the ERROR that it deserves.
+    /// A message, or the ERROR that answers it.
     Message {
         xid: u32,
-        /// What an ERROR quotes.
+        /// Its first bytes, which an ERROR quotes.
         head: Vec<u8>,
         message: Result<Message, ErrorMsg>,
     },
-    /// What the connection cannot go on after, and the ERROR for it.
+    /// An error after which the connection must end, and the ERROR message for it.
     Fatal {
         xid: u32,
         answer: Option<ErrorMsg>,
@@ -98,7 +99,7 @@ impl Peer {
         self.waiting_bytes + self.held_bytes
     }
 
-    /// How messages are written; `None` if they are not.
+    /// How messages are encoded; `None` while no version is agreed on, and if they are values.
     pub(crate) fn codec(&self) -> Option<&Codec> {
         match &self.phase {
             Phase::Up(assembler) => Some(&assembler.codec),
@@ -106,12 +107,12 @@ impl Peer {
         }
     }
 
-    /// Whether a whole message is here that was not taken, or what is none.
+    /// Whether a whole message waits to be taken, or bytes that cannot be one.
     pub(crate) fn has_message(&self) -> bool {
         !matches!(self.framer.ready(), Ok(None))
     }
 
-    /// Takes what came next, if it is here as a whole.
+    /// Takes what arrived next, if it is complete.
     pub(crate) fn next(&mut self) -> Option<Arrived> {
         let assembler = match &mut self.phase {
             Phase::Typed => return None,

@@ -1,4 +1,4 @@
-//! The embedded switch: its inputs, each with its time, and its effects.
+//! The embedded switch: its inputs, most of them with a time, and its effects.
 
 use alloc::{sync::Arc, vec::Vec};
 
@@ -16,11 +16,11 @@ use crate::config::{EmbedError, EmbeddedConfig};
 use crate::effects::{CloseReason, Effect, Effects, MAX_UNREAD_BYTES};
 use crate::peer::{Arrived, Kind, MAX_BUFFERED_BYTES, MAX_MULTIPART_REQUEST_BYTES, Peer, Phase};
 
-/// An OpenFlow switch in a program: everything but threads, sockets and clocks.
+/// An OpenFlow switch for use within a program: it has no threads, sockets or clock.
 ///
-/// Each input has done all that it causes when it returns, unless a peer does not read: then a long
-/// reply waits for [`drain`](Self::drain) and [`work`](Self::work). Times are nanoseconds of any
-/// clock that does not go back.
+/// When a call returns, everything that it causes is done, except for a peer that does not read: a
+/// long reply to it waits for [`drain`](Self::drain) and [`work`](Self::work). Times are
+/// nanoseconds of any monotonic clock.
 pub struct EmbeddedSwitch {
     switch: Switch,
     effects: Effects,
@@ -29,7 +29,7 @@ pub struct EmbeddedSwitch {
 }
 
 impl EmbeddedSwitch {
-    /// Makes a switch without ports. Errors: the value of `config` that cannot be.
+    /// Makes a switch without ports. Errors: [`EmbedError::Config`].
     pub fn new(now: Time, config: EmbeddedConfig) -> Result<Self, EmbedError> {
         if config.versions.is_empty() {
             return Err(EmbedError::Config("no version is offered".into()));
@@ -42,7 +42,8 @@ impl EmbeddedSwitch {
         Ok(this)
     }
 
-    /// Embeds a switch that was made otherwise and has no connections.
+    /// Embeds a switch that was made elsewhere and has no connections. It offers all versions in
+    /// [`Version::SPOKEN`].
     pub fn of(switch: Switch) -> Self {
         Self {
             switch,
@@ -52,7 +53,7 @@ impl EmbeddedSwitch {
         }
     }
 
-    /// The same, with connections that speak one of these versions.
+    /// Sets the versions that connections offer from now on; at least one.
     #[must_use]
     pub fn offering(self, versions: &[Version]) -> Self {
         Self {
@@ -61,12 +62,12 @@ impl EmbeddedSwitch {
         }
     }
 
-    /// The switch, to be looked at.
+    /// The switch itself, read-only.
     pub fn switch(&self) -> &Switch {
         &self.switch
     }
 
-    /// The switch, its counters to be read.
+    /// The switch with settled counters.
     pub fn settled(&mut self) -> Settled<'_> {
         self.switch.settled()
     }
@@ -76,8 +77,8 @@ impl EmbeddedSwitch {
         self.switch.datapath().catalogue()
     }
 
-    /// Takes over the configuration of `other`, which is new, and keeps ports, connections and
-    /// entries. Errors: the first thing that does not fit; then nothing changes.
+    /// Takes over the configuration of `other`, which is new and has the same catalogue; ports,
+    /// connections and entries stay. Errors: the first obstacle; then nothing changes.
     pub fn reconfigure(&mut self, now: Time, mut other: Self) -> Result<(), Obstacle> {
         self.switch
             .check_reconfigure(now, &mut other.switch, &mut self.effects)?;
@@ -89,15 +90,15 @@ impl EmbeddedSwitch {
         Ok(())
     }
 
-    /// Whether controllers may not set links up and down.
+    /// Sets [`EmbeddedConfig::links_fixed`].
     pub fn set_links_fixed(&mut self, fixed: bool) {
         self.effects.links_fixed = fixed;
     }
 
     // Ports and frames.
 
-    /// Adds a port, or changes the one with this number; `capabilities` say what it takes off the
-    /// switch's hands, usually nothing. Errors: [`EmbedError::BadPortNumber`].
+    /// Adds a port, or changes the one with this number. `capabilities` are the offloads that it
+    /// does itself, usually none. Errors: [`EmbedError::BadPortNumber`].
     pub fn add_port(
         &mut self,
         now: Time,
@@ -122,7 +123,7 @@ impl EmbeddedSwitch {
         Ok(())
     }
 
-    /// The link of a port came up, or went down. Errors: [`EmbedError::NoPort`].
+    /// Reports that the link of a port came up or went down. Errors: [`EmbedError::NoPort`].
     pub fn set_link(&mut self, now: Time, port: PortNo, up: bool) -> Result<(), EmbedError> {
         let known = self.port(port)?;
         let capabilities = known.capabilities;
@@ -134,9 +135,9 @@ impl EmbeddedSwitch {
         self.add_port(now, desc, capabilities)
     }
 
-    /// A port takes at most `frames` more frames until it is told again; `None`: it takes all, as a
-    /// new port does. What is over waits in the port's queues if it has some, and is else given to
-    /// the port all the same, which may drop it. Errors: [`EmbedError::NoPort`].
+    /// Sets how many more frames a port accepts until the next call; `None` means any number, as
+    /// for a new port. Further frames wait in the port's queues. If it has no queues, they are
+    /// transmitted nevertheless, and the caller may drop them. Errors: [`EmbedError::NoPort`].
     pub fn set_port_room(
         &mut self,
         now: Time,
@@ -153,13 +154,14 @@ impl EmbeddedSwitch {
         Ok(())
     }
 
-    /// A copy of a frame, from the address on and without FCS, for [`receive`](Self::receive);
-    /// `None` if the pool is exhausted, or it is too long.
+    /// Copies a frame, from its destination address on and without FCS, into a buffer for
+    /// [`receive`](Self::receive). `None`: the pool is exhausted, or the frame is too long.
     pub fn frame(&self, bytes: &[u8]) -> Option<Frame> {
         self.switch.datapath().pool().frame(bytes)
     }
 
-    /// Frames arrived on a port; leaves `frames` empty. Errors: [`EmbedError::NoPort`].
+    /// Handles frames that arrived on a port, and leaves `frames` empty. Errors:
+    /// [`EmbedError::NoPort`]; then the frames stay in `frames`.
     pub fn receive(
         &mut self,
         now: Time,
@@ -172,16 +174,16 @@ impl EmbeddedSwitch {
         Ok(())
     }
 
-    /// What would become of a frame on a port, and why; nothing changes. Its text is what
-    /// `bofuss trace` prints, and it can be serialised. Errors: [`EmbedError::Trace`].
+    /// Traces a frame: returns what the switch would do with it, and why; nothing changes. The
+    /// trace can be serialised, and printed as `bofuss trace` does. Errors: [`EmbedError::Trace`].
     pub fn explain(&mut self, now: Time, port: PortNo, frame: &[u8]) -> Result<Trace, EmbedError> {
         Trace::of(&mut self.switch, now, port, frame).map_err(EmbedError::Trace)
     }
 
     // Connections.
 
-    /// A controller's connection is open: our HELLO is queued. A tool's does not end what the
-    /// switch does without a controller.
+    /// Opens a connection, and queues our HELLO. If `is_controller` is false, the peer is a tool:
+    /// its connection does not end the fail mode.
     pub fn connect(&mut self, is_controller: bool) -> ConnId {
         let kind = if is_controller {
             Kind::Controller
@@ -192,12 +194,12 @@ impl EmbeddedSwitch {
         self.open(kind, &versions)
     }
 
-    /// An auxiliary connection beside `main` is open, with a number from 1 that `main` does not
-    /// have beside it yet; `datagrams`: whether what is sent on it may be lost.
-    /// Spec: OpenFlow 1.3.5 section 6.3.6.
+    /// Opens an auxiliary connection of `main`, which is a main connection. `id` is at least 1, and
+    /// no other connection of `main` has it: this is not checked. `datagrams` says whether the
+    /// transport may lose messages. Spec: OpenFlow 1.3.5 section 6.3.6.
     ///
-    /// Errors: [`EmbedError::NoConnection`] if `main` is not there, [`EmbedError::WrongKind`] if it
-    /// has not agreed on a version.
+    /// Errors: [`EmbedError::NoConnection`] if `main` does not exist, [`EmbedError::WrongKind`] if
+    /// it has not agreed on a version or takes no bytes.
     pub fn connect_auxiliary(
         &mut self,
         main: ConnId,
@@ -214,9 +216,9 @@ impl EmbeddedSwitch {
         Ok(self.open(kind, &[version]))
     }
 
-    /// A controller within this program is there: it speaks `version` in messages without bytes,
-    /// see [`message`](Self::message) and [`Effect::Message`]. What the version's wire cannot say
-    /// is not left out.
+    /// Connects a controller within this program, which exchanges messages as values: see
+    /// [`message`](Self::message) and [`Effect::Message`]. As they are not encoded, they may have
+    /// what the wire format of `version` cannot express.
     pub fn connect_typed(&mut self, now: Time, version: Version) -> ConnId {
         let conn = self.number();
         let peer = Peer::new(Kind::Controller, Phase::Typed);
@@ -226,10 +228,10 @@ impl EmbeddedSwitch {
         conn
     }
 
-    /// Bytes came on a connection, cut anywhere. Returns how many were taken: fewer than came if
-    /// [`MAX_BUFFERED_BYTES`] wait until the peer reads; the rest is to be given again after
-    /// [`work`](Self::work). A wrong message is answered and the next is served, or the connection
-    /// ends with [`Effect::Close`].
+    /// Passes bytes that arrived on a connection, cut anywhere. Returns how many were taken: fewer
+    /// than passed if [`MAX_BUFFERED_BYTES`] wait until the peer reads; then pass the rest again
+    /// after [`work`](Self::work). A message that is wrong is answered with an ERROR, and the next
+    /// one is served; or the connection ends with [`Effect::Close`].
     ///
     /// Errors: [`EmbedError::NoConnection`], also after it was closed; [`EmbedError::WrongKind`].
     pub fn feed(&mut self, now: Time, conn: ConnId, bytes: &[u8]) -> Result<usize, EmbedError> {
@@ -239,7 +241,7 @@ impl EmbeddedSwitch {
         let mut taken = 0;
         while taken < bytes.len() {
             let Some(peer) = self.effects.peers.get_mut(&conn) else {
-                // It was closed: the rest is for nobody.
+                // The connection was closed, so the rest is ignored.
                 return Ok(bytes.len());
             };
             let room = MAX_BUFFERED_BYTES - peer.framer.buffered().len();
@@ -255,8 +257,9 @@ impl EmbeddedSwitch {
         Ok(taken)
     }
 
-    /// A message came on a connection without bytes. `false`, and it is not taken, if a reply is
-    /// unfinished or the peer does not read: it is to be given again after [`work`](Self::work).
+    /// Passes a message on a connection of [`connect_typed`](Self::connect_typed). Returns false,
+    /// and does not take it, if a reply is unfinished because the peer does not read; then pass it
+    /// again after [`work`](Self::work).
     ///
     /// Errors: [`EmbedError::NoConnection`], [`EmbedError::WrongKind`].
     pub fn message(
@@ -277,8 +280,8 @@ impl EmbeddedSwitch {
         Ok(true)
     }
 
-    /// The embedding holds this many bytes that the peer of a connection did not take yet; 0 until
-    /// it is told. Errors: [`EmbedError::NoConnection`].
+    /// Sets how many drained bytes the caller holds that the peer of a connection has not read yet;
+    /// initially 0. Errors: [`EmbedError::NoConnection`].
     pub fn set_held_bytes(&mut self, conn: ConnId, bytes: usize) -> Result<(), EmbedError> {
         self.peer(conn)?;
         if let Some(peer) = self.effects.peers.get_mut(&conn) {
@@ -287,7 +290,7 @@ impl EmbeddedSwitch {
         Ok(())
     }
 
-    /// A connection is gone, and with a main one those beside it.
+    /// Removes a connection that its peer closed, and with a main connection its auxiliary ones.
     /// Errors: [`EmbedError::NoConnection`].
     pub fn disconnect(&mut self, now: Time, conn: ConnId) -> Result<(), EmbedError> {
         self.peer(conn)?;
@@ -298,8 +301,8 @@ impl EmbeddedSwitch {
 
     // Time and effects.
 
-    /// Whether something waits for [`work`](Self::work): the rest of a reply, or messages, for a
-    /// peer that has read meanwhile.
+    /// Whether [`work`](Self::work) has something to do: the rest of a reply, or messages that
+    /// waited for it, and the peer has read meanwhile.
     pub fn has_work(&self) -> bool {
         self.switch.has_work(&self.effects)
             || self.effects.peers.iter().any(|(conn, peer)| {
@@ -307,7 +310,7 @@ impl EmbeddedSwitch {
             })
     }
 
-    /// Goes on with what waits, as far as the peers read.
+    /// Continues with what waits, as far as the peers have read.
     pub fn work(&mut self, now: Time) {
         self.finish(now);
         for conn in self.conns(|_| true) {
@@ -316,20 +319,20 @@ impl EmbeddedSwitch {
         self.finish(now);
     }
 
-    /// When [`tick`](Self::tick) is to be called next: at once if that is in the past; `None` if
-    /// nothing waits for time.
+    /// When [`tick`](Self::tick) has to be called next, or at once if that time is past; `None` if
+    /// there is no timer.
     pub fn next_tick(&self) -> Option<Time> {
         self.switch.next_tick()
     }
 
-    /// Expires entries and serves timers that are due.
+    /// Handles all timers that are due; entries expire, for example.
     pub fn tick(&mut self, now: Time) {
         self.switch.tick(now, &mut self.effects);
         self.finish(now);
     }
 
-    /// The clock by which bundles are committed at a time said so many nanoseconds since 1970 at
-    /// [`Time`] 0; without it no commit is scheduled. It is told again when it is set.
+    /// Sets the clock for scheduled bundles: what it showed at [`Time`] 0, in nanoseconds since
+    /// 1970. Without it, no commit can be scheduled. Call this again when the clock is set.
     pub fn set_clock(&mut self, nanos_at_0: u64) {
         self.switch.set_clock(nanos_at_0);
     }
@@ -343,8 +346,6 @@ impl EmbeddedSwitch {
     pub fn drain(&mut self) -> impl Iterator<Item = Effect> {
         core::iter::from_fn(|| self.effects.pop())
     }
-
-    // Below, what inputs have in common.
 
     fn port(&self, number: PortNo) -> Result<&bofuss_datapath::Port, EmbedError> {
         let ports = self.switch.datapath().ports();
@@ -380,7 +381,7 @@ impl EmbeddedSwitch {
         conn
     }
 
-    /// Serves what came on a connection, as far as that can be done now.
+    /// Serves what has arrived on a connection, as far as that can be done now.
     fn serve(&mut self, now: Time, conn: ConnId) {
         while self.becomes_ready(now, conn)
             && let Some(peer) = self.effects.peers.get_mut(&conn)
@@ -407,7 +408,7 @@ impl EmbeddedSwitch {
         }
     }
 
-    /// A version is agreed: the switch has one more connection.
+    /// Adds a connection to the switch, now that a version is agreed on.
     fn agreed(&mut self, now: Time, conn: ConnId, codec: Codec) {
         let Some(peer) = self.effects.peers.get_mut(&conn) else {
             return;
@@ -443,7 +444,7 @@ impl EmbeddedSwitch {
         self.switch.message(now, conn, request, &mut self.effects);
     }
 
-    /// Goes on with what is under way until a connection takes its next message. `false` if its
+    /// Continues work in progress until a connection takes its next message. Returns false if its
     /// peer has to read first.
     fn becomes_ready(&mut self, now: Time, conn: ConnId) -> bool {
         while !self.switch.is_ready(conn, &self.effects) {
@@ -455,19 +456,24 @@ impl EmbeddedSwitch {
         true
     }
 
-    /// Completes what is under way, and closes connections that do not read.
+    /// Completes work in progress, and closes connections that do not read.
     fn finish(&mut self, now: Time) {
-        while self.switch.has_work(&self.effects) {
-            self.switch.work(now, &mut self.effects);
+        loop {
+            while self.switch.has_work(&self.effects) {
+                self.switch.work(now, &mut self.effects);
+            }
+            let over = self.conns(|peer| peer.unread_bytes() > MAX_UNREAD_BYTES);
+            if over.is_empty() {
+                break;
+            }
+            for conn in over {
+                self.close(now, conn, CloseReason::Overflow);
+            }
         }
         self.switch.measure_commit(now);
-        let over = self.conns(|peer| peer.unread_bytes() > MAX_UNREAD_BYTES);
-        for conn in over {
-            self.close(now, conn, CloseReason::Overflow);
-        }
     }
 
-    /// Ends a connection, and says so.
+    /// Ends a connection, and reports it with [`Effect::Close`].
     fn close(&mut self, now: Time, conn: ConnId, why: CloseReason) {
         if self.effects.peers.contains_key(&conn) {
             self.end(now, conn);
@@ -475,12 +481,12 @@ impl EmbeddedSwitch {
         }
     }
 
-    /// Forgets a connection; those beside it are closed.
+    /// Removes a connection, and closes its auxiliary ones.
     fn end(&mut self, now: Time, conn: ConnId) {
         self.effects.peers.remove(&conn);
-        let beside =
+        let auxiliaries =
             self.conns(|peer| matches!(peer.kind, Kind::Auxiliary { main, .. } if main == conn));
-        for other in beside {
+        for other in auxiliaries {
             self.effects.peers.remove(&other);
             self.effects.waiting.push_back(Effect::Close {
                 conn: other,
@@ -490,3 +496,6 @@ impl EmbeddedSwitch {
         self.switch.disconnected(now, conn);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,5 @@
-//! How much memory switches take: the only test of its program, as the allocator counts for all.
+//! How much memory switches take. The only test of its program, because the allocator counts the
+//! memory of all tests.
 #![allow(clippy::unwrap_used)]
 
 use std::alloc::System;

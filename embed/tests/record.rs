@@ -1,13 +1,18 @@
-//! What is wrong in a record is said, and nothing that a record has ends the program.
+//! What is wrong in a record is reported with its line, and no record makes the program panic.
 #![allow(clippy::unwrap_used)]
 
 use bofuss_agent::{FailMode, Identity, Switch};
 use bofuss_datapath::{Config, Datapath, Time};
 use bofuss_embed::record::{
-    CUT_MARK, FIRST_LINE, FULL_LINE, FrameDetail, Item, LAST_LINE, NotedStep, Player, RecordReader,
-    RecordedConfig, RecordedInput, RecordedStep,
+    CUT_MARK, FIRST_LINE, FULL_LINE, FrameDetail, Item, LAST_LINE, NotedStep, Player, RecordError,
+    RecordReader, RecordedConfig, RecordedInput, RecordedStep,
 };
 use bofuss_frame::Pool;
+use bofuss_oflib::instruction::Instructions;
+use bofuss_oflib::message::multipart::{FlowStatsRequest, RequestBody};
+use bofuss_oflib::message::{Empty, FlowMod, MultipartRequest};
+use bofuss_oflib::types::{GroupId, TableId};
+use bofuss_oflib::{Action, Codec, Match, Message, PortNo, Version};
 
 const SWITCH: &str = "switch 0x0000000000000001 7 0 - {}";
 /// Port 1 with its link up.
@@ -34,7 +39,7 @@ fn make(config: &RecordedConfig) -> Result<Switch, String> {
     ))
 }
 
-/// The things of a text. Errors: the line, and what is wrong.
+/// The items of a record. Errors: the line, and what is wrong with it.
 fn items(text: &str) -> Result<Vec<Item>, String> {
     let mut reader = RecordReader::default();
     let mut items = Vec::new();
@@ -46,8 +51,7 @@ fn items(text: &str) -> Result<Vec<Item>, String> {
     Ok(items)
 }
 
-/// Plays inputs, one a line; what they cause. Errors: the line, and what is wrong.
-fn play(lines: &[&str]) -> Result<Vec<String>, String> {
+fn player() -> Player {
     let config = RecordedConfig {
         datapath_id: 1,
         secret: 7,
@@ -55,13 +59,23 @@ fn play(lines: &[&str]) -> Result<Vec<String>, String> {
         profile: Vec::new(),
         options: "{}".into(),
     };
-    let mut player = Player::new(&config, FrameDetail::Whole, Box::new(make)).unwrap();
+    Player::new(&config, FrameDetail::Whole, Box::new(make)).unwrap()
+}
+
+/// Plays a line; what it causes. Errors: what is wrong with it.
+fn play_line(player: &mut Player, line: &str) -> Result<Vec<String>, RecordError> {
+    let (at, input) = RecordedInput::read(line)?;
+    let caused = player.play(at, &input, &[])?;
+    Ok(caused.iter().map(ToString::to_string).collect())
+}
+
+/// Plays inputs, one a line; what they cause. Errors: the line, and what is wrong.
+fn play(lines: &[&str]) -> Result<Vec<String>, String> {
+    let mut player = player();
     let mut outputs = Vec::new();
     for (number, line) in (1..).zip(lines) {
-        let wrong = |error| format!("{number}: {error}");
-        let (at, input) = RecordedInput::read(line).map_err(wrong)?;
-        let caused = player.play(at, &input, &[]).map_err(wrong)?;
-        outputs.extend(caused.iter().map(ToString::to_string));
+        let caused = play_line(&mut player, line);
+        outputs.extend(caused.map_err(|error| format!("{number}: {error}"))?);
     }
     Ok(outputs)
 }
@@ -165,8 +179,8 @@ fn inputs_that_cannot_be_are_told_and_change_nothing() {
         ("soon tick", "'soon' is no time"),
         ("1", "the input is missing"),
         ("1 jump", "'jump' is no input"),
-        ("1 tick now", "'now' is too much"),
-        ("1 port all -", "'all': no port offers that"),
+        ("1 tick now", "unexpected 'now'"),
+        ("1 port all -", "'all' is no offload"),
         ("1 port - 0400", "the port: "),
         (&none, "0 is no port's number"),
         ("1 port-gone 2", "there is no port 2"),
@@ -174,14 +188,14 @@ fn inputs_that_cannot_be_are_told_and_change_nothing() {
         ("1 frames 1 0g", "'0g': no hexadecimal digits"),
         (
             "1 frames 1 00,checksum=0:1",
-            "checksum=0:1 is behind the frame",
+            "checksum=0:1 is after the end of the frame",
         ),
         (
             "1 frames 1 00,gso=tcp5:9",
             "'tcp5' is no kind of super-frame",
         ),
         ("1 frames 1 00,gso=tcp4:0", "segments of 0 bytes"),
-        ("1 frames 1 00,ecn", "'ecn' is nothing of a frame"),
+        ("1 frames 1 00,ecn", "'ecn' is no property of a frame"),
         ("1 connect 1 1.7 tool", "'1.7' is no version"),
         (
             "1 connect 1 1.3 friend",
@@ -198,10 +212,106 @@ fn inputs_that_cannot_be_are_told_and_change_nothing() {
         assert!(error.starts_with(&format!("2: {told}")), "{line}: {error}");
     }
     let sent = format!("2 frames 1 {frame}");
-    let connected = ["1 connect 4 1.3 controller", "1 message 4 04020008"];
-    let cut = play(&connected).unwrap_err();
-    assert_eq!(cut, "2: the message is cut off");
     assert_eq!(play(&[&port, &sent]).unwrap(), [""; 0]);
+}
+
+/// A message of 1.3 in hexadecimal digits.
+fn hex(message: &Message) -> String {
+    let codec = Codec::new(Version::V1_3, Default::default());
+    let mut bytes = Vec::new();
+    codec.encode(5, message, &mut bytes).unwrap();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A request for entries, which is whole or says that more of it follows.
+fn ask_for_entries(more: bool) -> Message {
+    let body = RequestBody::Flow(FlowStatsRequest {
+        table_id: TableId::ALL,
+        out_port: PortNo::ANY,
+        out_group: GroupId::ANY,
+        ..FlowStatsRequest::default()
+    });
+    Message::MultipartRequest(MultipartRequest { body, more })
+}
+
+#[test]
+fn a_switch_in_use_goes_on_as_if_a_wrong_input_had_not_come() {
+    let other_port = PORT.replacen("00000001", "00000002", 1);
+    let frame = "02".repeat(60);
+    let barrier = hex(&Message::BarrierRequest(Empty));
+    let part = hex(&ask_for_entries(true));
+    let whole = hex(&ask_for_entries(false));
+    let flow = hex(&Message::FlowMod(FlowMod {
+        instructions: Instructions::apply(vec![Action::output(PortNo(2))]),
+        ..FlowMod::add(Match::ANY)
+    }));
+    let used = [
+        format!("1 port - {PORT}"),
+        format!("1 port - {other_port}"),
+        "1 connect 4 1.3 controller".into(),
+        format!("1 message 4 {flow}"),
+        format!("1 frames 1 {frame} {frame}"),
+    ];
+    let too_many = "00 ".repeat(3000);
+    let wrong = [
+        ("2 port-gone 9".into(), "there is no port 9"),
+        ("2 port-room 9".into(), "there is no port 9"),
+        ("2 port-lost 9 1 2 3 4".into(), "there is no port 9"),
+        (format!("2 frames 9 {frame}"), "there is no port 9"),
+        (
+            format!("2 frames 1 {}", too_many.trim_end()),
+            "there is no buffer for a frame",
+        ),
+        (
+            "2 connect 5 beside 9 1 stream".into(),
+            "there is no connection 9",
+        ),
+        (format!("2 message 9 {barrier}"), "there is no connection 9"),
+        (format!("2 message 4 {part}"), "the message is not whole"),
+        (format!("2 message 4 {part}{whole}"), "the message: "),
+        (
+            format!("2 message 4 {barrier}{barrier}"),
+            "there is more than one message",
+        ),
+        ("2 message 4 04020008".into(), "the message is cut off"),
+        ("2 message 4 0463000800000005".into(), "the message: "),
+        (
+            format!("2 wrong 4 {barrier}"),
+            "BARRIER_REQUEST is no ERROR",
+        ),
+        (
+            "2 reconfigure - 9:1:min=1 0x0000000000000001 7 0 - {}".into(),
+            "queue 1 of port 9: there is no such port",
+        ),
+    ];
+    let rest = [
+        format!("3 message 4 {whole}"),
+        format!("3 frames 1 {frame}"),
+        format!("3 message 4 {barrier}"),
+        "4 port-gone 2".into(),
+    ];
+    let mut expected = player();
+    for line in &used {
+        play_line(&mut expected, line).unwrap();
+    }
+    let mut outputs = Vec::new();
+    for line in &rest {
+        outputs.extend(play_line(&mut expected, line).unwrap());
+    }
+    assert_eq!(outputs.len(), 4, "{outputs:?}");
+    for (line, text) in &wrong {
+        let mut player = player();
+        for line in &used {
+            play_line(&mut player, line).unwrap();
+        }
+        let error = play_line(&mut player, line).unwrap_err();
+        assert!(error.0.starts_with(text), "{line}: {error}");
+        let mut same = Vec::new();
+        for line in &rest {
+            same.extend(play_line(&mut player, line).unwrap());
+        }
+        assert_eq!(same, outputs, "{line}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A record without payload has the headers of each kind of frame, and is done again.
+//! A record without payload has the headers of each kind of frame, and can be replayed.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -202,8 +202,8 @@ fn super_frame(pool: &Pool) -> Frame {
     frame
 }
 
-/// Plays frames and messages on two switches, of which one gets no payload; returns the outputs,
-/// and the text of what was recorded.
+/// Plays inputs on two switches, of which one gets frames without payload. Returns the outputs, and
+/// what was recorded, as text.
 fn played_twice(inputs: &[(RecordedInput, RecordedInput)]) -> (Vec<String>, String) {
     let mut whole = player();
     let mut headers = player();

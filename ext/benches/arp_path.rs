@@ -1,9 +1,9 @@
-//! What ARP-Path costs a packet next to NORMAL, in memory and without any I/O.
+//! What a packet costs with ARP-Path, compared with NORMAL, in memory and without any I/O.
 //!
 //! `cargo bench -p bofuss-ext --bench arp_path`. The cases take turns in each round; each checks
-//! that every packet left by the port of its destination, and that none was flooded, before the
-//! median of its rounds is reported, as nanoseconds of this thread's time for each packet and as a
-//! share of NORMAL's. ARP-Path is to cost at most 1.15 times as much.
+//! that every packet left by the port of its destination, and that none was flooded. Reported is
+//! the median of its rounds: nanoseconds of this thread's processor time for each packet, and the
+//! ratio to NORMAL, which must not exceed 1.15.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -17,7 +17,8 @@ use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::craft;
 
-use common::{Seen, cpu_ns};
+use bofuss_ports::thread_time;
+use common::Seen;
 
 /// Frames that are given to the switch at a time.
 const BATCH: usize = 32;
@@ -28,13 +29,13 @@ const BATCHES: usize = 1 << 12;
 /// The most that ARP-Path may cost, as a multiple of NORMAL.
 const BOUND: f64 = 1.15;
 
-/// A host's address: those of port 1 and those of port 2.
+/// The address of a host behind port 1 or 2.
 fn mac(port: u8, host: usize) -> Mac {
     let [high, low] = (host as u16).to_be_bytes();
     Mac([2, 0, 0, port, high, low])
 }
 
-/// A switch that hosts of port 1 send through to hosts of port 2.
+/// A switch through which hosts behind port 1 send to hosts behind port 2.
 struct Case {
     name: &'static str,
     datapath: Datapath,
@@ -47,7 +48,8 @@ struct Case {
 
 impl Case {
     fn new(name: &'static str, flow: Option<&str>, hosts: usize) -> Self {
-        let (pool, catalogue) = (Pool::new(1 << 24), Arc::new(bofuss_ext::catalogue()));
+        let pool = Pool::new(1 << 24);
+        let catalogue = Arc::new(bofuss_ext::catalogue());
         let config = Config {
             secret: 0x1234_5678,
             ..Config::default()
@@ -108,7 +110,7 @@ impl Case {
         this
     }
 
-    /// Sends the packets of one round; the time of it, without what it takes to make the frames.
+    /// Sends the packets of one round, and notes their cost without that of making the frames.
     fn round(&mut self) {
         let mut spent = 0;
         let before = self.seen.left;
@@ -121,10 +123,10 @@ impl Case {
                 bytes[6..12].copy_from_slice(&mac(1, host).0);
             }
             self.now = self.now.after(1000);
-            let start = cpu_ns();
+            let start = thread_time();
             self.datapath
                 .receive(self.now, PortNo(1), &mut self.frames, &mut self.seen);
-            spent += cpu_ns() - start;
+            spent += (thread_time() - start).as_nanos() as u64;
         }
         let packets = (BATCHES * BATCH) as u64;
         assert_eq!(self.seen.left[2] - before[2], packets, "{}", self.name);

@@ -1,10 +1,10 @@
-//! What states cost packets, in memory and without any I/O: beside a table without states, one
-//! whose state is read and one whose state is written; port knocking, and state tables on threads.
+//! What a packet costs in a stateful table, in memory and without any I/O: a table without states,
+//! a state that is read, one that is written, port knocking, and state tables on several threads.
 //!
-//! `cargo bench -p bofuss-ext [-- WORD]`: the cases with that word in their names, or with `=NAME`
-//! the one of that name. All cases take turns; each checks what left, what was counted and the
-//! states before the median of its rounds is reported, in nanoseconds of this thread's time for
-//! each packet, without what it takes to make the frames.
+//! `cargo bench -p bofuss-ext --bench state_tables [-- WORD]` runs the cases with that word in
+//! their names, or with `=NAME` the one of that name. All cases take turns. Each checks what left
+//! and what was counted. Reported is the median of its rounds: nanoseconds of this thread's
+//! processor time for each packet, without those of making the frames.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -24,7 +24,8 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ExtValue, Mac, PortNo, Version};
 use bofuss_packet::craft;
 
-use common::{Seen, cpu_ns};
+use bofuss_ports::thread_time;
+use common::Seen;
 
 /// Frames that are given to the switch at a time.
 const BATCH: usize = 32;
@@ -32,23 +33,23 @@ const BATCH: usize = 32;
 const ROUNDS: usize = 15;
 /// Packets of a round.
 const PACKETS: usize = 1 << 19;
-/// The row of STATE_MOD.
+/// The index of STATE_MOD in [`VALUES`].
 const STATE_MOD: usize = 3;
-/// The OXM header.
+/// OXM header of ipv4_src.
 const IPV4_SRC: u32 = 0x8000_1604;
-/// Where source address and destination port stand in a frame.
+/// The offsets of source address and destination port in a frame.
 const SOURCE_AT: usize = 26;
 const PORT_AT: usize = 36;
 /// The knocks, in their order, and the port that they open.
 const KNOCKS: [u16; 4] = [5123, 6234, 7345, 8456];
 const SSH: u16 = 22;
 
-/// What a case's packets are, and what becomes of them.
+/// The packets of a case.
 enum Traffic {
     /// All go to the open port, and pass.
     Open,
-    /// They knock, rightly but for one in 64, and then go to the open port. The progress of each
-    /// host, by a plain model.
+    /// Hosts knock, with one wrong knock in 64, and then send to the open port. Has the progress of
+    /// each host, by a plain model.
     Knocks(Vec<u8>),
 }
 
@@ -62,7 +63,7 @@ struct Case {
     hosts: u32,
     traffic: Traffic,
     random: u64,
-    /// Packets that were to pass.
+    /// Packets that should have passed so far.
     wanted: u64,
     costs: Vec<f64>,
 }
@@ -75,7 +76,8 @@ impl Case {
         stateful: Option<u8>,
         flows: &[&str],
     ) -> Self {
-        let (pool, catalogue) = (Pool::new(1 << 24), Arc::new(bofuss_ext::catalogue()));
+        let pool = Pool::new(1 << 24);
+        let catalogue = Arc::new(bofuss_ext::catalogue());
         let config = Config {
             secret: 0x1234_5678,
             ..Config::default()
@@ -138,18 +140,17 @@ impl Case {
         done.unwrap();
     }
 
-    /// Gives each source address a state in a table.
+    /// Makes a table stateful, with the source address as key.
     fn enable(&mut self, table: u8) {
         let stateful = true;
         self.modify(StateMod::TableConfig { table, stateful });
         for scope in [Scope::Lookup, Scope::Update] {
-            let (layout, fields) = (ExtractorLayout::Beba, vec![IPV4_SRC]);
             self.modify(StateMod::SetExtractor {
                 table,
                 scope,
-                layout,
+                layout: ExtractorLayout::Beba,
                 biflow: false,
-                fields,
+                fields: vec![IPV4_SRC],
             });
         }
     }
@@ -169,7 +170,7 @@ impl Case {
         }
     }
 
-    /// A number below `end` that looks random.
+    /// A pseudo-random number below `end`.
     fn below(&mut self, end: u32) -> u32 {
         self.random = self
             .random
@@ -178,19 +179,19 @@ impl Case {
         (((self.random >> 32) * u64::from(end)) >> 32) as u32
     }
 
-    /// Makes a batch of the frames that left before. How many of them are to pass.
+    /// Makes the next batch from the frames that left. Returns how many of them should pass.
     fn fill(&mut self) -> u64 {
         core::mem::swap(&mut self.frames, &mut self.seen.frames);
         let mut passing = 0;
         for number in 0..BATCH {
             let host = self.below(self.hosts);
-            let stray = self.below(64) == 0;
+            let is_stray = self.below(64) == 0;
             let port = match &mut self.traffic {
                 Traffic::Open => SSH,
                 Traffic::Knocks(progress) => {
                     let progress = &mut progress[host as usize];
-                    let port = *KNOCKS.get(usize::from(*progress)).unwrap_or(&SSH);
-                    let port = if stray { 9 } else { port };
+                    let right = *KNOCKS.get(usize::from(*progress)).unwrap_or(&SSH);
+                    let port = if is_stray { 9 } else { right };
                     *progress = match port {
                         SSH => *progress,
                         9 => 0,
@@ -207,14 +208,14 @@ impl Case {
         passing
     }
 
-    /// One round of packets, or, if they are not given to the switch, of making them. Nanoseconds
-    /// of each.
+    /// Sends the packets of one round, or only makes them if `is_empty`. Returns the nanoseconds
+    /// for each.
     fn round(&mut self, is_empty: bool) -> f64 {
         let before = match &self.traffic {
             Traffic::Knocks(progress) if is_empty => Some(progress.clone()),
             Traffic::Knocks(_) | Traffic::Open => None,
         };
-        let started = cpu_ns();
+        let started = thread_time();
         for _ in 0..PACKETS / BATCH {
             let passing = self.fill();
             if is_empty {
@@ -229,27 +230,31 @@ impl Case {
                 .receive(self.now, PortNo(1), frames, &mut self.seen);
             assert_eq!(self.seen.frames.len(), BATCH, "every frame left");
         }
-        let cost = (cpu_ns() - started) as f64 / PACKETS as f64;
+        let cost = (thread_time() - started).as_nanos() as f64 / PACKETS as f64;
         if let Some(before) = before {
             self.traffic = Traffic::Knocks(before);
         }
         cost
     }
 
-    /// One round with its check.
+    /// Measures and checks one round.
     fn measure(&mut self) {
-        let lookups = |case: &mut Self| case.datapath.settled().table_counts(TableId(0)).lookups;
-        let counted = lookups(self);
+        let lookups = self.lookups();
         let random = self.random;
         let empty = self.round(true);
         self.random = random;
         let full = self.round(false);
-        assert_eq!(lookups(self) - counted, PACKETS as u64, "{}", self.name);
+        assert_eq!(self.lookups() - lookups, PACKETS as u64, "{}", self.name);
         assert_eq!(self.seen.left[2], self.wanted, "{}", self.name);
         self.costs.push((full - empty).max(0.0));
     }
 
-    /// What openstate counts under a name.
+    /// Lookups in table 0.
+    fn lookups(&mut self) -> u64 {
+        self.datapath.settled().table_counts(TableId(0)).lookups
+    }
+
+    /// The sum of the metrics with a name.
     fn metric(&self, name: &str) -> u64 {
         let mut list = Vec::new();
         for hook in 0.. {
@@ -267,8 +272,8 @@ impl Case {
             .sum()
     }
 
-    /// How many times as much as another case it costs: the median of the rounds, in each of which
-    /// both ran one soon after the other.
+    /// Its cost as a multiple of another case's: the median over rounds, in each of which both ran
+    /// shortly after each other.
     fn ratio(&self, other: &Self) -> f64 {
         let rounds = self.costs.iter().zip(&other.costs);
         median(rounds.map(|(one, other)| one / other).collect())
@@ -285,7 +290,7 @@ fn address(host: u32) -> [u8; 4] {
     (0x0a00_0000 | host).to_be_bytes()
 }
 
-/// One entry that lets packets to the open port pass.
+/// Entries that let packets to the open port pass.
 const PLAIN: [&str; 3] = [
     "priority=10,udp,udp_dst=22,actions=output:2",
     "priority=1,actions=output:3",
@@ -296,12 +301,12 @@ fn plain(name: String, hosts: u32) -> Case {
     Case::new(name, hosts, Traffic::Open, None, &PLAIN)
 }
 
-/// The same where another table has states.
+/// The same, while another table has states.
 fn beside(name: String, hosts: u32) -> Case {
     Case::new(name, hosts, Traffic::Open, Some(1), &PLAIN)
 }
 
-/// The same for hosts in some state.
+/// Packets to the open port pass if the host is in state 4, as all are.
 fn reading(name: String, hosts: u32) -> Case {
     let flows = [
         "priority=10,udp,udp_dst=22,state=4,actions=output:2",
@@ -312,7 +317,7 @@ fn reading(name: String, hosts: u32) -> Case {
     case
 }
 
-/// The same with a transition of each packet.
+/// The same, with a transition by each packet.
 fn writing(name: String, hosts: u32) -> Case {
     let flows = [
         "priority=10,udp,udp_dst=22,state=4/4,actions=set_state(table=0,state=5,\
@@ -350,13 +355,13 @@ fn knocking(name: String, hosts: u32) -> Case {
     let flows: Vec<&str> = flows.iter().map(String::as_str).collect();
     let traffic = Traffic::Knocks(vec![0; hosts as usize]);
     let mut case = Case::new(name, hosts, traffic, Some(0), &flows);
-    // All have a state from the start.
+    // All hosts have an entry from the start.
     case.set_states(1);
     case.set_states(0);
     case
 }
 
-/// How much more N state tables do on N threads than one does alone.
+/// Measures how much more lookups N state tables do on N threads than one does alone.
 fn threads() {
     const FLOWS: u32 = 10_000;
     const LOOKUPS: u32 = 4_000_000;
@@ -391,7 +396,8 @@ fn threads() {
         });
         slowest.fold(f64::INFINITY, f64::min)
     };
-    let (alone, together) = (best(1), best(cores));
+    let alone = best(1);
+    let together = best(cores);
     let each = alone * 1e9 / f64::from(LOOKUPS);
     let scale = cores as f64 * alone / together;
     println!("state table alone: {each:.1} ns a lookup");
@@ -427,7 +433,7 @@ fn main() {
         cases.iter_mut().for_each(Case::measure);
     }
     for case in &mut cases {
-        // The first round finds nothing in the processor's caches.
+        // In the first round, the processor's caches were cold.
         case.costs.remove(0);
         let stats = case.datapath.cache_stats();
         assert!(

@@ -1,4 +1,4 @@
-//! The extensions that are compiled in, one folder and one line each.
+//! The extensions that are compiled in: each is one folder, and one line below.
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
@@ -16,20 +16,19 @@ pub mod status;
 pub mod trace;
 mod words;
 
-/// The rows of [`try_catalogue`], once it is known that the extensions can be together. Panics: if
-/// they cannot, with the reason.
+/// The rows of [`try_catalogue`]. Panics: if rows of two extensions conflict, with the reason.
 pub fn catalogue() -> Catalogue {
     try_catalogue().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Defines the modules, and the lists of what they bring.
+/// Defines the modules, and the lists of their rows and hooks.
 macro_rules! extensions {
     ($($name:ident;)*) => {
         $(pub mod $name;)*
 
         /// The specification's rows and every extension's.
         ///
-        /// Errors: extensions that cannot be together.
+        /// Errors: rows of two extensions conflict.
         pub fn try_catalogue() -> Result<Catalogue, CatalogueError> {
             let mut catalogue = Catalogue::default();
             catalogue.add("trace", &[], &trace::ROWS)?;

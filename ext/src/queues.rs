@@ -1,4 +1,4 @@
-//! Queues as people and tools write them: text, and the experimenter messages of BOFUSS.
+//! Queues in text form, and in the experimenter messages of BOFUSS.
 
 use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
@@ -12,7 +12,7 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::{Bytes, Wire, Writer};
 use bofuss_oflib::{Codec, ExtValue, PortNo};
 
-/// A request to make a queue of a port, or to change it.
+/// A request to create or change a queue of a port.
 pub fn modify(port: PortNo, queue_id: QueueId, spec: &QueueSpec) -> ExtValue {
     request(&ROWS[0], port, queue_id, properties(spec, 0))
 }
@@ -30,7 +30,7 @@ pub fn set_desc(text: &str) -> ExtValue {
     ExtValue::new(&ROWS[2], vec![], Bytes(data))
 }
 
-/// A request to order a port's frames by the discipline of this name.
+/// A request to set the queueing discipline of a port, by its name.
 pub fn set_discipline(port: PortNo, name: &str) -> ExtValue {
     ExtValue::new(&ROWS[3], vec![port.0.into()], Bytes(name.into()))
 }
@@ -41,14 +41,12 @@ fn request(
     queue_id: QueueId,
     properties: Vec<QueueProperty>,
 ) -> ExtValue {
-    let (codec, queue) = (
-        Codec::new(Version::V1_3, Arc::default()),
-        PacketQueue {
-            queue_id,
-            port,
-            properties,
-        },
-    );
+    let codec = Codec::new(Version::V1_3, Arc::default());
+    let queue = PacketQueue {
+        queue_id,
+        port,
+        properties,
+    };
     let mut writer = Writer::new(&codec);
     queue.encode(&mut writer);
     ExtValue::new(row, vec![port.0.into(), 0], Bytes(writer.bytes))
@@ -76,7 +74,7 @@ pub fn parse(text: &str) -> Result<QueueSpec, String> {
 
 fn number(text: &str) -> Result<u16, String> {
     text.parse()
-        .map_err(|_| format!("'{text}' is no number to 65535"))
+        .map_err(|_| format!("'{text}' is not a number from 0 to 65535"))
 }
 
 fn rate(text: &str) -> Result<Rate, String> {
@@ -115,7 +113,7 @@ pub fn parse_kbps(text: &str) -> Result<u32, String> {
         number.checked_mul(kbps).filter(|kbps| *kbps > 0)
     });
     kbps.ok_or_else(|| {
-        format!("'{text}' is no rate: bits a second as 500k, 10M or 1G, or a share, 0 to 1000")
+        format!("'{text}' is not a rate: bits per second as 500k, 10M or 1G, or a share, 0 to 1000")
     })
 }
 

@@ -1,4 +1,4 @@
-//! The switch's status as text, in the messages that the reference switch had for it.
+//! The switch's status as text, in the experimenter messages of the reference switch.
 
 use alloc::{string::String, vec};
 
@@ -9,7 +9,7 @@ use bofuss_oflib::wire::Bytes;
 /// Nicira's number as an experimenter.
 const NICIRA: u32 = 0x2320;
 
-/// A request, whose data is the beginning of the wanted keys, and a reply, whose data is lines of
+/// A request, whose data is the prefix of the wanted keys, and a reply, whose data is lines of
 /// `key=value`.
 pub static ROWS: [ExtRow; 2] = [
     ExtRow::new(ExtKind::Message, NICIRA, 0, "status_request").with_data(),
@@ -21,7 +21,7 @@ pub fn request(prefix: &str) -> ExtValue {
     value(&ROWS[0], prefix)
 }
 
-/// The answer to `value`, out of the lines of `all`; `None` if it asks something else.
+/// The answer to `value`, from the lines of `all`; `None` if it is no request for the status.
 pub fn answer(value: &ExtValue, all: impl FnOnce() -> String) -> Option<ExtValue> {
     if value.row.place_in(&ROWS) != Some(0) {
         return None;
@@ -45,11 +45,15 @@ mod tests {
 
     #[test]
     fn a_status_has_the_lines_that_are_asked_for() {
-        let all = || "local.up=true\nremote.up=false\nremote.name=c\n".into();
-        let told = |prefix| answer(&request(prefix), all).expect("it asks").data.0;
-        assert_eq!(told(""), all().as_bytes());
-        assert_eq!(told("remote."), b"remote.up=false\nremote.name=c\n");
-        assert_eq!(told("switch."), b"");
+        let all = || String::from("local.up=true\nremote.up=false\nremote.name=c\n");
+        for (prefix, lines) in [
+            ("", all().as_bytes()),
+            ("remote.", b"remote.up=false\nremote.name=c\n"),
+            ("switch.", b""),
+        ] {
+            let reply = answer(&request(prefix), all).expect("it is a request");
+            assert_eq!(reply.data.0, lines, "{prefix}");
+        }
         assert!(answer(&value(&ROWS[1], ""), all).is_none());
     }
 }

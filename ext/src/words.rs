@@ -1,4 +1,4 @@
-//! Names and numbers as several extensions write them.
+//! Names and numbers in texts and on the wire, for several extensions.
 
 use alloc::format;
 use alloc::string::String;
@@ -6,13 +6,13 @@ use alloc::string::String;
 use bofuss_oflib::wire::Reader;
 use bofuss_oflib::{DecodeError, ErrorCode};
 
-/// The place of a value in a list of names, and its name.
+/// The place of a value in a list of names, and its name; place 0 and no name if it is not there.
 pub(crate) fn place_of<T: PartialEq>(names: &[(T, &'static str)], value: &T) -> (u8, &'static str) {
     let place = names.iter().position(|row| row.0 == *value);
     place.map_or((0, ""), |place| (place as u8, names[place].1))
 }
 
-/// Reads a place in a list of names. Errors: `wrong` if there is none.
+/// Reads a place in a list of names, a byte. Errors: `wrong` if it is beyond the list.
 pub(crate) fn named<T: Copy>(
     names: &[(T, &'static str)],
     r: &mut Reader<'_>,
@@ -26,7 +26,8 @@ pub(crate) fn named<T: Copy>(
 
 /// Reads a number. Errors: a sentence with the bounds.
 pub(crate) fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
-    let number = bofuss_oflib::text::number(text);
-    let number = number.filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| format!("'{text}' is no number from {least} to {most}"))
+    match bofuss_oflib::text::number(text) {
+        Some(number) if (least..=most).contains(&number) => Ok(number),
+        Some(_) | None => Err(format!("'{text}' is not a number from {least} to {most}")),
+    }
 }

@@ -1,4 +1,4 @@
-//! ARP-Path next to rules, and its frames as the reference page has them.
+//! ARP-Path next to rules; its frames, compared with the vectors of the reference page.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ fn host(number: u16) -> Mac {
     Mac([2, 0, 0, 0, high, low])
 }
 
-/// Who asks: a controller that may change all.
+/// The asker: a controller that may change everything.
 const ASKER: Asker = Asker {
     connection: 1,
     role: ControllerRole::EQUAL,
@@ -100,7 +100,7 @@ const ASKER: Asker = Asker {
     form: 0,
 };
 
-/// What left: the port of each frame.
+/// The port of each frame that left.
 #[derive(Default)]
 struct Left(Vec<u32>);
 
@@ -160,7 +160,8 @@ impl Hybrid {
         }
     }
 
-    /// Sends a datagram between hosts, to all if the other is 0; the ports that it left by.
+    /// Receives a datagram between hosts, a broadcast if `to` is 0. Returns the ports by which it
+    /// leaves.
     fn send(&mut self, port: u32, from: u8, to: u8) -> Vec<u32> {
         let destination = if to == 0 {
             Mac([0xff; 6])
@@ -180,7 +181,7 @@ impl Hybrid {
         self.receive(port, &craft::ethernet(to, from, ip))
     }
 
-    /// The ports that frames left by when one came in.
+    /// Receives a frame. Returns the ports by which frames leave.
     fn receive(&mut self, port: u32, bytes: &[u8]) -> Vec<u32> {
         let frame = self.datapath.pool().frame(bytes).expect("there is room");
         let port = PortNo(port);
@@ -189,7 +190,7 @@ impl Hybrid {
         std::mem::take(&mut self.left.0)
     }
 
-    /// A value that the extension counts.
+    /// A metric of the extension.
     fn metric(&self, name: &str) -> u64 {
         let mut list = Vec::new();
         for hook in 0.. {
@@ -380,20 +381,20 @@ fn a_port_with_too_many_hosts_forgets_its_own() {
         assert_eq!(
             switch.send(1, 7, 250),
             [2],
-            "{name}: others are known still"
+            "{name}: hosts of other ports are kept"
         );
     }
 }
 
 #[test]
-fn frames_that_wait_for_paths_are_so_many_at_most() {
+fn the_frames_that_wait_for_paths_are_bounded() {
     for (name, engine) in Engine::ALL {
         let mut switch = Hybrid::new(engine);
         for number in 0..100 {
             switch.send(1, 1, 2);
             assert!(switch.metric("waiting") <= 32, "{name}: {number} frames");
         }
-        assert_eq!(switch.metric("waiting"), 32, "{name}: of one path");
+        assert_eq!(switch.metric("waiting"), 32, "{name}: for one path");
         for number in 0..3000 {
             switch.now = switch.now.after(10_000_000);
             let to = host(1000 + number);
@@ -403,12 +404,12 @@ fn frames_that_wait_for_paths_are_so_many_at_most() {
                 "{name}: not flooded"
             );
             switch.send_frame(1, host(1), to);
-            assert!(switch.metric("waiting") <= 512, "{name}: of all");
+            assert!(switch.metric("waiting") <= 512, "{name}: in all");
         }
-        assert_eq!(switch.metric("waiting"), 512, "{name}: of all");
+        assert_eq!(switch.metric("waiting"), 512, "{name}: in all");
         switch.now = switch.now.after(2 * Time::SEC);
         switch.datapath.tick(switch.now, &mut switch.left);
-        assert_eq!(switch.metric("waiting"), 0, "{name}: for so long");
+        assert_eq!(switch.metric("waiting"), 0, "{name}: after the time");
     }
 }
 

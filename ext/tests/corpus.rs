@@ -1,4 +1,4 @@
-//! The lists of operations that fuzzing kept are played again, by the fuzz target's own check.
+//! Plays the corpus of the fuzz target `whole_switch` by the target's own check.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use std::fs;
 mod whole_switch;
 
 #[test]
-fn the_operations_that_fuzzing_kept_are_played() {
+fn the_corpus_of_the_fuzz_target_is_played() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/whole_switch");
     let inputs: Vec<Vec<u8>> = fs::read_dir(folder)
         .expect("the corpus is there")

@@ -1,9 +1,11 @@
-//! Plays the scenarios of `testdata/scenarios` on a virtual clock; their README tells the format.
+//! Plays the scenarios of `testdata/scenarios` on a virtual clock; their README has the format.
 #![allow(clippy::unwrap_used)]
 
 use bofuss_agent::{Identity, Request, Switch};
 use bofuss_oflib::message::ErrorMsg;
 
+#[path = "scenarios/differences.rs"]
+mod differences;
 #[path = "scenarios/effects.rs"]
 mod effects;
 #[path = "scenarios/engines.rs"]
@@ -50,13 +52,13 @@ fn switch(
     Switch::new(Time(0), datapath, Identity::default(), fail_mode)
 }
 
-/// What a scenario needs of a switch, and tests of other doors do in their way.
+/// What a scenario needs of a switch. Tests of the library implement it for theirs.
 trait Machine {
     /// Takes the bytes of a message, as they come from a connection that speaks as `codec` says.
     fn arrives(&mut self, now: Time, conn: ConnId, codec: &Codec, bytes: &[u8], io: &mut Recorder);
-    /// Completes what is under way.
+    /// Completes the work in progress.
     fn settle(&mut self, now: Time, io: &mut Recorder);
-    /// What would become of a frame.
+    /// Traces a frame.
     fn told(&mut self, now: Time, port: PortNo, frame: &[u8]) -> Option<Trace>;
 }
 
@@ -84,7 +86,7 @@ impl Machine for Switch {
 }
 
 #[test]
-fn as_many_flows_have_states_as_there_is_room_and_one_more_has_none() {
+fn flows_have_states_up_to_the_limit_and_one_more_has_none() {
     const STATES: u32 = 65_536;
     let catalogue = bofuss_ext::catalogue();
     let mut stage = Stage::new(
@@ -127,5 +129,6 @@ fn every_scenario_plays_as_written() {
         }
     }
     assert!(played > 0, "there are scenarios");
-    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    let all: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    assert!(all.is_empty(), "{}", all.join("\n\n"));
 }

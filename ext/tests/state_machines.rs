@@ -3,8 +3,9 @@
 #[path = "../../fuzz/checks/state_machine.rs"]
 mod state_machine;
 
-/// Machines that are played, of so many choices each.
+/// How many machines are played.
 const MACHINES: u64 = 300;
+/// The random bytes that each machine and its packets are made from.
 const CHOICES: usize = 700;
 
 #[test]

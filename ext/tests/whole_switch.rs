@@ -55,7 +55,8 @@ const CONN: ConnId = ConnId(1);
 
 impl Bench {
     fn new(engine: Engine) -> Self {
-        let (pool, catalogue) = (Pool::new(1 << 24), Arc::new(catalogue()));
+        let pool = Pool::new(1 << 24);
+        let catalogue = Arc::new(catalogue());
         let config = Config {
             engine,
             ..Config::default()
@@ -113,7 +114,7 @@ fn frame(from: u8, to: u8) -> Vec<u8> {
     craft::ethernet(Mac([2, 0, 0, 0, 0, to]), Mac([2, 0, 0, 0, 0, from]), ip)
 }
 
-/// Frames of each test that may allocate, and that may not.
+/// Frames that may allocate, then frames that may not.
 const WARM_UP: usize = 100;
 const MEASURED: usize = 2_000;
 const ROUNDS: usize = 10;
@@ -145,10 +146,12 @@ fn allocates_nothing(name: &str, engine: Engine) {
         bench.message(Time(0), Message::MeterMod(meter));
         bench.flow(flow);
         bench.flow("table=1,priority=0,actions=write_actions(output:4)");
-        let (mut frames, there, back) = (Vec::new(), frame(1, 2), frame(2, 1));
+        let mut frames = Vec::new();
+        let there = frame(1, 2);
+        let back = frame(2, 1);
         bench.send(Time(1), 2, &mut frames, &back);
         (0..WARM_UP).for_each(|_| bench.send(Time(1), 1, &mut frames, &there));
-        // The other tests of this program allocate, too, but not all the time.
+        // Other tests run in parallel and allocate, too, but not in each round.
         let fewest = (0..ROUNDS).map(|_| {
             let sent = bench.io.frames;
             let region = Region::new(GLOBAL);
@@ -162,7 +165,7 @@ fn allocates_nothing(name: &str, engine: Engine) {
 }
 
 #[test]
-fn extensions_that_nobody_uses_leave_flows_valid_after_changes_for_others() {
+fn unused_extensions_leave_cached_flows_valid_after_changes_of_other_entries() {
     let mut bench = Bench::new(Engine::Cache);
     bench.flow("priority=1,udp,in_port=1,nw_src=10.0.0.0/24,actions=output:2");
     let mut frames = Vec::new();
@@ -180,14 +183,14 @@ fn extensions_that_nobody_uses_leave_flows_valid_after_changes_for_others() {
     assert!(stats.confirmed >= 40, "{stats:?}");
 }
 
-/// The text that a reply tells.
-fn told(reply: ExtValue) -> String {
+/// The text of a trace that a reply has.
+fn trace_text(reply: ExtValue) -> String {
     let lines = String::from_utf8(reply.data.0).unwrap();
     trace::Trace::read(&lines).unwrap().to_string()
 }
 
 #[test]
-fn a_trace_tells_the_way_and_changes_nothing() {
+fn a_trace_reports_the_path_and_changes_nothing() {
     Engine::ALL
         .iter()
         .for_each(|(_, engine)| trace_test(*engine));
@@ -207,7 +210,7 @@ fn trace_test(engine: Engine) {
     let Some(Message::Experimenter(text)) = bench.io.messages.pop() else {
         panic!()
     };
-    let text = told(text);
+    let text = trace_text(text);
     assert!(
         text.contains("table 0") && text.contains("leave by port 4"),
         "{text}"
@@ -223,7 +226,7 @@ fn trace_test(engine: Engine) {
     );
     assert_eq!(before, after);
     assert_eq!(bench.switch.settled().table_counts(TableId(0)).lookups, 0);
-    // Nothing was learned, and the flow has no state: the way back floods, the state is 0.
+    // The trace has learned nothing and set no state: the real packet is flooded, in state 0.
     bench.flow("priority=9,flow_state=1,actions=drop");
     bench.send(Time(2), 1, &mut Vec::new(), &frame(1, 2));
     assert_eq!(bench.io.frames, 3, "to all ports but one");
@@ -241,7 +244,9 @@ fn flow_test(engine: Engine) {
     bench.flow("priority=1,actions=set_flow_state(state=7,idle_timeout=2),output:2");
     bench.flow("priority=5,flow_state=7,actions=output:3");
     bench.flow("priority=5,flow_state=0x100/0x100,actions=output:4");
-    let (mut frames, one, two) = (Vec::new(), frame(1, 2), frame(3, 2));
+    let mut frames = Vec::new();
+    let one = frame(1, 2);
+    let two = frame(3, 2);
     let mut goes = |bench: &mut Bench, at_ms: u64, bytes: &[u8]| {
         bench.send(Time(at_ms * 1_000_000), 1, &mut frames, bytes);
         bench.io.last.0
@@ -257,7 +262,7 @@ fn flow_test(engine: Engine) {
     assert_eq!(
         goes(&mut bench, 3998, &one),
         3,
-        "each packet starts the idle time anew"
+        "each packet restarts the idle time"
     );
     assert_eq!(
         goes(&mut bench, 5998, &one),
@@ -271,8 +276,11 @@ fn flow_test(engine: Engine) {
     let Some(Message::Experimenter(text)) = bench.io.messages.pop() else {
         panic!()
     };
-    let text = told(text);
-    assert!(text.contains("leave by port 3"), "a trace sees it: {text}");
+    let text = trace_text(text);
+    assert!(
+        text.contains("leave by port 3"),
+        "a trace reads the state: {text}"
+    );
     for part in [
         "extension flow_state prepares",
         "the packet now has flow_state=7",
@@ -282,7 +290,7 @@ fn flow_test(engine: Engine) {
     assert_eq!(
         goes(&mut bench, 7998, &one),
         2,
-        "but does not keep it from being idle"
+        "a trace does not restart the idle time"
     );
     let ask = &bofuss_ext::flow_state::VALUES[1];
     let ask = ExtValue::new(ask, vec![], Bytes::default());

@@ -30,8 +30,8 @@ pub struct Gso {
 ///
 /// Shape: `checksum` is `(start, offset)` in bytes from the frame's first byte: the ones'
 /// complement sum (CRC32c for SCTP) over `start..` belongs at `start + offset`, where the
-/// pseudo-header's sum already stands. Invariant: edits that insert or remove bytes before `start`
-/// move it.
+/// pseudo-header's sum is already stored. Invariant: edits that insert or remove bytes before
+/// `start` move it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
     /// The checksum that the sender left unfinished.

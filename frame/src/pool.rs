@@ -17,8 +17,8 @@ const KEEP_SMALL_BUFFERS: usize = 4096;
 /// Free large buffers that a pool keeps for reuse.
 const KEEP_LARGE_BUFFERS: usize = 128;
 
-/// The part of a pool that may be in use when something is to be kept for long, so that frames on
-/// their way find room: one in this many.
+/// Frames may be kept for long only while at most one buffer in so many is in use, so that frames
+/// being forwarded find room.
 pub const KEPT_SHARE: usize = 4;
 
 /// How many buffers a pool has given out and allocated.
@@ -65,7 +65,7 @@ impl Pool {
         })))
     }
 
-    /// Takes a zero-length frame with room for `capacity` bytes behind the standard headroom.
+    /// Takes a zero-length frame with room for `capacity` bytes after the standard headroom.
     ///
     /// Errors: `None` if the pool's limit is reached or `capacity` exceeds [`MAX_FRAME_BYTES`].
     pub fn take(&self, capacity: usize) -> Option<Frame> {
@@ -119,7 +119,7 @@ pub struct Frame {
     end: usize,
     /// What remains to be done to the frame before it is on a wire.
     pub offload: Offload,
-    /// A number of whoever keeps the frame; copies and segments do not have it.
+    /// A number for the use of the frame's current owner; copies and segments do not have it.
     pub tag: u32,
     pool: Pool,
 }
@@ -168,7 +168,7 @@ impl Frame {
         self.end = self.start + len;
     }
 
-    /// Opens a gap of `count` zero bytes at `at` by moving what stands before it into the headroom.
+    /// Opens a gap of `count` zero bytes at `at` by moving the bytes before it into the headroom.
     ///
     /// Errors: `false`, and nothing changed, if the headroom is too small or `at` is past the end.
     pub fn insert(&mut self, at: usize, count: usize) -> bool {
@@ -182,7 +182,7 @@ impl Frame {
         true
     }
 
-    /// Removes `count` bytes at `at` by moving what stands before them.
+    /// Removes `count` bytes at `at` by moving the bytes before them.
     ///
     /// Errors: `false`, and nothing changed, if the range is not inside the frame.
     pub fn remove(&mut self, at: usize, count: usize) -> bool {

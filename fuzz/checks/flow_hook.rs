@@ -208,12 +208,11 @@ impl Driver {
                 self.datapath.tick(self.now, &mut self.left);
             }
             12 => {
-                let record = [
-                    "weight=3",
-                    "priority=2,cap=5",
-                    "type=guaranteed,rate=9,of=flow",
-                ];
-                let record = record[usize::from(two) % record.len()];
+                let record = match two % 3 {
+                    0 => "weight=3",
+                    1 => "priority=2,cap=5",
+                    _ => "type=guaranteed,rate=9,of=flow",
+                };
                 let rule = format!(
                     "table=2,priority=9,ip,nw_dst=10.0.1.{destination},actions=qflow_qos({record})"
                 );

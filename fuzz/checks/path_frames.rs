@@ -37,16 +37,19 @@ fn host(number: u8) -> Mac {
     Mac([2, 0, 0, 0, 0, number % 4])
 }
 
+fn bridge_id(number: u8) -> u64 {
+    u64::from(number % 4)
+}
+
 /// A frame of ARP-Path that says these numbers.
 fn path_frame(numbers: &[u8]) -> Vec<u8> {
-    let id = |at: usize| u64::from(numbers[at] % 4);
     let frame = PathFrame {
         ty: FrameType::ALL[usize::from(numbers[0] % 4)].0,
         hops: numbers[1],
         for_all: numbers[5] & 1 != 0,
-        sender: id(2),
-        to: id(3),
-        origin: id(4),
+        sender: bridge_id(numbers[2]),
+        to: bridge_id(numbers[3]),
+        origin: bridge_id(numbers[4]),
         sequence: numbers[5].into(),
         pair: HostPair {
             vlan: u16::from(numbers[6] % 2) << 12,

@@ -253,8 +253,9 @@ impl Driver {
                     frame.offload = offload;
                     let mut frames = vec![frame];
                     self.in_a_turn(|this| {
-                        let (switch, effects) = (&mut this.switch, &mut this.effects);
-                        switch.receive(this.now, PortNo(port), &mut frames, effects);
+                        let effects = &mut this.effects;
+                        this.switch
+                            .receive(this.now, PortNo(port), &mut frames, effects);
                     });
                 }
             }
@@ -264,12 +265,12 @@ impl Driver {
                 self.switch.disconnected(self.now, ConnId(conn));
                 let beside = conn == 2 && what & 1 == 1;
                 let id = 1 + (what >> 4);
-                let (main, conn_id) = (ConnId(1), ConnId(conn));
-                if !beside
-                    || !self
+                let by_datagrams = which & 4 == 4;
+                let is_auxiliary = beside
+                    && self
                         .switch
-                        .connected_auxiliary(main, conn_id, id, which & 4 == 4)
-                {
+                        .connected_auxiliary(ConnId(1), ConnId(conn), id, by_datagrams);
+                if !is_auxiliary {
                     self.connect(conn);
                 }
             }
@@ -314,14 +315,11 @@ fn message_of(conn: u64, what: u8, input: &mut Input<'_>) -> Vec<u8> {
 
 /// What a frame's sender left undone: likely and unlikely.
 fn record(input: &mut Input<'_>) -> Offload {
-    let (kind, start, offset) = (input.byte(), input.byte(), input.byte());
-    let segment_bytes = u16::from(input.byte()) << (kind >> 5) | 1;
-    let gso = |kind| Gso {
-        kind,
-        segment_bytes,
-        ecn: false,
-    };
-    let kind = match kind & 7 {
+    let what = input.byte();
+    let start = input.byte();
+    let offset = input.byte();
+    let segment_bytes = u16::from(input.byte()) << (what >> 5) | 1;
+    let kind = match what & 7 {
         0 => None,
         1 => Some(GsoKind::UdpFragment),
         2 => Some(GsoKind::Sctp),
@@ -331,7 +329,11 @@ fn record(input: &mut Input<'_>) -> Offload {
     };
     Offload {
         checksum: (start > 0).then_some((start.into(), offset.into())),
-        gso: kind.map(gso),
+        gso: kind.map(|kind| Gso {
+            kind,
+            segment_bytes,
+            ecn: false,
+        }),
         ..Offload::NONE
     }
 }
@@ -348,10 +350,10 @@ pub fn run(bytes: &[u8]) {
         driver.effects.said.clear();
         let removes = input.0[0] & 0xf == 0xf;
         driver.step(&mut input);
-        let out = |said: &&String| said.starts_with("out");
-        let out = driver.effects.said.iter().filter(out).count() as u64;
+        let outputs = driver.effects.said.iter();
+        let sent = outputs.filter(|said| said.starts_with("out")).count() as u64;
         assert!(
-            removes || driver.transmitted() - before == out,
+            removes || driver.transmitted() - before == sent,
             "ports count what they send"
         );
     }

@@ -200,7 +200,8 @@ fn check(bed: &Bed) -> Result<(), String> {
     std::thread::scope(|scope| {
         let receiving = scope.spawn(|| {
             bed.host(true, || {
-                // Moved, so that it is dropped, and the wait ends, if nothing can be received.
+                // The closure owns the sender: if nothing can be received, both are dropped, and
+                // the wait below ends.
                 receive(HOST_PORT, CHECKED_FRAMES, move || {
                     let _ = tell.send(());
                 })

@@ -48,8 +48,8 @@ pub struct Case {
     pub name: &'static str,
     /// Its title.
     pub title: &'static str,
-    /// What its parameter counts, and its values; a case without parameter has one row without
-    /// name.
+    /// What its parameter counts, and its values. A case without a parameter has one row, without
+    /// a name.
     pub parameters: (&'static str, &'static [u32]),
     run: fn(&CaseContext<'_>) -> Figures,
 }
@@ -96,7 +96,7 @@ const MODES: &[Setup] = &[
 ];
 /// A switch that keeps a state for each flow, and one that does not.
 const FLOW_STATES: &[Setup] = &[Setup::Bofuss, Setup::BofussOpenQflow];
-/// Set-ups for cases in which the way of polling does not matter.
+/// Set-ups for cases in which the kind of polling does not matter.
 const TWO: &[Setup] = &[Setup::Bofuss, Setup::Ovs];
 /// The same, and bofuss with another C library.
 const THREE: &[Setup] = &[Setup::Bofuss, Setup::BofussStatic, Setup::Ovs];

@@ -11,11 +11,11 @@ use crate::meter::papers;
 use crate::plot::{self, Bar};
 use crate::{flow_cost, heavy_tail};
 
-/// The scenario, and its line that is another for each discipline.
+/// The scenario, and its line that differs between disciplines.
 const SCENARIO: &str = include_str!("../../testdata/sim/openqflow.toml");
 const CHOICE: &str = "discipline = \"hfair\"";
 /// The disciplines, and those of the shortest form.
-const DISCIPLINES: [&str; 7] = ["hfair", "ceta2", "ceta", "beta", "drr", "fred", "fifo"];
+pub const DISCIPLINES: [&str; 7] = ["hfair", "ceta2", "ceta", "beta", "drr", "fred", "fifo"];
 const SHORT_DISCIPLINES: [&str; 3] = ["ceta", "drr", "fred"];
 /// The scenario's line of its end, and that of the shortest form.
 const END: &str = "end = 12.0";
@@ -23,7 +23,7 @@ const SHORT_END: &str = "end = 2.0";
 /// Seconds at the beginning that do not count.
 const WARM_UP: usize = 4;
 const SHORT_WARM_UP: usize = 1;
-/// The paper, and what its numbers are of.
+/// The paper, and its case to which the numbers belong.
 const PAPER: &str = "003";
 const CASE: &str = "fairness";
 /// Bytes of a frame for each byte of data.
@@ -31,7 +31,10 @@ const FRAME_BYTES: f64 = 1_000.0 / 958.0;
 /// The seed of the trace of figure 2.
 const TRACE_SEED: u64 = 2;
 
-/// What came of a discipline.
+/// The title of its plots.
+const TITLE: &str = "Four subscribers, 165 Mb/s of UDP, a port of 10 Mb/s";
+
+/// The result of a discipline.
 #[derive(Clone, Debug, Serialize)]
 pub struct Shares {
     /// The discipline.
@@ -47,6 +50,29 @@ pub struct Shares {
 }
 
 impl Shares {
+    /// The fairness of a discipline, computed from each flow's subscriber and rate.
+    pub fn of(discipline: &'static str, flows: Vec<(String, f64)>) -> Result<Self, String> {
+        let mut subscribers: Vec<(String, f64)> = Vec::new();
+        for (to, rate) in &flows {
+            match subscribers.iter_mut().find(|(name, _)| name == to) {
+                Some((_, sum)) => *sum += rate,
+                None => subscribers.push((to.clone(), *rate)),
+            }
+        }
+        Ok(Self {
+            discipline,
+            index: fairness(&subscribers),
+            paper_index: papers::of(PAPER)?.value(CASE, discipline),
+            subscribers,
+            flows,
+        })
+    }
+
+    /// Mb/s of each subscriber.
+    pub fn rates(&self) -> Vec<f64> {
+        self.subscribers.iter().map(|(_, rate)| *rate).collect()
+    }
+
     /// A line of the table.
     fn line(&self) -> String {
         let paper = match self.paper_index {
@@ -70,7 +96,7 @@ fn fairness(rates: &[(String, f64)]) -> f64 {
 
 /// Plays the scenario with a discipline.
 ///
-/// Errors: the scenario is not as it was, in words.
+/// Errors: the scenario does not run, or lacks a part of its statistics.
 fn play(discipline: &'static str, short: bool) -> Result<Shares, String> {
     let choice = format!("discipline = \"{discipline}\"");
     let mut text = SCENARIO.replace(CHOICE, &choice);
@@ -88,7 +114,7 @@ fn play(discipline: &'static str, short: bool) -> Result<Shares, String> {
     let rows = statistics["traffic"].as_array();
     let mut flows = Vec::new();
     for row in rows.ok_or("the scenario has no traffic")? {
-        let to = row["to"].as_str().ok_or("a flow goes to nobody")?;
+        let to = row["to"].as_str().ok_or("a flow without \"to\"")?;
         let intervals = row["intervals_mbps"].as_array();
         let mbps = intervals.ok_or("a flow has no intervals")?;
         let counted = &mbps[warm_up.min(mbps.len())..];
@@ -96,20 +122,7 @@ fn play(discipline: &'static str, short: bool) -> Result<Shares, String> {
         let rate = FRAME_BYTES * sum / counted.len().max(1) as f64;
         flows.push((to.to_string(), rate));
     }
-    let mut subscribers: Vec<(String, f64)> = Vec::new();
-    for (to, rate) in &flows {
-        match subscribers.iter_mut().find(|(name, _)| name == to) {
-            Some((_, sum)) => *sum += rate,
-            None => subscribers.push((to.clone(), *rate)),
-        }
-    }
-    Ok(Shares {
-        discipline,
-        index: fairness(&subscribers),
-        paper_index: papers::of(PAPER)?.value(CASE, discipline),
-        subscribers,
-        flows,
-    })
+    Shares::of(discipline, flows)
 }
 
 /// A bar without spread.
@@ -123,7 +136,19 @@ fn bar(group: &str, series: usize, name: &str, value: f64) -> Bar {
     }
 }
 
-/// Bars of rates, of each the colour of its subscriber.
+/// What each subscriber gets, by discipline.
+pub fn subscriber_plot(title: &str, all: &[Shares]) -> String {
+    let bars = rate_bars(all, |one| &one.subscribers);
+    plot::bars(title, "Mb/s of a subscriber", &bars)
+}
+
+/// What each flow gets, by discipline.
+pub fn flow_plot(title: &str, all: &[Shares]) -> String {
+    let bars = rate_bars(all, |one| &one.flows);
+    plot::bars(title, "Mb/s of each of 32 flows", &bars)
+}
+
+/// Bars of rates, each in the colour of its subscriber.
 fn rate_bars(all: &[Shares], rates: fn(&Shares) -> &Vec<(String, f64)>) -> Vec<Bar> {
     let mut bars = Vec::new();
     for shares in all {
@@ -136,7 +161,7 @@ fn rate_bars(all: &[Shares], rates: fn(&Shares) -> &Vec<(String, f64)>) -> Vec<B
     bars
 }
 
-/// What came of all disciplines, and a trace of flows.
+/// The results of all disciplines, and a trace of flows.
 pub struct FairnessRun {
     /// What each discipline made of the flows.
     pub shares: Vec<Shares>,
@@ -146,10 +171,10 @@ pub struct FairnessRun {
 }
 
 impl FairnessRun {
-    /// Plays all disciplines, in the shortest form some of them for less time. The trace is that of
-    /// a capture, or else made from a seed.
+    /// Plays all disciplines; in the shortest form some of them, and for less time. The trace is
+    /// read from a capture, or made from a seed without one.
     ///
-    /// Errors: in words.
+    /// Errors: the scenario's, or the capture's.
     pub fn play(short: bool, capture: Option<&Path>) -> Result<Self, String> {
         let (trace, trace_name) = match capture {
             Some(path) => (heavy_tail::of_capture(path)?, path.display().to_string()),
@@ -204,49 +229,50 @@ impl FairnessRun {
 
     /// The plots and their names.
     pub fn plots(&self) -> [(&'static str, String); 4] {
-        let title = "Four subscribers, 165 Mb/s of UDP, a port of 10 Mb/s";
-        let all = &self.shares;
-        let subscribers = rate_bars(all, |one| &one.subscribers);
-        let flows = rate_bars(all, |one| &one.flows);
         [
-            (
-                "fairness-index",
-                plot::bars(title, "Jain's index of subscribers", &self.index_bars()),
-            ),
-            (
-                "fairness-subscribers",
-                plot::bars(title, "Mb/s of a subscriber", &subscribers),
-            ),
-            (
-                "fairness-flows",
-                plot::bars(title, "Mb/s of each of 32 flows", &flows),
-            ),
-            (
-                "heavy-tail",
-                plot::bars(
-                    &format!("Four bins of {}, intervals of 10 s", self.trace_name),
-                    "part of the mean bin's",
-                    &heavy_tail::bars(&self.trace),
-                ),
-            ),
+            ("fairness-index", self.index_plot()),
+            ("fairness-subscribers", self.subscribers_plot()),
+            ("fairness-flows", self.flows_plot()),
+            ("heavy-tail", self.bins_plot()),
         ]
+    }
+
+    /// Jain's index of each discipline.
+    pub fn index_plot(&self) -> String {
+        plot::bars(TITLE, "Jain's index of subscribers", &self.index_bars())
+    }
+
+    /// What each subscriber gets.
+    pub fn subscribers_plot(&self) -> String {
+        subscriber_plot(TITLE, &self.shares)
+    }
+
+    /// What each flow gets.
+    pub fn flows_plot(&self) -> String {
+        flow_plot(TITLE, &self.shares)
+    }
+
+    /// How evenly hash bins are filled.
+    pub fn bins_plot(&self) -> String {
+        plot::bars(
+            &format!("Four bins of {}, intervals of 10 s", self.trace_name),
+            "part of the mean bin's",
+            &heavy_tail::bars(&self.trace),
+        )
     }
 }
 
 /// Plays all, measures what packets of flows cost, and writes the plots and the figures into a
-/// folder; a table of them.
+/// folder. Returns a table of them.
 ///
-/// Errors: in words.
+/// Errors: the scenario's, the capture's, or the system's.
 pub fn run(folder: &Path, capture: Option<&Path>) -> Result<String, String> {
     let played = FairnessRun::play(false, capture)?;
     let costs = flow_cost::measure(false)?;
     std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let paper = papers::of(PAPER)?;
     let mut plots = Vec::from(played.plots());
-    plots.push((
-        "flow-cost",
-        flow_cost::plot(&costs, &paper.values("flow-cost")),
-    ));
+    plots.extend(flow_cost::plots(&costs, &paper.values("flow-cost")));
     for (name, svg) in plots {
         let path = folder.join(format!("{name}.svg"));
         std::fs::write(&path, svg).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -12,8 +12,8 @@ use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::craft;
+use bofuss_ports::thread_time;
 use bofuss_sim::Random;
-use rustix::time::{ClockId, clock_gettime};
 
 use self::tuples::{PORTS, SOURCE, Tuples};
 use crate::meter::statistics::median;
@@ -21,17 +21,17 @@ use crate::plot::{self, Axes, Line};
 
 /// Packets that the switch is given at once.
 const BATCH: u32 = 32;
-/// Rounds, of which the median counts, and packets of each; and in the shortest form.
+/// Rounds, of which the median counts; packets of a round, and in the shortest form.
 const ROUNDS: usize = 5;
 const PACKETS: u32 = 1 << 18;
 const SHORT_PACKETS: u32 = 1 << 13;
-/// New flows of a round: this part of those that are there, and at least so many.
+/// New flows of a round: one for this many existing ones, and at least a minimum.
 const NEW_PART: u32 = 20;
 const LEAST_NEW: u32 = 320;
 /// The numbers of flows of the paper's figure, and in the shortest form.
 const FLOWS: [u32; 6] = [10, 100, 1_000, 10_000, 100_000, 1_000_000];
 const SHORT_FLOWS: [u32; 2] = [10, 1_000];
-/// What the extension is told: its tables, and how many flows it may keep.
+/// The options of the extension: its tables, and how many flows it may keep.
 const OPTIONS: [(&str, &str); 3] = [("table", "0"), ("forwarding", "1"), ("flows", "2000000")];
 /// The one rule of all flows.
 const RULE: &str = "table=1,priority=9,udp,actions=qflow_forward(port=2)";
@@ -43,13 +43,14 @@ const POOL_BYTES: usize = 1 << 20;
 /// Payload that makes frames of 60 bytes, which are 64 with their checksum.
 const PAYLOAD: [u8; 18] = [0; 18];
 const PACKET_BYTES: f64 = 64.0;
-/// The clock of a processor that does not say it, in cycles of a nanosecond.
+/// Cycles in a nanosecond of a processor that does not report its clock.
 const USUAL_GHZ: f64 = 2.5;
-/// The paper's processor: cycles of a nanosecond of each core, and cores.
+/// The paper's processor: cycles of a core in a nanosecond, and the number of cores.
 const PAPER_GHZ: f64 = 0.6;
 const PAPER_CORES: f64 = 8.0;
 
-/// Gb/s of a processor with so many cores, if a packet of 64 bytes costs so many cycles.
+/// The throughput in Gb/s of a processor with `cores` cores, if a packet of 64 bytes costs `cycles`
+/// cycles.
 ///
 /// Source: OpenQFlow, equation 8.
 fn throughput(ghz: f64, cores: f64, cycles: f64) -> f64 {
@@ -61,7 +62,7 @@ fn throughput(ghz: f64, cores: f64, cycles: f64) -> f64 {
 pub enum PacketOrder {
     /// In turn, with addresses that follow each other.
     Sequential,
-    /// At random, with the same addresses.
+    /// At random, with random tuples.
     Random,
     /// At random, with tuples of one CRC-16.
     Adversarial,
@@ -81,20 +82,21 @@ impl PacketOrder {
 
     fn tuples(self) -> Tuples {
         match self {
-            Self::Sequential | Self::Random => Tuples::plain(),
+            Self::Sequential => Tuples::Sequential,
+            Self::Random => Tuples::Scattered,
             Self::Adversarial => Tuples::colliding(),
         }
     }
 }
 
-/// What packets cost with so many flows in one order.
+/// The cost of packets for one number of flows and one order.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowCost {
     /// The order.
     pub order: PacketOrder,
     /// How many flows.
     pub flows: u32,
-    /// Cycles of the first packet of a flow that is new beside them.
+    /// Cycles of the first packet of a new flow while the others exist.
     pub setup_cycles: f64,
     /// Cycles of a packet of one of them.
     pub lookup_cycles: f64,
@@ -111,7 +113,7 @@ impl FlowCost {
 
 /// Measures each order at each number of flows; fewer in the shortest form.
 ///
-/// Errors: the switch refuses what it is told, or loses packets.
+/// Errors: the switch refuses its configuration, or loses packets.
 pub fn measure(short: bool) -> Result<Vec<FlowCost>, String> {
     let flows = if short { &SHORT_FLOWS[..] } else { &FLOWS[..] };
     let packets = if short { SHORT_PACKETS } else { PACKETS };
@@ -178,38 +180,48 @@ fn points(costs: &[FlowCost], cycles: fn(&FlowCost) -> f64) -> Vec<(f64, f64)> {
     each.map(|cost| (cost.flows.into(), cycles(cost))).collect()
 }
 
-/// The plot of all costs, next to numbers of cycles that others have published.
-pub fn plot(costs: &[FlowCost], published: &[(&str, f64)]) -> String {
-    let mut lines = Vec::new();
+/// The plots of all costs, with their names: of later packets, next to numbers of cycles that
+/// others have published, and of first ones.
+pub fn plots(costs: &[FlowCost], published: &[(&str, f64)]) -> [(&'static str, String); 2] {
+    let mut later = lines(costs, |cost| cost.lookup_cycles);
     if let (Some(first), Some(last)) = (costs.first(), costs.last()) {
         for (what, cycles) in published {
-            lines.push(Line {
+            later.push(Line {
                 name: format!("the paper's text: {what}"),
                 points: vec![(first.flows.into(), *cycles), (last.flows.into(), *cycles)],
                 is_reference: true,
             });
         }
     }
+    let first = lines(costs, |cost| cost.setup_cycles);
+    [
+        ("flow-cost", plot("A later packet of a flow", &later)),
+        ("flow-setup", plot("The first packet of a flow", &first)),
+    ]
+}
+
+/// A line for each order.
+fn lines(costs: &[FlowCost], cycles: fn(&FlowCost) -> f64) -> Vec<Line> {
+    let mut lines = Vec::new();
     for of_order in costs.chunk_by(|one, next| one.order == next.order) {
-        let order = of_order[0].order.name();
         lines.push(Line {
-            name: format!("first packet, {order}"),
-            points: points(of_order, |cost| cost.setup_cycles),
-            is_reference: false,
-        });
-        lines.push(Line {
-            name: format!("later packet, {order}"),
-            points: points(of_order, |cost| cost.lookup_cycles),
+            name: of_order[0].order.name().into(),
+            points: points(of_order, cycles),
             is_reference: false,
         });
     }
+    lines
+}
+
+fn plot(packet: &str, lines: &[Line]) -> String {
+    let title = format!("{packet}: its whole way through a switch with OpenQFlow");
     let axes = Axes {
-        title: "A packet's whole way through a switch with OpenQFlow",
+        title: &title,
         x: "flows",
         y: "cycles",
         log_x: true,
     };
-    plot::lines(axes, &lines)
+    plot::lines(axes, lines)
 }
 
 /// A switch in memory, without any input and output.
@@ -218,7 +230,7 @@ struct FlowSwitch {
     /// What has left, to be sent again.
     left: Vec<Frame>,
     pool: Pool,
-    /// The bytes of a packet but for its tuple.
+    /// The bytes of a packet; its tuple is filled in.
     frame: Vec<u8>,
     tuples: Tuples,
     now: Time,
@@ -264,14 +276,14 @@ impl FlowSwitch {
         })
     }
 
-    /// Sends a packet of each of these flows. Returns the nanoseconds of each, with those of
+    /// Sends a packet of each of these flows. Returns nanoseconds for each, which include
     /// writing its tuple.
     ///
     /// Errors: some did not leave.
     fn send(&mut self, flows: impl Iterator<Item = u32>) -> Result<f64, String> {
         let mut flows = flows.peekable();
         let mut packets = 0_u64;
-        let started = cpu_ns();
+        let started = thread_time();
         while flows.peek().is_some() {
             let mut frames = std::mem::take(&mut self.left);
             let mut count = 0;
@@ -292,7 +304,7 @@ impl FlowSwitch {
             }
             packets += count as u64;
         }
-        Ok((cpu_ns() - started) / packets as f64)
+        Ok((thread_time() - started).as_nanos() as f64 / packets as f64)
     }
 
     /// Makes a frame one of a flow.
@@ -302,12 +314,6 @@ impl FlowSwitch {
         bytes[DESTINATION_AT..SOURCE_PORT_AT].copy_from_slice(&destination.to_be_bytes());
         bytes[SOURCE_PORT_AT..SOURCE_PORT_AT + 2].copy_from_slice(&source_port.to_be_bytes());
     }
-}
-
-/// Nanoseconds that this thread has run on a processor.
-fn cpu_ns() -> f64 {
-    let spent = clock_gettime(ClockId::ThreadCPUTime);
-    spent.tv_sec as f64 * 1e9 + spent.tv_nsec as f64
 }
 
 /// The processor's cycles in a nanosecond.

@@ -1,5 +1,5 @@
-//! Why links are not balanced by how many flows hash to them: a trace of which few flows have most
-//! of the octets, as in figure 2 of OpenQFlow.
+//! Why hashing flows to links does not balance their load: in a trace, few flows have most of the
+//! octets, as in figure 2 of OpenQFlow.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -19,7 +19,7 @@ const INTERVAL: usize = 10;
 pub const BINS: usize = 4;
 /// Flows that begin in a second, at random.
 const FLOWS_PER_SECOND: f64 = 500.0;
-/// Octets of a flow are Pareto's: this exponent, at least and at most so many.
+/// The octets of a flow have a bounded Pareto distribution: its exponent, minimum and maximum.
 const EXPONENT: f64 = 0.9;
 const LEAST_OCTETS: f64 = 1e3;
 const MOST_OCTETS: f64 = 5e8;
@@ -29,7 +29,7 @@ const ETH_TYPE_IPV4: u16 = 0x0800;
 const FLOW_RATE: f64 = 12.5e6;
 
 /// A random number above 0, and 1 at most.
-fn fraction(random: &mut Random) -> f64 {
+pub fn fraction(random: &mut Random) -> f64 {
     ((random.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
@@ -43,7 +43,8 @@ pub struct TraceInterval {
 /// How uneven bins are: the fullest over the mean.
 fn unevenness(bins: &[f64; BINS]) -> f64 {
     let sum: f64 = bins.iter().sum();
-    bins.iter().copied().fold(0.0, f64::max) * BINS as f64 / sum
+    let fullest = bins.iter().copied().max_by(f64::total_cmp);
+    fullest.unwrap_or(0.0) * BINS as f64 / sum
 }
 
 /// The trace of a seed, interval by interval.
@@ -79,7 +80,7 @@ fn bin_of(flow: &Microflow) -> usize {
     let mut tuple = Vec::new();
     for address in [flow.source, flow.destination] {
         let bytes = address.to_be_bytes();
-        // Of IPv4, 4 bytes: those of a tuple of 13, as in the paper.
+        // An IPv4 address has 4 bytes, so that a tuple has 13, as in the paper.
         let unused = if flow.eth_type == ETH_TYPE_IPV4 {
             12
         } else {
@@ -139,8 +140,8 @@ pub fn mean_unevenness(intervals: &[TraceInterval]) -> (f64, f64) {
     (flows / count, octets / count)
 }
 
-/// Bars for each bin's part, over the mean of the four: the median of the intervals, and the least
-/// and the most.
+/// A bar for each bin: its part over the mean of the four. The height is the median of all
+/// intervals, the line goes from the least to the most.
 pub fn bars(intervals: &[TraceInterval]) -> Vec<Bar> {
     let flows = intervals.iter().map(|one| one.flows).collect();
     let octets = intervals.iter().map(|one| one.octets).collect();

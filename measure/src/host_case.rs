@@ -87,7 +87,7 @@ fn send_half(bed: &Bed, back: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Frames both ways at once.
+/// Frames in both directions at once.
 pub fn both_ways(c: &CaseContext<'_>) -> Figures {
     let before = received_by_both(c.bed)?;
     let cpu = c.forwarder.cpu_nanos();
@@ -157,11 +157,10 @@ fn number(value: &Value) -> f64 {
 /// Streams of TCP.
 pub fn tcp(c: &CaseContext<'_>) -> Figures {
     let failed = context("iperf3");
-    let server = c.bed.host(true, || {
-        let mut server = Command::new("iperf3");
-        server.args(["-s", "-1"]).stdout(Stdio::null());
-        server.stderr(Stdio::null()).spawn().map_err(failed)
-    })?;
+    let mut serve = Command::new("iperf3");
+    serve.args(["-s", "-1"]);
+    serve.stdout(Stdio::null()).stderr(Stdio::null());
+    let server = c.bed.host(true, || serve.spawn().map_err(failed))?;
     let _server = RunningChild(server);
     c.bed.host(true, until_iperf_listens)?;
     let cpu = c.forwarder.cpu_nanos();

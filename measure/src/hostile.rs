@@ -28,7 +28,7 @@ const TCP_CHECKSUM: (u16, u16) = (34, 16);
 const POOL_BYTES: usize = 4 << 20;
 /// The pause between two super-frames: 200 per second.
 const PAUSE: Duration = Duration::from_millis(5);
-/// What is done to each: two copies, one with a tag, this many times.
+/// The actions for each super-frame, and how often they are repeated: two copies, one with a tag.
 const COPY: &str = "push_vlan:0x8100,IN_PORT,pop_vlan,IN_PORT";
 const COPIES: usize = 16;
 /// Segments that the switch must send for the run to count.
@@ -147,9 +147,10 @@ fn waits(c: &CaseContext<'_>) -> Result<Histogram<u64>, String> {
     })
 }
 
-/// Echoes while super-frames of another port make the switch work, beside echoes without them.
+/// Echoes while super-frames of another port keep the switch busy, compared with echoes without
+/// them.
 pub fn super_frames(c: &CaseContext<'_>) -> Figures {
-    let _real_time = RealTime::begin(c)?;
+    let _real_time = RealTime::begin(c.forwarder)?;
     let alone = waits(c)?;
     let attacker = Attacker::new(c)?;
     let copies = [COPY; COPIES].join(",");
@@ -165,8 +166,8 @@ pub fn super_frames(c: &CaseContext<'_>) -> Figures {
         times
     })?;
     let ports = attacker.ctl("ports")?;
-    let sent = ports.split("tx_packets=").nth(3);
-    let sent = sent.and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+    let from_third = ports.split("tx_packets=").nth(3);
+    let sent = from_third.and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
     if sent.is_none_or(|sent| sent < MIN_COPIES) {
         return Err(format!("the super-frames made too little work: {ports}"));
     }

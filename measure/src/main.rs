@@ -15,6 +15,7 @@ mod host_case;
 mod hostile;
 mod huge_pages;
 mod idle;
+mod live_shares;
 mod meter;
 mod net;
 mod openflow;
@@ -35,8 +36,10 @@ use std::process::ExitCode;
 
 use bofuss_ports::HugePageAllocator;
 use clap::{CommandFactory, Parser, Subcommand};
+use hdrhistogram::Histogram;
 
 use crate::generate::Generate;
+use crate::live_shares::SharesArguments;
 use crate::meter::cli::MeterCommand;
 use crate::setup::Setup;
 use crate::traffic::Load;
@@ -96,6 +99,8 @@ enum CliCommand {
         #[arg(long, value_name = "FILE")]
         trace: Option<PathBuf>,
     },
+    /// For developers: measure what four subscribers get of a port on real interfaces
+    Shares(SharesArguments),
     /// For developers: write the figures of a run into docs/performance.md
     Page {
         /// The folder with the run's JSON
@@ -193,6 +198,7 @@ fn run(verb: CliCommand) -> Result<(), String> {
             let table = fairness::run(&out, trace.as_deref())?;
             println!("{table}\nwritten to {}", out.display());
         }
+        CliCommand::Shares(arguments) => arguments.run()?,
         CliCommand::Page { run, docs } => page::write(&run, &docs)?,
         CliCommand::Hold { parent, words } => match held::hold(parent, &words)? {},
         CliCommand::Send {
@@ -217,15 +223,19 @@ fn run(verb: CliCommand) -> Result<(), String> {
             count,
             size,
         } => {
-            let times = echo::ask((address, port), count, size, false)?;
-            for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("most", 1.0)] {
-                let us = times.value_at_quantile(quantile) as f64 / 1000.0;
-                println!("{name} {us:.1} us");
-            }
-            println!("mean {:.1} us", times.mean() / 1000.0);
+            print_times(&echo::ask((address, port), count, size, false)?);
         }
     }
     Ok(())
+}
+
+/// Prints times, which are in nanoseconds.
+fn print_times(times: &Histogram<u64>) {
+    for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("most", 1.0)] {
+        let us = times.value_at_quantile(quantile) as f64 / 1000.0;
+        println!("{name} {us:.1} us");
+    }
+    println!("mean {:.1} us", times.mean() / 1000.0);
 }
 
 /// The set-ups with these names; without names, those that this machine has.

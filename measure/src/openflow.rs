@@ -95,7 +95,7 @@ pub fn mods<T: AsRef<str>>(
 
 /// A message of an extension, from text.
 ///
-/// Errors: there is none of that name, or the text is none.
+/// Errors: no extension has a message of that name, or the text is wrong.
 pub fn extension(catalogue: &Catalogue, name: &str, text: &str) -> Result<Message, String> {
     let mut rows = catalogue.values(ExtKind::Message);
     match rows.find(|row| row.name == name) {
@@ -154,7 +154,7 @@ impl Session {
         lock(&self.writer).write_all(bytes).map_err(failed)
     }
 
-    /// Reads messages until `pick` returns a value; answers echo requests.
+    /// Reads messages until `look` returns a value; answers echo requests.
     fn read_until<T>(
         &mut self,
         mut look: impl FnMut(u32, &Message) -> Option<T>,
@@ -292,7 +292,10 @@ impl Session {
                 let message = self.codec.decode(bytes).map_err(failed)?.1;
                 if let Message::PacketIn(packet_in) = message {
                     let port = packet_in.fields.get(IN_PORT).map_or(0, FieldMatch::number);
-                    counts[usize::from(port == 2)] += 1;
+                    match port {
+                        2 => counts[1] += 1,
+                        _ => counts[0] += 1,
+                    }
                     if install {
                         answers.extend(answer(&self.codec, &packet_in.data.0)?);
                     }

@@ -73,7 +73,7 @@ pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(folder.join(IN_MEMORY)).unwrap_or_default();
     let in_memory = in_memory(&text);
     let page = docs.join("performance.md");
-    let beside = docs.join("performance");
+    let figures = docs.join("performance");
     let folder = docs.display().to_string();
     let failed = context(folder.as_str());
     let old = std::fs::read_to_string(&page).map_err(failed)?;
@@ -81,7 +81,7 @@ pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
         .split_once(BEGIN)
         .ok_or("the page has no mark to begin")?;
     let (_, tail) = rest.split_once(END).ok_or("the page has no mark to end")?;
-    std::fs::create_dir_all(&beside).map_err(failed)?;
+    std::fs::create_dir_all(&figures).map_err(failed)?;
     let mut text = format!(
         "{BEGIN}\n<!-- written by `cargo xtask bench --docs` -->\n\n{}\n\n### Targets\n\n{}",
         report.machine,
@@ -102,7 +102,7 @@ pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
     text += &link_to_plot("in-memory");
     plots.push(("in-memory".into(), layers(&in_memory)));
     for (name, svg) in plots {
-        std::fs::write(beside.join(format!("{name}.svg")), svg).map_err(failed)?;
+        std::fs::write(figures.join(format!("{name}.svg")), svg).map_err(failed)?;
     }
     text += "\nAll figures of this run are in [performance/figures.md](performance/figures.md).\n";
     std::fs::write(&page, format!("{head}{text}{END}{tail}")).map_err(failed)?;
@@ -115,7 +115,7 @@ pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
     for (name, ns) in &in_memory {
         all += &format!("| {name} | {} |\n", number(*ns));
     }
-    std::fs::write(beside.join("figures.md"), all).map_err(failed)
+    std::fs::write(figures.join("figures.md"), all).map_err(failed)
 }
 
 fn link_to_plot(name: &str) -> String {

@@ -1,9 +1,12 @@
 //! Plots as SVG, readable on white and on black backgrounds.
 
+mod axis;
+
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use self::axis::{LabelledAxis, MAX_LABELS};
 use crate::meter::statistics::{greatest, least};
 use crate::report::number;
 
@@ -16,15 +19,23 @@ const AXIS: u32 = 46;
 /// Height of the title, and of a line of the legend.
 const TITLE: i32 = 28;
 const LEGEND: i32 = 20;
-/// The estimated width of a character of the legend, and the space for a value above a bar: the
-/// viewer chooses the font.
+/// The estimated width of a character, as the viewer chooses the font; and of the least gap between
+/// values above bars.
 const CHARACTER: f64 = 6.0;
-const VALUE: f64 = 44.0;
+const VALUE_GAP: f64 = 6.0;
+/// Bars that are narrower touch each other: gaps of parts of a pixel would be seen between some.
+const NARROW: f64 = 8.0;
 /// The colour of text and axes, and that of grid lines with its opacity.
 const INK: RGBColor = RGBColor(122, 127, 135);
 const GRID: f64 = 0.35;
 /// A line with fewer points than this shows each.
 const MAX_DOTS: usize = 40;
+/// Where the axis of a distribution begins at the least, in microseconds: to read a clock takes
+/// longer.
+const LEAST_MICROS: f64 = 0.01;
+/// Half the width of a cross, and what it means.
+const CROSS_SIZE: i32 = 5;
+const CROSS_WORDS: &str = "cross: forced, no result";
 /// The colours of series.
 const COLOURS: [RGBColor; 11] = [
     RGBColor(154, 160, 166),
@@ -136,15 +147,59 @@ pub struct Axes<'a> {
 impl Axes<'_> {
     /// Where a value of the horizontal axis is on the linear one that is drawn.
     fn place(&self, x: f64) -> f64 {
-        if self.log_x { x.max(1e-9).log10() } else { x }
+        if self.log_x { x.log10() } else { x }
     }
 }
 
 /// Lines over a linear or logarithmic axis; the vertical axis begins at zero.
 pub fn lines(axes: Axes<'_>, lines: &[Line]) -> String {
+    signed_lines(axes, lines, &[])
+}
+
+/// Distributions of times as steps over a logarithmic axis: for each time, how many per cent do not
+/// exceed it.
+pub fn distributions(title: &str, lines: &[Line]) -> String {
+    let axes = Axes {
+        title,
+        x: "us",
+        y: "share at most this, %",
+        log_x: true,
+    };
+    let mut stepped = Vec::new();
+    for line in lines {
+        stepped.push(Line {
+            name: line.name.clone(),
+            points: steps(&line.points),
+            is_reference: line.is_reference,
+        });
+    }
     let mut svg = String::new();
     let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
-    draw_lines(&area, axes, lines).expect("a text takes what is written");
+    draw_lines(&area, axes, &stepped, &[], 0).expect("a text takes what is written");
+    drop(area);
+    svg
+}
+
+/// The corners of the steps that begin at zero and rise at each of these points; the axis begins
+/// at [`LEAST_MICROS`].
+fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut corners = Vec::new();
+    let mut before = 0.0;
+    for (micros, y) in points {
+        let x = micros.max(LEAST_MICROS);
+        corners.push((x, before));
+        corners.push((x, *y));
+        before = *y;
+    }
+    corners
+}
+
+/// The same with crosses, which no line connects, for points of each line that are results only
+/// because of `--force`.
+pub fn signed_lines(axes: Axes<'_>, lines: &[Line], crosses: &[Vec<(f64, f64)>]) -> String {
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
+    draw_lines(&area, axes, lines, crosses, MAX_DOTS).expect("a text takes what is written");
     drop(area);
     svg
 }
@@ -168,38 +223,60 @@ fn from_zero(least: f64, most: f64) -> (f64, f64) {
     (if bottom < 0.0 { bottom - room } else { 0.0 }, top + room)
 }
 
-fn draw_lines(area: &Area, axes: Axes<'_>, lines: &[Line]) -> Drawn {
-    let names: Vec<(usize, &str)> = lines
-        .iter()
-        .map(|line| &line.name[..])
-        .enumerate()
-        .collect();
-    let area = head(area, axes.title, "", &names)?;
+/// The names in the legend, each with the number of its colour. One of which nothing is drawn keeps
+/// its colour, so that others have theirs in each plot.
+fn drawn_names<'a>(lines: &'a [Line], crosses: &[Vec<(f64, f64)>]) -> Vec<(usize, &'a str)> {
+    let mut names = Vec::new();
+    for (series, line) in lines.iter().enumerate() {
+        let has_crosses = crosses.get(series).is_some_and(|own| !own.is_empty());
+        if has_crosses || !line.points.is_empty() {
+            names.push((series, &line.name[..]));
+        }
+    }
+    names
+}
+
+fn draw_lines(
+    area: &Area,
+    axes: Axes<'_>,
+    lines: &[Line],
+    crosses: &[Vec<(f64, f64)>],
+    max_dots: usize,
+) -> Drawn {
+    let names = drawn_names(lines, crosses);
+    let is_signed = crosses.iter().any(|of_line| !of_line.is_empty());
+    let explained = if is_signed { CROSS_WORDS } else { "" };
+    let area = head(area, axes.title, explained, &names)?;
     let mut places = Vec::new();
     let mut heights = Vec::new();
-    for (x, y) in lines.iter().flat_map(|line| &line.points) {
+    let drawn = lines.iter().flat_map(|line| &line.points);
+    let all = drawn.chain(crosses.iter().flatten());
+    let axes = Axes {
+        // Zero has no place on a logarithmic one.
+        log_x: axes.log_x && all.clone().all(|(x, _)| *x > 0.0),
+        ..axes
+    };
+    for (x, y) in all {
         places.push(axes.place(*x));
         heights.push(*y);
     }
     let (left, right) = bounds(&places);
     let (lowest, highest) = bounds(&heights);
     let (bottom, top) = from_zero(lowest, highest);
-    // A single value is in the middle.
-    let wide = if right > left { right - left } else { 1.0 };
     let mut chart = ChartBuilder::on(&area)
         .margin_left(8)
         .margin_right(24)
         .margin_top(12)
         .x_label_area_size(AXIS)
         .y_label_area_size(88)
-        .build_cartesian_2d(left - wide * 0.02..right + wide * 0.02, bottom..top)?;
+        .build_cartesian_2d(LabelledAxis::new(left, right, axes.log_x), bottom..top)?;
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
         .bold_line_style(INK.mix(GRID))
         .axis_style(INK)
         .label_style(words(12))
-        .x_labels(9)
+        .x_labels(MAX_LABELS)
         .y_labels(7)
         .x_label_formatter(&|x| number(if axes.log_x { 10f64.powf(*x) } else { *x }))
         .y_label_formatter(&|value| number(*value))
@@ -207,30 +284,38 @@ fn draw_lines(area: &Area, axes: Axes<'_>, lines: &[Line]) -> Drawn {
         .y_desc(axes.y)
         .draw()?;
     for (series, line) in lines.iter().enumerate() {
-        let placed: Vec<(f64, f64)> = line
-            .points
-            .iter()
-            .map(|(x, y)| (axes.place(*x), *y))
-            .collect();
+        let mut placed = Vec::new();
+        for (x, y) in &line.points {
+            placed.push((axes.place(*x), *y));
+        }
         let stroke = colour(series).stroke_width(2);
         if line.is_reference {
             chart.draw_series(DashedLineSeries::new(placed, 6, 4, stroke))?;
             continue;
         }
-        let dots = placed.len() < MAX_DOTS;
-        if dots {
+        if placed.len() < max_dots {
             let filled = colour(series).filled();
             chart.draw_series(placed.iter().map(|at| Circle::new(*at, 3, filled)))?;
         }
         chart.draw_series(LineSeries::new(placed, stroke))?;
     }
+    for (series, of_line) in crosses.iter().enumerate() {
+        let stroke = colour(series).stroke_width(2);
+        let placed = of_line.iter().map(|(x, y)| (axes.place(*x), *y));
+        chart.draw_series(placed.map(|at| Cross::new(at, CROSS_SIZE, stroke)))?;
+    }
     Ok(())
 }
 
 fn draw_bars(area: &Area, what: &str, title: &str, unit: &str, bars: &[Bar]) -> Drawn {
-    let mut names: Vec<(usize, &str)> = bars.iter().map(|b| (b.series, &b.name[..])).collect();
-    names.sort_unstable();
-    names.dedup();
+    // In the order of the bars.
+    let mut names: Vec<(usize, &str)> = Vec::new();
+    for bar in bars {
+        let named = (bar.series, &bar.name[..]);
+        if !names.contains(&named) {
+            names.push(named);
+        }
+    }
     let spread = bars.iter().any(|bar| bar.range.0 < bar.range.1);
     let area = head(area, title, if spread { what } else { "" }, &names)?;
     let groups: Vec<&[Bar]> = bars.chunk_by(|a, b| a.group == b.group).collect();
@@ -260,9 +345,12 @@ fn draw_bars(area: &Area, what: &str, title: &str, unit: &str, bars: &[Bar]) -> 
         .y_desc(unit)
         .draw()?;
     let wide = f64::from(WIDTH - 108) / places;
+    let longest = bars.iter().map(|bar| number(bar.value).len()).max();
+    let has_values = wide >= longest.unwrap_or(0) as f64 * CHARACTER + VALUE_GAP;
+    let margin = if wide < NARROW { 0.0 } else { 0.05 };
     let mut x = 0.5;
     for group in groups {
-        let middle = chart.backend_coord(&(x + group.len() as f64 / 2.0, 0.0));
+        let middle = chart.backend_coord(&(x + group.len() as f64 / 2.0, bottom));
         let below = centred(VPos::Top);
         area.draw(&Text::new(
             &group[0].group[..],
@@ -270,11 +358,11 @@ fn draw_bars(area: &Area, what: &str, title: &str, unit: &str, bars: &[Bar]) -> 
             below,
         ))?;
         for bar in group {
-            let corners = [(x + 0.05, 0.0), (x + 0.95, bar.value)];
+            let corners = [(x + margin, 0.0), (x + 1.0 - margin, bar.value)];
             chart.draw_series([Rectangle::new(corners, colour(bar.series).filled())])?;
             let spread = vec![(x + 0.5, bar.range.0), (x + 0.5, bar.range.1)];
             chart.draw_series([PathElement::new(spread, INK.stroke_width(2))])?;
-            if wide >= VALUE {
+            if has_values {
                 let at = chart.backend_coord(&(x + 0.5, bar.range.1.max(bar.value)));
                 let text = number(bar.value);
                 area.draw(&Text::new(
@@ -299,10 +387,10 @@ fn draw_stacks(area: &Area, title: &str, unit: &str, stacks: &[Stack]) -> Drawn 
     }
     let series: Vec<(usize, &str)> = names.iter().copied().enumerate().collect();
     let area = head(area, title, "", &series)?;
-    let most = stacks
+    let sums = stacks
         .iter()
-        .map(|stack| stack.parts.iter().map(|part| part.1).sum::<f64>())
-        .fold(1e-9, f64::max);
+        .map(|stack| stack.parts.iter().map(|part| part.1).sum::<f64>());
+    let most = sums.max_by(f64::total_cmp).unwrap_or(0.0).max(1e-9);
     let rows = stacks.len() as f64;
     let mut chart = ChartBuilder::on(&area)
         .margin_right(12)
@@ -418,6 +506,15 @@ mod tests {
             log_x: false,
         };
         bars("title", "unit", &all) + &lines(axes, &[line])
+    }
+
+    #[test]
+    fn a_distribution_rises_from_zero_in_steps() {
+        let corners = steps(&[(1.0, 20.0), (3.0, 100.0)]);
+        assert_eq!(
+            corners,
+            [(1.0, 0.0), (1.0, 20.0), (3.0, 20.0), (3.0, 100.0)]
+        );
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Figure {
         defined.map(|(own, base)| own / base).collect()
     }
 
-    /// The figure of this latency over that of OpenFlow entries; none of no rounds.
+    /// This latency over that of OpenFlow entries (`base`), round by round; none without rounds.
     fn speed_up(&self, base: &Self) -> Option<Self> {
         let mut values = self.ratios(base);
         values.sort_by(f64::total_cmp);
@@ -179,8 +179,8 @@ impl BenchReport {
 
     /// The ratio of a figure to that of the yardstick, or of Open vSwitch if there is no yardstick.
     fn ratio(&self, figure: &Figure) -> Option<f64> {
-        let mut base = [Setup::Yardstick, Setup::Ovs, Setup::OvsTso].iter();
-        let base = base.find_map(|s| self.get(&figure.case, figure.parameter, &figure.metric, *s));
+        let mut bases = [Setup::Yardstick, Setup::Ovs, Setup::OvsTso].iter();
+        let base = bases.find_map(|s| self.get(&figure.case, figure.parameter, &figure.metric, *s));
         figure.over(base?)
     }
 

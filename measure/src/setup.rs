@@ -43,6 +43,8 @@ pub enum Setup {
     OvsXdp,
     /// The same on ordinary ports with userspace-tso.
     OvsTso,
+    /// Open vSwitch's datapath in the kernel.
+    OvsKernel,
     /// bofuss as a learning switch: one entry, with NORMAL.
     BofussNormal,
     /// bofuss with ARP-Path: one entry, with its action.
@@ -53,7 +55,7 @@ pub enum Setup {
 
 impl Setup {
     /// All set-ups, in the order of a round.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Direct,
         Self::Bridge,
         Self::Yardstick,
@@ -66,6 +68,7 @@ impl Setup {
         Self::BofussNormal,
         Self::BofussArpPath,
         Self::BofussOpenQflow,
+        Self::OvsKernel,
     ];
 
     /// Its name in tables and files.
@@ -80,6 +83,7 @@ impl Setup {
             Self::Ovs => "ovs",
             Self::OvsXdp => "ovs-afxdp",
             Self::OvsTso => "ovs-tso",
+            Self::OvsKernel => "ovs-kernel",
             Self::BofussNormal => "bofuss-normal",
             Self::BofussArpPath => "bofuss-arp-path",
             Self::BofussOpenQflow => "bofuss-openqflow",
@@ -98,6 +102,7 @@ impl Setup {
             Self::Ovs => "Open vSwitch",
             Self::OvsXdp => "Open vSwitch with AF_XDP",
             Self::OvsTso => "Open vSwitch with TSO",
+            Self::OvsKernel => "Open vSwitch in the kernel",
             Self::BofussNormal => "bofuss, NORMAL",
             Self::BofussArpPath => "bofuss, ARP-Path",
             Self::BofussOpenQflow => "bofuss, OpenQFlow",
@@ -114,13 +119,17 @@ impl Setup {
 
     /// Whether it belongs to another project.
     pub fn is_foreign(self) -> bool {
-        matches!(self, Self::Ovs | Self::OvsXdp | Self::OvsTso)
+        matches!(
+            self,
+            Self::Ovs | Self::OvsXdp | Self::OvsTso | Self::OvsKernel
+        )
     }
 
     /// Whether this machine has what it needs; our programs are in the folder `programs`.
     pub fn is_here(self, programs: &Path) -> bool {
         let program = match self {
             Self::BofussStatic => return static_program(programs).exists(),
+            Self::OvsKernel => return foreign::kernel_datapath().is_ok(),
             Self::Ovs | Self::OvsXdp => "ovs-vswitchd",
             Self::OvsTso => foreign::OVS_DPDK,
             Self::Direct
@@ -152,13 +161,18 @@ impl Setup {
             ],
             Self::BofussNormal => &["priority=10,actions=NORMAL"],
             Self::BofussArpPath => &["priority=10,actions=arp_path"],
-            Self::Bofuss | Self::BofussStatic | Self::Ovs | Self::OvsXdp | Self::OvsTso => &BASE,
+            Self::Bofuss
+            | Self::BofussStatic
+            | Self::Ovs
+            | Self::OvsXdp
+            | Self::OvsTso
+            | Self::OvsKernel => &BASE,
             Self::Direct | Self::Bridge | Self::Yardstick | Self::Recvmmsg => &[],
         }
     }
 
     /// The options of extensions with which bofuss starts.
-    fn options(self) -> &'static [&'static str] {
+    pub fn options(self) -> &'static [&'static str] {
         if self == Self::BofussOpenQflow {
             return &[
                 "openqflow.table=0",
@@ -200,7 +214,7 @@ impl Setup {
                 };
                 forwarder = Forwarder::bofuss(&self.program(programs), &plan)?;
             }
-            Self::Ovs | Self::OvsXdp | Self::OvsTso => {
+            Self::Ovs | Self::OvsXdp | Self::OvsTso | Self::OvsKernel => {
                 forwarder = Forwarder::open_vswitch(self, &[SwitchPlan::usual()])?;
             }
         }
@@ -216,9 +230,10 @@ impl Setup {
     }
 }
 
-/// What tells ARP-Path where the frames of a load go: to addresses that nobody sends from.
+/// The messages that pin the destinations of a load in ARP-Path, because nothing is sent from these
+/// addresses.
 ///
-/// Errors: the message, if bofuss has none such.
+/// Errors: bofuss does not know the message.
 fn pins(codec: &Codec) -> Result<Vec<Message>, String> {
     let mut messages = Vec::new();
     for (mac, port) in ABSENT_HOSTS.into_iter().zip([2, 1]) {
@@ -249,17 +264,20 @@ pub struct SwitchPlan {
     pub fail_mode: &'static str,
     /// Options of bofuss's extensions.
     pub options: &'static [&'static str],
+    /// Further options of bofuss, with their values.
+    pub more: Vec<String>,
 }
 
 impl SwitchPlan {
-    /// The switch between the two hosts.
+    /// The switch between the two hosts, with a name that no other run gives it.
     pub fn usual() -> Self {
         Self {
-            name: "bench".into(),
+            name: format!("bench{}", std::process::id()),
             ports: SWITCH_PORTS.map(String::from).to_vec(),
             openflow_port: OPENFLOW_PORT,
             fail_mode: "secure",
             options: &[],
+            more: Vec::new(),
         }
     }
 }
@@ -352,6 +370,7 @@ impl Forwarder {
         for option in plan.options {
             bofuss.args(["--extension", option]);
         }
+        bofuss.args(&plan.more);
         Self::of(&mut bofuss, &format!("tools on {listen}"))
     }
 

@@ -24,7 +24,7 @@ const CHANGES_AT_ONCE: u64 = 100;
 const PREPARED: usize = 100;
 const PREPARING: Duration = Duration::from_millis(100);
 const LOST_RUNS: usize = 3;
-/// The background flow during new flows; nobody listens to its port.
+/// The background flow during new flows; no socket has its port.
 const BESIDE: u32 = 1 << 16;
 /// The rate of first packets of a rule's flow: a share of the yardstick's maximum.
 const WARM_UP_SHARE: f64 = 0.5;
@@ -76,7 +76,7 @@ pub fn rules(c: &CaseContext<'_>) -> Figures {
         figures.push((RULE_BYTES, grown / f64::from(count)));
     }
     if count >= MOST {
-        // Memory that frames need whatever their flows are is allocated before: rings, buffers.
+        // Rings and buffers, which frames of any flow need, are allocated before.
         frames(c, Load::of(FRAMES))?;
     }
     let before = resident_bytes(c);
@@ -100,16 +100,16 @@ const TCP_FLAGS: [&str; 4] = [
 
 /// TCP through entries that match `tcp_flags`, between two runs without them.
 pub fn tcp_flags(c: &CaseContext<'_>) -> Figures {
-    let _real_time = RealTime::begin(c)?;
-    let before = of(&tcp(c)?, TCP_RATE);
+    let _real_time = RealTime::begin(c.forwarder)?;
+    let before = figure_of(&tcp(c)?, TCP_RATE);
     let codec = codec();
     let mut session = c.forwarder.session()?;
     session.change(&adds(&codec, TCP_FLAGS)?)?;
     let mut figures = tcp(c)?;
     let deletes = mods(&codec.catalogue, FlowModCommand::DELETE, ["tcp"])?;
     session.change(&encode(&codec, deletes))?;
-    let after = of(&tcp(c)?, TCP_RATE);
-    let share = 200.0 * of(&figures, TCP_RATE) / (before + after);
+    let after = figure_of(&tcp(c)?, TCP_RATE);
+    let share = 200.0 * figure_of(&figures, TCP_RATE) / (before + after);
     figures.push((("of the rate without them", "%"), share));
     Ok(figures)
 }
@@ -241,22 +241,22 @@ pub fn masks(c: &CaseContext<'_>) -> Figures {
 /// The same, but each frame has other addresses and ports; compared with the rate of known flows.
 pub fn attack(c: &CaseContext<'_>) -> Figures {
     access_list(c)?;
-    let usual = of(&frames(c, spread(1_000))?, RATE);
+    let usual = figure_of(&frames(c, spread(1_000))?, RATE);
     let before = resident_bytes(c);
     let load = Load {
         order: FlowOrder::Attack,
         ..Load::of(FRAMES)
     };
     let mut figures = frames(c, load)?;
-    let kept = of(&figures, RATE) / usual * 100.0;
+    let kept = figure_of(&figures, RATE) / usual * 100.0;
     let grown = resident_bytes(c) - before;
     figures.push((("rate kept", "%"), kept));
     figures.push((("memory", "MiB more"), grown / f64::from(1 << 20)));
     Ok(figures)
 }
 
-/// One of some figures.
-fn of(figures: &[(BenchMetric, f64)], metric: BenchMetric) -> f64 {
+/// The figure of a metric.
+fn figure_of(figures: &[(BenchMetric, f64)], metric: BenchMetric) -> f64 {
     let found = figures.iter().find(|(m, _)| *m == metric);
     found.expect("the case has this metric").1
 }
@@ -319,9 +319,9 @@ fn churned(c: &CaseContext<'_>, load: Load) -> Figures {
 fn lost(c: &CaseContext<'_>, load: Load) -> Result<f64, String> {
     let mut shares = Vec::new();
     for _ in 0..LOST_RUNS {
-        let before = of(&frames(c, load)?, RATE);
-        let during = of(&churned(c, load)?, RATE);
-        let after = of(&frames(c, load)?, RATE);
+        let before = figure_of(&frames(c, load)?, RATE);
+        let during = figure_of(&churned(c, load)?, RATE);
+        let after = figure_of(&frames(c, load)?, RATE);
         shares.push(100.0 * (1.0 - 2.0 * during / (before + after)));
     }
     Ok(median(&shares))

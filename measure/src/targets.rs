@@ -281,7 +281,7 @@ impl<'a> Targets<'a> {
         self.row(what, Least(99.0), " %", others);
     }
 
-    /// The packages' build beside the other one.
+    /// The build of the packages, next to the other one.
     fn packages(&mut self) {
         let rows = [
             ("flow-mods", ("flow-mods", 100_000, "added")),

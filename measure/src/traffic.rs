@@ -157,8 +157,8 @@ pub fn send_until(
         }
         port.send(&mut batch)
             .map_err(|e| format!("{interface}: {e}"))?;
-        let due = (number * 1_000_000_000).checked_div(load.rate);
-        let due = start + Duration::from_nanos(due.unwrap_or(0));
+        let due_ns = (number * 1_000_000_000).checked_div(load.rate);
+        let due = start + Duration::from_nanos(due_ns.unwrap_or(0));
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
     }
     Ok(start.elapsed())

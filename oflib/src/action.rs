@@ -33,7 +33,7 @@ model! {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetField(pub FieldMatch);
 
-/// What a row says of an action beside its argument.
+/// What a row says of an action besides its argument.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionRow {
     /// The type on the wire.

@@ -22,7 +22,7 @@ const MORE: u8 = 1;
 pub struct Refused {
     /// What to answer, unless the frame is an ERROR itself.
     pub cause: DecodeError,
-    /// Whether the connection cannot go on.
+    /// Whether the connection has to be closed.
     pub fatal: bool,
     /// Where in the frame the refused message begins: at 0, but for one within a
     /// BUNDLE_ADD_MESSAGE. Its error quotes it, and has its transaction id.
@@ -30,7 +30,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// What ends a connection: nobody knows where the next message begins.
+    /// An error that ends a connection, because it is unknown where the next message begins.
     pub fn fatal(cause: DecodeError) -> Self {
         Self {
             cause,
@@ -162,12 +162,13 @@ impl Assembler {
 
     /// Where the message begins that an error is about. Spec: OpenFlow 1.4.1 section 7.3.9.7.
     fn start_of(&self, frame: &[u8], cause: &DecodeError) -> usize {
-        let inner = inner_message(&self.codec, frame);
-        let inner = inner.filter(|inner| inner.contains(&cause.offset));
-        let is_of_bundle = cause.error.ty == BundleFailed::UNKNOWN.ty;
-        inner
-            .filter(|_| !is_of_bundle)
-            .map_or(0, |inner| inner.start)
+        if cause.error.ty == BundleFailed::UNKNOWN.ty {
+            return 0;
+        }
+        match inner_message(&self.codec, frame) {
+            Some(inner) if inner.contains(&cause.offset) => inner.start,
+            Some(_) | None => 0,
+        }
     }
 
     /// Makes a flow-mod share the instructions of the previous one, if they are equal.

@@ -12,7 +12,7 @@ use crate::action::TAG_VLAN;
 use crate::added_header::{AddedHeader, AnyHeader};
 use crate::error::{ErrorCode, ErrorRow};
 use crate::ext::{ExtKind, ExtRow};
-use crate::field::{At, FIELDS, Field, Header, KEY_BYTES, KEY_STANDARD_BYTES, Need};
+use crate::field::{At, FIELDS, Field, Header, KEY_BYTES, KEY_STANDARD_BYTES};
 use crate::field_set::FieldSet;
 use crate::registers::{FIRST_REGISTER, KEY_TAIL_VALUES, N_REGISTERS, REGISTERS};
 use crate::types::PortNo;
@@ -180,8 +180,10 @@ impl Catalogue {
                 ));
             }
             for header in added_headers(row) {
-                let clash = |known: &&AddedHeader| known.is_named_as(header) && *known != header;
-                if let Some(known) = added_headers(other).find(clash) {
+                let mut others = added_headers(other);
+                if let Some(known) =
+                    others.find(|known| known.is_named_as(header) && *known != header)
+                {
                     return refused(format!(
                         "header {} is named by what names {} of {owner}: {} {:#x}",
                         header.name,
@@ -294,8 +296,10 @@ impl Catalogue {
                 return Some(field);
             }
         }
-        let same = |f: &&&Field| f.experimenter == experimenter && f.number == number;
-        self.fields.iter().find(same).copied()
+        let mut fields = self.fields.iter();
+        fields
+            .find(|f| f.experimenter == experimenter && f.number == number)
+            .copied()
     }
 
     /// The field of this name or other name.
@@ -360,12 +364,11 @@ fn check_row(row: &Field) -> Result<(), String> {
             return Err(format!("a register that cannot hold {initial}"));
         }
     }
-    let stands = |need: &Need| {
+    if let Some(need) = row.need {
         let field = FIELDS.get(usize::from(need.id));
-        field.is_some_and(|field| !field.at.is_empty() || row.at.is_empty())
-    };
-    if !row.need.as_ref().is_none_or(stands) {
-        return Err("its prerequisite is no field of OpenFlow in a header".into());
+        if field.is_none_or(|field| field.at.is_empty() && !row.at.is_empty()) {
+            return Err("its prerequisite is no field of OpenFlow in a header".into());
+        }
     }
     row.at.iter().try_for_each(|at| check_place(row, at))
 }

@@ -49,9 +49,9 @@ impl CopyField {
     /// Errors: BAD_ACTION/BAD_SET_LEN for no bits, or bits that a field does not have;
     /// BAD_ACTION/BAD_SET_ARGUMENT for a field that may not be written.
     pub fn check(&self) -> Result<(), ErrorCode> {
-        let ends = |offset: u16| u32::from(offset) + u32::from(self.n_bits);
-        let is_outside = ends(self.src_offset) > u32::from(self.src.bits)
-            || ends(self.dst_offset) > u32::from(self.dst.bits);
+        let src_end = u32::from(self.src_offset) + u32::from(self.n_bits);
+        let dst_end = u32::from(self.dst_offset) + u32::from(self.n_bits);
+        let is_outside = src_end > u32::from(self.src.bits) || dst_end > u32::from(self.dst.bits);
         if self.n_bits == 0 || is_outside {
             return Err(BadAction::BAD_SET_LEN);
         }
@@ -113,8 +113,9 @@ fn parse_part(text: &str, catalogue: &Catalogue) -> Result<(&'static Field, u16,
     let wrong = || format!("'{text}' is not FIELD[FIRST..LAST] or FIELD[]");
     let inner = text.strip_suffix(']').ok_or_else(wrong)?;
     let (name, bits) = inner.split_once('[').ok_or_else(wrong)?;
-    let field = catalogue.field_named(name.trim());
-    let field = field.ok_or_else(|| format!("there is no field '{name}'"))?;
+    let Some(field) = catalogue.field_named(name.trim()) else {
+        return Err(format!("there is no field '{name}'"));
+    };
     if bits.is_empty() {
         return Ok((field, 0, field.bits));
     }

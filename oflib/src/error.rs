@@ -4,8 +4,8 @@ use core::fmt;
 
 use crate::version::{Span, span};
 
-/// An OpenFlow error: its type and code as they stand in an ERROR message, and for those of type
-/// `0xffff` whose error it is.
+/// An OpenFlow error: its type and code as in an ERROR message, and for type `0xffff` the
+/// experimenter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct ErrorCode {
     /// The high-level type (`OFPET_*`).

@@ -21,14 +21,14 @@ use crate::wire::{Bytes, Reader, TextForm, Wire, Writer, be_number};
 pub use list::{Listed, ValueList};
 pub use rows::{Arg, Audience, ExtErrors, ExtKind, ExtRow, Usage};
 
-/// How deep experimenter values with bodies may stand within each other: a list of actions in an
-/// action, and so on.
+/// How deeply experimenter values with bodies may be nested, such as a list of actions in an
+/// action.
 pub const MAX_NESTED: u8 = 8;
 
 /// Our own number as an experimenter: a locally administered OUI, "bof" in ASCII.
 pub const BOFUSS: u32 = 0x0062_6f66;
 
-/// An experimenter value as a structure: what stands behind experimenter and type on the wire, and
+/// An experimenter value as a structure: what follows experimenter and type on the wire, and is
 /// between the parentheses in text.
 ///
 /// Invariant: as for [`Wire`]: what was decoded can be encoded, and gives the same value again.
@@ -41,7 +41,8 @@ pub trait TypedBody: Wire + TextForm + Clone + Debug + Eq + Hash + Send + Sync +
         false
     }
 
-    /// What tells actions of one row apart in an action set: there is at most one of each number.
+    /// A number that distinguishes actions of one row in an action set, which has at most one of
+    /// each.
     fn action_set_key(&self) -> u64 {
         0
     }
@@ -201,15 +202,15 @@ impl ExtValue {
         body.downcast_ref()
     }
 
-    /// About how many bytes it holds beside itself: those that its hash reads, which are all that
-    /// tells it from other values.
+    /// About how many bytes it holds besides itself: those that its hash reads, which are all that
+    /// distinguish it from other values.
     pub fn held_bytes(&self) -> usize {
         let mut count = ByteCount(0);
         self.hash(&mut count);
         count.0
     }
 
-    /// What tells it apart from others of its row in an action set.
+    /// What distinguishes it from others of its row in an action set.
     pub fn action_set_key(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.action_set_key())
     }
@@ -251,7 +252,7 @@ impl ExtValue {
         }
     }
 
-    /// Reads what stands in the parentheses of a text.
+    /// Reads what is between the parentheses of a text.
     ///
     /// Errors: which argument is missing, unknown or out of range, or what the body's type finds.
     pub fn parse(row: &'static ExtRow, text: &str, catalogue: &Catalogue) -> Result<Self, String> {
@@ -335,7 +336,7 @@ impl ExtValue {
         }
         let start = w.bytes.len();
         body.encode(w);
-        // What stands before a list would lack in further parts.
+        // Further parts would lack what precedes the list.
         if w.item_starts.first() != Some(&start) {
             w.item_starts.clear();
         }
@@ -377,7 +378,7 @@ fn rows_of(
     rows.filter(move |row| row.experimenter == experimenter)
 }
 
-/// How deep parentheses stand within each other in a text, at most.
+/// How deeply the parentheses of a text are nested.
 fn nesting(text: &str) -> usize {
     let mut open = 0usize;
     let mut most = 0;

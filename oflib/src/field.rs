@@ -20,7 +20,7 @@ pub enum Header {
     Eth,
     /// The outermost VLAN tag, from its TPID on.
     Vlan,
-    /// The two bytes of the Ethernet type that names the payload, behind all VLAN tags.
+    /// The two bytes of the Ethernet type of the payload, after all VLAN tags.
     EthType,
     /// The outermost MPLS label stack entry.
     Mpls,
@@ -57,7 +57,7 @@ pub enum Header {
 /// How many [`Header`]s there are.
 pub const HEADERS: usize = Header::PacketType as usize + 1;
 
-/// Where a field stands in a header.
+/// The place of a field in a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// The header.
@@ -82,7 +82,7 @@ pub struct Need {
 /// How a field's value differs between the segments of a TCP or UDP super-frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Differs {
-    /// All segments have the same. What stands in the payload differs all the same.
+    /// All segments have the same value. A field in the payload may differ nevertheless.
     Nowhere,
     /// The bits of `first` are set in the first segment at most, those of `last` in the last.
     Ends {
@@ -137,7 +137,7 @@ pub struct Field {
     pub settable: bool,
     /// The prerequisite, if there is one.
     pub need: Option<Need>,
-    /// Where the field stands; in no header if empty (then the switch supplies it).
+    /// The places of the field in headers; if empty, it is in no header and the switch supplies it.
     pub at: &'static [At],
     /// How it differs between the segments of a super-frame.
     pub differs: Differs,
@@ -173,9 +173,8 @@ impl Field {
     /// Whether it is of the pipeline, and not of a header: packets have it by where they came from,
     /// or from entries and hooks.
     pub fn is_pipeline(&self) -> bool {
-        let of_port = |need: Need| need.id == IN_PORT.id;
         let is_of_header = !self.at.is_empty() && self != PACKET_TYPE;
-        !is_of_header && self.need.is_none_or(of_port)
+        !is_of_header && self.need.is_none_or(|need| need.id == IN_PORT.id)
     }
 
     /// Whether it is a packet register: every packet has it, 0 from the start, and a key takes no
@@ -185,7 +184,7 @@ impl Field {
         self.id >= crate::registers::FIRST_REGISTER
     }
 
-    /// Whether it stands in the Ethernet header or in a VLAN tag: packets of other types have none.
+    /// Whether it is in the Ethernet header or in a VLAN tag: packets of other types have none.
     pub fn is_of_ethernet(&self) -> bool {
         let headers = [Header::Eth, Header::Vlan, Header::EthType];
         let mut places = self.at.iter().filter_map(|at| at.header.known());
@@ -317,7 +316,7 @@ const KEY_EXTENSION_BYTES: usize = 32;
 /// Bytes of every key that say which fields are present; further ones begin its tail.
 pub const KEY_PRESENT_BYTES: usize = 8;
 
-/// What stands in front of a field's name in the specification and in other tools.
+/// Prefixes of field names in the specification and in other tools.
 const OXM_PREFIXES: &[&str] = &["oxm_of_", "ofpxmt_ofb_", "onfoxm_et_", "nxm_of_", "nxm_nx_"];
 const TCP_FLAG_NAMES: &[&str] = &["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns"];
 const EXTHDR_NAMES: &[&str] = &[

@@ -19,11 +19,13 @@ pub type StandardFields = FieldBits<1>;
 /// Combines two sets word by word.
 macro_rules! each_word {
     ($one:expr, $other:expr, |$a:ident, $b:ident| $combined:expr) => {{
-        let (one, other): ([u64; N], [u64; N]) = ($one.0, $other.0);
+        let one: [u64; N] = $one.0;
+        let other: [u64; N] = $other.0;
         let mut words = [0; N];
         let mut i = 0;
         while i < N {
-            let ($a, $b) = (one[i], other[i]);
+            let $a = one[i];
+            let $b = other[i];
             words[i] = $combined;
             i += 1;
         }

@@ -136,7 +136,7 @@ forms! {
     QueueId:              Plain  Plain  Plain  Plain  Plain  Plain;
     TableId:              Plain  Plain  Plain  Plain  Plain  Plain;
     FlowMonitorCommand:   -      -      -      -      Plain  Plain;
-    FlowUpdateEvent:      -      -      -      V1_3   Plain  Plain;
+    FlowUpdateEvent:      V1_3   -      -      V1_3   Plain  Plain;
     RoleStatusReason:     -      -      -      -      Plain  Plain;
     TableStatusReason:    -      -      -      -      Plain  Plain;
     ChannelStatus:        -      -      -      -      -      Plain;
@@ -155,7 +155,7 @@ forms! {
     BundleFlags:          -      -      -      Plain  Plain  Plain;
     BundleFeatureFlags:   -      -      -      Plain  Plain  Plain;
     EvictionFlags:        -      -      -      -      Plain  Plain;
-    FlowMonitorFlags:     -      -      -      Plain  Plain  Plain;
+    FlowMonitorFlags:     Plain  -      -      Plain  Plain  Plain;
     OpticalPortFeatures:  -      -      -      -      Plain  Plain;
     OpticalStatsFlags:    -      -      -      -      Plain  Plain;
     TableConfig:          -      -      -      -      Plain  Plain;
@@ -238,8 +238,8 @@ forms! {
     BundleFeaturesRequest: -     -      -      V1_4   V1_4   V1_4;
     BundleFeatures:       -      -      -      V1_4   V1_4   V1_4;
     TimeCapability:       -      -      -      V1_4   V1_4   V1_4;
-    FlowMonitorRequest:   -      -      -      V1_3   V1_4   V1_4;
-    FlowUpdate:           -      -      -      V1_3   V1_4   V1_4;
+    FlowMonitorRequest:   V1_0   -      -      V1_3   V1_4   V1_4;
+    FlowUpdate:           V1_3   -      -      V1_3   V1_4   V1_4;
     MonitoredFlow:        -      -      -      -      V1_4   V1_4;
     FlowCounters:         -      -      -      -      -      V1_5;
 }

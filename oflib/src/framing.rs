@@ -5,11 +5,15 @@ use alloc::vec::Vec;
 use crate::codec::HEADER_BYTES;
 use crate::error::{BadRequest, DecodeError};
 
-/// The bytes of a stream that came and are not taken yet.
+/// What [`Framer::read_message`] asks for at once: some messages of the usual sizes.
+const READ_BYTES: usize = 4096;
+
+/// The bytes of a stream that were received and not taken yet.
 ///
-/// It reads nothing itself: whoever has the stream appends to [`space`](Self::space), or calls
-/// [`push`](Self::push). It holds no more than it was given; who reads only while
-/// [`ready`](Self::ready) is `None` holds one message and what one read brought behind it.
+/// It reads nothing itself: whoever has the stream appends to [`space`](Self::space), calls
+/// [`push`](Self::push), or passes a function to [`read_message`](Self::read_message). It holds no
+/// more than it was given. A caller that reads only while [`ready`](Self::ready) is `None` makes it
+/// hold one message, and what one read brought after it.
 #[derive(Debug, Default)]
 pub struct Framer {
     buffer: Vec<u8>,
@@ -23,7 +27,7 @@ impl Framer {
         Self::default()
     }
 
-    /// What is here of the next message and those behind it.
+    /// The received bytes of the next message and those after it.
     pub fn buffered(&self) -> &[u8] {
         &self.buffer[self.start..]
     }
@@ -33,8 +37,8 @@ impl Framer {
         self.space(0).extend_from_slice(bytes);
     }
 
-    /// The buffer, to append to, with room for `count` bytes behind those that are here. Messages
-    /// that were taken are gone from it.
+    /// The buffer to append to, with room for `count` further bytes. Messages that were taken are
+    /// removed from it.
     pub fn space(&mut self, count: usize) -> &mut Vec<u8> {
         self.buffer.drain(..self.start);
         self.start = 0;
@@ -49,7 +53,7 @@ impl Framer {
 
     /// The length in bytes of the next message, as its header says, if that is here.
     ///
-    /// Errors: BAD_REQUEST/BAD_LEN for a length that does not even hold the header: nobody knows
+    /// Errors: BAD_REQUEST/BAD_LEN for a length shorter than the header, after which it is unknown
     /// where the next message begins.
     pub fn announced(&self) -> Result<Option<usize>, DecodeError> {
         let Some(header) = self.header() else {
@@ -90,6 +94,42 @@ impl Framer {
         let ready = self.ready()?;
         Ok(ready.map(|length| self.take(length)))
     }
+
+    /// Takes the next message, and before that calls `read` until it is here: a function that fills
+    /// the beginning of a buffer, and returns how many bytes it wrote. `None` when that is none, as
+    /// at the end of a stream. Holds at most a message, which has 65,535 bytes at most, and what
+    /// one read of 4,096 bytes brought after it.
+    ///
+    /// Errors: those of `read`; within them, as [`announced`](Self::announced).
+    ///
+    /// Panics: if `read` returns more than the length of the buffer.
+    ///
+    /// ```
+    /// use std::io::Read;
+    ///
+    /// let mut stream = &[4, 2, 0, 8, 0, 0, 0, 1, 4, 2][..];
+    /// let mut framer = bofuss_oflib::Framer::new();
+    /// let hello = framer.read_message(|room| stream.read(room)).expect("memory has no errors");
+    /// assert_eq!(hello, Ok(Some(&[4, 2, 0, 8, 0, 0, 0, 1][..])));
+    /// ```
+    pub fn read_message<E>(
+        &mut self,
+        mut read: impl FnMut(&mut [u8]) -> Result<usize, E>,
+    ) -> Result<Result<Option<&[u8]>, DecodeError>, E> {
+        loop {
+            match self.ready() {
+                Ok(Some(length)) => return Ok(Ok(Some(self.take(length)))),
+                Ok(None) => {}
+                Err(error) => return Ok(Err(error)),
+            }
+            let mut room = [0; READ_BYTES];
+            let count = read(&mut room)?;
+            if count == 0 {
+                return Ok(Ok(None));
+            }
+            self.push(&room[..count]);
+        }
+    }
 }
 
 /// The transaction id in the header of a message.
@@ -120,6 +160,46 @@ mod tests {
             assert_eq!(messages, [&STREAM[..8], &STREAM[8..]], "step {step}");
             assert!(framer.buffered().is_empty());
         }
+    }
+
+    #[test]
+    fn messages_are_read_until_the_stream_ends_or_fails() {
+        for step in 1..=STREAM.len() {
+            let mut framer = Framer::new();
+            let mut rest = &STREAM[..17];
+            let mut read = |room: &mut [u8]| {
+                let part = rest.split_off(..step.min(rest.len())).unwrap();
+                room[..part.len()].copy_from_slice(part);
+                Ok::<_, &str>(part.len())
+            };
+            let first = framer.read_message(&mut read).unwrap();
+            assert_eq!(first, Ok(Some(&STREAM[..8])), "step {step}");
+            assert_eq!(framer.read_message(&mut read), Ok(Ok(None)));
+            assert_eq!(framer.buffered(), &STREAM[8..17]);
+            assert_eq!(framer.read_message(|_| Err("reset")), Err("reset"));
+            let last = framer.read_message(|room| {
+                room[0] = STREAM[17];
+                Ok::<_, &str>(1)
+            });
+            assert_eq!(last, Ok(Ok(Some(&STREAM[8..]))), "an error loses nothing");
+        }
+    }
+
+    #[test]
+    fn no_more_is_read_than_a_message_and_one_read_after_it() {
+        let mut framer = Framer::new();
+        let longest = framer.read_message(|room| {
+            room.fill(0xff);
+            Ok::<_, ()>(room.len())
+        });
+        assert_eq!(longest.unwrap().unwrap().unwrap().len(), 0xffff);
+        assert!(framer.buffered().len() < READ_BYTES);
+        framer.push(&[4, 2, 0, 7, 0, 0, 0, 0]);
+        while framer.buffered()[..4] != [4, 2, 0, 7] {
+            framer.take(1);
+        }
+        let wrong = framer.read_message(|_| Ok::<_, ()>(0)).unwrap();
+        assert_eq!(wrong.unwrap_err().error, BadRequest::BAD_LEN);
     }
 
     #[test]

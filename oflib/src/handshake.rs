@@ -1,5 +1,5 @@
-//! HELLO both ways, as bytes: agrees on a version, or says why not. Spec: OpenFlow 1.3.5 section
-//! 6.3.1.
+//! The exchange of HELLOs as bytes: agrees on a version, or reports why that failed. Spec: OpenFlow
+//! 1.3.5 section 6.3.1.
 
 use alloc::{format, string::String, string::ToString, sync::Arc, vec::Vec};
 use core::fmt;
@@ -93,14 +93,15 @@ impl Handshake {
             Err(cause) if Message::is_version_free(ty) => Err(HandshakeError::Malformed(cause)),
             Ok(_) | Err(_) => {
                 let version = Version::of_number(header).unwrap_or(Version::NEWEST);
-                let name = version.message_name(ty);
-                let name = name.map_or_else(|| format!("of type {ty}"), String::from);
-                Err(HandshakeError::NotHello(name))
+                Err(HandshakeError::NotHello(match version.message_name(ty) {
+                    Some(name) => name.to_string(),
+                    None => format!("of type {ty}"),
+                }))
             }
         }
     }
 
-    /// The bytes of the ERROR that tells the peer why the connection ends; an ERROR is never
+    /// The bytes of the ERROR that reports to the peer why the connection ends; an ERROR is never
     /// answered. `datagrams`: whether the peer's HELLO may be lost.
     pub fn farewell(
         &self,

@@ -91,7 +91,7 @@ impl Instruction {
         }
     }
 
-    /// Whether only one of the two may stand in a flow entry.
+    /// Whether a flow entry may contain only one of the two.
     pub fn is_same_type(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Experimenter(a), Self::Experimenter(b)) => a.row == b.row,
@@ -157,7 +157,7 @@ impl TextForm for Instruction {
 pub struct Instructions(Arc<Vec<Instruction>>);
 
 impl Instructions {
-    /// Puts instructions in order. Errors: `Err(())` if one type stands twice.
+    /// Puts instructions in order. Errors: `Err(())` if one type occurs twice.
     #[allow(clippy::result_unit_err)]
     pub fn new(mut list: Vec<Instruction>) -> Result<Self, ()> {
         list.sort_by_key(Instruction::order);
@@ -199,8 +199,8 @@ impl Instructions {
     }
 
     fn with_meter_action(&self) -> Option<Vec<Instruction>> {
-        let is_meter = |one: &Instruction| matches!(one, Instruction::Meter(_));
-        let at = self.0.iter().position(is_meter)?;
+        let mut all = self.0.iter();
+        let at = all.position(|one| matches!(one, Instruction::Meter(_)))?;
         let mut list = self.0.to_vec();
         let Instruction::Meter(id) = list[at] else {
             return None;

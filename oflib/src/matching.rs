@@ -97,8 +97,8 @@ pub(crate) fn meets_need(fields: &[FieldMatch], field: &Field) -> bool {
 /// Whether fields are matched of packets with an Ethernet header. Spec: OpenFlow 1.5.1 section
 /// 7.2.3.11: those without a packet type are.
 fn is_of_ethernet(fields: &[FieldMatch]) -> bool {
-    let of_other = |one: &FieldMatch| one.field.id == PACKET_TYPE.id && one.number() != 0;
-    !fields.iter().any(of_other)
+    let mut types = fields.iter().filter(|one| one.field.id == PACKET_TYPE.id);
+    types.all(|one| one.number() == 0)
 }
 
 /// A match in the bytes in which a controller sent it, where what is ignored has a value, too.

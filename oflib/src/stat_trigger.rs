@@ -50,12 +50,12 @@ impl StatTrigger {
         } = *self.thresholds;
         let counts = [packet_count, byte_count];
         let times = [duration, idle_time];
-        let is_wrong = |time: StatTime| time == StatTime::default() || time.nsec >= NANOS;
         let is_bad = self.flags.0 & !StatTriggerFlags::ALL.0 != 0
             || *self.thresholds == Stats::default()
             || flow_count.is_some()
             || counts.contains(&Some(0))
-            || times.into_iter().flatten().any(is_wrong);
+            || times.contains(&Some(StatTime::default()))
+            || times.into_iter().flatten().any(|time| time.nsec >= NANOS);
         if is_bad {
             return Err(BadInstruction::UNSUP_INST);
         }
@@ -89,12 +89,15 @@ impl FromStr for StatTrigger {
                 continue;
             }
             for name in item.split('|') {
-                let bits = || u32::try_from(number(name)?).ok().map(StatTriggerFlags);
-                let flag = StatTriggerFlags::named(name).or_else(bits);
-                let flag = flag.ok_or_else(|| format!("there is no flag '{name}'"))?;
-                this.flags = this.flags | flag;
+                let flag = StatTriggerFlags::named(name).or_else(|| numbered_flag(name));
+                this.flags =
+                    this.flags | flag.ok_or_else(|| format!("there is no flag '{name}'"))?;
             }
         }
         Ok(this)
     }
+}
+
+fn numbered_flag(text: &str) -> Option<StatTriggerFlags> {
+    u32::try_from(number(text)?).ok().map(StatTriggerFlags)
 }

@@ -43,7 +43,7 @@ impl Version {
     pub const SPOKEN: &'static [Self] = Self::ALL;
     /// The highest of those that are offered.
     pub const NEWEST: Self = *Self::SPOKEN.last().expect("some version is offered");
-    /// The one that is meant where nobody names any: most controllers and tools speak it.
+    /// The version that is used where none is named; most controllers and tools speak it.
     pub const USUAL: Self = Self::V1_3;
     /// The highest that messages are read and written in.
     pub(crate) const LAST: Self = *Self::ALL.last().expect("there are versions");
@@ -91,7 +91,7 @@ impl Version {
         row.map(|row| row.1)
     }
 
-    /// Whether only switches send messages of this type: replies, and what nobody asked for.
+    /// Whether only switches send messages of this type: replies and asynchronous messages.
     pub fn is_from_switch(self, ty: u8) -> bool {
         self.model_type(ty)
             .is_some_and(|ty| FROM_SWITCH.contains(&ty))
@@ -106,7 +106,8 @@ impl Version {
         }
     }
 
-    /// Whether the statistics of tables tell what these can do: later that is a message of its own.
+    /// Whether table statistics contain the features of tables; later versions have a message of
+    /// their own for that.
     pub fn table_stats_have_features(self) -> bool {
         self < Self::V1_3
     }
@@ -138,6 +139,12 @@ impl Version {
         self >= Self::V1_4
     }
 
+    /// Whether one flow-mod deletes from all tables: 1.0 knows no tables, 1.1 no number for all of
+    /// them.
+    pub fn deletes_from_all_tables(self) -> bool {
+        self != Self::V1_1
+    }
+
     /// Whether a set-field may have a mask.
     pub fn sets_with_masks(self) -> bool {
         self >= Self::V1_5
@@ -154,7 +161,7 @@ impl Version {
         self >= Self::V1_5
     }
 
-    /// Whether a controller may have auxiliary connections beside its main one.
+    /// Whether a controller may have auxiliary connections.
     pub fn has_auxiliary_connections(self) -> bool {
         self >= Self::V1_3
     }

@@ -34,8 +34,8 @@ impl<T: TextForm> fmt::Display for Text<'_, T> {
     }
 }
 
-/// The number that `bytes` are, of which there are at most 16.
-pub(crate) fn be_number(bytes: &[u8]) -> u128 {
+/// The number that `bytes` are, of which there are at most 16, the highest first.
+pub fn be_number(bytes: &[u8]) -> u128 {
     let mut number = 0;
     for byte in bytes {
         number = number << 8 | u128::from(*byte);

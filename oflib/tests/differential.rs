@@ -222,7 +222,9 @@ fn other_codecs_read_1_0_as_we_do() {
         let debug = debug_form(&message, Version::V1_0);
         let strange = !debug.is_ascii() || debug.contains('\\');
         let vendors = debug.replace("Experimenter(tag_vlan())", "");
-        let unknown = vendors.contains("Experimenter") || debug.contains("Role");
+        let of_vendors = ["Experimenter", "FlowMonitor"];
+        let unknown =
+            of_vendors.iter().any(|name| vendors.contains(name)) || debug.contains("Role");
         // Of several queues' statistics scapy reads those of the first.
         let several_queues = debug.matches("QueueStats {").count() > 1;
         if !strange && !unknown && !several_queues {

@@ -2,6 +2,7 @@
 
 mod common;
 mod corpus;
+mod coverage;
 mod differential;
 mod laws;
 mod typed;

@@ -1,20 +1,18 @@
-//! Every vector of `testdata/vectors` reads, prints and writes as it says, and every row has one.
+//! Every vector of `testdata/vectors` reads, prints and writes as it says, and every error that the
+//! decoder gives has one.
 
 use std::collections::BTreeSet;
 
-use crate::common::{MODERN, Vector, codec, codec_of, digits, from_root, vectors_of};
+use crate::common::{Vector, codec, codec_of, digits, from_root, vectors_of};
 use bofuss_oflib::error::ERRORS;
-use bofuss_oflib::instruction::INSTRUCTIONS;
+use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
-use bofuss_oflib::message::multipart::ReplyBody;
-use bofuss_oflib::message::multipart::table_features::PROPERTIES;
-use bofuss_oflib::message::{FlowModCommand, MESSAGES};
 use bofuss_oflib::text::{
     ParseError, parse_actions, parse_flow, parse_group, parse_instructions, parse_match,
     parse_meter,
 };
-use bofuss_oflib::{Match, Message, Version};
+use bofuss_oflib::{Match, Version};
 
 #[test]
 fn vectors_read_print_and_write_as_they_say() {
@@ -46,22 +44,6 @@ fn check_vectors(version: Version) {
     }
 }
 
-#[test]
-fn every_message_and_statistics_of_the_oldest_versions_has_a_vector() {
-    for (version, last_message, last_statistics) in [(Version::V1_0, 21, 5), (Version::V1_1, 23, 7)]
-    {
-        let vectors = vectors_of(version);
-        let types = vectors.iter().map(|vector| vector.bytes[1]).collect();
-        covered("message", 0..=last_message, &types);
-        for ty in version.multipart_types() {
-            let of_type = vectors.iter().filter(|vector| vector.bytes[1] == ty);
-            let kinds = of_type.map(|v| u16::from_be_bytes([v.bytes[8], v.bytes[9]]));
-            let all = (0..=last_statistics).chain([0xffff]);
-            covered("statistics", all, &kinds.collect());
-        }
-    }
-}
-
 /// Fails if something of `all` is not among `seen`.
 fn covered<T: Ord + std::fmt::Debug>(
     what: &str,
@@ -70,47 +52,6 @@ fn covered<T: Ord + std::fmt::Debug>(
 ) {
     let missing: Vec<T> = all.into_iter().filter(|one| !seen.contains(one)).collect();
     assert!(missing.is_empty(), "no vector for {what} {missing:?}");
-}
-
-#[test]
-fn every_message_multipart_instruction_and_property_has_a_vector() {
-    let mut messages = BTreeSet::new();
-    let [mut asked, mut answered, mut instructions, mut properties] =
-        [const { BTreeSet::new() }; 4];
-    let read = |version| {
-        let codec = codec_of(version);
-        let all = vectors_of(version).into_iter();
-        all.filter_map(move |vector| codec.decode(&vector.bytes).ok())
-    };
-    for (_, message) in MODERN.into_iter().flat_map(read) {
-        messages.insert(message.type_number());
-        match message {
-            Message::FlowMod(flow) => {
-                instructions.extend(flow.instructions.list().iter().map(|one| one.number()));
-            }
-            Message::MultipartRequest(request) => {
-                asked.insert(request.body.number());
-            }
-            Message::MultipartReply(reply) => {
-                answered.insert(reply.body.number());
-                if let ReplyBody::TableFeatures(tables) = reply.body {
-                    let all = tables.iter().flat_map(|table| &table.0.properties);
-                    properties.extend(all.map(|property| property.ty));
-                }
-            }
-            _ => {}
-        }
-    }
-    covered("message", MESSAGES.iter().map(|row| row.0), &messages);
-    let multiparts = (0..20).chain([0xffff]);
-    covered("multipart request", multiparts.clone(), &asked);
-    covered("multipart reply", multiparts, &answered);
-    covered(
-        "instruction",
-        INSTRUCTIONS.iter().map(|row| row.number),
-        &instructions,
-    );
-    covered("property", PROPERTIES.iter().map(|row| row.0), &properties);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::rows::get_bits;
 /// The bits of the Ethernet type in its header; what follows is payload.
 const ETH_TYPE_BITS: u16 = 16;
 
-/// Where a field stands in a frame: its row's place, and where that header begins. Errors: `None`
+/// The place of a field in a frame: its row's place, and where that header begins. Errors: `None`
 /// if the frame ends before, lacks the header or does not meet the field's prerequisite.
 pub(crate) fn find(field: &Field, bytes: &[u8], layout: &Layout) -> Option<(At, usize)> {
     let (at, start) = first_place(field, layout)?;

@@ -60,7 +60,7 @@ impl Packet {
             return Err(EditError::NoHeader);
         }
         let bits = self.headers().set_field(field, value)?;
-        // Bits of the slot that stand in no header, such as the VLAN's presence, stay as they are.
+        // Bits of the slot that are in no header, such as the VLAN's presence, stay unchanged.
         let slot = self.key.get(field, &mut ()).unwrap_or(0);
         self.key
             .set(field, slot & !ones(bits) | number & ones(bits));
@@ -74,15 +74,15 @@ impl Packet {
         self.set_field(one.field, &all.value)
     }
 
-    /// Copies bits from one field to another, as [`Packet::set_field`] writes them. A field that
-    /// stands in no header is 0 as long as it is not set.
+    /// Copies bits from one field to another, as [`Packet::set_field`] writes them. A field that is
+    /// in no header is 0 as long as it is not set.
     pub fn copy_field(&mut self, copy: &CopyField) -> Result<(), EditError> {
         let source = self.present(copy.src)?;
         let before = self.present(copy.dst)?;
         self.set_field(copy.dst, &copy.copied(source, before).value)
     }
 
-    /// A field's value. Errors: the header that it stands in is not there.
+    /// A field's value. Errors: the frame lacks its header.
     fn present(&self, field: &Field) -> Result<u128, EditError> {
         match self.key.get(field, &mut ()) {
             Some(value) => Ok(value),
@@ -271,8 +271,8 @@ impl Packet {
         Ok(())
     }
 
-    /// The bytes with their layout, for edits after which the key is stale: whoever is done with
-    /// them calls [`Packet::reparse`].
+    /// The bytes with their layout, for edits after which the key is stale: afterwards call
+    /// [`Packet::reparse`].
     pub fn headers(&mut self) -> Headers<'_> {
         Headers {
             frame: &mut self.frame,

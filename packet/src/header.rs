@@ -35,9 +35,9 @@ pub mod ethertype {
     pub const MIN: u16 = 0x0600;
 }
 
-/// The fact that at most one VLAN tag stands in front of the Ethernet type. OpenFlow 1.0 skips
-/// one; it needs no more than this fact, and no value in the key. One of these four facts holds for
-/// each frame that has an Ethernet type.
+/// The fact that at most one VLAN tag precedes the Ethernet type. OpenFlow 1.0 skips one; it needs
+/// no more than this fact, and no value in the key. One of these four facts holds for each frame
+/// that has an Ethernet type.
 pub(crate) const NO_SECOND_TAG: StandardFields = StandardFields::fact(0);
 /// The fact that a packet begins with an Ethernet header. Every match depends on it, as on the
 /// presence of a field, but for those that name another packet type.
@@ -125,8 +125,7 @@ pub(crate) const CHECKSUMS: &[(Header, usize, Sum)] = &[
     (Header::Icmpv6, 2, Sum::Pseudo),
 ];
 
-/// Ethernet, VLAN tags, and the type behind them. Fields of a stack of tags are the outermost
-/// tag's.
+/// Ethernet, VLAN tags, and the type after them. Fields of a stack of tags are the outermost tag's.
 ///
 /// Choice: an IEEE 802.3 frame has the type of its SNAP header, or else 0x05ff.
 pub(crate) fn ethernet(w: &mut HeaderWalk<'_>, start: usize) -> Option<()> {
@@ -169,8 +168,7 @@ pub(crate) fn is_vlan_tag(number: u16) -> bool {
     )
 }
 
-/// VLAN tags, the first of type `number`, from `at` on; gives the type behind them, and where it
-/// stands.
+/// VLAN tags, the first of type `number`, from `at` on; returns the type after them, and its place.
 #[inline(never)]
 fn vlan_tags(w: &mut HeaderWalk<'_>, mut number: u16, mut at: usize) -> Option<(u16, usize)> {
     while is_vlan_tag(number) {
@@ -233,7 +231,7 @@ fn mpls(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
     }
 }
 
-/// A backbone service instance tag, from its TPID on; the frame behind it lacks nothing.
+/// A backbone service instance tag, from its TPID on; a complete frame follows.
 #[inline(never)]
 fn pbb(w: &mut HeaderWalk<'_>, at: usize) -> Option<()> {
     w.take::<{ Header::Pbb as usize }, 6>(at)?;

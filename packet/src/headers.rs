@@ -16,7 +16,7 @@ use crate::parse::{ABSENT, Flaw, Fragment, Layout, survey};
 use crate::rewrite::TagChange;
 use crate::rows::{fields_of, put_bits};
 
-/// Where the first VLAN tag, or the Ethernet type, stands in a frame.
+/// The offset of the first VLAN tag, or of the Ethernet type, in a frame.
 pub(crate) const TYPE_AT: usize = 12;
 /// Bytes of a VLAN tag, and of an MPLS label stack entry.
 pub(crate) const TAG_BYTES: usize = 4;
@@ -41,7 +41,7 @@ pub(crate) enum Ttl {
 }
 
 impl Ttl {
-    /// Where it stands in the frame.
+    /// Its offset in the frame.
     pub(crate) fn at(self) -> usize {
         match self {
             Self::Mpls(header) => header + 3,
@@ -65,7 +65,7 @@ impl Layout {
         self.nw_ttl_place().map(|place| bytes[place.at()])
     }
 
-    /// Where the TTL of the IP header stands.
+    /// The offset of the TTL in the IP header.
     pub(crate) fn nw_ttl_place(&self) -> Option<Ttl> {
         let ipv4 = self.offset(Header::Ipv4).map(Ttl::Ipv4);
         ipv4.or(self.offset(Header::Ipv6).map(Ttl::Ipv6))
@@ -114,19 +114,19 @@ impl Layout {
     }
 }
 
-/// A frame and where its headers stand: what an edit needs that nobody will look up afterwards.
-/// A [`crate::Packet`] has a key, too, and its edits keep that up to date.
+/// A frame and its layout: what an edit needs if the packet is not looked up afterwards. A
+/// [`crate::Packet`] has a key, too, and its edits keep that up to date.
 pub struct Headers<'a> {
     /// The bytes, and what remains to be done to them.
     pub frame: &'a mut Frame,
-    /// Where the headers stand. Out of date after a tag was pushed or popped: whoever goes on
-    /// calls [`Layout::follow_push`] or [`crate::survey`].
+    /// Where the headers are. It is out of date after a tag was pushed or popped; then call
+    /// [`Layout::follow_push`] or [`crate::survey`].
     pub layout: &'a Layout,
 }
 
 impl Headers<'_> {
-    /// Writes a field that stands in a header: its bytes, and the checksums that cover them.
-    /// Returns how many bits of the field stand there.
+    /// Writes a field that is in a header: its bytes, and the checksums that cover them. Returns
+    /// how many bits of the field the header has.
     ///
     /// Shape: the first [`Field::bytes`] bytes of `value`, as in OXM. The frame must reach to a
     /// field that a configuration has placed.
@@ -148,12 +148,17 @@ impl Headers<'_> {
         Ok(bits)
     }
 
-    /// Copies bits between two of OpenFlow's fields that stand in headers, as they are in a frame
-    /// with this layout.
+    /// Copies bits between two of OpenFlow's fields in the headers of a frame with this layout.
     pub fn copy_field(&mut self, copy: &CopyField) -> Result<(), EditError> {
-        let value = |field| self.layout.value(self.frame.bytes(), field);
-        let source = value(copy.src).ok_or(EditError::NoHeader)?;
-        let before = value(copy.dst).ok_or(EditError::NoHeader)?;
+        let bytes = self.frame.bytes();
+        let source = self
+            .layout
+            .value(bytes, copy.src)
+            .ok_or(EditError::NoHeader)?;
+        let before = self
+            .layout
+            .value(bytes, copy.dst)
+            .ok_or(EditError::NoHeader)?;
         self.set_field(copy.dst, &copy.copied(source, before).value)?;
         Ok(())
     }
@@ -333,8 +338,8 @@ impl Headers<'_> {
         u16::from_be_bytes([bytes[at], bytes[at + 1]])
     }
 
-    /// Opens a gap, and moves the start of an unfinished checksum. Whoever is done with the bytes
-    /// calls [`crate::survey`].
+    /// Opens a gap, and moves the start of an unfinished checksum. Afterwards call
+    /// [`crate::survey`].
     pub fn insert(&mut self, at: usize, count: usize) -> Result<(), EditError> {
         let mut checksum = self.frame.offload.checksum;
         if let Some((start, _)) = &mut checksum
@@ -351,8 +356,8 @@ impl Headers<'_> {
         Ok(())
     }
 
-    /// Closes a gap, and moves the start of an unfinished checksum; one that started within is
-    /// void. Whoever is done with the bytes calls [`crate::survey`].
+    /// Closes a gap, and moves the start of an unfinished checksum; one that started within becomes
+    /// void. Afterwards call [`crate::survey`].
     ///
     /// The frame must have `count` bytes at `at`.
     pub fn remove(&mut self, at: usize, count: usize) {

@@ -111,8 +111,10 @@ impl Key {
     /// in the first bytes.
     #[inline]
     pub(crate) fn set_first(&mut self, field: &Field, value: &[u8; 16]) {
-        let in_place = self.bytes.get_mut(usize::from(field.offset)..);
-        let in_place = in_place.and_then(<[u8]>::first_chunk_mut::<16>);
+        let in_place = self
+            .bytes
+            .get_mut(usize::from(field.offset)..)
+            .and_then(<[u8]>::first_chunk_mut::<16>);
         match in_place {
             Some(place) if usize::from(field.id) < StandardFields::MAX_FIELDS => {
                 let value = u128::from_ne_bytes(*value) & u128::from_ne_bytes(field.ones());
@@ -151,8 +153,9 @@ impl Key {
     /// Replaces the bits of the metadata that `mask` covers.
     #[inline(always)]
     pub(crate) fn write_metadata(&mut self, value: u64, mask: u64) {
-        let bytes = self.bytes[METADATA.offset as usize..].first_chunk_mut();
-        let bytes = bytes.expect("every key has room for the metadata");
+        let bytes = self.bytes[METADATA.offset as usize..]
+            .first_chunk_mut()
+            .expect("every key has room for the metadata");
         *bytes = (u64::from_be_bytes(*bytes) & !mask | value & mask).to_be_bytes();
         self.add_present(const { StandardFields::of(METADATA) });
     }
@@ -167,7 +170,8 @@ impl Key {
     /// The bytes of a field's value; `None` if the tail ends before them, which means zero.
     #[inline]
     pub(crate) fn place(&self, field: &Field) -> Option<&[u8]> {
-        let (at, bytes) = (usize::from(field.offset), field.bytes());
+        let at = usize::from(field.offset);
+        let bytes = field.bytes();
         match at.checked_sub(KEY_BYTES) {
             None => self.bytes.get(at..at + bytes),
             Some(at) => self.place_in_tail(at, bytes),
@@ -183,7 +187,8 @@ impl Key {
     /// The bytes of a field's value, to be written; makes the tail long enough.
     #[inline]
     fn place_mut(&mut self, field: &Field) -> &mut [u8] {
-        let (at, bytes) = (usize::from(field.offset), field.bytes());
+        let at = usize::from(field.offset);
+        let bytes = field.bytes();
         match at.checked_sub(KEY_BYTES) {
             None => &mut self.bytes[at..at + bytes],
             Some(at) => {
@@ -278,8 +283,8 @@ impl Key {
 
     /// Index and value of each word that is not zero, but for the first.
     pub(crate) fn words_after_first(&self) -> impl Iterator<Item = (usize, u64)> + Clone {
-        let words = self.bytes.as_chunks::<8>().0.iter().chain(self.tail());
-        let words = words.map(|word| u64::from_ne_bytes(*word)).enumerate();
+        let chunks = self.bytes.as_chunks::<8>().0.iter().chain(self.tail());
+        let words = chunks.map(|word| u64::from_ne_bytes(*word)).enumerate();
         words.skip(1).filter(|(_, word)| *word != 0)
     }
 

@@ -196,7 +196,8 @@ impl KeyMatch {
         tags: StandardFields,
         known: Option<&Rc<KeyMask>>,
     ) -> Self {
-        let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
+        let mut value = Key::EMPTY;
+        let mut mask = Key::EMPTY;
         let mut read = FieldSet::from(tags.union(ETHERNET));
         for one in fields {
             if one.field.id == PACKET_TYPE.id {
@@ -224,8 +225,8 @@ impl KeyMatch {
                 })
             }
         };
-        let values = mask.words.iter().map(|(index, _)| value.word(*index));
-        let values = Words::new(mask.words.len(), values);
+        let of_value = mask.words.iter().map(|(index, _)| value.word(*index));
+        let values = Words::new(mask.words.len(), of_value);
         Self { mask, values }
     }
 
@@ -263,7 +264,8 @@ impl KeyMatch {
 
     /// The match that this was compiled from. Panics: if `catalogue` lacks one of its fields.
     pub fn to_match(&self, catalogue: &Catalogue) -> Match {
-        let (mut value, mut mask) = (Key::EMPTY, Key::EMPTY);
+        let mut value = Key::EMPTY;
+        let mut mask = Key::EMPTY;
         for (index, v, m) in self.words() {
             value.set_word(index, v);
             mask.set_word(index, m);
@@ -303,12 +305,15 @@ impl KeyMatch {
 
     /// Whether some packet may be one of both matches.
     pub fn overlaps(&self, other: &Self) -> bool {
-        let differing = self.fields().difference(other.fields());
-        let differing = differing.union(other.fields().difference(self.fields()));
+        let differing = self
+            .fields()
+            .difference(other.fields())
+            .union(other.fields().difference(self.fields()));
         if differing.is_superset(ETHERNET.into()) {
             return false;
         }
-        let (own, others) = (self.tags(), other.tags());
+        let own = self.tags();
+        let others = other.tags();
         if !own.is_empty() && !others.is_empty() && own != others {
             return false;
         }

@@ -30,8 +30,8 @@ pub const MAX_SEGMENTS: usize = 2048;
 const ETHERNET_BYTES: usize = 14;
 
 /// How many packets, and how many bytes in them, a frame is on a wire, if its record is one that a
-/// network stack makes: what is to be done lies in the frame, and a super-frame is of the kind and
-/// has the headers that its record says.
+/// network stack makes: its work is within the frame, and a super-frame has the kind and the
+/// headers that its record says.
 ///
 /// The kernel passes a header length on as a hint only, so that the parse alone tells the headers.
 /// Choice: a super-frame whose checksum is complete, as large receive offload makes them, may pass,
@@ -120,8 +120,8 @@ pub fn wire_count(frame: &Frame) -> (u64, u64) {
     cut.wire_count()
 }
 
-/// Calls `emit` with the frames that a super-frame stands for, in order; each with the checksum
-/// unfinished as the super-frame's, from buffers of the same pool. An ordinary frame is copied.
+/// Calls `emit` with the segments of a super-frame, in order; each with an unfinished checksum if
+/// the super-frame's is unfinished, from buffers of the same pool. An ordinary frame is copied.
 ///
 /// Choice: below VLAN tags, MPLS labels and PBB tags, but not inside a tunnel over IP; UDP
 /// fragmentation and SCTP are not cut. Errors: `false` if the frame cannot be cut, or the pool is
@@ -226,8 +226,8 @@ impl Cut {
         cut.can_follow(frame, place).then_some(cut)
     }
 
-    /// What a record says of its frame, and where the checksum that it means stands. Errors: `None`
-    /// if the headers contradict it.
+    /// What a record says of its frame, and the place of its checksum. Errors: `None` if the
+    /// headers contradict it.
     fn found(frame: &Frame, gso: Gso, layout: &Layout) -> Option<(Self, (u16, u16))> {
         let start = layout.payload;
         let (header, ip) = match gso.kind {

@@ -1,4 +1,4 @@
-//! A packet on its way through the pipeline: a frame with its key and layout.
+//! A packet in the pipeline: a frame with its key and layout.
 
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
@@ -10,14 +10,14 @@ use crate::packet_type::FRONT_BYTES;
 use crate::parse::{Fragment, Layout, parse, survey};
 use crate::rows::{SUPPLIED, write};
 
-/// A frame, its match key, and where its headers stand.
+/// A frame, its match key, and its layout.
 ///
 /// Invariant: key and layout are those of the bytes, except for what set-field wrote: it changes
 /// the field's bytes and its slot in the key only, so that a changed type or length is not
 /// followed.
 #[derive(Debug)]
 pub struct Packet {
-    /// The bytes, and what remains to be done to them. Whoever changes headers here calls
+    /// The bytes, and what remains to be done to them. After changing headers here, call
     /// [`Packet::reparse`].
     pub frame: Frame,
     pub(crate) key: Key,
@@ -57,8 +57,8 @@ impl Packet {
         Self::surveyed(frame, &arrival(in_port, additions), &layout)
     }
 
-    /// Reads a frame with a packet that has no Ethernet header, behind the bytes of
-    /// [`crate::packet_type::front`], that came in through port `in_port`.
+    /// Reads a frame with a packet that has no Ethernet header, after the bytes of
+    /// [`crate::packet_type::front`], that arrived on port `in_port`.
     pub fn without_ethernet(frame: Frame, in_port: PortNo, additions: &'static Additions) -> Self {
         let mut layout = Layout::seeking(additions);
         survey(frame.bytes(), &mut layout);
@@ -107,7 +107,8 @@ impl Packet {
         &self.key
     }
 
-    /// The match key, to set what stands in no header: metadata, tunnel id, extensions' fields.
+    /// The match key, for setting fields that are in no header: metadata, tunnel id, extensions'
+    /// fields.
     #[inline]
     pub fn key_mut(&mut self) -> &mut Key {
         &mut self.key
@@ -119,8 +120,8 @@ impl Packet {
         self.key.write_metadata(value, mask);
     }
 
-    /// The bytes of the packet as a port or a controller has them: without what stands in front of
-    /// one that has no Ethernet header.
+    /// The bytes of the packet as a port or a controller has them: without the bytes that precede a
+    /// packet without an Ethernet header.
     pub fn wire_bytes(&self) -> &[u8] {
         let front = if self.key.is_of_ethernet() {
             0
@@ -130,7 +131,7 @@ impl Packet {
         self.frame.bytes().get(front..).unwrap_or_default()
     }
 
-    /// Where the headers stand.
+    /// Where the headers are.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

@@ -1,5 +1,5 @@
-//! Packets without an Ethernet header: what stands in front of them in a frame, so that all that
-//! knows frames finds their headers where it finds those of Ethernet.
+//! Packets without an Ethernet header: the bytes that precede them in a frame, so that their
+//! headers are found where those of an Ethernet frame are.
 //!
 //! In a frame such a packet follows 14 bytes: ten zeros, and its packet type as OpenFlow 1.5 has
 //! it, namespace and type. A port without Ethernet leaves room for them before what it receives,
@@ -17,7 +17,7 @@ use crate::rows::fields_of;
 
 /// Bytes in front of a packet without an Ethernet header: as many as that header has.
 pub const FRONT_BYTES: usize = 14;
-/// Where the packet type stands in them.
+/// The offset of the packet type in these bytes.
 const TYPE_AT: usize = 10;
 /// The fields of the headers that such a packet does not have, and the facts about VLAN tags.
 const OF_ETHERNET: StandardFields = fields_of(Header::Eth as usize)
@@ -42,8 +42,8 @@ pub fn supported() -> impl Iterator<Item = u32> {
     iter::once(0).chain(TYPES.iter().map(|(_, packet_type)| *packet_type))
 }
 
-/// What stands in front of a packet in a frame. Errors: `None` if the packet is none of IPv4 or
-/// IPv6, or empty.
+/// The bytes that precede a packet in a frame; `None` if the packet is neither IPv4 nor IPv6, or is
+/// empty.
 pub fn front(packet: &[u8]) -> Option<[u8; FRONT_BYTES]> {
     let version = packet.first()? >> 4;
     let (_, packet_type) = TYPES.iter().find(|(one, _)| *one == version)?;
@@ -52,8 +52,8 @@ pub fn front(packet: &[u8]) -> Option<[u8; FRONT_BYTES]> {
     Some(front)
 }
 
-/// Writes what stands in front of the packet in a frame, which begins after [`FRONT_BYTES`] bytes.
-/// Errors: false, and nothing is written, if the packet is none of IPv4 or IPv6, or empty.
+/// Writes the bytes that precede the packet in a frame, which begins after [`FRONT_BYTES`] bytes.
+/// Returns false, with nothing written, if the packet is neither IPv4 nor IPv6, or is empty.
 pub fn write_front(frame: &mut Frame) -> bool {
     let Some((before, packet)) = frame.bytes_mut().split_first_chunk_mut() else {
         return false;

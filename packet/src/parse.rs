@@ -41,7 +41,7 @@ pub enum Flaw {
     Malformed,
 }
 
-/// Where the headers of a frame stand.
+/// Where the headers of a frame are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub(crate) offsets: [u16; HEADERS],
@@ -53,13 +53,14 @@ pub struct Layout {
     pub fragment: Fragment,
     /// The first flaw found.
     pub flaw: Flaw,
-    /// Whether IPv6 routing goes on beyond the destination address, which then is in no checksum.
+    /// Whether IPv6 routing continues beyond the destination address, which then is not in the
+    /// pseudo-header.
     pub routed: bool,
     /// Where the fragment header of IPv6 begins; 0 if there is none.
     pub fragment_header: usize,
     /// VLAN tags in front of the Ethernet type.
     pub vlan_tags: u8,
-    /// Where the IP packet's payload begins, behind options and extension headers; 0 if there is
+    /// Where the IP packet's payload begins, after options and extension headers; 0 if there is
     /// none.
     pub payload: usize,
     /// Where the IP packet ends, or the frame: what follows is padding.
@@ -70,7 +71,7 @@ pub struct Layout {
     pub fields: StandardFields,
     /// Whether they have some that a catalogue has placed there.
     pub has_placed: bool,
-    /// A field of OpenFlow that stands in no header, and its value.
+    /// A field of OpenFlow that is in no header, and its value.
     pub derived: Option<(&'static Field, u16)>,
 }
 
@@ -118,9 +119,18 @@ impl Layout {
             }
         }
     }
+
+    /// The protocol that the fragment header of IPv6 names, if the frame is a part of a datagram:
+    /// all parts name the same, also if the first one has further extension headers.
+    pub fn fragment_protocol(&self, bytes: &[u8]) -> Option<u8> {
+        if self.fragment == Fragment::No || self.fragment_header == 0 {
+            return None;
+        }
+        bytes.get(self.fragment_header).copied()
+    }
 }
 
-/// Reads a frame: gives `key` the fields that stand in headers, of which it has none, and replaces
+/// Reads a frame: adds the fields of its headers to `key`, which has none of them, and replaces
 /// `layout`. The key says whether the packet begins with an Ethernet header.
 ///
 /// Total: any bytes give a key. The fields of a header that is cut off or contradicts itself are
@@ -134,8 +144,9 @@ pub fn parse(bytes: &[u8], key: &mut Key, layout: &mut Layout) {
     write(bytes, layout, key);
 }
 
-/// Finds the headers of a frame, and replaces `layout`, but for what it looks for. Returns the
-/// number of its layout among the [`crate::COMMON_LAYOUTS`], if it is one of these.
+/// Finds the headers of a frame, and replaces `layout` except for the additional headers that it
+/// looks for. Returns the number of its layout among the [`crate::COMMON_LAYOUTS`], if it is one of
+/// these.
 #[inline]
 pub fn survey(bytes: &[u8], layout: &mut Layout) -> Option<usize> {
     let common = if layout.additions.headers.is_empty() {
@@ -179,7 +190,7 @@ pub(crate) fn walk(bytes: &[u8], layout: &mut Layout, depth: u8) {
         layout,
         depth,
     };
-    // The flaw, if the walk ended at one, stands in the layout.
+    // If the walk ended at a flaw, that is in the layout.
     let _ = header::ethernet(&mut walk, 0);
 }
 
@@ -232,7 +243,7 @@ impl<'a> HeaderWalk<'a> {
         Some(bytes)
     }
 
-    /// Notes a field that stands in no header.
+    /// Notes a field that is in no header.
     #[inline]
     pub(crate) fn derive(&mut self, field: &'static Field, value: u16) {
         self.layout.fields.insert(StandardFields::of(field));

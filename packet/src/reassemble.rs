@@ -236,7 +236,7 @@ fn headers(bytes: &[u8], layout: &Layout) -> Option<(usize, usize)> {
     (body <= layout.end).then_some((ip, body))
 }
 
-/// Where the payload of a fragment stands in that of its packet, and whether more follows.
+/// The offset of a fragment's payload in that of its packet, and whether more follows.
 fn place(bytes: &[u8], ip: usize, body: usize) -> (usize, bool) {
     if bytes[ip] >> 4 == 4 {
         // Three flags, the last of which is "more fragments", and the offset in units of 8 bytes.

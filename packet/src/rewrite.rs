@@ -22,7 +22,7 @@ const WORD_BYTES: usize = 8;
 /// Bytes of the words that checksums add up.
 const SUMMED_BYTES: usize = 2;
 
-/// A set-field of one of OpenFlow's fields that stand in headers.
+/// A prepared set-field of one of OpenFlow's fields that are in headers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rewrite(Vec<HeaderWords>);
 
@@ -73,7 +73,8 @@ impl Rewrite {
         if field.at.is_empty() {
             return None;
         }
-        let (value, mask) = (one.number(), one.mask_number());
+        let value = one.number();
+        let mask = one.mask_number();
         let places = field.at.iter().map(|at| HeaderWords::of(at, value, mask));
         places.collect::<Option<_>>().map(Self)
     }
@@ -115,7 +116,7 @@ impl Rewrite {
     }
 }
 
-/// A change of the PCP, DEI and VID of a VLAN tag, as they stand in it.
+/// A change of the PCP, DEI and VID of a VLAN tag, in the tag's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TagChange {
     stays: u16,
@@ -137,14 +138,14 @@ impl TagChange {
         }
     }
 
-    /// What becomes of these bits.
+    /// These bits after the change.
     pub(crate) fn of(self, bits: u16) -> u16 {
         bits & self.stays | self.set
     }
 }
 
 impl WordChange {
-    /// The word, in a frame whose header stands at `start`.
+    /// The word, in a frame whose header begins at `start`.
     #[inline(always)]
     fn word(self, bytes: &mut [u8], start: usize) -> &mut [u8; WORD_BYTES] {
         let from = start.wrapping_add_signed(self.at);

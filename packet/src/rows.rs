@@ -140,7 +140,8 @@ const fn is_common(header: usize) -> bool {
 /// The fields that only uncommon headers have. VLAN_VID is not one: a packet without a tag has it,
 /// too.
 const RARE: StandardFields = {
-    let (mut common, mut rare) = (StandardFields::of(VLAN_VID), StandardFields::EMPTY);
+    let mut common = StandardFields::of(VLAN_VID);
+    let mut rare = StandardFields::EMPTY;
     each_header!(H: if is_common(H) {
         common.insert(fields_of(H));
     } else {
@@ -169,8 +170,8 @@ pub(crate) fn write(frame: &[u8], layout: &Layout, key: &mut Key) {
 }
 
 impl Layout {
-    /// The value that a parse of `frame` gives one of OpenFlow's fields which stand in headers;
-    /// `None` if the frame does not have it.
+    /// The value that parsing `frame` gives one of OpenFlow's fields in headers; `None` if the
+    /// frame does not have it.
     #[inline]
     pub fn value(&self, frame: &[u8], field: &Field) -> Option<u128> {
         if let Some((derived, value)) = self.derived
@@ -206,9 +207,9 @@ fn write_placed(frame: &[u8], layout: &Layout, key: &mut Key) {
 #[inline(always)]
 fn extract<const H: usize>(frame: &[u8], layout: &Layout, key: &mut Key) {
     const { assert!(MAX_PLACES == 12, "each place has its number below") };
-    let at = layout.offsets.get(H).map_or(ABSENT, |at| *at);
-    let at = usize::from(at);
-    if at != usize::from(ABSENT)
+    let offset = layout.offsets.get(H).map_or(ABSENT, |at| *at);
+    let at = usize::from(offset);
+    if offset != ABSENT
         && let Some(header) = frame.get(at..at + const { rows_of(H).bytes })
     {
         each!(I in 0 1 2 3 4 5 6 7 8 9 10 11: extract_one::<H, I>(header, key));

@@ -1,7 +1,8 @@
 //! A port on a network interface through an `AF_PACKET` socket, with offload headers both ways.
 //!
-//! What the kernel does on the way, this undoes: it puts outer VLAN tags back, ignores what it sent
-//! itself, holds promiscuous mode, and keeps the host's own stack out (see `interface_settings`).
+//! It undoes what the kernel does to frames: it reinserts outer VLAN tags, ignores frames that it
+//! sent itself, keeps promiscuous mode on, and keeps the host's own stack out (see
+//! `interface_settings`).
 
 mod queue;
 
@@ -335,7 +336,7 @@ impl PortDriver for AfPacket {
                 }
                 Err(error) => error,
             };
-            // The error is about the first frame: count it, skip it, go on with the next.
+            // The error concerns the first frame: count it, skip it, and continue with the next.
             let reason = match error.raw_os_error() {
                 Some(libc::EAGAIN) => break,
                 Some(libc::EINTR) => continue,

@@ -31,8 +31,8 @@ pub const fn allocator() -> Allocator {
 /// Makes [`Allocator`] free empty pages at once. Call it first in `main`.
 ///
 /// Only blocks that ask for them get transparent huge pages: otherwise each thread's first block of
-/// a size would take 2 MiB, and what is given back by 64 KiB would be cut out of them. A kernel
-/// that cannot tell them apart, and gives huge pages to all, is to give none.
+/// a size would take 2 MiB, and memory that is returned by 64 KiB would be cut out of them. A
+/// kernel that cannot tell them apart, and gives huge pages to all, is to give none.
 pub fn return_memory_at_once() {
     // SAFETY: sets one word of mimalloc's, which may be set at any time.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, AT_ONCE) };

@@ -18,7 +18,7 @@ use crate::{
 /// Room for one `tpacket_auxdata` control message (16 + 20 bytes, aligned).
 const CONTROL_BYTES: usize = 40;
 
-/// What the kernel reads and writes beside the frame of one slot.
+/// What the kernel reads and writes besides the frame of one slot.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Side {
@@ -147,7 +147,7 @@ fn vector(bytes: &mut [u8]) -> libc::iovec {
     }
 }
 
-/// The tag (TPID and TCI) that the kernel took out of a received frame, if it did.
+/// The tag (TPID and TCI) that the kernel removed from a received frame, if it did.
 fn stripped_tag(message: &libc::msghdr) -> Option<(u16, u16)> {
     // SAFETY: the kernel has just filled the control buffer, which `message` still points to, and
     // its length.

@@ -31,7 +31,7 @@ use pcap_file::{
 const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 /// The longest packet or block that is read, in bytes; the file ends at a longer one.
 const MAX_BLOCK_BYTES: usize = 256 << 10;
-/// Bytes that wait to be written to the file at most, but for the last packet.
+/// The most bytes that wait to be written to the file, not counting the last packet.
 const MAX_UNWRITTEN_BYTES: usize = 64 << 10;
 
 /// What the packets of a capture begin with.
@@ -52,7 +52,7 @@ impl From<LinkType> for DataLink {
     }
 }
 
-/// Which way a packet went, seen from the switch.
+/// The direction of a packet, seen from the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// It was received.

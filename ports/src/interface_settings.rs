@@ -1,9 +1,9 @@
-//! What is set otherwise on an interface while it is a port, and given back when it is none.
+//! Settings of an interface that are changed while it is a port, and restored afterwards.
 //!
-//! The host's stack sees each frame beside the switch. On an interface without addresses four
-//! settings make it deaf and dumb: no IPv6 (which would also talk by itself), no ARP replies, and
-//! no IPv4 packet accepted or forwarded. On every interface, large receive offload is off: it
-//! merges frames beyond repair.
+//! The host's stack sees each frame as well as the switch. On an interface without addresses four
+//! settings silence it: no IPv6 (which would also send by itself), no ARP replies, and no IPv4
+//! packet accepted or forwarded. On every interface, large receive offload is off: it merges frames
+//! beyond repair.
 //!
 //! What the settings were is in a file, too, until they are given back: a switch that is killed
 //! leaves it to the next.
@@ -20,8 +20,8 @@ use crate::{Link, link};
 /// Where the files are that outlive a switch; none are written before it is known.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
-/// Writes what interfaces are to be given back into files of this folder, which only this user
-/// may change. The first folder counts.
+/// Keeps the original settings in files of this folder, which only this user may change. The first
+/// folder counts.
 pub fn keep_settings_in(folder: PathBuf) {
     let _ = FOLDER.set(folder);
 }
@@ -105,7 +105,7 @@ impl InterfaceSettings {
                     continue;
                 }
             };
-            // A switch that was killed has changed it, and nobody else since.
+            // A switch that was killed has changed it, and nothing else has changed it since.
             let was = match left.get(setting.key) {
                 Some(left) if now == setting.value => left.clone(),
                 Some(_) | None => now.clone(),
@@ -175,7 +175,7 @@ fn file(link: &Link) -> Option<PathBuf> {
     Some(FOLDER.get()?.join(name))
 }
 
-/// Numbers are given again when a network namespace is gone: this tells interfaces apart.
+/// Distinguishes interfaces, because index numbers are reused after a network namespace is gone.
 fn identity(link: &Link) -> String {
     format!("{} {:02x?}", link.name, link.mac)
 }

@@ -40,6 +40,7 @@ mod ring;
 mod seccomp;
 mod sys;
 mod tap;
+mod thread_time;
 mod time_stamps;
 mod vnet;
 
@@ -64,6 +65,7 @@ pub use netns::NetNs;
 pub use pcap::PcapFile;
 pub use seccomp::restrict_calls;
 pub use tap::Tap;
+pub use thread_time::thread_time;
 pub use time_stamps::{StampOffer, StampSource, StampedFrame, StampedSocket};
 
 /// Frames that one call moves in one batch at most.

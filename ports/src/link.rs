@@ -36,7 +36,7 @@ pub struct Link {
     pub name: String,
     /// Its address.
     pub mac: [u8; 6],
-    /// The longest packet behind the Ethernet header and tags, in bytes.
+    /// The longest packet after the Ethernet header and tags, in bytes.
     pub mtu_bytes: u32,
     /// The administrator's wish.
     pub admin_up: bool,
@@ -46,6 +46,8 @@ pub struct Link {
     pub running: bool,
     /// The index of the bridge or bond that it belongs to.
     pub master: Option<u32>,
+    /// The index of the other end of a veth pair, if that is in this network namespace, too.
+    pub peer: Option<u32>,
     /// Whether it is of Ethernet's kind, which the loopback interface is not.
     pub ethernet: bool,
 }
@@ -84,11 +86,14 @@ impl Link {
             carrier: flags & libc::IFF_LOWER_UP as u32 != 0,
             running: flags & libc::IFF_RUNNING as u32 != 0,
             master: None,
+            peer: None,
             ethernet: u16_at(body, 2) == libc::ARPHRD_ETHER,
         };
         if body.first() != Some(&(libc::AF_UNSPEC as u8)) {
             return None;
         }
+        let mut is_veth = false;
+        let mut is_across_namespaces = false;
         for (number, value) in attributes(body.get(LINK_HEADER_BYTES..)?) {
             match number {
                 libc::IFLA_IFNAME => {
@@ -98,9 +103,14 @@ impl Link {
                 libc::IFLA_ADDRESS => link.mac = value.try_into().unwrap_or_default(),
                 libc::IFLA_MTU => link.mtu_bytes = u32_at(value, 0),
                 libc::IFLA_MASTER => link.master = Some(u32_at(value, 0)),
+                libc::IFLA_LINK => link.peer = Some(u32_at(value, 0)),
+                libc::IFLA_LINK_NETNSID => is_across_namespaces = true,
+                libc::IFLA_LINKINFO => is_veth = kind(value) == Some(b"veth"),
                 _ => {}
             }
         }
+        // Of other kinds, it is the interface below: that of a VLAN, for example.
+        link.peer.take_if(|_| !is_veth || is_across_namespaces);
         Some(link)
     }
 
@@ -199,6 +209,13 @@ impl Link {
             peer: words[8],
         }
     }
+}
+
+/// The name of a link's kind, from its nested information.
+fn kind(information: &[u8]) -> Option<&[u8]> {
+    let mut rows = attributes(information);
+    let (_, name) = rows.find(|row| row.0 == libc::IFLA_INFO_KIND)?;
+    Some(name.strip_suffix(&[0]).unwrap_or(name))
 }
 
 /// How fast an interface is. Modes are bits as in `ADVERTISED_*` of `linux/ethtool.h`.

@@ -1,4 +1,4 @@
-//! A port without a system behind it: what goes in at one end comes out at the other. For tests.
+//! A port in memory, for tests: what enters at one end leaves at the other.
 
 use std::{cell::RefCell, collections::VecDeque, os::fd::BorrowedFd, rc::Rc};
 

@@ -1,4 +1,4 @@
-//! What becomes of interfaces: their coming, changing and going, as events.
+//! Events of interfaces: added, changed, removed.
 
 use std::{
     collections::BTreeMap,

@@ -23,7 +23,7 @@ pub(crate) struct NetlinkMessage<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// Opens a non-blocking socket that hears the multicast groups of the bit set `groups`.
+/// Opens a non-blocking socket that joins the multicast groups of the bit set `groups`.
 pub(crate) fn open(groups: u32) -> io::Result<File> {
     let socket = sys::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
     // SAFETY: zero is a value of every field.

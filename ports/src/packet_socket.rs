@@ -13,7 +13,7 @@ use crate::{ring::Ring, sys};
 
 /// What the kernel may hold of received frames, bookkeeping included: some hundred super-frames.
 const RECEIVE_BUFFER_BYTES: c_int = 16 << 20;
-/// What the kernel may hold of frames on their way to a device.
+/// How many bytes of frames the kernel may hold for a device.
 const SEND_BUFFER_BYTES: c_int = 4 << 20;
 
 /// A packet socket.

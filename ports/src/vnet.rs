@@ -180,7 +180,7 @@ fn exceeds_mtu(frame: &Frame, mtu_bytes: usize) -> bool {
     len > limit && len > limit + TAG_BYTES * tags(frame.bytes())
 }
 
-/// How many VLAN tags stand before the type field.
+/// How many VLAN tags precede the type field.
 fn tags(bytes: &[u8]) -> usize {
     let stack = bytes[TAG_AT.min(bytes.len())..].chunks_exact(TAG_BYTES);
     stack
@@ -188,7 +188,7 @@ fn tags(bytes: &[u8]) -> usize {
         .count()
 }
 
-/// The bytes before a super-frame's payload, if the record tells where its transport header starts.
+/// The bytes before a super-frame's payload, if the record says where its transport header starts.
 fn headers_bytes(frame: &Frame) -> Option<usize> {
     let (start, offset) = frame.offload.checksum?;
     let start = usize::from(start);

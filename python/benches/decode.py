@@ -1,9 +1,9 @@
-"""How fast messages are decoded, beside os-ken's parser: `decode.py [ROUNDS]`.
+"""Compares the speed of decoding messages with os-ken's parser: `decode.py [ROUNDS]`.
 
-First every value that both have is compared. Then both decode the same messages in turn, round by round;
-printed is the median of the ratios of a round, for each kind of message: of decoding, which checks
-everything, and of decoding and reading every value. os-ken makes all values Python's at once; bofuss when
-a message is first read.
+First asserts that all values that both have are equal. Then both decode the same messages in turn, round by
+round. For each kind of message, prints the median over the rounds of two ratios: for decoding alone, which
+checks everything, and for decoding and reading every value. os-ken converts all values to Python's when it
+decodes, bofuss when a message is first read.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ FLOW = (
     "nw_dst=10.2.3.4,tp_dst=80,actions=set_field:02:00:00:00:00:02->dl_dst,dec_ttl,output:7,"
     "write_actions(group:9),goto_table:4"
 )
-# Of one side only, or named otherwise.
+# Members that only one side has, or that the two name differently.
 APART = {"version", "more", "type", "experimenter", "ports", "miss", "features", "max_len"}
-# What OpenFlow 1.4 and 1.5 added, which os-ken's messages of 1.3 do not have.
+# Members that OpenFlow 1.4 and 1.5 added, which os-ken's messages of 1.3 do not have.
 APART |= {"importance", "optical", "experimenters", "idle_time", "stats"}
 APART |= {"pipeline_input", "pipeline_output", "recirculate"}
 
 
 def samples() -> dict[str, bytes]:
-    """A message of each kind that a controller gets or sends most, by name."""
+    """A message of each kind that controllers receive or send most, by name."""
     flow = oflib.flow_from_text(FLOW)
     entry = {"match": flow.match, "instructions": flow.instructions, "packet_count": 1 << 40}
     entries = [oflib.FlowStats(priority=i, **entry) for i in range(100)]
@@ -51,13 +51,13 @@ def samples() -> dict[str, bytes]:
 
 
 def os_ken(data: bytes) -> object:
-    """What os-ken makes of a message."""
+    """Decodes a message with os-ken."""
     version, kind, length, xid = ofproto_parser.header(data)
     return ofproto_parser.msg(DATAPATH, version, kind, length, xid, data)
 
 
 def compare(ours: object, theirs: object, at: str) -> int:
-    """Asserts that all values of both are equal; returns how many there are."""
+    """Asserts that all values that both have are equal; returns how many there are."""
     if isinstance(ours, list):
         assert len(ours) == len(theirs), at
         return sum(compare(a, b, f"{at}[]") for a, b in zip(ours, theirs))
@@ -76,14 +76,14 @@ def compare(ours: object, theirs: object, at: str) -> int:
 
 
 def decode_and_read(data: bytes) -> object:
-    """A message with all its values as Python's."""
+    """Decodes a message and reads one member, which converts all of them."""
     message = oflib.decode(data)
     message.xid
     return message
 
 
 def seconds(decode: Callable[[bytes], object], data: bytes, times: int) -> float:
-    # Time of this thread, not of the clock: other programs may run.
+    # The processor time of this thread, because other programs may run.
     start = time.thread_time()
     for _ in range(times):
         decode(data)

@@ -8,7 +8,7 @@ from bofuss.switch import Effect, Trace
 __version__: str
 
 class Held:
-    """What messages derive from."""
+    """The base class of messages: holds what the decoder has read."""
 
 class Switch:
     def __init__(

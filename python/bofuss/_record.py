@@ -1,4 +1,4 @@
-"""The base classes of what OpenFlow messages are made of; `bofuss._native` derives the others."""
+"""The base classes of messages and the structures in them; `bofuss._native` derives the others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import bofuss._native as _native
 
 
 class DecodeError(ValueError):
-    """Bytes that are no message.
+    """The bytes are no message.
 
     `type`, `code` and `experimenter` are those of the OpenFlow error that a switch would answer with;
     `offset` counts bytes from the start of the message, and `field` is what was being read.
@@ -29,13 +29,13 @@ class DecodeError(ValueError):
 
 
 class EncodeError(ValueError):
-    """A message that is longer than its length can say, or that its version has no words for."""
+    """A message is too long for its length field, or its version cannot express it."""
 
     __module__ = "bofuss.oflib"
 
 
 class TextError(ValueError):
-    """A text that is not understood: the `word` at fault, and its `offset` in bytes."""
+    """A text is not understood: `word` is at fault, at `offset` in bytes."""
 
     __module__ = "bofuss.oflib"
 
@@ -48,8 +48,8 @@ class TextError(ValueError):
 class Record:
     """A structure with named members, which can be changed.
 
-    Members are given in order or by name; those left out are as in a new one. Everything is checked at
-    once: a value that does not fit is a ValueError that names its member.
+    The constructor takes members in order or by name; those left out get their initial values. It checks
+    all of them: for a value that does not fit, it raises a ValueError that names the member.
     """
 
     __slots__ = ()
@@ -69,7 +69,7 @@ class Record:
         self._convert(members, self)
 
     def to_dict(self) -> dict[str, Any]:
-        """The members as JSON can say them: bytes are hexadecimal digits, structures dictionaries.
+        """The members in values that JSON has: structures are dictionaries, bytes hexadecimal digits.
 
         The key `class` names the class, for `from_dict`.
         """
@@ -78,7 +78,7 @@ class Record:
 
     @classmethod
     def from_dict(cls, members: dict[str, Any]) -> Any:
-        """What `to_dict` was called on. Of a base class, `class` says which class derived from it."""
+        """The object that `to_dict` was called on; a base class makes one of the class named by `class`."""
         wanted = members.get("class", cls.__name__)
         for one in [cls, *_derived(cls)]:
             if one.__name__ == wanted:
@@ -118,9 +118,9 @@ def _derived(cls: type[Record]) -> list[type[Record]]:
 
 
 class Message(Record, _native.Held):
-    """An OpenFlow message: its body's members, the transaction id `xid`, and the `version`'s number.
+    """An OpenFlow message: the members of its body, the transaction id `xid`, and the `version`.
 
-    The number is that on the wire: 1 is OpenFlow 1.0, 3 is 1.2 and 4 is 1.3.
+    The version is the number on the wire, from 1 for OpenFlow 1.0 to 6 for 1.5; 4 is 1.3.
     """
 
     __slots__ = ("xid", "version")
@@ -141,9 +141,10 @@ class Message(Record, _native.Held):
 
 
 class _Unread:
-    """What a decoded message is until a member is read or set: then its members become Python's.
+    """The class of a decoded message until one of its members is first read or set.
 
-    Until then it holds them as the decoder read them. The class changes to that of other messages.
+    Until then, the object only holds what the decoder has read. Then all members are converted to Python
+    values, and the class of the object changes to that of other messages.
     """
 
     __slots__ = ()
@@ -166,8 +167,8 @@ class _Unread:
 
 
 def unread(cls: type[Message]) -> type:
-    """The class of messages of a class that nobody has read."""
-    # `object.__init__` does nothing, and costs less than what does nothing in Python.
+    """The class of decoded messages of `cls` whose members nobody has read yet."""
+    # `object.__init__` does nothing, and costs less than a Python function that does nothing.
     parts = {"__slots__": (), "__module__": cls.__module__, "__init__": object.__init__}
     return type(cls.__name__, (_Unread, cls), parts)
 
@@ -191,7 +192,7 @@ class MeterBand(Record):
 
 
 class FlowUpdate(Record):
-    """A report of a flow monitor."""
+    """A report of a flow monitor about an entry."""
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
-"""A client of live switches: flows, statistics and packet-ins, with asyncio.
+"""A client for live switches: flows, statistics and packet-ins, with asyncio.
 
-The switch listens, as `bofuss run` does with `--listen`, or it connects to `serve`:
+The switch listens, as `bofuss run --listen` does, or it connects to `serve`:
 
     async with await connect("127.0.0.1", 6653) as switch:
         await switch.add_flow("priority=1,in_port=1,actions=output:2,controller")
@@ -9,7 +9,7 @@ The switch listens, as `bofuss run` does with `--listen`, or it connects to `ser
         async for packet in switch.packet_ins():
             print(packet.match["in_port"], packet.data.hex())
 
-What a switch refuses is a `RefusedError`; a connection that ends is a `ConnectionError`.
+A request that the switch refuses raises a `RefusedError`, and a connection that ends a `ConnectionError`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any, cast
 from bofuss import oflib
 
 VERSION = 4
-"""The version that the client speaks: that of OpenFlow 1.3 on the wire."""
+"""The version that the client speaks: the number of OpenFlow 1.3 on the wire."""
 READ_BYTES = 1 << 16
 WAITING = 1024
-"""Messages nobody asked for that wait to be read; further ones are counted in `Connection.lost`."""
+"""The most asynchronous messages that wait to be read; further ones are dropped and counted."""
 
 
 class RefusedError(Exception):
-    """A switch refuses a request; `error` is its message."""
+    """A switch refused a request; `error` is the message that it sent."""
 
     def __init__(self, error: oflib.ErrorMsg) -> None:
         super().__init__(str(error))
@@ -36,7 +36,7 @@ class RefusedError(Exception):
 
 
 class Connection:
-    """A connection to a switch, whose HELLOs were exchanged."""
+    """A connection to a switch; `start` exchanges HELLOs on it."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -47,7 +47,7 @@ class Connection:
         self._unasked: asyncio.Queue[oflib.Message | None] = asyncio.Queue(WAITING + 1)
         self._reading: asyncio.Task[None] | None = None
         self.lost = 0
-        """Messages that nobody asked for and nobody read."""
+        """The asynchronous messages that were dropped, because `WAITING` others were not read."""
 
     async def start(self) -> None:
         """Exchanges HELLOs. Raises ConnectionError if the switch does not speak the version."""
@@ -66,7 +66,7 @@ class Connection:
         await self.close()
 
     async def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection, and waits until its reader has ended."""
         self._writer.close()
         if self._reading is not None:
             await self._reading
@@ -97,14 +97,14 @@ class Connection:
             self.lost += 1
 
     async def send(self, message: oflib.Message) -> None:
-        """Sends a message, and waits while the switch does not read."""
+        """Sends a message; waits while the switch does not read."""
         self._writer.write(message.encode())
         await self._writer.drain()
 
     async def request(self, *messages: oflib.Message) -> list[oflib.Message]:
-        """Sends messages and a barrier after them; returns the replies, in order.
+        """Sends messages, then a barrier, and returns the replies in order.
 
-        Raises RefusedError for the first that is refused.
+        Sets the transaction id and the version of the messages. Raises RefusedError for the first error.
         """
         if self._reading is None or self._reading.done():
             raise ConnectionError("the connection ended")
@@ -133,7 +133,7 @@ class Connection:
         return found
 
     async def statistics(self, kind: str, body: Any = None) -> Any:
-        """The body of a multipart reply, its parts joined: `statistics("PORT_STATS")`."""
+        """Requests a multipart, such as `statistics("PORT_STATS")`; returns the body, its parts joined."""
         request = oflib.MultipartRequest(kind) if body is None else oflib.MultipartRequest(kind, body)
         replies = cast(Sequence[oflib.MultipartReply], await self.request(request))
         bodies: list[Any] = [reply.body for reply in replies]
@@ -142,7 +142,7 @@ class Connection:
         return bodies[0]
 
     async def flows(self, match: oflib.Match | str = "") -> list[oflib.FlowStats]:
-        """The entries of all tables that a match covers."""
+        """The flow entries of all tables that a match covers."""
         request = oflib.FlowStatsRequest(match=match)
         return cast("list[oflib.FlowStats]", await self.statistics("FLOW", request))
 
@@ -151,28 +151,28 @@ class Connection:
         return cast("list[oflib.PortStats]", await self.statistics("PORT_STATS"))
 
     async def add_flow(self, flow: oflib.FlowMod | str) -> None:
-        """Adds an entry, or does what a flow-mod says. Raises RefusedError."""
+        """Adds the flow entry of a text, or sends a flow-mod. Raises RefusedError."""
         await self.request(oflib.flow_from_text(flow) if isinstance(flow, str) else flow)
 
     async def delete_flows(self, match: str = "") -> None:
-        """Removes the entries that a match covers; all, without one."""
+        """Deletes the flow entries that a match covers; without one, all."""
         await self.request(oflib.flow_from_text(match, "delete"))
 
     async def unasked(self) -> AsyncIterator[oflib.Message]:
-        """What the switch sends of itself: packet-ins, removed entries, changes of ports."""
+        """The asynchronous messages: packet-ins, removed entries, changes of ports."""
         while (message := await self._unasked.get()) is not None:
             yield message
         self._unasked.put_nowait(None)
 
     async def packet_ins(self) -> AsyncIterator[oflib.PacketIn]:
-        """The packets that the switch sends; other messages of its own are passed over."""
+        """The packet-ins; skips other asynchronous messages."""
         async for message in self.unasked():
             if isinstance(message, oflib.PacketIn):
                 yield message
 
 
 def _speaks(hello: oflib.Hello) -> bool:
-    """Whether a peer speaks our version. One without a bitmap speaks what is in its header, and less."""
+    """Whether a peer speaks our version. Without a bitmap, it speaks that of its header and lower ones."""
     if hello.bitmap:
         return bool(hello.bitmap[0] >> VERSION & 1)
     return hello.version >= VERSION
@@ -188,7 +188,7 @@ async def connect(host: str, port: int) -> Connection:
 async def serve(
     handle: Callable[[Connection], Awaitable[None]], host: str, port: int
 ) -> asyncio.Server:
-    """Listens for switches: each that connects is given to `handle`, and closed when that returns."""
+    """Listens for switches: passes each connection to `handle`, and closes it when that returns."""
 
     async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = Connection(reader, writer)

@@ -1,10 +1,10 @@
 """The OpenFlow language: every message of 1.0 to 1.5, as bytes, objects and text.
 
-`decode` reads the bytes of one message and `encode` writes them; `Framer` cuts a stream. Messages,
-actions, instructions and the structures in them are objects with the members that the specification
-names; they are made, changed and compared as such, become dictionaries and back, and have the text
-forms of `ovs-ofctl`. Numbers that have names are plain numbers, equal to the members of enumerations such
-as `PortNo` and `FlowModFlags`.
+`decode` reads the bytes of one message, `encode` writes them, and `Framer` cuts a stream into messages.
+Messages, actions, instructions and the structures in them are objects with the members that the
+specification names. They can be made, changed and compared, converted to dictionaries and back, and have
+the text forms of `ovs-ofctl`. Numbers that have names are plain integers, equal to the members of
+enumerations such as `PortNo` and `FlowModFlags`.
 
 >>> from bofuss import oflib
 >>> flow = oflib.flow_from_text("priority=10,ip,nw_dst=10.0.0.0/8,actions=dec_ttl,output:2")
@@ -16,13 +16,13 @@ True
 >>> flow.instructions[0].actions[1].port
 2
 
-A value that does not fit is refused at once, with the member's name:
+A value that does not fit raises an error that names the member:
 
 >>> oflib.FlowMod(priority=70000)
 Traceback (most recent call last):
 ValueError: FlowMod.priority: 70000 is no number of 16 bits
 
-So are bytes that are no message, with OpenFlow's error, the byte and the field:
+Bytes that are no message raise one with OpenFlow's error, the offset and the field:
 
 >>> try:
 ...     oflib.decode(data[:-1])
@@ -45,7 +45,7 @@ from bofuss._record import FlowUpdate, QueueProp, Record, TableFeatureProp, Text
 
 
 class ErrorRow(_NamedTuple):
-    """An error: its numbers, its names, and what it means."""
+    """An OpenFlow error: its numbers, its names, and its meaning."""
 
     type: int
     code: int
@@ -56,7 +56,7 @@ class ErrorRow(_NamedTuple):
 
 
 class FieldRow(_NamedTuple):
-    """A match field."""
+    """A match field: width, whether matches may mask it, whether set-field may write it, and other names."""
 
     name: str
     bits: int

@@ -1,10 +1,10 @@
-"""Pictures, which notebooks show where they are a cell's value."""
+"""Pictures, which a notebook shows if they are the value of a cell."""
 
 from __future__ import annotations
 
 
 class Svg(str):
-    """A picture as SVG: a text, to be written to a file or shown."""
+    """A picture: the text of an SVG, to be written to a file or shown."""
 
     def __repr__(self) -> str:
         return f"<Svg of {len(self)} characters>"

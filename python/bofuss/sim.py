@@ -1,4 +1,4 @@
-"""Networks of switches, hosts and controllers on a virtual clock: scenarios, and what becomes of them.
+"""Simulates networks of switches, hosts and controllers on a virtual clock: scenarios and their results.
 
 >>> from bofuss import sim
 >>> result = sim.run('''
@@ -24,7 +24,7 @@
 >>> result.events == sim.run(result.text, log=True).events
 True
 
-A topology of Mininet's becomes a scenario by `of_topo`. A `Controller` is a controller in Python.
+`of_topo` converts a topology of Mininet to a scenario. A `Controller` is a controller written in Python.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from bofuss.oflib import ErrorMsg, FlowRemoved, Message, PacketIn, PortStatus
 from bofuss.picture import Svg
 
 NANOS = 1_000_000_000
-"""Nanoseconds of a second."""
+"""Nanoseconds in a second."""
 
 Sent = Union[None, Message, Iterable[Message]]
-"""What a callback returns, or yields: messages for the switch that it is called for."""
+"""What a callback returns or yields: messages for the switch that it is called about."""
 
 
 class ControllerError(Exception):
-    """A controller raised an exception, which is the `__cause__`, and the run ended."""
+    """A controller raised an exception, which is the `__cause__`; the run has ended."""
 
 
 class ConnectedSwitch:
-    """A switch as a controller sees it, while it is connected."""
+    """A switch, as its controller sees it while it is connected."""
 
     def __init__(self, name: str, send: Callable[[Message], int]) -> None:
         self.name = name
@@ -57,9 +57,9 @@ class ConnectedSwitch:
         self._send = send
 
     def send(self, message: Message) -> int:
-        """Sends a message; returns its transaction id: its own, or if that is 0 the controller's next.
+        """Sends a message and returns its transaction id; a message with 0 gets the controller's next one.
 
-        What is sent when the connection is gone is lost. Raises ValueError for a member that does not fit.
+        Without a connection, the message is lost. Raises ValueError for a member that does not fit.
         """
         return self._send(message)
 
@@ -68,48 +68,48 @@ class ConnectedSwitch:
 
 
 class Controller:
-    """A controller of a scenario: one of kind `python`, which `run` is given by its name.
+    """A controller of kind `python` in a scenario; `run` takes it by its name there.
 
-    Its methods `on_...` are called when something happens. They send what they return, and what they give
-    to `ConnectedSwitch.send`. If a controller takes time and random numbers only from `now` and from
-    `random.Random` with a seed, equal runs have equal events.
+    Its methods `on_...` are called on events. The messages that they return or yield are sent, as are those
+    passed to `ConnectedSwitch.send`. If a controller takes the time from `now` only, and random numbers from
+    a `random.Random` with a seed, equal runs have equal events.
     """
 
     now: int = 0
     """The simulated time, in nanoseconds."""
     next_tick: int | None = None
-    """When `on_tick` is to be called, in nanoseconds; None again when it is."""
+    """When to call `on_tick`, in nanoseconds; before the call it is set to None."""
 
     def connected(self, switch: ConnectedSwitch) -> None:
-        """Calls `on_connect`, and sends what it returns."""
+        """Calls `on_connect` and sends what it returns."""
         _send(switch, self.on_connect(switch))
 
     def received(self, switch: ConnectedSwitch, message: Message) -> None:
-        """Calls the method for a message, and sends what it returns."""
+        """Calls the method for a message and sends what it returns."""
         callback = getattr(self, _CALLBACKS.get(message.name, "on_message"))
         _send(switch, callback(switch, message))
 
     def on_connect(self, switch: ConnectedSwitch) -> Sent:
-        """A switch has connected; HELLOs were exchanged."""
+        """A switch has connected, and HELLOs were exchanged."""
         return None
 
     def on_disconnect(self, switch: ConnectedSwitch) -> None:
-        """The connection of a switch is gone."""
+        """The connection to a switch has ended."""
 
     def on_packet_in(self, switch: ConnectedSwitch, packet: PacketIn) -> Sent:
         """A packet came from a switch."""
         return self.on_message(switch, packet)
 
     def on_flow_removed(self, switch: ConnectedSwitch, removed: FlowRemoved) -> Sent:
-        """An entry with the flag SEND_FLOW_REM is gone."""
+        """An entry with the flag SEND_FLOW_REM was removed."""
         return self.on_message(switch, removed)
 
     def on_port_status(self, switch: ConnectedSwitch, status: PortStatus) -> Sent:
-        """A port came, went or changed."""
+        """A port was added, removed or changed."""
         return self.on_message(switch, status)
 
     def on_error(self, switch: ConnectedSwitch, error: ErrorMsg) -> Sent:
-        """A switch refuses the message with this transaction id."""
+        """A switch refused the message with this transaction id."""
         return self.on_message(switch, error)
 
     def on_message(self, switch: ConnectedSwitch, message: Message) -> Sent:
@@ -117,7 +117,7 @@ class Controller:
         return None
 
     def on_tick(self) -> None:
-        """The time of `next_tick` came."""
+        """The time of `next_tick` has come."""
 
 
 _CALLBACKS = {
@@ -126,7 +126,7 @@ _CALLBACKS = {
     "PORT_STATUS": "on_port_status",
     "ERROR": "on_error",
 }
-"""The methods of messages that have one of their own, by name."""
+"""The callbacks of the messages that have one of their own, by the names of messages."""
 
 
 def _send(switch: ConnectedSwitch, sent: Sent) -> None:
@@ -139,18 +139,18 @@ def _send(switch: ConnectedSwitch, sent: Sent) -> None:
 
 
 class Result(NamedTuple):
-    """What became of a scenario."""
+    """The result of a scenario."""
 
     text: str
     """The scenario."""
     statistics: dict[str, Any]
-    """What was counted, by the names that `bofuss sim --json` has."""
+    """The counters, with the keys of `bofuss sim --json`."""
     failures: list[str]
     """The assertions that do not hold."""
     events: list[dict[str, Any]]
-    """The event log, if it was wanted."""
+    """The event log; empty unless `run` was called with `log`."""
     timeline: Svg
-    """What links carried and when, what they dropped, when they were down."""
+    """When links carried packets, dropped some, or were down."""
 
 
 def run(
@@ -160,10 +160,11 @@ def run(
     log: bool = False,
     controllers: Mapping[str, Controller] | None = None,
 ) -> Result:
-    """Runs a scenario to its end; `read` gives the text of files that it names.
+    """Runs a scenario to its end.
 
-    `controllers` has the scenario's controllers of kind `python`, by their names. Raises ValueError for
-    what is wrong in the scenario, with the line, and ControllerError if a controller raises an exception.
+    `read` returns the text of a file that the scenario names. `log` asks for the event log. `controllers`
+    are the scenario's controllers of kind `python`, by their names. Raises ValueError for a mistake in the
+    scenario, with its line, and ControllerError if a controller raises an exception.
     """
     calls = {name: _Calls(name, one) for name, one in (controllers or {}).items()}
     statistics, failures, lines, timeline = _native.run_scenario(text, seed, read, log, calls)
@@ -172,7 +173,7 @@ def run(
 
 
 class _Calls:
-    """A controller as the simulator calls it."""
+    """A controller, as the simulator calls it."""
 
     def __init__(self, name: str, controller: Controller) -> None:
         self.sent = _native.SentMessages()
@@ -182,11 +183,11 @@ class _Calls:
         self._xid = 0
 
     def name_switch(self, number: int, name: str) -> None:
-        """Says what the simulator calls a switch of the scenario."""
+        """Sets the name that a switch of this number has in the scenario."""
         self._switches[number] = ConnectedSwitch(name, lambda message: self._send(number, message))
 
     def __call__(self, what: str, now: int, number: int | None, message: Message | None) -> int | None:
-        """Tells the controller what happened; returns when it is to be called without cause."""
+        """Passes an event to the controller; returns the time of its next tick."""
         controller = self._controller
         controller.now = now
         try:
@@ -218,9 +219,9 @@ class _Calls:
 
 
 def of_topo(topo: Any, end: float) -> str:
-    """The scenario of a `mininet.topo.Topo`: its switches, hosts, links, and what the links are like.
+    """Converts a `mininet.topo.Topo` to a scenario: its switches, hosts, and links with their parameters.
 
-    Traffic, controllers and changes are for the caller to append.
+    The caller appends traffic, controllers and changes.
     """
     rows = [f"end = {end}"]
     rows += [f"[[switch]]\nname = {_text(name)}" for name in topo.switches()]
@@ -244,12 +245,12 @@ def of_topo(topo: Any, end: float) -> str:
 
 
 def _text(text: object) -> str:
-    """A string of TOML, which JSON's are, too."""
+    """A string in TOML, which can read JSON's."""
     return json.dumps(str(text))
 
 
 def _micros(delay: str) -> float:
-    """The microseconds of a delay as `tc` reads it: `5ms`, or microseconds."""
+    """The microseconds of a delay in the syntax of `tc`, such as `5ms`; without a unit, microseconds."""
     for unit, micros in (("us", 1), ("ms", 1_000), ("s", 1_000_000)):
         if delay.endswith(unit):
             return float(delay.removesuffix(unit)) * micros

@@ -1,7 +1,7 @@
-"""A switch in your own program, and what it causes.
+"""A switch in your own program, and its effects.
 
-`Switch` has no threads, sockets or clock: frames, bytes or messages of controllers and time go in by its
-methods; `drain` takes the effects, in order.
+`Switch` has no threads, sockets or clock. Its methods take frames, bytes or messages of controllers, and the
+time; `drain` returns the effects in order.
 
 >>> from bofuss import oflib
 >>> from bofuss.switch import Deliver, Switch, Transmit
@@ -21,12 +21,12 @@ True
 leaves by 2 True
 packet-in from 1 ACTION
 
-`explain` says what would become of a frame, and why:
+`explain` says what would happen to a frame, and why:
 
 >>> print(switch.explain(2, frame).splitlines()[-1].strip())
 => dropped: no entry of the table matches
 
-A notebook shows that as a picture, which is also `explain(...).picture`.
+A notebook shows this as a picture, which is also `explain(...).picture`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
 
 
 class Trace(str):
-    """What would become of a frame, and why: a text, and a picture of it."""
+    """What would happen to a frame, and why: a text, and a picture of it."""
 
     picture: Svg
 
@@ -70,7 +70,7 @@ class Trace(str):
 
 
 class Transmit(NamedTuple):
-    """A frame leaves by a port, from the address on and without FCS; `queue` is where it waited, or 0."""
+    """A frame leaves by a port, from the destination address on, without FCS; `queue` is its queue, or 0."""
 
     port: int
     frame: bytes
@@ -78,28 +78,28 @@ class Transmit(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Bytes leave on a connection: whole messages."""
+    """The switch sends bytes on a connection: whole messages."""
 
     connection: int
     data: bytes
 
 
 class Deliver(NamedTuple):
-    """A message leaves on a connection of messages."""
+    """The switch sends a message on a connection of messages."""
 
     connection: int
     message: Message
 
 
 class Close(NamedTuple):
-    """The switch ends a connection; nothing follows on it."""
+    """The switch closes a connection; nothing follows on it."""
 
     connection: int
     why: str
 
 
 class SetLink(NamedTuple):
-    """A controller wants a port's link up or down; the program does so by `Switch.set_link`."""
+    """A controller wants a port's link up or down; call `Switch.set_link` when it is."""
 
     port: int
     up: bool
@@ -113,7 +113,7 @@ class Advertise(NamedTuple):
 
 
 class Unsent(NamedTuple):
-    """A message is not sent: its connection's version cannot say it, or it is too long."""
+    """A message is not sent, because its connection's version cannot express it, or it is too long."""
 
     connection: int
     xid: int

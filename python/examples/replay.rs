@@ -1,7 +1,7 @@
-//! Plays inputs from the standard input through an embedded switch, and prints what they cause: the
-//! other side of `python/tests/test_switch.py`.
+//! Plays inputs from the standard input on an embedded switch, and prints the effects. The test
+//! `python/tests/test_switch.py` does the same in Python, and compares.
 //!
-//! A line is `TIME frame PORT HEX`, `TIME feed HEX`, on the one connection, or `TIME tick`. Times
+//! A line is `TIME frame PORT HEX`, `TIME feed HEX` (on the only connection) or `TIME tick`. Times
 //! are nanoseconds. The switch has ports 1 to 4.
 
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! Actions and instructions: a class for each, by the name of its structure in the specification.
+//! Actions and instructions: a class for each, called like its structure in the specification.
 
 use bofuss_oflib::action::{Output, SetField};
 use bofuss_oflib::copy_field::CopyField;
@@ -66,8 +66,8 @@ variants! {
     check check_instruction, text Instruction::to_string, list instructions_of_text
 }
 
-/// Errors: a set-field of a field that cannot be set; a copy of bits that a field
-/// has not; an experimenter value that is no action.
+/// Checks an action. Errors: a set-field of a field that cannot be set; a copy of bits that a field
+/// does not have; an experimenter value that is no action.
 fn check_action(action: Action) -> Result<Action, Fault> {
     match &action {
         Action::SetField(SetField(one)) if !one.field.settable => {
@@ -82,7 +82,7 @@ fn check_action(action: Action) -> Result<Action, Fault> {
     }
 }
 
-/// Errors: an experimenter value that is no instruction.
+/// Checks an instruction. Errors: an experimenter value that is no instruction.
 fn check_instruction(instruction: Instruction) -> Result<Instruction, Fault> {
     if let Instruction::Experimenter(value) = &instruction {
         of_kind(value, ExtKind::Instruction)?;

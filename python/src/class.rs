@@ -1,4 +1,4 @@
-//! Python classes that are made of rows when the module is imported.
+//! Python classes that are created from rows when the module is imported.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -8,26 +8,29 @@ use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple, PyType};
 use crate::form::{Fault, PyForm, To};
 use crate::record::{CLASS, Destination, Member, MembersIn, Record};
 
-/// The module of the base classes.
+/// The Python module that has the base classes and the exceptions.
 pub(crate) const BASES: &str = "bofuss._record";
 
-/// A Python class that is made of a row.
+/// A Python class, defined by a row, and its parts that are created when they are first used.
 pub(crate) struct Class {
     pub(crate) name: &'static str,
-    /// The class that it derives from.
+    /// The name of its base class.
     pub(crate) base: &'static str,
     pub(crate) members: fn() -> Vec<Member>,
-    /// Reads an object or a dictionary, and writes what was read.
+    /// Reads a value from an object or a dictionary, and writes it to the destination.
     convert: for<'py> fn(&MembersIn<'py>, Destination<'py>) -> Result<Bound<'py, PyAny>, Fault>,
+    /// Reads a value and returns its text form.
     text: fn(&MembersIn<'_>) -> Result<String, Fault>,
+    /// The class itself.
     made: PyOnceLock<Py<PyType>>,
-    /// Its `__new__`.
+    /// The `__new__` of the class.
     new: PyOnceLock<Py<PyAny>>,
+    /// See [`Class::unread`].
     unread: PyOnceLock<Py<PyType>>,
 }
 
 impl Class {
-    /// The class of this name for values, or for a variant, of `T`.
+    /// The class of this name for the values of `T`, or for one of its variants.
     pub(crate) const fn of<T: Record>(
         name: &'static str,
         base: &'static str,
@@ -45,7 +48,7 @@ impl Class {
         }
     }
 
-    /// The class as Python's.
+    /// The Python class; creates it if this was not done yet.
     pub(crate) fn made<'py>(&'static self, py: Python<'py>) -> PyResult<Bound<'py, PyType>> {
         let made = self
             .made
@@ -53,7 +56,8 @@ impl Class {
         Ok(made.bind(py).clone())
     }
 
-    /// The class of those objects of this class whose members become Python's when one is read.
+    /// The derived class of decoded messages whose members are not Python values yet: see
+    /// `_Unread` in `bofuss/_record.py`.
     pub(crate) fn unread<'py>(&'static self, py: Python<'py>) -> PyResult<&'py Bound<'py, PyType>> {
         let class = self.unread.get_or_try_init(py, || {
             let make = py.import(BASES)?.getattr("unread")?;
@@ -63,7 +67,7 @@ impl Class {
         Ok(class.bind(py))
     }
 
-    /// A new object of this class, without any member.
+    /// A new object of this class, with all members unset.
     pub(crate) fn new_object<'py>(&'static self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let new = self.new.get_or_try_init(py, || {
             let new = self.made(py)?.getattr("__new__")?;
@@ -73,32 +77,35 @@ impl Class {
     }
 
     fn make<'py>(&'static self, py: Python<'py>) -> PyResult<Bound<'py, PyType>> {
-        let names = (self.members)().into_iter().map(|member| member.name);
-        let names: Vec<&str> = names.collect();
+        let mut names: Vec<&str> = Vec::new();
+        for member in (self.members)() {
+            names.push(member.name);
+        }
         let base = py.import(BASES)?.getattr(self.base)?;
         let inherited = Vec::<String>::from_python(&base.getattr("__slots__")?)?;
-        let slots = names
-            .iter()
-            .filter(|name| !inherited.iter().any(|i| i == *name));
-        let slots: Vec<&str> = slots.copied().collect();
+        let mut slots = names.clone();
+        slots.retain(|name| !inherited.iter().any(|i| i == name));
         let parts = PyDict::new(py);
         parts.set_item("__slots__", PyTuple::new(py, slots)?)?;
         parts.set_item("__match_args__", PyTuple::new(py, names)?)?;
         parts.set_item("__module__", "bofuss.oflib")?;
         parts.set_item("_class", self.name)?;
-        let closure = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
-            self.called(arguments)
-        };
-        parts.set_item(
-            "_convert",
-            PyCFunction::new_closure(py, None, None, closure)?,
+        let convert = PyCFunction::new_closure(
+            py,
+            None,
+            None,
+            move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| {
+                self.called(arguments)
+            },
         )?;
+        parts.set_item("_convert", convert)?;
         let made = py.get_type::<PyType>().call1((self.name, (base,), parts))?;
         Ok(made.cast_into::<PyType>()?)
     }
 
-    /// `_convert(value, into)`: reads a value, an object or a dictionary, and writes it to an
-    /// object, or to a new dictionary if that is None; `_convert(value)`: its text.
+    /// The class's `_convert(value, into)`: reads `value`, an object or a dictionary, and writes it
+    /// to the object `into`, or to a new dictionary if that is None. `_convert(value)` returns the
+    /// text of the value.
     fn called<'py>(&'static self, arguments: &Bound<'py, PyTuple>) -> PyResult<Py<PyAny>> {
         let py = arguments.py();
         let mut source = MembersIn::of(&arguments.get_item(0)?, self.name)?;
@@ -120,7 +127,7 @@ impl Class {
         Ok(made.map_err(|fault| fault.within(self.name))?.unbind())
     }
 
-    /// Errors: a key that is no member.
+    /// Checks the keys of a dictionary. Errors: a key that is no member.
     fn check_keys(&self, source: &MembersIn<'_>) -> PyResult<()> {
         let Ok(dictionary) = source.value.cast::<PyDict>() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Values of experimenters: opaque in Python, but for their numbers, arguments, bytes and text.
+//! Experimenter values: opaque in Python, except for their numbers, arguments, bytes and text.
 
 use bofuss_oflib::ext::{ExtKind, ExtRow, ExtValue};
 use bofuss_oflib::wire::{Bytes, Reader, Writer};
@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::form::{Fault, PyForm, To};
 use crate::{catalogue, codec, errors};
 
-/// What each kind of value is called.
+/// The name of each kind of value.
 const KINDS: &[(&str, ExtKind)] = &[
     ("action", ExtKind::Action),
     ("instruction", ExtKind::Instruction),
@@ -17,14 +17,15 @@ const KINDS: &[(&str, ExtKind)] = &[
     ("multipart", ExtKind::Multipart),
 ];
 
-/// A value of an experimenter, of those that the switch knows. It does not change.
+/// An action, instruction, message or multipart of an experimenter that the switch knows. It is
+/// immutable.
 #[pyclass(module = "bofuss.oflib", name = "ExperimenterValue", frozen, eq)]
 #[derive(PartialEq)]
 pub(crate) struct PyExtValue(ExtValue);
 
 #[pymethods]
 impl PyExtValue {
-    /// Reads the text form, `name(argument=1)`, of a kind: action, instruction, message or
+    /// Reads the text form, `name(argument=1)`. `kind` is action, instruction, message or
     /// multipart.
     #[staticmethod]
     fn from_text(kind: &str, text: &str) -> PyResult<Self> {
@@ -38,7 +39,7 @@ impl PyExtValue {
         value.map(Self).map_err(PyValueError::new_err)
     }
 
-    /// Reads the bytes from the experimenter's number on.
+    /// Reads the bytes of a value, from the experimenter's number on.
     #[staticmethod]
     fn from_bytes(kind: &str, bytes: &[u8]) -> PyResult<Self> {
         let mut reader = Reader::new(codec(4), bytes);
@@ -46,7 +47,7 @@ impl PyExtValue {
         value.map(Self).map_err(errors::of_decoding)
     }
 
-    /// Action, instruction, message or multipart.
+    /// `action`, `instruction`, `message` or `multipart`.
     #[getter]
     fn kind(&self) -> &'static str {
         let mut kinds = KINDS.iter();
@@ -54,7 +55,7 @@ impl PyExtValue {
         found.expect("every kind has a name").0
     }
 
-    /// Its name in text.
+    /// The name in the text form.
     #[getter]
     fn name(&self) -> &'static str {
         self.0.row.name
@@ -72,7 +73,7 @@ impl PyExtValue {
         self.0.row.ty
     }
 
-    /// Its arguments by name, if they are numbers.
+    /// The arguments that are numbers, by name.
     #[getter]
     fn args<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let made = PyDict::new(py);
@@ -88,7 +89,7 @@ impl PyExtValue {
         self.0.data.0.clone()
     }
 
-    /// The whole value on the wire, from the experimenter's number on.
+    /// The bytes of the value, from the experimenter's number on.
     fn __bytes__(&self) -> Vec<u8> {
         bytes(&self.0)
     }
@@ -120,17 +121,19 @@ impl PyForm for ExtValue {
         made.set_item("bytes", Bytes(bytes(self)).to_python(to)?)?;
         Ok(made.into_any())
     }
-    /// Reads the object, or a dictionary, of which the bytes count, or the text if there are none.
+    /// Reads an object, or a dictionary with a kind and bytes or text; the bytes take precedence.
     fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault> {
         if let Ok(this) = value.cast::<PyExtValue>() {
             return Ok(this.get().0.clone());
         }
-        let parts = value.cast::<PyDict>();
-        let parts = parts.map_err(|_| Fault::other(value, "ExperimenterValue"))?;
-        let part = |name: &str| parts.get_item(name).ok().flatten();
-        let kind = part("kind").ok_or_else(|| Fault::new("kind: it is missing"))?;
-        let kind = String::from_python(&kind)?;
-        let made = match (part("bytes"), part("text")) {
+        let parts = value
+            .cast::<PyDict>()
+            .map_err(|_| Fault::other(value, "ExperimenterValue"))?;
+        let Some(named) = part(parts, "kind") else {
+            return Err(Fault::new("kind: it is missing"));
+        };
+        let kind = String::from_python(&named)?;
+        let made = match (part(parts, "bytes"), part(parts, "text")) {
             (Some(bytes), _) => PyExtValue::from_bytes(&kind, &Bytes::from_python(&bytes)?.0)?,
             (None, Some(text)) => PyExtValue::from_text(
                 &kind,
@@ -145,6 +148,11 @@ impl PyForm for ExtValue {
     }
 }
 
+/// The value of a key of a dictionary, if it has the key.
+fn part<'py>(parts: &Bound<'py, PyDict>, name: &str) -> Option<Bound<'py, PyAny>> {
+    parts.get_item(name).ok().flatten()
+}
+
 fn bytes(value: &ExtValue) -> Vec<u8> {
     let mut writer = Writer::new(codec(4));
     value.encode(&mut writer);
@@ -157,10 +165,13 @@ fn rows(kind: ExtKind) -> impl Iterator<Item = &'static ExtRow> {
 }
 
 fn named_kind(name: &str) -> PyResult<ExtKind> {
-    let mut kinds = KINDS.iter();
-    let found = kinds.find(|(one, _)| *one == name);
-    let what = || PyValueError::new_err(format!("'{name}' is no kind of experimenter value"));
-    found.map(|(_, kind)| *kind).ok_or_else(what)
+    for (one, kind) in KINDS {
+        if *one == name {
+            return Ok(*kind);
+        }
+    }
+    let what = format!("'{name}' is no kind of experimenter value");
+    Err(PyValueError::new_err(what))
 }
 
 /// Errors: the value is of another kind.

@@ -1,4 +1,4 @@
-//! How values of the model become Python's and back: the trait, and numbers, texts and lists.
+//! Converts values of oflib to Python values and back: the trait, and numbers, texts and lists.
 
 use std::fmt::Display;
 
@@ -10,8 +10,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyString};
 
-/// What Python values are made: objects, or what JSON has, too: dictionaries, lists, numbers,
-/// texts.
+/// Which Python values are made: objects, or plain values that JSON has: dictionaries, lists,
+/// numbers and texts.
 #[derive(Clone, Copy)]
 pub(crate) struct To<'py> {
     /// The interpreter.
@@ -20,10 +20,10 @@ pub(crate) struct To<'py> {
     pub(crate) plain: bool,
 }
 
-/// Why a Python value is none of the model's, and in which member.
+/// Why a Python value cannot be converted, and which member is at fault.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    /// From the outermost structure on.
+    /// The member at fault, from the outermost structure on: `PacketOut.actions[1]`.
     path: String,
     what: String,
 }
@@ -37,14 +37,14 @@ impl Fault {
         }
     }
 
-    /// That the value is of another type.
+    /// The fault that a value is not what is wanted.
     pub(crate) fn other(value: &Bound<'_, PyAny>, wanted: &str) -> Self {
-        let shown = value.repr().map(|text| text.to_string());
-        let shown: String = shown.unwrap_or_default().chars().take(60).collect();
+        let text = value.repr().map(|text| text.to_string());
+        let shown: String = text.unwrap_or_default().chars().take(60).collect();
         Self::new(format!("{shown} is no {wanted}"))
     }
 
-    /// The same, of a member of what `name` says.
+    /// The same fault, of a member of `name`.
     pub(crate) fn within(self, name: impl Display) -> Self {
         let dot = if self.path.is_empty() || self.path.starts_with('[') {
             ""
@@ -74,30 +74,30 @@ impl From<PyErr> for Fault {
     }
 }
 
-/// A value of the model that Python knows.
+/// A value of oflib that has a Python form.
 pub(crate) trait PyForm: Sized {
-    /// Its type in stubs.
+    /// The type of the Python value, for stubs.
     fn annotation() -> String;
 
-    /// What is accepted in its place, in stubs.
+    /// The type of what is accepted for it, for stubs.
     fn accepted() -> String {
         Self::annotation()
     }
 
-    /// The Python value. Errors: the interpreter's, as want of memory.
+    /// Makes the Python value. Errors: the interpreter's, such as lack of memory.
     fn to_python<'py>(&self, to: To<'py>) -> PyResult<Bound<'py, PyAny>>;
 
-    /// Reads a Python value, of either kind that [`To`] makes. Errors: what it is not.
+    /// Reads a Python value, of either kind that [`To`] selects. Errors: the value does not fit.
     fn from_python(value: &Bound<'_, PyAny>) -> Result<Self, Fault>;
 
-    /// What it is if nothing is said: the structure as its row has it. Errors: nothing is not
-    /// enough.
+    /// The value if none is given: a structure with its initial members. Errors: a member has no
+    /// initial value.
     fn of_nothing(py: Python<'_>) -> Result<Self, Fault> {
         Self::from_python(&PyDict::new(py).into_any())
     }
 
-    /// Reads a list of such values from one text, if they have such a form. Errors: what is wrong
-    /// in it.
+    /// Reads a list of such values from one text; `None` if such lists have no text form. Errors:
+    /// what is wrong in the text.
     fn list_of_text(_: &str) -> Option<Result<Vec<Self>, Fault>> {
         None
     }
@@ -202,8 +202,8 @@ impl PyForm for Mac {
     }
 }
 
-/// An Ethernet address as text. Every port has one, and so do many matches: it is written without
-/// the machinery of `format!`.
+/// An Ethernet address as text. Ports and many matches have one, so it is written without
+/// `format!`, which takes more time.
 pub(crate) fn mac_text(py: Python<'_>, bytes: [u8; 6]) -> Bound<'_, PyString> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = [b':'; 17];
@@ -316,8 +316,8 @@ pub(crate) fn list<'py, T: PyForm>(items: &[T], to: To<'py>) -> PyResult<Bound<'
     Ok(list.into_any())
 }
 
-/// The values of anything that can be iterated, or of a text that says them. Errors: the first item
-/// at fault.
+/// Reads a list of values from anything that can be iterated, or from its text form. Errors: the
+/// first item that does not fit.
 pub(crate) fn items<T: PyForm>(value: &Bound<'_, PyAny>) -> Result<Vec<T>, Fault> {
     if let Ok(text) = value.cast::<PyString>() {
         let list = T::list_of_text(&text.to_string());

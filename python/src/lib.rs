@@ -1,4 +1,4 @@
-//! bofuss as a Python module: `bofuss._native`, of which `python/bofuss` makes the package.
+//! bofuss as a Python module: `bofuss._native`, the compiled part of the package `python/bofuss`.
 
 mod action;
 mod class;
@@ -22,19 +22,21 @@ use pyo3::prelude::*;
 /// A codec for each version, the lowest first.
 static CODECS: LazyLock<Vec<Codec>> = LazyLock::new(|| {
     let catalogue = Arc::new(bofuss_ext::catalogue());
-    let versions = Version::ALL.iter();
-    let codec = |version: &Version| Codec::new(*version, Arc::clone(&catalogue));
-    versions.map(codec).collect()
+    let mut codecs = Vec::new();
+    for version in Version::ALL {
+        codecs.push(Codec::new(*version, Arc::clone(&catalogue)));
+    }
+    codecs
 });
 
-/// The codec of the version of this number; the newest if that is not spoken.
+/// The codec of the version with this number on the wire; the newest one for an unknown number.
 fn codec(number: u8) -> &'static Codec {
     let mut codecs = CODECS.iter();
     let found = codecs.find(|codec| codec.version.number() == number);
     found.unwrap_or(&CODECS[CODECS.len() - 1])
 }
 
-/// The fields and experimenter values that are known.
+/// The fields and extensions that are known.
 fn catalogue() -> &'static Catalogue {
     &CODECS[0].catalogue
 }

@@ -1,4 +1,4 @@
-//! Matches: a mapping of fields' names to values, which holds the model's match.
+//! Matches: in Python, a mapping from the names of fields to values.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -12,16 +12,16 @@ use pyo3::types::{PyDict, PyInt, PyIterator, PyString, PyTuple};
 use crate::form::{Fault, PyForm, To, mac_text};
 use crate::{catalogue, errors};
 
-/// Which packets a flow entry is for: fields by their names, each with its value, or with a tuple
-/// of value and mask. Addresses are texts, everything else numbers. It does not change.
+/// Which packets a flow entry matches: fields by their names, each with its value, or with a tuple
+/// of value and mask. Addresses are texts, all other values integers. It is immutable.
 #[pyclass(module = "bofuss.oflib", name = "Match", frozen, eq, hash, mapping)]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct PyMatch(Match);
 
 #[pymethods]
 impl PyMatch {
-    /// A match on a text, as of a flow, or on fields: `Match("tcp,tp_dst=80")`,
-    /// `Match(eth_type=0x0800, ipv4_dst="10.0.0.0/8")`.
+    /// Makes a match from a text in the syntax of flows, from fields, or from both:
+    /// `Match("tcp,tp_dst=80")`, `Match(eth_type=0x0800, ipv4_dst="10.0.0.0/8")`.
     #[new]
     #[pyo3(signature = (text = None, /, **fields))]
     fn new(text: Option<&Bound<'_, PyAny>>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -54,7 +54,7 @@ impl PyMatch {
         self.keys().into_pyobject(py)?.try_iter()
     }
 
-    /// The value of a field; `default` if it is not matched.
+    /// The value of a field, or `default` if the field is not matched.
     #[pyo3(signature = (name, default = None))]
     fn get<'py>(
         &self,
@@ -68,12 +68,12 @@ impl PyMatch {
         }
     }
 
-    /// The fields' names.
+    /// The names of the fields.
     fn keys(&self) -> Vec<&'static str> {
         self.0.fields().iter().map(|one| one.field.name).collect()
     }
 
-    /// Each field's name with its value.
+    /// The name of each field with its value.
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(&'static str, Bound<'py, PyAny>)>> {
         let to = To { py, plain: false };
         let fields = self.0.fields().iter();
@@ -82,14 +82,15 @@ impl PyMatch {
             .collect()
     }
 
-    /// The values.
+    /// The values of the fields.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let to = To { py, plain: false };
         let fields = self.0.fields().iter();
         fields.map(|one| value_and_mask(one, to)).collect()
     }
 
-    /// The fields as a dictionary that JSON can say: a masked one is a list of value and mask.
+    /// The fields as a dictionary of values that JSON has: a masked field has a list of value and
+    /// mask.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         dictionary(&self.0, py)
     }
@@ -113,7 +114,7 @@ impl PyMatch {
 }
 
 impl PyMatch {
-    /// The field that goes by a name.
+    /// The field with this name or alias.
     fn find(&self, name: &str) -> Option<&FieldMatch> {
         let mut fields = self.0.fields().iter();
         fields.find(|one| one.field.is_called(name))
@@ -140,8 +141,9 @@ impl PyForm for Match {
         if let Ok(text) = value.cast::<PyString>() {
             return Ok(parse_match(&text.to_string(), catalogue()).map_err(errors::of_text)?);
         }
-        let fields = value.cast::<PyDict>();
-        let fields = fields.map_err(|_| Fault::other(value, "Match, text or dictionary"))?;
+        let fields = value
+            .cast::<PyDict>()
+            .map_err(|_| Fault::other(value, "Match, text or dictionary"))?;
         let mut list = Vec::new();
         for (name, value) in fields {
             list.push(field_match(&String::from_python(&name)?, &value)?);
@@ -159,7 +161,7 @@ fn dictionary<'py>(fields: &Match, py: Python<'py>) -> PyResult<Bound<'py, PyAny
     Ok(made.into_any())
 }
 
-/// Errors: a field twice, or without its prerequisite.
+/// Makes a match of fields. Errors: a field appears twice, or without its prerequisite.
 fn matching(list: &[FieldMatch]) -> Result<Match, Fault> {
     Match::new(list).map_err(|(error, field)| Fault::new(error.to_string()).within(field.name))
 }
@@ -179,7 +181,7 @@ impl PyForm for FieldMatch {
     }
 }
 
-/// A field's value, or a tuple of value and mask (a list where there are only dictionaries).
+/// A field's value, or a tuple of value and mask; in plain values, a list.
 fn value_and_mask<'py>(one: &FieldMatch, to: To<'py>) -> PyResult<Bound<'py, PyAny>> {
     let value = value(one.field, &one.value, to)?;
     if one.is_exact() {
@@ -222,9 +224,9 @@ fn value<'py>(field: &'static Field, bytes: &[u8; 16], to: To<'py>) -> PyResult<
     }
 }
 
-/// Reads a field's value: a number, a text as `10.0.0.0/8`, or value and mask.
+/// Reads a field's value: a number, a text such as `10.0.0.0/8`, or a pair of value and mask.
 ///
-/// Errors: no such field, a value that is none of it, a mask that it does not allow.
+/// Errors: there is no such field, it cannot have the value, it takes no mask.
 fn field_match(name: &str, value: &Bound<'_, PyAny>) -> Result<FieldMatch, Fault> {
     let Some(field) = catalogue().field_named(name) else {
         return Err(Fault::new(format!("there is no field '{name}'")));
@@ -261,24 +263,30 @@ fn read_number(field: &'static Field, value: &Bound<'_, PyAny>) -> Result<u128, 
         return parse_value(field, &text.to_string(), catalogue())
             .map_err(|what| Fault::other(value, what.trim_start_matches("no ")));
     }
-    let number = value
-        .cast::<PyInt>()
-        .ok()
-        .and_then(|n| n.extract::<u128>().ok());
-    let number = number.filter(|n| field.bits >= 128 || n >> field.bits == 0);
-    number.ok_or_else(|| Fault::other(value, &format!("number of {} bits", field.bits)))
+    if let Ok(object) = value.cast::<PyInt>()
+        && let Ok(number) = object.extract::<u128>()
+        && (field.bits >= 128 || number >> field.bits == 0)
+    {
+        return Ok(number);
+    }
+    Err(Fault::other(
+        value,
+        &format!("number of {} bits", field.bits),
+    ))
 }
 
-/// Reads `VALUE`, `VALUE/MASK` or `ADDRESS/LENGTH`: value, and mask if there is one.
+/// Reads a word. Errors: it is no value of the field.
+fn read_word(field: &'static Field, word: &str) -> Result<u128, Fault> {
+    let value = parse_value(field, word, catalogue());
+    value.map_err(|what| Fault::new(format!("'{word}' is {what}")))
+}
+
+/// Reads `VALUE`, `VALUE/MASK` or `ADDRESS/LENGTH`: the value, and the mask if there is one.
 fn read_text(field: &'static Field, text: &str) -> Result<(u128, Option<u128>), Fault> {
-    let read = |word: &str| {
-        let value = parse_value(field, word, catalogue());
-        value.map_err(|what| Fault::new(format!("'{word}' is {what}")))
-    };
     let Some((value, mask)) = text.split_once('/') else {
-        return Ok((read(text)?, None));
+        return Ok((read_word(field, text)?, None));
     };
-    let value = read(value)?;
+    let value = read_word(field, value)?;
     let bits = u32::from(field.bits);
     let is_address = matches!(field.style, Style::Ip4 | Style::Ip6);
     let length = mask
@@ -288,7 +296,7 @@ fn read_text(field: &'static Field, text: &str) -> Result<(u128, Option<u128>), 
     let mask = match length {
         Some(0) => 0,
         Some(length) => u128::MAX >> (128 - bits) & u128::MAX << (bits - length),
-        None => read(mask)?,
+        None => read_word(field, mask)?,
     };
     Ok((value & mask, Some(mask)))
 }

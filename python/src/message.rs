@@ -1,4 +1,4 @@
-//! Messages: a class for each, with its version and transaction id; and what multiparts hold.
+//! Messages: a class for each, with its version and transaction id; and the bodies of multiparts.
 
 use std::cell::Cell;
 
@@ -18,9 +18,9 @@ use crate::class::Class;
 use crate::form::{Fault, PyForm, To};
 use crate::record::{Destination, Member, Members, MembersIn, MembersOut, Record, without_class};
 
-/// A message with what its header has.
+/// A message, with the version and the transaction id of its header.
 pub(crate) struct Headed {
-    /// The number of the version.
+    /// The version's number on the wire.
     pub(crate) version: u8,
     /// The transaction id.
     pub(crate) xid: u32,
@@ -109,12 +109,12 @@ fn members<T: Members>() -> Vec<Member> {
 }
 
 thread_local! {
-    /// What the object holds that is made next: the interpreter makes it, and passes nothing on
-    /// that is not Python's.
+    /// The message for the object that is created next. Python creates the object, and a
+    /// constructor takes Python values only, so the message is passed here.
     static NEXT: Cell<Option<Headed>> = const { Cell::new(None) };
 }
 
-/// What messages derive from: it holds a decoded message while its members are not Python's.
+/// The base class of messages. Holds a decoded message until its members become Python values.
 #[pyclass(subclass, module = "bofuss._native")]
 pub(crate) struct Held(Option<Headed>);
 
@@ -127,7 +127,8 @@ impl Held {
     }
 }
 
-/// Writes the members of a decoded message to its object, which then is as others are.
+/// Writes the members of a decoded message to its object, and changes the object's class to the
+/// usual one. Does nothing if that was done already.
 #[pyfunction]
 pub(crate) fn read(object: Bound<'_, PyAny>) -> PyResult<()> {
     static SET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -148,18 +149,18 @@ pub(crate) fn read(object: Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 impl Headed {
-    /// The object of a decoded message. Most are looked at once, and of many only the type is: what
-    /// nobody reads does not become Python's.
+    /// The object of a decoded message, whose members become Python values when one is first read.
+    /// Of many messages, a program reads the type only.
     pub(crate) fn unread(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         let class = self.class().unread(py)?;
         NEXT.set(Some(self));
         let made = class.call0();
-        // It is there still if the object was not made.
+        // The message is still there if the object was not created.
         NEXT.set(None);
         made
     }
 
-    /// The rows are in the order of types.
+    /// The class of the message. Rows are in the order of types.
     fn class(&self) -> &'static Class {
         &Self::classes()[usize::from(self.message.type_number())]
     }
@@ -169,7 +170,8 @@ impl Headed {
         out.put(intern!(out.py(), "version"), &self.version)
     }
 
-    /// Reads the header of a message: 0 and the usual version, if nothing else is said.
+    /// Adds the header to a message: without one in the source, transaction id 0 and the usual
+    /// version.
     fn with_header(message: Message, from: &MembersIn<'_>) -> Result<Self, Fault> {
         let mut this = Self {
             version: Version::USUAL.number(),
@@ -182,7 +184,6 @@ impl Headed {
     }
 }
 
-/// A message within another, in the version that brought such.
 impl PyForm for Within {
     fn annotation() -> String {
         Headed::annotation()
@@ -198,7 +199,8 @@ impl PyForm for Within {
     }
 }
 
-/// A message that stands in another, with what its header has.
+/// A message within another one. oflib does not keep the version of its header: in Python it is
+/// 1.4, which introduced such messages.
 struct Within(Headed);
 
 impl Within {
@@ -260,7 +262,7 @@ impl Members for BundleAdd {
     }
 }
 
-/// How the body of one type of multipart becomes Python's: nothing, a structure or a list.
+/// The body of a multipart without members is None in Python.
 impl PyForm for Empty {
     fn annotation() -> String {
         "None".into()
@@ -294,7 +296,7 @@ impl PyForm for ExtBody {
     }
 }
 
-/// A multipart's body in Python.
+/// The body of a multipart. Its class in Python depends on the type.
 struct MultipartBody<T>(T);
 
 macro_rules! multiparts {
@@ -351,7 +353,7 @@ macro_rules! multiparts {
     };
 }
 
-/// The type in stubs of what a variant holds.
+/// The type, for stubs, of what a variant holds.
 fn annotation_of<T: PyForm, B>(_: fn(T) -> B) -> String {
     T::annotation()
 }

@@ -1,4 +1,4 @@
-//! Numbers with names and sets of flags: Python has them as numbers, and reads their names, too.
+//! Named numbers and sets of flags: in Python they are integers, and their names are accepted.
 
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::async_config::AsyncMasks;
@@ -33,11 +33,11 @@ use pyo3::types::{PyInt, PyString};
 
 use crate::form::{Fault, PyForm, To};
 
-/// The names of a type's values, for the enumeration that Python has of them.
+/// The names of a type's values, for its enumeration in Python.
 pub(crate) struct Enumeration {
-    /// The enumeration.
+    /// The name of the enumeration.
     pub(crate) name: &'static str,
-    /// Whether values are sets of flags.
+    /// Whether a value is a set of flags.
     pub(crate) are_flags: bool,
     /// Each name with its value.
     pub(crate) values: fn() -> Vec<(&'static str, u64)>,
@@ -45,7 +45,7 @@ pub(crate) struct Enumeration {
 
 macro_rules! numbers {
     ($are_flags:literal $of_text:ident $ALL:ident: $($T:ident)*) => {
-        /// The names of each type.
+        /// The enumeration of each type.
         pub(crate) const $ALL: &[Enumeration] = &[$(Enumeration {
             name: stringify!($T),
             are_flags: $are_flags,
@@ -80,26 +80,28 @@ macro_rules! numbers {
     };
 }
 
-/// The value of the specification's name, in either case.
+/// The value with this name in the specification, in upper or lower case.
 fn of_constant<T: Copy>(text: &str, constants: &[(&str, T)]) -> Option<T> {
     let mut constants = constants.iter();
     let found = constants.find(|(name, _)| name.eq_ignore_ascii_case(text));
     found.map(|(_, value)| *value)
 }
 
-/// One name or number.
+/// Reads one name, or a number.
 macro_rules! one {
     ($T:ident, $text:expr) => {
         of_constant($text, $T::CONSTANTS).or_else(|| $text.parse().ok())
     };
 }
 
-/// Enumeration with `|` between them.
+/// Reads the names of flags with `|` between them.
 macro_rules! several {
     ($T:ident, $text:expr) => {{
         let mut words = $text.split('|');
-        let one = |word| of_constant(word, $T::CONSTANTS).or_else(|| $T::named(word));
-        words.try_fold($T::default(), |all, word| Some(all | one(word)?))
+        words.try_fold($T::default(), |all, word| {
+            let one = of_constant(word, $T::CONSTANTS).or_else(|| $T::named(word));
+            Some(all | one?)
+        })
     }};
 }
 

@@ -1,5 +1,5 @@
-//! The functions of `bofuss.oflib`: bytes and texts to messages and back, streams, and the rows of
-//! its enumerations and stubs.
+//! The functions of `bofuss.oflib`, which convert bytes and texts to messages and back; its framer;
+//! and the rows of its enumerations and stubs.
 
 use bofuss_ext::trace::parse_packet;
 use bofuss_oflib::error::ERRORS;
@@ -22,7 +22,7 @@ use crate::number::{Enumeration, FLAGS, NAMED};
 use crate::record::Record;
 use crate::{catalogue, codec, errors, structures};
 
-/// Reads one whole message, header included, in the version that its header names.
+/// Reads one whole message, header included, in the version of its header.
 ///
 /// Raises DecodeError.
 #[pyfunction]
@@ -38,9 +38,10 @@ fn decode<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     headed.unread(py)
 }
 
-/// The bytes of a message, header included; a multipart whose list does not fit becomes several.
+/// The bytes of a message, header included. A multipart whose list is too long for one message
+/// becomes several.
 ///
-/// Raises EncodeError, and ValueError for members that are none.
+/// Raises EncodeError, and ValueError for a member that does not fit.
 #[pyfunction]
 fn encode<'py>(py: Python<'py>, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     let headed = Headed::from_python(message)?;
@@ -54,7 +55,7 @@ fn encode<'py>(py: Python<'py>, message: &Bound<'py, PyAny>) -> PyResult<Bound<'
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// A message of the usual version, as Python's.
+/// The Python object of a message of the usual version, with transaction id 0.
 fn made(py: Python<'_>, message: Message) -> PyResult<Bound<'_, PyAny>> {
     let headed = Headed {
         version: Version::USUAL.number(),
@@ -64,7 +65,7 @@ fn made(py: Python<'_>, message: Message) -> PyResult<Bound<'_, PyAny>> {
     headed.to_python(To { py, plain: false })
 }
 
-/// The command that a Python value names. Errors: it is none.
+/// Reads a command, or returns the usual one if there is none. Errors: it is no command.
 fn command<T: PyForm>(value: Option<&Bound<'_, PyAny>>, usual: T) -> PyResult<T> {
     let Some(value) = value else {
         return Ok(usual);
@@ -85,7 +86,7 @@ fn flow_from_text<'py>(
     made(py, Message::FlowMod(flow))
 }
 
-/// The text that `flow_from_text` reads; the command is not in it.
+/// The text that `flow_from_text` reads. It does not have the command.
 #[pyfunction]
 fn flow_to_text(flow: &Bound<'_, PyAny>) -> PyResult<String> {
     match Headed::from_python(flow)?.message {
@@ -141,9 +142,9 @@ fn instructions_from_text<'py>(
     Instructions::from_python(text)?.to_python(To { py, plain: false })
 }
 
-/// Makes the packet that a text describes, as for `bofuss trace`:
-/// `in_port=1,tcp,nw_dst=10.0.0.2,tcp_dst=80`. Returns its port, 1 if it says none, and the frame.
-/// Raises ValueError.
+/// Makes the packet that a text describes, in the syntax of `bofuss trace`:
+/// `in_port=1,tcp,nw_dst=10.0.0.2,tcp_dst=80`. Returns its ingress port (1 if the text has none)
+/// and the frame. Raises ValueError.
 #[pyfunction]
 fn packet_from_text<'py>(py: Python<'py>, text: &str) -> PyResult<(u32, Bound<'py, PyBytes>)> {
     let made = parse_packet(text, catalogue());
@@ -151,7 +152,7 @@ fn packet_from_text<'py>(py: Python<'py>, text: &str) -> PyResult<(u32, Bound<'p
     Ok((port.0, PyBytes::new(py, &frame)))
 }
 
-/// Cuts a stream of bytes into messages: `feed` it what came, then iterate.
+/// Cuts a stream of bytes into messages: `feed` it bytes, then iterate.
 #[pyclass(module = "bofuss.oflib", name = "Framer")]
 struct PyFramer(bofuss_oflib::Framer);
 
@@ -162,7 +163,7 @@ impl PyFramer {
         Self(bofuss_oflib::Framer::new())
     }
 
-    /// Appends what came; gives the framer back, for `for message in framer.feed(data)`.
+    /// Appends bytes. Returns the framer, for `for message in framer.feed(data)`.
     fn feed<'py>(mut this: PyRefMut<'py, Self>, data: &[u8]) -> PyRefMut<'py, Self> {
         this.0.push(data);
         this
@@ -177,8 +178,8 @@ impl PyFramer {
         this
     }
 
-    /// The next whole message. Raises DecodeError: for a wrong body the message is skipped, and
-    /// the next call goes on behind it; after a wrong length nothing more can be read.
+    /// The next whole message. Raises DecodeError: a message with a wrong body is skipped, so the
+    /// next call goes on after it; after a wrong length, nothing more can be read.
     fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.0.next_message().map_err(errors::of_decoding)? {
             Some(bytes) => decode(py, bytes).map(Some),
@@ -187,35 +188,31 @@ impl PyFramer {
     }
 }
 
-/// All classes that are made of rows.
+/// All classes that rows define.
 fn classes() -> impl Iterator<Item = &'static Class> {
     let unions = Action::classes().iter().chain(Instruction::classes());
     structures::classes().chain(unions).chain(Headed::classes())
 }
 
-/// What each class has: its name, its base's, and name, type and what is accepted of each member.
+/// The rows of all classes: name, base class, and of each member the name, type and accepted type.
 #[pyfunction]
 fn rows(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
     let mut rows = Vec::new();
     for class in classes() {
-        let members = (class.members)().into_iter();
-        let members: Vec<_> = members
-            .map(|member| (member.name, member.annotation, member.accepted))
-            .collect();
-        rows.push(
-            (class.name, class.base, members)
-                .into_pyobject(py)?
-                .into_any(),
-        );
+        let mut members = Vec::new();
+        for member in (class.members)() {
+            members.push((member.name, member.annotation, member.accepted));
+        }
+        let row = (class.name, class.base, members).into_pyobject(py)?;
+        rows.push(row.into_any());
     }
     Ok(rows)
 }
 
-/// Names with their values.
+/// The names of an enumeration, each with its value.
 type NamedValues = Vec<(String, u64)>;
 
-/// The numbers that have names: an enumeration's name, whether it is of flags, and names with
-/// values.
+/// The enumerations: the name of each, whether its values are sets of flags, and its named values.
 #[pyfunction]
 fn enumerations() -> Vec<(String, bool, NamedValues)> {
     let mut found = Vec::new();
@@ -225,19 +222,22 @@ fn enumerations() -> Vec<(String, bool, NamedValues)> {
         values,
     } in NAMED.iter().chain(FLAGS)
     {
-        let values = values().into_iter();
-        let values = values.map(|(name, value)| (name.to_string(), value));
-        found.push((name.to_string(), *are_flags, values.collect()));
+        let mut named = Vec::new();
+        for (value_name, value) in values() {
+            named.push((value_name.to_string(), value));
+        }
+        found.push((name.to_string(), *are_flags, named));
     }
     found.push(("ErrorType".to_string(), false, error_types()));
     found
 }
 
-/// The types of errors.
+/// The types of errors, for an enumeration.
 fn error_types() -> NamedValues {
-    let types = ERRORS.iter();
-    let types = types.map(|row| (row.type_name.to_string(), row.error.ty.into()));
-    let mut types: Vec<_> = types.collect();
+    let mut types = Vec::new();
+    for row in ERRORS {
+        types.push((row.type_name.to_string(), row.error.ty.into()));
+    }
     types.dedup();
     types
 }
@@ -246,20 +246,20 @@ fn error_types() -> NamedValues {
 /// type and code, and the meaning.
 #[pyfunction]
 fn error_rows(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyTuple>>> {
-    let rows = ERRORS.iter().chain(catalogue().error_names());
-    let row = |row: &bofuss_oflib::error::ErrorRow| {
+    let mut found = Vec::new();
+    for row in ERRORS.iter().chain(catalogue().error_names()) {
         let error = row.error;
-        (
+        let members = (
             error.ty,
             error.code,
             error.experimenter,
             row.type_name,
             row.code_name,
             row.meaning,
-        )
-            .into_pyobject(py)
-    };
-    rows.map(row).collect()
+        );
+        found.push(members.into_pyobject(py)?);
+    }
+    Ok(found)
 }
 
 /// The match fields: name, width in bits, whether matches may have a mask, whether set-field may
@@ -272,9 +272,9 @@ fn field_rows() -> Vec<(&'static str, u16, bool, bool, Vec<&'static str>)> {
         .collect()
 }
 
-/// Adds all of this to the module.
+/// Adds the classes and functions of this file to the module.
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // First, as the classes of messages derive from it.
+    // It comes first, because the classes of messages derive from it.
     module.add_class::<Held>()?;
     module.add_class::<PyMatch>()?;
     module.add_class::<PyExtValue>()?;

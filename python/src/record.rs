@@ -1,5 +1,4 @@
-//! Structures as Python classes: the classes are made of rows when the module is imported, and
-//! their instances have a slot for each member.
+//! Structures as Python classes, which rows define. Instances have a slot for each member.
 
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::intern;
@@ -12,12 +11,12 @@ use crate::form::{Fault, PyForm, To};
 /// The key under which a dictionary names its class.
 pub(crate) const CLASS: &str = "class";
 
-/// What a row says of a member.
+/// A member of a class, from its row.
 pub(crate) struct Member {
     pub(crate) name: &'static str,
-    /// Its type in stubs.
+    /// Its type, for stubs.
     pub(crate) annotation: String,
-    /// What the constructor takes for it, in stubs.
+    /// The type that the constructor accepts for it, for stubs.
     pub(crate) accepted: String,
 }
 
@@ -31,36 +30,37 @@ impl Member {
         }
     }
 
-    /// The member that a function gives, whose type the compiler knows.
+    /// The member that a function returns: the compiler infers its type.
     pub(crate) fn given_by<S, T: PyForm>(name: &'static str, _: fn(&S) -> &T) -> Self {
         Self::of::<T>(name)
     }
 }
 
-/// The members of a structure, which stand in an object of some class.
+/// A structure's members, for the object of a class that may have further ones.
 pub(crate) trait Members: Sized {
     /// The members, in the order of the constructor's arguments.
     fn members() -> Vec<Member>;
     /// Writes each member.
     fn write(&self, out: &MembersOut<'_>) -> PyResult<()>;
-    /// Reads each member; those that are not there are as the row says. Errors: what is wrong in
-    /// which.
+    /// Reads each member; one that is missing gets its initial value. Errors: the member that does
+    /// not fit.
     fn read(from: &MembersIn<'_>) -> Result<Self, Fault>;
 }
 
 /// A value with a class of its own, or with one for each of its variants.
 pub(crate) trait Record: Sized + 'static {
-    /// The class, or what its variants' classes derive from.
+    /// The name of its class, or of the base class of its variants' classes.
     const NAME: &'static str;
-    /// Its classes: one, or that of each variant.
+    /// Its class, or those of its variants.
     fn classes() -> &'static [Class];
-    /// Writes each member.
+    /// Writes the value to a destination.
     fn write<'py>(&self, target: Destination<'py>) -> PyResult<Bound<'py, PyAny>>;
-    /// Reads a value whose class the source names. Errors: as [`Members::read`].
+    /// Reads a value of the class that the source names. Errors: as for [`Members::read`].
     fn read(from: &MembersIn<'_>) -> Result<Self, Fault>;
-    /// Its text form.
+    /// The text form of the value.
     fn text(&self) -> String;
-    /// Reads a list of such values from one text. Errors: what is wrong in it.
+    /// Reads a list of such values from one text; `None` if there is no such form. Errors: what is
+    /// wrong in it.
     fn list_of_text(_: &str) -> Option<Result<Vec<Self>, Fault>> {
         None
     }
@@ -85,14 +85,14 @@ impl<T: Record> PyForm for T {
     }
 }
 
-/// Where a value is written: to a new object or dictionary, or to one that is there.
+/// Where a value is written to: a new object or dictionary, or an existing object.
 pub(crate) struct Destination<'py> {
     pub(crate) to: To<'py>,
     pub(crate) existing: Option<Bound<'py, PyAny>>,
 }
 
 impl<'py> Destination<'py> {
-    /// To the members of an object.
+    /// An existing object.
     pub(crate) fn existing(made: Bound<'py, PyAny>) -> Self {
         let py = made.py();
         Self {
@@ -101,7 +101,7 @@ impl<'py> Destination<'py> {
         }
     }
 
-    /// What the members of a value of this class are written to.
+    /// Opens the destination for the members of a value of this class.
     pub(crate) fn open(self, class: &'static Class) -> PyResult<MembersOut<'py>> {
         match self.existing {
             Some(made) => Ok(MembersOut { made, to: self.to }),
@@ -110,14 +110,14 @@ impl<'py> Destination<'py> {
     }
 }
 
-/// What members are written to.
+/// An object or dictionary to which members are written.
 pub(crate) struct MembersOut<'py> {
     pub(crate) made: Bound<'py, PyAny>,
     to: To<'py>,
 }
 
 impl<'py> MembersOut<'py> {
-    /// A new object of a class, or a dictionary that names it.
+    /// Makes a new object of a class, or a dictionary that names the class.
     fn new(class: &'static Class, to: To<'py>) -> PyResult<Self> {
         let made = if to.plain {
             let dictionary = PyDict::new(to.py);
@@ -145,7 +145,7 @@ impl<'py> MembersOut<'py> {
     }
 }
 
-/// What members are read from: an object of a class, or a dictionary.
+/// An object or dictionary from which members are read.
 pub(crate) struct MembersIn<'py> {
     pub(crate) value: Bound<'py, PyAny>,
     /// The name of its class; empty for a dictionary that names none.
@@ -154,7 +154,7 @@ pub(crate) struct MembersIn<'py> {
 }
 
 impl<'py> MembersIn<'py> {
-    /// Errors: a value that is neither.
+    /// Wraps a value. Errors: it is neither an object of such a class nor a dictionary.
     pub(crate) fn of(value: &Bound<'py, PyAny>, wanted: &str) -> Result<Self, Fault> {
         let is_dictionary = value.is_instance_of::<PyDict>();
         let class = if is_dictionary {
@@ -179,7 +179,7 @@ impl<'py> MembersIn<'py> {
         self.value.py()
     }
 
-    /// That the class is none of those wanted.
+    /// The fault that the class is not one of those that are wanted.
     pub(crate) fn unknown(&self, wanted: &str) -> Fault {
         Fault::new(match self.class.as_str() {
             "" => format!("a dictionary without '{CLASS}' is no {wanted}"),
@@ -187,7 +187,7 @@ impl<'py> MembersIn<'py> {
         })
     }
 
-    /// Errors: it is of another class than this one.
+    /// Checks the class. Errors: it is another one than `class`.
     pub(crate) fn expect(&self, class: &str) -> Result<(), Fault> {
         if self.class == class || (self.is_dictionary && self.class.is_empty()) {
             return Ok(());
@@ -195,7 +195,7 @@ impl<'py> MembersIn<'py> {
         Err(self.unknown(class))
     }
 
-    /// A member. Errors: what it is not; `None` if it is not there.
+    /// Reads a member; `None` if it is missing. Errors: its value does not fit.
     pub(crate) fn get<T: PyForm>(&self, name: &Bound<'py, PyString>) -> Option<Result<T, Fault>> {
         let found = if self.is_dictionary {
             self.value.get_item(name)
@@ -206,7 +206,7 @@ impl<'py> MembersIn<'py> {
         Some(T::from_python(&value).map_err(|fault| fault.within(name)))
     }
 
-    /// Reads a member into its place, if it is there. Errors: what it is not.
+    /// Reads a member into its place, unless it is missing. Errors: its value does not fit.
     pub(crate) fn read<T: PyForm>(
         &self,
         name: &Bound<'py, PyString>,
@@ -218,8 +218,8 @@ impl<'py> MembersIn<'py> {
         Ok(())
     }
 
-    /// A member that has to be there if it is not `initial` else. Errors: that it is not, or what
-    /// it is not.
+    /// Reads a member, or returns `initial` if it is missing. Errors: it is missing and has no
+    /// initial value, or its value does not fit.
     pub(crate) fn need<T: PyForm>(
         &self,
         name: &Bound<'py, PyString>,
@@ -233,12 +233,12 @@ impl<'py> MembersIn<'py> {
     }
 }
 
-/// A value that came to the model without a row here: what it is, in text, is all that is said.
+/// The error for a value of oflib for which no row here names a class.
 pub(crate) fn without_class(text: &str) -> PyErr {
     PyNotImplementedError::new_err(format!("there is no class for {text}"))
 }
 
-/// The name of a member in Python: its own, or the one that the row has for it.
+/// The name of a member in Python: that of the field, or another if the row has one.
 macro_rules! name {
     ($m:ident) => {
         stringify!($m)
@@ -249,8 +249,8 @@ macro_rules! name {
 }
 pub(crate) use name;
 
-/// The members of structures: a row names each member once, and the compiler finds one that is
-/// missing. `= VALUE` is what a new one has, if not the model's default.
+/// The members of structures. A row names each member once; the compiler reports one that is
+/// missing. `= VALUE` is a new structure, if that is not the default.
 macro_rules! members_of {
     ($($T:ident $(= $initial:expr)? => { $($m:ident $($name:literal)?),* $(,)? })*) => { $(
         impl $crate::record::Members for $T {
@@ -280,7 +280,7 @@ macro_rules! members_of {
 }
 pub(crate) use members_of;
 
-/// Structures with a class of their own; as [`members_of`], with the class's name in front.
+/// Structures with a class of their own: rows as in [`members_of`], after the name of the class.
 macro_rules! records {
     ($($class:literal $T:ident $(= $initial:expr)? => { $($members:tt)* })*) => {
         $crate::record::members_of! { $($T $(= $initial)? => { $($members)* })* }
@@ -314,8 +314,9 @@ macro_rules! records {
 }
 pub(crate) use records;
 
-/// Enums with a class for each variant: its name, the variant as a pattern and an expression, and
-/// the members with their types, and what a new one has that may be left out.
+/// Enums with a class for each variant. A row has the name of the class, the variant in a form that
+/// is both a pattern and an expression, and the members with their types; `= VALUE` is the initial
+/// value of a member that may be left out.
 macro_rules! variants {
     ($N:literal $E:ident {
         $($class:ident [$($form:tt)*] {

@@ -1,4 +1,4 @@
-//! `bofuss.sim`: scenarios of the simulator, run to their end, with controllers in Python.
+//! `bofuss.sim`: runs scenarios of the simulator, with controllers in Python.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,10 +18,10 @@ use crate::message::Headed;
 /// The exception that a controller raised; the first, if there are several.
 type Raised = Rc<RefCell<Option<PyErr>>>;
 
-/// What a scenario has from Python: the text of files, and controllers.
+/// What Python passes to a scenario: a reader of files, and controllers.
 struct FromPython<'py> {
     read: Option<Bound<'py, PyAny>>,
-    /// The controllers that the scenario has not named, by name.
+    /// The controllers by name. Those that the scenario has taken are removed.
     controllers: Bound<'py, PyDict>,
     raised: Raised,
 }
@@ -40,9 +40,10 @@ impl Outside for FromPython<'_> {
             return Err("the kinds of controllers here are learning, rules and python".into());
         }
         let name = row.name.get_ref();
-        let calls = self.controllers.get_item(name);
-        let calls = calls.map_err(|error| error.to_string())?;
-        let calls = calls.ok_or_else(|| format!("no controller is given for {name}"))?;
+        let found = self.controllers.get_item(name);
+        let Some(calls) = found.map_err(|error| error.to_string())? else {
+            return Err(format!("no controller is given for {name}"));
+        };
         let controller = PythonController {
             calls: calls.unbind(),
             version: row.version.number(),
@@ -55,7 +56,7 @@ impl Outside for FromPython<'_> {
     }
 }
 
-/// What controllers send in one call, in order.
+/// The messages that a controller sends in one call, in order.
 #[pyclass]
 #[derive(Default)]
 pub(crate) struct SentMessages(Vec<(NodeId, u32, Message)>);
@@ -67,7 +68,8 @@ impl SentMessages {
         Self::default()
     }
 
-    /// Appends a message for the switch of a number. Raises ValueError for members that are none.
+    /// Appends a message to the switch with this number. Raises ValueError for a member that does
+    /// not fit.
     fn send(&mut self, switch: u32, xid: u32, message: &Bound<'_, PyAny>) -> PyResult<()> {
         let Headed { message, .. } = Headed::from_python(message)?;
         self.0.push((NodeId(switch), xid, message));
@@ -75,17 +77,19 @@ impl SentMessages {
     }
 }
 
-/// A controller that is a Python object, which `calls` stands for: `bofuss.sim._Calls`.
+/// A controller in Python.
 struct PythonController {
+    /// The `bofuss.sim._Calls` that calls the controller.
     calls: Py<PyAny>,
-    /// The number of the version that its switches speak.
+    /// The number on the wire of the version that its switches speak.
     version: u8,
     next_tick: Option<Time>,
     raised: Raised,
 }
 
 impl PythonController {
-    /// Tells the controller what happened, and does what it wants.
+    /// Passes an event to the controller, then sends its messages. `about` is the switch, and the
+    /// message if one has arrived.
     fn call(
         &mut self,
         what: &str,
@@ -104,7 +108,8 @@ impl PythonController {
         }
     }
 
-    /// Returns when the controller is to be called without cause. Errors: what it raised.
+    /// The same, in the interpreter. Returns the time of the controller's next tick. Errors: the
+    /// exception that it raised.
     fn call_python(
         &self,
         py: Python<'_>,
@@ -156,7 +161,7 @@ impl Controller for PythonController {
     }
 
     fn tick(&mut self, now: Time, out: &mut ControllerOutput) {
-        // It may be early, if an earlier time was wanted before.
+        // The call may be too early, if the controller had set an earlier time before.
         if self.next_tick.is_some_and(|next| next <= now) {
             self.call("tick", now, None, out);
         }
@@ -167,7 +172,7 @@ impl Controller for PythonController {
     }
 }
 
-/// Keeps the lines of the event log, and what the time line shows.
+/// Collects the lines of the event log, if there is one, and the timeline.
 struct Recorder {
     log: Option<EventLog>,
     lines: Vec<String>,
@@ -183,12 +188,15 @@ impl Observer for Recorder {
     }
 }
 
-/// What became of a scenario: statistics as JSON, the assertions that do not hold, the event log as
-/// lines of JSON if it is wanted, and the time line as SVG.
+/// The result of a scenario: statistics as JSON, the assertions that do not hold, the event log as
+/// lines of JSON (none if it is not wanted), and the timeline as SVG.
 type RunResult = (String, Vec<String>, Vec<String>, String);
 
-/// Runs a scenario, whose controllers of kind `python` are those of `controllers`, by name; these
-/// are taken from it.
+fn refused(error: ScenarioError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Runs a scenario. Its controllers of kind `python` are taken out of `controllers`, by name.
 #[pyfunction]
 pub(crate) fn run_scenario(
     text: &str,
@@ -197,7 +205,6 @@ pub(crate) fn run_scenario(
     wants_log: bool,
     controllers: Bound<'_, PyDict>,
 ) -> PyResult<RunResult> {
-    let wrong = |error: ScenarioError| PyValueError::new_err(error.to_string());
     let given: Vec<_> = controllers.values().iter().collect();
     let raised = Raised::default();
     let mut outside = FromPython {
@@ -205,7 +212,7 @@ pub(crate) fn run_scenario(
         controllers,
         raised: raised.clone(),
     };
-    let mut scenario = Scenario::build(text, seed, &mut outside).map_err(wrong)?;
+    let mut scenario = Scenario::build(text, seed, &mut outside).map_err(refused)?;
     if let Some(name) = outside.controllers.keys().iter().next() {
         let what = format!("no controller of kind python is called {name}");
         return Err(PyValueError::new_err(what));
@@ -226,11 +233,13 @@ pub(crate) fn run_scenario(
     };
     if let Err(error) = scenario.run_until(end, &mut recorder) {
         let raised = raised.borrow_mut().take();
-        return Err(raised.unwrap_or_else(|| wrong(error)));
+        return Err(raised.unwrap_or_else(|| refused(error)));
     }
     let statistics = scenario.statistics();
-    let failures = scenario.failures(&statistics);
-    let failures = failures.iter().map(ToString::to_string).collect();
+    let mut failures = Vec::new();
+    for failure in scenario.failures(&statistics) {
+        failures.push(failure.to_string());
+    }
     let timeline = recorder.timeline.svg();
     Ok((statistics.to_string(), failures, recorder.lines, timeline))
 }

@@ -1,5 +1,5 @@
-//! The structures of messages: a row for each names its members, by the specification's names where
-//! the model has others.
+//! The structures of messages: a row for each names its members. If the specification calls one
+//! differently than oflib, Python has the specification's name.
 
 use bofuss_oflib::message::bundle::Timestamp;
 use bofuss_oflib::message::config::SwitchConfig;
@@ -252,7 +252,7 @@ variants! {
     check check_property, text shown
 }
 
-/// Errors: a list of another kind than the property's type has.
+/// Checks a property. Errors: properties of its type have another kind of list.
 fn check_property(property: TableProperty) -> Result<TableProperty, Fault> {
     let kinds = match property.list {
         PropertyList::Types(_) => "ia",
@@ -272,8 +272,8 @@ fn shown<T: TextForm>(value: &T) -> String {
     Text(value).to_string()
 }
 
-/// A field's name, with `/mask` behind it if a mask is allowed; what is unknown is its header, as
-/// `oxm:0x80000e01`, with the experimenter behind a further colon.
+/// A field's name, followed by `/mask` if a mask is allowed. An unknown field is its header, such
+/// as `oxm:0x80000e01`, followed by a colon and the experimenter.
 impl PyForm for FieldId {
     fn annotation() -> String {
         "str".into()
@@ -295,7 +295,7 @@ impl PyForm for FieldId {
     }
 }
 
-/// Reads the header of an unknown field, and its experimenter.
+/// Reads the header of an unknown field, and its experimenter if there is one.
 fn unknown_field(numbers: &str) -> Option<FieldId> {
     let (header, experimenter) = numbers.split_once(':').unwrap_or((numbers, "0"));
     let header = u32::try_from(number(header)?).ok()?;
@@ -323,7 +323,7 @@ macro_rules! wrappers {
 }
 wrappers! { FlowStats(FlowEntry) GroupStats(GroupCounters) TableFeatures(TableFeatureSet) }
 
-/// Bodies that are one value, under a name.
+/// Bodies with one member, which is the value itself under a name.
 macro_rules! one_value {
     ($($T:ident $name:literal $(= $initial:expr)?;)*) => { $(
         impl Members for $T {

@@ -1,4 +1,4 @@
-//! `bofuss.Switch`: a switch in the caller's program, whose time the caller gives.
+//! `bofuss.Switch`: a switch in a Python program, which passes in the time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,32 +14,36 @@ use crate::codec;
 use crate::form::{PyForm, To};
 use crate::message::Headed;
 
-/// The module of the classes of effects and traces.
+/// The Python module that has the classes of effects and traces.
 const MODULE: &str = "bofuss.switch";
 
-/// A switch without threads, sockets and clock: each method is an input with its time, and `drain`
-/// takes what it causes. Times are nanoseconds of any clock that does not go back; without one, an
-/// input comes at that of the one before. A switch is used by the thread that made it.
+/// A switch without threads, sockets and clock. Each method is an input with its time, and `drain`
+/// returns the effects. Times are nanoseconds of any clock that does not go back; without one, an
+/// input has the time of the one before. Only the thread that made a switch may use it.
 #[pyclass(module = "bofuss", name = "Switch", unsendable)]
 pub(crate) struct PySwitch {
     embedded: EmbeddedSwitch,
     now: Time,
-    /// What the connections of messages speak.
+    /// The versions of the connections of messages.
     versions: BTreeMap<ConnId, Version>,
 }
 
-/// An error of a call, which changed nothing.
+/// The exception for a call that was refused and changed nothing.
 fn refused(error: EmbedError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// The version of a number on the wire. Errors: it is not spoken.
+/// The version with this number on the wire. Errors: there is none.
 fn version_of(number: u8) -> PyResult<Version> {
-    let what = || PyValueError::new_err(format!("version {number} is not spoken"));
-    Version::of_number(number).ok_or_else(what)
+    match Version::of_number(number) {
+        Some(version) => Ok(version),
+        None => Err(PyValueError::new_err(format!(
+            "version {number} is not spoken"
+        ))),
+    }
 }
 
-/// Sets a limit or choice of a switch. Errors: there is none of this name, or the value cannot be.
+/// Sets an option of a switch. Errors: there is none of this name, or its value does not fit.
 fn set_option(config: &mut EmbeddedConfig, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let tables = &mut config.tables;
     match name {
@@ -64,11 +68,11 @@ fn set_option(config: &mut EmbeddedConfig, name: &str, value: &Bound<'_, PyAny>)
 
 #[pymethods]
 impl PySwitch {
-    /// A switch with ports 1 to `ports`, whose links are up. `fail_mode` is what it does without a
-    /// controller: `secure`, `standalone` or `arp-path`. Options are the limits `max_entries` of a
-    /// table, `max_total_entries`, `max_groups`, `max_buckets` of all groups, `max_meters` and
-    /// `max_bands` of a meter; `select`, how select groups choose: `hash`, `round-robin` or
-    /// `random`; and `links_fixed`, whether controllers may not set links up and down.
+    /// Makes a switch with ports 1 to `ports`, whose links are up. `fail_mode` is what it does
+    /// without a controller: `secure`, `standalone` or `arp-path`. Limits are `max_entries` (of a
+    /// table), `max_total_entries`, `max_groups`, `max_buckets` (of all groups), `max_meters` and
+    /// `max_bands` (of a meter). `select` is how select groups choose a bucket: `hash`,
+    /// `round-robin` or `random`. With `links_fixed`, controllers may not set links up and down.
     #[new]
     #[pyo3(signature = (
         *, datapath_id = 1, ports = 0, tables = 64, fail_mode = "secure", now = 0, **options
@@ -113,7 +117,7 @@ impl PySwitch {
         self.now.0
     }
 
-    /// Adds a port, or changes the one with this number; `desc` may say more of it.
+    /// Adds a port, or changes the one with this number; `desc` is its description.
     #[pyo3(signature = (number, desc = None, now = None))]
     fn add_port(
         &mut self,
@@ -121,13 +125,12 @@ impl PySwitch {
         desc: Option<&Bound<'_, PyAny>>,
         now: Option<u64>,
     ) -> PyResult<()> {
-        let usual = bofuss_embed::port(number);
         let desc = match desc {
             Some(desc) => PortDesc {
                 port_no: PortNo(number),
                 ..PortDesc::from_python(desc)?
             },
-            None => usual,
+            None => bofuss_embed::port(number),
         };
         let now = self.at(now)?;
         let added = self.embedded.add_port(now, desc, Default::default());
@@ -142,7 +145,7 @@ impl PySwitch {
         removed.map_err(refused)
     }
 
-    /// The link of a port came up, or went down.
+    /// Says that the link of a port came up or went down.
     #[pyo3(signature = (number, up, now = None))]
     fn set_link(&mut self, number: u32, up: bool, now: Option<u64>) -> PyResult<()> {
         let now = self.at(now)?;
@@ -150,18 +153,19 @@ impl PySwitch {
         set.map_err(refused)
     }
 
-    /// A frame arrived on a port, from the address on and without FCS.
+    /// Passes a frame that arrived on a port: from the destination address on, without FCS.
     #[pyo3(signature = (port, frame, now = None))]
     fn receive(&mut self, port: u32, frame: &[u8], now: Option<u64>) -> PyResult<()> {
         let now = self.at(now)?;
-        let copied = self.embedded.frame(frame);
-        let what = || PyValueError::new_err(format!("no room for {} bytes", frame.len()));
-        let mut frames = vec![copied.ok_or_else(what)?];
-        let received = self.embedded.receive(now, PortNo(port), &mut frames);
+        let Some(copied) = self.embedded.frame(frame) else {
+            let what = format!("no room for {} bytes", frame.len());
+            return Err(PyValueError::new_err(what));
+        };
+        let received = self.embedded.receive(now, PortNo(port), &mut vec![copied]);
         received.map_err(refused)
     }
 
-    /// What would become of a frame on a port, and why, as a `Trace`; nothing changes.
+    /// Explains what would happen to a frame on a port, as a `Trace`, and changes nothing.
     #[pyo3(signature = (port, frame, now = None))]
     fn explain<'py>(
         &mut self,
@@ -171,21 +175,21 @@ impl PySwitch {
         now: Option<u64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let now = self.at(now)?;
-        let trace = self.embedded.explain(now, PortNo(port), frame);
-        let trace = trace.map_err(refused)?;
+        let explained = self.embedded.explain(now, PortNo(port), frame);
+        let trace = explained.map_err(refused)?;
         let class = py.import(MODULE)?.getattr("Trace")?;
         class.call1((trace.to_string(), trace.svg()))
     }
 
-    /// A controller's connection of bytes is open, or a tool's; returns its number. The switch's
-    /// HELLO is the first effect.
+    /// Opens a connection of a controller, or of a tool, that carries bytes; returns its number.
+    /// The switch's HELLO is the first effect.
     #[pyo3(signature = (is_controller = true))]
     fn connect(&mut self, is_controller: bool) -> u64 {
         self.embedded.connect(is_controller).0
     }
 
-    /// Bytes came on a connection, cut anywhere; returns how many were taken. The rest is to be
-    /// given again after `work`, when the peer has read.
+    /// Passes bytes that arrived on a connection, cut anywhere; returns how many were taken. Pass
+    /// the rest again after `work`, when the peer has read.
     #[pyo3(signature = (connection, data, now = None))]
     fn feed(&mut self, connection: u64, data: &[u8], now: Option<u64>) -> PyResult<usize> {
         let now = self.at(now)?;
@@ -193,7 +197,8 @@ impl PySwitch {
         taken.map_err(refused)
     }
 
-    /// A controller that gives and takes messages and not bytes is there; returns its number.
+    /// Opens a connection of a controller that carries messages instead of bytes; returns its
+    /// number.
     #[pyo3(signature = (version = 4, now = None))]
     fn connect_messages(&mut self, version: u8, now: Option<u64>) -> PyResult<u64> {
         let version = version_of(version)?;
@@ -203,8 +208,8 @@ impl PySwitch {
         Ok(conn.0)
     }
 
-    /// A message came on a connection of messages. False, and it is not taken, if a reply is
-    /// unfinished: it is to be given again after `work`.
+    /// Passes a message that arrived on a connection of messages. Returns False if it was not
+    /// taken, because a reply is unfinished: pass it again after `work`.
     #[pyo3(signature = (connection, message, now = None))]
     fn message(
         &mut self,
@@ -218,7 +223,7 @@ impl PySwitch {
         taken.map_err(refused)
     }
 
-    /// A connection is gone.
+    /// Removes a connection that was closed.
     #[pyo3(signature = (connection, now = None))]
     fn disconnect(&mut self, connection: u64, now: Option<u64>) -> PyResult<()> {
         let now = self.at(now)?;
@@ -227,20 +232,20 @@ impl PySwitch {
         gone.map_err(refused)
     }
 
-    /// Expires entries, and serves timers that are due.
+    /// Expires entries, and serves other timers that are due.
     fn tick(&mut self, now: u64) -> PyResult<()> {
         let now = self.at(Some(now))?;
         self.embedded.tick(now);
         Ok(())
     }
 
-    /// When `tick` is to be called next; None if nothing waits for time.
+    /// When to call `tick` next; None if nothing waits for a time.
     #[getter]
     fn next_tick(&self) -> Option<u64> {
         self.embedded.next_tick().map(|time| time.0)
     }
 
-    /// Goes on with replies that wait for their reader.
+    /// Continues replies that waited for their reader.
     #[pyo3(signature = (now = None))]
     fn work(&mut self, now: Option<u64>) -> PyResult<()> {
         let now = self.at(now)?;
@@ -254,7 +259,7 @@ impl PySwitch {
         self.embedded.has_work()
     }
 
-    /// Takes what the inputs caused, in order: `Transmit`, `Send` and others of `bofuss.switch`.
+    /// Takes the effects of the inputs, in order: `Transmit`, `Send` and others of `bofuss.switch`.
     fn drain<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let mut effects = Vec::new();
         while let Some(effect) = self.embedded.next_effect() {
@@ -265,7 +270,7 @@ impl PySwitch {
 }
 
 impl PySwitch {
-    /// The time of an input. Errors: one before that of the last.
+    /// Sets the time to that of an input. Errors: it is before that of the last input.
     fn at(&mut self, now: Option<u64>) -> PyResult<Time> {
         let now = now.map_or(self.now, Time);
         if now < self.now {
@@ -279,7 +284,7 @@ impl PySwitch {
         Ok(now)
     }
 
-    /// An effect, as an object of its class.
+    /// An effect as an object of its Python class.
     fn effect<'py>(&mut self, py: Python<'py>, effect: Effect) -> PyResult<Bound<'py, PyAny>> {
         let (class, members) = match effect {
             Effect::Transmit { port, queue, frame } => {
@@ -333,7 +338,7 @@ impl PySwitch {
         class.call1(members.cast_into::<PyTuple>()?)
     }
 
-    /// A message that leaves on a connection without bytes.
+    /// The object of a message that the switch sends on a connection of messages.
     fn sent<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-"""What the tests share: the root of the tree and the vectors of `testdata/vectors`."""
+"""What the tests share: the root of the tree, example programs, and the vectors of `testdata`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def example(name: str) -> str:
-    """The program of an example in Rust, which `cargo xtask python` has built."""
+    """The path of an example program in Rust, which `cargo xtask python` has built."""
     return f"{os.environ['BOFUSS_BIN_DIR']}/examples/{name}"
 
 OLDER = ["openflow10", "openflow11", "openflow12"]
-VECTORS = ["messages", "multiparts", "errors", "openflow14", "openflow15", *OLDER]
+VECTORS = ["messages", "multiparts", "errors", "rows", "openflow14", "openflow15", *OLDER]
 EXTENSIONS = "testdata/extensions/openstate.txt"
 
 

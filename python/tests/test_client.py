@@ -1,4 +1,4 @@
-"""`bofuss.client` with a `bofuss.Switch` behind a socket."""
+"""Tests `bofuss.client` with a `bofuss.Switch` that listens on a socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bofuss.oflib` against the vectors, and against bytes and values that are none."""
+"""Tests `bofuss.oflib` with the vectors, and with bytes and values that are wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bofuss import _native, oflib
 
 from common import vectors
 
-# The tests of the library in Rust know an extension that no program has: some vectors need it.
+# The errors of vectors with an extension that only the library's tests in Rust have.
 UNKNOWN = {"BAD_EXPERIMENTER", "BAD_EXP_TYPE", "BAD_FIELD"}
 
 EVERY_ACTION = (
@@ -77,7 +77,7 @@ class Vectors(unittest.TestCase):
         for text, data in vectors():
             if not text.startswith("error "):
                 continue
-            # In Rust one asks for a version; here it is the message's own.
+            # The tests in Rust decode in a given version; here it is that of the header.
             if "BAD_VERSION" in text and data[0] in (1, 3, 4, 5):
                 continue
             with self.subTest(text):
@@ -106,7 +106,7 @@ class Vectors(unittest.TestCase):
 
         for _, data in known():
             visit(oflib.decode(data))
-        # The rows of actions have examples of their own.
+        # Not every action is in a vector.
         flow = oflib.flow_from_text(f"actions={EVERY_ACTION}")
         again = oflib.decode(flow.encode())
         self.assertEqual(again, flow)

@@ -1,4 +1,4 @@
-"""The package as a whole: its stubs, the examples in its documentation, and its bench."""
+"""Tests the package as a whole: its stubs, the examples in its documentation, and its bench."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import bofuss
 
 from common import ROOT
 
-# They need Mininet.
+# Modules that need Mininet.
 WITHOUT_EXAMPLES = {"bofuss.mininet"}
 GUIDES = ["docs/python.md"]
 
@@ -66,7 +66,7 @@ class Documentation(unittest.TestCase):
 
 class Bench(unittest.TestCase):
     def test_the_bench_finds_all_values_equal_to_those_of_os_ken(self) -> None:
-        # That of `cargo xtask python`: it has os-ken.
+        # The Python of the end-to-end tests has os-ken.
         python = os.environ["BOFUSS_PYTHON"]
         subprocess.run([python, "python/benches/decode.py", "1"], cwd=ROOT, check=True)
 

@@ -1,4 +1,4 @@
-"""`bofuss.sim`: what is wrong in a scenario, topologies of Mininet's, and controllers in Python."""
+"""Tests `bofuss.sim`: mistakes in scenarios, topologies of Mininet, and controllers in Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bofuss import oflib, sim
 
 
 class Topo:
-    """What `mininet.topo.Topo` has of a network of two switches."""
+    """A network of two switches, with the methods of `mininet.topo.Topo`."""
 
     def switches(self) -> list[str]:
         return ["s1", "s2"]
@@ -70,7 +70,7 @@ class Scenarios(unittest.TestCase):
 
 NO_BUFFER = 0xFFFF_FFFF
 WHOLE_PACKET = 0xFFFF
-# Pings between eight hosts, a link that fails, and a connection that comes back.
+# Pings between eight hosts; a link and a connection fail and come back.
 TREE = """
 end = 20.0
 [topology]
@@ -176,7 +176,7 @@ class Controllers(unittest.TestCase):
         clock = Clock()
         self.run_tree(clock)
         self.assertEqual(clock.called, [second * sim.NANOS for second in (5, 6, 7)])
-        # s3 connects twice, but is one switch that is asked twice.
+        # s3 connects twice, so it is twice in the list: 7 switches and it make 8 requests per tick.
         self.assertEqual(len(clock.replies), 3 * 8)
         # A message takes 100 us each way.
         self.assertEqual(clock.replies[0], (5 * sim.NANOS + 200_000, "s1", 7))

@@ -1,4 +1,4 @@
-"""`bofuss.Switch` beside the same switch in Rust, and its calls."""
+"""Compares `bofuss.Switch` with the same switch in Rust, and tests its methods."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def flow(chance: random.Random) -> oflib.Message:
 
 def inputs(chance: random.Random, count: int) -> list[str]:
     """Lines for `python/examples/replay.rs`."""
-    # Whole ones, right and wrong; a second HELLO or a wrong length would end the connection.
+    # Whole messages, right and wrong, except those that end the connection: HELLOs and wrong lengths.
     others = [data for _, data in vectors() if data[:1] == b"\4" and data[1] > 0]
     others = [data for data in others if int.from_bytes(data[2:4], "big") == len(data)]
     asked = ["FLOW", "TABLE", "PORT_STATS", "GROUP", "METER", "AGGREGATE", "TABLE_FEATURES"]
@@ -179,7 +179,7 @@ def in_script(effect: Effect) -> str:
     match effect:
         case Transmit(port, data, queue):
             return f"> transmit {port} {queue} {data.hex()}"
-        # Which versions a HELLO offers is up to whoever makes the switch.
+        # The versions in a HELLO depend on how the switch was made.
         case Send(connection, data) if data[1] != 0:
             return f"> send {connection} {data.hex()}"
         case Close(connection, _):
@@ -225,8 +225,7 @@ class Equality(unittest.TestCase):
         played = []
         for scenario in ran.stdout.split("scenario ")[1:]:
             name, *lines = scenario.splitlines()
-            # Versions that are not offered yet, configured fields and super-frames are for tests in
-            # Rust alone.
+            # Only tests in Rust can select versions, configure fields and pass super-frames.
             alone = ("! version", "! set field ", "! super-frame")
             in_rust = any(line.startswith(alone) for line in lines)
             if name in NOT_IN_PYTHON or in_rust:
@@ -240,7 +239,7 @@ class Equality(unittest.TestCase):
 
     def test_10000_inputs_have_the_effects_and_counters_that_they_have_in_rust(self) -> None:
         lines = inputs(random.Random(11), 10_000)
-        # What statistics say of entries, tables and ports is among the effects.
+        # The statistics of entries, tables, ports, groups and meters are among the effects.
         lines += [
             f"900000000000 feed {oflib.MultipartRequest(what).encode().hex()}"
             for what in ("FLOW", "TABLE", "PORT_STATS", "GROUP", "METER")
@@ -268,7 +267,7 @@ class Equality(unittest.TestCase):
         frames, messages = replayed(ran.stdout)
         self.assertGreater(len(frames), 3000)
         self.assertEqual(frames, wanted["frame"])
-        # The first is the HELLO. What everything counts is at the end.
+        # The HELLO comes first. The last messages are replies with all counters.
         sent = "".join(line.split(" ")[1] for line in wanted["message"])
         self.assertEqual(messages[int(messages[4:8], 16) * 2 :], sent)
 

@@ -1,7 +1,7 @@
-"""Runs the cells of a notebook, and compares what they show with what is in it: `notebook.py FILE`.
+"""Runs the cells of a notebook, and compares their outputs with those in the file: `notebook.py FILE`.
 
-With `--write` what they show is put into the file. Of what Jupyter shows this knows what is printed, and a
-cell's last value as text and, if it has `_repr_svg_`, as a picture.
+With `--write`, the outputs are written into the file. This supports printed text, and the last value of a
+cell as text and, if it has `_repr_svg_`, as a picture.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 
 
 def lines(text: str) -> list[str]:
-    """A text as notebooks have it."""
+    """A text as a list of lines, as notebooks have it."""
     return text.splitlines(keepends=True)
 
 
 def run_cell(source: str, names: dict[str, Any], number: int) -> list[dict[str, Any]]:
-    """What a cell shows; it sees and sets `names`."""
+    """Runs a cell with the variables `names`, which it may change; returns its outputs."""
     body = ast.parse(source, f"cell {number}")
     last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
     printed = io.StringIO()
@@ -44,7 +44,7 @@ def run_cell(source: str, names: dict[str, Any], number: int) -> list[dict[str, 
 
 
 def run(notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook with what its cells show."""
+    """The notebook with the outputs of its cells."""
     names: dict[str, Any] = {"__name__": "__main__"}
     cells = []
     number = 0

@@ -1,4 +1,4 @@
-"""Prints the stub of `bofuss.oflib`, from the rows that its classes are made of."""
+"""Prints the stub of `bofuss.oflib`, from the rows that define its classes."""
 
 from __future__ import annotations
 

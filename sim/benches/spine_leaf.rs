@@ -1,6 +1,7 @@
-//! How fast and how large the simulator is: a spine-leaf of 80 hosts, and 1,000 switches.
+//! The simulator's speed, with a spine-leaf network of 80 hosts, and its memory, with 1,000
+//! switches.
 //!
-//! Each figure comes after the check that the run did what it was to.
+//! Each run is checked before its figure is printed.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write;
@@ -16,14 +17,15 @@ const PACKETS: u64 = 1_000_000;
 const FLOWS: u64 = 10_000;
 /// Links that a packet passes: host, leaf, spine, leaf, host.
 const LINKS: u64 = 4;
-/// What the run may take, in seconds.
+/// The most seconds that the run may take.
 const TARGET_SECONDS: f64 = 10.0;
 const SWITCHES: usize = 1000;
-/// What they may take, in bytes of resident memory.
+/// The most bytes of resident memory that they may take.
 const TARGET_BYTES: usize = 1_000_000_000;
 
-/// Hosts of the first two leaves are `west1` and so on, those of the others `east1`: each packet
-/// from west to east passes leaf, spine, leaf. A leaf sends to the spine that the address says.
+/// The scenario. Hosts of the first two leaves are `west1` and so on, those of the others `east1`,
+/// so each packet from west to east passes a leaf, a spine and a leaf. A leaf chooses the spine by
+/// the low bits of the destination address.
 fn spine_leaf() -> String {
     let mut text = format!(
         "end = 12.0\nknown_addresses = true\nmax_events = 100000000\n\
@@ -93,7 +95,7 @@ fn build(text: &str) -> Scenario {
     Scenario::build(text, None, &mut NoOutside).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs the million packets; returns the seconds that it took.
+/// Sends the million packets; returns how many seconds the run took.
 fn million() -> f64 {
     let mut scenario = build(&spine_leaf());
     let begin = Instant::now();
@@ -135,7 +137,7 @@ fn resident() -> usize {
     kilobytes * 1024
 }
 
-/// Builds a ring of 1,000 switches that learn, each with a host, and lets every host ping another.
+/// Builds a line of 1,000 learning switches, each with a host, and lets hosts ping each other.
 /// Returns the bytes that it takes.
 fn thousand() -> usize {
     let before = resident();

@@ -1,4 +1,4 @@
-//! Controllers and their connections: what is on its direction, and who is called when it arrives.
+//! Controllers and their control links: what is in transit in each direction, and its arrival.
 
 use std::collections::VecDeque;
 
@@ -12,15 +12,15 @@ use crate::link::NodeId;
 use crate::network::{Network, NodeKind};
 use crate::observer::{ControllerId, EventKind, Observer};
 
-/// The connection of a switch with a controller.
+/// The control link of a switch and a controller, with its connection while that is up.
 ///
-/// The switch sends on direction `2 * i` of link `i`, the controller on `2 * i + 1`.
+/// Link `i` has the directions `2 * i` to the controller and `2 * i + 1` to the switch.
 pub(crate) struct ControlLink {
     pub(crate) switch: NodeId,
     pub(crate) controller: ControllerId,
     delay_ns: u64,
     version: Version,
-    /// The switch's number of the connection, while it is up.
+    /// The switch's number of the connection, while that is up.
     conn: Option<ConnId>,
     to_controller: VecDeque<(Turn, ControlData)>,
     to_switch: VecDeque<(Turn, ControlData)>,
@@ -53,7 +53,7 @@ impl ControlLink {
     }
 }
 
-/// A controller, and when it is to be called.
+/// A controller, and when its next tick is scheduled.
 pub(crate) struct ControllerSlot {
     controller: Box<dyn Controller>,
     tick_at: Time,
@@ -96,7 +96,7 @@ impl Network {
         } else {
             node.switch.connect_typed(self.now, link.version)
         });
-        self.tell(EventKind::Connected(switch, controller), observer);
+        self.report(EventKind::Connected(switch, controller), observer);
         self.with_controller(controller, observer, |controller, now, out| {
             controller.connected(now, switch, out);
         });
@@ -119,14 +119,14 @@ impl Network {
         if let NodeKind::Switch(node) = &mut self.nodes[switch.0 as usize].kind {
             node.disconnect(self.now, conn);
         }
-        self.tell(EventKind::Disconnected(switch, controller), observer);
+        self.report(EventKind::Disconnected(switch, controller), observer);
         self.with_controller(controller, observer, |controller, now, out| {
             controller.disconnected(now, switch, out);
         });
         self.serve_switch(switch, observer);
     }
 
-    /// The switch ended a connection.
+    /// Follows a switch that has ended a connection.
     pub(crate) fn closed(&mut self, switch: NodeId, conn: ConnId, observer: &mut dyn Observer) {
         if let Some(place) = self.place_of(switch, conn) {
             let controller = self.control_links[place].controller;
@@ -139,7 +139,7 @@ impl Network {
         links.position(|link| link.switch == switch && link.conn == Some(conn))
     }
 
-    /// A switch sends something on a connection.
+    /// Sends something from a switch on a connection.
     pub(crate) fn send_to_controller(&mut self, switch: NodeId, conn: ConnId, data: ControlData) {
         if let Some(place) = self.place_of(switch, conn) {
             self.send_control(place, false, data);
@@ -165,11 +165,12 @@ impl Network {
     ) {
         let link = &mut self.control_links[direction as usize / 2];
         let to_switch = direction % 2 == 1;
-        let (switch, controller) = (link.switch, link.controller);
+        let switch = link.switch;
+        let controller = link.controller;
         let Some(conn) = link.conn else { return };
         let waiting = link.direction(to_switch);
         if waiting.front().is_none_or(|(first, _)| *first != turn) {
-            // What had this turn went with an earlier connection.
+            // What had this turn was lost when an earlier connection ended.
             return;
         }
         let Some((_, data)) = waiting.pop_front() else {
@@ -179,13 +180,13 @@ impl Network {
             self.events.push(next, Due::Control { direction });
         }
         if to_switch {
-            self.tell(EventKind::ToSwitch(switch, controller, &data), observer);
+            self.report(EventKind::ToSwitch(switch, controller, &data), observer);
             if let NodeKind::Switch(node) = &mut self.nodes[switch.0 as usize].kind {
                 node.control(self.now, conn, data);
             }
             self.serve_switch(switch, observer);
         } else {
-            self.tell(EventKind::ToController(switch, controller, &data), observer);
+            self.report(EventKind::ToController(switch, controller, &data), observer);
             self.with_controller(controller, observer, |controller, now, out| match data {
                 ControlData::Message(xid, message) => {
                     controller.message(now, switch, xid, message, out);
@@ -206,7 +207,7 @@ impl Network {
         });
     }
 
-    /// Calls a controller, and does what it wants.
+    /// Calls a controller, and carries out what it asks for.
     fn with_controller(
         &mut self,
         id: ControllerId,
@@ -224,12 +225,12 @@ impl Network {
         }
         self.failure = self.failure.take().or(out.failure);
         for report in &out.reports {
-            self.tell(EventKind::Controller(id, report), observer);
+            self.report(EventKind::Controller(id, report), observer);
         }
         for (switch, data) in out.sent {
-            let place = self.control_link(switch, id);
-            let place = place.filter(|place| self.control_links[*place].conn.is_some());
-            if let Some(place) = place {
+            if let Some(place) = self.control_link(switch, id)
+                && self.control_links[place].conn.is_some()
+            {
                 self.send_control(place, true, data);
             }
         }

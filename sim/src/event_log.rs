@@ -14,18 +14,18 @@ use crate::network::Network;
 use crate::observer::{ControllerId, EventKind, LinkDirection, LinkId, LogEvent};
 use crate::statistics::NetworkNames;
 
-/// Bytes of buffers for the frame that is described.
+/// Bytes of the pool for the copy of the frame that is described.
 const POOL_BYTES: usize = 1 << 18;
 
 /// Writes events as lines of text.
 ///
-/// Each has `n`, its number; `t`, its time in nanoseconds; `event`, what happened. Frames have
-/// `link`, `from`, `to`, `bytes` and `packet`, their fields as a match; what passes between a
-/// switch and a controller `switch`, `controller` and `message`; what a host or a controller
-/// reports, its facts.
+/// Each event has `n`, its number; `t`, its time in nanoseconds; and `event`, what happened. An
+/// event of a frame also has `link`, `from`, `to`, `bytes`, and `packet`, which is its fields as a
+/// match. One between a switch and a controller has `switch` and `controller`, and for what is sent
+/// `xid` and `message`, or `bytes`. A report of a host or a controller has its name and its facts.
 pub struct EventLog {
     nodes: Vec<String>,
-    /// Of each link, its name and its ends.
+    /// The name and the ends of each link.
     links: Vec<(String, NodeId, NodeId)>,
     controllers: Vec<String>,
     catalogue: Arc<Catalogue>,
@@ -33,7 +33,7 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// A log of a network whose parts have these names.
+    /// Makes the log of a network whose parts have these names.
     pub fn new(network: &Network, names: &NetworkNames, catalogue: Arc<Catalogue>) -> Self {
         let nodes = (0..network.node_count()).map(|node| network.name(NodeId(node)).into());
         let mut links = Vec::new();
@@ -50,7 +50,7 @@ impl EventLog {
         }
     }
 
-    /// An event as a line, with its end.
+    /// Writes an event as a line that ends with a newline.
     pub fn line(&self, event: &LogEvent<'_>) -> String {
         let mut line = Map::new();
         line.insert("n".into(), event.number.into());

@@ -1,35 +1,35 @@
-//! What is due, in order of time, and in the order of its scheduling among equal times.
+//! The queue of events: by time, and for equal times in the order of scheduling.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use bofuss_datapath::Time;
 
-/// When something is due: the time, and a number that grows with each thing scheduled.
+/// When an event is due: the time, and a number that grows with each scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Turn {
     pub(crate) at: Time,
     pub(crate) serial: u64,
 }
 
-/// Something that is due.
+/// An event that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
-    /// The first frame on the direction of a transmitter arrives.
+    /// The first frame that a transmitter has on its link arrives.
     Arrival { transmitter: u32 },
-    /// A transmitter that took no frames takes them again.
+    /// A transmitter that accepted no frames accepts them again.
     Room { transmitter: u32 },
-    /// A node asked to be called.
+    /// A node has a timer that is due.
     Tick { node: u32 },
-    /// The first of what is on one direction of a control link arrives.
+    /// The first message or bytes in one direction of a control link arrive.
     Control { direction: u32 },
-    /// A controller asked to be called.
+    /// A controller has a timer that is due.
     ControllerTick { controller: u32 },
     /// A planned change of the network.
     Change { change: u32 },
 }
 
-/// A queue of what is due. Turns are unique, so the order depends on nothing else.
+/// The queue. Turns are unique, so the order depends on nothing else.
 #[derive(Default)]
 pub(crate) struct EventQueue {
     heap: BinaryHeap<Reverse<(Turn, Due)>>,
@@ -37,7 +37,7 @@ pub(crate) struct EventQueue {
 }
 
 impl EventQueue {
-    /// The turn of something that will be due at `at`, behind all that was scheduled before.
+    /// Returns the turn of an event at `at`: after all turns taken so far for that time.
     pub(crate) fn turn(&mut self, at: Time) -> Turn {
         self.scheduled += 1;
         let serial = self.scheduled;
@@ -53,12 +53,12 @@ impl EventQueue {
         self.push(turn, due);
     }
 
-    /// When something is due next.
+    /// When the next event is due.
     pub(crate) fn next(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse((turn, _))| turn.at)
     }
 
-    /// Takes what is due first, if that is not after `end`.
+    /// Takes the next event, if it is due by `end`.
     pub(crate) fn pop_until(&mut self, end: Time) -> Option<(Turn, Due)> {
         let Reverse((turn, _)) = self.heap.peek()?;
         if turn.at > end {

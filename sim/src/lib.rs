@@ -1,7 +1,7 @@
 //! Networks of switches, hosts and controllers on one virtual clock.
 //!
-//! Nothing here opens a file or a socket, starts a thread or asks what time it is: equal networks
-//! with equal seeds do the same, event by event.
+//! Nothing here opens a file or a socket, starts a thread or reads a clock, so runs are
+//! deterministic: equal networks with equal seeds have the same events.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 

@@ -1,4 +1,4 @@
-//! Links: a rate, a delay, a queue at either end, loss, and whether they carry frames.
+//! Links: rate, delay, a queue at each end, loss, and state.
 
 use std::collections::VecDeque;
 
@@ -9,26 +9,27 @@ use bofuss_oflib::PortNo;
 use crate::event_queue::{EventQueue, Turn};
 use crate::random::Random;
 
-/// Nanoseconds times bits of a byte: what a byte takes at a rate of 1 bit/s.
+/// The nanoseconds that a byte takes at a rate of 1 bit/s.
 const NANOS_PER_BYTE: u64 = 8 * Time::SEC;
 
-/// What a link is like, in both directions.
+/// The properties of a link, the same in both directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Bits per second; 0: frames take no time to be sent. A frame counts from its destination
-    /// address on without FCS, as the kernel's queueing disciplines count, and
+    /// Bits per second; with 0, sending a frame takes no time. A frame counts as its bytes from the
+    /// destination address on, without FCS, as in the kernel's queueing disciplines, plus
     /// [`LinkConfig::overhead_bytes`].
     pub rate_bps: u64,
-    /// Nanoseconds from the end of sending to the arrival; at least 1, so that time goes on.
+    /// Nanoseconds from the end of sending to the arrival; at least 1, so that a frame in a loop
+    /// takes time.
     pub delay_ns: u64,
-    /// The most frames that wait at one end; further ones are dropped.
+    /// The most frames that wait at each end; further ones are dropped.
     pub queue_frames: u32,
-    /// The most bytes of frames that wait at one end.
+    /// The most bytes of frames that wait at each end.
     pub queue_bytes: u64,
-    /// The share of frames that are lost, 0 to 1.
+    /// The share of frames that are lost at random, 0 to 1.
     pub loss: f64,
-    /// Bytes that each frame takes on the wire besides its own: 24 for Ethernet's preamble, FCS and
-    /// gap.
+    /// Bytes that each frame takes on the wire in addition to its own: 24 for Ethernet's preamble,
+    /// FCS and gap.
     pub overhead_bytes: u32,
 }
 
@@ -49,15 +50,15 @@ impl Default for LinkConfig {
 /// Whether a link carries frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
-    /// It does.
+    /// It carries frames.
     Up,
-    /// It does not, and both ends see that they have no carrier.
+    /// It carries none, and both ends have no carrier.
     Down,
-    /// It does not, and neither end sees it.
+    /// It carries none, although both ends have a carrier.
     Silent,
 }
 
-/// A number of a node.
+/// The number of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
@@ -66,7 +67,7 @@ pub struct NodeId(pub u32);
 pub struct NodePort {
     /// The node.
     pub node: NodeId,
-    /// Its port; that of a host is 1.
+    /// The port; a host has only port 1.
     pub port: PortNo,
 }
 
@@ -75,9 +76,9 @@ pub struct NodePort {
 pub enum LinkDrop {
     /// The queue is full.
     QueueFull,
-    /// It was lost at random.
+    /// The frame was lost at random.
     Loss,
-    /// The link is down, or went down while the frame was on it.
+    /// The link is down or silent, or became so while the frame was on it.
     Down,
 }
 
@@ -95,7 +96,7 @@ impl LinkDrop {
 /// What one direction of a link has carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
-    /// Frames that were given to it.
+    /// Frames offered to it.
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -107,27 +108,27 @@ pub struct LinkStats {
     pub queue_full: u64,
     /// Frames lost at random.
     pub lost: u64,
-    /// Frames that the link did not carry because it was down.
+    /// Frames dropped because the link was down or silent.
     pub down: u64,
-    /// The most frames that waited at a time.
+    /// The most frames that waited at the same time.
     pub most_waiting: u32,
 }
 
-/// One direction of a link: a transmitter with its queue, and the wire behind it.
+/// One direction of a link: a transmitter with its queue, and the wire after it.
 ///
-/// A frame's arrival is known when it is accepted, because nothing overtakes: so that it takes one
-/// event, and not one more for the end of its sending.
+/// As frames cannot overtake each other, the arrival of a frame is known when it is accepted. So a
+/// frame costs one event, and the end of its sending needs none.
 pub(crate) struct Transmitter {
     pub(crate) from: NodePort,
     pub(crate) to: NodePort,
     pub(crate) config: LinkConfig,
-    /// Frames that wait or are on the wire, by their arrival.
+    /// Frames that wait or are on the wire, in the order of their arrival.
     frames: VecDeque<(Turn, Frame)>,
-    /// Frames that wait: when their sending begins, and their bytes.
+    /// For each frame that waits, when its sending begins, and its bytes.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
-    /// When the transmitter is free, rounded down; the remainder is in bits times nanoseconds, and
-    /// less than the rate.
+    /// When the transmitter is free, rounded down to whole nanoseconds. The rest, `remainder`
+    /// divided by the rate, is less than a nanosecond.
     free_at: Time,
     remainder: u64,
     random: Random,
@@ -150,8 +151,8 @@ impl Transmitter {
         }
     }
 
-    /// Offers a frame of so many bytes. Returns why it is dropped; if it is not, [`Self::send`]
-    /// follows.
+    /// Offers a frame of `bytes` bytes. Returns why it is dropped; if it is not, [`Self::send`] has
+    /// to follow.
     pub(crate) fn offer(&mut self, now: Time, state: LinkState, bytes: u32) -> Option<LinkDrop> {
         self.stats.frames += 1;
         self.stats.bytes += u64::from(bytes);
@@ -165,8 +166,8 @@ impl Transmitter {
         refusal
     }
 
-    /// Sends the frame that was offered. Returns the turn of its arrival if no other frame
-    /// is before it.
+    /// Sends the frame that was offered. Returns the turn of its arrival if it is the only frame on
+    /// the link; otherwise [`Self::arrive`] returns the turn later.
     pub(crate) fn send(&mut self, frame: Frame, events: &mut EventQueue) -> Option<Turn> {
         let turn = events.turn(self.free_at.after(self.config.delay_ns));
         let is_first = self.frames.is_empty();
@@ -174,7 +175,8 @@ impl Transmitter {
         is_first.then_some(turn)
     }
 
-    /// Lets the transmitter send a frame of so many bytes. Returns why the frame does not arrive.
+    /// Takes up the transmitter for a frame of `bytes` bytes. Returns why the frame does not
+    /// arrive: one that is lost at random takes it up all the same.
     fn accept(&mut self, now: Time, state: LinkState, bytes: u32) -> Option<LinkDrop> {
         if state != LinkState::Up {
             return Some(LinkDrop::Down);
@@ -199,7 +201,7 @@ impl Transmitter {
         is_lost.then_some(LinkDrop::Loss)
     }
 
-    /// The transmitter is busy for the time of a frame.
+    /// Makes the transmitter busy for the time that a frame takes.
     fn occupy(&mut self, bytes: u32) {
         let wire_bytes = u64::from(bytes) + u64::from(self.config.overhead_bytes);
         let work = wire_bytes * NANOS_PER_BYTE + self.remainder;
@@ -210,12 +212,12 @@ impl Transmitter {
     }
 
     fn draws_loss(&mut self) -> bool {
-        // 53 bits are all that a float holds exactly.
+        // A float holds 53 bits exactly.
         let number = self.random.next() >> 11;
         (number as f64) < self.config.loss * (1u64 << 53) as f64
     }
 
-    /// Takes frames out of the queue whose sending has begun.
+    /// Removes the frames whose sending has begun from the queue.
     fn begin_sending(&mut self, now: Time) {
         while let Some(&(start, bytes)) = self.waiting.front()
             && start <= now
@@ -225,8 +227,8 @@ impl Transmitter {
         }
     }
 
-    /// How many more frames may be given to the link: one on the wire and one that waits. Errors:
-    /// none, and when one may be given again.
+    /// How many more frames a paced port may send: so many that one is being sent and one waits.
+    /// Errors: none now; the time when it may send one again.
     pub(crate) fn room(&mut self, now: Time) -> Result<u32, Time> {
         self.begin_sending(now);
         let waiting = self.waiting.len() as u32;
@@ -240,8 +242,8 @@ impl Transmitter {
         }
     }
 
-    /// Takes the frame that arrives in this turn, and the turn of the next. Errors: `None` if the
-    /// turn is that of a frame that was dropped meanwhile.
+    /// Takes the frame that arrives in this turn; also returns the turn of the next one. Returns
+    /// `None` if the frame of this turn was dropped meanwhile.
     pub(crate) fn arrive(&mut self, turn: Turn) -> Option<(Frame, Option<Turn>)> {
         if self.frames.front()?.0 != turn {
             return None;
@@ -252,7 +254,7 @@ impl Transmitter {
         Some((frame, self.frames.front().map(|(turn, _)| *turn)))
     }
 
-    /// Gives up all frames that wait or are on the wire.
+    /// Drops all frames that wait or are on the wire, and returns them.
     pub(crate) fn cut(&mut self, now: Time) -> Vec<Frame> {
         self.waiting.clear();
         self.waiting_bytes = 0;

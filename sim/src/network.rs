@@ -1,4 +1,4 @@
-//! The network: nodes, links and controllers, and the loop that lets time go on.
+//! The network: nodes, links and controllers, and planned changes. `run.rs` has the loop.
 
 use std::any::Any;
 use std::fmt;
@@ -20,14 +20,15 @@ use crate::switch_node::SwitchNode;
 /// The highest port number of a node.
 pub const MAX_PORT: u32 = 65_535;
 
-/// What a network is made with.
+/// The configuration of a network.
 #[derive(Clone, Copy, Debug)]
 pub struct NetworkConfig {
     /// Seed of every random choice.
     pub seed: u64,
-    /// Bytes of buffers of all frames together, at most: a frame of up to 1,920 bytes has 2,048.
+    /// The most bytes of buffers for all frames together. A frame of up to 1,920 bytes takes 2,048.
     pub pool_bytes: usize,
-    /// Events after which the run ends: a storm of frames has no end of its own.
+    /// The most events: a run with more ends with an error, because a storm of frames would not end
+    /// by itself.
     pub max_events: u64,
 }
 
@@ -41,40 +42,46 @@ impl Default for NetworkConfig {
     }
 }
 
-/// A change of the network that is planned for a time.
+/// A change of the network, for [`Network::plan`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A link changes.
+    /// A link goes up, down or silent.
     Link(LinkId, LinkState),
     /// The connection of a switch with a controller begins.
     Connect(NodeId, ControllerId),
-    /// It ends; both sides see it.
+    /// That connection ends; both sides notice it.
     Disconnect(NodeId, ControllerId),
 }
 
-/// Why a network cannot be put together, or its run ended early.
+/// Why a network cannot be built, or why its run ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetworkError {
-    /// The port has a link, or the node cannot have it.
+    /// The port has a link already, or the node cannot have this port.
     BadPort(NodePort),
-    /// The configuration of a link, in words.
+    /// The configuration of a link is invalid; the text says why.
     BadLink(&'static str),
     /// There is no such node, link or controller, or the node is a host.
     Unknown,
     /// More events happened than [`NetworkConfig::max_events`].
     TooManyEvents,
-    /// A controller cannot go on, in its words.
+    /// A controller cannot continue, in its words.
     Controller(String),
 }
 
 impl fmt::Display for NetworkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BadPort(at) => write!(f, "port {} has a link, or cannot be", at.port),
+            Self::BadPort(at) => {
+                write!(
+                    f,
+                    "port {} has a link already, or its node cannot have it",
+                    at.port
+                )
+            }
             Self::BadLink(why) => f.write_str(why),
             Self::Unknown => f.write_str("there is no such node, link or controller"),
             Self::TooManyEvents => f.write_str(
-                "more events than max_events: a storm of frames, or a bound that is too low",
+                "more events than max_events: a storm of frames, or max_events is too low",
             ),
             Self::Controller(why) => f.write_str(why),
         }
@@ -83,25 +90,25 @@ impl fmt::Display for NetworkError {
 
 impl std::error::Error for NetworkError {}
 
-/// What a node is.
+/// What a node is: a host or a switch.
 pub(crate) enum NodeKind {
     Host(Box<dyn Host>),
     Switch(Box<SwitchNode>),
 }
 
-/// A host or a switch.
+/// A node with its name and its ports.
 pub(crate) struct Node {
     pub(crate) name: String,
-    /// The transmitter that leaves by each port, by its number.
+    /// The number of the transmitter at each port, indexed by port number.
     pub(crate) ports: Vec<Option<u32>>,
     pub(crate) kind: NodeKind,
-    /// When a tick is scheduled.
+    /// The time for which a tick is scheduled, or [`Time::NEVER`].
     pub(crate) tick_at: Time,
 }
 
 /// A network of hosts, switches, links and controllers.
 ///
-/// The second end of link `i` sends on transmitter `2 * i + 1`, the first on `2 * i`.
+/// Link `i` has two transmitters: `2 * i` at its first end, and `2 * i + 1` at its second.
 pub struct Network {
     pub(crate) now: Time,
     pub(crate) events: EventQueue,
@@ -113,25 +120,25 @@ pub struct Network {
     pub(crate) changes: Vec<Change>,
     pub(crate) pool: Pool,
     pub(crate) config: NetworkConfig,
-    /// How many events the observer was told of.
+    /// How many events were reported to the observer.
     pub(crate) reported: u64,
     pub(crate) frames: Vec<Frame>,
-    /// Why a controller cannot go on.
+    /// Why a controller cannot continue, if one cannot.
     pub(crate) failure: Option<String>,
 }
 
-/// What a link's state is made of.
+/// The state of a link: what was planned, and what the switches at its ends have set.
 #[derive(Clone, Copy)]
 pub(crate) struct LinkAtEnds {
     pub(crate) state: LinkState,
-    /// Whether a switch has set its first end down,
+    /// Whether a switch has set the first end down,
     pub(crate) first_down: bool,
-    /// or its second.
+    /// and whether one has set the second.
     pub(crate) second_down: bool,
 }
 
 impl LinkAtEnds {
-    /// The state that follows.
+    /// The resulting state.
     pub(crate) fn effective(&self) -> LinkState {
         if self.first_down || self.second_down {
             LinkState::Down
@@ -161,12 +168,12 @@ impl Network {
         }
     }
 
-    /// The pool that all frames come from; switches are to be made with it.
+    /// The pool of all frames; switches have to be made with it.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// The present time.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -181,9 +188,9 @@ impl Network {
         self.add_node(name, NodeKind::Host(host))
     }
 
-    /// Adds a switch without ports; they come with its links.
+    /// Adds a switch without ports; [`Network::add_link`] adds them.
     pub fn add_switch(&mut self, name: &str, mut switch: EmbeddedSwitch) -> NodeId {
-        // All switches of a network have its clock.
+        // The clock of all switches is the network's.
         switch.set_clock(0);
         let node = Box::new(SwitchNode::new(switch));
         self.add_node(name, NodeKind::Switch(node))
@@ -201,7 +208,7 @@ impl Network {
         id
     }
 
-    /// Connects two ports by a link that is up. A switch gets the port, with the link's name.
+    /// Connects two ports by a link that is up. At a switch, this adds the port.
     ///
     /// Errors: [`NetworkError::BadPort`], [`NetworkError::BadLink`], [`NetworkError::Unknown`].
     pub fn add_link(
@@ -246,8 +253,10 @@ impl Network {
     }
 
     fn check_free(&self, at: NodePort) -> Result<(), NetworkError> {
-        let node = self.nodes.get(at.node.0 as usize);
-        let node = node.ok_or(NetworkError::Unknown)?;
+        let node = self
+            .nodes
+            .get(at.node.0 as usize)
+            .ok_or(NetworkError::Unknown)?;
         let most = match node.kind {
             NodeKind::Host(_) => 1,
             NodeKind::Switch(_) => MAX_PORT,
@@ -268,8 +277,9 @@ impl Network {
         ControllerId(self.controllers.len() as u32 - 1)
     }
 
-    /// Prepares the connection of a switch to a controller; what is sent on it takes `delay_ns`.
-    /// [`Change::Connect`] makes it. A controller that takes bytes agrees on a version itself.
+    /// Adds a control link between a switch and a controller, on which everything takes `delay_ns`.
+    /// [`Change::Connect`] opens the connection. It speaks `version`, unless the controller takes
+    /// bytes: then it agrees on a version with HELLO.
     ///
     /// Errors: [`NetworkError::Unknown`].
     pub fn add_control_link(
@@ -289,7 +299,7 @@ impl Network {
         Ok(())
     }
 
-    /// Plans a change; those of one time happen in the order of these calls.
+    /// Plans a change; changes planned for the same time happen in the order of the calls.
     ///
     /// Errors: [`NetworkError::Unknown`].
     pub fn plan(&mut self, at: Time, change: Change) -> Result<(), NetworkError> {
@@ -324,7 +334,7 @@ impl Network {
         (transmitter.from, transmitter.to)
     }
 
-    /// What a link has carried, one direction.
+    /// What one direction of a link has carried.
     pub fn link_stats(&self, direction: LinkDirection) -> LinkStats {
         let number = direction.link.0 * 2 + u32::from(direction.back);
         self.transmitters[number as usize].stats
@@ -338,7 +348,7 @@ impl Network {
         }
     }
 
-    /// A host of a certain kind, if the node is one.
+    /// A host of type `H`, if the node is one.
     pub fn host_as<H: Host>(&self, node: NodeId) -> Option<&H> {
         let host: &dyn Any = self.host(node)?;
         host.downcast_ref()
@@ -349,7 +359,8 @@ impl Network {
         self.events.next()
     }
 
-    /// A switch, if the node is one; what it is given here causes nothing before its next event.
+    /// A switch, if the node is one. The effects of calls made here are not carried out before the
+    /// next event of this switch.
     pub fn switch_mut(&mut self, node: NodeId) -> Option<&mut EmbeddedSwitch> {
         match &mut self.nodes[node.0 as usize].kind {
             NodeKind::Host(_) => None,

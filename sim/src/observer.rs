@@ -8,11 +8,11 @@ use crate::controller::ControlData;
 use crate::host::HostReport;
 use crate::link::{LinkDrop, LinkState, NodeId};
 
-/// A number of a link.
+/// The number of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
-/// A number of a controller.
+/// The number of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ControllerId(pub u32);
 
@@ -21,14 +21,14 @@ pub struct ControllerId(pub u32);
 pub struct LinkDirection {
     /// The link.
     pub link: LinkId,
-    /// Whether from its second end to its first.
+    /// Whether it leads from the second end to the first.
     pub back: bool,
 }
 
 /// One event.
 #[derive(Clone, Copy, Debug)]
 pub struct LogEvent<'a> {
-    /// Its number, from 1: equal runs have equal numbers.
+    /// Its number, from 1; the same in equal runs.
     pub number: u64,
     /// When it happened.
     pub at: Time,
@@ -39,13 +39,13 @@ pub struct LogEvent<'a> {
 /// What happened.
 #[derive(Clone, Copy, Debug)]
 pub enum EventKind<'a> {
-    /// A node gave a frame to a link, which took it.
+    /// A link accepted a frame from a node.
     Sent(LinkDirection, &'a Frame),
     /// A frame arrived at the other end.
     Arrived(LinkDirection, &'a Frame),
     /// A link dropped a frame.
     Dropped(LinkDirection, LinkDrop, &'a Frame),
-    /// A link came up or went down.
+    /// A link changed its state.
     Link(LinkId, LinkState),
     /// A switch connected to a controller.
     Connected(NodeId, ControllerId),
@@ -55,25 +55,26 @@ pub enum EventKind<'a> {
     ToSwitch(NodeId, ControllerId, &'a ControlData),
     /// Something on a control channel arrived at the controller.
     ToController(NodeId, ControllerId, &'a ControlData),
-    /// A host has something to say.
+    /// A host reports something.
     Host(NodeId, &'a HostReport),
-    /// A controller has something to say.
+    /// A controller reports something.
     Controller(ControllerId, &'a HostReport),
 }
 
-/// Who is told of events.
+/// Receives the events of a network.
 pub trait Observer {
-    /// An event happened.
+    /// Called for each event, in order.
     fn event(&mut self, event: &LogEvent<'_>);
-    /// Whether to explain what the switch will do with the frame that arrived in this event.
+    /// Whether to trace the frame that arrived at a switch in this event; asked before the switch
+    /// handles it.
     fn wants_trace(&mut self, _event: &LogEvent<'_>) -> bool {
         false
     }
-    /// What a switch does with the frame of the event of this number, or why it cannot be reported.
+    /// Takes the trace of the frame in the event with this number, or why it cannot be traced.
     fn trace(&mut self, _number: u64, _trace: Result<Trace, String>) {}
 }
 
-/// Takes no notice.
+/// Ignores all events.
 impl Observer for () {
     fn event(&mut self, _: &LogEvent<'_>) {}
 }

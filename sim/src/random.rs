@@ -1,19 +1,19 @@
-//! Random numbers that follow from a seed.
+//! Random numbers that are determined by a seed.
 
 /// A generator of random numbers: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The generator of one user, of those that share a seed: `stream` tells them apart.
+    /// Makes a generator. Users that share a seed have different streams.
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut this = Self(seed);
         let first = this.next();
         Self(first ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// The next number, of 64 bits.
-    #[allow(clippy::should_implement_trait)] // It has no end, and is no iterator.
+    /// The next random number, of 64 bits.
+    #[allow(clippy::should_implement_trait)] // It never ends, so it is no iterator.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -22,7 +22,7 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// A number below `limit`, or 0 if that is 0. The error is below `limit` in 2^64.
+    /// A number below `limit`, or 0 if that is 0. The bias of each number is below `limit` / 2^64.
     pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }

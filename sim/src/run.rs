@@ -1,4 +1,4 @@
-//! The loop that lets time go on, and what happens in it.
+//! The event loop, and what each event does.
 
 use bofuss_datapath::Time;
 use bofuss_frame::Frame;
@@ -11,10 +11,10 @@ use crate::network::{Change, Network, NetworkError, NodeKind};
 use crate::observer::{ControllerId, EventKind, LinkDirection, LinkId, LogEvent, Observer};
 
 impl Network {
-    /// Lets time go on until `end`, with all that happens at `end`.
+    /// Runs all events up to and including the time `end`.
     ///
-    /// Errors: [`NetworkError::TooManyEvents`] and [`NetworkError::Controller`]; then the network
-    /// stays where it is.
+    /// Errors: [`NetworkError::TooManyEvents`] and [`NetworkError::Controller`]; then the time
+    /// stays that of the last event.
     pub fn run_until(
         &mut self,
         end: Time,
@@ -43,8 +43,12 @@ impl Network {
         Ok(())
     }
 
-    /// Tells the observer an event.
-    pub(crate) fn tell<'a>(&mut self, kind: EventKind<'a>, to: &mut dyn Observer) -> LogEvent<'a> {
+    /// Numbers an event and reports it to the observer.
+    pub(crate) fn report<'a>(
+        &mut self,
+        kind: EventKind<'a>,
+        to: &mut dyn Observer,
+    ) -> LogEvent<'a> {
         self.reported += 1;
         let event = LogEvent {
             number: self.reported,
@@ -69,7 +73,7 @@ impl Network {
                 },
             );
         }
-        let event = self.tell(EventKind::Arrived(direction(number), &frame), observer);
+        let event = self.report(EventKind::Arrived(direction(number), &frame), observer);
         let wants_trace = observer.wants_trace(&event);
         let event_number = event.number;
         let node = &mut self.nodes[to.node.0 as usize];
@@ -94,7 +98,7 @@ impl Network {
         let now = self.now;
         let node = &mut self.nodes[id.0 as usize];
         if node.tick_at > now {
-            // An earlier tick did what this one was for.
+            // The tick was scheduled again for an earlier time, and that one was run.
             return;
         }
         node.tick_at = Time::NEVER;
@@ -107,7 +111,7 @@ impl Network {
         }
     }
 
-    /// Calls a host, and does what it wants.
+    /// Calls a host, and carries out what it asks for.
     fn with_host(
         &mut self,
         id: NodeId,
@@ -122,7 +126,7 @@ impl Network {
         let mut out = HostOutput::new(&self.pool, &mut frames, &mut reports);
         call(&mut **host, self.now, &mut out);
         for report in &reports {
-            self.tell(EventKind::Host(id, report), observer);
+            self.report(EventKind::Host(id, report), observer);
         }
         for frame in frames.drain(..) {
             self.transmit(id, PortNo(1), frame, observer);
@@ -131,7 +135,7 @@ impl Network {
         self.schedule_tick(id);
     }
 
-    /// Lets a frame leave by a port of a node.
+    /// Sends a frame out of a port of a node.
     pub(crate) fn transmit(
         &mut self,
         node: NodeId,
@@ -172,8 +176,8 @@ impl Network {
         *ports.get(port.0 as usize)?
     }
 
-    /// Tells a switch's port that has queues how many more frames its link takes; if none, it is
-    /// told again when there is room.
+    /// Paces a port that has queues in its switch: sets how many more frames it accepts. If that is
+    /// none, this is called again when the link accepts frames.
     pub(crate) fn pace(&mut self, id: NodeId, port: PortNo) {
         let Some(number) = self.transmitter_at(id, port) else {
             return;
@@ -231,7 +235,7 @@ impl Network {
         }
     }
 
-    /// A switch sets its end of a link up or down.
+    /// Sets a switch's end of a link up or down.
     pub(crate) fn set_link(
         &mut self,
         node: NodeId,
@@ -252,18 +256,18 @@ impl Network {
         self.follow_link(LinkId(number / 2), before, observer);
     }
 
-    /// Does what follows from a link's change.
+    /// Carries out a change of a link's state: drops what is on it, and informs its ends.
     fn follow_link(&mut self, link: LinkId, before: LinkState, observer: &mut dyn Observer) {
         let state = self.links[link.0 as usize].effective();
         if state == before {
             return;
         }
-        self.tell(EventKind::Link(link, state), observer);
+        self.report(EventKind::Link(link, state), observer);
         for number in [link.0 * 2, link.0 * 2 + 1] {
             if state != LinkState::Up {
                 for frame in self.transmitters[number as usize].cut(self.now) {
                     let reason = LinkDrop::Down;
-                    self.tell(
+                    self.report(
                         EventKind::Dropped(direction(number), reason, &frame),
                         observer,
                     );
@@ -291,7 +295,7 @@ impl Network {
     }
 }
 
-/// The direction that a transmitter is.
+/// The direction of the link on which a transmitter sends.
 fn direction(transmitter: u32) -> LinkDirection {
     LinkDirection {
         link: LinkId(transmitter / 2),

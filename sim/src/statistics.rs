@@ -1,4 +1,4 @@
-//! All that a network has counted, as one document.
+//! The statistics of a network, as one JSON document.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::network::Network;
 use crate::observer::{ControllerId, LinkDirection, LinkId};
 use crate::scenario::matches;
 
-/// The names of a network's parts.
+/// The names of nodes, links and controllers.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkNames {
     /// Switches and hosts.
@@ -39,7 +39,7 @@ impl NetworkNames {
         self.hosts.push((name.into(), id));
     }
 
-    /// Links of one name are told apart by numbers.
+    /// Adds a link. If another one has the name, a number is appended.
     pub(crate) fn add_link(&mut self, name: &str, id: LinkId) {
         let mut unique = name.to_string();
         let mut number = 1;
@@ -51,7 +51,7 @@ impl NetworkNames {
         self.links.push(unique);
     }
 
-    /// Returns false if there is one of this name.
+    /// Adds a controller. Returns false if there is one with this name already.
     pub(crate) fn add_controller(&mut self, name: &str, id: ControllerId) -> bool {
         if self.controllers.iter().any(|other| other == name) {
             return false;
@@ -61,12 +61,12 @@ impl NetworkNames {
         true
     }
 
-    /// The link of a name.
+    /// The link with a name.
     pub fn link(&self, name: &str) -> Option<LinkId> {
         self.link_numbers.get(name).copied()
     }
 
-    /// The controller of a name.
+    /// The controller with a name.
     pub fn controller(&self, name: &str) -> Option<ControllerId> {
         let place = self.controllers.iter().position(|other| other == name)?;
         Some(ControllerId(place as u32))
@@ -80,8 +80,8 @@ impl NetworkNames {
     }
 }
 
-/// All that was counted: `time` in seconds, `events`, and by name `hosts`, `switches` and `links`;
-/// and `traffic`, row by row.
+/// Makes the document: `time` in seconds; `events`; `hosts`, `switches` and `links` by name; and
+/// `traffic`, row by row.
 pub(crate) fn document(network: &mut Network, names: &NetworkNames, traffic: Value) -> Value {
     let mut hosts = Map::new();
     for (name, id) in &names.hosts {
@@ -102,13 +102,12 @@ pub(crate) fn document(network: &mut Network, names: &NetworkNames, traffic: Val
     }
     let mut links = Map::new();
     for (name, number) in names.links.iter().zip(0..) {
-        let stats = |back| {
-            let link = LinkId(number);
-            carried(&network.link_stats(LinkDirection { link, back }))
-        };
+        let link = LinkId(number);
+        let forth = network.link_stats(LinkDirection { link, back: false });
+        let back = network.link_stats(LinkDirection { link, back: true });
         links.insert(
             name.clone(),
-            json!({"forth": stats(false), "back": stats(true)}),
+            json!({"forth": carried(&forth), "back": carried(&back)}),
         );
     }
     json!({
@@ -134,7 +133,8 @@ fn carried(stats: &LinkStats) -> Value {
     })
 }
 
-/// What a switch counted: by port, by table that was looked up, and its drops by reason.
+/// The counters of a switch: `ports`; `tables`, those with entries or lookups; and `drops` by
+/// reason.
 fn switch(network: &mut Network, id: NodeId) -> Value {
     let Some(switch) = network.switch_mut(id) else {
         return Value::Null;
@@ -176,7 +176,7 @@ fn switch(network: &mut Network, id: NodeId) -> Value {
     json!({"ports": ports, "tables": tables, "drops": drops})
 }
 
-/// Statistics for people: the traffic, and of the rest what was dropped.
+/// The statistics as text for people: the traffic, and the drops of links and switches.
 pub fn summary(statistics: &Value) -> String {
     let mut text = format!(
         "{} s, {} events\n",
@@ -203,8 +203,11 @@ pub fn summary(statistics: &Value) -> String {
         }
     }
     for (name, switch) in statistics["switches"].as_object().into_iter().flatten() {
-        let reasons = switch["drops"].as_object();
-        let reasons = reasons.into_iter().flatten().map(|(reason, _)| &reason[..]);
+        let reasons = switch["drops"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(reason, _)| &reason[..]);
         let lost = nonzero(&switch["drops"], &reasons.collect::<Vec<_>>());
         if !lost.is_empty() {
             text += &format!("switch {name}: dropped {lost}\n");
@@ -213,7 +216,7 @@ pub fn summary(statistics: &Value) -> String {
     text
 }
 
-/// The numbers of some keys that are not 0, in words.
+/// The numbers of some keys, each with its key; those that are 0 are left out.
 fn nonzero(counts: &Value, keys: &[&str]) -> String {
     let mut said = Vec::new();
     for key in keys {

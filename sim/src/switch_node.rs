@@ -1,4 +1,4 @@
-//! A switch in the network: its effects become frames on links and messages to controllers.
+//! A switch in the network: turns its effects into frames on links and messages to controllers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -14,16 +14,16 @@ use crate::link::NodeId;
 use crate::network::{Network, NodeKind};
 use crate::observer::Observer;
 
-/// OpenFlow tells speeds in kb/s.
+/// Bits per second in 1 kb/s, OpenFlow's unit of speeds.
 const KBPS: u64 = 1000;
 
-/// A switch, and what waits for it.
+/// A switch, and what waits for it to accept.
 pub(crate) struct SwitchNode {
     pub(crate) switch: EmbeddedSwitch,
-    /// What controllers sent that the switch has not taken yet.
+    /// What arrived from controllers and the switch has not accepted yet.
     untaken: BTreeMap<ConnId, VecDeque<ControlData>>,
-    /// Ports with queues of the switch's own, which send as their links take it: and whether an
-    /// event is scheduled that tells when one does again.
+    /// The ports that have queues in the switch and are therefore paced by their links, and for
+    /// each whether a [`Due::Room`](crate::event_queue::Due::Room) is scheduled.
     paced: BTreeMap<PortNo, bool>,
     frames: Vec<Frame>,
 }
@@ -79,18 +79,18 @@ impl SwitchNode {
 
     pub(crate) fn disconnect(&mut self, now: Time, conn: ConnId) {
         self.untaken.remove(&conn);
-        // The switch may have ended it itself.
+        // It is gone already if the switch ended it.
         let _ = self.switch.disconnect(now, conn);
     }
 
-    /// Something came on a connection.
+    /// Handles what arrived on a connection.
     pub(crate) fn control(&mut self, now: Time, conn: ConnId, data: ControlData) {
         self.untaken.entry(conn).or_default().push_back(data);
         self.take_control(now);
         self.follow_queues(now);
     }
 
-    /// Gives the switch what waits for it, as far as it takes it.
+    /// Gives the switch what waits for it, as far as it accepts it.
     fn take_control(&mut self, now: Time) {
         for (conn, waiting) in &mut self.untaken {
             while let Some(data) = waiting.pop_front() {
@@ -100,8 +100,7 @@ impl SwitchNode {
                         matches!(taken, Ok(false)).then_some(ControlData::Message(xid, message))
                     }
                     ControlData::Bytes(mut bytes) => {
-                        let taken = self.switch.feed(now, *conn, &bytes);
-                        let taken = taken.unwrap_or(bytes.len());
+                        let taken = self.switch.feed(now, *conn, &bytes).unwrap_or(bytes.len());
                         bytes.drain(..taken);
                         (!bytes.is_empty()).then_some(ControlData::Bytes(bytes))
                     }
@@ -115,7 +114,7 @@ impl SwitchNode {
         self.untaken.retain(|_, waiting| !waiting.is_empty());
     }
 
-    /// Goes on with what waits. Returns false if nothing can be done now.
+    /// Continues with what waits. Returns false if nothing can be done now.
     fn go_on(&mut self, now: Time) -> bool {
         if self.switch.has_work() {
             self.switch.work(now);
@@ -130,7 +129,7 @@ impl SwitchNode {
         self.untaken.values().map(VecDeque::len).sum()
     }
 
-    /// Notes which ports have queues of their own.
+    /// Updates which ports are paced, after queues may have been made or deleted.
     fn follow_queues(&mut self, now: Time) {
         let datapath = self.switch.switch().datapath();
         let mut lost = Vec::new();
@@ -149,8 +148,9 @@ impl SwitchNode {
         }
     }
 
-    /// Tells a port how many more frames its link takes. Returns a time for which
-    /// [`SwitchNode::room_came`] is to be scheduled.
+    /// Sets how many more frames the link of a paced port accepts; an error says when it does
+    /// again. Returns the time for which [`SwitchNode::room_came`] has to be scheduled, if it is
+    /// not yet.
     pub(crate) fn set_room(
         &mut self,
         now: Time,
@@ -166,7 +166,7 @@ impl SwitchNode {
         (!std::mem::replace(scheduled, true)).then_some(at)
     }
 
-    /// The time came for which a port asked.
+    /// Notes that the scheduled event of a paced port has come.
     pub(crate) fn room_came(&mut self, port: PortNo) {
         if let Some(scheduled) = self.paced.get_mut(&port) {
             *scheduled = false;
@@ -175,7 +175,7 @@ impl SwitchNode {
 }
 
 impl Network {
-    /// Does what a switch wants until it wants nothing more now.
+    /// Carries out the effects of a switch, and lets it work, until nothing more can be done now.
     pub(crate) fn serve_switch(&mut self, id: NodeId, observer: &mut dyn Observer) {
         let mut sent = BTreeSet::new();
         loop {
@@ -195,7 +195,7 @@ impl Network {
                     }
                     Effect::Close { conn, .. } => self.closed(id, conn, observer),
                     Effect::SetLink { port, up } => self.set_link(id, port, up, observer),
-                    // The message that follows says why; a simulated port advertises nothing.
+                    // The event log has the ERROR that follows; simulated ports advertise nothing.
                     Effect::Advertise { .. }
                     | Effect::Unsent { .. }
                     | Effect::Refused { .. }

@@ -1,4 +1,4 @@
-//! The time line: what links carried and when, as a picture.
+//! The time line: a picture of what links carried, and when.
 
 use std::fmt::Write;
 
@@ -8,34 +8,42 @@ use crate::link::LinkState;
 use crate::observer::{EventKind, LinkId, LogEvent};
 use crate::statistics::NetworkNames;
 
-/// Parts of the time that are told apart.
+/// The number of bins that the time is divided into.
 const BINS: usize = 240;
-/// Rows at most: the links that carried most.
+/// The most links that are drawn: those that carried most.
 const MAX_ROWS: usize = 80;
-/// Pixels of a bin's width, a row's height, the names on the left, and the margin.
+/// The width of a bin, the height of a row, the width of the names on the left, and the margin.
 const BIN_PIXELS: usize = 3;
 const ROW_PIXELS: usize = 16;
 const NAME_PIXELS: usize = 170;
 const MARGIN_PIXELS: usize = 24;
-/// Marks on the axis, but for the first.
+/// Marks on the axis, without the first.
 const MARKS: usize = 5;
-/// What the bars of controllers and links mean, and drops and pauses of links; and their colours.
+/// The colours, and what they mean.
 const MESSAGES: (&str, &str) = ("#1f5fa8", "messages of a controller");
 const BYTES: (&str, &str) = ("#1b7f4d", "bytes of a link; dark is the most of all");
 const DROPS: (&str, &str) = ("#c0392b", "frames dropped");
 const NOT_UP: (&str, &str) = ("#bbb", "not up");
 
-/// A row: a link or a controller.
+/// One row of the picture: a link or a controller.
 struct TimelineRow {
     name: String,
-    /// Bytes, or messages, of each bin.
+    /// Bytes of a link, or messages of a controller, in each bin.
     amounts: Vec<u64>,
     /// Frames dropped in each bin.
     drops: Vec<u64>,
-    /// Whether the link was not up in a part of the bin.
+    /// For each bin, whether the link was not up during a part of it.
     down: Vec<bool>,
-    /// Since when it is not up.
+    /// The bin since which the link is not up; `None` if it is.
     down_since: Option<usize>,
+}
+
+fn rows_of(names: &[String]) -> Vec<TimelineRow> {
+    let mut rows = Vec::new();
+    for name in names {
+        rows.push(TimelineRow::new(name.clone()));
+    }
+    rows
 }
 
 impl TimelineRow {
@@ -58,13 +66,12 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// A time line from the start to `end`.
+    /// Makes a time line from time 0 to `end`.
     pub fn new(end: Time, names: &NetworkNames) -> Self {
-        let row = |name: &String| TimelineRow::new(name.clone());
         Self {
             end,
-            links: names.links.iter().map(row).collect(),
-            controllers: names.controllers.iter().map(row).collect(),
+            links: rows_of(&names.links),
+            controllers: rows_of(&names.controllers),
         }
     }
 
@@ -101,8 +108,9 @@ impl Timeline {
         (place as usize).min(BINS - 1)
     }
 
-    /// The picture, as SVG: a row for each controller, its messages in blue, and each link, its
-    /// bytes in green, dark as the most of all links, its drops red, grey while it is not up.
+    /// Draws the picture, as SVG: a row for each controller, with its messages in blue, and for
+    /// each link, with its bytes in green, drops in red, and grey while it is not up. The shade is
+    /// relative to the busiest bin of all controllers, or of all links.
     pub fn svg(&mut self) -> String {
         for row in &mut self.links {
             if let Some(since) = row.down_since.take() {
@@ -162,7 +170,7 @@ impl Timeline {
     }
 }
 
-/// Says what the colours mean, and how many links have no row.
+/// Draws what the colours mean, and how many links have no row.
 fn legend(svg: &mut String, y: usize, left_out: usize) {
     let mut x = MARGIN_PIXELS;
     for (colour, meaning) in [MESSAGES, BYTES, DROPS, NOT_UP] {
@@ -206,7 +214,7 @@ fn draw(svg: &mut String, row: &TimelineRow, colour: &str, most: u64, y: usize) 
             bars.push((NOT_UP.0, 1.0));
         }
         if row.amounts[bin] > 0 {
-            // Even a single frame is seen.
+            // At least 15 %, so that even a single frame is visible.
             bars.push((colour, 0.15 + 0.85 * row.amounts[bin] as f64 / most as f64));
         }
         for (fill, opacity) in bars {

@@ -24,7 +24,7 @@ mod random_record;
 
 use random_inputs::{INPUTS, Input, PORTS, STEP_NANOS, inputs, time};
 
-/// What it gives, by port and on the connection; times are those of the inputs.
+/// The outputs of a switch: frames by port and messages, each with the step of its input.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Outputs {
     frames: Vec<(u64, u32, Vec<u8>)>,
@@ -62,7 +62,7 @@ impl SwitchIo for Alone {
     fn set_link(&mut self, _: PortNo, _: bool) {}
 }
 
-/// Gives the inputs to a switch by itself; returns its outputs and counters.
+/// Gives the inputs to a switch without a network; returns its outputs and counters.
 fn alone(catalogue: &Arc<Catalogue>) -> (Outputs, String) {
     let pool = Pool::new(1 << 26);
     let mut datapath = Datapath::new(tables(), catalogue.clone(), pool.clone());
@@ -138,7 +138,7 @@ fn counters(settled: &bofuss_datapath::Settled<'_>) -> String {
     text
 }
 
-/// A host that sends what it is to, and keeps what arrives.
+/// A host that sends frames at their times, and keeps what arrives.
 struct ScriptHost {
     port: u32,
     frames: Vec<(u64, Vec<u8>)>,
@@ -166,7 +166,7 @@ impl Host for ScriptHost {
     }
 }
 
-/// A controller that sends what it is to, and keeps what comes.
+/// A controller that sends messages at their times, and keeps what arrives.
 struct ScriptController {
     switch: NodeId,
     messages: Vec<(u64, Message)>,
@@ -299,8 +299,8 @@ fn ten_thousand_inputs_have_the_same_effect_alone_and_in_a_network() {
     assert!(sent == messages, "other messages");
 }
 
-/// Appends a message as it is on a wire. An ERROR quotes nothing: a controller within a network
-/// sends no bytes.
+/// Appends an encoded message. The quotes of ERRORs are left out, because a controller within a
+/// network sends no bytes that could be quoted.
 fn append(codec: &Codec, xid: u32, message: Message, bytes: &mut Vec<u8>) {
     let message = match message {
         Message::Error(error) => Message::Error(ErrorMsg::quoting(error.error, &[])),
@@ -324,7 +324,7 @@ fn embedded(catalogue: &Arc<Catalogue>) -> (EmbeddedSwitch, ConnId) {
     (switch, conn)
 }
 
-/// Messages that make a table large and, from time to time, sparse.
+/// Flow-mods that make a table large and, from time to time, sparse.
 fn churn(catalogue: &Catalogue) -> Vec<Message> {
     let mut random = bofuss_sim::Random::new(7, 0);
     let mut messages = Vec::new();

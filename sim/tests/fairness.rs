@@ -1,69 +1,36 @@
-//! Subscribers behind a slow port: what each gets by the port's discipline, of UDP and TCP.
+//! The scenarios of OpenQFlow: what share of a slow port each subscriber gets with each discipline,
+//! with UDP and TCP, and how soon the shares follow when subscribers leave and return.
 #![allow(clippy::unwrap_used)]
-
-use std::fmt::Write;
 
 use bofuss_sim::scenario::{NoOutside, Scenario};
 use serde_json::Value;
 
-/// The subscribers of OpenQFlow's evaluation and the last flow of each. Flow `n` is one of
-/// `n` times 312.5 kb/s, where it is UDP: 165 Mb/s for a port of 10 Mb/s.
-const SUBSCRIBERS: [(&str, u32); 4] = [("a", 4), ("b", 10), ("c", 20), ("d", 32)];
-/// Seconds of a run, and of its beginning that do not count.
-const SECONDS: u32 = 12;
+/// The scenarios, and the line in them that each discipline replaces.
+const UDP: &str = include_str!("../../testdata/sim/openqflow.toml");
+const TCP: &str = include_str!("../../testdata/sim/openqflow_tcp.toml");
+const MIXED: &str = include_str!("../../testdata/sim/openqflow_mixed.toml");
+const RETURN: &str = include_str!("../../testdata/sim/openqflow_return.toml");
+const QUIET: &str = include_str!("../../testdata/sim/openqflow_quiet.toml");
+const CHOICE: &str = "discipline = \"hfair\"";
+/// The subscribers of most scenarios.
+const SUBSCRIBERS: [&str; 4] = ["a", "b", "c", "d"];
+/// Seconds at the beginning of a run that are not counted.
 const WARM_UP: usize = 4;
+/// Mb/s of data in frames of 1,000 bytes of UDP, and of 1,514 of TCP, that fill the port.
+const UDP_MBPS: f64 = 10.0 * 958.0 / 1_000.0;
+const TCP_MBPS: f64 = 10.0 * 1_448.0 / 1_514.0;
+/// The disciplines; Jain's index and the use of the link that each reaches with TCP at least.
+const TCP_BARS: [(&str, f64, f64); 2] = [("hfair", 0.999, 0.995), ("ceta2", 0.997, 0.95)];
+/// Shares are measured in bins. A share has settled at the first right bin of [`BINS`] of which at
+/// most [`MAY_BE_OFF`] are wrong.
+const BINS_PER_SECOND: usize = 20;
+const BINS: usize = 20;
+const MAY_BE_OFF: usize = 2;
 
-/// Three servers at 10, 20 and 40 ms, a switch whose port 9 has this discipline, a second switch,
-/// and the subscribers.
-fn network(discipline: &str) -> String {
-    let mut text = format!(
-        "end = {SECONDS}.0\nseed = 7\nknown_addresses = true\n\
-         [defaults.switch]\nfail_mode = \"standalone\"\n\
-         [defaults.link]\nmbps = 1000\nqueue = 10000\n\
-         [[switch]]\nname = \"s1\"\ndiscipline = \"{discipline}\"\n\
-         flows = [\"queue-mod 9 0 max=10M\"]\n\
-         [[switch]]\nname = \"s2\"\n\
-         [[link]]\nends = [\"s1:9\", \"s2:9\"]\n"
-    );
-    for delay_ms in [10, 20, 40] {
-        let name = format!("server{delay_ms}");
-        write!(text, "[[host]]\nname = \"{name}\"\n").unwrap();
-        let delay_us = 1000 * delay_ms;
-        writeln!(
-            text,
-            "[[link]]\nends = [\"{name}\", \"s1\"]\ndelay_us = {delay_us}"
-        )
-        .unwrap();
-    }
-    for (name, _) in SUBSCRIBERS {
-        writeln!(text, "[[host]]\nname = \"{name}\"\nswitch = \"s2\"").unwrap();
-    }
-    text
-}
-
-/// Adds flows to a subscriber: of UDP one by one, each from the next server.
-fn add_udp(text: &mut String, to: &str, flows: std::ops::RangeInclusive<u32>) {
-    for flow in flows {
-        let from = ["server10", "server20", "server40"][flow as usize % 3];
-        let mbps = 0.3125 * f64::from(flow);
-        write!(
-            text,
-            "[[traffic]]\nkind = \"udp\"\nfrom = \"{from}\"\nto = \"{to}\"\nmbps = {mbps}\n\
-             size = 958\narrivals = \"poisson\"\ninterval = 1.0\n"
-        )
-        .unwrap();
-    }
-}
-
-/// The same of TCP, all in one row.
-fn add_tcp(text: &mut String, to: &str, flows: std::ops::RangeInclusive<u32>) {
-    write!(
-        text,
-        "[[traffic]]\nkind = \"tcp\"\nfrom = \"server*\"\nto = \"{to}\"\nflows = {}\n\
-         congestion = \"reno\"\ninterval = 1.0\n",
-        flows.count()
-    )
-    .unwrap();
+/// A scenario with this discipline.
+fn chosen(scenario: &str, discipline: &str) -> String {
+    assert_eq!(scenario.matches(CHOICE).count(), 1);
+    scenario.replace(CHOICE, &format!("discipline = \"{discipline}\""))
 }
 
 /// The statistics of a run.
@@ -74,20 +41,17 @@ fn statistics(text: &str) -> Value {
 }
 
 /// What each subscriber gets after the warm-up, in Mb/s, and Jain's index of fairness.
-fn run(text: &str) -> ([f64; 4], f64) {
-    shares(&statistics(text))
+fn run(scenario: &str, discipline: &str) -> ([f64; 4], f64) {
+    shares(&statistics(&chosen(scenario, discipline)))
 }
 
-/// The same of a run's statistics.
+/// The same from a run's statistics.
 fn shares(statistics: &Value) -> ([f64; 4], f64) {
     let mut rates = [0.0; 4];
     let rows = statistics["traffic"].as_array().unwrap();
     for report in rows {
         let to = report["to"].as_str().unwrap();
-        let at = SUBSCRIBERS
-            .iter()
-            .position(|(name, _)| *name == to)
-            .unwrap();
+        let at = SUBSCRIBERS.iter().position(|name| *name == to).unwrap();
         let mut intervals = vec![&report["intervals_mbps"]];
         if let Some(flows) = report["flows"]
             .as_array()
@@ -107,7 +71,6 @@ fn shares(statistics: &Value) -> ([f64; 4], f64) {
 
 #[test]
 fn udp_floods_of_different_sizes_end_up_as_each_discipline_has_it() {
-    let scenario = include_str!("../../testdata/sim/openqflow.toml");
     let expected = [
         ("hfair", 0.9995..=1.0),
         ("ceta2", 0.9995..=1.0),
@@ -118,12 +81,9 @@ fn udp_floods_of_different_sizes_end_up_as_each_discipline_has_it() {
         ("fifo", 0.53..=0.57),
     ];
     for (discipline, bounds) in expected {
-        let choice = format!("discipline = \"{discipline}\"");
-        let text = scenario.replace("discipline = \"hfair\"", &choice);
-        let (rates, index) = run(&text);
+        let (rates, index) = run(UDP, discipline);
         assert!(bounds.contains(&index), "{discipline}: {index}, {rates:?}");
-        // Of each 1,000 bytes of a frame, UDP has 958.
-        let used = rates.iter().sum::<f64>() / 9.58;
+        let used = rates.iter().sum::<f64>() / UDP_MBPS;
         let least = if discipline == "ceta" || discipline == "beta" {
             0.95
         } else {
@@ -135,46 +95,27 @@ fn udp_floods_of_different_sizes_end_up_as_each_discipline_has_it() {
 
 #[test]
 fn tcp_of_different_distances_and_numbers_shares_evenly() {
-    for (discipline, least) in [("hfair", 0.999), ("ceta2", 0.997)] {
-        let mut text = network(discipline);
-        let mut first = 1;
-        for (name, last) in SUBSCRIBERS {
-            add_tcp(&mut text, name, first..=last);
-            first = last + 1;
-        }
-        let (rates, index) = run(&text);
-        let sum: f64 = rates.iter().sum();
-        println!("{discipline}: {index}, {sum} {rates:?}");
+    for (discipline, least, least_used) in TCP_BARS {
+        let (rates, index) = run(TCP, discipline);
+        let used = rates.iter().sum::<f64>() / TCP_MBPS;
+        println!("{discipline}: {index}, used {used} {rates:?}");
         assert!(index >= least, "{discipline}: {rates:?}");
-        // Of each 1,514 bytes of a frame, TCP has 1,448.
-        assert!(
-            sum >= 0.95 * 10.0 * 1448.0 / 1514.0,
-            "{discipline}: {rates:?}"
-        );
+        assert!(used >= least_used, "{discipline}: {used}");
     }
 }
 
 #[test]
 fn tcp_gets_its_share_beside_udp_floods() {
-    for (discipline, least) in [("hfair", 0.999), ("ceta2", 0.997)] {
-        let mut text = network(discipline);
-        add_tcp(&mut text, "a", 1..=4);
-        let mut first = 5;
-        for (name, last) in &SUBSCRIBERS[1..] {
-            add_udp(&mut text, name, first..=*last);
-            first = last + 1;
-        }
-        let (rates, index) = run(&text);
+    for (discipline, least, _) in TCP_BARS {
+        let (rates, index) = run(MIXED, discipline);
         println!("{discipline}: {index}, {rates:?}");
-        // Of each 1,514 bytes of a frame, TCP has 1,448.
-        let share = 2.5 * 1448.0 / 1514.0;
-        let part = rates[0] / share;
+        let part = rates[0] / (TCP_MBPS / 4.0);
         assert!((0.97..=1.03).contains(&part), "{discipline}: {rates:?}");
         assert!(index >= least, "{discipline}: {rates:?}");
     }
 }
 
-/// How many segments of TCP were sent again.
+/// How many segments of TCP were retransmitted.
 fn retransmissions(statistics: &Value) -> u64 {
     let rows = statistics["traffic"].as_array().unwrap();
     let flows = rows.iter().flat_map(|row| row["flows"].as_array().unwrap());
@@ -186,22 +127,83 @@ fn retransmissions(statistics: &Value) -> u64 {
 #[test]
 fn tcp_that_understands_marks_shares_as_evenly_and_loses_far_less() {
     // A calendar drops what comes too early, also in the first windows, which nothing marks.
-    for (discipline, least, most_lost) in [("hfair", 0.999, 0.02), ("ceta2", 0.997, 0.7)] {
-        let mut text = network(discipline);
-        for (name, _) in SUBSCRIBERS {
-            add_tcp(&mut text, name, 1..=3);
+    let most_lost = [0.02, 0.7];
+    for ((discipline, least, least_used), most_lost) in TCP_BARS.into_iter().zip(most_lost) {
+        let mut text = chosen(TCP, discipline);
+        for flows in [4, 6, 10, 12] {
+            text = text.replace(&format!("flows = {flows},"), "flows = 3,");
         }
-        let without = retransmissions(&statistics(&text));
         let reno = "congestion = \"reno\"";
-        let marked = statistics(&text.replace(reno, &format!("{reno}\necn = true")));
-        let (rates, index) = shares(&marked);
-        let with = retransmissions(&marked);
-        println!("{discipline}: {index}, {rates:?}, sent again {with}, without marks {without}");
-        assert!(index >= least, "{discipline}: {index}, {rates:?}");
-        // Of each 1,514 bytes of a frame, TCP has 1,448.
-        let used = rates.iter().sum::<f64>() / (10.0 * 1448.0 / 1514.0);
-        assert!(used >= 0.95, "{discipline}: {used}");
+        let marked = statistics(&text.replace(reno, &format!("{reno}, ecn = true")));
+        let lossy = statistics(&text);
+        for statistics in [&marked, &lossy] {
+            let (rates, index) = shares(statistics);
+            let used = rates.iter().sum::<f64>() / TCP_MBPS;
+            println!("{discipline}: {index}, used {used}, {rates:?}");
+            assert!(index >= least, "{discipline}: {index}, {rates:?}");
+            assert!(used >= least_used, "{discipline}: {used}");
+        }
+        let [with, without] = [&marked, &lossy].map(retransmissions);
+        println!("{discipline}: sent again {with}, without marks {without}");
         let lost = with as f64 / without as f64;
         assert!(lost <= most_lost, "{discipline}: {with} of {without}");
+    }
+}
+
+/// The rates in Mb/s that the subscribers `names` get, bin by bin.
+fn binned(scenario: &str, discipline: &str, names: &[&str]) -> Vec<Vec<f64>> {
+    let statistics = statistics(&chosen(scenario, discipline));
+    let rows = statistics["traffic"].as_array().unwrap();
+    let mut all = Vec::new();
+    for name in names {
+        let row = rows.iter().find(|row| row["to"] == *name).unwrap();
+        let bins = row["intervals_mbps"].as_array().unwrap();
+        all.push(bins.iter().map(|bin| bin.as_f64().unwrap()).collect());
+    }
+    all
+}
+
+/// Seconds after `second` until each subscriber gets its part of the port, within `tolerance` of
+/// that part; `None` if that never happens.
+fn settles(bins: &[Vec<f64>], second: usize, parts: &[f64], tolerance: f64) -> Option<f64> {
+    let from = second * BINS_PER_SECOND;
+    let is_met = |bin: usize| {
+        let mut both = bins.iter().zip(parts);
+        both.all(|(bins, part)| (bins[bin] / UDP_MBPS - part).abs() <= tolerance * part.max(0.05))
+    };
+    let met: Vec<bool> = (from..bins[0].len()).map(is_met).collect();
+    let first = met.windows(BINS).position(|window| {
+        let off = window.iter().filter(|is_met| !**is_met).count();
+        window[0] && off <= MAY_BE_OFF
+    });
+    first.map(|bin| bin as f64 / BINS_PER_SECOND as f64)
+}
+
+#[test]
+fn shares_follow_within_0_3_s_when_two_of_four_leave_and_return() {
+    for discipline in ["hfair", "ceta2"] {
+        let bins = binned(RETURN, discipline, &SUBSCRIBERS);
+        let left = settles(&bins, 2, &[0.5, 0.0, 0.0, 0.5], 0.1);
+        let back = settles(&bins, 4, &[0.25; 4], 0.1);
+        println!("{discipline}: after {left:?} s and {back:?} s");
+        for seconds in [left, back] {
+            let is_soon = seconds.is_some_and(|seconds| seconds <= 0.3);
+            assert!(is_soon, "{discipline}: {left:?}, {back:?}");
+        }
+    }
+}
+
+#[test]
+fn one_has_the_port_within_0_3_s_after_49_others_and_by_the_paper_s_algorithm_after_14_s() {
+    for (discipline, bounds) in [
+        ("hfair", 0.0..=0.3),
+        ("ceta2", 0.0..=0.3),
+        ("ceta", 14.0..=16.5),
+    ] {
+        let bins = binned(QUIET, discipline, &["a"]);
+        let seconds = settles(&bins, 2, &[1.0], 0.05);
+        println!("{discipline}: after {seconds:?} s");
+        let is_right = seconds.is_some_and(|seconds| bounds.contains(&seconds));
+        assert!(is_right, "{discipline}: {seconds:?}");
     }
 }

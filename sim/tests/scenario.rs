@@ -1,4 +1,4 @@
-//! Scenarios: what their texts say, what is wrong with some, and that runs repeat.
+//! Scenarios: what their texts mean, the errors of wrong ones, and that runs are deterministic.
 #![allow(clippy::unwrap_used)]
 
 use bofuss_sim::controller::Controller;
@@ -206,11 +206,11 @@ fn what_is_wrong_is_reported_with_its_line() {
         ),
         (
             "end = 1\n[topology]\nshape = 7",
-            "line 3: topology: shape: 7 cannot be",
+            "line 3: topology: shape: 7 is not allowed",
         ),
         (
             "end = 1\n[topology]\nhosts = 1\ngml = []",
-            "line 4: topology: gml: [] cannot be",
+            "line 4: topology: gml: [] is not allowed",
         ),
         (
             "end = 1\n[topology]\nswitches = 2",
@@ -218,15 +218,15 @@ fn what_is_wrong_is_reported_with_its_line() {
         ),
         (
             "end = 1\n[topology]\nshape = \"line\"\nhosts = 1\nswitches = \"two\"",
-            "line 5: topology: switches: \"two\" cannot be",
+            "line 5: topology: switches: \"two\" is not allowed",
         ),
         (
             "end = 1\n[topology]\nshape = \"line\"\nswitches = 2\nhosts = -1",
-            "line 5: topology: hosts: -1 cannot be",
+            "line 5: topology: hosts: -1 is not allowed",
         ),
         (
             "end = 1\n[topology]\ngml = \"three.gml\"\nhosts = 1.5",
-            "line 4: topology: hosts: 1.5 cannot be",
+            "line 4: topology: hosts: 1.5 is not allowed",
         ),
         (
             "end = 1\n[topology]\nshape = \"line\"\nswitches = 2",
@@ -246,11 +246,11 @@ fn what_is_wrong_is_reported_with_its_line() {
         ),
         (
             "end = 1\n[[link]]\nends = [\"s1\", \"s2\"]",
-            "line 3: ends: 's1' is no switch and no host",
+            "line 3: ends: 's1' is neither a switch nor a host",
         ),
         (
             "end = 1\n[[switch]]\nname = \"a.b\"",
-            "line 3: 'a.b': a name is up to 64",
+            "line 3: 'a.b': there is no such node, and a name has",
         ),
         (
             "end = 1\n[[switch]]\nname = \"a\"\nflows = [\n\"actions=output:x\"]",

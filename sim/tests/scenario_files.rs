@@ -1,5 +1,5 @@
-//! The scenarios of `testdata/scenarios` have the effect in a network that they have on a switch
-//! alone.
+//! The scenarios of `testdata/scenarios` have the same effects in a network as on a switch without
+//! one.
 #![allow(clippy::unwrap_used)]
 
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ use bofuss_sim::{
     Change, ControllerId, LinkConfig, LinkId, LinkState, Network, NetworkConfig, NodeId, NodePort,
 };
 
-/// Nanoseconds that everything takes to the switch and from it.
+/// The delay, in nanoseconds, of everything to the switch and from it.
 const DELAY_NANOS: u64 = 1;
 
 /// The scenarios that are not played in a network, and why.
@@ -49,12 +49,13 @@ const NOT_IN_A_NETWORK: [(&str, &str); 14] = [
     ),
     ("versions", "port numbers end at 65535"),
 ];
-const SETS_LINKS: &str = "where a switch sets a link down, a network does so, and tells it";
+const SETS_LINKS: &str =
+    "a link that a switch sets down goes down in a network, and the switch is informed";
 
-/// What left the switch, with its time: a frame by a port, or bytes on a connection.
+/// What left the switch at a time: frames by a port, or bytes on a connection.
 type Left = BTreeMap<(Time, &'static str, u64), Vec<u8>>;
 
-/// A host or a controller that sends what it is to, and notes what comes.
+/// A host or a controller that sends its inputs at their times, and notes what arrives.
 struct Script {
     kind: &'static str,
     number: u64,
@@ -65,7 +66,7 @@ struct Script {
 }
 
 impl Script {
-    /// The next input that is due, so that it arrives at its time.
+    /// Takes the next input, if it has to be sent now to arrive at its time.
     fn due(&mut self, now: Time) -> Option<Vec<u8>> {
         let (at, bytes) = self.inputs.get(self.next)?;
         if at.0 - DELAY_NANOS > now.0 {
@@ -242,7 +243,7 @@ struct Stage<'s> {
     switch: NodeId,
     /// The link of each port, and its last description.
     ports: BTreeMap<&'s str, (LinkId, Vec<&'s str>)>,
-    /// Calls that the network does not make by itself.
+    /// Calls that no host, controller or link makes.
     by_hand: Vec<&'s Call<'s>>,
     connections: BTreeMap<&'s str, ControllerId>,
     left: Rc<RefCell<Left>>,
@@ -274,7 +275,7 @@ impl<'s> Stage<'s> {
         })
     }
 
-    /// A port appears, at first, or changes.
+    /// Adds a port with its link and host, or plans a change of it.
     fn port(&mut self, call: &'s Call<'s>) {
         let words = &call.words[1..];
         let number = words[0];

@@ -1,4 +1,4 @@
-//! Traffic over networks: rates that theory predicts, shares, losses, failures, and random trees.
+//! Traffic over networks: rates as theory predicts them, shares, losses, failures, random trees.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use common::{add_switch, connect_all, host_config, link};
 
 const MS: u64 = 1_000_000;
-/// Of a full TCP segment with timestamps, the payload, and the frame without FCS.
+/// Bytes of a full TCP segment with timestamps: its payload, and its frame without FCS.
 const PAYLOAD: f64 = 1_448.0;
 const FRAME: f64 = 1_514.0;
 
@@ -24,7 +24,7 @@ struct Rows {
     traffic: Vec<TrafficRow>,
 }
 
-/// Hosts 1 to `hosts` with the traffic of `text`, each to be added to a network.
+/// Hosts 1 to `hosts`, with the programs for the traffic of `text`.
 fn hosts_with_traffic(hosts: u8, text: &str) -> (Vec<EndHost>, Traffic) {
     let mut configs: Vec<HostConfig> = (1..=hosts).map(host_config).collect();
     for (number, config) in (1..).zip(&mut configs) {
@@ -44,7 +44,7 @@ fn hosts_with_traffic(hosts: u8, text: &str) -> (Vec<EndHost>, Traffic) {
     (stations, traffic)
 }
 
-/// A network, its hosts in their order, and what they do.
+/// A network, its hosts in their order, and their traffic.
 struct Running {
     network: Network,
     hosts: Vec<NodeId>,
@@ -82,7 +82,7 @@ fn wire(config: LinkConfig, text: &str) -> Running {
     }
 }
 
-/// Hosts 1 to 4 at two switches; between these the given link: 1 and 2 on its one side.
+/// Hosts 1 and 2 at one switch, 3 and 4 at another, and the given link between the switches.
 fn dumbbell(config: LinkConfig, text: &str) -> Running {
     let (stations, traffic) = hosts_with_traffic(4, text);
     let mut network = Network::new(NetworkConfig::default());
@@ -267,7 +267,8 @@ fn short_transfers_between_many_hosts_complete() {
     );
 }
 
-/// A tree of switches: switch i + 1 hangs on switch `parents[i]` of those before it.
+/// A tree of switches: the parent of switch i + 1 is the one that `parents[i]` chooses of those
+/// before it.
 fn tree(parents: &[prop::sample::Index], delays_us: &[u64], standalone: bool) -> Running {
     let switches = parents.len() + 1;
     let mut text = String::new();

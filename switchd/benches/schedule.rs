@@ -1,4 +1,5 @@
-//! How exactly bundles keep their time: the daemon, and a bare timer in the same run.
+//! How far from their time scheduled bundles take effect: the daemon, and a bare timer in the same
+//! run.
 //!
 //! `cargo bench -p bofuss-switchd --bench schedule`. A client schedules bundles on a running
 //! switch, one after another; each has to be carried out. What the switch counts, from the time
@@ -18,13 +19,15 @@ use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::{Catalogue, Message, Version};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Bundles of each size, and what they have.
+/// How many bundles of each size.
 const BUNDLES: u32 = 200;
+/// The sizes: flow-mods in a bundle.
 const MODS: [u32; 3] = [1, 100, 1_000];
 /// How far in the future a bundle is scheduled: more than its messages take.
 const AHEAD: Duration = Duration::from_millis(60);
 /// How long a bare timer runs.
 const TIMER: Duration = Duration::from_millis(5);
+/// How long the switch may take to start, and to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The metric of the switch.
 const ERRORS: &str = "bofuss_bundle_commit_error_seconds";
@@ -71,8 +74,8 @@ impl Daemon {
         this
     }
 
-    /// How many bundles were at most so many seconds from their time, by this bound; the last is
-    /// infinite.
+    /// The switch's histogram of errors: bounds in seconds, each with how many bundles were at most
+    /// so far from their time. The last bound is infinite.
     fn errors(&self) -> Vec<(f64, u64)> {
         let mut stream = TcpStream::connect(&self.metrics).unwrap();
         let request = "GET /metrics HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n";
@@ -93,7 +96,7 @@ impl Daemon {
     }
 }
 
-/// How late a thread wakes up that sleeps for a while.
+/// How late a thread wakes up that sleeps for [`TIMER`].
 fn timer() -> Duration {
     let start = Instant::now();
     std::thread::sleep(TIMER);
@@ -106,7 +109,8 @@ fn clock() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Schedules bundles of so many flow-mods, which are all carried out. Returns how late timers were.
+/// Schedules bundles of `mods` flow-mods each, all of which take effect. Returns how late the bare
+/// timers were.
 async fn run(client: &mut Client, mods: u32) -> Vec<Duration> {
     let catalogue = Catalogue::default();
     let mut timers = Vec::new();
@@ -131,7 +135,7 @@ async fn run(client: &mut Client, mods: u32) -> Vec<Duration> {
     timers
 }
 
-/// The bound in microseconds that this percentage of bundles kept.
+/// The bound in microseconds that this percentage of bundles did not exceed.
 fn bound(before: &[(f64, u64)], after: &[(f64, u64)], percentage: u32) -> f64 {
     let wanted = u64::from(BUNDLES * percentage / 100);
     let mut kept = before.iter().zip(after);

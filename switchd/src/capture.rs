@@ -20,13 +20,13 @@ use tracing::warn;
 
 use crate::context::context;
 
-/// Packets or messages in one file; captures into it end then.
+/// Most packets or messages in one file; captures into it then end.
 const MAX_PACKETS: u64 = 1_000_000;
-/// Bytes in one file; captures into it end then.
+/// Most bytes in one file; captures into it then end.
 const MAX_BYTES: u64 = 1 << 30;
-/// Packets that wait to be written at most; further ones are lost and counted.
+/// Most packets that wait to be written to a file; further ones are lost and counted.
 const MAX_WAITING: usize = 512;
-/// Captures and mirrors at a time, and captures of messages.
+/// Most captures and mirrors of ports at a time, and most captures of messages.
 pub const MAX_COPIERS: usize = 16;
 /// Tags before a message, as Wireshark's exported PDUs have them (`epan/exported_pdu.h`): the name
 /// of the dissector, source and destination address (IPv4 or IPv6), the type of the ports, the
@@ -42,16 +42,19 @@ const TCP: u32 = 2;
 
 /// Checks that a file is in the folder for captures, if there is one. Errors: it is not.
 pub fn check_place(file: &str, folder: Option<&Path>) -> Result<(), String> {
-    let parent = Path::new(file).parent().map(Path::canonicalize);
-    match folder {
-        Some(folder) if !matches!(parent, Some(Ok(place)) if place.starts_with(folder)) => {
-            let folder = folder.display();
-            Err(format!(
-                "{file}: captures may only be written to {folder} (--capture-folder)"
-            ))
-        }
-        Some(_) | None => Ok(()),
+    let Some(folder) = folder else {
+        return Ok(());
+    };
+    if let Some(parent) = Path::new(file).parent()
+        && let Ok(place) = parent.canonicalize()
+        && place.starts_with(folder)
+    {
+        return Ok(());
     }
+    let folder = folder.display();
+    Err(format!(
+        "{file}: captures may only be written to {folder} (--capture-folder)"
+    ))
 }
 
 /// A captured packet or message for the writer thread.
@@ -90,8 +93,8 @@ pub struct CaptureWriter {
 }
 
 impl CaptureWriter {
-    /// Writes to `file` in place of what it has, or joins a capture that writes it already. Without
-    /// `file`, opens `path`. Errors: a sentence for the user.
+    /// Begins a capture in `file`, whose contents it replaces, or joins one that writes it already.
+    /// Without `file`, opens `path`. Errors: a sentence for the user.
     pub fn create(
         path: &str,
         file: Option<File>,
@@ -110,7 +113,6 @@ impl CaptureWriter {
         let same = open
             .iter()
             .filter_map(Weak::upgrade)
-            .into_iter()
             .find(|file| file.identity == target_identity);
         let file = match same {
             Some(file) if file.is_pcap && file.link_type != described.link_type => {
@@ -227,7 +229,6 @@ fn write(mut file: CaptureFile, records: &Receiver<CapturedPacket>) -> io::Resul
         for record in iter::once(first).chain(records.try_iter()) {
             let known = sources
                 .iter()
-                .into_iter()
                 .position(|source| Arc::ptr_eq(source, &record.source));
             let number = match known {
                 Some(number) => number as u32,
@@ -260,7 +261,7 @@ pub struct FrameCopier {
     port: PortNo,
     /// Which frames.
     rule: KeyMatch,
-    /// The parse of each frame starts from these: a key with the ingress port, and a layout that
+    /// What the parse of each frame starts from: a key with the ingress port, and a layout that
     /// knows the additional fields.
     arrival: Key,
     unread: Layout,
@@ -272,7 +273,8 @@ pub struct FrameCopier {
 }
 
 impl FrameCopier {
-    /// Copies a port's frames that match a flow, which may be empty. Errors: what is wrong with it.
+    /// Copies those frames of a port that match `flow`: all if it is empty. Errors: what is wrong
+    /// with it.
     pub fn new(
         port: PortNo,
         flow: &str,
@@ -292,7 +294,7 @@ impl FrameCopier {
         })
     }
 
-    /// Takes the port for one without Ethernet.
+    /// Expects frames without an Ethernet header, as a TUN interface has them.
     pub fn leave_ethernet(&mut self) {
         self.arrival.leave_ethernet();
     }
@@ -329,7 +331,7 @@ impl fmt::Display for FrameCopier {
     }
 }
 
-/// Whether `name` means the file or port `one`: it is equal, or the last part of the path.
+/// Whether `name` means the file or port `one`: it is the same, or the last part of the path.
 pub fn is_named(one: &str, name: &str) -> bool {
     one == name || one.rsplit_once('/').is_some_and(|(_, last)| last == name)
 }
@@ -337,12 +339,7 @@ pub fn is_named(one: &str, name: &str) -> bool {
 /// The tags before a message. A unix socket has no addresses.
 fn tags(ends: Option<Ends>, received: bool) -> Vec<u8> {
     let mut tags = Vec::new();
-    let mut put = |tag: u16, value: &[u8]| {
-        tags.extend(tag.to_be_bytes());
-        tags.extend((value.len() as u16).to_be_bytes());
-        tags.extend(value);
-    };
-    put(DISSECTOR, b"openflow");
+    put_tag(&mut tags, DISSECTOR, b"openflow");
     if let Some(Ends { local, peer }) = ends {
         let ends = if received {
             [peer, local]
@@ -351,17 +348,24 @@ fn tags(ends: Option<Ends>, received: bool) -> Vec<u8> {
         };
         for (place, end) in ends.into_iter().enumerate() {
             match end.ip().to_canonical() {
-                IpAddr::V4(address) => put(IPV4[place], &address.octets()),
-                IpAddr::V6(address) => put(IPV6[place], &address.octets()),
+                IpAddr::V4(address) => put_tag(&mut tags, IPV4[place], &address.octets()),
+                IpAddr::V6(address) => put_tag(&mut tags, IPV6[place], &address.octets()),
             }
-            put(PORTS[place], &u32::from(end.port()).to_be_bytes());
+            let port = u32::from(end.port());
+            put_tag(&mut tags, PORTS[place], &port.to_be_bytes());
         }
-        put(PORT_KIND, &TCP.to_be_bytes());
+        put_tag(&mut tags, PORT_KIND, &TCP.to_be_bytes());
     }
-    put(DIRECTION, &u32::from(received).to_be_bytes());
+    put_tag(&mut tags, DIRECTION, &u32::from(received).to_be_bytes());
     // The end marker.
-    put(0, &[]);
+    put_tag(&mut tags, 0, &[]);
     tags
+}
+
+fn put_tag(tags: &mut Vec<u8>, tag: u16, value: &[u8]) {
+    tags.extend(tag.to_be_bytes());
+    tags.extend((value.len() as u16).to_be_bytes());
+    tags.extend(value);
 }
 
 /// Captures of the messages of all OpenFlow connections, decrypted.
@@ -379,7 +383,7 @@ impl MessageCaptures {
         self.0.lock().expect("no holder panics")
     }
 
-    /// Copies messages of a connection: one or several whole ones.
+    /// Copies messages of a connection. `bytes` are one or several whole messages.
     pub fn see(&self, ends: Option<Ends>, received: bool, mut bytes: &[u8]) {
         let mut list = self.list();
         if list.is_empty() {
@@ -404,7 +408,7 @@ impl MessageCaptures {
         list.retain(|capture| !capture.file.is_full());
     }
 
-    /// Starts a capture of a switch's messages into `file`, or else into the file of this name.
+    /// Starts a capture of a switch's messages into `file`; without it, opens the file `name`.
     /// Errors: a sentence for the user.
     pub fn begin(&self, name: &str, file: Option<File>, switch: &str) -> Result<(), String> {
         if self.list().len() >= MAX_COPIERS {

@@ -1,4 +1,5 @@
-//! A switch's configuration: its options, checked; nothing is opened yet.
+//! A switch's configuration: its options, checked, and the files that they name, read. Ports and
+//! sockets are not opened yet.
 
 pub mod extensions;
 mod file;
@@ -29,7 +30,7 @@ use crate::profile::Profile;
 use crate::{log, rundir};
 
 use ports::ports_and_queues;
-use tables::table_sizes;
+use tables::datapath_config;
 
 pub use file::{OF_ALL, each, from_line, in_file, over, read, table, to_line};
 pub use options::Options;
@@ -49,16 +50,16 @@ pub struct Config {
     pub is_named: bool,
     /// Its datapath id; `None` takes the MAC address of the first port.
     pub datapath_id: Option<u64>,
-    /// How it describes itself.
+    /// How it describes itself to controllers.
     pub desc: Desc,
     /// Its ports.
     pub ports: Vec<PortSpec>,
-    /// The options of ports that have none of their own.
+    /// The options of ports that an operator adds.
     pub port_options: AfPacketOptions,
-    /// Their queues.
+    /// The queues of its ports.
     pub queues: Vec<ConfiguredQueue>,
-    /// Captures and mirrors of ports, with the arguments of the commands; true for a mirror.
-    pub copiers: Vec<(bool, String)>,
+    /// Captures and mirrors of ports.
+    pub copiers: Vec<ConfiguredCopier>,
     /// Files for captured messages.
     pub message_files: Vec<String>,
     /// Its controllers.
@@ -75,13 +76,13 @@ pub struct Config {
     pub fail_mode: FailMode,
     /// The fields and experimenter values that it knows.
     pub catalogue: Arc<Catalogue>,
-    /// The options of its extensions, which are right.
+    /// The options of its extensions, which have been checked.
     pub extensions: Vec<String>,
-    /// The number of its tables and of their entries.
+    /// Its tables, groups, disciplines and NORMAL: sizes and algorithms.
     pub tables: bofuss_datapath::Config,
-    /// The features of its tables; `None` for all that there are.
+    /// The features of its tables; `None` for all that the switch can do.
     pub profile: Option<Profile>,
-    /// The files that were read.
+    /// The files that were read, and may be read again.
     pub files: Vec<PathBuf>,
     /// The versions that it offers.
     pub versions: Vec<Version>,
@@ -89,9 +90,9 @@ pub struct Config {
     pub probe_interval: Duration,
     /// The longest wait between attempts to connect.
     pub max_backoff: Duration,
-    /// How many messages are handled per second.
+    /// How many messages of each connection are handled per second; `None` for no limit.
     pub message_rate: Option<RateLimit>,
-    /// How many packet-ins are sent per second.
+    /// How many packet-ins each connection gets per second; `None` for no limit.
     pub packet_in_rate: Option<RateLimit>,
     /// The address of the metrics.
     pub metrics: Option<Address>,
@@ -103,12 +104,30 @@ pub struct Config {
     pub capture_folder: Option<PathBuf>,
     /// The file that records the switch.
     pub record: Option<PathBuf>,
-    /// How much of frames it has.
+    /// How much of each frame the record has.
     pub record_frames: FrameDetail,
-    /// What it was made of.
+    /// The options that this configuration was made of.
     pub options: Box<Options>,
     /// The log level.
     pub log: String,
+}
+
+/// A capture or mirror of a port, with the arguments of the command that starts it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfiguredCopier {
+    /// `PORT FILE [FLOW]`.
+    Capture(String),
+    /// `PORT TO [FLOW]`.
+    Mirror(String),
+}
+
+impl ConfiguredCopier {
+    /// The arguments.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Capture(words) | Self::Mirror(words) => words,
+        }
+    }
 }
 
 impl Config {
@@ -130,9 +149,8 @@ impl Config {
                     "--name {name}: another switch has this name already"
                 ));
             }
-            if let Some(id) = self
-                .datapath_id
-                .filter(|_| self.datapath_id == other.datapath_id)
+            if self.datapath_id == other.datapath_id
+                && let Some(id) = self.datapath_id
             {
                 return Err(format!("--dpid {id:#x}: switch {name} has it already"));
             }
@@ -145,7 +163,9 @@ impl Config {
                     "--port {kind}: it is a port of switch {name} already"
                 ));
             }
-            if let Some(record) = self.record.as_ref().filter(|_| self.record == other.record) {
+            if self.record == other.record
+                && let Some(record) = &self.record
+            {
                 let record = record.display();
                 return Err(format!("--record {record}: switch {name} writes it"));
             }
@@ -163,7 +183,7 @@ impl Options {
         let catalogue = catalogue(&self.fields)?;
         extensions::hooks(&catalogue, &self.extensions)?;
         let profile = profile(self.profile.as_deref(), &catalogue)?;
-        let tables = table_sizes(&self, profile.as_ref())?;
+        let tables = datapath_config(&self, profile.as_ref())?;
         let tls = tls(&self)?;
         let auxiliaries = addresses("--aux", &self.auxiliaries)?;
         if auxiliaries.len() > MAX_AUXILIARIES {
@@ -273,7 +293,7 @@ fn bundle_clock(name: Option<&str>) -> Result<BundleClock, String> {
     clock.map_err(|error| format!("--bundle-clock: {error}"))
 }
 
-/// Parses how much of frames is recorded. Errors: an unknown word.
+/// Parses how much of each frame is recorded. Errors: an unknown word.
 fn record_frames(name: Option<&str>) -> Result<FrameDetail, String> {
     let Some(name) = name else {
         return Ok(FrameDetail::default());
@@ -289,10 +309,11 @@ fn capture_folder(folder: &Path) -> Result<PathBuf, String> {
     found.map_err(|error| format!("--capture-folder {}: {error}", folder.display()))
 }
 
-/// Files for captured messages, and captures and mirrors of ports (true for a mirror).
-type CaptureOptions = (Vec<String>, Vec<(bool, String)>);
+/// Files for captured messages, and captures and mirrors of ports.
+type CaptureOptions = (Vec<String>, Vec<ConfiguredCopier>);
 
-/// Collects captures and mirrors. Errors: a capture outside the folder for them.
+/// Separates captures of messages from captures and mirrors of ports. Errors: a capture outside the
+/// folder for them.
 fn copiers(
     captures: &[String],
     mirrors: &[String],
@@ -306,10 +327,10 @@ fn copiers(
         check_place(file, folder).map_err(|error| format!("--capture {words}: {error}"))?;
         match port {
             "openflow" => files.push(rest.into()),
-            _ => copiers.push((false, words.clone())),
+            _ => copiers.push(ConfiguredCopier::Capture(words.clone())),
         }
     }
-    copiers.extend(mirrors.iter().map(|words| (true, words.clone())));
+    copiers.extend(mirrors.iter().cloned().map(ConfiguredCopier::Mirror));
     Ok((files, copiers))
 }
 
@@ -408,7 +429,7 @@ fn addresses<T: FromStr<Err: fmt::Display>>(
         .collect()
 }
 
-/// A datapath id: `0x` and hexadecimal, or hexadecimal digits alone, as other switches write it.
+/// Parses a datapath id: hexadecimal digits, with `0x` or colons as other switches write it.
 fn datapath_id(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text).replace(':', "");
     match u64::from_str_radix(&digits, 16) {

@@ -1,4 +1,5 @@
-//! The control socket: reads a line with a command, writes `ok` or `error SENTENCE` and then text.
+//! The control socket: reads a line with a command, and writes a line `ok` and then text, or a line
+//! `error SENTENCE`.
 
 use std::fs::{self, File};
 use std::io::{self, IoSliceMut};
@@ -22,12 +23,12 @@ use crate::rundir;
 pub const MAX_COMMAND_BYTES: usize = 4096;
 /// How long a peer may take to write its command, and again to read the answer.
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Commands that are carried out at a time; further ones are not read yet.
+/// Most commands that are carried out at a time; further ones are not read yet.
 const MAX_CONCURRENT_COMMANDS: usize = 16;
 
-/// The command whose connection stays open. When it is closed, the command `detach` follows, which
-/// nobody can type.
+/// The command whose connection stays open.
 const ATTACH: &str = "attach";
+/// What the switch is sent when that connection closes; it is no command that a peer can send.
 const DETACH: &str = "detach";
 
 /// Commands: name, arguments, what it does.
@@ -140,7 +141,7 @@ impl Socket {
             Ok(()) | Err(_) => {}
         }
         let listener = UnixListener::bind(path)?;
-        rundir::close(path, None).map_err(io::Error::other)?;
+        rundir::set_access(path, None).map_err(io::Error::other)?;
         Ok(Self {
             path: path.into(),
             task: tokio::spawn(accept(listener)).abort_handle(),
@@ -232,16 +233,16 @@ impl CommandLine {
     async fn read(stream: &UnixStream) -> io::Result<Self> {
         let mut line = Self::default();
         while !line.bytes.ends_with(b"\n") && line.bytes.len() < MAX_COMMAND_BYTES {
-            let receive = || line.receive(stream);
-            if stream.async_io(Interest::READABLE, receive).await? == 0 {
+            let received = stream.async_io(Interest::READABLE, || line.receive(stream));
+            if received.await? == 0 {
                 break;
             }
         }
         Ok(line)
     }
 
-    /// Receives what is there, and returns its length. Keeps the first descriptor; others are
-    /// closed.
+    /// Receives what is there, and returns its length. Keeps the bytes up to the end of the line,
+    /// and the first descriptor; others are closed.
     fn receive(&mut self, stream: &UnixStream) -> io::Result<usize> {
         let mut bytes = [0; MAX_COMMAND_BYTES];
         let room = &mut bytes[self.bytes.len()..];
@@ -285,7 +286,7 @@ async fn ask(
         .unwrap_or_else(|_| Err("the switch is ending".into()))
 }
 
-/// Takes a line apart: a command of the list, and its argument.
+/// Parses a line: a command of the list, and its argument. Errors: a sentence for the peer.
 fn parse(line: &[u8]) -> Result<(&'static str, String), String> {
     if line.last() != Some(&b'\n') {
         return Err(format!(
@@ -299,8 +300,8 @@ fn parse(line: &[u8]) -> Result<(&'static str, String), String> {
     };
     match (argument.trim(), *takes) {
         ("", "") => Ok((name, String::new())),
-        ("", wanted) => Err(format!("{name} wants its {wanted}")),
-        (extra, "") => Err(format!("{name} takes nothing, and here is '{extra}'")),
+        ("", wanted) => Err(format!("{name} needs {wanted}")),
+        (extra, "") => Err(format!("{name} takes no argument, but '{extra}' was given")),
         (argument, _) => Ok((name, argument.into())),
     }
 }
@@ -317,8 +318,8 @@ mod tests {
         assert!(refusal(b"ports").contains("one line"));
         assert!(refusal(b"\n").contains("no command ''"));
         assert!(refusal(b"port\n").contains("'list' shows them"));
-        assert!(refusal(b"ports now\n").contains("takes nothing"));
-        assert!(refusal(b"add-port \n").contains("wants its PORT"));
+        assert!(refusal(b"ports now\n").contains("takes no argument"));
+        assert!(refusal(b"add-port \n").contains("needs PORT"));
         assert!(refusal(b"log \xff\n").contains("UTF-8"));
         assert_eq!(parse(b" log  debug\r\n"), Ok(("log", "debug".into())));
     }

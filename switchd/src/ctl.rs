@@ -43,7 +43,7 @@ fn is_command(word: &String) -> bool {
 ///
 /// Errors: there is no such switch, or the switch's error.
 pub fn ask(name: Option<&str>, words: &[String]) -> Result<String, String> {
-    talk(find(name)?, words)
+    send_command(find(name)?, words)
 }
 
 /// Lets the switch `name` read its configuration file again; without a name, all switches if they
@@ -52,20 +52,20 @@ pub fn ask(name: Option<&str>, words: &[String]) -> Result<String, String> {
 /// Errors: as [`ask`].
 pub fn reload(name: Option<&str>) -> Result<String, String> {
     let all = sockets(name)?;
-    let first = match &all[..] {
-        [first, _, ..] if name.is_none() => {
-            let names = talk(first.path.clone(), &["switches".into()])?;
-            all.iter()
-                .all(|socket| names.lines().any(|name| name == socket.name))
-                .then(|| first.path.clone())
+    if name.is_none()
+        && let [first, _, ..] = &all[..]
+    {
+        let names = send_command(first.path.clone(), &["switches".into()])?;
+        let mut switches = all.iter();
+        if switches.all(|socket| names.lines().any(|name| name == socket.name)) {
+            return send_command(first.path.clone(), &["reload".into()]);
         }
-        _ => None,
-    };
-    talk(first.map_or_else(|| find(name), Ok)?, &["reload".into()])
+    }
+    send_command(find(name)?, &["reload".into()])
 }
 
 /// Sends a command to a control socket, and returns the answer.
-fn talk(path: PathBuf, words: &[String]) -> Result<String, String> {
+fn send_command(path: PathBuf, words: &[String]) -> Result<String, String> {
     let mut stream = UnixStream::connect(&path).map_err(context(path.display()))?;
     stream
         .set_read_timeout(Some(ANSWER_TIMEOUT))
@@ -77,7 +77,7 @@ fn talk(path: PathBuf, words: &[String]) -> Result<String, String> {
     };
     let line = words.join(" ").replace('\n', " ") + "\n";
     // A switch that refuses a long line answers before it has read all of it.
-    let _ = send(&mut stream, line.as_bytes(), target.as_ref());
+    let _ = send_line(&mut stream, line.as_bytes(), target.as_ref());
     let mut answer = String::new();
     // A switch that refuses a long line closes before it has read all of it: the connection is
     // reset after the answer.
@@ -131,7 +131,11 @@ impl Drop for CaptureTarget {
 }
 
 /// Sends a line, and passes a file descriptor with it (SCM_RIGHTS, unix(7)).
-fn send(stream: &mut UnixStream, line: &[u8], target: Option<&CaptureTarget>) -> io::Result<()> {
+fn send_line(
+    stream: &mut UnixStream,
+    line: &[u8],
+    target: Option<&CaptureTarget>,
+) -> io::Result<()> {
     let descriptors: Vec<_> = target.iter().map(|target| target.file.as_fd()).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);

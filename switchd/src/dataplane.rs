@@ -55,12 +55,8 @@ pub enum Input {
     End,
 }
 
-/// Bytes of frames that a switch holds at most: received, queued and buffered.
+/// Most bytes of frames that a switch holds: received, queued, and buffered for controllers.
 pub const POOL_BYTES: usize = 64 << 20;
-/// How long before the time of a commit the thread does not sleep.
-const SPIN_NS: u64 = 200_000;
-/// How far two clocks that are read one after the other seem to be apart without being so.
-const CLOCK_NOISE_NS: u64 = 2_000;
 /// Descriptors that one wait reports at most; the others are reported by the next.
 const READY_AT_ONCE: usize = 64;
 
@@ -85,9 +81,9 @@ pub struct DataPlane {
 struct Lane {
     /// Buffers of frames.
     pool: Pool,
-    /// When the clock started.
+    /// Time 0 of the switch.
     epoch: Instant,
-    /// The time, in a test that says what it is.
+    /// The time, in a test that sets it.
     #[cfg(test)]
     stopped_at: Option<Time>,
     counters: LoopCounters,
@@ -118,7 +114,8 @@ pub struct DataPlaneParts {
 }
 
 impl DataPlane {
-    /// Registers all descriptors with epoll. Errors: a sentence for the user.
+    /// Adds the ports to the switch, and all descriptors to the epoll set. Errors: a sentence for
+    /// the user.
     pub fn new(mut parts: DataPlaneParts) -> Result<Self, String> {
         let ports = std::mem::take(&mut parts.ports);
         let mut this = Self::without_ports(parts).map_err(|e| format!("data plane: {e}"))?;
@@ -168,14 +165,14 @@ impl DataPlane {
         })
     }
 
-    /// Runs until the control thread is gone.
+    /// Runs until the control thread ends the switch or is gone.
     ///
     /// Errors: the system's, which end the switch.
     pub fn run(mut self) -> std::io::Result<()> {
         let mut ready: Vec<epoll::Event> = Vec::with_capacity(READY_AT_ONCE);
         let mut frames: Vec<Frame> = Vec::with_capacity(BATCH_FRAMES);
-        // A queue that was polled empty wakes the thread for its next item, so each wake-up polls
-        // the queues until they are empty.
+        // Only a queue that was polled empty wakes the thread for its next item, so each wake-up
+        // polls the queues until they are empty.
         let mut woken = true;
         loop {
             let next_tick = self.wait(&mut ready)?;
@@ -201,9 +198,7 @@ impl DataPlane {
             }
             let has_inputs = woken || self.inbox.has_waiting();
             woken = false;
-            if has_inputs || self.switch.follows_clock() {
-                self.follow_clock();
-            }
+            self.follow_clock(has_inputs);
             if has_inputs && !self.take_inputs(&mut now) {
                 return Ok(());
             }
@@ -211,7 +206,8 @@ impl DataPlane {
         }
     }
 
-    /// Goes on with what waits, and does what was due at `next_tick`.
+    /// Does one slice of the work that waits in the switch, and what was due at `next_tick`; sends
+    /// all frames.
     fn complete_turn(&mut self, now: Time, next_tick: Option<Time>) {
         if self.switch.has_work(&self.io) {
             self.give(
@@ -232,7 +228,7 @@ impl DataPlane {
         self.count(now);
     }
 
-    /// Gives the switch an input, and records it with what it causes.
+    /// Gives the switch an input by `act`, and records it with the outputs that it causes.
     fn give<R>(
         &mut self,
         now: Time,
@@ -249,25 +245,22 @@ impl DataPlane {
         result
     }
 
-    /// Tells the switch what the clock of scheduled commits says, if that is not what it knows: the
-    /// clock was set, or runs at another rate.
-    fn follow_clock(&mut self) {
+    /// Sets the switch's clock of scheduled commits, if the switch needs it and has another time.
+    fn follow_clock(&mut self, has_inputs: bool) {
         #[cfg(test)]
         if self.lane.stopped_at.is_some() {
             return;
         }
-        let nanos = self.config.bundle_clock.nanos();
         let now = self.now();
-        let nanos_at_0 = nanos.saturating_sub(now.0);
-        let known = self.switch.clock_at_0();
-        if known.is_some_and(|known| known.abs_diff(nanos_at_0) <= CLOCK_NOISE_NS) {
-            return;
+        let clock = self.config.bundle_clock;
+        let changed = clock::changed_clock(&self.switch, has_inputs, now, || clock.nanos());
+        if let Some(nanos_at_0) = changed {
+            self.give(
+                now,
+                |_| Some(RecordedInput::Clock(nanos_at_0)),
+                |switch, _| switch.set_clock(nanos_at_0),
+            );
         }
-        self.give(
-            now,
-            |_| Some(RecordedInput::Clock(nanos_at_0)),
-            |switch, _| switch.set_clock(nanos_at_0),
-        );
     }
 
     fn now(&self) -> Time {
@@ -285,17 +278,9 @@ impl DataPlane {
         let mut busy = self.has_work();
         if !busy && let Some(tick) = next_tick {
             let now = self.now();
-            // The last moments before a commit's time are not slept through: to wake up takes long.
-            let early = if self.switch.waits_until() == Some(tick) {
-                SPIN_NS
-            } else {
-                0
-            };
-            let alarm = Time(tick.0.saturating_sub(early));
-            if alarm <= now {
-                busy = true;
-            } else {
-                self.poller.set_alarm(now, alarm)?;
+            match clock::alarm(&self.switch, tick, now) {
+                Some(alarm) => self.poller.set_alarm(now, alarm)?,
+                None => busy = true,
             }
         }
         self.poller.wait(busy, ready)?;
@@ -311,7 +296,8 @@ impl DataPlane {
             || self.inbox.has_taken()
     }
 
-    /// Receives one batch from a port and runs it through the switch. Returns the current time.
+    /// Sends what waits for a port. Then receives one batch and runs it through the switch, unless
+    /// earlier frames of the port are still unprocessed. Returns the current time.
     fn serve_port(&mut self, now: Time, number: PortNo, frames: &mut Vec<Frame>) -> Time {
         if self.io.ports.send_queued(number) {
             self.give(
@@ -341,7 +327,7 @@ impl DataPlane {
             }
             Err(PortError::Gone) => self.lose_port(number),
             Err(PortError::Io(error)) => {
-                warn!(port = number.0, "receiving: {error}");
+                warn!("port {number}: receiving: {error}");
             }
         }
         self.now()
@@ -349,19 +335,27 @@ impl DataPlane {
 
     /// Adds a port and its configured queues. Errors: a sentence for the user.
     fn add_port(&mut self, port: OpenPort) -> Result<(), String> {
-        let desc = port.desc();
         let name = port.name.clone();
-        let capabilities = port.driver.capabilities();
         let number = port.number;
         let added = self.io.ports.add(port);
         added.map_err(|error| format!("port {number}: {name}: {error}"))?;
         let now = self.now();
-        self.port_changed(now, desc, capabilities);
+        self.describe_port(now, number);
+        if let Some(opposite) = self.io.ports.opposite(number) {
+            self.describe_port(now, opposite);
+        }
         let mut queues = self.config.queues.clone();
         queues.retain(|queue| queue.port == number);
         queues
             .iter()
             .try_for_each(|queue| self.make_queue(now, queue))
+    }
+
+    /// Passes the current description of a port to the switch.
+    fn describe_port(&mut self, now: Time, number: PortNo) {
+        if let Some((desc, capabilities)) = self.io.ports.describe(number) {
+            self.port_changed(now, desc, capabilities);
+        }
     }
 
     fn port_changed(&mut self, now: Time, desc: PortDesc, capabilities: OffloadCapabilities) {
@@ -380,6 +374,7 @@ impl DataPlane {
     }
 
     fn close_port(&mut self, number: PortNo) -> Option<OpenPort> {
+        let opposite = self.io.ports.opposite(number);
         let port = self.io.ports.remove(number)?;
         let now = self.now();
         self.give(
@@ -387,6 +382,9 @@ impl DataPlane {
             |_| Some(RecordedInput::PortGone(number)),
             |switch, io| switch.port_removed(now, number, io),
         );
+        if let Some(opposite) = opposite {
+            self.describe_port(now, opposite);
+        }
         Some(port)
     }
 }

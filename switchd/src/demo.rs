@@ -3,7 +3,6 @@
 //! Namespaces, interfaces and sockets belong to this process and vanish with it.
 
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -160,7 +159,7 @@ impl Lab {
             let ip = format!("{}/24", address(host));
             self.switch
                 .run(|| {
-                    quieten();
+                    disable_ipv6();
                     run(
                         "ip",
                         &[
@@ -173,7 +172,7 @@ impl Lab {
                 .map_err(context("switch"))??;
             self.host(host)
                 .run(|| {
-                    quieten();
+                    disable_ipv6();
                     run("ip", &["address", "add", &ip, "dev", "eth0"])?;
                     run("ip", &["link", "set", "lo", "up"])?;
                     run("ip", &["link", "set", "eth0", "up"])
@@ -205,7 +204,7 @@ fn wait_for_link(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A path that names the namespace for any program while this process runs.
+/// A path by which any program can enter the namespace while this process runs.
 fn path(namespace: &NetNs) -> String {
     use std::os::fd::{AsFd, AsRawFd};
     format!(
@@ -219,8 +218,8 @@ fn trimmed(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().to_string()
 }
 
-/// Disables IPv6 in the namespace of this thread, which would send packets by itself.
-fn quieten() {
+/// Disables IPv6 in the namespace of this thread: its own packets would be in the way.
+fn disable_ipv6() {
     // A kernel without IPv6 has no such file.
     let _ = fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
     let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
@@ -273,8 +272,8 @@ fn while_up(process: &Process, lab: &Lab) -> Result<()> {
     let socket = process.socket().display();
     let pid = std::process::id();
     let program = std::env::current_exe().map_err(context("own path"))?;
-    let dpctl: PathBuf = program.with_file_name("dpctl");
-    let dpctl = dpctl.display();
+    let dpctl_path = program.with_file_name("dpctl");
+    let dpctl = dpctl_path.display();
     let enter = enter_command(pid, &path(lab.host(1)));
     scenes::title("Running until Ctrl-C. In another shell, try");
     println!("  a shell in host h1       {enter} sh");
@@ -289,14 +288,17 @@ fn while_up(process: &Process, lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// The command with which another shell enters a namespace of this process, with its user namespace
-/// if it has one.
+/// The command by which another shell enters a network namespace of this process, and first the
+/// user namespace that this process may have made for lack of rights.
 fn enter_command(pid: u32, namespace: &str) -> String {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    let whole = map.split_whitespace().nth(2) == Some("4294967295");
-    match (whole, std::env::var_os("SUDO_USER")) {
-        (false, _) => format!("nsenter -t {pid} -U --preserve-credentials --net={namespace}"),
-        (true, Some(_)) => format!("sudo nsenter --net={namespace}"),
-        (true, None) => format!("nsenter --net={namespace}"),
+    // Only the first user namespace maps all ids, 2^32 - 1.
+    if map.split_whitespace().nth(2) != Some("4294967295") {
+        return format!("nsenter -t {pid} -U --preserve-credentials --net={namespace}");
     }
+    let sudo = match std::env::var_os("SUDO_USER") {
+        Some(_) => "sudo ",
+        None => "",
+    };
+    format!("{sudo}nsenter --net={namespace}")
 }

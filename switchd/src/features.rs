@@ -35,14 +35,24 @@ const MODES: &[(u32, Features)] = &[
 
 /// The features of link modes.
 pub fn of_modes(modes: u32) -> Features {
-    let rows = MODES.iter().filter(|(bits, _)| modes & bits != 0);
-    rows.fold(Features(0), |all, row| all | row.1)
+    let mut features = Features(0);
+    for (bits, feature) in MODES {
+        if modes & bits != 0 {
+            features = features | *feature;
+        }
+    }
+    features
 }
 
 /// The link modes among `supported` that have these features.
 pub fn to_modes(features: Features, supported: u32) -> u32 {
-    let rows = MODES.iter().filter(|(_, feature)| features.has(*feature));
-    rows.fold(0, |all, row| all | row.0) & supported
+    let mut modes = 0;
+    for (bits, feature) in MODES {
+        if features.has(*feature) {
+            modes |= bits & supported;
+        }
+    }
+    modes
 }
 
 /// The current features of an interface.
@@ -62,11 +72,11 @@ pub fn current(modes: &LinkModes) -> Features {
     } else {
         Features::COPPER
     };
-    let autoneg = Features(if modes.autoneg {
-        Features::AUTONEG.0
+    let autoneg = if modes.autoneg {
+        Features::AUTONEG
     } else {
-        0
-    });
+        Features(0)
+    };
     speed | medium | autoneg
 }
 

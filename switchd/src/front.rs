@@ -74,7 +74,7 @@ impl Common {
     /// Refuses options that must not be ignored, starts the log and detaches if requested. Returns
     /// the exit code of the foreground process, or `None` in the process that continues.
     ///
-    /// Errors: a sentence; nothing has been done then.
+    /// Errors: a sentence for the user.
     fn begin(&self, program: &str) -> Result<Option<ExitCode>, String> {
         if self.bootstrap_ca_cert.is_some() {
             return Err(
@@ -142,7 +142,7 @@ impl Common {
     }
 }
 
-/// Sends what is printed from now on nowhere; with `errors`, what is printed as an error, too.
+/// Redirects standard output to /dev/null; with `errors`, standard error, too.
 fn close_output(errors: bool) -> io::Result<()> {
     let null = File::options().write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdout(&null)?;
@@ -152,7 +152,7 @@ fn close_output(errors: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The path for a switch that has another working directory.
+/// The absolute path, for a switch that may have another working directory.
 fn as_absolute(path: &Option<PathBuf>) -> Option<PathBuf> {
     absolute(path.as_ref()?).ok()
 }
@@ -225,8 +225,8 @@ fn name_of(endpoint: &Endpoint) -> Option<String> {
     }
 }
 
-/// Whether a switch is named after its TCP port. If a switch in another network namespace has the
-/// same port, one of them has a number after that name.
+/// Whether a switch is named after its TCP port. Such a name may be taken by a switch with the same
+/// port in another network namespace; then another number follows it.
 fn is_by_port(name: &str) -> bool {
     let port = name.strip_prefix(PORT_NAME);
     port.is_some_and(|port| port.parse::<u16>().is_ok())

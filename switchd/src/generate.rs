@@ -30,7 +30,7 @@ pub enum Generate {
     ManOfprotocol,
 }
 
-/// Prints one; `command` is the whole command line.
+/// Prints one of these to `out`; `command` is the whole command line.
 pub fn print(what: Generate, mut command: Command, out: &mut dyn Write) -> io::Result<()> {
     let shell = match what {
         Generate::Bash => Shell::Bash,
@@ -100,6 +100,7 @@ pub fn keys(command: &Command) -> impl Iterator<Item = (&str, &Arg)> {
     })
 }
 
+/// The examples of a configuration file: one switch, and two.
 const ONE: &str = r#"name = "s1"
 port = ["1=veth1", "2=veth2"]
 controller = ["tcp:127.0.0.1:6653"]
@@ -117,8 +118,8 @@ port = ["veth2"]
 
 fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
     let name = "bofuss.toml";
-    let page = Command::new(name).about("the configuration of a bofuss switch");
-    let page = Man::new(page).title("BOFUSS.TOML").section("5");
+    let described = Command::new(name).about("the configuration of a bofuss switch");
+    let page = Man::new(described).title("BOFUSS.TOML").section("5");
     page.render_title(&mut out)?;
     page.render_name_section(&mut out)?;
     let about = "A file of TOML, read by bofuss run --config FILE and again by bofuss reload. Each \
@@ -133,9 +134,8 @@ fn toml_manual(command: &Command, mut out: &mut dyn Write) -> io::Result<()> {
          first, are {of_all}. \
          Reload starts new switches and ends those that were removed."
     );
-    let about = escaped(about);
-    let several = escaped(&several);
-    writeln!(out, ".SH DESCRIPTION\n{about}\n.PP\n{several}\n.SH KEYS")?;
+    let text = [escaped(about), escaped(&several)].join("\n.PP\n");
+    writeln!(out, ".SH DESCRIPTION\n{text}\n.SH KEYS")?;
     for (key, arg) in keys(command) {
         let action = arg.get_action();
         let kind = if matches!(action, ArgAction::Append) {

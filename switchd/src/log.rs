@@ -13,10 +13,10 @@ use tracing_subscriber::layer::{Context, Filter, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, reload};
 
-/// Lines of one kind about one peer, port or file that are written within [`PERIOD`].
+/// Most lines of one kind about one peer, port or file that are written within [`PERIOD`].
 const LINES: u32 = 100;
 const PERIOD: Duration = Duration::from_secs(60);
-/// Kinds that are counted separately in that time; beyond them, all lines of one place in the
+/// Most kinds that are counted separately in that time; beyond them, all lines of one place in the
 /// program count as one kind.
 const KINDS: usize = 256;
 
@@ -39,14 +39,14 @@ pub enum LogFormat {
 pub fn start(level: &str, format: LogFormat) -> Result<(), String> {
     let (filter, handle) = reload::Layer::new(filter(level)?);
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let lines = tracing_subscriber::fmt::layer()
+    let plain = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_target(false)
         // A closed standard error must not end the switch.
         .log_internal_errors(false);
     let lines = match format {
-        LogFormat::Text => lines.with_ansi(colour).boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+        LogFormat::Text => plain.with_ansi(colour).boxed(),
+        LogFormat::Json => plain.json().flatten_event(true).boxed(),
     };
     tracing_subscriber::registry()
         .with(filter)
@@ -76,38 +76,62 @@ fn filter(level: &str) -> Result<Targets, String> {
         .map_err(|error| format!("--log {level}: {error}"))
 }
 
-/// When the period began, and how many lines came since, by place in the program and whom they are
-/// about; with the first of each.
+/// The lines since the period began.
 #[derive(Debug)]
-struct Came(Instant, BTreeMap<(&'static str, String), (u32, String)>);
+struct RepeatCounts {
+    period_start: Instant,
+    /// By place in the program, and what the lines are about.
+    kinds: BTreeMap<(&'static str, String), LineCount>,
+}
 
-impl Came {
-    /// Counts a line; whether it is to be written.
-    fn admits(&mut self, place: &'static str, text: &str) -> bool {
-        let mut kind = (place, about(text));
-        if self.1.len() >= KINDS && !self.1.contains_key(&kind) {
-            kind.1 = "others".into();
+/// Lines of one kind.
+#[derive(Debug)]
+struct LineCount {
+    first: String,
+    lines: u32,
+}
+
+impl RepeatCounts {
+    fn new(period_start: Instant) -> Self {
+        Self {
+            period_start,
+            kinds: BTreeMap::new(),
         }
-        let (count, _) = self.1.entry(kind).or_insert_with(|| (0, text.into()));
-        *count += 1;
-        *count <= LINES
     }
 
-    /// What was not written in the period, if that is over.
-    fn end_period(&mut self, now: Instant) -> Vec<String> {
-        if now - self.0 < PERIOD {
-            return Vec::new();
+    /// Counts a line. Returns true if it may be written.
+    fn admits(&mut self, place: &'static str, text: &str) -> bool {
+        let mut kind = (place, about(text));
+        if self.kinds.len() >= KINDS && !self.kinds.contains_key(&kind) {
+            kind.1 = "others".into();
         }
-        self.0 = now;
-        let came = std::mem::take(&mut self.1).into_values();
-        came.filter(|(count, _)| *count > LINES)
-            .map(|(count, text)| format!("{} more lines like \"{text}\"", count - LINES))
-            .collect()
+        let counted = self.kinds.entry(kind).or_insert_with(|| LineCount {
+            first: text.into(),
+            lines: 0,
+        });
+        counted.lines += 1;
+        counted.lines <= LINES
+    }
+
+    /// If the period is over, begins the next. Returns a line for each kind of which some were not
+    /// written.
+    fn end_period(&mut self, now: Instant) -> Vec<String> {
+        let mut left_out = Vec::new();
+        if now - self.period_start < PERIOD {
+            return left_out;
+        }
+        self.period_start = now;
+        for LineCount { first, lines } in std::mem::take(&mut self.kinds).into_values() {
+            if lines > LINES {
+                left_out.push(format!("{} more lines like \"{first}\"", lines - LINES));
+            }
+        }
+        left_out
     }
 }
 
-/// Whom a line is about: what stands before the first colon; of a peer without its number of port
-/// or process, which it has anew each time.
+/// What a line is about: its text before the first `: `. A peer is named without its port number or
+/// process id, which differ each time that it connects.
 fn about(text: &str) -> String {
     let who = text.split(": ").next().unwrap_or_default();
     let Some((peer, listener)) = who.split_once(" on ") else {
@@ -117,17 +141,20 @@ fn about(text: &str) -> String {
     format!("{host} on {listener}")
 }
 
-static CAME: LazyLock<Mutex<Came>> =
-    LazyLock::new(|| Mutex::new(Came(Instant::now(), BTreeMap::new())));
+static COUNTS: LazyLock<Mutex<RepeatCounts>> =
+    LazyLock::new(|| Mutex::new(RepeatCounts::new(Instant::now())));
 
-fn came() -> MutexGuard<'static, Came> {
-    CAME.lock().expect("no holder panics")
+fn counts() -> MutexGuard<'static, RepeatCounts> {
+    COUNTS.lock().expect("no holder panics")
 }
 
-/// Reports lines that were not written, once in a period.
-pub fn tell_rest() {
-    let rest = came().end_period(Instant::now());
-    rest.iter().for_each(|line| warn!("{line}"));
+/// Logs how many lines were left out, once in a period.
+pub fn report_left_out() {
+    // Not while the counts are locked: these lines are counted, too.
+    let left_out = counts().end_period(Instant::now());
+    for line in left_out {
+        warn!("{line}");
+    }
 }
 
 struct RepeatFilter;
@@ -140,11 +167,11 @@ impl<S> Filter<S> for RepeatFilter {
     fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {
         let mut text = LogText(String::new());
         event.record(&mut text);
-        came().admits(event.metadata().name(), &text.0)
+        counts().admits(event.metadata().name(), &text.0)
     }
 }
 
-/// What a line says.
+/// The message of an event.
 struct LogText(String);
 
 impl Visit for LogText {
@@ -162,17 +189,17 @@ mod tests {
     #[test]
     fn a_peer_that_comes_again_and_again_writes_so_many_lines_and_the_rest_is_counted() {
         let start = Instant::now();
-        let mut came = Came(start, BTreeMap::new());
+        let mut counts = RepeatCounts::new(start);
         let line = |port: u32| format!("10.0.0.9:{port} on ptcp:6653:[::]: malformed: x: y");
-        let written = (0..150).filter(|port| came.admits("a", &line(*port)));
+        let written = (0..150).filter(|port| counts.admits("a", &line(*port)));
         assert_eq!(written.count(), 100);
         // Others and other lines are written.
-        assert!(came.admits("a", "10.0.0.8:1 on ptcp:6653:[::]: malformed: x: y"));
-        assert!(came.admits("b", &line(1)));
-        assert!((0..100).all(|pid| came.admits("a", &format!("process {pid} on punix:/s: x"))));
-        assert!(!came.admits("a", "process 101 on punix:/s: x"));
-        assert!(came.end_period(start + PERIOD / 2).is_empty());
-        let rest = came.end_period(start + PERIOD);
+        assert!(counts.admits("a", "10.0.0.8:1 on ptcp:6653:[::]: malformed: x: y"));
+        assert!(counts.admits("b", &line(1)));
+        assert!((0..100).all(|pid| counts.admits("a", &format!("process {pid} on punix:/s: x"))));
+        assert!(!counts.admits("a", "process 101 on punix:/s: x"));
+        assert!(counts.end_period(start + PERIOD / 2).is_empty());
+        let rest = counts.end_period(start + PERIOD);
         let like = [
             "50 more lines like \"10.0.0.9:0 on ",
             "1 more lines like \"process 0 on ",
@@ -184,15 +211,18 @@ mod tests {
                 .all(|(line, like)| line.starts_with(like)),
             "{rest:?}"
         );
-        assert!(came.admits("a", &line(1)));
-        assert!(came.end_period(start + PERIOD * 2).is_empty());
+        assert!(counts.admits("a", &line(1)));
+        assert!(counts.end_period(start + PERIOD * 2).is_empty());
     }
 
     #[test]
     fn many_peers_fill_neither_the_log_nor_the_memory() {
-        let mut came = Came(Instant::now(), BTreeMap::new());
+        let mut counts = RepeatCounts::new(Instant::now());
         let lines = (0..1000).flat_map(|peer| vec![format!("10.0.{peer}.1: x"); 200]);
-        let written = lines.filter(|line| came.admits("a", line)).count();
-        assert_eq!((written, came.1.len()), ((KINDS + 1) * 100, KINDS + 1));
+        let written = lines.filter(|line| counts.admits("a", line)).count();
+        assert_eq!(
+            (written, counts.kinds.len()),
+            ((KINDS + 1) * 100, KINDS + 1)
+        );
     }
 }

@@ -47,10 +47,10 @@ static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::allocator();
 /// Open files that a switch with a few ports and connections needs.
 const MIN_OPEN_FILES: u64 = 64;
 
-/// How long a thread of the resolver stays for the next lookup.
+/// How long a resolver thread waits for its next lookup before it ends.
 const THREAD_KEEP_ALIVE: Duration = Duration::from_millis(100);
 
-/// The help lists the options of all commands after those of one.
+/// Where the help lists the options that all commands have: after a command's own.
 const LAST: usize = 100;
 
 /// A user-space OpenFlow switch.
@@ -110,7 +110,7 @@ enum CliCommand {
     },
 }
 
-/// The programs of BOFUSS are this program under other names.
+/// BOFUSS's programs `ofdatapath` and `ofprotocol` are this program under other names.
 fn main() -> ExitCode {
     #[cfg(feature = "allocator")]
     bofuss_ports::return_memory_at_once();
@@ -140,8 +140,7 @@ fn bofuss() -> ExitCode {
     let result = match cli.command {
         CliCommand::Run(mut options) => {
             options.log.clone_from(&cli.log);
-            let read = reload::ConfigSource::read(*options);
-            match read.and_then(|read| log::set(&read.1[0].log).map(|()| read)) {
+            match configured(*options) {
                 Ok((source, configs)) => with_runtime(serve(source, configs)),
                 Err(error) => return usage("bofuss", &error),
             }
@@ -166,24 +165,26 @@ fn bofuss() -> ExitCode {
     }
 }
 
-/// Runs a switch to its end.
+/// Runs `work`, which starts switches, to its end. Errors: those of `work`, or a limit of the
+/// system is too low.
 fn with_runtime(work: impl Future<Output = Result<(), String>>) -> Result<(), String> {
     check_limits()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // A resolver thread from the start must not keep the rights of that time.
+        // A resolver thread that was started early has rights that the process gives up later.
         .thread_keep_alive(THREAD_KEEP_ALIVE)
         .build()
         .expect("a runtime of one thread needs two descriptors");
     runtime.block_on(work)
 }
 
-/// Raises the limit on open files as far as permitted, for many switches, and refuses to start with
-/// one that is too low.
+/// Raises the limit on open files as far as permitted, since a process may have many switches.
+///
+/// Errors: the limit is too low for one switch.
 fn check_limits() -> Result<(), String> {
     let limit = getrlimit(Resource::Nofile);
     let current = limit.maximum;
-    // If it is not permitted, the limit stays.
+    // If it may not be raised, it stays.
     let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
     match getrlimit(Resource::Nofile).current {
         Some(limit) if limit < MIN_OPEN_FILES => Err(format!(
@@ -194,9 +195,19 @@ fn check_limits() -> Result<(), String> {
     }
 }
 
+/// Reports a wrong command line, with the exit code that clap has for it.
 fn usage(program: &str, error: &str) -> ExitCode {
     eprintln!("{program}: {error}");
     ExitCode::from(2)
+}
+
+/// Reads the configuration, and sets its log level. Errors: a sentence for the user.
+fn configured(
+    options: config::Options,
+) -> Result<(reload::ConfigSource, Vec<config::Config>), String> {
+    let (source, configs) = reload::ConfigSource::read(options)?;
+    log::set(&configs[0].log)?;
+    Ok((source, configs))
 }
 
 async fn serve(source: reload::ConfigSource, configs: Vec<config::Config>) -> Result<(), String> {
@@ -206,7 +217,7 @@ async fn serve(source: reload::ConfigSource, configs: Vec<config::Config>) -> Re
     process.until(stop).await
 }
 
-/// Waits for SIGTERM or SIGINT. Signals count from the call on.
+/// Waits for SIGTERM or SIGINT. A signal after the call counts, even before the first poll.
 ///
 /// Panics outside a tokio runtime.
 fn stopped() -> impl Future<Output = ()> {

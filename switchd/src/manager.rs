@@ -31,8 +31,8 @@ impl Manager {
         let is_ours = env::var("WATCHDOG_PID")
             .ok()
             .is_none_or(|pid| pid == std::process::id().to_string());
-        let micros = env::var("WATCHDOG_USEC").ok().filter(|_| is_ours);
-        let micros: Option<u64> = micros.and_then(|micros| micros.parse().ok());
+        let text = env::var("WATCHDOG_USEC").ok().filter(|_| is_ours);
+        let micros: Option<u64> = text.and_then(|text| text.parse().ok());
         let half = micros
             .filter(|m| *m >= 2)
             .map(|m| Duration::from_micros(m / 2));

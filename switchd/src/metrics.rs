@@ -30,10 +30,10 @@ pub use text::{ExpositionFormat, Histogram, Labels, Samples};
 
 /// The longest request in bytes: the minimum that hyper permits.
 const MAX_REQUEST_BYTES: usize = 8192;
-/// How long a peer may take to send its request, and again to read the answer.
+/// How long a connection may last in all: the request, its turn, and the answer.
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Requests that are answered at a time; further ones are not read yet.
-const MAX_CONCURRENT_COMMANDS: usize = 4;
+/// Most requests that are answered at a time; further ones are not read yet.
+const MAX_CONCURRENT_REQUESTS: usize = 4;
 
 /// Where to listen: `[HOST:]PORT`, HOST an IP address, else loopback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub async fn listen(
 
 async fn accept(listener: TcpListener, metrics_requests: mpsc::Sender<MetricsRequest>) {
     let newcomers = Newcomers::default();
-    let places = Arc::new(Semaphore::new(MAX_CONCURRENT_COMMANDS));
+    let places = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
     while !metrics_requests.is_closed() {
         let (stream, newcomer) = newcomers.accept_host(&listener).await;
         let places = places.clone();

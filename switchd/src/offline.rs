@@ -1,4 +1,4 @@
-//! A switch for tracing, built from a configuration and a file of flows; it has no real ports.
+//! A switch for traces, built from a configuration and a file of flows; it opens no ports.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,11 +23,11 @@ use crate::run::make_switch;
 /// The connection on which the lines of the file arrive.
 const FILE: ConnId = ConnId(0);
 
-/// Keeps the switch's replies; nothing else leaves it.
+/// Keeps the switch's messages; nothing else leaves it.
 #[derive(Default)]
-struct Paper(Vec<Message>);
+pub(crate) struct Replies(pub(crate) Vec<Message>);
 
-impl SwitchIo for Paper {
+impl SwitchIo for Replies {
     fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
     fn flush(&mut self) {}
     fn send(&mut self, _: ConnId, _: u32, message: Message) {
@@ -39,13 +39,13 @@ impl SwitchIo for Paper {
     fn set_link(&mut self, _: PortNo, _: bool) {}
 }
 
-/// The configuration in a file, with the names of its ports in the catalogue. Without a file, a
-/// switch without ports.
+/// The configuration in a file, with the names of its ports in the catalogue. Without a file, that
+/// of a switch without ports.
 ///
 /// Errors: the file, the key, and what is wrong.
 pub fn described(config: Option<&Path>, name: Option<&str>) -> Result<Config, String> {
-    let mut made = match (config, name) {
-        (Some(path), name) => read(path, name)?,
+    let mut read = match (config, name) {
+        (Some(path), name) => read_file(path, name)?,
         (None, None) => Config {
             fail_mode: FailMode::Secure,
             ..Options::default().check()?
@@ -54,37 +54,41 @@ pub fn described(config: Option<&Path>, name: Option<&str>) -> Result<Config, St
             return Err(format!("--switch {name}: --config FILE is required here"));
         }
     };
-    let names = made
+    let names = read
         .ports
         .iter()
         .map(|port| (port.kind.name(), port.number));
-    let catalogue = Catalogue::clone(&made.catalogue).with_ports(names.collect());
-    made.catalogue = Arc::new(catalogue);
-    Ok(made)
+    let catalogue = Catalogue::clone(&read.catalogue).with_ports(names.collect());
+    read.catalogue = Arc::new(catalogue);
+    Ok(read)
 }
 
-/// Builds the switch of a configuration and a file of flows; only the latter is opened. If no ports
+/// Builds the switch of a configuration and a file of flows; only the file is opened. If no ports
 /// are configured, it has `in_port` and those that the flows name.
 ///
 /// Errors: the file, the line, and what is wrong.
-pub fn switch(made: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<Switch, String> {
+pub fn switch(config: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<Switch, String> {
     let messages = match flows {
-        Some(path) => mods(path, &made.catalogue)?,
+        Some(path) => mods(path, &config.catalogue)?,
         None => Vec::new(),
     };
-    let mut ports: BTreeSet<PortNo> = made.ports.iter().map(|port| port.number).collect();
+    let mut ports: BTreeSet<PortNo> = config.ports.iter().map(|port| port.number).collect();
     if ports.is_empty() {
         let named = [in_port].into_iter().chain(outputs(&messages));
         ports.extend(named.filter(|port| port.is_port()));
     }
-    let mut switch = make_switch(made, &Pool::new(POOL_BYTES), made.datapath_id.unwrap_or(1))?;
-    let mut io = Paper::default();
+    let mut switch = make_switch(
+        config,
+        &Pool::new(POOL_BYTES),
+        config.datapath_id.unwrap_or(1),
+    )?;
+    let mut io = Replies::default();
     for port_no in ports {
-        let desc = desc(made, port_no);
+        let desc = desc(config, port_no);
         let can = OffloadCapabilities::default();
         switch.port_changed(Time(0), desc, can, &mut io);
     }
-    for queue in &made.queues {
+    for queue in &config.queues {
         let made = switch.modify_queue(Time(0), queue.port, queue.id, queue.spec);
         made.map_err(|error| format!("--queue {}:{}: {}", queue.port, queue.id, error.1))?;
     }
@@ -95,21 +99,21 @@ pub fn switch(made: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<Sw
     Ok(switch)
 }
 
-/// What the switch tells of its entries and states.
+/// Asks the switch for its entries and states.
 pub fn states(switch: &mut Switch) -> AskedStates {
     let mut asked = AskedStates::default();
     for question in AskedStates::questions() {
-        let mut io = Paper::default();
-        // What it does not know is not drawn.
+        let mut io = Replies::default();
+        // A question that it refuses leaves nothing to draw.
         let _ = take(switch, question, &mut io);
         io.0.into_iter().for_each(|reply| asked.add(reply));
     }
     asked
 }
 
-/// The configuration in a file of the switch `name`, or of its only one. Options of connections are
-/// left out, so that no key file is read.
-fn read(path: &Path, name: Option<&str>) -> Result<Config, String> {
+/// Reads the configuration of the switch `name` from a file, or of the only one there. Options of
+/// connections are left out, so that no TLS file is read.
+fn read_file(path: &Path, name: Option<&str>) -> Result<Config, String> {
     let text = fs::read_to_string(path).map_err(context(path.display()))?;
     let all: Options = toml::from_str(&text).map_err(context(path.display()))?;
     let mut switches = config::each(all);
@@ -124,7 +128,9 @@ fn read(path: &Path, name: Option<&str>) -> Result<Config, String> {
     let Some(at) = at else {
         let path = path.display();
         let names = names.join(", ");
-        return Err(format!("{path}: it has {names}; name one: --switch NAME"));
+        return Err(format!(
+            "{path}: it has the switches {names}: choose one by --switch NAME"
+        ));
     };
     let options = switches.swap_remove(at);
     let has_controller = !options.controllers.is_empty();
@@ -155,7 +161,7 @@ fn desc(config: &Config, port_no: PortNo) -> PortDesc {
 }
 
 /// Sends a message to the switch. Errors: the switch's.
-fn take(switch: &mut Switch, message: Message, io: &mut Paper) -> Result<(), String> {
+fn take(switch: &mut Switch, message: Message, io: &mut Replies) -> Result<(), String> {
     io.0.clear();
     let request = Request {
         xid: 0,
@@ -178,9 +184,10 @@ fn take(switch: &mut Switch, message: Message, io: &mut Paper) -> Result<(), Str
 /// A message, and the file and line that it comes from.
 type SourcedMessage = (String, Message);
 
-/// Reads a file of flows, groups (`group_id=`) and meters (`meter=`), one a line, in the syntax of
-/// `ovs-ofctl`, also as it prints them. Meters come first, then groups, then flows, then
-/// messages of extensions as dpctl takes them: `state_mod table_config,table=0,stateful=1`.
+/// Reads a file of flows, groups (`group_id=`) and meters (`meter=`), one a line, as `ovs-ofctl`
+/// reads or prints them, and of messages of extensions, as dpctl reads them:
+/// `state_mod table_config,table=0,stateful=1`. Returns meters first, then groups, flows and the
+/// messages of extensions.
 fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<SourcedMessage>, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut all = [const { Vec::new() }; 4];
@@ -202,7 +209,7 @@ fn output_port(action: &Action) -> Option<PortNo> {
     }
 }
 
-/// The ports to which messages output.
+/// The ports that the messages' output actions name.
 fn outputs(messages: &[SourcedMessage]) -> impl Iterator<Item = PortNo> {
     let mut actions: Vec<&Action> = Vec::new();
     for (_, message) in messages {

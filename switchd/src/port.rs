@@ -29,11 +29,11 @@ pub struct OpenPort {
     pub rate_kbps: Option<u32>,
     /// Whether its packets have no Ethernet header.
     without_ethernet: bool,
-    /// Whether all frames of its file were read.
+    /// Whether all frames of its capture file were read.
     ended: bool,
 }
 
-/// How long to wait before opening an interface again that another switch has.
+/// The wait between two attempts to open an interface that another switch has.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Opens a port. Errors: why it cannot be opened, and what to type.
@@ -114,7 +114,8 @@ fn kbps(modes: &LinkModes) -> u32 {
 impl OpenPort {
     /// Applies another `spec` of the same port.
     pub fn adjust(&mut self, spec: &PortSpec) {
-        (self.number, self.rate_kbps) = (spec.number, spec.rate_kbps);
+        self.number = spec.number;
+        self.rate_kbps = spec.rate_kbps;
         let options = spec.options;
         self.driver.tune(options.ring_slots, options.pad_runts);
     }
@@ -122,6 +123,11 @@ impl OpenPort {
     /// The kernel's index of its interface.
     pub fn index(&self) -> Option<u32> {
         self.link.as_ref().map(|link| link.index)
+    }
+
+    /// The kernel's index of the interface at the other end of its cable, if that is here, too.
+    pub fn peer_index(&self) -> Option<u32> {
+        self.link.as_ref()?.peer
     }
 
     /// The name of its interface.
@@ -174,7 +180,8 @@ impl OpenPort {
         Ok(count)
     }
 
-    /// The port's description for controllers; the switch fills in the configuration.
+    /// The port's description for controllers. The switch adds its configuration, and `PortSet` the
+    /// port by which its packets come back.
     pub fn desc(&self) -> PortDesc {
         let up = self
             .link

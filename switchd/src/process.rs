@@ -28,15 +28,15 @@ const SHUTDOWN_ANSWER_DELAY: Duration = Duration::from_millis(50);
 /// How long `trace-next` waits for a packet: less than the client waits for the answer.
 const TRACE_NEXT_TIMEOUT: Duration = Duration::from_secs(25);
 
-/// Whether SIGHUP was not ignored when the process started; `nohup` ignores it.
-fn sighup_is_not_ignored() -> bool {
+/// Whether the process ignores SIGHUP, as it does from the start under `nohup`.
+fn ignores_sighup() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status
         .lines()
         .find_map(|line| line.strip_prefix("SigIgn:"))
         .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask & HANGUP == 0)
+    ignored.is_none_or(|mask| mask & HANGUP != 0)
 }
 
 /// The running switches, in the order of the configuration file.
@@ -82,15 +82,16 @@ impl Process {
             requests,
         };
         for config in configs {
-            let several = this.shared.are_several.then(|| config.name.clone());
-            let started = run::start(config, &this.shared, enter.take()).await;
-            match (started, several) {
-                (Ok(started), _) => this.switches.push(started),
-                (Err(error), several) => {
+            let name = config.name.clone();
+            match run::start(config, &this.shared, enter.take()).await {
+                Ok(started) => this.switches.push(started),
+                Err(error) => {
                     this.end().await;
-                    return Err(
-                        several.map_or(error.clone(), |name| format!("switch {name}: {error}"))
-                    );
+                    return Err(if this.shared.are_several {
+                        format!("switch {name}: {error}")
+                    } else {
+                        error
+                    });
                 }
             }
         }
@@ -153,9 +154,10 @@ impl Process {
         // Without a configuration file, closing the terminal (SIGHUP) ends the switch, as it ends
         // other programs.
         let reloads = self.source.as_ref().is_some_and(ConfigSource::has_file);
-        let hangup =
-            (reloads || sighup_is_not_ignored()).then(|| signal(SignalKind::hangup()).ok());
-        let mut hangup = hangup.flatten();
+        let mut hangup = None;
+        if reloads || !ignores_sighup() {
+            hangup = signal(SignalKind::hangup()).ok();
+        }
         let mut manager = Manager::find();
         while !self.switches.is_empty() {
             tokio::select! {
@@ -198,11 +200,8 @@ impl Process {
             file,
             reply,
         } = request;
-        let of = self
-            .switches
-            .iter_mut()
-            .position(|running| *running.name == *switch);
-        let Some(at) = of else {
+        let mut switches = self.switches.iter();
+        let Some(at) = switches.position(|running| *running.name == *switch) else {
             return;
         };
         let answer = match name {
@@ -246,7 +245,7 @@ impl Process {
         }
     }
 
-    /// Explains an error that a locked process gets for lack of rights.
+    /// Explains an error that a locked-down process gets for lack of rights.
     fn explained(&self, answer: Answer) -> Answer {
         match &self.shared.lock {
             Some(_) => answer.map_err(rights::explain),
@@ -277,9 +276,16 @@ impl Process {
         Ok(String::new())
     }
 
+    /// Starts a switch after the process gave up its rights. Errors: a sentence for the user.
+    async fn start_later(&self, config: Config) -> Result<Running, String> {
+        let started = run::start(config, &self.shared, None).await?;
+        started.begin_messages()?;
+        Ok(started)
+    }
+
     /// Applies new configurations: starts new switches, ends those that are not configured any more
-    /// and changes the others, all at once. Everything that can fail comes first; what it opened is
-    /// closed if something fails.
+    /// and changes the others, all at once. What can fail is done first; what that opened is closed
+    /// if something fails.
     ///
     /// Errors: a sentence, and the number of the switch.
     async fn follow(&mut self, mut configs: Vec<Config>) -> Result<(), (usize, String)> {
@@ -301,18 +307,13 @@ impl Process {
         let mut changes = Vec::new();
         let mut new = Vec::new();
         for (at, config) in configs.into_iter().enumerate() {
-            let of = |error| (at, error);
-            match self
-                .switches
-                .iter()
-                .find(|switch| switch.name == config.name)
-            {
-                Some(switch) => changes.push((at, switch.begin(config).await.map_err(of)?)),
-                None => {
-                    let started = run::start(config, &self.shared, None).await.map_err(of)?;
-                    started.begin_messages().map_err(of)?;
-                    new.push(started);
-                }
+            let mut switches = self.switches.iter();
+            if let Some(switch) = switches.find(|switch| switch.name == config.name) {
+                let change = switch.begin(config).await;
+                changes.push((at, change.map_err(|error| (at, error))?));
+            } else {
+                let started = self.start_later(config).await;
+                new.push(started.map_err(|error| (at, error))?);
             }
         }
         for (at, change) in &mut changes {
@@ -325,16 +326,16 @@ impl Process {
                 done = done.and(switch.complete(change).await.map_err(|error| (at, error)));
             }
         }
-        let place = |name: &str| names.iter().position(|named| named == name);
-        let is_named = |switch: &Running| place(&switch.name).is_some();
-        for gone in self.switches.extract_if(.., |switch| !is_named(switch)) {
+        let switches = &mut self.switches;
+        for gone in switches.extract_if(.., |switch| !names.contains(&switch.name)) {
             info!(
                 "switch {}: ended, because the file does not configure it any more",
                 gone.name
             );
         }
         self.switches.append(&mut new);
-        self.switches.sort_by_key(|switch| place(&switch.name));
+        self.switches
+            .sort_by_key(|switch| names.iter().position(|name| *name == switch.name));
         if self.log != log {
             log::set(&log).map_err(|error| (0, error))?;
             self.log = log;
@@ -346,7 +347,7 @@ impl Process {
     }
 }
 
-/// Waits until one of the switches ends. Returns its place and its result.
+/// Waits until one of the switches ends. Returns its place among them and its result.
 async fn ended(switches: &mut [Running]) -> (usize, Result<(), String>) {
     std::future::poll_fn(|context| {
         for (at, switch) in switches.iter_mut().enumerate() {

@@ -1,8 +1,8 @@
 //! A profile: the tables of another switch with their features, read from a TOML file and checked.
 //!
-//! There is a key for each property of OpenFlow's table features, with `-` for `_`. A list that a
-//! table does not have is the longest possible one; `wildcards` defaults to `match`, and a list for
-//! the table-miss entry to that for other entries. Spec: OpenFlow 1.3.5 section 7.3.5.5.2.
+//! There is a key for each property of OpenFlow's table features, with `-` for `_`. A list that is
+//! left out is the longest possible one; but `wildcards` is then as `match`, and a list for the
+//! table-miss entry as that for other entries. Spec: OpenFlow 1.3.5 section 7.3.5.5.2.
 
 use std::path::Path;
 
@@ -16,9 +16,9 @@ use bofuss_oflib::message::multipart::{TableFeatures, TableProperty};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, Version};
 use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use crate::context::context;
-use toml::de::{DeTable, DeValue};
 
 /// The keys of a table that are no properties.
 const OTHER_KEYS: &str = "id, name, max-entries, metadata-match, metadata-write";
@@ -82,59 +82,64 @@ impl Profile {
         self.0.iter().any(|table| table.table_id == id)
     }
 
-    /// The number of tables of such a switch.
+    /// The number of tables that a switch with this profile needs.
     pub fn n_tables(&self) -> u8 {
         let last = self.0.iter().map(|table| table.table_id.0).max();
         last.map_or(1, |last| last + 1)
     }
 
-    /// The features of the tables, where a switch with this catalogue could do `all`.
+    /// The features of the tables. What was left out is completed from `all`, the features of a
+    /// switch without a profile.
     pub fn tables(&self, all: &[TableFeatures]) -> Vec<TableFeatures> {
-        let complete = |table: &TableFeatureSet| {
-            let all = all.iter().find(|one| one.0.table_id == table.table_id);
-            let mut table = table.clone();
-            let given = |ty: u16| table.properties.iter().find(|one| one.ty == ty);
-            let properties = all
-                .into_iter()
-                .flat_map(|all| &all.0.properties)
-                .filter_map(|one| {
-                    // The list of the table-miss entry has the next type; wildcards the type of
-                    // match plus two.
-                    let follows = given(one.ty & !1).filter(|_| one.ty & 1 == 1);
-                    match (
-                        given(one.ty),
-                        PROPERTIES.iter().find(|row| row.0 == one.ty)?.1,
-                    ) {
-                        (Some(given), _) => Some(given.clone()),
-                        (None, "wildcards") => {
-                            Some(given(one.ty - 2).map_or(one.clone(), |like| TableProperty {
-                                ty: one.ty,
-                                ..like.clone()
-                            }))
-                        }
-                        (None, _) if follows.is_some() => None,
-                        (None, _) => Some(TableProperty {
-                            ty: one.ty,
-                            list: match &one.list {
-                                PropertyList::Tables(later) => {
-                                    let later = later.iter().copied();
-                                    PropertyList::Tables(
-                                        later.filter(|next| self.has_table(*next)).collect(),
-                                    )
-                                }
-                                other @ (PropertyList::Types(_)
-                                | PropertyList::Fields(_)
-                                | PropertyList::Values(_)
-                                | PropertyList::Experimenter(..)) => other.clone(),
-                            },
-                        }),
-                    }
-                });
-            table.properties = properties.collect();
-            TableFeatures(table)
-        };
-        self.0.iter().map(complete).collect()
+        let mut completed = Vec::new();
+        for given in &self.0 {
+            let mut table = given.clone();
+            if let Some(full) = all.iter().find(|one| one.0.table_id == given.table_id) {
+                let properties = full.0.properties.iter();
+                table.properties = properties
+                    .filter_map(|most| self.property(given, most))
+                    .collect();
+            }
+            completed.push(TableFeatures(table));
+        }
+        completed
     }
+
+    /// A property of `table`: as it was given, or else its default, of which `most` is the longest
+    /// list. `None` for a list of the table-miss entry that is as that for other entries.
+    fn property(&self, table: &TableFeatureSet, most: &TableProperty) -> Option<TableProperty> {
+        let ty = most.ty;
+        let (_, name, ..) = PROPERTIES.iter().find(|row| row.0 == ty)?;
+        if let Some(given) = given(table, ty) {
+            return Some(given.clone());
+        }
+        if *name == "wildcards" {
+            // Their type is that of match plus two.
+            let like = given(table, ty - 2).unwrap_or(most);
+            return Some(TableProperty { ty, ..like.clone() });
+        }
+        // A list for the table-miss entry has an odd type: that of the list for other entries, plus
+        // one.
+        if ty & 1 == 1 && given(table, ty - 1).is_some() {
+            return None;
+        }
+        let list = match &most.list {
+            PropertyList::Tables(later) => {
+                let later = later.iter().copied();
+                PropertyList::Tables(later.filter(|next| self.has_table(*next)).collect())
+            }
+            other @ (PropertyList::Types(_)
+            | PropertyList::Fields(_)
+            | PropertyList::Values(_)
+            | PropertyList::Experimenter(..)) => other.clone(),
+        };
+        Some(TableProperty { ty, list })
+    }
+}
+
+/// The property of this type that the profile gives a table.
+fn given(table: &TableFeatureSet, ty: u16) -> Option<&TableProperty> {
+    table.properties.iter().find(|one| one.ty == ty)
 }
 
 fn table_of(
@@ -171,7 +176,8 @@ fn table_of(
             "metadata-match" => table.metadata_match = number(value, key, u64::MAX)?,
             "metadata-write" => table.metadata_write = number(value, key, u64::MAX)?,
             key => {
-                // No table is synchronised with others, which 1.4 would say.
+                // Only properties of 1.3: the one of 1.4 names tables that follow changes of
+                // others, and none does.
                 let properties = PROPERTIES
                     .iter()
                     .filter(|row| row.2 != 'e' && row.3.has(Version::V1_3));
@@ -271,7 +277,7 @@ fn type_id(
     })
 }
 
-/// A field, with `/mask` its masked form; `set` if an action is to set it.
+/// A field, or with `/mask` its masked form; `set` if the list is of fields that an action sets.
 fn field(
     item: &Spanned<DeValue<'_>>,
     key: &str,

@@ -30,14 +30,14 @@ use crate::context::context;
 use crate::dataplane::POOL_BYTES;
 use crate::metrics::Samples;
 
-/// Bytes in one file; a record ends then.
+/// Most bytes in one file; a record then ends.
 const MAX_BYTES: u64 = 1 << 30;
-/// Bytes that wait to be written at most; further inputs are lost and counted.
+/// Most bytes that wait to be written; further inputs are lost and counted.
 const MAX_WAITING_BYTES: usize = 64 << 20;
-/// Bytes of text after which it is written.
+/// Bytes of text that are collected before a write, if more inputs wait.
 const WRITE_BYTES: usize = 256 << 10;
 
-/// An open file that a record is appended to; nobody else writes it.
+/// An open file that a record is appended to; a lock keeps other switches from writing it.
 pub struct RecordFile {
     file: File,
     path: PathBuf,
@@ -58,7 +58,7 @@ impl RecordFile {
     fn try_open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600);
-        // Not blocked by a named pipe, which is refused.
+        // To open a named pipe would block otherwise; it is refused below.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         options.custom_flags(flags.bits() as i32);
         let mut file = options.open(path)?;
@@ -104,7 +104,7 @@ impl RecordFile {
         Ok(())
     }
 
-    /// Whether there is room for lines, and one that says that there is no more.
+    /// Whether there is room for lines, and for a last one that says that the file is full.
     fn has_room(&self, text: &str) -> bool {
         let more = text.len() + FULL_LINE.len() + 1;
         self.max_bytes.saturating_sub(self.bytes) >= more as u64
@@ -118,18 +118,18 @@ struct RecordState {
     waiting_bytes: AtomicUsize,
     /// The file's length.
     file_bytes: AtomicU64,
-    /// Inputs that were written,
+    /// Inputs that were written.
     written: AtomicU64,
-    /// and that were not.
+    /// Inputs that are missing.
     lost: AtomicU64,
     /// Whether nothing more is written.
     is_over: AtomicBool,
 }
 
-/// What the writer is told.
+/// What the data-plane thread sends to the writer.
 enum RecordEntry {
     Step(Box<NotedStep>),
-    /// So many inputs are missing here.
+    /// This many inputs are missing here.
     Lost(u64),
 }
 
@@ -141,6 +141,7 @@ pub struct SwitchRecorder {
     state: Arc<RecordState>,
     connections: RecordedConnections,
     answers: Answers,
+    /// The numbers of the switch's questions that were answered no, in this input.
     denied: RefCell<Vec<u32>>,
     /// The input that is being carried out.
     step: Option<Box<NotedStep>>,
@@ -148,7 +149,7 @@ pub struct SwitchRecorder {
     lost: u64,
     max_waiting_bytes: usize,
     pool: Pool,
-    /// Buffers that the pool had refused.
+    /// How many buffers the pool had refused by the end of the previous input.
     refused: u64,
 }
 
@@ -204,7 +205,7 @@ impl SwitchRecorder {
         Ok(())
     }
 
-    /// An input begins; without one, what follows is no input that can be recorded.
+    /// Begins an input. If `input` returns none, it cannot be recorded, and is missing.
     pub fn begin(
         &mut self,
         at: Time,
@@ -227,7 +228,7 @@ impl SwitchRecorder {
         }));
     }
 
-    /// The input is carried out.
+    /// Ends the input, which has been carried out, and queues it for the writer.
     pub fn end(&mut self) {
         let Some(mut step) = self.step.take() else {
             return;
@@ -252,23 +253,23 @@ impl SwitchRecorder {
         self.send(RecordEntry::Step(step));
     }
 
-    /// An input is missing.
+    /// Counts an input that is missing.
     fn lose(&mut self) {
         self.lost += 1;
         if self.state.lost.fetch_add(1, Relaxed) == 0 {
             let path = self.path.display();
-            warn!("record {path}: inputs are missing: they come faster than they are written");
+            warn!("record {path}: inputs are missing: too many wait, or one cannot be written");
         }
     }
 
-    /// A writer that has ended takes nothing.
+    /// Queues an entry for the writer; one that has ended takes nothing.
     fn send(&self, entry: RecordEntry) {
         if let Some(to) = &self.to {
             let _ = to.send(entry);
         }
     }
 
-    /// The switch asks something, and is granted it or not.
+    /// Notes the answer to a question of the switch, for example whether a port takes frames.
     pub fn answered(&self, is_granted: bool) {
         if self.step.is_none() {
             return;
@@ -279,14 +280,14 @@ impl SwitchRecorder {
         }
     }
 
-    /// A frame leaves.
+    /// Notes a frame that leaves.
     pub fn frame(&mut self, port: PortNo, queue: QueueId, frame: &Frame) {
         if self.step.is_some() {
             self.output(self.connections.transmitted(port, queue, frame));
         }
     }
 
-    /// A message leaves.
+    /// Notes a message that leaves.
     pub fn message(&mut self, conn: ConnId, xid: u32, message: &Message) {
         if self.step.is_some() {
             self.output(self.connections.sent(conn, xid, message));
@@ -302,7 +303,7 @@ impl SwitchRecorder {
         samples.add("record_lost_inputs", &[], state.lost.load(Relaxed));
     }
 
-    /// Something leaves.
+    /// Notes an output of any kind.
     pub fn output(&mut self, output: RecordedOutput) {
         if let Some(step) = &mut self.step {
             step.outputs.push(output);
@@ -333,7 +334,7 @@ impl Drop for SwitchRecorder {
     fn drop(&mut self) {
         drop(self.to.take());
         if let Some(writer) = self.writer.take() {
-            // One that panicked has said so.
+            // A writer that panicked has printed why.
             let _ = writer.join();
         }
     }
@@ -344,8 +345,8 @@ impl RecordWriter {
         let path = self.file.path.display().to_string();
         match self.write() {
             Ok(true) => {}
-            Ok(false) => warn!("record {path}: it has {MAX_BYTES} bytes, and ends here"),
-            Err(error) => warn!("record {path}: {error}; it ends here"),
+            Ok(false) => warn!("record {path}: the file is full; the record ends"),
+            Err(error) => warn!("record {path}: {error}; the record ends"),
         }
         self.state.is_over.store(true, Relaxed);
     }
@@ -385,11 +386,11 @@ impl RecordWriter {
     }
 }
 
-/// What is about to be written.
+/// Totals of the text that is about to be written.
 #[derive(Default)]
 struct Taken {
     steps: u64,
-    /// What they weighed.
+    /// The bytes of the steps, as counted in [`RecordState::waiting_bytes`].
     bytes: usize,
 }
 
@@ -406,7 +407,7 @@ impl Taken {
     }
 }
 
-/// What a record has of a configuration; `switch` is made of it.
+/// What a record has of a configuration, of which `switch` is made.
 pub fn recorded(config: &Config, switch: &Switch) -> RecordedConfig {
     let datapath = switch.datapath();
     let tables = datapath.config();

@@ -1,6 +1,5 @@
-//! The source of a configuration, which can be read again, and the effect of each changed key.
-
-use toml::Table;
+//! Where a configuration comes from, so that it can be read again, and the effect of each changed
+//! key.
 
 use crate::config::{self, Config, Options};
 
@@ -138,17 +137,17 @@ impl ConfigSource {
             Some(path) => config::read(path)?,
             None => (vec![Options::default()], String::new()),
         };
-        let switches = switches.iter().map(|own| config::over(&given, own));
+        let merged = switches.iter().map(|own| config::over(&given, own));
         let this = Self {
-            merged: switches.collect(),
+            merged: merged.collect(),
             given,
             text,
         };
         let mut configs: Vec<Config> = Vec::new();
         for (at, options) in this.merged.iter().enumerate() {
             let config = options.clone().check()?;
-            let beside = config.check_conflicts(&configs);
-            beside.map_err(|error| this.located(at, error))?;
+            let checked = config.check_conflicts(&configs);
+            checked.map_err(|error| this.located(at, error))?;
             configs.push(config);
         }
         Ok((this, configs))
@@ -173,10 +172,11 @@ impl ConfigSource {
             let Some(old) = self.before(&new, options) else {
                 continue;
             };
-            let (old, options): (Table, Table) = (config::table(old), config::table(options));
+            let before = config::table(old);
+            let after = config::table(options);
             let mut changed = KEYS
                 .iter()
-                .filter(|row| old.get(row.0) != options.get(row.0));
+                .filter(|row| before.get(row.0) != after.get(row.0));
             if let Some((key, why)) = changed.find_map(|(key, change)| match change {
                 Refuses(why) => Some((key, why)),
                 Follows(_) => None,

@@ -1,4 +1,4 @@
-//! `bofuss replay`: plays a record on a switch of its own, and says where that does something else.
+//! `bofuss replay`: plays a record on a switch of its own, and reports where its outputs differ.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -17,9 +17,9 @@ use crate::run::remake_switch;
 
 /// The longest line of a record in bytes: more than a batch of the longest frames has.
 const MAX_LINE_BYTES: u64 = 16 << 20;
-/// Inputs with other outputs that are described; the others are counted.
+/// How many inputs whose outputs differ are described; all are counted.
 const REPORTED_DIFFERENCES: usize = 3;
-/// Bytes of a line that are printed.
+/// Most bytes of a line that are printed.
 const SHOWN_BYTES: usize = 400;
 
 /// What to play, and what to print.
@@ -37,7 +37,7 @@ pub struct ReplayOptions {
 }
 
 impl ReplayOptions {
-    /// Plays the record. Errors: a sentence for the user, also if an output is another.
+    /// Plays the record. Errors: a sentence for the user, also if an output differs.
     pub fn run(&self) -> Result<(), String> {
         let name = self.file.display();
         let file = File::open(&self.file).map_err(context(&name))?;
@@ -75,7 +75,7 @@ impl ReplayOptions {
     }
 }
 
-/// Makes a file that only its owner may read. Errors: the system's, also if it is there.
+/// Creates a file that only its owner may read. Errors: the system's, also if it exists.
 fn new_file(path: &Path) -> Result<BufWriter<File>, String> {
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).mode(0o600).open(path);
@@ -89,14 +89,14 @@ struct Replay {
     explain: Option<usize>,
     out: Option<BufWriter<File>>,
     player: Option<Player>,
-    /// The line that is wrong if one is.
+    /// The line that an error or a warning is about.
     line: usize,
     runs: usize,
     inputs: usize,
     outputs: usize,
-    /// Inputs with other outputs than recorded.
+    /// Inputs whose outputs differ from those recorded.
     others: usize,
-    /// The first of them.
+    /// Descriptions of the first of them.
     differences: Vec<String>,
     /// What is missing in the record, by line.
     warnings: Vec<String>,
@@ -202,7 +202,7 @@ impl Replay {
         self.write(&text)
     }
 
-    /// Compares outputs; of an input whose outputs may be cut off, those that are there.
+    /// Compares outputs; if those of the record may be cut off, only as many as there are.
     fn compare(&mut self, recorded: &RecordedStep, found: &[String]) {
         let expected = &recorded.outputs;
         let mut at = 0;
@@ -262,7 +262,7 @@ impl Replay {
     }
 }
 
-/// The beginning of a line, or what stands for none.
+/// The beginning of a line, or words for none.
 fn shown(line: Option<&String>) -> &str {
     let Some(line) = line else {
         return "nothing more";

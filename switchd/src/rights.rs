@@ -15,6 +15,7 @@ use rustix::thread::{
 use tracing::info;
 
 use crate::config::Config;
+use crate::context::context;
 
 /// The capabilities to read and write frames, and to change links.
 const NEEDED: CapabilitySet = CapabilitySet::NET_RAW.union(CapabilitySet::NET_ADMIN);
@@ -36,7 +37,7 @@ const RESOLVER: &[&str] = &[
 ];
 /// Read by the command `memory`.
 const STATUS: &str = "/proc/self/status";
-/// How long to wait for resolver threads to end.
+/// How long to wait for resolver threads, which still have rights, to end.
 const LAST_THREADS: Duration = Duration::from_secs(5);
 
 /// The rights that a locked-down switch keeps.
@@ -56,7 +57,7 @@ impl Lock {
         if !configs.iter().any(|config| config.lock_down) {
             return Ok(None);
         }
-        let mut landlock = Landlock::new().map_err(|error| {
+        let mut files = Landlock::new().map_err(|error| {
             if error.kind() == io::ErrorKind::Unsupported {
                 "--lock-down: this kernel has no Landlock, or it is turned off (it comes with \
                  Linux 5.13; see lsm=)"
@@ -65,35 +66,30 @@ impl Lock {
                 format!("--lock-down: {error}")
             }
         })?;
-        let mut allow = |path: &Path, access| {
-            landlock
-                .allow(path, access)
-                .map_err(|error| format!("--lock-down: {}: {error}", path.display()))
-        };
         // A file may be a link or be replaced by another: access is given to folders.
         for file in configs.iter().flat_map(|config| &config.files) {
-            allow(folder(file), Access::Read)?;
+            allow(&mut files, folder(file), Access::Read)?;
             let meant = fs::canonicalize(file).map_err(|e| format!("{}: {e}", file.display()))?;
-            allow(folder(&meant), Access::Read)?;
+            allow(&mut files, folder(&meant), Access::Read)?;
         }
-        allow(Path::new(STATUS), Access::Read)?;
+        allow(&mut files, Path::new(STATUS), Access::Read)?;
         for file in RESOLVER.iter().map(Path::new).filter(|file| file.exists()) {
-            allow(file, Access::Read)?;
+            allow(&mut files, file, Access::Read)?;
         }
-        allow(sockets, Access::Sockets)?;
+        allow(&mut files, sockets, Access::Sockets)?;
         for address in configs.iter().flat_map(|config| &config.listen) {
             if let Endpoint::Unix(socket) = &address.0 {
-                allow(folder(socket), Access::Sockets)?;
+                allow(&mut files, folder(socket), Access::Sockets)?;
             }
         }
         for captures in configs
             .iter()
             .filter_map(|config| config.capture_folder.as_ref())
         {
-            allow(captures, Access::Write)?;
+            allow(&mut files, captures, Access::Write)?;
         }
         Ok(Some(Self {
-            files: landlock,
+            files,
             user: unprivileged(configs, sockets),
         }))
     }
@@ -112,8 +108,8 @@ impl Lock {
         let version = self.confine().map_err(not_given_up)?;
         let user = rustix::process::getuid();
         info!(
-            "locked down: no capabilities, user {user}, system calls by seccomp, files and signals \
-             by Landlock's version {version}"
+            "locked down: no capabilities, user {user}, system calls limited by seccomp, files and \
+             signals by Landlock (ABI version {version})"
         );
         Ok(())
     }
@@ -131,6 +127,13 @@ impl Lock {
         restrict_calls()?;
         Ok(version)
     }
+}
+
+/// Adds a file or folder to those that a locked-down switch may open. Errors: the system's, in a
+/// sentence.
+fn allow(files: &mut Landlock, path: &Path, access: Access) -> Result<(), String> {
+    let allowed = files.allow(path, access);
+    allowed.map_err(context(format_args!("--lock-down: {}", path.display())))
 }
 
 /// The folder of a file.
@@ -164,35 +167,47 @@ fn others_have_rights() -> io::Result<bool> {
 /// The owner of the run-time folder, if this process is root, the owner is not, and the owner has
 /// the access to the files of `configs` that the switch needs.
 fn unprivileged(configs: &[Config], sockets: &Path) -> Option<(Uid, Gid)> {
-    const READ: u32 = 4;
-    const WRITE: u32 = 2;
     let owner = fs::metadata(sockets).ok()?;
     if owner.uid() == 0 || !rustix::process::geteuid().is_root() {
         return None;
     }
-    let may = |path: &Path, right: u32| {
-        let file = fs::metadata(path).ok()?;
-        let shift = match (file.uid() == owner.uid(), file.gid() == owner.gid()) {
-            (true, _) => 6,
-            (false, true) => 3,
-            (false, false) => 0,
-        };
-        (file.mode() >> shift & right != 0).then_some(())
-    };
     for config in configs {
-        for file in &config.files {
-            may(file, READ)?;
-        }
+        let mut may = config
+            .files
+            .iter()
+            .all(|file| has_right(&owner, file, READ));
         if let Some(captures) = &config.capture_folder {
-            may(captures, WRITE)?;
+            may &= has_right(&owner, captures, WRITE);
         }
         for address in &config.listen {
             if let Endpoint::Unix(socket) = &address.0 {
-                may(folder(socket), WRITE)?;
+                may &= has_right(&owner, folder(socket), WRITE);
             }
+        }
+        if !may {
+            return None;
         }
     }
     Some((Uid::from_raw(owner.uid()), Gid::from_raw(owner.gid())))
+}
+
+/// Rights as the last three bits of a file's mode have them (inode(7)).
+const READ: u32 = 4;
+const WRITE: u32 = 2;
+
+/// Whether the owner of a file has a right to another one, at `path`.
+fn has_right(owner: &fs::Metadata, path: &Path, right: u32) -> bool {
+    let Ok(file) = fs::metadata(path) else {
+        return false;
+    };
+    let shift = if file.uid() == owner.uid() {
+        6
+    } else if file.gid() == owner.gid() {
+        3
+    } else {
+        0
+    };
+    file.mode() >> shift & right != 0
 }
 
 /// Gives up all capabilities of the calling thread except those that interfaces need. With `lock`,
@@ -226,8 +241,7 @@ fn keep(needed: CapabilitySet) -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-/// Adds to a sentence that ends in "permission denied" that a locked switch needs a restart for
-/// this.
+/// Adds to an error that says EPERM or EACCES that a locked-down switch needs a restart for this.
 pub fn explain(error: String) -> String {
     let refused = error.contains("(os error 1)") || error.contains("(os error 13)");
     if refused {

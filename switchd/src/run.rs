@@ -28,9 +28,10 @@ use attach::Attached;
 use build::build;
 use sockets::RunSockets;
 
-/// Events that wait for the data-plane thread at most; then the control thread waits.
+/// Limit of the queue of events to the data-plane thread. While it is full, the control thread
+/// waits.
 const EVENT_QUEUE: usize = 256;
-/// Commands and scrapes that wait for it at most.
+/// Limit of the queue of commands and scrapes to it.
 const INPUT_QUEUE: usize = 16;
 /// How long a starting switch waits for another one that is ending to release its name, interfaces
 /// and addresses. That usually takes 70 ms.
@@ -44,11 +45,11 @@ pub type Enter = Box<dyn FnOnce() -> Result<(), String> + Send>;
 
 /// What the switches of one process share.
 pub struct Shared {
-    /// Receives the commands of their operators.
+    /// The queue for operators' commands to any of them.
     pub requests: mpsc::Sender<control::CommandRequest>,
-    /// What the process may still do once it is locked down.
+    /// What the process may still do once it is locked down, with `--lock-down`.
     pub lock: Option<Arc<Lock>>,
-    /// Whether log lines name the switch.
+    /// Whether there are several switches; log lines then name theirs.
     pub are_several: bool,
 }
 
@@ -76,7 +77,7 @@ impl DataPlaneQueue {
         answered
     }
 
-    /// Adds the switch's metrics, slice by slice; `None` if it is ending.
+    /// Adds the switch's metrics to `scrape`, slice by slice; `None` if the switch is ending.
     pub async fn scrape(&self, mut scrape: Box<Scrape>) -> Option<Box<Scrape>> {
         while !scrape.is_done() {
             let (reply, answered) = oneshot::channel();
@@ -114,7 +115,7 @@ pub struct Running {
     sockets: RunSockets,
 }
 
-/// A switch that is closing: nobody can connect any more, but its ports may still be open.
+/// A switch that is closing: its sockets are closed, but its ports may still be open.
 pub struct ClosingSwitch {
     name: String,
     queue: DataPlaneQueue,
@@ -139,28 +140,31 @@ impl ClosingSwitch {
     }
 }
 
-/// A new configuration that is prepared and not yet taken over: all switches of a process change
-/// together. If this is dropped, nothing changes.
+/// A change of configuration that is prepared but not made, so that all switches of a process
+/// change together. If this is dropped, nothing changes.
 pub struct PendingReconfiguration {
     /// The name of the switch.
     pub name: String,
     config: Config,
     listeners: Vec<(PassiveAddress, Listener)>,
-    files: NewMessageFiles,
+    new_files: NewMessageFiles,
     ready: oneshot::Receiver<()>,
     go: oneshot::Sender<()>,
     answer: oneshot::Receiver<Answer>,
 }
 
 /// Captures of messages that are new in a configuration. They end when this is dropped, unless the
-/// list is emptied first.
-struct NewMessageFiles(MessageCaptures, Vec<String>);
+/// list of files is emptied first.
+struct NewMessageFiles {
+    captures: MessageCaptures,
+    files: Vec<String>,
+}
 
 impl Drop for NewMessageFiles {
     fn drop(&mut self) {
-        self.1.iter().for_each(|file| {
-            self.0.end(file);
-        });
+        for file in &self.files {
+            self.captures.end(file);
+        }
     }
 }
 
@@ -195,7 +199,7 @@ impl Running {
         Ok(())
     }
 
-    /// Logs what runs.
+    /// Logs that the switch runs, and where it listens.
     fn log_start(&self, datapath_id: u64) {
         let name = &self.name;
         let ports = self.config.ports.len();
@@ -228,7 +232,8 @@ impl Running {
         ClosingSwitch { name, queue, done }
     }
 
-    /// Starts the threads that write captured messages, after rights are given up.
+    /// Starts the captures of messages. To be called after rights are given up, because the threads
+    /// that write the files inherit those of this one.
     ///
     /// Errors: a file that cannot be made.
     pub fn begin_messages(&self) -> Result<(), String> {
@@ -267,7 +272,8 @@ impl Running {
         }
     }
 
-    /// Starts a capture. The operator opens its file: the switch opens no path that a peer names.
+    /// Starts a capture. The operator passes the open file: the switch opens no path that a peer
+    /// names.
     async fn capture(&self, argument: String, file: Option<File>) -> Answer {
         let (Some((port, name)), Some(file)) = (argument.split_once(' '), file) else {
             return Err("PORT and FILE are required, and FILE open, as from bofuss ctl".into());
@@ -295,16 +301,15 @@ impl Running {
             whole.controllers.extend(attached.controllers.clone());
             whole.fail_mode = attached.fail_mode;
         }
-        let mut files = NewMessageFiles(self.messages.clone(), Vec::new());
-        let old = &self.config.message_files;
-        for file in config
-            .message_files
-            .iter()
-            .filter(|file| !old.contains(file))
-        {
+        let mut new_files = NewMessageFiles {
+            captures: self.messages.clone(),
+            files: Vec::new(),
+        };
+        let files = config.message_files.iter();
+        for file in files.filter(|file| !self.config.message_files.contains(file)) {
             let begun = self.messages.begin(file, None, &self.name);
             begun.map_err(|error| format!("--capture openflow {file}: {error}"))?;
-            files.1.push(file.clone());
+            new_files.files.push(file.clone());
         }
         let (can, ready) = oneshot::channel();
         let (go, may) = oneshot::channel();
@@ -313,7 +318,7 @@ impl Running {
             name: self.name.clone(),
             config,
             listeners,
-            files,
+            new_files,
             ready,
             go,
             answer: self.queue.begin(operation).await,
@@ -326,12 +331,12 @@ impl Running {
         let PendingReconfiguration {
             config,
             mut listeners,
-            mut files,
+            mut new_files,
             go,
             answer,
             ..
         } = change;
-        files.1.clear();
+        new_files.files.clear();
         let _ = go.send(());
         let done = answer_of(answer).await;
         let old = self.config.message_files.iter();
@@ -373,7 +378,7 @@ pub async fn start(
     let (inputs, asked) = mpsc::channel(INPUT_QUEUE);
     let plane_config = config.clone();
     let lock = shared.lock.clone();
-    // The level of the span is the highest, so that lines of every level have it.
+    // At a lower level than error, a filter for errors would remove the name from their lines.
     let several = shared.are_several.then(|| error_span!("switch", name));
     thread::Builder::new()
         .name("data-plane".into())

@@ -17,12 +17,12 @@ use crate::context::context;
 const MAX_NAME_BYTES: usize = 32;
 /// Permissions of the run-time directory: its owner only.
 const OWNER_MODE: u32 = 0o700;
-/// Permissions of one that belongs to the user who called sudo: our group may change it, too,
-/// because root's right to do so is given up.
+/// Permissions of one that belongs to the user who called sudo: our group, root's, may change it,
+/// too, because the switch gives up root's right to change everything.
 const CALLER_MODE: u32 = 0o770;
-/// Permissions that members of a socket's group need to reach it.
+/// Permissions of the directory that members of a socket's group need to reach the socket.
 const SEARCH_MODE: u32 = 0o011;
-/// Permissions of a socket: its owner, or also its group.
+/// Permissions of a socket: for its owner, or also for its group.
 const SOCKET_MODE: u32 = 0o600;
 const GROUP_SOCKET_MODE: u32 = 0o660;
 /// The environment variable in which sudo names its caller.
@@ -127,7 +127,7 @@ pub const RUN_FOLDER: &str = "run-time directory";
 /// Gives one of our sockets to the user who called sudo and to `group`, and to nobody else.
 ///
 /// Errors: the system's, in a sentence.
-pub fn close(socket: &Path, group: Option<u32>) -> Result<(), String> {
+pub fn set_access(socket: &Path, group: Option<u32>) -> Result<(), String> {
     restrict(socket, group)
         .and_then(|()| match group {
             Some(_) => make_searchable(socket.parent().unwrap_or(socket)),
@@ -185,20 +185,23 @@ mod tests {
             let found = fs::metadata(path).expect("it is there");
             found.permissions().mode() & 0o777
         };
-        close(&socket, None).expect("it is ours");
+        set_access(&socket, None).expect("it is ours");
         assert_eq!((mode(&directory), mode(&socket)), (0o700, 0o600));
         let own = fs::metadata(&socket).expect("it is there").gid();
-        close(&socket, Some(own)).expect("it is ours");
+        set_access(&socket, Some(own)).expect("it is ours");
         assert_eq!((mode(&directory), mode(&socket)), (0o711, 0o660));
         let link = directory.join("s1.sock");
         std::os::unix::fs::symlink("s0.sock", &link).expect("it can be made");
         assert!(
-            close(&link, None).is_err(),
+            set_access(&link, None).is_err(),
             "what is behind a link is another's"
         );
         fs::remove_file(&link).expect("it is there");
         fs::hard_link(&socket, &link).expect("it can be made");
-        assert!(close(&link, None).is_err(), "a second name is another's");
+        assert!(
+            set_access(&link, None).is_err(),
+            "a second name is another's"
+        );
         fs::remove_dir_all(&directory).expect("it is there");
     }
 

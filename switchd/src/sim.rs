@@ -1,4 +1,4 @@
-//! `bofuss sim`: runs a scenario of the simulator, and writes what came of it to files.
+//! `bofuss sim`: runs a scenario of the simulator, and writes what happened to files.
 
 mod captures;
 mod tcp_controller;
@@ -63,7 +63,7 @@ impl SimOptions {
         let mut scenario = Scenario::build(&text, self.seed, &mut surroundings)
             .map_err(|error| format!("{name}: {error}"))?;
         let mut reporter = Reporter::new(self, &mut scenario)?;
-        let ran = self.let_time_go_on(&mut scenario, &mut reporter);
+        let ran = self.run_to_end(&mut scenario, &mut reporter);
         reporter.finish(self.timeline.as_deref())?;
         ran?;
         let statistics = scenario.statistics();
@@ -92,11 +92,9 @@ impl SimOptions {
         }
     }
 
-    fn let_time_go_on(
-        &self,
-        scenario: &mut Scenario,
-        reporter: &mut Reporter,
-    ) -> Result<(), String> {
+    /// Runs the scenario; with the wall clock, no event comes before its time. Errors: a sentence
+    /// for the user.
+    fn run_to_end(&self, scenario: &mut Scenario, reporter: &mut Reporter) -> Result<(), String> {
         let name = self.file.display();
         let start = Instant::now();
         while self.wall_clock
@@ -113,9 +111,9 @@ impl SimOptions {
     }
 }
 
-/// What a scenario has from outside of the simulator.
+/// What a scenario needs from outside of the simulator: files and real controllers.
 struct Surroundings {
-    /// Where the files are that it names.
+    /// The folder of the scenario: names of files are relative to it.
     directory: PathBuf,
     lateness: Lateness,
     wall_clock: bool,
@@ -143,9 +141,9 @@ impl Outside for Surroundings {
 /// Which frame is to be explained.
 enum Wanted {
     Nothing,
-    /// The one of an event,
+    /// The frame of the event with this number.
     Number(u64),
-    /// or the first on a link from a time on.
+    /// The first frame on a link from a time on.
     Place(bofuss_sim::LinkId, Time),
 }
 
@@ -263,7 +261,7 @@ impl Observer for Reporter {
 fn wanted(text: &str, scenario: &Scenario) -> Result<Wanted, String> {
     let Some((link, at)) = text.split_once('@') else {
         let number = text.parse().map(Wanted::Number);
-        return number.map_err(|_| format!("--explain '{text}': a number, or LINK@SECONDS"));
+        return number.map_err(|_| format!("--explain '{text}': it is a number, or LINK@SECONDS"));
     };
     let found = scenario.names().link(link);
     let id = found.ok_or_else(|| format!("--explain: there is no link '{link}'"))?;

@@ -16,9 +16,9 @@ use tokio::time::timeout;
 
 use crate::control::Socket;
 
-/// Clients at a time.
+/// Most clients at a time.
 const MAX_CLIENTS: usize = 8;
-/// Bytes of messages that wait for one client at most; further messages are lost to it and counted.
+/// Most bytes of messages that wait for one client; it misses further messages, which are counted.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
 /// A client and its queue of messages.
@@ -51,7 +51,7 @@ impl SnoopClient {
         self.waiting.fetch_add(message.len(), Relaxed);
         self.messages += 1;
         self.bytes += message.len() as u64;
-        // A client that has gone is removed soon.
+        // A client that has gone takes nothing, and is removed soon.
         let _ = self.queue.send(message.into());
     }
 }
@@ -83,27 +83,27 @@ impl SnoopClients {
     }
 
     /// Adds a client. Returns false if there are too many.
-    fn add(&self, reader: SnoopClient) -> bool {
+    fn add(&self, client: SnoopClient) -> bool {
         let mut list = self.list();
         let has_room = list.len() < MAX_CLIENTS;
         if has_room {
-            list.push(reader);
+            list.push(client);
         }
         has_room
     }
 
     /// Removes clients that have gone.
     fn remove_closed(&self) {
-        self.list().retain(|reader| !reader.queue.is_closed());
+        self.list().retain(|client| !client.queue.is_closed());
     }
 }
 
 impl fmt::Display for SnoopClients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.list().iter().try_for_each(|one| {
-            let messages = one.messages;
-            let bytes = one.bytes;
-            let lost = one.lost;
+        self.list().iter().try_for_each(|client| {
+            let messages = client.messages;
+            let bytes = client.bytes;
+            let lost = client.lost;
             writeln!(
                 f,
                 "openflow snoop packets={messages} bytes={bytes} lost={lost}"
@@ -159,9 +159,9 @@ async fn serve(
         None => return Ok(()),
     };
     let (queue, mut messages) = mpsc::unbounded_channel();
-    let reader = SnoopClient::new(queue);
-    let waiting = reader.waiting.clone();
-    if !snoop_clients.add(reader) {
+    let client = SnoopClient::new(queue);
+    let waiting = client.waiting.clone();
+    if !snoop_clients.add(client) {
         return Ok(());
     }
     let mut ignored = [0; 256];
@@ -188,19 +188,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_does_not_read_loses_what_has_no_room() {
+    fn a_client_that_does_not_read_loses_what_has_no_room() {
         let (queue, mut messages) = mpsc::unbounded_channel();
-        let mut reader = SnoopClient::new(queue);
+        let mut client = SnoopClient::new(queue);
         let message = [0; 1 << 10];
         for _ in 0..1 << 10 {
-            reader.send(&message);
+            client.send(&message);
         }
-        assert_eq!((reader.messages, reader.lost), (1 << 10, 0));
-        reader.send(&[0]);
-        assert_eq!(reader.lost, 1);
+        assert_eq!((client.messages, client.lost), (1 << 10, 0));
+        client.send(&[0]);
+        assert_eq!(client.lost, 1);
         let read = messages.try_recv().expect("it is there");
-        reader.waiting.fetch_sub(read.len(), Relaxed);
-        reader.send(&message);
-        assert_eq!((reader.messages, reader.lost), ((1 << 10) + 1, 1));
+        client.waiting.fetch_sub(read.len(), Relaxed);
+        client.send(&message);
+        assert_eq!((client.messages, client.lost), ((1 << 10) + 1, 1));
     }
 }

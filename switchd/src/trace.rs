@@ -25,7 +25,7 @@ use crate::context::context;
 use crate::dataplane::POOL_BYTES;
 use crate::{ctl, offline};
 
-/// How long the switch may take for an answer about its states.
+/// How long the switch may take to answer about its entries and states.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What to trace, on which switch, and how to print it.
@@ -76,16 +76,16 @@ struct PacketFilter {
     rule: KeyMatch,
     /// The port that they come in through.
     in_port: PortNo,
-    /// What they have by the switch's catalogue.
+    /// The fields and headers that the switch's catalogue adds.
     additions: &'static Additions,
 }
 
-/// A trace, and what a page has of it.
+/// A trace, and what an HTML page shows with it.
 struct Explained {
     trace: Trace,
     /// The packet's description.
     title: String,
-    /// The machines of tables.
+    /// The drawings of state machines, by table.
     drawings: BTreeMap<u8, String>,
 }
 
@@ -113,11 +113,7 @@ impl TraceOptions {
     /// Traces. Errors: a sentence for the user.
     fn trace(&self) -> Result<Explained, String> {
         let offline = self.config.is_some() || self.flows.is_some();
-        let described = if offline {
-            Some(self.described()?)
-        } else {
-            None
-        };
+        let described = offline.then(|| self.described()).transpose()?;
         let catalogue = match &described {
             Some(config) => Catalogue::clone(&config.catalogue),
             None => bofuss_ext::catalogue(),
@@ -132,8 +128,9 @@ impl TraceOptions {
                     Err(_) if !offline => return self.ask("trace", text, text),
                     Err(error) => return Err(error),
                 };
-                let says = text.contains("in_port=") || text.contains(' ');
-                let in_port = if says { named } else { default_port };
+                // Bytes in hexadecimal may follow the number of their port.
+                let has_port = text.contains("in_port=") || text.contains(' ');
+                let in_port = if has_port { named } else { default_port };
                 (in_port, frame, text.clone())
             }
             (None, Some(path), next) => {
@@ -172,7 +169,7 @@ impl TraceOptions {
         })
     }
 
-    /// The switch on paper.
+    /// The configuration of the switch that files describe.
     fn described(&self) -> Result<Config, String> {
         offline::described(self.config.as_deref(), self.switch.as_deref())
     }
@@ -183,7 +180,7 @@ impl TraceOptions {
         self.names || self.html.is_some() || (is_for_people && !self.no_names)
     }
 
-    /// Sends a command to a running switch.
+    /// Lets a running switch trace, by a command to its control socket.
     fn ask(&self, command: &str, argument: &str, title: &str) -> Result<Explained, String> {
         let mut words = vec![command, "--json"];
         if self.has_names() {
@@ -207,7 +204,7 @@ impl TraceOptions {
         })
     }
 
-    /// What a running switch tells of its entries and states, by its OpenFlow socket. Errors: a
+    /// Asks a running switch for its entries and states, over its OpenFlow socket. Errors: a
     /// sentence for the user.
     fn states(&self) -> Result<AskedStates, String> {
         let path = ctl::find(self.switch.as_deref())?.with_extension("sock");
@@ -230,7 +227,7 @@ impl TraceOptions {
         answered.map_err(|error: ClientError| format!("{name}: {error}"))
     }
 
-    /// The frame of the capture that is meant: of those that match.
+    /// Reads a capture up to the frame that is meant: number `self.number` of those that match.
     fn captured(&self, path: &Path, wanted: &PacketFilter) -> Result<Vec<u8>, String> {
         let pool = Pool::new(POOL_BYTES);
         let mut file = PcapFile::open(Some(path), None).map_err(|error| error.to_string())?;

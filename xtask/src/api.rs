@@ -1,7 +1,7 @@
 //! Lists the public items of a library as text, so that a diff shows what changes for its users.
 //!
-//! It reads the formatted source and not rustdoc's output, which needs another compiler. Rows of
-//! macros that make public items are listed as they are.
+//! It reads the formatted source, because rustdoc writes a listing (JSON) with a nightly compiler
+//! only. Rows of macros that make public items are listed as they are.
 
 use std::path::Path;
 
@@ -20,9 +20,9 @@ const ROW_MACROS: &[&str] = &[
     "multiparts",
     "named",
 ];
-/// Traits that users do not see, as they appear in the head of an implementation.
+/// Traits that are not public, as the head of an implementation names them.
 const PRIVATE_TRAITS: &[&str] = &["AnyBody for", "Form<V"];
-/// How far the items of a block are indented.
+/// The indentation of the items in a block.
 const INDENT: &str = "    ";
 
 /// The listing: each file's items in source order.
@@ -83,7 +83,8 @@ fn head_of_macro(line: &str) -> String {
     line.trim_end_matches(" {").into()
 }
 
-/// Appends the item that begins at line `at`; returns the line after its head.
+/// Appends the item that begins at line `at`, with its public members. Returns the line to go on
+/// with.
 fn item(lines: &[String], at: usize, items: &mut Vec<String>) -> usize {
     let (head, next) = head(lines, at);
     let has_block = lines[next - 1].ends_with('{');
@@ -105,18 +106,18 @@ fn item(lines: &[String], at: usize, items: &mut Vec<String>) -> usize {
             inner += 1;
             continue;
         }
-        let (member, behind) = self::head(lines, inner);
+        let (member, after) = self::head(lines, inner);
         if is_implementation {
             items.push(format!("{head} {{ {member} }}"));
         } else {
             items.push(format!("{INDENT}{member}"));
         }
-        inner = behind;
+        inner = after;
     }
     end
 }
 
-/// An item without its body, as one line, and the number of the next line.
+/// An item without its body, joined to one line, and the number of the line after it.
 fn head(lines: &[String], at: usize) -> (String, usize) {
     let mut end = at;
     while end + 1 < lines.len() && !lines[end].ends_with(['{', ';', ',', '}']) {
@@ -143,13 +144,13 @@ fn head(lines: &[String], at: usize) -> (String, usize) {
     (text.replace("( ", "(").replace(", )", ")"), end + 1)
 }
 
-/// The line that ends the block of an item that begins at line `at`, at the same indentation.
+/// The line that closes the block that begins at line `at`, where neither is indented.
 fn block_end(lines: &[String], at: usize) -> usize {
-    let behind = lines[at..].iter().position(|line| line.starts_with('}'));
-    behind.map_or(lines.len() - 1, |lines| at + lines)
+    let count = lines[at..].iter().position(|line| line.starts_with('}'));
+    count.map_or(lines.len() - 1, |count| at + count)
 }
 
-/// The lines outside tests that have code, without their comments.
+/// The lines of code outside tests, without comments and blank lines.
 fn without_comments(source: &Source) -> Vec<String> {
     let texts = source.text.lines().zip(source.comments.lines());
     let mut lines = Vec::new();

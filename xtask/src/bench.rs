@@ -17,8 +17,8 @@ const IN_MEMORY: &str = "bench --locked --quiet --package bofuss-datapath --benc
 /// The argument that is not for `ofmeter bench`.
 const DOCS: &str = "--docs";
 
-/// Builds and runs; `arguments` are those of `ofmeter bench`, and `--docs` to write the figures
-/// into `docs/performance.md`, with those of the datapath alone.
+/// Builds and runs `ofmeter bench` with `arguments`. If `--docs` is one of them, also runs the
+/// bench of the datapath alone, and writes the figures of both into `docs/performance.md`.
 ///
 /// Errors: what failed, or a wrong result.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {

@@ -5,16 +5,18 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::{cost, dist, e2e, examples, fuzz, mutants, python, reference, size, tidy, tree};
+use crate::dist::{self, BuildKind};
+use crate::reference::{self, PageAction};
+use crate::{cost, e2e, examples, fuzz, mutants, python, size, tidy, tree};
 
 /// The tiers of steps: each includes the one before.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 pub(crate) enum Tier {
-    /// What needs no test to run.
+    /// Static checks.
     Lint,
-    /// 2 minutes after the build.
+    /// Also unit tests: 2 minutes after the build.
     Check,
-    /// 20 minutes more.
+    /// Also all but the long steps: 20 minutes more.
     Test,
     /// All steps.
     All,
@@ -27,11 +29,7 @@ type CiStep<'a> = (&'a str, Tier, &'a dyn Fn() -> Result<(), String>);
 ///
 /// Errors: that step.
 pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> {
-    let arguments = |long: &[&str]| -> Vec<String> {
-        let long = if tier == Tier::All { long } else { &[] };
-        long.iter().map(|a| a.to_string()).collect()
-    };
-    let steps: [CiStep; 19] = [
+    let steps: [CiStep; 20] = [
         ("format", Tier::Lint, &|| format_check(root)),
         ("tidy", Tier::Lint, &|| tidy::run(root)),
         ("size", Tier::Lint, &|| size::run(root)),
@@ -42,9 +40,10 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
             )
         }),
         ("tests", Tier::Check, &|| {
-            unit_tests(root, &arguments(&["--", "--include-ignored"]))
+            unit_tests(root, &long_arguments(tier, &["--", "--include-ignored"]))
         }),
         ("fast path as released", Tier::Test, &fast_path_as_released),
+        ("long bundles as released", Tier::All, &long_bundles),
         ("documentation", Tier::Test, &|| {
             cargo(
                 "doc --locked --workspace --no-deps --document-private-items",
@@ -59,16 +58,16 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
                 |_| {},
             )
         }),
-        ("reference", Tier::Test, &|| reference::run(root, true)),
+        ("reference", Tier::Test, &|| {
+            reference::run(root, PageAction::Compare)
+        }),
         ("cost", Tier::Test, &|| cost::run(root, target, "")),
         ("lints of the tutorials", Tier::Test, &|| {
             cost::check(root, target, "lint")
         }),
-        ("packages", Tier::Test, &|| {
-            packages(root, target, tier < Tier::All)
-        }),
+        ("packages", Tier::Test, &|| packages(root, target, tier)),
         ("end to end", Tier::Test, &|| {
-            e2e::run(root, target, &arguments(&["--include-ignored"]))
+            e2e::run(root, target, &long_arguments(tier, &["--include-ignored"]))
         }),
         ("python", Tier::Test, &|| python::run(root, target, &[])),
         ("examples", Tier::Test, &|| examples::run(root, target, "")),
@@ -92,32 +91,50 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
     Ok(())
 }
 
-/// Whether all is formatted, also the folders of extensions: rustfmt does not find modules that a
-/// macro declares.
-fn format_check(root: &Path) -> Result<(), String> {
-    cargo("fmt --all --check", |_| {})?;
-    let extensions = root.join("ext/src");
-    let files = tree::files(&extensions)?;
-    let mut rustfmt = Command::new("rustfmt");
-    rustfmt.current_dir(&extensions);
-    rustfmt.args(["--check", "--edition", "2024"]);
-    rustfmt.args(files.iter().filter(|path| tree::is(path, "rs")));
-    succeed(&mut rustfmt)
+/// Arguments that a step has in the long tier only.
+fn long_arguments(tier: Tier, arguments: &[&str]) -> Vec<String> {
+    match tier {
+        Tier::All => arguments.iter().map(|a| a.to_string()).collect(),
+        Tier::Lint | Tier::Check | Tier::Test => Vec::new(),
+    }
 }
 
-/// Makes the packages, unless a tool for it is missing and this is not continuous integration.
-fn packages(root: &Path, target: &Path, debug: bool) -> Result<(), String> {
-    match dist::prepare(debug).err() {
+/// Folders whose modules are declared by a macro, so that `cargo fmt` does not find them.
+const DECLARED_BY_MACROS: [&str; 2] = ["ext/src", "datapath/src/egress"];
+
+/// Checks that all files are formatted, those of [`DECLARED_BY_MACROS`] among them.
+fn format_check(root: &Path) -> Result<(), String> {
+    cargo("fmt --all --check", |_| {})?;
+    for folder in DECLARED_BY_MACROS {
+        let folder = root.join(folder);
+        let files = tree::files(&folder)?;
+        let mut rustfmt = Command::new("rustfmt");
+        rustfmt.current_dir(&folder);
+        rustfmt.args(["--check", "--edition", "2024"]);
+        rustfmt.args(files.iter().filter(|path| tree::is(path, "rs")));
+        succeed(&mut rustfmt)?;
+    }
+    Ok(())
+}
+
+/// Makes the packages: optimised ones in the long tier. Skips this if a tool for it is missing,
+/// except in continuous integration.
+fn packages(root: &Path, target: &Path, tier: Tier) -> Result<(), String> {
+    let kind = match tier {
+        Tier::All => BuildKind::Release,
+        Tier::Lint | Tier::Check | Tier::Test => BuildKind::Debug,
+    };
+    match dist::prepare(kind).err() {
         Some(missing) if std::env::var_os("CI").is_none() => {
             println!("not run: {missing}");
             Ok(())
         }
-        Some(_) | None => dist::run(root, target, debug),
+        Some(_) | None => dist::run(root, target, kind),
     }
 }
 
-/// Runs the unit tests, in networks of their own if this machine's loopback has no IPv6, as some
-/// of them connect by it.
+/// Runs the unit tests. Some connect by IPv6: if this machine's loopback has none, each test
+/// program runs in a network namespace of its own.
 fn unit_tests(root: &Path, arguments: &[String]) -> Result<(), String> {
     cargo("test --locked --workspace --exclude bofuss-tests", |c| {
         if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
@@ -135,6 +152,14 @@ fn fast_path_as_released() -> Result<(), String> {
     )
 }
 
+/// Runs the tests of atomic commits in release mode: a debug build is too slow for long bundles.
+fn long_bundles() -> Result<(), String> {
+    cargo(
+        "test --locked --release -p bofuss-agent --test bundles atomic::",
+        |_| {},
+    )
+}
+
 /// Runs cargo with `words`, after `more` has added to the command.
 ///
 /// Errors: the command, when it does not succeed.
@@ -146,8 +171,9 @@ pub(crate) fn cargo(words: &str, more: impl FnOnce(&mut Command)) -> Result<(), 
 
 /// Cargo with `words`, as a shell would run it.
 ///
-/// `cargo run` describes the xtask package in variables. Build scripts that watch one of them, as
-/// ring's does `CARGO_MANIFEST_DIR`, would run again for us, and again for the next shell.
+/// `cargo run` sets variables that describe the xtask package. Build scripts that watch one of
+/// them, such as ring's `CARGO_MANIFEST_DIR`, would be run again for us, and again for the next
+/// build from a shell.
 pub(crate) fn cargo_command(words: &str) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     for (name, _) in std::env::vars_os() {
@@ -169,7 +195,7 @@ pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// What a command prints. Errors: the command and what it complains of, when it does not succeed.
+/// What a command prints. Errors: the command and its error output, when it does not succeed.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|e| format!("{e}: {command:?}"))?;
     if !output.status.success() {

@@ -1,7 +1,7 @@
 //! Checks the circles of files within a crate: each must be in the list of `xtask/arrows.toml`.
 //!
-//! A file uses another if a path outside of its tests leads there, through re-exports, too. A
-//! re-export itself is no use.
+//! A file uses another if a path in it, outside of tests, leads there, directly or through
+//! re-exports. A re-export by itself is not a use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,12 +11,12 @@ use toml::{Table, Value};
 use crate::rooms;
 use crate::source::{Source, is_word, words};
 
-/// The root of a crate in the list.
+/// The name that the list has for the root of a crate.
 const ROOT: &str = "lib";
-/// Re-exports that are followed one after the other; more are a circle of their own.
+/// How many re-exports of a path are followed. It bounds those that re-export each other.
 const MAX_REEXPORTS: usize = 8;
 
-/// What the files of a crate say of each other, by module path (`tables/table`).
+/// What the files of a crate use and re-export, by module path (`tables/table`).
 #[derive(Default)]
 struct Modules {
     /// Paths that each uses, from the root of the crate.
@@ -25,7 +25,7 @@ struct Modules {
     exported: BTreeMap<String, BTreeMap<String, Vec<String>>>,
 }
 
-/// Findings: circles that `list` does not have, and listed files that are in no circle.
+/// The findings: circles that `list` does not have, and listed files that are in no circle.
 pub(crate) fn check(list: &Table, sources: &[Source]) -> Vec<String> {
     let listed = list.get("circles").and_then(Value::as_table);
     let mut found = Vec::new();
@@ -38,11 +38,11 @@ pub(crate) fn check(list: &Table, sources: &[Source]) -> Vec<String> {
             .collect();
         for circle in &circles {
             let names: BTreeSet<&str> = circle.iter().map(String::as_str).collect();
-            let is_listed = |one: &BTreeSet<&str>| {
+            let is_listed = allowed.iter().any(|one| {
                 let mut names = names.iter();
                 names.all(|name| one.iter().any(|word| covers(word, name)))
-            };
-            if !allowed.iter().any(is_listed) {
+            });
+            if !is_listed {
                 let files: Vec<&str> = names.into_iter().collect();
                 found.push(format!(
                     "{room}: a circle that xtask/arrows.toml does not list: {}",
@@ -59,8 +59,8 @@ pub(crate) fn check(list: &Table, sources: &[Source]) -> Vec<String> {
     found
 }
 
-/// Whether a word of the list stands for a file: its name, or a beginning and `*`, for what a guide
-/// adds a file to.
+/// Whether a word of the list stands for a file: it is the file's name, or a prefix and `*`, for a
+/// folder to which a guide adds files.
 fn covers(word: &str, file: &str) -> bool {
     match word.strip_suffix('*') {
         Some(beginning) => file.starts_with(beginning),
@@ -101,7 +101,7 @@ fn product(source: &Source) -> String {
 }
 
 impl Modules {
-    /// Reads the paths of one file.
+    /// Adds the paths in the code of one file.
     fn add(&mut self, name: String, code: &str) {
         let mut used = Vec::new();
         let mut exported = BTreeMap::new();
@@ -163,7 +163,8 @@ impl Modules {
         edges
     }
 
-    /// The circles: sets of modules where each leads to every other.
+    /// The circles: sets of modules of which each reaches every other (strongly connected
+    /// components).
     fn circles(&self) -> Vec<BTreeSet<String>> {
         let edges = self.edges();
         let mut reached: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -204,10 +205,11 @@ fn child(module: &str, name: &str) -> String {
     format!("{module}/{name}")
 }
 
-/// A path as seen from the root of the crate: `crate`, `self` and `super` are gone.
+/// A path as seen from the root of the crate, with `crate`, `self` and `super` resolved.
 ///
-/// One that begins with another name may be a child's; if it is a crate's, it ends in the module
-/// itself.
+/// A path that begins with another name is taken for a child's. If the name is another crate's,
+/// [`Modules::resolve`] finds no such child, and the path ends in the module itself, which is no
+/// use.
 fn absolute(module: &str, path: &[String]) -> Vec<String> {
     let own = module.split('/').filter(|name| *name != ROOT);
     let mut all: Vec<String> = own.map(str::to_string).collect();
@@ -224,7 +226,7 @@ fn absolute(module: &str, path: &[String]) -> Vec<String> {
     all
 }
 
-/// The paths of an import, each with the name that it brings.
+/// The paths of an import, each with the name that it brings into scope.
 fn import_paths(text: &str) -> Vec<(Vec<String>, String)> {
     let mut found = Vec::new();
     let mut prefixes: Vec<usize> = Vec::new();

@@ -1,11 +1,12 @@
-//! `cargo xtask cost`: applies the tutorials' patches to a clean copy and holds them to their bars.
+//! `cargo xtask cost`: applies the tutorials' patches to a clean copy, runs their tests, and
+//! compares their size with their bars.
 //!
-//! A guide in `docs/guide` holds cases. Each starts with its bar, `<!-- cost: files=1 lines=10 -->`
-//! (with `folder=ext/name`, what lies in that folder is free), and has, up to the next bar, patches
-//! in ```` ```diff ```` blocks (see `patch.rs`) and tests,
-//! `<!-- test: cargo test -p PACKAGE NAME -->`.
-//! Each case is tried on its own; with `--check` all of them together pass `make check`, and each
-//! guide still applies after another.
+//! A guide in `docs/guide` has cases. A case starts with its bar, the most files and added lines:
+//! `<!-- cost: files=1 lines=10 -->`. With `folder=ext/name`, files in that folder are not counted.
+//! Up to the next bar follow its patches, in ```` ```diff ```` blocks (see `patch.rs`), and its
+//! tests: `<!-- test: cargo test -p PACKAGE NAME -->`.
+//! Each case is tried on its own. With `--check`, the tree with all of them has to pass
+//! `make check`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use crate::patch::{self, ChangedFiles};
 use crate::{ci, tree};
 
 const GUIDES: &str = "docs/guide";
-/// The copy that is built, below the folder of products, and its own folder of products.
+/// The copy that is built and its build folder, both below the tree's build folder.
 const COPY: &str = "cost/tree";
 const COPY_TARGET: &str = "cost/target";
 
@@ -34,9 +35,10 @@ struct Tutorial {
     tests: Vec<String>,
 }
 
-/// Runs every case of every guide, or of those whose name contains `only`.
+/// Tries every case of the guides whose name contains `only`.
 ///
-/// Errors: how many are above their bar, do not apply, or have tests that fail or do not exist.
+/// Errors: how many cases are above their bar, do not apply, or have tests that fail or do not
+/// exist.
 pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> {
     share_libraries(target)?;
     let mut tried = 0;
@@ -73,8 +75,8 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
     }
 }
 
-/// Runs `command`, a tier of steps, on a copy that has every guide's cases, its reference pages
-/// printed anew.
+/// Applies the cases of all guides to one copy, prints its reference pages anew, and runs
+/// `command`, a tier of steps, there.
 ///
 /// Errors: a patch that does not apply, or the step that fails.
 pub(crate) fn check(root: &Path, target: &Path, command: &str) -> Result<(), String> {
@@ -92,8 +94,8 @@ pub(crate) fn check(root: &Path, target: &Path, command: &str) -> Result<(), Str
     Ok(())
 }
 
-/// Runs every case again after each guide: a tree that a guide has changed is still one that all
-/// guides fit.
+/// For each guide, tries all cases on a tree to which that guide was applied: guides have to work
+/// in any order.
 ///
 /// Errors: see [`run`].
 pub(crate) fn run_after_each(root: &Path, target: &Path) -> Result<(), String> {
@@ -129,7 +131,7 @@ fn cases(root: &Path) -> Result<Vec<Tutorial>, String> {
     Ok(all)
 }
 
-/// What a comment of this kind says.
+/// The text of an HTML comment that begins with `kind`.
 fn note<'a>(line: &'a str, kind: &str) -> Option<&'a str> {
     let rest = line.strip_prefix(kind)?;
     rest.strip_suffix("-->").map(str::trim)
@@ -175,10 +177,9 @@ fn parse_bar(bar: &str, line: usize) -> Result<Tutorial, String> {
         ..Tutorial::default()
     };
     for word in bar.split_whitespace() {
-        let number = |n: &str| n.parse().map_err(|e| format!("{word}: {e}"));
         match word.split_once('=') {
-            Some(("files", n)) => case.files = number(n)?,
-            Some(("lines", n)) => case.lines = number(n)?,
+            Some(("files", n)) => case.files = number(word, n)?,
+            Some(("lines", n)) => case.lines = number(word, n)?,
             Some(("folder", folder)) => case.folder = Some(folder.into()),
             Some(_) | None => return Err(format!("{word} is none of files=, lines=, folder=")),
         }
@@ -186,7 +187,11 @@ fn parse_bar(bar: &str, line: usize) -> Result<Tutorial, String> {
     Ok(case)
 }
 
-/// Files touched and lines added, what lies in the case's own folder excepted.
+fn number(word: &str, digits: &str) -> Result<usize, String> {
+    digits.parse().map_err(|e| format!("{word}: {e}"))
+}
+
+/// The files touched and the lines added, except those in the case's own folder.
 fn count(case: &Tutorial) -> (usize, usize) {
     let mut files = BTreeSet::new();
     let mut added = 0;
@@ -196,8 +201,8 @@ fn count(case: &Tutorial) -> (usize, usize) {
         if let Some(path) = line.strip_prefix("--- ") {
             old = path;
         } else if let Some(new) = line.strip_prefix("+++ ").filter(|_| !old.is_empty()) {
-            let path = if new == "/dev/null" { old } else { new };
-            let path = path.split_once('/').map_or(path, |(_, path)| path);
+            let named = if new == "/dev/null" { old } else { new };
+            let path = named.split_once('/').map_or(named, |(_, path)| path);
             let own = case
                 .folder
                 .as_ref()
@@ -235,11 +240,11 @@ fn try_out(case: &Tutorial, root: &Path, target: &Path) -> Result<usize, String>
     Ok(passed)
 }
 
-/// Starts the copy's folder of products with the libraries that the tree's builds have made: most
-/// are other projects' and the same for both.
+/// Starts the copy's build folder with the libraries of the tree's, most of which are dependencies
+/// that both have.
 ///
-/// The copy is written anew, as cargo compares times: its files have to be younger than what was
-/// made of the tree's.
+/// Removes the copy, to be written anew: cargo compares times, and the copy's files have to be
+/// newer than libraries that were built from the tree's.
 ///
 /// Errors: what could not be copied.
 fn share_libraries(target: &Path) -> Result<(), String> {
@@ -282,14 +287,14 @@ fn apply(case: &Tutorial, root: &Path, changed: &mut ChangedFiles) -> Result<(),
     Ok(())
 }
 
-/// Lets a command run in the copy.
+/// Sets a command up to run in the copy.
 fn in_copy(command: &mut Command, target: &Path) {
     command
         .current_dir(target.join(COPY))
         .env("CARGO_TARGET_DIR", target.join(COPY_TARGET));
 }
 
-/// The sum over cargo's closing lines, `test result: ok. 3 passed; ...`.
+/// How many tests passed: the sum over cargo's lines `test result: ok. 3 passed; ...`.
 pub(crate) fn passed_tests(output: &str) -> usize {
     let lines = output
         .lines()

@@ -45,17 +45,18 @@ const FILES: [(&str, &str); 11] = [
     ("contrib/bofuss.sysusers", "lib/sysusers.d/bofuss.conf"),
     ("CHANGELOG.md", "share/doc/bofuss/NEWS"),
 ];
-/// Folders of what the programs print, likewise.
+/// Folders of pages and completions that the programs print, and where each is installed.
 const PRINTED: [(&str, &str); 4] = [
     ("man", "share/man"),
     ("completions/bash", "share/bash-completion/completions"),
     ("completions/zsh", "share/zsh/vendor-completions"),
     ("completions/fish", "share/fish/vendor_completions.d"),
 ];
-/// The maintainer scripts; `systemd` does nothing where systemd does not run. An upgrade does not
-/// stop running switches.
+/// The start of each maintainer script. Its function `systemd` does nothing where systemd does not
+/// run.
 const SYSTEMD: &str = "#!/bin/sh\nset -e\n\
     systemd() { [ ! -d \"$DPKG_ROOT/run/systemd/system\" ] || systemctl \"$@\"; }\n";
+/// The maintainer scripts. An upgrade does not stop running switches.
 const SCRIPTS: [(&str, &str); 3] = [
     (
         "postinst",
@@ -83,34 +84,62 @@ const ABOUT: &str = " It speaks OpenFlow 1.0 to 1.5 and runs as an ordinary proc
     takes the place of BOFUSS (ofsoftswitch13): ofdatapath, ofprotocol and dpctl are\n \
     there, and /usr/share/bofuss has modules for Mininet and controllers.\n";
 
-/// The folder of the packages: of all, or with `debug` of those for this machine, built quickly for
-/// tests.
-pub(crate) fn folder(target: &Path, debug: bool) -> PathBuf {
-    target.join(if debug { "dist-debug" } else { "dist" })
+/// Which packages are built.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum BuildKind {
+    /// For all machines, optimised.
+    Release,
+    /// For this machine alone, not optimised, for tests.
+    Debug,
+}
+
+impl BuildKind {
+    /// cargo's folder of the programs.
+    fn profile(self) -> &'static str {
+        match self {
+            Self::Release => "release",
+            Self::Debug => "debug",
+        }
+    }
+
+    /// The option that cargo takes for it, if any.
+    pub(crate) fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Release => Some("--release"),
+            Self::Debug => None,
+        }
+    }
+}
+
+/// The folder of the packages.
+pub(crate) fn folder(target: &Path, kind: BuildKind) -> PathBuf {
+    match kind {
+        BuildKind::Release => target.join("dist"),
+        BuildKind::Debug => target.join("dist-debug"),
+    }
 }
 
 /// Builds the packages. The build is reproducible: the same sources give the same bytes.
 ///
 /// Errors: the command that failed, or the file that could not be written.
-pub(crate) fn run(root: &Path, target: &Path, debug: bool) -> Result<(), String> {
-    let machines = prepare(debug)?;
-    build(&machines, debug)?;
-    let out = folder(target, debug);
+pub(crate) fn run(root: &Path, target: &Path, kind: BuildKind) -> Result<(), String> {
+    let machines = prepare(kind)?;
+    build(&machines, kind)?;
+    let out = folder(target, kind);
     let stages = out.with_extension("stage");
     for folder in [&out, &stages] {
         let _ = fs::remove_dir_all(folder);
         folder_at(folder)?;
     }
-    let profile = if debug { "debug" } else { "release" };
-    let programs = |machine| target.join(triple(machine)).join(profile);
+    let profile = kind.profile();
     let share = stages.join("share");
     let mut pages = Command::new("sh");
     pages.arg(root.join("xtask/man.sh"));
-    ci::succeed(pages.arg(programs(HERE)).arg(&share))?;
+    ci::succeed(pages.arg(programs(target, HERE, profile)).arg(&share))?;
     for (machine, debian) in machines {
         let stage = stages.join(machine);
         let usr = stage.join("usr");
-        install(root, &programs(machine), &share, &usr)?;
+        install(root, &programs(target, machine, profile), &share, &usr)?;
         let notice = licenses::notice(PACKAGES, &triple(machine))?;
         write(&usr.join("share/doc/bofuss/copyright"), notice.as_bytes())?;
         let strip = tool(machine, "strip -R .comment bofuss dpctl ofmeter");
@@ -120,7 +149,7 @@ pub(crate) fn run(root: &Path, target: &Path, debug: bool) -> Result<(), String>
         tar(&stage, "usr", &out.join(name), &["--gzip", &folder])?;
         image(&stage, debian, &out)?;
         package(root, &stage, debian, &out)?;
-        wheel::build(machine, debug)?;
+        wheel::build(machine, kind)?;
         let built = wheel::folder(target, machine).join(profile);
         wheel::pack(root, machine, &built, &stage.join("wheel"), &out)?;
     }
@@ -131,11 +160,11 @@ pub(crate) fn run(root: &Path, target: &Path, debug: bool) -> Result<(), String>
 /// The machines to make packages for.
 ///
 /// Errors: one that the compiler cannot make programs for, and what to type.
-pub(crate) fn prepare(debug: bool) -> Result<Vec<(&'static str, &'static str)>, String> {
-    let machines: Vec<_> = MACHINES
-        .into_iter()
-        .filter(|(name, _)| !debug || *name == HERE)
-        .collect();
+pub(crate) fn prepare(kind: BuildKind) -> Result<Vec<(&'static str, &'static str)>, String> {
+    let mut machines = MACHINES.to_vec();
+    if kind == BuildKind::Debug {
+        machines.retain(|(name, _)| *name == HERE);
+    }
     let mut triples = Vec::new();
     for (machine, _) in &machines {
         triples.push(triple(machine));
@@ -144,12 +173,12 @@ pub(crate) fn prepare(debug: bool) -> Result<Vec<(&'static str, &'static str)>, 
         }
     }
     for triple in triples {
-        // Without rustup, the compiler may have the target nevertheless.
+        // This fails without rustup, but the compiler may have the target nevertheless.
         let _ = Command::new("rustup")
             .args(["target", "add", &triple])
             .output();
-        let library = ["--print", "target-libdir", "--target", &triple];
-        let library = ci::output(Command::new("rustc").args(library))?;
+        let mut rustc = Command::new("rustc");
+        let library = ci::output(rustc.args(["--print", "target-libdir", "--target", &triple]))?;
         if !Path::new(library.trim()).exists() {
             return Err(format!(
                 "no Rust for {triple}; type: rustup target add {triple}"
@@ -157,6 +186,11 @@ pub(crate) fn prepare(debug: bool) -> Result<Vec<(&'static str, &'static str)>, 
         }
     }
     Ok(machines)
+}
+
+/// The folder of the programs that are built for a machine.
+fn programs(target: &Path, machine: &str, profile: &str) -> PathBuf {
+    target.join(triple(machine)).join(profile)
 }
 
 fn triple(machine: &str) -> String {
@@ -173,16 +207,16 @@ pub(crate) fn tool(machine: &str, name: &str) -> String {
 }
 
 /// Builds static programs.
-fn build(machines: &[(&str, &str)], debug: bool) -> Result<(), String> {
+fn build(machines: &[(&str, &str)], kind: BuildKind) -> Result<(), String> {
     ci::cargo(&format!("build {PACKAGES}"), |cargo| {
-        cargo.args((!debug).then_some("--release"));
+        cargo.args(kind.option());
         for (machine, _) in machines {
             let triple = triple(machine);
             cargo.args(["--target", &triple]);
-            // Assembler and the allocator need a C compiler; the C library is musl's.
+            // Assembler files and the allocator need a C compiler; the C library is musl.
             let name = triple.replace('-', "_");
             cargo.env(format!("CC_{name}"), tool(machine, "gcc"));
-            // The headers are glibc's, whose checked functions musl does not have.
+            // The headers are glibc's. Fortified ones call functions that musl does not have.
             cargo.env(format!("CFLAGS_{name}"), "-U_FORTIFY_SOURCE");
             if *machine != HERE {
                 let linker = format!("CARGO_TARGET_{}_LINKER", name.to_uppercase());
@@ -212,7 +246,7 @@ fn install(root: &Path, programs: &Path, share: &Path, usr: &Path) -> Result<(),
     sh(usr, "gzip -9nr share/man share/doc/bofuss/NEWS")
 }
 
-/// A Debian package: an archive of three files, two of them archives.
+/// Writes a Debian package: an `ar` archive of three files, two of which are tar archives (deb(5)).
 fn package(root: &Path, stage: &Path, debian: &str, out: &Path) -> Result<(), String> {
     let control = stage.join("DEBIAN");
     copy(
@@ -270,16 +304,21 @@ fn package(root: &Path, stage: &Path, debian: &str, out: &Path) -> Result<(), St
     )
 }
 
-/// An image with only the programs, as `podman load` and `skopeo` read it.
+/// Writes an OCI image with only the programs, for `podman load` and `skopeo`.
 fn image(stage: &Path, machine: &str, out: &Path) -> Result<(), String> {
     let oci = &stage.join("oci");
-    let layer = stage.join("layer.tar");
-    tar(stage, "usr/bin usr/share/doc/bofuss/copyright", &layer, &[])?;
-    let layer = blob(oci, &read(&layer)?)?;
+    let archive = stage.join("layer.tar");
+    tar(
+        stage,
+        "usr/bin usr/share/doc/bofuss/copyright",
+        &archive,
+        &[],
+    )?;
+    let layer = blob(oci, &read(&archive)?)?;
     let run = r#"{"Entrypoint":["/usr/bin/bofuss"],"Env":["PATH=/usr/bin"]}"#;
     let files = format!(r#""rootfs":{{"type":"layers","diff_ids":["{}"]}}"#, layer.0);
-    let config = format!(r#"{{"architecture":"{machine}","os":"linux","config":{run},{files}}}"#);
-    let config = blob(oci, config.as_bytes())?;
+    let text = format!(r#"{{"architecture":"{machine}","os":"linux","config":{run},{files}}}"#);
+    let config = blob(oci, text.as_bytes())?;
     let manifest = format!(
         r#"{{"schemaVersion":2,"mediaType":"{OCI}.manifest.v1+json","config":{},"layers":[{}]}}"#,
         config.descriptor("config.v1+json", ""),
@@ -329,7 +368,7 @@ pub(crate) fn sha256(path: &Path) -> Result<String, String> {
         .ok_or_else(|| format!("sha256sum {}", path.display()))
 }
 
-/// An archive of `what` in a folder; its bytes depend only on the files.
+/// Writes a tar archive of `what` in a folder; its bytes depend only on the files.
 fn tar(folder: &Path, what: &str, file: &Path, more: &[&str]) -> Result<(), String> {
     let fixed = "--sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX";
     let mut tar = Command::new("tar");

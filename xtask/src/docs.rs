@@ -1,4 +1,4 @@
-//! Holds the documents to the tree: paths that they name exist, invariants are cited by tests.
+//! Checks the documents: paths and tests that they name exist, and a test cites each invariant.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,12 +10,15 @@ use crate::tree;
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 /// Tutorials name files that the reader creates.
 const GUIDES: &str = "docs/guide";
+/// The heading of a section in which names in backquotes have to be tests.
+const TESTS: &str = "## Tests";
 
 /// All findings about documents.
 ///
 /// Errors: a document that cannot be read.
 pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
+    let tests = tests(sources);
     for path in tree::files(root)?.iter().filter(|p| tree::is(p, "md")) {
         let text = tree::read(&root.join(path))?;
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -29,6 +32,9 @@ pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<Vec<String>, Stri
             }) {
                 found.push(format!("{}:{}: there is no {name}", path.display(), i + 1));
             }
+        }
+        for name in missing_tests(&text, &tests) {
+            found.push(format!("{}: there is no test {name}", path.display()));
         }
         if path == Path::new(ARCHITECTURE) {
             found.extend(invariants(&text, sources));
@@ -46,7 +52,8 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     targets.filter(|t| !t.is_empty() && !t.contains(':') && !t.starts_with('/'))
 }
 
-/// Words in backquotes that can only be a path: relative, plain, with a slash or an ending.
+/// Words in backquotes that can only be a path: relative, of plain characters, with a slash or one
+/// of three extensions.
 fn names(line: &str) -> impl Iterator<Item = &str> {
     let quoted = line.split('`').skip(1).step_by(2);
     quoted.filter(|n| {
@@ -57,6 +64,49 @@ fn names(line: &str) -> impl Iterator<Item = &str> {
             && !n.starts_with(['/', '.'])
             && !n.starts_with("target/")
     })
+}
+
+/// The names of all tests.
+fn tests(sources: &[Source]) -> BTreeSet<&str> {
+    let mut names = BTreeSet::new();
+    for source in sources {
+        let lines: Vec<&str> = source.text.lines().map(str::trim).collect();
+        for pair in lines.windows(2).filter(|pair| pair[0] == "#[test]") {
+            let function = pair[1].strip_prefix("fn ");
+            names.extend(function.and_then(|rest| rest.split('(').next()));
+        }
+    }
+    names
+}
+
+/// The names in a document's sections about tests that no test has. A name that ends with `_` is a
+/// prefix.
+fn missing_tests<'a>(text: &'a str, tests: &BTreeSet<&str>) -> Vec<&'a str> {
+    let mut missing = Vec::new();
+    let mut is_inside = false;
+    for line in text.lines() {
+        if line.starts_with("## ") {
+            is_inside = line == TESTS;
+        }
+        for name in line.split('`').skip(1).step_by(2).filter(|_| is_inside) {
+            if is_name_of_tests(name) && !is_one_of(name, tests) {
+                missing.push(name);
+            }
+        }
+    }
+    missing
+}
+
+/// Whether a word is written as the name of a test: in lower case, with an underscore.
+fn is_name_of_tests(name: &str) -> bool {
+    let mut letters = name.chars();
+    name.contains('_') && letters.all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_'))
+}
+
+/// Whether a test has this name, or begins with it if it ends with `_`.
+fn is_one_of(name: &str, tests: &BTreeSet<&str>) -> bool {
+    let mut all = tests.iter();
+    tests.contains(name) || name.ends_with('_') && all.any(|test| test.starts_with(name))
 }
 
 /// Invariants that are out of order, and those that no test cites.
@@ -105,6 +155,18 @@ mod tests {
             names(line).collect::<Vec<_>>(),
             ["oflib/src/field.rs", "README.md"]
         );
+    }
+
+    #[test]
+    fn names_in_sections_about_tests_are_those_of_tests() {
+        let tests = BTreeSet::from(["t1_one_is_one", "two_is_two"]);
+        let text = "`no_test`\n## Tests\n`t1_`, `two_is_two`, `two_is`, `a/b_c`, `t2_`\n\
+            ### More\n`three_is_three`, `word`\n## Rest\n`four_is_four`\n";
+        let missing = missing_tests(text, &tests);
+        assert_eq!(missing, ["two_is", "t2_", "three_is_three"]);
+        let code = "#[test]\n    fn a_b() {}\n#[test]\nfn c_d() {\n}\nfn e_f() {}\n";
+        let (source, _) = Source::new("x/tests/a.rs".into(), code.into());
+        assert_eq!(super::tests(&[source]), BTreeSet::from(["a_b", "c_d"]));
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! `cargo xtask e2e`: runs the end-to-end tests of `tests/`, each binary in a network of its own.
+//! `cargo xtask e2e`: runs the end-to-end tests of `tests/`, each test program in namespaces of its
+//! own (network, processes, mounts).
 //!
-//! They find the programs under test in `BOFUSS_BIN_DIR`, their packages in `BOFUSS_DIST` and
-//! Python with the controllers in `BOFUSS_PYTHON`; `CI=true` turns a skip into a failure. The long
-//! ones are `#[ignore]`.
+//! They find the programs under test in `BOFUSS_BIN_DIR`, the packages in `BOFUSS_DIST`, and a
+//! Python that has the controllers in `BOFUSS_PYTHON`. With `CI=true`, a test that cannot run
+//! fails instead of being skipped. Long tests are `#[ignore]`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,12 +13,15 @@ use std::vec::IntoIter;
 
 use serde::Deserialize;
 
-use crate::{ci, dist, tree};
+use crate::dist::{self, BuildKind};
+use crate::{ci, tree};
 
-/// Test programs that run at the same time: most of their time they wait for something.
+/// Test programs that run at the same time. It may exceed the cores, because they mostly wait.
 const AT_A_TIME: usize = 3;
+/// The program that takes longest. It begins first, so that the end does not wait for it.
+const LONGEST: &str = "ofmeter";
 
-/// A test program, as cargo tells of what it has built.
+/// A test program, as cargo's JSON messages describe what was built.
 #[derive(Deserialize)]
 struct TestProgram {
     target: TestTarget,
@@ -33,31 +37,37 @@ struct TestTarget {
 /// What the threads that run test programs share.
 struct Run<'a> {
     root: &'a Path,
-    /// For each test program.
+    /// The arguments of each test program.
     arguments: &'a [String],
     python: String,
-    /// The folder of the programs under test, and that of their packages.
+    /// The folder of the programs under test.
     programs: PathBuf,
+    /// The folder of their packages.
     packages: PathBuf,
-    /// Holds a folder for each test program: in process spaces of their own two may have the same
-    /// number of process, and it is in the names of their files.
+    /// Has a folder for temporary files of each test program. Their file names have the process id,
+    /// which two may share, because each runs in a PID namespace of its own.
     scratch: PathBuf,
     waiting: Mutex<IntoIter<TestProgram>>,
     failures: Mutex<Vec<String>>,
 }
 
-/// Builds the programs under test, then runs the tests with `arguments` for each test program.
+/// Builds the programs under test, then runs each test program with `arguments`.
 ///
-/// Errors: the step that failed; the test programs that did.
+/// Errors: the step that failed, or the test programs that failed.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
-    let long = arguments.iter().any(|word| word == "--include-ignored");
+    let is_long = arguments.iter().any(|word| word == "--include-ignored");
+    let kind = if is_long {
+        BuildKind::Release
+    } else {
+        BuildKind::Debug
+    };
     let tests = build_tests(&root.join("tests/Cargo.toml"))?;
     let run = Run {
         root,
         arguments,
         python: python(root)?,
         programs: target.join("debug"),
-        packages: dist::folder(target, !long),
+        packages: dist::folder(target, kind),
         scratch: std::env::temp_dir().join(format!("bofuss-e2e-{}", std::process::id())),
         waiting: Mutex::new(tests.into_iter()),
         failures: Mutex::default(),
@@ -72,7 +82,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
             scope.spawn(|| run.work());
         }
     });
-    // What a test left behind is of no use to anyone.
+    // If files of a test cannot be removed, they do no harm.
     drop(std::fs::remove_dir_all(&run.scratch));
     let failures = run.failures.into_inner().expect("no thread panicked");
     if failures.is_empty() {
@@ -82,8 +92,9 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     }
 }
 
-/// Builds the test programs of the package `manifest`, among the whole workspace: so they are made
-/// of the libraries that the unit tests have, which a package alone asks other features of.
+/// Builds the test programs of the package `manifest`. The command names the whole workspace, so
+/// that cargo takes the libraries of the unit tests: a package alone would select other features,
+/// and compile them again.
 ///
 /// Errors: it does not build.
 fn build_tests(manifest: &Path) -> Result<Vec<TestProgram>, String> {
@@ -93,17 +104,19 @@ fn build_tests(manifest: &Path) -> Result<Vec<TestProgram>, String> {
     }
     let output = cargo.stderr(Stdio::inherit());
     let messages = ci::output(output)?;
-    // What is no program has no `executable`; what is no JSON is not cargo's.
+    // Only programs have an `executable`. Lines that are not JSON are not from cargo.
     let programs = messages
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok());
-    Ok(programs
+    let mut programs: Vec<TestProgram> = programs
         .filter(|program: &TestProgram| program.manifest_path == manifest)
-        .collect())
+        .collect();
+    programs.sort_by_key(|program| program.target.name != LONGEST);
+    Ok(programs)
 }
 
 impl Run<'_> {
-    /// Runs the next test program, until there is none.
+    /// Runs one waiting test program after another, until there is none.
     fn work(&self) {
         while let Some(test) = self.next() {
             if let Err(e) = self.test(&test) {
@@ -112,12 +125,13 @@ impl Run<'_> {
         }
     }
 
-    /// A function of its own, that the lock is not held longer.
+    /// The next waiting test program. It is a function of its own so that the lock is released
+    /// before the test runs.
     fn next(&self) -> Option<TestProgram> {
         self.waiting.lock().expect("no thread panics").next()
     }
 
-    /// Runs a test program and prints what it printed, whole.
+    /// Runs a test program, then prints all its output at once.
     ///
     /// Errors: its name, when it does not succeed.
     fn test(&self, test: &TestProgram) -> Result<(), String> {
@@ -131,7 +145,7 @@ impl Run<'_> {
             .arg(&test.executable)
             .args(self.arguments)
             .current_dir(self.root.join("tests"))
-            // One at a time: they share a network, and few cores.
+            // Its tests share a network, and there are few cores.
             .env("RUST_TEST_THREADS", "1")
             .env("BOFUSS_PYTHON", &self.python)
             .env("BOFUSS_DIST", &self.packages)
@@ -149,7 +163,8 @@ impl Run<'_> {
     }
 }
 
-/// What makes cargo run each test program in a network of its own, as an argument of `--config`.
+/// The argument of `--config` that makes cargo run each test program in a network namespace of its
+/// own.
 pub(crate) fn isolating(root: &Path) -> String {
     let setup = root.join("xtask/setup.sh");
     format!(
@@ -158,14 +173,14 @@ pub(crate) fn isolating(root: &Path) -> String {
     )
 }
 
-/// The Python with the controllers, in an environment that is made if it is missing.
+/// The path of a Python that has the controllers; makes its environment if it is missing.
 ///
 /// Errors: it cannot be made.
 pub(crate) fn python(root: &Path) -> Result<String, String> {
     environment(root, "venv")
 }
 
-/// The Python of one of the tests' environments, which is made if it is missing.
+/// The path of the Python of a virtual environment; makes the environment if it is missing.
 ///
 /// Errors: it cannot be made.
 pub(crate) fn environment(root: &Path, name: &str) -> Result<String, String> {

@@ -1,4 +1,5 @@
-//! Finds the specification's section about a message, and the test that shows something.
+//! Finds the specification's section about a message, and the tests that cite a section or use a
+//! name.
 
 use std::path::{Path, PathBuf};
 
@@ -74,6 +75,50 @@ pub(crate) const CHAPTERS: &[(&str, &str)] = &[
     ("6.4", "Flow table modification messages"),
     ("6.5", "Group table modification messages"),
     ("6.6", "Meter modification messages"),
+];
+
+/// What versions other than 1.3 have of their own: the version, the section of its text, and the
+/// item.
+pub(crate) const OTHERS: &[(&str, &str, &str)] = &[
+    (
+        "1.1.0",
+        "4.6",
+        "An add begins to count at zero, a modify may add",
+    ),
+    ("1.1.0", "A.2.3", "Match of fields at fixed places"),
+    ("1.1.0", "A.2.5", "An action for each field that is set"),
+    (
+        "1.1.0",
+        "A.3.2",
+        "Configuration asks for packets with an invalid TTL",
+    ),
+    ("1.1.0", "A.3.3", "A table says what becomes of a miss"),
+    (
+        "1.2",
+        "A.3.2",
+        "Configuration asks for packets with an invalid TTL",
+    ),
+    ("1.2", "A.3.3", "A table says what becomes of a miss"),
+    ("1.2", "A.3.9", "Roles, with generations"),
+    ("1.4.1", "5.5", "Eviction"),
+    ("1.4.1", "6.8", "Bundles"),
+    ("1.4.1", "7.3.4.1", "Eviction and vacancy of a table"),
+    ("1.4.1", "7.3.5.17", "FLOW_MONITOR"),
+    ("1.4.1", "7.3.9", "BUNDLE_CONTROL, BUNDLE_ADD_MESSAGE"),
+    (
+        "1.4.1",
+        "7.3.10",
+        "Asynchronous configuration as properties",
+    ),
+    ("1.4.1", "7.4.5", "TABLE_STATUS"),
+    ("1.4.1", "7.4.6", "REQUESTFORWARD"),
+    ("1.5.1", "5.1.1", "Egress tables"),
+    ("1.5.1", "6.3.5", "CONTROLLER_STATUS and short ids"),
+    ("1.5.1", "7.2.3.11", "Packet types"),
+    ("1.5.1", "7.2.4", "Statistics as lists of fields"),
+    ("1.5.1", "7.2.5", "Statistics triggers"),
+    ("1.5.1", "7.3.5.22", "BUNDLE_FEATURES"),
+    ("1.5.1", "7.3.6", "PACKET_OUT with a match"),
 ];
 
 /// The errors that this switch has no reason to send, and why.
@@ -218,7 +263,7 @@ pub(crate) fn section(name: &str) -> &'static str {
 pub(crate) struct Tests(Vec<(PathBuf, String)>);
 
 impl Tests {
-    /// Reads them: vectors first, for they change least.
+    /// Reads the tests under `root`. Vectors come first, because they change least.
     ///
     /// Errors: a file that cannot be read.
     pub(crate) fn read(root: &Path) -> Result<Self, String> {
@@ -245,29 +290,43 @@ impl Tests {
         Ok(Self(files))
     }
 
-    /// All files that name a section, as a cell; `None` if there is none.
+    /// All files that name a section, as a table cell; `None` if there is none.
     pub(crate) fn about(&self, section: &str) -> Option<String> {
-        let found = self.0.iter().filter(|(_, text)| names(text, section));
+        self.places(|text| names(text, section))
+    }
+
+    /// The same for a section of another version's text: one line has to name version and section.
+    pub(crate) fn about_in(&self, version: &str, section: &str) -> Option<String> {
+        let version = format!("OpenFlow {version} ");
+        self.places(|text| {
+            let mut lines = text.lines().filter(|line| line.contains(&version));
+            lines.any(|line| names(line, section))
+        })
+    }
+
+    /// The files whose text is meant, as a table cell; `None` if there is none.
+    fn places(&self, is_meant: impl Fn(&str) -> bool) -> Option<String> {
+        let found = self.0.iter().filter(|(_, text)| is_meant(text));
         let cells: Vec<_> = found
             .map(|(place, _)| format!("`{}`", place.display()))
             .collect();
         (!cells.is_empty()).then(|| cells.join(" "))
     }
 
-    /// The first file with one of these words, as a cell; `None` if there is none.
+    /// The first file with one of these words, as a table cell; `None` if there is none.
     pub(crate) fn of(&self, words: &[&str]) -> Option<String> {
         first_with(words, self.0.iter())
     }
 
-    /// The same, but vectors come last: they show what a message says, and not when it is sent.
+    /// The same, but vectors come last: they show how a message is written, not when it is sent.
     pub(crate) fn provoking(&self, words: &[&str]) -> Option<String> {
-        let others = self.0.iter();
-        let others = others.filter(|(place, _)| !place.starts_with("testdata/vectors"));
+        let all = self.0.iter();
+        let others = all.filter(|(place, _)| !place.starts_with("testdata/vectors"));
         first_with(words, others).or_else(|| self.of(words))
     }
 }
 
-/// The first of some files with one of these words, as a cell.
+/// The first of some files with one of these words, as a table cell.
 fn first_with<'a>(
     words: &[&str],
     mut files: impl Iterator<Item = &'a (PathBuf, String)>,
@@ -297,7 +356,7 @@ fn is_digit(c: Option<char>) -> bool {
     c.is_some_and(|c| c.is_ascii_digit())
 }
 
-/// Whether a text has a word, not as a part of another.
+/// Whether a text has a word, and not only as a part of another.
 fn holds(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text[..at].chars().next_back();

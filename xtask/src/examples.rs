@@ -1,4 +1,4 @@
-//! `cargo xtask examples`: runs the examples, and lists what each shows.
+//! `cargo xtask examples`: runs the examples, and prints which result each has checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use crate::{ci, e2e, python, tree};
 
-/// The line of a README that names the published work.
+/// What begins the paragraph of a README that names the published work.
 const WORK: &str = "**Work.** ";
-/// What stands before the figures in the last line that an example prints.
+/// What precedes the figures in an example's output.
 const CHECKED: &str = "checked: ";
 
-/// Builds the programs and runs the example called `name`, or all for an empty name.
+/// Builds the programs and runs the example called `name`, or all if `name` is empty.
 ///
-/// Errors: the first example that fails, and one whose README does not say what it shows.
+/// Errors: the first example that fails or prints no result, or whose README has no title and work.
 pub(crate) fn run(root: &Path, target: &Path, name: &str) -> Result<(), String> {
     let folders = folders(root, name)?;
     let interpreter = e2e::python(root)?;
@@ -33,8 +33,9 @@ pub(crate) fn run(root: &Path, target: &Path, name: &str) -> Result<(), String> 
         check.arg("-B").arg(folder.join("check.py"));
         check.env("BOFUSS_BIN_DIR", target.join("debug"));
         let said = ci::output(check.stdin(Stdio::null()).stderr(Stdio::inherit()))?;
-        let checked = said.lines().find_map(|line| line.strip_prefix(CHECKED));
-        let checked = checked.ok_or(format!("{}: no result: {said}", folder.display()))?;
+        let Some(checked) = said.lines().find_map(|line| line.strip_prefix(CHECKED)) else {
+            return Err(format!("{}: no result: {said}", folder.display()));
+        };
         println!(
             "  checked  {checked}\n  seconds  {:.1}",
             start.elapsed().as_secs_f32()

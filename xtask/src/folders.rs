@@ -1,4 +1,4 @@
-//! Checks the layers of a room's folders in `xtask/arrows.toml`: no import goes upward.
+//! Checks imports against the layers of modules in `xtask/arrows.toml`: none goes upward.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,8 +7,8 @@ use toml::{Table, Value};
 
 use crate::source::Source;
 
-/// Findings about the imports of the rooms that `list` has layers of: each layer may import from
-/// itself and those before it.
+/// Findings about the rooms whose layers `list` has: a module may import from its own layer and
+/// from those before it.
 pub(crate) fn check(list: &Table, sources: &[Source]) -> Vec<String> {
     let mut found = Vec::new();
     let Some(rooms) = list.get("layers").and_then(Value::as_table) else {
@@ -42,7 +42,7 @@ pub(crate) fn check(list: &Table, sources: &[Source]) -> Vec<String> {
     found
 }
 
-/// The number of the layer of each module.
+/// For each module, the number of its layer; 0 is the lowest.
 fn layers_by_module(layers: &Value) -> BTreeMap<String, usize> {
     let mut all = BTreeMap::new();
     let layers = layers.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -54,14 +54,14 @@ fn layers_by_module(layers: &Value) -> BTreeMap<String, usize> {
     all
 }
 
-/// The module of a file, by its path from the sources' folder.
+/// The top module of a file, by its path below `src`.
 fn module_of(inside: &Path) -> String {
     let first = inside.iter().next().unwrap_or_default();
     let name = first.to_string_lossy();
     name.trim_end_matches(".rs").to_string()
 }
 
-/// Names that a crate's root has from its modules, with the module of each.
+/// The names that a crate's root re-exports, each with the module that it comes from.
 fn exports(root: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for statement in root.split("pub use ").skip(1) {
@@ -75,10 +75,10 @@ fn exports(root: &str) -> BTreeMap<String, String> {
     all
 }
 
-/// What a file takes from its crate's root: line, and the first name of each path.
+/// The paths from `crate::` in a file: the line, and the first name of each.
 fn imports(source: &Source) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    // What is open of a list of imports, with the depth of its brackets.
+    // How many brackets of a list of imports are open, which may span lines.
     let mut depth = 0;
     for (line, code) in source.product_lines() {
         let mut rest = code;
@@ -88,9 +88,11 @@ fn imports(source: &Source) -> Vec<(usize, String)> {
                     break;
                 };
                 rest = after;
-                match after.strip_prefix('{') {
-                    Some(inside) => (rest, depth) = (inside, 1),
-                    None => found.extend(names(after).next().map(|n| (line, n.to_string()))),
+                if let Some(inside) = after.strip_prefix('{') {
+                    rest = inside;
+                    depth = 1;
+                } else {
+                    found.extend(names(after).next().map(|n| (line, n.to_string())));
                 }
                 continue;
             }
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_no_layer_is_told() {
+    fn a_file_in_no_layer_is_a_finding() {
         assert_eq!(findings("a/src/new.rs", ""), ["a/src/new.rs: in no layer"]);
     }
 }

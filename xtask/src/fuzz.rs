@@ -4,15 +4,15 @@ use std::path::Path;
 
 use crate::{ci, tree};
 
-/// The instrumentation for the fuzzing engine: counters at every edge, compared values.
+/// The instrumentation for libFuzzer: a counter for each edge, and the operands of comparisons.
 const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
 const SECONDS_PER_TARGET: &str = "60";
 
-/// Runs `[SECONDS [TARGET]]` from the corpus of the tree, which stays as it is. Inputs that reach
-/// new code go to `target/fuzz/corpus`, from which the next run begins, too; a crash goes to
-/// `target/fuzz`.
+/// Runs all targets, or one, by the arguments `[SECONDS [TARGET]]`. A run starts from the corpus of
+/// the tree, which is not changed, and from `target/fuzz/corpus`, where inputs that reach new code
+/// are added. An input that crashes is written to `target/fuzz`.
 ///
 /// Errors: the target that crashed, or that there is none of that name.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {

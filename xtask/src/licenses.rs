@@ -1,4 +1,5 @@
-//! Libraries: licenses and sources by `deny.toml`, and the notice of those that programs contain.
+//! Checks the licenses and sources of libraries against `deny.toml`, and writes the notice of those
+//! that the programs contain.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,20 +15,20 @@ const HEAD: &str = "bofuss: MIT OR Apache-2.0. Copyright the bofuss authors. The
     https://www.apache.org/licenses/LICENSE-2.0.\n\n\
     The programs contain these libraries, as they are:\n\n\
     Rust's standard library: MIT OR Apache-2.0. Copyright (C) The Rust Project Contributors.\n";
-/// What programs made for musl contain beside them.
+/// What programs built for musl contain in addition.
 const MUSL: &str = "musl: MIT. Copyright (C) 2005-2020 Rich Felker, et al.\n";
 
 /// Our own license, of the two that a user chooses from.
 const OURS: &str = include_str!("../../LICENSE-MIT");
 
-/// What `cargo deny` reads, too.
+/// The policy, which `cargo deny` reads as well.
 const POLICY: &str = "deny.toml";
-/// The lists of libraries, one of each workspace.
+/// The lock files, one for each workspace.
 const LOCKS: [&str; 2] = ["Cargo.lock", "fuzz/Cargo.lock"];
 
 /// Reports libraries whose license or source is not permitted.
 ///
-/// Errors: cargo's, or a file that is not as cargo or `cargo deny` write it.
+/// Errors: cargo's, or a file that is not as cargo or `cargo deny` expects it.
 pub(crate) fn check(root: &Path) -> Result<Vec<String>, String> {
     let policy = table(root, POLICY)?;
     let mut found = BTreeSet::new();
@@ -57,24 +58,27 @@ fn table(root: &Path, file: &str) -> Result<Table, String> {
 
 /// The strings of a list in a section; none if it is not there.
 fn strings<'a>(table: &'a Table, section: &str, name: &str) -> Vec<&'a str> {
-    let list = table.get(section).and_then(|section| section.get(name));
-    let list = list.and_then(Value::as_array).into_iter().flatten();
+    let value = table.get(section).and_then(|section| section.get(name));
+    let list = value.and_then(Value::as_array).into_iter().flatten();
     list.filter_map(Value::as_str).collect()
 }
 
-/// The libraries of a lock file that come from elsewhere than these registries.
+fn text<'a>(package: &'a Value, name: &str) -> Option<&'a str> {
+    package.get(name).and_then(Value::as_str)
+}
+
+/// The libraries of a lock file that do not come from these registries.
 fn foreign(lock: &str, packages: &Table, registries: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     let packages = packages.get("package").and_then(Value::as_array);
     for package in packages.into_iter().flatten() {
-        let text = |name| package.get(name).and_then(Value::as_str);
-        // One of our own has no source.
-        let Some(source) = text("source") else {
+        // Our own packages have no source.
+        let Some(source) = text(package, "source") else {
             continue;
         };
         let registry = source.strip_prefix("registry+");
         if !registry.is_some_and(|registry| registries.contains(&registry)) {
-            let name = text("name").unwrap_or_default();
+            let name = text(package, "name").unwrap_or_default();
             found.push(format!(
                 "{lock}: {name}: its source {source} is not in {POLICY}"
             ));
@@ -83,8 +87,8 @@ fn foreign(lock: &str, packages: &Table, registries: &[&str]) -> Vec<String> {
     found
 }
 
-/// Whether a license, as SPDX writes one, leaves a choice that is allowed. To split it without
-/// regard to parentheses refuses some that are allowed, and allows none that is not.
+/// Whether an SPDX license expression leaves a choice that is allowed. Parentheses are ignored,
+/// which may refuse an expression that is allowed, but allows none that is not.
 fn is_allowed(license: &str, allowed: &[&str]) -> bool {
     let license = license.replace('/', " OR ").replace(['(', ')'], "");
     license.split(" AND ").all(|part| {
@@ -93,7 +97,7 @@ fn is_allowed(license: &str, allowed: &[&str]) -> bool {
     })
 }
 
-/// A listing of packages, one a line, each with its license.
+/// The `cargo tree` that prints one package per line, each with its license.
 fn tree_of(arguments: &str) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     cargo.args(["tree", "--prefix", "none", "--format", "{p}\t{l}"]);
@@ -101,9 +105,9 @@ fn tree_of(arguments: &str) -> Command {
     cargo
 }
 
-/// Each library with its license, then the text of each license, once.
+/// The notice: each library with its license, then the text of each license once.
 ///
-/// Errors: cargo's, or a library of which no source is here.
+/// Errors: cargo's, or a library whose source is not here.
 pub(crate) fn notice(packages: &str, triple: &str) -> Result<String, String> {
     let mut cargo = tree_of(packages);
     cargo.args(["--edges", "normal", "--target", triple]);
@@ -121,7 +125,8 @@ pub(crate) fn notice(packages: &str, triple: &str) -> Result<String, String> {
     let mut licenses = BTreeSet::from([OURS.to_owned()]);
     for line in lines.lines().collect::<BTreeSet<_>>() {
         let (package, license) = line.split_once('\t').unwrap_or((line, ""));
-        // Our own packages are followed by their folder; macros are no part of the programs.
+        // cargo prints a folder after our own packages, and `(proc-macro)` after macros, which are
+        // no part of the programs.
         let Some((name, version)) = package.split_once(" v").filter(|(_, v)| !v.contains(' '))
         else {
             continue;
@@ -135,7 +140,8 @@ pub(crate) fn notice(packages: &str, triple: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// The license files in a library's folder, except those equal to ours.
+/// The texts of the license files in a library's folder, except the Apache License, to which the
+/// notice refers.
 fn texts(sources: &Path, name: &str) -> Result<Vec<String>, String> {
     let registries = fs::read_dir(sources).map_err(|e| format!("{}: {e}", sources.display()))?;
     let mut folders = registries

@@ -26,6 +26,7 @@ mod python;
 mod reference;
 mod retired;
 mod rooms;
+mod seeds;
 mod size;
 mod source;
 mod tidy;
@@ -37,22 +38,23 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   check             the same, and unit tests
   ci [--all]        check, documentation, cost, end to end; with --all the long tier too
   tidy              style, rooms and documents
-  size              tokens of each room against its budget; lines, comments, idiom
+  size              compares the tokens of each room with its budget; prints lines, comments, idiom
   idiom PATH        each place under PATH that counts against the bars of idiom
-  cost [GUIDE]      the tutorials' patches against their bars, each on its own
-  cost --check      check, on a copy of the tree that has all of them
-  mutants [WORD]    faults that tests have to notice, planted one at a time
-  reference         prints docs/reference from the catalogues, and oflib/API.txt
-  dist [--debug]    packages of the programs, into target/dist; with --debug those of this kind
-                    of machine, not optimised, for tests, into target/dist-debug
+  cost [GUIDE]      tries the tutorials' patches, and compares them with their bars
+  cost --check      check, on a copy of the tree that has all of these patches
+  mutants [WORD]    plants faults one at a time, which tests have to notice
+  reference         writes docs/reference from the catalogues, and oflib/API.txt
+  dist [--debug]    packages of the programs, into target/dist; with --debug those for this
+                    machine, not optimised, for tests, into target/dist-debug
   e2e [ARGS]        end-to-end tests; ARGS for each program: words of names, --ignored
-  python [ARGS]     the package for Python, with its tests; ARGS as for unittest
-  python --write    writes the package's stubs from its classes, and what the lecture's cells show
-  examples [NAME]   the examples, with what each shows
+  python [ARGS]     builds the Python package and runs its tests; ARGS as for unittest
+  python --write    writes the package's stubs and the outputs of the lecture's cells
+  examples [NAME]   runs the examples, and prints which result each has checked
   fuzz [SECONDS [TARGET]]
+  fuzz --seeds      writes the first inputs of the fuzz targets from the vectors
   bench [--docs] [ARGS]
-                    measures the switch beside yardsticks; ARGS as for ofmeter bench;
-                    with --docs the figures go into docs/performance.md";
+                    measures the switch and yardsticks; ARGS as for ofmeter bench;
+                    with --docs, writes the figures into docs/performance.md";
 
 fn main() -> ExitCode {
     let Some(xtask) = std::env::var_os("CARGO_MANIFEST_DIR") else {
@@ -60,8 +62,8 @@ fn main() -> ExitCode {
     };
     let root = Path::new(&xtask).parent().expect("xtask lies in the tree");
     std::env::set_current_dir(root).expect("cargo was here just now");
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-    let target = root.join(target);
+    let folder = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+    let target = root.join(folder);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
@@ -77,15 +79,16 @@ fn main() -> ExitCode {
         ["cost", guide] => cost::run(root, &target, guide),
         ["mutants"] => mutants::run(root, &target, ""),
         ["mutants", word] => mutants::run(root, &target, word),
-        ["reference"] => reference::run(root, false),
-        ["dist"] => dist::run(root, &target, false),
-        ["dist", "--debug"] => dist::run(root, &target, true),
+        ["reference"] => reference::run(root, reference::PageAction::Write),
+        ["dist"] => dist::run(root, &target, dist::BuildKind::Release),
+        ["dist", "--debug"] => dist::run(root, &target, dist::BuildKind::Debug),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
         ["python", "--write"] => python::write(root, &target),
         ["python", ..] => python::run(root, &target, &arguments[1..]),
         ["examples"] => examples::run(root, &target, ""),
         ["examples", name] => examples::run(root, &target, name),
         ["bench", ..] => bench::run(root, &target, &arguments[1..]),
+        ["fuzz", "--seeds"] => seeds::write(root),
         ["fuzz", ..] => fuzz::run(root, &target, &arguments[1..]),
         _ => {
             eprintln!("{USAGE}");

@@ -1,5 +1,5 @@
 //! `cargo xtask mutants`: plants faults into a copy of the tree, one at a time, and fails if the
-//! tests do not notice one. `xtask/mutants.txt` lists them, and tells its own format.
+//! tests do not notice one. `xtask/mutants.txt` lists them, and describes its own format.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,9 @@ use crate::{cost, tree};
 
 const LIST: &str = "xtask/mutants.txt";
 /// Seconds after which a test that does not end counts as having noticed the fault.
-const PATIENCE: &str = "300";
+const MAX_TEST_SECONDS: &str = "300";
+/// What `timeout` takes as no limit.
+const NO_LIMIT: &str = "0";
 
 /// One fault.
 #[derive(Debug, Default, PartialEq)]
@@ -27,7 +29,8 @@ struct Mutant {
 }
 
 impl Mutant {
-    /// The file with the fault in it. Errors: the old lines do not stand there exactly once.
+    /// The text of the file with the fault in it. Errors: it does not have the old lines exactly
+    /// once.
     fn plant(&self, text: &str) -> Result<String, String> {
         let old = self.old.join("\n");
         let new = self.new.join("\n");
@@ -45,13 +48,13 @@ impl Mutant {
 pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> {
     let mut mutants = parse(&tree::read(&root.join(LIST))?)?;
     mutants.retain(|m| [&m.name, &m.file, &m.test].iter().any(|s| s.contains(only)));
-    // The build folder of the guides' cases is used again.
+    // The copy and the build folder of `cost` are used again.
     let copy = target.join("cost/tree");
     tree::sync(root, &copy, &ChangedFiles::new())?;
     let mut tests: Vec<&str> = mutants.iter().map(|m| m.test.as_str()).collect();
     tests.dedup();
     for test in tests {
-        let output = cargo_test(&copy, test, true)?;
+        let output = cargo_test(&copy, test, MAX_TEST_SECONDS)?;
         let text = String::from_utf8_lossy(&output.stdout);
         let passed = cost::passed_tests(&text);
         println!("without a fault: cargo test {test}: {passed} tests passed");
@@ -65,12 +68,16 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
         let start = Instant::now();
         let text = tree::read(&path)?;
         write(&path, &mutant.plant(&text)?)?;
-        let noticed = noticed(&copy, &mutant.test);
+        let result = is_noticed(&copy, &mutant.test);
         write(&path, &text)?;
-        let name = &mutant.name;
-        let verdict = if noticed? { "noticed" } else { "SURVIVED" };
-        println!("{verdict} in {} s: {name}", start.elapsed().as_secs());
-        survived += usize::from(verdict != "noticed");
+        let verdict = if result? {
+            "noticed"
+        } else {
+            survived += 1;
+            "SURVIVED"
+        };
+        let seconds = start.elapsed().as_secs();
+        println!("{verdict} in {seconds} s: {}", mutant.name);
     }
     let all = mutants.len();
     println!("mutants: {} of {all} noticed", all - survived);
@@ -81,27 +88,28 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
 }
 
 /// Whether the test fails. Errors: it does not compile.
-fn noticed(copy: &Path, test: &str) -> Result<bool, String> {
-    let built = cargo_test(copy, &format!("--no-run {test}"), false)?;
+fn is_noticed(copy: &Path, test: &str) -> Result<bool, String> {
+    let built = cargo_test(copy, &format!("--no-run {test}"), NO_LIMIT)?;
     if !built.status.success() {
         let errors = String::from_utf8_lossy(&built.stderr);
         return Err(format!("mutants: it does not compile:\n{errors}"));
     }
-    Ok(!cargo_test(copy, test, true)?.status.success())
+    let ran = cargo_test(copy, test, MAX_TEST_SECONDS)?;
+    Ok(!ran.status.success())
 }
 
-/// Runs cargo test; `timed`: not for longer than [`PATIENCE`].
-fn cargo_test(copy: &Path, words: &str, timed: bool) -> Result<Output, String> {
+/// Runs `cargo test` with the arguments `words`, for at most `max_seconds`.
+fn cargo_test(copy: &Path, words: &str, max_seconds: &str) -> Result<Output, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", if timed { PATIENCE } else { "0" }]);
+    command.args(["--kill-after=5", max_seconds]);
     command.arg(cargo).args(["test", "--locked"]);
     command.args(words.split(' ')).current_dir(copy);
     command.env("CARGO_TARGET_DIR", copy.with_file_name("target"));
     command.output().map_err(|e| format!("timeout: {e}"))
 }
 
-/// What is wrong with the list: each fault whose old lines do not stand in its file exactly once.
+/// The findings about the list: each fault whose file does not have the old lines exactly once.
 ///
 /// Errors: what could not be read.
 pub(crate) fn check(root: &Path) -> Result<Vec<String>, String> {
@@ -114,7 +122,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>, String> {
     Ok(findings)
 }
 
-/// The faults of a list. Errors: line and what is wrong there.
+/// The faults of a list. Errors: the first line that is not understood.
 fn parse(text: &str) -> Result<Vec<Mutant>, String> {
     let mut mutants: Vec<Mutant> = Vec::new();
     let mut test = "";

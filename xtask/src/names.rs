@@ -1,4 +1,4 @@
-//! Checks that a type name means one thing: it is unique, or listed here with the reason.
+//! Checks that a type name means one thing: it is unique, or listed here with its meaning.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use crate::source::Source;
 
 const KEYWORDS: [&str; 4] = ["struct ", "enum ", "trait ", "union "];
 
-/// Names that several crates give to types of one meaning, and that meaning.
+/// Names that several crates give to types with the same meaning, and this meaning.
 const SHARED: &[(&str, &str)] = &[
     ("Cli", "the command line of a program"),
     ("CliCommand", "a command of a program, with its options"),
-    ("Config", "all that a switch, or its datapath, is made with"),
+    ("Config", "the configuration of a switch or datapath"),
     (
         "ConnId",
-        "a connection's number, for a crate that knows no sockets, too",
+        "a connection's number, also in crates that know no sockets",
     ),
     (
         "Generate",
@@ -22,7 +22,7 @@ const SHARED: &[(&str, &str)] = &[
     ("Lane", "what one data-plane thread has for itself"),
 ];
 
-/// Reports the names that are given to two types: in one crate, or in several if it is not one of
+/// Reports the names that two types have: in one crate, or in several if the name is not one of
 /// [`SHARED`].
 pub(crate) fn check(sources: &[Source]) -> Vec<String> {
     let mut found = Vec::new();
@@ -36,7 +36,7 @@ pub(crate) fn check(sources: &[Source]) -> Vec<String> {
     found
 }
 
-/// The places that declare each name. Those of a shared name are told apart by their crate.
+/// The places that declare each name. A shared name has an entry for each crate.
 fn declarations(sources: &[Source]) -> BTreeMap<(String, String), Vec<String>> {
     let mut places: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for source in sources {
@@ -58,7 +58,8 @@ fn declarations(sources: &[Source]) -> BTreeMap<(String, String), Vec<String>> {
     places
 }
 
-/// The type that a line declares. Types of an `impl`, which are indented aliases, do not count.
+/// The name of the type that a line declares. An indented alias is an associated type of an `impl`,
+/// which does not count.
 fn declared(code: &str) -> Option<&str> {
     let item = match code.trim_start().strip_prefix("pub") {
         Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,

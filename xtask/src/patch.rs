@@ -1,11 +1,11 @@
-//! Applies the guides' patches, whose hunks find their place by what they say, not by line numbers.
+//! Applies the guides' patches, whose hunks find their place by text and not by line numbers.
 //!
-//! A patch is a unified diff of one or more files. A hunk begins with `@@` and the start of a line
-//! of the file: from the first such line on, the hunk's place is where its context and removed
-//! lines stand together. So a hunk holds on to what stays (a table's name, its end), and rows that
-//! others have added do not move it. A hunk without context goes before that first line, and to
-//! the end of the file if its `@@` names none. A hunk whose added lines stand there already changes
-//! nothing.
+//! A patch is a unified diff of one or more files. A hunk begins with `@@` and the start of a line,
+//! its anchor. Searched from the first line that starts so, the hunk's place is where its context
+//! and removed lines are. So a hunk refers to what is stable (the name of a table, its end), and
+//! rows that other patches have added do not matter. A hunk without context goes before the anchor,
+//! or to the end of the file if it has no anchor either. If the added lines are there already, the
+//! hunk changes nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,17 +18,18 @@ pub(crate) type ChangedFiles = BTreeMap<PathBuf, String>;
 /// One hunk, as lines.
 #[derive(Default)]
 struct Hunk<'a> {
-    /// How the line starts from which the place is searched.
+    /// The start of the line from which the place is searched.
     anchor: &'a str,
     /// Context and removed lines.
     old: Vec<&'a str>,
     /// Context and added lines.
     new: Vec<&'a str>,
-    /// The added lines, each run by itself.
+    /// The added lines, as runs that context or removed lines separate.
     added: Vec<Vec<&'a str>>,
 }
 
-/// Applies a patch to the files under `root`, on top of what has been changed.
+/// Applies a patch to the files under `root`; files in `changed` have the text that is there. The
+/// results go to `changed`.
 ///
 /// Errors: the hunk that has no place, or a file that cannot be read.
 pub(crate) fn apply(patch: &str, root: &Path, changed: &mut ChangedFiles) -> Result<(), String> {
@@ -73,7 +74,7 @@ pub(crate) fn apply(patch: &str, root: &Path, changed: &mut ChangedFiles) -> Res
 impl<'a> Hunk<'a> {
     /// Adds a line of the diff.
     fn take(&mut self, line: &'a str) {
-        // An editor may have cut the blank of an empty line of context.
+        // An editor may have removed the blank of an empty context line.
         let (kind, text) = line.split_at_checked(1).unwrap_or((" ", ""));
         if kind != "+" {
             self.old.push(text);

@@ -1,4 +1,4 @@
-//! The pictures of the documents, as SVG: a packet's trace, and the rooms with their arrows.
+//! Draws the pictures of the documents as SVG: a packet's trace, and the rooms with their arrows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use toml::{Table, Value};
 
 use crate::rooms;
 
-/// The entries of the trace's switch: those of `bofuss demo`, with the wrong digit of port 3.
+/// The entries of the traced switch: those of `bofuss demo`, with the wrong digit in port 3's.
 const ENTRIES: [&str; 5] = [
     "table=0,priority=10,arp,actions=goto_table:1",
     "table=0,priority=10,ip,nw_src=10.0.0.0/24,actions=goto_table:1",
@@ -26,16 +26,17 @@ const ENTRIES: [&str; 5] = [
 /// What is traced: an ICMP echo request from host 1 to host 3.
 const PACKET: &str = "in_port=1,icmp,dl_src=02:00:00:00:00:11,dl_dst=02:00:00:00:00:33,\
     nw_src=10.0.0.1,nw_dst=10.0.0.3,icmp_type=8";
-/// Bytes of the frame pool of the trace's switch.
+/// Bytes of the traced switch's frame pool.
 const POOL_BYTES: usize = 1 << 20;
 
-/// Pixels of the legend's line.
+/// Height of the legend's line, in pixels.
 const LEGEND: usize = 18;
-/// Pixels of a room's box, and from one row of rooms to the next.
+/// Width and height of a room's box, in pixels.
 const ROOM: (usize, usize) = (120, 38);
+/// Pixels from one row of rooms to the next.
 const ROW: usize = 84;
 
-/// Discards the outputs of building the trace's switch.
+/// Discards what building the traced switch causes.
 struct Ignored;
 
 impl Sink for Ignored {
@@ -75,9 +76,9 @@ pub(crate) fn trace() -> Result<String, String> {
     Ok(trace.svg())
 }
 
-/// Draws `xtask/arrows.toml`: who uses others is above them.
+/// Draws the arrows of `xtask/arrows.toml`: a room is above those that it uses.
 ///
-/// Errors: a room that nothing lists.
+/// Errors: a room that is not listed, or a circle.
 pub(crate) fn rooms(list: &Table) -> Result<String, String> {
     let arrows: BTreeMap<&str, Vec<&str>> = list
         .get("arrows")
@@ -100,7 +101,7 @@ pub(crate) fn rooms(list: &Table) -> Result<String, String> {
         let from_y = y + ROOM.1;
         for used in uses {
             let (to_x, to_y) = places[used];
-            // One that goes straight down over several rows bends around the boxes between.
+            // An arrow straight down over several rows bends around the boxes between.
             let is_long = x == to_x && to_y - from_y > ROW;
             let bow = if is_long { ROOM.0 } else { 0 };
             picture.put_arrow((x, from_y), (to_x, to_y), bow);
@@ -108,11 +109,12 @@ pub(crate) fn rooms(list: &Table) -> Result<String, String> {
     }
     let pure = rooms::names(list.get("pure"));
     for (room, (x, y)) in &places {
-        let is_face = levels[0].contains(room);
-        let class = match (pure.contains(room) || *room == "intrinsics", is_face) {
-            (true, _) => "pure",
-            (false, true) => "face",
-            (false, false) => "door",
+        let class = if pure.contains(room) || *room == "intrinsics" {
+            "pure"
+        } else if levels[0].contains(room) {
+            "face"
+        } else {
+            "door"
         };
         picture.put_box(class, (x - ROOM.0 / 2, *y), ROOM);
         picture.put_text("room", (*x, y + 24), room);
@@ -123,7 +125,8 @@ pub(crate) fn rooms(list: &Table) -> Result<String, String> {
     Ok(picture.svg("The rooms and their arrows", height))
 }
 
-/// How many arrows lead down from a room at most; `rooms` bounds the search.
+/// The length of the longest path of arrows from a room. `rooms` bounds the search, in case of a
+/// circle.
 fn level(room: &str, arrows: &BTreeMap<&str, Vec<&str>>, rooms: usize) -> Result<usize, String> {
     let uses = arrows.get(room).filter(|_| rooms > 0);
     let uses =
@@ -135,8 +138,8 @@ fn level(room: &str, arrows: &BTreeMap<&str, Vec<&str>>, rooms: usize) -> Result
     Ok(most)
 }
 
-/// The middle of each room's upper edge: a row for each level, ordered by where those stand that
-/// use a room (the barycentre method of layered drawing, Sugiyama 1981, one pass).
+/// The middle of each room's upper edge. Each level is a row, ordered by the mean position of the
+/// rooms that use a room (the barycentre method of layered drawing, Sugiyama 1981, one pass).
 fn placed<'a>(
     levels: &[Vec<&'a str>],
     arrows: &BTreeMap<&'a str, Vec<&'a str>>,

@@ -1,4 +1,5 @@
-//! `cargo xtask python`: the package for Python in a folder, its tests, and what is written of it.
+//! `cargo xtask python`: puts the Python package together and runs its tests, or writes the files
+//! that are derived from it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::process::Command;
 
 use crate::{ci, e2e, tree};
 
-/// Modules that `contrib` has as files that also work alone, and their names in the package.
+/// Files of `contrib` that also work without the package, and the names of the modules there.
 const MODULES: [(&str, &str); 2] = [
     ("contrib/bofuss_mininet.py", "mininet.py"),
     ("contrib/bofuss_machine.py", "machine.py"),
@@ -14,10 +15,10 @@ const MODULES: [(&str, &str); 2] = [
 /// The package's own modules, and its stubs.
 const SOURCES: &str = "python/bofuss";
 const STUBS: &str = "python/bofuss/oflib.pyi";
-/// The notebook whose cells use the package.
+/// The notebook of the lecture, whose cells use the package.
 const LECTURE: &str = "docs/lecture.ipynb";
 
-/// Builds the package and runs its tests, with `arguments` for unittest.
+/// Builds the package and runs its tests; `arguments` are unittest's.
 ///
 /// Errors: the step that failed.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
@@ -32,8 +33,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     ci::succeed(tests.args(arguments))
 }
 
-/// Writes the stubs, as the rows of the package's classes have them, and what the cells of the
-/// lecture show.
+/// Writes the stubs, from the rows of the package's classes, and the output of the lecture's cells.
 ///
 /// Errors: the step that failed.
 pub(crate) fn write(root: &Path, target: &Path) -> Result<(), String> {
@@ -44,13 +44,13 @@ pub(crate) fn write(root: &Path, target: &Path) -> Result<(), String> {
     ci::succeed(notebook.args(["python/tools/notebook.py", LECTURE, "--write"]))
 }
 
-/// Compiles the module, and the examples that its tests run, and puts the package together; gives
-/// the folder that has it.
+/// Compiles the module and the examples that its tests run, and puts the package together. Returns
+/// the folder that has the package.
 ///
 /// Errors: the step that failed.
 pub(crate) fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {
-    // The whole workspace, as the unit tests are built: a package alone asks other features of its
-    // libraries, and they would be compiled anew.
+    // The whole workspace, as for the unit tests: a package alone would select other features of
+    // its libraries, and compile them again.
     ci::cargo(
         "build --locked --workspace --lib --example replay --example random_record \
          --example scenario_scripts",
@@ -62,35 +62,36 @@ pub(crate) fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Puts the package together, with the module compiled into `built`.
+/// Puts the package together in `folder`, with the compiled module from `built`.
 ///
 /// Errors: a file that cannot be read or written.
 pub(crate) fn package(root: &Path, built: &Path, folder: &Path) -> Result<(), String> {
     let package = folder.join("bofuss");
-    let copy = |from: &Path, name: &Path| -> Result<(), String> {
-        let to = package.join(name);
-        let parent = to.parent().expect("a file is in the package");
-        fs::create_dir_all(parent).map_err(|e| format!("{}: {e}", parent.display()))?;
-        let copied = fs::copy(from, &to);
-        copied
-            .map(drop)
-            .map_err(|e| format!("{}: {e}", from.display()))
-    };
     for file in tree::files(&root.join(SOURCES))? {
-        copy(&root.join(SOURCES).join(&file), &file)?;
+        copy(&root.join(SOURCES).join(&file), &package.join(&file))?;
     }
     for (file, name) in MODULES {
-        copy(&root.join(file), Path::new(name))?;
+        copy(&root.join(file), &package.join(name))?;
     }
     let library = built.join("libbofuss_python.so");
-    copy(&library, Path::new("_native.abi3.so"))
+    copy(&library, &package.join("_native.abi3.so"))
 }
 
-/// The Python of the package's tests, which finds the package.
+/// Copies a file; makes the folder of the copy if it is missing.
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    let parent = to.parent().expect("a file is in the package");
+    fs::create_dir_all(parent).map_err(|e| format!("{}: {e}", parent.display()))?;
+    match fs::copy(from, to) {
+        Ok(_) => Ok(()),
+        Err(e) => Err(format!("{}: {e}", from.display())),
+    }
+}
+
+/// The Python of the package's tests, set up to import the package from `folder`.
 fn interpreter(root: &Path, folder: &Path) -> Result<Command, String> {
     let mut python = Command::new(e2e::environment(root, "venv-python")?);
     python.current_dir(root).env("PYTHONPATH", folder);
-    // What it compiles would be files of the tree.
+    // Compiled files would be in the tree.
     python.env("PYTHONDONTWRITEBYTECODE", "1");
     Ok(python)
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask reference`: prints the pages of `docs/reference` from the catalogues, and pictures.
+//! `cargo xtask reference`: writes the pages of `docs/reference` from the catalogues, the pictures
+//! of the documents, and the list of oflib's public items.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,55 +12,65 @@ use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::instruction::INSTRUCTIONS;
 use bofuss_oflib::message::multipart::MULTIPARTS;
 use bofuss_oflib::message::{ErrorMsg, MESSAGES};
-use bofuss_oflib::version::Span;
 use bofuss_oflib::{Catalogue, Codec, ErrorCode, Field, HEADER_BYTES, Message, Version};
 
 use crate::api;
-use crate::evidence::{CHAPTERS, NEVER, Tests, section};
+use crate::evidence::{CHAPTERS, NEVER, OTHERS, Tests, section};
 use crate::rooms::{self, ARROWS};
 use crate::{pictures, tree};
 
 const FOLDER: &str = "docs/reference";
-/// The public items of `oflib`, beside it: it goes into its package.
+/// The list of public items of `oflib`, which is part of its package.
 const API: &str = "oflib/API.txt";
-/// The scenario that shows what versions see of each other: each line with `#|` is a row.
+/// The scenario that shows what versions see of each other. Its lines with `#|` are rows of the
+/// page.
 const VERSIONS: &str = "testdata/scenarios/versions.txt";
 /// The vectors with the types of 1.0's messages.
 const OLD_VECTORS: &str = "testdata/vectors/openflow10.txt";
 
-/// Writes the pages; with `check`, compares them only.
+/// What is done with a page.
+#[derive(Clone, Copy)]
+pub(crate) enum PageAction {
+    Write,
+    /// Compares the page with its file, and changes nothing.
+    Compare,
+}
+
+/// Writes or compares the pages.
 ///
 /// Errors: a page that differs, or a file that cannot be read or written.
-pub(crate) fn run(root: &Path, check: bool) -> Result<(), String> {
+pub(crate) fn run(root: &Path, action: PageAction) -> Result<(), String> {
     let versions = ("versions.md", versions(&tree::read(&root.join(VERSIONS))?));
     let old = old_types(&tree::read(&root.join(OLD_VECTORS))?);
     let pages = pages(&bofuss_ext::catalogue(), &Tests::read(root)?, &old)?;
     for (name, text) in pages.into_iter().chain([versions]) {
-        write(root, &format!("{FOLDER}/{name}"), &text, check)?;
+        action.run(root, &format!("{FOLDER}/{name}"), &text)?;
     }
     let arrows = rooms::table(&root.join(ARROWS))?;
-    write(root, "docs/rooms.svg", &pictures::rooms(&arrows)?, check)?;
-    write(root, "docs/trace.svg", &pictures::trace()?, check)?;
-    write(root, API, &api::listing(root)?, check)
+    action.run(root, "docs/rooms.svg", &pictures::rooms(&arrows)?)?;
+    action.run(root, "docs/trace.svg", &pictures::trace()?)?;
+    action.run(root, API, &api::listing(root)?)
 }
 
-/// Writes one page or picture; with `check`, compares it only.
-///
-/// Errors: that it differs, or cannot be read or written.
-fn write(root: &Path, name: &str, text: &str, check: bool) -> Result<(), String> {
-    let path = root.join(name);
-    if !check {
-        return std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()));
+impl PageAction {
+    /// Writes or compares one page or picture.
+    ///
+    /// Errors: it differs, or its file cannot be read or written.
+    fn run(self, root: &Path, name: &str, text: &str) -> Result<(), String> {
+        let path = root.join(name);
+        match self {
+            Self::Write => {
+                std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
+            }
+            Self::Compare if tree::read(&path)? == text => Ok(()),
+            Self::Compare => Err(format!(
+                "{name} is not what the code says: run `cargo xtask reference`"
+            )),
+        }
     }
-    if tree::read(&path)? != text {
-        return Err(format!(
-            "{name} is not what the code says: run `cargo xtask reference`"
-        ));
-    }
-    Ok(())
 }
 
-/// Name and text of every page.
+/// The name and text of each page; `old` has the types of messages in 1.0.
 ///
 /// Errors: an OpenFlow error that neither a test provokes nor [`NEVER`] explains; a section that
 /// no test names.
@@ -78,12 +89,12 @@ fn pages(
     ])
 }
 
-/// A page: its title, what it is about, and where its rows stand in the code.
+/// The head of a page: title, subject, and the file that has its rows.
 fn page(title: &str, about: &str, source: &str) -> String {
     format!("# {title}\n\n{about} Printed by `cargo xtask reference` from `{source}`.\n")
 }
 
-/// Appends a table; `columns` and the lines of `rows` have their cells between bars.
+/// Appends a table; `columns` and each of `rows` have their cells separated by bars.
 fn table(page: &mut String, columns: &str, rows: impl Iterator<Item = String>) {
     let line = "|---".repeat(columns.matches('|').count() + 1);
     writeln!(page, "\n| {columns} |\n{line}|").expect("a string takes everything");
@@ -96,38 +107,45 @@ fn fields(catalogue: &Catalogue, tests: &Tests) -> String {
         Spec: 7.2.3.7.";
     let mut page = page("Fields", about, "oflib/src/field.rs");
     let columns = "names | class | number | since | bits | mask | set-field | needs | test";
-    let yes = |yes| if yes { "yes" } else { "no" };
-    let row = |field: &&Field| {
-        let names: Vec<_> = field.aliases.iter().chain([&field.name]).copied().collect();
-        let test = tests.of(&names).unwrap_or_default();
-        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-        let class = match field.experimenter {
-            0 => String::new(),
-            class => format!("{class:#010x}"),
-        };
-        let need = field.need.map_or(String::new(), |need| {
-            let other = catalogue.fields()[usize::from(need.id)].shown();
-            let values: Vec<_> = need.any_of.iter().map(|v| format!("{v:#x}")).collect();
-            match need.mask {
-                0 => format!("`{other}`"),
-                _ => format!("`{other}` {}", values.join(" or ")),
-            }
-        });
-        let mask = yes(field.maskable);
-        let set = yes(field.settable);
-        let names = names.join(" ");
-        let number = field.number;
-        let bits = field.bits;
-        let since = field.versions.since;
-        format!(
-            "{names} | {class} | {number} | {since} | {bits} | {mask} | {set} | {need} | {test}"
-        )
-    };
-    table(&mut page, columns, catalogue.fields().iter().map(row));
+    let rows = catalogue.fields().iter();
+    table(
+        &mut page,
+        columns,
+        rows.map(|field| field_row(field, catalogue, tests)),
+    );
     page
 }
 
-/// Rows of the extensions' values of one kind.
+fn field_row(field: &Field, catalogue: &Catalogue, tests: &Tests) -> String {
+    let names: Vec<_> = field.aliases.iter().chain([&field.name]).copied().collect();
+    let test = tests.of(&names).unwrap_or_default();
+    let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    let class = match field.experimenter {
+        0 => String::new(),
+        class => format!("{class:#010x}"),
+    };
+    let need = field.need.map_or(String::new(), |need| {
+        let other = catalogue.fields()[usize::from(need.id)].shown();
+        let values: Vec<_> = need.any_of.iter().map(|v| format!("{v:#x}")).collect();
+        match need.mask {
+            0 => format!("`{other}`"),
+            _ => format!("`{other}` {}", values.join(" or ")),
+        }
+    });
+    let mask = yes_or_no(field.maskable);
+    let set = yes_or_no(field.settable);
+    let names = names.join(" ");
+    let number = field.number;
+    let bits = field.bits;
+    let since = field.versions.since;
+    format!("{names} | {class} | {number} | {since} | {bits} | {mask} | {set} | {need} | {test}")
+}
+
+fn yes_or_no(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
+}
+
+/// The rows of the extensions' values of one kind.
 fn values(catalogue: &Catalogue, kind: ExtKind) -> impl Iterator<Item = String> {
     catalogue.values(kind).map(|value| {
         let args: Vec<_> = value.args.iter().map(|arg| arg.name).collect();
@@ -143,20 +161,19 @@ fn actions(catalogue: &Catalogue, tests: &Tests) -> String {
         the order of their rank. Of several names, the first is printed. Spec: 7.2.4, 7.2.5. The \
         README of an extension's folder in `ext/src` has the layout of what it brings.";
     let mut page = page("Actions and instructions", about, "oflib/src/action.rs");
-    let row = |row: &bofuss_oflib::action::ActionRow| {
-        let names: Vec<_> = [row.name].iter().chain(row.aliases).copied().collect();
-        let test = tests.of(&names).unwrap_or_default();
-        let names = names.join("` `");
-        let (text, hex) = row.example;
-        format!(
-            "`{names}` | {} | {} | {} | `{text}` | `{hex}` | {test}",
-            row.number, row.versions.since, row.rank
-        )
-    };
     table(
         &mut page,
         "names | type | since | rank | example | its bytes | test",
-        ACTIONS.iter().map(row),
+        ACTIONS.iter().map(|row| {
+            let names: Vec<_> = [row.name].iter().chain(row.aliases).copied().collect();
+            let test = tests.of(&names).unwrap_or_default();
+            let names = names.join("` `");
+            let (text, hex) = row.example;
+            format!(
+                "`{names}` | {} | {} | {} | `{text}` | `{hex}` | {test}",
+                row.number, row.versions.since, row.rank
+            )
+        }),
     );
     let columns = "extensions' actions | experimenter | type";
     table(&mut page, columns, values(catalogue, ExtKind::Action));
@@ -176,8 +193,8 @@ fn actions(catalogue: &Catalogue, tests: &Tests) -> String {
     page
 }
 
-/// The types in 1.0 of messages and statistics, by name, from the vectors: of a message the byte
-/// behind the version, of statistics the two behind the header.
+/// The types of messages and statistics in 1.0, by name, from the first vector of each: the byte
+/// after the version, and for statistics the two bytes after the header.
 fn old_types(vectors: &str) -> BTreeMap<String, String> {
     let mut types = BTreeMap::new();
     let mut lines = vectors.lines().peekable();
@@ -188,15 +205,18 @@ fn old_types(vectors: &str) -> BTreeMap<String, String> {
         };
         let mut words = line.split([':', ' ']).filter(|word| !word.is_empty());
         let name = words.next().unwrap_or_default();
-        types.insert(name.into(), number(&digits, 1, 1));
+        let ty = number(&digits, 1, 1);
+        types.entry(name.into()).or_insert(ty);
         if let Some(multipart) = words.next().filter(|word| word.starts_with("OFPMP_")) {
-            types.insert(multipart.into(), number(&digits, HEADER_BYTES, 2));
+            let ty = number(&digits, HEADER_BYTES, 2);
+            types.entry(multipart.into()).or_insert(ty);
         }
     }
     types
 }
 
-/// The number in `bytes` bytes from byte `at` on, written in hexadecimal; empty if there are fewer.
+/// Reads hexadecimal digits: the number in the `bytes` bytes from byte `at` on, as decimal text;
+/// empty if there are fewer.
 fn number(digits: &str, at: usize, bytes: usize) -> String {
     let part = digits.get(2 * at..2 * (at + bytes)).unwrap_or_default();
     u16::from_str_radix(part, 16).map_or(String::new(), |number| number.to_string())
@@ -204,34 +224,46 @@ fn number(digits: &str, at: usize, bytes: usize) -> String {
 
 fn messages(catalogue: &Catalogue, tests: &Tests, old: &BTreeMap<String, String>) -> String {
     let about = "The messages of OpenFlow 1.3, the multipart types, and the extensions' messages; \
-        and the types in 1.0, where role messages are Nicira's, a vendor's.";
+        and the types in 1.0, where role messages and flow monitors are Nicira's, a vendor's.";
     let mut page = page("Messages", about, "oflib/src/message/mod.rs");
-    let row = |name: String, number: u16, since: Version| {
-        let test = tests.of(&[&name]).unwrap_or_default();
-        let old = old.get(&name).map_or("", String::as_str);
-        format!(
-            "`{name}` | {number} | {since} | {old} | {} | {test}",
-            section(&name)
-        )
-    };
-    let named = |(number, name, versions): &(u8, &str, Span)| {
-        row(format!("OFPT_{name}"), (*number).into(), versions.since)
-    };
+    let mut rows = Vec::new();
+    for (number, name, versions) in MESSAGES {
+        let name = format!("OFPT_{name}");
+        let cells = evidence_cells(&name, tests, old);
+        rows.push(format!(
+            "`{name}` | {number} | {} | {cells}",
+            versions.since
+        ));
+    }
     table(
         &mut page,
         "message | type | since | in 1.0 | section | test",
-        MESSAGES.iter().map(named),
+        rows.into_iter(),
     );
+    let mut multiparts = Vec::new();
+    for (number, name, versions) in MULTIPARTS {
+        let name = format!("OFPMP_{name}");
+        let cells = evidence_cells(&name, tests, old);
+        multiparts.push(format!(
+            "`{name}` | {number} | {} | {cells}",
+            versions.since
+        ));
+    }
     table(
         &mut page,
         "multipart | type | since | in 1.0 | section | test",
-        MULTIPARTS
-            .iter()
-            .map(|(number, name, versions)| row(format!("OFPMP_{name}"), *number, versions.since)),
+        multiparts.into_iter(),
     );
     let columns = "extensions' messages | experimenter | type";
     table(&mut page, columns, values(catalogue, ExtKind::Message));
     page
+}
+
+/// The cells of a message or multipart: its type in 1.0, the specification's section, and a test.
+fn evidence_cells(name: &str, tests: &Tests, old: &BTreeMap<String, String>) -> String {
+    let test = tests.of(&[name]).unwrap_or_default();
+    let old_type = old.get(name).map_or("", String::as_str);
+    format!("{old_type} | {} | {test}", section(name))
 }
 
 fn versions(scenario: &str) -> String {
@@ -327,6 +359,15 @@ fn sections(tests: &Tests) -> Result<String, String> {
         rows.push(format!("{section} | {title} | {tests}"));
     }
     table(&mut page, "section | title | tests", rows.into_iter());
+    page += "\n## What other versions have\n\nA section without a test that names it says so.\n";
+    let mut others = Vec::new();
+    for (version, section, item) in OTHERS {
+        let tests = tests
+            .about_in(version, section)
+            .unwrap_or_else(|| "no test names it".into());
+        others.push(format!("{version}, {section} | {item} | {tests}"));
+    }
+    table(&mut page, "section | item | tests", others.into_iter());
     Ok(page)
 }
 

@@ -25,10 +25,18 @@ const RETIRED: &[(&str, &str)] = &[
     ("way", "path"),
 ];
 
-/// Names that are the field's own all the same: the hand of the CLOCK replacement algorithm.
+/// Retired names, each with what to say instead. As parts of other names these words are allowed:
+/// `old` for a value before a change, `face` of a font.
+const RETIRED_NAMES: &[(&str, &str)] = &[
+    ("Face", "what it is for"),
+    ("Old", "which version it is of"),
+];
+
+/// Names that have a retired word and are usual: the hand of the CLOCK replacement algorithm.
 const USUAL: &[&str] = &["clock_hand"];
 
-/// The line of each name outside of tests that has a retired word, and what to say instead.
+/// The findings in one file: for each name outside of tests that has a retired word, the line and
+/// what to say instead.
 pub(crate) fn check(source: &Source) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (line, code) in source.product_lines() {
@@ -39,12 +47,17 @@ pub(crate) fn check(source: &Source) -> Vec<(usize, String)> {
                     found.push((line, format!("`{name}`: say {instead}, not `{word}`")));
                 }
             }
+            for (retired, instead) in RETIRED_NAMES {
+                if name == *retired {
+                    found.push((line, format!("`{name}`: say {instead}")));
+                }
+            }
         }
     }
     found
 }
 
-/// Whether a word is one of those that a name in snake case or in capitals is made of.
+/// Whether `word` is one of the words of a name, in snake case, camel case or capitals.
 fn has_word(name: &str, word: &str) -> bool {
     let mut parts: Vec<String> = Vec::new();
     let mut was_lower = false;
@@ -82,6 +95,14 @@ mod tests {
                     #[cfg(test)]\nmod tests {\n    fn the_way() {}\n}\n";
         let (source, _) = Source::new("a/src/lib.rs".into(), text.into());
         let expected = (4, "`by_way`: say path, not `way`".to_owned());
+        assert_eq!(check(&source), [expected]);
+    }
+
+    #[test]
+    fn a_retired_name_is_a_good_word_within_others() {
+        let text = "struct Old;\nfn f(old: OldVlan) {}\n".to_owned();
+        let (source, _) = Source::new("a/src/lib.rs".into(), text);
+        let expected = (1, "`Old`: say which version it is of".to_owned());
         assert_eq!(check(&source), [expected]);
     }
 }

@@ -10,11 +10,11 @@ use crate::folders;
 use crate::source::{Source, words};
 use crate::tree;
 
-/// The prefix of the rooms' packages; folders do not have it.
+/// The prefix of the names of our packages, which their folders do not have.
 const PREFIX: &str = "bofuss-";
 /// The rooms, and what each may use.
 pub(crate) const ARROWS: &str = "xtask/arrows.toml";
-/// Members that are no rooms: developers use them, and nothing depends on them.
+/// Workspace members that are not checked: developers use them, and nothing depends on them.
 const OUTSIDE: [&str; 2] = ["tests", "xtask"];
 
 /// All findings about rooms.
@@ -22,8 +22,8 @@ const OUTSIDE: [&str; 2] = ["tests", "xtask"];
 /// Errors: a manifest or the list that cannot be read.
 pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<Vec<String>, String> {
     let list = table(&root.join(ARROWS))?;
-    let members = table(&root.join("Cargo.toml"))?;
-    let members = names(members.get("workspace").and_then(|w| w.get("members")));
+    let workspace = table(&root.join("Cargo.toml"))?;
+    let members = names(workspace.get("workspace").and_then(|w| w.get("members")));
     let mut found = Vec::new();
     for room in members.iter().filter(|m| !OUTSIDE.contains(m)) {
         found.extend(arrows(
@@ -78,7 +78,7 @@ fn arrows(room: &str, manifest: &Table, list: &Table) -> Vec<String> {
         .collect()
 }
 
-/// The rooms that `room` uses, directly or indirectly; none if it is not listed.
+/// The rooms that `room` may use, directly or indirectly; `None` if it is not listed.
 fn reachable<'a>(room: &str, list: &'a Table) -> Option<BTreeSet<&'a str>> {
     let arrows = list.get("arrows")?;
     let mut found = BTreeSet::new();
@@ -107,7 +107,7 @@ fn impure(room: &str, source: &Source) -> Vec<String> {
     found
 }
 
-/// One finding for each product line with `word`.
+/// A finding for each line outside of tests that has `word`.
 fn finding(source: &Source, word: &str, what: &str) -> Vec<String> {
     let lines = source
         .product_lines()
@@ -117,7 +117,7 @@ fn finding(source: &Source, word: &str, what: &str) -> Vec<String> {
         .collect()
 }
 
-/// The strings of a list.
+/// The strings of a TOML array; none without one.
 pub(crate) fn names(value: Option<&Value>) -> Vec<&str> {
     let array = value.and_then(Value::as_array);
     array

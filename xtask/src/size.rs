@@ -1,8 +1,8 @@
 //! `cargo xtask size`: checks each room's budget of tokens in `xtask/size.toml`.
 //!
-//! It counts tokens outside comments and tests, so that dense lines save nothing. Rows of
-//! catalogues and folders of extensions are free. Lines, and comment lines for each line of code,
-//! are reported, and the figures of [`idiom`].
+//! It counts tokens and not lines, so that dense lines save nothing. Comments, tests, rows of
+//! catalogues and folders of extensions are free. It also prints lines of code, the ratio of
+//! comment lines to them, and the figures of [`idiom`].
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,8 @@ use crate::source::{self, Count, Source};
 use crate::{idiom, tree};
 
 const BUDGETS: &str = "xtask/size.toml";
-/// Its section on the reading order names files, and says how many lines they have at most.
+/// The page whose section on the reading order names files and says how many lines they have. It
+/// also says how large the core is.
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
 /// The file of budgets.
@@ -25,18 +26,20 @@ struct Budgets {
     extensions: String,
     /// Folders there that are no extensions.
     extensions_without: Vec<String>,
-    /// Folders and files of the core, those in them that are not, and its budget.
+    /// Folders and files of the core.
     core: Vec<String>,
+    /// Folders and files within these that are not of the core.
     core_without: Vec<String>,
+    /// The budget of the core.
     core_tokens: usize,
-    /// Tokens of each room.
+    /// The budget of each room.
     rooms: BTreeMap<String, usize>,
 }
 
-/// Counts, prints a table, and compares.
+/// Counts all rooms, prints a table, and compares it with the budgets and with what the page says.
 ///
-/// Errors: a room above its budget or without one, the core above its own, a reading order that is
-/// longer than it says, a core of another size than the page says, a room above a bar of idiom.
+/// Errors: a room above its budget or without one, the core above its budget, a reading order or
+/// core of another size than the page says, a room above a bar of [`idiom`].
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let text = tree::read(&root.join(BUDGETS))?;
     let budgets: Budgets = toml::from_str(&text).map_err(|e| format!("{BUDGETS}: {e}"))?;
@@ -53,8 +56,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         if budgets.is_core(&source.path) {
             core.add(count);
         }
-        let room = source.path.iter().next().and_then(|f| f.to_str());
-        let room = rooms.entry(room.unwrap_or("").into()).or_default();
+        let name = source.path.iter().next().and_then(|f| f.to_str());
+        let room = rooms.entry(name.unwrap_or("").into()).or_default();
         room.add(count);
     }
     println!(
@@ -96,7 +99,7 @@ fn show(name: &str, count: &Count, budget: Option<usize>) {
     );
 }
 
-/// Holds the reading order to what it says of itself: `20 files, below 5,000 lines`.
+/// Checks what the reading order says of itself: `20 files, below 5,000 lines`.
 fn reading_order(page: &str, sources: &[Source]) -> Result<(), String> {
     let section = page.split_once("## Reading order\n");
     let (_, section) = section.ok_or_else(|| format!("{ARCHITECTURE}: no reading order"))?;
@@ -112,7 +115,7 @@ fn reading_order(page: &str, sources: &[Source]) -> Result<(), String> {
         files += 1;
         lines += source.product_lines().count();
     }
-    // With a margin, so that not every change of a file is one of the page.
+    // The next thousand is right, too, so that few changes of a file need one of the page.
     let thousands = lines / 1000 + 1;
     let true_words = [thousands, thousands + 1].map(|n| format!("{files} files, below {n},000"));
     if true_words.iter().any(|words| section.contains(words)) {
@@ -125,8 +128,8 @@ fn reading_order(page: &str, sources: &[Source]) -> Result<(), String> {
     }
 }
 
-/// Holds the page to what it says of the core: `about 16,000 lines of code of 44,000`, either
-/// within a thousand, so that not every change is one of the page.
+/// Checks what the page says of the core: `about 16,000 lines of code of 44,000`. Both numbers may
+/// be off by a thousand, so that few changes of the code need one of the page.
 fn lines_of_core(page: &str, core: usize, whole: usize) -> Result<(), String> {
     let words: Vec<&str> = page.split_whitespace().collect();
     let text = words.join(" ");
@@ -144,7 +147,7 @@ fn lines_of_core(page: &str, core: usize, whole: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a number such as `14,000.`
+/// Reads a number with commas, such as `14,000.`
 fn thousands(word: Option<&str>) -> Option<usize> {
     let digits: String = word?.chars().filter(char::is_ascii_digit).collect();
     digits.parse().ok()

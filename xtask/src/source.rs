@@ -1,4 +1,5 @@
-//! Reads a Rust file as lines of code, comment and test, without a full parser.
+//! Divides a Rust file into code and comments, and finds tests and functions, without a full
+//! parser.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,32 +12,33 @@ pub(crate) struct Source {
     pub(crate) path: PathBuf,
     /// The text as it is.
     pub(crate) text: String,
-    /// The text with comments blank and the inside of literals turned to quotes; same length.
+    /// The text with blanks for comments and quotes for literals; of the same length.
     pub(crate) code: String,
-    /// The text with all but comments blank; same length.
+    /// The text with blanks for all but comments; of the same length.
     pub(crate) comments: String,
     /// For each line, whether it belongs to a test.
     pub(crate) test: Vec<bool>,
 }
 
-/// A function's name, line (from 1), and its extent in [`Source::code`] in bytes.
+/// A function with a body: its name, its line (from 1), and its text in [`Source::code`], from `fn`
+/// on.
 pub(crate) struct Function<'a> {
     pub(crate) name: &'a str,
     pub(crate) line: usize,
     pub(crate) body: &'a str,
 }
 
-/// The size of code without tests.
+/// The size of code, without tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Count {
-    /// Words, literals, brackets and operators; a comma is none, because the formatter adds some
-    /// where it breaks a line.
+    /// Words, literals, brackets and operators. Commas do not count, because the formatter adds
+    /// some where it breaks a line.
     pub(crate) tokens: usize,
     /// Lines that are neither blank nor only a comment.
     pub(crate) lines: usize,
     /// Lines that have a comment.
     pub(crate) comments: usize,
-    /// Lines of code that are in no other figure.
+    /// Lines of code that have no budget; they are in none of the other figures.
     pub(crate) free: usize,
 }
 
@@ -48,7 +50,7 @@ impl Count {
         self.free += other.free;
     }
 
-    /// The same as free lines.
+    /// The same code without a budget: all its lines are free.
     pub(crate) fn as_free(self) -> Count {
         Count {
             free: self.free + self.lines,
@@ -81,7 +83,7 @@ pub(crate) fn load(root: &Path) -> Result<Vec<Source>, String> {
 }
 
 impl Source {
-    /// Reads a text; also gives the files that it declares as test modules.
+    /// Reads a text. Also returns the paths where the test modules that it declares may be.
     pub(crate) fn new(path: PathBuf, text: String) -> (Source, Vec<PathBuf>) {
         let (code, comments) = split(&text);
         let mut test = vec![false; text.lines().count()];
@@ -115,7 +117,8 @@ impl Source {
         )
     }
 
-    /// Counts what is no test; the blocks of the macros `rows` (`name! { ... }`) are free.
+    /// Counts the code outside of tests. The blocks of the macros `rows` (`name! { ... }`) are
+    /// free.
     pub(crate) fn count(&self, rows: &[String]) -> Count {
         let mut free = vec![false; self.test.len()];
         for name in rows {
@@ -159,7 +162,7 @@ impl Source {
             .map(|(i, (line, _))| (i + 1, line))
     }
 
-    /// Every function with a body.
+    /// The functions with a body.
     pub(crate) fn functions(&self) -> Vec<Function<'_>> {
         let mut found = Vec::new();
         for at in words(&self.code, "fn") {
@@ -179,7 +182,7 @@ impl Source {
     }
 }
 
-/// Where `word` stands alone in `code`.
+/// The byte offsets of `word` in `code`, where it is not a part of another word.
 pub(crate) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let hits = code.match_indices(word).map(|(at, _)| at);
     hits.filter(move |at| {
@@ -187,7 +190,7 @@ pub(crate) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = us
     })
 }
 
-/// The length of the block that starts at the first `{` of `code`, up to and with its `}`.
+/// The offset after the `}` that closes the first `{` of `code`.
 pub(crate) fn block_end(code: &str) -> usize {
     let mut depth = 0;
     for (at, byte) in code.bytes().enumerate() {
@@ -203,7 +206,7 @@ pub(crate) fn block_end(code: &str) -> usize {
 
 /// Counts the tokens of a line of [`Source::code`].
 fn tokens(code: &str) -> usize {
-    /// Neighbours of the same kind are one token, but brackets.
+    /// Adjacent characters of the same kind are one token, except brackets.
     #[derive(PartialEq)]
     enum TokenKind {
         None,
@@ -246,22 +249,75 @@ pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The length of an item: to its `;`, or to the end of its block.
+/// Words that begin an item or a statement. A comma ends neither.
+const BEGINNINGS: [&str; 12] = [
+    "const", "enum", "extern", "fn", "impl", "let", "mod", "static", "struct", "trait", "type",
+    "use",
+];
+
+/// The length of the item or statement that `code` begins with: to its `;`, or to the end of its
+/// block.
+///
+/// If it begins with a word that is not in [`BEGINNINGS`], it may be a field, an arm or an
+/// argument, which ends at a comma or before the bracket that closes the enclosing block.
 fn item_end(code: &str) -> usize {
+    let start = code.len() - without_attributes(code).len();
+    let is_item = BEGINNINGS.contains(&first_word(&code[start..]));
     let mut depth = 0;
-    for (at, byte) in code.bytes().enumerate() {
+    let mut angles = 0;
+    let mut before = b' ';
+    for (at, byte) in code.bytes().enumerate().skip(start) {
         match byte {
             b'(' | b'[' => depth += 1,
+            b')' | b']' | b'}' if depth == 0 => return at,
             b')' | b']' => depth -= 1,
+            b'<' => angles += 1,
+            b'>' if !matches!(before, b'-' | b'=') => angles -= 1,
+            b',' if depth == 0 && angles <= 0 && !is_item => return at + 1,
             b';' if depth == 0 => return at + 1,
             b'{' if depth == 0 => return at + block_end(&code[at..]),
             _ => {}
         }
+        before = byte;
     }
     code.len()
 }
 
-/// Where `mod name;` in `path` may stand.
+/// The code after the attributes that it begins with.
+fn without_attributes(code: &str) -> &str {
+    let mut rest = code.trim_start();
+    while rest.starts_with("#[") {
+        let mut depth = 0;
+        let end = rest.find(|c| {
+            depth += i32::from(c == '[') - i32::from(c == ']');
+            c == ']' && depth == 0
+        });
+        let Some(end) = end else {
+            return rest;
+        };
+        rest = rest[end + 1..].trim_start();
+    }
+    rest
+}
+
+/// The word that an item begins with, after its visibility.
+fn first_word(item: &str) -> &str {
+    let mut rest = item;
+    if let Some(after) = rest.strip_prefix("pub") {
+        let scope = after.trim_start();
+        rest = match scope.strip_prefix('(').and_then(|s| s.split_once(')')) {
+            Some((_, after_scope)) => after_scope.trim_start(),
+            None => scope,
+        };
+    }
+    for word in ["unsafe ", "async "] {
+        rest = rest.trim_start_matches(word);
+    }
+    let end = rest.find(|c| !is_word(c));
+    &rest[..end.unwrap_or(rest.len())]
+}
+
+/// The paths of the two files that `mod name;` in `path` may declare.
 fn module_files(path: &Path, name: &str) -> [PathBuf; 2] {
     let folder = match path.file_stem().and_then(|s| s.to_str()) {
         Some("lib" | "main" | "mod") | None => path.with_file_name(""),
@@ -273,45 +329,66 @@ fn module_files(path: &Path, name: &str) -> [PathBuf; 2] {
     ]
 }
 
-/// Code and comments of a text: what is not theirs is blank, literals are filled with quotes.
+/// What a stretch of text is.
+#[derive(Clone, Copy)]
+enum StretchKind {
+    Code,
+    Comment,
+    Literal,
+}
+
+/// Divides a text into its code and its comments: each has blanks for the other, and the code has
+/// quotes for literals.
 fn split(text: &str) -> (String, String) {
     let mut code = String::with_capacity(text.len());
     let mut comments = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
-        let (comment, literal, len) = token(rest, code.ends_with(is_word));
+        let (kind, len) = stretch(rest, code.ends_with(is_word));
         for c in rest[..len].chars() {
             let blank = " ".repeat(c.len_utf8());
-            let fill = if literal {
-                "\"".repeat(c.len_utf8())
-            } else {
-                c.to_string()
-            };
-            let keep = |yes: bool, s: &str| if yes { s.to_string() } else { blank.clone() };
-            let newline = c == '\n';
-            code.push_str(&keep(
-                !comment || newline,
-                if newline { "\n" } else { &fill },
-            ));
-            comments.push_str(&keep(comment || newline, &c.to_string()));
+            match kind {
+                _ if c == '\n' => {
+                    code.push(c);
+                    comments.push(c);
+                }
+                StretchKind::Comment => {
+                    code.push_str(&blank);
+                    comments.push(c);
+                }
+                StretchKind::Literal => {
+                    code.push_str(&"\"".repeat(c.len_utf8()));
+                    comments.push_str(&blank);
+                }
+                StretchKind::Code => {
+                    code.push(c);
+                    comments.push_str(&blank);
+                }
+            }
         }
         rest = &rest[len..];
     }
     (code, comments)
 }
 
-/// The next stretch of text: whether it is a comment, whether a literal, and its length.
-fn token(text: &str, after_word: bool) -> (bool, bool, usize) {
-    let until = |end: &str, from: usize| text[from..].find(end).map(|at| from + at);
-    let first = text.chars().next().map_or(1, char::len_utf8);
+/// The offset of the first `word` from `from` on.
+fn find_from(text: &str, from: usize, word: &str) -> Option<usize> {
+    text[from..].find(word).map(|at| from + at)
+}
+
+/// The kind and the length of the first stretch of a text. `after_word`: it follows a word, so that
+/// an `r` or `b` begins no literal.
+fn stretch(text: &str, after_word: bool) -> (StretchKind, usize) {
     if text.starts_with("//") {
-        return (true, false, until("\n", 0).unwrap_or(text.len()));
+        let end = text.find('\n').unwrap_or(text.len());
+        return (StretchKind::Comment, end);
     }
     if text.starts_with("/*") {
-        return (true, false, until("*/", 2).map_or(text.len(), |at| at + 2));
+        let end = find_from(text, 2, "*/").map_or(text.len(), |at| at + 2);
+        return (StretchKind::Comment, end);
     }
     if text.starts_with('"') {
-        return (false, true, quoted_end(text, '"'));
+        return (StretchKind::Literal, quoted_end(text, '"'));
     }
     if !after_word && text.starts_with(['r', 'b', 'c']) {
         let prefix = text.trim_start_matches(['r', 'b', 'c']);
@@ -319,18 +396,20 @@ fn token(text: &str, after_word: bool) -> (bool, bool, usize) {
         let start = text.len() - prefix.len();
         if start <= 2 && text[..start].contains('r') && prefix[hashes..].starts_with('"') {
             let end = format!("\"{}", "#".repeat(hashes));
-            let found = until(&end, start + hashes + 1);
-            return (false, true, found.map_or(text.len(), |at| at + end.len()));
+            let found = find_from(text, start + hashes + 1, &end);
+            let length = found.map_or(text.len(), |at| at + end.len());
+            return (StretchKind::Literal, length);
         }
     }
     if let Some(inside) = text.strip_prefix('\'') {
         let mut next = inside.chars();
         let escaped = next.next() == Some('\\');
         if escaped || next.next() == Some('\'') {
-            return (false, true, quoted_end(text, '\''));
+            return (StretchKind::Literal, quoted_end(text, '\''));
         }
     }
-    (false, false, first)
+    let first = text.chars().next().map_or(1, char::len_utf8);
+    (StretchKind::Code, first)
 }
 
 /// The length of a literal between two `quote`s.
@@ -376,6 +455,36 @@ mod tests {
         let s =
             source("fn a() {}\n\n// b\n#[cfg(test)]\nmod tests {\n    fn c() {}\n}\nfn d() {}\n");
         assert_eq!(s.count(&[]).lines, 2);
+    }
+
+    #[test]
+    fn only_the_marked_field_arm_or_argument_is_a_test() {
+        let long = [
+            "#[cfg(test)]\n#[allow(a, b)]\npub(crate) fn f<A, B>()\n",
+            "where\n    A: C,\n{\n}\nf!();\n",
+        ];
+        let cases = [
+            (
+                "struct A {\n    #[cfg(test)]\n    b: M<u8, C>,\n    d: u8,\n}\n",
+                2,
+                3,
+            ),
+            ("A {\n    #[cfg(test)]\n    b: [1, 2],\n    d,\n};\n", 2, 3),
+            (
+                "fn f(\n    #[cfg(test)]\n    a: u8\n) -> u8 {\n    1\n}\n",
+                2,
+                3,
+            ),
+            ("fn f() {\n    #[cfg(test)]\n    g();\n    h();\n}\n", 2, 3),
+            (&long.concat(), 1, 7),
+        ];
+        for (text, first, last) in cases {
+            let tests = source(text).test;
+            for (i, test) in tests.into_iter().enumerate() {
+                let line = i + 1;
+                assert_eq!(test, (first..=last).contains(&line), "{line} of {text}");
+            }
+        }
     }
 
     #[test]

@@ -5,15 +5,15 @@ use std::path::Path;
 use crate::source::{self, Function, Source, words};
 use crate::{circles, docs, licenses, mutants, names, retired, rooms};
 
-/// Lines of a file without its tests, or of a file of tests; above it the file says why, in a line
-/// with [`LONG_FILE`].
+/// The most lines of a file without its tests, or of a file of tests. A longer file has to give the
+/// reason in a line with [`LONG_FILE`].
 const MAX_FILE_LINES: usize = 500;
-/// The hard limit, whatever the reason.
+/// The most lines of a file with a reason.
 const HARD_FILE_LINES: usize = 800;
 const LONG_FILE: &str = "// tidy: long because ";
-/// Lines of a function; matches whose arms are all short do not count.
+/// The most lines of a function, without matches whose arms are all short.
 const MAX_FUNCTION_LINES: usize = 70;
-/// Lines of a short arm.
+/// The most lines of a short arm.
 const MAX_ARM_LINES: usize = 3;
 const MAX_COLUMNS: usize = 100;
 
@@ -113,13 +113,13 @@ fn file(source: &Source) -> Vec<(usize, String)> {
     found
 }
 
-/// True for `TODO(name): when ...`.
+/// Whether a text begins with an owner and a condition: `TODO(name): when ...`.
 fn owned(todo: &str) -> bool {
     let rest = todo.strip_prefix("TODO(").and_then(|t| t.split_once("): "));
     rest.is_some_and(|(owner, text)| !owner.is_empty() && text.starts_with("when "))
 }
 
-/// The lines of a function without its flat matches.
+/// The lines of a function without matches whose arms are all short.
 fn counted_lines(function: &Function) -> usize {
     let mut lines = function.body.lines().count();
     let mut flat_to = 0;
@@ -154,7 +154,8 @@ fn longest_arm(block: &str) -> usize {
         let ends = byte == b',' || (byte == b'}' && !block[at + 1..].starts_with([',', '.', '?']));
         if (in_body && depth == 0 && ends) || at + 1 == block.len() {
             longest = longest.max(block[start..=at].trim().lines().count());
-            (start, in_body) = (at + 1, false);
+            start = at + 1;
+            in_body = false;
         }
     }
     longest

@@ -8,10 +8,11 @@ use toml::{Table, Value};
 
 use crate::patch::ChangedFiles;
 
-/// Folders that hold products, never sources.
+/// Folders that never have sources.
 const PRODUCTS: [&str; 3] = ["target", ".git", "__pycache__"];
 
-/// All files under `root` in path order, without those in [`PRODUCTS`] and without links.
+/// The paths of all files under `root`, sorted; without those in [`PRODUCTS`], and without symbolic
+/// links.
 ///
 /// Errors: what could not be read.
 pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
@@ -43,7 +44,7 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// The names that a package's manifest gives its targets of this kind: `bin`, `test`.
+/// The names of the targets of one kind (`bin`, `test`) that a package's manifest lists.
 ///
 /// Errors: the manifest cannot be read.
 pub(crate) fn target_names(manifest: &Path, kind: &str) -> Result<Vec<String>, String> {
@@ -58,7 +59,7 @@ pub(crate) fn target_names(manifest: &Path, kind: &str) -> Result<Vec<String>, S
     Ok(names.map(str::to_string).collect())
 }
 
-/// True for a path with this extension.
+/// Whether a path has this extension.
 pub(crate) fn is(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|e| e == extension)
 }
@@ -67,8 +68,8 @@ fn failed(path: &Path, error: std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// Makes `copy` equal to the tree with some files `changed`; what is equal already is not touched,
-/// so that builds stay fresh.
+/// Makes `copy` equal to the tree, with the texts of `changed` instead of the tree's. Files that
+/// are equal already are not written, so that cargo does not build them again.
 ///
 /// Errors: what could not be read or written.
 pub(crate) fn sync(root: &Path, copy: &Path, changed: &ChangedFiles) -> Result<(), String> {
@@ -92,7 +93,7 @@ pub(crate) fn sync(root: &Path, copy: &Path, changed: &ChangedFiles) -> Result<(
         fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
         let written = match changed.get(path) {
             Some(text) => fs::write(&to, text),
-            // With its mode.
+            // A copy keeps the mode.
             None => fs::copy(&from, &to).map(drop),
         };
         written.map_err(|e| failed(&to, e))?;

@@ -1,15 +1,15 @@
-//! Wheels of the Python package, one for each machine: any Python from 3.10 on can use them.
+//! Builds the wheels of the Python package, one for each machine, for any Python from 3.10 on.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::dist::{HERE, SUMMARY, VERSION, copy, read, sh, sha256, tool, write};
+use crate::dist::{BuildKind, HERE, SUMMARY, VERSION, copy, read, sh, sha256, tool, write};
 use crate::{ci, licenses, python, tree};
 
 const PACKAGE: &str = "--locked --package bofuss-python";
-/// The lowest Python, as wheels name it; python/Cargo.toml asks for its interface.
+/// The lowest Python version, as wheels name it: the stable ABI that pyo3's feature selects.
 const PYTHON: &str = "cp310-abi3";
-/// Modules by their names from before there was a package.
+/// Modules under the names that they had before there was a package.
 const FORMER: [(&str, &str); 2] = [
     ("contrib/bofuss_mininet.py", "bofuss_mininet.py"),
     ("contrib/bofuss_machine.py", "bofuss_machine.py"),
@@ -17,12 +17,12 @@ const FORMER: [(&str, &str); 2] = [
 /// Files for `mn --custom`.
 const DATA: [&str; 2] = ["bofuss_mininet.py", "mininet.py"];
 
-/// What the module is compiled for: Python is there with glibc.
+/// The target that the module is compiled for. The C library is glibc, because Python's is.
 pub(crate) fn triple(machine: &str) -> String {
     format!("{machine}-unknown-linux-gnu")
 }
 
-/// The folder of cargo's profiles with the module for a machine.
+/// The folder that has cargo's profile folders for a machine, with the module.
 pub(crate) fn folder(target: &Path, machine: &str) -> PathBuf {
     if machine == HERE {
         target.into()
@@ -34,9 +34,9 @@ pub(crate) fn folder(target: &Path, machine: &str) -> PathBuf {
 /// Compiles the module for a machine.
 ///
 /// Errors: the command that failed.
-pub(crate) fn build(machine: &str, debug: bool) -> Result<(), String> {
+pub(crate) fn build(machine: &str, kind: BuildKind) -> Result<(), String> {
     ci::cargo(&format!("build {PACKAGE}"), |cargo| {
-        cargo.args((!debug).then_some("--release"));
+        cargo.args(kind.option());
         if machine != HERE {
             let triple = triple(machine);
             let name = triple.replace('-', "_");
@@ -48,7 +48,7 @@ pub(crate) fn build(machine: &str, debug: bool) -> Result<(), String> {
     })
 }
 
-/// Packs the wheel for a machine, with the module compiled into `built`.
+/// Packs the wheel for a machine, with the compiled module from `built`.
 ///
 /// Errors: a command that failed, or a file that cannot be read or written.
 pub(crate) fn pack(
@@ -83,18 +83,20 @@ pub(crate) fn pack(
     sh(stage, &zip)
 }
 
-/// The lowest glibc that has all that a library asks of it: the N of 2.N.
+/// The lowest glibc that has all symbols that a library needs: the N of 2.N.
 fn glibc(machine: &str, library: &Path) -> Result<u32, String> {
     let objdump = tool(machine, "objdump");
     let symbols = ci::output(Command::new(objdump).arg("-T").arg(library))?;
-    let number = |text: &str| text.split([')', '.', ' ']).next()?.parse().ok();
-    let versions = symbols.split("GLIBC_2.").skip(1).filter_map(number);
+    let versions = symbols
+        .split("GLIBC_2.")
+        .skip(1)
+        .filter_map(|text| text.split([')', '.', ' ']).next()?.parse().ok());
     versions
         .max()
         .ok_or_else(|| format!("{}: it uses no glibc", library.display()))
 }
 
-/// Writes what a wheel says of itself, and the list of its files.
+/// Writes the metadata of a wheel, its license, and the list of its files.
 fn describe(tag: &str, machine: &str, stage: &Path) -> Result<(), String> {
     let info = format!("bofuss-{VERSION}.dist-info");
     let metadata = format!(
@@ -118,7 +120,7 @@ fn describe(tag: &str, machine: &str, stage: &Path) -> Result<(), String> {
     write(&stage.join(&info).join("RECORD"), record.as_bytes())
 }
 
-/// Digits of a hash in base 16, in base 64 for names.
+/// Converts a hash from hexadecimal digits to base64url without padding, as RECORD has it.
 fn base64(hex: &str) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let bits: String = hex
@@ -128,8 +130,10 @@ fn base64(hex: &str) -> String {
     bits.as_bytes()
         .chunks(6)
         .map(|six| {
-            let bits = six.iter().chain(b"000000").take(6);
-            let number = bits.fold(0, |n, bit| n << 1 | usize::from(bit - b'0'));
+            let mut number = 0;
+            for bit in six.iter().chain(b"000000").take(6) {
+                number = number << 1 | usize::from(bit - b'0');
+            }
             char::from(DIGITS[number])
         })
         .collect()

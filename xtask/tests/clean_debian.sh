@@ -29,7 +29,7 @@ rm "$folder.log"
 mkdir "$folder/toolchain" "$folder/srv/bofuss"
 for path in /proc /dev /sys; do mount --rbind "$path" "$folder$path"; done
 mount --bind "$toolchain" "$folder/toolchain"
-# As udev makes it; this machine's may be root's alone.
+# With the mode that udev sets; on this machine only root may have access.
 mount -t tmpfs tmpfs "$folder/dev/net"
 mknod -m 666 "$folder/dev/net/tun" c 10 200
 cp /etc/resolv.conf "$folder/etc/"
@@ -45,7 +45,7 @@ esac
 FAKE
 chmod +x "$folder/usr/local/bin/curl"
 
-# As chroot, but as a machine of its own: inside a chroot the kernel refuses user namespaces.
+# Like chroot, but by pivot_root: inside a chroot, the kernel refuses user namespaces.
 clean() {
     env -i PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin unshare -m sh -c 'mount --rbind "$0" "$0"
         cd "$0" && mkdir -p old && pivot_root . old && umount -l /old && exec "$@"' "$folder" "$@"
@@ -66,7 +66,7 @@ clean useradd -m -s /bin/sh bob
 clean useradd -m -s /bin/sh carl
 echo 'ann ALL=(ALL) NOPASSWD: ALL' >"$folder/etc/sudoers.d/ann"
 
-# A cold build of the demo; what is fetched and installed comes before it.
+# Builds the demo from a cold cache, after the downloads and installations.
 build_demo() {
     as ann 'sh xtask/setup.sh need demo && sh xtask/setup.sh cargo fetch --locked'
     as ann 'make demo'

@@ -1,4 +1,4 @@
-//! `cargo xtask cost` on a small tree: what fits its bar passes, what does not fails.
+//! Runs `cargo xtask cost` on a small tree: cases within their bar pass, one above it fails.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,8 @@
-//! The first ten minutes on a machine: `setup.sh` among programs that only pretend.
+//! The first ten minutes on a machine: runs `setup.sh` with fake programs.
 //!
-//! Each test makes a machine, a folder with the few real programs that the script needs and fakes
-//! for the rest, which note how they were called in `log`. `clean_debian.sh` does it for real.
+//! Each test makes a machine: a folder with the few real programs that the script needs, and fakes
+//! for the rest, which append to `log` how they were called. `clean_debian.sh` tests the same on a
+//! real Debian.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +14,7 @@ use std::process::Command;
 const REAL: [&str; 12] = [
     "sh", "echo", "env", "dirname", "sed", "cut", "xargs", "cat", "mkdir", "chmod", "cmp", "cp",
 ];
-/// What a machine with everything has, and what each says.
+/// The fake programs of a machine that lacks nothing, each with its script.
 const FAKES: [(&str, &str); 13] = [
     ("id", "case $1 in -un) echo ann ;; *) echo 1000 ;; esac"),
     ("cargo", "log cargo $*; echo cargo 1.95.0 '(x)'"),
@@ -32,7 +33,7 @@ const FAKES: [(&str, &str); 13] = [
     ("rustfmt", "echo rustfmt"),
     ("bofuss", "log ran bofuss $*"),
 ];
-/// What stands for the official installer: it notes how it is called, and leaves a cargo.
+/// The script in place of rustup's installer: it logs how it is called, and installs a cargo.
 const INSTALLER: &str = "log installer $*; mkdir -p \"$CARGO_HOME/bin\"
 cp \"$REAL_CARGO\" \"$CARGO_HOME/bin/cargo\"\n";
 const OFFICIAL: &str = "installer -y --no-modify-path --default-toolchain 1.95.0 --profile minimal";
@@ -41,7 +42,7 @@ struct Machine {
     folder: PathBuf,
 }
 
-/// What a command said and how it ended.
+/// The result of a command: exit code, output, and the log of the programs that it called.
 struct Outcome {
     code: Option<i32>,
     said: String,
@@ -49,7 +50,7 @@ struct Outcome {
 }
 
 impl Machine {
-    /// A machine of a plain user that has everything, except `missing`.
+    /// A machine of a plain user that lacks only `missing`.
     fn without(name: &str, missing: &[&str]) -> Machine {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join("first")
@@ -93,7 +94,7 @@ impl Machine {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Runs `setup.sh` with these words and settings.
+    /// Runs `setup.sh` with these arguments and environment variables.
     fn setup(&self, words: &str, settings: &[(&str, &str)]) -> Outcome {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("setup.sh");
         let log = self.folder.join("log");
@@ -208,7 +209,7 @@ fn a_rustup_that_is_there_installs_the_toolchain() {
 }
 
 #[test]
-fn a_download_that_fails_is_told_of_as_such() {
+fn a_download_that_fails_is_reported_as_such() {
     let machine = Machine::without("offline", &["cargo"]);
     machine.fake(
         "curl",
@@ -235,7 +236,7 @@ fn root_without_the_rights_is_not_told_to_use_sudo() {
 }
 
 #[test]
-fn a_user_with_sudo_is_told_why() {
+fn a_user_with_sudo_reads_why_it_is_needed() {
     let machine = Machine::without("sudo", &["cc"]);
     machine.fake("apt-get", "log apt-get $*; cp ../later/cc cc");
     let ran = machine.setup("need demo", &[]);

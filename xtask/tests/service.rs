@@ -1,4 +1,4 @@
-//! The service under a real systemd, as a user of the Debian package has it.
+//! Tests the service under a real systemd, installed from the Debian package.
 
 #![allow(clippy::unwrap_used)]
 

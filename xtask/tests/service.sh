@@ -30,7 +30,7 @@ echo 'port = ["v1"]' >/etc/bofuss/s1.toml
 systemctl enable --now bofuss@s1
 dpctl show s1 | grep '1(v1)'
 grep '^CapBnd:.*0000000000003000$' "/proc/$(show MainPID)/status"
-# A wrong file is refused whole, and the switch goes on.
+# A wrong file is refused as a whole, and the switch keeps running.
 echo 'port = ["v1", "nonesuch"]' >/etc/bofuss/s1.toml
 ! systemctl reload bofuss@s1 || refused
 dpctl show s1 | grep '1(v1)'
@@ -38,19 +38,19 @@ echo 'port = ["v1", "v2", "tap:t1"]' >/etc/bofuss/s1.toml
 systemctl reload bofuss@s1
 dpctl show s1 | grep '2(v2)'
 dpctl show s1 | grep '3(t1)'
-# One that hangs is killed and started again.
+# A switch that hangs is killed and restarted by the watchdog.
 kill -STOP "$(show MainPID)"
 sleep 40
 [ "$(show NRestarts)" = 1 ]
 dpctl show s1 | grep '2(v2)'
-# An upgrade leaves it alone; a removal ends it.
+# An upgrade does not stop the switch; a removal does.
 pid=$(show MainPID)
 dpkg -i /root/bofuss.deb
 [ "$(show MainPID)" = "$pid" ]
 kill -KILL "$pid"
 sleep 5
 [ "$(show ActiveState)" = active ]
-# Locked down, it has no rights left.
+# With lock-down, it has no capabilities left.
 echo 'lock-down = true' >>/etc/bofuss/s1.toml
 systemctl restart bofuss@s1 || { journalctl --unit bofuss@s1 --lines 5; exit 1; }
 dpctl show s1 | grep '2(v2)'
@@ -74,7 +74,7 @@ ExecStopPost=systemctl --no-block poweroff
 UNIT
 mkdir -p "$folder/etc/systemd/system/default.target.wants"
 ln -s ../check.service "$folder/etc/systemd/system/default.target.wants/"
-# What the unit allows is to be seen, not what the container does.
+# The test is about the system calls that the unit allows, not those that the container does.
 SYSTEMD_SECCOMP=0 timeout -k 5 240 systemd-nspawn --directory="$folder" --register=no --keep-unit --private-network \
     --boot --console=pipe --machine="bofuss-$$" </dev/null >"$folder.boot" 2>&1 ||
     { cat "$folder.boot"; exit 1; }

@@ -10,7 +10,7 @@ use crate::common::Lab;
 use crate::groups::{ALL_GROUPS, group};
 use crate::{BOTH, ENGINES, add, ask, control, errors, flow, lab, out};
 
-/// Entries that need several slices to be prepared.
+/// So many entries that their preparation takes several slices.
 const MANY: u32 = 200;
 
 /// Commits a bundle of these messages and many entries, and prepares a part of it.
@@ -27,7 +27,8 @@ fn begin(lab: &mut Lab, first: Vec<Message>, last: Option<Message>) {
     assert!(lab.switch.is_changing());
 }
 
-/// Why entries were removed, by their priorities; both connections are told.
+/// The reasons for which entries were removed, by priority; checks that both connections are
+/// informed.
 fn removals(lab: &Lab) -> Vec<(u16, FlowRemovedReason)> {
     let removal = |message: &Message| match message {
         Message::FlowRemoved(removed) => Some((removed.priority, removed.reason)),

@@ -75,7 +75,7 @@ fn groups_count_on_while_many_are_copied_in_slices() {
         assert_eq!(out(&mut lab, 1), [2]);
         sent += 1;
         turns += 1;
-        // A port that goes and comes has all groups looked at again.
+        // Removing and adding a port makes the switch examine all groups again.
         lab.port(4);
     }
     assert!(turns > 15, "{turns} slices");
@@ -128,7 +128,7 @@ fn meter(command: M, id: u32) -> Message {
     Message::MeterMod(parse_meter(&text, command).expect(&text))
 }
 
-/// A change that may do much, at random.
+/// A random message.
 fn random_mod(random: &mut Random, lab: &Lab) -> Message {
     let id = 1 + random.below(3) as u32;
     let actions = random.of(&["output:2", "output:3", "group:2", "drop"]);
@@ -168,7 +168,7 @@ fn random_mod(random: &mut Random, lab: &Lab) -> Message {
     flow(lab, command, &text)
 }
 
-/// What there is of flows, groups and meters.
+/// All flows, groups and meters as text.
 fn all(lab: &mut Lab) -> Vec<String> {
     let mut told = dump(lab);
     let datapath = lab.switch.datapath();

@@ -1,4 +1,4 @@
-//! How many bundles and messages there may be, and how long they wait.
+//! Limits of bundles, their messages and the time that they wait.
 
 use bofuss_agent::{ConnId, Request};
 use bofuss_datapath::Engine;
@@ -44,7 +44,7 @@ fn one_connection_leaves_memory_for_the_bundles_of_others() {
     let mut lab = lab(Engine::default());
     let other = ConnId(3);
     lab.switch.connected(lab.now, other, Version::V1_4, false);
-    // The longest messages, by their headers.
+    // According to their headers these messages have the greatest length.
     let head = [5, 34, 0xff, 0xff, 0, 0, 0, 2];
     let count = |lab: &mut Lab, conn| {
         let mut n = 0;

@@ -1,4 +1,4 @@
-//! A switch on a virtual clock that keeps what it does, for tests.
+//! A switch on a virtual clock that records what it does, for tests.
 // Each test uses a part of it.
 #![allow(dead_code)]
 
@@ -17,12 +17,12 @@ pub const CONN: ConnId = ConnId(1);
 /// Nanoseconds of a millisecond.
 pub const MS: u64 = 1_000_000;
 
-/// Keeps what the switch does.
+/// A [`SwitchIo`] that records what the switch does.
 #[derive(Default)]
 pub struct Kept {
     pub out: Vec<u32>,
     pub messages: Vec<Message>,
-    /// Whether the connections take no messages.
+    /// Whether all connections refuse messages.
     pub stuck: bool,
 }
 
@@ -109,7 +109,7 @@ impl Lab {
         self.switch.message(self.now, CONN, request, &mut self.io);
     }
 
-    /// Sends a message on a connection; what is sent since what was looked at last.
+    /// Sends a message on a connection. Returns what was sent since the last call.
     pub fn ask(&mut self, conn: ConnId, xid: u32, message: Message) -> Vec<Message> {
         let request = Request {
             xid,
@@ -129,7 +129,7 @@ impl Lab {
         self.send_with(port, bytes, Offload::NONE);
     }
 
-    /// Sends a frame of which its sender left something undone.
+    /// Sends a frame with offloads that its sender left undone.
     pub fn send_with(&mut self, port: u32, bytes: &[u8], offload: Offload) {
         let mut frame = self.pool.frame(bytes).unwrap();
         frame.offload = offload;
@@ -137,7 +137,7 @@ impl Lab {
             .receive(self.now, PortNo(port), &mut vec![frame], &mut self.io);
     }
 
-    /// Lets time go by; what is due happens at its time.
+    /// Advances time; each timer fires at its time.
     pub fn advance(&mut self, ms: u64) {
         let end = self.now.after(ms * MS);
         while let Some(at) = self.switch.next_tick().filter(|at| *at <= end) {
@@ -167,7 +167,7 @@ impl Random {
             .wrapping_add(1);
         (self.0 >> 33) % n
     }
-    /// One of these.
+    /// Chooses one of these.
     pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }

@@ -117,7 +117,7 @@ pub(crate) fn bytes(row: usize, text: &str) -> ExtValue {
 #[derive(Default)]
 pub(crate) struct Board {
     notes: BTreeMap<u32, u64>,
-    /// When it tells its watchers that it is there.
+    /// When it next sends its watchers a notification.
     next: Option<Time>,
 }
 
@@ -153,7 +153,7 @@ impl Hook for Board {
                 self.notes
                     .extend(list.iter().map(|note| (note.place, note.text)));
                 if list.is_empty() {
-                    // Its watchers hear of a frame by port 2, too.
+                    // It also sends a frame out of port 2.
                     let packet = cx.packet(&[7; 60], PortNo(1)).unwrap();
                     cx.emit(packet, vec![Action::output(PortNo(2))]);
                 }

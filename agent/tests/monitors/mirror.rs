@@ -1,5 +1,5 @@
-//! Random changes, a reader that reads now and then, and a copy of the tables made of what it is
-//! told.
+//! Random changes, a reader that reads only now and then, and a copy of the tables made from its
+//! updates.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ fn copied(flow: &MonitoredFlow) -> (Place, Contents) {
     )
 }
 
-/// The reader's copy, and what was reported so far.
+/// The reader's copy, and the events reported so far.
 #[derive(Default)]
 struct Mirror {
     entries: Copied,
@@ -54,7 +54,7 @@ struct Mirror {
 }
 
 impl Mirror {
-    /// Applies what the reader was sent. Panics: if it makes no sense.
+    /// Applies the updates sent to the reader. Panics: if they contradict the copy.
     fn read(&mut self, stage: &mut Stage) {
         for (conn, _, message) in std::mem::take(&mut stage.io.sent) {
             if conn != READER {
@@ -92,7 +92,7 @@ impl Mirror {
     }
 }
 
-/// What the switch has.
+/// The entries that the switch has.
 fn truth(stage: &mut Stage) -> Copied {
     let body = RequestBody::Flow(FlowStatsRequest::all());
     let request = MultipartRequest { more: false, body };
@@ -122,7 +122,7 @@ fn truth(stage: &mut Stage) -> Copied {
     entries
 }
 
-/// A random flow-mod as text, of a few tables, priorities and matches, so that they meet.
+/// A random flow-mod as text. Tables, priorities and matches are few, so that entries collide.
 fn random_flow(random: &mut Random, wide: bool) -> (FlowModCommand, String) {
     let commands = [
         FlowModCommand::ADD,
@@ -204,7 +204,7 @@ fn play(engine: Engine, seed: u64, wide: bool, steps: u64) -> Mirror {
     mirror
 }
 
-/// Commits a bundle of a few changes, of which one is wrong now and then.
+/// Commits a bundle of a few changes, one of which is sometimes wrong.
 fn bundle(stage: &mut Stage, random: &mut Random, wide: bool) {
     let mut flows = Vec::new();
     for xid in 0..random.below(6) as u32 {
@@ -250,7 +250,7 @@ fn a_copy_equals_the_tables_though_more_changed_than_is_remembered() {
                 stage.flow(WRITER, 2, command, &text);
             }
             stage.io.is_full.set(false);
-            // Changes go on while all is told again.
+            // Changes continue while all entries are reported again.
             while stage.switch.has_work(&stage.io) {
                 stage.switch.work(stage.now, &mut stage.io);
                 let (command, text) = random_flow(random, true);

@@ -15,7 +15,7 @@ use bofuss_oflib::{Message, PortNo};
 use crate::common::Random;
 use crate::{Both, Flow, Oracle};
 
-/// Tokens of a packet: a token flows in a millisecond at one packet a second.
+/// Tokens that a packet costs: at one packet a second, one token arrives each millisecond.
 const PACKET: i64 = 1000;
 
 /// Where a packet goes.
@@ -79,7 +79,8 @@ impl Flow {
 }
 
 impl Oracle {
-    /// The error of an entry with these actions and this meter, if one of them is not there.
+    /// The error of an entry with these actions and this meter, if one that they name does not
+    /// exist.
     pub fn missing(&self, acts: &[Option<Act>], meter: Option<u32>) -> Option<&'static str> {
         if meter.is_some_and(|id| !self.meters.contains_key(&id)) {
             return Some("UNKNOWN_METER");
@@ -217,7 +218,7 @@ impl Both {
         self.expect_error(error, &text);
     }
 
-    /// A port's link goes down or comes up.
+    /// Sets a random port's link down or up.
     pub fn link(&mut self) {
         let port = self.random.below(2) as u32 + 3;
         let was_down = self.oracle.down.remove(&port);
@@ -250,7 +251,7 @@ impl Both {
         }
     }
 
-    /// Counters and references of groups and meters are the model's.
+    /// Checks that counters and references of groups and meters equal the model's.
     pub fn compare_groups(&mut self) {
         let request = GroupRequest {
             group_id: GroupId::ALL,

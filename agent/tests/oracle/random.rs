@@ -44,8 +44,8 @@ pub(crate) fn random_match(random: &mut Random) -> (Slots, String) {
     (slots, text)
 }
 
-/// A frame, or a super-frame: its slots, its bytes, what its sender left undone, and the bytes of
-/// each packet that it is with its TCP flags.
+/// A random frame or super-frame: its slots, its bytes, its offload record, and for each of its
+/// packets the length in bytes and the TCP flags.
 pub(crate) fn random_frame(random: &mut Random) -> (Slots, Vec<u8>, Offload, Vec<(u64, u32)>) {
     let (in_port, to, port) = (
         random.below(2) as u32 + 1,
@@ -94,7 +94,7 @@ pub(crate) fn random_frame(random: &mut Random) -> (Slots, Vec<u8>, Offload, Vec
         _ => craft::ipv4(from.into(), [10, 0, 0, to].into(), 64, l4),
     };
     let packets = lengths.into_iter().enumerate().map(|(index, bytes)| {
-        // CWR is the first segment's, PSH and FIN the last one's.
+        // Only the first segment has CWR, only the last PSH and FIN.
         let first = if index == 0 { 0 } else { 0x80 };
         let last = if index + 1 == count { 0 } else { 0x09 };
         (bytes, u32::from(flags) & !(first | last))

@@ -1,11 +1,11 @@
-//! What a hook costs packets of known flows that cross its table, by its effect.
+//! What a hook costs packets of cached flows that pass through its table, by its effect.
 
 use bofuss_datapath::{Hook, HookContext, HookEffect, Verdict};
 use bofuss_oflib::Field;
 use bofuss_oflib::field::{IPV4_DST, METADATA, TUNNEL_ID};
 use bofuss_oflib::types::TableId;
 
-/// Acts in table 2, as its effect says.
+/// A hook that acts in table 2 according to its effect.
 struct Acts(HookEffect, u64);
 
 impl Hook for Acts {
@@ -36,7 +36,7 @@ impl Hook for Acts {
     }
 }
 
-/// Each effect, with a hook that has it.
+/// Each effect, with a hook of that effect.
 pub fn all() -> impl Iterator<Item = (HookEffect, Box<dyn Hook>)> {
     let effects = [
         HookEffect::None,

@@ -1,4 +1,4 @@
-//! Flows that nobody needs any more: their memory is given back little by little.
+//! Freeing the memory of flows that are no longer needed, in slices.
 
 use alloc::rc::Rc;
 
@@ -10,12 +10,12 @@ use crate::tables::step_map::StepMap;
 use crate::tables::tag_table::TagTable;
 use crate::{Table, Time};
 
-/// How long after a change flows are looked for whose entries are gone.
+/// How long after a change the cache searches for flows whose entries were removed.
 const REST: u64 = 3 * Time::SEC;
-/// Flows that are looked at in a turn: some tens of microseconds.
+/// How many flows one turn checks, which takes some tens of microseconds.
 const FLOWS_PER_TURN: usize = 128;
 
-/// All flows that were remembered under a key.
+/// All flows that were cached under a former key.
 #[derive(Debug)]
 pub(crate) struct Forgotten {
     pub(crate) flows: Slab<Flow>,
@@ -23,17 +23,17 @@ pub(crate) struct Forgotten {
     pub(crate) programs: StepMap<Rc<Program>, ()>,
 }
 
-/// A walk over all flows.
+/// A walk over all flows that removes those whose entries are gone.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
-    /// The changes that it knows of.
+    /// The number of the last change when it began.
     changes: u64,
-    /// When it goes on, and with which flow, unless it is over.
+    /// When it continues, and at which slot; `None` if it has finished.
     next: Option<(Time, u32)>,
 }
 
 impl Cache {
-    /// When [`Cache::clean`] wants to be called next; `None` if there is nothing to do.
+    /// When [`Cache::clean`] has to be called next; `None` if there is nothing to do.
     pub(crate) fn next_clean(&self) -> Option<Time> {
         if !self.forgotten.is_empty() {
             return Some(Time(0));
@@ -41,9 +41,9 @@ impl Cache {
         self.round.next.map(|(at, _)| at)
     }
 
-    /// Frees a little memory: of flows that were forgotten all together, and of those whose
-    /// entries are gone. If those that are left keep much memory, being far from each other, they
-    /// are forgotten, too, and remembered anew by their next packets.
+    /// Frees one slice of memory: of flows that were forgotten together with all others, or of
+    /// flows whose entries are gone. If the remaining flows are scattered over much memory, they
+    /// are forgotten as well; their next packets cache them again.
     pub(crate) fn clean(&mut self, catalogue: &Catalogue, tables: &mut [Table], now: Time) {
         if let Some(last) = self.forgotten.last_mut() {
             let more = last.flows.drop_some() || last.index.drop_some();
@@ -72,7 +72,8 @@ impl Cache {
         }
     }
 
-    /// Forgets flows whose entries are gone; the slot with which to go on, if there are more.
+    /// Forgets flows whose entries are gone. Returns the slot to continue with, if there are more
+    /// flows.
     fn clean_from(&mut self, tables: &mut [Table], mut slot: u32) -> Option<u32> {
         for _ in 0..FLOWS_PER_TURN {
             slot = self.flows.used(slot)?;

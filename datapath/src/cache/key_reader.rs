@@ -1,4 +1,4 @@
-//! The words of the cache's key, straight from the headers of a frame.
+//! Reads the words of the cache's key directly from the headers of a frame.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -11,24 +11,25 @@ use crate::upcoming::WORDS;
 /// Bits of a word.
 const BITS: usize = 64;
 
-/// Bits of a word of the key that stand together in a header.
+/// Adjacent bits of a header that belong to one word of the key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct KeyPiece {
     /// Number of the word.
     word: usize,
     header: Header,
-    /// Where the eight bytes begin that are read: before the header's start if it wraps.
+    /// Where in the header the eight bytes begin that are read; before its start if the number
+    /// wraps around.
     at: usize,
-    /// Bits by which they are turned to the left; the first bit is the leftmost.
+    /// By how many bits they are rotated to the left; the first bit is the leftmost.
     turn: u32,
-    /// The bits that count then,
+    /// The bits that count after the rotation,
     mask: u64,
-    /// and those that are set because the header is there.
+    /// and the bits that are set because the header is present.
     preset: u64,
 }
 
 impl KeyPiece {
-    /// Whether both stand in the same bits of a header, turned alike for the same word.
+    /// Whether one read serves both: same place in the same header, same rotation, same word.
     fn is_read_with(&self, other: &Self) -> bool {
         self.word == other.word
             && self.header == other.header
@@ -37,12 +38,13 @@ impl KeyPiece {
     }
 }
 
-/// Bits of a word of the key that stand together in frames of one layout.
+/// Adjacent bits of frames with one layout that belong to one word of the key.
 #[derive(Clone, Copy, Debug)]
 struct PlacedPiece {
     /// Number of the word.
     word: usize,
-    /// Where the eight bytes begin that are read; before the frame if it wraps.
+    /// Where in the frame the eight bytes begin that are read; before its start if the number wraps
+    /// around.
     at: usize,
     /// The same as of a [`KeyPiece`].
     mask: u64,
@@ -50,16 +52,16 @@ struct PlacedPiece {
     preset: u64,
 }
 
-/// Where the words of a key stand in frames of one layout.
+/// Where the words of a key are in frames with one layout.
 #[derive(Debug, Default)]
 struct PlacedPieces {
-    /// What is not turned, and sets nothing else: as a rule everything.
+    /// The pieces that need no rotation and set no other bits: usually all.
     straight: Vec<PlacedPiece>,
     others: Vec<PlacedPiece>,
 }
 
 impl PlacedPieces {
-    /// Those of the pieces whose headers a layout has.
+    /// Keeps the pieces whose headers the layout has.
     fn new(pieces: &[KeyPiece], layout: &Layout) -> Self {
         let mut this = Self::default();
         for piece in pieces {
@@ -104,16 +106,16 @@ impl PlacedPieces {
     }
 }
 
-/// Where the words of a key stand in headers.
+/// Where the words of a key are in the headers.
 #[derive(Debug, Default)]
 pub(crate) struct KeyReader {
     pieces: Vec<KeyPiece>,
-    /// Where they stand in frames of each of the common layouts.
+    /// Where they are in frames of each common layout.
     common: Vec<PlacedPieces>,
 }
 
 impl KeyReader {
-    /// A reader of the words of this mask.
+    /// Makes the reader for the words of this mask.
     pub(crate) fn new(mask: &KeyMask) -> Self {
         let mut this = Self::default();
         let rows = FIELDS
@@ -124,7 +126,8 @@ impl KeyReader {
             for (field, at, header) in rows.clone() {
                 let end = 8 * (usize::from(field.offset) + field.bytes());
                 let start = end - usize::from(at.bits);
-                let (from, to) = (start.max(index * BITS), end.min((index + 1) * BITS));
+                let from = start.max(index * BITS);
+                let to = end.min((index + 1) * BITS);
                 if from >= to || ones(from..to) & mask == 0 {
                     continue;
                 }
@@ -158,8 +161,8 @@ impl KeyReader {
         self.pieces.push(new);
     }
 
-    /// Adds to the words what a frame's headers have of them. `common` is the number of its layout
-    /// among the common ones, if it is one of these. False if some of the words is in no header.
+    /// Adds the bits from a frame's headers to the words. `common` is the number of its layout
+    /// among the common ones, if it is one. Returns false if a word has bits that are in no header.
     #[inline(always)]
     pub(crate) fn read(
         &self,
@@ -173,12 +176,12 @@ impl KeyReader {
             Some(pieces) => pieces.read(bytes, words),
             None => self.read_uncommon(bytes, layout, words),
         }
-        // No piece reads the fields that a catalogue has placed in headers, and the layout does not
-        // say which of them are there.
+        // No piece reads fields that a catalogue places in headers, and the layout does not say
+        // which of them are present.
         !layout.has_placed && layout.derived.is_none_or(|(_, value)| value == 0)
     }
 
-    /// The same of a frame of any layout.
+    /// As [`Self::read`], for a frame of any layout.
     #[inline(never)]
     fn read_uncommon(&self, bytes: &[u8], layout: &Layout, words: &mut [u64; WORDS]) {
         for piece in &self.pieces {
@@ -191,14 +194,13 @@ impl KeyReader {
     }
 }
 
-/// The piece of bits `place` of a key, which stand at bit `bit` of a header.
+/// The piece for the bits `place` of a key, which begin at bit `bit` of a header.
 fn piece(word: usize, header: Header, bit: usize, place: Range<usize>) -> KeyPiece {
-    let (mask, place) = (
-        ones(place.clone()),
-        place.start % BITS..place.start % BITS + place.len(),
-    );
+    let mask = ones(place.clone());
+    let place = place.start % BITS..place.start % BITS + place.len();
     let off = (8 + bit - place.start % 8) % 8;
-    // Where it is to be, if that is whole bytes away; else less than a byte behind, or before.
+    // The eight bytes are chosen so that a rotation by less than a byte puts the bits in place: to
+    // the left by `off`, or, if the bits would then exceed the word, to the right by `8 - off`.
     let before = place.end + off > BITS;
     let (from, turn) = if before {
         (place.start + off - 8, BITS + off - 8)
@@ -239,7 +241,7 @@ mod tests {
 
     // I14
     #[test]
-    fn what_is_read_straight_is_what_the_key_has() {
+    fn words_read_from_headers_equal_those_of_the_key() {
         let (four, six) = ([10, 1, 2, 3].into(), [0xfe80, 1, 2, 3, 4, 5, 6, 7].into());
         let segment = || tcp(0x1234, 80, 0xa5, b"data");
         let upper = [

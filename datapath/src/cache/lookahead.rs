@@ -1,4 +1,5 @@
-//! From the words that tell a flow, of a key or glimpsed in a frame, to the flow.
+//! Finds the flow of a packet by the words that identify it, taken from its key or read ahead from
+//! its frame.
 
 use core::iter::once;
 
@@ -17,35 +18,37 @@ use crate::upcoming::{Foreseen, Lookahead, WORDS};
 /// Bytes of a word.
 const WORD_BYTES: usize = 8;
 
-/// With what packets that come in through a port begin, before their headers are read. It is kept,
-/// as bursts of the same port follow each other.
+/// What all packets from one port have in common before their headers are read. It is kept from
+/// burst to burst, because bursts from the same port follow each other.
 #[derive(Debug)]
 pub(crate) struct PortArrival {
-    /// The port, where paths start, and how often the cache's key became wider.
+    /// What it was made for: the port, the start of paths, and how often the cache's key had been
+    /// widened.
     pub(crate) known_as: (PortNo, u64, u64),
     pub(crate) key: Key,
-    /// The words of this key that count.
+    /// The masked words of this key.
     pub(crate) words: Words<WORDS>,
 }
 
-/// Where a field that stands in no header has its place in the words that tell a flow.
+/// The place of a field that is in no header, within the words that identify a flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SetPlace {
     field: &'static Field,
     /// Its bit among the fields that are present.
     present: u64,
-    /// The bits by which its value is turned to the left.
+    /// By how many bits its value is rotated to the left.
     turn: u32,
-    /// The numbers of these words, as they follow each other, and the bits there that count: none
-    /// if it has no place in the second one.
+    /// The numbers of the one or two words that contain it, and its bits there that count; none in
+    /// the second word if it needs only one.
     parts: [(usize, u64); 2],
 }
 
 impl SetPlace {
-    /// That of a field in the words of a mask. `None` if it is longer than a word, or stands in
-    /// the tail.
+    /// Finds a field in the words of a mask; `None` if it is longer than a word or in the key's
+    /// tail.
     fn of(field: &'static Field, mask: &KeyMask) -> Option<Self> {
-        let (at, bytes) = (usize::from(field.offset), field.bytes());
+        let at = usize::from(field.offset);
+        let bytes = field.bytes();
         let is_standard = usize::from(field.id) < StandardFields::MAX_FIELDS;
         if !is_standard || bytes > WORD_BYTES || at + bytes > KEY_WORDS * WORD_BYTES {
             return None;
@@ -66,20 +69,20 @@ impl SetPlace {
         })
     }
 
-    /// Whether an entry reads more of the field than that it is there.
+    /// Whether any entry reads the field's value, and not only its presence.
     fn is_read(&self) -> bool {
         let [(_, first), (_, second)] = self.parts;
         first | second != 0
     }
 
-    /// Makes the field present or absent.
+    /// Marks the field as present or absent.
     #[inline(always)]
     fn note(&self, words: &mut [u64; WORDS], value: Option<u64>) {
         let present = if value.is_some() { self.present } else { 0 };
         words[1] = words[1] & !self.present | present;
     }
 
-    /// Gives the field a value, or makes it absent.
+    /// Sets the field's value, or marks it as absent.
     #[inline(always)]
     fn set(&self, words: &mut [u64; WORDS], value: Option<u64>) {
         self.note(words, value);
@@ -92,8 +95,8 @@ impl SetPlace {
     }
 }
 
-/// The number, among the words that tell a flow, of word `index` of a key, and which of these bits
-/// count there; zeros if it is none of them.
+/// For word `index` of a key, its number among the words that identify a flow, and which of the
+/// bits `ones` count there; zeros if it is not among them.
 fn counted_part(mask: &KeyMask, index: usize, ones: u64) -> (usize, u64) {
     let mut words = mask.words().iter().zip(1..);
     let found = words.find(|((other, _), _)| *other == index);
@@ -101,25 +104,27 @@ fn counted_part(mask: &KeyMask, index: usize, ones: u64) -> (usize, u64) {
 }
 
 impl Cache {
-    /// How many words tell a flow.
+    /// How many words identify a flow.
     pub(crate) fn width(&self) -> usize {
         1 + self.mask.words().len()
     }
 
-    /// Where a path starts, and the words of a key that count.
+    /// The words that identify a flow: the start of its path, and the masked words of a key.
     pub(crate) fn words(&self, start: u64, key: &Key) -> Words<WORDS> {
-        let of_key = self.mask.of_key(key, &mut ());
-        let of_key = of_key.expect("the key's mask needs no field to be there");
+        let of_key = self
+            .mask
+            .of_key(key, &mut ())
+            .expect("the key's mask needs no field to be there");
         Words::new(self.width(), once(start).chain(of_key))
     }
 
-    /// The first of these words, if they are all.
+    /// The words as an array of [`FEW`], if there are no more.
     #[inline(always)]
     pub(crate) fn few<'a>(&self, words: &'a [u64]) -> Option<&'a [u64; FEW]> {
         words.first_chunk().filter(|_| self.width() <= FEW)
     }
 
-    /// The hash of such words, padded.
+    /// The hash of such words, padded with zeros.
     #[inline(always)]
     pub(crate) fn hash(&self, words: &[u64]) -> u64 {
         match self.few(words) {
@@ -133,8 +138,8 @@ impl Cache {
         self.secret.hash_slice(&words[..self.width()])
     }
 
-    /// Reads the words of a frame whose layout the lookahead has already, if its headers have them
-    /// all. `base` are the words without what headers say. Those of long keys are not read ahead.
+    /// Reads the words of a frame, whose layout is already in the lookahead, if its headers contain
+    /// all of them. `base` has the bits that come from no header. Long keys are not read ahead.
     #[inline]
     pub(crate) fn look_at(&self, bytes: &[u8], base: &Words<WORDS>, to: &mut Lookahead) {
         let Words::Few(base) = base else {
@@ -149,7 +154,7 @@ impl Cache {
             .read(bytes, &to.layout, to.common, &mut to.words);
     }
 
-    /// The same where so few words are all.
+    /// As [`Self::look_at`], for keys of at most [`FEW`] words.
     #[inline(always)]
     pub(crate) fn look_at_few(&self, bytes: &[u8], base: &[u64; FEW], to: &mut Lookahead) {
         if let Some(words) = to.words.first_chunk_mut() {
@@ -160,7 +165,7 @@ impl Cache {
             .read(bytes, &to.layout, to.common, &mut to.words);
     }
 
-    /// Does what [`Cache::prefetch`] does, where so few words are all.
+    /// As [`Cache::prefetch`], for keys of at most [`FEW`] words.
     #[inline(always)]
     pub(crate) fn prefetch_few(&self, lookahead: &mut Lookahead) {
         if lookahead.is_read
@@ -172,19 +177,20 @@ impl Cache {
         }
     }
 
-    /// Prefetches what is read next to find the flow of a lookahead.
+    /// Prefetches the memory that is read next to find the flow of a lookahead.
     #[inline]
     pub(crate) fn prefetch(&self, lookahead: &mut Lookahead) {
         if lookahead.is_read {
-            let hash = lookahead.hash;
-            let hash = hash.unwrap_or_else(|| self.hash(&lookahead.words));
+            let hash = lookahead
+                .hash
+                .unwrap_or_else(|| self.hash(&lookahead.words));
             lookahead.bucket = self.index.prefetch(hash);
             lookahead.hash = Some(hash);
         }
     }
 
-    /// Gives fields that stand in no header other values in the words of a lookahead. False if the
-    /// words that are read ahead have no place for one.
+    /// Sets fields that are in no header in the words of a lookahead. Returns false if these words
+    /// have no place for one of them.
     #[inline]
     pub(crate) fn set_fields(&mut self, to: &mut Lookahead, sets: &FieldSets) -> bool {
         to.hash = None;
@@ -200,16 +206,16 @@ impl Cache {
                 };
                 self.places.push(place);
             }
-            // A field that has a place is no longer than a word.
+            // A field with a place has at most the bits of a word.
             self.places[number].set(&mut to.words, value.map(|value| value as u64));
         }
         to.hash = Some(self.hash(&to.words));
         true
     }
 
-    /// Reads the words of frames whose layouts the lookaheads have already, with the values that
-    /// hooks foresee for fields, and prefetches what is read next to find their flows. `base` are
-    /// the words without what headers say.
+    /// Reads the words of frames, whose layouts are already in the lookaheads, with the field
+    /// values that hooks foresee, and prefetches what is read next to find their flows. `base` has
+    /// the bits that come from no header.
     pub(crate) fn foresee(
         &self,
         frames: &[Frame],
@@ -246,8 +252,8 @@ impl Cache {
         }
     }
 
-    /// Such words with the values that hooks foresee for all packets. `None` if the words that are
-    /// read ahead have no place for one of the fields.
+    /// The base words with the values that hooks foresee for all packets; `None` if they have no
+    /// place for one of the fields.
     fn foresee_same(&self, base: &Words<WORDS>, foreseen: &Foreseen) -> Option<Words<WORDS>> {
         let Words::Few(mut words) = *base else {
             return None;
@@ -258,10 +264,11 @@ impl Cache {
         Some(Words::Few(words))
     }
 
-    /// Whether a lookahead, if there is one, has the words and the hash of the whole key; `key` is
-    /// that without what headers say. Checked in every test, those built for release included.
+    /// Whether a lookahead, if there is one, has the same words and hash as the whole key; `key` is
+    /// the key without the headers' fields. All tests check this, in release builds, too.
     pub(crate) fn is_exact(&self, lookahead: &Lookahead, frame: &Frame, key: &Key) -> bool {
-        let (mut key, mut layout) = (key.clone(), lookahead.layout);
+        let mut key = key.clone();
+        let mut layout = lookahead.layout;
         parse(frame.bytes(), &mut key, &mut layout);
         let words = self.words(lookahead.words[0], &key);
         lookahead.hash.is_none_or(|hash| {
@@ -294,7 +301,7 @@ impl Cache {
         }
     }
 
-    /// The flow of a lookahead, if it is known to be right; then it is as guessed.
+    /// The guessed flow of a lookahead, if it is known to be right.
     #[inline(always)]
     pub(crate) fn flow(&mut self, lookahead: &mut Lookahead) -> Option<&mut Flow> {
         let hash = lookahead.hash?;
@@ -307,11 +314,12 @@ impl Cache {
         self.flows.get_mut(lookahead.guess)
     }
 
-    /// Whether the flow of a lookahead is another one than was guessed, or was checked before a
-    /// change that does not concern it.
+    /// Looks up the flow of a lookahead whose guess was wrong or out of date. Returns true if a
+    /// flow was found that no change concerns.
     #[inline(never)]
     fn finds(&mut self, hash: u64, lookahead: &mut Lookahead) -> bool {
-        let (guess, words) = (lookahead.guess, &lookahead.words);
+        let guess = lookahead.guess;
+        let words = &lookahead.words;
         let is_guessed = self.flows.get(guess).is_some_and(|flow| is_of(flow, words));
         let found = if is_guessed {
             Some(guess)
@@ -325,14 +333,14 @@ impl Cache {
         self.is_current(slot) || self.renew(slot, words)
     }
 
-    /// The flow that has these words, if it is known; it may be out of date.
+    /// The cached flow with these words, if there is one; it may be out of date.
     pub(crate) fn find(&self, hash: u64, words: &[u64]) -> Option<u32> {
         self.index
             .find(hash, |slot| is_of(&self.flows[slot], words))
     }
 }
 
-/// The hash of a key as it is stored.
+/// The hash of a stored key.
 pub(super) fn hash_stored(secret: &Secret, key: &Words<FEW>) -> u64 {
     match key {
         Words::Few(words) => secret.hash_few(words),
@@ -340,13 +348,16 @@ pub(super) fn hash_stored(secret: &Secret, key: &Words<FEW>) -> u64 {
     }
 }
 
-/// Whether a flow is that of these words, padded.
+/// Whether a flow has these words, padded with zeros.
 #[inline]
 fn is_of(flow: &Flow, words: &[u64]) -> bool {
     match (&flow.key, words.first_chunk::<FEW>()) {
         (Words::Few(few), Some(words)) => {
-            let differ = few.iter().zip(words).map(|(a, b)| a ^ b);
-            differ.fold(0, |all, one| all | one) == 0
+            let mut differing = 0;
+            for (one, other) in few.iter().zip(words) {
+                differing |= one ^ other;
+            }
+            differing == 0
         }
         (Words::Many(many), _) => words.get(..many.len()) == Some(many),
         (Words::Few(_), None) => false,

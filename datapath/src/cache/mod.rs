@@ -1,8 +1,10 @@
-//! The cache: from what a packet's path through the tables depended on to the path itself.
+//! The flow cache: maps everything on which a packet's path through the tables depended to the path
+//! itself.
 //!
-//! One exact-match key, which is the fields that any entry reads and which fields there are; so
-//! there is one probe, and traffic cannot make more of them. A path is a program: the instructions
-//! of the entries hit, one after another. What it does is not remembered but done.
+//! There is one exact-match key: all fields that any entry reads, and which fields are present. So
+//! a lookup is one probe, and no traffic can cause more probes. A path is a program: the
+//! instructions of the entries hit, one after another. Not their results are cached; they are
+//! executed again for each packet.
 
 pub(crate) mod forgotten;
 pub(crate) mod key_reader;
@@ -35,32 +37,33 @@ use crate::tables::tag_table::{Secret, TagTable};
 use crate::upcoming::{Foreseen, Lookahead, WORDS};
 use crate::{DropReason, EntryKey, Table, Time};
 
-/// Packets whose memory is brought near together.
+/// How many packets are prefetched together.
 pub(crate) const BATCH: usize = 32;
-/// Flows that may wait to have their packets added to their entries' counters.
+/// The most flows whose packets may wait to be added to the counters of entries.
 pub(crate) const MAX_UNSETTLED: usize = 1024;
-/// Flows among which the one that was idle for longest makes room.
+/// How many flows are compared for eviction; the one that was idle for longest is evicted.
 const CANDIDATES: usize = 4;
 
-/// Words of a key that a flow has in place: those of a 5-tuple and an Ethernet address.
+/// How many words of its key a flow holds without an allocation: enough for a 5-tuple and an
+/// Ethernet address.
 pub(crate) const FEW: usize = 6;
 
-/// Flows without room of which it is known that they had a packet.
+/// How many hashes of recently refused flows are kept for the admission.
 const REFUSED: usize = 4096;
 
-/// An entry that a flow's packets hit; in slot `NONE`, that no entry of the table matched.
+/// An entry that a flow's packets hit; slot `NONE` means that no entry of the table matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hit {
     pub(crate) slot: u32,
     pub(crate) table: TableId,
 }
 
-/// One thing that is done for a flow's packets.
+/// One step of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ProgramStep {
     /// Instructions are executed.
     Execute(Body),
-    /// A field gets the value that a hook gave it, or becomes absent.
+    /// A field is set to the value that a hook gave it, or marked as absent.
     Set(&'static Field, Option<u128>),
     /// A hook is called.
     Call(PathCall),
@@ -70,11 +73,11 @@ pub(crate) enum ProgramStep {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PathAction {
     pub(crate) hook: usize,
-    /// The place of its row in the extension's list, and its value; none if the hook is asked about
-    /// a miss.
+    /// The place of its row in the extension's list, and its value; `None` if the hook is called
+    /// for a miss.
     pub(crate) action: Option<(usize, ExtValue)>,
     pub(crate) table: TableId,
-    /// Which of the flow's hits its entry is.
+    /// Which of the flow's hits is its entry.
     pub(crate) hit: u8,
 }
 
@@ -83,7 +86,7 @@ pub(crate) struct PathAction {
 pub(crate) struct PathCall {
     pub(crate) hook: usize,
     pub(crate) table: TableId,
-    /// How many of the flow's hits come before it.
+    /// How many of the flow's hits precede it.
     pub(crate) hits: u8,
     pub(crate) point: HookPoint,
 }
@@ -94,11 +97,11 @@ pub(crate) struct Body {
     pub(crate) instructions: Instructions,
     pub(crate) table: TableId,
     pub(crate) reason: PacketInReason,
-    /// Which of the flow's hits it is.
+    /// Which of the flow's hits is its entry.
     pub(crate) hit: u8,
-    /// Whether they may send the packet to the controllers, so that the cookie matters.
+    /// Whether they may cause a packet-in, so that the cookie matters.
     pub(crate) may_packet_in: bool,
-    /// The port, if all that they do is to send the packet to one.
+    /// The port, if they do nothing but output the packet to one.
     pub(crate) output: Option<PortNo>,
 }
 
@@ -108,60 +111,62 @@ pub(crate) struct Program {
     pub(crate) steps: Vec<ProgramStep>,
     /// The last table looked up.
     pub(crate) last: TableId,
-    /// The table to go on with, from the key as it is then.
+    /// The table in which the next path begins, with the key as it is then.
     pub(crate) next: Option<TableId>,
-    /// How many of the hits were found by the key as it was at the start.
+    /// How many of the hits were found before the key was first changed.
     pub(crate) unchanged: u8,
     /// Whether no entry matched in the last table,
     pub(crate) missed: bool,
-    /// and hooks are asked whether it is looked up again.
+    /// and hooks are called for that miss and may have the packet looked up again.
     pub(crate) asks: bool,
     /// Whether it calls hooks.
     pub(crate) calls: bool,
     pub(crate) end: End,
-    /// What comes before a simple end.
+    /// The actions of extensions that precede a simple end.
     pub(crate) actions: Vec<PathAction>,
-    /// All that it does, if the end is [`End::Steps`].
+    /// Its steps, if the end is [`End::Steps`].
     pub(crate) direct: Option<DirectPath>,
 }
 
-/// What becomes of a flow's packets, if that is simple.
+/// The effect of a program, if it is simple enough for the direct path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum End {
-    /// It is not.
+    /// It is not simple.
     #[default]
     Other,
-    /// They are sent to a port, and that is all; but for the program's actions, if it `acts`.
+    /// Packets are output to a port and nothing else happens, except for the program's `actions` if
+    /// it `acts`.
     Port { port: PortNo, acts: bool },
-    /// They are dropped; the same holds.
+    /// Packets are dropped and nothing else happens, except for the program's `actions` if it
+    /// `acts`.
     Drop { reason: DropReason, acts: bool },
-    /// They are edited, metered, copied or sent to groups before they leave, and do not have to
-    /// become packets for it.
+    /// Frames are edited, metered, copied or sent to groups before they leave, without becoming
+    /// packets.
     Steps,
 }
 
-/// Packets that have the same key. Two lines of the processor's caches.
+/// The packets that have the same key. The size is two cache lines (128 bytes).
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Flow {
-    /// What its entries' counters do not have yet.
+    /// Packets and bytes that are not yet in the counters of its entries.
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
     pub(crate) used: Time,
-    /// How many changes there had been when it was last known to be right.
+    /// The number of the last change when it was last known to be right.
     pub(crate) checked: u64,
-    /// That of the program.
+    /// The end of its program.
     pub(crate) end: End,
     pub(crate) program: Rc<Program>,
-    /// The entries that were hit, in order: the first one, and the others.
+    /// The entries that were hit, in order: the first, and the others.
     first: Hit,
     others: Box<[Hit]>,
-    /// Where it starts, and the words of its key that count.
+    /// The start of its path, and the masked words of its key.
     pub(crate) key: Words<FEW>,
 }
 
 impl Program {
-    /// The instructions that it executes, in order.
+    /// The instructions that the program executes, in order.
     pub(crate) fn executed(&self) -> impl Iterator<Item = &Body> {
         self.steps.iter().filter_map(|step| match step {
             ProgramStep::Execute(body) => Some(body),
@@ -186,7 +191,7 @@ impl Flow {
         1 + self.others.len()
     }
 
-    /// Counts packets; whether it had none that its entries' counters lack.
+    /// Counts packets. Returns true if the flow had nothing unsettled before.
     #[inline]
     pub(crate) fn count(&mut self, now: Time, packets: u64, bytes: u64) -> bool {
         let first = self.packets == 0;
@@ -197,7 +202,7 @@ impl Flow {
     }
 }
 
-/// All flows that are remembered.
+/// The cached flows, and what is needed to find and check them.
 #[derive(Debug)]
 pub(crate) struct Cache {
     pub(crate) secret: Secret,
@@ -208,31 +213,32 @@ pub(crate) struct Cache {
     pub(crate) fields: FieldSet,
     pub(crate) mask: KeyMask,
     pub(crate) volatile_tables: VolatileTables,
-    /// Changes so far, and the last of them.
+    /// The number of changes so far, and a log of the last ones.
     pub(crate) changes: u64,
     log: VecDeque<LoggedChange>,
     max_log: usize,
     /// Which flows the changes may concern.
     versions: Versions,
-    /// Whether flows of this burst were older than the last change: those of the next may be, too.
+    /// Whether flows of this burst were older than the last change; then those of the next burst
+    /// may be as well, and what checks them is prefetched.
     renews: bool,
     max_flows: usize,
     clock_hand: u32,
-    /// Of flows that were not remembered because there was no room, some bits of the hashes.
+    /// Some bits of the hashes of flows that were recently refused for lack of room.
     refused: Vec<u16>,
-    /// Flows with packets that their entries' counters do not have; some may be gone.
+    /// Flows with unsettled packets; some may have been removed meanwhile.
     pub(crate) unsettled: Vec<u32>,
-    /// All flows of other keys.
+    /// The flows of former keys, which are being freed.
     pub(crate) forgotten: Vec<Forgotten>,
     pub(crate) round: Round,
     /// Finds the words of the key in a frame.
     pub(crate) reader: KeyReader,
-    /// Kept for their memory.
+    /// An empty list that is kept for its memory.
     pub(crate) spare_hits: Vec<Hit>,
     pub(crate) lookaheads: Vec<Lookahead>,
     pub(crate) arrival: Option<Box<PortArrival>>,
     pub(crate) foreseen: Foreseen,
-    /// Of the fields that hooks have set last, in their order.
+    /// The places of the fields that hooks set last, in their order.
     places: Vec<SetPlace>,
     pub(crate) stats: CacheStats,
 }
@@ -269,7 +275,7 @@ impl Cache {
         }
     }
 
-    /// Whether packets of a flow just go to a port, or nowhere, and cause nothing else.
+    /// Whether packets of a flow are only output to one port or dropped, and cause nothing else.
     pub(crate) fn is_simple(&self, flow: u32) -> bool {
         match self.flows[flow].end {
             End::Port { acts, .. } | End::Drop { acts, .. } => !acts,
@@ -277,7 +283,7 @@ impl Cache {
         }
     }
 
-    /// Remembers a path under these words and their hash.
+    /// Caches a path under these words and their hash.
     pub(crate) fn insert(
         &mut self,
         (hash, words): (u64, &Words<WORDS>),
@@ -298,13 +304,14 @@ impl Cache {
             others: hits[1..].into(),
             key: stored,
         });
-        let (secret, flows) = (&self.secret, &self.flows);
+        let secret = &self.secret;
+        let flows = &self.flows;
         self.index.insert(hash, slot, |slot: u32| {
             hash_stored(secret, &flows[slot].key)
         });
     }
 
-    /// The program as other flows have it, if one does the same.
+    /// Shares the program with other flows that have the same one.
     fn share(&mut self, program: Program) -> Rc<Program> {
         if let Some((known, ())) = self.programs.get(&program) {
             return Rc::clone(known);
@@ -314,7 +321,7 @@ impl Cache {
         program
     }
 
-    /// Forgets a flow, whose packets were counted.
+    /// Removes a flow whose packets are settled.
     pub(crate) fn remove(&mut self, slot: u32) {
         let hash = hash_stored(&self.secret, &self.flows[slot].key);
         self.index.replace(hash, slot, None);
@@ -325,8 +332,8 @@ impl Cache {
         }
     }
 
-    /// Whether a flow may be remembered: when there is no room, from its second packet on, so that
-    /// packets that come alone do not drive out flows that live.
+    /// The admission: whether a flow may be cached. In a full cache it may only from its second
+    /// packet on, so that single packets (a scan of addresses) do not evict active flows.
     pub(crate) fn admits(&mut self, hash: u64) -> bool {
         if self.flows.len() < self.max_flows {
             return true;
@@ -337,7 +344,8 @@ impl Cache {
         again
     }
 
-    /// The flow that has to go before another one is remembered, if there is no room.
+    /// The flow to evict if the cache is full: the one that was idle for longest among the next
+    /// [`CANDIDATES`] from a rotating position.
     pub(crate) fn victim(&mut self) -> Option<u32> {
         if self.flows.len() < self.max_flows {
             return None;
@@ -350,7 +358,7 @@ impl Cache {
         victim.map(|(_, slot)| slot)
     }
 
-    /// Adds what flows have counted to their entries and tables.
+    /// Adds what flows have counted to the counters of their entries and tables.
     pub(crate) fn settle(&mut self, tables: &mut [Table]) {
         let mut unsettled = core::mem::take(&mut self.unsettled);
         for flows in unsettled.chunks(BATCH) {
@@ -369,7 +377,8 @@ impl Cache {
         let Some(flow) = self.flows.get_mut(slot) else {
             return;
         };
-        let (packets, bytes) = (flow.packets, flow.bytes);
+        let packets = flow.packets;
+        let bytes = flow.bytes;
         if packets == 0 {
             return;
         }
@@ -379,8 +388,8 @@ impl Cache {
         }
     }
 
-    /// Notes that an entry was added. If it reads a further field, the key has that from now on,
-    /// and all flows are forgotten once they are counted.
+    /// Notes that an entry was added. If it reads a further field, the key is widened by that
+    /// field; all flows are settled and forgotten.
     pub(crate) fn entry_added(
         &mut self,
         catalogue: &Catalogue,
@@ -394,8 +403,8 @@ impl Cache {
         self.entry_staged(catalogue, tables, table, key);
     }
 
-    /// The same for an entry that packets do not see yet: the key has its fields, and no flow
-    /// becomes wrong.
+    /// As [`Self::entry_added`], for an entry that packets do not see yet: the key is widened if
+    /// necessary, but no flow becomes wrong.
     pub(crate) fn entry_staged(
         &mut self,
         catalogue: &Catalogue,
@@ -416,7 +425,7 @@ impl Cache {
         }
     }
 
-    /// Notes that an entry is about to go, or to do something else.
+    /// Notes that an entry is about to be removed or to get other instructions.
     pub(crate) fn entry_gone(&mut self, tables: &mut [Table], table: TableId, key: EntryKey) {
         self.settle(tables);
         let hit = Hit {
@@ -428,15 +437,17 @@ impl Cache {
         }
     }
 
-    /// Counts all flows and forgets them.
+    /// Settles and forgets all flows.
     pub(crate) fn forget_all(&mut self, catalogue: &Catalogue, tables: &mut [Table]) {
         self.widen(catalogue, tables, self.fields);
     }
 
-    /// Makes these fields the key, and forgets all flows once they are counted.
+    /// Makes these fields the key; settles and forgets all flows.
     pub(crate) fn widen(&mut self, catalogue: &Catalogue, tables: &mut [Table], fields: FieldSet) {
-        let chosen = catalogue.fields().iter();
-        let chosen = chosen.filter(|field| fields.contains(field));
+        let chosen = catalogue
+            .fields()
+            .iter()
+            .filter(|field| fields.contains(field));
         let mask = KeyMask::whole(chosen.copied());
         self.settle(tables);
         self.reader = KeyReader::new(&mask);
@@ -453,7 +464,7 @@ impl Cache {
         self.stats.widened += 1;
     }
 
-    /// Counts a flow's packets and forgets it.
+    /// Settles and forgets a flow.
     pub(crate) fn forget(&mut self, tables: &mut [Table], slot: u32) {
         self.settle_flow(tables, slot);
         self.remove(slot);

@@ -1,4 +1,5 @@
-//! How changes of entries reach flows: when a packet finds one that was checked before a change.
+//! Revalidation: when a packet finds a flow that was last checked before a change, decides whether
+//! the flow is still right.
 
 use bofuss_oflib::types::TableId;
 use bofuss_packet::{Key, KeyMatch};
@@ -26,7 +27,8 @@ impl Cache {
         self.log.push_back(change);
     }
 
-    /// Notes that any entries may have changed at once: each flow is retraced by its next packet.
+    /// Notes that any entries may have changed: the next packet of each flow has its entries looked
+    /// up again.
     pub(crate) fn all_changed(&mut self) {
         self.changes += 1;
         self.log.clear();
@@ -39,8 +41,8 @@ impl Cache {
         self.flows[slot].checked == self.changes
     }
 
-    /// Whether nothing has changed that concerns a flow, as far as the words of its key tell; it
-    /// counts as checked then.
+    /// Whether no change since its last check concerns a flow, judged by the words of its key
+    /// alone. If so, the flow is marked as checked.
     #[inline(never)]
     pub(crate) fn renew(&mut self, slot: u32, words: &[u64]) -> bool {
         self.renews = true;
@@ -57,8 +59,9 @@ impl Cache {
         is_right
     }
 
-    /// Whether a flow is still right after what has changed, if that is remembered; its packets
-    /// have this key. `rival_wins` tells whether an added entry comes before one that was hit.
+    /// Checks a flow, whose packets have this key, against the log of changes. Returns whether it
+    /// is still right; `None` if the log no longer has all changes since its last check.
+    /// `rival_wins` says whether an added entry takes precedence over one that was hit.
     pub(crate) fn confirm(
         &mut self,
         slot: u32,
@@ -94,7 +97,7 @@ impl Cache {
         Some(true)
     }
 
-    /// Notes that a flow was found to be right.
+    /// Notes that a flow was checked by looking up its entries again, and is right.
     pub(crate) fn retraced(&mut self, slot: u32) {
         self.stats.retraced += 1;
         self.flows[slot].checked = self.changes;

@@ -1,28 +1,28 @@
-//! What happened in the cache, counted.
+//! Counters of events in the flow cache.
 
-/// How often each thing happened in the cache.
+/// How often each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Packets, or their further segments, that found their flow.
+    /// Packets that found their flow; a super-frame counts as its segments.
     pub hits: u64,
-    /// Those that did not.
+    /// Packets that did not find their flow.
     pub misses: u64,
-    /// Flows that a change did not concern.
+    /// Flows older than a change that were found right without looking up their entries.
     pub confirmed: u64,
-    /// Flows that a change made wrong.
+    /// Flows that the log of changes showed to be wrong.
     pub refuted: u64,
-    /// Flows that were older than all changes remembered,
+    /// Flows that were older than the whole log of changes,
     pub overrun: u64,
-    /// and those of them whose entries were found again.
+    /// and those of them that were right after their entries were looked up again.
     pub retraced: u64,
-    /// Flows that made room for others.
+    /// Flows that were evicted for others.
     pub evicted: u64,
-    /// First packets for which no flow had to make room.
+    /// Packets whose flow was not admitted because the cache was full.
     pub refused: u64,
-    /// Times that the key became wider, and all flows were forgotten.
+    /// How often the key was widened and all flows were forgotten.
     pub widened: u64,
-    /// Ways that went on from a changed key.
+    /// Paths that continued after an earlier one, with a changed key.
     pub continued: u64,
-    /// Packets whose path ended before its program did.
+    /// Packets that left their path before the end of its program.
     pub cut_short: u64,
 }

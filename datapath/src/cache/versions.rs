@@ -1,5 +1,6 @@
-//! Which flows a change may concern, told by the change's match alone: a table of versions for each
-//! mask that changes have had, one for each hash of the bits that count.
+//! Decides by the match of a change alone which flows it may concern. For each mask that changes
+//! have had there is a table; it maps the hash of the masked bits to the number of the last change
+//! with that hash.
 
 use alloc::{rc::Rc, vec, vec::Vec};
 
@@ -8,46 +9,47 @@ use bofuss_packet::{KeyMask, KeyMatch};
 
 use crate::tables::tag_table::Secret;
 
-/// Masks that have a table. Changes with others concern all flows.
+/// The most masks that have a table. A change with another mask concerns all flows.
 const MAX_TABLES: usize = 4;
-/// Fewest and most versions of a table: 16 KiB, and 2 MiB.
+/// The fewest and the most versions in a table, of 4 bytes each: 16 KiB and 2 MiB.
 const MIN_VERSIONS: usize = 1 << 12;
 const MAX_VERSIONS: usize = 1 << 19;
-/// As many versions as the processor's caches mostly have: 64 KiB.
+/// Tables of at most so many versions (64 KiB) are mostly in the processor's caches and need no
+/// prefetch.
 const NEAR_VERSIONS: usize = 1 << 14;
 
-/// The versions of what agrees in the bits of one mask.
+/// The table of one mask.
 #[derive(Debug)]
 struct MaskVersions {
     mask: Rc<KeyMask>,
-    /// For each word of the mask, the place of the same word among those of the cache's key, and
-    /// the bits that count.
+    /// For each word of the mask, the place of that word among the words of the cache's key, and
+    /// the masked bits.
     places: Vec<(usize, u64)>,
-    /// The number of changes before the first that is noted here.
+    /// The number of the last change before this table was made.
     base: u64,
     /// The number of the last change.
     last: u64,
-    /// By the hash of these bits, the last change that had it, counted from `base`.
+    /// By hash, the number of the last change with that hash, minus `base`; 0 if there was none.
     versions: Vec<u32>,
 }
 
-/// What changes may concern.
+/// The tables of all masks.
 #[derive(Debug, Default)]
 pub(super) struct Versions {
     tables: Vec<MaskVersions>,
-    /// A flow that was last checked before this change is not told apart.
+    /// For flows that were last checked before this change, the tables cannot decide anything.
     floor: u64,
 }
 
 impl Versions {
-    /// Forgets everything: any flow may be concerned by the changes so far.
+    /// Forgets all tables: the changes so far may concern any flow.
     pub(super) fn clear(&mut self, changes: u64) {
         self.tables.clear();
         self.floor = changes;
     }
 
-    /// Notes that an entry with this match comes, goes or gets other instructions, as change number
-    /// `change`. `key` is the mask of the cache's key, and there are `n_flows` flows.
+    /// Notes change number `change`: an entry with this match is added, removed or modified. `key`
+    /// is the mask of the cache's key, and there are `n_flows` flows.
     pub(super) fn note(
         &mut self,
         change: u64,
@@ -75,7 +77,8 @@ impl Versions {
         let Some(table) = self.tables.get_mut(number) else {
             return self.clear(change);
         };
-        // With more flows, all are looked at once more, and the table is made anew.
+        // With many more flows the table has become too small. It is made anew, and each flow is
+        // checked by other means once.
         let is_small = table.versions.len() < wanted / 2;
         if is_small || change - table.base > u64::from(u32::MAX) {
             return self.clear(change);
@@ -86,14 +89,15 @@ impl Versions {
         table.last = change;
     }
 
-    /// Whether no change after number `checked` concerns a flow whose path depends on these words
-    /// of the cache's key and nothing else. False if that cannot be told.
+    /// Whether certainly no change after number `checked` concerns a flow whose path depends only
+    /// on these words of the cache's key. False if that cannot be decided.
     pub(super) fn are_unchanged(&self, checked: u64, words: &[u64], secret: &Secret) -> bool {
         let mut tables = self.tables.iter();
         checked >= self.floor && tables.all(|table| table.is_unchanged(checked, words, secret))
     }
 
-    /// Prefetches what [`Versions::are_unchanged`] reads for these words, if that may be far away.
+    /// Prefetches what [`Versions::are_unchanged`] reads for these words, if it may not be in the
+    /// processor's caches.
     #[inline]
     pub(super) fn prefetch(&self, words: &[u64], secret: &Secret) {
         for table in &self.tables {
@@ -105,7 +109,7 @@ impl Versions {
 }
 
 impl MaskVersions {
-    /// A table of this mask. Errors: `None` if the cache's key does not have all of its bits.
+    /// Makes the table of this mask; `None` if the cache's key lacks some of its bits.
     fn new(base: u64, mask: &Rc<KeyMask>, key: &KeyMask, size: usize) -> Option<Self> {
         let mut places = Vec::new();
         for (index, bits) in mask.words() {
@@ -125,8 +129,7 @@ impl MaskVersions {
         })
     }
 
-    /// Whether no change after number `checked` is of a match that has the bits of these words of
-    /// the cache's key.
+    /// Whether no change after number `checked` had a match with the same hash as these words.
     #[inline]
     fn is_unchanged(&self, checked: u64, words: &[u64], secret: &Secret) -> bool {
         if self.last <= checked {
@@ -136,7 +139,7 @@ impl MaskVersions {
         self.base + u64::from(self.versions[at]) <= checked.max(self.base)
     }
 
-    /// Where the version of what has these words of the cache's key stands.
+    /// The place in `versions` for these words of the cache's key.
     #[inline]
     fn place(&self, words: &[u64], secret: &Secret) -> usize {
         let places = self.places.iter();
@@ -152,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// Flows of a test.
+    /// How many flows the test has.
     const FLOWS: usize = 300;
 
     fn rule(fields: &[FieldMatch]) -> KeyMatch {
@@ -199,7 +202,7 @@ mod tests {
             change += 1;
             let one = flow(below(2 * FLOWS as u64));
             let fields = match round % 500 {
-                // Of each 500 one concerns all, and one has a field that the key lacks.
+                // One change in 500 concerns all flows, and one has a field that the key lacks.
                 17 => &[][..],
                 18 => &[FieldMatch::exact(TUNNEL_ID, 5)],
                 _ if below(2) == 0 => &one[..2],

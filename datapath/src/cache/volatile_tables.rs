@@ -1,10 +1,10 @@
-//! Tables with entries that match on volatile fields: no path through one of them is remembered.
+//! Tables with entries that match on volatile fields: no path through one of them is cached.
 
 use alloc::vec::Vec;
 
 use bofuss_oflib::types::TableId;
 
-/// The tables that have such an entry, or had one since they were empty.
+/// The tables that have such an entry, or have had one since they were last empty.
 #[derive(Debug, Default)]
 pub(crate) struct VolatileTables(Vec<TableId>);
 

@@ -1,4 +1,4 @@
-//! Single buckets come to a group or go, and each has a number. Spec: OpenFlow 1.5.1 section
+//! Adding single buckets to a group and removing them, by bucket id. Spec: OpenFlow 1.5.1 section
 //! 7.3.4.3.
 
 use alloc::collections::BTreeSet;
@@ -12,10 +12,12 @@ use bofuss_oflib::types::BucketId;
 
 use crate::groups::Group;
 
-/// The most buckets of a group whose buckets come alone: somewhat more than a message has room for.
+/// The most buckets that a group may get by single additions: somewhat more than fit into one
+/// message.
 const MAX_BUCKETS: usize = 1 << 13;
 
-/// Whether a command is about single buckets: those that stay keep their counters and packets.
+/// Whether a command adds or removes single buckets. The other buckets keep their counters and
+/// their flows.
 pub(super) fn is_about_buckets(command: GroupModCommand) -> bool {
     [
         GroupModCommand::INSERT_BUCKET,
@@ -24,10 +26,10 @@ pub(super) fn is_about_buckets(command: GroupModCommand) -> bool {
     .contains(&command)
 }
 
-/// Checks the numbers that buckets have.
+/// Checks the ids of buckets.
 ///
 /// Errors: GROUP_MOD_FAILED/BAD_BUCKET for a reserved one, GROUP_MOD_FAILED/BUCKET_EXISTS for one
-/// that stands twice.
+/// that occurs twice.
 pub(super) fn check_numbers(buckets: &[Bucket]) -> Result<(), ErrorCode> {
     let mut seen = BTreeSet::new();
     for bucket in buckets {
@@ -42,16 +44,17 @@ pub(super) fn check_numbers(buckets: &[Bucket]) -> Result<(), ErrorCode> {
 }
 
 impl Group {
-    /// What the group becomes by a command about single buckets, with its own type.
+    /// The group-mod that replaces the group by what a command about single buckets makes of it;
+    /// the type stays.
     ///
-    /// Errors: GROUP_MOD_FAILED/UNKNOWN_BUCKET for a number that no bucket has, or all for a place;
-    /// GROUP_MOD_FAILED/BAD_BUCKET if buckets come with the command to remove some. Choice: a group
-    /// without buckets has no first and no last one to remove, and that is no error.
+    /// Errors: GROUP_MOD_FAILED/UNKNOWN_BUCKET for an id that no bucket has, or for ALL in an
+    /// insertion; GROUP_MOD_FAILED/BAD_BUCKET if a command that removes buckets contains some.
+    /// Choice: a group without buckets has no first and no last one to remove, and that is no
+    /// error.
     pub(super) fn with_buckets(&self, group_mod: &GroupMod) -> Result<GroupMod, ErrorCode> {
         let mut buckets: Vec<Bucket> = self.plans.iter().map(|p| p.bucket.clone()).collect();
         let named = group_mod.command_bucket_id;
-        let same = |bucket: &Bucket| bucket.bucket_id == named;
-        let found = buckets.iter().position(same);
+        let found = buckets.iter().position(|bucket| bucket.bucket_id == named);
         let unknown = GroupModFailed::UNKNOWN_BUCKET;
         if group_mod.command == GroupModCommand::INSERT_BUCKET {
             let at = match named {
@@ -81,7 +84,7 @@ impl Group {
         })
     }
 
-    /// For each bucket the place that it has among `buckets`, if it is there.
+    /// For each bucket its place among `buckets`, if it is one of them.
     pub(super) fn places_among<'a>(
         &self,
         buckets: impl Iterator<Item = &'a Bucket>,
@@ -114,7 +117,7 @@ mod tests {
     use crate::control::queues::tests::switch;
     use crate::{Datapath, Engine, PacketInEvent, Sink, Time};
 
-    /// The ports that frames left by.
+    /// Records the ports that frames are sent out of.
     #[derive(Default)]
     struct Ports(Vec<u32>);
 
@@ -150,7 +153,7 @@ mod tests {
         change(datapath, GroupModCommand::REMOVE_BUCKET, text)
     }
 
-    /// The numbers of the buckets of group 1, in their order.
+    /// The ids of the buckets of group 1, in order.
     fn ids(datapath: &Datapath) -> Vec<u32> {
         let mut all = datapath.group_descs(GroupId(1)..=GroupId(1));
         let buckets = all.next().expect("it is there").buckets;
@@ -169,8 +172,8 @@ mod tests {
         datapath
     }
 
-    /// Where a packet of each of some flows leaves.
-    fn ways(datapath: &mut Datapath) -> Vec<u32> {
+    /// The port that a packet of each of several flows is sent out of.
+    fn outputs(datapath: &mut Datapath) -> Vec<u32> {
         let mut out = Ports::default();
         for flow in 0..500 {
             let layer = craft::udp(flow, 2, b"x");
@@ -269,15 +272,15 @@ mod tests {
             let three = ",bucket=bucket_id:2,output:2,bucket=bucket_id:3,output:3,\
                          bucket=bucket_id:4,output:4";
             let mut datapath = with_group(engine, three);
-            let before = ways(&mut datapath);
+            let before = outputs(&mut datapath);
             remove(&mut datapath, "group_id=1,command_bucket_id=3").expect("it is there");
-            let after = ways(&mut datapath);
+            let after = outputs(&mut datapath);
             for (then, now) in before.iter().zip(&after) {
                 assert!(then == now || *then == 3, "{name}: {then} {now}");
             }
             let new = "group_id=1,type=select,command_bucket_id=first,bucket=bucket_id:5,output:5";
             insert(&mut datapath, new).expect("it is right");
-            let last = ways(&mut datapath);
+            let last = outputs(&mut datapath);
             for (then, now) in after.iter().zip(&last) {
                 assert!(then == now || *now == 5, "{name}: {then} {now}");
             }
@@ -296,7 +299,7 @@ mod tests {
     fn counters_of_buckets_that_stay_outlive_a_bundle() {
         let two = ",bucket=bucket_id:5,output:2,bucket=bucket_id:6,output:3";
         let mut datapath = with_group(Engine::Cache, two);
-        let before = ways(&mut datapath);
+        let before = outputs(&mut datapath);
         datapath.begin_bundle(true);
         while datapath.copy_groups() {}
         datapath.swap_groups();

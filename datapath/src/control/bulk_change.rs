@@ -1,4 +1,4 @@
-//! Changes of many entries, in slices so that packets need not wait.
+//! Changes of many entries, done in slices so that packets are handled in between.
 
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 use core::ops::RangeInclusive;
@@ -14,26 +14,26 @@ use crate::control::entries::EntryEdit;
 use crate::tables::shared::places;
 use crate::{Datapath, Engine, Entry, EntryKey, Label, Sink, Table, Time};
 
-/// Entries that one slice looks at, if it only tells of them. One whose lists are long counts as
-/// more, here and below, and one that counts for more than a slice has a slice for itself.
+/// How many entries one slice visits if it only reports them. Here and below, an entry with long
+/// lists counts as several, and one that counts for more than a slice gets a slice of its own.
 pub(crate) const ENTRIES_REPORTED: usize = 64;
-/// Entries that one slice of a change looks at. A delete takes some 3 us for one with a list and a
-/// mask of its own, and up to 45 us for one that empties a page of 512 KiB, which goes back to the
-/// system: as a rule one in a slice at most, so that packets wait for less than 100 us.
+/// How many entries one slice of a change visits. Deleting one with a list and a mask of its own
+/// takes some 3 us, and up to 45 us if that empties a page of 512 KiB, which is returned to the
+/// system. Few slices have more than one such entry, so packets wait for less than 100 us.
 pub(crate) const ENTRIES_CHANGED: usize = 8;
 
-/// A place in a walk over the entries of tables. An entry that exists throughout is seen exactly
-/// once, because keys do not change while the cursor stands in their table.
+/// A position in a walk over the entries of tables. An entry that exists throughout the walk is
+/// visited exactly once, because keys do not change while a cursor is in their table.
 pub struct Cursor {
     tables: RangeInclusive<u8>,
     from: EntryKey,
     label: Option<Label>,
-    /// That of the table in which it stands.
+    /// Held while the cursor is in a table; the table keeps its keys as long as it exists.
     walk: Option<Arc<()>>,
 }
 
 impl Cursor {
-    /// Before the entries of one table, or of all.
+    /// A cursor at the beginning of one table, or of all tables.
     pub fn new(wanted: TableId) -> Self {
         Self {
             tables: if wanted == TableId::ALL {
@@ -47,7 +47,7 @@ impl Cursor {
         }
     }
 
-    /// After all entries of all tables.
+    /// A cursor after the last entry of all tables.
     fn after_all() -> Self {
         Self {
             tables: RangeInclusive::new(1, 0),
@@ -55,12 +55,12 @@ impl Cursor {
         }
     }
 
-    /// The same, but it may pass over entries that lack a label.
+    /// Lets the walk skip entries that lack a label.
     pub fn of(self, label: Option<Label>) -> Self {
         Self { label, ..self }
     }
 
-    /// Whether it has passed the place of an entry, in the order in which `engine` walks.
+    /// Whether it is past the place of an entry, in the order in which `engine` walks.
     pub fn has_passed(&self, table: TableId, key: EntryKey, engine: Engine) -> bool {
         let here = *self.tables.start();
         if self.tables.is_empty() || table.0 < here {
@@ -75,7 +75,7 @@ impl Cursor {
         }
     }
 
-    /// Looks at one slice of at most `limit` entries; whether that was the last.
+    /// Visits one slice of at most `limit` entries. Returns true if that was the last.
     pub(crate) fn slice<'a>(
         &mut self,
         limit: usize,
@@ -108,24 +108,24 @@ impl Cursor {
     }
 }
 
-/// What a bulk change does with the entries that it finds.
+/// What a bulk change does with each entry that it selects.
 pub(crate) enum EntryChange {
-    /// They go; whether anybody is told.
+    /// Removes it; the flag says whether FLOW_REMOVED may be sent.
     Delete(FlowRemovedReason, bool),
-    /// They get these instructions; whether their counters begin anew; and what is added if there
-    /// are none.
+    /// Gives it these instructions, with or without resetting its counters; and the flow-mod to add
+    /// if no entry is selected.
     Modify {
         instructions: Instructions,
         reset: bool,
         or_add: Option<Box<FlowMod>>,
     },
-    /// They forbid that the flow-mod adds its own.
+    /// Adds the flow-mod's entry if none is selected, since these would overlap with it.
     Add(Box<FlowMod>),
-    /// They are put in the order of eviction, as the table now has it.
+    /// Places it in the table's order of eviction.
     Rank,
 }
 
-/// A change that is under way.
+/// A change in progress.
 pub(crate) struct BulkChange {
     cursor: Cursor,
     finds: Box<dyn Fn(&Entry) -> bool>,
@@ -147,7 +147,7 @@ impl BulkChange {
         }
     }
 
-    /// One that has looked at all entries, and only ends.
+    /// A change that has visited all entries and has only to end.
     pub(crate) fn ending(change: EntryChange) -> Self {
         Self {
             cursor: Cursor::after_all(),
@@ -157,7 +157,7 @@ impl BulkChange {
         }
     }
 
-    /// The same, but it may pass over entries that lack a label.
+    /// Lets the change skip entries that lack a label.
     pub(crate) fn of(self, label: Option<Label>) -> Self {
         Self {
             cursor: self.cursor.of(label),
@@ -167,14 +167,14 @@ impl BulkChange {
 }
 
 impl Datapath {
-    /// Whether a change is under way, for [`Datapath::work`] to go on with. What else changes the
-    /// switch has to wait; packets need not.
+    /// Whether a change is in progress that [`Datapath::work`] continues. Other changes of the
+    /// switch have to wait for it; packets do not.
     pub fn has_work(&self) -> bool {
         let bundle = self.bundle.as_ref();
         !self.bulk_changes.is_empty() || bundle.is_some_and(StagedBundle::has_work)
     }
 
-    /// Goes on with a change by one slice. `None`: there is more to do.
+    /// Does one slice of the change in progress. Returns `None` if more remains to be done.
     ///
     /// Errors: FLOW_MOD_FAILED with OVERLAP or TABLE_FULL, for the flow-mod that began it.
     pub fn work<S: Sink>(&mut self, now: Time, sink: &mut S) -> Option<Result<(), ErrorCode>> {
@@ -241,7 +241,7 @@ impl Datapath {
         Ok(())
     }
 
-    /// Ends a change that found entries, or none. Errors: FLOW_MOD_FAILED/TABLE_FULL.
+    /// Ends a change; `Modify` and `Add` may now add an entry. Errors: FLOW_MOD_FAILED/TABLE_FULL.
     pub(crate) fn end_change<S: Sink>(
         &mut self,
         now: Time,
@@ -259,7 +259,7 @@ impl Datapath {
         }
     }
 
-    /// Begins a change, and does its first slice at once.
+    /// Begins a change and does its first slice.
     ///
     /// Errors: as for [`Datapath::work`].
     pub(crate) fn begin_bulk_change<S: Sink>(

@@ -1,10 +1,11 @@
-//! Bundles: changes that packets see all at once, or never. Spec: OpenFlow 1.4.1 section 6.8.
+//! Bundles: changes that packets see all at once or not at all. Spec: OpenFlow 1.4.1 section 6.8.
 //!
-//! Entries that a bundle adds, and those that it removes, stand together in the tables while it is
-//! prepared: each has an [`EntryStage`], and whoever looks sees one of two [`View`]s. Packets see
-//! the earlier one, the bundle's own changes the later one. The commit gives packets the later view
-//! in one step. So counters go on counting, and a bundle that fails leaves all as it was. This is
-//! how Open vSwitch versions its classifier, with two versions at a time.
+//! While a bundle is prepared, the tables contain both the entries that it adds and those that it
+//! removes. Each entry has an [`EntryStage`], and each lookup uses one of two [`View`]s: packets
+//! see the state before the bundle, and the bundle's own changes the state after it. The commit
+//! switches packets to the later view in one step. So counters continue during the preparation, and
+//! a bundle that fails leaves everything unchanged. Open vSwitch versions its classifier in the
+//! same manner; here there are at most two versions.
 
 use alloc::{boxed::Box, collections::BTreeMap};
 
@@ -21,31 +22,33 @@ use crate::slab::NONE;
 use crate::tables::stage::{AddedAs, EntryStage, View};
 use crate::{Datapath, Entry, EntryKey, Sink, Table, Time};
 
-/// For how many entries that are only looked at one counts that goes, or takes another's place.
+/// An entry that is removed or replaced costs a slice as much as so many that are only visited.
 const ENDED_COUNTS: usize = ENTRIES_REPORTED / ENTRIES_CHANGED;
 
-/// What a bundle that is carried out has changed so far.
+/// The changes of the bundle in progress.
 pub(crate) struct StagedBundle {
     phase: BundlePhase,
-    /// The slots of entries that it adds or removes; one may be free again, or have another that it
-    /// adds.
+    /// The slots of entries that it adds or removes. A slot may have become free again, or hold
+    /// another entry that the bundle adds.
     touched: ChunkedQueue<(TableId, u32)>,
-    /// The slots of entries that take the place of others, and of those others: each by the other.
+    /// Pairs of slots, each mapped to the other: an entry that replaces another, and the one that
+    /// it replaces.
     twins: BTreeMap<(TableId, u32), u32>,
-    /// Entries that it removes.
+    /// How many entries it removes.
     pub(crate) n_doomed: usize,
     /// Its groups and meters, if it changes any.
     groups: Option<Box<StagedGroups>>,
 }
 
-/// How far a bundle is.
+/// The phase of a bundle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BundlePhase {
-    /// Its changes are made, for nobody to see.
+    /// Its changes are being prepared; packets do not see them.
     Preparing,
-    /// Packets see them since this time; what they do not see goes.
+    /// Packets see its changes since this time; the entries that they no longer see are being
+    /// removed.
     Settling(Time),
-    /// They go again.
+    /// Its changes are being removed again.
     Undoing,
 }
 
@@ -63,11 +66,11 @@ impl StagedBundle {
 
 impl Datapath {
     /// Begins a bundle: until [`Datapath::commit_bundle`] or [`Datapath::undo_bundle`], changes of
-    /// entries are prepared, and no packet sees them. Entries expire meanwhile, but those that it
-    /// removes wait for its end. With `groups`, it may also change groups and meters, once
+    /// entries are only prepared, and packets do not see them. Entries still expire, except those
+    /// that the bundle removes. With `groups`, the bundle may also change groups and meters, once
     /// [`Datapath::copy_groups`] has copied them.
     ///
-    /// Panics: if another one, or a change, is under way.
+    /// Panics: if another bundle or a bulk change is in progress.
     pub fn begin_bundle(&mut self, groups: bool) {
         assert!(self.bundle.is_none() && !self.has_work(), "one at a time");
         let pipeline = &self.pipeline;
@@ -81,8 +84,8 @@ impl Datapath {
         self.set_view(View::Before);
     }
 
-    /// Lets packets see all that was prepared, from the next one on. What this leaves to do is
-    /// [`Datapath::work`].
+    /// Makes all prepared changes visible to packets, in constant time. [`Datapath::work`] does
+    /// what remains.
     ///
     /// Panics: if no bundle is prepared.
     pub fn commit_bundle(&mut self, now: Time) {
@@ -98,8 +101,8 @@ impl Datapath {
         self.lane.cache.all_changed();
     }
 
-    /// Exchanges the groups and meters that packets see and those that the bundle makes: before a
-    /// slice of its preparation, and after it.
+    /// Exchanges the groups and meters that packets see and those of the bundle. Called before and
+    /// after each slice of its preparation.
     pub fn swap_groups(&mut self) {
         let Self {
             bundle, pipeline, ..
@@ -117,7 +120,7 @@ impl Datapath {
         self.bundle.as_mut()?.groups()
     }
 
-    /// Forgets all that was prepared. What this leaves to do is [`Datapath::work`].
+    /// Gives up all prepared changes. [`Datapath::work`] removes them.
     ///
     /// Panics: if no bundle is prepared.
     pub fn undo_bundle(&mut self) {
@@ -138,19 +141,20 @@ impl Datapath {
         }
     }
 
-    /// Whether changes of entries are prepared, and not made.
+    /// Whether a bundle is being prepared, so that changes of entries are staged.
     pub(crate) fn is_staging(&self) -> bool {
         let bundle = self.bundle.as_ref();
         bundle.is_some_and(|bundle| bundle.phase == BundlePhase::Preparing)
     }
 
-    /// Ends a bundle by one slice; whether no more is to be done.
+    /// Does one slice of a bundle's end. Returns true if it is complete.
     pub(crate) fn work_on_bundle<S: Sink>(&mut self, now: Time, sink: &mut S) -> bool {
         let Some(bundle) = self.bundle.as_ref().filter(|bundle| bundle.has_work()) else {
             return true;
         };
         let phase = bundle.phase;
-        // Entries that come back or go count for the groups of the bundle, which go as well.
+        // Entries that are undone change reference counts in the bundle's groups, which are
+        // discarded as well.
         self.swap_groups();
         let mut left = ENTRIES_REPORTED;
         while left > 0
@@ -169,7 +173,8 @@ impl Datapath {
         true
     }
 
-    /// Ends groups and meters if all entries are; whether no more is to be done.
+    /// Ends groups and meters once all entries are done. Returns true if the bundle's end is
+    /// complete.
     fn has_ended(&mut self, phase: BundlePhase) -> bool {
         let Self {
             bundle, pipeline, ..
@@ -182,8 +187,8 @@ impl Datapath {
         bundle.touched.is_empty() && groups.is_none_or(|groups| groups.end_some(pipeline, is_seen))
     }
 
-    /// Settles an entry that a bundle touched, or leaves it as it was before. Returns true if no
-    /// entry had to go for that.
+    /// Makes the change of one entry final, or undoes it. Returns true if no entry had to be
+    /// removed for that.
     fn end_one<S: Sink>(
         &mut self,
         now: Time,
@@ -196,9 +201,8 @@ impl Datapath {
         };
         let key = entry.key;
         let stage = entry.stage;
-        let twin = self.part_from_twin(table, slot);
-        let twin = twin.and_then(|slot| self.table(table).at(slot));
-        let twin = twin.map(|twin| twin.key);
+        let twin_slot = self.part_from_twin(table, slot);
+        let twin = twin_slot.and_then(|slot| Some(self.table(table).at(slot)?.key));
         match (phase, stage) {
             (_, EntryStage::Settled) | (BundlePhase::Preparing, _) => return true,
             (BundlePhase::Undoing, EntryStage::Added(_)) => {
@@ -229,7 +233,7 @@ impl Datapath {
         &mut self.pipeline.tables[usize::from(table.0)].entries[slot]
     }
 
-    /// Forgets which entry takes the place of one, or whose place that takes. Returns its slot.
+    /// Removes the pair that a slot belongs to. Returns the other slot.
     fn part_from_twin(&mut self, table: TableId, slot: u32) -> Option<u32> {
         let twins = &mut self.bundle.as_mut()?.twins;
         let twin = twins.remove(&(table, slot))?;
@@ -243,8 +247,8 @@ impl Datapath {
         }
     }
 
-    /// Prepares the addition of an entry, in the place of `old` if there is one, whose counters it
-    /// keeps or not.
+    /// Prepares the addition of an entry. It replaces `old`, if there is one, and may take over its
+    /// counters.
     pub(crate) fn stage_add(
         &mut self,
         table: TableId,
@@ -276,7 +280,7 @@ impl Datapath {
         self.insert_staged(table, entry, sent, twin);
     }
 
-    /// Prepares that an entry gets other instructions; whether its counters begin anew.
+    /// Prepares other instructions for an entry, with or without resetting its counters.
     pub(crate) fn stage_modify(
         &mut self,
         table: TableId,
@@ -315,7 +319,7 @@ impl Datapath {
         }
     }
 
-    /// Prepares that an entry goes.
+    /// Prepares the removal of an entry.
     pub(crate) fn stage_remove(
         &mut self,
         table: TableId,
@@ -337,7 +341,7 @@ impl Datapath {
         }
     }
 
-    /// Puts an entry where packets do not see it, in the place of another if there is one.
+    /// Inserts an entry that packets do not see, as the replacement of another if there is one.
     fn insert_staged(
         &mut self,
         table: TableId,
@@ -357,7 +361,7 @@ impl Datapath {
         self.note_touched(table, key.slot);
     }
 
-    /// Takes an entry out of the later view. Groups and meters count it no more.
+    /// Hides an entry from the later view, and removes its references to groups and meters.
     fn doom(&mut self, table: TableId, key: EntryKey, reason: FlowRemovedReason) {
         let entry = self.entry_mut(table, key.slot);
         entry.stage = EntryStage::Doomed(reason);
@@ -387,7 +391,7 @@ impl Datapath {
         self.pipeline.set_deadline(table, key);
     }
 
-    /// Makes an added entry one like any other; its time begins with the commit.
+    /// Makes an added entry an ordinary one; its age counts from the commit.
     fn reveal(&mut self, at: Time, table: TableId, key: EntryKey) {
         let entry = self.entry_mut(table, key.slot);
         entry.stage = EntryStage::Settled;
@@ -397,8 +401,9 @@ impl Datapath {
         self.pipeline.set_deadline(table, key);
     }
 
-    /// Removes an entry of which packets know no more. One that was due before the commit counts as
-    /// expired, as what a bundle removes does not expire while it is prepared.
+    /// Removes an entry that packets no longer see. If its timeout ended before the commit, it
+    /// counts as expired, because entries that a bundle removes do not expire during its
+    /// preparation.
     fn settle_removed<S: Sink>(
         &mut self,
         now: Time,
@@ -413,14 +418,14 @@ impl Datapath {
         self.remove_entry(now, table, key, expired.unwrap_or(reason), sink);
     }
 
-    /// Why an entry was due before the commit, if it was.
+    /// The timeout of an entry that ended before the commit, if one did.
     fn expired(&self, at: Time, table: TableId, key: EntryKey) -> Option<FlowRemovedReason> {
         let (due, reason) = self.table(table).get(key)?.deadline()?;
         (due <= at).then_some(reason)
     }
 
-    /// Leaves one of two entries that have the same match: one replaced by another of which packets
-    /// know, or one with the instructions that another has for it.
+    /// Merges two entries with the same match into one: removes the replaced entry, or gives the
+    /// old entry the new instructions and removes the new one.
     fn settle_twins<S: Sink>(
         &mut self,
         now: Time,

@@ -1,5 +1,5 @@
-//! Groups and meters of a bundle: a copy of all of them, which the bundle changes and packets get
-//! with its commit.
+//! Groups and meters of a bundle: a copy of all of them, which the bundle changes and which
+//! replaces the live ones at the commit.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{vec, vec::Vec};
@@ -19,26 +19,27 @@ use crate::pipeline::context::Pipeline;
 use crate::references::count;
 use crate::{Datapath, Sink, Time};
 
-/// Groups and meters that one slice copies, or ends; a group with many buckets counts as more.
+/// How many groups and meters one slice copies or ends; a group with many buckets counts as
+/// several.
 const GROUPS_PER_SLICE: usize = 32;
-/// Buckets of a group that count as one more.
+/// A group counts as one more for each of so many buckets.
 const BUCKETS_PER_GROUP: usize = 4;
 
-/// Groups and meters: while the bundle is prepared those after it, and the live ones while it is
-/// worked on; when packets see it, those before it.
+/// The second set of groups and meters. During the preparation it is the bundle's, and the live
+/// ones while a slice works on the bundle's; after the commit it is the one from before the bundle.
 pub(crate) struct StagedGroups {
     groups: BTreeMap<GroupId, Group>,
     n_buckets: usize,
     meters: BTreeMap<MeterId, Meter>,
-    /// Where the copy goes on; past all numbers if it is complete.
+    /// The next id to copy; above all ids if the copy is complete.
     next_group: GroupId,
     next_meter: MeterId,
-    /// Whether a port came, went or changed since it began.
+    /// Whether a port was added, removed or changed since it began.
     ports_changed: bool,
-    /// What the bundle adds, modifies and deletes. What was deleted does not come back with its
-    /// counters.
+    /// The groups that the bundle adds, modifies and deletes. One that is deleted and added again
+    /// begins with new counters.
     changed_groups: BTreeSet<GroupId>,
-    /// Those of them whose buckets are other ones.
+    /// Those of them that have other buckets.
     renewed_groups: BTreeSet<GroupId>,
     deleted_groups: BTreeSet<GroupId>,
     changed_meters: BTreeSet<MeterId>,
@@ -46,7 +47,7 @@ pub(crate) struct StagedGroups {
 }
 
 impl StagedGroups {
-    /// An empty copy of what there is.
+    /// A copy that has nothing copied yet.
     pub(crate) fn new(pipeline: &Pipeline) -> Self {
         Self {
             groups: BTreeMap::new(),
@@ -63,8 +64,7 @@ impl StagedGroups {
         }
     }
 
-    /// Copies the next groups and meters; their counters begin at 0. Returns true if there were
-    /// any.
+    /// Copies the next groups and meters, with counters at 0. Returns true if there were any.
     fn copy_some(&mut self, pipeline: &mut Pipeline) -> bool {
         let Pipeline {
             groups,
@@ -100,15 +100,15 @@ impl StagedGroups {
         left < GROUPS_PER_SLICE
     }
 
-    /// Exchanges what packets see and what the bundle makes.
+    /// Exchanges what packets see and what the bundle changes.
     pub(crate) fn swap(&mut self, pipeline: &mut Pipeline) {
         core::mem::swap(&mut self.groups, &mut pipeline.groups);
         core::mem::swap(&mut self.n_buckets, &mut pipeline.n_buckets);
         core::mem::swap(&mut self.meters, &mut pipeline.meters);
     }
 
-    /// Gives packets what the bundle made. What happened meanwhile follows with
-    /// [`Self::end_some`].
+    /// Makes the bundle's groups and meters the live ones. [`Self::end_some`] adds what was counted
+    /// since the copy.
     pub(crate) fn commit(&mut self, pipeline: &mut Pipeline) {
         self.swap(pipeline);
         let mut open = Vec::new();
@@ -124,9 +124,8 @@ impl StagedGroups {
         pipeline.refresh_groups(open);
     }
 
-    /// Ends the next groups and meters: if packets see the bundle, what those before it counted
-    /// goes over to those after it, else those of the bundle are forgotten. Returns true if that
-    /// were all.
+    /// Ends the next groups and meters: after a commit, adds the counts of the old ones to the new
+    /// ones; after an undo, frees those of the bundle. Returns true if that were all.
     pub(crate) fn end_some(&mut self, pipeline: &mut Pipeline, is_seen: bool) -> bool {
         for _ in 0..GROUPS_PER_SLICE {
             if let Some((id, group)) = self.groups.pop_first() {
@@ -148,7 +147,7 @@ impl StagedGroups {
         false
     }
 
-    /// Adds what a group counted to the one after it, if there is one.
+    /// Adds the counts of an old group to the new one with the same id, if there is one.
     fn add_counts(&self, before: &Group, after: Option<&mut Group>, id: GroupId) {
         let Some(after) = after else {
             return;
@@ -179,8 +178,8 @@ fn add(counter: &mut BucketCounter, other: &BucketCounter) {
 }
 
 impl Datapath {
-    /// Goes on with the copy of groups and meters that a bundle is to change, by one slice. Returns
-    /// true if there was something to copy: the bundle's changes have to wait.
+    /// Does one slice of the copy of groups and meters for a bundle. Returns true if there was
+    /// something to copy; the bundle's changes then have to wait.
     pub fn copy_groups(&mut self) -> bool {
         let Self {
             bundle, pipeline, ..
@@ -189,7 +188,7 @@ impl Datapath {
         staged.is_some_and(|staged| staged.copy_some(pipeline))
     }
 
-    /// Looks again which groups are live: a port came, went or changed.
+    /// Determines anew which groups are live, after a port was added, removed or changed.
     pub(crate) fn port_liveness_changed(&mut self, port: PortNo) {
         self.pipeline.port_liveness_changed(port);
         if let Some(staged) = self.staged_groups() {

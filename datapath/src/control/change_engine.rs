@@ -1,12 +1,12 @@
-//! Another way to find entries, while the switch runs.
+//! Changing the engine that looks up entries while the switch runs.
 
 use bofuss_oflib::FieldSet;
 
 use crate::{Datapath, Engine, EntryKey, Table};
 
 impl Datapath {
-    /// Makes all tables find their entries as `engine` does, and the cache forget its flows, if
-    /// they are found in another way so far. The entries stay in their slots.
+    /// Makes all tables use the classifier of `engine`, and the cache forget its flows, if that is
+    /// another engine than before. The entries stay in their slots.
     pub(crate) fn change_engine(&mut self, engine: Engine) {
         if engine == core::mem::replace(&mut self.pipeline.config.engine, engine) {
             return;
@@ -14,7 +14,8 @@ impl Datapath {
         let secret = self.pipeline.config.secret;
         let tables = self.pipeline.tables.iter_mut();
         tables.for_each(|table| table.move_to(Table::new(engine, secret)));
-        // Tables that are new read what their entries do; old ones also what others did.
+        // A new table reads only the fields of its entries; the old one also read those of former
+        // entries.
         let rules = self
             .pipeline
             .tables

@@ -1,4 +1,4 @@
-//! What may stand in a flow entry or a packet-out, checked before anything is changed.
+//! Checks of flow entries and packet-outs before anything is changed.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -12,15 +12,17 @@ use bofuss_oflib::{Action, ErrorCode, FieldMatch, Instruction, Match, PortNo};
 
 use crate::Datapath;
 
-/// The Ethernet types that each push and pop takes.
+/// The Ethernet types that push and pop actions accept.
 const VLAN_TYPES: &[u16] = &[0x8100, 0x88a8];
 const MPLS_TYPES: &[u16] = &[0x8847, 0x8848];
 const PBB_TYPES: &[u16] = &[0x88e7];
 
-/// What is known of the packets that reach an action: the match, as the actions before changed it.
+/// What is known of the packets that reach an action: the entry's match, updated by the preceding
+/// actions.
 struct KnownFields<'a>(Option<Cow<'a, Match>>);
 
-/// The match on `first`, and on those of `others` whose prerequisites it has, or one of them.
+/// The match on `first` and on those of `others` whose prerequisites are met by `first` or by one
+/// another.
 fn sound(first: &[FieldMatch], others: &[FieldMatch]) -> Match {
     let mut known = Match::new(first).unwrap_or_default();
     for other in others {
@@ -45,20 +47,25 @@ impl KnownFields<'_> {
             *known = Cow::Owned(changed);
             return;
         }
-        // What depended on the old value is no longer known; the rest is.
+        // Fields that depended on the old value are no longer known.
         let (others, last) = fields.split_at(fields.len() - 1);
         *known = Cow::Owned(sound(last, others));
     }
 
-    /// Notes that a field may have any value from now on.
+    /// Notes that a field may now have any value.
     fn forget(&mut self, field: &Field) {
         let Some(known) = &mut self.0 else { return };
-        let others = known.fields().iter();
-        let others: Vec<_> = others.filter(|one| one.field != field).copied().collect();
+        let others: Vec<_> = known
+            .fields()
+            .iter()
+            .filter(|one| one.field != field)
+            .copied()
+            .collect();
         *known = Cow::Owned(sound(&[], &others));
     }
 
-    /// Errors: BAD_ACTION/MATCH_INCONSISTENT if the packets have no Ethernet header to push to.
+    /// Errors: BAD_ACTION/MATCH_INCONSISTENT if the packets have no Ethernet header to which a push
+    /// could add.
     fn check_push(&self) -> Result<(), ErrorCode> {
         match &self.0 {
             Some(known) if !known.is_of_ethernet() => Err(BadAction::MATCH_INCONSISTENT),
@@ -74,7 +81,7 @@ impl KnownFields<'_> {
 }
 
 impl Datapath {
-    /// Checks a flow-mod against what its table can do.
+    /// Checks a flow-mod against the features of its table.
     ///
     /// Errors: FLOW_MOD_FAILED/BAD_TABLE_ID, or a BAD_MATCH, BAD_INSTRUCTION or BAD_ACTION.
     pub(crate) fn check_features(&self, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
@@ -101,7 +108,7 @@ impl Datapath {
         }
         for instruction in flow_mod.instructions.list() {
             self.pipeline.check_stage(flow_mod.table_id, instruction)?;
-            // A modify that covers every entry must suit them all.
+            // A modify that covers all entries must be valid for each.
             if !miss || loose {
                 abilities.check_instruction(instruction, 0)?;
             }
@@ -113,7 +120,7 @@ impl Datapath {
     }
 
     /// Checks the instructions of an entry of `table` that matches `fields`; `None` if its actions
-    /// may be about any header.
+    /// may concern any header.
     ///
     /// Errors: METER_MOD_FAILED with INVALID_METER or UNKNOWN_METER, BAD_INSTRUCTION/UNSUP_INST for
     /// thresholds, BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_ARGUMENT or MATCH_INCONSISTENT,
@@ -151,11 +158,11 @@ impl Datapath {
         Ok(())
     }
 
-    /// Checks a list of actions; `fields` is `None` for a packet-out, of whose packet nothing is
-    /// known and which may go through the tables.
+    /// Checks a list of actions; `fields` is `None` for a packet-out: nothing is known of its
+    /// packet, and it may go to TABLE.
     ///
     /// Errors: BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_QUEUE, BAD_ARGUMENT or
-    /// MATCH_INCONSISTENT, or an extension's. A queue that its port does not have is none.
+    /// MATCH_INCONSISTENT, or an extension's. A queue that its port does not have is no error.
     pub fn check_actions(
         &self,
         table: TableId,
@@ -231,7 +238,7 @@ impl Datapath {
                 }
                 Action::PopPbb => known = KnownFields(None),
                 Action::Experimenter(value) => self.hooks.check(value, table)?,
-                // Any other action may stand in every entry: a new one needs no arm here.
+                // Any other action is valid in every entry, so a new one needs no arm here.
                 _ => {}
             }
         }
@@ -239,7 +246,7 @@ impl Datapath {
     }
 }
 
-/// Whether a match is of all packets of a type.
+/// Whether a match covers all packets of a packet type.
 fn is_of_all(fields: &Match) -> bool {
     fields.fields().iter().all(|one| one.field == PACKET_TYPE)
 }

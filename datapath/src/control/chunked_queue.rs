@@ -1,14 +1,14 @@
-//! A queue that never grows all at once: its items stand in pieces of equal size.
+//! A queue in pieces of equal size, so that growing never moves its items.
 
 use alloc::collections::VecDeque;
 
-/// Items of a piece: some KB, so that making one takes less than a microsecond.
+/// How many items a piece holds: some KB, so that allocating one takes less than a microsecond.
 const PIECE: usize = 128;
 
-/// A queue. To add an item moves no other.
+/// A queue. Adding an item moves no other.
 #[derive(Debug)]
 pub struct ChunkedQueue<T> {
-    /// All but the last are full, or were.
+    /// All but the last are full, or were full before items were taken.
     pieces: VecDeque<VecDeque<T>>,
     len: usize,
 }
@@ -46,7 +46,7 @@ impl<T> ChunkedQueue<T> {
         }
     }
 
-    /// Takes the first item.
+    /// Removes and returns the first item.
     pub fn pop(&mut self) -> Option<T> {
         let piece = self.pieces.front_mut()?;
         let item = piece.pop_front();
@@ -57,7 +57,7 @@ impl<T> ChunkedQueue<T> {
         item
     }
 
-    /// The item at a place, as long as none was taken.
+    /// The item at a place. Valid only while no item was taken.
     pub fn get(&self, place: usize) -> Option<&T> {
         self.pieces.get(place / PIECE)?.get(place % PIECE)
     }

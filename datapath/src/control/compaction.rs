@@ -1,7 +1,8 @@
-//! Tables that lost most of their entries: those that are left move together.
+//! Compaction of tables that have lost most of their entries: the remaining ones are moved into
+//! adjacent slots.
 //!
-//! The allocator gives a page back when nothing in it is used, so a few entries that are far from
-//! each other would keep the memory of all that were between them.
+//! The allocator returns a page to the system when nothing in it is used, so a few scattered
+//! entries would retain the memory of all those that were between them.
 
 use alloc::sync::Arc;
 
@@ -10,13 +11,13 @@ use bofuss_oflib::types::TableId;
 use crate::Datapath;
 use crate::control::entries::EntryEdit;
 
-/// Entries that one tick moves: each is taken out and put in again, and may empty a page of each
-/// size, which takes up to 30 us together.
+/// How many entries one tick moves: each is removed and inserted again, and may empty a page of
+/// each size, which takes up to 30 us in total.
 const ENTRIES_MOVED: usize = 2;
 
 impl Datapath {
-    /// A table whose entries have to be moved, and may be: no walk stands in it, which would miss
-    /// those that move behind it.
+    /// A table whose entries should be moved and may be: no walk is in it, because a walk would
+    /// miss entries that move to before its position.
     pub(crate) fn table_to_compact(&self) -> Option<TableId> {
         let mut sparse = self.pipeline.sparse_tables.iter().copied();
         sparse.find(|number| {
@@ -25,7 +26,7 @@ impl Datapath {
         })
     }
 
-    /// Moves the last entries of a sparse table into free slots before them.
+    /// Moves the last entries of a sparse table into free slots further ahead.
     pub(crate) fn compact(&mut self) {
         let Some(number) = self.table_to_compact() else {
             return;
@@ -58,7 +59,7 @@ mod tests {
     use crate::{Config, Cursor, Engine, EntryKey, Time};
 
     const ENTRIES: u32 = 4000;
-    /// One in this many stays.
+    /// One entry in so many stays.
     const SCATTER: u32 = 40;
 
     fn change(datapath: &mut Datapath, command: FlowModCommand, text: &str) {
@@ -71,8 +72,8 @@ mod tests {
         }
     }
 
-    /// A switch with entries of which most have the cookie 1, each with a mask and a port of its
-    /// own, two of a priority.
+    /// A switch with entries, most of which have the cookie 1. Each has a mask and a port of its
+    /// own, and two share a priority.
     fn full(engine: Engine) -> Datapath {
         let config = Config {
             engine,
@@ -115,7 +116,7 @@ mod tests {
         datapath.receive(Time(1), PortNo(1_000_000), &mut vec![frame], out);
     }
 
-    /// What there is to say of each entry, in order of age.
+    /// The description of each entry, in order of age.
     fn told(datapath: &mut Datapath) -> Vec<String> {
         datapath.settle();
         let table = &datapath.tables()[0];
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_are_left_far_from_each_other_move_together_and_are_the_same() {
+    fn scattered_entries_are_compacted_and_stay_the_same() {
         let left = (ENTRIES / SCATTER) as usize;
         for (name, engine) in Engine::ALL {
             let mut datapath = full(engine);
@@ -167,7 +168,7 @@ mod tests {
             assert!(datapath.tables()[0].entries.is_dense(), "{name}");
             assert_eq!(told(&mut datapath), before, "{name}");
             assert_eq!(datapath.pipeline.entry_places, places, "{name}");
-            // They are found, by packets that were seen before and by requests, and expire.
+            // They are found by packets of known flows and by requests, and they expire.
             (0..ENTRIES)
                 .step_by(SCATTER as usize)
                 .for_each(|n| send(&mut datapath, n));
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_stay_where_they_are_while_a_walk_stands_among_them() {
+    fn entries_do_not_move_while_a_walk_is_in_their_table() {
         for (name, engine) in Engine::ALL {
             let mut datapath = full(engine);
             let mut walks = [(); 2].map(|()| Cursor::new(TableId(0)));
@@ -206,7 +207,7 @@ mod tests {
             seen.dedup();
             assert_eq!(seen.len(), (ENTRIES / SCATTER) as usize, "{name}");
             assert_eq!(ticks(&mut datapath), 0, "{name}");
-            // One that nobody goes on with ends with its owner.
+            // An abandoned walk ends when its cursor is dropped.
             let [_, abandoned] = walks;
             drop(abandoned);
             assert!(ticks(&mut datapath) > 0, "{name}");
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_stay_where_they_are_while_a_bundle_is_carried_out() {
+    fn entries_do_not_move_while_a_bundle_is_in_progress() {
         let mut datapath = full(Engine::default());
         delete_most(&mut datapath);
         datapath.begin_bundle(false);

@@ -1,4 +1,4 @@
-//! How one entry comes, changes and goes, and who knows of it.
+//! Adding, changing and removing one entry, and notifying all that depend on it.
 
 use alloc::boxed::Box;
 
@@ -13,22 +13,22 @@ use crate::pipeline::context::Pipeline;
 use crate::tables::stage::EntryStage;
 use crate::{Datapath, Entry, EntryKey, Sink, Time};
 
-/// What happens to one entry.
+/// A change of one entry.
 pub(crate) enum EntryEdit<'a> {
-    /// It is added, and its match is told as it was sent; in the place of another if there is one,
-    /// whose counters it takes over or not.
+    /// It is added, with its match as it was sent. It may replace another, whose counters it takes
+    /// over if the flag is set.
     Add(Entry, Option<&'a Sent>, Option<(EntryKey, bool)>),
-    /// It gets other instructions at this time; whether its counters begin anew.
+    /// It gets other instructions at this time; the flag resets its counters.
     Instruct(Time, EntryKey, &'a Instructions, bool),
-    /// It is taken out, for this reason.
+    /// It is removed for this reason.
     Remove(EntryKey, FlowRemovedReason),
-    /// It gets another slot and memory of its own, and is the same otherwise.
+    /// It moves to another slot and new memory, and is otherwise unchanged.
     Move(EntryKey),
 }
 
 impl Datapath {
-    /// Changes one entry of a table. All changes but a bundle's come through here, so that the
-    /// cache and who follows entries know of each. The entry that was taken out, if one was.
+    /// Changes one entry of a table. All changes except a bundle's are made here, so that the cache
+    /// and flow monitors are notified of each. Returns the entry that was removed, if one was.
     pub(crate) fn edit_entry(&mut self, table: TableId, edit: EntryEdit<'_>) -> Option<Entry> {
         let Self { pipeline, lane, .. } = self;
         match edit {
@@ -79,7 +79,7 @@ impl Datapath {
         }
     }
 
-    /// Takes an entry out, and notes what it was.
+    /// Removes an entry, and records it for flow monitors.
     fn take_followed(
         &mut self,
         table: TableId,
@@ -98,7 +98,7 @@ impl Datapath {
         Some(entry)
     }
 
-    /// Removes an entry and says so to whom it concerns.
+    /// Removes an entry and informs hooks and, if it asked for it, controllers.
     pub(crate) fn remove_entry<S: Sink>(
         &mut self,
         now: Time,
@@ -114,8 +114,8 @@ impl Datapath {
         }
     }
 
-    /// Removes an entry whose time is over. While a bundle is prepared this goes on: packets and
-    /// the bundle see the entry no more. One that the bundle removes waits for its end.
+    /// Removes an expired entry, also while a bundle is prepared; then neither packets nor the
+    /// bundle see it any more. One that the bundle removes waits for the bundle's end.
     pub(crate) fn expire_entry<S: Sink>(
         &mut self,
         now: Time,
@@ -128,7 +128,7 @@ impl Datapath {
             return;
         };
         if entry.stage != EntryStage::Settled {
-            // Its deadline comes back with it.
+            // If the bundle is undone, its deadline is set again.
             entry.due = Time::NEVER;
             return;
         }
@@ -190,7 +190,7 @@ impl Pipeline {
         key
     }
 
-    /// Gives an entry other instructions. Returns those that it had.
+    /// Replaces the instructions of an entry. Returns the old ones.
     pub(super) fn instruct_entry(
         &mut self,
         now: Time,
@@ -215,7 +215,7 @@ impl Pipeline {
         Some(before)
     }
 
-    /// Takes an entry out of its table, and its deadline with it.
+    /// Removes an entry from its table, together with its deadline.
     pub(super) fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
         let table_of = &mut self.tables[usize::from(table.0)];
         let sent = table_of.sent.contains_key(&key.slot);
@@ -235,7 +235,7 @@ impl Pipeline {
         Some(entry)
     }
 
-    /// Puts an entry into the first free slot, and copies what it shares with no other.
+    /// Moves an entry into the first free slot, and copies the memory that it does not share.
     fn move_entry(&mut self, table: TableId, key: EntryKey) -> Option<EntryKey> {
         let sent = self.tables[usize::from(table.0)]
             .sent
@@ -255,7 +255,7 @@ impl Pipeline {
         Some(moved)
     }
 
-    /// Replaces an entry's deadline by its next one, if it has one.
+    /// Replaces an entry's deadline by its next one, if there is one.
     pub(crate) fn set_deadline(&mut self, table: TableId, key: EntryKey) {
         let in_table = &mut self.tables[usize::from(table.0)];
         let view = in_table.view;
@@ -265,7 +265,7 @@ impl Pipeline {
         if entry.key != key {
             return;
         }
-        // The time of what a bundle adds begins with its commit.
+        // The timeouts of an entry that a bundle adds begin with the commit.
         if matches!(entry.stage, EntryStage::Added(_)) {
             return;
         }
@@ -284,7 +284,7 @@ impl Pipeline {
     }
 }
 
-/// What is said of a removed entry.
+/// The FLOW_REMOVED of a removed entry.
 fn removal(
     now: Time,
     table_id: TableId,

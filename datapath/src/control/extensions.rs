@@ -1,4 +1,4 @@
-//! Extensions where no packet is on its way: their messages, their time, what they are answered.
+//! Calls of extensions without a packet: messages, timers and events.
 
 use alloc::vec::Vec;
 
@@ -29,7 +29,7 @@ impl Datapath {
     }
 
     /// Calls an extension's hook for the next part of its answer to a multipart request; `from` is
-    /// where it goes on.
+    /// where the part begins.
     ///
     /// Errors: the hook's; BAD_REQUEST/BAD_EXPERIMENTER if no hook has it.
     pub fn extension_multipart<S: Sink>(
@@ -47,7 +47,7 @@ impl Datapath {
         })
     }
 
-    /// Asks the extensions of a flow-mod's instructions whether it may be carried out.
+    /// Asks the extensions whose actions or instructions a flow-mod has whether they accept it.
     ///
     /// Errors: theirs.
     pub(crate) fn admit<S: Sink>(
@@ -69,9 +69,8 @@ impl Datapath {
         Ok(())
     }
 
-    /// Tells hooks that a flow-mod is done; gives what that leads to, with the experimenter of
-    /// each. `asker` gives the connection, if there is one, as an experimenter's hook is told of
-    /// it.
+    /// Informs hooks that a flow-mod is done. Returns their answers, each with its experimenter.
+    /// `asker` returns the connection, if there is one, as an experimenter's hook sees it.
     pub fn flow_mod_done<S: Sink>(
         &mut self,
         now: Time,
@@ -91,8 +90,9 @@ impl Datapath {
         answers
     }
 
-    /// The values that the extension of number `hook` counts, from a place of its own on: its name,
-    /// and the place to go on with, if any. `None` behind the last extension.
+    /// Counters of extension number `hook`, from a place that the extension defines. Returns the
+    /// extension's name, and the place to continue with if there are more; `None` if there is no
+    /// such extension.
     pub fn extension_metrics(
         &self,
         now: Time,
@@ -104,7 +104,7 @@ impl Datapath {
         Some((hook.name(), hook.metrics(now, from, list)))
     }
 
-    /// Calls the hooks whose time has come.
+    /// Calls the hooks whose timers are due.
     pub(crate) fn tick_hooks<S: Sink>(&mut self, now: Time, sink: &mut S) {
         self.tell_hooks(now, sink, |hook, cx| {
             if hook.next_tick().is_some_and(|at| at <= cx.now) {
@@ -113,14 +113,14 @@ impl Datapath {
         });
     }
 
-    /// Tells all hooks that a connection has ended.
+    /// Informs all hooks that a connection was closed.
     pub fn connection_ended(&mut self, connection: u64) {
         for hook in &mut self.hooks.all {
             hook.on_disconnect(connection);
         }
     }
 
-    /// Calls every hook for something that no connection has asked for.
+    /// Calls every hook for an event that no connection requested.
     pub(crate) fn tell_hooks<S: Sink>(
         &mut self,
         now: Time,
@@ -128,7 +128,7 @@ impl Datapath {
         tell: impl Fn(&mut dyn Hook, &mut ControlContext<'_>),
     ) {
         for hook in 0..self.hooks.all.len() {
-            // Nobody gets what it replies.
+            // There is nobody to reply to.
             let _ = self.call_control(now, None, hook, sink, |hook, cx| {
                 tell(hook, cx);
                 Ok(())
@@ -136,7 +136,7 @@ impl Datapath {
         }
     }
 
-    /// Calls a hook, and does what it asks for.
+    /// Calls a hook, and carries out what it asks for.
     ///
     /// Errors: the hook's.
     fn call_control<S: Sink, T>(

@@ -1,4 +1,4 @@
-//! What tables can do, told and changed. Spec: OpenFlow 1.3.5 section 7.3.5.5.
+//! Table features: reported and changed. Spec: OpenFlow 1.3.5 section 7.3.5.5.
 
 use alloc::{vec, vec::Vec};
 
@@ -15,19 +15,19 @@ use bofuss_oflib::{Action, ErrorCode, Instruction};
 use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::pipeline::context::Pipeline;
 use crate::tables::features::{Abilities, NEXT_TABLES, WRITE_ACTIONS};
-use crate::{Datapath, Entry, Sink, Time};
+use crate::{Datapath, Sink, Time};
 
-/// The types of the actions that choose where a packet leaves: output and group.
+/// The types of the actions that choose a packet's output: output and group.
 const OUTPUTS: [u16; 2] = [0, 22];
 
-/// A pipeline that is asked for.
+/// A requested pipeline.
 struct PipelineShape {
     tables: Vec<Option<Abilities>>,
     first_egress: Option<TableId>,
 }
 
 impl PipelineShape {
-    /// Takes the first egress table from the tables of a request, `seen` those that it names.
+    /// Finds the first egress table in a request; `seen` are the tables that it names.
     ///
     /// Errors: TABLE_FEATURES_FAILED/BAD_FEATURES if there are several.
     fn choose_first_egress(
@@ -41,8 +41,9 @@ impl PipelineShape {
         {
             self.first_egress = None;
         }
-        let is_first = |one: &&TableFeatures| one.0.features.has(TableFeatureFlags::FIRST_EGRESS);
-        let mut first = wanted.iter().filter(is_first);
+        let mut first = wanted
+            .iter()
+            .filter(|one| one.0.features.has(TableFeatureFlags::FIRST_EGRESS));
         if let Some(one) = first.next() {
             self.first_egress = Some(one.0.table_id);
         }
@@ -52,7 +53,7 @@ impl PipelineShape {
         }
     }
 
-    /// Checks that packets come in, and that each table may be used as it is.
+    /// Checks that there is a table 0, and that each table is valid in its stage.
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE or BAD_FEATURES.
     fn check(&mut self, command: TableFeaturesCommand) -> Result<(), ErrorCode> {
@@ -88,7 +89,7 @@ impl PipelineShape {
 }
 
 impl Pipeline {
-    /// What a table can do as it is reported: it goes on where packets may, and in its
+    /// The features of a table as they are reported: only with next tables that exist, and in its
     /// stage.
     fn reported(&self, abilities: &Abilities) -> TableFeatures {
         let mut reported = abilities.to_features();
@@ -113,10 +114,10 @@ impl Pipeline {
         reported
     }
 
-    /// Checks an instruction of an entry against the stage that its table is in.
+    /// Checks an instruction of an entry against the stage of its table.
     ///
     /// Errors: BAD_INSTRUCTION/BAD_TABLE_ID for a table of the other stage, BAD_ACTION/BAD_TYPE for
-    /// an output or a group in the action set of egress tables, which has its output.
+    /// an output or a group in the action set of an egress table, whose output is already chosen.
     pub(crate) fn check_stage(
         &self,
         table: TableId,
@@ -130,12 +131,14 @@ impl Pipeline {
         {
             return Err(BadInstruction::BAD_TABLE_ID);
         }
-        let is_output = |a: &Action| matches!(a, Action::Output(_) | Action::Group(_));
         if let Instruction::WriteActions(actions) = instruction
             && self.is_egress(table)
-            && actions.iter().any(is_output)
         {
-            return Err(BadAction::BAD_TYPE);
+            for action in actions {
+                if matches!(action, Action::Output(_) | Action::Group(_)) {
+                    return Err(BadAction::BAD_TYPE);
+                }
+            }
         }
         Ok(())
     }
@@ -147,7 +150,7 @@ impl Datapath {
         self.pipeline.has_table(table)
     }
 
-    /// What each table of the pipeline can do.
+    /// The features of each table of the pipeline.
     pub fn table_features(&self) -> Vec<TableFeatures> {
         self.pipeline
             .table_abilities
@@ -157,7 +160,7 @@ impl Datapath {
             .collect()
     }
 
-    /// Number, name and size of each table of the pipeline.
+    /// The number, name and size of each table of the pipeline.
     pub fn table_heads(&self) -> impl Iterator<Item = &TableFeatureSet> {
         self.pipeline
             .table_abilities
@@ -166,13 +169,13 @@ impl Datapath {
             .map(|abilities| &abilities.head)
     }
 
-    /// The most entries of a table.
+    /// The most entries that a table may have.
     pub(crate) fn max_entries(&self, table: TableId) -> usize {
         let abilities = self.pipeline.table_abilities[usize::from(table.0)].as_ref();
         abilities.map_or(0, |abilities| abilities.head.max_entries as usize)
     }
 
-    /// The pipeline that `wanted` asks for, and its first egress table.
+    /// Computes the requested pipeline and its first egress table.
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
     /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.
@@ -196,9 +199,12 @@ impl Datapath {
         let mut seen = vec![false; present.len()];
         for TableFeatures(wanted) in wanted {
             let number = usize::from(wanted.table_id.0);
-            let bound = self.pipeline.max_abilities.get(number);
-            let bound = bound.and_then(Option::as_ref);
-            let bound = bound.ok_or(TableFeaturesFailed::BAD_TABLE)?;
+            let bound = self
+                .pipeline
+                .max_abilities
+                .get(number)
+                .and_then(Option::as_ref)
+                .ok_or(TableFeaturesFailed::BAD_TABLE)?;
             if core::mem::replace(&mut seen[number], true) {
                 return Err(TableFeaturesFailed::BAD_TABLE);
             }
@@ -226,7 +232,7 @@ impl Datapath {
         Ok(shape)
     }
 
-    /// Sets the pipeline of a new datapath. No controller may ask for more.
+    /// Sets the pipeline of a new datapath, which is also the most that controllers may request.
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
     /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.
@@ -238,10 +244,10 @@ impl Datapath {
         Ok(())
     }
 
-    /// Makes the pipeline that of `wanted`, or changes nothing. What can no longer do the same, and
-    /// what is now in another stage, loses its entries without FLOW_REMOVED, and so do entries that
-    /// go on where they no longer may. By the command, tables that are not named there are no
-    /// longer in the pipeline, or stay as they are. Spec: OpenFlow 1.5.1 section 7.3.5.18.
+    /// Changes the pipeline to `wanted`, or changes nothing. A table whose features shrink or whose
+    /// stage changes loses its entries without FLOW_REMOVED, and so do entries with a goto-table
+    /// that is no longer allowed. Tables that are not named are removed from the pipeline or stay
+    /// unchanged, depending on the command. Spec: OpenFlow 1.5.1 section 7.3.5.18.
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
     /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.
@@ -269,12 +275,15 @@ impl Datapath {
             }
             let all = (0..before.len() as u8).map(TableId);
             let next: Vec<TableId> = all.filter(|to| self.pipeline.joins(table, *to)).collect();
-            let is_lost = move |entry: &Entry| {
-                let last = entry.instructions.list().last();
-                matches!(last, Some(Instruction::GotoTable(table)) if !next.contains(table))
-            };
-            self.bulk_changes
-                .push_back(BulkChange::new(table, is_lost, gone()));
+            let goes_nowhere = BulkChange::new(
+                table,
+                move |entry| {
+                    let last = entry.instructions.list().last();
+                    matches!(last, Some(Instruction::GotoTable(table)) if !next.contains(table))
+                },
+                gone(),
+            );
+            self.bulk_changes.push_back(goes_nowhere);
         }
         if first != self.pipeline.first_egress {
             self.forget_flows();
@@ -282,15 +291,14 @@ impl Datapath {
         self.work(now, sink).unwrap_or(Ok(()))
     }
 
-    /// Forgets all flows of the cache: what becomes of them may be wrong now.
+    /// Forgets all flows of the cache, because they may be wrong now.
     pub(crate) fn forget_flows(&mut self) {
         let Self { pipeline, lane, .. } = self;
         let catalogue = &pipeline.catalogue;
         lane.cache.forget_all(catalogue, &mut pipeline.tables);
     }
 
-    /// Keeps the configuration of a table, or of all, and what becomes there of packets without an
-    /// entry.
+    /// Sets the configuration and the miss behaviour of a table, or of all.
     pub fn configure_table(&mut self, table: TableId, config: u32, miss: TableMiss) {
         for abilities in self.pipeline.table_abilities.iter_mut().flatten() {
             let number = abilities.head.table_id;
@@ -299,7 +307,7 @@ impl Datapath {
                 self.pipeline.tables[usize::from(number.0)].miss = miss;
             }
         }
-        // Known flows of packets without an entry may be wrong now.
+        // Cached flows whose packets missed in this table may be wrong now.
         self.forget_flows();
     }
 }

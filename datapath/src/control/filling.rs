@@ -17,7 +17,7 @@ use crate::tables::eviction::Victim;
 use crate::tables::vacancy::vacancy;
 use crate::{Datapath, Sink, Time};
 
-/// What a table may look at when it chooses an entry to evict.
+/// The criteria by which a table may choose an entry to evict.
 const EVICTION_FLAGS: [EvictionFlags; 3] = [
     EvictionFlags::IMPORTANCE,
     EvictionFlags::LIFETIME,
@@ -25,8 +25,8 @@ const EVICTION_FLAGS: [EvictionFlags; 3] = [
 ];
 
 impl Datapath {
-    /// Configures what a table, or each, does as it fills; a property that is left out stays as it
-    /// is. To order the entries for eviction takes [`Datapath::work`].
+    /// Configures eviction and vacancy events of a table, or of all; a property that is left out
+    /// stays unchanged. [`Datapath::work`] puts the entries in the order of eviction.
     ///
     /// Errors: BAD_PROPERTY/BAD_VALUE.
     pub fn configure_filling<S: Sink>(
@@ -85,7 +85,7 @@ impl Datapath {
         }
     }
 
-    /// Evicts an entry of a full table for a new one. Returns false if it is to be called again in
+    /// Evicts an entry of a full table for a new one. Returns false if it has to be called again in
     /// a later slice.
     ///
     /// Errors: FLOW_MOD_FAILED/TABLE_FULL.
@@ -107,13 +107,13 @@ impl Datapath {
         }
     }
 
-    /// Whether an entry finds a place in a table without an eviction.
+    /// Whether a table has room for one more entry without an eviction.
     pub fn has_place(&self, table: TableId) -> bool {
         let used = self.pipeline.tables[usize::from(table.0)].len_after();
         self.has_table(table) && used < self.max_entries(table)
     }
 
-    /// How each table is configured.
+    /// The configuration of each table.
     pub fn table_descs(&self) -> impl Iterator<Item = TableDesc> {
         self.table_heads().map(move |head| self.table_desc(head))
     }
@@ -136,14 +136,13 @@ impl Datapath {
         desc
     }
 
-    /// The share of a table that is free, in whole per cent.
+    /// How much of a table is free, in whole per cent.
     fn vacancy(&self, number: TableId) -> u8 {
         let used = self.pipeline.tables[usize::from(number.0)].len_after();
         vacancy(used, self.max_entries(number))
     }
 
-    /// The next event of a table that fills or empties; it is told once. While a bundle is carried
-    /// out there is none.
+    /// The next vacancy event, which is returned once. There is none while a bundle is in progress.
     pub fn next_table_status(&mut self) -> Option<TableStatus> {
         if self.bundle.is_some() {
             return None;
@@ -163,8 +162,8 @@ impl Datapath {
     }
 }
 
-/// Errors: BAD_PROPERTY/BAD_VALUE for an order of eviction that there is not, thresholds in the
-/// wrong order or above 100 per cent, and a vacancy, which only the switch tells.
+/// Errors: BAD_PROPERTY/BAD_VALUE for an unknown criterion of eviction, for thresholds in the wrong
+/// order or above 100 per cent, and for a vacancy, which only the switch reports.
 fn check_properties(table_mod: &TableMod) -> Result<(), ErrorCode> {
     let eviction = table_mod.eviction;
     if eviction.is_some_and(|flags| !EVICTION_FLAGS.contains(&flags)) {

@@ -19,7 +19,7 @@ use crate::slab::NONE;
 use crate::tables::stage::EntryStage;
 use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 
-/// Which entries a request is about: all that its match covers, filtered.
+/// Which entries a request selects: all that its match covers, filtered by cookie and outputs.
 #[derive(Clone)]
 pub struct Filter {
     rule: KeyMatch,
@@ -45,7 +45,7 @@ impl From<&FlowStatsRequest> for Filter {
 }
 
 impl Filter {
-    /// Of a flow-mod that goes through all of these tables.
+    /// The filter of a flow-mod for all of these tables.
     fn of(flow_mod: &FlowMod, tables: &[Table]) -> Self {
         let (out_port, out_group) = if flow_mod.deletes() {
             (flow_mod.out_port, flow_mod.out_group)
@@ -65,13 +65,13 @@ impl Filter {
         }
     }
 
-    /// Whether the cookie and the outputs are those asked for.
+    /// Whether an entry's cookie and outputs are those requested.
     fn passes(&self, entry: &Entry) -> bool {
         entry.cookie & self.cookie_mask == self.cookie & self.cookie_mask
             && entry.outputs_to(self.out_port, self.out_group)
     }
 
-    /// What all entries have in common that are asked for, if that is known.
+    /// A label that all selected entries have, if there is one.
     pub fn label(&self) -> Option<Label> {
         if self.cookie_mask == u64::MAX && self.cookie != 0 {
             Some(Label::Cookie(self.cookie))
@@ -82,12 +82,12 @@ impl Filter {
         }
     }
 
-    /// Whether the entry is asked for.
+    /// Whether an entry is selected.
     pub fn selects(&self, entry: &Entry) -> bool {
         self.covers(entry) && self.passes(entry)
     }
 
-    /// Whether the entry's match is within the one asked for.
+    /// Whether an entry's match is within the requested one.
     fn covers(&self, entry: &Entry) -> bool {
         let rule = if entry.flags().has(FlowModFlags::ONE_TAG) {
             self.behind_one_tag.as_ref()
@@ -97,14 +97,14 @@ impl Filter {
         rule.is_some_and(|rule| rule.covers(&entry.rule))
     }
 
-    /// Whether the entry is asked for, or was with the instructions that it had before.
+    /// Whether an entry is selected now or was with its former instructions.
     pub fn selects_either(&self, entry: &Entry, before: &Instructions) -> bool {
         let has_cookie = entry.cookie & self.cookie_mask == self.cookie & self.cookie_mask;
         let outputs = outputs_to(before, self.out_port, self.out_group);
         self.selects(entry) || self.covers(entry) && has_cookie && outputs
     }
 
-    /// The entry of exactly this match, however many VLAN tags it skips.
+    /// The entry with exactly this match and priority, whether or not it has the flag ONE_TAG.
     fn find(&self, table: &Table, priority: u16) -> Option<EntryKey> {
         let found = table.find(priority, &self.rule);
         found.or_else(|| table.find(priority, self.behind_one_tag.as_ref()?))
@@ -121,10 +121,10 @@ fn rule_of(flow_mod: &FlowMod, known: Option<&Rc<KeyMask>>) -> KeyMatch {
 }
 
 impl Datapath {
-    /// Carries out a flow-mod, or changes nothing.
+    /// Executes a flow-mod, or changes nothing.
     ///
     /// Errors: FLOW_MOD_FAILED with BAD_TABLE_ID, BAD_COMMAND, BAD_FLAGS, OVERLAP or TABLE_FULL, or
-    /// what the instructions deserve.
+    /// an error of its instructions.
     pub fn flow_mod<S: Sink>(
         &mut self,
         now: Time,
@@ -218,7 +218,7 @@ impl Datapath {
         self.end_change(now, change, found, sink)
     }
 
-    /// Whether entries may take this many places more, and one may have these instructions.
+    /// Whether there is room for so many more entries, and for these instructions.
     fn have_room(&self, more: usize, body: &Instructions) -> bool {
         let places = self.pipeline.entry_places
             + self.pipeline.instructions.places
@@ -227,8 +227,8 @@ impl Datapath {
         places + more <= self.pipeline.config.max_total_entries as usize + goes
     }
 
-    /// Adds an entry, in the place of the same one if there is one, or of one that a full table
-    /// evicts. To find that may take several slices.
+    /// Adds an entry. It replaces an identical one, if there is one, or the one that a full table
+    /// evicts; finding that may take several slices.
     ///
     /// Errors: FLOW_MOD_FAILED/TABLE_FULL.
     pub(crate) fn add_entry<S: Sink>(

@@ -1,5 +1,5 @@
-//! Groups: how they are changed, which buckets are live, and what is told of them.
-//! Spec: OpenFlow 1.3.5 sections 5.6, 6.5 and 7.3.4.2.
+//! Groups: group-mods, liveness of buckets, and statistics. Spec: OpenFlow 1.3.5 sections 5.6, 6.5
+//! and 7.3.4.2.
 
 use alloc::{collections::BTreeSet, rc::Rc, vec, vec::Vec};
 use core::ops::RangeInclusive;
@@ -24,10 +24,10 @@ use crate::references::{groups, meters};
 use crate::{Datapath, Entry, Label, Sink, Time};
 
 impl Datapath {
-    /// Carries out a group-mod, or changes nothing.
+    /// Executes a group-mod, or changes nothing.
     ///
     /// Errors: GROUP_MOD_FAILED with any code but CHAINING_UNSUPPORTED, WEIGHT_UNSUPPORTED,
-    /// BAD_TYPE and EPERM; or what an action in a bucket deserves.
+    /// BAD_TYPE and EPERM; or an error of an action in a bucket.
     pub fn group_mod<S: Sink>(
         &mut self,
         now: Time,
@@ -45,8 +45,11 @@ impl Datapath {
             }
             GroupModCommand::DELETE => return self.delete_group(now, id, sink),
             command if is_about_buckets(command) => {
-                let group = self.pipeline.groups.get(&id);
-                let group = group.ok_or(GroupModFailed::UNKNOWN_GROUP)?;
+                let group = self
+                    .pipeline
+                    .groups
+                    .get(&id)
+                    .ok_or(GroupModFailed::UNKNOWN_GROUP)?;
                 let changed = group.with_buckets(group_mod)?;
                 self.check_group(&changed)?;
                 self.pipeline.put_group(now, &changed);
@@ -57,7 +60,9 @@ impl Datapath {
     }
 
     fn check_group(&self, group_mod: &GroupMod) -> Result<(), ErrorCode> {
-        let (id, ty, buckets) = (group_mod.group_id, group_mod.ty, &group_mod.buckets);
+        let id = group_mod.group_id;
+        let ty = group_mod.ty;
+        let buckets = &group_mod.buckets;
         if id > GroupId::MAX || (ty == GroupType::INDIRECT && buckets.len() != 1) {
             return Err(GroupModFailed::INVALID_GROUP);
         }
@@ -92,7 +97,7 @@ impl Datapath {
                     return Err(BadAction::BAD_OUT_PORT);
                 }
             }
-            // Choice: buckets have no meters.
+            // Choice: buckets cannot have the action METER.
             if bucket.actions.iter().any(|a| matches!(a, Action::Meter(_))) {
                 return Err(BadAction::BAD_METER);
             }
@@ -172,7 +177,7 @@ impl Datapath {
         self.pipeline.groups.len()
     }
 
-    /// The groups with these numbers, as they were made.
+    /// The descriptions of the groups with these numbers.
     pub fn group_descs(&self, ids: RangeInclusive<GroupId>) -> impl Iterator<Item = GroupDesc> {
         let groups = self.pipeline.groups.range(ids);
         groups.map(|(id, group)| GroupDesc {
@@ -183,11 +188,11 @@ impl Datapath {
         })
     }
 
-    /// What groups can do: all four types, with every action.
+    /// The features of groups: all four types, with every action.
     pub fn group_features(&self) -> GroupFeatures {
         let mut actions = 0;
         for row in ACTIONS {
-            // Buckets have no meters.
+            // Buckets cannot have the action METER.
             if row.name != "meter" {
                 actions |= 1_u32.checked_shl(row.number.into()).unwrap_or(0);
             }
@@ -201,14 +206,15 @@ impl Datapath {
     }
 }
 
-/// Whether an experimenter has properties of a group or of one of its buckets.
+/// Whether a group-mod has experimenter properties, of the group or of a bucket.
 fn has_experimenters(group_mod: &GroupMod) -> bool {
     let mut of_buckets = group_mod.buckets.iter().map(|one| &one.experimenters);
     !group_mod.experimenters.is_empty() || of_buckets.any(|list| !list.is_empty())
 }
 
 impl Pipeline {
-    /// Whether forwarding or watching leads from these buckets to a group.
+    /// Whether a chain of group actions or watched groups leads from these buckets to the group
+    /// `goal`.
     fn reaches(&self, buckets: &[Bucket], goal: GroupId) -> bool {
         if !self.groups.contains_key(&goal) {
             return false;
@@ -230,7 +236,7 @@ impl Pipeline {
         false
     }
 
-    /// Adds a group, or puts it into the place of the one that has its number.
+    /// Adds a group, or replaces the one with its number.
     fn put_group(&mut self, now: Time, group_mod: &GroupMod) {
         let id = group_mod.group_id;
         let before = self.unlink_group(id);
@@ -285,15 +291,15 @@ impl Pipeline {
         self.refresh_groups(changed);
     }
 
-    /// Notes that entries have these instructions, or have them no more.
+    /// Notes that an entry with these instructions was added or removed.
     pub(crate) fn refer(&mut self, instructions: &Instructions, refers: bool) {
         self.count_references(instructions, refers);
         self.field_uses.actions(instructions.actions(), refers);
     }
 
-    /// Counts an entry for the groups that it forwards to, and for its meters, or no more.
+    /// Adds or removes an entry's references to its groups and meters.
     pub(crate) fn count_references(&mut self, instructions: &Instructions, refers: bool) {
-        // What is being deleted is gone before the entries that used it.
+        // A group or meter that is being deleted is removed before the entries that use it.
         let groups: BTreeSet<GroupId> = groups(instructions.actions()).collect();
         for id in groups {
             if let Some(group) = self.groups.get_mut(&id) {
@@ -308,13 +314,13 @@ impl Pipeline {
         }
     }
 
-    /// A group that another names.
+    /// A group that another one refers to, so it exists.
     fn group(&mut self, id: GroupId) -> &mut Group {
         let found = self.groups.get_mut(&id);
         found.expect("a group that is referred to is not deleted")
     }
 
-    /// Takes a group out, and its references to others.
+    /// Removes a group and its references to others.
     fn unlink_group(&mut self, id: GroupId) -> Option<Group> {
         let group = self.groups.remove(&id)?;
         self.n_buckets -= group.places();
@@ -332,7 +338,8 @@ impl Pipeline {
         Some(group)
     }
 
-    /// Looks again which buckets of these groups are live, and of those that watch them.
+    /// Determines anew which buckets of these groups are live, and then of the groups that watch
+    /// them.
     pub(crate) fn refresh_groups(&mut self, mut open: Vec<GroupId>) {
         while let Some(id) = open.pop() {
             let Some(group) = self.groups.get(&id) else {
@@ -352,7 +359,7 @@ impl Pipeline {
         }
     }
 
-    /// Whether a bucket is live: what it watches is, or it watches nothing.
+    /// Whether a bucket is live: it watches nothing, or what it watches is live.
     fn is_bucket_live(&self, bucket: &Bucket) -> bool {
         let port = self.ports.get(&bucket.watch_port);
         let group = self.groups.get(&bucket.watch_group);
@@ -361,7 +368,7 @@ impl Pipeline {
             || group.is_some_and(Group::is_live)
     }
 
-    /// Looks again which groups are live: a port came, went or changed.
+    /// Determines anew which groups are live, after a port was added, removed or changed.
     pub(crate) fn port_liveness_changed(&mut self, port: PortNo) {
         let mut watchers = Vec::new();
         for (id, group) in &self.groups {
@@ -386,7 +393,7 @@ fn forwards_to(entry: &Entry, id: GroupId) -> bool {
     }
 }
 
-/// Counts one more, or one less.
+/// Increments or decrements a number.
 fn count(number: &mut u32, more: bool) {
     if more {
         *number += 1;

@@ -1,5 +1,4 @@
-//! Meters: how they are changed, and what is told of them. Spec: OpenFlow 1.3.5 sections 6.6 and
-//! 7.3.4.4.
+//! Meters: meter-mods and statistics. Spec: OpenFlow 1.3.5 sections 6.6 and 7.3.4.4.
 
 use core::ops::RangeInclusive;
 
@@ -16,7 +15,7 @@ use crate::references::meters;
 use crate::{Datapath, Sink, Time};
 
 impl Datapath {
-    /// Carries out a meter-mod, or changes nothing.
+    /// Executes a meter-mod, or changes nothing.
     ///
     /// Errors: METER_MOD_FAILED with any code but UNKNOWN and BAD_BURST.
     pub fn meter_mod<S: Sink>(
@@ -44,7 +43,9 @@ impl Datapath {
     }
 
     fn check_meter(&self, meter_mod: &MeterMod) -> Result<(), ErrorCode> {
-        let (id, flags, bands) = (meter_mod.meter_id, meter_mod.flags, &meter_mod.bands);
+        let id = meter_mod.meter_id;
+        let flags = meter_mod.flags;
+        let bands = &meter_mod.bands;
         if (id == MeterId(0) || id > MeterId::MAX) && !VIRTUAL.contains(&id) {
             return Err(MeterModFailed::INVALID_METER);
         }
@@ -73,7 +74,7 @@ impl Datapath {
         }
     }
 
-    /// Deletes a meter, or all that flows use, and these flows.
+    /// Deletes a meter, or all ordinary ones, and the entries that use it.
     fn delete_meters<S: Sink>(
         &mut self,
         now: Time,
@@ -127,7 +128,7 @@ impl Datapath {
         })
     }
 
-    /// The meters with these numbers, as they were made.
+    /// The configurations of the meters with these numbers.
     pub fn meter_configs(&self, ids: RangeInclusive<MeterId>) -> impl Iterator<Item = MeterConfig> {
         self.pipeline
             .meters
@@ -135,7 +136,7 @@ impl Datapath {
             .map(|(_, meter)| meter.config.clone())
     }
 
-    /// What meters can do.
+    /// The features of meters.
     pub fn meter_features(&self) -> MeterFeatures {
         MeterFeatures {
             max_meter: self.pipeline.config.max_meters,

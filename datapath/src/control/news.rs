@@ -1,4 +1,4 @@
-//! What becomes of entries, noted for whoever follows them.
+//! A record of changes of entries, for flow monitors.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,50 +17,50 @@ pub struct EntryNews {
     pub table_id: TableId,
     /// Which entry.
     pub key: EntryKey,
-    /// What became of it.
+    /// The change.
     pub change: EntryFate,
 }
 
-/// What became of an entry.
+/// The kind of a change, with what it changed.
 #[derive(Debug)]
 pub enum EntryFate {
     /// It was added.
     Added,
-    /// It was added in the place of this one, which had these instructions.
+    /// It replaced this entry, which had these instructions.
     Replaced(EntryKey, Instructions),
-    /// It got other instructions; those that it had.
+    /// It got other instructions; these are the old ones.
     Modified(Instructions),
-    /// It is gone.
+    /// It was removed.
     Removed(Box<RemovedEntry>),
-    /// It is the same under another key; the one that it had.
+    /// It is unchanged but has another key; this is the old key.
     Moved(EntryKey),
 }
 
-/// An entry that is gone.
+/// An entry that was removed.
 #[derive(Debug)]
 pub struct RemovedEntry {
-    /// What it was.
+    /// The entry.
     pub entry: Entry,
     /// Its match, as replies have it.
     pub fields: Match,
-    /// Why it went.
+    /// Why it was removed.
     pub reason: FlowRemovedReason,
 }
 
 impl Datapath {
-    /// Whether entries are followed: if so, [`Datapath::take_news`] is to be called after each
-    /// call that may change some. What was noted before is forgotten.
+    /// Sets whether changes of entries are recorded. If so, call [`Datapath::take_news`] after each
+    /// call that may change entries. Changes recorded so far are forgotten.
     pub fn follow_entries(&mut self, followed: bool) {
         self.news = followed.then(Vec::new);
     }
 
-    /// Whether something became of entries since [`Datapath::take_news`].
+    /// Whether changes were recorded since the last [`Datapath::take_news`].
     pub fn has_news(&self) -> bool {
         self.news.as_ref().is_some_and(|news| !news.is_empty())
     }
 
-    /// What became of entries since this was called last, in order. A call of the datapath changes
-    /// as many as it may without letting packets wait.
+    /// The changes since the last call, in order. Their number is bounded, because each call of the
+    /// datapath changes only one slice of entries.
     pub fn take_news(&mut self) -> Vec<EntryNews> {
         let news = self.news.as_mut();
         news.map(core::mem::take).unwrap_or_default()
@@ -71,12 +71,12 @@ impl Datapath {
         self.pipeline.next_serial
     }
 
-    /// Whether entries are followed.
+    /// Whether changes of entries are recorded.
     pub fn is_followed(&self) -> bool {
         self.news.is_some()
     }
 
-    /// Notes what became of an entry, if entries are followed.
+    /// Records a change of an entry, if changes are recorded.
     pub(crate) fn note(&mut self, table_id: TableId, key: EntryKey, change: EntryFate) {
         if let Some(news) = &mut self.news {
             news.push(EntryNews {

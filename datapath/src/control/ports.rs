@@ -1,4 +1,4 @@
-//! Ports: how they come, change and go.
+//! Adding, changing and removing ports.
 
 use bofuss_frame::OffloadCapabilities;
 use bofuss_oflib::PortNo;
@@ -9,9 +9,10 @@ use bofuss_oflib::message::{PortDesc, PortStatusReason};
 use crate::{Datapath, DropReason, Port, Sink, Time};
 
 impl Datapath {
-    /// Adds a port, or tells what has changed of one; says so to the controllers if it shows.
+    /// Adds a port or changes its description, and informs the controllers if they can see the
+    /// difference.
     ///
-    /// The configuration that controllers set stays as it is.
+    /// The configuration that controllers set stays unchanged.
     pub fn port_changed<S: Sink>(
         &mut self,
         now: Time,
@@ -103,7 +104,7 @@ impl Datapath {
         }
     }
 
-    /// Counters of a port that its driver keeps: frames lost on the way in and out.
+    /// Sets the counters that a port's driver keeps: frames lost at reception and transmission.
     pub fn set_driver_counters(&mut self, number: PortNo, lost: &PortStats) {
         if let Some(port) = self.pipeline.ports.get_mut(&number) {
             port.stats.rx_over_err = lost.rx_over_err;

@@ -1,4 +1,4 @@
-//! The queues of a switch's ports: made, changed and deleted; frames into them and out.
+//! Creating, changing and deleting the queues of ports.
 
 use alloc::{collections::btree_map::Entry, vec::Vec};
 
@@ -11,16 +11,16 @@ use crate::egress::queue::{DEFAULT_QUEUE, QueueSpec, Rate};
 use crate::egress::{DISCIPLINES, discipline_named};
 use crate::{Datapath, DropReason, Sink, Time};
 
-/// Queues that one port has at most, the default queue included.
+/// The most queues of one port, including the default queue.
 pub const MAX_QUEUES_PER_PORT: usize = 32;
-/// Queues that a switch has at most: all of them fit one QUEUE_GET_CONFIG_REPLY.
+/// The most queues of a switch: so many fit into one QUEUE_GET_CONFIG_REPLY.
 pub const MAX_QUEUES: usize = 512;
 
-/// Why a queue cannot be as it is asked for: the error, and a sentence.
+/// Why a queue cannot be made or changed as requested: the error, and a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueError(pub ErrorCode, pub &'static str);
 
-// Choice: EPERM for a queue that cannot be.
+// Choice: EPERM for a queue that the discipline cannot have.
 const NO_PORT: QueueError = QueueError(QueueOpFailed::BAD_PORT, "there is no such port");
 const NO_QUEUE: QueueError = QueueError(QueueOpFailed::BAD_QUEUE, "there is no such queue");
 const NO_RATE: QueueError =
@@ -36,7 +36,7 @@ const fn forbidden(why: &'static str) -> QueueError {
 }
 
 impl Datapath {
-    /// What waits at a port, if it has queues.
+    /// The egress of a port, if it has queues.
     pub fn egress(&self, port: PortNo) -> Option<&Egress> {
         self.egress.ports.get(&port)
     }
@@ -46,8 +46,8 @@ impl Datapath {
         self.egress.ports.keys().copied()
     }
 
-    /// Makes a queue, or changes one and keeps its counters and what waits in it. With its first
-    /// queue a port gets the default queue, too.
+    /// Creates a queue, or changes one, which keeps its counters and frames. With its first queue a
+    /// port also gets the default queue.
     ///
     /// Errors: [`QueueError`], and nothing is changed.
     pub fn modify_queue(
@@ -70,17 +70,23 @@ impl Datapath {
         }
     }
 
-    /// Orders each port's frames by the discipline that is configured now. The queues that it
-    /// takes stay, and begin to count anew; what waits in others waits in the default queue.
+    /// Gives each port the discipline that is now configured. Queues that the discipline supports
+    /// stay, with new counters; the frames of other queues move to the default queue.
     pub(crate) fn change_disciplines<S: Sink>(&mut self, now: Time, sink: &mut S) {
         let mut context = self.context(now, sink);
         let numbers: Vec<PortNo> = context.egress.ports.keys().copied().collect();
         for number in numbers {
             let row = discipline_named(context.pipeline.config.discipline(number));
-            let kbps = context.pipeline.ports.get(&number);
-            let kbps = kbps.map_or(0, |port| port.desc.curr_speed);
-            let old = context.egress.ports.get_mut(&number);
-            let old = old.expect("its number was listed just now");
+            let kbps = context
+                .pipeline
+                .ports
+                .get(&number)
+                .map_or(0, |port| port.desc.curr_speed);
+            let old = context
+                .egress
+                .ports
+                .get_mut(&number)
+                .expect("its number was listed just now");
             if old.row.name == row.name {
                 continue;
             }
@@ -89,7 +95,7 @@ impl Datapath {
             let specs: Vec<_> = old.queues().iter().map(|q| (q.id, q.spec)).collect();
             for (id, spec) in specs {
                 let egress = context.egress.ports.get_mut(&number);
-                // A queue that the new discipline does not take is lost.
+                // A queue that the new discipline does not support is lost.
                 let _ = egress.expect("it was put there").modify(now, id, spec);
                 for (class, frame) in old.remove(id).into_iter().flatten() {
                     context.enqueue_again(frame, number, &class);
@@ -101,8 +107,8 @@ impl Datapath {
         }
     }
 
-    /// Orders a port's frames by the discipline of this name, from now on and if it gets queues
-    /// later. Its queues stay, and begin to count anew; what waits goes on waiting.
+    /// Gives a port the discipline of this name, now or when it gets queues later. Its queues stay,
+    /// with new counters, and its waiting frames are kept.
     ///
     /// Errors: there is no such port or discipline, or it cannot have one of the port's queues; and
     /// nothing is changed.
@@ -114,8 +120,10 @@ impl Datapath {
         sink: &mut S,
     ) -> Result<(), QueueError> {
         let port = self.pipeline.ports.get(&number).ok_or(NO_PORT)?;
-        let row = DISCIPLINES.iter().find(|row| row.name == name);
-        let row = row.ok_or(NO_DISCIPLINE)?;
+        let row = DISCIPLINES
+            .iter()
+            .find(|row| row.name == name)
+            .ok_or(NO_DISCIPLINE)?;
         let fresh = (row.new)(now, number, port.desc.curr_speed);
         let queues = self
             .egress
@@ -133,7 +141,7 @@ impl Datapath {
         Ok(())
     }
 
-    /// The port's rate, if the queue can be.
+    /// Checks whether a port can have this queue. Returns the port's rate in kb/s.
     fn check_queue(&self, port: PortNo, id: QueueId, spec: &QueueSpec) -> Result<u32, QueueError> {
         let egress = self.egress.ports.get(&port);
         let port_kbps = self
@@ -170,7 +178,7 @@ impl Datapath {
         Ok(port_kbps)
     }
 
-    /// Deletes a queue; what waits in it is dropped. The default queue goes with the last other.
+    /// Deletes a queue and drops its frames. The default queue is deleted with the last other one.
     ///
     /// Errors: no such port or queue, or one that stays, and nothing is changed.
     pub fn delete_queue<S: Sink>(

@@ -1,4 +1,4 @@
-//! A datapath that runs takes over another configuration, and keeps all that is in it.
+//! Reconfiguration of a running datapath, which keeps its entries, groups, meters and ports.
 
 use bofuss_oflib::ErrorCode;
 use bofuss_oflib::error::FlowModFailed;
@@ -8,17 +8,19 @@ use bofuss_oflib::types::TableId;
 use crate::tables::features::Abilities;
 use crate::{Config, Datapath, EntryKey, Sink, Table, Time};
 
-/// What is in the way of another configuration: a table, or all of them, and the error with which
-/// the switch would then refuse an entry that is there.
+/// Why a configuration is refused: a table, or all, and the error with which the switch would
+/// refuse an entry that exists now.
 pub type Obstacle = (TableId, ErrorCode);
 
 impl Datapath {
-    /// Whether the entries fit into `other`, which is new and has the same catalogue. It takes over
-    /// the first egress table, if it has the table and none of its own.
+    /// Checks that the entries fit into `other`, which is new and has the same catalogue. If
+    /// `other` has no egress tables but has the table with the number of our first one, that
+    /// becomes its first egress table.
     ///
-    /// Takes time in the number of entries, if `other` has another pipeline than this began with.
+    /// The time is proportional to the number of entries if `other` has another pipeline than this
+    /// datapath was made with.
     ///
-    /// Errors: what is in the way.
+    /// Errors: the first obstacle.
     pub fn check_reconfigure(&mut self, other: &mut Self) -> Result<(), Obstacle> {
         if self.pipeline.entry_places + self.pipeline.instructions.places
             > other.pipeline.config.max_total_entries as usize
@@ -39,24 +41,23 @@ impl Datapath {
         checked
     }
 
-    /// Exchanges what tables can do and which are egress tables.
+    /// Exchanges the features of tables and the first egress table.
     fn swap_tables(&mut self, other: &mut Self) {
-        let (own, others) = (&mut self.pipeline, &mut other.pipeline);
+        let own = &mut self.pipeline;
+        let others = &mut other.pipeline;
         core::mem::swap(&mut own.table_abilities, &mut others.table_abilities);
         core::mem::swap(&mut own.first_egress, &mut others.first_egress);
     }
 
-    /// Takes over the configuration of `other`, which [`Self::check_reconfigure`] allows, and its
-    /// pipeline if that is not the one that this began with: else what controllers made of it
-    /// stays. Entries, groups, meters, ports and counters stay. What waits at a port that gets
-    /// another discipline goes on waiting there.
+    /// Takes over the configuration of `other`, which [`Self::check_reconfigure`] accepted. Its
+    /// pipeline is taken over only if it differs from the one with which this datapath was made;
+    /// otherwise the pipeline stays as controllers changed it. Entries, groups, meters, ports,
+    /// counters and waiting frames stay.
     pub fn reconfigure<S: Sink>(&mut self, now: Time, other: Self, sink: &mut S) {
         let first_egress = other.pipeline.first_egress;
-        let (config, table_abilities, max_abilities) = (
-            other.pipeline.config,
-            other.pipeline.table_abilities,
-            other.pipeline.max_abilities,
-        );
+        let config = other.pipeline.config;
+        let table_abilities = other.pipeline.table_abilities;
+        let max_abilities = other.pipeline.max_abilities;
         if !are_same(&max_abilities, &self.pipeline.max_abilities) {
             (self.pipeline.table_abilities, self.pipeline.max_abilities) =
                 (table_abilities, max_abilities);
@@ -73,10 +74,8 @@ impl Datapath {
                 Table::new(self.pipeline.config.engine, secret)
             });
         for (id, group) in &mut self.pipeline.groups {
-            let (algorithm, seed) = (
-                self.pipeline.config.algorithm(*id),
-                self.pipeline.config.seed,
-            );
+            let algorithm = self.pipeline.config.algorithm(*id);
+            let seed = self.pipeline.config.seed;
             let selector = &mut group.selector;
             if (selector.algorithm, selector.seed) != (algorithm, seed) {
                 (selector.algorithm, selector.seed) = (algorithm, seed);
@@ -86,7 +85,7 @@ impl Datapath {
         self.change_disciplines(now, sink);
     }
 
-    /// Errors: a table with an entry that the pipeline has no place for.
+    /// Errors: a table with an entry that the pipeline does not accept.
     fn check_entries(&self) -> Result<(), Obstacle> {
         for (number, table) in (0..).map(TableId).zip(&self.pipeline.tables) {
             if table.is_empty() {

@@ -1,15 +1,15 @@
-//! Counters as they are reported: with all that the flow cache has counted.
+//! Counters as they are reported: including what the flow cache has counted.
 
 use bofuss_oflib::types::TableId;
 
 use crate::control::bulk_change::ENTRIES_REPORTED;
 use crate::{Cursor, Datapath, Entry};
 
-/// A datapath whose entries and tables have every packet counted. Nobody outside reads their
-/// counters otherwise.
+/// A view of the datapath in which the counters of entries and tables are complete. There is no
+/// other access to them from outside.
 pub struct Settled<'a>(&'a Datapath);
 
-/// What a table counted.
+/// The counters of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableCounts {
     /// Packets looked up.
@@ -19,7 +19,8 @@ pub struct TableCounts {
 }
 
 impl Datapath {
-    /// Adds what the flow cache has counted to entries and tables, for them to be read.
+    /// Adds what the flow cache has counted to the counters of entries and tables, and returns the
+    /// view.
     pub fn settled(&mut self) -> Settled<'_> {
         self.settle();
         Settled(self)
@@ -32,7 +33,7 @@ impl<'a> Settled<'a> {
         self.0
     }
 
-    /// What a table counted.
+    /// The counters of a table.
     ///
     /// Panics: if there is no such table.
     pub fn table_counts(&self, table: TableId) -> TableCounts {
@@ -43,7 +44,7 @@ impl<'a> Settled<'a> {
         }
     }
 
-    /// Looks at the next slice of the entries; returns true if that was the last.
+    /// Visits the next slice of entries. Returns true if that was the last.
     pub fn slice(&self, cursor: &mut Cursor, see: impl FnMut(TableId, &'a Entry)) -> bool {
         cursor.slice(ENTRIES_REPORTED, &self.0.pipeline.tables, see)
     }

@@ -1,7 +1,8 @@
-//! Statistics that reach a threshold, and who is told. Spec: OpenFlow 1.5.1 section 7.2.5.
+//! Statistics triggers: reports entries whose statistics reach a threshold. Spec: OpenFlow 1.5.1
+//! section 7.2.5.
 //!
-//! What a packet costs does not depend on triggers: where counters grow, an entry that has one is
-//! noted, and looked at soon after. For time, an entry's deadline is that of its trigger, too.
+//! Triggers add nothing to the cost of a packet: where counters are increased anyway, an entry with
+//! a trigger is noted, and checked soon after. Thresholds of time are part of an entry's deadline.
 
 use bofuss_oflib::message::multipart::flow::{FlowCounters, FlowStatsReason};
 use bofuss_oflib::message::stats::{StatTime, Stats};
@@ -11,31 +12,33 @@ use crate::pipeline::context::Pipeline;
 use crate::tables::stage::EntryStage;
 use crate::{Datapath, Entry, EntryKey, Sink, Time};
 
-/// Nanoseconds between two looks at the entries that have had packets: a threshold of packets or
-/// bytes is noticed at most so long after it was reached, and of more than are looked at in one
-/// turn the others in the next turns. Each entry is told of at most so often.
+/// Nanoseconds between two checks of the entries that have had packets. A reached threshold of
+/// packets or bytes is noticed within this time, or some turns later if more entries are due than
+/// one turn checks. An entry is reported at most once in this time.
 const LOOK_INTERVAL: u64 = 10_000_000;
-/// Entries that one turn looks at, so that packets need not wait.
+/// How many entries one turn checks, so that packets need not wait.
 const ENTRIES_PER_TURN: usize = 64;
 
 impl Entry {
-    /// Its statistics, with those counters that are kept.
+    /// Its statistics, with the counters that it keeps.
     pub fn stats(&self, now: Time) -> Stats {
-        let since = |time: Time| {
-            let (sec, nsec) = now.duration(time);
-            Some(StatTime { sec, nsec })
-        };
         Stats {
-            duration: since(self.created),
-            idle_time: since(self.used),
+            duration: Some(stat_time(now, self.created)),
+            idle_time: Some(stat_time(now, self.used)),
             ..Stats::counted(self.packet_count(), self.byte_count())
         }
     }
 }
 
+/// The time since `start`.
+fn stat_time(now: Time, start: Time) -> StatTime {
+    let (sec, nsec) = now.duration(start);
+    StatTime { sec, nsec }
+}
+
 impl Pipeline {
-    /// Watches an entry if its instructions have a trigger: for thresholds that it has not reached
-    /// by now. One that a bundle adds begins with the commit.
+    /// Begins to watch an entry if its instructions have a trigger, for thresholds that it has not
+    /// reached yet. An entry that a bundle adds is watched from the commit on.
     pub(crate) fn watch(&mut self, number: TableId, slot: u32, now: Time) {
         let table = &mut self.tables[usize::from(number.0)];
         table.triggers.begin(&mut table.entries[slot], now);
@@ -44,8 +47,8 @@ impl Pipeline {
         }
     }
 
-    /// Watches an entry that a bundle has added or changed: from the commit on, with the packets
-    /// and bytes that it had then. Those since count.
+    /// Begins to watch an entry that a bundle has added or changed, from the packets and bytes that
+    /// it had at the commit.
     pub(crate) fn watch_from(
         &mut self,
         number: TableId,
@@ -68,8 +71,8 @@ impl Pipeline {
         self.set_deadline(number, key);
     }
 
-    /// The next entry that has had packets, from the place of the last one on: each is looked at
-    /// once, however many packets come meanwhile.
+    /// The next entry that has had packets, after the position of the last one; so each is checked
+    /// once, however many packets arrive meanwhile.
     fn next_noted(&self) -> Option<(TableId, EntryKey)> {
         let (first, mut slot) = self.look_from;
         for number in self.triggered_tables.range(first..) {
@@ -84,7 +87,7 @@ impl Pipeline {
         None
     }
 
-    /// Begins again with the first table, after a while.
+    /// Ends a round of checks; the next one begins at the first table after [`LOOK_INTERVAL`].
     fn end_looks(&mut self, now: Time) {
         let tables = &self.tables;
         self.triggered_tables
@@ -95,7 +98,7 @@ impl Pipeline {
 }
 
 impl Datapath {
-    /// When entries that have had packets are to be looked at; `None` if there are none.
+    /// When entries that have had packets have to be checked; `None` if there are none.
     pub(crate) fn next_look(&self) -> Option<Time> {
         let numbers = &self.pipeline.triggered_tables;
         if numbers.is_empty() {
@@ -108,7 +111,7 @@ impl Datapath {
         waits.then_some(self.pipeline.next_look)
     }
 
-    /// Looks at entries that have had packets, if it is time; all counters are settled.
+    /// Checks entries that have had packets, if it is time. All counters must be settled.
     pub(crate) fn look_at_noted<S: Sink>(&mut self, now: Time, sink: &mut S) {
         if self.pipeline.triggered_tables.is_empty() || now < self.pipeline.next_look {
             return;
@@ -124,8 +127,8 @@ impl Datapath {
         }
     }
 
-    /// Tells of an entry if it has reached a threshold. One that packets do not see, as a bundle is
-    /// carried out, is not looked at.
+    /// Reports an entry if it has reached a threshold. An entry that packets do not see, because a
+    /// bundle is in progress, is skipped.
     pub(crate) fn look_at<S: Sink>(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! What theory says of disciplines that take turns or drop early, held with random packets.
+//! Theoretical bounds of DRR and FRED, checked with random packets.
 
 use alloc::{vec, vec::Vec};
 
@@ -27,8 +27,8 @@ fn flow_of(frame: &[u8]) -> usize {
 
 #[test]
 fn turns_of_drr_differ_by_three_quanta_at_most() {
-    // Shreedhar and Varghese, 1995, theorem 2: while both wait, any two have had the same but for
-    // three times the greater of quantum and longest frame.
+    // Shreedhar and Varghese, 1995, theorem 2: while two microflows are backlogged, what they have
+    // sent differs by at most three times the greater of quantum and longest frame.
     const LONGEST: u64 = 1_500;
     const QUANTUM: u64 = 1_514;
     let pool = Pool::new(1 << 26);
@@ -39,7 +39,7 @@ fn turns_of_drr_differ_by_three_quanta_at_most() {
         let (mut now, mut sent, mut waiting) = (Time(0), [0_u64; 6], [0_u32; 6]);
         for _ in 0..4_000 {
             for flow in 0..6 {
-                // Some send long frames, others short ones, and all have some that wait.
+                // Some send long frames, others short ones, and all are always backlogged.
                 while waiting[flow] < 4 {
                     let bytes = 60 + random.below([200, 1_440][flow % 2]) as usize;
                     let given = pool.frame(&frame(flow as u8, bytes)).expect("it fits");
@@ -77,7 +77,8 @@ fn fred_keeps_to_its_buffer_and_takes_the_first_of_each_microflow() {
             let given = pool.frame(&frame(flow as u8, 1_000)).expect("it fits");
             let all: usize = waiting.iter().sum();
             let taken = port.enqueue(now, &QueueClass::DEFAULT, given, true).is_ok();
-            // Lin and Morris, 1997: who has no frame in the queue loses none while there is room.
+            // Lin and Morris, 1997: a microflow without a frame in the queue loses none while there
+            // is room.
             if waiting[flow] == 0 {
                 assert_eq!(taken, all < BUFFER, "{seed}: {all}");
             }

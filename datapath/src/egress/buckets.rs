@@ -1,4 +1,4 @@
-//! A queue of numbers in the order of their ranks: buckets, found by their first set bit.
+//! An integer priority queue: numbers in buckets of ranks, with a bitmap to find the first bucket.
 
 use alloc::{vec, vec::Vec};
 
@@ -7,16 +7,15 @@ const NONE: u32 = u32::MAX;
 /// Bits of a word.
 const BITS: u64 = u64::BITS as u64;
 
-/// Which number follows which in its bucket, by number. Queues whose members differ may share it.
+/// For each number, the next one in its bucket. Queues with different members may share it.
 pub(super) type Links = Vec<u32>;
 
-/// Numbers by rank. Those of one bucket leave in the order in which they came; a rank beyond the
-/// last bucket counts as in it, and one before the first as in that. Adding and taking cost the
-/// same however many there are: an integer priority queue in the manner of Eiffel (Saeed and
-/// others, 2019).
+/// Numbers by rank. Those of one bucket leave in the order of arrival. A rank after the last bucket
+/// counts as in it, and one before the first as in that. Adding and removing take constant time,
+/// however many numbers there are; the design follows Eiffel (Saeed and others, 2019).
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
-    /// Ranks of one bucket, which are not told apart.
+    /// How many ranks one bucket has; their order within it does not matter.
     width: u64,
     /// The bit of each bucket that has members.
     occupied: Vec<u64>,
@@ -29,7 +28,7 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// So many words of buckets, each of `width` ranks.
+    /// A queue with `words` words of buckets, each of `width` ranks.
     pub(super) fn new(words: usize, width: u64) -> Self {
         let count = words * BITS as usize;
         Self {
@@ -71,7 +70,8 @@ impl Buckets {
         if self.len == 0 {
             return None;
         }
-        let (mut bucket, count) = (self.first, self.heads.len() as u64);
+        let mut bucket = self.first;
+        let count = self.heads.len() as u64;
         loop {
             let at = bucket % count;
             let word = self.occupied[(at / BITS) as usize] >> (at % BITS);
@@ -87,7 +87,7 @@ impl Buckets {
         self.first_occupied().map(|bucket| bucket * self.width)
     }
 
-    /// Takes the first number of the first bucket.
+    /// Removes and returns the first number of the first bucket.
     pub(super) fn pop(&mut self, links: &Links) -> Option<u32> {
         self.first = self.first_occupied()?;
         let at = (self.first % self.heads.len() as u64) as usize;
@@ -100,18 +100,18 @@ impl Buckets {
         Some(number)
     }
 
-    /// Lets the first bucket be that of a rank. Nothing is in the queue.
+    /// Moves the first bucket to a rank. The queue must be empty.
     pub(super) fn begin_at(&mut self, rank: u64) {
         debug_assert_eq!(self.len, 0, "what is in it would change its place");
         self.first = rank / self.width;
     }
 
-    /// Whether the last bucket is as far as this rank.
+    /// Whether this rank is within the buckets.
     pub(super) fn reaches(&self, rank: u64) -> bool {
         rank / self.width < self.first + self.heads.len() as u64
     }
 
-    /// Whether a rank is in a bucket behind the one that the last number left.
+    /// Whether a rank is in a bucket after that of the last removed number.
     pub(super) fn is_later(&self, rank: u64) -> bool {
         rank / self.width > self.first
     }

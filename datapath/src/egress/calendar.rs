@@ -1,4 +1,4 @@
-//! A calendar queue: what waits, by the time at which it may leave.
+//! A calendar queue (Brown, 1988): items by the time at which they may leave.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -6,19 +6,19 @@ use crate::Time;
 use crate::egress::buckets::{Buckets, Links};
 use crate::slab::Slab;
 
-/// The time of a slot in nanoseconds.
+/// The length of a slot in nanoseconds.
 const SLOT_NS: u64 = 8_000;
 /// Words of slots: 16,384 slots, 131 ms.
 const SLOT_WORDS: usize = 256;
 
-/// Things in slots of time. Those of one slot leave in the order in which they came; none leaves
-/// before its time.
+/// Items in slots of time. Those of one slot leave in the order of arrival, and none leaves before
+/// its time.
 #[derive(Debug)]
 pub(super) struct Calendar<T> {
     slots: Buckets,
     links: Links,
     things: Slab<T>,
-    /// Those that leave after the last slot, by slot and the order in which they came.
+    /// Items that leave after the last slot, by slot and order of arrival.
     later: BTreeMap<(u64, u64), T>,
     n_later: u64,
 }
@@ -36,7 +36,7 @@ impl<T> Default for Calendar<T> {
 }
 
 impl<T> Calendar<T> {
-    /// Adds something that may leave at `at`.
+    /// Adds an item that may leave at `at`.
     pub(super) fn push(&mut self, now: Time, at: Time, thing: T) {
         if self.slots.first_rank().is_none() {
             self.slots.begin_at(now.0);
@@ -56,14 +56,14 @@ impl<T> Calendar<T> {
         self.slots.push(&mut self.links, start, number);
     }
 
-    /// When the first slot begins that has something.
+    /// When the first non-empty slot begins.
     pub(super) fn due(&self) -> Option<Time> {
-        let later = self.later.first_key_value();
-        let later = later.map(|((start, _), _)| *start);
+        let later = self.later.first_key_value().map(|((start, _), _)| *start);
         self.slots.first_rank().or(later).map(Time)
     }
 
-    /// Puts into slots what is near enough by now, before anything that comes after it.
+    /// Moves items from `later` into slots once these are near enough, before newer items are added
+    /// there.
     fn refill(&mut self) {
         while let Some(entry) = self.later.first_entry()
             && self.slots.reaches(entry.key().0)
@@ -73,7 +73,7 @@ impl<T> Calendar<T> {
         }
     }
 
-    /// Takes the first.
+    /// Removes and returns the first item.
     pub(super) fn pop(&mut self) -> Option<T> {
         let Some(number) = self.slots.pop(&self.links) else {
             return self.later.pop_first().map(|(_, thing)| thing);
@@ -82,7 +82,7 @@ impl<T> Calendar<T> {
         self.things.remove(number)
     }
 
-    /// Takes away all, in their order.
+    /// Removes and returns all items, in order.
     pub(super) fn take_all(&mut self) -> Vec<T> {
         core::iter::from_fn(|| self.pop()).collect()
     }
@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn a_burst_leaves_at_its_rate_within_a_slot() {
-        // Frames of 1,000 bytes at 1 Mb/s, which come at once, the last ones after the last slot.
+        // Frames of 1,000 bytes at 1 Mb/s that arrive at once; the last ones leave after the last
+        // slot.
         const FRAMES: u64 = 20;
         const GAP_NS: u64 = 8_000_000;
         for begin in [1, 7_999, 8_000, 123_456_789] {
@@ -139,7 +140,7 @@ mod tests {
             assert_eq!(frame.bytes(), n.to_be_bytes());
         }
         assert_eq!(calendar.due(), None);
-        // After a long pause the slots are where the time is.
+        // After a long pause the slots begin at the current time.
         let now = Time(9_000_000_000);
         for n in [3, 1, 2] {
             let frame = pool.frame(&[n]).expect("within the limit");

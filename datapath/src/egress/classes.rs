@@ -1,13 +1,13 @@
-//! How the frames that wait at a port are to wait: by numbers, which the frames carry.
+//! The queueing classes of the frames that wait at a port, by numbers that the frames carry.
 
 use alloc::vec::Vec;
 
 use crate::qos::QueueClass;
 
-/// Classes whose memory is kept when nothing waits.
+/// For how many classes memory is kept when no frame waits.
 const KEPT: usize = 64;
 
-/// The classes of frames that wait. Numbers are used again; the memory of many goes back once none
+/// The classes of waiting frames. Numbers are reused; memory beyond [`KEPT`] is freed when no frame
 /// is left.
 #[derive(Debug, Default)]
 pub(super) struct WaitingClasses {
@@ -26,7 +26,7 @@ impl WaitingClasses {
         self.classes.len() as u32 - 1
     }
 
-    /// Takes the class out that has a number from `insert`. Panics: there never was such a number.
+    /// Removes the class with a number from `insert`. Panics: there never was such a number.
     pub(super) fn remove(&mut self, number: u32) -> QueueClass {
         let class = self.classes[number as usize];
         self.free.push(number);

@@ -1,4 +1,4 @@
-//! What waits to leave by one port, and the contract of what puts it in order.
+//! The egress of one port, and the contract of the discipline that orders its frames.
 
 use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
 use core::fmt::Debug;
@@ -14,10 +14,11 @@ use crate::egress::queue::{Queue, QueueSpec, Rate};
 use crate::qos::QueueClass;
 use crate::{DropReason, Guarantees, Standing, Time};
 
-/// Orders the frames of one port. It is told the time, and knows neither ports nor sinks: each
-/// frame that it takes it gives back once, by [`Discipline::dequeue`], `remove` or `take_frames`.
+/// Orders the frames of one port. The caller passes the time; a discipline knows neither ports nor
+/// sinks. It gives back each accepted frame exactly once, through [`Discipline::dequeue`], `remove`
+/// or `take_frames`.
 pub(crate) trait Discipline: Debug {
-    /// Whether the port may have such a queue. Errors: why not, in words.
+    /// Checks whether the port may have such a queue. Errors: why not, in words.
     fn check(&self, _id: QueueId, _spec: &QueueSpec) -> Result<(), &'static str> {
         Ok(())
     }
@@ -25,8 +26,8 @@ pub(crate) trait Discipline: Debug {
     /// Adds a frame to the queue of its class, or to the default queue if none has this number.
     /// `has_room` is false if the switch has no memory for it.
     ///
-    /// Errors: QueueFull, QueuesFull or TooEarly; the frame is gone, and counted as an error of its
-    /// queue.
+    /// Errors: QueueFull, QueuesFull or TooEarly; the frame is dropped, and counted as an error of
+    /// its queue.
     fn enqueue(
         &mut self,
         now: Time,
@@ -41,53 +42,53 @@ pub(crate) trait Discipline: Debug {
     /// When `dequeue` has a frame next; `None` if nothing waits.
     fn next_wakeup(&self) -> Option<Time>;
 
-    /// Whether a super-frame may wait as it is. Else its segments wait.
+    /// Whether a super-frame may wait whole. Otherwise its segments wait.
     fn takes_whole(&self, id: QueueId, frame: &Frame) -> bool;
 
-    /// Its queues by number, with what they are configured to be and their statistics. The first
-    /// is the default queue.
+    /// Its queues by number, with configuration and statistics. The first is the default queue.
     fn queues(&self) -> &[Queue];
 
-    /// The port's rate is now `kbps`, 0 if that is not known.
+    /// Sets the port's rate in kb/s; 0 if it is not known.
     fn set_rate(&mut self, now: Time, kbps: u32);
 
-    /// Makes or changes a queue; what waits in it stays.
+    /// Creates or changes a queue; its frames stay.
     fn modify(&mut self, now: Time, id: QueueId, spec: QueueSpec);
 
-    /// Takes a queue away; what waited in it.
+    /// Removes a queue. Returns its frames.
     fn remove(&mut self, id: QueueId) -> Option<VecDeque<Frame>>;
 
-    /// Takes away all that waits.
+    /// Removes and returns all frames.
     fn take_frames(&mut self) -> Vec<Frame>;
 
-    /// What it knows of a microflow; `None` if it knows no microflows, or not this one.
+    /// The standing of a microflow; `None` if the discipline does not distinguish microflows, or
+    /// does not know this one.
     fn standing(&self, _now: Time, _microflow: &Microflow) -> Option<Standing> {
         None
     }
 
-    /// What it has promised; `None` if it heeds no QoS records.
+    /// The guarantees that it has granted; `None` if it ignores QoS records.
     fn guarantees(&self) -> Option<Guarantees> {
         None
     }
 }
 
-/// What waits to leave by a port that has queues.
+/// The egress of a port that has queues.
 #[derive(Debug)]
 pub struct Egress {
     /// The row of the discipline.
     pub(crate) row: &'static DisciplineRow,
     pub(crate) discipline: Box<dyn Discipline>,
-    /// How each frame that waits is to wait, by its tag.
+    /// The queueing class of each waiting frame, by its tag.
     classes: WaitingClasses,
-    /// The port takes no frames now.
+    /// Whether the port accepts no frames now.
     pub(crate) blocked: bool,
 }
 
-/// A frame that waited, and how it was to wait.
+/// A waiting frame with its class.
 pub(crate) type ClassedFrame = (QueueClass, Frame);
 
 impl Egress {
-    /// Makes it for a port of `kbps`, 0 if that is not known.
+    /// Makes the egress of a port with a rate of `kbps`; 0 if that is not known.
     pub(crate) fn new(row: &'static DisciplineRow, now: Time, port: PortNo, kbps: u32) -> Self {
         Self {
             row,
@@ -102,7 +103,7 @@ impl Egress {
         self.row.name
     }
 
-    /// What its discipline has promised; `None` if it heeds no QoS records.
+    /// The guarantees that its discipline has granted; `None` if it ignores QoS records.
     pub fn guarantees(&self) -> Option<Guarantees> {
         self.discipline.guarantees()
     }
@@ -136,13 +137,13 @@ impl Egress {
         Some((id, frame))
     }
 
-    /// Takes a queue away; what waited in it.
+    /// Removes a queue. Returns its frames.
     pub(crate) fn remove(&mut self, id: QueueId) -> Option<Vec<ClassedFrame>> {
         let frames = self.discipline.remove(id)?;
         Some(self.with_classes(frames))
     }
 
-    /// Takes away all that waits.
+    /// Removes and returns all frames.
     pub(crate) fn take_frames(&mut self) -> Vec<ClassedFrame> {
         let frames = self.discipline.take_frames();
         self.with_classes(frames)
@@ -156,7 +157,7 @@ impl Egress {
         all
     }
 
-    /// Makes or changes a queue, if its discipline takes it. Errors: why not, in words.
+    /// Creates or changes a queue, if its discipline supports it. Errors: why not, in words.
     pub(crate) fn modify(
         &mut self,
         now: Time,
@@ -168,7 +169,7 @@ impl Egress {
         Ok(())
     }
 
-    /// When the next frame is due; `None` if none waits, or the port takes none.
+    /// When the next frame is due; `None` if none waits, or the port accepts none.
     pub(crate) fn next_wakeup(&self) -> Option<Time> {
         self.discipline.next_wakeup().filter(|_| !self.blocked)
     }
@@ -180,14 +181,14 @@ impl Egress {
         own.unwrap_or(&queues[0]).id
     }
 
-    /// Counts the guaranteed rates in kb/s on a port of `kbps`, `id` left out.
+    /// The sum of guaranteed rates in kb/s on a port of `kbps`, without queue `id`.
     pub(crate) fn guaranteed_kbps(&self, id: QueueId, kbps: u32) -> u64 {
         let others = self.queues().iter().filter(|queue| queue.id != id);
         let rates = others.filter_map(|queue| queue.spec.min);
         rates.map(|rate: Rate| u64::from(rate.kbps(kbps))).sum()
     }
 
-    /// Whether only the default queue is left, and that as it was made.
+    /// Whether only the default queue is left, with its initial configuration.
     pub(crate) fn is_plain(&self) -> bool {
         let [only] = self.queues() else {
             return false;
@@ -210,8 +211,8 @@ mod tests {
 
     const PORT: PortNo = PortNo(1);
 
-    /// Each discipline on a port without a rate and on a slow one, there with such queues as it
-    /// takes.
+    /// Each discipline on a port without a rate, and on a slow one with the queues that it
+    /// supports.
     fn disciplines() -> Vec<Box<dyn Discipline>> {
         let now = Time(0);
         let mut all = Vec::new();
@@ -272,7 +273,7 @@ mod tests {
     /// What disciplines tell of a flow in words, where three wait at 10 Mb/s, of which two have one
     /// destination.
     #[test]
-    fn disciplines_tell_of_a_flow_what_waits_and_its_share_and_eta_if_they_know_these() {
+    fn disciplines_report_what_they_know_of_a_flow() {
         let with_rate = ["its share is ", " kb/s of ", "its ETA in "];
         let pool = Pool::new(1 << 20);
         for row in DISCIPLINES {

@@ -1,4 +1,4 @@
-//! Deficit round robin of microflows: each gets the same share, whoever sends it to whom.
+//! Deficit round robin of microflows: each gets the same share.
 //!
 //! Shreedhar and Varghese, 1995: microflows take turns, each turn adds a quantum of bytes to a
 //! microflow's credit, and its frames leave as long as the credit lasts.
@@ -9,23 +9,23 @@ use bofuss_frame::Frame;
 use bofuss_packet::offload;
 use hashbrown::HashMap;
 
-use crate::{DropReason, Standing, Time};
 use crate::egress::microflow::Microflow;
 use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, duration_ns};
 use crate::egress::single_queue::{Bounds, FrameOrder, SingleQueue};
 use crate::qos::QueueClass;
+use crate::{DropReason, Standing, Time};
 
-/// Bytes that a turn adds: a frame of Ethernet's usual size.
+/// The quantum in bytes: a full-size Ethernet frame.
 const QUANTUM: u64 = 1_514;
-/// What a frame that is shorter counts as, so that not too many wait.
+/// Shorter frames count as so many bytes, which limits the number of waiting frames.
 const MIN_SIZE: u64 = MAX_QUEUE_BYTES / MAX_QUEUE_PACKETS;
-/// Why a microflow whose turn it is, is there.
+/// Why a microflow that has its turn exists.
 const HAS_FRAMES: &str = "a microflow that takes turns has frames";
 
 /// The discipline.
 pub(crate) type FlowRoundRobin = SingleQueue<Turns>;
 
-/// What waits of one microflow.
+/// The waiting frames of one microflow.
 #[derive(Debug, Default)]
 struct RoundRobinFlow {
     frames: VecDeque<Frame>,
@@ -33,17 +33,17 @@ struct RoundRobinFlow {
     credit: u64,
 }
 
-/// The frames that wait, by microflow.
+/// The waiting frames, by microflow.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     flows: HashMap<Microflow, RoundRobinFlow>,
-    /// The microflows that have frames; the first has its turn.
+    /// The backlogged microflows; the first one has its turn.
     order: VecDeque<Microflow>,
     size: u64,
 }
 
 impl FrameOrder for Turns {
-    /// A microflow may fill as much as is left free.
+    /// A microflow may use at most as much of the buffer as then remains free.
     fn push(
         &mut self,
         _: Time,
@@ -103,8 +103,8 @@ impl FrameOrder for Turns {
         turns.flat_map(|turn| turn.frames).collect()
     }
 
-    /// It shares evenly with all that wait. Its expected time of arrival is when what waits of it
-    /// has left at that rate.
+    /// All backlogged microflows share evenly. The expected time of arrival is when the microflow's
+    /// waiting frames will have left at that rate.
     fn standing(&self, _: Time, microflow: &Microflow, kbps: u32) -> Option<Standing> {
         let flow = self.flows.get(microflow)?;
         let share = u64::from(kbps) / self.order.len() as u64;

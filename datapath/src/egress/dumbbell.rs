@@ -1,5 +1,5 @@
-//! The network of the papers on fairness, on a virtual clock: senders on one side, a slow port, and
-//! what subscribers on the other side get. For tests of disciplines.
+//! The dumbbell topology of the papers on fairness, on a virtual clock: senders, a slow port, and
+//! subscribers. For tests of disciplines.
 
 use alloc::vec::Vec;
 
@@ -18,23 +18,22 @@ pub(super) const PORT_KBPS: u32 = 10_000;
 /// offers `n` times 312.5 kb/s.
 const SUBSCRIBERS: [core::ops::RangeInclusive<u32>; 4] = [1..=4, 5..=10, 11..=20, 21..=32];
 
-/// What a sender's frames are.
+/// The kind of a sender's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Udp,
     Ping,
     Arp,
-    /// First and last fragments of datagrams, in turn.
+    /// First and last fragments of datagrams, alternating.
     Fragments,
-    /// What no honest stack sends: headers of IP that are wrong, to other stations each time.
+    /// Malformed IP headers, to a different station each time.
     Wrong,
 }
 
-/// One sender at a rate; it waits between two packets for the mean time, more or less by up
-/// to three tenths.
+/// One sender. The time between its packets varies by up to 30 % around the mean.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
-    /// To whom, counted from 0.
+    /// The subscriber to which it sends, counted from 0.
     pub(super) subscriber: usize,
     pub(super) kbps: f64,
     /// When it begins and ends, in seconds.
@@ -44,14 +43,14 @@ pub(super) struct Sender {
     pub(super) frames_per_tuple: usize,
     pub(super) frame_bytes: usize,
     pub(super) kind: Kind,
-    /// The port of the switch that its frames come in through.
+    /// The ingress port of its frames.
     pub(super) ingress: u32,
-    /// The QoS record of its packets, and others that they have from some seconds on.
+    /// The QoS record of its packets, and later records, each with the second in which it begins.
     pub(super) qos: Option<Qos>,
     pub(super) later: Vec<(f64, Option<Qos>)>,
 }
 
-/// What arrived: of each sender, when and how long after it was sent, in nanoseconds; and how many
+/// For each sender, the time of arrival and the delay of each frame in nanoseconds; and how many
 /// frames each sent.
 pub(super) struct Arrivals(pub(super) Vec<Vec<(u64, u64)>>, pub(super) Vec<usize>);
 
@@ -80,7 +79,7 @@ impl Sender {
         }
     }
 
-    /// A frame: of the sender of this number, its frame number `sequence`.
+    /// Frame number `sequence` of sender `number`.
     fn frame(&self, number: usize, sequence: usize) -> Vec<u8> {
         let tuple = (sequence / self.frames_per_tuple % usize::from(self.n_tuples)) as u16;
         let sender = [10, 0, 1, number as u8].into();
@@ -100,10 +99,10 @@ impl Sender {
         let mut bytes = craft::ethernet(station, Mac([4; 6]), payload);
         bytes.resize(self.frame_bytes, 0);
         match (self.kind, sequence % 2) {
-            // More fragments follow, and a place within the datagram.
+            // A first fragment has "more fragments", a later one an offset.
             (Kind::Fragments, 0) => bytes[20] = 0x20,
             (Kind::Fragments, _) => bytes[21] = 0x40,
-            // A header without room for addresses, and one of a version that there is not.
+            // A header too short for addresses, and one of an unknown version.
             (Kind::Wrong, 0) => bytes[14] = 0x42,
             (Kind::Wrong, _) => bytes[14] = 0x75,
             (Kind::Udp | Kind::Ping | Kind::Arp, _) => {}
@@ -119,7 +118,7 @@ impl Sender {
         self.n_tuples == 1 && self.kind != Kind::Wrong
     }
 
-    /// The record of what it sends at a time.
+    /// The QoS record of frames that it sends at a time.
     fn qos_at(&self, now: u64) -> Option<Qos> {
         let later = self.later.iter().rev();
         let mut later = later.filter(|(from, _)| now as f64 >= from * 1e9);
@@ -132,7 +131,7 @@ impl Sender {
     }
 }
 
-/// Lets the senders send for so many seconds through a port with this discipline.
+/// Runs the senders for some seconds through a port with this discipline.
 pub(super) fn run(discipline: &str, senders: &[Sender], seconds: f64) -> Arrivals {
     let pool = Pool::new(1 << 26);
     let row = discipline_named(Some(discipline));
@@ -184,7 +183,7 @@ pub(super) fn run(discipline: &str, senders: &[Sender], seconds: f64) -> Arrival
         let number = sent[sender].len();
         let bytes = source.frame(sender, number);
         let frame = pool.frame(&bytes).expect("within the limit");
-        // Whether it is taken shows in what arrives.
+        // Whether it is accepted is visible in the arrivals.
         let class = QueueClass {
             ingress: PortNo(source.ingress),
             queue: DEFAULT_QUEUE,
@@ -200,7 +199,7 @@ pub(super) fn run(discipline: &str, senders: &[Sender], seconds: f64) -> Arrival
 }
 
 impl Arrivals {
-    /// What each of `count` subscribers got from one second to another, in kb/s.
+    /// The rate of each of `count` subscribers from one second to another, in kb/s.
     pub(super) fn kbps(&self, senders: &[Sender], count: usize, from: f64, to: f64) -> Vec<f64> {
         let mut rates = alloc::vec![0.0; count];
         for (n, sender) in senders.iter().enumerate() {
@@ -209,7 +208,7 @@ impl Arrivals {
         rates
     }
 
-    /// What arrived of one sender from one second to another, in kb/s.
+    /// The rate of one sender's arrivals from one second to another, in kb/s.
     pub(super) fn kbps_of(&self, number: usize, sender: &Sender, from: f64, to: f64) -> f64 {
         let arrivals = self.0[number].iter();
         let within = |at: u64| (from * 1e9) as u64 <= at && at < (to * 1e9) as u64;
@@ -218,7 +217,7 @@ impl Arrivals {
     }
 }
 
-/// Jain's index of fairness: 1 if all have the same.
+/// Jain's fairness index: 1 if all have the same rate.
 pub(super) fn fairness(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();

@@ -1,21 +1,22 @@
-//! Explicit congestion notification: who sends too fast is told so, and loses nothing. RFC 3168.
+//! Explicit congestion notification: marks frames instead of dropping them. RFC 3168.
 
 use bofuss_frame::Frame;
 use bofuss_oflib::field::IP_ECN;
 use bofuss_packet::{Headers, Layout, survey};
 
-/// The codepoints of the field: ECT(1) and ECT(0), whose sender understands a mark, and the mark.
+/// The codepoints of the ECN field: ECT(1) and ECT(0) say that the sender understands marks; CE is
+/// the mark.
 const CAPABLE: core::ops::RangeInclusive<u128> = 1..=2;
 const MARK: u8 = 3;
 
-/// The codepoint of a frame of IP, and where its headers are.
+/// The ECN codepoint of an IP frame, and its layout.
 fn codepoint(frame: &Frame) -> (Option<u128>, Layout) {
     let mut layout = Layout::EMPTY;
     survey(frame.bytes(), &mut layout);
     (layout.value(frame.bytes(), IP_ECN), layout)
 }
 
-/// Marks a frame that is no super-frame, if its sender understands that.
+/// Marks a frame, which must not be a super-frame, if its sender understands marks.
 pub(super) fn mark(frame: &mut Frame) {
     let (ecn, layout) = codepoint(frame);
     if !ecn.is_some_and(|ecn| CAPABLE.contains(&ecn)) {

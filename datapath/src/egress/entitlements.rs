@@ -1,14 +1,14 @@
-//! Weights, guaranteed rates, maxima and priorities of QoS records, on a virtual clock: tests of
-//! the disciplines that heed them.
+//! Weights, guaranteed rates, maxima and priorities of QoS records on a virtual clock: tests of the
+//! disciplines that respect them.
 
 use alloc::{vec, vec::Vec};
 
 use crate::egress::dumbbell::{PORT_KBPS, Sender, fairness, paper_senders, run};
 use crate::{Entitlement, Qos};
 
-/// The disciplines that heed records.
+/// The disciplines that respect QoS records.
 const HEEDING: [&str; 2] = ["hfair", "ceta2"];
-/// What a rate may differ from what is expected, as a fraction.
+/// The allowed deviation of a rate, as a fraction.
 const TOLERANCE: f64 = 0.03;
 
 fn assert_near(rates: &[f64], expected: &[f64], what: &str) {
@@ -18,7 +18,7 @@ fn assert_near(rates: &[f64], expected: &[f64], what: &str) {
     }
 }
 
-/// What a record grants.
+/// An entitlement with these values.
 pub(super) fn entitled(weight: u16, guaranteed_kbps: u32, max_kbps: u32) -> Entitlement {
     Entitlement {
         weight,
@@ -44,7 +44,7 @@ pub(super) fn of_flow(flow: Entitlement, priority: u8) -> Option<Qos> {
     })
 }
 
-/// What four subscribers of the paper's evaluation get, of which one has a record.
+/// The rates of the four subscribers of the paper's evaluation, one of whom has a record.
 fn subscribers(discipline: &str, one: usize, qos: Option<Qos>) -> Vec<f64> {
     let mut senders = paper_senders();
     for sender in senders.iter_mut().filter(|sender| sender.subscriber == one) {
@@ -81,7 +81,7 @@ fn weights_guarantees_and_maxima_of_subscribers_hold() {
 fn weights_guarantees_and_maxima_of_microflows_hold_within_their_subscriber() {
     let cases = [
         (entitled(3, 0, 0), [3_750.0, 1_250.0, 5_000.0]),
-        // The guarantee is taken from its own subscriber's share.
+        // The guarantee reduces its own subscriber's share.
         (entitled(1, 2_000, 0), [3_500.0, 1_500.0, 5_000.0]),
         (entitled(1, 0, 1_000), [1_000.0, 4_000.0, 5_000.0]),
     ];
@@ -110,7 +110,7 @@ fn a_guaranteed_microflow_of_top_priority_loses_nothing_and_waits_for_one_frame(
         senders.push(voice);
         let arrivals = run(discipline, &senders, 20.0);
         let voice = arrivals.0.last().expect("it is there");
-        // It may be that the last one waits at the end.
+        // The last one may still wait at the end.
         let lost = arrivals.1[senders.len() - 1] - voice.len();
         assert!(lost <= 1, "{discipline}: {lost} lost of {}", voice.len());
         let mut waits: Vec<u64> = voice.iter().map(|(_, wait)| *wait).collect();
@@ -144,7 +144,7 @@ fn guarantees_beyond_the_rate_of_the_port_are_none() {
 #[test]
 fn numbered_aggregates_share_evenly_whatever_the_addresses() {
     for discipline in HEEDING {
-        // What goes to the first two addresses is one aggregate.
+        // Traffic to the first two addresses is one aggregate.
         let mut senders: Vec<Sender> = (0..4).map(|one| Sender::new(one, 20_000.0)).collect();
         for (n, sender) in senders.iter_mut().enumerate() {
             sender.qos = Some(Qos {
@@ -168,7 +168,8 @@ fn numbered_aggregates_share_evenly_whatever_the_addresses() {
 #[test]
 fn a_record_that_changes_counts_at_once_and_keeps_the_order() {
     for discipline in HEEDING {
-        // From one second on the first has 500 kb/s at most, later it is of another aggregate.
+        // After one second the first sender is limited to 500 kb/s; later it belongs to another
+        // aggregate.
         let mut senders: Vec<Sender> = (0..2).map(|one| Sender::new(one, 20_000.0)).collect();
         senders[0].later = vec![
             (1.0, of_flow(entitled(1, 0, 500), 3)),
@@ -182,7 +183,7 @@ fn a_record_that_changes_counts_at_once_and_keeps_the_order() {
             ),
             (5.0, None),
         ];
-        // That frames keep their order is checked on the way.
+        // `run` checks that frames keep their order.
         let arrivals = run(discipline, &senders, 7.0);
         let of = |n: usize, from, to| arrivals.kbps_of(n, &senders[n], from, to);
         assert_near(

@@ -1,12 +1,12 @@
 //! Fair shares without a queue for each microflow: BETA and CETA of OpenQFlow, and CETA repaired.
 //!
-//! A frame that comes before its microflow may send again is dropped at once: the *expected time of
-//! arrival* (ETA) moves on, with each frame that is accepted, by the time that the frame takes at
-//! the microflow's share. Frames that are accepted leave by a calendar. The share follows from what
-//! the port has to spare, ten times a second. Source: OpenQFlow (Ko and others, 2013), equations 1
-//! to 6 and algorithm 1.
+//! A frame that arrives before its microflow may send again is dropped at once. Each accepted frame
+//! advances the microflow's *expected time of arrival* (ETA) by the time that the frame takes at
+//! the microflow's share. Accepted frames leave through a calendar queue. Ten times a second,
+//! shares are adapted to the port's spare rate. Source: OpenQFlow (Ko and others, 2013), equations
+//! 1 to 6 and algorithm 1.
 
-use alloc::vec::Vec;
+use alloc::{collections::BTreeSet, vec::Vec};
 use core::marker::PhantomData;
 
 use bofuss_frame::Frame;
@@ -27,18 +27,19 @@ mod members;
 mod schemes;
 mod shares;
 
-/// How much earlier than its ETA a frame may come, and how much credit a late one leaves.
+/// How much earlier than its ETA a frame may arrive, and how much credit a late frame leaves.
 const EARLY_NS: u64 = Time::SEC / 50;
 const CREDIT_NS: u64 = Time::SEC / 50;
-/// How early a segment of TCP may come in CETA2, which else loses what a window sends at once.
+/// How early a TCP segment may arrive in CETA2; otherwise much of a window that is sent at once
+/// would be lost.
 const EARLY_TCP_NS: u64 = Time::SEC / 10;
-/// The longest frame of Ethernet's usual size, in bits.
+/// A full-size Ethernet frame, in bits.
 const FRAME_BITS: f64 = 8.0 * 1_514.0;
-/// How long a microflow without frames is known.
+/// After how long without frames a microflow is forgotten.
 const IDLE_NS: u64 = 10 * Time::SEC;
-/// Microflows that are known at most; the one that is looked at next makes room.
+/// Microflows that are known at most; the one whose deadline is next makes room.
 const MAX_FLOWS: usize = 1 << 16;
-/// Why a number that is kept somewhere has something behind it.
+/// Why a stored number refers to something that exists.
 const KNOWN: &str = "a number that is kept is that of something known";
 
 /// The disciplines.
@@ -51,15 +52,15 @@ struct EtaFlow {
     microflow: Microflow,
     aggregate: u32,
     rights: Rights,
-    /// The strict priority of its frames that come now, and how many wait.
+    /// The strict priority of its new frames, and how many frames wait.
     priority: usize,
     n_waiting: u32,
     waiting_bytes: u64,
     eta_ns: u64,
-    /// When its last frame leaves: no later one does before.
+    /// When its last frame leaves; later frames must not leave before that.
     leaves_ns: u64,
     last_ns: u64,
-    /// The last intervals in which it sent, and in which it lost a frame for being early.
+    /// The last interval in which it sent, and the last in which it lost a frame for being early.
     active_in: u64,
     limited_in: u64,
 }
@@ -73,31 +74,31 @@ struct EtaAggregate {
     active_in: u64,
     limited_in: u64,
     tally: Tally,
-    /// What its microflows may have.
+    /// The share of its microflows.
     waterline: Waterline,
 }
 
 /// A frame that was accepted, and the number of its microflow.
 type Accepted = (u32, Frame);
 
-/// The frames that were accepted, and what decides that.
+/// The accepted frames, and the state that decides about acceptance.
 #[derive(Debug)]
 pub(crate) struct EtaOrder<S> {
-    /// By priority.
+    /// A calendar for each priority.
     calendars: Vec<Calendar<Accepted>>,
     flows: Slab<EtaFlow>,
     flow_of: HashMap<Microflow, u32>,
-    /// The slot of the microflow that is looked at next, whether it is idle.
-    looked_at: u32,
+    /// When each microflow is forgotten if it has sent nothing since.
+    deadlines: BTreeSet<(u64, u32)>,
     aggregates: Slab<EtaAggregate>,
-    /// `None` is the one aggregate of all microflows.
+    /// Numbers of aggregates; `None` is the single aggregate of schemes without aggregates.
     aggregate_of: HashMap<Option<Aggregate>, u32>,
     tally: Tally,
-    /// What aggregates may have; if there is one tier, microflows.
+    /// The share of aggregates, or of microflows if there is only one tier.
     waterline: Waterline,
     /// The sum of all guarantees, in bit/s.
     guaranteed: f64,
-    /// How many did not fit.
+    /// How many guarantees were refused.
     n_refused: u64,
     waiting_bytes: u64,
     scheme: PhantomData<S>,
@@ -109,7 +110,7 @@ impl<S> Default for EtaOrder<S> {
             calendars: Vec::new(),
             flows: Slab::default(),
             flow_of: HashMap::new(),
-            looked_at: 0,
+            deadlines: BTreeSet::new(),
             aggregates: Slab::default(),
             aggregate_of: HashMap::new(),
             tally: Tally::default(),
@@ -122,17 +123,18 @@ impl<S> Default for EtaOrder<S> {
     }
 }
 
-/// What becomes of a frame that comes now.
+/// The decision about an arriving frame.
 enum Test {
-    /// It is early for its microflow, and dropped.
+    /// It is too early for its microflow, and dropped.
     Early,
-    /// Its microflow may send, but its aggregate has no more: it is dropped.
+    /// Its microflow may send, but it is too early for its aggregate: it is dropped.
     AggregateEarly,
-    /// It leaves at this time. Whether it is nearly early, and its sender is to be told.
+    /// It leaves at this time; the flag says that it was nearly too early, so its sender should be
+    /// notified by a mark.
     Accepted(Time, bool),
 }
 
-/// The time of so many bits at a rate of bit/s, in nanoseconds.
+/// How many nanoseconds `bits` take at `rate` bit/s.
 fn time_ns(bits: f64, rate: f64) -> u64 {
     (bits * 1e9 / rate) as u64
 }
@@ -147,7 +149,7 @@ impl<S: Scheme> EtaOrder<S> {
         }
     }
 
-    /// Computes shares anew where an interval has passed. `capacity` is the port's rate in bit/s.
+    /// Recomputes shares if an interval has passed. `capacity` is the port's rate in bit/s.
     fn update(&mut self, interval: u64, capacity: f64) {
         let Some((used, tally)) = self.tally.end(interval) else {
             return;
@@ -157,10 +159,11 @@ impl<S: Scheme> EtaOrder<S> {
             return self.waterline.follow(capacity, used, waiting, &tally);
         }
         let members = self.n_members().max(1) as f64;
-        self.waterline.add(capacity - used, members, capacity / members, capacity);
+        self.waterline
+            .add(capacity - used, members, capacity / members, capacity);
     }
 
-    /// Computes the shares of an aggregate's microflows anew where an interval has passed.
+    /// Recomputes the shares of an aggregate's microflows if an interval has passed.
     fn update_within(&mut self, number: u32, interval: u64) {
         let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
         if let Some((used, tally)) = aggregate.tally.end(interval) {
@@ -171,7 +174,7 @@ impl<S: Scheme> EtaOrder<S> {
         }
     }
 
-    /// What a microflow may have, in bit/s.
+    /// The rate of a microflow, in bit/s.
     fn rate_of(&self, flow: &EtaFlow) -> f64 {
         let aggregate = self.aggregates.get(flow.aggregate).expect(KNOWN);
         let share = self.waterline.share;
@@ -179,11 +182,15 @@ impl<S: Scheme> EtaOrder<S> {
             let most = aggregate.rights.rate(share).max(flow.rights.guaranteed);
             return flow.rights.rate(aggregate.waterline.share).min(most);
         }
-        let n_flows = if S::HAS_AGGREGATES { aggregate.n_flows.max(1) } else { 1 };
+        let n_flows = if S::HAS_AGGREGATES {
+            aggregate.n_flows.max(1)
+        } else {
+            1
+        };
         share / f64::from(n_flows)
     }
 
-    /// How much earlier than its ETA a microflow's frame may come.
+    /// How much earlier than its ETA a microflow's frame may arrive.
     fn tolerance(microflow: &Microflow, rate: f64) -> u64 {
         if !S::HAS_AGGREGATES {
             return 0;
@@ -191,11 +198,15 @@ impl<S: Scheme> EtaOrder<S> {
         if !S::IS_MENDED {
             return EARLY_NS;
         }
-        let early = if microflow.is_tcp() { EARLY_TCP_NS } else { EARLY_NS };
+        let early = if microflow.is_tcp() {
+            EARLY_TCP_NS
+        } else {
+            EARLY_NS
+        };
         early.max(time_ns(2.0 * FRAME_BITS, rate))
     }
 
-    /// Whether a frame may come now, and if so when it leaves; the ETA moves on.
+    /// Decides about a frame that arrives now, and advances the ETA if it is accepted.
     fn test(&mut self, now: u64, number: u32, is_known: bool, bits: f64) -> Test {
         let flow = self.flows.get(number).expect(KNOWN);
         let rate = self.rate_of(flow);
@@ -213,7 +224,7 @@ impl<S: Scheme> EtaOrder<S> {
         if is_known && now + early <= eta {
             return Test::Early;
         }
-        // Many new microflows are as good as one that is known.
+        // All new microflows together are treated like one known microflow.
         let is_bounded = S::IS_MENDED && flow.rights.guaranteed == 0.0;
         if is_bounded && now + all_early <= aggregate.eta_ns {
             return Test::AggregateEarly;
@@ -227,7 +238,7 @@ impl<S: Scheme> EtaOrder<S> {
         Test::Accepted(Time(flow.leaves_ns), is_marked)
     }
 
-    /// Notes for the next shares what became of a frame.
+    /// Records the decision about a frame for the next computation of shares.
     fn count(&mut self, now: u64, number: u32, bits: f64, test: &Test) {
         let interval = now / INTERVAL_NS;
         let flow = self.flows.get_mut(number).expect(KNOWN);
@@ -243,8 +254,8 @@ impl<S: Scheme> EtaOrder<S> {
             self.tally.active += aggregate.rights.weight;
             self.tally.guaranteed += aggregate.rights.guaranteed;
         }
-        // Each tier's use is what has passed its own test: so microflows' shares fall until their
-        // aggregate's test has nothing to drop.
+        // Each tier counts what has passed its own test, so microflows' shares fall until their
+        // aggregate's test drops nothing.
         if !matches!(test, Test::Early) {
             aggregate.tally.accepted_bits += bits;
         }
@@ -274,8 +285,8 @@ impl<S: Scheme> EtaOrder<S> {
         &mut self.calendars[priority]
     }
 
-    /// The place of the calendar whose first frame leaves next: of those that have one that is due,
-    /// the one of highest priority; else the one whose frame is due first.
+    /// The index of the calendar whose first frame leaves next: of those with a due frame, the one
+    /// of highest priority; otherwise the one whose frame is due first.
     fn next_calendar(&self, now: Time) -> Option<usize> {
         let mut next = None;
         for (priority, calendar) in self.calendars.iter().enumerate() {
@@ -311,7 +322,7 @@ impl<S: Scheme> FrameOrder for EtaOrder<S> {
             self.update_within(aggregate, now.0 / INTERVAL_NS);
             let bits = bytes as f64 * 8.0;
             let test = self.test(now.0, number, is_known, bits);
-            // What finds no room counts: it was not early.
+            // A frame for which there is no room counts as accepted, since it was not early.
             self.count(now.0, number, bits, &test);
             let Test::Accepted(at, is_marked) = test else {
                 return Err(DropReason::TooEarly);
@@ -354,7 +365,7 @@ impl<S: Scheme> FrameOrder for EtaOrder<S> {
     }
 
     fn take_frames(&mut self) -> Vec<Frame> {
-        // Of a microflow, those of higher priority are older.
+        // Among a microflow's frames, those of higher priority are older.
         let calendars = core::mem::take(self).calendars.into_iter().rev();
         let all = calendars.flat_map(|mut calendar| calendar.take_all());
         all.map(|(_, frame)| frame).collect()

@@ -1,4 +1,4 @@
-//! The plainest discipline: one queue, in the order of arrival, at the port's rate.
+//! The simplest discipline: one queue, in the order of arrival, at the port's rate.
 
 use alloc::{collections::VecDeque, vec::Vec};
 use core::slice;
@@ -73,7 +73,9 @@ impl Discipline for Fifo {
     fn set_rate(&mut self, now: Time, kbps: u32) {
         self.pace.set(now, kbps);
         let max = self.queue.spec.max;
-        self.queue.max.set(now, max.map_or(0, |rate| rate.kbps(kbps)));
+        self.queue
+            .max
+            .set(now, max.map_or(0, |rate| rate.kbps(kbps)));
     }
 
     fn modify(&mut self, now: Time, _: QueueId, spec: QueueSpec) {
@@ -137,7 +139,10 @@ mod tests {
             change(&mut spec, rate);
             spec
         };
-        assert!(fifo.check(DEFAULT_QUEUE, &with(|s, rate| s.max = rate)).is_ok());
+        assert!(
+            fifo.check(DEFAULT_QUEUE, &with(|s, rate| s.max = rate))
+                .is_ok()
+        );
         assert!(fifo.check(QueueId(1), &QueueSpec::default()).is_err());
         let ignored: [fn(&mut QueueSpec, Option<Rate>); 3] = [
             |spec, rate| spec.min = rate,

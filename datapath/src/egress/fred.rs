@@ -1,4 +1,4 @@
-//! Flow random early drop: one queue, of which no microflow may have much more than others.
+//! Flow random early drop (FRED): one queue, of which no microflow may have much more than others.
 //!
 //! Lin and Morris, 1997. A frame is dropped at random as the mean length of the queue grows, and
 //! always if its microflow has too many frames in it. The parameters are those with which the
@@ -9,21 +9,22 @@ use alloc::{collections::VecDeque, vec::Vec};
 use bofuss_frame::Frame;
 use hashbrown::HashMap;
 
-use crate::{DropReason, Standing, Time};
 use crate::egress::microflow::Microflow;
 use crate::egress::single_queue::{Bounds, FrameOrder, SingleQueue};
 use crate::qos::QueueClass;
+use crate::{DropReason, Standing, Time};
 
-/// Frames that wait at most.
+/// The most waiting frames.
 const MAX_FRAMES: usize = 25;
-/// Mean lengths of the queue from which on frames are dropped at random, and all are.
+/// The mean queue length above which frames are dropped at random, and the one above which all are
+/// dropped.
 const MIN_THRESHOLD: f64 = 5.0;
 const MAX_THRESHOLD: f64 = 15.0;
-/// Frames that each microflow may have in the queue.
+/// How many frames each microflow may always have in the queue.
 const MIN_FRAMES: f64 = 2.0;
-/// How much the length at this moment counts in the mean.
+/// The weight of the current length in the mean.
 const MEAN_WEIGHT: f64 = 0.002;
-/// The probability of a drop where the mean length comes to its maximum.
+/// The probability of a drop at the greater threshold.
 const MAX_PROBABILITY: f64 = 0.02;
 
 /// The discipline.
@@ -33,18 +34,18 @@ pub(crate) type Fred = SingleQueue<EarlyDrop>;
 #[derive(Debug, Default)]
 struct ActiveFlow {
     n_frames: usize,
-    /// How often it had more than it may.
+    /// How often it had more frames than allowed.
     strikes: u32,
 }
 
-/// The frames that wait, in the order of arrival.
+/// The waiting frames, in the order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct EarlyDrop {
     frames: VecDeque<(Microflow, Frame)>,
     active: HashMap<Microflow, ActiveFlow>,
     /// Mean length of the queue.
     mean: f64,
-    /// Frames since the last drop at random; negative: none was due.
+    /// Frames since the last random drop; negative if no drop was due.
     since_drop: f64,
     random: u64,
 }
@@ -61,7 +62,7 @@ impl EarlyDrop {
         self.mean += MEAN_WEIGHT * (self.frames.len() as f64 - self.mean);
     }
 
-    /// Whether a frame of a microflow is to be dropped.
+    /// Decides whether a frame of a microflow is dropped.
     fn drops(&mut self, microflow: &Microflow) -> bool {
         let mean_each = (self.mean / self.active.len().max(1) as f64).max(1.0);
         let is_full = self.mean >= MAX_THRESHOLD;
@@ -100,13 +101,7 @@ impl EarlyDrop {
 }
 
 impl FrameOrder for EarlyDrop {
-    fn push(
-        &mut self,
-        _: Time,
-        frame: Frame,
-        _: &QueueClass,
-        _: Bounds,
-    ) -> Result<(), DropReason> {
+    fn push(&mut self, _: Time, frame: Frame, _: &QueueClass, _: Bounds) -> Result<(), DropReason> {
         let microflow = Microflow::of(frame.bytes());
         self.update_mean();
         if self.drops(&microflow) {
@@ -120,8 +115,10 @@ impl FrameOrder for EarlyDrop {
     fn pop(&mut self, _: Time) -> Option<Frame> {
         let (microflow, frame) = self.frames.pop_front()?;
         self.update_mean();
-        let flow = self.active.get_mut(&microflow);
-        let flow = flow.expect("a microflow with frames is active");
+        let flow = self
+            .active
+            .get_mut(&microflow)
+            .expect("a microflow with frames is active");
         flow.n_frames -= 1;
         if flow.n_frames == 0 {
             self.active.remove(&microflow);

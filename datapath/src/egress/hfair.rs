@@ -1,15 +1,15 @@
 //! Two-level fair queueing: aggregates share the port, and their microflows each aggregate.
 //!
-//! What goes to one address is an aggregate, unless a QoS record says otherwise. Each level is
-//! start-time fair queueing (Goyal, Vin and Cheng, 1996): whoever has had the fewest bytes for its
-//! weight goes next, and whoever comes new begins where the others are. What a microflow leaves
-//! unused goes to its siblings, and what an aggregate leaves to the other aggregates. A microflow
-//! of which nothing is known sends its first frame before those that wait, so that who sends little
-//! waits little; but only every second frame, and only while its aggregate is not ahead of others.
+//! All traffic to one address is an aggregate, unless a QoS record says otherwise. Each level is
+//! start-time fair queueing (Goyal, Vin and Cheng, 1996): the member with the fewest bytes for its
+//! weight goes next, and a new member begins where the others are. What a microflow does not use
+//! goes to its siblings, and what an aggregate does not use to other aggregates. The first frame of
+//! an unknown microflow goes before all that wait, so senders of little traffic wait little; but
+//! only as every second frame, and only while its aggregate is not ahead of others.
 //!
-//! Guaranteed rates go before all that, the highest priority first, and on top of the share. A
-//! microflow's guarantee is taken from its aggregate's share. Among microflows of one aggregate
-//! priority is strict; a maximum keeps frames until its clock lets them go.
+//! Guaranteed rates come before all that, highest priority first, and in addition to the share. A
+//! microflow's guarantee reduces its aggregate's share. Among microflows of one aggregate, priority
+//! is strict. A maximum holds frames back until its clock allows them.
 
 use alloc::{collections::BTreeSet, collections::VecDeque, vec::Vec};
 
@@ -19,12 +19,12 @@ use hashbrown::HashMap;
 
 use crate::egress::buckets::{Buckets, Links};
 use crate::egress::ecn;
-use crate::egress::hfair::account::{Account, WaitingSiblings, Right};
+use crate::egress::hfair::account::{Account, Right, WaitingSiblings};
 use crate::egress::hfair::timed::Contender;
 use crate::egress::microflow::{Aggregate, Microflow};
 use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, duration_ns};
 use crate::egress::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, Promised, SingleQueue};
-use crate::qos::{QueueClass, PRIORITIES};
+use crate::qos::{PRIORITIES, QueueClass};
 use crate::slab::Slab;
 use crate::{DropReason, Standing, Time};
 
@@ -32,38 +32,53 @@ mod account;
 mod members;
 mod timed;
 
-/// What a frame that is shorter counts as, so that not too many wait.
+/// Shorter frames count as so many bytes, which limits the number of waiting frames.
 const MIN_SIZE: u64 = MAX_QUEUE_BYTES / MAX_QUEUE_PACKETS;
-/// Bytes by which an aggregate may be ahead of others while a newcomer of it goes first: two frames
-/// of Ethernet's usual size.
+/// A newcomer goes first only while its aggregate is ahead of others by at most so many bytes: two
+/// full-size Ethernet frames.
 const MAX_AHEAD: u64 = 2 * 1_514;
-/// Bytes by which a microflow's guarantee may put its aggregate ahead of others, so that it does
-/// not pay for it long afterwards.
+/// The most bytes by which a microflow's guarantee puts its aggregate ahead of others, so that the
+/// aggregate does not pay for it long afterwards.
 const MAX_DEBT: u64 = 16 << 10;
-/// Microflows that are known at most, before those that have nothing to send are forgotten early.
+/// The most known microflows; if there are more, idle ones are forgotten early.
 const MAX_FLOWS: usize = 1 << 16;
-/// What waits longer is marked, if its sender understands that: about a round trip.
-const MARK_NS: u64 = Time::SEC / 50;
-/// Why a number that is kept somewhere has something behind it.
+/// A frame that waits longer than this part of the time that a full buffer takes to send, or longer
+/// than [`MAX_MARK_NS`], gets an ECN mark. One microflow alone may fill half of the buffer, so
+/// marks come before drops, also in slow start, which doubles the window in each round trip.
+const MARK_PART: u64 = 4;
+/// The longest wait without a mark. A sender that is marked halves its window, and the frames that
+/// wait then have to last for a round trip: with marks after 20 ms, connections with a round trip
+/// of 80 ms lost 2 % of the link; with marks after 50 ms, nothing.
+const MAX_MARK_NS: u64 = Time::SEC / 20;
+/// Why a stored number refers to something that exists.
 const KNOWN: &str = "a number that is kept is that of something known";
 
-/// 64 buckets of 256 bytes: none is farther from the last that sent than a frame is long.
+/// How long a frame may wait before it is marked.
+fn mark_after_ns(bounds: Bounds) -> u64 {
+    if bounds.kbps == 0 {
+        return MAX_MARK_NS;
+    }
+    let all_ns = duration_ns(bounds.limit_bytes, bounds.kbps.into());
+    MAX_MARK_NS.min(all_ns / MARK_PART)
+}
+
+/// 64 buckets of 256 bytes. No member is farther from the last sender than the length of a frame.
 fn buckets() -> Buckets {
     Buckets::new(1, 256)
 }
 
-/// Where a microflow waits for a turn by its share.
+/// Where a microflow waits for its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TurnPlace {
     /// Among the newcomers.
     New,
     /// In its aggregate.
     InOrder,
-    /// Nowhere: it has nothing to send, or its maximum forbids that.
+    /// Nowhere: it has nothing to send, or its maximum forbids it.
     Out,
 }
 
-/// A frame that waits, with its size, and since when.
+/// A waiting frame, with its size and time of arrival.
 #[derive(Debug)]
 struct WaitingFrame {
     frame: Frame,
@@ -71,8 +86,8 @@ struct WaitingFrame {
     since: Time,
 }
 
-/// One microflow. It is known while a frame of it waits, and then until its turn comes in vain and
-/// what it has had does not matter any more.
+/// One microflow. It is known while it is backlogged, and then until it has missed its turn and its
+/// past service no longer matters.
 #[derive(Debug)]
 struct FlowQueue {
     microflow: Microflow,
@@ -83,16 +98,15 @@ struct FlowQueue {
     place: TurnPlace,
 }
 
-/// The microflows of an aggregate that have one priority, by what they have had; newcomers are not
-/// among them yet.
+/// The microflows of one priority in an aggregate, by the service they have had; without newcomers.
 #[derive(Debug)]
 struct Level {
     order: Buckets,
-    /// How far they have come: the start of the last that sent.
+    /// The virtual time: the start of the last sender.
     reached: u64,
 }
 
-/// One aggregate with the microflows that are known of it.
+/// One aggregate with its known microflows.
 #[derive(Debug)]
 struct AggregateQueue {
     key: Aggregate,
@@ -100,18 +114,18 @@ struct AggregateQueue {
     /// By priority.
     levels: Vec<Level>,
     account: Account,
-    /// Its microflows of which something waits.
+    /// Its backlogged microflows.
     backlog: WaitingSiblings,
-    /// Whether it waits for its turn, as any does that has others than newcomers.
+    /// Whether it waits for its turn, as every aggregate with microflows other than newcomers does.
     is_in_order: bool,
-    /// Frames of microflows that no maximum keeps.
+    /// How many frames belong to microflows that no maximum holds back.
     n_ready: i64,
 }
 
 /// The discipline.
 pub(crate) type HierarchicalFair = SingleQueue<FairOrder>;
 
-/// The frames that wait, by aggregate and microflow, in the order in which they leave.
+/// The waiting frames, by aggregate and microflow.
 #[derive(Debug)]
 pub(crate) struct FairOrder {
     flows: Slab<FlowQueue>,
@@ -120,26 +134,29 @@ pub(crate) struct FairOrder {
     aggregates: Slab<AggregateQueue>,
     aggregate_of: HashMap<Aggregate, u32>,
     aggregate_links: Links,
-    /// The aggregates that wait for their turn, by what they have had.
+    /// The aggregates that wait for their turn, by the service they have had.
     order: Buckets,
-    /// How far the aggregates have come: the start of the last that sent in its turn.
+    /// The virtual time of aggregates: the start of the last that sent in its turn.
     reached: u64,
     /// New microflows whose first frame waits.
     newcomers: VecDeque<u32>,
-    /// The last frame was a newcomer's: it is the turn of the others, if there are any.
+    /// Whether the last frame was a newcomer's, so that now it is the turn of the others, if there
+    /// are any.
     newcomer_was_last: bool,
     size: u64,
-    /// The aggregates of which something waits.
+    /// Frames that wait longer are marked.
+    mark_after_ns: u64,
+    /// The backlogged aggregates.
     backlog: WaitingSiblings,
-    /// Frames that no maximum keeps.
+    /// How many frames no maximum holds back.
     n_ready: i64,
-    /// The sum of all guarantees, and how many did not fit.
+    /// The sum of all guarantees, and how many were refused.
     promised: Promised,
-    /// Those that wait for a guaranteed rate, by priority, and from when on that is due.
+    /// Members that wait for their guaranteed rate, by priority and due time.
     owed: [BTreeSet<(Time, Contender)>; PRIORITIES],
-    /// Those that their maximum keeps from sending, and until when.
+    /// Members that their maximum keeps from sending, and until when.
     paused: BTreeSet<(Time, Contender)>,
-    /// Those that have nothing to send, and until when it matters what they have had.
+    /// Members with nothing to send, and until when their past service matters.
     idle: BTreeSet<(Time, Contender)>,
 }
 
@@ -157,6 +174,7 @@ impl Default for FairOrder {
             newcomers: VecDeque::new(),
             newcomer_was_last: false,
             size: 0,
+            mark_after_ns: MAX_MARK_NS,
             backlog: WaitingSiblings::default(),
             n_ready: 0,
             promised: Promised::default(),
@@ -193,6 +211,7 @@ impl FrameOrder for FairOrder {
         if !self.has_room(now, &microflow, class, size, bounds.limit_bytes) {
             return Err(DropReason::QueueFull);
         }
+        self.mark_after_ns = mark_after_ns(bounds);
         self.forget_idle(now, self.flows.len() >= MAX_FLOWS);
         let number = self.flow(now, microflow, class, bounds.kbps);
         let flow = self.flows.get_mut(number).expect(KNOWN);
@@ -207,7 +226,8 @@ impl FrameOrder for FairOrder {
             size,
             since: now,
         });
-        let (aggregate, is_ready) = (flow.aggregate, !flow.account.is_paused);
+        let aggregate = flow.aggregate;
+        let is_ready = !flow.account.is_paused;
         self.change_size(number, size as i64);
         if is_ready {
             self.change_ready(aggregate, 1);
@@ -232,7 +252,7 @@ impl FrameOrder for FairOrder {
         self.first_resumption()
     }
 
-    /// Each microflow's frames are in their order.
+    /// The frames of each microflow stay in order.
     fn take_frames(&mut self) -> Vec<Frame> {
         let mut flows = core::mem::take(self).flows;
         let mut frames = Vec::new();
@@ -245,8 +265,9 @@ impl FrameOrder for FairOrder {
         frames
     }
 
-    /// Its share is what it may have if all that wait now go on, and none of the others has a
-    /// maximum. Its expected time of arrival is when what waits of it has left at that rate.
+    /// The share assumes that all members that wait now continue to send, and that no other has a
+    /// maximum. The expected time of arrival is when the microflow's waiting frames will have left
+    /// at that rate.
     fn standing(&self, _: Time, microflow: &Microflow, kbps: u32) -> Option<Standing> {
         let flow = self.flows.get(*self.flow_of.get(microflow)?)?;
         let aggregate = self.aggregates.get(flow.aggregate)?;
@@ -254,7 +275,9 @@ impl FrameOrder for FairOrder {
         let share = aggregate.backlog.share_kbps(of_aggregate, &flow.account);
         let own = flow.account.guaranteed_kbps();
         let frames = flow.frames.iter();
-        let bytes = frames.map(|waiting| offload::wire_count(&waiting.frame).1).sum();
+        let bytes = frames
+            .map(|waiting| offload::wire_count(&waiting.frame).1)
+            .sum();
         Some(Standing {
             share_kbps: share,
             aggregate_kbps: of_aggregate.max(share),
@@ -271,9 +294,10 @@ impl FrameOrder for FairOrder {
 }
 
 impl FairOrder {
-    /// Whether a frame may wait. A microflow may have what is left of its aggregate's part: twice
-    /// what is free. So some room is always free for others. Dynamic thresholds: Choudhury and
-    /// Hahne, 1998. What is within a guarantee is not bound by them.
+    /// Whether a frame may wait. An aggregate may use at most twice what then remains free of the
+    /// buffer, and a microflow what is left of its aggregate's part, so some room is always free
+    /// for others. Dynamic thresholds: Choudhury and Hahne, 1998. Frames within a guarantee are
+    /// exempt.
     fn has_room(
         &self,
         now: Time,
@@ -282,8 +306,10 @@ impl FairOrder {
         size: u64,
         limit: u64,
     ) -> bool {
-        let flow = self.flow_of.get(microflow);
-        let flow = flow.and_then(|number| self.flows.get(*number));
+        let flow = self
+            .flow_of
+            .get(microflow)
+            .and_then(|number| self.flows.get(*number));
         let is_guaranteed = match flow {
             Some(flow) => flow.account.is_within_guarantee(now),
             None => class.qos().flow.guaranteed_kbps > 0,
@@ -291,8 +317,10 @@ impl FairOrder {
         if is_guaranteed {
             return self.size + size <= limit + GUARANTEED_BYTES;
         }
-        let aggregate = self.aggregate_of.get(&microflow.aggregate(class));
-        let aggregate = aggregate.and_then(|number| self.aggregates.get(*number));
+        let aggregate = self
+            .aggregate_of
+            .get(&microflow.aggregate(class))
+            .and_then(|number| self.aggregates.get(*number));
         let of_all = aggregate.map_or(0, |aggregate| aggregate.account.size);
         let free = limit.saturating_sub(self.size);
         let left = (2 * free).saturating_sub(of_all);
@@ -300,20 +328,28 @@ impl FairOrder {
         size <= free && waiting < left && (waiting == 0 || waiting + size <= left)
     }
 
-    /// Lets a microflow wait for its turn in its aggregate, and that for its own.
+    /// Puts a microflow into the order of its aggregate, and the aggregate into the order of
+    /// aggregates.
     fn put_in_order(&mut self, number: u32) {
         let flow = self.flows.get_mut(number).expect(KNOWN);
         let aggregate = flow.aggregate;
-        let level = self.aggregates.get_mut(aggregate).expect(KNOWN).level(flow.priority);
+        let level = self
+            .aggregates
+            .get_mut(aggregate)
+            .expect(KNOWN)
+            .level(flow.priority);
         if flow.place == TurnPlace::Out {
             flow.account.start = flow.account.start.max(level.reached);
         }
         flow.place = TurnPlace::InOrder;
-        level.order.push(&mut self.flow_links, flow.account.start, number);
+        level
+            .order
+            .push(&mut self.flow_links, flow.account.start, number);
         self.put_aggregate_in_order(aggregate);
     }
 
-    /// Lets an aggregate wait for its turn, if it does not and has a microflow that does.
+    /// Puts an aggregate into the order of aggregates, if it has a microflow in order and is not
+    /// there yet.
     fn put_aggregate_in_order(&mut self, number: u32) {
         let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
         let is_empty = aggregate.levels.iter().all(|level| level.order.is_empty());
@@ -322,10 +358,11 @@ impl FairOrder {
         }
         aggregate.is_in_order = true;
         aggregate.account.start = aggregate.account.start.max(self.reached);
-        self.order.push(&mut self.aggregate_links, aggregate.account.start, number);
+        self.order
+            .push(&mut self.aggregate_links, aggregate.account.start, number);
     }
 
-    /// The newcomer whose turn it is. Those whose aggregate is ahead wait like others.
+    /// The newcomer whose turn it is. Newcomers whose aggregate is ahead wait like others.
     fn next_newcomer(&mut self) -> Option<u32> {
         while let Some(number) = self.newcomers.pop_front() {
             let flow = self.flows.get_mut(number).expect(KNOWN);
@@ -343,13 +380,13 @@ impl FairOrder {
         None
     }
 
-    /// The microflow whose turn it is of those that are no newcomers.
+    /// The next microflow in order, without newcomers.
     fn next_in_order(&mut self, now: Time) -> Option<u32> {
         while let Some(number) = self.order.pop(&self.aggregate_links) {
             let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
             let start = aggregate.account.start;
             if self.order.is_later(start) {
-                // It got something since it was put there.
+                // It was served since it was put there.
                 self.order.push(&mut self.aggregate_links, start, number);
                 continue;
             }
@@ -368,7 +405,7 @@ impl FairOrder {
         None
     }
 
-    /// The microflow of an aggregate whose turn it is. What comes to its turn without a frame is
+    /// The next microflow of an aggregate. A microflow whose turn comes without a frame is
     /// forgotten.
     fn next_of(&mut self, now: Time, number: u32) -> Option<u32> {
         let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
@@ -387,7 +424,7 @@ impl FairOrder {
         None
     }
 
-    /// Takes the first microflow of a level of an aggregate.
+    /// Removes the first microflow from a level of an aggregate.
     fn pop_level(&mut self, number: u32, priority: usize) -> Option<u32> {
         let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
         let level = aggregate.level(priority);
@@ -410,7 +447,7 @@ impl FairOrder {
         newcomer.or_else(|| self.next_in_order(now))
     }
 
-    /// Takes the first frame of a microflow, whose turn it is by some right.
+    /// Removes the first frame of a microflow, which is served by this right.
     fn serve(&mut self, now: Time, number: u32, right: Right) -> Frame {
         let flow = self.flows.get_mut(number).expect(KNOWN);
         let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
@@ -433,7 +470,7 @@ impl FairOrder {
             self.put_in_order(number);
         }
         self.settle(now, number);
-        if now.0.saturating_sub(waiting.since.0) > MARK_NS {
+        if now.0.saturating_sub(waiting.since.0) > self.mark_after_ns {
             ecn::mark(&mut waiting.frame);
         }
         waiting.frame

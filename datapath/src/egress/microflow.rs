@@ -1,4 +1,4 @@
-//! Whose a frame is: its microflow, and the aggregate of microflows that it belongs to.
+//! The microflow of a frame, and its aggregate.
 
 use bofuss_oflib::PortNo;
 use bofuss_oflib::field::{self, Field};
@@ -15,25 +15,25 @@ const PORTS: [[&Field; 2]; 3] = [
     [field::SCTP_SRC, field::SCTP_DST],
 ];
 
-/// Fields that hold its addresses, likewise: of IP, or else of Ethernet.
+/// Fields that hold its addresses: of IP, or else of Ethernet.
 const IP_ADDRESSES: [[&Field; 2]; 2] = [
     [field::IPV4_SRC, field::IPV4_DST],
     [field::IPV6_SRC, field::IPV6_DST],
 ];
 const MAC_ADDRESSES: [[&Field; 2]; 1] = [[field::ETH_SRC, field::ETH_DST]];
 
-/// What shares a port evenly with others of its kind.
+/// The key of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Aggregate {
-    /// All that goes to one address of IP.
+    /// Everything that goes to one IP address.
     Destination(u16, u128),
-    /// All that is not IP, or has no whole header of it, from one port.
+    /// Everything from one port that is not IP, or has no complete IP header.
     NotIp(PortNo),
-    /// What QoS records say belongs together.
+    /// What QoS records assign to the same number.
     Numbered(u64),
 }
 
-/// The values of the first pair of fields that a frame has.
+/// The values of the first of these pairs of fields that a frame has.
 fn first_pair(pairs: &[[&Field; 2]], layout: &Layout, bytes: &[u8]) -> Option<[u128; 2]> {
     pairs.iter().find_map(|[source, destination]| {
         let source = layout.value(bytes, source)?;
@@ -42,7 +42,7 @@ fn first_pair(pairs: &[[&Field; 2]], layout: &Layout, bytes: &[u8]) -> Option<[u
 }
 
 impl Microflow {
-    /// That of a frame with these bytes; whatever is cut off is 0.
+    /// The microflow of a frame with these bytes; fields that are cut off are 0.
     pub fn of(bytes: &[u8]) -> Self {
         let mut layout = Layout::EMPTY;
         survey(bytes, &mut layout);
@@ -54,12 +54,13 @@ impl Microflow {
         let is_ip = of_ip.is_some();
         let addresses = of_ip.or_else(|| first_pair(&MAC_ADDRESSES, &layout, bytes));
         let [source, destination] = addresses.unwrap_or_default();
+        let proto = layout.value(bytes, field::IP_PROTO).unwrap_or(0) as u8;
         Self {
             source,
             destination,
             is_ip,
             eth_type: layout.value(bytes, field::ETH_TYPE).unwrap_or(0) as u16,
-            ip_proto: layout.value(bytes, field::IP_PROTO).unwrap_or(0) as u8,
+            ip_proto: layout.fragment_protocol(bytes).unwrap_or(proto),
             ports: ports.unwrap_or_default().map(|port| port as u16),
         }
     }
@@ -69,7 +70,7 @@ impl Microflow {
         self.ip_proto == protocol::TCP
     }
 
-    /// The aggregate that its frames of this class count for.
+    /// The aggregate of its frames with this class.
     pub(super) fn aggregate(&self, class: &QueueClass) -> Aggregate {
         if let Some(number) = class.qos().aggregate_id {
             Aggregate::Numbered(number)
@@ -153,19 +154,46 @@ mod tests {
         }
     }
 
+    /// A part of a datagram: what is named before it, and what it has at an offset in units of 8
+    /// bytes, with a bit that says whether more follow.
+    fn part_of_ipv6(named: u8, offset: u8, more: u8, data: &[u8]) -> Vec<u8> {
+        let header = [named, 0, 0, offset << 3 | more, 0, 0, 0, 1];
+        ipv6(1, Layer::new(44, &[&header, data].concat()))
+    }
+
+    /// All parts are of one microflow, which the whole is not; both are of one aggregate.
+    fn are_one_microflow(whole: &[u8], parts: [&[u8]; 3]) {
+        let [first, middle, last] = parts.map(Microflow::of);
+        assert_eq!((first, middle), (middle, last));
+        let whole = Microflow::of(whole);
+        assert_ne!(first, whole);
+        let aggregates = [first, whole].map(|one| one.aggregate(&QueueClass::DEFAULT));
+        assert_eq!(aggregates[0], aggregates[1]);
+    }
+
     #[test]
     fn all_fragments_of_a_datagram_are_of_one_microflow() {
         let whole = ipv4(2, craft::udp(1, 2, &[7; 64]));
-        let fragment = |flags_and_offset: u16| {
+        let part = |flags_and_offset: u16| {
             let mut bytes = whole.clone();
             bytes[20..22].copy_from_slice(&flags_and_offset.to_be_bytes());
-            Microflow::of(&bytes)
+            bytes
         };
-        let [first, middle, last] = [0x2000, 0x2004, 0x0005].map(fragment);
-        assert_eq!((first, middle), (middle, last));
-        assert_ne!(first, Microflow::of(&whole));
-        let aggregates =
-            [first, Microflow::of(&whole)].map(|one| one.aggregate(&QueueClass::DEFAULT));
-        assert_eq!(aggregates[0], aggregates[1]);
+        are_one_microflow(&whole, [&part(0x2000), &part(0x2004), &part(0x0005)]);
+
+        let udp = craft::udp(1, 2, &[7; 64]);
+        let whole = ipv6(1, craft::udp(1, 2, &[7; 64]));
+        let first = part_of_ipv6(17, 0, 1, &udp.bytes[..32]);
+        let middle = part_of_ipv6(17, 4, 1, &udp.bytes[32..48]);
+        let last = part_of_ipv6(17, 6, 0, &udp.bytes[48..]);
+        are_one_microflow(&whole, [&first, &middle, &last]);
+        assert_eq!(Microflow::of(&last).ip_proto, 17);
+
+        // Only the first one has the destination options that the others name.
+        let options = [17, 0, 1, 4, 0, 0, 0, 0];
+        let first = part_of_ipv6(60, 0, 1, &[&options, &udp.bytes[..24]].concat());
+        let middle = part_of_ipv6(60, 4, 1, &udp.bytes[24..40]);
+        let last = part_of_ipv6(60, 6, 0, &udp.bytes[40..]);
+        are_one_microflow(&whole, [&first, &middle, &last]);
     }
 }

@@ -1,5 +1,4 @@
-//! Other packets than UDP's, and such as no honest stack sends, beside floods: tests of the
-//! disciplines that share a port among subscribers.
+//! Packets other than UDP, and malformed ones, together with floods: tests of the fair disciplines.
 
 use alloc::vec;
 
@@ -16,7 +15,7 @@ fn sender(kind: Kind, subscriber: usize, kbps: f64) -> Sender {
 #[test]
 fn ping_arp_and_fragments_lose_nothing_and_keep_their_order_beside_floods() {
     for discipline in ["hfair", "ceta2"] {
-        // What is wrong comes in through another port than ARP, and counts for that.
+        // Malformed frames arrive on another port than ARP, and belong to that port's aggregate.
         let mut wrong = sender(Kind::Wrong, 3, 20_000.0);
         wrong.ingress = 3;
         let senders = [
@@ -27,11 +26,11 @@ fn ping_arp_and_fragments_lose_nothing_and_keep_their_order_beside_floods() {
             sender(Kind::Udp, 2, 40_000.0),
             wrong,
         ];
-        // That each keeps its order is checked on the way.
+        // `run` checks that each sender's frames keep their order.
         let arrivals = run(discipline, &senders, 10.0);
         for n in 0..3 {
             let (sent, arrived) = (arrivals.1[n], arrivals.0[n].len());
-            // What was sent last may wait still.
+            // The last frames may still wait.
             assert!(
                 arrived + 2 >= sent,
                 "{discipline}, {n}: {arrived} of {sent}"

@@ -1,4 +1,4 @@
-//! What waits to leave: the queues of the ports, and the disciplines that order their frames.
+//! Egress: the queues of ports, and the disciplines that order their frames.
 
 use alloc::boxed::Box;
 
@@ -33,7 +33,7 @@ mod single_queue;
 pub struct DisciplineRow {
     /// Its name.
     pub name: &'static str,
-    /// Makes it for a port of this rate in kb/s, 0 if that is not known.
+    /// Makes it for a port with this rate in kb/s; 0 if that is not known.
     pub(crate) new: fn(Time, PortNo, u32) -> Box<dyn Discipline>,
 }
 
@@ -48,8 +48,8 @@ pub(crate) fn discipline_named(name: Option<&str>) -> &'static DisciplineRow {
     row.expect("the configuration has a name of the list")
 }
 
-/// Defines the modules of disciplines and the list of them. Those of a module that has several
-/// stand in brackets at the beginning, and come last in the list.
+/// Defines the modules of disciplines and the list of them. A module with several disciplines is in
+/// brackets at the beginning; its disciplines are last in the list.
 macro_rules! disciplines {
     (
         $([$several:ident: $($More:ident $more:literal),+])*
@@ -57,7 +57,7 @@ macro_rules! disciplines {
     ) => {
         $(pub(crate) mod $several;)*
         $(pub(crate) mod $module;)*
-        /// All disciplines; the first is that of ports for which none is chosen.
+        /// All disciplines; the first is the default.
         pub static DISCIPLINES: &[DisciplineRow] = &[
             $(DisciplineRow {
                 name: $name,

@@ -1,4 +1,4 @@
-//! Properties of disciplines, with random packets, against plain models.
+//! Properties of disciplines, checked with random packets against simple models.
 
 extern crate std;
 
@@ -81,11 +81,11 @@ fn record(random: &mut Random) -> Option<Qos> {
     })
 }
 
-/// What a discipline has been given and has given back: each frame once, those of a microflow in
-/// their order.
+/// The frames that a discipline has and must give back: each once, and those of a microflow in
+/// order.
 #[derive(Default)]
 struct Ledger {
-    /// Of each microflow, the frames that wait, by number, with their bytes.
+    /// For each microflow, the numbers of its waiting frames, with their bytes.
     waiting: HashMap<u8, Vec<(u32, usize)>>,
     bytes: usize,
 }
@@ -99,8 +99,8 @@ impl Ledger {
     }
 }
 
-/// Lets random packets of microflows, with records that change, come and go, while the port's rate
-/// and maximum change and it loses all that waits.
+/// Sends random packets of microflows with changing records, while the port's rate and maximum
+/// change and all waiting frames are sometimes removed.
 fn toss(mut port: Box<dyn Discipline>, seed: u64) {
     let (mut random, pool) = (Random(seed), Pool::new(1 << 26));
     let (mut now, mut ledger) = (Time(1), Ledger::default());
@@ -181,8 +181,8 @@ fn bytes_are_conserved_and_each_microflow_keeps_its_order_whatever_changes() {
     }
 }
 
-/// What members with these demands in kb/s and entitlements get of a rate: each its guarantee, and
-/// of the rest by weight, until it has what it asks for or may have. By bisection.
+/// The rates of members with these demands in kb/s and entitlements (water filling, by bisection):
+/// each its guarantee, and of the rest a part by weight, up to its demand or maximum.
 fn filled(rate: f64, members: &[(f64, Entitlement)]) -> Vec<f64> {
     let at = |level: f64| -> Vec<f64> {
         let get = |(demand, entitlement): &(f64, Entitlement)| {
@@ -210,7 +210,7 @@ fn filled(rate: f64, members: &[(f64, Entitlement)]) -> Vec<f64> {
     at(low)
 }
 
-/// Random microflows of random aggregates: senders, and what each is to get in kb/s.
+/// Random microflows of random aggregates: senders, and the expected rate of each in kb/s.
 fn random_shares(random: &mut Random) -> (Vec<Sender>, Vec<f64>) {
     let n_aggregates = 2 + random.below(4) as usize;
     let mut guarantees_left = 1;
@@ -255,8 +255,8 @@ fn random_shares(random: &mut Random) -> (Vec<Sender>, Vec<f64>) {
     (senders, each)
 }
 
-/// Holds what a discipline gives to random microflows to what they are to get: within so many
-/// frames and such a part of it.
+/// Compares the rates that a discipline gives to random microflows with the expected ones, within
+/// some frames plus a fraction.
 fn hold_to_shares(discipline: &str, seed: u64, most_frames: f64, most_part: f64) {
     let mut random = Random(seed);
     for round in 0..8 {
@@ -265,9 +265,10 @@ fn hold_to_shares(discipline: &str, seed: u64, most_frames: f64, most_part: f64)
         let arrivals = run(discipline, &senders, to);
         for (n, (sender, expected)) in senders.iter().zip(&expected).enumerate() {
             let rate = arrivals.kbps_of(n, sender, from, to);
-            // A sender that asks for less sends by chance.
+            // A sender with a lower demand sends at random times.
             let frames = most_frames + 0.05 * expected.min(sender.kbps) * (to - from) / 80.0;
-            // Who has a maximum does not make up for all the time that he waits for his turn.
+            // A sender with a maximum does not catch up on all of the time that it waits for its
+            // turn.
             let has_max = sender.qos.is_some_and(|qos| qos.flow.max_kbps > 0);
             let part = if has_max {
                 most_part.max(0.05)
@@ -283,14 +284,14 @@ fn hold_to_shares(discipline: &str, seed: u64, most_frames: f64, most_part: f64)
 
 #[test]
 fn hfair_fills_two_levels_by_weight() {
-    // Start-time fair queueing is off by a frame for each of both, and here by a bucket, at each
-    // level.
+    // At each level, start-time fair queueing deviates by one frame of each of two members, and
+    // here by a bucket.
     hold_to_shares("hfair", 0x5eed, 4.0, 0.01);
 }
 
 #[test]
 fn ceta2_fills_two_levels_by_weight() {
-    // A microflow may be early by 20 ms or two frames, and shares move ten times a second.
+    // A microflow may be early by 20 ms or two frames, and shares change ten times a second.
     for seed in [0x5eed, 1] {
         hold_to_shares("ceta2", seed, 6.0, 0.05);
     }
@@ -299,13 +300,13 @@ fn ceta2_fills_two_levels_by_weight() {
 /// A slot of the calendar.
 const SLOT_SECONDS: f64 = 8e-6;
 
-/// Algorithm 1 of OpenQFlow with equations 5 and 6, for one aggregate a microflow, in seconds and
-/// bits: a member that is new takes its part of what the others have. With one tier, BETA: each
-/// microflow shares the port, none may come early, and credit does not end (equations 1 to 4).
+/// Algorithm 1 of OpenQFlow with equations 5 and 6, in seconds and bits, where each microflow is
+/// its own aggregate; a new member takes its part from the others. With one tier it is BETA:
+/// microflows share the port, none may be early, and credit does not expire (equations 1 to 4).
 #[derive(Default)]
 struct Algorithm1 {
     has_one_tier: bool,
-    /// Of each microflow, its ETA and its aggregate.
+    /// For each microflow, its ETA and its aggregate.
     flows: HashMap<u8, (f64, u8)>,
     flows_of: HashMap<u8, usize>,
     share: f64,
@@ -313,17 +314,17 @@ struct Algorithm1 {
     accepted: f64,
 }
 
-/// What the algorithm makes of a packet.
+/// The algorithm's decision about a packet.
 struct Decision {
     accepts: bool,
-    /// How near it was, in seconds.
+    /// How close the decision was, in seconds.
     margin: f64,
     /// When the packet leaves, in seconds.
     leaves: f64,
 }
 
 impl Algorithm1 {
-    /// What becomes of a packet.
+    /// Decides about a packet.
     fn offers(&mut self, now: Time, flow: u8, bits: f64, capacity: f64) -> Decision {
         let t = now.0 as f64 / 1e9;
         let aggregate = if self.has_one_tier { flow } else { flow % 5 };
@@ -371,7 +372,8 @@ impl Algorithm1 {
     }
 }
 
-/// Holds a scheme to the model with random packets; how many it has to accept and to refuse.
+/// Compares a scheme with the model on random packets, of which at least `least` are accepted and
+/// as many refused.
 fn hold_to_model(mut order: impl FrameOrder, mut model: Algorithm1, seed: u64, least: usize) {
     let (mut random, pool) = (Random(seed), Pool::new(1 << 26));
     let bounds = Bounds {
@@ -386,7 +388,8 @@ fn hold_to_model(mut order: impl FrameOrder, mut model: Algorithm1, seed: u64, l
             let left = order.pop(due).expect("it is due");
             let (_, number) = number_of(left.bytes());
             let leaves = leaving.remove(&number).expect("it was accepted");
-            // Not before its time, and in its slot: there times are whole nanoseconds.
+            // It leaves not before its time, and in its slot; times are rounded to whole
+            // nanoseconds there.
             let late = due.0 as f64 / 1e9 - leaves;
             assert!(
                 (-1e-5..SLOT_SECONDS + 1e-5).contains(&late),
@@ -407,7 +410,7 @@ fn hold_to_model(mut order: impl FrameOrder, mut model: Algorithm1, seed: u64, l
             expected.margin
         );
         if accepts != expected.accepts {
-            // The same from here on is not to be had.
+            // From here on the results cannot be equal.
             break;
         }
         counts[usize::from(accepts)] += 1;

@@ -10,25 +10,25 @@ use bofuss_packet::offload;
 
 use crate::{DropReason, Time};
 
-/// Packets that one queue holds at most, a super-frame as its segments.
+/// The most packets in one queue; a super-frame counts as its segments.
 pub const MAX_QUEUE_PACKETS: u64 = 1_000;
-/// Bytes of frames that one queue holds at most.
+/// The most bytes of frames in one queue.
 pub const MAX_QUEUE_BYTES: u64 = 1 << 20;
-/// How much lateness a rate makes up for by sending closer together afterwards.
+/// How much lateness a rate makes up for by sending frames closer together afterwards.
 const CATCH_UP_NS: u64 = 10_000_000;
-/// How much earlier than its time a frame may leave, so that fast ports send in batches.
+/// How much earlier than its time a frame may leave, so that fast ports can send in batches.
 pub(super) const AHEAD_NS: u64 = 20_000;
-/// The longest time on the wire of a super-frame that a queue takes whole.
+/// The longest time on the wire of a super-frame that may wait whole.
 const MAX_WHOLE_NS: u64 = 60_000;
-/// The queue of packets that name none, or one that their port does not have.
+/// The queue of packets that name no queue, or one that their port does not have.
 pub const DEFAULT_QUEUE: QueueId = QueueId(0);
 
-/// A rate, of its own or as a share of the port's.
+/// A rate, absolute or as a share of the port's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
-    /// So many kb/s.
+    /// In kb/s.
     Kbps(u32),
-    /// So many thousandths of the port's rate.
+    /// In thousandths of the port's rate.
     PerMille(u16),
 }
 
@@ -45,12 +45,12 @@ impl Rate {
     }
 }
 
-/// What a queue is configured to be.
+/// The configuration of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSpec {
-    /// The rate that it has at least, if it has so much to send.
+    /// The guaranteed rate, as far as it has enough to send.
     pub min: Option<Rate>,
-    /// The rate that it has at most; its frames are spaced evenly.
+    /// The maximum rate; frames are spaced evenly.
     pub max: Option<Rate>,
     /// A queue of higher priority goes first, once the guaranteed rates are served.
     pub priority: u16,
@@ -70,7 +70,7 @@ impl Default for QueueSpec {
 }
 
 impl QueueSpec {
-    /// Whether a discipline of one queue can do it. Errors: why not, in words.
+    /// Checks that a discipline with a single queue supports it. Errors: why not, in words.
     pub(super) fn is_only_a_maximum(&self, id: QueueId) -> Result<(), &'static str> {
         let plain = Self {
             max: self.max,
@@ -90,11 +90,11 @@ pub(super) struct Pace {
     /// 0 is no rate: always due.
     pub(super) kbps: u32,
     pub(super) due: Time,
-    /// What the last division left, in millionths of a bit.
+    /// The remainder of the last division, in millionths of a bit.
     rest: u64,
 }
 
-/// Nanoseconds that bytes take at a rate; 0 if that is not bounded.
+/// How many nanoseconds bytes take at a rate; 0 if the rate is 0, which means unlimited.
 pub(super) fn duration_ns(bytes: u64, kbps: u64) -> u64 {
     (bytes * 8_000_000).checked_div(kbps).unwrap_or(0)
 }
@@ -106,7 +106,7 @@ impl Pace {
         }
     }
 
-    /// Nothing could leave until `start`: there is no time before it to catch up on.
+    /// Begins at `start`. Time before it is not made up for, because nothing could be sent then.
     pub(super) fn begin(&mut self, start: Time) {
         self.due = self.due.max(start);
     }
@@ -117,7 +117,8 @@ impl Pace {
 
     pub(super) fn charge(&mut self, now: Time, bytes: u64) {
         if self.kbps > 0 {
-            let (kbps, owed) = (u64::from(self.kbps), bytes * 8_000_000 + self.rest);
+            let kbps = u64::from(self.kbps);
+            let owed = bytes * 8_000_000 + self.rest;
             let from = self.due.max(Time(now.0.saturating_sub(CATCH_UP_NS)));
             (self.due, self.rest) = (from.after(owed / kbps), owed % kbps);
         }
@@ -129,9 +130,9 @@ impl Pace {
 pub struct Queue {
     /// Its number.
     pub id: QueueId,
-    /// What it is configured to be.
+    /// Its configuration.
     pub spec: QueueSpec,
-    /// Its counters; frames as they are on a wire.
+    /// Its counters; frames are counted as on a wire.
     pub stats: QueueStats,
     /// When it was made.
     pub since: Time,
@@ -164,7 +165,7 @@ impl Queue {
 
     /// Adds a frame at its end. `has_room` is false if the switch has no memory for it.
     ///
-    /// Errors: QueueFull or QueuesFull; the frame is gone, and counted.
+    /// Errors: QueueFull or QueuesFull; the frame is dropped, and counted.
     pub(super) fn push(
         &mut self,
         now: Time,
@@ -191,7 +192,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes its first frame, and counts it as sent; its bytes on the wire beside it.
+    /// Removes its first frame, and counts it as sent. Returns it with its bytes on the wire.
     pub(super) fn pop(&mut self) -> Option<(Frame, u64)> {
         let frame = self.frames.pop_front()?;
         let (packets, bytes) = offload::wire_count(&frame);
@@ -202,21 +203,21 @@ impl Queue {
         Some((frame, bytes))
     }
 
-    /// Takes away all that waits in it.
+    /// Removes and returns all of its frames.
     pub(super) fn take_frames(&mut self) -> VecDeque<Frame> {
         (self.packets, self.bytes) = (0, 0);
         core::mem::take(&mut self.frames)
     }
 
-    /// Whether a super-frame may wait in it as it is: if there is room for all its segments, and
-    /// they are not so long on the wire of a port with this pace that others would have to wait.
+    /// Whether a super-frame may wait in it whole: there is room for all segments, and at the
+    /// port's pace they take so little time that others need not wait long.
     pub(super) fn takes_whole(&self, port: &Pace, frame: &Frame) -> bool {
         let (packets, bytes) = offload::wire_count(frame);
         let longest = self.max.duration_ns(bytes).max(port.duration_ns(bytes));
         longest <= MAX_WHOLE_NS && self.is_below_limits(packets, bytes)
     }
 
-    /// Whether so much more is within the limits of a queue.
+    /// Whether so many more packets and bytes are within the limits of a queue.
     fn is_below_limits(&self, packets: u64, bytes: u64) -> bool {
         self.packets + packets <= MAX_QUEUE_PACKETS && self.bytes + bytes <= MAX_QUEUE_BYTES
     }

@@ -15,31 +15,31 @@ use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, MAX_QUEUE_BYTES, Pace, Queue
 use crate::qos::QueueClass;
 use crate::{DropReason, Guarantees, Standing, Time};
 
-/// How long it takes at most to send all that may wait, in milliseconds.
+/// The most waiting bytes are those that the port sends in this time, in milliseconds.
 const BUFFER_MS: u64 = 200;
-/// Bytes that may wait at any port, however slow.
+/// So many bytes may wait even at the slowest port.
 const MIN_BUFFER_BYTES: u64 = 64 << 10;
 
-/// Bytes beyond a port's limit that are left for what is within its guarantee.
+/// Bytes beyond a port's limit that are reserved for frames within a guarantee.
 pub(crate) const GUARANTEED_BYTES: u64 = 16 << 10;
 
-/// What a port lets through, and keeps.
+/// The rate and the buffer of a port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// The rate at which frames leave in kb/s; 0 if it is not bounded.
+    /// The rate at which frames leave in kb/s; 0 if it is unlimited.
     pub(crate) kbps: u32,
-    /// Bytes that may wait.
+    /// How many bytes may wait.
     pub(crate) limit_bytes: u64,
 }
 
-/// Guarantees that were given, in kb/s, and how many did not fit.
+/// The sum of granted guarantees in kb/s, and how many were refused.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Promised {
     pub(crate) kbps: u64,
     pub(crate) refused: u64,
 }
 
-/// Which of the frames that wait leaves next. No frame is a super-frame.
+/// An order of frames: decides which waiting frame leaves next. No frame is a super-frame.
 pub(crate) trait FrameOrder: Debug + Default {
     /// Adds a frame. Errors: why it is refused.
     fn push(
@@ -50,36 +50,35 @@ pub(crate) trait FrameOrder: Debug + Default {
         bounds: Bounds,
     ) -> Result<(), DropReason>;
 
-    /// Takes the frame that leaves next.
+    /// Removes and returns the frame that leaves next.
     fn pop(&mut self, now: Time) -> Option<Frame>;
 
-    /// From when on `pop` has a frame, if the port can send; `None` if nothing waits.
+    /// When `pop` has a frame, if the port can send; `None` if nothing waits.
     fn due(&self) -> Option<Time>;
 
-    /// Takes away all that waits.
+    /// Removes and returns all frames.
     fn take_frames(&mut self) -> Vec<Frame>;
 
-    /// What it knows of a microflow, if it knows it. Frames leave at `kbps`, 0 if that is not
-    /// bounded.
+    /// The standing of a microflow, if it is known. Frames leave at `kbps`; 0 if that is unlimited.
     fn standing(&self, now: Time, microflow: &Microflow, kbps: u32) -> Option<Standing>;
 
-    /// What it has promised, and how often it did not; `None` if it heeds no QoS records.
+    /// The granted and refused guarantees; `None` if it ignores QoS records.
     fn promised(&self) -> Option<Promised> {
         None
     }
 }
 
-/// A port's frames in some order.
+/// A discipline with one queue, whose frames an `O` orders.
 #[derive(Debug)]
 pub(crate) struct SingleQueue<O> {
-    /// What the one queue is configured to be, and its counters. The frames are in `order`.
+    /// The configuration and the counters of the queue. Its frames are in `order`.
     queue: Queue,
     pace: Pace,
     order: O,
 }
 
 impl<O: FrameOrder> SingleQueue<O> {
-    /// On a port of `kbps`, 0 if that is not known.
+    /// Makes it for a port with a rate of `kbps`; 0 if that is not known.
     pub(crate) fn new(now: Time, port_no: PortNo, kbps: u32) -> Self {
         let mut this = Self {
             queue: Queue::new(now, port_no, DEFAULT_QUEUE),
@@ -90,7 +89,7 @@ impl<O: FrameOrder> SingleQueue<O> {
         this
     }
 
-    /// An order of frames alone.
+    /// Makes only an order of frames.
     #[cfg(test)]
     pub(super) fn order() -> O {
         O::default()
@@ -159,7 +158,7 @@ impl<O: FrameOrder> Discipline for SingleQueue<O> {
         self.order.due().map(|due| due.max(rates))
     }
 
-    /// A super-frame would be one packet, however long.
+    /// A super-frame would count as one packet, however long it is.
     fn takes_whole(&self, _: QueueId, frame: &Frame) -> bool {
         frame.offload.gso.is_none()
     }

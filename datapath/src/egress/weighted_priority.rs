@@ -1,6 +1,6 @@
 //! The default discipline: guaranteed rates, then strict priority, then weighted fair queueing.
 //!
-//! A queue whose guaranteed rate is due comes first, then strict priority decides, then weight by
+//! Queues whose guaranteed rate is due come first; then strict priority decides, then weights by
 //! virtual finish times. Rates count the frame's bytes as the counters do: without preamble, gap
 //! and FCS.
 
@@ -16,8 +16,8 @@ use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, Pace, Queue, QueueSpec};
 use crate::qos::QueueClass;
 use crate::{DropReason, Time};
 
-/// A queue's place in the order of weighted sharing, in virtual time: where its last frame began,
-/// and where its next one begins.
+/// The virtual times of a queue: the start and the finish of its last frame; the next one starts at
+/// that finish.
 #[derive(Debug, Default)]
 struct VirtualTime {
     start: u128,
@@ -28,16 +28,17 @@ struct VirtualTime {
 /// queueing among equals.
 #[derive(Debug)]
 pub(crate) struct WeightedPriority {
-    /// By number; the first is the default queue.
+    /// The queues by number; the first is the default queue.
     queues: Vec<Queue>,
-    /// Of each queue, at its place.
+    /// The virtual times of each queue, at the same place.
     virtual_times: Vec<VirtualTime>,
     port_no: PortNo,
     pace: Pace,
 }
 
 impl WeightedPriority {
-    /// With the default queue alone, on a port of `kbps`, 0 if that is not known.
+    /// Makes it with only the default queue, for a port with a rate of `kbps`; 0 if that is not
+    /// known.
     pub(crate) fn new(now: Time, port_no: PortNo, kbps: u32) -> Self {
         let mut this = Self {
             queues: vec![Queue::new(now, port_no, DEFAULT_QUEUE)],
@@ -49,7 +50,7 @@ impl WeightedPriority {
         this
     }
 
-    /// The place of the queue that frames for `id` wait in.
+    /// The place of the queue in which frames for `id` wait.
     fn place(&self, id: QueueId) -> usize {
         let own = self.queues.iter().position(|queue| queue.id == id);
         own.unwrap_or(0)
@@ -84,13 +85,13 @@ impl WeightedPriority {
         first.map(|(_, at)| at)
     }
 
-    /// Where a queue's next frame stands in the order: priority, then virtual time.
+    /// The rank of a queue: priority, then the virtual finish time.
     fn rank(&self, at: usize) -> (Reverse<u16>, u128) {
         let priority = self.queues[at].spec.priority;
         (Reverse(priority), self.virtual_times[at].finish)
     }
 
-    /// The virtual time that queues of this priority have come to.
+    /// The virtual time of the queues of this priority.
     fn virtual_time(&self, priority: u16) -> u128 {
         let all = self.queues.iter().zip(&self.virtual_times);
         let peers = all.filter(|(queue, _)| queue.spec.priority == priority);
@@ -101,7 +102,7 @@ impl WeightedPriority {
         let reached = self.virtual_time(self.queues[at].spec.priority);
         let queue = &mut self.queues[at];
         let (frame, bytes) = queue.pop().expect("a ready queue has a frame");
-        // What it gets beyond its guarantee does not count against the guarantee later.
+        // What it gets beyond its guarantee does not reduce the guarantee later.
         queue.min.due = queue.min.due.min(now);
         queue.min.charge(now, bytes);
         queue.max.charge(now, bytes);
@@ -138,7 +139,7 @@ impl Discipline for WeightedPriority {
             Some(at) => at,
             None => self.ready(latest).min_by_key(|at| self.rank(*at))?,
         };
-        // The port is late only by the time in which a frame could have left.
+        // The port counts as late only for the time in which a frame could have left.
         self.pace.begin(self.first_due()?);
         Some(self.serve(now, at, owed.is_none()))
     }

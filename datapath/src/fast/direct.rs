@@ -1,5 +1,5 @@
-//! Frames that arrive together. Of those of known flows that just go to a port, or nowhere, no more
-//! is read than what tells the flow.
+//! Bursts of frames. Of a frame whose flow is cached and only goes to a port or is dropped, nothing
+//! is read but what identifies the flow.
 
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -21,45 +21,45 @@ use crate::pipeline::work::WORK_PER_TURN;
 use crate::upcoming::{Foreseen, Lookahead};
 use crate::{DropReason, HookEffect, Sink};
 
-/// What frames that are processed together have in common.
+/// What the frames of a burst have in common.
 pub(super) struct Burst<'a> {
     /// The port that they arrived on.
     pub(super) ingress: PortNo,
-    /// With what their packets begin.
+    /// What their packets have in common before headers are read.
     pub(super) arrival: &'a PortArrival,
-    /// Whether hooks set fields of each before the lookup of table 0.
+    /// Whether hooks set fields of each packet before the lookup in table 0.
     branches: bool,
-    /// The hook that does, if it is the only one that acts there.
+    /// The hook that does so, if it is the only one.
     preparer: Option<usize>,
-    /// What hooks foresee of them.
+    /// The field values that hooks foresee for them.
     pub(super) foreseen: &'a Foreseen,
-    /// Whether flows are known by what was read ahead.
+    /// Whether flows are found by the words that were read ahead.
     looks_ahead: bool,
     pub(super) output: DirectOutput,
-    /// The output before that.
+    /// The previous output.
     pub(super) other_output: DirectOutput,
 }
 
-/// What becomes of a frame.
+/// What has to be done with a frame.
 enum Disposition {
-    /// It has left by the direct path.
+    /// Nothing: it was sent on the direct path.
     Sent,
-    /// It is dropped.
+    /// It has to be dropped.
     Dropped(DropReason),
-    /// It goes along the steps of a program, and is counted.
+    /// It has to take the steps of a program, and is already counted.
     Steps(Rc<Program>),
-    /// It goes through the tables, along its known path if it has one.
+    /// It has to become a packet, and takes the cached path of this flow if there is one.
     Slow(Option<u32>),
 }
 
-/// The next frame of a batch, which was looked at before.
+/// Takes the next frame of a batch.
 #[inline(always)]
 fn taken(batch: &mut Drain<'_, Frame>) -> Frame {
     batch.next().expect("it is there to be looked at")
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// Sends frames that arrived on `port` through the tables; leaves `frames` empty.
+    /// Processes frames that arrived on `port`; leaves `frames` empty.
     #[inline(never)]
     pub(crate) fn process_frames(&mut self, port: PortNo, frames: &mut Vec<Frame>) {
         self.lane.work.begin_turn();
@@ -132,8 +132,8 @@ impl<S: Sink> Context<'_, S> {
         self.lane.cache.foreseen = foreseen;
     }
 
-    /// What becomes of an ordinary frame with which no hook does more than it foresaw; counts it if
-    /// that is simple. `None` of any other frame.
+    /// Decides about an ordinary frame with which hooks do no more than they foresaw, and counts it
+    /// if its path is simple. `None` for any other frame.
     #[inline(always)]
     fn plain_disposition(
         &mut self,
@@ -188,7 +188,8 @@ impl<S: Sink> Context<'_, S> {
         Some(Disposition::Sent)
     }
 
-    /// The same of a frame whose flow was found, and whose path begins with actions or drops it.
+    /// As [`Self::plain_disposition`], for a frame whose flow was found and whose path begins with
+    /// actions or drops it.
     #[inline(always)]
     fn other_disposition(
         &mut self,
@@ -216,8 +217,8 @@ impl<S: Sink> Context<'_, S> {
         Some(disposition)
     }
 
-    /// Counts an ordinary frame of a flow whose program is a list of steps, and gives that program,
-    /// if the frame can go along it.
+    /// Counts an ordinary frame of a flow whose program is a list of steps, and returns that
+    /// program, if the frame can take all of its steps.
     #[inline(always)]
     fn begin_steps(&mut self, slot: u32, frame: &Frame, layout: &Layout) -> Option<Rc<Program>> {
         let flow = &mut self.lane.cache.flows[slot];
@@ -233,7 +234,7 @@ impl<S: Sink> Context<'_, S> {
         Some(program)
     }
 
-    /// Counts a frame that leaves or is dropped by the direct path.
+    /// Counts a frame that is sent or dropped on the direct path.
     #[inline(always)]
     fn count_direct(
         &mut self,
@@ -253,7 +254,7 @@ impl<S: Sink> Context<'_, S> {
         self.count_flow(slot, (packets, bytes));
     }
 
-    /// Counts packets that took the path of a flow.
+    /// Counts packets for a flow.
     fn count_flow(&mut self, slot: u32, (packets, bytes): (u64, u64)) {
         if self.lane.cache.flows[slot].count(self.now, packets, bytes) {
             self.mark_unsettled(slot);
@@ -261,7 +262,8 @@ impl<S: Sink> Context<'_, S> {
         self.lane.cache.stats.hits += 1;
     }
 
-    /// Sends an ordinary frame through the tables, on the path of `flow` if that is known.
+    /// Sends an ordinary frame through the pipeline as a packet, on the cached path of `flow` if
+    /// there is one.
     #[inline(never)]
     fn run_frame(&mut self, frame: Frame, key: &Key, lookahead: &Lookahead, flow: Option<u32>) {
         self.lane.work.begin_frame();
@@ -269,8 +271,8 @@ impl<S: Sink> Context<'_, S> {
         self.run(&mut packet, flow);
     }
 
-    /// Sends any frame through the tables. Returns what is left of a super-frame when the turn is
-    /// over.
+    /// Sends any frame through the pipeline as a packet. Returns the rest of a super-frame if the
+    /// turn is over.
     #[inline(never)]
     fn run_any(
         &mut self,
@@ -304,7 +306,7 @@ impl<S: Sink> Context<'_, S> {
         left
     }
 
-    /// Reads frames ahead, by what they begin with.
+    /// Reads frames ahead, depending on whether they begin with an Ethernet header.
     fn look_ahead(
         &mut self,
         arrival: &PortArrival,
@@ -319,11 +321,11 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Finds the headers of frames, and as long as no hook makes one packet depend on another, has
-    /// what is known of their flows brought near, all together: so they wait for memory once.
-    /// `branches` says that hooks set fields of each before the lookup of table 0. These are shown
-    /// them first, and so are those that act on misses there. `ETHERNET` says whether the frames
-    /// begin with an Ethernet header.
+    /// Finds the headers of frames and prefetches their flows all together, so that the burst waits
+    /// for memory once; not if a hook makes one packet depend on another. `branches` says that
+    /// hooks set fields of each packet before the lookup in table 0. These hooks, and those that
+    /// act on misses there, see the frames first. `ETHERNET` says whether the frames begin with an
+    /// Ethernet header.
     #[inline(never)]
     fn look_ahead_of<const ETHERNET: bool>(
         &mut self,
@@ -361,7 +363,7 @@ impl<S: Sink> Context<'_, S> {
         self.lane.cache.guess_all(lookaheads);
     }
 
-    /// With what packets that come in through a port begin now.
+    /// What packets from a port have in common now before headers are read.
     fn arrival(&mut self, port: PortNo, branches: bool) -> Box<PortArrival> {
         let start = self.start(TableId(0), branches, false);
         let ingress = self.pipeline.ports.get(&port);
@@ -385,7 +387,7 @@ impl<S: Sink> Context<'_, S> {
         })
     }
 
-    /// What becomes of a frame; counts it if that is simple.
+    /// Decides about a frame, and counts it if its path is simple.
     fn disposition(
         &mut self,
         burst: &mut Burst<'_>,
@@ -406,7 +408,8 @@ impl<S: Sink> Context<'_, S> {
         let Some(flow) = self.lane.cache.flow(lookahead) else {
             return Disposition::Slow(None);
         };
-        let (slot, end) = (lookahead.guess, flow.end);
+        let slot = lookahead.guess;
+        let end = flow.end;
         if let End::Port { port, .. } = end
             && port != burst.output.port
         {
@@ -451,8 +454,8 @@ impl<S: Sink> Context<'_, S> {
         disposition
     }
 
-    /// What becomes of a frame at the end of a path without steps, and whether the path begins with
-    /// actions; `None` if the frame cannot just leave or be dropped.
+    /// Decides about a frame at the end of a path without steps, and reports whether the path
+    /// begins with actions; `None` if the frame cannot simply be sent or dropped.
     #[inline(always)]
     fn at_end(
         &self,
@@ -476,8 +479,8 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// How many packets and bytes a super-frame is on a wire, if it may go whole on a path without
-    /// hooks, as [`Context::run_super_frame`] would let it.
+    /// The packets and bytes that a super-frame is on a wire, if it may stay whole on a path
+    /// without hooks by the rules of [`Context::run_super_frame`].
     #[inline(never)]
     fn whole_count(&self, frame: &Frame, layout: &Layout) -> Option<(u64, u64)> {
         let cut = Cut::known(frame, layout)?;

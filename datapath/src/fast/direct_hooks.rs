@@ -1,5 +1,5 @@
-//! Hooks on the direct path: they are called with a frame that is no packet yet, and as long as
-//! they only read and set fields that stand in no header, it becomes none.
+//! Hooks on the direct path: they are called with a frame that is not a packet yet. It need not
+//! become one as long as they only read fields, and set fields that are in no header.
 
 use alloc::{boxed::Box, rc::Rc};
 
@@ -11,44 +11,45 @@ use bofuss_packet::{Key, Packet};
 use super::direct::Burst;
 use crate::cache::lookahead::PortArrival;
 use crate::hook::HookPoint;
-use crate::hook_context::{HookOutcome, Subject, set_field};
-use crate::lazy_packet::{FieldSets, LazyEdits, LazyPacket};
+use crate::hook_context::{HookOutcome, Subject};
+use crate::lazy_packet::{FieldSets, LazyEdits, LazyPacket, set_field};
 use crate::pipeline::context::Context;
 use crate::pipeline::hooking::{BegunActions, HookReply};
 use crate::pipeline::{NO_COOKIE, Start};
 use crate::upcoming::{Foreseen, Lookahead};
 use crate::{Hook, HookContext, HookEffect, Sink, Upcoming, Verdict};
 
-/// What a hook said: its verdict, whether hooks act otherwise since, and whether it wants the frame
-/// to be looked up again.
+/// What a hook returned: its verdict, whether the plan of hooks has changed, and whether it wants
+/// the frame looked up again.
 type Said = (Verdict, bool, bool);
 
-/// What came of the actions of extensions with which a program begins.
+/// The result of the actions of extensions with which a program begins.
 pub(super) enum Acted {
     /// They only read fields.
     Read,
-    /// One wants more: the frame goes its path, on which that is done.
+    /// One wants more, which is done on the frame's path as a packet.
     Begun,
-    /// The last one sends the frame to a port. If it cannot just leave there, [`Begun::defer`]
-    /// has that done on its path, by this hook and after as many other actions.
+    /// The last one sends the frame to this port. If the frame cannot simply be sent there,
+    /// [`Begun::defer`] has this hook (the second value) do so on the frame's path, after as many
+    /// other actions as the third value says.
     Forwards(PortNo, usize, usize),
 }
 
-/// What hooks have done with a frame so far.
+/// What hooks have already done with a frame.
 #[derive(Default)]
 pub(super) struct Begun {
     made: LazyEdits,
     /// What they have asked for.
     outcome: HookOutcome,
     start: Start,
-    /// Whether it is prepared for the lookup of table 0 as it was foreseen,
+    /// Whether it is prepared for the lookup in table 0 as hooks foresaw,
     is_fulfilled: bool,
     /// and how many actions of its path are done.
     acted: usize,
 }
 
 impl Begun {
-    /// Nothing; keeps its memory.
+    /// Resets it for the next frame, and keeps its memory.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.made.sets.clear();
@@ -56,7 +57,7 @@ impl Begun {
         (self.is_fulfilled, self.acted) = (false, 0);
     }
 
-    /// Has a hook that sends the frame to a port do this on its path.
+    /// Defers a hook's output to a port to the frame's path as a packet.
     pub(super) fn defer(&mut self, acted: &Acted) {
         let Acted::Forwards(port, hook, done) = *acted else {
             return;
@@ -76,8 +77,8 @@ impl Begun {
         self.start.actions = Some(Box::new(BegunActions { done, reply }));
     }
 
-    /// Takes the port from what a hook asked for, if all that it wants is that the frame, as it is,
-    /// is sent there.
+    /// Takes the port from a hook's requests, if all that it wants is to send the unchanged frame
+    /// there.
     #[inline]
     fn only_forwards(&mut self, (verdict, replanned, again): Said) -> Option<PortNo> {
         let outcome = &mut self.outcome;
@@ -98,7 +99,7 @@ impl Begun {
         Some(port)
     }
 
-    /// Keeps the QoS record that a hook gave the frame, in case that it does not just leave.
+    /// Keeps the QoS record that a hook gave the frame, in case the frame becomes a packet.
     #[inline]
     fn note_qos(&mut self) {
         if let Some(qos) = self.outcome.qos.take() {
@@ -106,8 +107,8 @@ impl Begun {
         }
     }
 
-    /// The reply of a hook, unless all that it did was to read fields of a frame and, if it may,
-    /// to set some that stand in no header.
+    /// The reply of a hook, if it did more than reading fields and, if it may, setting fields that
+    /// are in no header.
     #[inline]
     fn reply(
         &mut self,
@@ -141,8 +142,8 @@ impl Begun {
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// Calls a hook with a frame at a point of a table, where the cookie is that of the entry hit.
-    /// Its verdict, and whether hooks act otherwise since.
+    /// Calls a hook with a frame at a point of a table; the cookie is that of the entry hit.
+    /// Returns its verdict, and whether the plan of hooks has changed.
     #[inline]
     fn call_lazily(
         &mut self,
@@ -169,7 +170,7 @@ impl<S: Sink> Context<'_, S> {
         )
     }
 
-    /// The hook that prepares packets for the lookup of table 0, if it is the only one that acts
+    /// The hook that prepares packets for the lookup in table 0, if it is the only one that acts
     /// there.
     pub(super) fn preparer(&self) -> Option<usize> {
         match self.hooks.at(TableId(0), HookPoint::BeforeLookup) {
@@ -178,8 +179,8 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Has a frame prepared for the lookup of table 0 as it was foreseen. False if that has not
-    /// come true; then nothing is done.
+    /// Has the hook prepare a frame for the lookup in table 0 as it foresaw. Returns false, with
+    /// nothing done, if the hook now acts differently.
     #[inline]
     pub(super) fn fulfils(
         &mut self,
@@ -198,8 +199,8 @@ impl<S: Sink> Context<'_, S> {
         begun.is_fulfilled
     }
 
-    /// Has hooks do the actions with which a flow's program begins. False if one wants more than to
-    /// do it: then [`Context::act_first`] goes on with it.
+    /// Has hooks execute the actions with which a flow's program begins, as they foresaw. Returns
+    /// false if one wants more; then [`Context::act_first`] continues with it.
     #[inline]
     pub(super) fn fulfils_actions(&mut self, lookahead: &Lookahead, begun: &mut Begun) -> bool {
         let Some(number) = lookahead.number else {
@@ -218,9 +219,9 @@ impl<S: Sink> Context<'_, S> {
         true
     }
 
-    /// Has hooks prepare a frame for the lookup of table 0, and gives the fields that they set to
-    /// the words by which its flow is found, unless these were foreseen. False if that takes a
-    /// packet.
+    /// Has hooks prepare a frame for the lookup in table 0, and writes the fields that they set
+    /// into the words by which its flow is found, unless the hooks foresaw them. Returns false if a
+    /// packet is needed for that.
     pub(super) fn prepare(
         &mut self,
         frame: &mut Frame,
@@ -243,15 +244,15 @@ impl<S: Sink> Context<'_, S> {
             let said = self.call_lazily(hook, frame, given, place, begun, |hook, cx| {
                 hook.before_lookup(cx)
             });
-            let said = (said.0, said.1, false);
-            if let Some(reply) = begun.reply(hook, said, true) {
+            if let Some(reply) = begun.reply(hook, (said.0, said.1, false), true) {
                 begun.start.reply = Some(Box::new(reply));
                 return false;
             }
         }
         begun.start.prepared = true;
-        // The words are those of what was foreseen.
-        let (cache, sets) = (&mut self.lane.cache, &begun.made.sets);
+        // The words still have the foreseen values.
+        let cache = &mut self.lane.cache;
+        let sets = &begun.made.sets;
         cache.look_at(frame.bytes(), &burst.arrival.words, lookahead);
         let has_place = cache.set_fields(lookahead, sets);
         if has_place && cfg!(any(test, debug_assertions)) {
@@ -260,8 +261,8 @@ impl<S: Sink> Context<'_, S> {
         has_place
     }
 
-    /// Reads the words by which the flows of frames are found, with the fields that hooks will most
-    /// likely set.
+    /// Reads the words by which the flows of frames are found, with the field values that hooks
+    /// foresee.
     pub(super) fn foresee(
         &mut self,
         frames: &[Frame],
@@ -282,7 +283,7 @@ impl<S: Sink> Context<'_, S> {
         cache.foresee(frames, &arrival.words, foreseen, lookaheads);
     }
 
-    /// Whether the words of a lookahead are those of the frame's packet with these fields set.
+    /// Whether the words of a lookahead equal those of the frame's packet with these fields set.
     fn is_exact(&self, lookahead: &Lookahead, frame: &Frame, key: &Key, sets: &FieldSets) -> bool {
         let mut key = key.clone();
         for (field, value) in sets {
@@ -294,8 +295,8 @@ impl<S: Sink> Context<'_, S> {
         self.lane.cache.is_exact(lookahead, frame, &key)
     }
 
-    /// Calls the hooks of the actions with which a flow's program begins, and the one that is asked
-    /// about a miss at its end.
+    /// Calls the hooks of the actions with which a flow's program begins, and the one that acts on
+    /// a miss at its end.
     pub(super) fn act_first(
         &mut self,
         frame: &mut Frame,
@@ -333,8 +334,8 @@ impl<S: Sink> Context<'_, S> {
         Acted::Read
     }
 
-    /// Sends a frame through the tables with which hooks have begun, on the path of `flow` if that
-    /// is known.
+    /// Sends a frame that hooks have begun to handle through the pipeline as a packet, on the
+    /// cached path of `flow` if there is one.
     pub(super) fn run_begun(
         &mut self,
         frame: Frame,

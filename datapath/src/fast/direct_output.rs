@@ -1,4 +1,4 @@
-//! The port that frames of a burst leave by, looked up once for many of them.
+//! The output port of a burst's frames, looked up once for many of them.
 
 use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::PortNo;
@@ -7,21 +7,21 @@ use super::direct::Burst;
 use crate::Sink;
 use crate::pipeline::context::Context;
 
-/// The port that frames leave by, as long as they go to the same one.
+/// The output port, for as long as frames go to the same one.
 #[derive(Default)]
 pub(super) struct DirectOutput {
     pub(super) port: PortNo,
-    /// Whether frames that are complete may just leave.
+    /// Whether complete frames (with no offload to finish) may be sent as they are.
     pub(super) open: bool,
     pub(super) capabilities: OffloadCapabilities,
-    /// What its counters do not have yet.
+    /// Packets and bytes that are not yet in its counters.
     pub(super) packets: u64,
     pub(super) bytes: u64,
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// Whether a frame of a burst that is no super-frame may just leave by a port; it is counted
-    /// there then.
+    /// Whether a frame, which is no super-frame, may be sent by a port as it is; if so, counts it
+    /// there.
     #[inline]
     pub(super) fn leaves(&mut self, burst: &mut Burst<'_>, frame: &Frame, port: PortNo) -> bool {
         if port != burst.output.port {
@@ -36,8 +36,8 @@ impl<S: Sink> Context<'_, S> {
         leaves
     }
 
-    /// Makes the frames of a burst leave by another port. That before is kept: the frames of a
-    /// group often go to two in turns.
+    /// Switches to another output port. The previous one is kept, because the frames of a group
+    /// often alternate between two.
     #[inline(never)]
     pub(super) fn change_output(&mut self, burst: &mut Burst<'_>, port: PortNo) {
         core::mem::swap(&mut burst.output, &mut burst.other_output);
@@ -47,13 +47,16 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// The way out of a port for packets that came in through `ingress`.
+    /// Looks up a port as the output of frames that arrived on `ingress`.
     fn open(&self, number: PortNo, ingress: PortNo) -> DirectOutput {
-        let port = self.pipeline.ports.get(&number);
-        let port = port.filter(|port| number != ingress && port.egress_block().is_none());
+        let known = self.pipeline.ports.get(&number);
         let from = self.pipeline.ports.get(&ingress);
         let is_without = from.is_some_and(|from| from.without_ethernet);
-        let port = port.filter(|port| port.without_ethernet == is_without);
+        let port = known.filter(|port| {
+            number != ingress
+                && port.egress_block().is_none()
+                && port.without_ethernet == is_without
+        });
         DirectOutput {
             port: number,
             open: port.is_some()
@@ -65,7 +68,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Counts what left by ports.
+    /// Adds the counts of outputs to their ports.
     pub(super) fn close(&mut self, outputs: &[&DirectOutput]) {
         for output in outputs {
             if let Some(port) = self.pipeline.ports.get_mut(&output.port) {

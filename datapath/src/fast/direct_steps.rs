@@ -1,4 +1,5 @@
-//! Frames that are edited, metered, copied or sent to groups, and do not become packets for it.
+//! The steps of the direct path: frames are edited, metered, copied or sent to groups without
+//! becoming packets.
 
 use alloc::rc::Rc;
 
@@ -19,18 +20,18 @@ use crate::qos::QueueClass;
 use crate::references::count;
 use crate::{DropReason, Sink};
 
-/// Where an unfinished checksum begins at most, so that it can move behind tags.
+/// The greatest start of an unfinished checksum, so that pushed tags can still move it.
 const MAX_CHECKSUM_START: u16 = u16::MAX - HEADROOM_BYTES as u16;
 
-/// A frame on its way.
+/// A frame on a direct path.
 struct DirectFrame<'a> {
     frame: &'a mut Frame,
     layout: &'a mut Layout,
-    /// Why headers stand elsewhere since the layout was found.
+    /// How headers have moved since the layout was found.
     moved: Moved,
 }
 
-/// What has moved the headers of a frame.
+/// What has moved a frame's headers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Moved {
     /// Nothing.
@@ -42,7 +43,7 @@ enum Moved {
 }
 
 impl DirectFrame<'_> {
-    /// The headers, found again if they have moved.
+    /// The headers, located anew if they have moved.
     #[inline(always)]
     fn headers(&mut self) -> Headers<'_> {
         if self.moved != Moved::Not {
@@ -87,7 +88,7 @@ impl DirectFrame<'_> {
     }
 }
 
-/// Whether a frame can go a direct path: then nothing on it will fail.
+/// Whether a frame can take a direct path, which means that none of its steps will fail.
 #[inline]
 pub(super) fn can_go(
     path: &DirectPath,
@@ -111,16 +112,15 @@ pub(super) fn can_go(
         && (hops == 0 || has_hops(frame, layout, hops))
 }
 
-/// Whether the TTL of a frame stays above 0 if this is taken from it; a frame without one has none
-/// to lose.
+/// Whether the TTL of a frame, if it has one, stays above 0 when `hops` are subtracted.
 fn has_hops(frame: &Frame, layout: &Layout, hops: u8) -> bool {
     let ttl = layout.nw_ttl(frame.bytes());
     ttl.is_none_or(|ttl| ttl > hops)
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// Sends a frame along the steps of its flow's program, which it can go. Returns true if it is
-    /// to leave by the port of the burst.
+    /// Executes the steps of its flow's program on a frame for which [`can_go`] holds.
+    /// Returns true if it has to be sent by the burst's output port.
     #[inline(never)]
     pub(super) fn run_steps(
         &mut self,
@@ -139,7 +139,7 @@ impl<S: Sink> Context<'_, S> {
         path.is_some_and(|path| self.go_direct_path(burst, &mut frame, path))
     }
 
-    /// Sends a frame along a direct path; the same.
+    /// Executes the steps of a direct path. Returns as [`Self::run_steps`] does.
     #[inline(always)]
     fn go_direct_path(
         &mut self,
@@ -179,7 +179,7 @@ impl<S: Sink> Context<'_, S> {
         self.leave_directly(burst, frame, path.exit)
     }
 
-    /// Has a copy of a frame go elsewhere.
+    /// Sends a copy of a frame to another destination.
     #[inline(never)]
     fn copy_directly(
         &mut self,
@@ -200,8 +200,8 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Sends a frame to the end of its path. Returns true if it is to leave by the port of the
-    /// burst.
+    /// Sends a frame to the destination at the end of its path. Returns true if it has to be sent
+    /// by the burst's output port.
     #[inline(always)]
     fn leave_directly(
         &mut self,
@@ -223,7 +223,7 @@ impl<S: Sink> Context<'_, S> {
         leaves
     }
 
-    /// Sends a frame to a port that it cannot just leave by.
+    /// Sends a frame to a port by the general output, because it cannot be sent there as it is.
     #[inline(never)]
     fn output_frame(&mut self, frame: &mut DirectFrame<'_>, burst: &Burst<'_>, port: PortNo) {
         frame.headers();
@@ -231,8 +231,8 @@ impl<S: Sink> Context<'_, S> {
         self.output(&mut packet, port, &QueueClass::arrived(burst.ingress));
     }
 
-    /// Sends a frame to the buckets that a group chooses, all of which have direct paths. Returns
-    /// true if it is to leave by the port of the burst.
+    /// Sends a frame to the buckets that a group selects, all of which have direct paths. Returns
+    /// true if it has to be sent by the burst's output port.
     #[inline(never)]
     fn enter_group_directly(
         &mut self,
@@ -265,7 +265,8 @@ impl<S: Sink> Context<'_, S> {
         self.enter_bucket_directly(burst, frame, &plans[chosen])
     }
 
-    /// Sends a frame along the path of a bucket, which has counted it; the same.
+    /// Executes the direct path of a bucket, which has already counted the frame. Returns as
+    /// [`Self::run_steps`] does.
     fn enter_bucket_directly(
         &mut self,
         burst: &mut Burst<'_>,

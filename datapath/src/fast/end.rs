@@ -1,4 +1,4 @@
-//! What a program comes to, as far as packets do not have to be executed step by step for it.
+//! Determines whether a program is simple enough for the direct path, and which steps it has there.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use crate::hooks::Hooks;
 use crate::references::sole_output;
 use crate::{DropReason, HookEffect};
 
-/// Notes in a program what becomes of its packets in the end, if that is simple.
+/// Sets the end of a program, and its actions or direct path if it is simple.
 pub(super) fn note_end(program: &mut Program, hooks: &Hooks) {
     let mut actions = Vec::new();
     if let Some(end) = simple_end(program, hooks, &mut actions) {
@@ -25,8 +25,8 @@ pub(super) fn note_end(program: &mut Program, hooks: &Hooks) {
     }
 }
 
-/// What a program does to frames that do not have to become packets for it. `None` if they do, or
-/// if they may be dropped before the end of its path.
+/// The direct path of a program; `None` if its frames have to become packets, or if they may be
+/// dropped before the end of its path.
 fn direct_path(program: &Program) -> Option<DirectPath> {
     if program.calls || program.asks || program.missed || program.next.is_some() {
         return None;
@@ -36,7 +36,7 @@ fn direct_path(program: &Program) -> Option<DirectPath> {
     for step in &program.steps {
         let body = match step {
             ProgramStep::Execute(body) => body,
-            // What stands in no header is not read again.
+            // A field that is in no header is not read again on this path.
             ProgramStep::Set(field, _) if field.at.is_empty() => continue,
             ProgramStep::Set(..) | ProgramStep::Call(_) => return None,
         };
@@ -63,11 +63,11 @@ fn direct_path(program: &Program) -> Option<DirectPath> {
     DirectPath::of(steps)
 }
 
-/// What becomes of packets in the end, if all that a program does after the actions of extensions
-/// with which it begins is to send them to one port, or nothing; these actions are added to
-/// `actions`. `None` if it does more.
+/// The end of a program that, after initial actions of extensions, only outputs packets to one port
+/// or drops them; adds these actions to `actions`. `None` if it does more.
 fn simple_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -> Option<End> {
-    let (mut at_once, mut at_end) = (None, None);
+    let mut at_once = None;
+    let mut at_end = None;
     // Whether the key is as it was at the start.
     let mut is_first = true;
     if program.asks {
@@ -126,14 +126,14 @@ fn simple_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -
     }
 }
 
-/// Whether a field is a register and set to what packets arrive with, as hooks do that have nothing
-/// to say.
+/// Whether setting this field changes nothing: it is a register and is set to its initial value, as
+/// hooks do that have no value for it.
 fn keeps_key(field: &Field, value: Option<u128>) -> bool {
     let initial = field.initial.map(u128::from);
     field.at.is_empty() && initial.is_some() && initial == value
 }
 
-/// The same of packets that no entry of table 0 matches, if one hook is asked about them.
+/// As [`simple_end`], for packets that miss in table 0 where exactly one hook acts on misses.
 fn asking_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -> Option<End> {
     let [(hook, HookEffect::Live)] = *hooks.at_miss(program.last) else {
         return None;
@@ -158,8 +158,8 @@ fn asking_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -
     })
 }
 
-/// Collects the actions of extensions with which a list of an entry begins, as far as they leave
-/// packets on their path; the other actions.
+/// Collects the initial actions of extensions in an entry's list, as far as they keep packets on
+/// their path. Returns the remaining actions.
 fn extension_actions<'a>(
     body: &Body,
     list: &'a [Action],

@@ -1,5 +1,5 @@
-//! What makes the switch fast, and changes nothing that it does: `pipeline` says what that is.
-//! `README.md` here follows a flow through its life.
+//! The fast path: handles packets of cached flows cheaply, with exactly the results of `pipeline`.
+//! `README.md` in this folder follows a flow through its life.
 
 mod direct;
 mod direct_hooks;

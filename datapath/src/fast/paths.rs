@@ -1,4 +1,4 @@
-//! Packets on known paths.
+//! Packets on cached paths.
 
 use alloc::{rc::Rc, vec::Vec};
 
@@ -9,7 +9,7 @@ use bofuss_packet::{Key, Words, offload};
 use super::record::{goes_on_only, goto};
 use crate::cache::{Body, Cache, Hit, MAX_UNSETTLED, PathCall, Program, ProgramStep};
 use crate::hook::HookPoint;
-use crate::hook_context::set_field;
+use crate::lazy_packet::set_field;
 use crate::pipeline::context::Context;
 use crate::pipeline::hooking::MissReply;
 use crate::pipeline::{NO_COOKIE, Walk, each_table};
@@ -17,7 +17,7 @@ use crate::slab::NONE;
 use crate::upcoming::WORDS;
 use crate::{DropReason, EntryKey, HookEffect, Sink, Table};
 
-/// Sends a packet through the tables, along known paths where there are some.
+/// Sends a packet through the tables, on cached paths where there are any.
 pub(crate) fn known_paths<S: Sink>(
     context: &mut Context<'_, S>,
     walk: &mut Walk<'_>,
@@ -35,26 +35,28 @@ pub(crate) fn known_paths<S: Sink>(
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// Where a path begins, and how hooks act on it: the table, whether hooks have prepared the
-    /// packet for it, whether they have had it looked up again, and the number of their plan.
+    /// The start of a path as one word of the cache's key: the table, whether hooks have prepared
+    /// the packet for its lookup, whether they have had it looked up again, and the number of their
+    /// plan.
     pub(super) fn start(&self, table: TableId, prepared: bool, asked: bool) -> u64 {
         let state = u64::from(prepared) << 8 | u64::from(asked) << 9;
         u64::from(self.hooks.plan()) << 16 | state | u64::from(table.0)
     }
 
-    /// Whether the flow of a packet that comes in can be told from its headers alone.
+    /// Whether the flow of a received packet can be found from its headers alone.
     pub(super) fn looks_ahead(&self) -> bool {
         self.hooks.effect(TableId(0)) <= HookEffect::Branch
             && !self.lane.cache.volatile_tables.contains(TableId(0))
     }
 
-    /// What flows that are looked for are known by: the plan of hooks, and the key.
+    /// What a found flow is valid for: the plan of hooks, and the width of the key.
     pub(super) fn known_as(&self) -> (u32, u64) {
         (self.hooks.plan(), self.lane.cache.stats.widened)
     }
 
-    /// Sends a packet along one path from the present table on, which is remembered if it can be
-    /// and the cache admits it; the table to go on with, if any.
+    /// Sends a packet along one path from the current table on. A path that is not cached is
+    /// recorded, if that is possible and the cache admits it. Returns the table to continue with,
+    /// if any.
     fn one_path(&mut self, walk: &mut Walk<'_>) -> Result<Option<TableId>, DropReason> {
         let effect = self.hooks.effect(walk.table);
         if effect == HookEffect::Unknown || self.lane.cache.volatile_tables.contains(walk.table) {
@@ -69,19 +71,20 @@ impl<S: Sink> Context<'_, S> {
         }
         let start = self.start(walk.table, walk.prepared, walk.asked);
         let words = self.lane.cache.words(start, walk.packet.key());
-        let words = (self.lane.cache.hash(words.padded()), &words);
-        match self.known_path(words, walk.packet.key()) {
+        let hash = self.lane.cache.hash(words.padded());
+        match self.known_path((hash, &words), walk.packet.key()) {
             Some(flow) => self.replay(walk, flow),
-            None if self.lane.cache.admits(words.0) => self.record(walk, words),
-            // What is not remembered is not worth to be recorded either.
+            None if self.lane.cache.admits(hash) => self.record(walk, (hash, &words)),
+            // A flow that is not admitted is not recorded.
             None => each_table(self, walk, Some(walk.table)).map(|()| None),
         }
     }
 
-    /// The flow of packets with this key, of which these are the words and their hash, if it is
-    /// known and still right.
+    /// The cached flow of packets with this key, whose words and hash are given, if there is one
+    /// and it is still right.
     fn known_path(&mut self, (hash, words): (u64, &Words<WORDS>), key: &Key) -> Option<u32> {
-        let (cache, tables) = (&mut self.lane.cache, &mut self.pipeline.tables);
+        let cache = &mut self.lane.cache;
+        let tables = &mut self.pipeline.tables;
         let Some(flow) = cache.find(hash, words.padded()) else {
             cache.stats.misses += 1;
             return None;
@@ -101,17 +104,19 @@ impl<S: Sink> Context<'_, S> {
         None
     }
 
-    /// Executes the program of a flow. Returns the table to go on with, if any.
+    /// Executes the program of a flow. Returns the table to continue with, if any.
     fn replay(&mut self, walk: &mut Walk<'_>, slot: u32) -> Result<Option<TableId>, DropReason> {
         (walk.prepared, walk.asked) = (false, false);
         let flow = &self.lane.cache.flows[slot];
-        let (program, n_hits) = (Rc::clone(&flow.program), flow.n_hits());
+        let program = Rc::clone(&flow.program);
+        let n_hits = flow.n_hits();
         self.lane.cache.stats.hits += 1;
         if program.calls || self.pipeline.first_egress.is_some() {
             return self.replay_with_hooks(walk, slot, &program);
         }
         let counts = offload::wire_count(&walk.packet.frame);
-        let (mut counted, mut next) = (false, None);
+        let mut counted = false;
+        let mut next = None;
         for step in &program.steps {
             let body = match step {
                 ProgramStep::Execute(body) => body,
@@ -127,7 +132,7 @@ impl<S: Sink> Context<'_, S> {
                 walk.cookie = self.cookie_of(hit);
             }
             if number + 1 == n_hits {
-                // Segments of this packet may make the cache forget the flow.
+                // Packets that the execution of this one causes may make the cache forget the flow.
                 self.count(slot, counts);
                 counted = true;
             }
@@ -147,9 +152,9 @@ impl<S: Sink> Context<'_, S> {
         self.end_path(walk, &program, next)
     }
 
-    /// The same for a path with hooks, which see each packet and may take it from the path, or
-    /// whose outputs go on in egress tables. What these cause may make the cache forget the flow,
-    /// so its hits are counted one by one.
+    /// As [`Self::replay`], for a path on which hooks are called, which may take the packet off the
+    /// path, or whose outputs go to egress tables. These may make the cache forget the flow, so its
+    /// hits are counted one by one.
     fn replay_with_hooks(
         &mut self,
         walk: &mut Walk<'_>,
@@ -160,7 +165,9 @@ impl<S: Sink> Context<'_, S> {
         let hits: Vec<Hit> = flow.hits().collect();
         flow.count(self.now, 0, 0);
         let counts = offload::wire_count(&walk.packet.frame);
-        let (mut counted, mut leaves, mut next) = (0, false, None);
+        let mut counted = 0;
+        let mut leaves = false;
+        let mut next = None;
         for step in &program.steps {
             match step {
                 ProgramStep::Set(field, value) if !leaves => {
@@ -191,7 +198,7 @@ impl<S: Sink> Context<'_, S> {
         self.end_path(walk, program, next)
     }
 
-    /// What is left of a path after its program.
+    /// The end of a path after its program.
     fn end_path(
         &mut self,
         walk: &mut Walk<'_>,
@@ -205,8 +212,8 @@ impl<S: Sink> Context<'_, S> {
         Ok(program.next.and(next))
     }
 
-    /// What becomes of a packet that no entry of the present table matched; `asks`: hooks may have
-    /// it looked up again, by the key that it has then.
+    /// Handles a miss in the current table. With `asks`, hooks are called first and may have the
+    /// packet looked up again with the key that it has then.
     pub(super) fn after_miss(
         &mut self,
         walk: &mut Walk<'_>,
@@ -231,7 +238,7 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// Calls a hook on a path; `last` is the entry that was hit last. Returns true if the packet
-    /// leaves the path: then the other hooks of the table are called, too.
+    /// leaves the path; then the other hooks of the table are called as well.
     fn call_on_path(
         &mut self,
         walk: &mut Walk<'_>,
@@ -246,7 +253,8 @@ impl<S: Sink> Context<'_, S> {
         Ok(called.deviates)
     }
 
-    /// Where a packet goes on that leaves a path before the lookup of the present table.
+    /// The table in which a packet continues that leaves its path before the lookup in the current
+    /// table.
     pub(super) fn leave_before_lookup(&mut self, walk: &mut Walk<'_>) -> Option<TableId> {
         self.lane.cache.stats.cut_short += 1;
         if walk.goto.is_some() {
@@ -268,7 +276,7 @@ impl<S: Sink> Context<'_, S> {
         entry.map_or(NO_COOKIE, |entry| entry.cookie)
     }
 
-    /// Counts a packet at the hits up to one, those that have counted it left out.
+    /// Counts a packet for the hits up to one, except those that have already counted it.
     fn count_hits(
         &mut self,
         hits: &[Hit],
@@ -289,7 +297,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Notes that a flow has packets that its entries' counters lack.
+    /// Notes that a flow has unsettled packets.
     #[inline]
     pub(super) fn mark_unsettled(&mut self, slot: u32) {
         self.lane.cache.unsettled.push(slot);
@@ -298,7 +306,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Counts a packet that came to an end at a hit before the last.
+    /// Counts a packet whose path ended at a hit before the last.
     fn count_part(&mut self, slot: u32, last: usize, (packets, bytes): (u64, u64)) {
         self.lane.cache.stats.cut_short += 1;
         for hit in self.lane.cache.flows[slot].hits().take(last + 1) {
@@ -322,8 +330,8 @@ impl<S: Sink> Context<'_, S> {
     }
 }
 
-/// Whether packets of a flow, with this key, still hit the entries that they hit before, and
-/// these do what they did.
+/// Revalidates a flow by looking up its entries again: whether packets with this key still hit the
+/// same entries, and these have the same instructions.
 fn revalidates(cache: &mut Cache, tables: &[Table], slot: u32, key: &Key) -> bool {
     let flow = &cache.flows[slot];
     let program = &flow.program;

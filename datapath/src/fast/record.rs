@@ -1,4 +1,4 @@
-//! How a path becomes known: a packet goes it for the first time, and what it met is noted.
+//! The recorder: sends the first packet of a flow through the pipeline and records its path.
 
 use alloc::vec::Vec;
 
@@ -19,23 +19,23 @@ use crate::slab::NONE;
 use crate::upcoming::WORDS;
 use crate::{DropReason, HookEffect, Sink};
 
-/// How an entry's instructions limit what may be cached of a path that goes on after them.
+/// How an entry's instructions limit what may be cached of a path after them.
 #[derive(Default)]
 struct PathEffect {
-    /// They may send the packet to the controllers.
+    /// They may cause a packet-in.
     may_packet_in: bool,
-    /// They change the key, always alike.
+    /// They change the key, always in the same manner.
     sets_fields: bool,
-    /// What the key becomes depends on more than the key.
+    /// The resulting key depends on more than the key.
     unpredictable: bool,
-    /// What the key becomes depends on what actions of extensions read,
+    /// The resulting key depends on what actions of extensions read,
     reads_more: bool,
-    /// or on fields that are copied or set in part.
+    /// or on fields that are copied or partly set.
     copies: bool,
 }
 
 impl PathEffect {
-    /// That of instructions; `read` are the fields that some entry reads.
+    /// Computes it for instructions; `read` are the fields that any entry reads.
     fn of(body: &Instructions, hooks: &Hooks, read: FieldSet) -> Self {
         let mut this = Self::default();
         for instruction in body.list() {
@@ -56,7 +56,8 @@ impl PathEffect {
         this
     }
 
-    /// Adds the effect of an action or instruction of an extension, which is told the cookie.
+    /// Adds the effect of an action or instruction of an extension. Its hook sees the cookie, as a
+    /// packet-in does.
     fn extend(&mut self, effect: HookEffect) {
         self.may_packet_in = true;
         match effect {
@@ -86,7 +87,7 @@ impl PathEffect {
                 | Action::CopyTtlOut
                 | Action::CopyTtlIn
         );
-        // An action that is not named here may do anything.
+        // An action not named here may do anything.
         let unknown = !may_packet_in && !sets_fields && !does_neither;
         self.may_packet_in |= may_packet_in || unknown;
         self.sets_fields |= sets_fields;
@@ -94,7 +95,7 @@ impl PathEffect {
     }
 }
 
-/// Whether what a packet becomes depends on its fields, and on nothing else.
+/// Whether an action's result depends on other fields of the packet, and on nothing else.
 fn copies(action: &Action) -> bool {
     if let Action::SetField(set) = action {
         !set.0.is_exact()
@@ -103,7 +104,7 @@ fn copies(action: &Action) -> bool {
     }
 }
 
-/// The table that an entry's packets go on with.
+/// The table of the goto-table instruction, if there is one.
 pub(super) fn goto(body: &Instructions) -> Option<TableId> {
     match body.list().last() {
         Some(Instruction::GotoTable(table)) => Some(*table),
@@ -111,7 +112,7 @@ pub(super) fn goto(body: &Instructions) -> Option<TableId> {
     }
 }
 
-/// The port, if all that instructions do is to send the packet to one now.
+/// The port, if the instructions do nothing but output the packet to one at once.
 fn step_output(body: &Instructions) -> Option<PortNo> {
     match body.list() {
         [Instruction::ApplyActions(actions)] => sole_output(actions),
@@ -119,30 +120,29 @@ fn step_output(body: &Instructions) -> Option<PortNo> {
     }
 }
 
-/// Whether instructions do nothing but name the table to go on with, if any.
+/// Whether the instructions contain nothing but goto-table, or are empty.
 pub(super) fn goes_on_only(body: &Instructions) -> bool {
     matches!(body.list(), [] | [Instruction::GotoTable(_)])
 }
 
-/// A path that a packet goes for the first time.
+/// A path that is being recorded.
 #[derive(Default)]
 struct Recording {
     program: Program,
     hits: Vec<Hit>,
     /// The fields that pure hooks and actions read.
     read: FieldSet,
-    /// Whether fields are not what they were at the start.
+    /// Whether fields were changed since the start of the path.
     sets_fields: bool,
-    /// Whether a pure hook did more than to set fields.
+    /// Whether a hook that declares itself pure did more than set fields.
     is_wrong: bool,
-    /// Whether it can be remembered.
+    /// Whether it can be cached.
     is_complete: bool,
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// Sends a packet through the tables as far as its path depends on nothing but its key, and
-    /// remembers the path under the words of the key and their hash; the table to go on with, if
-    /// any.
+    /// Sends a packet through the tables as far as its path depends only on its key, and caches the
+    /// path under the words of the key and their hash. Returns the table to continue with, if any.
     pub(super) fn record(
         &mut self,
         walk: &mut Walk<'_>,
@@ -157,7 +157,7 @@ impl<S: Sink> Context<'_, S> {
         let widened = self.lane.cache.stats.widened;
         let result = self.record_steps(walk, &mut path);
         let cache = &mut self.lane.cache;
-        // What it caused may have been recorded, too, under another key.
+        // A packet that this one caused may have been recorded meanwhile and have widened the key.
         path.is_complete &= cache.stats.widened == widened;
         debug_assert!(
             cache.fields.is_superset(walk.log),
@@ -167,7 +167,7 @@ impl<S: Sink> Context<'_, S> {
         let volatile = self.pipeline.catalogue.additions().volatile;
         let is_complete = path.is_complete && path.read.is_disjoint(volatile);
         if is_complete && !cache.fields.is_superset(path.read) {
-            // The key has other words from now on, under which the next packet is remembered.
+            // The key is now wider. The next packet is recorded under its new words.
             let fields = cache.fields.union(path.read);
             cache.widen(&self.pipeline.catalogue, tables, fields);
         } else if is_complete {
@@ -175,7 +175,7 @@ impl<S: Sink> Context<'_, S> {
                 cache.forget(tables, victim);
                 cache.stats.evicted += 1;
             }
-            // To the egress tables it comes as a packet.
+            // With egress tables the output needs a packet.
             if self.pipeline.first_egress.is_none() {
                 note_end(&mut path.program, self.hooks);
             }
@@ -185,7 +185,7 @@ impl<S: Sink> Context<'_, S> {
         result
     }
 
-    /// Goes a path and notes it; the table to go on with, if any.
+    /// Records the steps of a path. Returns the table to continue with, if any.
     fn record_steps(
         &mut self,
         walk: &mut Walk<'_>,
@@ -193,8 +193,8 @@ impl<S: Sink> Context<'_, S> {
     ) -> Result<Option<TableId>, DropReason> {
         loop {
             let table = walk.table;
-            let (prepared, asked) = (walk.prepared, walk.asked);
-            (walk.prepared, walk.asked) = (false, false);
+            let prepared = core::mem::take(&mut walk.prepared);
+            let asked = core::mem::take(&mut walk.asked);
             if !prepared && self.record_calls(walk, path, HookPoint::BeforeLookup)? {
                 return Ok(self.leave_before_lookup(walk));
             }
@@ -220,12 +220,12 @@ impl<S: Sink> Context<'_, S> {
             (walk.deviates, walk.action_reads) = (false, FieldSet::EMPTY);
             let result = self.act(walk, &instructions);
             let leaves = leaves || core::mem::take(&mut walk.deviates);
-            // What happens to the packet alone happens to each again.
+            // Effects on this packet alone are executed again for each later packet.
             let goes_on = goto(&instructions).is_some();
             if effect.reads_more || effect.copies && goes_on {
                 path.read.insert(walk.action_reads);
             }
-            // Of a packet that was cut, the segments have gone on.
+            // If the packet was cut, its segments have already continued through the tables.
             let is_whole = result.is_ok_and(|next| next == goto(&instructions));
             let (true, Ok(next)) = (is_whole, result) else {
                 return result;
@@ -257,8 +257,8 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Calls the hooks of the present table at one point, and notes what they do. Returns true if
-    /// one leaves the path.
+    /// Calls the hooks of the current table at one point, and records what they do. Returns true if
+    /// the packet leaves the path.
     #[inline(always)]
     fn record_calls(
         &mut self,
@@ -279,7 +279,8 @@ impl<S: Sink> Context<'_, S> {
         path: &mut Recording,
         point: HookPoint,
     ) -> Result<bool, DropReason> {
-        let (mut next, mut leaves) = (0, false);
+        let mut next = 0;
+        let mut leaves = false;
         while let Some(&(hook, effect)) = self.hooks.at(walk.table, point).get(next) {
             next += 1;
             let is_pure = effect == HookEffect::Pure;

@@ -1,4 +1,4 @@
-//! What a known path counts, what it does to super-frames, and what a full cache does.
+//! Tests of counters, super-frames and changes on cached paths, and of a full cache.
 
 extern crate std;
 
@@ -45,7 +45,7 @@ fn delete(datapath: &mut Datapath, text: &str) {
     }
 }
 
-/// Sends a frame of flow number `n`; the frames that leave.
+/// Sends a frame of flow number `n`. Returns the frames that are sent.
 fn send(datapath: &mut Datapath, n: u16) -> Vec<Frame> {
     send_at(datapath, Time(1), n)
 }
@@ -107,7 +107,7 @@ fn flows_that_wait_to_be_counted_are_few() {
 }
 
 #[test]
-fn a_full_cache_keeps_what_lives() {
+fn a_full_cache_keeps_active_flows() {
     let mut datapath = switch(0, 2);
     datapath.lane.cache = Cache::new(1, 4, 64);
     flow(&mut datapath, "ip,nw_src=10.0.0.0/8,actions=output:2");
@@ -125,7 +125,7 @@ fn a_full_cache_keeps_what_lives() {
 }
 
 #[test]
-fn flows_that_are_left_far_from_each_other_keep_no_memory() {
+fn scattered_flows_do_not_retain_memory() {
     let mut datapath = switch(0, 2);
     flow(&mut datapath, "cookie=1,priority=1,ip,actions=output:2");
     for n in (0..2000u16).step_by(100) {
@@ -151,7 +151,7 @@ fn flows_that_are_left_far_from_each_other_keep_no_memory() {
 }
 
 #[test]
-fn a_packet_on_a_known_way_keeps_its_entry_from_idling_out() {
+fn packets_on_a_cached_path_keep_their_entry_from_idling_out() {
     let (mut datapath, sink) = (switch(0, 2), &mut Vec::<Frame>::new());
     flow(&mut datapath, "idle_timeout=1,ip,actions=output:2");
     let (late, end) = (Time(Time::SEC * 9 / 10), Time(Time::SEC * 19 / 10));
@@ -168,7 +168,7 @@ fn a_packet_on_a_known_way_keeps_its_entry_from_idling_out() {
 }
 
 #[test]
-fn a_flow_that_a_change_makes_wrong_is_counted_first() {
+fn a_flow_that_a_change_makes_wrong_is_settled_first() {
     let mut datapath = switch(0, 2);
     flow(&mut datapath, "priority=1,ip,actions=output:2");
     (0..3).for_each(|_| assert_eq!(send(&mut datapath, 1).len(), 1));
@@ -179,7 +179,7 @@ fn a_flow_that_a_change_makes_wrong_is_counted_first() {
 }
 
 #[test]
-fn a_program_goes_with_its_last_flow() {
+fn a_program_is_freed_with_its_last_flow() {
     let mut datapath = switch(0, 2);
     datapath.lane.cache = Cache::new(1, 2, 64);
     for n in 0..9 {
@@ -199,7 +199,7 @@ fn a_program_goes_with_its_last_flow() {
     );
 }
 
-/// Lets time pass, turn by turn as the switch is asked to; how many turns that took.
+/// Advances time from tick to tick. Returns how many ticks there were.
 fn rest(datapath: &mut Datapath, end: Time) -> usize {
     let mut turns = 0;
     while let Some(at) = datapath.next_tick().filter(|at| *at <= end) {
@@ -227,7 +227,7 @@ fn flows_whose_entries_are_gone_are_forgotten_within_seconds() {
     rest(&mut datapath, Time(Time::SEC));
     datapath.tick(Time(Time::SEC), &mut Vec::<Frame>::new());
     assert_eq!(keep(&datapath).0, 256);
-    // Two turns for 256 flows, and one that finds no more.
+    // Two turns of 128 flows each, and one that finds no more.
     assert_eq!(rest(&mut datapath, Time(5 * Time::SEC)), 3);
     assert_eq!(keep(&datapath), (128, 1));
     flow(&mut datapath, "table=1,tcp,tcp_dst=5,actions=drop");
@@ -241,7 +241,7 @@ fn flows_whose_entries_are_gone_are_forgotten_within_seconds() {
 
 // I7
 #[test]
-fn a_super_frame_on_a_known_way_does_what_it_does_without() {
+fn a_super_frame_is_treated_alike_on_a_cached_path_and_by_the_tables() {
     for meter in [
         "pktps,burst,bands=type=drop,rate=1,burst_size=27",
         "pktps,bands=type=dscp_remark,prec_level=1,rate=15",
@@ -292,7 +292,7 @@ fn a_super_frame_on_a_known_way_does_what_it_does_without() {
 }
 
 #[test]
-fn an_entry_for_what_a_way_has_rewritten_is_seen() {
+fn an_entry_that_matches_rewritten_fields_changes_a_cached_path() {
     for (rewrite, rival) in [
         ("write_metadata:1", "metadata=1"),
         ("set_field:10.7.7.7->nw_dst", "ip,nw_dst=10.7.7.7"),
@@ -300,7 +300,7 @@ fn an_entry_for_what_a_way_has_rewritten_is_seen() {
         let mut datapath = switch(0, 2);
         flow(&mut datapath, &format!("ip,actions={rewrite},goto_table:1"));
         flow(&mut datapath, "table=1,priority=1,actions=output:2");
-        // The key has the fields already.
+        // The key already has the fields.
         flow(&mut datapath, "table=2,metadata=9,actions=drop");
         flow(&mut datapath, "table=2,ip,nw_dst=10.1.1.1,actions=drop");
         (0..2).for_each(|_| assert_eq!(send(&mut datapath, 1).len(), 1));
@@ -316,7 +316,7 @@ fn an_entry_for_what_a_way_has_rewritten_is_seen() {
 }
 
 #[test]
-fn a_way_older_than_the_log_is_looked_up_again() {
+fn a_flow_older_than_the_log_of_changes_is_looked_up_again() {
     let mut datapath = switch(0, 2);
     datapath.lane.cache = Cache::new(1, 9, 1);
     flow(&mut datapath, "ip,nw_src=10.0.0.1,actions=goto_table:1");
@@ -325,7 +325,7 @@ fn a_way_older_than_the_log_is_looked_up_again() {
     flow(&mut datapath, "table=1,priority=1,actions=output:2");
     flow(&mut datapath, "table=2,ip,nw_dst=10.1.1.1,actions=drop");
     let two_changes = |datapath: &mut Datapath| {
-        // Their matches are those of the packets, so that they may concern them.
+        // Their matches have the packets' values, so that they may concern the flows.
         for n in 1..3 {
             let text = format!("table=2,priority={n},udp,udp_dst=2,actions=drop");
             flow(datapath, &text);
@@ -377,7 +377,7 @@ fn changes_for_others_leave_known_flows_on_their_paths() {
 }
 
 #[test]
-fn a_remark_is_seen_by_the_next_table_on_a_known_way() {
+fn the_next_table_sees_a_remark_on_a_cached_path() {
     let mut datapath = switch(0, 2);
     let meter = "meter=1,pktps,burst,bands=type=dscp_remark,prec_level=1,rate=1,burst_size=3";
     let meter = parse_meter(meter, MeterModCommand::ADD).expect("a right meter");
@@ -458,7 +458,7 @@ fn what_has_a_label_is_found_among_the_others() {
     assert_eq!(left(&datapath), 95);
 }
 
-/// What left, and what was offered to controllers.
+/// The frames sent, and the packet-ins.
 #[derive(Default, PartialEq, Debug)]
 struct Seen {
     left: Vec<(PortNo, Vec<u8>)>,

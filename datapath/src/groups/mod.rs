@@ -1,5 +1,5 @@
-//! Groups: how they are changed, which buckets are live, and what is told of them.
-//! Spec: OpenFlow 1.3.5 sections 5.6, 6.5 and 7.3.4.2.
+//! Groups: their buckets, and which of them a packet gets. Spec: OpenFlow 1.3.5 sections 5.6, 6.5
+//! and 7.3.4.2.
 
 use alloc::{rc::Rc, vec::Vec};
 
@@ -18,9 +18,9 @@ use crate::groups::select::Selector;
 use crate::references::groups;
 use crate::tables::shared::actions_in;
 
-/// Actions of one bucket that take the place of a bucket, where these are limited.
+/// So many actions of one bucket count as one more bucket towards the limit.
 const ACTIONS_PER_PLACE: usize = 8;
-/// Copies that a group makes of a frame on the direct path at most, so that they are little work.
+/// The most copies that a group makes of a frame on the direct path, so that they are little work.
 const MAX_DIRECT_COPIES: usize = 16;
 
 /// A bucket, with its action set in the order of execution.
@@ -28,7 +28,7 @@ const MAX_DIRECT_COPIES: usize = 16;
 pub(crate) struct Plan {
     pub(crate) bucket: Bucket,
     pub(crate) actions: Vec<Action>,
-    /// The path of a frame through them, if it does not have to become a packet for it.
+    /// The direct path of these actions, if they have one.
     pub(crate) direct: Option<DirectPath>,
 }
 
@@ -51,15 +51,16 @@ pub(crate) struct Group {
     pub(crate) ty: GroupType,
     pub(crate) plans: Rc<[Plan]>,
     pub(crate) selector: Selector,
-    /// The most that its buckets take from the TTL of frames on the direct path; `None` if frames
-    /// cannot pass through it on that: not all buckets have one, or they are many.
+    /// The most by which its buckets decrement the TTL of frames on the direct path; `None` if
+    /// frames cannot pass it there, because not all buckets have a direct path or there are too
+    /// many.
     pub(crate) direct_hops: Option<u8>,
     /// Whether each bucket is live.
     pub(crate) live: Vec<bool>,
     pub(crate) counter: BucketCounter,
     pub(crate) bucket_counters: Vec<BucketCounter>,
     pub(crate) created: Time,
-    /// Entries that forward to it.
+    /// How many entries forward to it.
     pub(crate) flows: u32,
     /// Groups that forward to it, and groups that watch it.
     pub(crate) forwarders: Vec<GroupId>,
@@ -72,14 +73,14 @@ impl Group {
         self.live.contains(&true)
     }
 
-    /// The bucket that gets a packet, of which `bytes` are those of its frame with this layout;
-    /// `None` if none does. With `keep`, nothing changes.
+    /// Chooses the bucket that gets a packet, whose frame has these bytes and this layout; `None`
+    /// if there is none. With `keep`, no state changes.
     pub(crate) fn choose(&mut self, layout: &Layout, bytes: &[u8], keep: bool) -> Option<usize> {
         match self.ty {
             GroupType::SELECT => self.selector.choose(layout, bytes, keep),
             GroupType::FF => self.live.iter().position(|live| *live),
             GroupType::INDIRECT => Some(0),
-            // The others get copies.
+            // The packet itself goes to the last bucket, and copies to all others.
             _ => self.plans.len().checked_sub(1),
         }
     }
@@ -92,7 +93,7 @@ impl Group {
         }
     }
 
-    /// Buckets that it counts for.
+    /// How many buckets it counts as towards the limit.
     pub(crate) fn places(&self) -> usize {
         places(self.plans.iter().map(|plan| &plan.bucket))
     }
@@ -124,7 +125,7 @@ pub(crate) fn direct_hops(ty: GroupType, plans: &[Plan]) -> Option<u8> {
     Some(hops)
 }
 
-/// Buckets that these count for: more if they are long.
+/// How many buckets these count as towards the limit; long ones count as several.
 pub(crate) fn places<'a>(buckets: impl Iterator<Item = &'a Bucket>) -> usize {
     let mut places = 0;
     for bucket in buckets {

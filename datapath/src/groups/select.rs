@@ -1,9 +1,9 @@
-//! How a select group chooses: a table of slots, and three ways to pick one.
+//! How a select group chooses a bucket: a table of slots, and three algorithms that pick a slot.
 //!
-//! Each bucket owns slots in proportion to its weight. A dead bucket's slots alone are lent to live
-//! ones, and go back when it revives. When weights change, no more slots change hands than the new
-//! shares need: the sum of what the growing shares gain. A share is exact to one slot. Buckets that
-//! come or go alone leave the others their slots, whatever becomes of the shares.
+//! Each bucket owns slots in proportion to its weight, exact to one slot. When a bucket dies, only
+//! its slots are lent to live ones, and it gets them back when it revives. When weights change,
+//! only as many slots change owners as the growing shares gain. When single buckets are added or
+//! removed, the others keep their slots, even if the shares become less exact.
 
 use alloc::{vec, vec::Vec};
 
@@ -12,15 +12,15 @@ use bofuss_packet::{Fragment, Layout};
 
 use crate::Algorithm;
 
-/// Slots for each bucket, and the fewest and the most of a group.
+/// How many slots a group has for each bucket, and the fewest and the most that it has.
 const SLOTS_PER_BUCKET: usize = 64;
 const MIN_SLOTS: usize = 256;
 const MAX_SLOTS: usize = 65_536;
-/// How many times the slots that it needs a group keeps when buckets go.
+/// After buckets were removed, a group keeps at most so many times the slots that it needs.
 const MAX_SPARE: usize = 4;
-/// In place of a bucket: the slot is not owned by any.
+/// Marks a slot that no bucket owns.
 const NO_BUCKET: u16 = u16::MAX;
-/// Tries to lend a dead bucket's slot at random before the first live one gets it.
+/// How often a random bucket is tried for a dead bucket's slot before the first live one gets it.
 const TRIES: u64 = 16;
 /// An odd number without pattern, 2^64 over the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -35,9 +35,9 @@ const WITH_PORTS: [Header; 3] = [Header::Tcp, Header::Udp, Header::Sctp];
 pub(crate) struct Selector {
     pub(crate) algorithm: Algorithm,
     pub(crate) seed: u64,
-    /// Packets so far, or the state of the random numbers.
+    /// How many packets there were, or the state of the random number generator.
     pub(crate) state: u64,
-    /// The bucket that owns each slot; a power of two of them.
+    /// The bucket that owns each slot; the number of slots is a power of two.
     home: Vec<u16>,
     /// The bucket that gets a slot's packets now.
     slots: Vec<u16>,
@@ -49,8 +49,8 @@ fn mix(hash: u64, value: u64) -> u64 {
 }
 
 impl Selector {
-    /// Slots for buckets of these weights; `before` are those of the group that this one replaces,
-    /// and where its buckets are now.
+    /// Makes slots for buckets of these weights. `before` has those of the group that this one
+    /// replaces, and where its buckets are now.
     pub(crate) fn new(
         algorithm: Algorithm,
         seed: u64,
@@ -88,8 +88,8 @@ impl Selector {
         }
     }
 
-    /// The owners of `count` slots after its buckets have moved; of those that are gone there are
-    /// none.
+    /// The owners of `count` slots after buckets have moved; slots of removed buckets have no
+    /// owner.
     fn owners(&self, count: usize, moved: &[Option<u16>]) -> Vec<u16> {
         let mask = self.home.len() - 1;
         let mut home = Vec::with_capacity(count);
@@ -100,12 +100,12 @@ impl Selector {
         home
     }
 
-    /// The slots once buckets have come or gone, of which `weights` are those of all and `moved`
-    /// says where the old ones are. What stays keeps its slots, but for those that a bucket needs
-    /// that came. A share is exact to as many slots as buckets came or went.
+    /// The slots after single buckets were added or removed. `weights` are those of all buckets,
+    /// and `moved` says where the old ones are now. Old buckets keep their slots, except those that
+    /// a new one needs. A share may be off by as many slots as buckets were added or removed.
     pub(crate) fn changed(&self, weights: &[u16], moved: &[Option<u16>]) -> Self {
         let least = slots_for(weights);
-        // With fewer slots, packets of two would go to one bucket.
+        // With fewer slots, packets of two buckets would go to one.
         let count = least.max(self.home.len().min(MAX_SPARE * least));
         let mut home = self.owners(count, moved);
         let mut missing = shares(weights, count);
@@ -119,7 +119,7 @@ impl Selector {
                 None => free += 1,
             }
         }
-        // Buckets that came are first served.
+        // New buckets are served first.
         let mut stays = vec![false; weights.len()];
         for bucket in moved.iter().flatten() {
             stays[usize::from(*bucket)] = true;
@@ -172,8 +172,8 @@ impl Selector {
         self.algorithm != Algorithm::Hash
     }
 
-    /// The bucket for a packet; `None` if no bucket is live. With `keep`, nothing changes.
-    /// `bytes` are those of a frame with this layout.
+    /// Chooses the bucket for a packet, whose frame has these bytes and this layout; `None` if no
+    /// bucket is live. With `keep`, no state changes.
     pub(crate) fn choose(&mut self, layout: &Layout, bytes: &[u8], keep: bool) -> Option<usize> {
         let mut state = self.state;
         let number = match self.algorithm {
@@ -197,8 +197,8 @@ impl Selector {
     }
 }
 
-/// A number that is the same for all packets of a flow: of its addresses, and its ports unless it
-/// is in fragments. `bytes` are those of a frame with this layout.
+/// A hash that is the same for all packets of a flow: of its addresses, its protocol, and its ports
+/// unless it is fragmented. `bytes` are those of a frame with this layout.
 pub fn flow_hash(layout: &Layout, bytes: &[u8], seed: u64) -> u64 {
     let headers = FlowHeaders { layout, bytes };
     let mut hash = seed ^ GOLDEN;
@@ -237,14 +237,14 @@ fn four(bytes: &[u8]) -> u64 {
     u32::from_be_bytes(*bytes.first_chunk().expect("a header has four bytes here")).into()
 }
 
-/// The headers that tell a flow.
+/// The headers that identify a flow.
 struct FlowHeaders<'a> {
     layout: &'a Layout,
     bytes: &'a [u8],
 }
 
 impl<'a> FlowHeaders<'a> {
-    /// The first bytes of a header, if that is there.
+    /// The first bytes of a header, if the frame has it.
     #[inline(always)]
     fn start<const N: usize>(&self, header: Header) -> Option<&'a [u8; N]> {
         let start = self.layout.offset(header)?;
@@ -270,7 +270,7 @@ impl<'a> FlowHeaders<'a> {
         ports.map_or(0, |ports| four(ports))
     }
 
-    /// Mixes in the addresses of a packet that is not one of IPv4; returns its protocol.
+    /// Mixes the addresses of a packet that is not IPv4 into the hash. Returns its protocol.
     #[inline(never)]
     fn mix_other_addresses(&self, hash: &mut u64) -> u64 {
         if let Some(ip) = self.start::<40>(Header::Ipv6) {
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_dead_buckets_slots_move_and_they_come_back() {
+    fn only_a_dead_buckets_slots_move_and_they_return() {
         let mut selector = Selector::new(Algorithm::Hash, 1, &[1; 8], None);
         let before = selector.slots.clone();
         let mut live = [true; 8];
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_weights_moves_what_the_new_shares_need_and_no_more() {
+    fn a_change_of_weights_moves_only_the_slots_that_the_new_shares_need() {
         let mut random = 7u64;
         let mut next = |below: u64| {
             random = mix(random, 1);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_buckets_that_stay_go_to_no_other_but_one_that_came() {
+    fn flows_of_remaining_buckets_move_only_to_new_ones() {
         let mut random = 7u64;
         let mut next = |below: usize| {
             random = mix(random, 1);

@@ -1,4 +1,4 @@
-//! Meters: how they are changed, and which band applies to a packet. Spec: OpenFlow 1.3.5 sections
+//! Meters: token buckets that decide which band applies to a packet. Spec: OpenFlow 1.3.5 sections
 //! 5.7, 6.6 and 7.3.4.4.
 
 use alloc::vec::Vec;
@@ -13,18 +13,18 @@ use bofuss_oflib::types::MeterId;
 use crate::Time;
 use crate::references::count;
 
-/// What a packet takes from a bucket of packets, and a kilobit from one of kilobits: a rate in one
-/// of them a second adds itself each nanosecond, without rounding.
+/// The tokens of one packet, or of one kilobit. With so many per unit, a rate in units per second
+/// adds just its own number of tokens each nanosecond, without rounding.
 const UNIT: i64 = 1_000_000_000;
-/// What a byte takes.
+/// The tokens of one byte in a bucket of kilobits.
 const BYTE: i64 = UNIT / 125;
-/// What a bucket of a meter without BURST holds, in nanoseconds of its rate. A TCP stream with a
-/// round trip below 1 ms gets half of the rate through 100 ms, and 0.95 of it through 300 ms;
-/// a longer bucket would let more than 3 % above the rate pass in 10 s.
+/// The depth of a bucket of a meter without BURST, in nanoseconds of its rate. A TCP stream with a
+/// round trip below 1 ms gets half of the rate with 100 ms, and 0.95 of it with 300 ms. A deeper
+/// bucket would let more than 3 % above the rate pass in 10 s.
 const DEFAULT_DEPTH_NANOS: i64 = 300_000_000;
-/// The virtual meters, which no flow uses and which stay.
+/// The virtual meters, which no flow uses and which cannot be deleted with all others.
 pub(crate) const VIRTUAL: [MeterId; 2] = [MeterId::SLOWPATH, MeterId::CONTROLLER];
-/// The most that the drop precedence of a DSCP can be raised by. Spec: RFC 2597.
+/// The most levels by which the drop precedence of a DSCP can be raised. Spec: RFC 2597.
 pub(crate) const MAX_LEVELS: u8 = 2;
 
 /// The token bucket of a band.
@@ -35,7 +35,7 @@ struct TokenBucket {
     rate: i64,
     /// The most tokens.
     depth: i64,
-    /// Below 0, the rate is exceeded.
+    /// The tokens that it has; below 0 if the rate is exceeded.
     tokens: i64,
 }
 
@@ -43,16 +43,16 @@ struct TokenBucket {
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
     pub(crate) config: MeterConfig,
-    /// Its counters; of the flow count, the entries that use it.
+    /// Its counters; `flow_count` counts the entries that use it.
     pub(crate) stats: MeterStats,
-    /// Highest rate first.
+    /// The buckets of its bands, highest rate first.
     buckets: Vec<TokenBucket>,
     filled: Time,
     pub(crate) created: Time,
 }
 
 impl Meter {
-    /// The same without what it counted.
+    /// A copy with counters at 0.
     pub(crate) fn uncounted(&self) -> Self {
         let mut copy = self.clone();
         copy.stats.input = BucketCounter::default();
@@ -60,7 +60,7 @@ impl Meter {
         copy
     }
 
-    /// Takes over what the meter counted that was in its place, and its tokens unless `is_changed`.
+    /// Takes over the counters of the meter that it replaces, and its tokens unless `is_changed`.
     pub(crate) fn take_over(&mut self, before: Self, is_changed: bool) {
         let counted = &before.stats.input;
         count(
@@ -121,7 +121,7 @@ impl Meter {
         }
     }
 
-    /// Adds the tokens of the time that went by, up to the buckets' depth.
+    /// Adds the tokens for the time since the last call, up to the buckets' depth.
     fn refill(&mut self, now: Time) {
         let nanos = i64::try_from(now.since(self.filled)).unwrap_or(i64::MAX);
         self.filled = self.filled.max(now);
@@ -131,24 +131,25 @@ impl Meter {
         }
     }
 
-    /// Makes buckets hold at least so much. A burst that is shorter than the longest packet would
-    /// lose the tokens that come in between packets.
+    /// Raises the depth of buckets to at least `least`. A bucket smaller than the longest packet
+    /// would lose the tokens that arrive between packets.
     fn deepen(&mut self, least: i64) {
         for bucket in &mut self.buckets {
             bucket.depth = bucket.depth.max(least);
         }
     }
 
-    /// Whether `packets` and `bytes` at once exceed no rate.
+    /// Whether `packets` and `bytes` together exceed no rate.
     pub(crate) fn covers(&mut self, now: Time, counts: (u64, u64)) -> bool {
         let cost = self.cost(counts);
         self.refill(now);
         self.buckets.iter().all(|bucket| bucket.tokens >= cost)
     }
 
-    /// Counts a packet; the band that applies to it: that with the highest rate that is exceeded.
+    /// Counts a packet. Returns the band that applies to it: of the bands whose rate is exceeded,
+    /// the one with the highest rate.
     ///
-    /// What exceeds a rate exceeds the lower ones, too, and takes none of their tokens.
+    /// A packet that exceeds a rate also exceeds the lower ones, and takes none of their tokens.
     pub(crate) fn judge(&mut self, now: Time, counts: (u64, u64)) -> Option<Band> {
         let cost = self.cost(counts);
         if self.config.flags.has(MeterFlags::BURST) {

@@ -1,4 +1,4 @@
-//! Meters on a virtual clock: what any window of time lets through.
+//! Meters on a virtual clock: how much passes in any window of time.
 
 extern crate std;
 
@@ -15,7 +15,7 @@ fn made(text: &str) -> Meter {
     Meter::new(Time(0), &meter_mod)
 }
 
-/// Numbers that look random, the same in each run.
+/// A generator of random numbers, the same in each run.
 struct Rng(u64);
 
 impl Rng {
@@ -28,7 +28,7 @@ impl Rng {
     }
 }
 
-/// Whether each packet, with its time and its size in units of the rate, passed.
+/// For each packet, its time, its size in units of the rate, and whether it passed.
 type Seen = Vec<(Time, u64, bool)>;
 
 fn run(meter: &mut Meter, packets: impl Iterator<Item = (Time, u64)>, by_bytes: bool) -> Seen {
@@ -46,7 +46,7 @@ fn check_upper(name: &str, seen: &Seen, rate: u64, burst: u64, longest: u64) {
     let second = i128::from(Time::SEC);
     for (at, size, _) in seen.iter().filter(|(.., passed)| *passed) {
         let line = i128::from(rate) * i128::from(at.0);
-        // The window that begins with this packet: all before it did not pass in it.
+        // The window that begins with this packet, so without all earlier ones.
         least = least.min(line - passed * second);
         passed += i128::from(*size);
         let over = passed * second - line + least;
@@ -101,7 +101,7 @@ fn any_window_lets_the_rate_and_the_burst_through_and_no_more_from_10_pps_to_10_
                     "meter=1,pktps,burst,bands=type=drop,rate={rate},burst_size={burst}"
                 ));
                 let seen = run(&mut meter, even(rate, num, den, 5000), false);
-                // A burst of 0 is a little less than a packet.
+                // A burst of 0 is rounded up to one packet.
                 check_upper(&name, &seen, rate, burst.max(1), 1);
                 check_lower(&name, &seen, rate, 1, &mut rng);
             }
@@ -124,7 +124,7 @@ fn irregular_packets_of_any_size_stay_within_rate_and_burst() {
         let mut meter = made(&alloc::format!("{text}{kbps},burst_size={burst}"));
         let (mut at, mut packets) = (0, Vec::new());
         for _ in 0..20_000 {
-            // Half of them come in bursts; in the mean, they come at about twice the rate.
+            // Half of them arrive in bursts; on average they arrive at about twice the rate.
             let pause = 800 * 8_000_000 / kbps / 2;
             at += rng.below(2) * rng.below(2 * pause + 2);
             packets.push((Time(at), 60 + rng.below(1455)));
@@ -178,7 +178,7 @@ fn check_default(unit: &str, rate: u64, bytes: u64, rng: &mut Rng) {
     }
 }
 
-/// What passed in the ten seconds after the first one.
+/// How much passed in the ten seconds after the first second.
 fn passed_in_10_s(seen: &Seen) -> u64 {
     let seconds = Time::SEC..11 * Time::SEC;
     let passed = seen.iter().filter(|p| p.2 && seconds.contains(&p.0.0));
@@ -221,7 +221,7 @@ fn a_minute_of_packets_lets_exactly_the_rate_and_300_ms_of_it_through() {
     assert_eq!(seen.iter().filter(|p| p.2).count(), 330 * 60 + 99);
 }
 
-/// Of packets at 3000 a second: passed, and got by each band.
+/// For packets at 3000 a second: how many passed, and how many each band got.
 fn shares(bands: &str) -> (u64, Vec<u64>) {
     let mut meter = made(&String::from_iter(["meter=1,pktps,burst,bands=", bands]));
     let seen = run(&mut meter, even(3000, 1, 1, 30_000), false);

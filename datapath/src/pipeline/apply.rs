@@ -1,4 +1,4 @@
-//! The actions' behaviour: one arm each. Spec: OpenFlow 1.3.5 section 5.12.
+//! The behaviour of actions: one arm for each. Spec: OpenFlow 1.3.5 section 5.12.
 
 use bofuss_oflib::action::Output;
 use bofuss_oflib::field_set::FieldSet;
@@ -11,7 +11,7 @@ use crate::pipeline::context::Context;
 use crate::{DropReason, Sink, Step};
 
 impl<S: Sink> Context<'_, S> {
-    /// Applies one action to a packet on its way.
+    /// Applies one action to a packet in the pipeline.
     pub(crate) fn apply(&mut self, walk: &mut Walk<'_>, action: &Action) -> Result<(), DropReason> {
         if S::TRACES {
             self.sink.step(Step::Action(action));
@@ -57,7 +57,7 @@ impl<S: Sink> Context<'_, S> {
         };
         match edit {
             Ok(()) => Ok(()),
-            // An action on a header that the packet does not have does nothing.
+            // An action on a missing header does nothing.
             Err(EditError::NoHeader) => Ok(()),
             Err(EditError::NoHeadroom) => Err(DropReason::NoHeadroom),
             Err(EditError::InvalidTtl) => {
@@ -67,7 +67,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Sends a packet to where an output says.
+    /// Executes an output action.
     fn output_to(&mut self, walk: &mut Walk<'_>, output: &Output) -> Result<(), DropReason> {
         match output.port {
             PortNo::CONTROLLER => {
@@ -79,7 +79,7 @@ impl<S: Sink> Context<'_, S> {
                 let in_set = walk.reason == PacketInReason::ACTION_SET;
                 walk.leaves = in_set && walk.leaves_by == Some(port);
                 if S::TRACES {
-                    // So that it is told where it is said.
+                    // So that a trace shows the output in its place.
                     self.flush_pending(walk);
                 }
             }

@@ -1,4 +1,5 @@
-//! What NORMAL has learned: stations in VLANs, with ageing and bounds, and a storm guard.
+//! What NORMAL has learned: the port of each station, with ageing and limits, and a limit of
+//! flooding.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -9,16 +10,16 @@ use hashbrown::HashMap;
 use crate::slab::{NONE, Slab};
 use crate::{Config, MAX_ADDRESSES, Time};
 
-/// Nanoseconds after which an address that was not seen is forgotten.
+/// Nanoseconds after which an unseen address is forgotten.
 const AGEING_NS: u64 = 300 * Time::SEC;
-/// Frames a second that one port may flood, and how many at once.
+/// How many frames a second each port may flood, and how many at once.
 const FLOODS_PER_SEC: u64 = 10_000;
 const FLOOD_BURST: u64 = 10_000;
 
 /// An address in a VLAN (the VLAN_VID value, 0 for untagged).
 type Station = (u16, Mac);
 
-/// What is known of a station. Those of a port form a list, the one seen last first.
+/// A known station. Those of a port form a list, the last seen first.
 #[derive(Debug)]
 struct Learned {
     station: Station,
@@ -28,10 +29,10 @@ struct Learned {
     older: u32,
 }
 
-/// What is kept for a port.
+/// The state of a port.
 #[derive(Debug)]
 struct Learner {
-    /// How many stations it has; the first and the last of their list.
+    /// How many stations it has, and the first and last of their list.
     count: u32,
     newest: u32,
     oldest: u32,
@@ -39,21 +40,22 @@ struct Learner {
     floods: (u64, Time),
 }
 
-/// What NORMAL has learned. Where there are too many stations, the port with most of them forgets
-/// its own, as in Open vSwitch's `lib/mac-learning.c`: one port's flood costs no other an address.
+/// What NORMAL has learned. If there are too many stations, the port with most of them forgets one
+/// of its own, as in Open vSwitch's `lib/mac-learning.c`. So a flood of addresses on one port costs
+/// other ports none.
 #[derive(Debug, Default)]
 pub(crate) struct Bridge {
     stations: Slab<Learned>,
     slots: HashMap<Station, u32>,
     ports: HashMap<PortNo, Learner>,
-    /// The ports by how many stations they have.
+    /// The ports, sorted by how many stations they have.
     by_count: BTreeSet<(u32, PortNo)>,
-    /// Stations that the packet that is traced would have had learned, at its ingress port.
+    /// Stations that the traced packet would have made NORMAL learn at its ingress port.
     pub(crate) tried: Vec<Station>,
 }
 
 impl Bridge {
-    /// Notes where a station is.
+    /// Learns the port of a station.
     pub(super) fn learn(&mut self, now: Time, station: Station, port: PortNo, config: &Config) {
         if let Some(slot) = self.slots.get(&station).copied() {
             if self.stations[slot].port == port {
@@ -95,7 +97,7 @@ impl Bridge {
         }
     }
 
-    /// What is kept for a port, from now on if nothing was.
+    /// The state of a port, made if there is none.
     fn learner(&mut self, now: Time, port: PortNo) -> &mut Learner {
         self.ports.entry(port).or_insert(Learner {
             count: 0,
@@ -140,7 +142,7 @@ impl Bridge {
         self.stations[slot].older = second;
     }
 
-    /// Takes a station out of its port's list.
+    /// Removes a station from its port's list.
     fn unlink(&mut self, slot: u32) {
         let Learned {
             port, newer, older, ..
@@ -158,7 +160,7 @@ impl Bridge {
         }
     }
 
-    /// Where a station is, if it was seen lately.
+    /// The port of a station, if it was seen recently.
     pub(super) fn find(&self, now: Time, station: &Station) -> Option<PortNo> {
         let known = &self.stations[*self.slots.get(station)?];
         (now.since(known.seen) < AGEING_NS).then_some(known.port)

@@ -1,4 +1,4 @@
-//! What a group does to a packet. Spec: OpenFlow 1.3.5 section 5.6.1.
+//! Packets in groups. Spec: OpenFlow 1.3.5 section 5.6.1.
 
 use alloc::rc::Rc;
 
@@ -12,13 +12,13 @@ use crate::pipeline::context::Context;
 use crate::references::count;
 use crate::{DropReason, Sink, Step};
 
-/// Buckets that one packet may enter, through all groups that forward to groups.
+/// The most buckets that one packet may enter, including those of nested groups.
 pub const MAX_BUCKETS_PER_PACKET: u16 = 1024;
-/// Groups that may forward to each other in a row.
+/// How deeply groups may be nested.
 pub const MAX_CHAIN: u8 = 16;
 
 impl<S: Sink> Context<'_, S> {
-    /// Sends a packet through a group. The packet itself stays as it is.
+    /// Sends a copy of a packet through a group. The packet itself is unchanged.
     pub(crate) fn enter_group(&mut self, walk: &mut Walk<'_>, id: GroupId) {
         walk.sent = true;
         if let Err(reason) = self.copy_to_group(walk, id) {
@@ -62,8 +62,9 @@ impl<S: Sink> Context<'_, S> {
         if !S::DRY {
             count(&mut group.counter, offload::wire_count(&packet.frame));
         }
-        let chosen = group.choose(packet.layout(), packet.frame.bytes(), S::DRY);
-        let chosen = chosen.ok_or(DropReason::NoBucket)?;
+        let chosen = group
+            .choose(packet.layout(), packet.frame.bytes(), S::DRY)
+            .ok_or(DropReason::NoBucket)?;
         for bucket in 0..group.copies() {
             if self.lane.work.is_spent() {
                 return Err(DropReason::Work);

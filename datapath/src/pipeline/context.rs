@@ -1,4 +1,4 @@
-//! Who may touch what: the state of a switch by owner, and what a packet on its way is given of it.
+//! The state of a switch by owner, and which of it a packet in the pipeline may touch.
 
 use alloc::{collections::BTreeMap, collections::BTreeSet, sync::Arc, vec::Vec};
 
@@ -23,37 +23,38 @@ use crate::tables::field_uses::FieldUses;
 use crate::tables::shared::SharedInstructions;
 use crate::{Config, DropReason, Engine, Port, Sink, Step, Table, Time, Trial};
 
-/// What controllers and ports configure. It changes rarely; packets only count in it, and learn
-/// addresses for NORMAL.
+/// What controllers and ports configure. It changes rarely: packets only increase counters in it,
+/// and make NORMAL learn addresses.
 pub(crate) struct Pipeline {
     pub(crate) config: Config,
     pub(crate) catalogue: Arc<Catalogue>,
     pub(crate) tables: Vec<Table>,
-    /// What each table can do; none if it is not in the pipeline.
+    /// The features of each table; `None` if it is not in the pipeline.
     pub(crate) table_abilities: Vec<Option<Abilities>>,
-    /// The most that each can be made to do.
+    /// The most features that each table can be given.
     pub(crate) max_abilities: Vec<Option<Abilities>>,
-    /// The first of the tables that packets go through on their way to a port, if there are some.
+    /// The first egress table, if there are egress tables.
     pub(crate) first_egress: Option<TableId>,
-    /// Places that the entries of all tables and their masks take, and what they do.
+    /// How many entries all tables count as towards the limit, with their masks; and the shared
+    /// instructions.
     pub(crate) entry_places: usize,
     pub(crate) instructions: SharedInstructions,
     /// Which fields entries read and write.
     pub(crate) field_uses: FieldUses,
     /// The next deadline of each entry that has one.
     pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
-    /// Tables whose entries have to be moved together.
+    /// Tables that have to be compacted.
     pub(crate) sparse_tables: BTreeSet<TableId>,
-    /// Tables that say how full they are.
+    /// Tables with vacancy events.
     pub(crate) watched_tables: BTreeSet<TableId>,
-    /// Tables with entries whose statistics have thresholds.
+    /// Tables with entries that have statistics triggers.
     pub(crate) triggered_tables: BTreeSet<TableId>,
-    /// When their entries are looked at next, and from which table and slot on.
+    /// When their entries are checked next, and from which table and slot on.
     pub(crate) next_look: Time,
     pub(crate) look_from: (TableId, u32),
     pub(crate) next_serial: u64,
     pub(crate) groups: BTreeMap<GroupId, Group>,
-    /// Buckets of all groups, long ones as several.
+    /// How many buckets all groups have; long ones count as several.
     pub(crate) n_buckets: usize,
     pub(crate) meters: BTreeMap<MeterId, Meter>,
     pub(crate) ports: BTreeMap<PortNo, Port>,
@@ -63,7 +64,7 @@ pub(crate) struct Pipeline {
 }
 
 impl Pipeline {
-    /// The table of this number; all for [`TableId::ALL`].
+    /// The table with this number; all tables for [`TableId::ALL`].
     pub(crate) fn tables_named(&self, wanted: TableId) -> &[Table] {
         match wanted {
             TableId::ALL => &self.tables,
@@ -71,18 +72,20 @@ impl Pipeline {
         }
     }
 
-    /// Whether a frame that holds such a part of a packet gets a treatment instead of its path.
+    /// Whether a frame with such a part of a packet is treated specially and does not go through
+    /// the tables.
     #[inline(always)]
     pub(crate) fn treats(&self, fragment: Fragment) -> bool {
         fragment != Fragment::No && self.fragments != ConfigFlags(0)
     }
 
-    /// Whether a table is one of those that packets go through on their way to a port.
+    /// Whether a table is an egress table.
     pub(crate) fn is_egress(&self, table: TableId) -> bool {
         self.first_egress.is_some_and(|first| table >= first)
     }
 
-    /// Whether a packet may go on from one table to another: it is there, and for the same stage.
+    /// Whether a goto-table from one table to another is allowed: the other exists and is in the
+    /// same stage.
     pub(crate) fn joins(&self, from: TableId, to: TableId) -> bool {
         self.has_table(to) && self.is_egress(from) == self.is_egress(to)
     }
@@ -96,22 +99,21 @@ impl Pipeline {
     }
 }
 
-/// What one data-plane thread has for itself.
+/// What one data-plane thread has for itself and shares with no other.
 pub(crate) struct Lane {
     pub(crate) pool: Pool,
     pub(crate) cache: Cache,
     pub(crate) drops: [u64; DropReason::ALL.len()],
     pub(crate) reassembler: Reassembler,
     pub(crate) work: Work,
-    /// Frames of ports that wait for a later turn, in their order; and the port that was last
-    /// served of them.
+    /// Frames that wait for a later turn, by port and in order; and the port that was served last.
     pub(crate) backlog: BTreeMap<PortNo, Vec<Frame>>,
     pub(crate) last_served: PortNo,
-    /// The action set of the packet in the pipeline; kept for its memory.
+    /// An empty action set that is kept for its memory.
     pub(crate) spare_set: ActionSet,
     /// The trial that was begun last.
     last_trial: Trial,
-    /// Packets that hooks dropped for reasons of their own: the hook's number, and the reason.
+    /// How many packets hooks dropped, by the hook's number and its reason.
     pub(crate) hook_drops: BTreeMap<(usize, &'static str), u64>,
 }
 
@@ -139,19 +141,20 @@ impl Lane {
     }
 }
 
-/// What waits to leave by the ports that have queues; kept while a port is away.
+/// The queues of ports that have some; kept while a port is absent.
 #[derive(Default)]
 pub(crate) struct PortQueues {
     pub(crate) ports: BTreeMap<PortNo, Egress>,
-    /// Bytes of buffers that wait there.
+    /// How many bytes of buffers wait in all queues.
     pub(crate) waiting_bytes: usize,
 }
 
-/// Sends a packet through the tables, from one on: one after another, or on known paths.
+/// The function that sends a packet through the tables, beginning with one: from table to table, or
+/// on cached paths.
 pub(crate) type ThroughTables<S> =
     fn(&mut Context<'_, S>, &mut Walk<'_>, Option<TableId>) -> Result<(), DropReason>;
 
-/// What a packet on its way may touch: the switch by owner, the time and where effects go.
+/// What a packet in the pipeline may touch: the switch by owner, the time, and the sink of effects.
 pub(crate) struct Context<'a, S: Sink> {
     pub(crate) now: Time,
     pub(crate) sink: &'a mut S,
@@ -159,13 +162,14 @@ pub(crate) struct Context<'a, S: Sink> {
     pub(crate) lane: &'a mut Lane,
     pub(crate) egress: &'a mut PortQueues,
     pub(crate) hooks: &'a mut Hooks,
-    /// Which run of packets it is.
+    /// The number of the trial run, if it is one.
     pub(crate) trial: Trial,
     pub(crate) through_tables: ThroughTables<S>,
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// The same for packets whose effects go to another sink, and which take no known paths.
+    /// A context for trial packets, whose effects go to another sink and which take no cached
+    /// paths.
     pub(crate) fn trying<'b, T: Sink>(&'b mut self, sink: &'b mut T) -> Context<'b, T> {
         Context {
             now: self.now,
@@ -179,12 +183,12 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Whether packets take known paths.
+    /// Whether packets take cached paths.
     pub(crate) fn uses_cache(&self) -> bool {
         self.pipeline.config.engine == Engine::Cache && !S::TRACES && !S::DRY
     }
 
-    /// Counts a packet's end.
+    /// Counts a dropped packet.
     pub(crate) fn drop(&mut self, reason: DropReason) {
         if !S::DRY {
             self.lane.drops[reason as usize] += 1;

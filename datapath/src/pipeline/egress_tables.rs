@@ -1,5 +1,5 @@
-//! The egress tables, which a packet goes through on its way to a port.
-//! Spec: OpenFlow 1.5.1 section 5.1.1.
+//! The egress tables, which each copy of a packet passes before it leaves by a port. Spec: OpenFlow
+//! 1.5.1 section 5.1.1.
 
 use bofuss_oflib::action::Output;
 use bofuss_oflib::field::ACTSET_OUTPUT;
@@ -13,7 +13,8 @@ use crate::qos::QueueClass;
 use crate::{DropReason, Sink, Step};
 
 impl Walk<'_> {
-    /// Notes in the key which output the action set has. Spec: OpenFlow 1.5.1 section 7.2.3.9.
+    /// Sets the field ACTSET_OUTPUT of the key to the output in the action set. Spec: OpenFlow
+    /// 1.5.1 section 7.2.3.9.
     pub(super) fn note_output(&mut self) {
         let port = u128::from(self.set.output().0);
         self.packet.key_mut().set(ACTSET_OUTPUT, port);
@@ -21,11 +22,11 @@ impl Walk<'_> {
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// Sends a packet that is to leave by a port through the egress tables from `first` on. Its
-    /// action set begins with the output to that port, and its other fields are as they were.
+    /// Sends a packet that has to leave by a port through the egress tables from `first` on. Its
+    /// action set begins with the output to that port, and its other fields are unchanged.
     ///
-    /// Choice: a copy that an entry of these tables outputs begins with them anew, for its own
-    /// port; a packet whose copies do so too often in a row is dropped.
+    /// Choice: a copy that an egress entry outputs passes the egress tables from the first one, for
+    /// its own port. Copies of copies are dropped when this is nested too deeply.
     #[inline(never)]
     pub(crate) fn pass_egress(
         &mut self,
@@ -57,8 +58,8 @@ impl<S: Sink> Context<'_, S> {
         self.lane.work.end_egress();
     }
 
-    /// Carries out an output with the packet itself: by the port if it has passed the egress
-    /// tables, else as any other.
+    /// Executes an output with the packet itself: directly to the port if it has passed the egress
+    /// tables, otherwise like any other output.
     pub(crate) fn output_of(&mut self, walk: &mut Walk<'_>, port: PortNo) {
         if walk.leaves {
             self.leave_after_egress(walk.packet, port, &walk.class);

@@ -1,4 +1,4 @@
-//! Where hooks are called on a packet's way, and what becomes of what they ask for.
+//! Calls hooks on a packet's path, and carries out what they ask for.
 
 use alloc::{format, vec::Vec};
 
@@ -14,28 +14,28 @@ use crate::pipeline::context::Context;
 use crate::qos::QueueClass;
 use crate::{DropReason, Hook, HookContext, HookEffect, Sink, Step, Verdict};
 
-/// What a hook said at a point, and asked for; it is not done yet.
+/// What a hook returned at a point, and requests that are not carried out yet.
 #[derive(Debug)]
 pub(crate) struct HookReply {
     pub(crate) hook: usize,
     pub(crate) verdict: Verdict,
     pub(crate) outcome: HookOutcome,
-    /// Whether hooks act otherwise since.
+    /// Whether the plan of hooks has changed.
     pub(crate) replanned: bool,
-    /// Whether it wants a packet that no entry matched to be looked up again.
+    /// Whether it wants a packet that missed to be looked up again.
     pub(crate) again: bool,
 }
 
-/// Actions of extensions whose hooks were called before the packet went its way.
+/// Actions of extensions whose hooks were called with the frame, before it became a packet.
 #[derive(Debug)]
 pub(crate) struct BegunActions {
-    /// How many there are to which nothing is left to do,
+    /// How many of them are completely done,
     pub(crate) done: usize,
-    /// and what came of the one after them.
+    /// and the reply to the next one, which still has to be carried out.
     pub(crate) reply: HookReply,
 }
 
-/// What hooks make of a packet that no entry matched.
+/// What hooks do with a packet that missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MissReply {
     /// Nothing.
@@ -46,7 +46,7 @@ pub(crate) enum MissReply {
     Taken,
 }
 
-/// What whoever remembers the way has to know of a hook's call.
+/// What the recorder needs to know of a hook's call.
 #[derive(Debug, Default)]
 pub(crate) struct HookCall {
     /// What it set, if asked for.
@@ -55,16 +55,16 @@ pub(crate) struct HookCall {
     pub(crate) read: FieldSet,
     /// Whether `sets` is all that it did.
     pub(crate) only_sets: bool,
-    /// Whether the packet has other fields now, goes elsewhere, or hooks now act otherwise.
+    /// Whether the packet's fields changed, it continues elsewhere, or the plan of hooks changed.
     pub(crate) deviates: bool,
     /// Whether the hook has taken the packet.
     pub(crate) taken: bool,
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// Calls a hook at one point of a table, with the cookie of the entry that was hit. What it
-    /// asks for is not done yet, and added to `outcome`. Its verdict, and whether hooks act
-    /// otherwise since.
+    /// Calls a hook at one point of a table, with the cookie of the entry that was hit. Its
+    /// requests are added to `outcome` and not carried out yet. Returns its verdict, and whether
+    /// the plan of hooks has changed.
     #[inline]
     pub(crate) fn ask_hook<'p>(
         &'p mut self,
@@ -93,7 +93,7 @@ impl<S: Sink> Context<'_, S> {
         (verdict, plan != self.hooks.plan())
     }
 
-    /// Calls a hook at one point, and does what it asks for.
+    /// Calls a hook at one point, and carries out what it asks for.
     ///
     /// Errors: why the packet goes no further.
     pub(crate) fn call_hook(
@@ -120,7 +120,7 @@ impl<S: Sink> Context<'_, S> {
         self.carry_out(walk, reply)
     }
 
-    /// Does what a hook asked for.
+    /// Carries out what a hook asked for.
     ///
     /// Errors: why the packet goes no further.
     pub(crate) fn carry_out(
@@ -219,7 +219,7 @@ impl<S: Sink> Context<'_, S> {
         Ok(())
     }
 
-    /// Applies actions to a packet of its own.
+    /// Applies actions to a packet that a hook emits.
     fn emit(&mut self, mut packet: Packet, actions: &[Action]) {
         self.lane.work.count(&packet.frame);
         let mut walk = Walk::from(&mut packet);
@@ -228,7 +228,7 @@ impl<S: Sink> Context<'_, S> {
         self.end_copy(&mut walk, result);
     }
 
-    /// Counts a packet that a hook drops for a reason of its own.
+    /// Counts a packet that a hook drops.
     fn count_hook_drop(&mut self, hook: usize, reason: Option<&'static str>) {
         let Some(reason) = reason else { return };
         if !S::DRY {
@@ -240,7 +240,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Calls a hook at one point of the present table.
+    /// Calls a hook at one point of the current table.
     ///
     /// Errors: why the packet goes no further.
     pub(crate) fn call_point(
@@ -256,8 +256,8 @@ impl<S: Sink> Context<'_, S> {
         })
     }
 
-    /// Does what a hook asked for before the lookup of the present table, and calls those after it;
-    /// the table to go on with.
+    /// Carries out what a hook asked for before the lookup in the current table, and calls the
+    /// hooks after it. Returns the table to continue with.
     ///
     /// Errors: why the packet goes no further.
     pub(crate) fn finish_preparing(
@@ -277,7 +277,7 @@ impl<S: Sink> Context<'_, S> {
         Ok(Some(walk.table))
     }
 
-    /// Calls the hooks of the present table at one point, from number `first` on.
+    /// Calls the hooks of the current table at one point, from number `first` on.
     ///
     /// Errors: why the packet goes no further.
     #[inline(always)]
@@ -320,7 +320,7 @@ impl<S: Sink> Context<'_, S> {
         Ok(())
     }
 
-    /// What hooks make of a packet that no entry matched.
+    /// Calls the hooks that act on a miss.
     pub(crate) fn on_miss(&mut self, walk: &mut Walk<'_>) -> Result<MissReply, DropReason> {
         let mut next = 0;
         while let Some(&(hook, effect)) = self.hooks.at_miss(walk.table).get(next) {
@@ -373,14 +373,16 @@ impl<S: Sink> Context<'_, S> {
         Ok(())
     }
 
-    /// Notes whether a hook with some effect acts on each packet of the wire, if that is asked for.
+    /// Notes whether a hook with this effect has to see each packet of the wire, if the caller
+    /// wants to know.
     fn note_segments(&mut self, hook: usize, effect: HookEffect) {
         if S::DRY && effect > HookEffect::Pure {
             self.lane.work.by_segment |= self.hooks.all[hook].acts_on_segments();
         }
     }
 
-    /// Shows a packet that is about to leave by a port to hooks, which may change how it waits.
+    /// Calls hooks for a packet that is about to be sent out of a port; they may change how it
+    /// waits.
     pub(crate) fn on_egress(
         &mut self,
         packet: &mut Packet,

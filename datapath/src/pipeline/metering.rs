@@ -1,4 +1,4 @@
-//! What a meter does to a packet. Spec: OpenFlow 1.3.5 section 5.7.1.
+//! Meters in the pipeline. Spec: OpenFlow 1.3.5 section 5.7.1.
 
 use alloc::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::pipeline::context::Context;
 use crate::{DropReason, Sink, Step};
 
 impl<S: Sink> Context<'_, S> {
-    /// Directs a packet to a meter, which may remark it; an output that waits is done before.
+    /// Sends a packet through a meter, which may remark it. A pending output is done first.
     ///
     /// Errors: why it goes no further.
     pub(crate) fn apply_meter(
@@ -54,8 +54,8 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Whether a super-frame may enter meters as it is: its segments exceed no rate. One that comes
-    /// to a meter twice may not.
+    /// Whether a super-frame may pass meters whole: its segments together exceed no rate, and it
+    /// meets no meter twice.
     pub(crate) fn meters_whole(
         &mut self,
         ids: impl Iterator<Item = MeterId>,
@@ -73,8 +73,8 @@ impl<S: Sink> Context<'_, S> {
         true
     }
 
-    /// Sends each segment of a super-frame along the rest of its path, from an entry's instructions
-    /// on.
+    /// Cuts a super-frame and sends each segment along the rest of the path, beginning with an
+    /// entry's instructions.
     pub(crate) fn execute_by_segments(
         &mut self,
         walk: &mut Walk<'_>,
@@ -93,7 +93,7 @@ impl<S: Sink> Context<'_, S> {
         self.by_segments(walk, |this, part| this.tables_and_set(part, None))
     }
 
-    /// Sends each segment of a super-frame its own way. Errors: the frame cannot be cut.
+    /// Cuts a super-frame and passes each segment to `go`. Errors: the frame cannot be cut.
     fn by_segments(
         &mut self,
         walk: &mut Walk<'_>,
@@ -131,9 +131,11 @@ pub(crate) fn remark(packet: &mut Packet, levels: u8) {
     }
 }
 
-/// A DSCP whose drop precedence is raised, as a set-field takes it; `None` if it stays.
+/// The DSCP with a raised drop precedence, as the value of a set-field; `None` if it does not
+/// change.
 pub(crate) fn remarked(dscp: u128, levels: u8) -> Option<[u8; 16]> {
-    let (class, precedence) = (dscp >> 3, dscp >> 1 & 3);
+    let class = dscp >> 3;
+    let precedence = dscp >> 1 & 3;
     if !(1..=4).contains(&class) || precedence == 0 || dscp & 1 != 0 {
         return None;
     }
@@ -171,7 +173,7 @@ mod tests {
     // I7
     #[test]
     fn a_super_frame_is_metered_as_its_segments_are() {
-        // Each with the packets that leave, of ten.
+        // Each with how many of ten packets leave.
         let cases = [
             (
                 "meter=1,pktps,burst,bands=type=drop,rate=1,burst_size=3",
@@ -324,9 +326,9 @@ mod tests {
                 "meter=7",
                 "table=1,ip,actions=meter:1,output:3",
             );
-            // The second packet goes a known path.
+            // The second packet takes a cached path.
             for _ in 0..2 {
-                // No sink that traces: for one, outputs never wait.
+                // The sink must not trace, because with a trace outputs are never pending.
                 let mut out: Vec<Frame> = vec![];
                 let mut frame = offload::first(&super_frame(datapath.pool())).expect("a segment");
                 frame.bytes_mut()[DSCP_AT] = af11;

@@ -35,36 +35,36 @@ use crate::references::{meters, sole_output};
 use crate::slab::NONE;
 use crate::{DropReason, Entry, EntryKey, HeldPacket, Port, Sink, Step};
 
-/// Entries that a trace names for having lost a lookup.
+/// How many entries a trace names that matched but lost a lookup.
 const LOST_SHOWN: usize = 4;
-/// Entries of a table among which they are looked for.
+/// How many entries of a table are searched for them.
 const LOST_SEARCHED: usize = 10_000;
 /// The cookie of a packet-in that no single entry caused.
 pub(crate) const NO_COOKIE: u64 = u64::MAX;
 
-/// A packet on its way.
+/// A packet on its path through the pipeline.
 pub(crate) struct Walk<'a> {
     pub(crate) packet: &'a mut Packet,
     pub(crate) set: ActionSet,
     pub(crate) table: TableId,
     pub(crate) cookie: u64,
-    /// Why an output to the controllers would happen now.
+    /// The reason that a packet-in caused now would have.
     pub(crate) reason: PacketInReason,
-    /// How it is to wait for ports.
+    /// How it waits at ports.
     pub(crate) class: QueueClass,
-    /// An output that still waits for the packet: the last one needs no copy.
+    /// An output that is still pending, because the last output needs no copy.
     pub(crate) pending: Option<PortNo>,
-    /// Whether that output is the one which the action set of egress tables begins with.
+    /// Whether that output is the one with which the action set of egress tables begins.
     pub(crate) leaves: bool,
-    /// The port on the way to which it goes through egress tables, if it does.
+    /// The port for which it passes the egress tables, if it is there.
     pub(crate) leaves_by: Option<PortNo>,
-    /// Whether it went anywhere yet.
+    /// Whether it was sent anywhere yet.
     pub(crate) sent: bool,
-    /// Whether an output to TABLE is allowed: from a packet-out, before the tables.
+    /// Whether an output to TABLE is allowed: only in a packet-out, before the tables.
     pub(crate) may_enter: bool,
-    /// Groups that forwarded to each other so far.
+    /// How deeply groups are nested so far.
     pub(crate) depth: u8,
-    /// Buckets that it may still enter.
+    /// How many more buckets it may enter.
     pub(crate) buckets_left: u16,
     /// Whether no entry matched.
     pub(crate) unmatched: bool,
@@ -72,34 +72,34 @@ pub(crate) struct Walk<'a> {
     pub(crate) hit: Option<EntryKey>,
     /// The fields that lookups have read.
     pub(crate) log: FieldSet,
-    /// Its flow in the cache, if it is known.
+    /// Its flow in the cache, if that was found.
     pub(crate) flow: Option<u32>,
-    /// Whether hooks have prepared it for the present table.
+    /// Whether hooks have prepared it for the current table.
     pub(crate) prepared: bool,
-    /// Whether hooks have had it looked up again in the present table.
+    /// Whether hooks have had it looked up again in the current table.
     pub(crate) asked: bool,
-    /// Where a hook sends it.
+    /// The table to which a hook sends it.
     pub(crate) goto: Option<TableId>,
-    /// Whether an action of an extension did more than is remembered of it.
+    /// Whether an action of an extension did more than the recorder may cache.
     pub(crate) deviates: bool,
     /// The fields that such actions have read.
     pub(crate) action_reads: FieldSet,
-    /// Those that were begun before it went its way.
+    /// Actions of extensions that were begun before it became a packet.
     pub(crate) begun: Option<Box<BegunActions>>,
 }
 
-/// What is known and done of a packet before it goes its way.
+/// What is already known and done when a packet enters the pipeline.
 #[derive(Default)]
 pub(crate) struct Start {
-    /// Its flow in the cache, if it is known.
+    /// Its flow in the cache, if that was found.
     pub(crate) flow: Option<u32>,
     /// Whether hooks have prepared it for table 0,
     pub(crate) prepared: bool,
-    /// or one of them was called for that.
+    /// or the reply of one that was called for that.
     pub(crate) reply: Option<Box<HookReply>>,
     /// The QoS record that hooks have given it.
     pub(crate) qos: Option<Qos>,
-    /// The actions of extensions on its path whose hooks were called.
+    /// The actions of extensions on its path whose hooks were already called.
     pub(crate) actions: Option<Box<BegunActions>>,
 }
 
@@ -136,7 +136,7 @@ impl<'a> From<&'a mut Packet> for Walk<'a> {
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// Sends a packet through the tables from table 0 on, on the way of `flow` if that is known.
+    /// Sends a packet through the tables from table 0 on, on the cached path of `flow`, if any.
     pub(crate) fn run(&mut self, packet: &mut Packet, flow: Option<u32>) {
         if self.goes_through_tables(packet) {
             let mut walk = Walk::from(packet);
@@ -145,7 +145,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// The same of a packet with which hooks have begun.
+    /// As [`Self::run`], for a packet that hooks have begun to handle.
     pub(crate) fn run_from(&mut self, packet: &mut Packet, start: Start) {
         if self.goes_through_tables(packet) {
             let mut walk = Walk::from(packet);
@@ -155,7 +155,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Returns false for a fragment that gets a treatment instead.
+    /// Returns false for a fragment that is treated specially instead.
     #[inline(always)]
     fn goes_through_tables(&mut self, packet: &mut Packet) -> bool {
         if S::TRACES {
@@ -168,7 +168,7 @@ impl<S: Sink> Context<'_, S> {
         true
     }
 
-    /// Does what a hook asked for before table 0, if one was called, and what comes after.
+    /// Carries out what a hook asked for before table 0, if any, and sends the packet on.
     #[inline(always)]
     fn run_walk(&mut self, mut walk: Walk<'_>, reply: Option<Box<HookReply>>) {
         core::mem::swap(&mut walk.set, &mut self.lane.spare_set);
@@ -209,7 +209,7 @@ impl<S: Sink> Context<'_, S> {
         self.end_copy(&mut walk, result);
     }
 
-    /// Sends a packet that was held on its way through the tables.
+    /// Sends a packet that a hook held through the tables.
     pub(crate) fn resume(&mut self, mut held: HeldPacket) {
         self.lane.work.begin_frame();
         let mut walk = Walk::from(&mut held.packet);
@@ -261,7 +261,7 @@ impl<S: Sink> Context<'_, S> {
         result
     }
 
-    /// Looks up one table and executes the entry's instructions; the table to go on with, if any.
+    /// Looks up one table and executes the entry's instructions. Returns the next table, if any.
     #[inline(always)]
     pub(crate) fn one_table(&mut self, walk: &mut Walk<'_>) -> Result<Option<TableId>, DropReason> {
         if !core::mem::take(&mut walk.prepared) {
@@ -285,8 +285,8 @@ impl<S: Sink> Context<'_, S> {
         let Some(entry) = self.hit(walk) else {
             return self.no_entry(walk);
         };
-        // It takes two atomic operations to copy a list of instructions and to drop the copy, so
-        // the most common ones are executed where they stand.
+        // Copying a list of instructions and dropping the copy takes two atomic operations, so the
+        // most common ones are executed in place.
         if !S::TRACES && self.hooks.at(walk.table, HookPoint::AfterHit).is_empty() {
             match entry.instructions.list() {
                 [Instruction::GotoTable(next)] => return Ok(Some(*next)),
@@ -312,19 +312,19 @@ impl<S: Sink> Context<'_, S> {
         self.act(walk, &instructions)
     }
 
-    /// The entry that was hit, which is the packet's last one from now on.
+    /// The entry that was hit; from now on it is the packet's last one.
     #[inline]
     pub(crate) fn hit(&self, walk: &mut Walk<'_>) -> Option<&Entry> {
         let table = &self.pipeline.tables[usize::from(walk.table.0)];
-        let entry = table.at(walk.hit?.slot);
-        let entry = entry.expect("the entry was hit just now");
+        let found = table.at(walk.hit?.slot);
+        let entry = found.expect("the entry was hit just now");
         walk.cookie = entry.cookie;
         walk.reason = entry.reason();
         Some(entry)
     }
 
-    /// Executes an entry's instructions, on each segment if the packet has to be cut for it; the
-    /// table that it goes on with, if any.
+    /// Executes an entry's instructions, on each segment if the packet has to be cut for that.
+    /// Returns the table to continue with, if any.
     #[inline(always)]
     pub(crate) fn act(
         &mut self,
@@ -339,7 +339,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Executes an entry's instructions; the table that it goes on with, if any.
+    /// Executes an entry's instructions. Returns the table to continue with, if any.
     pub(crate) fn execute_all(
         &mut self,
         walk: &mut Walk<'_>,
@@ -352,8 +352,8 @@ impl<S: Sink> Context<'_, S> {
         Ok(walk.goto.take().or(next))
     }
 
-    /// Does what the present table says of a packet that no entry matches: drops it, once it was
-    /// offered to the controllers if one takes such packets; or gives the table to go on with.
+    /// Handles a miss as the current table is configured: drops the packet, after a packet-in if a
+    /// controller wants misses, or returns the table to continue with.
     pub(crate) fn no_entry(&mut self, walk: &mut Walk<'_>) -> Result<Option<TableId>, DropReason> {
         let miss = self.pipeline.tables[usize::from(walk.table.0)].miss;
         if miss == TableMiss::CONTINUE {
@@ -369,7 +369,7 @@ impl<S: Sink> Context<'_, S> {
         Err(DropReason::TableMiss)
     }
 
-    /// Executes one instruction; the table that it goes on with, if any.
+    /// Executes one instruction. Returns the table to continue with, if any.
     pub(crate) fn execute(
         &mut self,
         walk: &mut Walk<'_>,
@@ -378,7 +378,7 @@ impl<S: Sink> Context<'_, S> {
         if S::TRACES {
             self.sink.step(Step::Instruction(instruction));
         }
-        // What it changes of the pipeline's fields is not for a copy that was output before.
+        // A copy that was output before must not see the changed pipeline fields.
         if self.pipeline.first_egress.is_some() {
             self.flush_pending(walk);
         }
@@ -405,7 +405,7 @@ impl<S: Sink> Context<'_, S> {
         Ok(None)
     }
 
-    /// Finds the entry of the present table that the packet hits, and counts.
+    /// Finds the entry of the current table that the packet hits, and counts the lookup.
     #[inline(always)]
     pub(crate) fn look_up(&mut self, walk: &mut Walk<'_>) {
         let table = &mut self.pipeline.tables[usize::from(walk.table.0)];
@@ -429,7 +429,7 @@ impl<S: Sink> Context<'_, S> {
         for (_, entry) in table.entries(EntryKey::FIRST).take(LOST_SEARCHED) {
             let is_after = won.is_some_and(|won| entry.key > won.key);
             let distance = key.distance(&entry.rule);
-            // Of those after the winner, only the ones that match, too, are of interest.
+            // After the winner, only entries that also match are of interest.
             if walk.hit != Some(entry.key) && (!is_after || distance == 0) {
                 near.push(((is_after, distance, entry.key), entry));
             }
@@ -452,8 +452,8 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Names the extensions that act on misses only: in a table with a table-miss entry there are
-    /// none.
+    /// Names in a trace the extensions that act only on misses and so do nothing in a table with a
+    /// table-miss entry.
     fn trace_outdone(&mut self, table: TableId) {
         for (number, _) in self.hooks.at_miss(table) {
             let hook = &self.hooks.all[*number];
@@ -464,7 +464,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Drops a fragment, or keeps it until the whole packet that it is of can be sent through the
+    /// Drops a fragment, or keeps it until its packet is complete and can be sent through the
     /// tables.
     fn treat_fragment(&mut self, packet: &mut Packet) {
         if self.pipeline.fragments.has(ConfigFlags::FRAG_DROP) {

@@ -1,4 +1,4 @@
-//! NORMAL: forwarding as an ordinary switch does, by what the bridge has learned.
+//! NORMAL: forwarding like an ordinary learning switch.
 
 use bofuss_oflib::field::{ETH_DST, ETH_SRC, VLAN_VID};
 use bofuss_oflib::message::port::PortConfig;
@@ -13,10 +13,11 @@ use crate::{DropReason, Sink, Step};
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 
 impl<S: Sink> Context<'_, S> {
-    /// Forwards a packet as an ordinary switch does. Spec: OpenFlow 1.3.5 section 4.5, NORMAL.
+    /// Forwards a packet like an ordinary learning switch. Spec: OpenFlow 1.3.5 section 4.5,
+    /// NORMAL.
     ///
-    /// Choice: independent learning for each VLAN, frames keep their tags on all ports. A packet
-    /// without an Ethernet header has no address to learn or to look for, and is dropped.
+    /// Choice: each VLAN learns independently, and frames keep their tags on all ports. A packet
+    /// without an Ethernet header has no addresses, and is dropped.
     pub(crate) fn normal(&mut self, packet: &mut Packet, class: &QueueClass) {
         if !packet.key().is_of_ethernet() {
             return self.drop(DropReason::PacketType);
@@ -28,7 +29,7 @@ impl<S: Sink> Context<'_, S> {
         if destination.0[..5] == LINK_LOCAL && destination.0[5] < 16 {
             return self.drop(DropReason::LinkLocal);
         }
-        // A controller's packets may name a port that does not exist: nothing is kept for it.
+        // A controller's packet may name a port that does not exist; nothing is learned there.
         let is_port = self.pipeline.ports.contains_key(&ingress);
         if !source.is_multicast() && is_port {
             if S::DRY {

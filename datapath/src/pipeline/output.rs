@@ -1,4 +1,4 @@
-//! Where packets go: ports, reserved ports, controllers.
+//! Output: ports, reserved ports, controllers.
 
 use bofuss_frame::{Frame, Offload, OffloadCapabilities};
 use bofuss_oflib::PortNo;
@@ -15,7 +15,7 @@ use crate::qos::QueueClass;
 use crate::{DropReason, PacketInEvent, Sink, Step};
 
 impl<S: Sink> Context<'_, S> {
-    /// Carries out the waiting output with a copy, because the packet goes on.
+    /// Executes the pending output with a copy, because the packet itself is still needed.
     #[inline(always)]
     pub(crate) fn flush_pending(&mut self, walk: &mut Walk<'_>) {
         if let Some(port) = walk.pending.take() {
@@ -36,7 +36,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Sends a packet to a port or a reserved port, and with it its frame. Spec: OpenFlow 1.3.5
+    /// Sends a packet to a port or a reserved port; its frame is taken. Spec: OpenFlow 1.3.5
     /// section 4.5.
     pub(crate) fn output(&mut self, packet: &mut Packet, port: PortNo, class: &QueueClass) {
         let ingress = packet.in_port();
@@ -53,8 +53,8 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Sends a packet out of every port but its ingress, those that forward nothing and those with
-    /// a bit of `except`.
+    /// Sends a packet out of every port except its ingress, ports that do not forward, and those
+    /// with a bit of `except`.
     pub(crate) fn flood(&mut self, packet: &mut Packet, except: PortConfig, class: &QueueClass) {
         let ingress = packet.in_port();
         let mut last = None;
@@ -136,7 +136,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// The same once the port was found and hooks have seen the packet.
+    /// As [`Self::leave`], after the port was found and hooks were called.
     fn transmit_to(
         &mut self,
         packet: &mut Packet,
@@ -194,8 +194,8 @@ impl<S: Sink> Context<'_, S> {
         self.sink.transmit(number, queue, frame);
     }
 
-    /// Offers a packet, or each segment of a super-frame, to the controllers, finished as on a
-    /// wire, by the meter of the controllers.
+    /// Sends a packet, or each segment of a super-frame, to the controllers through the CONTROLLER
+    /// meter. Checksums are finished first, as on a wire.
     pub(crate) fn offer_to_controllers(
         &mut self,
         walk: &mut Walk<'_>,
@@ -208,7 +208,7 @@ impl<S: Sink> Context<'_, S> {
         if no_packet_ins && walk.unmatched {
             return;
         }
-        // To who knows no table-miss entry this is none.
+        // For versions without table-miss entries this is not one.
         let silenced = no_packet_ins && reason == PacketInReason::NO_MATCH;
         if silenced && !self.sink.wants_misses() {
             return self.drop(DropReason::NoPacketIn);
@@ -241,11 +241,11 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Offers a packet instead of the event's own to the controllers, by their meters.
+    /// Sends a packet to the controllers through their meters, in place of the event's own.
     fn offer_metered(&mut self, mut packet: Packet, event: &PacketInEvent<'_>) {
         offload::finish_checksum(&mut packet.frame);
-        let unasked = [PacketInReason::NO_MATCH, PacketInReason::INVALID_TTL];
-        let unasked = unasked.contains(&event.reason);
+        let unasked =
+            [PacketInReason::NO_MATCH, PacketInReason::INVALID_TTL].contains(&event.reason);
         let slow = unasked.then_some(MeterId::SLOWPATH);
         for id in slow.into_iter().chain([MeterId::CONTROLLER]) {
             match self.meter(id, &packet.frame) {

@@ -1,4 +1,4 @@
-//! Frames into the queues of their port, and out.
+//! Frames entering and leaving the queues of their port.
 
 use alloc::string::ToString;
 
@@ -12,14 +12,14 @@ use crate::pipeline::context::Context;
 use crate::qos::QueueClass;
 use crate::{DropReason, EgressDrop, Microflow, Port, Sink, Step};
 
-/// Bytes of buffers that wait in all queues of a switch at most.
+/// The most bytes of buffers that wait in all queues of a switch.
 pub const MAX_WAITING_BYTES: usize = 32 << 20;
-/// Frames that one port sends in a row at most, so that others get their turn.
+/// The most frames that one port sends in a row, so that others get their turn.
 const FRAMES_PER_RELEASE: usize = 64;
 
 impl<S: Sink> Context<'_, S> {
-    /// Whether a frame may wait for a port as it is: any that is no super-frame, and what the queue
-    /// takes whole.
+    /// Whether a frame may wait at a port as it is: it is no super-frame, or the queue accepts it
+    /// whole.
     pub(crate) fn takes_whole(&self, number: PortNo, id: QueueId, frame: &Frame) -> bool {
         if frame.offload.gso.is_none() {
             return true;
@@ -28,7 +28,7 @@ impl<S: Sink> Context<'_, S> {
         egress.is_none_or(|egress| egress.discipline.takes_whole(id, frame))
     }
 
-    /// Sends a frame that is ready to leave: at once, or through the port's queues.
+    /// Sends a frame that is ready: at once, or through the port's queues.
     #[inline]
     pub(crate) fn enqueue_or_send(&mut self, frame: Frame, number: PortNo, class: &QueueClass) {
         let Some(egress) = self.egress.ports.get_mut(&number) else {
@@ -61,7 +61,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Queues a frame again that waited for a port under another discipline.
+    /// Queues a frame again that waited at a port under another discipline.
     pub(crate) fn enqueue_again(&mut self, frame: Frame, number: PortNo, class: &QueueClass) {
         let Some(egress) = self.egress.ports.get_mut(&number) else {
             return self.drop_queued(number, class, &frame, DropReason::QueueGone);
@@ -74,8 +74,8 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Sends what is due of a port, as far as the port takes it; drops all that waits for one that
-    /// is down.
+    /// Sends the frames that are due at a port, as far as the port accepts them; drops all of them
+    /// if the port is down.
     pub(crate) fn release(&mut self, number: PortNo) {
         let block = self.pipeline.ports.get(&number).map(Port::egress_block);
         if let Some(reason) = block.unwrap_or(Some(DropReason::NoSuchPort)) {
@@ -97,7 +97,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Drops all that waits for a port.
+    /// Drops all frames that wait at a port.
     pub(crate) fn clear_queues(&mut self, number: PortNo, reason: DropReason) {
         let egress = self.egress.ports.get_mut(&number);
         let frames = egress.map(Egress::take_frames);
@@ -128,7 +128,7 @@ impl<S: Sink> Context<'_, S> {
         self.drop_at_port(number, class, offload::wire_count(frame), reason);
     }
 
-    /// Ends a packet, or several and their bytes on the wire, at its port, which counts it.
+    /// Drops packets (how many, and their bytes on the wire) at a port, which counts them.
     pub(crate) fn drop_at_port(
         &mut self,
         number: PortNo,
@@ -142,8 +142,8 @@ impl<S: Sink> Context<'_, S> {
         self.drop_for(class, on_wire, reason);
     }
 
-    /// Ends a packet, or several and their bytes on the wire, on its way to a port. Who gave it a
-    /// QoS record with a number is told.
+    /// Drops packets (how many, and their bytes on the wire) before a port. The owner in their QoS
+    /// record, if there is one, is informed.
     pub(crate) fn drop_for(
         &mut self,
         class: &QueueClass,

@@ -1,4 +1,4 @@
-//! What a trace says of packets and of lookups.
+//! Steps of a trace about packets and lookups.
 
 use alloc::vec::Vec;
 
@@ -8,7 +8,7 @@ use bofuss_packet::{Key, Packet};
 
 use crate::{Entry, Lost, Step};
 
-/// What a trace says of an entry that did not win the lookup of a key.
+/// Describes for a trace why an entry lost the lookup of a key.
 pub(super) fn lost(entry: &Entry, key: &Key, catalogue: &Catalogue) -> Lost {
     let fields = entry.rule.to_match(catalogue);
     let mut differs = Vec::new();
@@ -17,7 +17,7 @@ pub(super) fn lost(entry: &Entry, key: &Key, catalogue: &Catalogue) -> Lost {
             differs.push((*one, key.get(one.field, &mut ())));
         }
     }
-    // All fields are there, but for an entry that skips one VLAN tag they stand behind a second.
+    // All fields match, except that for an entry with ONE_TAG they are after a second VLAN tag.
     if differs.is_empty()
         && !key.matches(&entry.rule, &mut ())
         && let Some(eth_type) = fields.get(ETH_TYPE)
@@ -38,8 +38,8 @@ pub(super) fn received<'a>(packet: &'a Packet, catalogue: &Catalogue) -> Step<'a
     Step::Received(packet.in_port(), key, packet.wire_bytes())
 }
 
-/// A packet's key as a match that only such packets have; metadata and extensions' fields that
-/// are as they begin are left out.
+/// A packet's key as an exact match. Metadata and extensions' fields with their initial values are
+/// omitted.
 pub(super) fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
     let all = packet.key().to_match(catalogue);
     let shown = all.fields().iter().filter(|one| {

@@ -1,5 +1,5 @@
-//! How much work one frame may cause, and how a super-frame that causes more goes in pieces, turn
-//! by turn.
+//! Limits of the work that one frame may cause. A super-frame that causes more is processed in
+//! pieces, turn by turn.
 
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
@@ -10,40 +10,41 @@ use bofuss_packet::{Key, Layout, Packet, offload, survey};
 use crate::pipeline::context::Context;
 use crate::{DropReason, MAX_BUCKETS_PER_PACKET, PacketInEvent, Sink};
 
-/// Work after which frames wait for a later turn, in packets copied or sent, segments each for
-/// itself. One takes 0.3 to 0.7 us, and as long again in a port's system call.
+/// The work of one turn, in packets copied or sent, counting segments one by one; after it, frames
+/// wait for a later turn. One takes 0.3 to 0.7 us, and as long again in a port's system call.
 pub const WORK_PER_TURN: u64 = 512;
-/// Work after which one packet's further copies are dropped: as many as
+/// The work of one packet, after which further copies are dropped: enough for
 /// [`crate::MAX_BUCKETS_PER_PACKET`] buckets with an output each.
 pub const WORK_PER_FRAME: u64 = 2 * MAX_BUCKETS_PER_PACKET as u64;
-/// Calls of hooks that may cause each other, by the actions that they ask for.
+/// How deeply calls of hooks may be nested, when actions that one asks for call another.
 const MAX_NESTING: u8 = 8;
-/// Rounds through the egress tables that copies may begin in a row, each from those of another.
+/// How deeply passes through the egress tables may be nested, when a copy output there begins
+/// another pass.
 const MAX_EGRESS: u8 = 4;
-/// Bytes that cost about as much to copy as a packet costs otherwise.
+/// Copying so many bytes costs about as much as handling a packet.
 const BYTES_PER_PACKET: u64 = 2048;
 
-/// What was done, and when it is enough.
+/// Counts the work done, and says when the limits are reached.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) done: u64,
     turn_end: u64,
     frame_end: u64,
-    /// Calls of hooks whose packets are on their way now, one caused by another.
+    /// How deeply calls of hooks are nested now.
     nesting: u8,
-    /// Rounds through the egress tables that are on their way now, one begun by another.
+    /// How deeply passes through the egress tables are nested now.
     egress_rounds: u8,
-    /// Whether a trial met a hook that acts on each packet of the wire.
+    /// Whether a trial run met a hook that has to see each packet of the wire.
     pub(crate) by_segment: bool,
 }
 
 impl Work {
-    /// Begins to count a turn's.
+    /// Begins to count the work of a turn.
     pub(crate) fn begin_turn(&mut self) {
         self.turn_end = self.done + WORK_PER_TURN;
     }
 
-    /// Begins to count a frame's.
+    /// Begins to count the work of a frame.
     pub(crate) fn begin_frame(&mut self) {
         self.frame_end = self.done + WORK_PER_FRAME;
     }
@@ -58,7 +59,8 @@ impl Work {
         self.done >= self.frame_end
     }
 
-    /// Begins with what a hook asked for; false if that is too deep, or too much.
+    /// Begins to carry out what a hook asked for. Returns false if that is nested too deeply or too
+    /// much work.
     pub(crate) fn begin_nested(&mut self) -> bool {
         let may = self.nesting < MAX_NESTING && !self.is_spent();
         self.nesting += u8::from(may);
@@ -70,7 +72,7 @@ impl Work {
         self.nesting -= 1;
     }
 
-    /// Begins a round through the egress tables; false if that is too deep.
+    /// Begins a pass through the egress tables. Returns false if it is nested too deeply.
     pub(crate) fn begin_egress(&mut self) -> bool {
         let may = self.egress_rounds < MAX_EGRESS;
         self.egress_rounds += u8::from(may);
@@ -93,7 +95,7 @@ impl Work {
     }
 }
 
-/// Counts a packet's copies and does nothing.
+/// A sink that only counts a packet's copies.
 struct Probe;
 
 impl Sink for Probe {
@@ -106,10 +108,10 @@ impl Sink for Probe {
 }
 
 impl<S: Sink> Context<'_, S> {
-    /// Sends a super-frame through the tables: whole if its segments agree in what entries read and
-    /// write, if they meet no hook that acts on each of them, and if that is not too much work;
-    /// else in pieces until the turn is over. What is left then. `key` is that of its packets
-    /// without what headers say, `flow` its flow in the cache, if it is known.
+    /// Sends a super-frame through the tables. It goes whole if its segments agree in all fields
+    /// that entries read and write, if no hook has to see each of them, and if that is not too much
+    /// work; otherwise in pieces, until the turn is over. Returns the rest. `key` is that of its
+    /// packets without the fields of headers, `flow` its flow in the cache, if that was found.
     pub(crate) fn run_super_frame(
         &mut self,
         mut frame: Frame,
@@ -120,14 +122,14 @@ impl<S: Sink> Context<'_, S> {
         loop {
             let segments = offload::wire_count(&frame).0;
             let agreeing = self.agreeing(&frame);
-            let meets_no_hook =
-                |flow| self.lane.cache.is_simple(flow) && self.hooks.at_egress.is_empty();
+            let has_egress_hooks = !self.hooks.at_egress.is_empty();
             let copies = match flow {
                 _ if agreeing == 1 => 1,
-                Some(flow) if meets_no_hook(flow) => 1,
+                Some(flow) if self.lane.cache.is_simple(flow) && !has_egress_hooks => 1,
                 Some(_) | None => self.copies(&frame, key),
             };
-            // Once its packets met a hook that acts on each, so may those that are left.
+            // If its packets have met a hook that has to see each of them, the remaining ones may
+            // meet it as well.
             let most = if self.lane.work.by_segment {
                 1
             } else {
@@ -160,8 +162,8 @@ impl<S: Sink> Context<'_, S> {
         offload::agreeing(frame, self.pipeline.catalogue.additions(), uses) as u64
     }
 
-    /// How much work the first segment of a super-frame would be: it goes its way as for a trace.
-    /// Notes whether it meets a hook that acts on each packet of the wire.
+    /// Computes the work of a super-frame's first segment by a trial run, as for a trace. Notes
+    /// whether it meets a hook that has to see each packet of the wire.
     fn copies(&mut self, frame: &Frame, key: &Key) -> u64 {
         let Some(first) = offload::first(frame) else {
             return 1;

@@ -1,4 +1,5 @@
-//! Whether flow-mods fit what their table can do. Spec: OpenFlow 1.3.5 sections 6.4 and 7.3.5.5.
+//! Checks of flow-mods against the features of their table. Spec: OpenFlow 1.3.5 sections 6.4 and
+//! 7.3.5.5.
 
 use bofuss_oflib::error::{BadAction, BadInstruction, BadMatch};
 use bofuss_oflib::field::{Field, METADATA, PACKET_TYPE, Style};
@@ -30,7 +31,7 @@ impl Abilities {
     pub(crate) fn check_match(&self, fields: &Match) -> Result<(), ErrorCode> {
         for one in fields.fields() {
             match self.field(MATCH, one.field) {
-                // A field that is not listed may stand there as what a listed one needs.
+                // A field that is not listed is allowed as the prerequisite of a listed one.
                 None if self.needs(fields, one) => {}
                 None => return Err(BadMatch::BAD_FIELD),
                 Some(masked) if masked || one.is_exact() => {}
@@ -62,8 +63,8 @@ impl Abilities {
         Err(BadMatch::BAD_VALUE)
     }
 
-    /// Whether a field of the match that the table lists, or one that is there for such a one,
-    /// needs `other`, and no more bits of it than are there.
+    /// Whether `other` is only a prerequisite: a field of the match that the table lists, or a
+    /// prerequisite of one, needs just these bits of it.
     fn needs(&self, fields: &Match, other: &FieldMatch) -> bool {
         fields.fields().iter().any(|one| {
             one.field.need.is_some_and(|need| {
@@ -73,7 +74,7 @@ impl Abilities {
         })
     }
 
-    /// Errors: BAD_MATCH/BAD_WILDCARDS for a field that may not be omitted and is.
+    /// Errors: BAD_MATCH/BAD_WILDCARDS if a field is omitted that may not be.
     pub(crate) fn check_omitted(&self, fields: &Match) -> Result<(), ErrorCode> {
         let PropertyList::Fields(list) = self.list(MATCH) else {
             return Ok(());

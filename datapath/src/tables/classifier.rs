@@ -1,4 +1,5 @@
-//! How a table finds entries: the contract, and the plain scan that everything else is measured by.
+//! How a table finds entries: the trait of classifiers, and the plain scan, which is the oracle for
+//! all others.
 
 use alloc::collections::BTreeSet;
 use core::fmt::Debug;
@@ -13,11 +14,11 @@ use crate::slab::Slab;
 use crate::tables::stage::View;
 use crate::tables::table::EntryKey;
 
-/// Finds the entries of a table, which stand in `slab`.
+/// A classifier: finds the entries of a table, which are in `slab`.
 pub(crate) trait Classifier: Debug {
-    /// Takes in an entry whose match and priority no other entry has in the same view.
+    /// Adds an entry whose match and priority no other entry has in the same view.
     fn insert(&mut self, slab: &mut Slab<Entry>, key: EntryKey);
-    /// Forgets an entry, which is still there.
+    /// Removes an entry, which is still in the slab.
     fn remove(&mut self, slab: &mut Slab<Entry>, key: EntryKey);
     /// The entry of exactly this priority and match in a view.
     fn find(
@@ -27,8 +28,8 @@ pub(crate) trait Classifier: Debug {
         priority: u16,
         rule: &KeyMatch,
     ) -> Option<EntryKey>;
-    /// The entry of highest priority in a view that `key` matches; of equal ones, the oldest. `log`
-    /// learns the fields read.
+    /// The entry of highest priority in a view that `key` matches; of equal ones, the oldest. The
+    /// fields read are added to `log`.
     fn lookup(
         &self,
         slab: &Slab<Entry>,
@@ -40,7 +41,7 @@ pub(crate) trait Classifier: Debug {
     fn next(&self, slab: &Slab<Entry>, from: EntryKey) -> Option<EntryKey>;
 }
 
-/// The entries by priority, found by a plain scan; walks go from the highest priority down.
+/// The plain scan, from the highest priority down. Walks have the same order.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     order: BTreeSet<EntryKey>,

@@ -1,8 +1,8 @@
-//! Which entry a full table gives up first. Spec: OpenFlow 1.4.1 sections 5.5 and 7.3.4.1.
+//! Which entry a full table evicts first. Spec: OpenFlow 1.4.1 sections 5.5 and 7.3.4.1.
 //!
-//! Entries are ordered by when they end, as it was when they were last looked at. A packet puts off
-//! the end of an entry with an idle timeout and leaves it where it is in the order; it is moved
-//! when it comes to be the first.
+//! Entries are ordered by when they expire, as known when they were last visited. When a packet
+//! delays the expiry of an entry with an idle timeout, the entry keeps its place; it is moved only
+//! when it becomes the first.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -11,23 +11,23 @@ use bofuss_oflib::message::table_mod::EvictionFlags;
 use crate::tables::table::{Entry, EntryKey};
 use crate::{Table, Time};
 
-/// Entries that one search looks at: some 10 us.
+/// How many entries one search visits, which takes some 10 us.
 const RANKS_PER_SLICE: usize = 16;
 
-/// How a table chooses until a controller says otherwise: by importance, and of equal ones the one
-/// that ends first.
+/// The default criteria: by importance, and of equally important entries the one that expires
+/// first.
 const DEFAULT_FLAGS: EvictionFlags =
     EvictionFlags(EvictionFlags::IMPORTANCE.0 | EvictionFlags::LIFETIME.0);
 
-/// Where an entry is in the order of eviction; the lowest goes first.
+/// The place of an entry in the order of eviction; the lowest is evicted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// Its importance; 0 if the table does not look at that.
+    /// Its importance; 0 if that is no criterion.
     importance: u16,
-    /// When it ends if no packet comes; [`Time::NEVER`] if the table does not look at that.
+    /// When it expires if no packet arrives; [`Time::NEVER`] if that is no criterion.
     ends: Time,
-    /// Its serial number without the bit that puts some entries before others: of equal entries the
-    /// oldest goes first.
+    /// Its serial number without the bit for the flag FIRST, so that of equal entries the oldest is
+    /// evicted first.
     age: u64,
     slot: u32,
 }
@@ -37,18 +37,19 @@ struct Rank {
 pub(crate) struct EvictionOrder {
     /// Whether the table evicts entries.
     pub(crate) is_on: bool,
-    /// What it looks at.
+    /// The criteria.
     pub(crate) flags: EvictionFlags,
     order: BTreeSet<Rank>,
-    /// The rank that the entry of a slot has in `order`: never above that which it has now.
+    /// The rank that the entry of a slot has in `order`; it may be lower than its current rank, but
+    /// never higher.
     ranks: BTreeMap<u32, Rank>,
 }
 
 /// What a search for an entry to evict found.
 pub(crate) enum Victim {
-    /// This one is to go.
+    /// This entry is to be evicted.
     Entry(EntryKey),
-    /// There is none, or each is more important than the one that wants its place.
+    /// There is none, or all are more important than the new entry.
     Nothing,
     /// Nothing yet; the search is to be repeated.
     Unfinished,
@@ -84,7 +85,7 @@ impl EvictionOrder {
         rank
     }
 
-    /// Puts an entry where it belongs; nowhere if the table evicts nothing.
+    /// Adds an entry to the order, if the table evicts entries.
     pub(crate) fn insert(&mut self, entry: &Entry) {
         self.remove(entry.key.slot);
         if self.is_on {
@@ -103,11 +104,12 @@ impl EvictionOrder {
 }
 
 impl Table {
-    /// The entry to evict for one of this importance, if the table evicts entries. What packets did
+    /// The entry to evict for a new one of this importance, if the table evicts entries. Counters
     /// must be settled.
     pub(crate) fn victim(&mut self, importance: u16) -> Victim {
         for _ in 0..RANKS_PER_SLICE {
-            // Choice: a new entry takes the place of an equally important one, and of none above.
+            // Choice: a new entry may evict an equally important one, but none that is more
+            // important.
             let first = self.eviction.order.first().copied();
             let Some(first) = first.filter(|first| first.importance <= importance) else {
                 return Victim::Nothing;

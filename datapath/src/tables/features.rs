@@ -1,5 +1,5 @@
-//! What each table can do, as it is told and as controllers change it; `fits.rs` holds flow-mods
-//! against it. Spec: OpenFlow 1.3.5 section 7.3.5.5.
+//! The features of tables, as they are reported and as controllers change them; `admission.rs`
+//! checks flow-mods against them. Spec: OpenFlow 1.3.5 section 7.3.5.5.
 
 use alloc::{format, rc::Rc, vec::Vec};
 
@@ -20,7 +20,8 @@ use bofuss_packet::packet_type;
 
 use crate::Config;
 
-/// Property types; each of entries has that of the table-miss entry behind it.
+/// Property types. For each property of ordinary entries, that of the table-miss entry has the next
+/// number.
 pub(crate) const INSTRUCTIONS: u16 = 0;
 pub(crate) const NEXT_TABLES: u16 = 2;
 pub(crate) const WRITE_ACTIONS: u16 = 4;
@@ -44,20 +45,20 @@ const EXPERIMENTER: u16 = 0xfffe;
 /// The bits of a table's configuration: earlier versions' miss behaviour, without effect.
 pub const TABLE_CONFIG_BITS: u32 = 3;
 
-/// A table of the pipeline: what it is called and what it can do.
+/// The name and features of a table of the pipeline.
 #[derive(Clone, Debug)]
 pub(crate) struct Abilities {
-    /// All but the properties.
+    /// Everything except the properties.
     pub(crate) head: TableFeatureSet,
-    /// Tables that entries, and the table-miss entry, may go on in.
+    /// The tables to which goto-table may lead, for entries and for the table-miss entry.
     pub(crate) next: [PropertyList; 2],
-    /// Every other property once; tables that can do the same share it.
+    /// All other properties; tables with the same ones share them.
     others: Rc<[TableProperty]>,
-    /// Whether these list everything, and need not be searched.
+    /// Whether these list everything, so that they need not be searched.
     pub(crate) open: bool,
 }
 
-/// Makes every table of a switch able to do everything, and to go on in any later one.
+/// Gives every table of a switch all features, and goto-table to every later one.
 pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<Abilities>> {
     let mut properties = Vec::new();
     for (ty, ..) in PROPERTIES {
@@ -89,7 +90,7 @@ pub(crate) fn everything(config: &Config, catalogue: &Catalogue) -> Vec<Option<A
     tables
 }
 
-/// What a table may be used for: packets come in at table 0.
+/// The stages for which a table may be used; table 0 is for ingress only.
 fn stages(number: u8) -> TableFeatureFlags {
     let mut flags = TableFeatureFlags::INGRESS_TABLE.0;
     if number > 0 {
@@ -116,8 +117,9 @@ fn everything_of(ty: u16, catalogue: &Catalogue) -> Option<PropertyList> {
         MATCH => Some(PropertyList::Fields(matched.collect())),
         WILDCARDS => Some(PropertyList::Fields(matched.collect()).unmasked()),
         WRITE_SETFIELD | APPLY_SETFIELD | WRITE_COPYFIELD | APPLY_COPYFIELD => {
-            let set = fields.filter(|field| field.settable);
-            let set = set.map(|field| FieldId::Known(field, false));
+            let set = fields
+                .filter(|field| field.settable)
+                .map(|field| FieldId::Known(field, false));
             Some(PropertyList::Fields(set.collect()))
         }
         PACKET_TYPES => {
@@ -151,11 +153,12 @@ impl Abilities {
     /// The features as a reply has them.
     pub(crate) fn to_features(&self) -> TableFeatures {
         let mut properties = self.others.to_vec();
-        let next = (NEXT_TABLES..).zip(&self.next);
-        let next = next.map(|(ty, list)| TableProperty {
-            ty,
-            list: list.clone(),
-        });
+        let next = (NEXT_TABLES..)
+            .zip(&self.next)
+            .map(|(ty, list)| TableProperty {
+                ty,
+                list: list.clone(),
+            });
         properties.splice(2..2, next);
         TableFeatures(TableFeatureSet {
             properties,
@@ -163,8 +166,8 @@ impl Abilities {
         })
     }
 
-    /// What a table becomes that has this abilities and is to have `wanted`, within `bound`. It may
-    /// be used as the bound may if that is left out.
+    /// The features of a table with these abilities after the request `wanted`, within `bound`. If
+    /// the request omits the stages, those of the bound apply.
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_METADATA, BAD_CAP, BAD_ARGUMENT, BAD_TYPE or
     /// BAD_FEATURES.
@@ -225,7 +228,7 @@ impl Abilities {
         Ok(abilities)
     }
 
-    /// Whether the tables can do the same; name and configuration aside.
+    /// Whether both tables have the same features, apart from name and configuration.
     pub(crate) fn is_as_able_as(&self, other: &Self) -> bool {
         self.head.metadata_match == other.head.metadata_match
             && self.head.metadata_write == other.head.metadata_write
@@ -249,7 +252,8 @@ impl Abilities {
     }
 }
 
-/// Whether no table can have this property: an experimenter's, or to be synchronised with another.
+/// Whether no table can have this property: an experimenter's, or synchronisation with another
+/// table.
 fn cannot_be(one: &TableProperty) -> bool {
     let nothing = PropertyList::Tables(Vec::new());
     one.ty >= EXPERIMENTER || one.ty == TABLE_SYNC_FROM && one.list != nothing
@@ -265,8 +269,8 @@ fn only_one(list: &[TableProperty], ty: u16) -> Result<Option<&TableProperty>, E
     Ok(one)
 }
 
-/// What the property of a type lists, within `bound`; that of the table-miss entry is that of the
-/// others if left out.
+/// The list of a property, within `bound`. If the property of the table-miss entry is omitted, that
+/// of ordinary entries applies.
 ///
 /// Errors: TABLE_FEATURES_FAILED with BAD_TYPE or BAD_ARGUMENT.
 fn list_within(
@@ -278,12 +282,12 @@ fn list_within(
         None => only_one(wanted, ty & !1)?,
         one => one,
     };
-    // Versions before 1.5 cannot name what it brought, and its controllers need not.
+    // Versions before 1.5 do not have these properties, and controllers of 1.5 may omit them.
     if one.is_none() && ty > TABLE_SYNC_FROM {
         return Ok(bound.clone());
     }
     let wanted = &one.ok_or(TableFeaturesFailed::BAD_TYPE)?.list;
-    // To be left out, a field needs no mask: with one it is the same.
+    // For wildcards, masks do not matter.
     let part = match ty {
         WILDCARDS => part(bound, &wanted.unmasked()),
         _ => part(bound, wanted),
@@ -291,7 +295,7 @@ fn list_within(
     part.ok_or(TableFeaturesFailed::BAD_ARGUMENT)
 }
 
-/// Those of `bound` that `wanted` lists; `None` if it lists others, or things of another kind.
+/// The items of `bound` that `wanted` lists; `None` if it lists others, or items of another kind.
 fn part(bound: &PropertyList, wanted: &PropertyList) -> Option<PropertyList> {
     fn those<T: Copy + PartialEq>(
         bound: &[T],

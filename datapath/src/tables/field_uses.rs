@@ -1,4 +1,5 @@
-//! Which fields entries read and write, for super-frames of whose segments each may have its own.
+//! Which fields entries read and write; a super-frame whose segments differ in one of them cannot
+//! stay whole.
 
 use alloc::boxed::Box;
 
@@ -10,12 +11,12 @@ use bofuss_packet::offload::Use;
 /// How often a field is used.
 #[derive(Clone, Copy, Debug, Default)]
 struct UseCount {
-    /// Masks of entries that have it, once for each table.
+    /// How many masks of entries contain it, counted once for each table.
     reads: u32,
-    /// Of these, masks with bits of the first segment, and of the last one.
+    /// How many of these have bits that differ in the first segment, and in the last one.
     first: u32,
     last: u32,
-    /// Actions that set or copy it.
+    /// How many actions set or copy it.
     sets: u32,
 }
 
@@ -46,7 +47,7 @@ fn count(count: &mut u32, adds: bool) {
 }
 
 impl FieldUses {
-    /// Notes that a table has the first entry with the mask of this rule, or the last one no more.
+    /// Notes that a table got its first entry with the mask of this rule, or lost its last one.
     pub(crate) fn mask_of(&mut self, rule: &KeyMatch, catalogue: &Catalogue, adds: bool) {
         for id in rule.fields().ids() {
             let field = catalogue.by_id(id);
@@ -128,7 +129,7 @@ mod tests {
     use crate::{Config, Datapath, Engine, EntryKey, Time};
 
     const PORTS: u32 = 4;
-    /// Tables of entries; the last sends on.
+    /// Tables of entries; the last one outputs.
     const TABLES: [&[&str]; 6] = [
         &[
             "tcp,tcp_flags=+psh,actions=output:3",
@@ -193,7 +194,7 @@ mod tests {
         frame
     }
 
-    /// The segments that left, and every counter.
+    /// The segments sent, and all counters.
     fn outcome(datapath: &mut Datapath, sent: &[Frame]) -> (Vec<Vec<u8>>, String) {
         let mut left = vec![];
         for frame in sent {
@@ -223,7 +224,7 @@ mod tests {
                 for flags in [0x10, 0x18, 0x11, 0x19, 0x90, 0x98, 0x99, 0x12] {
                     let run = |whole: bool| {
                         let (mut datapath, mut sent) = (filled(engine, flows), Vec::new());
-                        // The second of the same kind goes a known way.
+                        // The second frame of a kind takes a cached path.
                         for _ in 0..2 {
                             let frame = with_flags(&datapath, flags);
                             let mut frames = vec![];
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_super_frame_is_cut_into_as_few_pieces_as_agree() {
+    fn a_super_frame_is_cut_into_the_fewest_pieces_that_agree() {
         let pieces = |flows: &[&str], flags| {
             let (mut datapath, mut sent) = (filled(Engine::Cache, flows), Vec::new());
             let mut frames = vec![with_flags(&datapath, flags)];
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_gone_reads_nothing() {
+    fn a_removed_entry_reads_nothing() {
         let psh = "tcp,tcp_flags=+psh,actions=output:2";
         let mut datapath = filled(Engine::Cache, &[psh, "priority=1,actions=output:2"]);
         let (catalogue, mut sent) = (Arc::clone(datapath.catalogue()), Vec::new());

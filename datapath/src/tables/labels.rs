@@ -1,4 +1,4 @@
-//! Entries by what requests name: cookie, output port, group.
+//! An index of entries by what requests name: cookie, output port, group.
 
 use alloc::collections::{BTreeMap, BTreeSet, btree_map};
 
@@ -7,7 +7,7 @@ use bofuss_oflib::{Action, PortNo};
 
 use crate::Entry;
 
-/// What entries may have in common.
+/// What requests may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
     /// A cookie that is not 0.
@@ -18,19 +18,19 @@ pub enum Label {
     Group(GroupId),
 }
 
-/// Slots that stand together, a bit each.
+/// How many slots one block of the index has, one bit each.
 const BLOCK: u32 = u64::BITS;
-/// Outputs and groups by which an entry is found. One that has more is looked at whatever is asked
-/// for, so that its memory is bounded although many may share a long list of actions.
+/// By how many outputs and groups an entry is indexed. An entry with more is visited for every
+/// request; so the index stays small although many entries may share a long list of actions.
 const MAX_LABELS: usize = 4;
 
 /// The slots of a table's entries, by label.
 #[derive(Debug, Default)]
 pub(crate) struct LabelIndex {
-    /// Many entries have one of few ports and groups: which of a block of slots have it. Under
-    /// `None` are those with more than [`MAX_LABELS`].
+    /// Many entries share few ports and groups, so for each of these there is a bit for each slot
+    /// of a block. Under `None` are entries with more than [`MAX_LABELS`].
     outputs: BTreeMap<(Option<Label>, u32), u64>,
-    /// Few entries have one of many cookies.
+    /// Few entries share a cookie, of which there are many.
     cookies: BTreeSet<(u64, u32)>,
 }
 
@@ -45,7 +45,7 @@ fn label(action: &Action) -> Option<Label> {
     None
 }
 
-/// The outputs and groups of an entry, some perhaps twice; `None` alone if they are many.
+/// The outputs and groups of an entry, possibly with repetitions; only `None` if they are too many.
 fn labels(entry: &Entry) -> impl Iterator<Item = Option<Label>> {
     let few = all_labels(entry).nth(MAX_LABELS).is_none();
     let short = all_labels(entry).take_while(move |_| few).map(Some);

@@ -1,7 +1,8 @@
-//! Entries in hash tables, one for each mask, or for each coarser mask that several share.
+//! Tuple space search: entries are in hash tables, one for each mask, or for each coarser mask that
+//! several masks share.
 //!
-//! A few masks have a table each. Of many, those of a like shape share one under fewer bits
-//! (tuple merging): entries that these bits do not tell apart stand in a short chain.
+//! A few masks have a table each. When there are many, similar masks share a table that hashes
+//! fewer bits (tuple merging); entries with the same hashed bits form a short chain.
 
 use alloc::{rc::Rc, vec::Vec};
 
@@ -17,22 +18,23 @@ use crate::tables::step_map::StepMap;
 use crate::tables::table::EntryKey;
 use crate::tables::tag_table::{Secret, TagTable};
 
-/// Groups that have a mask of their own before masks begin to share.
+/// How many groups have a mask of their own before masks begin to share groups.
 const OWN_GROUPS: usize = 12;
-/// Entries that the bits of a shared group may leave together.
+/// The most entries in a chain of a shared group.
 const MAX_CHAIN: usize = 8;
-/// Groups that are tried for one more mask, some tens of microseconds. There are more only if masks
-/// hardly agree or entries hardly differ; one more group then costs lookups little.
+/// How many groups are tried for a new mask, which takes some tens of microseconds. There are more
+/// groups only if masks hardly agree or entries hardly differ; then one more group adds little to
+/// the cost of lookups.
 const GROUPS_TRIED: usize = 1024;
 
-/// The entries whose values agree with the key's in all bits of a mask.
+/// One hash table: entries by their values under the bits of a mask.
 #[derive(Debug)]
 struct MaskGroup {
     mask: Rc<KeyMask>,
     /// The first entry of each chain, by the bits of the mask.
     heads: TagTable,
     len: usize,
-    /// No entry is before it.
+    /// The entry of highest precedence in the group.
     best: EntryKey,
     /// The fields that its entries read.
     reads: FieldSet,
@@ -50,9 +52,9 @@ struct Share {
 pub(crate) struct MaskGroups {
     secret: Secret,
     groups: Slab<MaskGroup>,
-    /// The groups, those with the best entry first.
+    /// The groups, in the order of their best entries.
     order: Vec<(EntryKey, u32)>,
-    /// In which groups the entries of each mask are.
+    /// The groups that contain entries of each mask.
     shares: StepMap<Rc<KeyMask>, Vec<Share>>,
 }
 
@@ -70,7 +72,7 @@ impl MaskGroups {
         self.secret.hash(mask.of_match(rule))
     }
 
-    /// The first entry of the chain in which `rule` is or would be, and the chain's hash.
+    /// The first entry of the chain to which `rule` belongs, and the chain's hash.
     fn head(&self, slab: &Slab<Entry>, group: &MaskGroup, rule: &KeyMatch) -> (Option<u32>, u64) {
         let mask = &*group.mask;
         let hash = self.hash(mask, rule);
@@ -80,7 +82,8 @@ impl MaskGroups {
         (head, hash)
     }
 
-    /// Whether a group takes one more entry of this match: it has its mask, or the chain is short.
+    /// Whether a group has room for an entry with this match: the group has its mask, or the chain
+    /// is short.
     fn has_room(&self, slab: &Slab<Entry>, group: &MaskGroup, rule: &KeyMatch) -> bool {
         if *group.mask == **rule.mask() {
             return true;
@@ -89,10 +92,10 @@ impl MaskGroups {
         chain(slab, head).take(MAX_CHAIN).count() < MAX_CHAIN
     }
 
-    /// A group for one more entry of this match, in which other masks may be, too.
+    /// Chooses the group for an entry with this match; it may contain other masks.
     fn choose(&mut self, slab: &Slab<Entry>, rule: &KeyMatch) -> u32 {
-        let shares = self.shares.get(rule.mask());
-        let mut shares = shares.into_iter().flat_map(|(_, shares)| shares);
+        let of_mask = self.shares.get(rule.mask());
+        let mut shares = of_mask.into_iter().flat_map(|(_, shares)| shares);
         if let Some(share) =
             shares.find(|share| self.has_room(slab, &self.groups[share.group], rule))
         {
@@ -124,7 +127,7 @@ impl MaskGroups {
         slot
     }
 
-    /// The group of an entry that is added, in which it counts from now on.
+    /// The group for an entry that is being added; counts it there.
     fn join(&mut self, slab: &Slab<Entry>, rule: &KeyMatch) -> u32 {
         let (_, shares) = self.shares.entry(rule.mask());
         if let Some(first) = shares.first_mut()
@@ -142,12 +145,13 @@ impl MaskGroups {
         group
     }
 
-    /// An entry of this mask is in a group no more. A group without entries goes: no mask has a
-    /// share in it then.
+    /// Counts that an entry of this mask left a group. A group without entries is removed.
     fn leave(&mut self, mask: &KeyMask, number: u32) {
         let (_, shares) = self.shares.get_mut(mask).expect("its mask has a share");
-        let at = shares.iter().position(|share| share.group == number);
-        let at = at.expect("its mask has a share in this group");
+        let at = shares
+            .iter()
+            .position(|share| share.group == number)
+            .expect("its mask has a share in this group");
         shares[at].len -= 1;
         if shares[at].len == 0 {
             shares.remove(at);
@@ -164,12 +168,14 @@ impl MaskGroups {
         }
     }
 
-    /// Moves a group to where its best entry belongs.
+    /// Moves a group to its place in the order.
     fn reorder(&mut self, number: u32, best: EntryKey) {
         let group = &mut self.groups[number];
         let before = core::mem::replace(&mut group.best, best);
-        let from = self.order.binary_search(&(before, number));
-        let from = from.expect("every group has its place");
+        let from = self
+            .order
+            .binary_search(&(before, number))
+            .expect("every group has its place");
         let to = self.order.partition_point(|place| *place < (best, number));
         self.order[to..=from].rotate_right(1);
         self.order[to] = (best, number);
@@ -281,8 +287,8 @@ impl Classifier for MaskGroups {
                 if entry.key >= best {
                     break;
                 }
-                // The key agrees with a chain in the bits of the group's mask. What a rule reads,
-                // its group reads.
+                // The key agrees with the chain in the bits of the group's mask. The fields that a
+                // rule reads are among those that its group reads.
                 let is_hit =
                     Rc::ptr_eq(entry.rule.mask(), &group.mask) || key.matches(&entry.rule, &mut ());
                 if is_hit && view.has(entry) {
@@ -345,7 +351,7 @@ mod tests {
         }
     }
 
-    /// A table in both ways at once: each has its slab.
+    /// A table with both classifiers at once, each with its own slab.
     struct Both {
         random: Random,
         scan: (Scan, Slab<Entry>),
@@ -440,7 +446,8 @@ mod tests {
             self.groups.1.remove(keys.1.slot);
         }
 
-        /// The shares of all masks in a group are its entries, and the groups stand in order.
+        /// Checks that the shares of all masks in a group add up to its entries, and that the
+        /// groups are in order.
         fn check_shares(&self) {
             let groups = &self.groups.0;
             let rule = |keys: &(EntryKey, EntryKey)| &self.groups.1[keys.1.slot].rule;
@@ -460,7 +467,8 @@ mod tests {
             assert!(counts.is_empty() && groups.order.is_sorted());
         }
 
-        /// Whether both hit, and the same entry.
+        /// Looks up a random key in both, and checks that the results are equal. Returns true if an
+        /// entry was hit.
         fn look_up(&mut self) -> bool {
             let (key, mut log, mut all) = (self.key(), FieldSet::EMPTY, FieldSet::EMPTY);
             let scan = self.scan.0.lookup(&self.scan.1, View::Both, &key, &mut all);

@@ -1,4 +1,4 @@
-//! Flow tables: entries, how they are found, and what a table can do.
+//! Flow tables: entries, classifiers and table features.
 
 pub(crate) mod admission;
 pub(crate) mod classifier;

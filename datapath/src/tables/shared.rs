@@ -1,4 +1,5 @@
-//! The instructions and masks of entries: each once, however many have it, and how long all are.
+//! The instructions and masks of entries, each kept once however many entries have it, and their
+//! total size.
 
 use alloc::rc::Rc;
 
@@ -7,26 +8,26 @@ use bofuss_oflib::Action;
 use bofuss_oflib::instruction::{Instruction, Instructions};
 use bofuss_packet::{KeyMask, KeyMatch};
 
-/// Actions of an entry, of both lists together, that take the place of an entry.
+/// So many actions of an entry, in both lists together, count as one more entry towards the limit.
 const ACTIONS_PER_PLACE: usize = 4;
-/// Bytes in an extension's value that count as an action: so many tell one action from another.
+/// So many bytes in an extension's value count as an action; an action takes about as much.
 const ACTION_BYTES: usize = 16;
-/// Words of a mask, 8 bytes of the key each, that take the place of an entry.
+/// So many words of a mask (of 8 bytes) count as one more entry.
 const WORDS_PER_PLACE: usize = 8;
-/// Masks of a table that take no place: together some 25 KB.
+/// How many masks of a table count as no further entry; together they take some 25 KB.
 const FREE_MASKS: usize = 64;
 
 /// The instructions of entries.
 #[derive(Default)]
 pub(crate) struct SharedInstructions {
-    /// Each, and how many entries have it.
+    /// Each value, with how many entries have it.
     users: StepMap<Instructions, u32>,
-    /// Places of entries that they take by their length.
+    /// How many entries they count as, by their length.
     pub(crate) places: usize,
 }
 
 impl SharedInstructions {
-    /// Places of entries that these instructions would take; none if they are known.
+    /// How many entries these instructions would count as; 0 if other entries have them.
     pub(crate) fn more_places(&self, body: &Instructions) -> usize {
         match places(body) {
             0 => 0,
@@ -34,7 +35,7 @@ impl SharedInstructions {
         }
     }
 
-    /// These instructions, for one more entry.
+    /// The shared copy of these instructions, for one more entry.
     pub(crate) fn share(&mut self, body: &Instructions) -> Instructions {
         if let Some((known, users)) = self.users.get_mut(body) {
             *users += 1;
@@ -46,7 +47,7 @@ impl SharedInstructions {
         body
     }
 
-    /// One entry has them no more.
+    /// Notes that one entry no longer has them.
     pub(crate) fn release(&mut self, body: &Instructions) {
         if let Some((_, users)) = self.users.get_mut(body) {
             *users -= 1;
@@ -58,7 +59,7 @@ impl SharedInstructions {
     }
 }
 
-/// Places of entries that instructions take by their length.
+/// How many entries instructions count as, by their length.
 pub(crate) fn places(body: &Instructions) -> usize {
     let mut actions: usize = body.actions().map(actions_in).sum();
     for instruction in body.list() {
@@ -69,7 +70,7 @@ pub(crate) fn places(body: &Instructions) -> usize {
     actions / ACTIONS_PER_PLACE
 }
 
-/// How many actions one counts for: an extension's may hold bytes, and further actions.
+/// How many actions one action counts as: an extension's may contain bytes and nested actions.
 pub(crate) fn actions_in(action: &Action) -> usize {
     if let Action::Experimenter(value) = action {
         1 + value.held_bytes() / ACTION_BYTES
@@ -81,13 +82,13 @@ pub(crate) fn actions_in(action: &Action) -> usize {
 /// The masks of a table's entries.
 #[derive(Debug, Default)]
 pub(crate) struct SharedMasks {
-    /// Each, and how many entries have it.
+    /// Each value, with how many entries have it.
     users: StepMap<Rc<KeyMask>, u32>,
 }
 
 impl SharedMasks {
-    /// Places of entries that one of this match would take: its own, one for a mask that is one too
-    /// many, and more if the match or the new mask is long.
+    /// How many entries an entry with this match would count as: one, one more for a new mask
+    /// beyond [`FREE_MASKS`], and more if the match or the new mask is long.
     pub(crate) fn places(&self, rule: &KeyMatch) -> usize {
         let more = rule.mask().words().len() / WORDS_PER_PLACE;
         if self.users.get(rule.mask()).is_some() {
@@ -108,7 +109,7 @@ impl SharedMasks {
         rule.share_mask(mask);
     }
 
-    /// One entry has its mask no more.
+    /// Notes that one entry no longer has its mask.
     pub(crate) fn release(&mut self, rule: &KeyMatch) {
         if let Some((_, users)) = self.users.get_mut(rule.mask()) {
             *users -= 1;

@@ -1,24 +1,24 @@
-//! The two views of tables while a bundle is carried out: packets see the earlier one until all of
-//! it is prepared, and from then on the later one.
+//! The two views of tables while a bundle is in progress: packets see the state before the bundle
+//! until it is committed, and then the state after it.
 
 use bofuss_oflib::message::FlowRemovedReason;
 
 use crate::Entry;
 
-/// Which entries are there for whoever looks.
+/// Which entries a lookup sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum View {
-    /// All: no bundle is carried out.
+    /// All entries; no bundle is in progress.
     #[default]
     Both,
-    /// Those before the bundle.
+    /// The entries before the bundle.
     Before,
-    /// Those after it.
+    /// The entries after the bundle.
     After,
 }
 
 impl View {
-    /// Whether an entry is in this view. Without a bundle, the entry is not looked at.
+    /// Whether an entry is in this view. Without a bundle, the entry's memory is not read.
     #[inline]
     pub(crate) fn has(self, entry: &Entry) -> bool {
         match self {
@@ -29,15 +29,15 @@ impl View {
     }
 }
 
-/// What the bundle that is carried out does to an entry.
+/// What the bundle in progress does to an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EntryStage {
     /// Nothing.
     #[default]
     Settled,
-    /// It adds the entry, which is in the later view only.
+    /// It adds the entry, which is only in the later view.
     Added(AddedAs),
-    /// It removes the entry, which is in the earlier view only; why, if nothing takes its place.
+    /// It removes the entry, which is only in the earlier view; the reason, if nothing replaces it.
     Doomed(FlowRemovedReason),
 }
 
@@ -46,12 +46,12 @@ pub(crate) enum EntryStage {
 pub(crate) enum AddedAs {
     /// It is new.
     New,
-    /// It takes the place of its twin.
+    /// It replaces its twin.
     Replaces {
         /// Whether it takes over the counters.
         keeps_counts: bool,
     },
-    /// It is its twin with other instructions, which the twin gets in the end.
+    /// It holds other instructions for its twin, which gets them at the end.
     Modifies {
         /// Whether the counters stay.
         keeps_counts: bool,
@@ -67,7 +67,7 @@ impl AddedAs {
         }
     }
 
-    /// The same, but the counters begin anew if `reset`.
+    /// The same, but without keeping counters if `reset`.
     pub(crate) fn and_reset(self, reset: bool) -> Self {
         let keeps_counts = self.keeps_counts() && !reset;
         match self {

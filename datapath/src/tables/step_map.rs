@@ -1,4 +1,5 @@
-//! A hash map that grows and shrinks one bucket at a time, so that no change of it takes long.
+//! A hash map that grows and shrinks by one bucket at a time (linear hashing, Litwin, 1980), so
+//! that no operation takes long.
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
@@ -17,7 +18,7 @@ struct KeyValue<K, V, A> {
     aligned: [A; 0],
 }
 
-/// Keys, each with a value. A key and its value begin where an `A` may begin.
+/// The map. Each pair of key and value is aligned as `A`.
 #[derive(Debug)]
 pub struct StepMap<K, V, A = ()> {
     hasher: DefaultHashBuilder,
@@ -25,8 +26,8 @@ pub struct StepMap<K, V, A = ()> {
     index: TagTable,
     /// How often a key was added or removed.
     changes: u64,
-    /// The slot of the key that was added or asked for with [`StepMap::entry`] last: as a rule the
-    /// one that is asked for next.
+    /// The slot of the key that [`StepMap::entry`] returned last, because the next call usually
+    /// asks for the same key.
     recent: u32,
 }
 
@@ -59,7 +60,7 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
         self.len() == 0
     }
 
-    /// How many bytes of memory it takes at most, without what keys and values point to.
+    /// The most bytes of memory that it takes, without what keys and values point to.
     pub fn held_bytes(&self) -> usize {
         self.pairs.held_bytes() + self.index.held_bytes()
     }
@@ -76,7 +77,7 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
         Some((&pair.key, &pair.value))
     }
 
-    /// The same, with the value to be changed.
+    /// The key of a slot and its value, for changes.
     #[inline]
     pub fn at_mut(&mut self, slot: u32) -> Option<(&K, &mut V)> {
         let pair = self.pairs.get_mut(slot)?;
@@ -101,8 +102,7 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
             .find(hash, |slot| self.pairs[slot].key.borrow() == key)
     }
 
-    /// The slot of a key under its hash, if it has one; the key is first looked for in slot
-    /// `likely`.
+    /// The slot of a key with this hash, if it is in the map. Slot `likely` is tried first.
     #[inline]
     pub fn find(&self, hash: u64, likely: u32, key: &K) -> Option<u32> {
         match self.pairs.get(likely) {
@@ -111,7 +111,7 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
         }
     }
 
-    /// The key as it is kept, and its value.
+    /// The stored key and its value.
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
     where
         K: Borrow<Q>,
@@ -120,7 +120,7 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
         Some((&pair.key, &pair.value))
     }
 
-    /// The same, to be changed.
+    /// The stored key and its value, for changes.
     pub fn get_mut<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<(&K, &mut V)>
     where
         K: Borrow<Q>,
@@ -142,8 +142,7 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
         self.index.prefetch(hash);
     }
 
-    /// The slot in which the key with this hash most likely is, which is prefetched; it may be none
-    /// that is used.
+    /// The slot that most likely has the key with this hash, which is prefetched. It may be unused.
     #[inline]
     pub fn guess(&self, hash: u64) -> u32 {
         let slot = self.index.guess(self.index.home(hash), hash);
@@ -151,7 +150,7 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
         slot
     }
 
-    /// The key as it is kept and its value; it is added if it is not there.
+    /// The stored key and its value, added if it is not in the map.
     pub(crate) fn entry(&mut self, key: &K) -> (&K, &mut V)
     where
         K: Clone,
@@ -166,7 +165,7 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
         (&pair.key, &mut pair.value)
     }
 
-    /// Adds a key that is not there. Returns its slot.
+    /// Adds a key that is not in the map. Returns its slot.
     pub fn insert(&mut self, key: K, value: V) -> u32 {
         self.changes += 1;
         let hash = self.hasher.hash_one(&key);
@@ -206,7 +205,7 @@ mod tests {
     use alloc::string::{String, ToString};
 
     #[test]
-    fn keys_have_their_values_until_they_are_taken_out() {
+    fn keys_have_their_values_until_they_are_removed() {
         let mut map: StepMap<String, u32> = StepMap::default();
         (0..2000u32).for_each(|n| _ = map.insert(n.to_string(), n));
         assert_eq!(map.get("1999"), Some((&"1999".into(), &1999)));

@@ -29,31 +29,31 @@ pub struct EntryKey {
     pub priority: Reverse<u16>,
     /// A number that no other entry ever has.
     pub serial: u64,
-    /// Where it stands in its table.
+    /// Its slot in its table.
     pub(crate) slot: u32,
 }
 
 impl EntryKey {
-    /// Before all entries.
+    /// A key before those of all entries.
     pub const FIRST: Self = Self {
         priority: Reverse(u16::MAX),
         serial: 0,
         slot: 0,
     };
 
-    /// Behind all entries.
+    /// A key after those of all entries.
     pub(crate) const LAST: Self = Self {
         priority: Reverse(0),
         serial: u64::MAX,
         slot: NONE,
     };
 
-    /// How many entries there had been when this one was added, those of bundles included.
+    /// How many entries had been added before this one, including those of bundles.
     pub fn number(self) -> u64 {
         self.serial & u64::MAX >> 1
     }
 
-    /// Behind this entry in a walk, and not behind the next.
+    /// The position directly after this entry in a walk.
     fn next(self) -> Self {
         Self {
             slot: self.slot + 1,
@@ -62,53 +62,53 @@ impl EntryKey {
     }
 }
 
-/// One flow entry. What packets change stands in its first line of the processor's caches.
+/// One flow entry. What packets change is in its first cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Entry {
-    /// Packets that hit it, super-frames as their segments.
+    /// Packets that hit it; a super-frame counts as its segments.
     pub packets: u64,
     /// Bytes that hit it.
     pub bytes: u64,
     /// When a packet last hit it.
     pub used: Time,
-    /// Which it is.
+    /// Its key.
     pub key: EntryKey,
-    /// Which packets it is for.
+    /// Its match, as keys are compared with it.
     pub rule: KeyMatch,
-    /// What becomes of them.
+    /// Its instructions.
     pub instructions: Instructions,
-    /// The controller's mark.
+    /// The cookie that the controller gave it.
     pub cookie: u64,
     /// Its options: [`Entry::flags`].
     pub(crate) flags: EntryFlags,
-    /// Seconds without a packet until it goes; 0 is never.
+    /// The idle timeout in seconds; 0 is never.
     pub idle_timeout: u16,
-    /// Seconds until it goes; 0 is never.
+    /// The hard timeout in seconds; 0 is never.
     pub hard_timeout: u16,
-    /// How much it matters where a full table makes room.
+    /// Its importance for eviction.
     pub importance: u16,
     /// When it was added.
     pub created: Time,
-    /// The deadline that waits for it; [`Time::NEVER`] if none does.
+    /// Its deadline in the list of deadlines; [`Time::NEVER`] if it has none there.
     pub(crate) due: Time,
     /// The slot of the next entry in a chain of the classifier.
     pub(crate) next: u32,
-    /// What a bundle that is carried out does to it.
+    /// What the bundle in progress does to it.
     pub(crate) stage: EntryStage,
-    /// Whether its next packet is noted, as it may reach a threshold.
+    /// Whether its next packet has to be noted, because a threshold may be reached.
     pub(crate) notes_packets: bool,
 }
 
-/// The options of an entry in 16 bits: the low byte of those that are on the wire, and the bits
-/// that other versions brought. No entry has any other.
+/// The flags of an entry in 16 bits: the low byte of the wire's flags, and in the high byte our own
+/// flags. No entry has others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EntryFlags {
     wire: u8,
     own: u8,
 }
 
-/// How far the bits that are not on the wire stand above the others.
+/// By how many bits our own flags are above the others.
 const OWN_SHIFT: u32 = 16;
 const _: () = assert!(
     FlowModFlags::ALL.0 & !(0xff | 0xff << OWN_SHIFT) == 0,
@@ -125,12 +125,12 @@ impl From<FlowModFlags> for EntryFlags {
 }
 
 impl Entry {
-    /// Its options.
+    /// Its flags.
     pub fn flags(&self) -> FlowModFlags {
         FlowModFlags(u32::from(self.flags.wire) | u32::from(self.flags.own) << OWN_SHIFT)
     }
 
-    /// Why it would send a packet to the controllers.
+    /// The reason of packet-ins that it causes.
     pub(crate) fn reason(&self) -> PacketInReason {
         if self.key.priority.0 == 0 && self.rule.is_any() {
             PacketInReason::NO_MATCH
@@ -163,7 +163,7 @@ impl Entry {
         }
     }
 
-    /// When it goes if no packet comes, and why; `None` if never.
+    /// When it expires if no packet arrives, and the reason; `None` if never.
     pub fn deadline(&self) -> Option<(Time, FlowRemovedReason)> {
         let hard = timeout_end(self.created, self.hard_timeout);
         let idle = timeout_end(self.used, self.idle_timeout);
@@ -177,14 +177,14 @@ impl Entry {
         groups(self.instructions.actions())
     }
 
-    /// Whether an output to `port` (or any, for ANY) and `group` stands in its instructions.
+    /// Whether its instructions contain an output to `port` (any, for ANY) and one to `group`.
     pub fn outputs_to(&self, port: PortNo, group: GroupId) -> bool {
         outputs_to(&self.instructions, port, group)
     }
 }
 
-/// Matches kept as they were sent, some 90 bytes each in OpenFlow 1.0 and 140 in 1.1, that take the
-/// place of an entry.
+/// So many matches that are kept as they were sent (some 90 bytes each in OpenFlow 1.0, 140 in 1.1)
+/// count as one more entry.
 const SENT_PER_PLACE: usize = 8;
 
 /// A flow table.
@@ -192,30 +192,29 @@ const SENT_PER_PLACE: usize = 8;
 pub struct Table {
     pub(crate) entries: Slab<Entry>,
     pub(crate) classifier: Box<dyn Classifier>,
-    /// Finds entries by what they have in common; the reference goes through all.
+    /// Finds entries by labels; the plain engine has no such index.
     pub(crate) index: Option<LabelIndex>,
-    /// How matches were sent that would be told otherwise, by the entry's slot. They are few, so
-    /// that entries have no room for them; and a tree never grows all at once.
+    /// The matches, by the entry's slot, that were sent in another form than they would be reported
+    /// in. They are few, so entries do not contain them; a tree never grows all at once.
     pub(crate) sent: BTreeMap<u32, Sent>,
     pub(crate) masks: SharedMasks,
-    /// Shared with each walk that stands in the table, in whatever thread its owner is: while
-    /// there is one, entries keep their keys.
+    /// Shared with each walk that is in the table. While there is one, entries keep their keys.
     pub(crate) walks: Arc<()>,
     /// Entries with the flag ONE_TAG.
     n_one_tag: usize,
-    /// The mask of the entry that was added last: as a rule the next one's, too.
+    /// The mask of the last added entry, because the next one usually has the same.
     pub(crate) last_mask: Option<Rc<KeyMask>>,
     /// Which entries packets see.
     pub(crate) view: View,
     /// Entries that a bundle removes.
     pub(crate) n_doomed: usize,
-    /// What becomes of packets that no entry matches.
+    /// The miss behaviour.
     pub(crate) miss: TableMiss,
-    /// Which entry goes first if it is full.
+    /// The order of eviction.
     pub(crate) eviction: Box<EvictionOrder>,
-    /// When it says how full it is.
+    /// The state of its vacancy events.
     pub(crate) vacancy: VacancyEvents,
-    /// Which entries have thresholds, and how far they are.
+    /// The state of its entries' statistics triggers.
     pub(crate) triggers: Triggers,
     /// Packets looked up.
     pub(crate) lookup_count: u64,
@@ -223,7 +222,7 @@ pub struct Table {
     pub(crate) matched_count: u64,
 }
 
-/// When this many seconds are over; `None` if a timeout of 0 says that they never are.
+/// When a timeout of `sec` seconds ends; `None` for 0, which means never.
 fn timeout_end(from: Time, sec: u16) -> Option<Time> {
     (sec > 0).then(|| from.after(u64::from(sec) * Time::SEC))
 }
@@ -260,7 +259,7 @@ impl Table {
         }
     }
 
-    /// What becomes of packets that no entry matches.
+    /// The miss behaviour.
     pub fn miss(&self) -> TableMiss {
         self.miss
     }
@@ -281,12 +280,12 @@ impl Table {
         self.classifier.lookup(&self.entries, self.view, key, log)
     }
 
-    /// Entries that count against the limit: those after the bundle that is carried out.
+    /// How many entries count towards the limit: those after the bundle in progress.
     pub(crate) fn len_after(&self) -> usize {
         self.len() - self.n_doomed
     }
 
-    /// What those see who change the table: while a bundle is carried out, what it leaves.
+    /// The view of changes: while a bundle is in progress, the state after it.
     pub(crate) fn changed_view(&self) -> View {
         match self.view {
             View::Both => View::Both,
@@ -294,19 +293,19 @@ impl Table {
         }
     }
 
-    /// The entries from `from` on, in an order that stays. No entry is moved while a walk holds
-    /// [`Table::walks`], so a walk may be left and taken up again after the last key seen.
+    /// The entries from `from` on, in a stable order. No entry is moved while a walk holds
+    /// [`Table::walks`], so a walk may be interrupted and continued after the last key seen.
     pub(crate) fn entries(&self, from: EntryKey) -> impl Iterator<Item = (EntryKey, &Entry)> {
         self.entries_of(None, from)
     }
 
-    /// The entries whose matches are within another one.
+    /// The entries whose matches are within the given one.
     pub fn entries_within<'a>(&'a self, rule: &'a KeyMatch) -> impl Iterator<Item = &'a Entry> {
         let all = self.entries(EntryKey::FIRST).map(|(_, entry)| entry);
         all.filter(|entry| rule.covers(&entry.rule))
     }
 
-    /// The same without entries that certainly lack a label.
+    /// The entries from `from` on, without those that certainly lack a label.
     pub(crate) fn entries_of(
         &self,
         label: Option<Label>,
@@ -360,13 +359,13 @@ impl Table {
         self.classifier.find(&self.entries, view, priority, rule)
     }
 
-    /// The match of an entry, as replies have it.
+    /// The match of an entry, as replies report it.
     pub fn fields_of(&self, entry: &Entry, catalogue: &Catalogue) -> Match {
         let fields = entry.rule.to_match(catalogue);
         fields.written_as(self.sent.get(&entry.key.slot))
     }
 
-    /// Whether some entries skip one VLAN tag, or some all.
+    /// Whether there are entries with (or without) the flag ONE_TAG.
     pub(crate) fn has_entries_behind(&self, one_tag: bool) -> bool {
         if one_tag {
             self.n_one_tag > 0
@@ -375,17 +374,17 @@ impl Table {
         }
     }
 
-    /// Places of entries that one more takes.
+    /// How many entries a new one would count as.
     pub(crate) fn places(&self, rule: &KeyMatch, sent: bool) -> usize {
         self.masks.places(rule) + self.sent_places(sent)
     }
 
-    /// Places of entries that one more match takes if it is kept as it was sent.
+    /// How many entries one more match that is kept as it was sent would count as.
     pub(crate) fn sent_places(&self, sent: bool) -> usize {
         usize::from(sent && (self.sent.len() + 1).is_multiple_of(SENT_PER_PLACE))
     }
 
-    /// Adds an entry, in a slot that is chosen here, whose match is told as it was `sent`.
+    /// Adds an entry to a free slot. Its match is reported as it was `sent`.
     pub(crate) fn insert(&mut self, mut entry: Entry, sent: Option<&Sent>) -> EntryKey {
         let slot = self.entries.insert(|slot| {
             entry.key.slot = slot;
@@ -436,7 +435,7 @@ impl Table {
         }
     }
 
-    /// Rebuilds the index of the entries as one of the kind of `empty`.
+    /// Replaces the classifier by that of `empty`, and adds all entries to it.
     pub(crate) fn move_to(&mut self, empty: Self) {
         (self.classifier, self.index) = (empty.classifier, empty.index);
         let mut next = self.entries.used(0);

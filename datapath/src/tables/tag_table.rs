@@ -1,5 +1,6 @@
-//! A hash table of slot numbers: a line of eight tags and slots for each bucket, grown and shrunk
-//! by one bucket at a time, under a hash that nobody can foretell.
+//! A hash table of slot numbers. Each bucket is a cache line of eight tags and slots. It grows and
+//! shrinks by one bucket at a time (linear hashing), and its hash has a secret, so that nobody can
+//! provoke collisions.
 
 use alloc::vec::Vec;
 
@@ -10,27 +11,27 @@ use crate::slab::{NONE, Slab};
 
 /// Slots of a bucket, one cache line of 64 bytes.
 const LANES: usize = 8;
-/// How buckets stand together in memory.
+/// How buckets are arranged in memory.
 const SIZES: BlockSizes = BlockSizes::of::<HashBucket>(64);
-/// Slots that a bucket has on average before the table grows.
+/// The table grows when buckets have so many slots on average.
 const FULL: usize = 5;
-/// The same of a small table, which the processor's caches have room for: fewer of its buckets
-/// spill, and processors predict better whether a lookup reads a second one.
+/// The same for a small table, which fits into the processor's caches: fewer buckets overflow, and
+/// the processor predicts better whether a lookup reads a second bucket.
 const SMALL_FULL: usize = 3;
 /// Buckets of a small table.
 const SMALL: usize = 32;
-/// Slots that a bucket has on average below which the table shrinks.
+/// The table shrinks when buckets have fewer slots on average.
 const SPARSE: usize = 2;
-/// The first bit of a bucket's number that is kept with each slot: small tables need none, as what
-/// they are about is in the processor's caches.
+/// The first bit of a bucket's number that is stored with each slot. Small tables need none,
+/// because their keys are in the processor's caches.
 const KEPT_FROM: u32 = 8;
-/// Bits of a hash that are the tag; those behind number the bucket.
+/// How many bits of a hash are the tag; the bits after them number the bucket.
 const TAG_BITS: u32 = 8;
 /// The lowest and the highest bit of each byte.
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// What keeps hashes secret.
+/// The secret of a table's hashes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Secret(u64, u64);
 
@@ -41,10 +42,12 @@ impl Secret {
         Self(first, mixed(first.rotate_left(32) ^ seed))
     }
 
-    /// The hash of some words: a sum over pairs, which do not wait for each other.
+    /// The hash of some words: a sum over pairs, which the processor computes in parallel.
     #[inline]
     pub(crate) fn hash(&self, mut words: impl Iterator<Item = u64>) -> u64 {
-        let (mut key, mut sum, mut left) = (self.0, 0u64, words.next());
+        let mut key = self.0;
+        let mut sum = 0u64;
+        let mut left = words.next();
         while let Some(word) = left {
             let right = words.next();
             sum = sum.wrapping_add(pair(key, word, right.unwrap_or(0)));
@@ -54,10 +57,11 @@ impl Secret {
         fold(sum, self.1)
     }
 
-    /// The same of words that stand together.
+    /// The hash of adjacent words.
     #[inline]
     pub(crate) fn hash_slice(&self, words: &[u64]) -> u64 {
-        let (mut key, mut sum) = (self.0, 0u64);
+        let mut key = self.0;
+        let mut sum = 0u64;
         let (pairs, last) = words.as_chunks();
         for [left, right] in pairs {
             sum = sum.wrapping_add(pair(key, *left, *right));
@@ -69,10 +73,11 @@ impl Secret {
         fold(sum, self.1)
     }
 
-    /// The same of an even number of words that the compiler knows.
+    /// The hash of words whose even number is known at compile time.
     #[inline(always)]
     pub(crate) fn hash_few<const N: usize>(&self, words: &[u64; N]) -> u64 {
-        let (mut key, mut sum) = (self.0, 0u64);
+        let mut key = self.0;
+        let mut sum = 0u64;
         for [left, right] in words.as_chunks().0 {
             sum = sum.wrapping_add(pair(key, *left, *right));
             key = key.wrapping_add(self.1);
@@ -104,9 +109,9 @@ struct HashBucket {
     /// One byte each: 0 if the lane is free.
     tags: u64,
     slots: [u32; LANES],
-    /// Bits of the hashes that tell where a lane goes when its bucket is split.
+    /// Bits of the hashes that decide where a lane goes when its bucket is split.
     kept: [u16; LANES],
-    /// The bucket that holds what this one has no room for.
+    /// The overflow bucket with the slots for which this one has no room.
     next: u32,
 }
 
@@ -129,7 +134,7 @@ fn lanes(tags: u64, tag: u64) -> u64 {
     differ.wrapping_sub(LOW) & !differ & HIGH
 }
 
-/// Where a bucket is: in the table, or among the spilled.
+/// Where a bucket is: whether it is an overflow bucket, and its number.
 type BucketPlace = (bool, usize);
 
 /// A set of slot numbers, each under its hash (linear hashing).
@@ -174,13 +179,13 @@ impl TagTable {
         }
     }
 
-    /// How many bytes of memory it takes at most.
+    /// The most bytes of memory that it takes.
     pub(crate) fn held_bytes(&self) -> usize {
         let buckets = SIZES.room(self.n_buckets);
         buckets * size_of::<HashBucket>() + self.spilled.held_bytes()
     }
 
-    /// The first slot under `hash` that `is` the one wanted.
+    /// The first slot with this hash for which `is` returns true.
     #[inline]
     pub(crate) fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         let mut bucket = self.home_bucket(self.home(hash))?;
@@ -210,8 +215,8 @@ impl TagTable {
         home
     }
 
-    /// The slot under `hash` that most likely is the one wanted; `home` is the number of its first
-    /// bucket.
+    /// The slot that most likely has this hash, judged by the tag alone; `home` is the number of
+    /// its first bucket.
     #[inline]
     pub(crate) fn guess(&self, home: usize, hash: u64) -> u32 {
         let Some(bucket) = self.home_bucket(home) else {
@@ -227,13 +232,13 @@ impl TagTable {
         self.find(hash, |_| true).unwrap_or(NONE)
     }
 
-    /// A bucket that is not spilled, if there is one of this number.
+    /// The bucket with this number, if there is one; never an overflow bucket.
     #[inline]
     fn home_bucket(&self, home: usize) -> Option<&HashBucket> {
         SIZES.get(&self.blocks, home)
     }
 
-    /// Adds a slot. `rehash` gives the hash of any slot that is in the table.
+    /// Adds a slot. `rehash` returns the hash of any slot in the table.
     pub(crate) fn insert(&mut self, hash: u64, slot: u32, rehash: impl Fn(u32) -> u64) {
         let full = if self.n_buckets < SMALL {
             SMALL_FULL
@@ -270,8 +275,7 @@ impl TagTable {
         }
     }
 
-    /// Which bucket has what the last one has if that is not there; and the bit of their number in
-    /// which they differ.
+    /// The bucket from which the last one was split, and the bit in which their numbers differ.
     fn split(&self) -> (usize, u32) {
         let last = self.n_buckets - 1;
         let level = last.ilog2();
@@ -283,7 +287,7 @@ impl TagTable {
         self.mask = count.next_power_of_two() - 1;
     }
 
-    /// Adds one bucket, and gives it its part of what another one has.
+    /// Adds one bucket, and moves its share of another bucket's slots into it.
     fn grow(&mut self, rehash: impl Fn(u32) -> u64) {
         let (block, _) = SIZES.place(self.n_buckets);
         if block == self.blocks.len() {
@@ -302,8 +306,7 @@ impl TagTable {
         }
         let last = self.n_buckets - 1;
         let (split, level) = self.split();
-        let kept_bit = level.checked_sub(KEPT_FROM);
-        let kept_bit = kept_bit.filter(|bit| *bit < u16::BITS);
+        let kept_bit = level.checked_sub(KEPT_FROM).filter(|bit| *bit < u16::BITS);
         let bucket = core::mem::replace(self.bucket_mut((false, split)), EMPTY);
         self.spread(bucket, |kept, slot| {
             let moves = match kept_bit {
@@ -314,7 +317,7 @@ impl TagTable {
         });
     }
 
-    /// Takes the last bucket away, and gives what it has to the one that has its part then.
+    /// Removes the last bucket, and moves its slots to the bucket from which it was split.
     fn shrink(&mut self) {
         let (split, _) = self.split();
         let block = self.blocks.last_mut().expect("there are buckets");
@@ -326,11 +329,13 @@ impl TagTable {
         self.spread(bucket, |_, _| split);
     }
 
-    /// Puts what a bucket and those behind it had where `home` says, by the bits kept of a slot.
+    /// Distributes the slots of a bucket and its overflow buckets as `home` says, by the bits kept
+    /// of each slot.
     fn spread(&mut self, mut bucket: HashBucket, home: impl Fn(u16, u32) -> usize) {
         loop {
             for lane in 0..LANES {
-                let (tag, slot) = (bucket.tags >> (8 * lane) & 0xff, bucket.slots[lane]);
+                let tag = bucket.tags >> (8 * lane) & 0xff;
+                let slot = bucket.slots[lane];
                 let kept = bucket.kept[lane];
                 if tag != 0 {
                     self.put(home(kept, slot), tag, kept, slot);
@@ -349,7 +354,7 @@ impl TagTable {
         self.blocks.pop().is_some() || self.spilled.drop_some()
     }
 
-    /// Puts `new` into the place of `slot`, or takes it out; whether it was there.
+    /// Replaces `slot` by `new`, or removes it. Returns true if it was there.
     pub(crate) fn replace(&mut self, hash: u64, slot: u32, new: Option<u32>) -> bool {
         let mut place = (false, self.home(hash));
         loop {
@@ -380,9 +385,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_in_is_found_until_it_is_taken_out() {
+    fn slots_are_found_until_they_are_removed() {
         let secret = Secret::new(1);
-        // Many slots share a hash, so that buckets spill.
+        // Many slots share a hash, so that buckets overflow.
         let hash = |slot: u32| secret.hash([u64::from(slot % 3000)].into_iter());
         let mut table = TagTable::default();
         let has = |table: &TagTable, slot| table.find(hash(slot), |one| one == slot).is_some();
@@ -417,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn words_have_one_hash_however_they_are_given() {
+    fn words_have_the_same_hash_from_all_functions() {
         let secret = Secret::new(3);
         let words = [5u64, 0, 7, u64::MAX, 9, 0];
         for count in 1..=words.len() {

@@ -1,5 +1,5 @@
-//! How far the entries of a table are from thresholds of their statistics. Spec: OpenFlow 1.5.1
-//! section 7.2.5.
+//! The state of statistics triggers: which threshold each entry of a table reaches next. Spec:
+//! OpenFlow 1.5.1 section 7.2.5.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use bofuss_oflib::stat_trigger::{StatTrigger, StatTriggerFlags};
 
 use crate::{Entry, Time};
 
-/// What no statistic reaches.
+/// A threshold that no statistic reaches.
 const NEVER: u64 = u64::MAX;
 
 /// The statistics that have thresholds, by their place: how long an entry exists and how long it
@@ -17,14 +17,15 @@ const STATISTICS: usize = 4;
 const DURATION: usize = 0;
 const IDLE_TIME: usize = 1;
 
-/// How far an entry is from its thresholds.
+/// The state of an entry's trigger.
 #[derive(Debug)]
 pub(crate) struct EntryWatch {
-    /// What each statistic reaches next; [`NEVER`] if it counts no more.
+    /// The next threshold of each statistic; [`NEVER`] if it has no more.
     next: [u64; STATISTICS],
-    /// The statistic whose threshold was reached first, with ONLY_FIRST; no other counts then.
+    /// With ONLY_FIRST, the statistic whose threshold was reached first; the others are ignored
+    /// from then on.
     first: Option<usize>,
-    /// The last packet that is known of: the idle time begins anew with each.
+    /// The time of the last known packet, with which the idle time begins.
     used: Time,
 }
 
@@ -33,7 +34,7 @@ pub(crate) struct EntryWatch {
 pub(crate) struct Triggers {
     /// Each by its entry's slot.
     watches: BTreeMap<u32, EntryWatch>,
-    /// Slots of watched entries that have had packets since they were looked at.
+    /// Slots of watched entries that have had packets since they were last checked.
     noted: BTreeSet<u32>,
 }
 
@@ -59,7 +60,7 @@ fn statistics(entry: &Entry, now: Time) -> [u64; STATISTICS] {
     [duration, idle_time, entry.packets, entry.bytes]
 }
 
-/// What comes after a value that has reached a threshold.
+/// The next threshold after `value` has reached one.
 fn following(trigger: &StatTrigger, threshold: u64, value: u64) -> u64 {
     if trigger.flags.has(StatTriggerFlags::PERIODIC) {
         (value / threshold + 1).saturating_mul(threshold)
@@ -69,7 +70,7 @@ fn following(trigger: &StatTrigger, threshold: u64, value: u64) -> u64 {
 }
 
 impl EntryWatch {
-    /// Begins: what an entry has reached by now does not count.
+    /// Begins with the thresholds that an entry has not reached yet.
     fn new(trigger: &StatTrigger, entry: &Entry, now: Time) -> Self {
         let mut next = thresholds(trigger);
         for (next, value) in next.iter_mut().zip(statistics(entry, now)) {
@@ -84,11 +85,12 @@ impl EntryWatch {
         }
     }
 
-    /// Looks at the statistics; returns true if one has reached what it had not the last time.
+    /// Compares the statistics with their thresholds. Returns true if one was reached since the
+    /// last call.
     ///
-    /// Choice: the idle time may reach its threshold again after each packet. With ONLY_FIRST, of
-    /// thresholds that are reached together the first is that of the first statistic, and with
-    /// PERIODIC its multiples go on.
+    /// Choice: the idle time may reach its threshold again after each packet. With ONLY_FIRST, if
+    /// several are reached together, the first statistic in order counts; with PERIODIC its
+    /// multiples follow.
     fn reaches(&mut self, trigger: &StatTrigger, entry: &Entry, now: Time) -> bool {
         let thresholds = thresholds(trigger);
         let only_first = trigger.flags.has(StatTriggerFlags::ONLY_FIRST);
@@ -115,7 +117,7 @@ impl EntryWatch {
         reached
     }
 
-    /// When time alone makes a statistic reach its threshold; [`Time::NEVER`] if it does not.
+    /// When a statistic reaches its threshold by time alone; [`Time::NEVER`] if none does.
     fn due(&self, entry: &Entry) -> Time {
         let duration = entry.created.after(self.next[DURATION]);
         let idle_time = entry.used.after(self.next[IDLE_TIME]);
@@ -130,7 +132,7 @@ impl Triggers {
         self.watches.is_empty()
     }
 
-    /// Watches an entry if it has a trigger, from now on, and no longer if it has none.
+    /// Begins to watch an entry if it has a trigger, and stops if it has none.
     pub(crate) fn begin(&mut self, entry: &mut Entry, now: Time) {
         let slot = entry.key.slot;
         let watch = entry
@@ -142,13 +144,13 @@ impl Triggers {
         self.watches.extend(watch.map(|watch| (slot, watch)));
     }
 
-    /// Watches the entry in a slot no longer. Returns how far it was.
+    /// Stops watching the entry in a slot. Returns its state.
     pub(crate) fn end(&mut self, slot: u32) -> Option<EntryWatch> {
         self.noted.remove(&slot);
         self.watches.remove(&slot)
     }
 
-    /// Watches an entry that has another slot now, as before.
+    /// Continues to watch an entry that has moved to this slot.
     pub(crate) fn resume(&mut self, slot: u32, watch: EntryWatch) {
         self.watches.insert(slot, watch);
         self.noted.insert(slot);
@@ -164,7 +166,7 @@ impl Triggers {
         self.noted.range(slot..).next().copied()
     }
 
-    /// Looks at an entry; returns true if it has reached a threshold.
+    /// Checks an entry. Returns true if it has reached a threshold.
     pub(crate) fn look(&mut self, entry: &mut Entry, now: Time) -> bool {
         let Some(watch) = self.watches.get_mut(&entry.key.slot) else {
             return false;
@@ -175,7 +177,7 @@ impl Triggers {
         trigger.is_some_and(|trigger| watch.reaches(trigger, entry, now))
     }
 
-    /// When an entry has to be looked at for the time that passes; [`Time::NEVER`] if not.
+    /// When an entry has to be checked because of time; [`Time::NEVER`] if not.
     pub(crate) fn due(&self, entry: &Entry) -> Time {
         let watch = self.watches.get(&entry.key.slot);
         watch.map_or(Time::NEVER, |watch| watch.due(entry))

@@ -1,21 +1,21 @@
-//! When a table says how full it is. Spec: OpenFlow 1.4.1 sections 7.3.4.1 and 7.4.5.
+//! The vacancy events of a table. Spec: OpenFlow 1.4.1 sections 7.3.4.1 and 7.4.5.
 
 use bofuss_oflib::message::multipart::table_desc::TableStatusReason;
 use bofuss_oflib::message::table_mod::Vacancy;
 
-/// The thresholds of a table that nobody set, in per cent. Choice: the text names none; a tenth
-/// leaves time to react.
+/// The default thresholds, in per cent. Choice: the specification names none; a tenth leaves time
+/// to react.
 const DEFAULT_DOWN: u8 = 10;
 const DEFAULT_UP: u8 = 20;
 
 /// The vacancy events of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VacancyEvents {
-    /// A vacancy below this is told, in per cent.
+    /// VACANCY_DOWN is sent when the vacancy falls below this, in per cent.
     pub(crate) down: u8,
-    /// A vacancy above this is told, in per cent.
+    /// VACANCY_UP is sent when the vacancy rises above this, in per cent.
     pub(crate) up: u8,
-    /// The event that comes next, as one of each is told in turn; none if events are off.
+    /// The next event, since both alternate; `None` if events are off.
     next: Option<TableStatusReason>,
 }
 
@@ -34,7 +34,8 @@ impl VacancyEvents {
         self.next.is_some()
     }
 
-    /// Turns events on: which is next follows from the vacancy now. Or turns them off.
+    /// Turns events on or off. When they are turned on, the current vacancy decides which one is
+    /// next.
     pub(crate) fn turn(&mut self, on: bool, vacancy: u8) {
         let next = if vacancy < self.up {
             TableStatusReason::VACANCY_UP
@@ -44,7 +45,7 @@ impl VacancyEvents {
         self.next = on.then_some(next);
     }
 
-    /// The event that a vacancy causes, if it does. It is told once.
+    /// The event that a vacancy causes, if any; each is returned once.
     pub(crate) fn cross(&mut self, vacancy: u8) -> Option<TableStatusReason> {
         let next = self.next?;
         if next == TableStatusReason::VACANCY_DOWN && vacancy < self.down {

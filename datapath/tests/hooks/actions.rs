@@ -1,4 +1,4 @@
-//! What actions of extensions do to packets on known paths.
+//! Actions of extensions on cached paths.
 
 use bofuss_datapath::{CacheStats, Hook, HookContext, HookEffect, Verdict};
 use bofuss_oflib::field::IPV4_DST;
@@ -10,7 +10,7 @@ use crate::{compare, mark};
 /// Packets of each run.
 const PACKETS: u32 = 2000;
 
-/// What an action does: as its effect says, or more.
+/// What an action does: what its effect declares, or more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Deed {
     /// Marks packets by their destination.
@@ -62,7 +62,7 @@ impl Hook for Doer {
     }
 }
 
-/// Actions in a first table, in one behind, in one that is the last, and in an action set.
+/// Actions in the first table, in a middle one, in the last one, and in an action set.
 const FLOWS: [&str; 9] = [
     "priority=2,udp,udp_dst=7,actions=output:3,stamp,goto_table:1",
     "priority=2,tcp,tcp_dst=7,actions=stamp",
@@ -89,7 +89,7 @@ fn run(deed: Deed, effect: HookEffect, batch: usize) -> CacheStats {
 
 // I14
 #[test]
-fn packets_that_meet_an_action_do_the_same_in_all_engines() {
+fn packets_with_actions_of_extensions_are_treated_alike_by_all_engines() {
     for (deed, effect) in [
         (Deed::MarksByDestination, HookEffect::Pure),
         (Deed::MarksByDestination, HookEffect::Branch),
@@ -99,7 +99,7 @@ fn packets_that_meet_an_action_do_the_same_in_all_engines() {
         (Deed::Counts, HookEffect::Live),
         (Deed::Counts, HookEffect::Branch),
         (Deed::Counts, HookEffect::Unknown),
-        // It does more than it says, and is seen.
+        // It does more than it declares, which is noticed.
         (Deed::Counts, HookEffect::Pure),
     ] {
         for batch in [1, 32] {
@@ -110,7 +110,7 @@ fn packets_that_meet_an_action_do_the_same_in_all_engines() {
 }
 
 #[test]
-fn a_path_goes_on_after_an_action_that_is_pure_or_live() {
+fn a_path_continues_after_an_action_that_is_pure_or_live() {
     let pure = run(Deed::MarksByDestination, HookEffect::Pure, 32);
     assert_eq!(pure.continued, 0, "one path goes through all tables");
     let branch = run(Deed::MarksByDestination, HookEffect::Branch, 32);

@@ -1,5 +1,5 @@
-//! Hooks of table 0, and actions with which paths begin: they are called with a frame that is no
-//! packet yet.
+//! Hooks of table 0, and actions at the beginning of paths: they are called with a frame that is
+//! not a packet yet.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Extra {
     }
 }
 
-/// What a hook says beforehand that it will set.
+/// What a hook foresees.
 #[derive(Clone, Copy, Debug)]
 enum Foresight {
     Nothing,
@@ -77,7 +77,7 @@ struct Marks {
     extras: [Extra; 2],
     calls: u32,
     foresees: Foresight,
-    /// The sources of the packets that it was shown last.
+    /// The sources of the packets in the last prefetch.
     shown: Vec<u128>,
     /// The marks that it foresaw for them.
     foreseen: Vec<u32>,
@@ -208,7 +208,7 @@ fn run(
 
 // I14
 #[test]
-fn what_hooks_do_with_frames_is_what_they_do_with_packets() {
+fn hooks_treat_frames_as_they_treat_packets() {
     let catalogue = catalogue();
     for extra in Extra::ALL {
         let nothing = Extra::Nothing;
@@ -224,7 +224,7 @@ fn what_hooks_do_with_frames_is_what_they_do_with_packets() {
 }
 
 #[test]
-fn so_it_is_with_fields_that_only_a_large_catalogue_has() {
+fn hooks_treat_frames_as_packets_with_fields_of_a_large_catalogue() {
     let catalogue = large_catalogue();
     for extra in Extra::ALL {
         run(&catalogue, [extra, extra], Foresight::Rightly, 32);

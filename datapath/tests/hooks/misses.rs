@@ -28,7 +28,7 @@ impl Hook for Finder {
 }
 
 #[test]
-fn a_packet_that_is_looked_up_again_is_remembered_under_the_key_that_it_then_has() {
+fn a_packet_looked_up_again_is_cached_under_its_new_key() {
     let flows = [
         "metadata=1,actions=output:2",
         "metadata=2,actions=goto_table:1",
@@ -87,7 +87,7 @@ impl Hook for Taker {
 }
 
 #[test]
-fn a_packet_that_a_hook_takes_on_a_miss_is_no_miss_and_no_drop() {
+fn a_packet_taken_on_a_miss_counts_neither_as_miss_nor_as_drop() {
     for (name, engine) in Engine::ALL {
         let catalogue = catalogue();
         let flows = ["udp,udp_dst=8,actions=output:3"];

@@ -1,4 +1,4 @@
-//! The original's verbs that change something: the messages of each.
+//! The messages of the original's verbs that change something.
 
 use bofuss_ext::queues;
 use bofuss_oflib::message::config::{ConfigFlags, SwitchConfig};
@@ -70,7 +70,7 @@ fn change(message: Message) -> Made {
     Ok(Requests::Change(vec![message]))
 }
 
-/// The value of a name in a table of names.
+/// The value of the row that has this name.
 fn choice<T: Copy>(argument: Argument<'_>, word: &str, table: &[(&str, T)]) -> Result<T, Failure> {
     let found = table.iter().find(|(name, _)| *name == word);
     found.map(|(_, value)| *value).ok_or_else(|| {
@@ -341,7 +341,7 @@ pub(crate) fn set_table_match(command: &Command, arguments: &[&str]) -> Made {
     })
 }
 
-/// `first-egress TABLE`, or `none`, after which packets leave from where they are.
+/// `first-egress TABLE`, or `none`, after which packets leave without egress tables.
 pub(crate) fn first_egress(_: &Command, arguments: &[&str]) -> Made {
     let [word] = arguments else {
         return misused();
@@ -351,13 +351,12 @@ pub(crate) fn first_egress(_: &Command, arguments: &[&str]) -> Made {
         number => Some(TableId(Argument(word).number(number)?)),
     };
     change_tables(move |tables| {
-        // Tables that are not named, and what a table's list of properties leaves out, stay.
-        let is_first =
-            |table: &TableFeatures| table.0.features.has(TableFeatureFlags::FIRST_EGRESS);
+        // MODIFY leaves all other tables as they are, and all properties that are not listed.
         match wanted {
             Some(wanted) => tables.retain(|table| table.0.table_id == wanted),
-            None if tables.iter().any(is_first) => tables.retain(is_first),
-            // Older versions do not tell the flag, nor can they say this request.
+            None if tables.iter().any(is_first_egress) => tables.retain(is_first_egress),
+            // No table has the flag. Before 1.5 that is so because the version has none: one table
+            // suffices for a request that cannot be encoded then.
             None => tables.truncate(1),
         }
         for TableFeatures(table) in &mut *tables {
@@ -377,25 +376,32 @@ pub(crate) fn first_egress(_: &Command, arguments: &[&str]) -> Made {
     })
 }
 
-/// Asks what all tables can do, and requests what `change` makes of it.
+fn is_first_egress(table: &TableFeatures) -> bool {
+    table.0.features.has(TableFeatureFlags::FIRST_EGRESS)
+}
+
+/// Requests the features of all tables, then sends them back as `change` leaves them.
 fn change_tables(
     change: impl FnOnce(&mut Vec<TableFeatures>) -> Result<(), Failure> + 'static,
 ) -> Made {
-    let again = move |reply: Message| {
-        let Message::MultipartReply(MultipartReply {
-            body: ReplyBody::TableFeatures(mut tables),
-            ..
-        }) = reply
-        else {
-            return Err(Failure::Failed(
-                "the switch does not report what its tables can do".into(),
-            ));
-        };
-        change(&mut tables)?;
-        ask([Message::MultipartRequest(
-            RequestBody::TableFeatures(tables).into(),
-        )])
-    };
-    let first = Message::MultipartRequest(RequestBody::TableFeatures(Vec::new()).into());
-    Ok(Requests::First(first, Box::new(again)))
+    Ok(Requests::First(
+        table_features_request(Vec::new()),
+        Box::new(move |reply| {
+            let Message::MultipartReply(MultipartReply {
+                body: ReplyBody::TableFeatures(mut tables),
+                ..
+            }) = reply
+            else {
+                let error = "the switch does not report what its tables can do";
+                return Err(Failure::Failed(error.into()));
+            };
+            change(&mut tables)?;
+            ask([table_features_request(tables)])
+        }),
+    ))
+}
+
+/// The request that sets the features of tables; without tables, the one that asks for all.
+fn table_features_request(tables: Vec<TableFeatures>) -> Message {
+    Message::MultipartRequest(RequestBody::TableFeatures(tables).into())
 }

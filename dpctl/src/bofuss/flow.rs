@@ -1,4 +1,4 @@
-//! The original's syntax of matches, actions and instructions.
+//! Parses matches, actions and instructions in the original's syntax.
 
 use bofuss_oflib::action::{Output, SetField};
 use bofuss_oflib::error::BadMatch;
@@ -11,7 +11,7 @@ use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Match};
 use crate::Failure;
 use crate::words::{Argument, PORTS};
 
-/// The original's names of fields where OpenFlow has others.
+/// The original's names of fields, where they differ from OpenFlow's.
 const NAMES: &[(&str, &Field)] = &[
     ("meta", field::METADATA),
     ("tunn_id", field::TUNNEL_ID),
@@ -57,7 +57,7 @@ pub(crate) fn is_instruction(word: &str) -> bool {
     INSTRUCTIONS.contains(&name)
 }
 
-/// The field of a name. Errors: that there is none, with the nearest.
+/// The field with this name. Errors: there is none, with the nearest name.
 pub(crate) fn field_named(
     argument: Argument<'_>,
     name: &str,
@@ -109,7 +109,7 @@ pub(crate) fn parse_match(text: &str, catalogue: &Catalogue) -> Result<Match, Fa
     })
 }
 
-/// The prerequisite of a field, for the error.
+/// The error about a field whose prerequisite is missing.
 fn needed(field: &Field, catalogue: &Catalogue) -> String {
     let need = field.need.expect("only a field with a need lacks it");
     let other = catalogue.fields()[usize::from(need.id)];
@@ -125,7 +125,7 @@ fn needed(field: &Field, catalogue: &Catalogue) -> String {
     format!("needs {} beside it", values.join(" or "))
 }
 
-/// Reads a field's value, perhaps with a mask.
+/// Reads a field's value, and its mask if there is one.
 fn field_match(
     argument: Argument<'_>,
     field: &'static Field,
@@ -203,7 +203,7 @@ pub(crate) fn parse_instructions(
 fn instruction(word: &str, catalogue: &Catalogue) -> Result<Instruction, Failure> {
     let whole = Argument(word);
     let (name, rest) = word.split_once(':').unwrap_or((word, ""));
-    // The original's users end lists with a comma.
+    // Scripts for the original write a comma after an instruction.
     let value = rest.trim_end_matches(',');
     match name {
         "apply" => parse_actions(rest, catalogue).map(Instruction::ApplyActions),

@@ -1,4 +1,5 @@
-//! The original's verbs that query: the requests of each.
+//! The verbs of BOFUSS's dpctl, which the code calls the original: the requests of those that only
+//! query.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "a message or action without a wording of its own here has the common one"
@@ -27,10 +28,10 @@ use flow::group_id;
 
 /// The keys that a flow-mod and a request for flow entries share.
 const FILTER_KEYS: &[&str] = &["table", "out_port", "out_group", "cookie", "cookie_mask"];
-/// The name that a table may have.
+/// The name that a table's number may have.
 const TABLES: &[(&str, u8)] = &[("all", TableId::ALL.0)];
 
-macro_rules! questions {
+macro_rules! requests {
     ($($name:ident $body:expr;)*) => { $(
         pub(crate) fn $name(_: &Command, arguments: &[&str]) -> Made {
             match arguments {
@@ -40,7 +41,7 @@ macro_rules! questions {
         }
     )* };
 }
-questions! {
+requests! {
     stats_desc RequestBody::Desc(Empty);
     stats_table RequestBody::Table(Empty);
     port_desc RequestBody::PortDesc(PortDescRequest::ALL);
@@ -79,7 +80,7 @@ fn filter(command: &Command, arguments: &[&str]) -> Result<FlowStatsRequest, Fai
     let mut request = FlowStatsRequest::all();
     let (keys, fields) = match arguments {
         [] => ("", ""),
-        // A match may also be the only word.
+        // The only word may be a match.
         [one] if !FILTER_KEYS.contains(&one.split('=').next().unwrap_or("")) => ("", *one),
         [keys] => (*keys, ""),
         [keys, fields] => (*keys, *fields),
@@ -172,7 +173,7 @@ pub(crate) fn stats_group(_: &Command, arguments: &[&str]) -> Made {
     ask([Message::MultipartRequest(body.into())])
 }
 
-/// OpenFlow 1.3 requests all groups at once; the named one is picked from them.
+/// OpenFlow 1.3 has a request for all groups only, so one group is picked from the reply.
 pub(crate) fn stats_group_desc(_: &Command, arguments: &[&str]) -> Made {
     let only = match arguments {
         [] => None,
@@ -196,7 +197,7 @@ pub(crate) fn stats_group_desc(_: &Command, arguments: &[&str]) -> Made {
     ))
 }
 
-/// The number that a word is, or another if it is empty.
+/// The number that a word is, or `otherwise` if the word is empty.
 fn number_or(word: &str, otherwise: u16) -> Result<u16, Failure> {
     match word {
         "" => Ok(otherwise),

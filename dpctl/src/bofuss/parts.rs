@@ -1,4 +1,4 @@
-//! Parts of messages as the original prints them: matches, instructions, actions, buckets, bands.
+//! Prints parts of messages as the original does: matches, instructions, actions, buckets, bands.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -70,10 +70,10 @@ fn field(one: &FieldMatch) -> String {
     let name = field_name(one);
     let id = one.field.id;
     if id == field::VLAN_VID.id {
-        return match (one.number() as u16, one.is_exact()) {
-            (0, _) => "vlan_vid= none".into(),
-            (VID_PRESENT, false) => "vlan_vid= any".into(),
-            (vid, _) => format!("vlan_vid=\"{}\"", vid & !VID_PRESENT),
+        return match one.number() as u16 {
+            0 => "vlan_vid= none".into(),
+            VID_PRESENT if !one.is_exact() => "vlan_vid= any".into(),
+            vid => format!("vlan_vid=\"{}\"", vid & !VID_PRESENT),
         };
     }
     let space = if id == field::ICMPV4_TYPE.id { " " } else { "" };
@@ -81,7 +81,7 @@ fn field(one: &FieldMatch) -> String {
     if one.is_exact() {
         return text;
     }
-    // The original names the mask of arp_spa after arp_sha.
+    // The original prints the mask of arp_spa as arp_sha_mask.
     let masked = if id == field::ARP_SPA.id {
         "arp_sha"
     } else {
@@ -105,7 +105,7 @@ fn value(one: &FieldMatch, number: u128, bytes: &[u8; 16]) -> String {
     }
 }
 
-/// The same of one that is no address.
+/// A value that is no address, in the original's style for the field.
 fn number_value(one: &FieldMatch, number: u128, bytes: &[u8; 16]) -> String {
     let hexadecimal = [
         field::ETH_TYPE,
@@ -115,12 +115,12 @@ fn number_value(one: &FieldMatch, number: u128, bytes: &[u8; 16]) -> String {
     ];
     let id = one.field.id;
     if id == field::IPV6_EXTHDR.id {
-        let names = EXT_HEADERS
+        let names: String = EXT_HEADERS
             .iter()
             .enumerate()
             .filter(|(bit, _)| number >> bit & 1 == 1)
-            .map(|(_, name)| format!("{name}|"));
-        let names: String = names.collect();
+            .map(|(_, name)| format!("{name}|"))
+            .collect();
         let first = if names.is_empty() { "" } else { "|" };
         return format!("{first}{names}");
     }
@@ -147,7 +147,7 @@ pub(crate) fn instruction(instruction: &Instruction) -> String {
             format!("apply{{acts=[{}]}}", list(acts.iter().map(action)))
         }
         Instruction::ClearActions => "clear".into(),
-        // The original does not know it: as it is typed.
+        // The original does not know it, so it is printed as it is typed.
         Instruction::StatTrigger(trigger) => format!("stat_trigger:{}", Text(trigger)),
         Instruction::Meter(meter) => format!("meter{{meter=\"{}\"}}", meter.0),
         Instruction::Experimenter(value) => {
@@ -160,7 +160,7 @@ pub(crate) fn instruction(instruction: &Instruction) -> String {
 pub(crate) fn action(action: &Action) -> String {
     let number = action.row().map_or(0xffff, |row| row.number);
     let Some((_, name)) = ACTIONS.iter().find(|row| row.0 == number) else {
-        // The original has no name for it.
+        // The original has no name for it: the text of ovs-ofctl.
         return action.to_string();
     };
     let argument = match action {
@@ -177,7 +177,7 @@ pub(crate) fn action(action: &Action) -> String {
         Action::Meter(id) => format!("{{meter=\"{id}\"}}"),
         Action::SetField(set) => format!("{{field:{}}}", field(&set.0)),
         Action::Experimenter(value) => format!("{{id=\"{:#x}\"}}", value.row.experimenter),
-        // Other actions are printed with the argument of their own text form.
+        // The argument of ovs-ofctl's text, which is all after the colon.
         other => {
             let text = other.to_string();
             let argument = text.split_once(':');
@@ -262,7 +262,7 @@ pub(crate) fn port_desc(desc: &PortDesc) -> String {
     )
 }
 
-/// The asynchronous messages that a controller wants.
+/// The asynchronous messages that a controller has asked for.
 pub(crate) fn async_config(config: &AsyncConfig) -> String {
     let c = config;
     let mut equal = wanted(c.packet_in, c.port_status, c.flow_removed);
@@ -276,7 +276,7 @@ pub(crate) fn async_config(config: &AsyncConfig) -> String {
     format!("{{{{equal=[{equal}], slave=[{slave}]}}}}")
 }
 
-/// An importance, which the original does not know, if there is one.
+/// An importance, or nothing if it is 0. The original does not know it.
 pub(crate) fn importance(importance: u16) -> String {
     if importance == 0 {
         return String::new();
@@ -284,7 +284,7 @@ pub(crate) fn importance(importance: u16) -> String {
     format!(", imp=\"{importance}\"")
 }
 
-/// What one role wants, by the bits of three masks.
+/// The messages of OpenFlow 1.3 that one role gets, by the bits of three masks.
 fn wanted(packet_in: u32, port_status: u32, flow_removed: u32) -> String {
     let causes = [
         "no_match",
@@ -308,7 +308,7 @@ fn wanted(packet_in: u32, port_status: u32, flow_removed: u32) -> String {
     format!("packet_in({packet_in})port_status({port_status})flow_removed({flow_removed})")
 }
 
-/// What one role wants of the messages that came with OpenFlow 1.4, if it wants any.
+/// The messages that OpenFlow 1.4 added and one role gets; nothing of a mask that is 0.
 fn wanted_later(role_status: u32, table_status: u32, request_forward: u32) -> String {
     let vacancies = table_status >> TableStatusReason::VACANCY_DOWN.0;
     let roles = ["master_request", "config", "experimenter"];

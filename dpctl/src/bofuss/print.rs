@@ -1,4 +1,4 @@
-//! Messages as the original prints them. Its mistakes (an extra quote, a missing brace) are kept,
+//! Prints messages as the original does. Its mistakes (an extra quote, a missing brace) are kept,
 //! because scripts parse this text.
 
 use std::fmt::{Display, Write};
@@ -77,7 +77,7 @@ fn body(message: &Message) -> String {
         Message::EchoRequest(data) | Message::EchoReply(data) => {
             format!("{{dlen=\"{}\"}}", data.0.len())
         }
-        // What BOFUSS knows stands in the lower half; above are capabilities of later versions.
+        // The lower 32 bits are those of 1.3; the model has capabilities of other versions above.
         Message::FeaturesReply(f) => format!(
             "{{dpid=\"0x{:016x}\", buffs=\"{}\", tabs=\"{}\", aux_id=\"{}\", caps=\"{:#x}\"]}}",
             f.datapath_id,
@@ -129,7 +129,7 @@ fn body(message: &Message) -> String {
             format!("{{role= {}, generation_id= {}}}", r.role.0, r.generation_id)
         }
         Message::GetAsyncReply(config) | Message::SetAsync(config) => async_config(config),
-        // The others carry nothing, or the original does not know them.
+        // The others have no body, or the original does not know them.
         _ => String::new(),
     }
 }
@@ -183,7 +183,7 @@ fn experimenter(value: &ExtValue) -> String {
     }
 }
 
-/// The items, separated by commas.
+/// The items, separated by a comma and a blank.
 pub(crate) fn list<T: Display>(items: impl Iterator<Item = T>) -> String {
     let mut text = String::new();
     for (i, item) in items.enumerate() {
@@ -193,13 +193,13 @@ pub(crate) fn list<T: Display>(items: impl Iterator<Item = T>) -> String {
     text
 }
 
-/// A port's number or name.
+/// A port's number, or the original's name of a reserved one.
 pub(crate) fn port(port: PortNo) -> String {
     let row = PORTS.iter().find(|row| row.1 == port);
     row.map_or_else(|| port.0.to_string(), |row| row.0.into())
 }
 
-/// A number, or `all` where it is that.
+/// A table's number or `all`.
 pub(crate) fn table(table: TableId) -> String {
     if table == TableId::ALL {
         "all".into()
@@ -234,8 +234,8 @@ fn buffer(buffer: BufferId) -> String {
     }
 }
 
-/// What the original does not print of a message, as a line: the packet of a PACKET_IN as `IN_PORT
-/// HEX`, which `trace` reads, and what an extension reports. Empty for other messages.
+/// A further line about a message, for what the original does not print: the packet of a PACKET_IN
+/// as `IN_PORT HEX`, which `trace` reads, or an extension's message. Empty for other messages.
 pub(crate) fn details(message: &Message, names: &PortNames) -> String {
     let packet_in = match message {
         Message::PacketIn(packet_in) => packet_in,

@@ -1,4 +1,4 @@
-//! Multipart requests and replies as the original prints them.
+//! Prints multipart requests and replies as the original does.
 
 use std::fmt::Write;
 
@@ -35,7 +35,8 @@ const NAMES: &[&str] = &[
     "port-desc",
 ];
 
-/// The head of a multipart of this type, whose name the specification writes `name`.
+/// Type and flags of a multipart: by the original's name of its type if it has one, otherwise by
+/// the specification's.
 fn head(number: u16, name: &str, more: bool) -> String {
     let known = NAMES
         .get(usize::from(number))
@@ -67,7 +68,7 @@ pub(crate) fn request(request: &MultipartRequest) -> String {
             let tables: String = tables.iter().map(|one| table_features(&one.0)).collect();
             format!(", table_features=\"{tables}\"")
         }
-        // The others carry nothing, or the original does not know them.
+        // The others have no body, or the original does not know them.
         _ => String::new(),
     };
     format!(
@@ -90,25 +91,24 @@ fn flow_request(filter: &FlowStatsRequest) -> String {
 
 /// A reply.
 pub(crate) fn reply(reply: &MultipartReply) -> String {
-    let stats = |items: String| format!(", stats=[{items}]");
     let body = match &reply.body {
         ReplyBody::Desc(d) => format!(
             ", mfr=\"{}\", hw=\"{}\", sw=\"{}\", sn=\"{}\", dp=\"{}\"",
             d.mfr_desc.0, d.hw_desc.0, d.sw_desc.0, d.serial_num.0, d.dp_desc.0
         ),
-        ReplyBody::Flow(entries) => stats(list(entries.iter().map(|one| flow_entry(&one.0)))),
+        ReplyBody::Flow(entries) => stats(entries.iter().map(|one| flow_entry(&one.0))),
         ReplyBody::Aggregate(a) => format!(
             ", pkt_cnt=\"{}\", byte_cnt=\"{}\", flow_cnt=\"{}\"",
             a.packet_count, a.byte_count, a.flow_count
         ),
-        ReplyBody::Table(tables) => stats(list(tables.iter().map(table_stats))),
-        ReplyBody::PortStats(ports) => stats(list(ports.iter().map(port_stats))),
-        ReplyBody::Queue(queues) => stats(list(queues.iter().map(queue_stats))),
-        ReplyBody::Group(groups) => stats(list(groups.iter().map(|one| group_stats(&one.0)))),
-        ReplyBody::GroupDesc(groups) => stats(list(groups.iter().map(group_desc))),
+        ReplyBody::Table(tables) => stats(tables.iter().map(table_stats)),
+        ReplyBody::PortStats(ports) => stats(ports.iter().map(port_stats)),
+        ReplyBody::Queue(queues) => stats(queues.iter().map(queue_stats)),
+        ReplyBody::Group(groups) => stats(groups.iter().map(|one| group_stats(&one.0))),
+        ReplyBody::GroupDesc(groups) => stats(groups.iter().map(group_desc)),
         ReplyBody::GroupFeatures(features) => group_features(features),
-        ReplyBody::Meter(meters) => stats(list(meters.iter().map(meter_stats))),
-        ReplyBody::MeterConfig(meters) => stats(list(meters.iter().map(meter_config))),
+        ReplyBody::Meter(meters) => stats(meters.iter().map(meter_stats)),
+        ReplyBody::MeterConfig(meters) => stats(meters.iter().map(meter_config)),
         ReplyBody::MeterFeatures(features) => meter_features(features),
         ReplyBody::TableFeatures(tables) => {
             let tables: String = tables.iter().map(|one| table_features(&one.0)).collect();
@@ -125,6 +125,11 @@ pub(crate) fn reply(reply: &MultipartReply) -> String {
         "{{{}{body}}}",
         head(reply.body.number(), reply.body.name(), reply.more)
     )
+}
+
+/// The list that most replies have.
+fn stats(items: impl Iterator<Item = String>) -> String {
+    format!(", stats=[{}]", list(items))
 }
 
 fn flow_entry(e: &FlowEntry) -> String {
@@ -213,8 +218,8 @@ fn group_desc(g: &GroupDesc) -> String {
     )
 }
 
-/// The original does not close the bracket, and neither do we; its list of actions is wrong, ours
-/// is not.
+/// As in the original, the bracket is not closed. The list of actions, which the original prints
+/// wrong, is right here.
 fn group_features(f: &GroupFeatures) -> String {
     let mut text = format!(
         ", types=\"{}\", capabilities=\"{} [",

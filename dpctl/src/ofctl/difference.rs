@@ -1,5 +1,5 @@
-//! The difference between two sets of flow entries: what `diff-flows` prints and `replace-flows`
-//! sends.
+//! Compares two sets of flow entries: `diff-flows` prints the difference, and `replace-flows` sends
+//! it.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -18,10 +18,11 @@ use crate::Failure;
 use crate::find;
 use crate::verbs::{Command, Made, Requests, misused};
 
-/// Fields by their ids, with their masks.
+/// The ids of fields, each with its mask.
 type Mask = Vec<(u8, u128)>;
 
-/// The mask of a match. OpenFlow 1.0 has one mask for a whole tag and for its absence.
+/// The mask of a match. In OpenFlow 1.0 a VLAN id with a priority, and the absence of a tag, have
+/// the same mask: the whole tag.
 fn mask(version: Version, fields: &Match) -> Mask {
     let [vid, priority] = [field::VLAN_VID, field::VLAN_PCP].map(|field| fields.get(field));
     let is_whole = vid.is_some_and(|vid| {
@@ -39,12 +40,12 @@ fn mask(version: Version, fields: &Match) -> Mask {
     mask
 }
 
-/// The entries with one table, match and priority in the first and in the second set.
+/// Up to two entries with the same table, match and priority: one of each set.
 struct Pair {
     table: TableId,
     priority: u16,
-    /// The fields of the match and their masks.
     mask: Mask,
+    /// The entry in the first and in the second set.
     versions: [Option<FlowMod>; 2],
 }
 
@@ -56,7 +57,7 @@ impl Pair {
         }
     }
 
-    /// The line of one version.
+    /// The line of `diff-flows` about the entry `of` one set, without its sign.
     fn line(&self, wording: Wording<'_>, of: &FlowMod) -> String {
         let mut line = String::new();
         if self.table != TableId(0) {
@@ -81,7 +82,7 @@ impl Pair {
     }
 }
 
-/// What of an entry is compared. As for ovs-ofctl, flags do not count.
+/// The parts of an entry that are compared. As for ovs-ofctl, flags are not.
 fn compared(version: Version, entry: &FlowMod) -> (u64, u16, u16, u16, String) {
     (
         entry.cookie,
@@ -92,7 +93,7 @@ fn compared(version: Version, entry: &FlowMod) -> (u64, u16, u16, u16, String) {
     )
 }
 
-/// The importance of an entry, 0 in versions in which a switch does not tell it.
+/// The importance of an entry; 0 before OpenFlow 1.4, where a switch does not report it.
 fn importance(version: Version, entry: &FlowMod) -> u16 {
     if version.has_bundles() {
         entry.importance
@@ -101,8 +102,8 @@ fn importance(version: Version, entry: &FlowMod) -> u16 {
     }
 }
 
-/// Pairs the entries of two sets in ovs-ofctl's order: by table; entries with the same fields and
-/// masks are together, at the place of the highest priority among them.
+/// Pairs the entries of two sets, in ovs-ofctl's order: by table, then by groups with the same
+/// fields and masks. The group with the highest priority comes first.
 fn pairs(version: Version, sets: [Vec<FlowMod>; 2]) -> Vec<Pair> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut places = HashMap::new();
@@ -127,7 +128,7 @@ fn pairs(version: Version, sets: [Vec<FlowMod>; 2]) -> Vec<Pair> {
             pairs[place].versions[which] = Some(entry);
         }
     }
-    // For each mask in a table: the highest priority, and the place of the first entry.
+    // For each table and mask: the highest priority, and the place of the first entry.
     let mut ranks = HashMap::new();
     for (place, pair) in pairs.iter().enumerate() {
         let key = (pair.table.0, pair.mask.clone());
@@ -138,8 +139,9 @@ fn pairs(version: Version, sets: [Vec<FlowMod>; 2]) -> Vec<Pair> {
     pairs
 }
 
-/// The lines of `diff-flows` in a version's wording: `-` for entries only in the first set, `+` for
-/// those only in the second. A set without names of ports, as a file's, takes the other's.
+/// The lines of `diff-flows` in a version's wording: `-` for entries of the first set that the
+/// second does not have or has otherwise, `+` for those of the second. A set without port names,
+/// such as a file's, takes those of the other.
 pub(crate) fn lines(
     version: Version,
     sets: [Vec<FlowMod>; 2],
@@ -165,8 +167,8 @@ pub(crate) fn lines(
     text
 }
 
-/// The changes from the first set to the second: deletes, then adds of entries that are new or
-/// differ, or of all.
+/// The flow-mods that turn the first set into the second: deletes, then adds of the entries that
+/// are new or differ; with `adds_all`, adds of all.
 pub(crate) fn changes(version: Version, sets: [Vec<FlowMod>; 2], adds_all: bool) -> Vec<Message> {
     let mut deletes = Vec::new();
     let mut adds = Vec::new();
@@ -195,13 +197,13 @@ pub(crate) fn changes(version: Version, sets: [Vec<FlowMod>; 2], adds_all: bool)
         .collect()
 }
 
-/// The request for all entries.
-pub(crate) fn question() -> Message {
+/// The request for all flow entries.
+pub(crate) fn request() -> Message {
     multipart(RequestBody::Flow(FlowStatsRequest::all()))
 }
 
-/// The entries of the reply, as flow-mods that would add them.
-pub(crate) fn answered(reply: Message) -> Vec<FlowMod> {
+/// The entries in the reply, as flow-mods that would add them.
+pub(crate) fn entries_in(reply: Message) -> Vec<FlowMod> {
     let Message::MultipartReply(MultipartReply {
         body: ReplyBody::Flow(entries),
         ..
@@ -224,19 +226,19 @@ pub(crate) fn replace_flows(command: &Command, arguments: &[&str]) -> Made {
 
 /// A source of entries for `diff-flows`.
 pub(crate) enum FlowSource {
-    /// A file, read.
+    /// The entries of a file.
     File(Vec<FlowMod>),
     /// A switch, by its address or name.
     Switch(String),
 }
 
-/// Whether a source is a switch, not a file; as for ovs-ofctl.
+/// Whether a source is a switch and not a file, by the rule of ovs-ofctl.
 fn is_switch(word: &str) -> bool {
     let is_file = word.starts_with(['/', '.']);
     !is_file && (word.contains(':') || !Path::new(word).exists())
 }
 
-/// The first switch among the sources. Its names of ports are valid in a file compared with it.
+/// The first switch among the sources. A file that is compared with it may use its port names.
 pub(crate) fn switch_among(sources: &[&str]) -> Option<ActiveAddress> {
     let mut switches = sources.iter().filter(|word| is_switch(word));
     switches.find_map(|word| find::address(word)?.ok())

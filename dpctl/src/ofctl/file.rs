@@ -1,4 +1,4 @@
-//! Files of flows and groups, one a line, as ovs-ofctl reads them.
+//! Reads files with a flow or a group on each line, as ovs-ofctl does.
 
 use std::io;
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use super::{flow, group};
 use crate::Failure;
 use crate::verbs::{Command, Made, Requests};
 
-/// The commands with which a line of a file of flows may begin; the default is the verb's.
+/// The commands with which a line of a file of flows may begin.
 const FLOW_COMMANDS: &[(&str, FlowModCommand)] = &[
     ("add", FlowModCommand::ADD),
     ("modify", FlowModCommand::MODIFY),
@@ -20,7 +20,7 @@ const FLOW_COMMANDS: &[(&str, FlowModCommand)] = &[
     ("delete", FlowModCommand::DELETE),
     ("delete_strict", FlowModCommand::DELETE_STRICT),
 ];
-/// The same for a file of groups.
+/// The commands with which a line of a file of groups may begin.
 const GROUP_COMMANDS: &[(&str, GroupModCommand)] = &[
     ("add", GroupModCommand::ADD),
     ("modify", GroupModCommand::MODIFY),
@@ -29,8 +29,9 @@ const GROUP_COMMANDS: &[(&str, GroupModCommand)] = &[
     ("remove_bucket", GroupModCommand::REMOVE_BUCKET),
 ];
 
-/// Reads the lines of a file, or of the standard input if its name is `-`, each with its command or
-/// `usual`. Skips comments and empty lines. Errors: the file and the line.
+/// Calls `read` for each line of a file, or of the standard input if its name is `-`: with the line
+/// and the command that it begins with, or `usual`. Skips comments and empty lines. Errors: the
+/// file, the line, and what is wrong there.
 pub(crate) fn each_line<K: Copy, T>(
     name: &str,
     commands: &[(&str, K)],
@@ -60,7 +61,7 @@ pub(crate) fn each_line<K: Copy, T>(
     Ok(list)
 }
 
-/// The standard input, read once, even if it is parsed several times.
+/// The standard input. It is read once, and kept for arguments that are parsed again.
 fn standard_input() -> io::Result<String> {
     static TEXT: OnceLock<String> = OnceLock::new();
     if let Some(text) = TEXT.get() {
@@ -70,7 +71,7 @@ fn standard_input() -> io::Result<String> {
     Ok(TEXT.get_or_init(|| text).clone())
 }
 
-/// The changes of a file of flows.
+/// The flow-mods of a file of flows.
 pub(super) fn flow_changes(command: &Command, name: &str, usual: FlowModCommand) -> Made {
     let changes = each_line(name, FLOW_COMMANDS, usual, |line, kind| {
         Ok(Message::FlowMod(flow(command, line, kind)?))
@@ -78,7 +79,7 @@ pub(super) fn flow_changes(command: &Command, name: &str, usual: FlowModCommand)
     Ok(Requests::Change(changes))
 }
 
-/// The entries of a file of flows; each must be one to add.
+/// The entries of a file of flows. Errors: also a line with another command than `add`.
 pub(super) fn entries(command: &Command, name: &str) -> Result<Vec<FlowMod>, Failure> {
     let usual = FlowModCommand::ADD;
     each_line(name, &FLOW_COMMANDS[..1], usual, |line, kind| {
@@ -86,7 +87,7 @@ pub(super) fn entries(command: &Command, name: &str) -> Result<Vec<FlowMod>, Fai
     })
 }
 
-/// The changes of a file of groups.
+/// The group-mods of a file of groups.
 pub(super) fn group_changes(command: &Command, name: &str, usual: GroupModCommand) -> Made {
     let changes = each_line(name, GROUP_COMMANDS, usual, |line, kind| {
         Ok(Message::GroupMod(group(command, line, kind)?))

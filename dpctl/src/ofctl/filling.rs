@@ -1,4 +1,4 @@
-//! The verbs of ovs-ofctl about how tables are configured: misses, eviction and vacancy events.
+//! The configuration of tables: misses, eviction and vacancy events, in ovs-ofctl's verbs and text.
 
 use bofuss_oflib::Message;
 use bofuss_oflib::message::multipart::{ReplyBody, RequestBody, TableDesc};
@@ -11,9 +11,9 @@ use crate::Failure;
 use crate::verbs::{Command, Made, Requests, misused};
 use crate::words::Argument;
 
-/// The name of all tables.
+/// The name that stands for all tables.
 const TABLES: &[(&str, u8)] = &[("all", TableId::ALL.0)];
-/// The words of mod-table.
+/// The words of mod-table, for its errors.
 const SETTINGS: &[&str] = &[
     "evict",
     "noevict",
@@ -23,20 +23,20 @@ const SETTINGS: &[&str] = &[
     "continue",
     "drop",
 ];
-/// What the same verb says of misses, in OpenFlow 1.1 and 1.2.
+/// What mod-table can set for misses, in OpenFlow 1.1 and 1.2.
 const MISSES: [TableMiss; 3] = [TableMiss::CONTROLLER, TableMiss::CONTINUE, TableMiss::DROP];
 
-/// What mod-table changes.
+/// What mod-table changes in the configuration of a table.
 #[derive(Clone, Copy)]
 struct TableSetting {
-    /// The bit of the configuration, and its value.
+    /// The flag, and its new value.
     bit: TableConfig,
     on: bool,
     vacancy: Option<Vacancy>,
 }
 
 impl TableSetting {
-    /// The change of a table that leaves the rest of its configuration as it is.
+    /// The table-mod that changes this flag and leaves the others as they are in `desc`.
     fn change_of(self, desc: &TableDesc) -> Message {
         let others = desc.config.without(self.bit);
         let config = if self.on { others | self.bit } else { others };
@@ -51,28 +51,44 @@ impl TableSetting {
 
 /// Parses `evict`, `noevict`, `vacancy:LOW,HIGH` or `novacancy`.
 fn setting(word: &str) -> Result<TableSetting, Failure> {
-    let argument = Argument(word);
-    let (bit, on) = match word {
-        "evict" => (TableConfig::EVICTION, true),
-        "noevict" => (TableConfig::EVICTION, false),
-        "novacancy" => (TableConfig::VACANCY_EVENTS, false),
-        _ => (TableConfig::VACANCY_EVENTS, true),
-    };
-    let mut vacancy = None;
-    if bit == TableConfig::VACANCY_EVENTS && on {
-        let thresholds = word
-            .strip_prefix("vacancy:")
-            .and_then(|rest| rest.split_once(','));
-        let Some((low, high)) = thresholds else {
-            return Err(argument.unknown(word, "setting", SETTINGS));
-        };
-        vacancy = Some(Vacancy {
-            vacancy_down: argument.number(low)?,
-            vacancy_up: argument.number(high)?,
-            vacancy: 0,
-        });
+    match word {
+        "evict" => Ok(TableSetting {
+            bit: TableConfig::EVICTION,
+            on: true,
+            vacancy: None,
+        }),
+        "noevict" => Ok(TableSetting {
+            bit: TableConfig::EVICTION,
+            on: false,
+            vacancy: None,
+        }),
+        "novacancy" => Ok(TableSetting {
+            bit: TableConfig::VACANCY_EVENTS,
+            on: false,
+            vacancy: None,
+        }),
+        _ => Ok(TableSetting {
+            bit: TableConfig::VACANCY_EVENTS,
+            on: true,
+            vacancy: Some(vacancy(word)?),
+        }),
     }
-    Ok(TableSetting { bit, on, vacancy })
+}
+
+/// Parses `vacancy:LOW,HIGH`.
+fn vacancy(word: &str) -> Result<Vacancy, Failure> {
+    let argument = Argument(word);
+    let thresholds = word
+        .strip_prefix("vacancy:")
+        .and_then(|rest| rest.split_once(','));
+    let Some((low, high)) = thresholds else {
+        return Err(argument.unknown(word, "setting", SETTINGS));
+    };
+    Ok(Vacancy {
+        vacancy_down: argument.number(low)?,
+        vacancy_up: argument.number(high)?,
+        vacancy: 0,
+    })
 }
 
 pub(crate) fn mod_table(_: &Command, arguments: &[&str]) -> Made {
@@ -107,7 +123,7 @@ pub(crate) fn mod_table(_: &Command, arguments: &[&str]) -> Made {
     ))
 }
 
-/// The tables in the reply.
+/// The tables in the reply; none in another one.
 fn tables_in(reply: Message) -> Vec<TableDesc> {
     if let Message::MultipartReply(reply) = reply
         && let ReplyBody::TableDesc(tables) = reply.body
@@ -118,7 +134,7 @@ fn tables_in(reply: Message) -> Vec<TableDesc> {
     }
 }
 
-/// How tables are configured.
+/// The configuration of tables, as text.
 pub(super) fn descs(tables: &[TableDesc]) -> String {
     let tables: Vec<String> = tables.iter().map(desc).collect();
     tables.join("\n")
@@ -143,7 +159,7 @@ fn desc(table: &TableDesc) -> String {
     )
 }
 
-/// What a table can be told to do as it fills, of its features.
+/// Which of eviction and vacancy events a table supports, as text.
 pub(super) fn abilities(config: TableConfig) -> String {
     let mut text = String::new();
     for (bit, what) in [
@@ -160,7 +176,7 @@ fn on_or_off(config: TableConfig, bit: TableConfig) -> &'static str {
     if config.has(bit) { "on" } else { "off" }
 }
 
-/// What happened to a table.
+/// A TABLE_STATUS as text.
 pub(super) fn status(head: &str, status: &TableStatus) -> String {
     let reason = status.reason.to_string().to_uppercase();
     let table = desc(&status.table);

@@ -1,4 +1,4 @@
-//! Flow entries as ovs-ofctl prints them.
+//! Prints flow entries as ovs-ofctl does.
 
 use bofuss_oflib::action::{Output, SetField};
 use bofuss_oflib::field::{self, Field, Style, VID_PRESENT};
@@ -11,7 +11,7 @@ use bofuss_oflib::{Action, FieldMatch, Instruction, Match, PortNo, Version};
 
 use super::wording::{PortNames, Wording};
 
-/// ovs-ofctl's order of fields, and its names if they differ.
+/// ovs-ofctl's order of fields, each with its name there if this differs from ours.
 pub(super) const ORDER: &[(&Field, &str)] = &[
     (field::TUNNEL_ID, ""),
     (field::METADATA, ""),
@@ -53,7 +53,8 @@ pub(super) const ORDER: &[(&Field, &str)] = &[
     (field::SCTP_DST, "tp_dst"),
     (field::TCP_FLAGS, ""),
 ];
-/// The fields that have OpenFlow's names in set_field, not those that ovs-ofctl uses in a match.
+/// The fields that set_field calls by OpenFlow's name, and not by the name that ovs-ofctl prints in
+/// a match.
 const SET_NAMES: &[(&Field, &str)] = &[
     (field::ETH_SRC, "eth_src"),
     (field::ETH_DST, "eth_dst"),
@@ -63,7 +64,7 @@ const SET_NAMES: &[(&Field, &str)] = &[
     (field::IPV4_DST, "ip_dst"),
 ];
 
-/// Seconds with as many digits as needed.
+/// A duration in seconds, with as many decimals as it needs.
 pub(crate) fn duration(seconds: u32, nanoseconds: u32) -> String {
     let digits = format!("{nanoseconds:09}");
     match digits.trim_end_matches('0') {
@@ -72,7 +73,7 @@ pub(crate) fn duration(seconds: u32, nanoseconds: u32) -> String {
     }
 }
 
-/// An entry's line.
+/// The line of an entry.
 pub(crate) fn entry(wording: Wording<'_>, e: &FlowEntry) -> String {
     let mut text = format!(
         " cookie={:#x}, duration={}, table={}, ",
@@ -117,7 +118,8 @@ pub(crate) fn entry(wording: Wording<'_>, e: &FlowEntry) -> String {
     text + &fields + blank + "actions=" + &instructions(wording, &e.instructions)
 }
 
-/// The names of actions that set a field up to OpenFlow 1.1, and how far the value is shifted.
+/// The actions of OpenFlow 1.0 and 1.1 that set a field, and by how many bits the value is shifted
+/// to the left: these versions have DSCP as a ToS byte.
 const SETTERS: &[(&Field, &str, u32)] = &[
     (field::VLAN_VID, "vlan_vid", 0),
     (field::VLAN_PCP, "vlan_pcp", 0),
@@ -135,7 +137,8 @@ const SETTERS: &[(&Field, &str, u32)] = &[
     (field::SCTP_DST, "mod_tp_dst", 0),
 ];
 
-/// A setter of the VLAN tag adds one in OpenFlow 1.0 where there is none; in 1.1 it does not.
+/// The first word of an action that sets a VLAN id or priority. In OpenFlow 1.0 it is `mod`, which
+/// adds a tag to a packet without one; in 1.1 it is `set`, which does not.
 fn tag_verb(version: Version) -> &'static str {
     if version == Version::V1_0 {
         "mod"
@@ -168,13 +171,15 @@ fn setter(version: Version, set: &SetField) -> String {
     }
 }
 
-/// Whether a word says again what the last one did: a port is set for each protocol.
+/// Whether a word repeats the last one. The model has a set-field for the ports of each protocol,
+/// where OpenFlow 1.0 and 1.1 have one action.
 fn is_twin(words: &[String], word: &String) -> bool {
     word.starts_with("mod_tp") && words.last() == Some(word)
 }
 
 /// Actions in the wording of OpenFlow 1.0. One of its actions may be several of the model's: a push
-/// before what sets the tag, a queue before its output, a port set for both TCP and UDP.
+/// before the set-field of a tag, a set-queue before an output, a set-field of a port for each
+/// protocol.
 fn old_actions(list: &[Action], ports: &PortNames) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut queue = 0;
@@ -234,7 +239,7 @@ fn all_fields(fields: &Match, priority: u16, ports: &PortNames) -> String {
     let full = proto.and_then(|_| keyword(eth_type, proto));
     let word = full.or_else(|| keyword(eth_type, None));
     words.extend(word.map(|k| k.name.to_string()));
-    // What the keyword says, or a word for the whole tag.
+    // Fields that the keyword implies, and those that `vlan` prints together.
     let mut hidden = vec![field::VLAN_PCP.id, field::VLAN_VID.id];
     hidden.extend(word.map(|_| field::ETH_TYPE.id));
     hidden.extend(full.map(|_| field::IP_PROTO.id));
@@ -275,27 +280,34 @@ fn field_text(one: &FieldMatch, name: &str, ports: &PortNames) -> String {
     }
 }
 
-/// VLAN id and priority in ovs-ofctl's wording for their combination.
+/// VLAN id and priority as ovs-ofctl prints their combination: `dl_vlan` and `dl_vlan_pcp` if each
+/// is matched as a whole, otherwise `vlan_tci`.
 fn vlan(fields: &Match) -> Vec<String> {
     let (vid, vid_mask) = shifted(fields.get(field::VLAN_VID), 0);
     let (pcp, pcp_mask) = shifted(fields.get(field::VLAN_PCP), 13);
     let id_mask = vid_mask & !VID_PRESENT;
-    let plain = vid & vid_mask & VID_PRESENT != 0
+    let is_plain = vid & vid_mask & VID_PRESENT != 0
         && [0, !VID_PRESENT & 0x1fff].contains(&id_mask)
         && (id_mask != 0 || pcp_mask != 0);
-    match (vid_mask | pcp_mask, plain) {
-        (0, _) => Vec::new(),
-        (_, true) => {
-            let id = (id_mask != 0).then(|| format!("dl_vlan={}", vid & !VID_PRESENT));
-            let priority = (pcp_mask != 0).then(|| format!("dl_vlan_pcp={}", pcp >> 13));
-            id.into_iter().chain(priority).collect()
-        }
-        (u16::MAX, false) => vec![format!("vlan_tci={:#06x}", vid | pcp)],
-        (mask, false) => vec![format!("vlan_tci={:#06x}/{mask:#06x}", vid | pcp)],
+    let mut words = Vec::new();
+    if is_plain && id_mask != 0 {
+        words.push(format!("dl_vlan={}", vid & !VID_PRESENT));
     }
+    if is_plain && pcp_mask != 0 {
+        words.push(format!("dl_vlan_pcp={}", pcp >> 13));
+    }
+    if !is_plain {
+        let tci = vid | pcp;
+        match vid_mask | pcp_mask {
+            0 => {}
+            u16::MAX => words.push(format!("vlan_tci={tci:#06x}")),
+            mask => words.push(format!("vlan_tci={tci:#06x}/{mask:#06x}")),
+        }
+    }
+    words
 }
 
-/// A field's value and mask, moved to the left by so many bits; zeros if it is not matched.
+/// A field's value and mask, shifted to the left by `bits`; zeros if it is not matched.
 fn shifted(field: Option<&FieldMatch>, bits: u32) -> (u16, u16) {
     field.map_or((0, 0), |one| {
         let value = (one.number() as u16) << bits;
@@ -304,7 +316,7 @@ fn shifted(field: Option<&FieldMatch>, bits: u32) -> (u16, u16) {
     })
 }
 
-/// The text after `actions=` in a version's wording.
+/// The text after `actions=`, in a version's wording.
 pub(super) fn instructions(wording: Wording<'_>, instructions: &Instructions) -> String {
     let version = wording.version;
     if let (Version::V1_0, [Instruction::ApplyActions(list)]) = (version, instructions.list()) {
@@ -342,7 +354,7 @@ pub(crate) fn actions(wording: Wording<'_>, list: &[Action]) -> String {
     }
 }
 
-/// An output, by its port's name if that is known.
+/// An output, with the name of its port if that is known.
 fn output_text(output: Output, ports: &PortNames) -> String {
     match ports.get(output.port) {
         Some(name) => format!("output:{name}"),

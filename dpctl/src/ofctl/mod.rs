@@ -1,10 +1,11 @@
-//! The verbs of ovs-ofctl: the requests of each.
+//! The requests of ovs-ofctl's verbs.
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "a message or action without a wording of its own here has the common one"
 )]
 
 pub(crate) mod difference;
+mod field_names;
 pub(crate) mod file;
 mod filling;
 mod flow;
@@ -20,7 +21,7 @@ use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::multipart::{
     FlowStatsRequest, GroupDescRequest, GroupRequest, MeterRequest, MultipartRequest,
-    PortDescRequest, QueueStatsRequest, ReplyBody, RequestBody,
+    QueueStatsRequest, ReplyBody, RequestBody,
 };
 use bofuss_oflib::message::{
     Empty, FlowMod, FlowModCommand, FlowModFlags, GroupMod, MultipartReply,
@@ -31,7 +32,7 @@ use bofuss_oflib::{Message, PortNo};
 
 pub(crate) use filling::mod_table;
 pub(crate) use packet_out::packet_out;
-pub(crate) use ports::{dump_ports, dump_ports_desc, mod_port, on_port, port_question, ports_in};
+pub(crate) use ports::{dump_ports, dump_ports_desc, mod_port, on_port, port_request, ports_in};
 
 use crate::Failure;
 use crate::verbs::{Command, Made, Requests, ask, misused};
@@ -41,7 +42,7 @@ fn multipart(body: RequestBody) -> Message {
     Message::MultipartRequest(MultipartRequest::from(body))
 }
 
-macro_rules! questions {
+macro_rules! requests {
     ($($name:ident $body:expr;)*) => { $(
         pub(crate) fn $name(_: &Command, arguments: &[&str]) -> Made {
             match arguments {
@@ -51,7 +52,7 @@ macro_rules! questions {
         }
     )* };
 }
-questions! {
+requests! {
     dump_desc RequestBody::Desc(Empty);
     dump_tables RequestBody::Table(Empty);
     dump_table_features RequestBody::TableFeatures(Vec::new());
@@ -63,14 +64,14 @@ pub(crate) fn show(_: &Command, arguments: &[&str]) -> Made {
     match arguments {
         [] => ask([
             Message::FeaturesRequest(Empty),
-            multipart(RequestBody::PortDesc(PortDescRequest::ALL)),
+            port_request(),
             Message::GetConfigRequest(Empty),
         ]),
         _ => misused(),
     }
 }
 
-/// Requests all, and prints what `pick` selects.
+/// Requests everything, and prints what `pick` leaves of the reply.
 fn picked(request: RequestBody, pick: impl FnOnce(&mut ReplyBody) + 'static) -> Made {
     let request = multipart(request);
     let again = request.clone();
@@ -97,7 +98,7 @@ pub(crate) fn dump_groups(command: &Command, arguments: &[&str]) -> Made {
     })
 }
 
-/// A group, as `group_id=N` without other keys, or all.
+/// The group of the argument `group_id=N` or `N`; all groups without an argument.
 fn group_id(command: &Command, arguments: &[&str]) -> Result<GroupId, Failure> {
     let text = match arguments {
         [] => return Ok(GroupId::ALL),
@@ -131,12 +132,12 @@ fn config(reply: Message) -> Result<SwitchConfig, Failure> {
     Err(Failure::Failed(format!("the switch answered {name}")))
 }
 
-/// The name of a way to handle fragments.
+/// ovs-ofctl's name for how fragments are handled.
 pub(crate) fn fragments(flags: ConfigFlags) -> &'static str {
     FRAGMENTS.get((flags.0 & 3) as usize).unwrap_or(&"unknown")
 }
 
-/// ovs-ofctl's names of the ways to handle fragments, by their bits.
+/// ovs-ofctl's names for how fragments are handled, by the two lowest flags of the configuration.
 const FRAGMENTS: &[&str] = &["normal", "drop", "reassemble"];
 
 pub(crate) fn set_frags(_: &Command, arguments: &[&str]) -> Made {
@@ -157,7 +158,7 @@ pub(crate) fn set_frags(_: &Command, arguments: &[&str]) -> Made {
     ))
 }
 
-/// Keys that do not select entries.
+/// Keys of a flow that do not select entries.
 const NO_FILTERS: &[&str] = &[
     "idle_timeout",
     "hard_timeout",
@@ -166,30 +167,31 @@ const NO_FILTERS: &[&str] = &[
     "action",
 ];
 
-/// Refuses words that look as if they selected entries but do not.
-fn check_filter(text: &str, strict: bool) -> Result<(), Failure> {
+/// Refuses words that a user may take for a filter, but that select no entries for a command. The
+/// priority does so for DELETE_STRICT alone.
+fn check_filter(text: &str, kind: FlowModCommand) -> Result<(), Failure> {
     for word in text.split([',', ' ', '\t']) {
         let name = word.split('=').next().unwrap_or_default();
-        let flag = FlowModFlags::NAMES.iter().any(|row| row.1 == name);
-        if name == "priority" && !strict {
+        let is_flag = FlowModFlags::NAMES.iter().any(|row| row.1 == name);
+        if name == "priority" && kind != FlowModCommand::DELETE_STRICT {
             let why = "does not select entries; del-flows --strict compares priorities";
             return Err(Argument(text).wrong(word, why));
         }
-        if flag || NO_FILTERS.contains(&name) {
+        if is_flag || NO_FILTERS.contains(&name) {
             return Err(Argument(text).wrong(word, "does not select entries: leave it out"));
         }
     }
     Ok(())
 }
 
-/// The entries that a flow without actions covers.
+/// The request for the entries that a flow without actions covers.
 fn filter(command: &Command, arguments: &[&str]) -> Result<FlowStatsRequest, Failure> {
     let text = match arguments {
         [] => "",
         [text] => text,
         _ => return Err(Failure::Misused),
     };
-    check_filter(text, false)?;
+    check_filter(text, FlowModCommand::DELETE)?;
     let parsed = parse_flow(text, FlowModCommand::DELETE, &command.catalogue);
     let flow = parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
     Ok(FlowStatsRequest {
@@ -213,16 +215,14 @@ pub(crate) fn dump_aggregate(command: &Command, arguments: &[&str]) -> Made {
 }
 
 fn flow(command: &Command, text: &str, kind: FlowModCommand) -> Result<FlowMod, Failure> {
-    match kind {
-        FlowModCommand::DELETE => check_filter(text, false)?,
-        FlowModCommand::DELETE_STRICT => check_filter(text, true)?,
-        _ => {}
+    if [FlowModCommand::DELETE, FlowModCommand::DELETE_STRICT].contains(&kind) {
+        check_filter(text, kind)?;
     }
     let parsed = parse_flow(text, kind, &command.catalogue);
     parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))
 }
 
-/// One flow as argument, or the flows of the standard input.
+/// The flow-mod of the argument, or those of the standard input if that is `-`.
 fn flow_change(command: &Command, arguments: &[&str], kind: FlowModCommand) -> Made {
     match arguments {
         ["-"] => file::flow_changes(command, "-", kind),
@@ -262,10 +262,11 @@ pub(crate) fn del_flows(command: &Command, arguments: &[&str]) -> Made {
     }
 }
 
-/// The key that names a bucket of a group that is there.
+/// The key that names an existing bucket, before or after which others are inserted.
 const BUCKET_KEY: &str = "command_bucket_id";
 
-/// Errors: also if buckets come or go and it is not said where, for in doubt all are meant.
+/// Parses a group. Errors: what is wrong in it; also if buckets are inserted or removed and the
+/// text does not say which, because OpenFlow takes that as all.
 fn group(command: &Command, text: &str, kind: GroupModCommand) -> Result<GroupMod, Failure> {
     let of_buckets = [
         GroupModCommand::INSERT_BUCKET,
@@ -323,7 +324,7 @@ pub(crate) fn dump_group_stats(command: &Command, arguments: &[&str]) -> Made {
     ask([multipart(RequestBody::Group(GroupRequest { group_id }))])
 }
 
-/// A meter, as `meter=N` without other keys, or all.
+/// The text of a meter for the argument `meter=N` or `N`; all meters without an argument.
 fn meter_text(arguments: &[&str]) -> String {
     match arguments.first() {
         None => "meter=ALL".into(),

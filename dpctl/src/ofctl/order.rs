@@ -1,4 +1,4 @@
-//! Sorts flow entries by priority or by a field, as ovs-ofctl does.
+//! Sorts flow entries by priority or by a match field, as ovs-ofctl does.
 
 use std::cmp::Reverse;
 
@@ -10,19 +10,32 @@ use super::flow::ORDER;
 use crate::Failure;
 use crate::words::Argument;
 
-/// The name that stands for the priority.
+/// What sorts by priority; any other name is a field's.
 const PRIORITY: &str = "priority";
 
 /// The sort key of entries.
 pub(crate) struct Order {
-    /// The fields of this name; empty for the priority.
+    /// The ids of the fields with the name that was given; empty for the priority.
     fields: Vec<u8>,
-    descending: bool,
+    direction: SortDirection,
+}
+
+/// Which entries come first.
+#[derive(Clone, Copy)]
+pub(crate) enum SortDirection {
+    /// The smallest value.
+    Up,
+    /// The greatest value.
+    Down,
 }
 
 impl Order {
-    /// Sorts by `name`: `priority`, or a field. Errors: there is no such field.
-    pub(crate) fn by(name: &str, descending: bool, all: &Catalogue) -> Result<Self, Failure> {
+    /// An order by `name`, which is `priority` or a field of `all`. Errors: it is neither.
+    pub(crate) fn by(
+        name: &str,
+        direction: SortDirection,
+        all: &Catalogue,
+    ) -> Result<Self, Failure> {
         let list = all.fields().iter().copied();
         let named = list
             .clone()
@@ -30,29 +43,29 @@ impl Order {
         let fields: Vec<u8> = named.map(|field| field.id).collect();
         if fields.is_empty() && name != PRIORITY {
             let mut known = list.flat_map(names).chain([PRIORITY]);
-            let near = crate::words::nearest(name, &mut known);
-            let near = near.map_or(String::new(), |near| format!("; did you mean '{near}'?"));
-            let what = format!("neither a field nor priority{near}");
+            let mut what = "neither a field nor priority".to_string();
+            if let Some(near) = crate::words::nearest(name, &mut known) {
+                what += &format!("; did you mean '{near}'?");
+            }
             return Err(Argument(name).wrong(name, &what));
         }
-        Ok(Self { fields, descending })
+        Ok(Self { fields, direction })
     }
 
-    /// Sorts. Entries without the field come last; equal ones are sorted by priority, the highest
-    /// first.
+    /// Sorts entries. Those without the field come last; equal ones are sorted by priority, the
+    /// highest first.
     pub(crate) fn sort(&self, entries: &mut [FlowStats]) {
         entries.sort_by_key(|FlowStats(entry)| Reverse(entry.priority));
-        if self.descending {
-            entries.sort_by_key(|entry| Reverse(self.value(&entry.0)))
-        } else {
-            entries.sort_by_key(|entry| {
+        match self.direction {
+            SortDirection::Up => entries.sort_by_key(|entry| {
                 let value = self.value(&entry.0);
                 (value.is_none(), value)
-            })
+            }),
+            SortDirection::Down => entries.sort_by_key(|entry| Reverse(self.value(&entry.0))),
         }
     }
 
-    /// What an entry is sorted by; `None` if it does not match the field.
+    /// The value that an entry is sorted by; `None` if it does not match the field.
     fn value(&self, entry: &FlowEntry) -> Option<u128> {
         if self.fields.is_empty() {
             return Some(u128::from(entry.priority));
@@ -63,7 +76,7 @@ impl Order {
     }
 }
 
-/// The names of a field, that of ovs-ofctl among them.
+/// The names of a field: ours, its aliases, and ovs-ofctl's.
 fn names(field: &'static Field) -> impl Iterator<Item = &'static str> {
     let alias = ORDER.iter().find(|row| row.0.id == field.id);
     let own = [field.name]

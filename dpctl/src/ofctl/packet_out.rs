@@ -1,4 +1,4 @@
-//! `packet-out`: packets that the switch sends, in the two forms that ovs-ofctl reads.
+//! `packet-out`: sends packets through the switch, in the two forms that ovs-ofctl reads.
 
 use bofuss_oflib::message::{FlowMod, FlowModCommand, PacketOut};
 use bofuss_oflib::text::{find_unquoted, parse_actions, parse_bytes, parse_flow, parse_port_named};
@@ -10,7 +10,7 @@ use crate::Failure;
 use crate::verbs::{Command, Made, Requests, misused};
 use crate::words::Argument;
 
-/// What stands before the packet in the form that is one argument.
+/// What precedes the packet in the form with one argument.
 const PACKET: &str = "packet=";
 
 /// `IN_PORT ACTIONS HEX...`, or `in_port=1,metadata=5,packet=HEX,actions=output:2`.
@@ -41,19 +41,20 @@ fn of_port(command: &Command, port: &str, actions: &str, packets: &[&str]) -> Ma
     Ok(Requests::Change(messages))
 }
 
-/// Reads a packet with the fields that are in no header, which it has since OpenFlow 1.5: a flow
-/// with a packet and without a property.
+/// Reads the form with one argument: the syntax of a flow, with a packet and without properties.
+/// Its fields are those that are in no header, such as metadata, which a packet-out has since
+/// OpenFlow 1.5.
 fn with_fields(command: &Command, text: &str) -> Result<Message, Failure> {
     let argument = Argument(text);
     let Some(start) = text.find(PACKET) else {
         return Err(argument.wrong("", "no packet: write packet=HEX before actions=..."));
     };
-    let packet = &text[start..];
-    let packet = &packet[..find_unquoted(packet, &[',', ' ', '\t']).unwrap_or(packet.len())];
-    // Blanks in its place: errors tell the same characters.
+    let rest = &text[start..];
+    let packet = &rest[..find_unquoted(rest, &[',', ' ', '\t']).unwrap_or(rest.len())];
+    // Blanks replace the packet, so that errors report the right positions.
     let blanks = " ".repeat(packet.len());
-    let flow = text.replacen(packet, &blanks, 1);
-    let flow = parse_flow(&flow, FlowModCommand::ADD, &command.catalogue)
+    let without_packet = text.replacen(packet, &blanks, 1);
+    let flow = parse_flow(&without_packet, FlowModCommand::ADD, &command.catalogue)
         .map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
     let plain = FlowMod {
         fields: flow.fields.clone(),

@@ -1,4 +1,4 @@
-//! The verbs of ovs-ofctl about ports, which may be given by number or name.
+//! ovs-ofctl's verbs about ports, which take a port by number or by name.
 
 use bofuss_oflib::message::multipart::{PortDescRequest, PortRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::port::PortConfig;
@@ -27,12 +27,12 @@ fn statistics(port_no: PortNo) -> Message {
     multipart(RequestBody::PortStats(PortRequest { port_no }))
 }
 
-/// The request for all ports.
-pub(crate) fn port_question() -> Message {
+/// The request for the descriptions of all ports.
+pub(crate) fn port_request() -> Message {
     multipart(RequestBody::PortDesc(PortDescRequest::ALL))
 }
 
-/// The ports in the reply.
+/// The ports in the reply; none in another one.
 pub(crate) fn ports_in(reply: Message) -> Vec<PortDesc> {
     if let Message::MultipartReply(reply) = reply
         && let ReplyBody::PortDesc(ports) = reply.body
@@ -43,19 +43,19 @@ pub(crate) fn ports_in(reply: Message) -> Vec<PortDesc> {
     }
 }
 
-/// The error for a port that is not there, with those that are.
+/// The error for a port that the switch does not have; it lists those that it has.
 fn missing(word: &str, ports: &[PortDesc]) -> Failure {
     let names: Vec<String> = ports
         .iter()
         .map(|port| format!("{} ({})", port.port_no, port.name.0))
         .collect();
-    let names = names.join(", ");
     Failure::Failed(format!(
-        "the switch has no port {word}; its ports are {names}"
+        "the switch has no port {word}; its ports are {}",
+        names.join(", ")
     ))
 }
 
-/// Looks up a port by number or name, or by its name in quotes, and continues with `next`.
+/// Finds the port with this number, name, or name in quotes, and makes the requests of `next`.
 pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'static) -> Made {
     let quoted = word
         .strip_prefix('"')
@@ -66,7 +66,7 @@ pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'st
     };
     let word = quoted.unwrap_or(word).to_string();
     Ok(Requests::First(
-        port_question(),
+        port_request(),
         Box::new(move |reply| {
             let ports = ports_in(reply);
             let found = ports
@@ -79,20 +79,16 @@ pub(crate) fn on_port(word: &str, next: impl FnOnce(&PortDesc) -> Requests + 'st
 
 pub(crate) fn dump_ports_desc(_: &Command, arguments: &[&str]) -> Made {
     match arguments {
-        [] => ask([multipart(RequestBody::PortDesc(PortDescRequest::ALL))]),
+        [] => ask([port_request()]),
         [port] => on_port(port, |port| {
             let ports = ReplyBody::PortDesc(vec![port.clone()]);
-            let reply = Message::MultipartReply(ports.into());
-            Requests::Answered(
-                multipart(RequestBody::PortDesc(PortDescRequest::ALL)),
-                reply,
-            )
+            Requests::Answered(port_request(), Message::MultipartReply(ports.into()))
         }),
         _ => misused(),
     }
 }
 
-/// The words of mod-port: the bit, and its value.
+/// The words of mod-port, each with a flag and its new value.
 const PORT_WORDS: &[(&str, PortConfig, bool)] = &[
     ("up", PortConfig::PORT_DOWN, false),
     ("down", PortConfig::PORT_DOWN, true),

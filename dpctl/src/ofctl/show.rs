@@ -1,4 +1,4 @@
-//! Replies as ovs-ofctl prints them.
+//! Prints replies as ovs-ofctl does.
 
 use std::fmt::{Display, Write};
 
@@ -23,7 +23,7 @@ use super::flow::{actions, duration, entry};
 use super::wording::Wording;
 use super::{filling, fragments, tables};
 
-/// A reply's text, with version and transaction id in ovs-ofctl's form.
+/// The text of a reply, headed by its version and transaction id.
 pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
     let version = wording.version;
     let head = if version == Version::V1_0 {
@@ -53,8 +53,8 @@ pub(crate) fn text(wording: Wording<'_>, xid: u32, reply: &Message) -> String {
         message => {
             let text = message.to_string();
             let name = format!("OFPT_{}", message.name());
-            let rest = text.strip_prefix(&name).unwrap_or_default();
-            let rest = rest.strip_prefix(':').unwrap_or(rest);
+            let after_name = text.strip_prefix(&name).unwrap_or_default();
+            let rest = after_name.strip_prefix(':').unwrap_or(after_name);
             format!("{name} {head}:{rest}\n")
         }
     }
@@ -79,7 +79,7 @@ fn features_reply(version: Version, head: &str, f: &Features) -> String {
     text + &ports(&f.ports)
 }
 
-/// Flags, separated by blanks; 0 if there are none.
+/// The names of flags, separated by blanks; `0` if none is set.
 fn words(flags: impl Display) -> String {
     match flags.to_string().as_str() {
         "0x0" => "0".into(),
@@ -216,7 +216,7 @@ fn ports(list: &[PortDesc]) -> String {
     list.into_iter().map(port_desc).collect()
 }
 
-/// The names of fields.
+/// The names of fields, separated by blanks; an unknown field is its header.
 fn names_of(fields: &[FieldId]) -> String {
     let mut names = Vec::new();
     for field in fields {
@@ -245,7 +245,7 @@ fn port_desc(port: &PortDesc) -> String {
             text += &format!("     {name} {}\n", words(features));
         }
     }
-    // In OpenFlow 1.0 the speeds of a port follow from its features.
+    // OpenFlow 1.0 has no speeds: they follow from the port's features.
     let (now, max) = if port.curr_speed | port.max_speed == 0 {
         (fastest_mbps(port.curr), fastest_mbps(port.supported))
     } else {
@@ -260,10 +260,14 @@ fn port_desc(port: &PortDesc) -> String {
             text += &format!("     {name} {}\n", names_of(fields));
         }
     }
+    if let Some(ports) = &port.recirculate {
+        let numbers: Vec<String> = ports.iter().map(ToString::to_string).collect();
+        text += &format!("     recirculates to: {}\n", numbers.join(" "));
+    }
     text
 }
 
-/// The fastest speed among these features; 0 if there is none.
+/// The highest speed among these features; 0 if there is none.
 fn fastest_mbps(features: PortFeatures) -> u32 {
     let speeds = [
         (PortFeatures::HD_10MB | PortFeatures::FD_10MB, 10),
@@ -329,14 +333,14 @@ fn group_stats(version: Version, g: &GroupCounters) -> String {
     text + "\n"
 }
 
-/// ovs-ofctl's order of actions, by their type; it does not know others. Those below 15, but for
-/// output, are OpenFlow 1.1's.
+/// The types of the actions that ovs-ofctl prints, in its order. Those from 1 to 14 are of
+/// OpenFlow 1.1: see [`SETTERS`].
 const ACTION_ORDER: &[u16] = &[
     0, 22, 25, 1, 2, 18, 17, 3, 4, 5, 6, 7, 8, 23, 9, 10, 24, 13, 14, 15, 16, 19, 20, 21,
 ];
 
-/// The actions of OpenFlow 1.1 that set a field: their type there, ovs-ofctl's name, and the field,
-/// of those that one sets the first.
+/// The actions of OpenFlow 1.1 that set a field: the type there, ovs-ofctl's name, and the field.
+/// An action for several protocols has the field of the first.
 pub(super) const SETTERS: &[(u16, &str, &str)] = &[
     (1, "set_vlan_vid", "vlan_vid"),
     (2, "set_vlan_pcp", "vlan_pcp"),
@@ -352,7 +356,7 @@ pub(super) const SETTERS: &[(u16, &str, &str)] = &[
     (14, "set_mpls_tc", "mpls_tc"),
 ];
 
-/// The actions of OpenFlow 1.0 in ovs-ofctl's order, by their type.
+/// The types of OpenFlow 1.0's actions in ovs-ofctl's order, and their names.
 const OLD_ACTIONS: &[(u32, &str)] = &[
     (0, "output"),
     (11, "enqueue"),
@@ -368,7 +372,7 @@ const OLD_ACTIONS: &[(u32, &str)] = &[
     (10, "mod_tp_dst"),
 ];
 
-/// The names of the supported actions.
+/// The names of the actions whose type is supported, separated by blanks.
 pub(super) fn action_names(has: impl Fn(u16) -> bool) -> String {
     let names = ACTION_ORDER
         .iter()

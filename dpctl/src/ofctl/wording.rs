@@ -1,10 +1,10 @@
-//! The wording of ovs-ofctl's output: a version's terms, and ports by number or by name.
+//! What the wording of ovs-ofctl's output depends on: the OpenFlow version, and the names of ports.
 
 use bofuss_oflib::Version;
 
 pub(crate) use bofuss_ext::trace::PortNames;
 
-/// No port has a name.
+/// For ports by number.
 static NO_NAMES: PortNames = PortNames::NONE;
 
 /// The version whose wording is used, and the names of ports.

@@ -1,5 +1,5 @@
-//! Plays the lines once more in every version: each verb does its work there, or says what this
-//! version cannot say.
+//! Plays the command lines once more in every version: each verb works there, or reports what the
+//! version cannot express.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use super::*;
 
 /// The files whose lines are played in every version.
 const FILES: [&str; 5] = ["extensions", "flow_mod", "names", "ofctl", "stats"];
-/// What `dpctl` says if the version has no words for something.
+/// What precedes, in an error of `dpctl`, the thing that a version cannot express.
 const UNSAID: &str = "this OpenFlow version cannot say ";
-/// Compares, and exits with 2 if there are differences; what a version could not add is one.
+/// This verb exits with 2 if there are differences, and what a version could not add is one.
 const COMPARES: &str = "diff-flows";
-/// Lines that succeed in the version in which they are quoted, at least.
+/// At least this many lines succeed as they are quoted.
 const MIN_PLAYED: usize = 250;
 
-/// What became of a verb in one version.
+/// The results of a verb's lines in one version.
 #[derive(Default)]
 struct Outcome {
     succeeded: bool,
@@ -28,7 +28,7 @@ fn option(version: Version) -> String {
     format!("OpenFlow{}", version.to_string().replace('.', ""))
 }
 
-/// A line without the version that it names.
+/// A line without its option `-O`.
 fn without_version(line: &str) -> String {
     let mut kept = line.to_string();
     for version in Version::ALL {
@@ -41,8 +41,8 @@ fn exit_code(said: &[String]) -> Option<&str> {
     said.last().and_then(|line| line.strip_prefix("= "))
 }
 
-/// Plays the files in one version. Returns what became of each verb, and how many lines that
-/// succeed as quoted were played.
+/// Plays the files in one version. Returns the results of each verb, and how many of the lines that
+/// were played succeed as quoted.
 fn outcomes(version: Version, verbs: &[String]) -> (Outcomes, usize) {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/dpctl");
     let mut outcomes = Outcomes::new();
@@ -76,7 +76,7 @@ fn outcomes(version: Version, verbs: &[String]) -> (Outcomes, usize) {
     (outcomes, played)
 }
 
-/// Some versions in words.
+/// A list of versions as text.
 fn listed(versions: &[Version]) -> String {
     let first = Version::SPOKEN.iter().position(|one| *one == versions[0]);
     let first = first.expect("it is offered");
@@ -90,7 +90,7 @@ fn listed(versions: &[Version]) -> String {
     }
 }
 
-/// The table of the verbs that not every version has.
+/// The table of the verbs that do not work in every version.
 pub(super) fn table(verbs: &[String]) -> String {
     let quoted = Version::SPOKEN.iter().filter(|one| **one <= QUOTED);
     let threads: Vec<_> = quoted

@@ -1,4 +1,4 @@
-//! The connections of a record: what is written of their messages, and of frames.
+//! The connections of a record: how their messages, and frames, are recorded and read.
 
 use alloc::{collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
@@ -11,7 +11,7 @@ use bofuss_oflib::{Assembler, Catalogue, Codec, Framer, Message, PortNo, Version
 use super::{FrameDetail, RecordError, RecordedInput, RecordedOutput};
 use crate::peer::MAX_MULTIPART_REQUEST_BYTES;
 
-/// The connections that are up, as far as inputs say, and how much of frames is recorded.
+/// The connections that are up after the inputs so far, and how much of each frame is recorded.
 #[derive(Debug)]
 pub struct RecordedConnections {
     catalogue: Arc<Catalogue>,
@@ -28,7 +28,7 @@ struct Known {
 }
 
 impl RecordedConnections {
-    /// None are up; messages have the fields and extensions of `catalogue`.
+    /// Begins without connections. Messages have the fields and extensions of `catalogue`.
     pub fn new(catalogue: Arc<Catalogue>, detail: FrameDetail) -> Self {
         Self {
             catalogue,
@@ -37,7 +37,7 @@ impl RecordedConnections {
         }
     }
 
-    /// Notes the connections that come and go by an input.
+    /// Notes the connections that an input opens or closes.
     pub fn follow(&mut self, input: &RecordedInput) {
         match input {
             RecordedInput::Connect(conn, version, _) => self.add(*conn, *conn, *version),
@@ -74,7 +74,7 @@ impl RecordedConnections {
         self.up.insert(conn, Known { main, assembler });
     }
 
-    /// A batch of frames that arrives.
+    /// Records a batch of frames that arrives.
     pub fn frames(&self, port: PortNo, frames: &[Frame]) -> RecordedInput {
         let additions = self.catalogue.additions();
         let noted = frames
@@ -83,14 +83,13 @@ impl RecordedConnections {
         RecordedInput::Frames(port, noted.collect())
     }
 
-    /// A frame that leaves.
+    /// Records a frame that leaves.
     pub fn transmitted(&self, port: PortNo, queue: QueueId, frame: &Frame) -> RecordedOutput {
         let noted = self.detail.of_output(frame, self.catalogue.additions());
         RecordedOutput::Frame(port, queue, noted)
     }
 
-    /// A message that arrives, as an input; `None` if its connection is not up, or it cannot be
-    /// written.
+    /// Records a message that arrives; `None` if its connection is not up, or it cannot be encoded.
     pub fn message(
         &self,
         conn: ConnId,
@@ -103,14 +102,14 @@ impl RecordedConnections {
         Some(RecordedInput::Message { conn, bytes, head })
     }
 
-    /// What came instead of a message, as an input, likewise.
+    /// Records that what arrived is no message, and is answered with `error`; `None` likewise.
     pub fn wrong(&self, conn: ConnId, xid: u32, error: &ErrorMsg) -> Option<RecordedInput> {
         let message = Message::Error(error.clone());
         let bytes = self.bytes_of(conn, xid, &message)?;
         Some(RecordedInput::Wrong(conn, bytes))
     }
 
-    /// A message that leaves.
+    /// Records a message that leaves.
     pub fn sent(&self, conn: ConnId, xid: u32, message: &Message) -> RecordedOutput {
         match self.bytes_of(conn, xid, message) {
             Some(bytes) => RecordedOutput::Message(conn, bytes),
@@ -127,38 +126,48 @@ impl RecordedConnections {
     }
 
     /// Reads a message, which may have several parts. Errors: the connection is not up, or the
-    /// bytes are not one whole message of its version.
+    /// bytes are not one whole message of its version; then they are forgotten.
     pub(super) fn read(
         &mut self,
         conn: ConnId,
         bytes: &[u8],
     ) -> Result<(u32, Message), RecordError> {
-        let known = self.up.get_mut(&conn);
-        let assembler = &mut known.ok_or_else(|| not_up(conn))?.assembler;
-        let mut framer = Framer::new();
-        framer.push(bytes);
-        let mut read = None;
-        loop {
-            let frame = framer
-                .next_message()
-                .map_err(|error| format!("the message: {error}"))?;
-            let Some(frame) = frame else {
-                break;
-            };
-            if read.is_some() {
-                return Err(String::from("there is more than one message").into());
-            }
-            let received = assembler.receive(frame);
-            read = received.map_err(|refused| format!("the message: {}", refused.cause))?;
+        let known = self.up.get_mut(&conn).ok_or_else(|| not_up(conn))?;
+        let read = read_whole(&mut known.assembler, bytes);
+        if read.is_err() {
+            // Otherwise a later message with this transaction id would be joined to these parts.
+            let codec = known.assembler.codec.clone();
+            known.assembler = Assembler::new(codec, MAX_MULTIPART_REQUEST_BYTES);
         }
-        if !framer.buffered().is_empty() {
-            return Err(String::from("the message is cut off").into());
-        }
-        read.ok_or_else(|| String::from("the message is not whole").into())
+        read
     }
 }
 
-/// The error of an input on a connection that is not there.
+/// Reads the parts of one message. Errors: the bytes are not one whole message.
+fn read_whole(assembler: &mut Assembler, bytes: &[u8]) -> Result<(u32, Message), RecordError> {
+    let mut framer = Framer::new();
+    framer.push(bytes);
+    let mut read = None;
+    loop {
+        let frame = framer
+            .next_message()
+            .map_err(|error| format!("the message: {error}"))?;
+        let Some(frame) = frame else {
+            break;
+        };
+        if read.is_some() {
+            return Err(String::from("there is more than one message").into());
+        }
+        let received = assembler.receive(frame);
+        read = received.map_err(|refused| format!("the message: {}", refused.cause))?;
+    }
+    if !framer.buffered().is_empty() {
+        return Err(String::from("the message is cut off").into());
+    }
+    read.ok_or_else(|| String::from("the message is not whole").into())
+}
+
+/// The error of an input on a connection that does not exist.
 pub(super) fn not_up(conn: ConnId) -> RecordError {
     RecordError(format!("there is no connection {}", conn.0))
 }

@@ -1,4 +1,4 @@
-//! What a record has of frames: all bytes, or those of headers and how many follow.
+//! How much of each frame a record has: all bytes, or the headers and how many bytes follow them.
 
 use alloc::{borrow::Cow, boxed::Box};
 use core::fmt;
@@ -16,24 +16,24 @@ use super::RecordedFrame;
 /// How much of frames a record has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FrameDetail {
-    /// All.
+    /// All bytes.
     #[default]
     Whole,
-    /// Their headers, so that nobody reads there what hosts say: of IP packets what is in front of
-    /// the transport protocol's payload, and placed fields behind; of other frames, and of those
-    /// whose headers contradict themselves, the first 128 bytes. So also of frames in PACKET_IN and
-    /// PACKET_OUT.
+    /// Only headers, so that a record does not contain what hosts say to each other. Of an IP
+    /// packet, that is everything before the payload of the transport protocol, and up to the last
+    /// configured field. Of other frames, and of those whose headers contradict themselves, it is
+    /// the first 128 bytes. The same holds for frames in PACKET_IN and PACKET_OUT.
     ///
-    /// Whoever plays the record takes zeros for the rest. A switch computes the transport checksum
-    /// anew where it cuts super-frames or completes what a sender left unfinished. As it covers the
-    /// rest, it is zero in all outputs, of the record and of whoever plays it.
+    /// A replay takes zeros for the rest. The switch computes transport checksums anew where it
+    /// cuts super-frames or finishes what a sender left to be done; they cover the rest, so they
+    /// are zero in all outputs, recorded or replayed.
     Headers,
 }
 
-/// What is kept of a frame in which no transport header is found; ARP-Path, LLDP and the like are
-/// shorter, and sFlow samples as much.
+/// Bytes kept of a frame in which no transport header is found. ARP-Path, LLDP and the like are
+/// shorter, and sFlow samples as many by default.
 const OTHER_BYTES: usize = 128;
-/// The bytes of transport headers; TCP says its own.
+/// Bytes of transport headers; the length of TCP's is in the header.
 const TRANSPORT_BYTES: [(Header, usize); 4] = [
     (Header::Udp, 8),
     (Header::Sctp, 12),
@@ -44,11 +44,11 @@ const TRANSPORT_BYTES: [(Header, usize); 4] = [
 const TCP_LENGTH: usize = 12;
 /// Bytes of the fragment header of IPv6.
 const FRAGMENT_BYTES: usize = 8;
-/// The messages that have frames in them; an ERROR quotes no more of these than the header.
+/// The requests that contain frames; of these, an ERROR quotes only the header.
 const WITH_FRAMES: [&str; 2] = ["PACKET_OUT", "BUNDLE_ADD_MESSAGE"];
 
 impl FrameDetail {
-    /// Each with its name.
+    /// Each value with its name.
     pub const NAMES: &[(Self, &str)] = &[(Self::Whole, "whole"), (Self::Headers, "headers")];
 
     /// The line that begins a run; the number is that of the format.
@@ -59,7 +59,7 @@ impl FrameDetail {
         }
     }
 
-    /// A frame that arrives.
+    /// Records a frame that arrives.
     pub(super) fn of_input(self, frame: &Frame, additions: &'static Additions) -> RecordedFrame {
         if self == Self::Whole {
             return frame.into();
@@ -73,7 +73,7 @@ impl FrameDetail {
         }
     }
 
-    /// A frame that leaves.
+    /// Records a frame that leaves.
     pub(super) fn of_output(self, frame: &Frame, additions: &'static Additions) -> RecordedFrame {
         let mut recorded = self.of_input(frame, additions);
         if self == Self::Headers {
@@ -82,7 +82,7 @@ impl FrameDetail {
         recorded
     }
 
-    /// A message.
+    /// What is recorded of a message.
     pub(super) fn of_message<'m>(
         self,
         message: &'m Message,
@@ -145,7 +145,7 @@ impl FrameDetail {
         }
     }
 
-    /// An ERROR.
+    /// What is recorded of an ERROR.
     fn of_error(self, error: &ErrorMsg) -> ErrorMsg {
         let mut error = error.clone();
         let quoted = self.of_head(&error.data.0).len();
@@ -153,7 +153,7 @@ impl FrameDetail {
         error
     }
 
-    /// What an ERROR quotes of a message that begins so.
+    /// What is recorded of the first bytes of a message, which an ERROR quotes.
     pub(super) fn of_head(self, head: &[u8]) -> &[u8] {
         let number = head.get(1);
         let mut rows = MESSAGES.iter();
@@ -175,7 +175,7 @@ impl fmt::Display for FrameDetail {
 }
 
 impl RecordedFrame {
-    /// The bytes, and zeros for those that are not recorded.
+    /// The recorded bytes, and zeros for those that were left out.
     pub fn filled(&self) -> Cow<'_, [u8]> {
         if self.omitted_bytes == 0 {
             return Cow::Borrowed(&self.bytes);
@@ -186,7 +186,7 @@ impl RecordedFrame {
     }
 }
 
-/// How many bytes of a frame are headers, placed fields, and what is in front of these.
+/// How many bytes of a frame are recorded: up to the end of the last header or configured field.
 fn headers_end(bytes: &[u8], additions: &'static Additions) -> usize {
     let mut outer = Layout::seeking(additions);
     survey(bytes, &mut outer);
@@ -196,8 +196,8 @@ fn headers_end(bytes: &[u8], additions: &'static Additions) -> usize {
     known.max(added).min(bytes.len())
 }
 
-/// Where the transport header of a frame ends, or its IP header if no transport header that is
-/// known follows; `None` without IP.
+/// Where the transport header of a frame ends, or its IP header if no known transport header
+/// follows; `None` without IP.
 fn transport_end(bytes: &[u8], layout: &Layout) -> Option<usize> {
     let at = layout.payload;
     if layout.fragment == Fragment::Later {
@@ -220,7 +220,7 @@ fn transport_end(bytes: &[u8], layout: &Layout) -> Option<usize> {
     Some(at + row.map_or(0, |row| row.1))
 }
 
-/// Where the last of the fields and headers ends that a catalogue has added.
+/// Where the last of the fields and headers that a catalogue has added ends.
 fn additions_end(layout: &Layout, additions: &'static Additions) -> usize {
     let mut end = 0;
     for row in &additions.headers {
@@ -236,13 +236,13 @@ fn additions_end(layout: &Layout, additions: &'static Additions) -> usize {
     end
 }
 
-/// Makes all bytes of a frame zero but its headers.
+/// Sets all bytes of a frame after its headers to zero.
 fn clear_payload(bytes: &mut [u8], additions: &'static Additions) {
     let end = headers_end(bytes, additions);
     bytes[end..].fill(0);
 }
 
-/// Makes the transport checksum zero in what is kept of a frame.
+/// Sets the transport checksum to zero in the recorded bytes of a frame.
 fn clear_checksum(kept: &mut [u8], bytes: &[u8], additions: &'static Additions) {
     let Some((at, kind)) = parse_deep(bytes, additions).transport_checksum() else {
         return;

@@ -1,9 +1,9 @@
-//! Records of what a switch was given and what it did, as lines of text, and playing them.
+//! Records of a switch's inputs and outputs, as lines of text, and their replay.
 //!
-//! A [`Switch`](bofuss_agent::Switch) depends on nothing but its configuration, its inputs with
-//! their times, and what it hears when it asks whether there is room. A record has these, and the
-//! outputs; so whoever plays it finds the same outputs, or the first that is another. Batches of
-//! frames, and slices of long work, are inputs of their own.
+//! What a [`Switch`](bofuss_agent::Switch) does is determined by its configuration, its inputs with
+//! their times, and the answers that it gets when it asks whether there is room. A record has these
+//! and the outputs, so a replay has the same outputs, or shows the first that differs. Each batch
+//! of frames and each slice of long work is one input.
 //!
 //! ```text
 //! bofuss-record 1                                   a run begins; `bofuss-record 1 headers` if
@@ -11,17 +11,18 @@
 //! switch ID SECRET EPOCH PROFILE OPTIONS            its configuration, see RecordedConfig
 //! TIME port OFFLOADS DESC                           an input, its time in nanoseconds
 //! TIME frames PORT FRAME...
-//! ? 3 8                                             the input's questions 3 and 8 were denied
-//! ! pool                                            buffers were short
+//! ? 3 8                                             questions 3 and 8 of the input got a no
+//! ! pool                                            the buffer pool was short
 //! > frame PORT QUEUE FRAME                          what the input caused, in order
 //! > message CONNECTION MESSAGE
 //! ! lost 7                                          7 inputs are missing here
 //! ! full                                            the file has no room for more of the run
-//! end                                               the run ended as it should
+//! end                                               the run ended normally
 //! ```
 //!
-//! DESC is a PORT_STATUS of OpenFlow 1.3, MESSAGE one or several whole messages in the version of
-//! their connection, and FRAME the bytes of a frame, each in hexadecimal digits, or `-` for none.
+//! DESC is a PORT_STATUS of OpenFlow 1.3, or of 1.5 for a port without Ethernet. MESSAGE is a whole
+//! message in the version of its connection, with all parts of a multipart; an output may have
+//! several. FRAME is the bytes of a frame. Each is in hexadecimal digits, or `-` for none.
 //! `RecordedInput` lists all inputs, and `RecordedOutput` all outputs.
 
 mod connections;
@@ -50,44 +51,44 @@ pub use reader::{Item, RecordReader, RecordedStep};
 
 /// The line that begins a run; the number is that of the format.
 pub const FIRST_LINE: &str = "bofuss-record 1";
-/// The same of a run without payload.
+/// The same for a run without payload.
 const FIRST_HEADERS_LINE: &str = "bofuss-record 1 headers";
 /// The line that ends a run.
 pub const LAST_LINE: &str = "end";
 /// The line that says that the file has no room for more of the run.
 pub const FULL_LINE: &str = "! full";
-/// What follows a line that was cut off when another run is appended to the file.
+/// Ends a line that was cut off, where another run is appended to the file.
 pub const CUT_MARK: &str = " !cut";
 
-/// What decides what a switch does besides its inputs.
+/// The configuration that, with the inputs, determines what a switch does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedConfig {
     /// The datapath id, `0x` and 16 digits in the text.
     pub datapath_id: u64,
-    /// What its tables hash with.
+    /// The secret of its hashes.
     pub secret: u64,
     /// Nanoseconds from 1970 to the origin of its times.
     pub epoch_ns: u64,
-    /// What its tables can do: replies to TABLE_FEATURES, in the version that their first byte
-    /// says; empty for everything.
+    /// The features of its tables: replies to TABLE_FEATURES, in the version that their first byte
+    /// names; empty for all features.
     pub profile: Vec<u8>,
-    /// Its other options, in the words of whoever made it: one line.
+    /// Its other options, in the syntax of the program that made it: one line.
     pub options: String,
 }
 
 /// The bytes of a frame and its offload record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedFrame {
-    /// From the address on, without FCS.
+    /// From the destination address on, without FCS.
     pub bytes: Vec<u8>,
-    /// How many more it had, which are not recorded.
+    /// How many further bytes it had, which are not recorded.
     pub omitted_bytes: usize,
-    /// What its sender left to others.
+    /// Its offload record: what its sender left to be done.
     pub offload: Offload,
 }
 
 impl From<&Frame> for RecordedFrame {
-    /// All of a frame.
+    /// Records all bytes of a frame.
     fn from(frame: &Frame) -> Self {
         Self {
             bytes: frame.bytes().into(),
@@ -97,7 +98,7 @@ impl From<&Frame> for RecordedFrame {
     }
 }
 
-/// A configuration that a switch takes over, with the ports and queues that it will have.
+/// A configuration that a switch takes over, with the ports and queues that it then has.
 #[derive(Clone, Debug)]
 pub struct RecordedReconfiguration {
     /// The configuration.
@@ -111,22 +112,22 @@ pub struct RecordedReconfiguration {
 /// One input: a call of a [`Switch`](bofuss_agent::Switch).
 #[derive(Clone, Debug)]
 pub enum RecordedInput {
-    /// `port OFFLOADS DESC`: a port appeared or changed. OFFLOADS is `-` or what it takes off the
-    /// switch's hands, as `checksum,tcp,udp,vlan=2`.
+    /// `port OFFLOADS DESC`: a port was added or changed. OFFLOADS is `-`, or the offloads that it
+    /// does, as `checksum,tcp,udp,vlan=2`.
     Port(Box<PortDesc>, OffloadCapabilities),
-    /// `port-gone PORT`: a port went.
+    /// `port-gone PORT`: a port was removed.
     PortGone(PortNo),
-    /// `port-room PORT`: a port takes frames again.
+    /// `port-room PORT`: a port accepts frames again.
     PortRoom(PortNo),
     /// `port-lost PORT RX_OVER RX_ERRORS TX_DROPPED TX_ERRORS`: what its driver lost.
     PortLost(PortNo, Box<PortStats>),
-    /// `frames PORT FRAME...`: one batch. After the bytes of a frame may come `,omitted=BYTES` for
-    /// those that are not recorded, `,checksum=START:AT`, `,gso=KIND:BYTES`, `,ecn` and
-    /// `,fragment=BYTES`.
+    /// `frames PORT FRAME...`: one batch. The bytes of a frame may be followed by `,omitted=BYTES`
+    /// for those that are not recorded, and by its offload record: `,checksum=START:AT`,
+    /// `,gso=KIND:BYTES`, `,ecn` and `,fragment=BYTES`.
     Frames(PortNo, Vec<RecordedFrame>),
     /// `connect CONNECTION VERSION controller|tool`.
     Connect(ConnId, Version, bool),
-    /// `peer CONNECTION URI`: where its peer is.
+    /// `peer CONNECTION URI`: the address of its peer.
     Peer(ConnId, String),
     /// `connect CONNECTION beside MAIN ID stream|datagrams`: an auxiliary connection.
     ConnectBeside {
@@ -142,7 +143,7 @@ pub enum RecordedInput {
     /// `disconnect CONNECTION`.
     Disconnect(ConnId),
     /// `message CONNECTION MESSAGE [HEAD]`: HEAD is what an ERROR quotes, if that is not the
-    /// beginning of MESSAGE, as of what came in another form.
+    /// beginning of MESSAGE, because the message arrived in another form.
     Message {
         /// The connection.
         conn: ConnId,
@@ -151,17 +152,17 @@ pub enum RecordedInput {
         /// What an ERROR quotes.
         head: Vec<u8>,
     },
-    /// `wrong CONNECTION MESSAGE`: what came deserves this ERROR.
+    /// `wrong CONNECTION MESSAGE`: what arrived is no message, and is answered with this ERROR.
     Wrong(ConnId, Vec<u8>),
-    /// `clock NANOSECONDS`: what the clock of scheduled commits says at time 0.
+    /// `clock NANOSECONDS`: what the clock of scheduled commits showed at time 0.
     Clock(u64),
-    /// `work`: one slice of what waits.
+    /// `work`: one slice of the work that waits.
     Work,
-    /// `tick`: what is due is done.
+    /// `tick`: timers that are due are handled.
     Tick,
     /// `fail-mode secure|standalone`.
     FailMode(FailMode),
-    /// `queue PORT QUEUE SPEC`, SPEC as for `dpctl`: a queue is made or changed.
+    /// `queue PORT QUEUE SPEC`: a queue is made or changed; SPEC is as for `dpctl`.
     Queue(PortNo, QueueId, QueueSpec),
     /// `queue-gone PORT QUEUE`.
     QueueGone(PortNo, QueueId),
@@ -173,38 +174,39 @@ pub enum RecordedInput {
 /// One output.
 #[derive(Clone, Debug)]
 pub enum RecordedOutput {
-    /// `frame PORT QUEUE FRAME`: a frame leaves by a port, after it waited in a queue, or in 0.
+    /// `frame PORT QUEUE FRAME`: a frame leaves by a port; QUEUE is the one that it waited in, or
+    /// 0.
     Frame(PortNo, QueueId, RecordedFrame),
     /// `message CONNECTION MESSAGE`.
     Message(ConnId, Vec<u8>),
-    /// `unsaid CONNECTION NAME`: a message that the connection's version cannot say, or that is too
-    /// long.
+    /// `unsaid CONNECTION NAME`: a message that the connection's version cannot express, or that is
+    /// too long.
     Unsaid(ConnId, &'static str),
-    /// `link PORT up|down`: a port's link is to be set.
+    /// `link PORT up|down`: a port's link has to be set.
     Link(PortNo, bool),
-    /// `advertise PORT FEATURES`: what a port advertises is to be changed.
+    /// `advertise PORT FEATURES`: what a port advertises has to be changed.
     Advertise(PortNo, PortFeatures),
 }
 
-/// An input with all that a record has of it.
+/// An input with its answers and outputs.
 #[derive(Clone, Debug)]
 pub struct NotedStep {
     /// Its time.
     pub at: Time,
     /// What it is.
     pub input: RecordedInput,
-    /// The numbers of the questions that were denied, ascending: the switch asks whether ports and
-    /// connections have room, and whether links may be changed.
+    /// The numbers of the questions that were answered with no, ascending: the switch asks whether
+    /// ports and connections have room, and whether links may be changed.
     pub denied: Vec<u32>,
-    /// Whether buffers were short, so that what was dropped for want of them depends on more than
-    /// the record has.
+    /// Whether the buffer pool was short. Then it depends on more than the record has what was
+    /// dropped for lack of buffers.
     pub pool_is_short: bool,
     /// What it caused.
     pub outputs: Vec<RecordedOutput>,
 }
 
 impl NotedStep {
-    /// The bytes that it takes in memory, about.
+    /// About how many bytes it takes in memory.
     pub fn weight_bytes(&self) -> usize {
         let mut bytes = size_of::<Self>() + size_of_val(&self.denied[..]);
         if let RecordedInput::Frames(_, frames) = &self.input {

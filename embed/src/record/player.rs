@@ -1,4 +1,5 @@
-//! Plays a record: gives its inputs to a switch, which hears the answers that it heard then.
+//! Replays a record: passes its inputs to a switch, which gets the same answers as when it was
+//! recorded.
 
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::cell::Cell;
@@ -32,7 +33,7 @@ impl Answers {
         self.asked.replace(self.asked.get() + 1)
     }
 
-    /// The next input begins.
+    /// Begins the next input.
     pub fn begin(&self) {
         self.asked.set(0);
     }
@@ -70,15 +71,15 @@ impl Player {
         })
     }
 
-    /// The switch, to be looked at.
+    /// The switch, to be inspected.
     pub fn switch(&mut self) -> &mut Switch {
         &mut self.switch
     }
 
-    /// Gives the switch an input; returns what it causes. Questions of the numbers `denied`, which
-    /// ascend, are denied.
+    /// Gives the switch an input; returns its outputs. The questions with the numbers in `denied`,
+    /// which ascend, are answered with no.
     ///
-    /// Errors: the input cannot be; the switch is as it was.
+    /// Errors: why the input is impossible; then nothing has changed.
     pub fn play(
         &mut self,
         at: Time,
@@ -176,7 +177,7 @@ fn take(
         RecordedInput::Tick => switch.tick(at, io),
         RecordedInput::FailMode(mode) => switch.set_fail_mode(at, *mode),
         RecordedInput::Queue(port, queue, spec) => {
-            // A switch that refused it then refuses it now.
+            // A switch that refused it when it was recorded refuses it now.
             let _ = switch.modify_queue(at, *port, *queue, *spec);
         }
         RecordedInput::QueueGone(port, queue) => {
@@ -196,7 +197,7 @@ fn known(switch: &Switch, port: PortNo) -> Result<(), RecordError> {
     }
 }
 
-/// Frames in buffers of the switch. Errors: it has none left.
+/// Copies frames into buffers of the switch. Errors: it has none left.
 fn batch(switch: &Switch, frames: &[RecordedFrame]) -> Result<Vec<Frame>, RecordError> {
     let mut batch = Vec::with_capacity(frames.len());
     for recorded in frames {
@@ -208,7 +209,7 @@ fn batch(switch: &Switch, frames: &[RecordedFrame]) -> Result<Vec<Frame>, Record
     Ok(batch)
 }
 
-/// Errors: the configuration cannot be, or does not fit what the switch has.
+/// Errors: the configuration is invalid, or what the switch has does not fit into it.
 fn reconfigure(
     switch: &mut Switch,
     make: &MakeSwitch,
@@ -216,7 +217,7 @@ fn reconfigure(
     new: &RecordedReconfiguration,
     io: &mut PlayerIo<'_>,
 ) -> Result<(), RecordError> {
-    // What the new switch does before it is taken over is no part of the input.
+    // The outputs of the new switch before it is taken over are not outputs of this input.
     let mut aside = PlayerIo {
         denied: &[],
         answers: Answers::default(),

@@ -1,37 +1,38 @@
-//! Reads a record line by line, and says which lines belong together.
+//! Reads a record line by line, and joins the lines that belong to one input.
 
 use alloc::{format, string::String, vec::Vec};
 
 use super::words::{LineWords, shortened};
 use super::{CUT_MARK, FIRST_LINE, FULL_LINE, FrameDetail, LAST_LINE, RecordError, RecordedConfig};
 
-/// One thing of a record, when all its lines were read.
+/// One item of a record, complete with all of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A run begins, with so much of frames.
+    /// A run begins: its configuration, and how much of each frame it has.
     Run(RecordedConfig, FrameDetail),
     /// An input with its outputs.
     Step(RecordedStep),
-    /// So many inputs are missing.
+    /// This many inputs are missing.
     Lost(u64),
     /// The file had no room for more of the run.
     Full,
 }
 
-/// An input as it is written, with all that belongs to it.
+/// An input as it is written, with its answers and outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedStep {
     /// The number of its line, from 1.
     pub line: usize,
     /// Its line, for [`RecordedInput::read`](super::RecordedInput::read).
     pub text: String,
-    /// The numbers of the questions that were denied, ascending.
+    /// The numbers of the questions that were answered with no, ascending.
     pub denied: Vec<u32>,
-    /// Whether buffers were short.
+    /// Whether the buffer pool was short.
     pub pool_is_short: bool,
-    /// What it caused: each as [`RecordedOutput`](super::RecordedOutput) is written.
+    /// Its outputs, each as [`RecordedOutput`](super::RecordedOutput) is written.
     pub outputs: Vec<String>,
-    /// Whether all that it caused is there: not if the writer was killed after it.
+    /// Whether all its outputs are there; false if the record ends here, because the writer may
+    /// have been killed.
     pub is_whole: bool,
 }
 
@@ -41,7 +42,7 @@ pub struct RecordReader {
     /// How many lines were read.
     lines: usize,
     place: ReaderPlace,
-    /// How much of frames the run has.
+    /// How much of each frame the run has.
     detail: FrameDetail,
     /// The input whose outputs are being read.
     step: Option<RecordedStep>,
@@ -65,7 +66,7 @@ impl RecordReader {
         self.lines
     }
 
-    /// Takes the next line, without its end; appends what is complete by it to `items`.
+    /// Takes the next line, without its end; appends the items that it completes to `items`.
     ///
     /// Errors: what is wrong with the line.
     pub fn push(&mut self, line: &str, items: &mut Vec<Item>) -> Result<(), RecordError> {
@@ -97,7 +98,7 @@ impl RecordReader {
         }
     }
 
-    /// The record ends here; an input whose outputs may be missing is appended to `items`.
+    /// Ends the record; appends the last input, some of whose outputs may be missing, to `items`.
     pub fn end(&mut self, items: &mut Vec<Item>) {
         items.extend(self.step.take().map(Item::Step));
     }

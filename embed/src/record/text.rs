@@ -1,4 +1,4 @@
-//! Inputs and outputs as lines, and inputs read from lines.
+//! Writes inputs and outputs as lines, and reads inputs.
 
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::fmt::{self, Display, Write};
@@ -117,7 +117,7 @@ impl RecordedInput {
         };
     }
 
-    /// Reads a line: when, and what. Errors: what is wrong with it.
+    /// Reads a line: the time and the input. Errors: what is wrong with it.
     pub fn read(line: &str) -> Result<(Time, Self), RecordError> {
         let mut words = LineWords(line);
         let at = Time(words.number("time")?);
@@ -193,7 +193,7 @@ impl RecordedInput {
     }
 }
 
-/// What an ERROR quotes of a message.
+/// The first bytes of a message, which an ERROR quotes.
 fn head_of(message: &[u8]) -> &[u8] {
     &message[..message.len().min(ERROR_DATA_BYTES)]
 }
@@ -228,7 +228,7 @@ fn read_connect(words: &mut LineWords<'_>) -> Result<RecordedInput, RecordError>
     Ok(RecordedInput::Connect(id, *version, is_controller))
 }
 
-/// Whether the next word is the first of two. Errors: it is neither.
+/// Returns true if the next word is `first`. Errors: it is neither `first` nor `second`.
 fn choice(words: &mut LineWords<'_>, first: &str, second: &str) -> Result<bool, RecordError> {
     let word = words.next(first)?;
     if word != first && word != second {

@@ -1,4 +1,4 @@
-//! The words of a record's lines: digits, frames, ports, configurations.
+//! The words in a record's lines: digits, frames, ports, configurations.
 
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::{self, Display, Write};
@@ -10,9 +10,9 @@ use bofuss_oflib::{Codec, Message, Version};
 
 use super::{RecordError, RecordedConfig, RecordedFrame};
 
-/// How nothing is written.
+/// What stands for an empty value.
 const NOTHING: &str = "-";
-/// The kinds of super-frames by their names.
+/// The kinds of super-frames, with their names.
 const GSO_KINDS: [(GsoKind, &str); 5] = [
     (GsoKind::Tcp4, "tcp4"),
     (GsoKind::Tcp6, "tcp6"),
@@ -22,11 +22,11 @@ const GSO_KINDS: [(GsoKind, &str); 5] = [
 ];
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// The words of a line that are not taken yet.
+/// The words of a line that were not taken yet.
 pub(super) struct LineWords<'l>(pub &'l str);
 
 impl<'l> LineWords<'l> {
-    /// Takes the next word. Errors: there is none, and `what` it would be.
+    /// Takes the next word. Errors: there is none; the error names `what` was expected.
     pub(super) fn next(&mut self, what: &str) -> Result<&'l str, RecordError> {
         let (word, rest) = self.0.split_once(' ').unwrap_or((self.0, ""));
         self.0 = rest;
@@ -36,26 +36,26 @@ impl<'l> LineWords<'l> {
         Ok(word)
     }
 
-    /// Takes the next word as a number. Errors: it is none, and `what` it would be.
+    /// Takes the next word as a number. Errors: it is none; the error names `what` was expected.
     pub(super) fn number<N: FromStr>(&mut self, what: &str) -> Result<N, RecordError> {
         number(self.next(what)?, what)
     }
 
-    /// Whether nothing is left. Errors: a word is.
+    /// Checks that no word is left. Errors: one is.
     pub(super) fn end(&self) -> Result<(), RecordError> {
         match self.0 {
             "" => Ok(()),
-            rest => Err(format!("'{}' is too much", shortened(rest)).into()),
+            rest => Err(format!("unexpected '{}'", shortened(rest)).into()),
         }
     }
 }
 
-/// The beginning of a text that a message quotes.
+/// The beginning of a text, for an error that quotes it.
 pub(super) fn shortened(text: &str) -> &str {
     &text[..text.floor_char_boundary(40)]
 }
 
-/// A word as a number. Errors: it is none, and `what` it would be.
+/// Reads a word as a number. Errors: it is none; the error names `what` was expected.
 pub(super) fn number<N: FromStr>(word: &str, what: &str) -> Result<N, RecordError> {
     let read = word.parse();
     read.map_err(|_| format!("'{}' is no {what}", shortened(word)).into())
@@ -82,7 +82,7 @@ impl Display for HexDigits<'_> {
     }
 }
 
-/// The bytes of hexadecimal digits. Errors: they are none.
+/// Reads hexadecimal digits. Errors: another character, or an odd number of digits.
 pub(super) fn bytes(word: &str) -> Result<Vec<u8>, RecordError> {
     if word == NOTHING {
         return Ok(Vec::new());
@@ -139,7 +139,8 @@ impl Display for RecordedFrame {
 impl FromStr for RecordedFrame {
     type Err = RecordError;
 
-    /// Errors: what is wrong with the word, also a record that does not fit the frame.
+    /// Errors: what is wrong with the word; for example, an offload record that the frame is too
+    /// short for.
     fn from_str(word: &str) -> Result<Self, RecordError> {
         let mut parts = word.split(',');
         let bytes = bytes(parts.next().unwrap_or_default())?;
@@ -156,7 +157,7 @@ impl FromStr for RecordedFrame {
                 "gso" => offload.gso = Some(gso(value)?),
                 "ecn" if let Some(gso) = &mut offload.gso => gso.ecn = true,
                 "fragment" => offload.fragment_bytes = number(value, "length of a fragment")?,
-                _ => return Err(format!("'{}' is nothing of a frame", shortened(part)).into()),
+                _ => return Err(format!("'{}' is no property of a frame", shortened(part)).into()),
             }
         }
         if all_bytes > MAX_FRAME_BYTES {
@@ -175,7 +176,7 @@ fn checksum(value: &str, frame_bytes: usize) -> Result<(u16, u16), RecordError> 
     let start: u16 = number(start, "place of a checksum")?;
     let offset: u16 = number(offset, "place of a checksum")?;
     if usize::from(start) + usize::from(offset) + 2 > frame_bytes {
-        return Err(format!("checksum={value} is behind the frame").into());
+        return Err(format!("checksum={value} is after the end of the frame").into());
     }
     Ok((start, offset))
 }
@@ -195,7 +196,7 @@ fn gso(value: &str) -> Result<Gso, RecordError> {
     })
 }
 
-/// Writes what a port takes off the switch's hands.
+/// Writes the offloads that a port does.
 pub(super) fn write_offloads(can: &OffloadCapabilities, out: &mut String) {
     let begin = out.len();
     let names = [
@@ -217,7 +218,7 @@ pub(super) fn write_offloads(can: &OffloadCapabilities, out: &mut String) {
     }
 }
 
-/// What a port takes off the switch's hands. Errors: what is unknown.
+/// Reads the offloads that a port does. Errors: an unknown one.
 pub(super) fn offloads(word: &str) -> Result<OffloadCapabilities, RecordError> {
     let mut can = OffloadCapabilities::default();
     for part in word.split(',').filter(|_| word != NOTHING) {
@@ -226,7 +227,7 @@ pub(super) fn offloads(word: &str) -> Result<OffloadCapabilities, RecordError> {
             ("tcp", "") => can.tcp = true,
             ("udp", "") => can.udp = true,
             ("vlan", tags) => can.vlan_tags = number(tags, "number of tags")?,
-            _ => return Err(format!("'{}': no port offers that", shortened(part)).into()),
+            _ => return Err(format!("'{}' is no offload", shortened(part)).into()),
         }
     }
     Ok(can)
@@ -250,11 +251,11 @@ pub(super) fn write_desc(desc: &PortDesc, out: &mut String) {
     };
     let mut bytes = Vec::new();
     let written = codec(version).encode(0, &message, &mut bytes);
-    written.expect("these versions say every port in a message");
+    written.expect("these versions describe every port, in one message");
     let _ = write!(out, "{}", HexDigits(&bytes));
 }
 
-/// The port of a PORT_STATUS. Errors: it is none, or the port cannot be.
+/// Reads the port of a PORT_STATUS. Errors: it is none, or no port can have its number.
 pub(super) fn desc(word: &str) -> Result<PortDesc, RecordError> {
     let bytes = bytes(word)?;
     let version = bytes.first().and_then(|number| Version::of_number(*number));
@@ -287,7 +288,7 @@ impl Display for RecordedConfig {
 }
 
 impl RecordedConfig {
-    /// Reads what a line has of it up to its end. Errors: what is wrong.
+    /// Reads the rest of a line. Errors: what is wrong with it.
     pub(super) fn read(words: &mut LineWords<'_>) -> Result<Self, RecordError> {
         let id = words.next("datapath id")?;
         let digits = id.strip_prefix("0x").unwrap_or_default();
@@ -308,7 +309,7 @@ pub(super) fn list(word: &str) -> impl Iterator<Item = &str> {
     word.split(';').filter(move |_| word != NOTHING)
 }
 
-/// Ends a list: removes the last `;`, or writes that there is nothing.
+/// Ends the list that begins at `begin`: removes the last `;`, or writes that it is empty.
 pub(super) fn end_list(begin: usize, out: &mut String) {
     if out.len() == begin {
         out.push_str(NOTHING);

@@ -1,5 +1,5 @@
 //! An embedded switch as scenarios play it: each call is an input with a time of its own, and is
-//! written down with what it causes.
+//! noted with its effects.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use super::*;
 
 /// The type of HELLO.
 const HELLO: u8 = 0;
-/// As other surroundings have it unless said otherwise.
+/// The default datapath id of the other programs that play scripts.
 const DATAPATH_ID: u64 = 1;
 
 thread_local! {
@@ -23,14 +23,14 @@ thread_local! {
     static STEP_NANOS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// From now on each call comes so many nanoseconds later than the scenario says, and than the call
-/// before: where a network lies in between, no two come at one time.
+/// Makes each further call `nanos` nanoseconds later, compared with the scenario, than the call
+/// before it: through a network, no two arrive at the same time.
 pub fn set_step(nanos: u64) {
     STEP_NANOS.set(nanos);
 }
 
-/// The calls since this was asked last, one a line, each followed by what it caused after `>`. What
-/// has no line is `! WHAT`.
+/// Takes the calls noted so far, one a line, each followed by its effects after `>`. `! WHAT` is
+/// something that scripts cannot express.
 ///
 /// ```text
 /// switch KEY=VALUE...
@@ -59,19 +59,19 @@ fn note(line: &str) {
 
 /// An embedded switch with the inputs and outputs of the agent's.
 pub struct Switch {
-    /// `None` once another has taken it over.
+    /// `None` once another switch has taken over its configuration.
     embedded: Option<EmbeddedSwitch>,
     /// The embedded switch's number of a scenario's connection.
     conns: BTreeMap<ConnId, ConnId>,
     /// By the embedded switch's numbers.
     versions: BTreeMap<ConnId, Version>,
-    /// Whether bytes come one by one.
+    /// Whether bytes are passed one by one.
     split: bool,
     /// How many calls there were.
     calls: u64,
     /// The time of the last call.
     last: Time,
-    /// What it caused and nobody has seen.
+    /// Its effects that were not delivered yet.
     effects: VecDeque<Effect>,
 }
 
@@ -142,7 +142,7 @@ impl Switch {
         self.last
     }
 
-    /// A call came; its effects are noted.
+    /// Notes a call and its effects.
     fn called(&mut self, what: &str) {
         note(&format!("{} {what}", self.last.0));
         let effects: Vec<Effect> = self.inner().drain().collect();
@@ -213,7 +213,7 @@ impl Switch {
     pub fn disconnected(&mut self, now: Time, conn: ConnId) {
         let inner = self.conns.remove(&conn).unwrap();
         let now = self.at(now);
-        // One beside a main connection is gone with that.
+        // An auxiliary connection ended with its main one.
         let _ = self.inner().disconnect(now, inner);
         self.called(&format!("disconnect {}", inner.0));
     }
@@ -230,7 +230,7 @@ impl Switch {
             note("! offloads of a port");
         }
         let is_up = desc.state.0 & PortState::LINK_DOWN.0 == 0;
-        let told = format!(
+        let call = format!(
             "port {} {} {} {} {}",
             desc.port_no.0,
             hex(&desc.hw_addr.0),
@@ -239,7 +239,7 @@ impl Switch {
             word(is_up)
         );
         self.inner().add_port(now, desc, capabilities).unwrap();
-        self.called(&told);
+        self.called(&call);
         self.deliver(io);
     }
 
@@ -274,7 +274,7 @@ impl Switch {
         self.deliver(io);
     }
 
-    /// Takes over `other` at once, if it can.
+    /// Takes over the configuration of `other` at once, if it can.
     pub fn check_reconfigure(
         &mut self,
         now: Time,
@@ -344,12 +344,13 @@ impl Switch {
 }
 
 impl Switch {
-    /// Every second message comes byte by byte.
-    /// Each call completes what is under way: gives its effects to a recorder.
+    /// Gives the effects to a recorder; nothing else is left to do, because calls complete their
+    /// work.
     pub fn settle(&mut self, _: Time, io: &mut Recorder) {
         self.deliver(io);
     }
 
+    /// Feeds a message; every second one byte by byte.
     pub fn arrives(&mut self, now: Time, conn: ConnId, _: &Codec, bytes: &[u8], io: &mut Recorder) {
         let inner = self.conns[&conn];
         let step = if self.split { 1 } else { bytes.len() };

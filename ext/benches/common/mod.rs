@@ -12,13 +12,7 @@ use bofuss_ports::HugePageAllocator;
 #[global_allocator]
 static GLOBAL: HugePageAllocator<System> = HugePageAllocator(System);
 
-/// Nanoseconds that this thread has run on a processor.
-pub(crate) fn cpu_ns() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    text.split(' ').next().unwrap().parse().unwrap()
-}
-
-/// Keeps frames to be sent again, and counts those that left by each port.
+/// Keeps the frames that left, to be sent again, and counts them by port.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) frames: Vec<Frame>,

@@ -1,4 +1,4 @@
-//! What came in a moment ago, within a bound.
+//! A bounded memory of what was received recently, to detect duplicates.
 
 use alloc::collections::VecDeque;
 use core::hash::Hash;
@@ -6,10 +6,10 @@ use core::hash::Hash;
 use bofuss_datapath::Time;
 use hashbrown::HashMap;
 
-/// Things that are remembered at most; the oldest goes first.
+/// The most items that are remembered; the oldest is forgotten first.
 const MAX_REMEMBERED: usize = 4096;
 
-/// Things that have come in, each until a time of its own.
+/// Received items, each remembered until its own time.
 pub(super) struct Duplicates<T> {
     until: HashMap<T, Time>,
     order: VecDeque<T>,
@@ -25,7 +25,7 @@ impl<T> Default for Duplicates<T> {
 }
 
 impl<T: Copy + Eq + Hash> Duplicates<T> {
-    /// Whether this has come in.
+    /// Whether this was received.
     pub(super) fn has(&self, now: Time, thing: &T) -> bool {
         self.until.get(thing).is_some_and(|until| *until > now)
     }
@@ -42,7 +42,7 @@ impl<T: Copy + Eq + Hash> Duplicates<T> {
         }
     }
 
-    /// Forgets the oldest things whose time is over.
+    /// Forgets expired items, oldest first.
     pub(super) fn expire(&mut self, now: Time) {
         while let Some(oldest) = self.order.front() {
             if self.has(now, oldest) {

@@ -1,6 +1,7 @@
-//! The errors of ARP-Path's messages.
+//! The experimenter of ARP-Path, and the errors of its messages.
 
-use super::EXPERIMENTER;
+/// This extension's number as an experimenter: a locally administered OUI.
+pub const EXPERIMENTER: u32 = 0x0062_6170;
 
 bofuss_oflib::experimenter_errors! {
     EXPERIMENTER "ARP_PATH"

@@ -1,5 +1,5 @@
-//! The frames that switches with ARP-Path send each other. docs/reference/arp-path.md has them byte
-//! by byte.
+//! The frames that switches with ARP-Path send each other. docs/reference/arp-path.md describes
+//! them byte by byte.
 
 #![allow(deprecated)] // SipHash-2-4 of the core library: nothing else of it is deprecated.
 
@@ -7,14 +7,16 @@ use alloc::vec::Vec;
 use core::hash::{Hasher, SipHasher};
 
 use bofuss_oflib::Mac;
+use bofuss_oflib::wire::be_number;
 
-/// The EtherType unless configured: IEEE 802's first one for local experiments.
+/// The default EtherType: the first of IEEE 802's for local experiments.
 pub const ETHERTYPE: u16 = 0x88b5;
-/// The destination of all frames but a nearest HELLO: a locally administered group, which ordinary
-/// bridges flood.
+/// The destination of all frames except a nearest HELLO: a locally administered group address,
+/// which ordinary bridges flood.
 pub const GROUP: Mac = Mac([0x03, b'b', b'o', b'f', b'u', b's']);
 /// The destination of a nearest HELLO: IEEE 802.1Q's "nearest bridge", which ordinary bridges do
-/// not forward. A neighbour that is heard only through [`GROUP`] is behind such a bridge.
+/// not forward. If a neighbour's HELLOs arrive only through [`GROUP`], there is such a bridge in
+/// between.
 pub const NEAREST: Mac = Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
 
 /// The version of the format.
@@ -24,24 +26,26 @@ const BODY_AT: usize = 14;
 /// Bytes of the body without the tag, and of the tag.
 const TAGGED_BYTES: usize = 50;
 const TAG_BYTES: usize = 8;
-/// Bytes of a frame.
+/// The size of a frame in bytes.
 pub const FRAME_BYTES: usize = BODY_AT + TAGGED_BYTES + TAG_BYTES;
-/// The flag that makes the answer reach all switches; the other bits are not used.
+/// The flag that makes the answer reach all switches; other bits are unused.
 const FOR_ALL: u8 = 1;
-/// Switches that a frame passes at most.
+/// The most switches that a frame passes.
 pub const MAX_HOPS: u8 = 64;
 
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameType {
-    /// A switch is at the other end of the link. `to` is the switch that its sender heard there.
+    /// Announces a switch at the other end of the link. `to` is the switch from which its sender
+    /// has received HELLOs there.
     Hello,
-    /// To the source's edge: from here on there is no path from the source to the destination.
+    /// Sent towards the source's edge switch: from here on there is no path from the source to the
+    /// destination.
     PathFail,
-    /// To all switches: the source is this way. The destination's edge is asked for an answer; if
-    /// the destination is zero, nobody is.
+    /// Sent to all switches: the source is in this direction. The destination's edge switch
+    /// answers, unless the destination is zero.
     PathRequest,
-    /// To the source's edge: the destination is this way.
+    /// Sent towards the source's edge switch: the destination is in this direction.
     PathReply,
 }
 
@@ -61,51 +65,51 @@ impl FrameType {
     }
 }
 
-/// The path that a frame is about: a VLAN (the VLAN_VID value, 0 for untagged) and two hosts.
+/// The two hosts of a path, and their VLAN (the VLAN_VID value, 0 for untagged).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostPair {
     /// The VLAN.
     pub vlan: u16,
-    /// Who receives.
+    /// The receiving host.
     pub destination: Mac,
-    /// Who sends.
+    /// The sending host.
     pub source: Mac,
 }
 
 /// One frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathFrame {
-    /// What it is for.
+    /// Its type.
     pub ty: FrameType,
-    /// Switches that it may still pass.
+    /// How many more switches it may pass.
     pub hops: u8,
-    /// Of a path-fail and a path-request: frames wait at a switch between the edges, so that all
-    /// switches are to know the answer.
+    /// In a path-fail and a path-request: frames wait at a switch between the edges, so all
+    /// switches must learn the answer.
     pub for_all: bool,
     /// The switch that sent it over this link.
     pub sender: u64,
-    /// The switch that is to take it; 0: each on the link.
+    /// The switch that should handle it; 0 means every switch on the link.
     pub to: u64,
-    /// The switch that began it,
+    /// The switch that created it.
     pub origin: u64,
-    /// and its number there, which grows.
+    /// Its number there, which grows with each frame.
     pub sequence: u64,
-    /// What it is about.
+    /// The path that it concerns.
     pub pair: HostPair,
 }
 
-/// Why bytes are no frame.
+/// Why bytes are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
-    /// They are too few, or say something that is not known.
+    /// They are too few, or contain an unknown value.
     Malformed,
-    /// The tag is not the one that the key gives.
+    /// The tag does not match the key.
     BadTag,
 }
 
 impl PathFrame {
-    /// The frame with its Ethernet header, all numbers with the first byte first. `key` gives the
-    /// tag; without one that is 0.
+    /// Encodes the frame with its Ethernet header; numbers are big-endian. The tag is computed with
+    /// `key`; without one it is 0.
     pub fn encode(&self, ethertype: u16, source: Mac, key: Option<u128>, near: bool) -> Vec<u8> {
         let row = FrameType::ALL.iter().find(|row| row.0 == self.ty);
         let number = row.map_or(0, |row| row.1);
@@ -127,8 +131,9 @@ impl PathFrame {
     /// Reads what follows the Ethernet header; padding may come after it. Errors: see
     /// [`FrameError`].
     pub fn decode(bytes: &[u8], key: Option<u128>) -> Result<Self, FrameError> {
-        let whole = bytes.get(..TAGGED_BYTES + TAG_BYTES);
-        let whole = whole.ok_or(FrameError::Malformed)?;
+        let whole = bytes
+            .get(..TAGGED_BYTES + TAG_BYTES)
+            .ok_or(FrameError::Malformed)?;
         let (body, sent_tag) = whole.split_at(TAGGED_BYTES);
         let row = FrameType::ALL.iter().find(|row| row.1 == body[1]);
         let (Some(row), VERSION) = (row, body[0]) else {
@@ -154,7 +159,8 @@ impl PathFrame {
     }
 }
 
-/// SipHash-2-4 of a body, by which switches that share a key know each other's frames.
+/// The tag of a body: SipHash-2-4 (Aumasson and Bernstein, 2012) with the key that the switches
+/// share.
 fn tag(body: &[u8], key: Option<u128>) -> u64 {
     let Some(key) = key else { return 0 };
     let mut hasher = SipHasher::new_with_keys((key >> 64) as u64, key as u64);
@@ -162,10 +168,9 @@ fn tag(body: &[u8], key: Option<u128>) -> u64 {
     hasher.finish()
 }
 
+/// The number of at most 8 bytes.
 fn number(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0, |all, byte| all << 8 | u64::from(*byte))
+    be_number(bytes) as u64
 }
 
 fn mac(bytes: &[u8]) -> Mac {

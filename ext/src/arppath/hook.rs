@@ -1,6 +1,6 @@
-//! Where ARP-Path stands in the switch: its action, misses, ports, time and messages.
+//! The hook of ARP-Path: its action, misses, ports, timers and messages.
 
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 
 use bofuss_datapath::{
     Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Time, Verdict,
@@ -9,7 +9,7 @@ use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::field::{ETH_TYPE, VLAN_VID};
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Action, ErrorCode, ExtValue, Mac, PortNo};
+use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, Mac, PortNo};
 
 use super::frame::{HostPair, NEAREST, PathFrame};
 use super::machine::{Forwarding, HostFrame, KnownSource, PathMachine};
@@ -19,29 +19,30 @@ use super::{report, rules};
 /// Destinations 01:80:c2:00:00:00 to :0f belong to the link and are not forwarded. Spec: IEEE
 /// 802.1Q section 8.6.3.
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
-/// The last byte of the first address after these.
+/// The last byte of the first address after this range.
 const LINK_LOCAL_END: u8 = 0x10;
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: usize = 14;
 
+/// Makes the hook, with no host known.
+pub fn hook(_: &Catalogue) -> Box<dyn Hook> {
+    Box::new(ArpPath {
+        machine: PathMachine::new(PathOptions::default(), 0, 0),
+        used: Time(0),
+    })
+}
+
 /// This extension's behaviour.
-pub(super) struct ArpPath {
+struct ArpPath {
     machine: PathMachine,
     /// When a packet last took ARP-Path.
     used: Time,
 }
 
 impl ArpPath {
-    pub(super) fn new() -> Self {
-        Self {
-            machine: PathMachine::new(PathOptions::default(), 0, 0),
-            used: Time(0),
-        }
-    }
-
     /// Forwards a packet: by its action, or because no entry matched.
     fn take(&mut self, cx: &mut HookContext<'_>) -> Verdict {
-        // A packet of another type than Ethernet has no addresses.
+        // A packet that is not Ethernet has no addresses.
         if !cx.is_of_ethernet() {
             return Verdict::Continue;
         }
@@ -98,7 +99,8 @@ impl ArpPath {
             Forwarding::Port(port) => cx.forward(port),
             Forwarding::Flood => {
                 let rate = self.machine.options.floods;
-                let (now, dry) = (cx.now, cx.is_dry());
+                let now = cx.now;
+                let dry = cx.is_dry();
                 let neighbours = &mut self.machine.neighbours;
                 let ingress = frame.ingress;
                 let may = ingress.is_none_or(|port| neighbours.may_flood(now, port, rate, dry));
@@ -122,14 +124,15 @@ impl ArpPath {
         Verdict::Continue
     }
 
-    /// Writes down for a trace what is known of the two hosts.
+    /// Adds to a trace what is known of the two hosts.
     fn say(&self, cx: &mut HookContext<'_>, frame: &HostFrame) {
-        let (now, machine) = (cx.now, &self.machine);
+        let now = cx.now;
+        let machine = &self.machine;
         cx.say(|| {
-            let source = frame
+            let known = frame
                 .ingress
                 .map(|port| machine.source(now, &frame.source(), port));
-            let source = match source {
+            let source = match known {
                 None => "came from no port",
                 Some(KnownSource::New) => "is new",
                 Some(KnownSource::Same) => "is where it was",
@@ -149,7 +152,7 @@ impl ArpPath {
         });
     }
 
-    /// Takes a frame of the protocol.
+    /// Handles a frame of the protocol.
     fn receive(&mut self, cx: &mut HookContext<'_>, port: PortNo, destination: Mac) -> Verdict {
         let key = self.machine.options.key;
         let body = cx
@@ -172,7 +175,7 @@ impl ArpPath {
         Verdict::Continue
     }
 
-    /// Sends what has collected.
+    /// Sends the contents of the outbox.
     fn send(&mut self, cx: &mut HookContext<'_>) {
         if cx.is_dry() {
             return;
@@ -188,7 +191,7 @@ impl ArpPath {
         }
     }
 
-    /// The same where no packet is on its way.
+    /// As [`Self::send`], outside of packet handling.
     fn send_later(&mut self, cx: &mut ControlContext<'_>) {
         let outbox = &mut self.machine.outbox;
         for (port, packet) in outbox.packets.drain(..) {
@@ -201,8 +204,8 @@ impl ArpPath {
         }
     }
 
-    /// Stops sending HELLOs once no table-miss entry has the action, no table is chosen, and no
-    /// packet has come for as long as a path lives.
+    /// Stops sending HELLOs when no table-miss entry has the action, no table is chosen, and no
+    /// packet has arrived during the lifetime of a path.
     fn rest(&mut self, cx: &ControlContext<'_>) {
         let options = &self.machine.options;
         let is_idle = cx.now.since(self.used) >= options.learnt && options.tables.is_empty();
@@ -212,7 +215,7 @@ impl ArpPath {
     }
 }
 
-/// The hosts between which a packet goes, and its VLAN. Addresses that are cut off are 0.
+/// The source, destination and VLAN of a packet. An address that is cut off is 0.
 fn pair_of(cx: &mut HookContext<'_>) -> HostPair {
     let vlan = cx.get(VLAN_VID).unwrap_or(0) as u16;
     let bytes = cx.frame().bytes();
@@ -229,7 +232,7 @@ fn mac_at(bytes: &[u8], at: usize) -> Mac {
     address.copied().map(Mac).unwrap_or_default()
 }
 
-/// FNV-1a of 64 bits: it tells the frames of one host in one second apart, no more.
+/// FNV-1a with 64 bits. It only has to distinguish the frames that one host sends within a second.
 fn digest(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in bytes {
@@ -255,7 +258,7 @@ impl Hook for ArpPath {
         }
     }
 
-    /// Packets without an entry take ARP-Path in the tables that were chosen.
+    /// A hook on misses in the chosen tables.
     fn effect(&self, table: TableId) -> HookEffect {
         if self.machine.options.tables.contains(&table) {
             HookEffect::Live

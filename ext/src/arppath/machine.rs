@@ -1,7 +1,7 @@
-//! What a switch does with frames of hosts: it learns where they come from, and which port leads to
-//! where they go.
+//! How a switch forwards frames of hosts: it learns the port of each source, and finds the port
+//! towards each destination.
 //!
-//! Nothing here knows tables or hooks. What is to be sent collects in [`PathMachine::outbox`].
+//! Nothing here knows tables or hooks. Frames to send are collected in [`PathMachine::outbox`].
 
 use alloc::vec::Vec;
 
@@ -16,18 +16,18 @@ use super::options::PathOptions;
 use super::table::{PathEntry, PathState, PathTable, VlanHost};
 use super::waiting::{RepairStart, Waiting};
 
-/// The share of the lock time for which a host's frames that come another way after its entry has
-/// changed are taken for late ones, and start no repair.
+/// For the lock time divided by this after a host's entry has changed, its frames from other ports
+/// count as late ones and start no repair.
 const SETTLE_SHARE: u64 = 10;
 
-/// A frame of a host, as far as forwarding depends on it.
+/// What forwarding depends on in a host's frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostFrame {
-    /// Between whom, and in which VLAN.
+    /// Its source, destination and VLAN.
     pub(super) pair: HostPair,
-    /// The port that it came in through; none if that is no port that is up.
+    /// Its ingress port; `None` if that port is not up.
     pub(super) ingress: Option<PortNo>,
-    /// A hash of the frame, if there may be copies of it on one port.
+    /// A hash of the frame, if copies of it may arrive on the same port.
     pub(super) digest: Option<u64>,
 }
 
@@ -45,35 +45,35 @@ impl HostFrame {
     }
 }
 
-/// What the entry of a frame's source says of the frame.
+/// How a frame's ingress compares with the entry of its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KnownSource {
     /// The host is not known.
     New,
-    /// It is where it was.
+    /// The host is on the same port.
     Same,
-    /// It was silent for long enough to have moved, or its path has.
+    /// The host is on another port, and was silent for long enough to have moved.
     Moved,
-    /// It was heard elsewhere a moment ago.
+    /// A frame of the host arrived on another port recently.
     Elsewhere,
-    /// The operator says that it is elsewhere.
+    /// The operator has pinned the host to another port.
     Pinned,
 }
 
-/// What becomes of a frame.
+/// What has to be done with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Forwarding {
-    /// It goes to all ports but its own.
+    /// It is sent to all ports except its ingress.
     Flood,
-    /// It goes to one.
+    /// It is sent to one port.
     Port(PortNo),
     /// It waits for a path.
     Wait,
-    /// It does not go on, for this reason.
+    /// It is dropped for this reason.
     Drop(&'static str),
 }
 
-/// What happened how often.
+/// Counters of events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PathCounts {
     pub(super) moves: u64,
@@ -85,32 +85,32 @@ pub(super) struct PathCounts {
     pub(super) lost_neighbours: u64,
 }
 
-/// What is to be sent.
+/// Frames to send.
 #[derive(Default)]
 pub(super) struct PathOutbox {
-    /// Frames of the protocol, and the port that each leaves by.
+    /// Frames of the protocol, each with its output port.
     pub(super) frames: Vec<(PortNo, Vec<u8>)>,
-    /// Frames of hosts that waited.
+    /// Frames of hosts that waited for a path, each with its output port.
     pub(super) packets: Vec<(PortNo, Packet)>,
 }
 
-/// A switch with ARP-Path.
+/// The state of ARP-Path in a switch.
 pub(super) struct PathMachine {
     pub(super) options: PathOptions,
-    /// Its number in frames.
+    /// The switch's number in frames.
     pub(super) id: u64,
-    /// Nanoseconds from 1970 to the origin of time, so that numbers of frames grow when the switch
-    /// starts anew.
+    /// Nanoseconds from 1970 to time 0 of the switch, so that numbers of frames keep growing after
+    /// a restart.
     pub(super) epoch_ns: u64,
     pub(super) last_sequence: u64,
     pub(super) paths: PathTable,
     pub(super) neighbours: PathNeighbours,
     pub(super) waiting: Waiting,
-    /// Requests that came in already: by whom they were begun, and their numbers.
+    /// Requests that were already received: origin and sequence number.
     pub(super) requests: Duplicates<(u64, u64)>,
-    /// Frames that came in through shared ports: hashes.
+    /// Hashes of frames that were received on shared ports.
     pub(super) copies: Duplicates<u64>,
-    /// When the next HELLO is due; none while ARP-Path is not in use.
+    /// When the next HELLO is due; `None` while ARP-Path is not in use.
     pub(super) next_hello: Option<Time>,
     pub(super) last_hello: Option<Time>,
     /// When a neighbour may be lost.
@@ -144,7 +144,7 @@ impl PathMachine {
         self.neighbours.kind(now, port, &self.options)
     }
 
-    /// What the entry of a frame's source says of it.
+    /// Compares a frame's ingress port with the entry of its source.
     pub(super) fn source(&self, now: Time, station: &VlanHost, port: PortNo) -> KnownSource {
         match self.paths.get(now, station) {
             None => KnownSource::New,
@@ -155,7 +155,7 @@ impl PathMachine {
         }
     }
 
-    /// What becomes of a frame, as things stand.
+    /// Decides what has to be done with a frame, and changes nothing.
     pub(super) fn decide(&self, now: Time, frame: &HostFrame) -> Forwarding {
         if let Some(port) = frame.ingress {
             if self.kind(now, port) == NeighbourKind::Unidirectional {
@@ -184,14 +184,15 @@ impl PathMachine {
         match self.paths.get(now, &frame.destination()) {
             None => Forwarding::Wait,
             Some(entry) if Some(entry.port) != frame.ingress => Forwarding::Port(entry.port),
-            // Each of two switches takes the other for the nearer one.
+            // The destination is towards the switch that the frame came from, so two switches
+            // disagree about its place.
             Some(entry) if self.kind(now, entry.port) == NeighbourKind::Switch => Forwarding::Wait,
             Some(_) => Forwarding::Drop("same_port"),
         }
     }
 
-    /// The port of a frame between two hosts whose path is in use, once that is refreshed: what
-    /// [`PathMachine::forward`] comes to for most frames.
+    /// The output port of a frame between two hosts whose path is in use, after refreshing both
+    /// entries. It gives the result of [`PathMachine::forward`] for most frames, faster.
     #[inline]
     pub(super) fn known_port(&mut self, now: Time, frame: &HostFrame) -> Option<PortNo> {
         let ingress = frame.ingress?;
@@ -213,7 +214,8 @@ impl PathMachine {
         Some(port)
     }
 
-    /// The same, and learns from the frame. [`PathMachine::wait`] keeps one that is to wait.
+    /// Decides as [`PathMachine::decide`], and learns from the frame. If it has to wait, pass it to
+    /// [`PathMachine::wait`].
     pub(super) fn forward(&mut self, now: Time, frame: &HostFrame) -> Forwarding {
         let forwarding = self.decide(now, frame);
         let Some(port) = frame.ingress else {
@@ -241,9 +243,9 @@ impl PathMachine {
         forwarding
     }
 
-    /// Whether a frame to one host goes on although its source was heard elsewhere a moment ago: a
-    /// broadcast may have given the source another path than the one on which the frame is, both
-    /// by way of switches. It goes on once, so that paths that do not fit each other make no loop.
+    /// Whether a unicast frame is forwarded although its source was recently seen on another port:
+    /// a broadcast may have given the source another path, through other switches, than the frame
+    /// has taken. It is forwarded only once, so that inconsistent paths cause no loop.
     fn may_stray(&self, now: Time, frame: &HostFrame, port: PortNo) -> bool {
         let is_new = frame
             .digest
@@ -251,13 +253,14 @@ impl PathMachine {
         let source = self.paths.get(now, &frame.source());
         let is_between_switches = self.kind(now, port).is_switch()
             && source.is_some_and(|entry| self.kind(now, entry.port).is_switch());
-        // A path was found a moment ago: the frame comes back from where it waited for that.
+        // A path was found recently, and the frame returns from the switch where it waited for
+        // that.
         let comes_back = self.kind(now, port) == NeighbourKind::Switch
             && self.was_bound(now, &frame.destination(), self.options.lock);
         is_new && (is_between_switches || comes_back) && !frame.is_group()
     }
 
-    /// Lets such a frame go on, and has the path between its hosts explored anew.
+    /// Forwards such a frame, and has the path between its hosts explored again.
     fn let_stray(&mut self, now: Time, frame: &HostFrame, port: PortNo) {
         if let Some(digest) = frame.digest {
             self.copies.insert(now, digest, self.options.lock);
@@ -265,8 +268,8 @@ impl PathMachine {
         self.came_wrong(now, frame, port);
     }
 
-    /// Learns where a frame's source is. Returns true if it has come to this switch from another,
-    /// so that others may take it for where it was.
+    /// Learns the port of a frame's source. Returns true if the host has moved here from another
+    /// switch, so that other switches may still have its old place.
     fn learn(&mut self, now: Time, frame: &HostFrame, port: PortNo) -> bool {
         let station = frame.source();
         let state = if frame.is_group() {
@@ -295,9 +298,10 @@ impl PathMachine {
         }
     }
 
-    /// A host was heard where it is known to be.
+    /// Refreshes the entry of a host that was seen on its known port.
     fn refresh(&mut self, now: Time, station: &VlanHost, state: PathState) {
-        let (lock, learnt) = (self.options.lock, self.options.learnt);
+        let lock = self.options.lock;
+        let learnt = self.options.learnt;
         let Some(entry) = self.paths.get_mut(now, station) else {
             return;
         };
@@ -313,7 +317,7 @@ impl PathMachine {
         }
     }
 
-    /// The path to a host is in use.
+    /// Marks the path to a host as in use.
     pub(super) fn confirm(&mut self, now: Time, station: &VlanHost) {
         let until = now.after(self.options.learnt);
         if let Some(entry) = self.paths.get_mut(now, station)
@@ -324,7 +328,7 @@ impl PathMachine {
         }
     }
 
-    /// A port leads to a host from now on: sends it what has waited.
+    /// Sets the port towards a host, and sends the frames that waited for it.
     pub(super) fn bind(
         &mut self,
         now: Time,
@@ -337,7 +341,7 @@ impl PathMachine {
             return;
         }
         let same = before.filter(|entry| entry.port == port);
-        // A path in use stays one.
+        // A path in use stays in use.
         let state = match same {
             Some(entry) if entry.state == PathState::Learnt => PathState::Learnt,
             _ => state,
@@ -354,7 +358,7 @@ impl PathMachine {
         self.release(now, station, port);
     }
 
-    /// A port leads to a host until the operator says otherwise.
+    /// Pins a host to a port until the operator deletes the entry.
     pub(super) fn pin(&mut self, now: Time, station: VlanHost, port: PortNo) {
         let entry = PathEntry {
             port,
@@ -368,7 +372,7 @@ impl PathMachine {
         self.release(now, station, port);
     }
 
-    /// Sends the frames that wait for a host to the port that leads there.
+    /// Sends the frames that wait for a host out of the port towards it.
     fn release(&mut self, now: Time, station: VlanHost, port: PortNo) {
         if self.waiting.is_empty() {
             return;
@@ -383,14 +387,16 @@ impl PathMachine {
             if packet.in_port() != port {
                 self.outbox.packets.push((port, packet));
             } else if leads_to_switch {
-                // Back: the path from the source's edge does not come by here any more.
+                // The frame returns to its ingress, because the path from the source's edge no
+                // longer passes this switch.
                 self.outbox.packets.push((PortNo::IN_PORT, packet));
             }
         }
     }
 
-    /// A frame to one host came in through a port at which its source is not. That is a late one,
-    /// unless it goes on: then the paths of the two hosts do not fit each other.
+    /// Handles a unicast frame that arrived on another port than its source's. Unless it is late,
+    /// because a path has just changed, the paths of the two hosts are inconsistent, and a repair
+    /// begins.
     fn came_wrong(&mut self, now: Time, frame: &HostFrame, port: PortNo) {
         let settle = self.options.lock / SETTLE_SHARE;
         let is_late = self.was_bound(now, &frame.source(), settle)
@@ -401,13 +407,13 @@ impl PathMachine {
         }
     }
 
-    /// Whether the port that leads to a host is another one since less than `ns` nanoseconds.
+    /// Whether the port towards a host changed less than `ns` nanoseconds ago.
     fn was_bound(&self, now: Time, station: &VlanHost, ns: u64) -> bool {
         let entry = self.paths.get(now, station);
         entry.is_some_and(|entry| now.since(entry.bound) < ns)
     }
 
-    /// Keeps a frame that has no path, and asks for one. Returns why it is dropped, if it is.
+    /// Keeps a frame that has no path, and requests one. Returns the reason if it is dropped.
     pub(super) fn wait(
         &mut self,
         now: Time,
@@ -423,7 +429,7 @@ impl PathMachine {
             RepairStart::Full => return Some("repairs_full"),
             RepairStart::Asked => {}
             RepairStart::First => {
-                // What is known of the destination is wrong.
+                // The entry of the destination is wrong.
                 self.forget(now, &frame.destination());
                 if !self.repair(now, frame.pair, ingress, for_all) {
                     return Some("repairs_full");
@@ -442,8 +448,8 @@ impl PathMachine {
         }
     }
 
-    /// Begins to look for a path; all switches are to know it if frames wait at one between the
-    /// edges. Returns false if the port has begun too many.
+    /// Begins to look for a path. With `for_all`, all switches learn it, because frames wait at one
+    /// between the edges. Returns false if the port has begun too many repairs.
     pub(super) fn repair(
         &mut self,
         now: Time,
@@ -461,14 +467,14 @@ impl PathMachine {
         true
     }
 
-    /// Forgets what was learnt on a port.
+    /// Forgets all hosts that were learnt on a port.
     pub(super) fn flush(&mut self, port: PortNo) {
         self.counts.flushed += self.paths.flush(port) as u64;
     }
 
-    /// Whether a frame has to be known again: one to a group on a port where copies may come in,
-    /// those of other switches behind the same bridge; and one that came another way than its
-    /// source.
+    /// Whether a frame has to be recognised if it arrives again: a multicast frame on a shared
+    /// port, where other switches on the same bridge may send copies; and a frame that arrived on
+    /// another port than its source's.
     pub(super) fn needs_digest(&self, now: Time, frame: &HostFrame) -> bool {
         let Some(port) = frame.ingress else {
             return false;

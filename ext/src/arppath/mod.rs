@@ -1,7 +1,7 @@
-//! ARP-Path: packets without an entry of their own take the path that the network has explored.
+//! ARP-Path: packets that miss take paths that the network explores by itself.
 //!
-//! The first copy of a broadcast tells each switch the port that leads to its sender; later copies
-//! are dropped, so that loops do no harm and all links are used. See README.md.
+//! The first copy of a broadcast shows each switch the port towards its sender. Later copies are
+//! dropped, so loops do no harm and all links are used. See README.md.
 
 mod duplicates;
 pub mod error;
@@ -17,19 +17,15 @@ pub mod table;
 mod waiting;
 mod wire;
 
+pub use error::EXPERIMENTER;
+pub use hook::hook;
 pub use neighbours::NeighbourKind;
 pub use wire::{EntryState, PathMod, PathPortRecord, PathRecord, PathTableRecord, TableUse};
 
-use alloc::boxed::Box;
-
-use bofuss_datapath::Hook;
+use bofuss_oflib::Field;
 use bofuss_oflib::ext::{ExtKind, ExtRow, Listed, ValueList};
-use bofuss_oflib::{Catalogue, Field};
 
-/// This extension's number as an experimenter: a locally administered OUI.
-pub const EXPERIMENTER: u32 = 0x0062_6170;
-
-/// It brings no fields.
+/// This extension adds no fields.
 pub static FIELDS: [Field; 0] = [];
 
 /// The row of a list that `dpctl` prints.
@@ -37,7 +33,7 @@ const fn list<T: Listed>(ty: u32, name: &'static str, help: &'static str) -> Ext
     ExtRow::typed::<ValueList<T>>(ExtKind::Multipart, EXPERIMENTER, ty, name).with_usage("", help)
 }
 
-/// The action; what changes entries; and the lists of entries, ports and tables.
+/// The action; the message that changes entries; and the lists of entries, ports and tables.
 pub static VALUES: [ExtRow; 5] = [
     ExtRow::new(ExtKind::Action, EXPERIMENTER, 1, "arp_path"),
     ExtRow::typed::<PathMod>(ExtKind::Message, EXPERIMENTER, 1, "arp_path_mod")
@@ -63,8 +59,3 @@ pub static VALUES: [ExtRow; 5] = [
 const ENTRIES: usize = 2;
 const PORTS: usize = 3;
 const TABLES: usize = 4;
-
-/// This extension's behaviour, no host known.
-pub fn hook(_: &Catalogue) -> Box<dyn Hook> {
-    Box::new(hook::ArpPath::new())
-}

@@ -7,21 +7,21 @@ use bofuss_oflib::PortNo;
 
 use super::options::PathOptions;
 
-/// Repairs that one port may start in a second, and at once.
+/// How many repairs a second one port may start, and how many at once.
 const REPAIRS_PER_SEC: u64 = 200;
 
 /// What is at the other end of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NeighbourKind {
-    /// It is not known yet: the port has not been up for as long as a neighbour may be silent.
+    /// Not known yet: the port has been up for less time than a neighbour may be silent.
     New,
     /// No switch with ARP-Path.
     Hosts,
-    /// One, on a link of its own.
+    /// One switch with ARP-Path, directly on the link.
     Switch,
-    /// One or several, behind a bridge that is none, which may have hosts, too.
+    /// One or several, across an ordinary bridge, which may also have hosts.
     Shared,
-    /// One that does not hear this switch: nothing may be sent or taken there.
+    /// A switch that does not receive from this one; nothing may be sent or accepted there.
     Unidirectional,
 }
 
@@ -35,30 +35,30 @@ impl NeighbourKind {
         (Self::Unidirectional, "unidirectional"),
     ];
 
-    /// Whether a switch with ARP-Path is there, which path frames may come from.
+    /// Whether a switch with ARP-Path is there, so that frames of the protocol are accepted.
     pub fn is_switch(self) -> bool {
         matches!(self, Self::Switch | Self::Shared)
     }
 }
 
-/// A switch that was heard.
+/// A switch whose HELLOs were received.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     id: u64,
     first: Time,
     last: Time,
-    /// When it last said that it hears this switch.
+    /// When its HELLO last named this switch.
     confirmed: Time,
 }
 
 impl Heard {
-    /// Whether it was heard within the last `hold` nanoseconds.
+    /// Whether a HELLO arrived within the last `hold` nanoseconds.
     fn lives(&self, now: Time, hold: u64) -> bool {
         now.since(self.last) < hold
     }
 }
 
-/// Tokens that come back with time.
+/// A token bucket with depth and rate equal.
 #[derive(Clone, Copy, Debug)]
 struct Tokens {
     left: u64,
@@ -66,8 +66,8 @@ struct Tokens {
 }
 
 impl Tokens {
-    /// Takes a token of those of which there are `rate` in a second, unless it is only asked
-    /// whether there is one.
+    /// Takes a token, with a rate of `rate` a second; with `dry`, only reports whether there is
+    /// one.
     fn take(&mut self, now: Time, rate: u64, dry: bool) -> bool {
         let interval = (Time::SEC / rate).max(1);
         let earned = now.since(self.at) / interval;
@@ -87,11 +87,11 @@ pub(super) struct PathPort {
     up: bool,
     /// When it came up, or lost its neighbour.
     since: Time,
-    /// Heard on the link itself,
+    /// The neighbour whose HELLOs arrive directly on the link.
     near: Option<Heard>,
-    /// and through whatever else.
+    /// The neighbour whose HELLOs pass an ordinary bridge.
     far: Option<Heard>,
-    /// Whether it had a neighbour when that was last looked at.
+    /// Whether it had a neighbour at the last check.
     had_neighbour: bool,
     floods: Tokens,
     repairs: Tokens,
@@ -104,7 +104,7 @@ pub(super) struct PathNeighbours {
 }
 
 impl PathNeighbours {
-    /// A port came, or changed. Returns true if it just came up.
+    /// Adds or changes a port. Returns true if it has just come up.
     pub(super) fn set_link(&mut self, now: Time, port: PortNo, up: bool, floods: u64) -> bool {
         let before = self.ports.get(&port).is_some_and(|known| known.up);
         if up == before {
@@ -138,8 +138,8 @@ impl PathNeighbours {
         self.ports.keys().copied()
     }
 
-    /// Whether frames of hosts may come in through a port, as far as that needs no look at times:
-    /// no neighbour was heard on the link, or it hears this switch.
+    /// Whether frames of hosts may arrive on a port, decided without comparing times: no neighbour
+    /// is directly on the link, or it receives from this switch.
     #[inline]
     pub(super) fn is_plain(&self, port: PortNo) -> bool {
         let known = self.ports.get(&port);
@@ -172,7 +172,8 @@ impl PathNeighbours {
         }
     }
 
-    /// The switch that was last heard on a port, as a HELLO says it; 0 if there is none.
+    /// The switch whose HELLO last arrived on a port, for the `to` of our HELLOs; 0 if there is
+    /// none.
     pub(super) fn heard(&self, now: Time, port: PortNo, hold: u64) -> u64 {
         let known = self.ports.get(&port);
         let near = known.and_then(|known| known.near);
@@ -180,9 +181,9 @@ impl PathNeighbours {
             .map_or(0, |near| near.id)
     }
 
-    /// A HELLO came in: from whom, and whom that hears; `near` if on the link itself. Returns true
-    /// if the port had no such neighbour, so that this one is to be greeted at once. Of several
-    /// behind a bridge the last is known, and the others are heard in turn.
+    /// Handles a HELLO from a switch, which says whether that receives from us; `near` if it came
+    /// directly on the link. Returns true if the port had no such neighbour before, so that a HELLO
+    /// should be sent at once. Of several switches across a bridge, only the last one is stored.
     pub(super) fn hear(
         &mut self,
         now: Time,
@@ -229,15 +230,15 @@ impl PathNeighbours {
         lost
     }
 
-    /// When a neighbour is lost that is not heard any more; none without neighbours.
+    /// When the next neighbour is lost if no HELLO arrives; `None` without neighbours.
     pub(super) fn next_loss(&self, hold: u64) -> Option<Time> {
         let ports = self.ports.values().filter(|port| port.had_neighbour);
         let heard = ports.flat_map(|port| port.near.into_iter().chain(port.far));
-        // The earliest of both is early enough.
+        // The earlier of the two is early enough.
         heard.map(|heard| heard.last.after(hold)).min()
     }
 
-    /// Whether a port may cause one more frame to all ports.
+    /// Whether a port may flood one more frame.
     pub(super) fn may_flood(&mut self, now: Time, port: PortNo, rate: u64, dry: bool) -> bool {
         let known = self.ports.get_mut(&port);
         known.is_none_or(|known| known.floods.take(now, rate, dry))

@@ -1,4 +1,4 @@
-//! What the operator chooses: timers, bounds, the EtherType, tables, ports of hosts, and a key.
+//! The operator's options: timers, limits, the EtherType, tables, ports of hosts, and a key.
 
 use alloc::{
     collections::BTreeSet,
@@ -15,39 +15,39 @@ use crate::words::number;
 
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
-/// The longest time that an option takes: a day.
+/// The longest time that an option accepts: one day.
 const MAX_MS: u64 = 86_400_000;
-/// The most entries that an option takes.
+/// The most entries that an option accepts.
 const MAX_ENTRIES: u64 = 1 << 20;
 /// The lowest EtherType; smaller numbers are lengths. Spec: IEEE 802.3 section 3.2.6.
 const MIN_ETHERTYPE: u64 = 0x600;
 
-/// The options of ARP-Path, as `bofuss run --extension arppath.NAME=VALUE` has them. Times are in
+/// The options of ARP-Path, set by `bofuss run --extension arppath.NAME=VALUE`. Times are in
 /// nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PathOptions {
     /// The EtherType of its frames.
     pub(super) ethertype: u16,
-    /// How long a first copy keeps others out. It is to be more than the difference of the delays
-    /// of any two paths.
+    /// How long the first copy of a broadcast locks its source to a port. It should exceed the
+    /// difference of the delays of any two paths.
     pub(super) lock: u64,
-    /// How long a path lives that is not used.
+    /// The lifetime of an unused path.
     pub(super) learnt: u64,
-    /// Between two HELLOs,
+    /// The time between two HELLOs.
     pub(super) hello: u64,
-    /// and after how long without one a neighbour is lost.
+    /// The time without a HELLO after which a neighbour is lost.
     pub(super) hold: u64,
-    /// How long a frame waits for a path, and how long after that no other is looked for.
+    /// How long a frame waits for a path, and for how long after a failure no new search begins.
     pub(super) repair: u64,
     /// The most hosts that are known.
     pub(super) entries: usize,
-    /// Frames to all ports that one port may cause in a second, and at once.
+    /// How many frames a second one port may flood, and how many at once.
     pub(super) floods: u64,
-    /// Tables in which packets without an entry take ARP-Path.
+    /// Tables whose misses are forwarded by ARP-Path.
     pub(super) tables: BTreeSet<TableId>,
-    /// Ports that no switch is behind: HELLOs from there count as forged.
+    /// Ports that have only hosts; HELLOs from there count as forged.
     pub(super) host_ports: BTreeSet<PortNo>,
-    /// What frames are signed with.
+    /// The key with which frames are signed.
     pub(super) key: Option<u128>,
 }
 
@@ -70,7 +70,7 @@ impl Default for PathOptions {
 }
 
 impl PathOptions {
-    /// Chooses. Errors: a sentence with what would be right.
+    /// Sets an option. Errors: a sentence that says which values are valid.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "ethertype" => self.ethertype = number(value, MIN_ETHERTYPE, 0xffff)? as u16,
@@ -90,8 +90,9 @@ impl PathOptions {
                 self.host_ports = list.map(|port| PortNo(port as u32)).collect();
             }
             "key" => {
-                let key = u128::from_str_radix(value, 16).ok();
-                let key = key.filter(|_| value.len() == 32);
+                let key = u128::from_str_radix(value, 16)
+                    .ok()
+                    .filter(|_| value.len() == 32);
                 self.key = Some(key.ok_or("a key is 32 hexadecimal digits".to_string())?);
             }
             _ => {
@@ -105,7 +106,7 @@ impl PathOptions {
     }
 }
 
-/// Reads a time in milliseconds, in nanoseconds.
+/// Reads a time in milliseconds. Returns nanoseconds.
 fn nanos_of_ms(text: &str) -> Result<u64, String> {
     Ok(number(text, 1, MAX_MS)? * MS)
 }

@@ -9,23 +9,23 @@ use super::neighbours::NeighbourKind;
 use super::table::{PathEntry, PathState, VlanHost};
 use super::waiting::RepairStart;
 
-/// A new neighbour is greeted at once, but no more than this often in the time between two HELLOs.
+/// A new neighbour gets a HELLO at once, but between two regular HELLOs at most this many are sent.
 const EXTRA_HELLOS: u64 = 10;
-/// The first byte of a switch's own address, locally administered: not that of addresses which
-/// people give to hosts, of which ordinary bridges would learn a wrong place.
+/// The first byte of a switch's own, locally administered address. It differs from those usually
+/// given to hosts, because ordinary bridges would learn a wrong place for such an address.
 const OWN_PREFIX: u8 = 0x62;
-/// How long a request is known again, so that a late copy is none.
+/// How long a request is remembered, so that a late copy is recognised.
 const REQUEST_MEMORY: u64 = 10 * Time::SEC;
-/// Entries of each port that are looked at in one tick, to forget those whose time is over.
+/// How many entries of each port one tick checks for expiry.
 const EXPIRIES_PER_TICK: usize = 256;
 
 impl PathMachine {
-    /// Begins to send HELLOs, if that is not done yet.
+    /// Begins to send HELLOs, unless it has begun already.
     pub(super) fn activate(&mut self, now: Time) {
         self.next_hello.get_or_insert(now);
     }
 
-    /// A port came up, went down or changed.
+    /// Handles a port that came up, went down or changed.
     pub(super) fn link_changed(&mut self, now: Time, port: PortNo, up: bool) {
         let floods = self.options.floods;
         let came_up = self.neighbours.set_link(now, port, up, floods);
@@ -53,7 +53,7 @@ impl PathMachine {
         times.into_iter().flatten().chain([hello]).min()
     }
 
-    /// Does what is due.
+    /// Handles all timers that are due.
     pub(super) fn tick(&mut self, now: Time) {
         let (again, lost) = self.waiting.due(now, self.options.repair);
         self.counts.expired_frames += lost as u64;
@@ -98,7 +98,7 @@ impl PathMachine {
         }
     }
 
-    /// A frame that begins here.
+    /// Makes a frame that originates here.
     fn frame(&mut self, now: Time, ty: FrameType, pair: HostPair) -> PathFrame {
         let time = self.epoch_ns.saturating_add(now.0);
         self.last_sequence = time.max(self.last_sequence + 1);
@@ -114,8 +114,8 @@ impl PathMachine {
         }
     }
 
-    /// Sends a frame out of a port. What tells the way to a host has the host's address as its
-    /// source, so that ordinary bridges learn it, too.
+    /// Sends a frame out of a port. A frame that announces a host has the host's address as its
+    /// source, so that ordinary bridges learn it as well.
     fn send(&mut self, port: PortNo, frame: &PathFrame, near: bool) {
         let [.., b, c, d, e, f] = self.id.to_be_bytes();
         let own = Mac([OWN_PREFIX, b, c, d, e, f]);
@@ -124,12 +124,14 @@ impl PathMachine {
             FrameType::PathRequest => frame.pair.source,
             FrameType::PathReply => frame.pair.destination,
         };
-        let (ethertype, key) = (self.options.ethertype, self.options.key);
+        let ethertype = self.options.ethertype;
+        let key = self.options.key;
         let bytes = frame.encode(ethertype, source, key, near);
         self.outbox.frames.push((port, bytes));
     }
 
-    /// Asks for a path: the source's edge asks all switches, any other tells that edge.
+    /// Requests a path: the source's edge switch asks all switches; any other switch informs that
+    /// edge.
     pub(super) fn ask(&mut self, now: Time, pair: HostPair) {
         let Some(source) = self.paths.get(now, &(pair.vlan, pair.source)).copied() else {
             return;
@@ -140,14 +142,14 @@ impl PathMachine {
             self.send_to(&source, PathFrame { for_all, ..fail });
             return;
         }
-        // The request locks the source in all switches, and so here.
+        // The request locks the source in all switches, including this one.
         if let Some(source) = self.paths.get_mut(now, &(pair.vlan, pair.source)) {
             source.seen = now;
         }
         self.request(now, pair, source.port, for_all);
     }
 
-    /// Tells all switches that a host is at a port, and that no answer is wanted.
+    /// Announces to all switches that a host is at a port; no answer is wanted.
     pub(super) fn announce(&mut self, now: Time, (vlan, source): VlanHost, port: PortNo) {
         let pair = HostPair {
             vlan,
@@ -164,7 +166,7 @@ impl PathMachine {
         self.flood(now, ingress, &PathFrame { for_all, ..request });
     }
 
-    /// Sends a frame to all switches but those behind one port.
+    /// Sends a frame to all switches except those reached through `ingress`.
     fn flood(&mut self, now: Time, ingress: PortNo, frame: &PathFrame) {
         let ports: alloc::vec::Vec<PortNo> = self.neighbours.up().collect();
         for port in ports {
@@ -184,8 +186,8 @@ impl PathMachine {
         self.send(host.port, &frame, false);
     }
 
-    /// A frame of the protocol came in, `near` if it was for the nearest bridge; `body` follows the
-    /// Ethernet header.
+    /// Handles a frame of the protocol; `near` if it was addressed to the nearest bridge. `body`
+    /// follows the Ethernet header.
     pub(super) fn receive(&mut self, now: Time, port: PortNo, near: bool, body: &[u8]) {
         let frame = match PathFrame::decode(body, self.options.key) {
             Ok(frame) => frame,
@@ -221,7 +223,7 @@ impl PathMachine {
 
     fn hear(&mut self, now: Time, port: PortNo, near: bool, frame: &PathFrame) {
         let hold = self.options.hold;
-        // Its own HELLO: the link leads back to this switch.
+        // Our own HELLO means that the link leads back to this switch.
         let hears_us = frame.to == self.id || frame.sender == self.id;
         let heard = (frame.sender, hears_us);
         if self.neighbours.hear(now, port, heard, near, hold) {
@@ -231,7 +233,8 @@ impl PathMachine {
         }
     }
 
-    /// From `port` on there is no path to the destination: the source's edge is to ask for one.
+    /// Handles a path-fail: beyond `port` there is no path to the destination. The source's edge
+    /// switch requests one.
     fn path_failed(&mut self, now: Time, port: PortNo, frame: PathFrame) {
         let pair = frame.pair;
         let destination = (pair.vlan, pair.destination);
@@ -256,7 +259,8 @@ impl PathMachine {
         }
     }
 
-    /// The source is where a first copy came from. The destination's edge answers.
+    /// Handles a path-request: the source is where the first copy came from. The destination's edge
+    /// switch answers.
     fn path_requested(&mut self, now: Time, port: PortNo, frame: PathFrame) {
         let known_as = (frame.origin, frame.sequence);
         if self.requests.has(now, &known_as) {
@@ -290,7 +294,7 @@ impl PathMachine {
         }
     }
 
-    /// Whether this switch answers for a host that another switch behind `port` asks for.
+    /// Whether this switch answers for a host that a switch beyond `port` requests.
     fn is_edge(&self, now: Time, host: &PathEntry, port: PortNo) -> bool {
         match self.kind(now, host.port) {
             NeighbourKind::Hosts | NeighbourKind::New => true,
@@ -300,7 +304,7 @@ impl PathMachine {
         }
     }
 
-    /// The destination is where the answer came from.
+    /// Handles a path-reply: the destination is where the reply came from.
     fn path_replied(&mut self, now: Time, port: PortNo, frame: PathFrame) {
         let pair = frame.pair;
         let source = (pair.vlan, pair.source);

@@ -1,4 +1,4 @@
-//! What ARP-Path tells about itself, and what it is told: lists, changes of entries, metrics.
+//! Lists, changes of entries, and metrics of ARP-Path.
 
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ use super::table::{PathEntry, PathState, VlanHost, host_at, place};
 use super::wire::{EntryState, PathMod, PathPortRecord, PathRecord, PathTableRecord, TableUse};
 use super::{ENTRIES, PORTS, TABLES};
 
-/// Entries or ports that one part of a reply looks at.
+/// How many entries or ports one part of a reply visits.
 const RECORDS_PER_PART: usize = 500;
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
@@ -147,7 +147,7 @@ pub(super) fn change(
     }
 }
 
-/// Adds what is counted to a list.
+/// Adds the counters to a list of metrics.
 pub(super) fn metrics(machine: &PathMachine, list: &mut Vec<Metric>) {
     let counts = &machine.counts;
     let gauges = [
@@ -167,32 +167,36 @@ pub(super) fn metrics(machine: &PathMachine, list: &mut Vec<Metric>) {
         list.push(Metric::only(name, help, MetricKind::Gauge, value as u64));
     }
     let counters = [
+        ("moves", "Hosts that moved to another port", counts.moves),
         (
-            "moves",
-            "Hosts that were heard on another port",
-            counts.moves,
+            "evicted",
+            "Entries evicted because the table was full",
+            machine.paths.evicted,
         ),
-        ("evicted", "Entries that had no room", machine.paths.evicted),
-        ("flushed", "Entries of ports that were lost", counts.flushed),
+        (
+            "flushed",
+            "Entries removed with their port or neighbour",
+            counts.flushed,
+        ),
         (
             "lost_neighbours",
-            "Switches that fell silent",
+            "Neighbours that were lost",
             counts.lost_neighbours,
         ),
-        ("repairs", "Paths that were looked for", counts.repairs),
+        ("repairs", "Repairs that were started", counts.repairs),
         (
             "replies",
-            "Answers to path-requests of this switch",
+            "Path-replies to requests of this switch",
             counts.replies,
         ),
         (
             "expired_frames",
-            "Frames that waited for too long",
+            "Frames dropped after waiting too long for a path",
             counts.expired_frames,
         ),
         (
             "forged",
-            "Frames of the protocol from where none may come",
+            "Protocol frames ignored as malformed, forged or unexpected",
             counts.forged,
         ),
     ];

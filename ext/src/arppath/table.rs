@@ -1,4 +1,4 @@
-//! Which port leads to which host: entries with two timers, within bounds.
+//! The table of hosts: for each, the port towards it, with two kinds of timers and a limit.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 /// A host in a VLAN (the VLAN_VID value, 0 for untagged).
 pub type VlanHost = (u16, Mac);
 
-/// A host as a number: VLAN and address. Lists go on by it.
+/// A host as one number, of VLAN and address, by which lists continue.
 pub(super) fn place((vlan, mac): VlanHost) -> u64 {
     let [a, b, c, d, e, f] = mac.0;
     let [high, low] = vlan.to_be_bytes();
@@ -23,10 +23,10 @@ pub(super) fn host_at(place: u64) -> VlanHost {
     (u16::from_be_bytes([high, low]), Mac(mac))
 }
 
-/// How sure an entry is.
+/// How certain an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathState {
-    /// A first copy came from there; nobody has used the path yet.
+    /// A first copy came from there; the path has not been used yet.
     Locked,
     /// The path is in use.
     Learnt,
@@ -41,20 +41,20 @@ impl PathState {
     }
 }
 
-/// What is known of a host.
+/// The entry of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathEntry {
-    /// The port that leads to it.
+    /// The port towards it.
     pub port: PortNo,
-    /// How sure that is.
+    /// How certain that is.
     pub state: PathState,
-    /// When it is forgotten; [`Time::NEVER`] if it is pinned.
+    /// When it expires; [`Time::NEVER`] if it is pinned.
     pub until: Time,
-    /// When a frame of the host last came in through the port.
+    /// When a frame of the host last arrived on the port.
     pub seen: Time,
-    /// When the port was last another one.
+    /// When the port last changed.
     pub bound: Time,
-    /// The switch behind the port, if the path was made by a frame of its own; else 0.
+    /// The next switch, if one of its frames made the path; otherwise 0.
     pub via: u64,
 }
 
@@ -65,7 +65,7 @@ impl PathEntry {
     }
 }
 
-/// An entry, and the time under which it stands in the order of expiry: at most `entry.until`.
+/// An entry, and its time in the order of expiry, which is at most `entry.until`.
 #[derive(Debug)]
 struct PathSlot {
     entry: PathEntry,
@@ -74,19 +74,19 @@ struct PathSlot {
 
 /// All entries.
 ///
-/// Where there are too many, the port with most of them loses the one that would be forgotten
-/// first, as NORMAL does: hosts on one port cost those on others no entry.
+/// If there are too many, the port with most entries loses the one that would expire first, as in
+/// NORMAL. So hosts on one port cost those on other ports no entry.
 #[derive(Debug)]
 pub struct PathTable {
-    /// By [`place`], which hashes faster than its parts.
+    /// Entries by [`place`], which hashes faster than the pair.
     slots: HashMap<u64, PathSlot>,
     /// The entries of each port in the order of expiry, pinned ones at the end.
     by_port: BTreeMap<PortNo, BTreeSet<(Time, VlanHost)>>,
-    /// All of them in the order in which they are listed.
+    /// All hosts in the order of lists.
     order: BTreeSet<VlanHost>,
     max: usize,
     pinned: usize,
-    /// Entries that went because there were too many.
+    /// How many entries were evicted because there were too many.
     pub evicted: u64,
 }
 
@@ -103,14 +103,14 @@ impl PathTable {
         }
     }
 
-    /// The entry of a host, unless its time is over.
+    /// The entry of a host, unless it has expired.
     #[inline]
     pub fn get(&self, now: Time, station: &VlanHost) -> Option<&PathEntry> {
         let slot = self.slots.get(&place(*station))?;
         (slot.entry.until > now).then_some(&slot.entry)
     }
 
-    /// The same, to be changed in all but its port.
+    /// The entry of a host, for changes except of its port.
     #[inline]
     pub fn get_mut(&mut self, now: Time, station: &VlanHost) -> Option<&mut PathEntry> {
         let slot = self.slots.get_mut(&place(*station))?;
@@ -149,7 +149,7 @@ impl PathTable {
         Some(slot.entry)
     }
 
-    /// Forgets all hosts of a port, but for pinned ones. Returns how many.
+    /// Forgets all hosts of a port except pinned ones. Returns how many.
     pub fn flush(&mut self, port: PortNo) -> usize {
         let stations = self.of_port(port);
         let mut count = 0;
@@ -166,14 +166,16 @@ impl PathTable {
         count
     }
 
-    /// Forgets all hosts but those of which `keeps` says so.
+    /// Forgets all hosts for which `keeps` returns false.
     pub fn retain(&mut self, keeps: impl Fn(&VlanHost, &PathEntry) -> bool) {
         let hosts = self
             .slots
             .iter()
             .map(|(at, slot)| (host_at(*at), &slot.entry));
-        let gone = hosts.filter(|(host, entry)| !keeps(host, entry));
-        let gone: Vec<VlanHost> = gone.map(|(host, _)| host).collect();
+        let gone: Vec<VlanHost> = hosts
+            .filter(|(host, entry)| !keeps(host, entry))
+            .map(|(host, _)| host)
+            .collect();
         for station in gone {
             self.remove(&station);
         }
@@ -196,8 +198,8 @@ impl PathTable {
         }
     }
 
-    /// Forgets hosts whose time is over, after looking at `budget` entries of each port at most.
-    /// Returns true if some may be left.
+    /// Forgets expired hosts, visiting at most `budget` entries of each port. Returns true if some
+    /// may be left.
     pub fn expire(&mut self, now: Time, budget: usize) -> bool {
         let ports: Vec<PortNo> = self.by_port.keys().copied().collect();
         let mut left = false;
@@ -221,7 +223,7 @@ impl PathTable {
                 .slots
                 .get_mut(&place(station))
                 .expect("the order lists slots");
-            // An entry that was used since stands further back.
+            // An entry that was used meanwhile moves back in the order.
             slot.listed = slot.entry.until;
             order.insert((slot.listed, station));
             if slot.entry.until <= now {
@@ -231,18 +233,18 @@ impl PathTable {
         true
     }
 
-    /// How many entries the operator has set.
+    /// How many entries are pinned.
     pub fn pinned(&self) -> usize {
         self.pinned
     }
 
-    /// How many entries there are, those included whose time has just ended.
+    /// How many entries there are, including those that have just expired.
     pub fn count(&self) -> usize {
         self.slots.len()
     }
 
-    /// Entries from a host on, in the order of hosts, for a list that is made part by part: at most
-    /// `count`, and the host to go on with.
+    /// At most `count` entries from a host on, in the order of hosts, and the host to continue
+    /// with: for a list that is made in parts.
     pub fn list(
         &self,
         now: Time,

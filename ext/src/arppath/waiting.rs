@@ -1,4 +1,4 @@
-//! Paths that are looked for, and the frames that wait for them.
+//! Paths that are being repaired, and the frames that wait for them.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -9,65 +9,65 @@ use bofuss_packet::Packet;
 use super::frame::HostPair;
 use super::table::VlanHost;
 
-/// Paths that are looked for at a time, or were not found lately, at most.
+/// The most paths that are being repaired or recently failed.
 pub const MAX_REPAIRS: usize = 1024;
-/// Frames that wait for one path at most,
+/// The most frames that wait for one path,
 pub const MAX_WAITING_OF_PATH: usize = 32;
-/// and for all.
+/// and for all paths.
 pub const MAX_WAITING: usize = 512;
-/// Requests for one path.
+/// How often one path is requested.
 const TRIES: u64 = 4;
 
-/// A path that is looked for, or that was not found.
+/// A path that is being repaired, or whose repair failed.
 struct Repair {
-    /// The port that its first frame came in through.
+    /// The ingress port of its first frame.
     ingress: PortNo,
     /// When frames do not wait any longer.
     deadline: Time,
-    /// When it is asked for again; none once it was not found, until which time no other frame
-    /// starts it.
+    /// When it is requested again; `None` after it failed. Until the deadline, no other frame
+    /// starts a repair.
     next_try: Option<Time>,
     /// Whether frames wait at a switch between the edges of the two hosts.
     for_all: bool,
-    /// Whether it was needed since it was asked for last.
+    /// Whether it was needed since the last request.
     is_wanted: bool,
     frames: Vec<Packet>,
 }
 
 impl Repair {
-    /// When something is to be done about it.
+    /// When its next timer is due.
     fn next(&self) -> Time {
         self.next_try.unwrap_or(Time::NEVER).min(self.deadline)
     }
 }
 
-/// What becomes of a frame without a path.
+/// Whether a frame without a path may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RepairStart {
-    /// The path is to be asked for; again, if it has not been for all switches.
+    /// Yes, and the path has to be requested (again, if the last request was not for all switches).
     First,
-    /// It is asked for.
+    /// Yes; the path is already requested.
     Asked,
-    /// It was not found a moment ago.
+    /// No; a repair failed recently.
     NotFound,
-    /// There are too many, and the port has its share.
+    /// No; there are too many repairs, and the port has its share.
     Full,
 }
 
-/// All of them.
+/// All paths that are being repaired or recently failed.
 #[derive(Default)]
 pub(super) struct Waiting {
     repairs: BTreeMap<HostPair, Repair>,
-    /// How many of them came in through each port.
+    /// How many of them began with a frame from each port.
     by_port: BTreeMap<PortNo, usize>,
     frames: usize,
-    /// When [`Waiting::due`] has something to do, or earlier; none if nothing is looked for.
+    /// When [`Waiting::due`] has something to do, or earlier; `None` without repairs.
     next: Option<Time>,
 }
 
 impl Waiting {
-    /// Whether a path may be looked for that a frame of a port needs; `for_all` if it waits at a
-    /// switch between the edges. A port may use at most as much as remains free.
+    /// Whether a repair may begin for a frame from a port; `for_all` if it waits at a switch
+    /// between the edges. A port may use at most as many repairs as remain free.
     pub(super) fn admission(&self, pair: &HostPair, ingress: PortNo, for_all: bool) -> RepairStart {
         if let Some(repair) = self.repairs.get(pair) {
             return match repair.next_try {
@@ -83,8 +83,8 @@ impl Waiting {
         RepairStart::First
     }
 
-    /// Begins to look for a path, for `patience` nanoseconds. Frames that wait for it already go on
-    /// to do so.
+    /// Begins a repair that takes at most `patience` nanoseconds. Frames that already wait for the
+    /// path continue to wait.
     pub(super) fn begin(
         &mut self,
         now: Time,
@@ -123,19 +123,19 @@ impl Waiting {
         true
     }
 
-    /// A path that is looked for is needed still.
+    /// Notes that a path is still needed.
     pub(super) fn want(&mut self, pair: &HostPair) {
         if let Some(repair) = self.repairs.get_mut(pair) {
             repair.is_wanted = true;
         }
     }
 
-    /// Whether all switches are to know the answer.
+    /// Whether all switches have to learn the answer.
     pub(super) fn is_for_all(&self, pair: &HostPair) -> bool {
         self.repairs.get(pair).is_some_and(|repair| repair.for_all)
     }
 
-    /// Whether nothing is looked for.
+    /// Whether there are no repairs.
     pub(super) fn is_empty(&self) -> bool {
         self.repairs.is_empty()
     }
@@ -145,15 +145,18 @@ impl Waiting {
         self.frames
     }
 
-    /// The path to a host is there: the frames that waited for it.
+    /// Ends the repairs of paths to a host, which was found. Returns the frames that waited for it.
     pub(super) fn release(&mut self, (vlan, destination): VlanHost) -> Vec<Packet> {
         let [first, last] = [Mac([0; 6]), Mac([0xff; 6])].map(|source| HostPair {
             vlan,
             destination,
             source,
         });
-        let found = self.repairs.range(first..=last);
-        let found: Vec<HostPair> = found.map(|(pair, _)| *pair).collect();
+        let found: Vec<HostPair> = self
+            .repairs
+            .range(first..=last)
+            .map(|(pair, _)| *pair)
+            .collect();
         let mut frames = Vec::new();
         for pair in found {
             frames.extend(self.end(&pair));
@@ -175,11 +178,12 @@ impl Waiting {
         repair.frames
     }
 
-    /// The paths that are to be asked for again because frames wait, here or elsewhere, each with
-    /// the port of its first frame; and how many frames have waited for too long. After that time
-    /// no path is looked for between the same hosts for as long again.
+    /// The paths to request again because frames wait here or elsewhere, each with the port of its
+    /// first frame; and how many frames have waited too long. After a failure, no repair between
+    /// the same hosts begins for as long again.
     pub(super) fn due(&mut self, now: Time, patience: u64) -> (Vec<(HostPair, PortNo)>, usize) {
-        let (mut again, mut over) = (Vec::new(), Vec::new());
+        let mut again = Vec::new();
+        let mut over = Vec::new();
         let mut lost = 0;
         for (pair, repair) in &mut self.repairs {
             match repair.next_try {

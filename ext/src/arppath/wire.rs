@@ -1,5 +1,5 @@
-//! What operators and controllers see of ARP-Path, and what they change: entries, ports and tables,
-//! on the wire and as text.
+//! Lists and changes of ARP-Path for operators and controllers: entries, ports and tables, on the
+//! wire and as text.
 
 use alloc::{format, string::String};
 use core::fmt;
@@ -14,22 +14,22 @@ use super::neighbours::NeighbourKind;
 use crate::openstate::args::Args;
 use crate::words::{named, place_of};
 
-/// The VLAN that stands for all in a deletion.
+/// The VLAN value that means all VLANs in a deletion.
 const ANY_VLAN: u16 = 0xffff;
 
-/// What an entry is in a list.
+/// The state of an entry in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntryState {
     /// A first copy came from there.
     Locked,
     /// The path is in use.
     Learnt,
-    /// The operator has set it.
+    /// The operator has pinned it.
     Pinned,
 }
 
 impl EntryState {
-    /// The states with their names; the number on the wire is the place.
+    /// The states with their names; the number on the wire is the index.
     const NAMES: [(Self, &'static str); 3] = [
         (Self::Locked, "locked"),
         (Self::Learnt, "learnt"),
@@ -44,13 +44,13 @@ pub struct PathRecord {
     pub vlan: u16,
     /// The host.
     pub mac: Mac,
-    /// The port that leads to it.
+    /// The port towards it.
     pub port: PortNo,
-    /// How sure that is.
+    /// How certain that is.
     pub state: EntryState,
-    /// Milliseconds until it is forgotten if it is not used; 0 if pinned.
+    /// Milliseconds until it expires if it is not used; 0 if pinned.
     pub left_ms: u32,
-    /// The switch behind the port, if it is known to be the next; else 0.
+    /// The next switch, if known; otherwise 0.
     pub via: u64,
 }
 
@@ -81,7 +81,9 @@ impl Wire for PathRecord {
 impl TextForm for PathRecord {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (_, state) = place_of(&EntryState::NAMES, &self.state);
-        let (vlan, mac, port) = (self.vlan, self.mac, self.port);
+        let vlan = self.vlan;
+        let mac = self.mac;
+        let port = self.port;
         write!(f, "vlan={vlan:#x},mac={mac},port={port},state={state}")?;
         if self.left_ms > 0 {
             write!(f, ",left_ms={}", self.left_ms)?;
@@ -100,7 +102,7 @@ pub struct PathPortRecord {
     pub port: PortNo,
     /// What is at the other end.
     pub kind: NeighbourKind,
-    /// The switch that is heard on the link itself; else 0.
+    /// The switch directly on the link; otherwise 0.
     pub neighbour: u64,
 }
 
@@ -134,14 +136,14 @@ impl TextForm for PathPortRecord {
     }
 }
 
-/// Whether packets without a rule take ARP-Path in a table.
+/// Which packets of a table ARP-Path forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TableUse {
-    /// Those that no entry matches do, as the table was chosen.
+    /// Misses, because the table was chosen by the option.
     Misses,
-    /// Those that the table-miss entry matches do, by its action.
+    /// Packets that match the table-miss entry, because of its action.
     Entry,
-    /// None: the table was chosen, but has a table-miss entry without the action, and a rule wins.
+    /// None: the table was chosen, but its table-miss entry lacks the action and takes precedence.
     Off,
 }
 
@@ -158,7 +160,7 @@ impl TableUse {
 pub struct PathTableRecord {
     /// The table.
     pub table: TableId,
-    /// Which of its packets take ARP-Path.
+    /// Which of its packets ARP-Path forwards.
     pub usage: TableUse,
 }
 
@@ -182,7 +184,7 @@ impl TextForm for PathTableRecord {
     }
 }
 
-/// These are only listed, never asked for one by one.
+/// These are only listed as a whole.
 macro_rules! listed {
     ($($ty:ty),*) => {$(
         impl TypedBody for $ty {
@@ -199,7 +201,7 @@ listed!(PathRecord, PathPortRecord, PathTableRecord);
 /// A change of entries: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathMod {
-    /// A port leads to a host until this is deleted, whatever frames say.
+    /// Pins a host to a port until the entry is deleted, whatever frames arrive.
     Pin {
         /// The VLAN_VID value.
         vlan: u16,
@@ -208,7 +210,7 @@ pub enum PathMod {
         /// The port.
         port: PortNo,
     },
-    /// Entries go, pinned ones, too: those of a VLAN, a host and a port, or any.
+    /// Deletes entries, also pinned ones: those of a VLAN, a host and a port, or any of these.
     Delete {
         /// The VLAN_VID value, if of one.
         vlan: Option<u16>,
@@ -308,13 +310,14 @@ fn optional<T: TryFrom<u64>>(args: &mut Args<'_>, name: &str) -> Result<Option<T
     let number = bofuss_oflib::text::number(text).and_then(|number| number.try_into().ok());
     match number {
         Some(number) => Ok(Some(number)),
-        None => Err(format!("{name}={text} is no number that fits")),
+        None => Err(format!("{name}={text} is not a number in range")),
     }
 }
 
 /// Reads the address of one host.
 fn parse_mac(text: &str) -> Result<Mac, String> {
-    let mac = text.parse().ok();
-    let mac = mac.filter(|mac: &Mac| !mac.is_multicast() && *mac != Mac::default());
-    mac.ok_or_else(|| format!("'{text}' is no host's address"))
+    match text.parse::<Mac>() {
+        Ok(mac) if !mac.is_multicast() && mac != Mac::default() => Ok(mac),
+        Ok(_) | Err(_) => Err(format!("'{text}' is no host's address")),
+    }
 }

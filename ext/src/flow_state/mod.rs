@@ -1,8 +1,7 @@
 //! Per-flow state: a `set_flow_state` action, a `flow_state` field, idle timeouts, a message that
 //! lists states.
 //!
-//! A flow is a pair of Ethernet addresses, those that a packet has when it comes in. Its
-//! `flow_state` is 0 until the action sets it.
+//! A flow is a pair of Ethernet addresses. Its state is 0 until the action sets it.
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
@@ -16,14 +15,14 @@ use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
 
 /// This extension's number as an experimenter: a locally administered OUI.
 pub const EXPERIMENTER: u32 = 0x0062_6f73;
-/// Flows with a state at most; `set_flow_state` for a further one is counted and does nothing.
+/// The most flows with a state; `set_flow_state` for a further one is only counted.
 pub const MAX_STATES: usize = 65_536;
 
 /// The `flow_state` field, 32 bits, with mask.
 pub static FIELDS: [Field; 1] = [Field::extension(EXPERIMENTER, 0, "flow_state", 32, true)];
 
-/// `set_flow_state(state=S,idle_timeout=SECONDS)` (a timeout of 0 is for ever; state 0 forgets the
-/// flow), the message that requests the states, and its answer.
+/// `set_flow_state(state=S,idle_timeout=SECONDS)` (timeout 0: none; state 0: the flow is
+/// forgotten), the message that requests the states, and its answer.
 pub static VALUES: [ExtRow; 3] = [
     ExtRow::new(ExtKind::Action, EXPERIMENTER, 1, "set_flow_state")
         .with_args(&[Arg::new("state", 4), Arg::new("idle_timeout", 4)]),
@@ -37,7 +36,7 @@ pub static VALUES: [ExtRow; 3] = [
 /// The index in [`VALUES`] of the message that requests the states.
 const STATE_REQUEST: usize = 1;
 
-/// States that one answer lists at most, at 16 bytes each: source, destination, state.
+/// The most states that one answer lists, at 16 bytes each: source, destination, state.
 const MAX_LISTED: usize = 4000;
 
 /// Ethernet source and destination address.
@@ -56,7 +55,7 @@ impl State {
     }
 }
 
-/// This extension's behaviour, all flows without a state. Panics: if `catalogue` lacks [`FIELDS`].
+/// Makes the hook, with no states. Panics: if `catalogue` lacks [`FIELDS`].
 pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
     let field = catalogue.field(EXPERIMENTER, 0);
     Box::new(FlowState {
@@ -116,7 +115,8 @@ impl Hook for FlowState {
     }
 
     fn on_action(&mut self, cx: &mut HookContext<'_>, _: usize, value: &ExtValue) -> Verdict {
-        let (flow, trial) = (flow(cx), cx.trial());
+        let flow = flow(cx);
+        let trial = cx.trial();
         let state = value.args[0] as u32;
         if state == 0 {
             self.states.remove(trial, &flow);

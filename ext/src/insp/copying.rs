@@ -1,4 +1,4 @@
-//! The instruction that makes a packet of a template and copies fields of the trigger into it.
+//! The instruction that makes a packet from a template and copies fields of the trigger into it.
 
 use alloc::{
     format,
@@ -29,9 +29,9 @@ pub struct FieldCopy {
     destination: &'static Field,
     /// How many bits are copied, at least 1.
     bits: u16,
-    /// How many bits of the source field are below the copied ones.
+    /// The lowest copied bit of the source field.
     source_offset: u16,
-    /// The same of the destination field.
+    /// The lowest bit of the destination field that is written.
     destination_offset: u16,
 }
 
@@ -53,8 +53,8 @@ impl FieldCopy {
         Ok(())
     }
 
-    /// Copies from the trigger, which `cx` reads, to a packet made of a template. Does nothing if
-    /// one of the two lacks its field.
+    /// Copies from the trigger, which `cx` reads, to the new packet. Does nothing if one of the two
+    /// lacks its field.
     pub(super) fn apply(&self, cx: &mut HookContext<'_>, packet: &mut Packet) {
         let Some(value) = cx.get(self.source) else {
             return;
@@ -69,7 +69,7 @@ impl FieldCopy {
         let _ = packet.set_field(self.destination, &shifted.to_be_bytes());
     }
 
-    /// Whether both parts are their whole fields.
+    /// Whether the copy takes the whole source to the whole destination.
     fn is_whole(&self) -> bool {
         self.bits == self.source.bits && self.bits == self.destination.bits
     }
@@ -107,8 +107,8 @@ impl Wire for FieldCopy {
 fn decode_field(r: &mut Reader<'_>) -> Result<&'static Field, DecodeError> {
     let at = r.clone();
     let header: u32 = r.get()?;
-    let field = field_of(header, &r.codec.catalogue);
-    let field = field.ok_or_else(|| at.err(BadAction::BAD_SET_TYPE))?;
+    let field =
+        field_of(header, &r.codec.catalogue).ok_or_else(|| at.err(BadAction::BAD_SET_TYPE))?;
     if header_of(field) != header {
         return Err(at.err(BadAction::BAD_SET_LEN));
     }
@@ -123,7 +123,8 @@ fn field_of(header: u32, catalogue: &Catalogue) -> Option<&'static Field> {
 }
 
 impl TextForm for FieldCopy {
-    /// `SOURCE->DESTINATION`, or with the bits `SOURCE[LOW..HIGH]->DESTINATION[LOW..HIGH]`.
+    /// `SOURCE->DESTINATION` for whole fields, else
+    /// `SOURCE[LOW..HIGH]->DESTINATION[LOW..HIGH]`.
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_whole() {
             return write!(f, "{}->{}", self.source.name, self.destination.name);
@@ -166,15 +167,16 @@ impl FieldCopy {
     }
 }
 
-/// Reads `FIELD` or `FIELD[LOW..HIGH]`: the field, how many bits are below the chosen ones, and how
-/// many are chosen.
+/// Reads `FIELD` or `FIELD[LOW..HIGH]`: the field, its lowest chosen bit, and how many bits are
+/// chosen.
 fn parse_part(text: &str, catalogue: &Catalogue) -> Result<(&'static Field, u16, u16), String> {
     let (name, range) = match text.split_once('[') {
         Some((name, range)) => (name, Some(range)),
         None => (text, None),
     };
-    let field = catalogue.field_named(name);
-    let field = field.ok_or_else(|| format!("'{name}' is no field"))?;
+    let Some(field) = catalogue.field_named(name) else {
+        return Err(format!("there is no field '{name}'"));
+    };
     if field_of(header_of(field), catalogue) != Some(field) {
         return Err(format!("'{name}' has the OXM header of another field"));
     }
@@ -193,12 +195,12 @@ fn parse_part(text: &str, catalogue: &Catalogue) -> Result<(&'static Field, u16,
     }
 }
 
-/// The instruction that makes a packet of a template and copies fields of the trigger to it.
+/// The instruction that makes a packet from a template and copies fields of the trigger into it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PacketGenCopy {
     /// The template, and the actions that are applied after the copies.
     pub made: PacketGen,
-    /// The copies, in the order in which they are made.
+    /// The copies, in the order in which they are carried out.
     pub copies: Vec<FieldCopy>,
 }
 
@@ -219,7 +221,7 @@ impl Wire for PacketGenCopy {
     }
 
     fn encode(&self, w: &mut Writer<'_>) {
-        // A message has no room for more than fit into 16 bits.
+        // A message of 64 KiB has no room for more copies than 16 bits can count.
         let count = self.copies.len() as u16;
         w.put(&self.made.template).put(&count).pad(6);
         for copy in &self.copies {
@@ -242,8 +244,9 @@ impl TextForm for PacketGenCopy {
 
 impl TypedBody for PacketGenCopy {
     fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
-        let parts = text.split_once(",copies=(");
-        let parts = parts.and_then(|(template, rest)| Some((template, rest.split_once("),")?)));
+        let parts = text
+            .split_once(",copies=(")
+            .and_then(|(template, rest)| Some((template, rest.split_once("),")?)));
         let (template, (copies, actions)) = parts
             .ok_or("it is template=N,copies=(FIELD->FIELD,...),actions=(ACTIONS)".to_string())?;
         let copies = items(copies).map(|copy| FieldCopy::parse(copy, catalogue));

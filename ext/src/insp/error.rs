@@ -1,4 +1,4 @@
-//! The errors of packet templates. Those that state tables have, too, are in
+//! The errors of packet templates alone. Those that state tables share are in
 //! [`crate::openstate::error`].
 
 use crate::openstate::EXPERIMENTER;

@@ -1,4 +1,4 @@
-//! In-switch packet generation: templates, and the instructions that make packets of them.
+//! In-switch packet generation: templates, and instructions that make packets from them.
 //!
 //! Spec: R. Bifulco et al., "Improving SDN with InSPired switches", SOSR 2016; the messages are
 //! those of the BEBA switch. See README.md.
@@ -25,18 +25,18 @@ use error::TEMPLATE_MOD_FAILED;
 
 /// The most templates that a switch keeps.
 pub const MAX_TEMPLATES: usize = 4096;
-/// The most bytes of a template: so many fit into a part of the list of all.
+/// The most bytes of a template, so that each fits into a part of the reply that lists all.
 pub const MAX_BYTES_OF_ONE: usize = 65_000;
-/// Bytes after which a part of that list is full, unless it has only one template.
+/// The most bytes of a part of that reply, unless it has only one template.
 const BYTES_PER_PART: usize = 30_000;
-/// The most bytes of a packet that a trace shows.
+/// The most bytes of a new packet that a trace shows.
 const TRACED_BYTES: usize = 64;
-/// Bytes before the packet of a template in that list.
+/// Bytes before the packet of a template in that reply: length, command, number and padding.
 const BYTES_BEFORE_PACKET: usize = 12;
 /// The most bytes of all templates together.
 pub const MAX_TEMPLATE_BYTES: usize = 4 << 20;
 
-/// It brings no fields.
+/// The extension has no fields.
 pub static FIELDS: [Field; 0] = [];
 
 /// The message that adds and deletes templates, the instruction, and two of our own: the multipart
@@ -95,8 +95,8 @@ impl Templates {
         Ok(())
     }
 
-    /// The commands that would add the templates from a number on, as many as a part of the list
-    /// has room for, and the number of the first one that it has no room for.
+    /// A part of the reply that lists all templates: the commands that would add those from a
+    /// number on, and the number with which the next part begins.
     fn part(&self, from: u32) -> (Vec<TemplateMod>, Option<u64>) {
         let mut list = Vec::new();
         let mut bytes = 0;
@@ -119,12 +119,12 @@ impl Hook for Templates {
         "insp"
     }
 
-    /// Only the instructions do something.
+    /// Only the instructions act on packets.
     fn effect(&self, _: TableId) -> HookEffect {
         HookEffect::None
     }
 
-    /// The packet that hit the entry goes on unchanged.
+    /// The packet that hit the entry continues unchanged.
     fn action_effect(&self, _: usize, _: &ExtValue) -> HookEffect {
         HookEffect::Live
     }
@@ -134,9 +134,9 @@ impl Hook for Templates {
         !self.packets.is_empty()
     }
 
-    /// Makes a packet of a template, copies fields of the packet that hit the entry into it, and
-    /// applies the instruction's actions to it. Without such a template, or with an empty one,
-    /// nothing happens. The packet that hit the entry goes on.
+    /// Makes a packet from a template, copies fields of the packet that hit the entry into it, and
+    /// applies the instruction's actions to it. If the template is unknown or empty, nothing
+    /// happens. The packet that hit the entry continues.
     fn on_action(&mut self, cx: &mut HookContext<'_>, _: usize, value: &ExtValue) -> Verdict {
         let Some((wanted, copies)) = wanted_of(value) else {
             return Verdict::Continue;
@@ -195,7 +195,7 @@ impl Hook for Templates {
     }
 }
 
-/// The template and the actions of one of the two instructions, and its copies; `None` for other
+/// The template, the actions and the copies of one of the two instructions; `None` for other
 /// values.
 fn wanted_of(value: &ExtValue) -> Option<(&PacketGen, &[FieldCopy])> {
     if let Some(with_copies) = value.body::<PacketGenCopy>() {

@@ -12,10 +12,10 @@ use bofuss_oflib::text::{Actions, number, parse_actions, parse_bytes};
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Action, Catalogue, DecodeError, Match};
 
-use super::BAD_EXP_LEN;
 use super::error::BAD_COMMAND;
+use crate::openstate::error::BAD_EXP_LEN;
 
-/// Bytes of a message before a template's packet.
+/// Bytes of a message after its command: the template's number and padding.
 const HEAD_BYTES: usize = 8;
 
 /// A change of templates.
@@ -111,10 +111,10 @@ impl TypedBody for TemplateMod {
 
 fn parse_id(text: &str) -> Result<u32, String> {
     let id = number(text).and_then(|id| id.try_into().ok());
-    id.ok_or_else(|| format!("'{text}' is no template's number"))
+    id.ok_or_else(|| format!("'{text}' is not the number of a template"))
 }
 
-/// The instruction that makes a packet of a template.
+/// The instruction that makes a packet from a template.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PacketGen {
     /// The template's number.

@@ -1,9 +1,9 @@
-//! Admission of rules: what the QoS rules guarantee at each port, so that a rule is refused when
-//! its port could not keep what it guarantees.
+//! Admission of rules: adds up the rates that QoS rules guarantee at each port, and refuses a rule
+//! whose guarantee its port could not keep.
 //!
 //! Choice: the port of a rule is the one to which the forwarding rules send a packet that has the
-//! fields of its match and no others. Where that is none, the port itself refuses what it cannot
-//! keep, when packets come.
+//! fields of its match and no others. If there is none, the port itself refuses guarantees that it
+//! cannot keep, when packets arrive.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -19,22 +19,22 @@ use super::error::NOT_ADMITTED;
 use super::hook::OpenQflow;
 use super::records::{ForwardRecord, QosRecord};
 
-/// A rule by its table, priority and match.
+/// Identifies a rule by its table, priority and match.
 type RuleId = (TableId, u16, KeyMatch);
 
-/// What a rule guarantees: the port, and kb/s.
+/// What a rule guarantees: a rate in kb/s at a port.
 #[derive(Clone, Copy, Debug)]
 struct Promise {
     port: PortNo,
     kbps: u32,
 }
 
-/// The rules that guarantee a rate at a port that is known. Some may be gone: those of a bundle
-/// that failed, or of a flow-mod that was refused later.
+/// The rules that guarantee a rate at a known port. After a bundle that failed, or a flow-mod that
+/// was refused later, some may not exist, or guarantee less than is noted here.
 #[derive(Debug, Default)]
 pub(super) struct Promises {
     rules: StepMap<RuleId, Promise>,
-    /// Kb/s of all rules, by port.
+    /// The sum of all rules' rates in kb/s, by port.
     kbps_of: BTreeMap<PortNo, u64>,
 }
 
@@ -55,7 +55,7 @@ impl Promises {
         self.rules.remove(rule);
     }
 
-    /// Kb/s that rules guarantee at a port, but for those of some numbers.
+    /// The rate in kb/s that rules guarantee at a port, without the rules in `own`.
     fn of_others(&self, port: PortNo, own: &[RuleId]) -> u64 {
         let mut kbps = self.kbps_of.get(&port).copied().unwrap_or(0);
         for rule in own {
@@ -67,26 +67,54 @@ impl Promises {
         kbps
     }
 
-    /// Forgets the rules that are gone.
-    fn forget_lost(&mut self, tables: &[Table]) {
-        let mut lost = Vec::new();
+    /// Notes a rule that may still be refused: until then, its old guarantee holds.
+    fn propose(&mut self, rule: RuleId, mut promise: Promise) {
+        if let Some((_, old)) = self.rules.get(&rule)
+            && old.port == promise.port
+        {
+            promise.kbps = promise.kbps.max(old.kbps);
+        }
+        self.note(rule, promise);
+    }
+
+    /// Changes the rate of a rule, if it is noted.
+    fn set_rate(&mut self, rule: RuleId, kbps: u32) {
+        if let Some((_, Promise { port, .. })) = self.rules.get(&rule) {
+            let port = *port;
+            self.note(rule, Promise { port, kbps });
+        }
+    }
+
+    /// Compares all with the rules in the tables.
+    fn settle(&mut self, tables: &[Table]) {
+        let mut differing = Vec::new();
         let mut next = self.rules.used(0);
         while let Some(slot) = next {
-            let (rule, _) = self.rules.at(slot).expect("the slot is used");
-            let table = tables.get(usize::from(rule.0.0));
-            if table
-                .and_then(|table| table.find(rule.1, &rule.2))
-                .is_none()
-            {
-                lost.push(rule.clone());
+            let (rule, promise) = self.rules.at(slot).expect("the slot is used");
+            let kbps = guaranteed_kbps(tables, rule);
+            if kbps != Some(promise.kbps) {
+                differing.push((rule.clone(), kbps));
             }
             next = self.rules.used(slot + 1);
         }
-        lost.iter().for_each(|rule| self.forget(rule));
+        for (rule, kbps) in differing {
+            match kbps {
+                Some(kbps) => self.set_rate(rule, kbps),
+                None => self.forget(&rule),
+            }
+        }
     }
 }
 
-/// The record of a kind among instructions, if there is one.
+/// The rate that a rule in the tables guarantees, if it is there and guarantees one.
+fn guaranteed_kbps(tables: &[Table], (number, priority, fields): &RuleId) -> Option<u32> {
+    let table = tables.get(usize::from(number.0))?;
+    let entry = table.get(table.find(*priority, fields)?)?;
+    let found = record::<QosRecord>(&entry.instructions)?;
+    found.is_guaranteed().then_some(found.rate)
+}
+
+/// The record of type `T` among instructions, if there is one.
 fn record<T: TypedBody>(instructions: &Instructions) -> Option<&T> {
     instructions.list().iter().find_map(|one| {
         let Instruction::Experimenter(value) = one else {
@@ -113,9 +141,9 @@ fn rules_of(tables: &[Table], flow_mod: &FlowMod) -> Vec<RuleId> {
 }
 
 impl OpenQflow {
-    /// Takes note of what a rule of QoS guarantees.
+    /// Records what a QoS rule guarantees.
     ///
-    /// Errors: its port cannot keep that along with what other rules guarantee.
+    /// Errors: its port cannot keep that together with what other rules guarantee.
     pub(super) fn admit_rule(
         &mut self,
         cx: &ControlContext<'_>,
@@ -135,7 +163,7 @@ impl OpenQflow {
         let rules = rules_of(cx.tables(), flow_mod);
         let asked = u64::from(record.rate) * rules.len().max(1) as u64;
         if self.promises.of_others(port, &rules) + asked > most {
-            self.promises.forget_lost(cx.tables());
+            self.promises.settle(cx.tables());
         }
         if self.promises.of_others(port, &rules) + asked > most {
             self.table.counts.not_admitted += 1;
@@ -143,23 +171,27 @@ impl OpenQflow {
         }
         for rule in rules {
             let kbps = record.rate;
-            self.promises.note(rule, Promise { port, kbps });
+            self.promises.propose(rule, Promise { port, kbps });
         }
         Ok(())
     }
 
-    /// Forgets what rules guaranteed that a flow-mod has given other records.
+    /// Notes what the rules guarantee to which a flow-mod has given other records.
     pub(super) fn rules_changed_by(&mut self, cx: &ControlContext<'_>, flow_mod: &FlowMod) {
-        let found = record::<QosRecord>(&flow_mod.instructions);
-        if found.is_some_and(QosRecord::is_guaranteed) || self.promises.rules.is_empty() {
+        if self.promises.rules.is_empty() {
             return;
         }
+        let found = record::<QosRecord>(&flow_mod.instructions);
+        let guaranteed = found.filter(|record| record.is_guaranteed());
         for rule in rules_of(cx.tables(), flow_mod) {
-            self.promises.forget(&rule);
+            match guaranteed {
+                Some(record) => self.promises.set_rate(rule, record.rate),
+                None => self.promises.forget(&rule),
+            }
         }
     }
 
-    /// Forgets what a rule guaranteed that is gone.
+    /// Forgets the guarantee of a removed rule.
     pub(super) fn rule_removed(&mut self, removed: &FlowRemoved) {
         if !self.promises.rules.is_empty() {
             let rule = KeyMatch::from(&removed.fields);

@@ -1,4 +1,5 @@
-//! Aggregates: what shares a port, and the keys that cut them out of the tuples of flows.
+//! Aggregates: sets of flows that share a port as one, and the keys (masks of a flow's tuple) that
+//! define them.
 
 use alloc::{
     collections::BTreeMap,
@@ -20,30 +21,31 @@ use super::records::{QosRecord, take};
 use super::tuple::{FlowTuple, parse_masked_address};
 use crate::openstate::args::Args;
 
-/// The key of ports for which none is chosen, and of flows whose own is not there.
+/// The key of ports for which none is chosen, and of flows whose own key does not exist.
 pub const DEFAULT_KEY: u8 = 0;
-/// Ports with a key of their own at most.
+/// The most ports with a key of their own.
 const MAX_PORT_KEYS: usize = 4096;
 
-/// Which bits of a tuple make an aggregate.
+/// The bits of a tuple that identify an aggregate.
 ///
-/// What is not IP belongs to the port that it came in through, and to the bits of its VLAN.
+/// A flow that is not IP belongs to the aggregate of its ingress port and the masked bits of its
+/// VLAN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AggregateKey {
-    /// Of the source and the destination of IPv4.
+    /// The masks of the IPv4 source and destination.
     pub ipv4: [u32; 2],
-    /// Of those of IPv6.
+    /// The masks of the IPv6 source and destination.
     pub ipv6: [u128; 2],
-    /// Of VLAN_VID.
+    /// The mask of VLAN_VID.
     pub vlan: u16,
-    /// Of the source and the destination port.
+    /// The masks of the source and destination port.
     pub ports: [u16; 2],
-    /// Of the protocol of IP.
+    /// The mask of the IP protocol.
     pub ip_proto: u8,
 }
 
 impl AggregateKey {
-    /// All that goes to one address.
+    /// Everything that goes to one address.
     const DESTINATION: Self = Self {
         ipv4: [0, u32::MAX],
         ipv6: [0, u128::MAX],
@@ -52,7 +54,7 @@ impl AggregateKey {
         ip_proto: 0,
     };
 
-    /// The part of a tuple that counts. Addresses of different kinds are different ones.
+    /// The masked tuple. Addresses of different kinds stay different.
     pub fn of(&self, tuple: &FlowTuple) -> FlowTuple {
         let addresses = match tuple.eth_type {
             ethertype::IPV4 => self.ipv4.map(u128::from),
@@ -75,19 +77,19 @@ impl AggregateKey {
 /// A change of the aggregate keys: 56 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyMod {
-    /// A number stands for this key from now on.
+    /// Defines the key with this number.
     Set {
         /// The number; 255 is none.
         id: u8,
         /// The key.
         key: AggregateKey,
     },
-    /// A number stands for none any more; for 0, for that which it stood for at first.
+    /// Deletes the key with this number; key 0 returns to its initial definition.
     Delete {
         /// The number.
         id: u8,
     },
-    /// The flows of an output port have this key, if their own record names none.
+    /// Sets the key for the flows of an output port whose record names none.
     Port {
         /// The number.
         id: u8,
@@ -225,7 +227,7 @@ impl TypedBody for KeyMod {
     }
 }
 
-/// Takes the mask of an address, if it is there: `/PREFIX`, or as an address is written.
+/// Takes the mask of an address from a text, if it has one: `/PREFIX`, or written like an address.
 fn take_mask(args: &mut Args<'_>, name: &str, width: u32) -> Result<u128, String> {
     let Some(text) = args.take(name) else {
         return Ok(0);
@@ -237,14 +239,14 @@ fn take_mask(args: &mut Args<'_>, name: &str, width: u32) -> Result<u128, String
     let (mask, _, eth_type) = parse_masked_address(text)?;
     let is_v4 = eth_type == ethertype::IPV4;
     if is_v4 != (width == 32) || eth_type == 0 {
-        return Err(format!("{name}={text} is no mask of that address"));
+        return Err(format!("{name}={text} is not a mask for such an address"));
     }
     Ok(mask)
 }
 
 impl Listed for KeyMod {}
 
-/// The keys that numbers stand for, and those of ports.
+/// The keys by number, and the numbers chosen for ports.
 #[derive(Debug)]
 pub(super) struct AggregateKeys {
     keys: BTreeMap<u8, AggregateKey>,
@@ -261,7 +263,7 @@ impl Default for AggregateKeys {
 }
 
 impl AggregateKeys {
-    /// Changes them. Errors: NO_KEY, or BAD_VALUE for too many ports.
+    /// Applies a change. Errors: NO_KEY, or BAD_VALUE for too many ports.
     pub(super) fn change(&mut self, change: &KeyMod) -> Result<(), ErrorCode> {
         match *change {
             KeyMod::Set { id, key } => {
@@ -288,7 +290,7 @@ impl AggregateKeys {
         Ok(())
     }
 
-    /// The aggregate that a flow with this record belongs to, on this port.
+    /// The aggregate of a flow with this tuple and key at a port.
     pub(super) fn aggregate(&self, tuple: &FlowTuple, out_port: PortNo, key: u8) -> AggregateId {
         let own = if key == QosRecord::PORT_KEY {
             self.ports.get(&out_port).copied().unwrap_or(DEFAULT_KEY)
@@ -306,7 +308,7 @@ impl AggregateKeys {
         }
     }
 
-    /// The changes that would make them anew.
+    /// The changes that would recreate them.
     pub(super) fn list(&self) -> impl Iterator<Item = KeyMod> {
         let keys = self
             .keys
@@ -320,31 +322,31 @@ impl AggregateKeys {
     }
 }
 
-/// Which aggregate it is. Two ports never share one.
+/// Identifies an aggregate. Two ports never share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AggregateId {
-    /// The port that its flows leave by.
+    /// The output port of its flows.
     pub out_port: PortNo,
     /// The number of the key.
     pub key: u8,
-    /// What the key leaves of their tuples.
+    /// Their tuples under the key's mask.
     pub tuple: FlowTuple,
 }
 
-/// What is known of one aggregate. It is there as long as a flow of it is.
+/// The counters of one aggregate. It exists as long as it has flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AggregateCounts {
     /// How many flows it has.
     pub flows: u32,
-    /// Packets that were forwarded, of all flows that it has had, up to the last sweep.
+    /// Forwarded packets of all flows that it has had, up to the last expiry round.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Packets that were dropped, at the port too.
+    /// Dropped packets, including those dropped at the port.
     pub dropped_packets: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
 }
 
-/// The aggregates that have flows. A flow keeps the slot of its own.
+/// The aggregates that have flows. A flow stores the slot of its aggregate.
 pub(super) type Aggregates = StepMap<AggregateId, AggregateCounts>;

@@ -1,4 +1,4 @@
-//! The balancing engine: moves the largest flows between links that lead to the same place.
+//! The balancing engine: moves the largest flows between links with the same destination.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -6,9 +6,9 @@ use bofuss_oflib::PortNo;
 
 use super::table::FlowTable;
 
-/// The largest flows that are kept in mind of a round.
+/// How many of the largest flows a round remembers.
 const MAX_ELEPHANTS: usize = 64;
-/// Links of a set at most.
+/// The most links in a set.
 pub(super) const MAX_LINKS: usize = 64;
 
 /// A large flow of this round.
@@ -19,10 +19,11 @@ struct Elephant {
     port: PortNo,
 }
 
-/// Links that lead to the same place, and what a round has measured of them.
+/// Links with the same destination, and what a round has measured of them.
 #[derive(Debug, Default)]
 pub(super) struct Balancer {
-    /// Without a packet of a flow for so long, its next one does not overtake it on another link.
+    /// The flowlet gap in microseconds: after such a pause, a flow's next packet cannot overtake
+    /// the previous one on another link.
     pub(super) gap_us: u32,
     /// Each link with its load in kb/s.
     loads: BTreeMap<PortNo, u64>,
@@ -30,7 +31,7 @@ pub(super) struct Balancer {
 }
 
 impl Balancer {
-    /// Chooses the links; none to balance nothing.
+    /// Sets the links; an empty list turns balancing off.
     pub(super) fn choose(&mut self, links: &[PortNo], gap_us: u32) {
         self.gap_us = gap_us;
         self.loads = links.iter().map(|port| (*port, 0)).collect();
@@ -42,12 +43,12 @@ impl Balancer {
         self.loads.keys().copied()
     }
 
-    /// Whether there is something to balance.
+    /// Whether there are links to balance.
     pub(super) fn is_on(&self) -> bool {
         self.loads.len() > 1
     }
 
-    /// Notes the rate of a flow. Of more than [`MAX_ELEPHANTS`] the largest are kept.
+    /// Notes the rate of a flow. Only the [`MAX_ELEPHANTS`] largest are kept.
     pub(super) fn note(&mut self, slot: u32, kbps: u32, port: PortNo) {
         let Some(load) = self.loads.get_mut(&port) else {
             return;
@@ -60,17 +61,15 @@ impl Balancer {
         }
     }
 
-    /// The next flow to move, and where: from the link with most load to the one with least, the
-    /// largest that leaves less than before between them. It is counted as moved.
+    /// The next flow to move, and its new link: from the most to the least loaded link, the largest
+    /// flow whose move makes their loads differ less. Counts it as moved.
     fn next(&mut self) -> Option<(u32, PortNo)> {
-        let (from, most) = self.loads.iter().max_by_key(|(_, load)| **load)?;
-        let (to, least) = self.loads.iter().min_by_key(|(_, load)| **load)?;
-        let (from, to, excess) = (*from, *to, most - least);
-        let is_meant = |one: &Elephant| one.port == from && 2 * u64::from(one.kbps) <= excess;
-        let at = self
-            .elephants
-            .iter()
-            .position(|one| one.kbps > 0 && is_meant(one))?;
+        let (&from, most) = self.loads.iter().max_by_key(|(_, load)| **load)?;
+        let (&to, least) = self.loads.iter().min_by_key(|(_, load)| **load)?;
+        let excess = most - least;
+        let at = self.elephants.iter().position(|one| {
+            one.port == from && one.kbps > 0 && 2 * u64::from(one.kbps) <= excess
+        })?;
         let moved = self.elephants.remove(at);
         let kbps = u64::from(moved.kbps);
         *self.loads.get_mut(&from)? -= kbps;
@@ -86,8 +85,8 @@ impl Balancer {
 }
 
 impl FlowTable {
-    /// Has flows change links at their next gap, as long as one of those kept in mind evens out
-    /// what the round has measured.
+    /// Has flows change links at their next gap, as long as moving one of the remembered flows
+    /// evens out the measured loads.
     pub(super) fn balance(&mut self) {
         let mut balancer = core::mem::take(&mut self.balancer);
         while let Some((slot, port)) = balancer.next() {

@@ -1,4 +1,5 @@
-//! The inspecting engine: signatures of payloads, by which flows get another path and class.
+//! The inspecting engine (deep packet inspection): flows whose payload has a signature get another
+//! path and class.
 
 use alloc::{
     collections::BTreeMap,
@@ -22,36 +23,46 @@ use super::tuple::FlowTuple;
 use super::write::{FlowWrite, HAS_FORWARD, HAS_QOS, flags};
 use crate::openstate::args::Args;
 
-/// Signatures at most.
+/// The most signatures.
 const MAX_SIGNATURES: usize = 64;
-/// Bytes of a pattern.
+/// The most bytes of a pattern.
 const PATTERN_BYTES: usize = 32;
 /// Bytes of UDP's header.
 const UDP_BYTES: usize = 8;
 
-/// What a payload has to have for its flow to be of a class, and what flows of that class get.
+/// A pattern in a payload that puts its flow into a class, and what flows of that class get.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Signature {
-    /// Bytes of its flow, the packet's included, from which on packets are inspected,
+    /// Inspection begins when the flow has sent this many bytes, with those of the packet.
     pub after_bytes: u64,
-    /// and for how many more.
+    /// For how many bytes more packets are inspected.
     pub inspect_bytes: u32,
-    /// Where in the payload of TCP or UDP the pattern stands.
+    /// The offset of the pattern in the payload of TCP or UDP.
     pub offset: u16,
     /// The pattern: 1 to 32 bytes.
     pub pattern: Bytes,
-    /// Where such flows go; as before if none.
+    /// The new path of such flows; `None` leaves it unchanged.
     pub forward: Option<ForwardRecord>,
-    /// Their quality of service; as before if none.
+    /// Their new quality of service; `None` leaves it unchanged.
     pub qos: Option<QosRecord>,
 }
 
-/// A change of signatures: 56 bytes, then the QoS record and the forward record that there are.
+impl Signature {
+    /// Whether it matches the payload of a packet, after which the flow has sent `bytes` bytes.
+    fn matches(&self, bytes: u64, payload: &[u8]) -> bool {
+        let end = self.after_bytes.saturating_add(self.inspect_bytes.into());
+        let start = usize::from(self.offset);
+        let rest = payload.get(start..).unwrap_or(&[]);
+        (self.after_bytes..=end).contains(&bytes) && rest.starts_with(&self.pattern.0)
+    }
+}
+
+/// A change of signatures: 56 bytes, then the QoS record and the forward record, if present.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum SignatureMod {
-    /// A number stands for this signature from now on.
+    /// Sets the signature with this number.
     Add(u8, Signature),
-    /// A number stands for none any more.
+    /// Deletes the signature with this number.
     Delete(u8),
 }
 
@@ -188,7 +199,7 @@ impl TypedBody for SignatureMod {
 
 impl Listed for SignatureMod {}
 
-/// The signatures, the first that is_meant first.
+/// The signatures by number. If several are found in a payload, the lowest number counts.
 #[derive(Debug, Default)]
 pub(super) struct Signatures(BTreeMap<u8, Signature>);
 
@@ -198,7 +209,7 @@ impl Signatures {
         self.0.is_empty()
     }
 
-    /// Changes them. Errors: NO_SIGNATURE, TOO_MANY.
+    /// Applies a change. Errors: NO_SIGNATURE, TOO_MANY.
     pub(super) fn change(&mut self, change: &SignatureMod) -> Result<(), ErrorCode> {
         match change {
             SignatureMod::Add(id, one) => {
@@ -212,20 +223,16 @@ impl Signatures {
         Ok(())
     }
 
-    /// What is to be changed of a flow that has sent so many bytes, for a packet of it.
+    /// The change of a flow because of a packet's payload, after which the flow has sent `bytes`
+    /// bytes; `None` if no signature matches.
     pub(super) fn class_of(
         &self,
         tuple: &FlowTuple,
         bytes: u64,
         payload: &[u8],
     ) -> Option<FlowWrite> {
-        let is_meant = |one: &&Signature| {
-            let end = one.after_bytes.saturating_add(one.inspect_bytes.into());
-            let start = usize::from(one.offset);
-            let rest = payload.get(start..).unwrap_or(&[]);
-            (one.after_bytes..=end).contains(&bytes) && rest.starts_with(&one.pattern.0)
-        };
-        let one = self.0.values().find(is_meant)?;
+        let mut all = self.0.values();
+        let one = all.find(|one| one.matches(bytes, payload))?;
         Some(FlowWrite {
             forward: one.forward.clone(),
             qos: one.qos,
@@ -233,7 +240,7 @@ impl Signatures {
         })
     }
 
-    /// The changes that would make them anew.
+    /// The changes that would recreate them.
     pub(super) fn list(&self) -> Vec<SignatureMod> {
         let all = self.0.iter();
         all.map(|(id, one)| SignatureMod::Add(*id, one.clone()))

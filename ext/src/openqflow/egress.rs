@@ -1,4 +1,4 @@
-//! Flows at their port: what the port is told of their packets, and what it drops of them.
+//! Flows at their output port: the QoS records of their packets, and packets that the port drops.
 
 use bofuss_datapath::{DropReason, EgressDrop, Entitlement, PacketOwner, Qos};
 
@@ -7,13 +7,13 @@ use super::hook::NAME;
 use super::records::{QosRecord, QosScope, ServiceType};
 use super::table::FlowTable;
 
-/// Drops of packets for which a queue had no room.
+/// The drop reasons of packets for which a queue had no room.
 const NO_ROOM: [DropReason; 3] = [
     DropReason::QueueFull,
     DropReason::QueuesFull,
     DropReason::QueueGone,
 ];
-/// Drops of packets that their port did not take.
+/// The drop reasons of packets that their port did not accept.
 const NO_PORT: [DropReason; 5] = [
     DropReason::NoSuchPort,
     DropReason::PortDown,
@@ -22,7 +22,7 @@ const NO_PORT: [DropReason; 5] = [
     DropReason::OutputIsIngress,
 ];
 
-/// What a drop at a port means to a flow.
+/// The cause that a flow records for a drop at its port.
 fn cause_of(reason: DropReason) -> DropCause {
     if reason == DropReason::TooEarly {
         DropCause::TooEarly
@@ -35,8 +35,8 @@ fn cause_of(reason: DropReason) -> DropCause {
     }
 }
 
-/// What disciplines know of a packet with a record, of the aggregate of this number if its flow is
-/// known. One without a record leaves its aggregate as others have it.
+/// The QoS record that disciplines get for a packet; `aggregate` and `flow` are numbers if its flow
+/// is known. The default record leaves the aggregate's rights unchanged.
 pub(super) fn qos_of(record: &QosRecord, aggregate: Option<u32>, flow: Option<u64>) -> Qos {
     let guaranteed_kbps = match record.service {
         ServiceType::BestEffort => 0,
@@ -67,7 +67,8 @@ pub(super) fn qos_of(record: &QosRecord, aggregate: Option<u32>, flow: Option<u6
 }
 
 impl FlowTable {
-    /// A packet that was counted is not forwarded, but dropped for a cause; or a controller has it.
+    /// Corrects the counters for a packet that was counted as forwarded but was dropped for
+    /// `cause`, or was sent to a controller.
     pub fn take_back(&mut self, slot: u32, packet: CountedPacket, cause: Option<DropCause>) {
         let Some((_, flow)) = self.flows.at_mut(slot) else {
             return;
@@ -91,14 +92,14 @@ impl FlowTable {
         }
     }
 
-    /// A number of a flow that is hardly ever that of another one, also not of one that has its
-    /// slot later: the slot, and below it when the flow's first packet came.
+    /// A number that practically identifies a flow, even among flows that use its slot later: the
+    /// slot, and in the low bits the time of the flow's first packet.
     pub fn number(&self, slot: u32) -> u64 {
         let since = self.flows.at(slot).map_or(0, |(_, flow)| flow.since.0);
         u64::from(slot) << 32 | since & u64::from(u32::MAX)
     }
 
-    /// Packets of the flow of a number were dropped at its port.
+    /// Counts packets of a flow, given by its number, that were dropped at its port.
     pub(super) fn drop_at_port(&mut self, drop: &EgressDrop) {
         let slot = (drop.number >> 32) as u32;
         if self.number(slot) != drop.number {

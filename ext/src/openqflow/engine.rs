@@ -1,5 +1,5 @@
-//! What local engines do to flows: registers, other records, a new path at a gap, copies; and the
-//! sweep, in which rates are measured and idle flows end.
+//! What local engines do to flows (registers, other records, a new path at a gap, copies), and the
+//! expiry round, which measures rates and ends idle flows.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -17,38 +17,38 @@ use super::report::add_standing;
 use super::table::FlowTable;
 use super::write::FlowWrite;
 
-/// Flows of which an engine keeps something at most.
+/// The most flows about which engines keep state.
 const MAX_ENGINE_FLOWS: usize = 65_536;
-/// Slots that a slice of a sweep looks at.
+/// How many slots one slice of an expiry round visits.
 const SLICE_SLOTS: u32 = 1024;
 /// Nanoseconds between two slices, so that packets need not wait.
 const SLICE_NS: u64 = 1_000_000;
-/// Reports that one slice of a sweep makes at most.
+/// The most reports of one slice of an expiry round.
 pub(super) const REPORTS_PER_SLICE: usize = 100;
 
-/// What an engine keeps about a flow.
+/// The state that an engine keeps about a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineState {
-    /// Whatever it likes.
+    /// Four numbers for the engine's own use.
     pub registers: [u64; 4],
-    /// Bytes of which it still gets a copy.
+    /// How many more bytes of the flow it gets copies of.
     pub copy_left: u32,
-    /// Where the flow goes after the next gap of so many nanoseconds.
+    /// The next path of the flow, and the gap in nanoseconds after which the flow takes it.
     pub next: Option<(ForwardRecord, u64)>,
 }
 
-/// What a slice of a sweep found.
+/// The result of one slice of an expiry round.
 #[derive(Debug, Default)]
 pub struct ExpirySlice {
-    /// Flows to report: those that have changed, if these were asked for, and those whose rate has
-    /// passed the limit.
+    /// Flows to report: those that have changed, if these were requested, and those whose rate has
+    /// exceeded the limit.
     pub reports: Vec<FlowRecord>,
     /// Whether it was the last slice of a round.
     pub is_last: bool,
 }
 
 impl FlowTable {
-    /// Changes a flow as an engine asks. What it chooses holds until the flow ends, or the engine
+    /// Changes a flow as an engine requests. The choice holds until the flow ends or the engine
     /// gives it back.
     ///
     /// Errors: NO_FLOW, TOO_MANY; then nothing is changed.
@@ -93,7 +93,7 @@ impl FlowTable {
         }
         if write.forward.is_some() && !waits {
             flow.flags |= OWN_FORWARD;
-            // One for which the controller was asked has its answer.
+            // A flow for which the controller was asked now has its answer.
             if flow.state == FlowPhase::Pending {
                 flow.state = FlowPhase::Unresolved;
             }
@@ -106,15 +106,16 @@ impl FlowTable {
         Ok(())
     }
 
-    /// Sends a flow another way, if it has to wait for that until no packet is on the old one.
+    /// Switches a flow to the new path that waits for a gap, once no packet can still be on the old
+    /// one.
     pub(super) fn reroute_after_gap(&mut self, now: Time, slot: u32) {
         let (_, flow) = self.flows.at(slot).expect("its slot is that of a flow");
         let used = flow.used;
         let Some(engine) = self.engines.get_mut(&slot) else {
             return;
         };
-        let is_gap = |(_, gap): &mut (ForwardRecord, u64)| now.since(used) >= *gap;
-        let Some((forward, _)) = engine.next.take_if(is_gap) else {
+        let next = &mut engine.next;
+        let Some((forward, _)) = next.take_if(|(_, gap)| now.since(used) >= *gap) else {
             return;
         };
         if self.set_forward(slot, &forward) {
@@ -124,7 +125,7 @@ impl FlowTable {
         }
     }
 
-    /// Whether an engine gets a copy of a flow's packet, of so many bytes.
+    /// Whether an engine gets a copy of a flow's packet of `bytes` bytes; counts it if so.
     pub fn takes_copy(&mut self, slot: u32, bytes: u32) -> bool {
         let flow = self.flows.at(slot).map(|(_, flow)| flow);
         if !flow.is_some_and(|flow| flow.has(HAS_ENGINE)) {
@@ -138,8 +139,8 @@ impl FlowTable {
         wants
     }
 
-    /// Looks at `slots` slots, from where the last call ended: ends flows that are idle, and
-    /// measures the rates of the others. `reports_all`: those that changed are reported.
+    /// Visits `slots` slots from where the last call ended: ends idle flows, and measures the rates
+    /// of the others. With `reports_all`, all changed flows are reported.
     pub fn expire(&mut self, now: Time, slots: u32, reports_all: bool) -> ExpirySlice {
         let mut slice = ExpirySlice::default();
         if self.next_slot == 0 {
@@ -193,7 +194,7 @@ impl FlowTable {
         slice
     }
 
-    /// The rate with which a flow is reported: a fixed one, or a share of its port's.
+    /// The rate from which on a flow is reported: a fixed one, or a share of its port's.
     fn fast_kbps(&self, slot: u32) -> u64 {
         let limits = &self.limits;
         let port = self.resolved(slot).map(|known| known.port);
@@ -202,11 +203,13 @@ impl FlowTable {
         share.unwrap_or(u64::MAX).min(limits.report_kbps.into())
     }
 
-    /// Has flows that go to a port go to another one at their next gap.
+    /// Has a flow continue on another port after its next gap.
     pub fn reroute(&mut self, slot: u32, port: PortNo, gap_us: u32) -> Result<(), ErrorCode> {
         let (&tuple, _) = self.flows.at(slot).ok_or(NO_FLOW)?;
-        let forward = self.resolved(slot).map(|known| known.forward.clone());
-        let forward = forward.ok_or(NO_FLOW)?;
+        let forward = self
+            .resolved(slot)
+            .map(|known| known.forward.clone())
+            .ok_or(NO_FLOW)?;
         let before = forward.port;
         let write = FlowWrite {
             forward: Some(ForwardRecord {
@@ -221,7 +224,7 @@ impl FlowTable {
     }
 }
 
-/// The rates of ports in kb/s, as far as they are known: that which is shared, or the link's.
+/// The known rates of ports in kb/s: the rate that its discipline shares, or else the link's.
 fn port_rates(cx: &ControlContext<'_>) -> BTreeMap<PortNo, u64> {
     let mut rates = BTreeMap::new();
     for (number, port) in cx.ports() {
@@ -237,7 +240,7 @@ fn port_rates(cx: &ControlContext<'_>) -> BTreeMap<PortNo, u64> {
 }
 
 impl OpenQflow {
-    /// A slice of a sweep.
+    /// Does one slice of an expiry round.
     pub(super) fn expire_some(&mut self, cx: &mut ControlContext<'_>) {
         let now = cx.now;
         if self.table.begins_round() {

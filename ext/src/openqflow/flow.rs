@@ -1,4 +1,4 @@
-//! One microflow: what is counted of it, and what is known of the way of its packets.
+//! One microflow: its counters, and what is known of its packets' path.
 
 use bofuss_datapath::Time;
 use bofuss_oflib::PortNo;
@@ -6,29 +6,30 @@ use bofuss_oflib::PortNo;
 use super::records::{ForwardRecord, NO_RECORD, QosRecord};
 use super::tuple::FlowTuple;
 
-/// How long a flow waits for the controller before that is asked again, in nanoseconds.
+/// How long a flow waits for the controller before it is asked again, in nanoseconds.
 pub(super) const PENDING_NS: u64 = Time::SEC;
 /// No aggregate.
 pub(super) const NO_AGGREGATE: u32 = u32::MAX;
-/// What a bit in a nanosecond is as a rate in kb/s.
+/// One bit per nanosecond in kb/s.
 const KBPS_PER_BIT_PER_NS: u64 = 1_000_000;
 
-/// How many flows are known at most, and for how long one that is idle is.
+/// Limits of the flow table: how many flows, how long they may be idle, and when they are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowLimits {
-    /// Flows at most; at least 1.
+    /// The most flows; at least 1.
     pub flows: usize,
-    /// Nanoseconds without a packet until a flow has ended,
+    /// Nanoseconds without a packet after which a flow ends, except TCP's.
     pub idle_ns: u64,
-    /// until one of TCP has,
+    /// Nanoseconds without a packet after which a TCP flow ends.
     pub tcp_idle_ns: u64,
-    /// and until one of TCP has after its FIN or RST.
+    /// Nanoseconds without a packet after which a TCP flow ends that has sent FIN or RST.
     pub closed_ns: u64,
-    /// Bytes with which a flow is reported,
+    /// A flow is reported when it has sent this many bytes.
     pub report_bytes: u64,
-    /// and the rate,
+    /// A flow is reported when its rate exceeds this, in kb/s.
     pub report_kbps: u32,
-    /// and the rate in thousandths of its port's. Source: OpenQFlow, 10 % of the port.
+    /// A flow is reported when its rate exceeds this part of its port's rate, in thousandths.
+    /// Source: OpenQFlow, 10 % of the port.
     pub report_share: u32,
 }
 
@@ -46,38 +47,38 @@ impl Default for FlowLimits {
     }
 }
 
-/// What the table found for a packet.
+/// The result of looking up the flow of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Met {
     /// The slot of its flow.
     pub slot: u32,
-    /// What becomes of it.
+    /// What has to be done with the packet.
     pub meeting: Meeting,
-    /// Whether the flow's bytes pass the limit with it.
+    /// Whether the flow's bytes exceed the limit with this packet.
     pub passes: bool,
 }
 
-/// What is known of the way of a flow's packets.
+/// What is known of the path of a flow's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowPhase {
-    /// Nothing: each packet is looked up in the rule tables.
+    /// Nothing; each packet is looked up in the rule tables.
     Unresolved,
-    /// No rule forwards it, and the controller was asked.
+    /// No rule forwards them, and the controller was asked.
     Pending,
-    /// Its packets go as its records say.
+    /// Packets follow the flow's records.
     Resolved,
 }
 
 /// Why a flow is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReportReason {
-    /// It was asked for, or its time has come.
+    /// It was requested, or is due periodically.
     Periodic,
-    /// Its bytes or its rate have passed the limit.
+    /// Its bytes or its rate have exceeded the limit.
     Threshold,
     /// It was idle for too long, and has ended.
     Idle,
-    /// It had to make room, and has ended.
+    /// It was evicted for another flow, and has ended.
     Evicted,
 }
 
@@ -92,29 +93,29 @@ pub enum DropCause {
     Rule,
     /// No rule forwards it.
     NoRule,
-    /// It came before its flow may send again by its share.
+    /// It arrived before its flow may send again by its share.
     TooEarly,
     /// Its queue, or all of them, were full.
     QueueFull,
-    /// Its port took nothing, or was lost.
+    /// Its port accepted nothing, or was removed.
     Port,
-    /// Something else, which counters of drops name.
+    /// Another reason, which the counters of drops name.
     Other,
 }
 
-/// Its connection of TCP is about to close.
+/// Its TCP connection is about to close.
 pub(super) const CLOSING: u8 = 1;
-/// It has sent or lost packets since it was reported last.
+/// It has sent or lost packets since its last report.
 pub(super) const CHANGED: u8 = 2;
-/// It was reported for passing a limit.
+/// It was reported for exceeding a limit.
 pub(super) const REPORTED: u8 = 4;
-/// An engine has chosen where it goes,
+/// An engine has chosen its path.
 pub(super) const OWN_FORWARD: u8 = 8;
-/// and its quality of service.
+/// An engine has chosen its quality of service.
 pub(super) const OWN_QOS: u8 = 16;
-/// Its class was found out by its payload.
+/// Its class was determined by its payload.
 pub(super) const CLASSIFIED: u8 = 64;
-/// An engine keeps something about it.
+/// An engine keeps state about it.
 pub(super) const HAS_ENGINE: u8 = 32;
 
 /// One microflow.
@@ -126,11 +127,11 @@ pub struct TrackedFlow {
     pub bytes: u64,
     /// Bytes of packets that were dropped.
     pub dropped_bytes: u64,
-    /// When its first packet came,
+    /// When its first packet came.
     pub since: Time,
-    /// and its last one.
+    /// When its last packet came.
     pub used: Time,
-    /// When the controller was asked for it last.
+    /// When the controller was last asked about it.
     pub(super) asked: Time,
     /// The epoch in which it was resolved.
     pub(super) epoch: u32,
@@ -139,7 +140,7 @@ pub struct TrackedFlow {
     pub dropped_packets: u32,
     /// Its rate over some seconds.
     pub rate_kbps: u32,
-    /// Packets and bytes since the last sweep.
+    /// Packets and bytes since the last expiry round.
     pub(super) window_packets: u32,
     pub(super) window_bytes: u32,
     pub(super) forward: u16,
@@ -180,7 +181,7 @@ impl TrackedFlow {
         self.flags & flag != 0
     }
 
-    /// Whether the controller was asked for it within the last second.
+    /// Whether the controller was asked about it within the last second.
     pub(super) fn waits_for_answer(&self, now: Time) -> bool {
         now.since(self.asked) < PENDING_NS
     }
@@ -193,7 +194,7 @@ impl TrackedFlow {
         self.window_bytes = self.window_bytes.saturating_add(packet.bytes);
     }
 
-    /// A packet that was counted was not forwarded.
+    /// Uncounts a packet that was not forwarded after all.
     pub(super) fn take_back(&mut self, packet: CountedPacket) {
         self.packets = self.packets.saturating_sub(packet.packets.into());
         self.bytes = self.bytes.saturating_sub(packet.bytes.into());
@@ -208,7 +209,8 @@ impl TrackedFlow {
         self.dropped_bytes += u64::from(packet.bytes);
     }
 
-    /// Counts what came since the last sweep as a rate, half of which is the one before.
+    /// Updates the rate from the packets since the last expiry round: the mean of their rate and
+    /// the previous one.
     pub(super) fn end_window(&mut self, ns: u64) {
         let bits = u64::from(self.window_bytes) * 8;
         let kbps = (bits * KBPS_PER_BIT_PER_NS).checked_div(ns).unwrap_or(0);
@@ -220,7 +222,7 @@ impl TrackedFlow {
     }
 }
 
-/// A flow that is looked for: its tuple, and where it most likely is.
+/// A tuple whose flow is being looked up, with its prefetched place.
 #[derive(Clone, Copy, Debug)]
 pub struct SoughtTuple {
     /// The tuple.
@@ -229,23 +231,23 @@ pub struct SoughtTuple {
     pub(super) slot: u32,
 }
 
-/// A packet as flows count it.
+/// The counts of a packet or super-frame for its flow.
 #[derive(Clone, Copy, Debug)]
 pub struct CountedPacket {
     /// Packets on the wire.
     pub packets: u32,
     /// Their bytes.
     pub bytes: u32,
-    /// Whether it ends a connection of TCP.
+    /// Whether it closes a TCP connection (FIN or RST).
     pub closes: bool,
 }
 
-/// Where a flow's packets go.
+/// The path of a resolved flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resolved<'a> {
     /// The record of the rule.
     pub forward: &'a ForwardRecord,
-    /// The port that it means now.
+    /// The port that the record means now, own or failover.
     pub port: PortNo,
     /// The quality of service.
     pub qos: &'a QosRecord,
@@ -253,13 +255,13 @@ pub struct Resolved<'a> {
     pub aggregate: u32,
 }
 
-/// What becomes of a packet.
+/// What has to be done with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meeting {
     /// It is looked up in the rule tables.
     LookUp,
     /// Its flow waits for the controller; the packet is not counted yet.
     Wait,
-    /// It goes as the flow's records say.
+    /// It follows the flow's records.
     Known,
 }

@@ -1,4 +1,4 @@
-//! The behaviour: where packets, time and messages meet the flow table.
+//! The hook of OpenQFlow: passes packets, timers and messages to the flow table.
 
 use alloc::{boxed::Box, string::String, vec, vec::Vec};
 
@@ -28,12 +28,12 @@ use super::{FORWARD, QOS, REPORT, VALUES};
 
 /// The extension's name.
 pub(super) const NAME: &str = "openqflow";
-/// Nanoseconds from one sweep to the next.
+/// Nanoseconds from one expiry round to the next.
 pub(super) const ROUND_NS: u64 = Time::SEC;
 /// The bits of TCP_FLAGS that end a connection: FIN and RST.
 const CLOSING_FLAGS: u128 = 0x005;
 
-/// This extension's behaviour, no table chosen.
+/// Makes the hook, with no table chosen.
 pub fn hook(_: &Catalogue) -> Box<dyn Hook> {
     Box::new(OpenQflow {
         options: QflowOptions::default(),
@@ -50,7 +50,7 @@ pub fn hook(_: &Catalogue) -> Box<dyn Hook> {
     })
 }
 
-/// A packet that is on its way through the rule tables.
+/// A packet that is going through the rule tables.
 struct LookedUp {
     tuple: FlowTuple,
     /// The slot of its flow; none in a trace.
@@ -59,27 +59,27 @@ struct LookedUp {
     forward: Option<ForwardRecord>,
 }
 
-/// The flows, and what is chosen for them.
+/// The hook: the flow table, and the options.
 pub(super) struct OpenQflow {
     pub(super) options: QflowOptions,
     pub(super) table: FlowTable,
     pub(super) signatures: Signatures,
     pub(super) pending: PendingPackets,
     pub(super) promises: Promises,
-    /// The flows of packets that come soon.
+    /// The prefetched flows of the packets of a burst.
     ahead: Vec<SoughtTuple>,
     looked_up: Option<LookedUp>,
-    /// Whether rules depend on more than the tuple: then no way is remembered.
+    /// Whether rules depend on more than the tuple; then no path is remembered in flows.
     pub(super) looks_up_each: bool,
-    /// When the next slice of a sweep is due.
+    /// When the next slice of an expiry round is due.
     pub(super) expire_at: Time,
-    /// When flows were reported last, and whether this sweep does it.
+    /// When flows were last reported, and whether this expiry round reports them.
     pub(super) pushed_at: Time,
     pub(super) pushes: bool,
 }
 
 impl OpenQflow {
-    /// Meets a packet with its flow.
+    /// Looks up the flow of a packet in the chosen table, and does what the flow says.
     fn arrive(&mut self, cx: &mut HookContext<'_>) {
         let ahead = cx
             .upcoming()
@@ -107,7 +107,7 @@ impl OpenQflow {
             self.inspect(cx, met.slot, &tuple);
         }
         if self.pending.has(met.slot, &tuple) && met.meeting != Meeting::Wait {
-            // Those before it go first.
+            // Earlier packets of the flow that wait go first.
             self.table.take_back(met.slot, packet, None);
             return self.keep(cx, met.slot, &tuple, packet);
         }
@@ -126,7 +126,7 @@ impl OpenQflow {
         let Some(write) = self.signatures.class_of(tuple, bytes, payload(cx)) else {
             return;
         };
-        // Without room for its records the flow keeps its class, and is inspected again.
+        // If there is no room for its records, the flow keeps its class and is inspected again.
         if self.table.write(&write).is_ok() {
             self.table.set_classified(slot);
         }
@@ -151,7 +151,7 @@ impl OpenQflow {
         }
     }
 
-    /// Sends a packet of a flow whose way is known.
+    /// Forwards a packet of a resolved flow.
     pub(super) fn send(&mut self, cx: &mut HookContext<'_>, slot: u32, packet: CountedPacket) {
         let known = self.table.resolved(slot).expect("its flow is resolved");
         if known.port == PortNo::ANY {
@@ -169,7 +169,7 @@ impl OpenQflow {
         forward(cx, known.forward, known.port);
     }
 
-    /// The rules say where a packet goes, and perhaps with which quality of service.
+    /// Forwards a packet as the rules say, with this quality of service, and resolves its flow.
     fn finish(&mut self, cx: &mut HookContext<'_>, qos: Option<&QosRecord>) {
         let tuple = FlowTuple::of(cx);
         let known = self.looked_up.take().filter(|known| known.tuple == tuple);
@@ -198,7 +198,7 @@ impl OpenQflow {
         forward(cx, &rule, port);
     }
 
-    /// It is known where a packet goes: the QoS rules come next.
+    /// Continues with the QoS rules, after a forwarding rule was found.
     fn look_up_qos(&mut self, cx: &mut HookContext<'_>) {
         match self.options.qos.first() {
             Some(table) if *table > cx.table => cx.goto(*table),
@@ -206,7 +206,7 @@ impl OpenQflow {
         }
     }
 
-    /// No rule forwards a packet.
+    /// Handles a packet that no rule forwards, as the option `unknown` says.
     fn find_none(&mut self, cx: &mut HookContext<'_>) {
         let known = self.looked_up.take();
         let slot = known.as_ref().and_then(|known| known.slot);
@@ -244,7 +244,8 @@ impl OpenQflow {
         cx.take();
     }
 
-    /// Whether what an entry does with packets depends on their tuples alone, if it forwards.
+    /// Whether a rule's result depends only on the tuples of packets, so that flows may remember
+    /// it.
     fn is_remembered(flow_mod: &FlowMod) -> bool {
         let list = flow_mod.instructions.list();
         let forwards = list
@@ -261,14 +262,15 @@ impl OpenQflow {
         }
     }
 
-    /// Each flow is looked up again with its next packet, and those that wait go on soon.
+    /// Begins a new epoch: the next packet of each flow is looked up again, and waiting packets
+    /// continue soon.
     pub(super) fn begin_epoch(&mut self, now: Time) {
         self.table.begin_epoch();
         self.pending.paths_changed(now);
     }
 }
 
-/// Whether an instruction is of the row of this number.
+/// Whether an instruction is the one of this row.
 fn is_row(instruction: &Instruction, row: usize) -> bool {
     let Instruction::Experimenter(value) = instruction else {
         return false;
@@ -276,7 +278,7 @@ fn is_row(instruction: &Instruction, row: usize) -> bool {
     *value.row == VALUES[row]
 }
 
-/// Sends a packet as a record says.
+/// Forwards a packet according to a record.
 fn forward(cx: &mut HookContext<'_>, rule: &ForwardRecord, port: PortNo) {
     if rule.actions.is_empty() && port.is_port() {
         return cx.forward(port);
@@ -287,7 +289,7 @@ fn forward(cx: &mut HookContext<'_>, rule: &ForwardRecord, port: PortNo) {
     cx.take();
 }
 
-/// A packet as its flow counts it.
+/// The counts of a packet for its flow.
 fn counted(cx: &mut HookContext<'_>, tuple: &FlowTuple) -> CountedPacket {
     let (packets, bytes) = offload::wire_count(cx.frame());
     let flags = if tuple.is_tcp() {
@@ -316,8 +318,8 @@ impl Hook for OpenQflow {
         self.table.ports.stays = self.options.stays;
     }
 
-    /// Packets without an entry meet their flow in the table that was chosen, and go on to the next
-    /// table of rules in those.
+    /// A hook on misses: in the chosen table packets are handled by their flow, and in rule tables
+    /// they continue to the next rule table.
     fn effect(&self, table: TableId) -> HookEffect {
         let Some(first) = self.options.table else {
             return HookEffect::None;
@@ -333,7 +335,7 @@ impl Hook for OpenQflow {
         true
     }
 
-    /// Finds the flows of packets all together, so that they wait for memory once.
+    /// Prefetches the flows of a burst together, so that it waits for memory once.
     fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
         self.ahead.clear();
         if self.options.table != Some(table) {
@@ -354,14 +356,13 @@ impl Hook for OpenQflow {
             self.arrive(cx);
             return false;
         }
-        let after = |tables: &[TableId]| tables.iter().copied().find(|next| *next > table);
         if self.options.forwarding.contains(&table) {
-            match after(&self.options.forwarding) {
+            match next_after(table, &self.options.forwarding) {
                 Some(next) => cx.goto(next),
                 None => self.find_none(cx),
             }
         } else {
-            match after(&self.options.qos) {
+            match next_after(table, &self.options.qos) {
                 Some(next) => cx.goto(next),
                 None => self.finish(cx, None),
             }
@@ -448,12 +449,12 @@ impl Hook for OpenQflow {
         if self.options.has_rules(table) && !flow_mod.deletes() {
             self.looks_up_each |= !Self::is_remembered(flow_mod);
         }
-        let has_rules = |id: &TableId| {
+        let mut has_rules = false;
+        for id in self.options.forwarding.iter().chain(&self.options.qos) {
             let table = cx.tables().get(usize::from(id.0));
-            table.is_some_and(|table| !table.is_empty())
-        };
-        let mut rules = self.options.forwarding.iter().chain(&self.options.qos);
-        self.looks_up_each &= rules.any(has_rules);
+            has_rules |= table.is_some_and(|table| !table.is_empty());
+        }
+        self.looks_up_each &= has_rules;
         self.rules_changed(cx.now, table);
     }
 
@@ -483,4 +484,9 @@ impl Hook for OpenQflow {
         report::metrics(self, list);
         None
     }
+}
+
+/// The first of these tables after `table`.
+fn next_after(table: TableId, tables: &[TableId]) -> Option<TableId> {
+    tables.iter().copied().find(|next| *next > table)
 }

@@ -1,4 +1,4 @@
-//! What controllers and engines ask and are told about flows, on the wire and as text.
+//! Messages about flows between controllers or engines and the switch, on the wire and as text.
 
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
@@ -17,21 +17,21 @@ use super::tuple::{FlowTuple, TupleMatch};
 use crate::openstate::args::Args;
 use crate::words::{named, place_of};
 
-/// Reports with their names; the number on the wire is the place.
+/// Reasons of reports with their names; the number on the wire is the index.
 const REASONS: [(ReportReason, &str); 4] = [
     (ReportReason::Periodic, "periodic"),
     (ReportReason::Threshold, "threshold"),
     (ReportReason::Idle, "idle"),
     (ReportReason::Evicted, "evicted"),
 ];
-/// States with their names, likewise.
+/// States with their names; the number on the wire is the index.
 const STATES: [(FlowPhase, &str); 3] = [
     (FlowPhase::Unresolved, "unresolved"),
     (FlowPhase::Pending, "pending"),
     (FlowPhase::Resolved, "resolved"),
 ];
 
-/// Causes of drops with their names, likewise.
+/// Causes of drops with their names; the number on the wire is the index.
 const DROP_CAUSES: [(DropCause, &str); 8] = [
     (DropCause::None, "none"),
     (DropCause::Pending, "pending"),
@@ -48,41 +48,41 @@ const DROP_CAUSES: [(DropCause, &str); 8] = [
 pub struct FlowRecord {
     /// The tuple.
     pub tuple: FlowTuple,
-    /// The port that it leaves by; ANY if it leaves by none.
+    /// Its output port; ANY if it has none.
     pub out_port: PortNo,
     /// Why it is reported.
     pub reason: ReportReason,
-    /// What is known of its way.
+    /// What is known of its path.
     pub state: FlowPhase,
-    /// The number of the aggregate key that it counts by; 255 for none.
+    /// The number of its aggregate key; 255 for none.
     pub key: u8,
-    /// Milliseconds since its first packet,
+    /// Milliseconds since its first packet.
     pub age_ms: u64,
-    /// and since its last one.
+    /// Milliseconds since its last packet.
     pub idle_ms: u32,
-    /// Packets that were forwarded.
+    /// Forwarded packets.
     pub packets: u64,
     /// Their bytes on the wire.
     pub bytes: u64,
-    /// Packets that were dropped.
+    /// Dropped packets.
     pub dropped_packets: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
-    /// Why the last one was.
+    /// Why the last one was dropped.
     pub drop_cause: DropCause,
     /// Its rate over some seconds.
     pub rate_kbps: u32,
-    /// Kb/s that it may have of its port now; 0 if that sets no rates.
+    /// The rate in kb/s that it may have at its port now; 0 if the port sets no rates.
     pub share_kbps: u32,
-    /// Kb/s that its port has granted it as a guarantee.
+    /// The guaranteed rate in kb/s that its port has granted.
     pub guaranteed_kbps: u32,
-    /// Microseconds until its expected time of arrival; 0 if that has come.
+    /// Microseconds until its expected time of arrival; 0 if that has passed.
     pub eta_us: u32,
-    /// Bytes of it that wait at its port.
+    /// How many of its bytes wait at its port.
     pub waiting_bytes: u32,
     /// Its quality of service.
     pub qos: QosRecord,
-    /// What an engine keeps about it.
+    /// The registers of an engine.
     pub registers: [u64; 4],
 }
 
@@ -197,12 +197,12 @@ impl Listed for FlowRecord {
     }
 }
 
-/// Which flows are asked for: 100 bytes after 2 of zeros.
+/// Which flows are requested: 2 zero bytes, then 100 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowFilter {
-    /// Their tuples.
+    /// A match on their tuples.
     pub tuples: TupleMatch,
-    /// The number of the aggregate key that they count by; 255 for any.
+    /// The number of their aggregate key; 255 for any.
     pub key: u8,
 }
 
@@ -218,9 +218,9 @@ impl Default for FlowFilter {
 /// A request for flows, or a part of the reply. An empty body asks for all.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FlowQuery {
-    /// What a controller asks.
+    /// The request of a controller.
     Request(FlowFilter),
-    /// What the switch answers: records, each after its length.
+    /// The reply of the switch: records, each preceded by its length.
     Reply(ValueList<FlowRecord>),
 }
 
@@ -277,19 +277,19 @@ impl TypedBody for FlowQuery {
 /// One aggregate: 76 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AggregateRecord {
-    /// The port that its flows leave by.
+    /// The output port of its flows.
     pub out_port: PortNo,
     /// The number of the key.
     pub key: u8,
-    /// What the key leaves of their tuples.
+    /// Their tuples under the key's mask.
     pub tuple: FlowTuple,
     /// How many flows it has.
     pub flows: u32,
-    /// Packets that were forwarded, up to the last sweep.
+    /// Forwarded packets, up to the last expiry round.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Packets that were dropped, at the port too.
+    /// Dropped packets, including those dropped at the port.
     pub dropped_packets: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
@@ -345,7 +345,7 @@ impl TypedBody for AggregateRecord {
 
 impl Listed for AggregateRecord {}
 
-/// A packet of a flow of which an engine wanted copies.
+/// A copy of a flow's packet for an engine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FlowCopy {
     /// The flow.
@@ -380,12 +380,13 @@ impl TypedBody for FlowCopy {
     }
 }
 
-/// Links that lead to the same place, between which large flows are moved: 8 bytes, then 4 each.
+/// Links with the same destination, between which large flows are moved: 8 bytes, then 4 for each
+/// port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LinkSet {
-    /// Microseconds without a packet after which a flow changes links.
+    /// The flowlet gap: microseconds without a packet after which a flow may change links.
     pub gap_us: u32,
-    /// The ports; none to move nothing.
+    /// The ports; an empty list turns balancing off.
     pub ports: Vec<PortNo>,
 }
 

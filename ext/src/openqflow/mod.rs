@@ -1,9 +1,9 @@
-//! OpenQFlow: the state of each microflow apart from the rules that it was found by, shares of
-//! links by aggregate, and engines that change a flow without the controller.
+//! OpenQFlow: state for each microflow, separate from the rules; fair shares of links by aggregate;
+//! and engines that change a flow without the controller.
 //!
-//! A packet that no entry of the chosen table matches meets its flow. Of a flow that is new, or
-//! older than the rules, forwarding and QoS rules are looked up in their tables; a later packet
-//! goes as its flow does, without any lookup. See README.md.
+//! A packet that misses in the chosen table is handled by its flow. If the flow is new, or older
+//! than the last change of rules, forwarding and QoS rules are looked up in their tables. Later
+//! packets follow the flow without any lookup. See README.md.
 
 mod admission;
 mod aggregate;
@@ -44,7 +44,7 @@ use bofuss_oflib::Field;
 use bofuss_oflib::error::BadInstruction;
 use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, TypedBody, ValueList};
 
-/// It brings no fields.
+/// This extension adds no fields.
 pub static FIELDS: [Field; 0] = [];
 
 /// The row of an instruction.
@@ -63,8 +63,8 @@ const fn list<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {
     ExtRow::typed::<T>(ExtKind::Multipart, BOFUSS, ty, name)
 }
 
-/// The instructions of rules; the messages that change keys and flows, and choose what is reported;
-/// reports and copies of packets; and the lists of flows, aggregates and keys.
+/// Instructions of rules; messages that change keys and flows and that subscribe to reports;
+/// reports and copies of packets; and lists of flows, aggregates and keys.
 pub static VALUES: [ExtRow; 15] = [
     instruction::<ForwardRecord>(32, "qflow_forward"),
     instruction::<QosRecord>(33, "qflow_qos"),
@@ -126,6 +126,6 @@ const FORWARD: usize = 0;
 const QOS: usize = 1;
 const NOTIFY: usize = 4;
 const LIMITS: usize = 5;
-/// The rows of what is sent to those who subscribed.
+/// The rows of notifications to subscribers.
 const REPORT: &ExtRow = &VALUES[6];
 const COPY: &ExtRow = &VALUES[7];

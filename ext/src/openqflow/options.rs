@@ -1,4 +1,4 @@
-//! What the operator chooses: tables, bounds, timers, and what becomes of packets without a rule.
+//! The operator's options: tables, limits, timers, and the treatment of packets without a rule.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -10,21 +10,21 @@ use crate::words::number;
 
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
-/// The longest time that an option takes: a day.
+/// The longest time that an option accepts: one day.
 const MAX_MS: u64 = 86_400_000;
-/// The most flows that an option takes.
+/// The most flows that an option accepts.
 const MAX_FLOWS: u64 = 1 << 24;
 
-/// What becomes of a packet that no rule forwards.
+/// The treatment of a packet that no rule forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
-    /// The controllers get it, and its flow waits.
+    /// It is sent to the controllers, and its flow waits.
     Controller,
     /// It is dropped.
     Drop,
-    /// It goes to all ports.
+    /// It is flooded to all ports.
     Flood,
-    /// It goes as an ordinary switch would send it.
+    /// It is forwarded by NORMAL.
     Normal,
 }
 
@@ -37,14 +37,14 @@ impl Unknown {
     ];
 }
 
-/// The options of OpenQFlow, as `bofuss run --extension openqflow.NAME=VALUE` has them.
+/// The options of OpenQFlow, set by `bofuss run --extension openqflow.NAME=VALUE`.
 #[derive(Clone, Debug)]
 pub(super) struct QflowOptions {
-    /// The table whose packets have flows; without it OpenQFlow does nothing.
+    /// The table whose misses are handled by flows; without it OpenQFlow does nothing.
     pub(super) table: Option<TableId>,
-    /// The tables of forwarding rules, in their order,
+    /// The tables of forwarding rules, in order.
     pub(super) forwarding: Vec<TableId>,
-    /// and those of QoS rules.
+    /// The tables of QoS rules, in order.
     pub(super) qos: Vec<TableId>,
     pub(super) unknown: Unknown,
     pub(super) limits: FlowLimits,
@@ -69,9 +69,8 @@ impl Default for QflowOptions {
 }
 
 impl QflowOptions {
-    /// Chooses. Errors: a sentence with what would be right.
+    /// Sets an option. Errors: a sentence that says which values are valid.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let time = || Ok::<_, String>(number(value, 1, MAX_MS)? * MS);
         match name {
             "table" => self.table = Some(TableId(number(value, 0, TableId::MAX.0.into())? as u8)),
             "forwarding" => self.forwarding = tables(value)?,
@@ -86,10 +85,10 @@ impl QflowOptions {
                 self.unknown = *unknown;
             }
             "flows" => self.limits.flows = number(value, 1, MAX_FLOWS)? as usize,
-            "idle-ms" => self.limits.idle_ns = time()?,
-            "tcp-idle-ms" => self.limits.tcp_idle_ns = time()?,
-            "closed-ms" => self.limits.closed_ns = time()?,
-            "push-ms" => self.push_ns = time()?,
+            "idle-ms" => self.limits.idle_ns = nanos(value)?,
+            "tcp-idle-ms" => self.limits.tcp_idle_ns = nanos(value)?,
+            "closed-ms" => self.limits.closed_ns = nanos(value)?,
+            "push-ms" => self.push_ns = nanos(value)?,
             "failover" => match value {
                 "revert" => self.stays = false,
                 "stay" => self.stays = true,
@@ -105,7 +104,7 @@ impl QflowOptions {
         self.check()
     }
 
-    /// Errors: packets could not go from one table to the next.
+    /// Errors: the tables are in an order in which packets cannot go from one to the next.
     fn check(&self) -> Result<(), String> {
         let first = self.table.iter();
         let all = first.chain(&self.forwarding).chain(&self.qos);
@@ -121,7 +120,12 @@ impl QflowOptions {
     }
 }
 
-/// Numbers of tables with commas between.
+/// Reads milliseconds as nanoseconds. Errors: a sentence with the bounds.
+fn nanos(value: &str) -> Result<u64, String> {
+    number(value, 1, MAX_MS).map(|ms| ms * MS)
+}
+
+/// Reads numbers of tables, with commas between them.
 fn tables(text: &str) -> Result<Vec<TableId>, String> {
     let list = text
         .split(',')

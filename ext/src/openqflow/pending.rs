@@ -1,4 +1,4 @@
-//! Packets of flows that wait for the controller: a few of each flow, in order, until rules change.
+//! Packets of flows that wait for the controller: a few per flow, in order, until rules change.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -11,22 +11,22 @@ use super::hook::OpenQflow;
 use super::table::FlowTable;
 use super::tuple::FlowTuple;
 
-/// Packets of one flow that wait at most.
+/// The most waiting packets of one flow.
 pub(super) const PACKETS_PER_FLOW: usize = 8;
-/// Bytes of buffers that all of them have at most. What came in through one port may have as much
-/// as is left of that, so that a port that is flooded leaves room to others.
+/// The most bytes of buffers of all waiting packets. Packets from one port may use at most as much
+/// as then remains free, so that a flooded port leaves room to others.
 pub(super) const MAX_BYTES: usize = 1 << 20;
-/// Nanoseconds from a change of rules until packets that wait go on. Choice: the controller sends
-/// the packet that it got along with its rule, and that one was first.
+/// Nanoseconds from a change of rules until waiting packets continue. Choice: the controller sends
+/// the packet that it got together with its rule, and that packet was the first.
 const RELEASE_NS: u64 = Time::SEC / 1000;
-/// Flows whose packets go on at once, so that others need not wait.
+/// How many flows' packets continue in one turn, so that other packets need not wait.
 const FLOWS_PER_RELEASE: usize = 8;
 
-/// What waits of one flow.
+/// The waiting packets of one flow.
 #[derive(Debug)]
 struct PendingFlow {
     tuple: FlowTuple,
-    /// Until when.
+    /// When they stop waiting.
     until: Time,
     packets: Vec<HeldPacket>,
 }
@@ -38,16 +38,16 @@ pub(super) struct PendingPackets {
     flows: BTreeMap<u32, PendingFlow>,
     bytes: usize,
     bytes_of: BTreeMap<PortNo, usize>,
-    /// When some go on, or have waited for too long.
+    /// When some continue, or have waited too long.
     due: Option<Time>,
 }
 
-/// What becomes of packets that waited.
+/// Packets that need not wait any longer.
 #[derive(Debug, Default)]
 pub(super) struct DuePackets {
-    /// They meet their flow again, in this order.
+    /// Packets to look up again, in this order.
     pub(super) released: Vec<HeldPacket>,
-    /// They have waited for too long, with the slot and the tuple of their flow.
+    /// Packets that have waited too long, with the slot and the tuple of their flow.
     pub(super) dropped: Vec<(u32, FlowTuple, HeldPacket)>,
 }
 
@@ -79,7 +79,7 @@ impl PendingPackets {
         !is_full && bytes <= left && of_port.unwrap_or(0) + bytes <= left
     }
 
-    /// Lets a packet wait for which there is room.
+    /// Adds a packet, for which there is room.
     pub(super) fn push(&mut self, slot: u32, tuple: &FlowTuple, until: Time, held: HeldPacket) {
         let bytes = held.packet.frame.buffer_bytes();
         self.bytes += bytes;
@@ -93,7 +93,7 @@ impl PendingPackets {
         self.wake_at(until);
     }
 
-    /// Rules have changed, or an engine has chosen a path.
+    /// Schedules a release, because rules have changed or an engine has chosen a path.
     pub(super) fn paths_changed(&mut self, now: Time) {
         if !self.flows.is_empty() {
             self.wake_at(now.after(RELEASE_NS));
@@ -104,8 +104,7 @@ impl PendingPackets {
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
-    /// Takes the packets of flows that do not wait any more, and those that have waited for too
-    /// long.
+    /// Takes the packets of flows that no longer wait, and those that have waited too long.
     pub(super) fn take_due(&mut self, now: Time, table: &FlowTable) -> DuePackets {
         let mut taken = DuePackets::default();
         if self.due.is_none_or(|due| due > now) {
@@ -151,8 +150,10 @@ impl PendingPackets {
         let bytes: usize = sizes.sum();
         self.bytes -= bytes;
         let in_port = PortNo(flow.tuple.in_port);
-        let of_port = self.bytes_of.get_mut(&in_port);
-        let of_port = of_port.expect("its packets were counted");
+        let of_port = self
+            .bytes_of
+            .get_mut(&in_port)
+            .expect("its packets were counted");
         *of_port -= bytes;
         if *of_port == 0 {
             self.bytes_of.remove(&in_port);
@@ -162,8 +163,8 @@ impl PendingPackets {
 }
 
 impl OpenQflow {
-    /// Lets a packet wait until there is a rule for its flow. It goes on with the table of flows:
-    /// those before it have changed the packet already.
+    /// Holds a packet until there is a rule for its flow. It continues with the flows' table,
+    /// because earlier tables have already changed it.
     pub(super) fn keep(
         &mut self,
         cx: &mut HookContext<'_>,
@@ -184,7 +185,7 @@ impl OpenQflow {
         cx.drop("pending");
     }
 
-    /// Sends packets that waited on their way again, if their flow does not wait any more.
+    /// Resumes held packets whose flow no longer waits.
     pub(super) fn release(&mut self, cx: &mut ControlContext<'_>) {
         let due = self.pending.take_due(cx.now, &self.table);
         for held in due.released {
@@ -203,8 +204,8 @@ impl OpenQflow {
 }
 
 impl FlowTable {
-    /// A flow that no rule forwards waits for the controller. Returns true if that is to be asked
-    /// now, and false if it was within the last second.
+    /// Makes a flow that no rule forwards wait for the controller. Returns true if the controller
+    /// has to be asked now, and false if it was asked within the last second.
     pub fn wait(&mut self, now: Time, slot: u32) -> bool {
         let Some((_, flow)) = self.flows.at_mut(slot) else {
             return true;
@@ -218,14 +219,14 @@ impl FlowTable {
         asks
     }
 
-    /// Whether the flow of this tuple waits for the controller, as far as rules are known.
+    /// Whether the flow of this tuple waits for the controller under the current rules.
     pub(super) fn waits(&self, slot: u32, tuple: &FlowTuple) -> bool {
         let known = self.flows.at(slot).filter(|(known, _)| *known == tuple);
         let flow = known.map(|(_, flow)| flow);
         flow.is_some_and(|flow| flow.state == FlowPhase::Pending && flow.epoch == self.epoch)
     }
 
-    /// Until when a flow waits for the controller.
+    /// When a flow stops waiting for the controller.
     pub(super) fn waits_until(&self, slot: u32) -> Time {
         let (_, flow) = self.flows.at(slot).expect("its slot is that of a flow");
         flow.asked.after(PENDING_NS)

@@ -1,4 +1,4 @@
-//! Which port a record means: its own, or the failover port while that is down.
+//! Chooses the port of a record: its own, or the failover port while its own is down.
 
 use alloc::collections::BTreeSet;
 
@@ -24,16 +24,19 @@ impl PortStates {
         }
     }
 
-    /// The port that a record means now, if it meant `before`.
+    /// The port that a record means now, given that it meant `before`.
     pub(super) fn choose(&self, record: &ForwardRecord, before: Option<PortNo>) -> PortNo {
         if record.port == PortNo::ANY {
             return PortNo::ANY;
         }
         let kept = before.filter(|_| self.stays).unwrap_or(record.port);
         let mut choices = [kept, record.port, record.failover].into_iter();
-        let is_up = |port: &PortNo| self.up.contains(port) || !port.is_port();
-        choices
-            .find(|port| *port != PortNo::ANY && is_up(port))
-            .unwrap_or(record.port)
+        let usable = choices.find(|port| self.is_usable(*port));
+        usable.unwrap_or(record.port)
+    }
+
+    /// Whether packets can leave by a port; reserved ports always are usable.
+    fn is_usable(&self, port: PortNo) -> bool {
+        port != PortNo::ANY && (self.up.contains(&port) || !port.is_port())
     }
 }

@@ -1,4 +1,4 @@
-//! What rules say of a flow: where its packets go, and with which quality of service.
+//! The records that rules give to flows: forwarding, and quality of service.
 
 use alloc::{
     format,
@@ -19,23 +19,23 @@ use crate::openstate::args::Args;
 
 /// No record.
 pub(super) const NO_RECORD: u16 = u16::MAX;
-/// Different records of a kind that are kept at most: slots are used from the lowest on, so that
-/// each has a number below [`NO_RECORD`].
+/// The most different records of a kind. Slots are used from the lowest on, so each number is below
+/// [`NO_RECORD`].
 const MAX_RECORDS: usize = NO_RECORD as usize;
 
-/// Where the packets of a flow go: 8 bytes and actions.
+/// The forward record of a flow: 8 bytes, then actions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ForwardRecord {
-    /// The port; ANY to drop them, CONTROLLER to send each to the controllers.
+    /// The port; ANY drops the packets, CONTROLLER sends each to the controllers.
     pub port: PortNo,
-    /// The port that they go to while that one is down; ANY for none.
+    /// The port to use while that one is down; ANY for none.
     pub failover: PortNo,
-    /// What is done to each before: the next hop's addresses and such.
+    /// The actions applied before, such as setting the next hop's addresses.
     pub actions: Vec<Action>,
 }
 
 impl ForwardRecord {
-    /// Just to a port.
+    /// A record that outputs to a port and does nothing else.
     pub fn to(port: PortNo) -> Self {
         Self {
             port,
@@ -94,7 +94,7 @@ impl TypedBody for ForwardRecord {
 }
 
 impl ForwardRecord {
-    /// Takes the words of a text that it has; `None` if there is neither `drop` nor `port`.
+    /// Takes its words from a text; `None` if there is neither `drop` nor `port`.
     pub(super) fn take(args: &mut Args<'_>, catalogue: &Catalogue) -> Result<Option<Self>, String> {
         let port = match (args.take("drop"), args.take("port")) {
             (Some(_), None) => PortNo::ANY,
@@ -106,8 +106,8 @@ impl ForwardRecord {
         let actions = args.take("actions").unwrap_or("()");
         let inner = actions
             .strip_prefix('(')
-            .and_then(|text| text.strip_suffix(')'));
-        let inner = inner.ok_or("actions stand in parentheses")?;
+            .and_then(|text| text.strip_suffix(')'))
+            .ok_or("actions stand in parentheses")?;
         let mut list = Vec::new();
         if !inner.is_empty() {
             let read = parse_actions(inner, &Match::ANY, catalogue);
@@ -124,20 +124,20 @@ impl ForwardRecord {
 /// Whether a flow has a guaranteed rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ServiceType {
-    /// It shares what the guarantees leave.
+    /// It shares the rate that guarantees leave.
     #[default]
     BestEffort,
     /// It has `rate`, and shares the rest.
     Guaranteed,
 }
 
-/// Who is entitled by a record.
+/// To whom a record's rights belong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum QosScope {
-    /// The aggregate that the flow belongs to, as a part of the port.
+    /// The aggregate of the flow, at the port.
     #[default]
     Aggregate,
-    /// The flow, as a part of its aggregate.
+    /// The flow, within its aggregate.
     Flow,
 }
 
@@ -150,13 +150,13 @@ pub struct QosRecord {
     pub priority: u8,
     /// The number of the aggregate key; [`QosRecord::PORT_KEY`] is that of the output port.
     pub key: u8,
-    /// Who is entitled to weight, rate and cap.
+    /// To whom weight, rate and cap belong.
     pub scope: QosScope,
     /// The share among others; at least 1.
     pub weight: u16,
     /// The guaranteed rate.
     pub rate: u32,
-    /// The rate that it has at most; 0 for no bound.
+    /// The maximum rate; 0 for no limit.
     pub cap: u32,
 }
 
@@ -180,12 +180,12 @@ impl QosRecord {
         self.service == ServiceType::Guaranteed && self.rate > 0
     }
 
-    /// The aggregate key is that of the output port.
+    /// Stands for the aggregate key of the output port.
     pub const PORT_KEY: u8 = 0xff;
     /// The highest priority.
     pub const MAX_PRIORITY: u8 = 3;
 
-    /// Takes the words of a text that it has; `None` if there are none.
+    /// Takes its words from a text; `None` if there are none.
     pub(super) fn take(args: &mut Args<'_>) -> Result<Option<Self>, String> {
         let mut this = Self::default();
         let mut is_there = false;
@@ -217,7 +217,7 @@ impl QosRecord {
     }
 }
 
-/// Takes a number, if it is there. Errors: it is none, or too large.
+/// Takes a number from a text, if it is there. Errors: it is not a number, or too large.
 pub(super) fn take<T: TryFrom<u64>>(
     args: &mut Args<'_>,
     name: &str,
@@ -227,7 +227,7 @@ pub(super) fn take<T: TryFrom<u64>>(
         return Ok(false);
     };
     let value = number(text).and_then(|value| value.try_into().ok());
-    *to = value.ok_or_else(|| format!("{name}={text} is no number that fits"))?;
+    *to = value.ok_or_else(|| format!("{name}={text} is not a number in range"))?;
     Ok(true)
 }
 
@@ -304,11 +304,11 @@ impl TypedBody for QosRecord {
     }
 }
 
-/// Records, each once, however many flows have it. A flow keeps the number of its record.
+/// Records, each stored once however many flows have it. A flow stores the number of its record.
 #[derive(Debug)]
 pub(super) struct Records<T, X>(StepMap<T, Used<X>>);
 
-/// How many flows have a record, and what is kept for all of them.
+/// How many flows have a record, and what is stored for all of them.
 #[derive(Debug)]
 struct Used<X> {
     flows: u32,
@@ -346,7 +346,7 @@ impl<T: Hash + Eq + Clone, X> Records<T, X> {
         self.0.len() < MAX_RECORDS || self.0.find(self.0.hash(record), u32::MAX, record).is_some()
     }
 
-    /// One flow has it no more.
+    /// Notes that one flow no longer has it.
     pub(super) fn release(&mut self, number: u16) {
         let Some((record, used)) = self.0.at_mut(number.into()) else {
             return;
@@ -358,7 +358,7 @@ impl<T: Hash + Eq + Clone, X> Records<T, X> {
         }
     }
 
-    /// A record and what is kept with it; `None` for [`NO_RECORD`].
+    /// A record and what is stored with it; `None` for [`NO_RECORD`].
     #[inline]
     pub(super) fn get(&self, number: u16) -> Option<(&T, &X)> {
         self.0
@@ -366,7 +366,7 @@ impl<T: Hash + Eq + Clone, X> Records<T, X> {
             .map(|(record, used)| (record, &used.own))
     }
 
-    /// Changes what is kept with each.
+    /// Changes what is stored with each.
     pub(super) fn for_each(&mut self, mut change: impl FnMut(&T, &mut X)) {
         let mut from = 0;
         while let Some(slot) = self.0.used(from) {

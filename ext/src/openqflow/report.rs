@@ -1,4 +1,4 @@
-//! What OpenQFlow tells controllers and engines, and what they tell it.
+//! Messages and lists: what OpenQFlow reports to controllers and engines, and what these request.
 
 use alloc::{string::ToString, vec, vec::Vec};
 
@@ -20,11 +20,11 @@ use super::tuple::FlowTuple;
 use super::write::FlowWrite;
 use super::{COPY, LIMITS, NOTIFY, REPORT};
 
-/// Records that one part of a reply has at most.
+/// The most records in one part of a reply.
 const RECORDS_PER_PART: usize = 200;
-/// Flows that one part looks at, so that packets need not wait.
+/// How many flows one part visits, so that packets need not wait.
 const FLOWS_PER_PART: usize = 2000;
-/// Aggregates that have metrics at most.
+/// The most aggregates with metrics.
 const MAX_AGGREGATE_METRICS: usize = 100;
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
@@ -38,7 +38,7 @@ pub(super) fn copy(tuple: &FlowTuple, frame: &[u8]) -> ExtValue {
     ExtValue::typed(COPY, body)
 }
 
-/// Does what a message asks. Errors: those of the message; then nothing is changed.
+/// Executes a message. Errors: those of the message; then nothing is changed.
 pub(super) fn message(
     this: &mut OpenQflow,
     cx: &mut ControlContext<'_>,
@@ -93,12 +93,12 @@ pub(super) fn message(
             }
             Ok(())
         }
-        // The others are for switches to send.
+        // The others are sent only by switches.
         _ => Err(BadRequest::BAD_EXP_TYPE),
     }
 }
 
-/// Whether the port of a flow can guarantee what an engine asks for, if that is a guarantee.
+/// Whether the port of a flow can grant the guarantee that an engine requests, if it requests one.
 fn is_admitted(table: &FlowTable, cx: &ControlContext<'_>, write: &FlowWrite) -> bool {
     let Some(qos) = write.qos.filter(QosRecord::is_guaranteed) else {
         return true;
@@ -160,17 +160,21 @@ pub(super) fn part(
     Err(BadRequest::BAD_EXP_TYPE)
 }
 
-/// Adds what a flow's port knows of it to its record.
+/// Adds to a flow's record what its port knows of it.
 pub(super) fn add_standing(cx: &ControlContext<'_>, record: &mut FlowRecord) {
     let microflow = Microflow::from(&record.tuple);
     let Some(standing) = cx.standing(record.out_port, &microflow) else {
         return;
     };
-    let fitting = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
-    record.share_kbps = fitting(standing.share_kbps);
-    record.guaranteed_kbps = fitting(standing.guaranteed_kbps);
-    record.eta_us = fitting(standing.eta_ns / 1000);
-    record.waiting_bytes = fitting(standing.waiting_bytes);
+    record.share_kbps = saturated(standing.share_kbps);
+    record.guaranteed_kbps = saturated(standing.guaranteed_kbps);
+    record.eta_us = saturated(standing.eta_ns / 1000);
+    record.waiting_bytes = saturated(standing.waiting_bytes);
+}
+
+/// The number, or the largest one of 32 bits.
+fn saturated(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
 }
 
 fn flows(
@@ -195,8 +199,8 @@ fn flows(
         };
         if filter.tuples.matches(tuple) {
             let record = table.record(now, slot, ReportReason::Periodic);
-            let is_asked = |key| filter.key == QosRecord::PORT_KEY || key == filter.key;
-            records.extend(record.filter(|record| is_asked(record.key)));
+            let any_key = filter.key == QosRecord::PORT_KEY;
+            records.extend(record.filter(|record| any_key || record.key == filter.key));
         }
         next = Some(slot + 1);
         if records.len() >= RECORDS_PER_PART {
@@ -239,7 +243,7 @@ fn aggregates(table: &FlowTable, request: &ExtValue, from: u64) -> ReplyPart {
     }
 }
 
-/// Adds what is counted to a list.
+/// Adds the counters to a list of metrics.
 pub(super) fn metrics(this: &OpenQflow, list: &mut Vec<Metric>) {
     let table = &this.table;
     let gauges = [
@@ -264,16 +268,16 @@ pub(super) fn metrics(this: &OpenQflow, list: &mut Vec<Metric>) {
         list.push(Metric::only(name, help, MetricKind::Gauge, value as u64));
     }
     let counts = &table.counts;
-    let suppressed = "Packets that were dropped, as their flow waits for the controller";
-    let classified = "Flows that got another class by their payload";
+    let suppressed = "Packets dropped while their flow waited for the controller";
+    let classified = "Flows classified by their payload";
     let counters = [
-        ("created", "Flows that came", counts.created),
+        ("created", "Flows that were created", counts.created),
         (
             "expired",
-            "Flows that were idle for too long",
+            "Flows that ended because they were idle",
             counts.expired,
         ),
-        ("evicted", "Flows that made room for others", counts.evicted),
+        ("evicted", "Flows evicted for new ones", counts.evicted),
         (
             "looked_up",
             "Packets for which rules were looked up",
@@ -289,7 +293,7 @@ pub(super) fn metrics(this: &OpenQflow, list: &mut Vec<Metric>) {
         ("classified", classified, counts.classified),
         (
             "not_admitted",
-            "Guarantees that rules or engines asked for and a port could not give",
+            "Guarantees that rules or engines requested and a port could not grant",
             counts.not_admitted,
         ),
     ];
@@ -299,7 +303,7 @@ pub(super) fn metrics(this: &OpenQflow, list: &mut Vec<Metric>) {
     aggregate_metrics(table, list);
 }
 
-/// Adds what is counted of each aggregate, of the first ones only: a scrape has to end.
+/// Adds the counters of aggregates, only of the first ones so that a scrape is bounded.
 fn aggregate_metrics(table: &FlowTable, list: &mut Vec<Metric>) {
     type Value = fn(&AggregateCounts) -> u64;
     let values: [(&str, &str, Value); 3] = [

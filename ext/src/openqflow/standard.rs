@@ -1,4 +1,4 @@
-//! Reports of flows as messages of OpenFlow 1.5, which has some that an entry's statistics trigger.
+//! Reports of flows as standard messages of OpenFlow 1.5: triggered statistics and flow-removed.
 
 use alloc::vec::Vec;
 
@@ -13,10 +13,11 @@ use bofuss_oflib::types::TableId;
 use super::flow::ReportReason;
 use super::message::FlowRecord;
 
-/// Choice: a flow stands in no table of entries.
+/// Choice: a flow is not an entry of any table.
 const NO_TABLE: TableId = TableId(0xff);
 
-/// What a list of reports says: statistics of those that go on, by trigger, and the end of others.
+/// The messages for a list of reports: triggered statistics of flows that continue, and
+/// flow-removed of flows that ended.
 ///
 /// Spec: OpenFlow 1.5.1 sections 7.2.5 and 7.4.2.
 pub(super) fn messages(list: &[FlowRecord]) -> Vec<Message> {
@@ -36,7 +37,8 @@ pub(super) fn messages(list: &[FlowRecord]) -> Vec<Message> {
     messages
 }
 
-/// The match of exactly a flow's packets; fragments and protocols without ports have none.
+/// The match on exactly a flow's packets; without ports for fragments and for protocols that have
+/// none.
 fn fields(record: &FlowRecord) -> Match {
     let fields = record.tuple.fields();
     let matches: Vec<FieldMatch> = fields

@@ -1,5 +1,5 @@
-//! The flow state table: what is known of each microflow, as a value that shares nothing, so that
-//! several can be used side by side, split by tuple.
+//! The flow state table: the state of each microflow. It shares nothing, so several tables can be
+//! used in parallel, with flows distributed by tuple.
 //!
 //! Source: OpenQFlow (Ko and others, 2013), section 3.
 
@@ -17,42 +17,43 @@ use super::ports::PortStates;
 use super::records::{ForwardRecord, QosRecord, Records};
 use super::tuple::FlowTuple;
 
-/// Flows of which one goes if there is no room: the one that was idle for longest.
+/// How many flows are compared when the table is full; the one that was idle for longest is
+/// evicted.
 const EVICTION_GROUP: u32 = 16;
-/// Flows that have ended and wait to be reported at most.
+/// The most ended flows that wait to be reported.
 const MAX_ENDED: usize = 65_536;
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
 
-/// How often what has happened.
+/// Counters of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
-    /// Flows that came.
+    /// Flows that were created.
     pub created: u64,
-    /// Flows that were idle for too long.
+    /// Flows that ended because they were idle.
     pub expired: u64,
-    /// Flows that made room for others.
+    /// Flows that were evicted for others.
     pub evicted: u64,
     /// Packets for which rules were looked up.
     pub resolved: u64,
     /// Packets that were dropped while their flow waited for the controller.
     pub suppressed: u64,
-    /// Flows that ended without a report, as too many did at once.
+    /// Flows that ended without a report, because too many ended at once.
     pub unreported: u64,
     /// Flows that were moved between links.
     pub moved: u64,
-    /// Flows that got another class by their payload.
+    /// Flows that were classified by their payload.
     pub classified: u64,
-    /// Guarantees that rules or engines asked for and a port could not give.
+    /// Guarantees that rules or engines requested and a port could not grant.
     pub not_admitted: u64,
 }
 
-/// All microflows of a switch, or of one of its parts.
+/// All microflows of a switch, or of one part of it.
 #[derive(Debug, Default)]
 pub struct FlowTable {
-    /// The bounds.
+    /// The limits.
     pub limits: FlowLimits,
-    /// What has happened.
+    /// The counters of events.
     pub counts: FlowCounts,
     /// Whether flows that end are kept until [`FlowTable::next_ended`] takes them.
     pub reports_ends: bool,
@@ -64,11 +65,11 @@ pub struct FlowTable {
     pub(super) qos: Records<QosRecord, ()>,
     pub(super) ports: PortStates,
     pub(super) balancer: Balancer,
-    /// The rates of ports in kb/s, as of the present round.
+    /// The rates of ports in kb/s, as of the current round.
     pub(super) port_kbps: BTreeMap<PortNo, u64>,
     ended: VecDeque<FlowRecord>,
     pub(super) epoch: u32,
-    /// The slot that is swept next, when this round began, and how long the last one took.
+    /// The next slot of the expiry round, when the round began, and how long the last one took.
     pub(super) next_slot: u32,
     pub(super) round_began: Time,
     pub(super) round_ns: u64,
@@ -95,12 +96,13 @@ impl FlowTable {
         self.forwards.len()
     }
 
-    /// Rules have changed: each flow is looked up again with its next packet.
+    /// Begins a new epoch, because rules have changed: the next packet of each flow is looked up
+    /// again.
     pub fn begin_epoch(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
     }
 
-    /// What is looked for to find the flow of a tuple, whose index is prefetched.
+    /// Begins the lookup of a tuple's flow by prefetching its place in the index.
     #[inline]
     pub fn seek(&self, tuple: FlowTuple) -> SoughtTuple {
         let hash = self.flows.hash(&tuple);
@@ -112,14 +114,14 @@ impl FlowTable {
         }
     }
 
-    /// Notes where a flow most likely is, and prefetches that.
+    /// Guesses the slot of a flow, and prefetches it.
     #[inline]
     pub fn guess(&self, sought: &mut SoughtTuple) {
         sought.slot = self.flows.guess(sought.hash);
     }
 
-    /// Finds the flow of a packet that came, or makes one, and counts the packet as forwarded
-    /// unless the flow waits for the controller.
+    /// Finds or creates the flow of a received packet, and counts the packet as forwarded unless
+    /// the flow waits for the controller.
     pub fn meet(&mut self, now: Time, sought: &SoughtTuple, packet: CountedPacket) -> Met {
         let found = self.flows.find(sought.hash, sought.slot, &sought.tuple);
         let slot = match found {
@@ -172,7 +174,7 @@ impl FlowTable {
         now.since(flow.used) >= self.idle_ns(tuple, flow)
     }
 
-    /// Nanoseconds without a packet after which a flow has ended.
+    /// Nanoseconds without a packet after which a flow ends.
     fn idle_ns(&self, tuple: &FlowTuple, flow: &TrackedFlow) -> u64 {
         if !tuple.is_tcp() {
             self.limits.idle_ns
@@ -191,7 +193,8 @@ impl FlowTable {
         self.flows.insert(sought.tuple, TrackedFlow::new(now))
     }
 
-    /// Ends the flow of a group that was idle for longest. Which group it is nobody can foretell.
+    /// Evicts the flow of a group that was idle for longest. A hash with a secret chooses the
+    /// group, so that it is unpredictable.
     fn evict(&mut self, now: Time, hash: u64) {
         let first = (hash % self.limits.flows as u64) as u32;
         let mut next = self.flows.used(first).or_else(|| self.flows.used(0));
@@ -209,7 +212,7 @@ impl FlowTable {
         }
     }
 
-    /// Forgets a flow, once it is noted for a last report.
+    /// Removes a flow, after storing its last report.
     pub(super) fn end(&mut self, now: Time, slot: u32, reason: ReportReason) {
         self.settle(slot);
         let (&tuple, &flow) = self.flows.at(slot).expect("its slot is that of a flow");
@@ -236,12 +239,12 @@ impl FlowTable {
         self.flows.remove(&tuple);
     }
 
-    /// Takes the last report of a flow that has ended.
+    /// Takes the last report of an ended flow.
     pub fn next_ended(&mut self) -> Option<FlowRecord> {
         self.ended.pop_front()
     }
 
-    /// Whether flows that ended wait to be reported.
+    /// Whether ended flows wait to be reported.
     pub fn has_ended(&self) -> bool {
         !self.ended.is_empty()
     }
@@ -257,7 +260,7 @@ impl FlowTable {
         }
     }
 
-    /// Adds what a flow has counted since the last sweep to its aggregate, if it has one.
+    /// Adds what a flow has counted since the last expiry round to its aggregate, if it has one.
     pub(super) fn settle(&mut self, slot: u32) -> bool {
         let Some((_, flow)) = self.flows.at(slot) else {
             return false;
@@ -270,8 +273,8 @@ impl FlowTable {
         true
     }
 
-    /// Has a flow go as rules say from now on, but for what an engine has chosen. Returns false if
-    /// there is no room for a record: then its packets go on being looked up.
+    /// Resolves a flow by the records of rules, except for what an engine has chosen. Returns false
+    /// if there is no room for a record; its packets are then still looked up.
     pub fn resolve(&mut self, slot: u32, forward: &ForwardRecord, qos: &QosRecord) -> bool {
         let (_, flow) = self.flows.at(slot).expect("its slot is that of a flow");
         let flow = *flow;
@@ -286,11 +289,13 @@ impl FlowTable {
         has_forward && has_qos
     }
 
-    /// Gives a flow a record. Returns false if there is no room for it.
+    /// Sets the forward record of a flow. Returns false if there is no room for it.
     pub(super) fn set_forward(&mut self, slot: u32, forward: &ForwardRecord) -> bool {
         let ports = &self.ports;
-        let port = || ports.choose(forward, None);
-        let Some(number) = self.forwards.acquire(forward, port) else {
+        let acquired = self
+            .forwards
+            .acquire(forward, || ports.choose(forward, None));
+        let Some(number) = acquired else {
             return false;
         };
         let (_, flow) = self.flows.at_mut(slot).expect("its slot is that of a flow");
@@ -309,10 +314,11 @@ impl FlowTable {
         true
     }
 
-    /// Has a flow count for the aggregate that its records mean.
+    /// Moves a flow to the aggregate that its records determine.
     pub(super) fn join_aggregate(&mut self, slot: u32) {
         let (tuple, flow) = self.flows.at(slot).expect("its slot is that of a flow");
-        let (before, rule) = (flow.aggregate, self.forwards.get(flow.forward));
+        let before = flow.aggregate;
+        let rule = self.forwards.get(flow.forward);
         let key = self
             .qos
             .get(flow.qos)
@@ -344,14 +350,14 @@ impl FlowTable {
         self.leave_aggregate(before);
     }
 
-    /// The path that an engine has chosen for a flow, if it has.
+    /// The path that an engine has chosen for a flow, if any.
     pub(super) fn own_forward(&self, slot: u32) -> Option<&ForwardRecord> {
         let (_, flow) = self.flows.at(slot)?;
         let (rule, _) = self.forwards.get(flow.forward)?;
         flow.has(OWN_FORWARD).then_some(rule)
     }
 
-    /// Where the packets of a flow go; `None` if that is not known.
+    /// The path of a flow; `None` if it is not resolved.
     #[inline]
     pub fn resolved(&self, slot: u32) -> Option<Resolved<'_>> {
         let (_, flow) = self.flows.at(slot)?;
@@ -365,7 +371,7 @@ impl FlowTable {
         })
     }
 
-    /// Whether a flow is as the rules say now.
+    /// Whether a flow was resolved under the current rules.
     pub fn is_fresh(&self, now: Time, slot: u32) -> bool {
         let Some((_, flow)) = self.flows.at(slot) else {
             return false;
@@ -374,23 +380,23 @@ impl FlowTable {
         flow.epoch == self.epoch && waits && !self.is_over(now, slot)
     }
 
-    /// The port that a record means now.
+    /// The port of a record now, own or failover.
     pub fn port_of(&self, forward: &ForwardRecord) -> PortNo {
         self.ports.choose(forward, None)
     }
 
-    /// Whether the next slice of a sweep is the first of a round.
+    /// Whether the next slice is the first of an expiry round.
     pub fn begins_round(&self) -> bool {
         self.next_slot == 0
     }
 
-    /// The bytes of a flow, if its class may still be found out.
+    /// The bytes of a flow, if its payload is still inspected.
     pub fn inspected_bytes(&self, slot: u32) -> Option<u64> {
         let (_, flow) = self.flows.at(slot)?;
         (!flow.has(CLASSIFIED)).then_some(flow.bytes)
     }
 
-    /// A flow's class was found out.
+    /// Marks a flow as classified.
     pub fn set_classified(&mut self, slot: u32) {
         self.counts.classified += 1;
         if let Some((_, flow)) = self.flows.at_mut(slot) {
@@ -398,8 +404,8 @@ impl FlowTable {
         }
     }
 
-    /// A port is up, or not: what is forwarded there goes to the failover port meanwhile. The flows
-    /// of a record follow at once.
+    /// Notes that a port is up or down. While it is down, its flows use the failover port. All
+    /// flows of a record switch at once.
     pub fn port_changed(&mut self, port: PortNo, up: bool) {
         self.ports.set(port, up);
         let ports = &self.ports;
@@ -422,7 +428,8 @@ impl FlowTable {
         Some((slot, tuple, flow))
     }
 
-    /// The first aggregate from a slot on, with its slot. It lacks what came since the last sweep.
+    /// The first aggregate from a slot on, with its slot. Its counters lack what arrived since the
+    /// last expiry round.
     pub fn next_aggregate(&self, from: u32) -> Option<(u32, &AggregateId, &AggregateCounts)> {
         let slot = self.aggregates.used(from)?;
         let (id, aggregate) = self.aggregates.at(slot)?;
@@ -434,7 +441,7 @@ impl FlowTable {
         self.aggregates.at(number)
     }
 
-    /// What is told of a flow.
+    /// The report of a flow.
     pub fn record(&self, now: Time, slot: u32, reason: ReportReason) -> Option<FlowRecord> {
         let (tuple, flow) = self.flows.at(slot)?;
         let qos = self.qos.get(flow.qos).map(|(qos, ())| *qos);

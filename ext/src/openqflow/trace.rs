@@ -1,4 +1,4 @@
-//! A trace: what would become of a packet, and what is known of its flow.
+//! Traces: what would happen to a packet, and the state of its flow.
 
 use alloc::{format, string::ToString};
 
@@ -10,7 +10,7 @@ use super::hook::OpenQflow;
 use super::tuple::FlowTuple;
 
 impl OpenQflow {
-    /// Does in a trace what would become of a packet.
+    /// Handles a packet in a trace, without changing any state.
     pub(super) fn try_out(
         &mut self,
         cx: &mut HookContext<'_>,
@@ -33,7 +33,7 @@ impl OpenQflow {
                 let bytes = cx.frame().buffer_bytes();
                 if self.pending.has_room(slot, &tuple, bytes) {
                     cx.say(|| "it waits until there is a rule".to_string());
-                    // Its way ends here; what is held of a trace never goes on.
+                    // Its path ends here, because a packet held in a trace never continues.
                     drop(cx.hold(cx.table));
                     return;
                 }

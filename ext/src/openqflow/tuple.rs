@@ -1,4 +1,4 @@
-//! Whose a packet is: the microflow, as a key that aggregates are cut out of by a mask.
+//! The tuple that identifies a packet's microflow; masked, it identifies an aggregate.
 
 use alloc::{format, string::String, vec, vec::Vec};
 use core::fmt;
@@ -7,10 +7,10 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use bofuss_datapath::{HookContext, Microflow, UpcomingPacket};
 use bofuss_oflib::field::{self, Field};
 use bofuss_oflib::text::number;
-use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
+use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer, be_number};
 use bofuss_oflib::{DecodeError, Mac};
-use bofuss_packet::Fragment;
 use bofuss_packet::header::{ethertype, protocol};
+use bofuss_packet::{Fragment, Layout};
 
 use crate::openstate::args::Args;
 
@@ -21,7 +21,7 @@ const PORTS: [[&Field; 2]; 3] = [
     [field::SCTP_SRC, field::SCTP_DST],
 ];
 
-/// Fields of which a tuple holds the value, but for [`PORTS`].
+/// Fields whose values a tuple contains, besides [`PORTS`].
 const FIELDS: [&Field; 8] = [
     field::IN_PORT,
     field::VLAN_VID,
@@ -52,13 +52,13 @@ fn port_fields(ip_proto: u8) -> Option<[&'static Field; 2]> {
     }
 }
 
-/// What a tuple is read from.
+/// A source of fields for a tuple: a packet, or an upcoming one.
 pub(super) trait TupleFields {
     /// The value of a field, if it is there.
     fn value(&mut self, field: &Field) -> Option<u128>;
 
-    /// Whether it is a part of a datagram.
-    fn fragment(&self) -> Fragment;
+    /// Where its headers are, and its bytes.
+    fn parsed(&self) -> (&Layout, &[u8]);
 }
 
 impl TupleFields for HookContext<'_> {
@@ -66,8 +66,8 @@ impl TupleFields for HookContext<'_> {
         self.get(field)
     }
 
-    fn fragment(&self) -> Fragment {
-        self.layout().fragment
+    fn parsed(&self) -> (&Layout, &[u8]) {
+        (self.layout(), self.frame().bytes())
     }
 }
 
@@ -76,36 +76,36 @@ impl TupleFields for UpcomingPacket<'_> {
         self.get(field)
     }
 
-    fn fragment(&self) -> Fragment {
-        UpcomingPacket::fragment(self)
+    fn parsed(&self) -> (&Layout, &[u8]) {
+        (self.layout(), self.bytes())
     }
 }
 
-/// The 5-tuple of a packet, with where it came from: 48 bytes on the wire.
+/// The 5-tuple of a packet with its ingress port and VLAN: 48 bytes on the wire.
 ///
-/// Protocols without ports and all fragments of a datagram, the first too, have 0 as ports. What is
-/// not IP has the addresses of Ethernet and its type. Choice: port and VLAN count, too, since rules
-/// match on them, and customers' addresses overlap.
+/// The ports are 0 for protocols without ports and for all fragments of a datagram (also the
+/// first). A packet that is not IP has the addresses and the type of Ethernet. Choice: ingress port
+/// and VLAN are part of it, because rules match on them and customers' addresses may overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FlowTuple {
     /// The source: of IPv4 and Ethernet in the low bits.
     pub source: u128,
     /// The destination, likewise.
     pub destination: u128,
-    /// The port that it came in through.
+    /// The ingress port.
     pub in_port: u32,
     /// The VLAN_VID value, 0 for untagged.
     pub vlan: u16,
     /// The Ethernet type.
     pub eth_type: u16,
-    /// The source port of the transport protocol, and the destination port.
+    /// The source and the destination port of the transport protocol.
     pub ports: [u16; 2],
     /// The protocol of IP.
     pub ip_proto: u8,
 }
 
 impl FlowTuple {
-    /// All bits: the mask under which tuples are what they are.
+    /// The mask with all bits, under which tuples are unchanged.
     pub const EXACT: Self = Self {
         source: u128::MAX,
         destination: u128::MAX,
@@ -116,12 +116,16 @@ impl FlowTuple {
         ip_proto: u8::MAX,
     };
 
-    /// That of a packet.
+    /// Reads the tuple of a packet.
     pub(super) fn of(packet: &mut impl TupleFields) -> Self {
         let eth_type = packet.value(field::ETH_TYPE).unwrap_or(0) as u16;
         let [source, destination] = address_fields(eth_type);
-        let ip_proto = packet.value(field::IP_PROTO).unwrap_or(0) as u8;
-        let is_whole = packet.fragment() == Fragment::No;
+        let (layout, bytes) = packet.parsed();
+        let is_whole = layout.fragment == Fragment::No;
+        let ip_proto = match layout.fragment_protocol(bytes) {
+            Some(of_all_fragments) => of_all_fragments,
+            None => packet.value(field::IP_PROTO).unwrap_or(0) as u8,
+        };
         let pair = port_fields(ip_proto).filter(|_| is_whole);
         Self {
             source: packet.value(source).unwrap_or(0),
@@ -136,7 +140,7 @@ impl FlowTuple {
         }
     }
 
-    /// The fields that its packets have, with their values. Of ports, those that count.
+    /// The fields that its packets have, with their values; without ports that the tuple ignores.
     pub(super) fn fields(&self) -> Vec<(&'static Field, u128)> {
         let [source, destination] = address_fields(self.eth_type);
         let mut fields = vec![
@@ -159,7 +163,7 @@ impl FlowTuple {
     }
 
     /// Whether packets with the same tuple have the same value of a field. Choice: all fragments of
-    /// a datagram go where the one that comes first goes, although only one has ports.
+    /// a datagram follow the one that arrives first, although only the first fragment has ports.
     pub(super) fn holds(field: &Field) -> bool {
         FIELDS.contains(&field) || PORTS.as_flattened().contains(&field)
     }
@@ -174,7 +178,7 @@ impl FlowTuple {
         [ethertype::IPV4, ethertype::IPV6].contains(&self.eth_type)
     }
 
-    /// What a mask leaves of it.
+    /// The tuple under a mask.
     pub(super) fn masked(&self, mask: &Self) -> Self {
         Self {
             source: self.source & mask.source,
@@ -189,7 +193,7 @@ impl FlowTuple {
 }
 
 impl From<&FlowTuple> for Microflow {
-    /// As what leaves by a port: whatever it came in through.
+    /// The microflow of the tuple, as disciplines see it, without the ingress port.
     fn from(tuple: &FlowTuple) -> Self {
         Self {
             source: tuple.source,
@@ -204,8 +208,8 @@ impl From<&FlowTuple> for Microflow {
 
 impl Wire for FlowTuple {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let source = be_address(r.at("src").take(16)?);
-        let destination = be_address(r.at("dst").take(16)?);
+        let source = be_number(r.at("src").take(16)?);
+        let destination = be_number(r.at("dst").take(16)?);
         let in_port = r.at("in_port").get()?;
         let vlan = r.at("vlan").get()?;
         let eth_type = r.at("eth_type").get()?;
@@ -232,24 +236,18 @@ impl Wire for FlowTuple {
     }
 }
 
-/// The number of 16 bytes, the highest first.
-fn be_address(bytes: &[u8]) -> u128 {
-    let number = bytes.iter().map(|byte| u128::from(*byte));
-    number.fold(0, |number, byte| number << 8 | byte)
-}
-
-/// Which tuples are meant: those that have the value where the mask has ones. 96 bytes on the wire:
-/// the value, then the mask.
+/// A match on tuples: those that equal the value in the bits of the mask. 96 bytes on the wire: the
+/// value, then the mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TupleMatch {
-    /// The value; 0 where the mask is.
+    /// The value; 0 where the mask is 0.
     pub value: FlowTuple,
     /// The bits that count.
     pub mask: FlowTuple,
 }
 
 impl TupleMatch {
-    /// One tuple.
+    /// A match on exactly one tuple.
     pub fn exact(value: FlowTuple) -> Self {
         Self {
             value,
@@ -257,15 +255,16 @@ impl TupleMatch {
         }
     }
 
-    /// Whether it means a tuple.
+    /// Whether it matches a tuple.
     pub fn matches(&self, tuple: &FlowTuple) -> bool {
         tuple.masked(&self.mask) == self.value.masked(&self.mask)
     }
 
-    /// Takes the words of a text that it has. Errors: what is wrong with one.
+    /// Takes its words from a text. Errors: what is wrong with one.
     pub(super) fn take(args: &mut Args<'_>) -> Result<Self, String> {
         let mut this = Self::default();
-        let (value, mask) = (&mut this.value, &mut this.mask);
+        let value = &mut this.value;
+        let mask = &mut this.mask;
         take_number(args, "in_port", &mut value.in_port, &mut mask.in_port)?;
         take_number(args, "vlan", &mut value.vlan, &mut mask.vlan)?;
         take_number(args, "eth_type", &mut value.eth_type, &mut mask.eth_type)?;
@@ -291,7 +290,7 @@ impl TupleMatch {
     }
 }
 
-/// Takes `NAME=VALUE` or `NAME=VALUE/MASK`, if it is there.
+/// Takes `NAME=VALUE` or `NAME=VALUE/MASK` from a text, if it is there.
 fn take_number<T>(
     args: &mut Args<'_>,
     name: &str,
@@ -305,15 +304,19 @@ where
     let Some(text) = args.take(name) else {
         return Ok(());
     };
-    let parse = |text| number(text).and_then(|number| T::try_from(number).ok());
     let (first, second) = match text.split_once('/') {
-        Some((first, second)) => (parse(first), parse(second)),
+        Some((first, second)) => (parse::<T>(first), parse(second)),
         None => (parse(text), Some(!T::default())),
     };
     let both = first.zip(second);
-    let (first, second) = both.ok_or_else(|| format!("{name}={text} is no number that fits"))?;
+    let (first, second) = both.ok_or_else(|| format!("{name}={text} is not a number in range"))?;
     (*value, *mask) = (first & second, second);
     Ok(())
+}
+
+/// Reads a number, if it fits its type.
+fn parse<T: TryFrom<u64>>(text: &str) -> Option<T> {
+    T::try_from(number(text)?).ok()
 }
 
 /// Reads `ADDRESS`, `ADDRESS/PREFIX` or `ADDRESS/MASK`: the value, the mask, and the Ethernet type
@@ -346,14 +349,15 @@ fn parse_address(text: &str) -> Result<(u128, u16), String> {
         return Ok((address.to_bits().into(), ethertype::IPV4));
     }
     if let Ok(Mac(bytes)) = text.parse::<Mac>() {
-        return Ok((be_address(&bytes), 0));
+        return Ok((be_number(&bytes), 0));
     }
-    let address = text.parse::<Ipv6Addr>();
-    let address = address.map_err(|_| format!("'{text}' is no address"))?;
-    Ok((address.to_bits(), ethertype::IPV6))
+    match text.parse::<Ipv6Addr>() {
+        Ok(address) => Ok((address.to_bits(), ethertype::IPV6)),
+        Err(_) => Err(format!("'{text}' is no address")),
+    }
 }
 
-/// An address as people write it.
+/// Writes an address in its usual notation.
 fn write_address(f: &mut fmt::Formatter<'_>, eth_type: u16, address: u128) -> fmt::Result {
     match eth_type {
         ethertype::IPV4 => write!(f, "{}", Ipv4Addr::from_bits(address as u32)),
@@ -378,7 +382,7 @@ impl Wire for TupleMatch {
 }
 
 impl TextForm for TupleMatch {
-    /// Only what counts, each word after a comma but for the first.
+    /// Writes only what the mask selects, with commas between the words.
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { value, mask } = self;
         let numbers: [(&str, u64, u64, u64); 6] = [

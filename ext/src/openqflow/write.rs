@@ -1,4 +1,4 @@
-//! What engines change of a flow, on the wire and as text.
+//! Changes of a flow by engines, on the wire and as text.
 
 use alloc::{
     format,
@@ -16,27 +16,27 @@ use super::records::{ForwardRecord, QosRecord, take};
 use super::tuple::{FlowTuple, TupleMatch};
 use crate::openstate::args::Args;
 
-/// What an engine changes of one flow: 96 bytes, then the records that there are, QoS first.
+/// A change of one flow by an engine: 96 bytes, then the records that are present, QoS first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FlowWrite {
     /// The flow.
     pub tuple: FlowTuple,
-    /// Whether the rules choose again what an engine chose before.
+    /// Whether rules replace what an engine chose before.
     pub gives_back: bool,
-    /// Where it goes.
+    /// Its new path.
     pub forward: Option<ForwardRecord>,
-    /// Microseconds without a packet after which it goes there; 0 for at once.
+    /// The gap in microseconds without a packet after which it takes the new path; 0 means at once.
     pub gap_us: u32,
-    /// Its quality of service.
+    /// Its new quality of service.
     pub qos: Option<QosRecord>,
-    /// Bytes of which engines get a copy.
+    /// Of how many bytes engines get copies.
     pub copy_bytes: u32,
-    /// What the engine keeps about it.
+    /// The new registers of the engine.
     pub registers: Option<[u64; 4]>,
 }
 
 impl FlowWrite {
-    /// Changes nothing of a flow.
+    /// A change that leaves everything of a flow unchanged.
     pub fn of(tuple: FlowTuple) -> Self {
         Self {
             tuple,
@@ -50,7 +50,7 @@ impl FlowWrite {
     }
 }
 
-/// What a message has of it.
+/// The flags that say which parts a message contains.
 pub(super) const HAS_FORWARD: u8 = 1;
 pub(super) const HAS_QOS: u8 = 2;
 const HAS_REGISTERS: u8 = 4;
@@ -58,8 +58,13 @@ const GIVES_BACK: u8 = 8;
 
 /// The flags that are set.
 pub(super) fn flags<const N: usize>(all: [(bool, u8); N]) -> u8 {
-    let set = all.into_iter().filter(|(is_set, _)| *is_set);
-    set.fold(0, |flags, (_, flag)| flags | flag)
+    let mut flags = 0;
+    for (is_set, flag) in all {
+        if is_set {
+            flags |= flag;
+        }
+    }
+    flags
 }
 
 impl Wire for FlowWrite {
@@ -161,7 +166,7 @@ fn parse_registers(text: &str) -> Result<[u64; 4], String> {
     for register in &mut registers {
         let word = words.next().unwrap_or("0");
         let number = bofuss_oflib::text::number(word);
-        *register = number.ok_or_else(|| format!("'{word}' is no number"))?;
+        *register = number.ok_or_else(|| format!("'{word}' is not a number"))?;
     }
     match words.next() {
         Some(_) => Err("there are four registers".to_string()),

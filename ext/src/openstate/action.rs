@@ -11,8 +11,8 @@ use super::args::{Args, write_fields, write_masked, write_transition};
 use super::dialect::{Dialects, StateDialect};
 use super::error;
 use super::extractor::{Extractor, get_scope, put_scope, scope_count};
-use super::state_mod::{get_timers, put_timers};
 use super::table::Transition;
+use super::wire::{get_timers, put_timers};
 use super::{check_length, table_id};
 use crate::opp::{SetDataVar, WriteContext};
 
@@ -23,16 +23,16 @@ pub struct SetState {
     pub table: u8,
     /// The state and its timers.
     pub transition: Transition,
-    /// Whether the flow is that of the bit-update scope.
+    /// Whether the flow's key is made by the bit-update scope.
     pub bit: bool,
-    /// Whether it has the layout of Open Packet Processor.
+    /// Whether the action has the layout of Open Packet Processor.
     pub is_opp: bool,
     /// The fields that make the flow's key instead of the update scope, if any; only Open Packet
     /// Processor has these.
     pub scope: Option<Extractor>,
 }
 
-/// What an action reveals about the dialect of a table.
+/// What can be inferred from an action about the dialect of a table.
 pub(super) struct Evidence {
     /// The table.
     pub(super) table: u8,
@@ -42,7 +42,7 @@ pub(super) struct Evidence {
     pub(super) error: ErrorCode,
 }
 
-/// What an action in an entry of a table reveals; `None` if all dialects know the action.
+/// What can be inferred from an action in an entry of a table; `None` if all dialects know it.
 pub(super) fn evidence(value: &ExtValue, table: u8) -> Option<Evidence> {
     let opp = Dialects::only(StateDialect::Opp);
     let (table, known, error) = if let Some(action) = value.body::<SetState>() {
@@ -139,7 +139,7 @@ impl TextForm for SetState {
 }
 
 impl TypedBody for SetState {
-    /// An action set can have one for each table.
+    /// An action set has at most one for each table.
     fn action_set_key(&self) -> u64 {
         self.table.into()
     }
@@ -161,9 +161,9 @@ impl TypedBody for SetState {
 /// Changes bits of the global state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetGlobalState {
-    /// The new bits.
+    /// The new value, where the mask has ones.
     pub value: u32,
-    /// Which bits.
+    /// The bits that change.
     pub mask: u32,
 }
 

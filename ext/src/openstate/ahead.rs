@@ -1,5 +1,5 @@
-//! Lookahead: the flows of a burst's packets are looked up together, so that the burst waits for
-//! memory once.
+//! Lookahead: looks up the flows of all packets of a burst together, with prefetches, so that their
+//! waits for memory overlap.
 
 use alloc::vec::Vec;
 
@@ -11,29 +11,31 @@ use super::machine::Machine;
 use super::stateful::Stateful;
 use super::table::SoughtFlow;
 
-/// The flow of an upcoming packet, and the state that the packet would read now.
+/// The flow of an upcoming packet, and the state that the packet would read at the time of the
+/// lookahead.
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowAhead {
     /// Whether the flow was looked up. If not, the other fields mean nothing.
     is_known: bool,
-    /// Whether the packet reads this state if the table is not edited before: no timer runs.
+    /// Whether no timer runs: then the packet will read `state`, unless the table is edited before.
     is_lasting: bool,
     sought: SoughtFlow,
     state: u32,
 }
 
-/// What the upcoming packets of a table would read there now.
+/// The flows of a table's upcoming packets, as the last lookahead has found them.
 #[derive(Debug, Default)]
 pub(super) struct FlowsAhead {
     table: u8,
-    /// Their flows in the lookup scope, by the packets' numbers.
+    /// The flows in the lookup scope, by the packets' numbers.
     flows: Vec<FlowAhead>,
-    /// The [moves](super::table::StateTable::moves) that there had been: while there is no further
+    /// The table's [moves](super::table::StateTable::moves) at that time: while it has no further
     /// one, flows stay in their slots.
     moves: u64,
-    /// The [edits](super::table::StateTable::edits) that there had been: while there is no further
+    /// The table's [edits](super::table::StateTable::edits) at that time: while it has no further
     /// one, flows stay as they were found.
     edits: u64,
+    /// The global state at that time.
     global: u32,
 }
 
@@ -47,11 +49,14 @@ impl FlowsAhead {
 }
 
 impl Machine {
-    /// Looks up the flows of a table's upcoming packets in its lookup scope, step by step for all
-    /// of them: prefetch the buckets of the index, prefetch the flows, read the states.
+    /// Looks up the flows of a table's upcoming packets in its lookup scope. Each step is done for
+    /// all packets before the next one: prefetch the buckets of the index, prefetch the flows, read
+    /// the states.
     pub fn look_ahead(&mut self, number: u8, packets: &Upcoming<'_>) {
-        let table = self.tables.get(usize::from(number));
-        let table = table.and_then(Option::as_deref);
+        let table = self
+            .tables
+            .get(usize::from(number))
+            .and_then(Option::as_deref);
         let ahead = &mut self.ahead;
         let Some((table, lookup)) = table
             .filter(|table| table.is_enabled())
@@ -60,8 +65,10 @@ impl Machine {
             ahead.flows.clear();
             return;
         };
-        (ahead.table, ahead.global) = (number, self.global);
-        (ahead.moves, ahead.edits) = (table.states.moves(), table.states.edits());
+        ahead.table = number;
+        ahead.global = self.global;
+        ahead.moves = table.states.moves();
+        ahead.edits = table.states.edits();
         let flows = &mut ahead.flows;
         flows.resize_with(packets.len(), FlowAhead::default);
         for (flow, packet) in flows.iter_mut().zip(packets.packets()) {
@@ -73,7 +80,8 @@ impl Machine {
         }
         for flow in flows.iter_mut() {
             let (state, lasts) = table.states.foresee(packets.now, &mut flow.sought);
-            (flow.state, flow.is_lasting) = (state, lasts && flow.is_known);
+            flow.state = state;
+            flow.is_lasting = lasts && flow.is_known;
         }
     }
 
@@ -83,10 +91,10 @@ impl Machine {
         flows.map(|flow| Some(flow.state.into()))
     }
 
-    /// The table of the lookahead, and the slot of a packet's flow with the state that was
-    /// foreseen; `None` if the flow was not looked up.
+    /// The table of the lookahead, the slot that a packet's flow has now, and the state that was
+    /// foreseen; `None` if the flow was not looked up ahead.
     #[inline(always)]
-    fn at_last(&mut self, number: usize) -> Option<(&mut Stateful, Option<u32>, u32)> {
+    fn flow_ahead(&mut self, number: usize) -> Option<(&mut Stateful, Option<u32>, u32)> {
         let ahead = &self.ahead;
         let flow = ahead.flows.get(number).filter(|flow| flow.is_known)?;
         let table = self.tables[usize::from(ahead.table)].as_mut()?;
@@ -98,8 +106,8 @@ impl Machine {
         Some((table, slot, flow.state))
     }
 
-    /// Looks up a packet's state, if it is the one that was foreseen. Returns false if it is not;
-    /// then nothing is done.
+    /// Does the lookup of a packet's state, if that is still as foreseen. Returns false if it is
+    /// not; then nothing is done.
     #[inline]
     pub fn fulfil(&mut self, now: Time, number: usize) -> bool {
         let ahead = &self.ahead;
@@ -114,22 +122,22 @@ impl Machine {
         self.fulfil_changed(now, number)
     }
 
-    /// The same if a timer runs or something has changed.
+    /// As [`Machine::fulfil`], for the case that a timer runs or something has changed.
     #[inline(never)]
     fn fulfil_changed(&mut self, now: Time, number: usize) -> bool {
         let is_same = self.ahead.global == self.global;
-        match self.at_last(number) {
+        match self.flow_ahead(number) {
             Some((table, slot, state)) => is_same && table.states.fulfil(now, slot, state),
             None => false,
         }
     }
 
-    /// Changes the state of a packet's flow, if that was looked up ahead and stays in memory.
-    /// Returns false if not; then nothing is done.
+    /// Carries out a SET_STATE, if the flow that it changes was looked up ahead and keeps its
+    /// entry. Returns false if not; then nothing is done.
     #[inline]
     pub fn fulfil_transition(&mut self, now: Time, number: usize, action: &SetState) -> bool {
         let is_here = action.table == self.ahead.table && !action.bit && action.scope.is_none();
-        match self.at_last(number) {
+        match self.flow_ahead(number) {
             Some((table, slot, _)) if is_here && table.updates_what_is_read => {
                 table.states.transit(now, slot, &action.transition)
             }

@@ -1,4 +1,4 @@
-//! Texts of messages and actions: `name=value` with commas between them.
+//! The arguments in texts of messages and actions: `name=value`, with commas between them.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -9,7 +9,7 @@ use super::N_TABLES;
 use super::extractor::{Extractor, header_of, name_of, parse_key};
 use super::table::{Timers, Transition};
 
-/// The names and values of a text that are not taken yet.
+/// The arguments of a text that have not been taken yet, by name and value.
 pub(crate) struct Args<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Args<'a> {
@@ -28,13 +28,13 @@ impl<'a> Args<'a> {
         Some(self.0.remove(index).1)
     }
 
-    /// Takes a number; 0 if it is not there. Errors: the value is no number, or too large.
+    /// Takes a number; 0 if it is not there. Errors: the value is not a number, or too large.
     pub(crate) fn number<T: TryFrom<u64>>(&mut self, name: &str) -> Result<T, String> {
         let text = self.take(name).unwrap_or("0");
         parse_number(text)
     }
 
-    /// Takes a number that may have a mask after a slash; without one, all bits count.
+    /// Takes a number and the mask that may follow a slash; without one, the mask is all ones.
     pub(crate) fn masked(&mut self, name: &str) -> Result<(u32, u32), String> {
         let text = self.take(name).unwrap_or("0");
         match text.split_once('/') {
@@ -75,14 +75,14 @@ impl<'a> Args<'a> {
         for name in text.split('+').filter(|name| !name.is_empty()) {
             headers.push(match catalogue.field_named(name) {
                 Some(field) => header_of(field),
-                None => parse_number(name).map_err(|_| format!("'{name}' is no field"))?,
+                None => parse_number(name).map_err(|_| format!("there is no field '{name}'"))?,
             });
         }
         Ok(headers)
     }
 
-    /// Takes a list of fields as the scope of an action's key, if there is one. Errors: a field's
-    /// name is unknown, or they are too many.
+    /// Takes a list of fields as an action's own scope, if there is one. Errors: a field's name is
+    /// unknown, or the fields are too many.
     pub(crate) fn scope(&mut self, catalogue: &Catalogue) -> Result<Option<Extractor>, String> {
         let headers = self.fields(catalogue)?;
         if headers.is_empty() {
@@ -110,10 +110,10 @@ impl<'a> Args<'a> {
 
 fn parse_number<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
     let value = number(text).and_then(|value| value.try_into().ok());
-    value.ok_or_else(|| format!("'{text}' is no number that fits"))
+    value.ok_or_else(|| format!("'{text}' is not a number in range"))
 }
 
-/// Writes a number, and its mask if not all bits count.
+/// Writes a number, and its mask unless that is all ones.
 pub(crate) fn write_masked(
     f: &mut core::fmt::Formatter<'_>,
     name: &str,

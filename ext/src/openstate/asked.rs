@@ -1,4 +1,4 @@
-//! The requests of a tool that draws the machines of a switch, and the replies to them.
+//! What a tool that draws the machines of a switch has to request, and the replies as they come in.
 
 use alloc::vec::Vec;
 
@@ -21,18 +21,20 @@ pub struct AskedStates {
 }
 
 impl AskedStates {
-    /// The requests for them.
+    /// The requests to send: for all entries, and for the states of all tables in the short form.
     pub fn questions() -> [Message; 2] {
-        let row = VALUES.iter().find(|row| is_short_stats(row));
-        let row = row.expect("short state statistics have a row");
-        let states = ShortStats(StateStats::Request(StateRequest {
+        let mut rows = VALUES.iter();
+        let row = rows
+            .find(|row| is_short_stats(row))
+            .expect("short state statistics have a row");
+        let request = ShortStats(StateStats::Request(StateRequest {
             table: ALL_TABLES,
             state: None,
             fields: Match::ANY,
         }));
-        let states = RequestBody::Experimenter(ExtBody(ExtValue::typed(row, states)));
-        [RequestBody::Flow(FlowStatsRequest::all()), states]
-            .map(|body| Message::MultipartRequest(body.into()))
+        let states = RequestBody::Experimenter(ExtBody(ExtValue::typed(row, request)));
+        let entries = RequestBody::Flow(FlowStatsRequest::all());
+        [entries, states].map(|body| Message::MultipartRequest(body.into()))
     }
 
     /// Adds a reply, or a part of one. Other messages are ignored.

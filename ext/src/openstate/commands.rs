@@ -1,4 +1,4 @@
-//! The state tables of a switch as a list of the commands that would make them as they are.
+//! The state tables of a switch as a list of the commands that would recreate them.
 
 use alloc::vec::Vec;
 
@@ -11,13 +11,15 @@ use super::stateful::Stateful;
 use super::table::Transition;
 use crate::opp::{FlowVariables, OppMod};
 
-/// Commands of one part of a reply: those of the last flow's variables included, they take at most
-/// 36 kB of the 64 KiB of a message.
+/// After this many commands, a part of a reply ends before the next flow. With the variables of its
+/// last flow, a part takes at most 36 kB of the 64 KiB of a message.
 const COMMANDS_PER_PART: usize = 400;
 
-/// The part of the list that begins at `from`, and where the next one begins: the table's number in
-/// the higher 32 bits, the slot of a flow in the lower ones; 0 is the beginning of the list. First
-/// come the global state, tables and scopes, then flows, and at the end the tables that are off.
+/// The part of the list that begins at `from`, and where the next part begins: the table's number
+/// in the higher 32 bits, the slot of a flow in the lower ones. 0 is the beginning of the list.
+///
+/// Order: the global state, tables with their scopes and registers, flows, and at the end the
+/// tables that are off.
 pub(super) fn part(now: Time, machine: &Machine, from: u64) -> (Vec<StateMod>, Option<u64>) {
     let mut list = Vec::new();
     let tables = (0..N_TABLES as u8).filter_map(|number| Some((number, machine.table(number)?)));
@@ -66,6 +68,7 @@ pub(super) fn part(now: Time, machine: &Machine, from: u64) -> (Vec<StateMod>, O
     (list, None)
 }
 
+/// Adds the commands that make a table stateful and set its scopes and registers.
 fn configure(number: u8, table: &Stateful, list: &mut Vec<StateMod>) {
     list.push(StateMod::TableConfig {
         table: number,
@@ -89,7 +92,7 @@ fn configure(number: u8, table: &Stateful, list: &mut Vec<StateMod>) {
     }
 }
 
-/// The commands that set the variables of a flow that are not 0.
+/// Adds the commands that set those variables of a flow that are not 0.
 fn set_variables(table: u8, key: &[u8], variables: &FlowVariables, list: &mut Vec<StateMod>) {
     for (id, value) in (0u8..).zip(*variables) {
         if value != 0 {

@@ -1,7 +1,7 @@
-//! Dialects: which of the three a table has follows from the messages about it.
+//! The three dialects, and how the dialect of a table is inferred from the messages about it.
 //!
-//! Nothing on the wire names it. Each message and action is known to some of the dialects; a table
-//! may have any dialect that knows all messages and actions about it so far.
+//! Nothing on the wire names a dialect. Each message and action is known to some of the dialects; a
+//! table may have any dialect that knows all messages and actions about it so far.
 
 /// The layouts and the behaviour of one line of controllers and switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

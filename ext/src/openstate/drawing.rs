@@ -1,5 +1,5 @@
-//! A machine as an SVG drawing: a line down from each state, and an arrow in a row of its own for
-//! each transition, so that no label meets another however many there are.
+//! A state machine as an SVG drawing, like a sequence diagram: a vertical line for each state, and
+//! a row with an arrow for each transition, so that labels never overlap.
 
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 use core::fmt::Write;
@@ -12,15 +12,15 @@ use crate::trace::{Trace, TraceEvent};
 const COLUMN: usize = 96;
 /// Pixels from the left edge to the first state.
 const LEFT: usize = 60;
-/// Pixels of a row.
+/// Height of a row in pixels.
 const ROW: usize = 36;
-/// Pixels above the first row: the states.
+/// Pixels above the first row, where the states are drawn.
 const HEAD: usize = 108;
-/// Radius of a state.
+/// Radius of a state in pixels.
 const RADIUS: usize = 27;
-/// The most pixels that a character of a label takes.
+/// The largest width of a character of a label, in pixels.
 const CHARACTER: usize = 8;
-/// With more rows than this, the states are drawn at the foot, too.
+/// With more rows than this, the states are drawn below the rows, too.
 const ROWS_WITHOUT_FOOT: usize = 12;
 /// The most characters of a label.
 const MAX_LABEL: usize = 80;
@@ -33,14 +33,13 @@ macro_rules! put {
 }
 
 impl StateGraph {
-    /// The drawing, to be part of a page; for a file of its own with
-    /// `xmlns="http://www.w3.org/2000/svg"` as `namespace`. States whose lines are `marked` stand
-    /// out.
+    /// The drawing. In a page, `namespace` is empty; in a file of its own, it is
+    /// `xmlns="http://www.w3.org/2000/svg"`. The `marked` states are highlighted.
     pub fn svg(&self, namespace: &str, marked: &[u32]) -> String {
-        let places = self.nodes.keys().enumerate();
-        let places: BTreeMap<StateNode, usize> = places
-            .map(|(at, node)| (*node, LEFT + at * COLUMN))
-            .collect();
+        let mut places = BTreeMap::new();
+        for (at, node) in self.nodes.keys().enumerate() {
+            places.insert(*node, LEFT + at * COLUMN);
+        }
         let foot = HEAD + self.edges.len() * ROW;
         let has_foot = self.edges.len() > ROWS_WITHOUT_FOOT;
         let ends = self.edges.iter().map(|edge| {
@@ -92,7 +91,7 @@ impl StateGraph {
         svg
     }
 
-    /// Writes what was left out, in words.
+    /// Writes how much was left out.
     fn put_rest(&self, svg: &mut String, y: usize) {
         let mut text = String::new();
         if self.edges_left_out > 0 {
@@ -140,8 +139,8 @@ pub fn marked_states(trace: &Trace) -> BTreeMap<u8, Vec<u32>> {
         {
             let states = ["state", "new"]
                 .into_iter()
-                .filter_map(|name| facts.get(name));
-            let states = states.filter_map(|state| state.parse::<u32>().ok());
+                .filter_map(|name| facts.get(name))
+                .filter_map(|state| state.parse::<u32>().ok());
             marked.entry(table).or_default().extend(states);
         }
     }

@@ -1,6 +1,7 @@
-//! The errors of experimenter 0xBEBABEBA, by the names of the reference switches.
+//! The experimenter of all dialects, and its errors by the names of the reference switches.
 
-use super::EXPERIMENTER;
+/// The experimenter of OpenState, BEBA and Open Packet Processor.
+pub const EXPERIMENTER: u32 = 0xbeba_beba;
 
 bofuss_oflib::experimenter_errors! {
     EXPERIMENTER "OPENSTATE"

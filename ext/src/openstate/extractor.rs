@@ -7,7 +7,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use bofuss_datapath::HookContext;
+use bofuss_datapath::{HookContext, UpcomingPacket};
 use bofuss_oflib::field::{
     ARP_OP, ARP_SPA, ARP_TPA, ETH_DST, ETH_SRC, FIELDS, Field, IPV4_DST, IPV4_SRC, IPV6_DST,
     IPV6_EXTHDR, IPV6_SRC, ONF, PBB_ISID, TCP_DST, TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC,
@@ -24,7 +24,7 @@ use crate::opp;
 
 /// The most fields of an extractor.
 pub const MAX_FIELDS: usize = 6;
-/// Bytes of the longest value.
+/// The most bytes of a value.
 const MAX_VALUE_BYTES: usize = 16;
 /// Bytes of the experimenter's number, which the length in an experimenter field's OXM header
 /// includes.
@@ -36,7 +36,7 @@ const CLASS_BASIC: u16 = 0x8000;
 /// The numbers of the TCP flags in the basic class: BEBA's, and OpenFlow 1.5's.
 const BASIC_TCP_FLAGS: [u8; 2] = [40, 42];
 
-/// Gives the values of a packet's fields.
+/// A source of the values of a packet's fields.
 pub trait FieldSource {
     /// The value of a field; `None` if the packet does not have it.
     fn get(&mut self, field: &Field) -> Option<u128>;
@@ -58,16 +58,22 @@ impl FieldSource for HookContext<'_> {
     }
 }
 
+impl FieldSource for UpcomingPacket<'_> {
+    fn get(&mut self, field: &Field) -> Option<u128> {
+        Self::get(self, field)
+    }
+}
+
 /// One field of an extractor.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ExtractorField {
+struct ExtractorField {
     /// The field; `None` if no packet has it.
-    pub(super) field: Option<&'static Field>,
+    field: Option<&'static Field>,
     /// Where it begins in the key.
-    pub(super) at: usize,
-    /// Bytes of the value there. Zero bytes follow those of an experimenter's field.
-    pub(super) bytes: usize,
-    pub(super) little_endian: bool,
+    at: usize,
+    /// Bytes of the value there. The value of an experimenter's field is followed by zero bytes.
+    bytes: usize,
+    little_endian: bool,
 }
 
 impl ExtractorField {
@@ -81,7 +87,7 @@ impl ExtractorField {
             }
             value &= u128::from(VID_PRESENT - 1);
         }
-        // From here on, the first byte of the key's part is the lowest of the number.
+        // The least significant byte of `bytes` is the first one in the key.
         let unused = u128::BITS - 8 * self.bytes as u32;
         let bytes = if self.little_endian {
             value << unused >> unused
@@ -99,7 +105,7 @@ impl ExtractorField {
     }
 }
 
-/// Pairs of fields: a bidirectional key has the larger of the two values first.
+/// Pairs of fields of which a bidirectional key has the larger value first.
 const PAIRS: [[&Field; 2]; 5] = [
     [ETH_DST, ETH_SRC],
     [IPV4_SRC, IPV4_DST],
@@ -113,12 +119,13 @@ const PAIRS: [[&Field; 2]; 5] = [
 pub struct Extractor {
     /// OXM headers, as they were given.
     headers: Vec<u32>,
-    pub(super) parts: Vec<ExtractorField>,
+    parts: Vec<ExtractorField>,
     bytes: usize,
     /// Whether both directions of a conversation have the same key.
     biflow: bool,
-    /// Where the headers of a frame have the bytes of the key, if they have all of them.
-    pub(super) in_headers: Option<KeyInHeaders>,
+    /// Where the headers of a frame have the bytes of the key, if they have all of them as whole
+    /// bytes.
+    in_headers: Option<KeyInHeaders>,
 }
 
 impl PartialEq for Extractor {
@@ -141,8 +148,8 @@ impl Extractor {
         Self::in_order(headers, headers, false, catalogue)
     }
 
-    /// The same with keys that both directions of a conversation share: the fields are in the order
-    /// of their OXM headers, and the larger value of a pair comes first.
+    /// As [`Extractor::new`], with keys that both directions of a conversation share: the fields
+    /// are in the order of their OXM headers, and the larger value of a pair comes first.
     pub fn biflow(headers: &[u32], catalogue: &Catalogue) -> Option<Self> {
         let mut sorted = headers.to_vec();
         sorted.sort_unstable();
@@ -223,6 +230,41 @@ impl Extractor {
         Some(key)
     }
 
+    /// Where the headers of frames have the bytes of its keys, if they have all of them.
+    fn header_key(&self) -> Option<KeyInHeaders> {
+        let mut key = KeyInHeaders::default();
+        for part in &self.parts {
+            key.add(part.field?, (part.bytes, part.at), part.little_endian)?;
+        }
+        Some(key)
+    }
+
+    /// Whether headers have all fields of its keys, even if not as whole bytes.
+    fn is_in_headers(&self) -> bool {
+        let mut fields = self.parts.iter().map(|part| part.field);
+        fields.all(|field| field.is_some_and(|field| !field.at.is_empty()))
+    }
+
+    /// Reads the key of an upcoming packet's flow into `key`. Returns false if the packet lacks a
+    /// field, or if not all fields are in headers: then the key is made when the packet is looked
+    /// up.
+    #[inline]
+    pub fn key_ahead(&self, mut packet: UpcomingPacket<'_>, key: &mut FlowKey) -> bool {
+        let is_found = match &self.in_headers {
+            Some(in_headers) => in_headers.read(&packet, key),
+            None if self.is_in_headers() => match self.key(&mut packet) {
+                Some(found) => {
+                    *key = found;
+                    true
+                }
+                None => false,
+            },
+            None => return false,
+        };
+        debug_assert_eq!(self.key(&mut packet), is_found.then_some(*key));
+        is_found
+    }
+
     /// Swaps the values of each pair whose second one is larger, compared as bytes.
     fn put_larger_first(&self, key: &mut [u8; MAX_KEY_BYTES]) {
         for parts in self.parts.windows(2) {
@@ -240,8 +282,9 @@ impl Extractor {
         }
     }
 
-    /// The number in a packet's key of one field, as the reference switches read it: the
-    /// little-endian number of its bytes; of a field longer than 4 bytes, that of the first two.
+    /// The value of a header field operand, for an extractor of one field. As in the reference
+    /// switches, it is the little-endian number of the key's bytes; of a field longer than 4 bytes,
+    /// that of the first two.
     pub fn number(&self, packet: &mut impl FieldSource) -> Option<u32> {
         let [a, b, c, d, ..] = self.key(packet)?.bytes();
         match self.parts[0].bytes {
@@ -250,9 +293,9 @@ impl Extractor {
         }
     }
 
-    /// The bytes of a key that a request asks for: for each field their range, and a key that has
-    /// the wanted values there. `None` if the extractor lacks one of the fields: then no flow is
-    /// wanted.
+    /// What a request demands of a key: for each field the range of its bytes, and a key that has
+    /// the wanted value there. `None` if the extractor lacks one of the fields, so that no flow
+    /// matches.
     pub fn wanted(&self, fields: &[FieldMatch]) -> Option<Vec<(core::ops::Range<usize>, FlowKey)>> {
         let mut wanted = Vec::new();
         for one in fields {
@@ -270,8 +313,8 @@ impl Extractor {
     }
 }
 
-/// The value of a field whose bytes in a key are this number in little-endian order, followed by
-/// zero bytes.
+/// The inverse of [`Extractor::number`]: the value of a field whose bytes in a key are this number
+/// in little-endian order, followed by zero bytes.
 pub(crate) fn value_of_number(field: &'static Field, number: u32) -> u128 {
     let low = u128::from(number);
     let value = if is_little_endian(field) {
@@ -282,8 +325,8 @@ pub(crate) fn value_of_number(field: &'static Field, number: u32) -> u128 {
     value & field.ones_number()
 }
 
-/// Reads the fields that are the scope of an action's key, and the padding to 8 bytes after them;
-/// `at_count` is at their number. `None` if there are none.
+/// Reads the fields of an action's own scope, which end the action, and their padding to 8 bytes.
+/// `at_count` is where their number is. `None` if there are none.
 ///
 /// Errors: BAD_EXP_LEN if another number of fields is left, or if they make no key.
 pub(crate) fn get_scope(
@@ -377,8 +420,8 @@ fn is_little_endian(field: &Field) -> bool {
 /// Writes a key as the values of its fields, `(ipv4_src=10.0.0.1,tcp_dst=80)`; in hexadecimal if
 /// the fields are unknown, or the key has another length than theirs.
 pub(crate) fn write_key(f: &mut fmt::Formatter<'_>, headers: &[u32], key: &[u8]) -> fmt::Result {
-    let fields: Option<Vec<_>> = headers.iter().map(|header| named_field(*header)).collect();
-    let fields = fields.unwrap_or_default();
+    let known: Option<Vec<_>> = headers.iter().map(|header| named_field(*header)).collect();
+    let fields = known.unwrap_or_default();
     let bytes: usize = headers.iter().map(|header| parts_of(*header).2).sum();
     if fields.is_empty() || bytes != key.len() {
         return Bytes(key.to_vec()).text(f);
@@ -411,10 +454,11 @@ pub(crate) fn parse_key(text: &str, catalogue: &Catalogue) -> Result<Vec<u8>, St
         let (name, value) = item
             .split_once('=')
             .ok_or_else(|| format!("'{item}': no value"))?;
-        let field = catalogue.field_named(name);
-        let field = field.ok_or_else(|| format!("'{name}' is no field"))?;
-        let number = parse_value(field, value, catalogue);
-        let number = number.map_err(|error| format!("'{item}': {error}"))?;
+        let Some(field) = catalogue.field_named(name) else {
+            return Err(format!("there is no field '{name}'"));
+        };
+        let number =
+            parse_value(field, value, catalogue).map_err(|error| format!("'{item}': {error}"))?;
         let mut bytes = number.to_be_bytes()[16 - field.bytes()..].to_vec();
         if is_little_endian(field) {
             bytes.reverse();

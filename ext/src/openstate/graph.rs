@@ -1,4 +1,5 @@
-//! The machine that flow entries make of a table: its states and the transitions between them.
+//! The state machine that flow entries make of a table: its states and the transitions between
+//! them.
 
 use alloc::{
     collections::BTreeMap,
@@ -13,8 +14,8 @@ use bofuss_oflib::{Action, Match};
 use super::table::{Timers, Transition};
 use super::{FIELDS, IncState, SetState, StateRecord};
 
-/// The most states of a graph; flows in further ones are counted together. A drawing of as many is
-/// 4,000 pixels wide.
+/// The most states of a graph; flows in further ones are counted together. A drawing of this many
+/// states is 4,000 pixels wide.
 const MAX_NODES: usize = 40;
 /// The most transitions of a graph; further ones are only counted.
 const MAX_EDGES: usize = 200;
@@ -71,8 +72,8 @@ pub struct StateEdge {
 pub struct StateGraph {
     /// The states that entries name or flows have, and how many flows have each.
     pub nodes: BTreeMap<StateNode, u64>,
-    /// The transitions: of packets by the state before and the priority of the entry, then those of
-    /// timers.
+    /// The transitions that packets cause, ordered by the state before and the priority of the
+    /// entry, then those of timers.
     pub edges: Vec<StateEdge>,
     /// Transitions that are left out.
     pub edges_left_out: usize,
@@ -81,7 +82,7 @@ pub struct StateGraph {
 }
 
 impl StateGraph {
-    /// The machine of a table that the entries of all tables make. No flow is counted yet.
+    /// The machine that the entries of all tables make of one table. No flow is counted yet.
     pub fn of_entries<'a>(table: u8, entries: impl IntoIterator<Item = &'a FlowEntry>) -> Self {
         let mut this = Self::default();
         let mut found = Vec::new();
@@ -129,7 +130,7 @@ impl StateGraph {
         self.nodes.is_empty()
     }
 
-    /// The state that an entry of the table matches; it is added to the states of the machine.
+    /// The state that an entry of the table matches, which is added to the machine's states.
     fn matched(&mut self, entry: &FlowEntry) -> StateNode {
         let field = entry
             .fields
@@ -146,8 +147,10 @@ impl StateGraph {
     }
 
     fn add(&mut self, from: StateNode, to: StateNode, label: String, is_timer: bool) {
-        let is_new = [from, to].map(|node| !self.nodes.contains_key(&node));
-        let n_new = is_new.into_iter().map(usize::from).sum::<usize>();
+        let n_new = [from, to]
+            .iter()
+            .filter(|node| !self.nodes.contains_key(*node))
+            .count();
         if self.edges.len() >= MAX_EDGES || self.nodes.len() + n_new > MAX_NODES {
             self.edges_left_out += 1;
             return;
@@ -175,7 +178,7 @@ impl StateGraph {
     }
 }
 
-/// The state to which an action leads from another one of a table, and the timers that run then.
+/// The state to which an action leads from state `from` of a table, and the timers that run then.
 /// `None` if the action does not change states of this table.
 fn effect(action: &Action, table: u8, from: StateNode) -> Option<(StateNode, Timers)> {
     let Action::Experimenter(value) = action else {
@@ -199,19 +202,17 @@ fn label(entry: &FlowEntry, table: u8) -> String {
         .fields()
         .iter()
         .filter(|one| *one.field != FIELDS[1]);
-    let text = Match::again(others.cloned().collect()).to_string();
-    let text = if text.is_empty() {
-        "any packet".into()
-    } else {
-        text
-    };
+    let mut text = Match::again(others.cloned().collect()).to_string();
+    if text.is_empty() {
+        text = "any packet".into();
+    }
     match entry.table_id.0 {
         own if own == table => text,
         other => format!("table {other}: {text}"),
     }
 }
 
-/// A time, given in microseconds, in its largest unit of which it is a multiple.
+/// A time as text, in the largest unit of which it is a multiple.
 fn duration(micros: u32) -> String {
     if micros.is_multiple_of(1_000_000) {
         format!("{} s", micros / 1_000_000)

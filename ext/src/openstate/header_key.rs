@@ -1,4 +1,4 @@
-//! Keys of flows, read straight from the headers of frames that will be looked up soon.
+//! Keys of flows that are read straight from frames, before these are parsed into fields.
 
 use alloc::vec::Vec;
 
@@ -6,35 +6,29 @@ use bofuss_datapath::UpcomingPacket;
 use bofuss_oflib::Field;
 use bofuss_oflib::field::{Header, VLAN_VID};
 
-use super::extractor::{Extractor, FieldSource, FlowKey};
+use super::flow_key::FlowKey;
 
-/// Bytes of a word: so many are read of a header at a time.
+/// Bytes of a word, the most that are read of a header at a time.
 const WORD_BYTES: usize = 8;
 
-impl FieldSource for UpcomingPacket<'_> {
-    fn get(&mut self, field: &Field) -> Option<u128> {
-        Self::get(self, field)
-    }
-}
-
-/// Up to eight bytes that are next to each other both in a header and in a word of a key.
+/// Up to eight bytes that are contiguous both in a header and in a word of a key.
 #[derive(Clone, Copy, Debug)]
 struct HeaderBytes {
-    /// The headers that may have them, such as IPv4 and IPv6, and where in each they begin; the
-    /// first one that the packet has counts.
+    /// The headers that may have them, such as IPv4 and IPv6, and where in each they begin. The
+    /// first one that the packet has is used.
     places: [(Header, usize); 2],
-    /// How many bits they lack to a word.
+    /// The bits of a word that they leave unused.
     unused: u32,
-    /// Whether the key has them in the opposite order.
+    /// Whether they are in the opposite order in the key.
     is_reversed: bool,
-    /// The number of the word, and how many bits of it are below them.
+    /// The index of the word in the key.
     word: usize,
+    /// How many bits of that word are below them.
     shift: u32,
 }
 
 impl HeaderBytes {
-    /// The number that they are in the key, not yet shifted; `None` if the packet has none of the
-    /// headers.
+    /// Their value in the key, not yet shifted; `None` if the packet has none of the headers.
     #[inline]
     fn read(&self, packet: &UpcomingPacket<'_>) -> Option<u64> {
         let [(header, at), (other, at_other)] = self.places;
@@ -62,43 +56,6 @@ fn word(bytes: &[u8], at: usize) -> u64 {
             padded[..rest.len()].copy_from_slice(rest);
             u64::from_le_bytes(padded)
         }
-    }
-}
-
-impl Extractor {
-    /// Where the headers of frames have the bytes of its keys, if they have all of them.
-    pub(super) fn header_key(&self) -> Option<KeyInHeaders> {
-        let mut key = KeyInHeaders::default();
-        for part in &self.parts {
-            key.add(part.field?, (part.bytes, part.at), part.little_endian)?;
-        }
-        Some(key)
-    }
-
-    /// Whether all fields of its keys are in headers.
-    fn is_in_headers(&self) -> bool {
-        let mut fields = self.parts.iter().map(|part| part.field);
-        fields.all(|field| field.is_some_and(|field| !field.at.is_empty()))
-    }
-
-    /// Reads the key of an upcoming packet's flow into `key`. Returns false if the packet lacks a
-    /// field, or if not all fields are in headers: then the key is made when the packet is looked
-    /// up.
-    #[inline]
-    pub fn key_ahead(&self, mut packet: UpcomingPacket<'_>, key: &mut FlowKey) -> bool {
-        let is_found = match &self.in_headers {
-            Some(in_headers) => in_headers.read(&packet, key),
-            None if self.is_in_headers() => match self.key(&mut packet) {
-                Some(found) => {
-                    *key = found;
-                    true
-                }
-                None => false,
-            },
-            None => return false,
-        };
-        debug_assert_eq!(self.key(&mut packet), is_found.then_some(*key));
-        is_found
     }
 }
 
@@ -154,7 +111,7 @@ impl KeyInHeaders {
 
     /// Reads the key of a packet's flow. Returns false if the packet lacks a header.
     #[inline]
-    fn read(&self, packet: &UpcomingPacket<'_>, key: &mut FlowKey) -> bool {
+    pub(super) fn read(&self, packet: &UpcomingPacket<'_>, key: &mut FlowKey) -> bool {
         *key = FlowKey::default();
         for piece in &self.pieces {
             let Some(value) = piece.read(packet) else {

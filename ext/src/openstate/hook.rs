@@ -1,4 +1,4 @@
-//! The hook: what packets, messages and requests do with the state tables.
+//! The hook: how packets, messages and requests use the state tables.
 
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
@@ -28,10 +28,10 @@ use super::{
 };
 use crate::opp::{PacketFields, SetDataVar, WriteContext};
 
-/// Nanoseconds from the end of a sweep of all tables to the next one: the interval at which the
-/// reference switches flush their tables.
+/// Nanoseconds from the end of one search for expired flows to the next one: the interval at which
+/// the reference switches flush their tables.
 const EXPIRY_NS: u64 = 60 * Time::SEC;
-/// Nanoseconds between two slices of a sweep: packets are handled between them.
+/// Nanoseconds between two slices of such a search; packets are handled between them.
 const SLICE_NS: u64 = 1_000_000;
 /// Slots that a slice looks at. No packet is handled meanwhile, so these are few.
 const SLICE_SLOTS: u32 = 1024;
@@ -41,7 +41,7 @@ const DELETE_STATES: u32 = 2;
 /// The type of BEBA's multipart that does so in the short form.
 const DELETE_SHORT_STATES: u32 = 4;
 
-/// The hook of this extension, without a stateful table. Panics: if `catalogue` lacks its fields.
+/// The hook of this extension, without stateful tables. Panics: if `catalogue` lacks its fields.
 pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
     let [global_state, state] = [0, 1].map(|number| {
         let field = catalogue.field(EXPERIMENTER, number);
@@ -66,23 +66,23 @@ struct OpenState {
     global_state: &'static Field,
     state: &'static Field,
     machine: Machine,
-    /// Whether a packet has changed the global state: then the next may, too.
+    /// Whether a packet has changed the global state: then later ones may, too.
     has_set_global: bool,
     /// How often the effects of this hook on packets may have changed.
     generation: u64,
-    /// The trial of the last packet, or that it was none.
+    /// The trial of the last packet; [`Trial::LIVE`] if it was a real one.
     trial: Trial,
-    /// When the next slice of a sweep is due.
+    /// When the next slice of the search for expired flows is due.
     expire_at: Time,
     /// Whether a connection has ever subscribed to notifications of changed states.
     notifies: bool,
-    /// The fields that packets have of Open Packet Processor.
+    /// The fields that Open Packet Processor adds to packets.
     fields: PacketFields,
     options: StateOptions,
 }
 
 impl OpenState {
-    /// Sets whether the changes that actions make are kept.
+    /// Begins or ends a trial of the machine, if this packet is of another one than the last.
     fn enter(&mut self, cx: &HookContext<'_>) {
         if !cx.is_dry() {
             self.machine.end_trial();
@@ -92,7 +92,7 @@ impl OpenState {
         self.trial = cx.trial();
     }
 
-    /// The next part of a reply about states. Errors: BAD_REQUEST/BAD_TABLE_ID.
+    /// The part of a reply about states that begins at `from`. Errors: BAD_REQUEST/BAD_TABLE_ID.
     fn report(
         &mut self,
         now: Time,
@@ -162,9 +162,9 @@ impl OpenState {
         Ok(ReplyPart::last(ExtValue::typed(value.row, reply)))
     }
 
-    /// Notes that a connection sent something that only these dialects know. A connection keeps the
-    /// dialect that it has shown before, if that is one of them; a short SET_STATE alone shows
-    /// none.
+    /// Infers the dialect of a connection from something that it sent and only these dialects know.
+    /// A connection keeps the dialect that it has shown before, if that is one of them. A SET_STATE
+    /// of 48 bytes alone does not show one.
     fn note_dialect(&mut self, cx: &mut ControlContext<'_>, known: Dialects) {
         let shown = cx.asker.and_then(|asker| dialect_of(asker.form));
         match shown {
@@ -179,7 +179,7 @@ impl OpenState {
         }
     }
 
-    /// Notes what an entry that was added reveals about the dialects of tables and of its sender.
+    /// Infers the dialects of tables and of the sender from an entry that was added.
     fn note_entry(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
         let had_opp = self.machine.has_opp();
         let table = flow_mod.table_id.0;
@@ -212,10 +212,11 @@ impl OpenState {
         }
     }
 
-    /// Sets a packet's fields for its state in the present table and the outcomes of conditions
-    /// there.
+    /// Sets a packet's fields for its state in the current table and for the outcomes of the
+    /// conditions there.
     fn set_state(&mut self, cx: &mut HookContext<'_>) {
-        let (now, table) = (cx.now, cx.table.0);
+        let now = cx.now;
+        let table = cx.table.0;
         if cx.is_dry() {
             let text = trace_text::read(&self.machine, now, table, cx);
             text.into_iter().for_each(|text| cx.say(|| text));
@@ -231,7 +232,7 @@ impl OpenState {
     }
 }
 
-/// Notifies the connections that asked for it that a packet has changed the state of a flow.
+/// Notifies the subscribed connections that a packet has changed the state of a flow.
 fn notify(cx: &mut HookContext<'_>, action: &SetState, changed: &Changed) {
     if changed.old == changed.new {
         return;
@@ -266,8 +267,9 @@ impl Hook for OpenState {
     }
 
     /// A table with states sets `state`, by the packet's flow. A table without states clears it, as
-    /// an earlier one may have set it. Table 0 also sets `global_state`, which only controllers
-    /// change until a packet has changed it, and the fields of Open Packet Processor, which vary.
+    /// an earlier one may have set it. Table 0 also sets `global_state` and the fields of Open
+    /// Packet Processor. The latter differ from packet to packet; the former does only once a
+    /// packet has changed it.
     fn effect(&self, table: TableId) -> HookEffect {
         let is_first = table == TableId(0);
         let varies = is_first && (self.has_set_global || self.machine.has_opp());
@@ -288,8 +290,8 @@ impl Hook for OpenState {
         self.generation
     }
 
-    /// The state that an action gives a flow is no field of the present packet. The global state is
-    /// one, and so is what WRITE_CONTEXT_TO_FIELD writes.
+    /// An action that changes the state of a flow leaves the fields of its own packet alone. Only
+    /// SET_GLOBAL_STATE and WRITE_CONTEXT_TO_FIELD write fields of the packet.
     fn action_effect(&self, _: usize, value: &ExtValue) -> HookEffect {
         if value.body::<SetGlobalState>().is_some() || value.body::<WriteContext>().is_some() {
             HookEffect::Branch
@@ -305,7 +307,7 @@ impl Hook for OpenState {
     fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
         self.machine.look_ahead(table.0, packets);
         if self.machine.has_opp() {
-            // Time, length and the random number differ from packet to packet: nothing is foreseen.
+            // Time, length and random number differ from packet to packet: they cannot be foreseen.
             return;
         }
         let global = self.machine.global();
@@ -440,8 +442,8 @@ impl Hook for OpenState {
         }
     }
 
-    /// Notes which dialects an entry reveals, and notifies a BEBA controller that its flow-mod was
-    /// carried out.
+    /// Infers dialects from the entry, and notifies a controller of BEBA or Open Packet Processor
+    /// that its flow-mod was carried out.
     fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
         if !flow_mod.deletes() {
             self.note_entry(cx, flow_mod);
@@ -460,7 +462,7 @@ impl Hook for OpenState {
         cx.reply(ExtValue::typed(FLOW_NOTIFICATION, done));
     }
 
-    /// Errors: none of the dialects that the action's table may have knows it.
+    /// Errors: none of the dialects that the action's table may have knows the action.
     fn check(&self, _: usize, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
         match evidence(value, table.0) {
             Some(evidence) if !self.machine.allows(evidence.table, evidence.known) => {

@@ -21,7 +21,7 @@ pub const MAX_STATES: usize = 1 << 20;
 /// The state of a packet that lacks a field of the lookup scope, in BEBA's dialect.
 const STATE_NULL: u32 = u32::MAX;
 
-/// What an action did to a flow.
+/// How an action changed a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// The flow's key.
@@ -30,11 +30,11 @@ pub struct Changed {
     pub old: u32,
     /// Its state after.
     pub new: u32,
-    /// The timers that run from now on.
+    /// The timers that run after it.
     pub timers: Timers,
     /// Its variables.
     pub variables: FlowVariables,
-    /// Whether its table is of Open Packet Processor's dialect.
+    /// Whether its table has the dialect of Open Packet Processor.
     pub is_opp: bool,
 }
 
@@ -59,13 +59,13 @@ impl Changed {
 /// Counters of all tables together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Updates of variables by actions.
+    /// Actions that computed a variable.
     pub updates: u64,
-    /// States that were not set for lack of room.
+    /// Flows that got no state or variable for lack of room.
     pub refused: u64,
 }
 
-/// The changes that a trial has made so far. Only the trial itself sees them.
+/// The changes that a trial has made so far, which only the trial itself sees.
 #[derive(Debug, Default)]
 struct TrialChanges {
     flows: Vec<(u8, FlowKey, Option<StateEntry>)>,
@@ -77,20 +77,20 @@ struct TrialChanges {
 /// All state tables, and the global state.
 #[derive(Debug)]
 pub struct Machine {
-    /// By number; those that were never stateful take no memory.
+    /// By number; a table that no message or action was about takes no memory.
     pub(super) tables: [Option<Box<Stateful>>; N_TABLES],
-    /// The dialects of a table about which nothing is known yet.
+    /// The dialects that a table may have about which nothing is known yet.
     dialects: Dialects,
     pub(super) global: u32,
     /// Tables that are enabled.
     n_enabled: usize,
-    /// Whether a table has the dialect of Open Packet Processor.
+    /// Whether a table has the dialect of Open Packet Processor, or a new one would.
     has_opp: bool,
-    /// Flows of all tables that take memory.
+    /// Entries of flows in all tables.
     n_states: usize,
     trial: Option<TrialChanges>,
     pub(super) ahead: FlowsAhead,
-    /// The table that is swept next.
+    /// The table that is next to be searched for expired flows.
     sweeping: usize,
     /// Counters.
     pub counts: Counts,
@@ -114,7 +114,7 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// The table of a number, if it was ever made stateful.
+    /// The table of a number, if a message or an action was about it.
     pub fn table(&self, number: u8) -> Option<&Stateful> {
         self.tables.get(usize::from(number))?.as_deref()
     }
@@ -129,18 +129,18 @@ impl Machine {
         self.n_enabled > 0
     }
 
-    /// Returns true if a table has the dialect of Open Packet Processor.
+    /// Returns true if a table has the dialect of Open Packet Processor, or a new one would.
     pub fn has_opp(&self) -> bool {
         self.has_opp
     }
 
-    /// Sets the dialect of all tables whose dialect is not known yet.
+    /// Sets the dialect of all tables about which nothing is known yet.
     pub fn set_dialect(&mut self, dialect: StateDialect) {
         self.dialects = Dialects::only(dialect);
         self.summarize();
     }
 
-    /// Whether messages and actions that only these dialects know may be about a table.
+    /// Whether a table may have a message or an action that only the dialects in `known` know.
     pub fn allows(&self, number: u8, known: Dialects) -> bool {
         let dialects = self
             .table(number)
@@ -148,8 +148,8 @@ impl Machine {
         dialects.and(known).is_some()
     }
 
-    /// Notes that there was something about a table that only these dialects know, if the table's
-    /// may be one of them.
+    /// Rules out all dialects but `known` for a table, after a message or an action that only these
+    /// know; does nothing if none would be left.
     pub fn narrow(&mut self, number: u8, known: Dialects) {
         if usize::from(number) < N_TABLES && self.allows(number, known) {
             self.place(number).narrow(known);
@@ -157,7 +157,7 @@ impl Machine {
         }
     }
 
-    /// The table of a number, which is made if it was not there.
+    /// The table of a number, which is created if needed.
     fn place(&mut self, number: u8) -> &mut Stateful {
         let place = &mut self.tables[usize::from(number)];
         place.get_or_insert_with(|| {
@@ -167,7 +167,7 @@ impl Machine {
         })
     }
 
-    /// Brings up to date what is known of all tables together.
+    /// Recomputes the totals over all tables.
     fn summarize(&mut self) {
         let tables = self.tables.iter().flatten();
         self.n_enabled = tables.clone().filter(|table| table.is_enabled()).count();
@@ -182,14 +182,14 @@ impl Machine {
         &mut table.expect("the table is enabled").registers
     }
 
-    /// The variables of a table, if the present trial has changed them.
+    /// The variables of a table, if the current trial has changed them.
     pub(crate) fn tried_globals(&self, number: u8) -> Option<[u32; N_GLOBAL_VARIABLES]> {
-        let mut tried = self.trial.as_ref()?.variables.iter().rev();
-        let tried = tried.find(|(table, _)| *table == number)?;
-        Some(tried.1)
+        let mut all = self.trial.as_ref()?.variables.iter().rev();
+        let (_, tried) = all.find(|(table, _)| *table == number)?;
+        Some(*tried)
     }
 
-    /// Sets the variables of an enabled table, in a trial only for that.
+    /// Sets the variables of an enabled table; in a trial, only for the trial.
     pub(crate) fn set_globals(&mut self, number: u8, globals: [u32; N_GLOBAL_VARIABLES]) {
         match &mut self.trial {
             Some(trial) => trial.variables.push((number, globals)),
@@ -197,12 +197,12 @@ impl Machine {
         }
     }
 
-    /// Counts an action that has computed a variable, unless it is a trial's.
+    /// Counts an action that has computed a variable, except in a trial.
     pub(crate) fn count_update(&mut self) {
         self.counts.updates += u64::from(self.trial.is_none());
     }
 
-    /// The global state; in a trial, as that has changed it.
+    /// The global state; in a trial, with the trial's change.
     pub fn global(&self) -> u32 {
         let tried = self.trial.as_ref().and_then(|trial| trial.global);
         tried.unwrap_or(self.global)
@@ -253,12 +253,12 @@ impl Machine {
                 ..
             } => {
                 let (_, known) = message.evidence().expect("it is about one table");
-                let extractor = if *biflow {
+                let made = if *biflow {
                     Extractor::biflow(fields, catalogue)
                 } else {
                     Extractor::new(fields, catalogue)
                 };
-                let extractor = extractor.ok_or(error::BAD_EXP_LEN)?;
+                let extractor = made.ok_or(error::BAD_EXP_LEN)?;
                 let place = &mut self.tables[usize::from(*table)];
                 let table = place.as_mut().ok_or(error::SET_EXTRACTOR)?;
                 table.set_extractor(*scope, known, extractor, self.dialects)?;
@@ -276,9 +276,9 @@ impl Machine {
             }
             StateMod::DelFlowState { table, key } => {
                 self.check_key(*table, key, error::DEL_FLOW_STATE)?;
-                let states = &mut self.tables[usize::from(*table)];
-                let states = &mut states.as_mut().expect("the table is enabled").states;
-                if !states.remove(now, &FlowKey::new(key)) {
+                let place = self.tables[usize::from(*table)].as_mut();
+                let stateful = place.expect("the table is enabled");
+                if !stateful.states.remove(now, &FlowKey::new(key)) {
                     return Err(error::DEL_FLOW_STATE);
                 }
             }
@@ -298,8 +298,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Errors: `disabled` if packets have no states in this table; a key of another length than the
-    /// update scope's.
+    /// Checks a key that a controller has sent. Errors: `disabled` if packets have no states in
+    /// this table; BAD_EXP_LEN if the table's keys have another length.
     pub(crate) fn check_key(
         &self,
         table: u8,
@@ -338,12 +338,13 @@ impl Machine {
         Some(table.states.look_up(now, &sought))
     }
 
-    /// The entry of a flow, if it has a state; in a trial, as that has changed it.
+    /// The entry of a flow, if it has a state; in a trial, with the trial's changes.
     pub fn flow(&self, now: Time, number: u8, key: &FlowKey) -> Option<StateEntry> {
         if let Some(trial) = &self.trial {
             let mut tried = trial.flows.iter().rev();
-            let tried = tried.find(|(table, other, _)| *table == number && other == key);
-            if let Some((_, _, flow)) = tried {
+            if let Some((_, _, flow)) =
+                tried.find(|(table, other, _)| *table == number && other == key)
+            {
                 return *flow;
             }
         }
@@ -384,8 +385,8 @@ impl Machine {
         change: impl Fn(Behaviour, Option<StateEntry>) -> Option<StateEntry>,
     ) -> Result<Changed, TableFull> {
         let key = &sought.key;
-        let table = self.tables[usize::from(number)].as_mut();
-        let table = table.expect("the table is enabled");
+        let place = self.tables[usize::from(number)].as_mut();
+        let table = place.expect("the table is enabled");
         let is_opp = table.dialect() == StateDialect::Opp;
         let behaviour = table.states.behaviour;
         if self.trial.is_none() {
@@ -415,9 +416,9 @@ impl Machine {
         })
     }
 
-    /// Changes the state of a packet's flow in the scope that an action says. Returns `None`, and
-    /// does nothing, if the table is not stateful, the packet lacks a field of the key, or there is
-    /// no room for the flow.
+    /// Carries out a SET_STATE for a packet. Returns `None`, and does nothing, if the table is not
+    /// enabled, the action's scope makes no key of the table's length, the packet lacks a field of
+    /// the key, or there is no room for the flow.
     pub fn set_state(
         &mut self,
         now: Time,
@@ -432,7 +433,7 @@ impl Machine {
         changed.ok()
     }
 
-    /// Counts a transition in a table, unless it is a trial's.
+    /// Counts a transition in a table, except in a trial.
     fn count_transition(&mut self, number: u8) {
         let table = self.tables[usize::from(number)].as_mut();
         if let Some(table) = table.filter(|_| self.trial.is_none()) {
@@ -441,7 +442,7 @@ impl Machine {
     }
 
     /// Adds 1 to the state of a packet's flow in the update scope of a table. Returns `None`, and
-    /// does nothing, in the same cases.
+    /// does nothing, in the cases of [`Machine::set_state`].
     pub fn inc_state(
         &mut self,
         now: Time,
@@ -458,8 +459,8 @@ impl Machine {
         changed.ok()
     }
 
-    /// Sweeps on: looks at `slots` slots of a table, and frees the memory of flows whose timers
-    /// have run out. Returns true when all tables were swept.
+    /// Searches the next `slots` slots of a table for expired flows, as [`StateTable::expire`]
+    /// does. Returns true at the end of the last table.
     pub fn expire(&mut self, now: Time, slots: u32) -> bool {
         let rest = &mut self.tables[self.sweeping..];
         let Some(skipped) = rest.iter().position(Option::is_some) else {
@@ -476,13 +477,13 @@ impl Machine {
         false
     }
 
-    /// The tables that were ever stateful, with their states.
+    /// The tables that a message or an action was about, with their states.
     pub fn state_tables(&self) -> impl Iterator<Item = (usize, &StateTable)> {
         let tables = self.tables.iter().enumerate();
         tables.filter_map(|(number, table)| Some((number, &table.as_ref()?.states)))
     }
 
-    /// Forgets a flow of a table.
+    /// Removes the state of a flow.
     pub fn forget(&mut self, now: Time, number: u8, key: &FlowKey) {
         if let Some(table) = self.tables[usize::from(number)].as_mut() {
             let others = self.n_states - table.states.len();
@@ -491,7 +492,7 @@ impl Machine {
         }
     }
 
-    /// Returns true if a sweep might free memory.
+    /// Returns true if searching for expired flows might free memory.
     pub fn has_states(&self) -> bool {
         self.n_states > 0
     }

@@ -6,7 +6,7 @@ use bofuss_datapath::{Metric, MetricKind};
 
 use super::machine::Machine;
 
-/// What kind of metric a row is, its name and its explanation.
+/// The kind of a metric, its name and its help text.
 type MetricRow = (MetricKind, &'static str, &'static str);
 
 const UPDATES: MetricRow = (
@@ -14,7 +14,11 @@ const UPDATES: MetricRow = (
     "updates",
     "Variables computed by actions",
 );
-const REFUSED: MetricRow = (MetricKind::Counter, "refused", "States without room");
+const REFUSED: MetricRow = (
+    MetricKind::Counter,
+    "refused",
+    "States not set for lack of room",
+);
 const TRANSITIONS: MetricRow = (MetricKind::Counter, "transitions", "Transitions by actions");
 const TIMEOUTS: MetricRow = (
     MetricKind::Counter,
@@ -22,7 +26,11 @@ const TIMEOUTS: MetricRow = (
     "Timers of states that ran out",
 );
 const STATES: MetricRow = (MetricKind::Gauge, "states", "Flows with a state");
-const STATE_BYTES: MetricRow = (MetricKind::Gauge, "state_bytes", "Memory of states");
+const STATE_BYTES: MetricRow = (
+    MetricKind::Gauge,
+    "state_bytes",
+    "Memory of states in bytes",
+);
 
 /// Adds the metrics of a machine to a list.
 pub(super) fn add(machine: &Machine, list: &mut Vec<Metric>) {

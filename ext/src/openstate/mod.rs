@@ -12,6 +12,7 @@ pub mod dialect;
 pub mod drawing;
 pub mod error;
 pub mod extractor;
+mod fields;
 mod flow_key;
 pub mod graph;
 mod header_key;
@@ -21,58 +22,30 @@ mod metrics;
 mod notification;
 mod options;
 mod report;
-pub(crate) mod state_mod;
+mod state_mod;
 pub mod stateful;
 mod stats;
 pub mod table;
 mod timers;
 mod trace_text;
+pub(crate) mod wire;
 
 pub use action::{IncState, SetGlobalState, SetState};
 pub use asked::AskedStates;
 pub use dialect::{Dialects, StateDialect};
+pub use error::EXPERIMENTER;
+pub use fields::FIELDS;
 pub use hook::hook;
 pub use notification::{FlowNotification, StateChanged};
 pub use state_mod::{ExtractorLayout, Scope, StateMod};
 pub use stats::{GlobalStats, RecordForm, ShortStats, StateRecord, StateRequest, StateStats};
+pub use wire::{ALL_TABLES, N_TABLES};
+pub(crate) use wire::{check_length, table_id};
 
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, TypedBody, ValueList};
-use bofuss_oflib::wire::Reader;
-use bofuss_oflib::{DecodeError, Field};
 
 use crate::opp;
-
-/// The experimenter of OpenState, BEBA and Open Packet Processor.
-pub const EXPERIMENTER: u32 = 0xbeba_beba;
-/// How many tables can have states, as in the reference switches: those with numbers below this.
-pub const N_TABLES: usize = 64;
-/// The number that stands for all tables in a request.
-pub const ALL_TABLES: u8 = 0xff;
-
-/// The fields of all dialects.
-pub static FIELDS: [Field; 2 + opp::FIELDS.len()] = {
-    let mut all = [GLOBAL_STATE; 2 + opp::FIELDS.len()];
-    all[1] = STATE;
-    let mut i = 0;
-    while i < opp::FIELDS.len() {
-        all[2 + i] = opp::FIELDS[i];
-        i += 1;
-    }
-    all
-};
-
-/// The global state of the switch.
-const GLOBAL_STATE: Field = Field {
-    bad_wildcards: Some(error::BAD_MATCH_WILDCARD),
-    ..Field::register(EXPERIMENTER, 0, "global_state", 32, 0)
-};
-
-/// The state of the packet's flow in a stateful table.
-const STATE: Field = Field {
-    bad_wildcards: Some(error::BAD_MATCH_WILDCARD),
-    ..Field::extension(EXPERIMENTER, 1, "state", 32, true)
-};
 
 /// An action's row.
 const fn action<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {
@@ -97,7 +70,7 @@ const FLOW_NOTIFICATION: &ExtRow = &VALUES[4];
 
 /// The row of the notification that a flow's state has changed.
 const STATE_CHANGED: &ExtRow = &VALUES[5];
-/// The row of our own message that subscribes to these notifications, or unsubscribes.
+/// The index in [`VALUES`] of our own message that subscribes to this notification or unsubscribes.
 const NOTIFY_STATES: usize = 6;
 
 /// The arguments of the verbs that ask for states.
@@ -130,21 +103,3 @@ pub static VALUES: [ExtRow; 15] = [
     action::<opp::SetDataVar>(3, "set_data_var"),
     action::<opp::WriteContext>(4, "write_context_to_field"),
 ];
-
-/// Checks how many bytes are left. Errors: BAD_EXP_LEN if it is another number.
-pub(crate) fn check_length(r: &Reader<'_>, bytes: usize) -> Result<(), DecodeError> {
-    if r.remaining() != bytes {
-        return Err(r.err(error::BAD_EXP_LEN));
-    }
-    Ok(())
-}
-
-/// Reads a table's number. Errors: BAD_TABLE_ID.
-pub(crate) fn table_id(r: &mut Reader<'_>) -> Result<u8, DecodeError> {
-    let at = r.at("table_id").clone();
-    let table = r.get::<u8>()?;
-    if usize::from(table) >= N_TABLES {
-        return Err(at.err(error::BAD_TABLE_ID));
-    }
-    Ok(table)
-}

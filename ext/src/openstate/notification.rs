@@ -1,4 +1,4 @@
-//! The notifications that the switch sends to controllers: of flow-mods and of changed states.
+//! Notifications to controllers: a flow-mod was carried out, a state has changed.
 
 use alloc::{string::String, vec::Vec};
 use core::fmt;
@@ -12,7 +12,7 @@ use super::dialect::{StateDialect, form_of};
 use super::error;
 use crate::opp::FlowVariables;
 
-/// The type of the message that was carried out: OFPT_FLOW_MOD.
+/// The type of the message that was carried out, `ntf_type`: OFPT_FLOW_MOD.
 const FLOW_MOD: u32 = 14;
 
 /// A flow-mod of the controller was carried out.
@@ -87,7 +87,7 @@ pub struct StateChanged {
     pub mask: u32,
     /// The flow's key.
     pub key: Vec<u8>,
-    /// The flow's variables, in notifications to controllers of Open Packet Processor.
+    /// The flow's variables, in the form of Open Packet Processor.
     pub variables: Option<FlowVariables>,
 }
 
@@ -154,12 +154,14 @@ impl TextForm for StateChanged {
 
 impl TypedBody for StateChanged {
     /// Only controllers of Open Packet Processor get the variables. A connection that has not shown
-    /// its dialect gets nothing.
+    /// its dialect gets the notification as it is.
     fn in_form(&self, form: u8) -> Option<Self> {
-        let wanted = form == form_of(StateDialect::Opp);
-        let variables = wanted.then(|| self.variables.unwrap_or_default());
-        (form != 0).then(|| Self {
-            variables,
+        if form == 0 {
+            return None;
+        }
+        let is_opp = form == form_of(StateDialect::Opp);
+        Some(Self {
+            variables: is_opp.then(|| self.variables.unwrap_or_default()),
             ..self.clone()
         })
     }

@@ -1,5 +1,5 @@
-//! The options that the operator sets: a dialect, notifications, and a defect of the reference
-//! switches that a controller may depend on.
+//! The operator's options: the dialect, who is notified, and whether to keep a defect of the
+//! reference switches that a controller may depend on.
 
 use alloc::{format, string::String};
 
@@ -8,13 +8,16 @@ use super::StateDialect;
 /// The options of the state tables, as `bofuss run --extension` has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StateOptions {
-    /// The dialect of all tables. If none, each table has the one that the messages about it show.
+    /// The dialect of all tables. If none, that of each table is inferred from the messages about
+    /// it.
     pub(super) dialect: Option<StateDialect>,
     /// Whether RESET_GLOBAL_STATE is refused with code 1, as the reference switches do.
     pub(super) refuses_reset: bool,
-    /// Whether BEBA's controllers are notified of each flow-mod that was carried out.
+    /// Whether controllers of BEBA and Open Packet Processor are notified of each flow-mod that was
+    /// carried out.
     pub(super) notifies_flows: bool,
-    /// Whether BEBA's controllers are notified of changed states without a subscription.
+    /// Whether controllers of BEBA and Open Packet Processor are notified of changed states without
+    /// a subscription.
     pub(super) notifies_states: bool,
 }
 

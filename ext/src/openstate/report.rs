@@ -1,4 +1,4 @@
-//! Replies with state statistics, part by part: a walk over the states of one table or of all.
+//! Replies with state statistics, part by part: a walk over the flows of one table or of all.
 
 use alloc::vec::Vec;
 
@@ -12,26 +12,27 @@ use super::stateful::Stateful;
 use super::table::StateEntry;
 use super::{ALL_TABLES, N_TABLES, RecordForm, StateDialect, StateRecord, StateRequest};
 
-/// Flows that are looked at for one part. Of the longest records, which have 136 bytes, these are
-/// 54 kB of the 64 KiB of a message.
+/// The most flows of one part. With the longest records, of 136 bytes, they take 54 kB of the 64
+/// KiB of a message.
 const FLOWS_PER_PART: usize = 400;
 
-/// A reply that is under way.
+/// A reply in progress.
 #[derive(Debug)]
 pub struct Report<'a> {
     request: &'a StateRequest,
-    /// The form of all records. If none, each table's records have the form of its dialect.
+    /// The form of all records; `None` for that of each table's dialect.
     form: Option<RecordForm>,
     /// Whether flows are deleted once they are reported.
     deletes: bool,
-    /// The table where the walk goes on, and the slot in it.
+    /// The table in which the walk continues.
     table: u8,
+    /// The slot in that table.
     slot: u32,
 }
 
 impl<'a> Report<'a> {
-    /// The reply to a request from a place on: from 0, or from one that [`Report::place`] returned.
-    /// Errors: BAD_REQUEST/BAD_TABLE_ID.
+    /// The reply to a request, from a place on: 0 for the beginning, or what [`Report::place`]
+    /// returned. Errors: BAD_REQUEST/BAD_TABLE_ID.
     pub fn new(
         request: &'a StateRequest,
         form: Option<RecordForm>,
@@ -55,14 +56,14 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// The place where the reply goes on: the table in the higher 32 bits, the slot in the lower
+    /// The place where the reply continues: the table in the higher 32 bits, the slot in the lower
     /// ones. `None` if everything was reported.
     pub fn place(&mut self, machine: &Machine) -> Option<u64> {
         self.seek(machine)?;
         Some(u64::from(self.table) << u32::BITS | u64::from(self.slot))
     }
 
-    /// Goes to the next enabled table that was asked for, unless the present one is enabled.
+    /// Goes to the next enabled table that was asked for, unless the current one is enabled.
     fn seek<'m>(&mut self, machine: &'m Machine) -> Option<&'m Stateful> {
         let last = if self.request.table == ALL_TABLES {
             N_TABLES as u8 - 1
@@ -78,7 +79,7 @@ impl<'a> Report<'a> {
         None
     }
 
-    /// The next part, with records of one table, and their form. Without a table, it is empty.
+    /// The next part, with records of one table, and their form. It is empty if no table is left.
     pub fn next_part(
         &mut self,
         now: Time,
@@ -107,9 +108,9 @@ impl<'a> Report<'a> {
             }
         }
         if self.deletes {
-            reported
-                .iter()
-                .for_each(|key| machine.forget(now, number, key));
+            for key in &reported {
+                machine.forget(now, number, key);
+            }
         }
         (form, records)
     }
@@ -119,7 +120,7 @@ impl<'a> Report<'a> {
         self.slot = 0;
     }
 
-    /// Whether a flow has the state, and in its key the values, that were asked for.
+    /// Whether a flow has the state and the values in its key that were asked for.
     fn wants(
         &self,
         wanted: &[(core::ops::Range<usize>, FlowKey)],
@@ -132,7 +133,8 @@ impl<'a> Report<'a> {
                 .all(|(range, value)| key.bytes()[range.clone()] == value.bytes()[range.clone()])
     }
 
-    /// The record that stands for all flows without a state, unless another state is asked for.
+    /// The record that stands for all flows without a state, unless a state other than 0 is asked
+    /// for.
     fn default_record(&self, table: &Stateful, form: RecordForm) -> Option<StateRecord> {
         if self.request.state.is_some_and(|state| state != 0) {
             return None;
@@ -173,7 +175,7 @@ fn record(
     record
 }
 
-/// Whether records of a form name the lookup scope's fields.
+/// Whether the records of a form name the fields of the lookup scope.
 fn names_fields(form: RecordForm) -> bool {
     matches!(form, RecordForm::OpenState | RecordForm::Opp)
 }

@@ -9,8 +9,9 @@ use bofuss_oflib::{Catalogue, DecodeError};
 
 use super::args::{Args, write_fields, write_masked, write_transition};
 use super::dialect::{Dialects, StateDialect};
-use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES, is_opp_field, write_key};
-use super::table::{Timers, Transition};
+use super::extractor::{MAX_FIELDS, is_opp_field, write_key};
+use super::table::Transition;
+use super::wire::{check_key, get_timers, put_timers};
 use super::{N_TABLES, check_length, error, table_id};
 use crate::opp::OppMod;
 
@@ -73,11 +74,11 @@ pub enum StateMod {
         /// The flow's key in the update scope.
         key: Vec<u8>,
     },
-    /// Changes the global state.
+    /// Changes bits of the global state.
     SetGlobalState {
-        /// The new bits.
+        /// The new value, where the mask has ones.
         value: u32,
-        /// Which bits.
+        /// The bits that change.
         mask: u32,
     },
     /// Makes the global state 0.
@@ -114,7 +115,8 @@ impl StateMod {
         }
     }
 
-    /// The table that it is about, and the dialects that know such a message; `None` if all do.
+    /// The table that it is about, and the dialects that know such a message; `None` if all
+    /// dialects do.
     pub(crate) fn evidence(&self) -> Option<(u8, Dialects)> {
         match self {
             Self::SetExtractor {
@@ -202,37 +204,6 @@ impl StateMod {
             transition,
         })
     }
-}
-
-/// Reads rollbacks and timeouts, in the order in which messages and actions have them.
-pub(crate) fn get_timers(r: &mut Reader<'_>) -> Result<Timers, DecodeError> {
-    Ok(Timers {
-        hard_rollback: r.at("hard_rollback").get()?,
-        idle_rollback: r.at("idle_rollback").get()?,
-        hard_timeout: r.at("hard_timeout").get()?,
-        idle_timeout: r.at("idle_timeout").get()?,
-    })
-}
-
-/// Writes what [`get_timers`] reads.
-pub(crate) fn put_timers(timers: &Timers, w: &mut Writer<'_>) {
-    w.put(&timers.hard_rollback).put(&timers.idle_rollback);
-    w.put(&timers.hard_timeout).put(&timers.idle_timeout);
-}
-
-/// Checks that `key_len`, which stands 4 bytes from here, is the number of bytes after the `head`
-/// bytes from here on. Errors: BAD_EXP_LEN.
-pub(crate) fn check_key(r: &mut Reader<'_>, head: usize) -> Result<(), DecodeError> {
-    if r.remaining() < head {
-        return Err(r.err(error::BAD_EXP_LEN));
-    }
-    let mut at_length = r.clone();
-    at_length.take(4)?;
-    let length = at_length.at("key_len").clone().get::<u32>()? as usize;
-    if !(1..=MAX_KEY_BYTES).contains(&length) || r.remaining() != head + length {
-        return Err(at_length.err(error::BAD_EXP_LEN));
-    }
-    Ok(())
 }
 
 fn check_table(r: &mut Reader<'_>, table: u8) -> Result<(), DecodeError> {
@@ -325,7 +296,8 @@ impl Wire for StateMod {
 }
 
 impl StateMod {
-    /// Writes the text. A key is written as values if its fields are given.
+    /// Writes the text. A key is written as the values of its fields if `fields_of_key` has them,
+    /// else in hexadecimal.
     fn write(&self, fields_of_key: &[u32], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TableConfig { table, stateful } => {
@@ -411,7 +383,7 @@ impl Listed for StateMod {
     }
 }
 
-/// The commands with which the texts of these messages begin.
+/// The first words of these messages' texts.
 const COMMANDS: [&str; 12] = [
     "table_config",
     "set_lookup_extractor",
@@ -427,13 +399,13 @@ const COMMANDS: [&str; 12] = [
     "set_flow_variable",
 ];
 
-/// The error for a text that begins with another command.
+/// The error for a text that begins with another word.
 fn unknown(command: &str) -> String {
     let commands = COMMANDS.join(", ");
-    alloc::format!("'{command}' is no command; there are {commands}")
+    alloc::format!("there is no command '{command}'; there are {commands}")
 }
 
-/// Reads the arguments of a text that sets an extractor. Errors: a field's name is unknown.
+/// Reads the arguments of a text that sets an extractor. Errors: the name of a field is unknown.
 fn parse_extractor(
     table: u8,
     scope: Scope,

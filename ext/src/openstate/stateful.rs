@@ -1,5 +1,4 @@
-//! A stateful table: the fields that make its flows' keys, its dialect, its registers and its
-//! states.
+//! A stateful table: the fields that make the keys of its flows, its dialect, registers and states.
 
 use bofuss_oflib::ErrorCode;
 
@@ -18,15 +17,15 @@ pub struct Stateful {
     pub(super) lookup: Option<Extractor>,
     pub(super) update: Option<Extractor>,
     pub(super) bit_update: Option<Extractor>,
-    /// Whether the lookup scope and the update scope are the same: then a packet updates the flow
+    /// Whether the lookup scope and the update scope are equal, so that a packet updates the flow
     /// whose state it has read.
     pub(super) updates_what_is_read: bool,
     /// The dialects that know all messages and actions about it so far.
     pub(super) dialects: Dialects,
     /// The registers that Open Packet Processor adds to it.
     pub(crate) registers: Registers,
-    /// Whether it was off since its extractors were set: then extractors of another length or
-    /// dialect replace them all.
+    /// Whether it has been switched off since an extractor was last set: then one extractor of
+    /// another length or dialect replaces all, and the states with them.
     pub(super) may_change: bool,
     /// The states.
     pub states: StateTable,
@@ -54,7 +53,7 @@ impl Stateful {
             .filter_map(|(scope, extractor)| Some((scope, extractor.as_ref()?)))
     }
 
-    /// The layout of messages that set them, in its dialect.
+    /// The layout of messages that set scopes, in its dialect.
     pub fn layout(&self) -> ExtractorLayout {
         match self.dialect() {
             StateDialect::OpenState => ExtractorLayout::OpenState,
@@ -72,8 +71,8 @@ impl Stateful {
         self.dialects.dialect()
     }
 
-    /// Notes that there was something about it that only these dialects know. Returns false if its
-    /// own is none of them; then nothing is changed.
+    /// Rules out all dialects but `known`, after a message or an action that only these know.
+    /// Returns false if none would be left; then nothing is changed.
     pub(super) fn narrow(&mut self, known: Dialects) -> bool {
         let Some(dialects) = self.dialects.and(known) else {
             return false;
@@ -95,8 +94,8 @@ impl Stateful {
         own: Option<&Extractor>,
         packet: &mut impl FieldSource,
     ) -> Option<FlowKey> {
-        let scope = if bit { &self.bit_update } else { &self.update };
-        let scope = own.or(scope.as_ref())?;
+        let of_table = if bit { &self.bit_update } else { &self.update };
+        let scope = own.or(of_table.as_ref())?;
         if Some(scope.bytes()) != self.key_bytes() {
             return None;
         }
@@ -108,8 +107,11 @@ impl Stateful {
         self.scopes().map(|(_, extractor)| extractor.bytes()).next()
     }
 
-    /// Sets an extractor. Errors: SET_EXTRACTOR if the table is off; BAD_EXP_LEN for keys of
-    /// another length than the other scopes', or for a message of another dialect than theirs.
+    /// Sets an extractor. `known` are the dialects that know the message, `initial` those of a
+    /// table about which nothing is known yet.
+    ///
+    /// Errors: SET_EXTRACTOR if the table is off; BAD_EXP_LEN for keys of another length than the
+    /// other scopes', or if the table's dialect does not know the message.
     pub(super) fn set_extractor(
         &mut self,
         scope: Scope,

@@ -15,6 +15,7 @@ use bofuss_oflib::{Catalogue, DecodeError, Match};
 use super::args::{Args, write_fields, write_transition, write_variables};
 use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES, write_key};
 use super::table::{Timers, Transition};
+use super::wire::{get_timers, put_timers};
 use super::{ALL_TABLES, check_length, error};
 use crate::opp::{FlowVariables, N_GLOBAL_VARIABLES};
 
@@ -30,8 +31,9 @@ const OPENSTATE_BYTES: usize = 112;
 const OPP_BYTES: usize = 136;
 /// Bytes of a request for the variables of a table.
 const VARIABLES_REQUEST_BYTES: usize = 8;
-/// The least second byte of a reply, whose first two bytes are the length of a record: its first
-/// byte is 0. A request begins with the number of a table and a flag, which is 0 or 1.
+/// How a reply is distinguished from a request. A reply begins with the 16-bit length of a record,
+/// below 256: its first byte is 0, and its second is at least this. A request begins with the
+/// number of a table and a flag, which is 0 or 1.
 const LEAST_RECORD_BYTES: u8 = SHORT_BYTES as u8;
 
 /// Which states are asked for.
@@ -39,9 +41,9 @@ const LEAST_RECORD_BYTES: u8 = SHORT_BYTES as u8;
 pub struct StateRequest {
     /// The table; 255 for all.
     pub table: u8,
-    /// The state that flows must have, if only those of one state are asked for.
+    /// The state that flows must have, if any.
     pub state: Option<u32>,
-    /// Fields of the lookup scope that flows must have.
+    /// Values that flows must have in fields of the lookup scope.
     pub fields: Match,
 }
 
@@ -54,13 +56,14 @@ pub struct StateRecord {
     pub key: Vec<u8>,
     /// The state.
     pub state: u32,
-    /// Seconds since the last transition, and nanoseconds.
+    /// The time since the last transition: seconds, and nanoseconds below a second.
     pub duration: (u32, u32),
     /// The timers that run.
     pub timers: Timers,
-    /// The lookup scope's fields, which the records of OpenState and Open Packet Processor name.
+    /// The OXM headers of the lookup scope's fields, in records of OpenState and Open Packet
+    /// Processor.
     pub fields: Vec<u32>,
-    /// The flow's variables, which Open Packet Processor's records have.
+    /// The flow's variables, in records of Open Packet Processor.
     pub variables: FlowVariables,
 }
 
@@ -132,7 +135,7 @@ impl StateRecord {
             RecordForm::OpenState | RecordForm::Opp => return this.decode_fixed(form, &mut r),
             RecordForm::Beba => {
                 this.duration = (r.get()?, r.get()?);
-                this.timers = super::state_mod::get_timers(&mut r)?;
+                this.timers = get_timers(&mut r)?;
             }
             RecordForm::Short => {}
         }
@@ -158,7 +161,7 @@ impl StateRecord {
                 *variable = r.at("flow_data_var").get()?;
             }
         }
-        self.timers = super::state_mod::get_timers(r)?;
+        self.timers = get_timers(r)?;
         Ok(self)
     }
 
@@ -178,12 +181,12 @@ impl StateRecord {
                         w.put(variable);
                     }
                 }
-                super::state_mod::put_timers(&self.timers, w);
+                put_timers(&self.timers, w);
             }
             RecordForm::Beba => {
                 w.put(&(self.key.len() as u8));
                 w.put(&self.duration.0).put(&self.duration.1);
-                super::state_mod::put_timers(&self.timers, w);
+                put_timers(&self.timers, w);
                 w.put(&self.state).raw(&self.key);
             }
             RecordForm::Short => {
@@ -331,7 +334,7 @@ impl TypedBody for StateStats {
         }
     }
 
-    /// Reads a request. Replies are only written.
+    /// Reads a request. The text of a reply cannot be read back.
     fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
         let (head, fields) = match text.split_once("match={") {
             Some((head, fields)) => (head, fields.strip_suffix('}').ok_or("'}' is missing")?),

@@ -1,8 +1,8 @@
 //! A state table: flows by key, each with a state and its timers.
 //!
-//! A table is a value that shares nothing with others, so that one can be split by key. Spec: the
-//! state tables of OpenState (Bianchi et al., "OpenState: programming platform-independent stateful
-//! OpenFlow applications inside the switch", CCR 44(2), 2014) and of the BEBA project.
+//! A table shares nothing with others, so that it can be split by key. Spec: the state tables of
+//! OpenState (Bianchi et al., "OpenState: programming platform-independent stateful OpenFlow
+//! applications inside the switch", CCR 44(2), 2014) and of the BEBA project.
 
 use bofuss_datapath::{StepMap, Time};
 
@@ -11,8 +11,8 @@ pub use super::timers::Timers;
 use super::timers::deadline;
 use crate::opp::FlowVariables;
 
-/// Slots that are swept when a table is full and a new flow is to get a state: a packet cannot
-/// cause more work than that.
+/// Slots that are searched for expired flows when there is no room and a new flow needs a state:
+/// the limit of the work that one packet can cause.
 const SWEPT_WHEN_FULL: u32 = 64;
 
 /// What happens to a flow whose state is 0 and that has no timer and no variable.
@@ -20,7 +20,7 @@ const SWEPT_WHEN_FULL: u32 = 64;
 pub enum Behaviour {
     /// OpenState's: it is removed at once.
     OpenState,
-    /// BEBA's: it is listed until the next sweep.
+    /// BEBA's: it is listed until the next search for expired flows.
     #[default]
     Beba,
 }
@@ -69,8 +69,8 @@ pub struct Transition {
     pub timers: Timers,
 }
 
-/// The state of one flow. What packets read of it comes first: that is in one line of the
-/// processor's caches with the key.
+/// The state of one flow. What packets read comes first, so that it shares a cache line with the
+/// key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct StateEntry {
@@ -78,7 +78,7 @@ pub struct StateEntry {
     pub state: u32,
     /// Whether a timer runs.
     has_timers: bool,
-    /// When a packet last read the state, or when the last transition was.
+    /// Where the idle timer starts: at the last read by a packet, or the last transition.
     used: Time,
     /// When the last transition was.
     pub since: Time,
@@ -88,7 +88,7 @@ pub struct StateEntry {
     pub variables: FlowVariables,
 }
 
-/// A line of the processor's caches.
+/// Has the alignment of a cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 struct CacheLine;
@@ -131,7 +131,7 @@ impl StateEntry {
         Some(after)
     }
 
-    /// Whether the entry says no more than that of a flow without a state.
+    /// Whether the entry equals that of a flow without a state: state 0, no timer, no variable.
     fn is_default(&self) -> bool {
         let is_at_rest = self.state == 0 && !self.has_timers;
         is_at_rest && self.variables == FlowVariables::default()
@@ -147,8 +147,8 @@ impl StateEntry {
         deadline(self.used, self.timers.idle_timeout)
     }
 
-    /// The state as it is at `now`: rolled back if a timer ran out before. Of two that did, the
-    /// earlier counts, since it stops the other; of two at the same time, the hard one.
+    /// The entry at `now`, rolled back if a timer ran out before. If both did, the earlier one
+    /// counts, since it stops the other; at the same time, the hard one.
     fn at(mut self, now: Time) -> Self {
         self.roll_back(now);
         self
@@ -185,7 +185,7 @@ impl StateEntry {
     }
 }
 
-/// A key with its hash, and the slot in which its flow most likely is.
+/// A lookup under way: a key, its hash, and the slot in which its flow most likely is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SoughtFlow {
     /// The key.
@@ -203,7 +203,8 @@ pub struct TableFull;
 pub struct StateCounts {
     /// Transitions by actions.
     pub transitions: u64,
-    /// Timers that ran out. Each is counted when its flow is next read or changed, or swept.
+    /// Timers that ran out. Each is counted when its flow is next read, changed or visited by the
+    /// search for expired flows.
     pub timeouts: u64,
 }
 
@@ -217,7 +218,7 @@ pub struct StateTable {
     flows: StepMap<FlowKey, StateEntry, CacheLine>,
     /// How often the state of a flow may have changed.
     edits: u64,
-    /// The slot that is swept next.
+    /// The slot that is next to be searched for expired flows.
     swept: u32,
 }
 
@@ -237,7 +238,7 @@ impl StateTable {
         self.flows.held_bytes()
     }
 
-    /// The state of a flow at `now`; `None` if it has none.
+    /// The entry of a flow at `now`; `None` if it has no state.
     pub fn get(&self, now: Time, key: &FlowKey) -> Option<StateEntry> {
         let (_, flow) = self.flows.get(key)?;
         self.present(flow.at(now))
@@ -248,7 +249,7 @@ impl StateTable {
     }
 
     /// Replaces the entry of a flow by what `change` makes of it, or removes it. Returns the entry
-    /// before and after. `None` if the flow takes no memory; then nothing is done.
+    /// before and after; `None` if the flow has no entry, and then nothing is done.
     #[inline]
     pub fn update(
         &mut self,
@@ -269,7 +270,7 @@ impl StateTable {
         Some((before, after))
     }
 
-    /// How often flows have come and gone. While this number is the same, so are their slots.
+    /// How many flows were added or removed so far. While this is the same, so are the slots.
     #[inline]
     pub fn moves(&self) -> u64 {
         self.flows.changes()
@@ -282,7 +283,7 @@ impl StateTable {
         self.edits
     }
 
-    /// A key that is looked for. Prefetches its bucket of the index.
+    /// Begins a lookup: hashes a key and prefetches its bucket of the index.
     #[inline]
     pub fn seek(&self, key: FlowKey) -> SoughtFlow {
         let mut sought = SoughtFlow {
@@ -293,7 +294,7 @@ impl StateTable {
         sought
     }
 
-    /// Brings a [`SoughtFlow`] up to date with its key. Prefetches the bucket of the index.
+    /// Begins the lookup of the key in `sought`, as [`StateTable::seek`] does.
     #[inline]
     pub(super) fn aim(&self, sought: &mut SoughtFlow) {
         sought.hash = self.flows.hash(&sought.key);
@@ -301,20 +302,20 @@ impl StateTable {
         self.flows.prefetch(sought.hash);
     }
 
-    /// Notes the slot in which a flow most likely is, and prefetches that.
+    /// Notes the slot in which the flow most likely is, and prefetches that slot.
     #[inline]
     pub fn guess(&self, sought: &mut SoughtFlow) {
         sought.slot = self.flows.guess(sought.hash);
     }
 
-    /// The slot of a flow, if it takes memory.
+    /// The slot of a flow, if it has an entry.
     #[inline]
     pub(super) fn slot(&self, sought: &SoughtFlow) -> Option<u32> {
         self.flows.find(sought.hash, sought.slot, &sought.key)
     }
 
     /// Notes the slot of a flow. Returns the state that a packet of it would read at `now`, and
-    /// whether that stays so while there are no edits: no timer runs.
+    /// whether no timer runs, so that only an edit can change that.
     #[inline]
     pub(super) fn foresee(&self, now: Time, sought: &mut SoughtFlow) -> (u32, bool) {
         let flow = match self.flows.at(sought.slot) {
@@ -333,8 +334,8 @@ impl StateTable {
         }
     }
 
-    /// Looks up the state of a flow whose slot is known, or that takes no memory, if it is this
-    /// one. Returns false if it is not; then nothing is done.
+    /// Does the lookup of the flow in a slot, or of a flow without an entry (`None`), if its state
+    /// is `state`. Returns false if it is another; then nothing is done.
     #[inline]
     pub(super) fn fulfil(&mut self, now: Time, slot: Option<u32>, state: u32) -> bool {
         let Some((_, flow)) = slot.and_then(|slot| self.flows.at_mut(slot)) else {
@@ -347,8 +348,8 @@ impl StateTable {
         true
     }
 
-    /// Changes the state of the flow in a slot, which a packet has read at `now`, if the flow stays
-    /// in memory. Returns false if not; then nothing is done.
+    /// Changes the state of the flow in a slot, which a packet has read at `now`, if the flow keeps
+    /// its entry. Returns false if not; then nothing is changed.
     #[inline]
     pub(super) fn transit(
         &mut self,
@@ -389,8 +390,8 @@ impl StateTable {
     /// Sets the entry of a flow to `after`, or removes the flow. `room`: how many more flows may
     /// have a state.
     ///
-    /// Errors: there is no room for a flow that had no state, even after a short sweep. It stays
-    /// without one.
+    /// Errors: there is no room for a flow that had no state, even after a search of a few slots
+    /// for expired flows. It stays without one.
     pub fn set(
         &mut self,
         now: Time,
@@ -429,14 +430,16 @@ impl StateTable {
         was_there
     }
 
-    /// Sweeps `slots` slots, from where the last call ended: frees the memory of flows whose timers
-    /// have run out. Returns true if the last slot was reached.
+    /// Searches `slots` slots from where the last call ended: rolls back the states whose timers
+    /// ran out, and removes the entries of flows in state 0 that have neither timers nor variables.
+    /// Returns true if the last slot was reached.
     pub fn expire(&mut self, now: Time, slots: u32) -> bool {
         self.edits += 1;
         let end = self.swept.saturating_add(slots);
         while let Some(slot) = self.flows.used(self.swept).filter(|slot| *slot < end) {
             let (key, flow) = self.flows.at(slot).expect("the slot is used");
-            let (key, mut after) = (*key, *flow);
+            let key = *key;
+            let mut after = *flow;
             let has_run_out = after.roll_back(now);
             self.counts.timeouts += u64::from(has_run_out);
             if after.is_default() {
@@ -456,7 +459,7 @@ impl StateTable {
     }
 
     /// The first flow from a slot on that has a state at `now`, with its slot. Flows stay in their
-    /// slots, so that a walk in several steps finds each flow that stays exactly once.
+    /// slots: a walk in several calls finds each flow that exists throughout exactly once.
     pub fn next(&self, now: Time, from: u32) -> Option<(u32, FlowKey, StateEntry)> {
         let mut slot = self.flows.used(from)?;
         loop {

@@ -1,4 +1,4 @@
-//! The timers of a state, in the units of the wire.
+//! The timers of a state, in microseconds as on the wire.
 
 use bofuss_datapath::Time;
 

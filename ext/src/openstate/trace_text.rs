@@ -1,4 +1,4 @@
-//! The steps of a trace about states: what was read, and what was changed.
+//! The text of a trace's steps about states: what was read, and what was changed.
 
 use alloc::{format, string::String, string::ToString};
 use core::fmt;
@@ -33,8 +33,8 @@ impl fmt::Display for TimersText {
     }
 }
 
-/// The state that a packet reads in a table, the timers that run, and the microseconds that are
-/// left of them; `None` if the table has no states.
+/// The state that a packet reads in a table, with the running timers and the microseconds that are
+/// left of each; `None` if the table has no states.
 pub(super) fn read(
     machine: &Machine,
     now: Time,
@@ -57,7 +57,7 @@ pub(super) fn read(
     ))
 }
 
-/// What is left of the timers that run, in microseconds.
+/// The microseconds that are left of the running timers.
 fn left(now: Time, flow: &StateEntry) -> String {
     let mut text = String::new();
     let timers = [
@@ -83,8 +83,8 @@ pub(super) fn changed(machine: &Machine, table: u8, changed: Option<&Changed>) -
     let Changed {
         old, new, timers, ..
     } = changed;
-    let key = changed.key.bytes();
-    let key = KeyText(scope, &key);
+    let bytes = changed.key.bytes();
+    let key = KeyText(scope, &bytes);
     let timers = TimersText(*timers);
     format!("changes table={table},key={key},old={old},new={new}{timers}")
 }

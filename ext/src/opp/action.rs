@@ -23,7 +23,7 @@ const SET_DATA_VAR_BYTES: usize = 28;
 /// Computes a variable of a flow or a table from operands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetDataVar {
-    /// The table whose variables and header field extractors are meant.
+    /// The table whose variables and header field extractors are used.
     pub table: u8,
     /// The function.
     pub function: UpdateFunction,
@@ -31,9 +31,9 @@ pub struct SetDataVar {
     pub output: Operand,
     /// The operands. Those that the function does not use are kept as they were sent.
     pub operands: [Operand; MAX_OPERANDS],
-    /// The factors by which the polynomial multiplies the operands.
+    /// The factors of the operands in [`UpdateFunction::PolySum`].
     pub coefficients: [i8; MAX_OPERANDS],
-    /// Whether the flow is that of the bit-update scope.
+    /// Whether the flow's key is made by the bit-update scope.
     pub bit: bool,
     /// The fields that make the flow's key instead of the update scope, if any.
     pub scope: Option<Extractor>,
@@ -41,10 +41,10 @@ pub struct SetDataVar {
 
 impl SetDataVar {
     /// Checks the output and the operands that are used. Errors: there is no such variable or
-    /// extractor, or a constant is not the second operand.
+    /// extractor, or an operand other than the second is a constant.
     fn check(&self) -> Result<(), ErrorCode> {
         self.output.check(false)?;
-        // The reference switch checks a third operand of AVG, too, which it does not use.
+        // As the reference switch does, the unused third operand of AVG is checked, too.
         let n_checked = if self.function == UpdateFunction::Average {
             3
         } else {
@@ -153,7 +153,8 @@ impl TypedBody for SetDataVar {
         let mut operands = [Operand::default(); MAX_OPERANDS];
         let texts: Vec<_> = args.take("operands").unwrap_or("").split('+').collect();
         if texts.len() != function.n_operands() {
-            let (name, count) = (function.name(), function.n_operands());
+            let name = function.name();
+            let count = function.n_operands();
             return Err(format!("{name} has {count} operands"));
         }
         for (operand, text) in operands.iter_mut().zip(texts) {
@@ -163,7 +164,8 @@ impl TypedBody for SetDataVar {
         let texts = args.take("coefficients").unwrap_or("0+0+0+0").split('+');
         for (coefficient, text) in coefficients.iter_mut().zip(texts) {
             let number = text.parse();
-            *coefficient = number.map_err(|_| format!("'{text}' is no number from -128 to 127"))?;
+            *coefficient =
+                number.map_err(|_| format!("'{text}' is not a number from -128 to 127"))?;
         }
         let this = Self {
             table: args.table()?,
@@ -232,8 +234,8 @@ impl Wire for WriteContext {
         r.take(2)?;
         let at_field = r.at("dst_field").clone();
         let header = r.get()?;
-        let field = target(header, &r.codec.catalogue);
-        let field = field.ok_or_else(|| at_field.err(BadAction::BAD_SET_TYPE))?;
+        let field = target(header, &r.codec.catalogue)
+            .ok_or_else(|| at_field.err(BadAction::BAD_SET_TYPE))?;
         Ok(Self { source, field })
     }
 
@@ -271,7 +273,7 @@ impl TypedBody for WriteContext {
                 let operand = Operand::parse(text)?;
                 operand
                     .check(false)
-                    .map_err(|_| format!("'{text}' is no variable"))?;
+                    .map_err(|_| format!("'{text}' is not a variable"))?;
                 match operand.kind {
                     OperandKind::FlowVariable => ContextSource::FlowVariable(operand.id),
                     OperandKind::GlobalVariable => ContextSource::GlobalVariable(operand.id),
@@ -281,11 +283,11 @@ impl TypedBody for WriteContext {
                 }
             }
         };
-        let field = match args.fields(catalogue)?[..] {
+        let only = match args.fields(catalogue)?[..] {
             [header] => target(header, catalogue),
             _ => None,
         };
-        let field = field.ok_or("there is no fields=NAME, of one field that can be set")?;
+        let field = only.ok_or("it needs fields=NAME, of one field that can be set")?;
         args.finish().map(|()| Self { source, field })
     }
 }

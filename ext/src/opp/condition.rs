@@ -1,4 +1,4 @@
-//! Conditions: comparisons of two operands. Each packet has their outcomes as fields.
+//! Conditions: comparisons of two operands, whose outcomes are fields of packets.
 
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
@@ -67,8 +67,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Its outcome, 1 or 0, where `value` gives the values of operands; `None` if one of them has
-    /// none.
+    /// Its outcome, 1 or 0; `None` if an operand has no value. `value` reads an operand.
     pub(super) fn outcome(self, mut value: impl FnMut(Operand) -> Option<u32>) -> Option<u8> {
         let first = value(self.first)?;
         let second = value(self.second)?;

@@ -1,5 +1,5 @@
-//! The fields that packets have of Open Packet Processor: the outcomes of conditions, and facts
-//! that are in no header.
+//! The fields that Open Packet Processor adds to packets: the outcomes of conditions, and what is
+//! in no header.
 
 use bofuss_datapath::HookContext;
 use bofuss_oflib::{Catalogue, Field};
@@ -12,7 +12,7 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 /// The increment of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): 2^64 divided by the golden ratio.
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The fields, and the state of the generators of their values.
+/// The fields, and what their values are made from.
 pub(crate) struct PacketFields {
     conditions: [&'static Field; N_CONDITIONS],
     timestamp: &'static Field,
@@ -20,7 +20,7 @@ pub(crate) struct PacketFields {
     pkt_len: &'static Field,
     /// The state of the random number generator, splitmix64.
     pub(crate) seed: u64,
-    /// Nanoseconds from 1970 to the origin of time.
+    /// Nanoseconds from 1970 to time 0 of the switch.
     pub(crate) epoch_ns: u64,
 }
 
@@ -47,8 +47,8 @@ impl PacketFields {
         field.experimenter == EXPERIMENTER && field.number >= FIRST_CONDITION
     }
 
-    /// Sets the fields of an arriving packet for the facts that are in no header. A trial shows the
-    /// next packet's random number, and leaves it to that.
+    /// Sets an arriving packet's time, random number and length. A trial shows the random number
+    /// that the next real packet will have, and does not use it up.
     pub(crate) fn set_facts(&mut self, cx: &mut HookContext<'_>) {
         let next = self.seed.wrapping_add(GOLDEN_GAMMA);
         if !cx.is_dry() {
@@ -61,7 +61,7 @@ impl PacketFields {
         cx.set(self.pkt_len, u128::from(bytes as u16));
     }
 
-    /// Sets the outcomes of the present table's conditions in a packet; without outcomes, clears
+    /// Sets a packet's fields for the conditions of the current table; without outcomes, clears
     /// them.
     pub(crate) fn set_conditions(
         &self,
@@ -77,7 +77,7 @@ impl PacketFields {
     }
 }
 
-/// The finalizer of splitmix64: each bit of the result depends on all bits.
+/// The output function of splitmix64: each bit of the result depends on all bits of the number.
 fn mixed(mut number: u64) -> u64 {
     number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,5 @@
-//! Registers in the state tables: evaluates conditions, computes and reads variables.
+//! What the registers do in the state tables: conditions are evaluated, variables computed and
+//! read.
 
 use bofuss_datapath::Time;
 use bofuss_oflib::{Catalogue, ErrorCode};
@@ -13,11 +14,12 @@ use crate::openstate::stateful::Stateful;
 use crate::openstate::table::{StateEntry, TableFull};
 use crate::openstate::{StateDialect, error};
 
-/// The variables of a packet's flow, for operands; `None` if the packet has no flow.
+/// The variables of a packet's flow; `None` if the packet has no flow, since it lacks a field of
+/// the key.
 type OfFlow = Option<FlowVariables>;
 
 impl OppMod {
-    /// The error for such a message about a table that is not enabled.
+    /// The error of this command for a table that is not enabled.
     pub(crate) fn disabled(&self) -> ErrorCode {
         match self {
             Self::HeaderExtractor { .. } => error::BAD_HEADER_EXTRACTOR,
@@ -27,6 +29,7 @@ impl OppMod {
     }
 }
 
+/// A number of which the bits under a mask were replaced.
 fn masked(old: u32, value: u32, mask: u32) -> u32 {
     old & !mask | value & mask
 }
@@ -34,8 +37,8 @@ fn masked(old: u32, value: u32, mask: u32) -> u32 {
 impl Machine {
     /// Carries out a controller's message about the registers of an enabled table.
     ///
-    /// Errors: BAD_HEADER_FIELD_SIZE, BAD_EXP_LEN for a key of another length than the update
-    /// scope's, STATE_MOD_FAILED if there is no room for a further flow.
+    /// Errors: BAD_HEADER_FIELD_SIZE for a field that no key can hold, BAD_EXP_LEN for a key of
+    /// another length than the table's, STATE_MOD_FAILED if there is no room for a further flow.
     pub(crate) fn change_registers(
         &mut self,
         now: Time,
@@ -45,8 +48,8 @@ impl Machine {
     ) -> Result<(), ErrorCode> {
         match change {
             OppMod::HeaderExtractor { id, field } => {
-                let extractor = Extractor::new(&[*field], catalogue);
-                let extractor = extractor.ok_or(error::BAD_HEADER_FIELD_SIZE)?;
+                let extractor =
+                    Extractor::new(&[*field], catalogue).ok_or(error::BAD_HEADER_FIELD_SIZE)?;
                 self.registers(number).extractors[usize::from(*id)] = Some(extractor);
             }
             OppMod::Condition { id, condition } => {
@@ -65,8 +68,10 @@ impl Machine {
                 self.check_key(number, key, error::SET_FLOW_STATE)?;
                 let key = FlowKey::new(key);
                 let old = self.flow(now, number, &key);
-                let of_old = old.map(|flow| flow.variables[usize::from(*id)]);
-                let after = of_old.map_or(*value, |old| masked(old, *value, *mask));
+                // The mask counts only for a flow that has an entry.
+                let after = old.map_or(*value, |flow| {
+                    masked(flow.variables[usize::from(*id)], *value, *mask)
+                });
                 let set = self.set_flow_variable(now, number, &key, *id, after);
                 set.map_err(|TableFull| error::STATE_MOD_FAILED)?;
             }
@@ -74,8 +79,8 @@ impl Machine {
         Ok(())
     }
 
-    /// The outcomes of a table's conditions for a packet; `None` if the table has another dialect,
-    /// or no states.
+    /// The outcomes of a table's conditions for a packet; `None` if the table has another dialect
+    /// or is not enabled.
     pub(crate) fn conditions(
         &self,
         now: Time,
@@ -106,8 +111,8 @@ impl Machine {
         }
     }
 
-    /// Computes a variable of a table or of a packet's flow. Returns its value; `None` if an
-    /// operand has none, and then nothing is done.
+    /// Carries out a SET_DATA_VAR for a packet. Returns the new value of the output; `None` if the
+    /// table is not enabled, or the output or an operand has no value, and then nothing is done.
     pub(crate) fn set_data_var(
         &mut self,
         now: Time,
@@ -139,8 +144,9 @@ impl Machine {
         Some(update.output)
     }
 
-    /// The value of a source for a packet's flow in the lookup scope; `None` if the table has no
-    /// states or the packet lacks a field of the key.
+    /// The value that WRITE_CONTEXT_TO_FIELD writes, for a packet's flow in the lookup scope;
+    /// `None` if the table is not enabled, or the value is the flow's and the packet lacks a field
+    /// of the key.
     pub(crate) fn context(
         &self,
         now: Time,
@@ -162,14 +168,14 @@ impl Machine {
         })
     }
 
-    /// The variables of the flow of a key, zeros if it has no entry; `None` without a key.
+    /// The variables of a flow, zeros if it has no entry; `None` without a key.
     fn variables(&self, now: Time, number: u8, key: Option<&FlowKey>) -> OfFlow {
         let flow = self.flow(now, number, key?);
         Some(flow.map_or_else(FlowVariables::default, |flow| flow.variables))
     }
 
-    /// The value of an operand; `None` if the packet has no flow, or the operand's extractor is not
-    /// set or finds no field.
+    /// The value of an operand; `None` for a variable of a flow that the packet does not have, and
+    /// for an extractor that is not set or whose field the packet lacks.
     fn value(
         &self,
         number: u8,

@@ -8,7 +8,7 @@ use bofuss_oflib::{Catalogue, DecodeError, ErrorCode};
 
 use super::{Comparison, Condition, N_CONDITIONS, N_EXTRACTORS, Operand, OperandKind};
 use crate::openstate::args::{Args, write_fields, write_masked};
-use crate::openstate::state_mod::check_key;
+use crate::openstate::wire::check_key;
 use crate::openstate::{check_length, error, table_id};
 
 /// Bytes of a SET_FLOW_DATA_VAR before its key.
@@ -17,43 +17,43 @@ const FLOW_VARIABLE_BYTES: usize = 16;
 /// A change of a table's registers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum OppMod {
-    /// Sets the field of a header field extractor.
+    /// Sets a header field extractor.
     HeaderExtractor {
-        /// Which extractor.
+        /// The number of the extractor.
         id: u8,
         /// The field's OXM header.
         field: u32,
     },
     /// Sets a condition.
     Condition {
-        /// Which one.
+        /// The number of the condition.
         id: u8,
         /// The condition.
         condition: Condition,
     },
     /// Changes bits of a variable of the table.
     GlobalVariable {
-        /// Which one.
+        /// The number of the variable.
         id: u8,
-        /// The new bits.
+        /// The new value, where the mask has ones.
         value: u32,
-        /// Which bits.
+        /// The bits that change.
         mask: u32,
     },
     /// Changes bits of a variable of a flow.
     FlowVariable {
-        /// Which one.
+        /// The number of the variable.
         id: u8,
-        /// The new bits.
+        /// The new value, where the mask has ones.
         value: u32,
-        /// Which bits.
+        /// The bits that change; all, if the flow has no entry.
         mask: u32,
         /// The flow's key in the update scope.
         key: Vec<u8>,
     },
 }
 
-/// Reads the number of one of `count` things. Errors: `error` if there are fewer.
+/// Reads a number below `count`. Errors: `error` if it is not.
 fn id(r: &mut Reader<'_>, count: usize, error: ErrorCode) -> Result<u8, DecodeError> {
     let at = r.at("id").clone();
     let id = r.get::<u8>()?;
@@ -87,9 +87,9 @@ impl OppMod {
         }
     }
 
-    /// Reads the payload of a command, of which the number is known: the table, and the change.
+    /// Reads what follows the number of a command: the table, and the change.
     ///
-    /// Errors: BAD_EXP_LEN, BAD_TABLE_ID, then that of the number, the comparison or the operand.
+    /// Errors: BAD_EXP_LEN, BAD_TABLE_ID, then that of a wrong number, comparison or operand.
     pub(crate) fn decode(command: u8, r: &mut Reader<'_>) -> Result<(u8, Self), DecodeError> {
         match command {
             7 => {
@@ -136,7 +136,7 @@ impl OppMod {
         }
     }
 
-    /// Appends the payload.
+    /// Writes what [`OppMod::decode`] reads.
     pub(crate) fn encode(&self, table: u8, w: &mut Writer<'_>) {
         w.put(&table);
         match self {
@@ -196,8 +196,8 @@ impl OppMod {
         }
     }
 
-    /// Reads the arguments after a command. `None` if the command is none of these. Errors: what is
-    /// wrong, in words.
+    /// Reads the arguments of a command's text; `None` if it is no command of this dialect. Errors:
+    /// what is wrong, in words.
     pub(crate) fn parse(
         command: &str,
         args: &mut Args<'_>,
@@ -208,7 +208,7 @@ impl OppMod {
                 id: args.number("id")?,
                 field: match args.fields(catalogue)?[..] {
                     [field] => field,
-                    _ => return Err("there is no fields=NAME, of one field".into()),
+                    _ => return Err("it needs fields=NAME, of one field".into()),
                 },
             },
             "set_condition" => Self::Condition {
@@ -235,7 +235,7 @@ impl OppMod {
     }
 }
 
-/// Reads the comparison, the types of both operands and the operands. Errors: BAD_CONDITION,
+/// Reads the comparison, the types of both operands and their numbers. Errors: BAD_CONDITION,
 /// BAD_OPERAND_TYPE, or that of an operand's number.
 fn decode_condition(r: &mut Reader<'_>) -> Result<Condition, DecodeError> {
     let at = r.at("condition").clone();

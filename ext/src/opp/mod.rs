@@ -1,9 +1,9 @@
-//! Open Packet Processor: states with registers, conditions on these, and functions that change
-//! them.
+//! Open Packet Processor: adds variables to flows and tables, conditions on them, and functions
+//! that update them.
 //!
-//! The rows, the hook and the state tables are those of [`crate::openstate`], of which this is a
-//! further dialect. Here is what it adds: [`Operand`]s, [`Condition`]s, [`UpdateFunction`]s, and
-//! the messages and actions about them. See README.md.
+//! The rows, the hook and the state tables are those of [`crate::openstate`], of which this is the
+//! third dialect. This folder has what the dialect adds: [`Operand`]s, [`Condition`]s,
+//! [`UpdateFunction`]s, and the messages and actions about them. See README.md.
 
 mod action;
 mod condition;
@@ -34,7 +34,7 @@ pub const N_EXTRACTORS: usize = 8;
 pub const N_FLOW_VARIABLES: usize = 6;
 /// How many variables a table has.
 pub const N_GLOBAL_VARIABLES: usize = 8;
-/// The outcome of a condition that is not set, or of which an operand has no value.
+/// The outcome of a condition that is not set, or that has an operand without a value.
 pub const CONDITION_NULL: u8 = 0xff;
 
 /// The variables of a flow.
@@ -48,7 +48,7 @@ const fn condition(number: u8, name: &'static str) -> Field {
     Field::extension(EXPERIMENTER, FIRST_CONDITION + number, name, 8, false)
 }
 
-/// A field for a fact about a packet that is in no header.
+/// A field for something about a packet that is in no header: its time, length, a random number.
 const fn fact(number: u8, name: &'static str, bits: u16) -> Field {
     Field {
         volatile: true,
@@ -56,7 +56,7 @@ const fn fact(number: u8, name: &'static str, bits: u16) -> Field {
     }
 }
 
-/// The fields: outcomes of conditions, then facts that are in no header.
+/// The fields: outcomes of conditions, then what is in no header.
 pub const FIELDS: [Field; N_CONDITIONS + 3] = [
     condition(0, "condition0"),
     condition(1, "condition1"),

@@ -18,7 +18,7 @@ pub enum OperandKind {
     GlobalVariable,
     /// The value that a header field extractor of the table reads in the packet.
     HeaderField,
-    /// The number itself.
+    /// A constant: the operand's own number.
     Constant,
 }
 
@@ -31,7 +31,7 @@ impl OperandKind {
         (Self::Constant, ""),
     ];
 
-    /// The kind of the two lowest bits of a number.
+    /// The kind that the two lowest bits of a number stand for.
     pub(super) fn of_bits(bits: u16) -> Self {
         Self::ALL[usize::from(bits & 3)].0
     }
@@ -47,13 +47,14 @@ impl OperandKind {
 pub struct Operand {
     /// Its kind.
     pub kind: OperandKind,
-    /// Which one, or the constant.
+    /// The number of the variable or the extractor, or the constant.
     pub id: u8,
 }
 
 impl Operand {
     /// Checks its number. Errors: BAD_FLOW_DATA_VAR_ID, BAD_GLOBAL_DATA_VAR_ID or BAD_EXTRACTOR_ID
-    /// if there is nothing with this number; BAD_OPERAND_TYPE for a constant that is not allowed.
+    /// if there is no variable or extractor of this number; BAD_OPERAND_TYPE for a constant that is
+    /// not allowed.
     pub(super) fn check(self, allows_constant: bool) -> Result<(), ErrorCode> {
         let (end, error) = match self.kind {
             OperandKind::FlowVariable => (N_FLOW_VARIABLES, error::BAD_FLOW_DATA_VAR_ID),

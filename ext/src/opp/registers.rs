@@ -8,14 +8,14 @@ use crate::openstate::extractor::Extractor;
 pub struct Registers {
     /// The extractors of header field operands, of one field each.
     pub extractors: [Option<Extractor>; N_EXTRACTORS],
-    /// The conditions whose outcomes packets have.
+    /// The conditions, whose outcomes are fields of packets.
     pub conditions: [Option<Condition>; N_CONDITIONS],
     /// The variables of the table.
     pub globals: [u32; N_GLOBAL_VARIABLES],
 }
 
 impl Registers {
-    /// The commands that would set them as they are, in a new table.
+    /// The commands that would recreate them in a new table.
     pub(crate) fn commands(&self) -> impl Iterator<Item = OppMod> {
         let extractors = (0u8..).zip(&self.extractors).filter_map(|(id, extractor)| {
             let field = extractor.as_ref()?.headers()[0];
@@ -25,12 +25,14 @@ impl Registers {
             let condition = condition?;
             Some(OppMod::Condition { id, condition })
         });
-        let globals = (0u8..).zip(self.globals).filter(|(_, value)| *value != 0);
-        let globals = globals.map(|(id, value)| OppMod::GlobalVariable {
-            id,
-            value,
-            mask: u32::MAX,
-        });
+        let globals = (0u8..)
+            .zip(self.globals)
+            .filter(|(_, value)| *value != 0)
+            .map(|(id, value)| OppMod::GlobalVariable {
+                id,
+                value,
+                mask: u32::MAX,
+            });
         extractors.chain(conditions).chain(globals)
     }
 }

@@ -2,9 +2,9 @@
 
 use alloc::{format, string::String};
 
-/// Averages and variances are in thousandths, as integers have no fractions.
+/// Averages are in thousandths, as integers have no fractions. Variances are in whole units.
 const SCALE: u32 = 1000;
-/// The most operands of a function.
+/// The most operands of a function, a to d.
 pub const MAX_OPERANDS: usize = 4;
 
 /// The update functions.
@@ -18,11 +18,13 @@ pub enum UpdateFunction {
     Mul,
     /// a / b.
     Div,
-    /// The running average of samples a, in operand b; the output counts the samples.
+    /// The running average of the samples a, kept in operand b, in thousandths; the output counts
+    /// the samples.
     Average,
-    /// The same, and the running variance in operand c.
+    /// The same, and the running variance of the samples, kept in operand c.
     Variance,
-    /// The exponentially weighted moving average of a and a sample c; b is the code of a's weight.
+    /// The exponentially weighted moving average, from the average a so far and a sample c; b is
+    /// the code of a's weight.
     Ewma,
     /// The sum of operands, each multiplied by its coefficient.
     PolySum,
@@ -33,9 +35,9 @@ pub enum UpdateFunction {
 pub struct Update {
     /// The output's new value.
     pub output: u32,
-    /// The new value of operand b, if it is written.
+    /// The new value of operand b, if the function writes it.
     pub second: Option<u32>,
-    /// The new value of operand c, if it is written.
+    /// The new value of operand c, if the function writes it.
     pub third: Option<u32>,
 }
 
@@ -91,8 +93,8 @@ impl UpdateFunction {
         })
     }
 
-    /// Computes the results from the operands a, b, c and d, of which those that the function does
-    /// not use are ignored, and from the output as it was before.
+    /// Computes the results from the output before and the operands a, b, c and d. Those that the
+    /// function does not use are ignored.
     pub fn apply(
         self,
         output: u32,
@@ -132,32 +134,34 @@ impl UpdateFunction {
     }
 }
 
-/// The average after one more sample: (average * n + sample * 1000) / (n + 1). Choice: a count that
-/// has overflowed begins anew, with the sample alone.
+/// The average after one more sample: (average * n + sample * 1000) / (n + 1). Choice: where the
+/// count overflows to 0, the sum is not divided.
 fn average(count: u32, average: u32, sample: u32) -> u32 {
-    let total = average.wrapping_mul(count);
-    let total = total.wrapping_add(sample.wrapping_mul(SCALE));
+    let total = average
+        .wrapping_mul(count)
+        .wrapping_add(sample.wrapping_mul(SCALE));
     total.checked_div(count.wrapping_add(1)).unwrap_or(total)
 }
 
-/// The variance after one more sample, of an average that it has changed from `before` to `after`
-/// (Welford's recurrence); 0 for the first sample.
+/// The variance after one more sample, which has changed the average from `before` to `after`, by
+/// Welford's recurrence (Technometrics 4(3), 1962); 0 for the first sample.
 fn variance(count: u32, variance: u32, sample: u32, before: u32, after: u32) -> u32 {
     if count == 0 {
         return 0;
     }
     let from_before = sample.wrapping_sub(before / SCALE);
     let from_after = sample.wrapping_sub(after / SCALE);
-    let total = variance.wrapping_mul(count);
-    let total = total.wrapping_add(from_before.wrapping_mul(from_after));
+    let total = variance
+        .wrapping_mul(count)
+        .wrapping_add(from_before.wrapping_mul(from_after));
     total.checked_div(count.wrapping_add(1)).unwrap_or(total)
 }
 
-/// The weighted average of `previous` and `sample`. The codes 0 to 6 are weights of 1/8 to 7/8 for
-/// `previous`, any other code is one half. Both are shifted before they are multiplied, as in the
-/// reference switches, so that bits are lost.
+/// The weighted average of `previous` and `sample`. The codes 0 to 6 give `previous` a weight of
+/// 1/8 to 7/8, any other code 1/2. As in the reference switches, both are shifted before they are
+/// multiplied, so that low bits are lost.
 fn ewma(previous: u32, code: u32, sample: u32) -> u32 {
-    // By code: how far values are shifted, and the weight of `previous` in these parts.
+    // The binary logarithm of the weights' denominator, and the numerator for `previous`.
     let (shift, weight) = match code {
         0 | 2 | 4 | 6 => (3, code + 1),
         1 => (2, 1),

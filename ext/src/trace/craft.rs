@@ -1,4 +1,4 @@
-//! Makes a packet from what is written of it: digits, or fields as `ovs-appctl ofproto/trace` takes
+//! Makes a packet from text: hexadecimal digits, or fields as `ovs-appctl ofproto/trace` takes
 //! them.
 
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
@@ -17,26 +17,27 @@ use bofuss_packet::craft::{
 use bofuss_packet::header::{ethertype, protocol};
 use bofuss_packet::{Packet, packet_type};
 
-/// What a packet has that does not say its TTL.
+/// The TTL of a packet whose text does not name one.
 const DEFAULT_TTL: u8 = 64;
-/// The ingress port of a packet that does not say it.
+/// The ingress port of a packet whose text does not name one.
 const DEFAULT_PORT: PortNo = PortNo(1);
-/// The addresses of a packet that does not say them: two, so that NORMAL forwards.
+/// The Ethernet addresses of a packet whose text does not name them. They differ, so that NORMAL
+/// forwards.
 const DEFAULT_SRC: Mac = Mac([2, 0, 0, 0, 0, 1]);
 const DEFAULT_DST: Mac = Mac([2, 0, 0, 0, 0, 2]);
 /// Buffers for one frame.
 const POOL_BYTES: usize = 1 << 18;
 
-/// Whether a text has hexadecimal digits only, perhaps with signs between them.
+/// Whether a text consists of hexadecimal digits, perhaps with separators between them.
 fn is_hex(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_ascii_hexdigit() || " :-\n".contains(c))
 }
 
-/// Reads a packet: pairs of hexadecimal digits, perhaps behind `IN_PORT` and a blank; or its
-/// fields, `in_port=1,tcp,nw_dst=10.0.0.1`, of which those that are not named are 0, but the TTL is
-/// 64 unless `nw_ttl` says, and the Ethernet addresses are two hosts'. The
-/// ingress port, 1 if it is not named, and the frame.
+/// Reads a packet and returns its ingress port and the frame. The text is either pairs of
+/// hexadecimal digits, perhaps after `IN_PORT` and a blank; or fields, as
+/// `in_port=1,tcp,nw_dst=10.0.0.1`. Fields that are not named are 0, except the ingress port (1),
+/// the TTL (64) and the Ethernet addresses (those of two hosts).
 ///
 /// Errors: what is wrong, or which field such a packet cannot have.
 pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8>), String> {
@@ -53,7 +54,8 @@ pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8
     if !text.is_empty() && is_hex(text) {
         return Ok((DEFAULT_PORT, parse_bytes(text)?));
     }
-    let (mut ttl, mut words) = (DEFAULT_TTL, Vec::new());
+    let mut ttl = DEFAULT_TTL;
+    let mut words = Vec::new();
     for word in items(text) {
         match word.split_once('=') {
             Some(("nw_ttl", value)) => {
@@ -68,16 +70,15 @@ pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8
     make(&wanted, in_port, ttl, catalogue).map(|frame| (in_port, frame))
 }
 
-/// A packet with these fields, as a port has it. Errors: the field that it cannot have.
+/// The bytes on the wire of a packet with these fields. Errors: the field that it cannot have.
 fn make(
     wanted: &Match,
     in_port: PortNo,
     ttl: u8,
     catalogue: &Catalogue,
 ) -> Result<Vec<u8>, String> {
-    let frame = ethernet(DEFAULT_DST, DEFAULT_SRC, layers(wanted, ttl));
-    let frame = Pool::new(POOL_BYTES).frame(&frame);
-    let mut frame = frame.expect("it is short");
+    let bytes = ethernet(DEFAULT_DST, DEFAULT_SRC, layers(wanted, ttl));
+    let mut frame = Pool::new(POOL_BYTES).frame(&bytes).expect("it is short");
     let additions = catalogue.additions();
     let mut packet = if !wanted.is_of_ethernet() && packet_type::write_front(&mut frame) {
         Packet::without_ethernet(frame, in_port, additions)
@@ -89,10 +90,10 @@ fn make(
             continue;
         }
         if usize::from(one.field.id) >= STANDARD_FIELDS {
-            // Its prerequisite was set just now.
+            // Its prerequisite may have been set just now.
             packet.reparse();
         }
-        // One that is not there is found below.
+        // A field that the packet lacks is found below.
         let _ = packet.set_field(one.field, &one.value);
     }
     packet.reparse();
@@ -112,11 +113,11 @@ fn number(wanted: &Match, field: &Field) -> Option<u128> {
     wanted.get(field).map(FieldMatch::number)
 }
 
-/// The headers that these fields stand in.
+/// The headers of a packet with these fields.
 fn layers(wanted: &Match, ttl: u8) -> Layer {
-    // A packet type of the namespace of Ethernet types ends with one.
-    let ty = number(wanted, ETH_TYPE).or(number(wanted, PACKET_TYPE));
-    let ty = ty.map_or(0xffff, |ty| ty as u16);
+    // In the namespace of Ethernet types, a packet type has the Ethernet type in its low 16 bits.
+    let known = number(wanted, ETH_TYPE).or(number(wanted, PACKET_TYPE));
+    let ty = known.map_or(0xffff, |ty| ty as u16);
     let v4 = Ipv4Addr::UNSPECIFIED;
     let v6 = Ipv6Addr::UNSPECIFIED;
     let payload = match ty {
@@ -165,7 +166,7 @@ fn transport(wanted: &Match) -> Layer {
     }
 }
 
-/// Bytes of payload that these fields need: those of a configuration may stand there.
+/// The bytes of payload that these fields need: fields of a configuration may lie there.
 fn payload_bytes(wanted: &Match) -> usize {
     let fields = wanted.fields().iter().map(|one| one.field);
     let configured = fields.filter(|field| usize::from(field.id) >= STANDARD_FIELDS);

@@ -1,4 +1,4 @@
-//! A trace as one page that needs nothing else: for a lecture.
+//! A trace as a self-contained HTML page, for a lecture.
 
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 use core::fmt::{Display, Write};
@@ -8,12 +8,12 @@ use super::text::or_any;
 use super::{FieldDifference, LostEntry, Stage, Trace, TraceEvent, TracedFrame};
 
 const STYLE: &str = include_str!("page.css");
-/// Bits that are drawn one by one; of a wider field, the digits of its hexadecimal form are.
+/// The most bits of a value that is drawn bit by bit; a wider one is drawn in hexadecimal digits.
 const DRAWN_BITS: u32 = 16;
 /// Bytes in a line of a frame.
 const BYTES_PER_LINE: usize = 16;
 
-/// Text as HTML has it.
+/// Text that is escaped for HTML.
 struct Escaped<T>(T);
 
 impl<T: Display> Display for Escaped<T> {
@@ -39,7 +39,8 @@ macro_rules! put {
 impl Trace {
     /// The trace as an HTML page under this title, with a drawing for each table that has one.
     pub fn html(&self, title: &str, drawings: &BTreeMap<u8, String>) -> String {
-        let (mut page, title) = (String::new(), Escaped(title));
+        let mut page = String::new();
+        let title = Escaped(title);
         put!(
             page,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">"
@@ -53,7 +54,8 @@ impl Trace {
             "<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>"
         );
         put!(page, "<h1>{title}</h1>");
-        let (bytes, port) = (self.packet.bytes, Escaped(&self.packet.port));
+        let bytes = self.packet.bytes;
+        let port = Escaped(&self.packet.port);
         put!(
             page,
             "<p>A packet of {bytes} bytes comes in by port <b>{port}</b>:</p>"
@@ -62,7 +64,7 @@ impl Trace {
         put_frame(&mut page, &self.packet, &self.packet);
         put!(
             page,
-            "<h2 id=\"way\">Its way</h2>\n<ol class=\"way\" aria-labelledby=\"way\">"
+            "<h2 id=\"path\">Its path</h2>\n<ol class=\"path\" aria-labelledby=\"path\">"
         );
         let mut before = self.fields.as_str();
         for stage in &self.stages {
@@ -90,7 +92,7 @@ impl Trace {
         if self.cut {
             put!(
                 page,
-                "<p>The switch has more to tell than one message takes.</p>"
+                "<p>Cut here: the trace is longer than one message.</p>"
             );
         }
         put!(page, "</section>\n</li>\n</ol>\n</main>\n</body>\n</html>");
@@ -98,7 +100,7 @@ impl Trace {
     }
 }
 
-/// The fields of a match; those that were not `before` stand out.
+/// Writes the fields of a match, and highlights those that are not in `before`.
 fn put_fields(page: &mut String, fields: &str, before: &str) {
     let before: Vec<&str> = before.split(',').collect();
     put!(page, "<ul class=\"fields\">");
@@ -173,13 +175,14 @@ fn put_event(page: &mut String, event: &TraceEvent, tag: &str) {
         | TraceEvent::Normal { .. }
         | TraceEvent::Queue { .. } => "action",
     };
-    let text = format!("{event}");
-    let text = Escaped(text.trim_start_matches("=> "));
+    let line = format!("{event}");
+    let text = Escaped(line.trim_start_matches("=> "));
     put!(page, "<{tag} class=\"{class}\"><code>{text}</code></{tag}>");
 }
 
 fn put_lost(page: &mut String, lost: &LostEntry) {
-    let (priority, fields) = (lost.priority, Escaped(or_any(&lost.fields)));
+    let priority = lost.priority;
+    let fields = Escaped(or_any(&lost.fields));
     put!(
         page,
         "<div class=\"lost\">\n<p><b>Lost:</b> <code>priority {priority}, {fields}</code></p>"
@@ -194,7 +197,8 @@ fn put_lost(page: &mut String, lost: &LostEntry) {
     put!(page, "</div>");
 }
 
-/// Wanted above there, the bits that differ marked, those that do not count pale.
+/// Writes the wanted value above the packet's. Digits that differ are marked, and digits outside
+/// the mask are pale.
 fn put_bits(page: &mut String, one: &FieldDifference) {
     let wanted = number(&one.value).unwrap_or(0);
     let mask = number(&one.mask).unwrap_or(0);
@@ -237,7 +241,7 @@ fn pairs_of_digits(frame: &TracedFrame) -> Vec<String> {
     digits.chunks(2).map(|pair| pair.iter().collect()).collect()
 }
 
-/// A frame's bytes; where it has the length of the frame `before`, those that differ are marked.
+/// Writes a frame's bytes. If it is as long as the frame `before`, bytes that differ are marked.
 fn put_frame(page: &mut String, frame: &TracedFrame, before: &TracedFrame) {
     let bytes = pairs_of_digits(frame);
     let old = pairs_of_digits(before);

@@ -1,5 +1,5 @@
-//! The trace of a packet, for people and programs: read from the switch's lines, printed as text,
-//! drawn as a page or a picture; and packets made from what is written of them.
+//! The trace of a packet, for people and programs: read from the switch's lines, printed as text or
+//! JSON, drawn as a page or a picture. Also makes packets from text.
 
 mod craft;
 mod html;
@@ -17,11 +17,11 @@ pub use craft::parse_packet;
 pub use names::PortNames;
 pub use picture::Picture;
 
-/// The number of [`Trace`]'s form as JSON: it grows when a key changes its meaning or goes; keys
-/// may be added.
+/// The version of [`Trace`]'s JSON. It grows when a key is removed or changes its meaning, but not
+/// when one is added.
 pub const VERSION: u32 = 1;
 
-/// A packet's way through a switch. As JSON, `version` says what the other keys mean.
+/// A packet's path through a switch. As JSON, `version` says what the other keys mean.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// [`VERSION`].
@@ -30,27 +30,27 @@ pub struct Trace {
     pub packet: TracedFrame,
     /// Its fields, as a match.
     pub fields: String,
-    /// Where it went, in order.
+    /// The stages of its path, in order.
     pub stages: Vec<Stage>,
-    /// What left and what ended, in order.
+    /// The frames that left and where packets ended, in order.
     pub result: Vec<TraceEvent>,
-    /// Whether the switch could not tell all.
+    /// Whether the trace was longer than one message, and is cut.
     pub cut: bool,
 }
 
-/// A table, the action set, or what came before.
+/// A stage of the path: a table, the action set, or the arrival of a packet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// What it is: `arrival`, `table` or `action_set`.
+    /// Its kind: `arrival`, `table` or `action_set`.
     pub kind: String,
-    /// The table's number, if it is one.
+    /// The number of the table, if it is a table.
     pub table: Option<u8>,
-    /// The packet's fields, extensions' and metadata among them, as the table saw them; empty if an
-    /// extension sent the packet elsewhere before the lookup.
+    /// The packet's fields as the table saw them, with metadata and fields of extensions; empty if
+    /// an extension sent the packet elsewhere before the lookup.
     pub fields: String,
     /// The extensions that prepared the packet.
     pub extensions: Vec<Extension>,
-    /// What extensions said before the lookup.
+    /// What extensions reported before the lookup.
     #[serde(default)]
     pub before: Vec<TraceEvent>,
     /// The entry that the packet hit; in a table, `None` is a miss.
@@ -90,18 +90,18 @@ pub struct LostEntry {
     /// Its match.
     #[serde(rename = "match")]
     pub fields: String,
-    /// Why; nothing if it matches, too, and comes behind the one that won.
+    /// Why; empty if it matches, too, but the entry that won comes first.
     pub differs: Vec<FieldDifference>,
 }
 
-/// A field in which a packet is not as an entry wants it.
+/// A field in which a packet differs from the match of an entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FieldDifference {
     /// The field as the entry has it: `tcp_dst=80`.
     pub wanted: String,
     /// The field as the packet has it; `None` if it has none.
     pub is: Option<String>,
-    /// The value wanted, in hexadecimal as the next three.
+    /// The wanted value; in hexadecimal, as are the next three.
     pub value: String,
     /// The bits that count.
     pub mask: String,
@@ -111,7 +111,7 @@ pub struct FieldDifference {
     pub bits: String,
 }
 
-/// A frame that came or left.
+/// A frame that arrived or left.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TracedFrame {
     /// The port, by number or reserved name.
@@ -145,13 +145,13 @@ pub enum TraceEvent {
         /// As in a flow.
         text: String,
     },
-    /// An extension has something to say.
+    /// An extension reports what it did.
     Said {
         /// Its name.
         extension: String,
-        /// What it says: a word and `name=value` for each fact, or a sentence.
+        /// Its report: a word and `name=value` for each fact, or a sentence.
         text: String,
-        /// The facts, if it is no sentence.
+        /// The facts, if it is not a sentence.
         facts: BTreeMap<String, String>,
     },
     /// A bucket of a group got the packet or a copy.
@@ -171,9 +171,9 @@ pub enum TraceEvent {
         /// The band that applies, if a rate is exceeded.
         band: Option<String>,
     },
-    /// NORMAL decided.
+    /// NORMAL decided where the packet goes.
     Normal {
-        /// What, in words.
+        /// The decision, in words.
         text: String,
     },
     /// A frame goes to a queue.
@@ -183,7 +183,7 @@ pub enum TraceEvent {
         /// The queue.
         queue: String,
     },
-    /// A packet that was made anew enters the tables.
+    /// A further packet enters the tables, for example one that an extension made.
     In(TracedFrame),
     /// A frame leaves.
     Out(TracedFrame),

@@ -60,8 +60,8 @@ impl PortNames {
         self.0.get(&port).map(String::as_str)
     }
 
-    /// Puts names into the value that JSON has at a key: a port's number, or a text of fields or
-    /// actions. Values of other keys stay as they are.
+    /// Replaces port numbers by names in the value of a JSON key, if that is a port, or a text of
+    /// fields or actions. Values of other keys stay as they are.
     pub fn put(&self, key: &str, value: &mut String) {
         if PORT_KEYS.contains(&key) {
             *value = self.port(value);
@@ -144,7 +144,7 @@ impl PortNames {
 }
 
 impl Trace {
-    /// The same with ports by name, quoted as `dpctl dump-flows --names` quotes them.
+    /// The trace with ports by name, quoted as `dpctl dump-flows --names` quotes them.
     #[must_use]
     pub fn with_names(mut self, names: &PortNames) -> Self {
         names.put("port", &mut self.packet.port);

@@ -1,4 +1,4 @@
-//! Pictures as SVG: a packet's trace, a card for each stage.
+//! Pictures in SVG: a packet's trace as one card for each stage.
 
 use alloc::borrow::ToOwned;
 use alloc::{format, string::String, vec::Vec};
@@ -30,9 +30,9 @@ rect { stroke: #9aa3aa; } .paper { fill: #fbfaf7; stroke: none; } .card { fill: 
 pub struct Picture(String);
 
 impl Picture {
-    /// Pixels of its width,
+    /// Its width in pixels.
     pub const WIDTH: usize = 920;
-    /// and of its margin.
+    /// Its margin in pixels.
     pub const MARGIN: usize = 16;
 
     /// Draws a box with its upper left corner at a place.

@@ -1,4 +1,4 @@
-//! Reads the lines in which a switch tells a packet's way.
+//! Reads a trace from the lines that a switch sends.
 
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
@@ -13,7 +13,8 @@ use super::{
 };
 
 impl Trace {
-    /// Asks a switch what it would do with a frame. Errors: that it cannot be one.
+    /// Asks a switch what it would do with a frame. Errors: the frame cannot be traced on this
+    /// port.
     pub fn of(
         switch: &mut Switch,
         now: Time,
@@ -26,7 +27,7 @@ impl Trace {
         Self::read(&String::from_utf8_lossy(&reply.data.0))
     }
 
-    /// Reads what a switch tells. Errors: the line that is none of a trace.
+    /// Reads the lines of a trace. Errors: the first line that is not one.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut lines = text.lines();
         let first: Vec<&str> = lines.next().unwrap_or("").split('\t').collect();
@@ -60,7 +61,7 @@ impl Trace {
         last.is_some_and(|stage| stage.table.is_some() && stage.fields.is_empty())
     }
 
-    /// Takes a line; `None` if it is unknown.
+    /// Adds what the words of a line say; `None` if the line is unknown.
     fn take(&mut self, words: &[&str]) -> Option<()> {
         match *words {
             ["enter", table] => self.stages.push(Stage {
@@ -126,7 +127,7 @@ impl Trace {
     }
 }
 
-/// What an extension says: a word and `name=value` for each fact, or a sentence.
+/// The report of an extension: a word and `name=value` for each fact, or a sentence.
 fn said(extension: &str, text: &str) -> TraceEvent {
     let facts = text.split_once(' ').map_or("", |(_, facts)| facts);
     let pairs: Option<BTreeMap<String, String>> = items(facts)
@@ -203,7 +204,7 @@ fn differs([wanted, is, value, mask, packet]: [&str; 5]) -> Option<FieldDifferen
     })
 }
 
-/// A number in hexadecimal behind `0x`.
+/// Reads a hexadecimal number after `0x`.
 pub(super) fn number(text: &str) -> Option<u128> {
     u128::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }

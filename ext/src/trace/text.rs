@@ -7,12 +7,13 @@ use super::{FieldDifference, HitEntry, LostEntry, Stage, Trace, TraceEvent, Trac
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (bytes, port) = (self.packet.bytes, &self.packet.port);
+        let bytes = self.packet.bytes;
+        let port = &self.packet.port;
         writeln!(f, "packet of {bytes} bytes in by port {port}")?;
         writeln!(f, "  {}", self.fields)?;
         let mut before = self.fields.as_str();
         for stage in &self.stages {
-            stage.tell(before, f)?;
+            stage.write(before, f)?;
             if stage.table.is_some() {
                 before = &stage.fields;
             }
@@ -22,14 +23,14 @@ impl fmt::Display for Trace {
             .iter()
             .try_for_each(|event| writeln!(f, "  {event}"))?;
         if self.cut {
-            writeln!(f, "  ... and more than the switch can tell in one message")?;
+            writeln!(f, "  ... cut here: the trace is longer than one message")?;
         }
         Ok(())
     }
 }
 
 impl Stage {
-    /// What it is called.
+    /// Its heading.
     pub(super) fn name(&self) -> String {
         match self.table {
             Some(table) => alloc::format!("table {table}"),
@@ -37,8 +38,8 @@ impl Stage {
         }
     }
 
-    /// Tells it; the packet's fields if they are not those `before` any more.
-    fn tell(&self, before: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Writes the stage, with the packet's fields where they differ from those `before`.
+    fn write(&self, before: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.name())?;
         if self.table.is_some() {
             for event in &self.before {
@@ -84,7 +85,7 @@ impl Stage {
     }
 }
 
-/// A match; every packet's has words of its own.
+/// A match as text, in words if every packet matches.
 pub(super) fn or_any(fields: &str) -> &str {
     if fields.is_empty() {
         "any packet"
@@ -95,7 +96,8 @@ pub(super) fn or_any(fields: &str) -> &str {
 
 impl fmt::Display for HitEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (priority, cookie) = (self.priority, &self.cookie);
+        let priority = self.priority;
+        let cookie = &self.cookie;
         write!(
             f,
             "priority {priority}, {}, cookie {cookie}",

@@ -1,4 +1,4 @@
-//! What harms flows, with rules: idle flows, a new flow for each packet, and everything at once.
+//! Adverse traffic and rules: idle flows, a new flow for each packet, and everything at once.
 
 use bofuss_datapath::Time;
 use bofuss_oflib::PortNo;
@@ -7,15 +7,15 @@ use bofuss_packet::craft;
 use crate::shares::switch;
 use crate::{Bench, flow_hook, ipv4};
 
-/// Seconds of a run, and of its beginning that do not count.
+/// Seconds of a run, of which the first `WARM_UP` do not count.
 const SECONDS: u64 = 4;
 const WARM_UP: u64 = 1;
 /// Nanoseconds between two frames of 1,000 bytes: 40 Mb/s, half of them for each subscriber.
 const GAP_NS: u64 = 200_000;
-/// The source port of what sends all the time; idle flows have those after it.
+/// The source port of the flow that sends all the time; idle flows have the ports after it.
 const ACTIVE: u16 = 9;
 
-/// The least significant bits of this generator are not random.
+/// Pseudo-random numbers: the high half of Knuth's MMIX generator, whose low bits are not random.
 fn next(random: &mut u64) -> u32 {
     *random = random
         .wrapping_mul(6_364_136_223_846_793_005)
@@ -34,8 +34,8 @@ fn send(switch: &mut Bench, subscriber: u8, source_port: u16) {
         .receive(now, PortNo(1), &mut frames, &mut switch.io);
 }
 
-/// Jain's index of two subscribers that are both sent 20 Mb/s over a port of 10 Mb/s, and what they
-/// get. The first has more idle flows, or a new flow for each packet.
+/// Jain's fairness index of two subscribers that are both sent 20 Mb/s over a port of 10 Mb/s, and
+/// what each gets in Mb/s. The first also has idle flows, or a new flow for each packet.
 fn index(discipline: &str, n_idle: u16, is_always_new: bool) -> (f64, [f64; 2]) {
     let mut switch = switch(discipline);
     switch.flow("table=3,priority=9,udp,actions=qflow_qos(weight=1)");
@@ -65,7 +65,7 @@ fn index(discipline: &str, n_idle: u16, is_always_new: bool) -> (f64, [f64; 2]) 
 }
 
 #[test]
-fn t7_idle_flows_of_a_subscriber_neither_help_nor_harm_him() {
+fn t7_idle_flows_of_a_subscriber_neither_help_nor_harm_it() {
     for discipline in ["hfair", "ceta2"] {
         let (index, rates) = index(discipline, 50, false);
         assert!(index >= 0.999, "{discipline}: {index}, {rates:?}");
@@ -82,7 +82,7 @@ fn t8_a_new_flow_for_each_packet_gains_nothing() {
 }
 
 #[test]
-fn packets_leave_as_rules_say_whatever_happens_at_once() {
+fn packets_leave_as_rules_say_under_random_operations() {
     let mut random = 1;
     for _ in 0..40 {
         let operations: Vec<u8> = (0..2_001).map(|_| next(&mut random) as u8).collect();

@@ -1,4 +1,5 @@
-//! What engines do: writes, copies, classes by payload, large flows on another link.
+//! Engines write into flows, get copies of packets, classify by payload, move large flows to
+//! another link.
 
 use bofuss_datapath::{Engine, Time};
 use bofuss_oflib::PortNo;
@@ -26,7 +27,7 @@ fn an_engine_changes_a_flow_and_gets_copies_of_it() {
         assert_eq!(
             switch.notified().len(),
             2,
-            "{name}: 60 bytes are in two packets"
+            "{name}: two packets have 60 bytes"
         );
         let flow = &switch.flows("")[0];
         assert_eq!(
@@ -108,15 +109,11 @@ fn t19_large_flows_change_links_at_a_gap_until_both_carry_the_same() {
     let frames: Vec<Vec<u8>> = (0..104).map(|n| datagram(n, &[0; 1000])).collect();
     let mut sent = [0usize; 104];
     let mut second = [[0usize; 4]; 4];
-    // 4 elephants send each millisecond, 100 mice every fourth of a second; a pause between frames
-    // is longer than the gap.
+    // 4 elephants send each millisecond, 100 mice each quarter of a second: the pauses between
+    // frames are longer than the gap.
     for ms in 0..4000usize {
         for (flow, frame) in frames.iter().enumerate() {
-            let is_due = if flow < 4 {
-                true
-            } else {
-                ms % 250 == flow % 250
-            };
+            let is_due = flow < 4 || ms % 250 == flow;
             if is_due {
                 let ports = switch.send(1, frame);
                 second[ms / 1000][ports[0] as usize] += frame.len();
@@ -148,12 +145,13 @@ fn t17_a_flow_keeps_its_order_while_its_class_changes_within_10_ms() {
             .expect("there is room");
         let mut payload = vec![0; 958];
         payload[..4].copy_from_slice(b"P2P\0");
-        let (mut sent, mut last) = (0_u32, None);
+        let mut sent = 0_u32;
+        let mut last = None;
         let mut reached = None;
         let mut classified = None;
         let mut later_bytes = 0;
         let begin = switch.now;
-        // 20 Mb/s for a port of 10 Mb/s: some wait at the port when the class changes.
+        // 20 Mb/s for a port of 10 Mb/s: packets wait at the port when the class changes.
         while switch.now.since(begin) < 6 * Time::SEC {
             sent += 1;
             payload[4..8].copy_from_slice(&sent.to_be_bytes());
@@ -193,8 +191,8 @@ fn t17_a_flow_keeps_its_order_while_its_class_changes_within_10_ms() {
 
 #[test]
 fn t19_a_flow_that_changes_links_of_different_delay_keeps_its_order() {
-    // Port 2 takes 400 us longer than port 3; flows send 4 packets at intervals of 100 us, and then
-    // nothing for 600 us.
+    // The link of port 2 has 400 us more delay than that of port 3. Flows send 4 packets at
+    // intervals of 100 us, and then nothing for 600 us.
     const LONGER_NS: u64 = 400_000;
     let arrivals = |gap_us: u32| {
         let mut switch = Bench::new(Engine::default());
@@ -204,7 +202,7 @@ fn t19_a_flow_that_changes_links_of_different_delay_keeps_its_order() {
             .expect("they are ports");
         let mut arrived: Vec<Vec<(u64, u32)>> = vec![Vec::new(); 4];
         for number in 0..20_000_u32 {
-            // Each full second, when links are balanced, is in the middle of four.
+            // Links are balanced each full second, which is in the middle of four packets.
             if (number + 2) % 10 < 4 {
                 for flow in 0..4 {
                     let port = switch.send(1, &datagram(flow, &[0; 1000]))[0];

@@ -1,4 +1,5 @@
-//! Aggregate keys: many at once, of all parts of tuples, and fair whatever they cut out.
+//! Aggregate keys: many at once, of every part of a tuple, with fair shares for the aggregates of
+//! each.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use bofuss_packet::craft::{self, Layer};
 
 use crate::{Bench, ethernet, shares};
 
-/// A packet of IPv4 from an address to one of a subnet of this number.
+/// An IPv4 packet from host 1 of subnet `from` to a host of subnet `subnet`.
 fn v4(subnet: u8, from: u8, to: u8, payload: Layer) -> Layer {
     craft::ipv4(
         [10, 9, from, 1].into(),
@@ -17,7 +18,7 @@ fn v4(subnet: u8, from: u8, to: u8, payload: Layer) -> Layer {
     )
 }
 
-/// The same of IPv6.
+/// An IPv6 packet, likewise.
 fn v6(subnet: u16, from: u16, to: u16, payload: Layer) -> Layer {
     let source = [0xfd09, 0, 0, from, 0, 0, 0, 1].into();
     craft::ipv6(
@@ -28,7 +29,7 @@ fn v6(subnet: u16, from: u16, to: u16, payload: Layer) -> Layer {
     )
 }
 
-/// Fragments of two datagrams of UDP to two addresses: of each the first and the last.
+/// The first and the last fragments of two UDP datagrams, to two addresses.
 fn fragments(subnet: u8) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     for (to, offset) in [(1, 0x2000_u16), (1, 9), (2, 0x2000), (2, 9)] {
@@ -39,12 +40,15 @@ fn fragments(subnet: u8) -> Vec<Vec<u8>> {
     frames
 }
 
-/// A key, the packets whose flows have it, and how many flows and aggregates they are.
+/// A key and its packets.
 struct KeyCase {
     key: &'static str,
+    /// The match of the rule that gives packets this key.
     rule: &'static str,
     frames: Vec<Vec<u8>>,
+    /// How many flows the packets make.
     flows: usize,
+    /// How many aggregates the flows make.
     aggregates: usize,
 }
 
@@ -128,7 +132,7 @@ fn cases() -> Vec<KeyCase> {
         6,
         2,
     );
-    // Fragments have no ports, the first ones included.
+    // No fragment has ports, not even the first one.
     add(
         "ipv4_dst=/32,sport=0xffff",
         "ip,nw_dst=10.0.9.0/24",
@@ -183,7 +187,7 @@ fn t14_nine_keys_hold_at_once_with_vlan_ipv6_and_fragments() {
 }
 
 #[test]
-fn t14_subscribers_share_alike_whatever_part_of_the_tuple_tells_them_apart() {
+fn t14_subscribers_share_alike_whatever_part_of_the_tuple_distinguishes_them() {
     type Of = fn(u8, u16) -> Vec<u8>;
     let variants: [(&str, Of); 4] = [
         ("ipv4_dst=/32", |one, flow| {
@@ -207,7 +211,7 @@ fn t14_subscribers_share_alike_whatever_part_of_the_tuple_tells_them_apart() {
         }
         let rates = shares::run(&mut switch, frame).subscribers;
         let index = shares::index(&rates);
-        // That of T1: evenly, but for what the small flow of one leaves.
+        // As in T1: even, except for what the small flows of one subscriber leave.
         assert!((0.990..=0.998).contains(&index), "{key}: {rates:?}");
         assert_eq!(switch.metric("aggregates"), 4, "{key}");
     }

@@ -6,6 +6,7 @@ mod engines;
 mod flow_hook;
 mod keys;
 mod ports;
+mod refusals;
 mod reports;
 mod rules;
 mod shares;
@@ -29,13 +30,13 @@ const MS: u64 = Time::SEC / 1000;
 /// The controller.
 const CONN: ConnId = ConnId(1);
 
-/// What left: the port and the bytes of each frame; and what the controller got.
+/// What the switch did: frames with their ports, and messages to the controller.
 #[derive(Default)]
 struct Kept {
     frames: Vec<(u32, Vec<u8>)>,
     messages: Vec<Message>,
     packet_ins: usize,
-    /// What others than [`CONN`] got.
+    /// Messages to connections other than [`CONN`].
     others: Vec<Message>,
 }
 
@@ -104,7 +105,7 @@ impl Bench {
         this
     }
 
-    /// A port is there, or gone.
+    /// Adds or removes a port.
     fn port(&mut self, number: u32, up: bool) {
         let port_no = PortNo(number);
         if !up {
@@ -119,9 +120,9 @@ impl Bench {
             .port_changed(self.now, desc, capabilities, &mut self.io);
     }
 
-    /// Sends a message as bytes; what is answered.
+    /// Sends a message as bytes. Returns the answers.
     ///
-    /// Errors: the text of the error that is answered.
+    /// Errors: the text of the error, if one is answered.
     fn say(&mut self, message: &Message) -> Result<Vec<Message>, String> {
         let mut bytes = Vec::new();
         self.codec
@@ -155,7 +156,7 @@ impl Bench {
         self.say(&Message::FlowMod(flow)).map(|_| ())
     }
 
-    /// The ports that a frame leaves by.
+    /// Receives a frame. Returns the ports by which frames leave.
     fn send(&mut self, port: u32, bytes: &[u8]) -> Vec<u32> {
         let mut frames = vec![self.pool.frame(bytes).expect("there is room")];
         self.switch
@@ -163,7 +164,7 @@ impl Bench {
         self.left()
     }
 
-    /// The ports that frames have left by.
+    /// Takes the ports by which frames have left.
     fn left(&mut self) -> Vec<u32> {
         self.io.frames.drain(..).map(|(port, _)| port).collect()
     }
@@ -220,7 +221,7 @@ impl Bench {
             .collect()
     }
 
-    /// What the switch sent unasked, taken.
+    /// Takes the notifications of the switch.
     fn notified(&mut self) -> Vec<ExtValue> {
         let messages = std::mem::take(&mut self.io.messages);
         let value = |message| match message {
@@ -230,7 +231,7 @@ impl Bench {
         messages.into_iter().map(value).collect()
     }
 
-    /// The reports that came, taken.
+    /// Takes the reports of flows.
     fn reports(&mut self) -> Vec<FlowRecord> {
         let values = self.notified();
         let lists = values
@@ -239,7 +240,7 @@ impl Bench {
         lists.flat_map(|list| list.0.clone()).collect()
     }
 
-    /// Lets time pass; what is due happens at its time.
+    /// Advances the clock; what is due happens at its time.
     fn pass(&mut self, ns: u64) {
         let end = self.now.after(ns);
         while let Some(at) = self.switch.next_tick().filter(|at| *at <= end) {

@@ -1,5 +1,5 @@
-//! What ports make of flows: what they drop is not counted as sent, what they know is reported, and
-//! records outlast a change of discipline.
+//! Flows at ports: what a port drops is not counted as sent, what it knows of flows is reported,
+//! and records outlast a change of discipline.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,8 @@ fn frame(flow: u16) -> Vec<u8> {
     frame
 }
 
-/// Sends packets of flows; those of each that have left by a port, once nothing is left to do.
+/// Sends packets of three flows, and removes and restores the port in the middle. Returns how many
+/// of each flow have left when nothing waits any more.
 fn send_all(switch: &mut Bench, n_rounds: u16) -> HashMap<u16, u64> {
     let mut left: HashMap<u16, u64> = HashMap::new();
     for round in 0..n_rounds {
@@ -76,7 +77,7 @@ fn t16_flows_count_as_sent_what_has_left_whatever_their_port_drops() {
             );
             assert!(flow.dropped_packets > 0, "{discipline}: {number}");
         }
-        // Half of what waited at the loss of the port was counted in another second.
+        // What waited at the loss of the port may be counted a second later.
         switch.pass(Time::SEC);
         let aggregates = switch.aggregates();
         let sums = aggregates.iter().fold((0, 0), |sum, one| {
@@ -99,7 +100,7 @@ fn a_flow_s_share_and_eta_are_reported_and_why_its_packets_were_dropped() {
         let mut switch = switch(discipline);
         let guaranteed = "table=3,priority=9,udp,nw_dst=10.0.1.3,\
                           actions=qflow_qos(type=guaranteed,of=flow,rate=3000,priority=2)";
-        // Of all protocols: where TCP goes no rule says, so that only the port can refuse it.
+        // For all of IP: no rule says where TCP goes, so that only the port can refuse this one.
         let refused = "table=3,priority=9,ip,nw_dst=10.0.1.2,\
                        actions=qflow_qos(type=guaranteed,of=flow,rate=20000)";
         [guaranteed, refused]
@@ -116,7 +117,7 @@ fn a_flow_s_share_and_eta_are_reported_and_why_its_packets_were_dropped() {
         assert_eq!(
             granted,
             [0, 0, 3000],
-            "{discipline}: 20 of 10 Mb/s is more than there is"
+            "{discipline}: 20 Mb/s are more than the port's 10"
         );
         let port = switch.switch.datapath().egress(PortNo(2));
         let promised = port.and_then(Egress::guarantees).expect("it heeds records");
@@ -164,8 +165,8 @@ fn what_waits_keeps_its_records_when_the_discipline_changes() {
         .drain(..)
         .map(|(_, bytes)| bytes[33])
         .collect();
-    // By their guarantee they have more than half, though they came last; with default records the
-    // same as the others.
+    // With its guarantee, the second flow gets more than half, though its frames came last. With
+    // default records, both would get the same.
     let second = left.iter().filter(|flow| **flow == 2).count();
     assert!(left.len() >= 20 && second >= 15, "{left:?}");
     assert_eq!(switch.flows("")[0].dropped_packets, 0);
@@ -185,7 +186,7 @@ fn t11_an_engine_gets_an_error_for_more_than_a_port_can_guarantee() {
         let ask = |switch: &mut Bench, flow, rate| {
             let text = format!("{},rate={rate}", tuple(flow));
             let asked = switch.ask("qflow_write", &text);
-            // A port knows what flows that send have.
+            // A port knows the records of flows that send.
             (0..20).for_each(|n| _ = switch.send(1, &frame(n % 2 + 1)));
             asked
         };
@@ -196,7 +197,7 @@ fn t11_an_engine_gets_an_error_for_more_than_a_port_can_guarantee() {
             "{error}"
         );
         assert!(ask(&mut switch, 2, 4_000).is_ok(), "{discipline}");
-        // What a flow has is not in its own way.
+        // A flow's old guarantee does not count against its new one.
         assert!(ask(&mut switch, 1, 5_000).is_ok(), "{discipline}");
         assert_eq!(switch.metric("not_admitted"), 1, "{discipline}");
         let flows = switch.flows("");
@@ -231,17 +232,18 @@ fn t11_a_rule_gets_an_error_for_more_than_its_port_can_guarantee() {
             "{discipline}"
         );
         switch.flow(&rule(2, 4_000));
-        // What a rule has is not in its own way, whether it is sent again or changed.
+        // A rule's old guarantee does not count against its new one, whether the rule is sent again
+        // or modified.
         switch.flow(&rule(1, 6_000));
-        for (rate, fits) in [(5_000, true), (6_001, false), (6_000, true)] {
+        for (rate, is_admitted) in [(5_000, true), (6_001, false), (6_000, true)] {
             for command in [FlowModCommand::MODIFY, FlowModCommand::MODIFY_STRICT] {
                 let changed = switch.flow_mod(&rule(1, rate), command);
-                assert_eq!(changed.is_ok(), fits, "{discipline}: {rate}");
+                assert_eq!(changed.is_ok(), is_admitted, "{discipline}: {rate}");
             }
         }
         let third = rule(3, 4_000);
         assert!(switch.flow_mod(&third, FlowModCommand::ADD).is_err());
-        // One that is deleted, or guarantees nothing any more, leaves its part to others.
+        // A rule that is deleted, or guarantees nothing any more, frees its part for others.
         let second = "table=3,udp,nw_dst=10.0.1.2";
         switch
             .flow_mod(second, FlowModCommand::DELETE)
@@ -251,6 +253,31 @@ fn t11_a_rule_gets_an_error_for_more_than_its_port_can_guarantee() {
         switch.flow(&rule(4, 4_000));
         assert_eq!(switch.metric("not_admitted"), 5, "{discipline}");
         assert_eq!(switch.switch.datapath().tables()[3].len(), 3);
+    }
+}
+
+#[test]
+fn a_rule_that_is_refused_for_another_reason_leaves_what_its_old_one_guarantees() {
+    let rule = |flow: u16, rate: u32, flags: &str| {
+        format!(
+            "table=3,priority=9,udp,nw_dst=10.0.1.{flow},{flags}\
+             actions=qflow_qos(type=guaranteed,rate={rate})"
+        )
+    };
+    let mut switch = switch("hfair");
+    switch.flow(&rule(1, 6_000, ""));
+    for rate in [9_000, 1_000] {
+        let refused = switch.flow_mod(&rule(1, rate, "check_overlap,"), FlowModCommand::ADD);
+        assert!(
+            refused.is_err_and(|error| error.contains("OVERLAP")),
+            "{rate}"
+        );
+        let more = switch.flow_mod(&rule(2, 4_001, ""), FlowModCommand::ADD);
+        assert!(
+            more.is_err(),
+            "after {rate}: 6000 and 4001 are more than 10000"
+        );
+        switch.flow(&rule(2, 4_000, ""));
     }
 }
 

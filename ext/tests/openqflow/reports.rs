@@ -1,4 +1,4 @@
-//! Reports and replies: exact, complete, and only when something has changed.
+//! Reports and replies are exact and complete; reports come only when something has changed.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use bofuss_packet::craft;
 
 use crate::{Bench, MS, ipv4, shares, udp};
 
-/// What was reported: why, and the bytes of each flow as they were told last.
+/// What was reported: the reasons, and the bytes of each flow in its latest report.
 #[derive(Default)]
-struct Told {
+struct Reported {
     reasons: Vec<ReportReason>,
     bytes: HashMap<bofuss_ext::openqflow::FlowTuple, u64>,
 }
 
-impl Told {
+impl Reported {
     fn note(&mut self, reports: Vec<FlowRecord>) {
         for one in reports {
             self.reasons.push(one.reason);
@@ -35,7 +35,7 @@ fn t16_reports_and_replies_have_every_byte_that_left() {
         let limits = "push_ms=1000,report_bytes=2000";
         switch.ask("qflow_limits", limits).expect("it may");
         let mut left = 0;
-        let mut told = Told::default();
+        let mut reported = Reported::default();
         for n in 0..2000u16 {
             let frame = match n % 4 {
                 0 => udp(1, 0),
@@ -45,7 +45,7 @@ fn t16_reports_and_replies_have_every_byte_that_left() {
             left += frame.len() as u64;
             assert_eq!(switch.send(1, &frame).len(), 1, "{name}");
             switch.pass(MS);
-            told.note(switch.reports());
+            reported.note(switch.reports());
         }
         let pulled: u64 = switch.flows("").iter().map(|flow| flow.bytes).sum();
         assert_eq!(pulled, left, "{name}: all flows live");
@@ -56,14 +56,14 @@ fn t16_reports_and_replies_have_every_byte_that_left() {
         let exact = Text(&own[0].tuple).to_string();
         assert_eq!(switch.flows(&exact).len(), 1, "{name}: {exact}");
         switch.pass(62 * Time::SEC);
-        told.note(switch.reports());
-        assert_eq!(told.bytes.values().sum::<u64>(), left, "{name}");
+        reported.note(switch.reports());
+        assert_eq!(reported.bytes.values().sum::<u64>(), left, "{name}");
         for reason in [
             ReportReason::Periodic,
             ReportReason::Threshold,
             ReportReason::Idle,
         ] {
-            assert!(told.reasons.contains(&reason), "{name}: {reason:?}");
+            assert!(reported.reasons.contains(&reason), "{name}: {reason:?}");
         }
         let counted = ["flows", "aggregates", "unreported"].map(|one| switch.metric(one));
         assert_eq!(counted, [0; 3], "{name}");
@@ -73,7 +73,7 @@ fn t16_reports_and_replies_have_every_byte_that_left() {
 }
 
 #[test]
-fn nobody_is_told_who_did_not_ask() {
+fn connections_without_a_subscription_get_no_reports() {
     let mut switch = Bench::new(Engine::default());
     switch.flow("table=1,priority=9,udp,actions=qflow_forward(port=2)");
     (0..100).for_each(|n| _ = switch.send(1, &udp(1, n)));
@@ -81,7 +81,7 @@ fn nobody_is_told_who_did_not_ask() {
     assert_eq!((switch.reports().len(), switch.metric("flows")), (0, 0));
 }
 
-/// The source ports of the flows that were reported for a limit.
+/// The source ports of the flows that were reported because they passed a limit.
 fn passed(switch: &mut Bench) -> Vec<u16> {
     let mut reports = switch.reports();
     reports.retain(|one| one.reason == ReportReason::Threshold);
@@ -92,8 +92,8 @@ fn passed(switch: &mut Bench) -> Vec<u16> {
 fn t19_a_flow_with_more_than_a_tenth_of_its_port_is_reported_at_once() {
     let mut switch = shares::switch("hfair");
     switch.ask("qflow_notify", "wanted=1").expect("it may");
-    // Of 10 Mb/s the first flow has a sixteenth, the second an eighth, for four seconds: rates are
-    // smoothed.
+    // For four seconds, as rates are smoothed, the first flow has a sixteenth of the 10 Mb/s, the
+    // second an eighth.
     let send = |switch: &mut Bench| {
         for round in 0..1000 {
             for flow in 1 + round % 2..=2 {

@@ -4,7 +4,7 @@ use bofuss_datapath::{Engine, Time};
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::{Mac, PortNo};
-use bofuss_packet::craft;
+use bofuss_packet::craft::{self, Layer};
 
 use crate::{Bench, MS, ethernet, ipv4, udp};
 
@@ -66,12 +66,13 @@ fn t22_a_flow_without_a_rule_asks_the_controller_once_a_second() {
             switch.pass(100 * MS);
         }
         assert_eq!(switch.io.packet_ins, 3, "{name}");
-        // Eight of nine that wait for a second, and are dropped after it; five still wait.
+        // Of nine packets each second, eight wait and one has no room; after a second, the eight
+        // are dropped, too. Four still wait.
         let counts = ["suppressed", "waiting"].map(|name| switch.metric(name));
         assert_eq!(counts, [18, 4], "{name}");
         assert_eq!(switch.flows("")[0].dropped_packets, 18, "{name}");
         switch.flow("table=1,priority=9,udp,actions=qflow_forward(port=2)");
-        // Those that wait go first.
+        // A new packet waits behind those that already do.
         assert_eq!(switch.send(1, &udp(1, 1)), [0; 0], "{name}");
         switch.pass(2 * MS);
         assert_eq!(switch.left(), [2; 5], "{name}");
@@ -94,15 +95,15 @@ fn t22_packets_that_wait_for_a_rule_go_in_their_order_after_the_first() {
         switch.send(1, &ipv4(1, craft::udp(1, 7, &[n; 20])));
         switch.send(1, &ipv4(2, craft::udp(1, 7, &[n; 20])));
     }
-    // Of each flow one is with the controller, eight wait, and eleven are dropped.
+    // Of each flow, the controller has one packet, eight wait, and eleven are dropped.
     let counts = ["waiting", "suppressed"].map(|name| switch.metric(name));
     assert_eq!((switch.io.packet_ins, counts), (2, [16, 22]));
-    // A rule for others has nobody ask again within the second.
+    // After a rule for other flows, the controller is not asked again within the second.
     switch.flow("table=1,priority=9,tcp,actions=qflow_forward(port=3)");
     switch.pass(5 * MS);
     assert_eq!((switch.left(), switch.metric("waiting")), (vec![], 16));
     assert_eq!(switch.io.packet_ins, 2);
-    // The controller answers for one flow, and sends the first packet itself.
+    // The controller adds a rule for one flow, and sends the first packet itself.
     switch.flow("table=1,priority=9,ip,nw_dst=10.0.1.1,actions=qflow_forward(port=2)");
     switch.send(1, &ipv4(1, craft::udp(1, 7, &[99; 20])));
     switch.pass(5 * MS);
@@ -113,7 +114,7 @@ fn t22_packets_that_wait_for_a_rule_go_in_their_order_after_the_first() {
         .map(|(_, frame)| frame[60])
         .collect();
     assert_eq!(sent, [1, 2, 3, 4, 5, 6, 7, 8]);
-    // An engine answers for the other one.
+    // An engine writes where the other flow goes.
     let other = "in_port=1,eth_type=0x800,ip_proto=17,sport=1,dport=7,src=10.0.0.1,dst=10.0.1.2";
     let write = format!("{other},port=4");
     switch
@@ -130,7 +131,7 @@ fn t22_packets_that_wait_for_a_rule_go_in_their_order_after_the_first() {
 }
 
 #[test]
-fn what_waits_for_rules_is_bounded_and_a_port_leaves_room_to_others() {
+fn what_waits_for_rules_is_bounded_and_a_port_leaves_room_for_others() {
     let mut switch = Bench::new(Engine::default());
     for n in 0..3000 {
         for _ in 0..3 {
@@ -146,7 +147,7 @@ fn what_waits_for_rules_is_bounded_and_a_port_leaves_room_to_others() {
     let mut switch = Bench::new(Engine::default());
     (0..3).for_each(|_| assert!(switch.send(1, &udp(1, 1)).is_empty()));
     assert_eq!(switch.metric("waiting"), 2);
-    // Ports that go, and time, let nothing stay.
+    // After the loss of their port, or after their time, packets do not wait any more.
     switch.port(1, false);
     switch.pass(3 * Time::SEC);
     assert_eq!(switch.metric("waiting"), 0);
@@ -161,7 +162,7 @@ fn t22_packets_that_wait_are_changed_once_by_the_tables_before_that_of_flows() {
         let before = "table=0,priority=1,ip,actions=dec_ttl,write_actions(output:3),goto_table:1";
         switch.flow(before);
         let left = [0, 1, 2].map(|n| switch.send(1, &ipv4(1, craft::udp(1, 7, &[n; 20]))));
-        // The action set ends the way of the one that asks; the others have not come so far.
+        // The packet that asks runs its action set; those that wait have not got that far.
         assert_eq!(left, [vec![3], vec![], vec![]], "{name}");
         let counts = ["waiting", "suppressed"].map(|metric| switch.metric(metric));
         assert_eq!((switch.io.packet_ins, counts), (1, [2, 0]), "{name}");
@@ -258,6 +259,15 @@ fn packets_without_ports_have_flows_of_their_own() {
         bytes[20..22].copy_from_slice(&offset.to_be_bytes());
         bytes
     };
+    // All fragments name destination options as the next header; only the first one has them.
+    let fragment_of_ipv6 = |offset_and_more: u8, data: &[u8]| {
+        let header = [60, 0, 0, offset_and_more, 0, 0, 0, 7];
+        let part = Layer::new(44, &[&header, data].concat());
+        let [one, other] = [1, 2].map(|n| [0xfd00, 0, 0, 0, 0, 0, 0, n].into());
+        ethernet(craft::ipv6(one, other, 64, part))
+    };
+    let options = [17, 0, 1, 4, 0, 0, 0, 0];
+    let begin = [&options, &craft::udp(9, 9, &[7; 64]).bytes[..24]].concat();
     let arp = |op| {
         let [one, other] = [[10, 0, 0, 1].into(), [10, 0, 0, 2].into()];
         ethernet(craft::arp(op, Mac([4; 6]), one, Mac([0; 6]), other))
@@ -265,6 +275,12 @@ fn packets_without_ports_have_flows_of_their_own() {
     let flows = [
         vec![ipv4(1, craft::ping(1, b"a")), ipv4(1, craft::ping(2, b"b"))],
         vec![fragment(0x2000), fragment(0x2004), fragment(5)],
+        vec![
+            fragment_of_ipv6(1, &begin),
+            fragment_of_ipv6(4 << 3 | 1, &[7; 16]),
+            fragment_of_ipv6(6 << 3, &[7; 16]),
+            fragment_of_ipv6(4 << 3 | 1, &[7; 16]),
+        ],
         vec![arp(1), arp(2)],
         vec![ipv4(1, craft::udp(9, 9, &[7; 64]))],
     ];
@@ -282,7 +298,7 @@ fn packets_without_ports_have_flows_of_their_own() {
         .iter()
         .map(|flow| flow.tuple.ports)
         .collect();
-    assert_eq!(ports.iter().filter(|ports| **ports == [0; 2]).count(), 3);
+    assert_eq!(ports.iter().filter(|ports| **ports == [0; 2]).count(), 4);
 }
 
 #[test]
@@ -326,7 +342,7 @@ fn rules_that_depend_on_more_than_the_tuple_are_looked_up_for_each_packet() {
 }
 
 #[test]
-fn rules_stand_in_tables_of_their_kind() {
+fn rules_are_accepted_only_in_tables_of_their_kind() {
     let mut switch = Bench::new(Engine::default());
     for wrong in [
         "table=0,priority=1,actions=qflow_forward(port=2)",

@@ -1,5 +1,5 @@
-//! The network of OpenQFlow's evaluation, with its shares set by OpenFlow alone: 32 flows of UDP,
-//! 165 Mb/s for four subscribers behind a port of 10 Mb/s.
+//! The network of OpenQFlow's evaluation, with shares set by OpenFlow messages alone: 32 flows of
+//! UDP, together 165 Mb/s, for four subscribers behind a port of 10 Mb/s.
 
 use bofuss_datapath::{Engine, Time};
 use bofuss_oflib::{Message, PortNo};
@@ -11,16 +11,18 @@ use crate::{Bench, ipv4};
 const LAST_FLOWS: [u16; 4] = [4, 10, 20, 32];
 /// Bytes of a frame.
 const FRAME_BYTES: usize = 1000;
-/// Seconds of a run, and of its beginning that do not count.
+/// Seconds of a run, of which the first `WARM_UP` do not count.
 const SECONDS: u64 = 5;
 const WARM_UP: u64 = 2;
 /// The port's rate in Mb/s.
 const PORT_MBPS: f64 = 10.0;
 
-/// A sender, which waits between two packets for the mean time, more or less by three tenths.
+/// A sender of one flow.
 struct Sender {
     frame: Vec<u8>,
+    /// The mean time between two packets; each is up to 30 % shorter or longer.
     gap_ns: f64,
+    /// When the next packet is due, in nanoseconds from the beginning.
     due: u64,
 }
 
@@ -30,13 +32,13 @@ fn subscriber(flow: u16) -> usize {
     last.expect("32 is the last")
 }
 
-/// The frame of a flow of UDP to a subscriber, whose address it has as destination.
+/// The frame of a UDP flow to a subscriber, who is known by the destination address.
 pub fn by_destination(subscriber: u8, flow: u16) -> Vec<u8> {
     ipv4(subscriber, craft::udp(flow, 9, &[]))
 }
 
-/// The senders of frames that `frame` makes for subscribers, counted from 1, and flows. Each has
-/// the number of its flow at the end.
+/// The senders of all flows. `frame` makes the frame for a subscriber, counted from 1, and a flow;
+/// its last byte becomes the number of the flow.
 fn senders(frame: fn(u8, u16) -> Vec<u8>) -> Vec<Sender> {
     let mut all = Vec::new();
     for flow in 1..=LAST_FLOWS[3] {
@@ -53,7 +55,7 @@ fn senders(frame: fn(u8, u16) -> Vec<u8>) -> Vec<Sender> {
     all
 }
 
-/// A switch with a rule for UDP to port 2, which has this discipline and is slow.
+/// A switch that sends UDP to port 2, a port of 10 Mb/s with this discipline.
 pub fn switch(discipline: &str) -> Bench {
     let mut switch = Bench::new(Engine::default());
     let port = PortNo(2);
@@ -71,20 +73,21 @@ pub fn switch(discipline: &str) -> Bench {
     switch
 }
 
-/// What arrived, in Mb/s.
+/// The rates that arrived, in Mb/s.
 pub struct Received {
+    /// Of each subscriber.
     pub subscribers: [f64; 4],
     /// Of each flow, from the first on.
     pub flows: [f64; 32],
 }
 
-/// Jain's index of fairness.
+/// Jain's fairness index.
 pub fn index(rates: &[f64]) -> f64 {
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
     rates.iter().sum::<f64>().powi(2) / (rates.len() as f64 * squares)
 }
 
-/// What each flow and subscriber gets of the frames that `frame` makes.
+/// Runs all senders, with frames that `frame` makes. Returns what each flow and subscriber gets.
 pub fn run(switch: &mut Bench, frame: fn(u8, u16) -> Vec<u8>) -> Received {
     let mut senders = senders(frame);
     let mut random = 7u32;
@@ -175,7 +178,7 @@ fn t11_rules_give_subscribers_weights_guarantees_and_caps() {
 
 #[test]
 fn t11_rules_give_flows_weights_guarantees_and_caps_within_their_subscriber() {
-    // Flow 10 is one of six of the second subscriber; the others offer more than they get.
+    // Flow 10 is one of the second subscriber's six, which all offer more than they get.
     let cases = [
         ("weight=5", 1.25),
         ("type=guaranteed,rate=1000", 1.25),
@@ -190,7 +193,8 @@ fn t11_rules_give_flows_weights_guarantees_and_caps_within_their_subscriber() {
             let received = run(&mut switch, by_destination);
             let rest = (2.5 - expected) / 5.0;
             for flow in 5..=10 {
-                let (rate, wanted) = (received.flows[flow - 1], [rest, expected][flow / 10]);
+                let rate = received.flows[flow - 1];
+                let wanted = if flow == 10 { expected } else { rest };
                 let is_near = (rate / wanted - 1.0).abs() <= 0.05;
                 assert!(is_near, "{discipline}, {record}: {:?}", received.flows);
             }
@@ -201,8 +205,8 @@ fn t11_rules_give_flows_weights_guarantees_and_caps_within_their_subscriber() {
 }
 
 #[test]
-fn t14_subscribers_may_be_what_a_key_says() {
-    // Flows of one source port each: 32 aggregates, of which the small ones have what they ask for.
+fn t14_a_key_defines_what_a_subscriber_is() {
+    // By source port there are 32 aggregates, of which the small ones get all that they offer.
     let mut switch = switch("hfair");
     switch
         .ask("qflow_key_mod", "set,key=1,sport=0xffff")

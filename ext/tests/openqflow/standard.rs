@@ -1,4 +1,4 @@
-//! Reports to connections of OpenFlow 1.5: as statistics that a trigger sends, and removed flows.
+//! Reports to connections of OpenFlow 1.5: as triggered statistics, and as removed flows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,25 +16,27 @@ use bofuss_packet::craft;
 
 use crate::{Bench, MS, ethernet, ipv4, udp};
 
-/// A controller that speaks 1.5.
+/// A controller of OpenFlow 1.5.
 const NEWER: ConnId = ConnId(2);
 
-/// Bytes and packets of each flow, by its match, as they were told last; and how often for each
-/// reason.
+/// The reports that a controller got.
 #[derive(Default)]
-struct Told {
+struct Reported {
+    /// Packets and bytes in the latest report of each flow, by its match.
     counts: HashMap<String, (u64, u64)>,
+    /// How many triggered statistics came.
     triggered: usize,
+    /// The reason of each removed flow.
     ended: Vec<FlowRemovedReason>,
 }
 
-impl Told {
+impl Reported {
     fn note(&mut self, fields: &Match, packets: u64, bytes: u64) {
         let text = Text(fields).to_string();
         self.counts.insert(text, (packets, bytes));
     }
 
-    /// Takes what the controller got. Each message reads back from its bytes.
+    /// Takes the messages to the controller. Each is encoded and decoded again.
     fn take(&mut self, switch: &mut Bench) {
         let codec = Codec::new(Version::V1_5, Arc::clone(&switch.codec.catalogue));
         for message in switch.io.others.drain(..) {
@@ -66,7 +68,7 @@ impl Told {
     }
 }
 
-/// Lets the newer controller connect, and ask for reports.
+/// Connects the controller of 1.5, and subscribes it to reports.
 fn connect(switch: &mut Bench) {
     switch
         .switch
@@ -98,7 +100,7 @@ fn t16_a_connection_of_1_5_gets_reports_as_triggered_statistics_and_removed_flow
         let limits = "push_ms=500,report_bytes=3000";
         switch.ask("qflow_limits", limits).expect("it may");
         connect(&mut switch);
-        let mut told = Told::default();
+        let mut reported = Reported::default();
         let mut left = 0;
         for n in 0..1000_u16 {
             let frame = match n % 4 {
@@ -119,33 +121,37 @@ fn t16_a_connection_of_1_5_gets_reports_as_triggered_statistics_and_removed_flow
             left += frame.len() as u64;
             assert_eq!(switch.send(1, &frame), [2], "{name}");
             switch.pass(MS);
-            told.take(&mut switch);
+            reported.take(&mut switch);
         }
         switch.pass(4 * Time::SEC);
-        told.take(&mut switch);
-        let sums = told
-            .counts
-            .values()
-            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        assert_eq!(sums, (1000, left), "{name}: {:?}", told.counts);
-        assert!(told.triggered > 20, "{name}: {}", told.triggered);
-        // Of 64 flows at most none had to go before its time.
-        assert_eq!(told.ended.len(), told.counts.len(), "{name}");
+        reported.take(&mut switch);
+        let counts = reported.counts.values();
+        let packets: u64 = counts.clone().map(|(packets, _)| packets).sum();
+        let bytes: u64 = counts.map(|(_, bytes)| bytes).sum();
+        assert_eq!((packets, bytes), (1000, left), "{name}");
+        assert!(reported.triggered > 20, "{name}: {}", reported.triggered);
+        // The table had room for all flows: none was evicted.
+        assert_eq!(reported.ended.len(), reported.counts.len(), "{name}");
         assert!(
-            told.ended
+            reported
+                .ended
                 .iter()
                 .all(|one| *one == FlowRemovedReason::IDLE_TIMEOUT)
         );
         let one =
             "{in_port=1,udp6,dl_vlan=9,udp_src=3,udp_dst=9,ipv6_src=fd00::1,ipv6_dst=fd00::2}";
-        assert!(told.counts.contains_key(one), "{name}: {:?}", told.counts);
-        // The other controller speaks 1.3, and gets the reports of the extension.
-        assert!(switch.reports().len() >= told.ended.len(), "{name}");
+        assert!(
+            reported.counts.contains_key(one),
+            "{name}: {:?}",
+            reported.counts
+        );
+        // The controller of 1.3 gets the messages of the extension.
+        assert!(switch.reports().len() >= reported.ended.len(), "{name}");
     }
 }
 
 #[test]
-fn t23_a_flow_that_made_room_is_told_to_1_5_as_evicted() {
+fn t23_an_evicted_flow_is_reported_to_1_5_as_evicted() {
     let mut switch = Bench::with_options(Engine::default(), &[("flows", "16")]);
     switch.flow("table=1,priority=1,actions=qflow_forward(port=2)");
     connect(&mut switch);
@@ -154,7 +160,7 @@ fn t23_a_flow_that_made_room_is_told_to_1_5_as_evicted() {
         switch.pass(MS);
     }
     switch.pass(Time::SEC);
-    let mut told = Told::default();
-    told.take(&mut switch);
-    assert_eq!(told.ended, [FlowRemovedReason::EVICTION; 24]);
+    let mut reported = Reported::default();
+    reported.take(&mut switch);
+    assert_eq!(reported.ended, [FlowRemovedReason::EVICTION; 24]);
 }

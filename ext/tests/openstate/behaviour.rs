@@ -1,4 +1,4 @@
-//! Packets change states and go by them, in every engine.
+//! Packets read and change states, in every engine.
 
 use bofuss_datapath::{Engine, Time};
 use bofuss_frame::{Gso, GsoKind, Offload};
@@ -20,7 +20,7 @@ const KNOCKS: [u16; 4] = [5123, 6234, 7345, 8456];
 /// The port that they open.
 const SSH: u16 = 22;
 
-/// Port knocking: table 0 has a host's progress as its state.
+/// Port knocking: the state of a host in table 0 is its progress.
 fn knocking(bench: &mut Bench, dialect: Dialect) {
     enable(bench, dialect, 0, &[IPV4_SRC]);
     for (state, port) in KNOCKS.iter().enumerate() {
@@ -35,7 +35,7 @@ fn knocking(bench: &mut Bench, dialect: Dialect) {
     bench.flow("priority=1,actions=set_state(state=0)");
 }
 
-/// The same in a few lines: whether a host's packet to a port passes.
+/// A plain model of it: returns whether a host's packet to a port passes.
 fn knock_model(progress: &mut usize, port: u16) -> bool {
     if *progress == KNOCKS.len() && port == SSH {
         return true;
@@ -145,7 +145,7 @@ fn bidirectional_flows_update_the_other_direction_by_bit() {
     enable(&mut bench, Dialect::Beba, 0, &[ETH_SRC, ETH_DST]);
     bench.flow("priority=9,state=1,actions=output:2");
     bench.flow("priority=1,in_port=1,actions=set_state(state=1,bit=1)");
-    // Without the scope, nothing is done.
+    // Without the bit-update scope, nothing is done.
     assert_eq!(bench.send(1, &udp(1, 2, 80)), []);
     assert_eq!(
         bench.multipart(3, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 4, 0, 0, 0, 0])[0].len(),
@@ -232,7 +232,7 @@ fn statistics_are_chosen_by_state_and_by_fields_and_deleted_if_asked() {
         };
         let any = [0, 1, 0, 4, 0, 0, 0, 0];
         let lengths = |bodies: Vec<Vec<u8>>| bodies.iter().map(Vec::len).collect::<Vec<_>>();
-        // The three in state 0 were not made.
+        // The three flows in state 0 got no entries.
         let all = [&[0xff, 0, 0, 0, 0, 0, 0, 0][..], &any].concat();
         assert_eq!(lengths(bench.multipart(0, &all)), [6 * record + default]);
         let ones = [&[2, 1, 0, 0, 0, 0, 0, 1][..], &any].concat();
@@ -250,13 +250,13 @@ fn statistics_are_chosen_by_state_and_by_fields_and_deleted_if_asked() {
         let one = [0, 1, 0, 14, 0x80, 0, 8, 6, 2, 0, 0, 0, 0, 2, 0, 0];
         let of_one = [&[2, 0, 0, 0, 0, 0, 0, 0][..], &one].concat();
         assert_eq!(lengths(bench.multipart(0, &of_one)), [record + default]);
-        // A field of no scope: the default alone. A table without states: nothing.
+        // A field that is in no scope: the default record alone. A table without states: nothing.
         let other = [0, 1, 0, 14, 0x80, 0, 6, 6, 2, 0, 0, 0, 0, 2, 0, 0];
         let of_other = [&[2, 0, 0, 0, 0, 0, 0, 0][..], &other].concat();
         assert_eq!(lengths(bench.multipart(0, &of_other)), [default]);
         let of_stateless = [&[7, 0, 0, 0, 0, 0, 0, 0][..], &any].concat();
         assert_eq!(lengths(bench.multipart(0, &of_stateless)), [0]);
-        // Deleted is what was reported.
+        // What is reported is deleted.
         assert_eq!(lengths(bench.multipart(4, &ones)), [3 * 16]);
         assert_eq!(lengths(bench.multipart(4, &ones)), [0]);
         assert_eq!(lengths(bench.multipart(3, &all)), [3 * 16 + 8]);
@@ -280,7 +280,7 @@ fn openstate_controllers_learn_the_global_state_and_how_many_states_there_are() 
     );
 }
 
-/// A super-frame of `segments` datagrams of the same flow, and how it is to be cut.
+/// A super-frame of `segments` datagrams of one flow, and its offload record.
 pub fn super_frame(segments: usize) -> (Vec<u8>, Offload) {
     const DATA: usize = 100;
     let data = vec![7; DATA * segments];

@@ -1,4 +1,4 @@
-//! A switch on a virtual clock that is sent bytes, and keeps what it answers.
+//! A switch on a virtual clock that is sent messages and frames as bytes; what it does is kept.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ pub const EXPERIMENTER: [u8; 4] = [0xbe, 0xba, 0xbe, 0xba];
 /// Keeps what the switch does.
 #[derive(Default)]
 pub struct Kept {
-    /// Port and bytes of each segment that left.
+    /// Port and bytes of each frame that left, super-frames cut into segments.
     pub out: Vec<(u32, Vec<u8>)>,
     pub messages: Vec<(ConnId, Message)>,
-    /// Frames that left, super-frames as one.
+    /// How many frames left, each super-frame counted as one.
     pub n_frames: usize,
 }
 
@@ -65,18 +65,19 @@ impl Bench {
         Self::with_ports(engine, OffloadCapabilities::default())
     }
 
-    /// A switch with these options of state tables.
+    /// A switch with these options of openstate.
     pub fn with_options(options: &[(&str, &str)]) -> Self {
         Self::made(Engine::default(), OffloadCapabilities::default(), options)
     }
 
-    /// The same, with ports that leave so much undone.
+    /// A switch whose ports have these offload capabilities.
     pub fn with_ports(engine: Engine, capabilities: OffloadCapabilities) -> Self {
         Self::made(engine, capabilities, &[])
     }
 
     fn made(engine: Engine, capabilities: OffloadCapabilities, options: &[(&str, &str)]) -> Self {
-        let (pool, catalogue) = (Pool::new(1 << 24), Arc::new(bofuss_ext::catalogue()));
+        let pool = Pool::new(1 << 24);
+        let catalogue = Arc::new(bofuss_ext::catalogue());
         let config = Config {
             engine,
             ..Config::default()
@@ -112,7 +113,7 @@ impl Bench {
         this
     }
 
-    /// Sends what comes after the header of a message of some type on a connection.
+    /// Sends a message on a connection: its type, and the bytes after the header.
     pub fn say_on(&mut self, conn: ConnId, ty: u8, body: &[u8]) {
         let length = (8 + body.len()) as u16;
         let [high, low] = length.to_be_bytes();
@@ -129,12 +130,12 @@ impl Bench {
         }
     }
 
-    /// The same on the connection that exists from the start.
+    /// Sends a message on the connection that exists from the start.
     pub fn say(&mut self, ty: u8, body: &[u8]) {
         self.say_on(CONN, ty, body);
     }
 
-    /// An experimenter message of type `exp_type`.
+    /// Sends an experimenter message of type `exp_type`.
     pub fn experimenter(&mut self, exp_type: u32, payload: &[u8]) {
         self.say(
             4,
@@ -142,18 +143,20 @@ impl Bench {
         );
     }
 
-    /// STATE_MOD.
+    /// Sends a STATE_MOD.
     pub fn state_mod(&mut self, command: u8, payload: &[u8]) {
         self.experimenter(0, &[&[command, 0], payload].concat());
     }
 
-    /// An experimenter's multipart request; the body of each part of the reply after `exp_type`.
+    /// Sends an experimenter's multipart request. Returns what follows `exp_type` in each part of
+    /// the reply.
     pub fn multipart(&mut self, exp_type: u32, body: &[u8]) -> Vec<Vec<u8>> {
         let head = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
         let exp_type = exp_type.to_be_bytes();
         self.say(18, &[&head[..], &EXPERIMENTER, &exp_type, body].concat());
         let replies = std::mem::take(&mut self.io.messages);
-        let (mut bodies, mut more) = (vec![], vec![]);
+        let mut bodies = vec![];
+        let mut more = vec![];
         for (_, reply) in replies {
             let mut bytes = Vec::new();
             self.codec
@@ -168,7 +171,7 @@ impl Bench {
         bodies
     }
 
-    /// The experimenter's code of the error that has come, if one has.
+    /// The code of the experimenter error that the switch has sent, if any.
     pub fn error(&mut self) -> Option<u16> {
         let messages = std::mem::take(&mut self.io.messages);
         let (_, message) = messages.first()?;
@@ -182,7 +185,7 @@ impl Bench {
         Some(u16::from_be_bytes([bytes[10], bytes[11]]))
     }
 
-    /// Adds a flow that must be right.
+    /// Adds a flow. Panics: the switch answers with an error.
     pub fn flow(&mut self, text: &str) {
         let text = &if self.is_opp {
             text.replace("set_state(", "set_state(opp,")
@@ -196,18 +199,18 @@ impl Bench {
             .encode(9, &message, &mut bytes)
             .expect("it is short enough");
         self.say(14, &bytes[8..]);
-        // BEBA's controllers are told that it is done.
+        // Controllers of BEBA and Open Packet Processor are notified of it.
         let messages = &mut self.io.messages;
         messages.retain(|(_, message)| !matches!(message, Message::Experimenter(_)));
         assert_eq!(*messages, [], "{text}");
     }
 
-    /// A frame arrives; the ports by which it leaves.
+    /// Receives a frame. Returns the ports by which it leaves.
     pub fn send(&mut self, port: u32, bytes: &[u8]) -> Vec<u32> {
         self.send_with(port, bytes, Offload::NONE)
     }
 
-    /// The same of a frame of which its sender left something undone.
+    /// As [`Bench::send`], for a frame with an offload record.
     pub fn send_with(&mut self, port: u32, bytes: &[u8], offload: Offload) -> Vec<u32> {
         let mut frame = self.pool.frame(bytes).expect("there are buffers");
         frame.offload = offload;
@@ -217,7 +220,7 @@ impl Bench {
         self.io.out.iter().map(|(port, _)| *port).collect()
     }
 
-    /// Frames arrive together.
+    /// Receives frames as one burst.
     pub fn send_burst(&mut self, port: u32, all: &[Vec<u8>]) {
         let frames = all.iter().map(|bytes| self.pool.frame(bytes));
         let mut frames: Vec<Frame> = frames.collect::<Option<_>>().expect("there are buffers");
@@ -225,7 +228,7 @@ impl Bench {
             .receive(self.now, PortNo(port), &mut frames, &mut self.io);
     }
 
-    /// Lets time go by; what is due happens at its time.
+    /// Advances the clock; what is due happens at its time.
     pub fn advance(&mut self, nanos: u64) {
         let end = self.now.after(nanos);
         while let Some(at) = self.switch.next_tick().filter(|at| *at <= end) {

@@ -1,4 +1,4 @@
-//! What a switch tells of its state tables and templates makes another one the same.
+//! The lists of state tables and templates recreate these on another switch.
 
 use bofuss_datapath::Engine;
 use bofuss_oflib::ext::BOFUSS;
@@ -10,12 +10,12 @@ use crate::conformance::{Dialect, enable, flow_state};
 
 /// OXM headers of ipv4_src and tcp_dst.
 const FIELDS: [u32; 2] = [0x8000_1604, 0x8000_1c02];
-/// A multipart's type and the name of the message that takes what it tells.
+/// The type of the multipart that lists them, and the name of the message that takes its lines.
 const STATES: (u32, &str) = (16, "state_mod");
 const TEMPLATES: (u32, &str) = (17, "template_mod");
 
-/// What a switch tells, a line for each command.
-fn told(bench: &mut Bench, (ty, _): (u32, &str)) -> (usize, Vec<String>) {
+/// How many parts a list comes in, and its lines: a command each.
+fn list(bench: &mut Bench, (ty, _): (u32, &str)) -> (usize, Vec<String>) {
     let head = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
     let request = [&head[..], &BOFUSS.to_be_bytes(), &ty.to_be_bytes()].concat();
     bench.say(18, &request);
@@ -35,24 +35,19 @@ fn told(bench: &mut Bench, (ty, _): (u32, &str)) -> (usize, Vec<String>) {
         }
     }
     let Some(ReplyBody::Experimenter(ExtBody(value))) = whole else {
-        panic!("it answers");
+        panic!("the switch answers");
     };
     let text = value.to_string();
-    let list = text
+    let inner = text
         .split_once("([")
-        .and_then(|(_, list)| list.strip_suffix("])"));
-    let items = list.expect("it is a list").split("; ");
-    (
-        parts,
-        items
-            .filter(|item| !item.is_empty())
-            .map(String::from)
-            .collect(),
-    )
+        .and_then(|(_, inner)| inner.strip_suffix("])"));
+    let items = inner.expect("it is a list").split("; ");
+    let lines = items.filter(|item| !item.is_empty());
+    (parts, lines.map(String::from).collect())
 }
 
-/// Has a switch do what these lines say.
-fn tell(bench: &mut Bench, (_, name): (u32, &str), lines: &[String]) {
+/// Sends the commands of these lines to a switch.
+fn send(bench: &mut Bench, (_, name): (u32, &str), lines: &[String]) {
     let catalogue = bench.codec.catalogue.clone();
     let rows = bofuss_oflib::ext::ExtKind::Message;
     let row = catalogue.values(rows).find(|row| row.name == name);
@@ -68,7 +63,7 @@ fn tell(bench: &mut Bench, (_, name): (u32, &str), lines: &[String]) {
 }
 
 #[test]
-fn states_that_are_told_make_another_switch_the_same() {
+fn a_list_of_states_recreates_them_on_another_switch() {
     const FLOWS: u32 = 1500;
     let mut bench = Bench::new(Engine::default());
     enable(&mut bench, Dialect::Beba, 3, &FIELDS);
@@ -82,7 +77,7 @@ fn states_that_are_told_make_another_switch_the_same() {
     bench.state_mod(0, &[9, 1]);
     bench.state_mod(0, &[9, 0]);
     assert_eq!(bench.error(), None);
-    let (parts, lines) = told(&mut bench, STATES);
+    let (parts, lines) = list(&mut bench, STATES);
     assert!(parts > 3, "{parts} parts");
     for line in [
         "set_global_state,global_state=9",
@@ -97,12 +92,12 @@ fn states_that_are_told_make_another_switch_the_same() {
         Some("table_config,table=9,stateful=0")
     );
     let mut other = Bench::new(Engine::default());
-    tell(&mut other, STATES, &lines);
-    assert_eq!(told(&mut other, STATES).1, lines);
+    send(&mut other, STATES, &lines);
+    assert_eq!(list(&mut other, STATES).1, lines);
 }
 
 #[test]
-fn templates_that_are_told_make_another_switch_the_same() {
+fn a_list_of_templates_recreates_them_on_another_switch() {
     let mut bench = Bench::new(Engine::default());
     for id in 1..=3u8 {
         let head = [0, 0, 0, 0, 0, id, 0, 0, 0, 0];
@@ -112,12 +107,12 @@ fn templates_that_are_told_make_another_switch_the_same() {
         );
     }
     assert_eq!(bench.error(), None);
-    let (parts, lines) = told(&mut bench, TEMPLATES);
+    let (parts, lines) = list(&mut bench, TEMPLATES);
     assert_eq!((parts, lines.len()), (3, 3));
     let mut other = Bench::new(Engine::default());
-    tell(&mut other, TEMPLATES, &lines);
-    assert_eq!(told(&mut other, TEMPLATES).1, lines);
-    // One that would not fit into a part.
+    send(&mut other, TEMPLATES, &lines);
+    assert_eq!(list(&mut other, TEMPLATES).1, lines);
+    // A template that has no room in a part is refused.
     let head = [0, 0, 0, 0, 0, 9, 0, 0, 0, 0];
     bench.experimenter(1, &[&head[..], &[0; 65_001]].concat());
     assert_eq!(bench.error(), Some(11));
@@ -136,7 +131,10 @@ fn an_unknown_command_is_refused_with_a_list_of_those_that_are_there() {
     let commands: Vec<&str> = list.split(", ").collect();
     for command in &commands {
         if let Err(error) = parse(command) {
-            assert!(!error.to_string().contains("is no command"), "{command}");
+            assert!(
+                !error.to_string().contains("there is no command"),
+                "{command}"
+            );
         }
     }
     for (text, _) in crate::vectors::vectors() {

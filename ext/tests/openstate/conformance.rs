@@ -1,4 +1,5 @@
-//! The cases of the reference controllers' own suite: errors by their codes, and packets.
+//! The cases of the test suite of the reference controllers: errors by their codes, and packets.
+//! Numbers in comments are those of the cases in that suite.
 
 use bofuss_datapath::Engine;
 
@@ -58,8 +59,8 @@ pub fn enable(bench: &mut Bench, dialect: Dialect, table: u8, fields: &[u32]) {
     assert_eq!(bench.error(), None);
 }
 
-/// Says of a table what Open Packet Processor alone knows, if that is the dialect, and changes
-/// nothing: no bit of a variable is written.
+/// If the dialect is Open Packet Processor, sends a command about a table that only this dialect
+/// has, so that the table gets it. The command writes no bit of a variable.
 pub fn show_opp(bench: &mut Bench, dialect: Dialect, table: u8) {
     if dialect == Dialect::Opp {
         bench.state_mod(9, &[&[table], &[0; 11][..]].concat());
@@ -130,7 +131,7 @@ fn extractors_are_refused_as_by_the_reference() {
 }
 
 #[test]
-fn messages_of_the_other_dialect_are_refused_until_the_table_was_off() {
+fn messages_of_the_other_dialect_are_refused_until_the_table_was_switched_off() {
     let mut bench = fresh();
     enable(&mut bench, Dialect::OpenState, 0, &[ETH_SRC]);
     bench.state_mod(2, &extractor(Dialect::Beba, 0, 0, &[ETH_SRC]));
@@ -196,7 +197,7 @@ fn other_messages_are_refused_as_by_the_reference() {
         bench.state_mod(command, payload);
         assert_eq!(bench.error(), Some(code), "{command} {payload:?}");
     }
-    // 15: an unknown message. A notification is for switches to send.
+    // 15: an unknown message. Only switches send notifications.
     bench.experimenter(u32::MAX, &[0; 8]);
     assert_eq!(bench.error(), Some(5));
     let changed = [&[0; 16], &[0, 0, 0, 1, 7][..]].concat();
@@ -204,7 +205,7 @@ fn other_messages_are_refused_as_by_the_reference() {
     assert_eq!(bench.error(), Some(5));
     bench.experimenter(0, &[0]);
     assert_eq!(bench.error(), Some(7));
-    // RESET_GLOBAL_STATE, which the reference forgets.
+    // RESET_GLOBAL_STATE, which the reference switches refuse.
     bench.state_mod(5, &[0, 0, 0, 7, 0, 0, 0, 7]);
     bench.state_mod(6, &[]);
     assert_eq!(bench.error(), None);

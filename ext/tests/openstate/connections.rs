@@ -1,4 +1,4 @@
-//! Several controllers: their dialects, their roles, long replies, notifications.
+//! Several controllers: dialects, roles, long replies, notifications.
 
 use bofuss_agent::ConnId;
 use bofuss_datapath::Engine;
@@ -54,7 +54,7 @@ fn a_long_reply_comes_in_parts_with_each_flow_once() {
 }
 
 #[test]
-fn each_controller_has_records_of_its_own_dialect() {
+fn each_controller_gets_records_in_its_own_dialect() {
     let mut bench = Bench::new(Engine::default());
     bench
         .switch
@@ -73,7 +73,7 @@ fn each_controller_has_records_of_its_own_dialect() {
         );
     }
     assert_eq!(bench.error(), None);
-    // Both ask for the default records of both tables.
+    // Both controllers get the default records of both tables.
     let lengths = |bench: &mut Bench, conn| {
         let head = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
         bench.say_on(
@@ -116,7 +116,7 @@ fn a_slave_reads_states_and_changes_none() {
 }
 
 #[test]
-fn a_controller_of_beba_is_told_of_each_flow_mod() {
+fn a_controller_of_beba_is_notified_of_each_flow_mod() {
     let mut bench = Bench::new(Engine::default());
     let add = |bench: &mut Bench| {
         let mut body = vec![0; 22];
@@ -131,9 +131,9 @@ fn a_controller_of_beba_is_told_of_each_flow_mod() {
     };
     assert_eq!(add(&mut bench), [], "its dialect is not known yet");
     enable(&mut bench, Dialect::Beba, 0, &[ETH_SRC]);
-    let told = add(&mut bench);
-    let [(CONN, message)] = &told[..] else {
-        panic!("one message: {told:?}");
+    let notified = add(&mut bench);
+    let [(CONN, message)] = &notified[..] else {
+        panic!("one message: {notified:?}");
     };
     let mut bytes = vec![];
     bench
@@ -151,7 +151,7 @@ fn a_controller_of_beba_is_told_of_each_flow_mod() {
 }
 
 #[test]
-fn who_asks_for_it_is_told_of_states_that_packets_change() {
+fn subscribers_are_notified_of_states_that_packets_change() {
     let mut bench = Bench::new(Engine::default());
     bench
         .switch
@@ -159,13 +159,13 @@ fn who_asks_for_it_is_told_of_states_that_packets_change() {
     enable(&mut bench, Dialect::Beba, 3, &[ETH_SRC]);
     bench.flow("actions=set_state(table=3,state=7/0xf),inc_state(table=3)");
     bench.send(1, &udp(1, 2, 80));
-    assert_eq!(bench.io.messages, [], "nobody asked");
-    let ask = |wanted| [0, 0x62, 0x6f, 0x66, 0, 0, 0, 16, wanted];
-    bench.say_on(OTHER, 4, &ask(1));
+    assert_eq!(bench.io.messages, [], "no subscriber");
+    let subscribe = |wanted| [0, 0x62, 0x6f, 0x66, 0, 0, 0, 16, wanted];
+    bench.say_on(OTHER, 4, &subscribe(1));
     bench.send(1, &udp(2, 1, 80));
-    let told = std::mem::take(&mut bench.io.messages);
-    let [(OTHER, message)] = &told[..] else {
-        panic!("one message: {told:?}");
+    let notified = std::mem::take(&mut bench.io.messages);
+    let [(OTHER, message)] = &notified[..] else {
+        panic!("one message: {notified:?}");
     };
     let mut bytes = vec![];
     bench
@@ -177,15 +177,15 @@ fn who_asks_for_it_is_told_of_states_that_packets_change() {
     ];
     assert_eq!(bytes[12..36], numbers);
     assert_eq!(bytes[36..], [&[2, 0, 0, 0, 0, 2][..], &[0; 42]].concat());
-    // From 8 to 7 it changes; a controller's own message does not count.
+    // The packet changes 8 to 7. A controller's own message causes no notification.
     bench.send(1, &udp(2, 1, 80));
     assert_eq!(bench.io.messages.len(), 1);
     bench.io.messages.clear();
     bench.state_mod(3, &flow_state(3, &[2, 0, 0, 0, 0, 2], 7));
     bench.flow("actions=set_state(table=3,state=7)");
     bench.send(1, &udp(2, 1, 80));
-    assert_eq!(bench.io.messages, [], "it stays as it is");
-    bench.say_on(OTHER, 4, &ask(0));
+    assert_eq!(bench.io.messages, [], "the state stays 7");
+    bench.say_on(OTHER, 4, &subscribe(0));
     bench.send(1, &udp(3, 1, 80));
-    assert_eq!(bench.io.messages, [], "no more");
+    assert_eq!(bench.io.messages, [], "unsubscribed");
 }

@@ -1,4 +1,4 @@
-//! Controllers of several dialects on one switch, and what the operator may choose.
+//! Controllers of several dialects on one switch, and the operator's options.
 
 use bofuss_agent::ConnId;
 use bofuss_datapath::Engine;
@@ -15,7 +15,7 @@ const OTHER: ConnId = ConnId(2);
 /// A request for the states of all tables, after `exp_type`.
 const ALL: [u8; 16] = [0xff, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 4, 0, 0, 0, 0];
 
-/// What a switch sends on a connection in answer to STATE_MOD: its error, if any.
+/// Sends a STATE_MOD on a connection. Returns the code of the error, if any.
 fn state_mod(bench: &mut Bench, conn: ConnId, command: u8, payload: &[u8]) -> Option<u16> {
     let body = [&EXPERIMENTER[..], &[0; 4], &[command, 0], payload].concat();
     bench.say_on(conn, 4, &body);
@@ -23,7 +23,7 @@ fn state_mod(bench: &mut Bench, conn: ConnId, command: u8, payload: &[u8]) -> Op
     bench.error()
 }
 
-/// Makes a table stateful on a connection.
+/// Makes a table stateful, by messages on a connection.
 fn enable_on(bench: &mut Bench, conn: ConnId, dialect: Dialect, table: u8) {
     let scope = extractor(dialect, table, 0, &[ETH_SRC]);
     for (command, payload) in [(0, &[table, 1][..]), (1, &scope), (2, &scope)] {
@@ -35,7 +35,8 @@ fn enable_on(bench: &mut Bench, conn: ConnId, dialect: Dialect, table: u8) {
     }
 }
 
-/// A SET_STATE to 5 of a table, of 48 or 56 bytes, in a flow-mod of table 0 for in-port `port`.
+/// Adds an entry to table 0, for ingress port `port`, that sets the state in a table to 5 by a
+/// SET_STATE of 48 or 56 bytes. Returns the code of the error, if any.
 fn set_state_on(bench: &mut Bench, conn: ConnId, port: u8, table: u8, bytes: usize) -> Option<u16> {
     let mut body = vec![0; bytes - 12];
     body[7] = 5;
@@ -43,13 +44,13 @@ fn set_state_on(bench: &mut Bench, conn: ConnId, port: u8, table: u8, bytes: usi
     body[12] = table;
     let oxm = [0x80, 0, 0, 4, 0, 0, 0, port];
     bench.say_on(conn, 14, &flow_mod(&oxm, &apply(0, &body)));
-    // BEBA's controllers are told that it is done.
+    // Controllers of BEBA and Open Packet Processor are notified of it.
     let messages = &mut bench.io.messages;
     messages.retain(|(_, message)| !matches!(message, Message::Experimenter(_)));
     bench.error()
 }
 
-/// Bytes of the records that a connection is sent for all tables.
+/// The lengths of the records that a connection is sent for all tables.
 fn record_bytes(bench: &mut Bench, conn: ConnId) -> Vec<u16> {
     let head = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
     bench.say_on(
@@ -94,7 +95,7 @@ fn controllers_of_openstate_and_opp_have_a_table_each() {
     for port in [1, 2] {
         bench.send(port, &udp(1, 2, 80));
     }
-    // Each has the records of its own dialect: a flow and the default of both tables.
+    // Each gets records in its own dialect: a flow and the default record of both tables.
     assert_eq!(record_bytes(&mut bench, CONN), [112; 4]);
     assert_eq!(record_bytes(&mut bench, OTHER), [136; 4]);
     // The behaviour is the table's: a flow whose state becomes 0 is forgotten in OpenState's.
@@ -139,8 +140,8 @@ fn controllers_of_openstate_and_opp_share_no_table() {
 }
 
 #[test]
-fn the_first_unambiguous_message_says_the_dialect_of_a_table() {
-    // An action that another table's entry has says it, too.
+fn the_first_unambiguous_message_determines_the_dialect_of_a_table() {
+    // An action in an entry of another table determines it, too.
     let mut bench = two_controllers();
     enable_on(&mut bench, CONN, Dialect::Beba, 3);
     assert_eq!(set_state_on(&mut bench, CONN, 1, 3, 48), None);
@@ -160,7 +161,7 @@ fn the_operator_chooses_the_dialect_of_all_tables() {
     assert_eq!(bench.error(), Some(7));
     assert_eq!(set_state_on(&mut bench, CONN, 1, 9, 48), Some(7));
     enable(&mut bench, Dialect::Beba, 0, &[ETH_SRC]);
-    // The record has the table's dialect, since the connection has shown another.
+    // A connection that has not shown a dialect gets records in the table's.
     bench
         .switch
         .connected(bench.now, OTHER, Version::V1_3, true);
@@ -177,11 +178,11 @@ fn the_operator_chooses_a_defect_of_the_reference() {
 }
 
 #[test]
-fn the_operator_chooses_who_is_told() {
+fn the_operator_chooses_which_notifications_are_sent() {
     let mut bench = Bench::with_options(&[("flow-notifications", "off")]);
     enable(&mut bench, Dialect::Beba, 0, &[ETH_SRC]);
     bench.say(14, &flow_mod(&[], &apply(2, &[0; 12])));
-    assert_eq!(bench.io.messages, [], "not of a flow-mod");
+    assert_eq!(bench.io.messages, [], "none for a flow-mod");
 
     let mut bench = Bench::with_options(&[("state-notifications", "on")]);
     for (dialect, port) in [(Dialect::OpenState, 1), (Dialect::Beba, 2)] {
@@ -189,8 +190,8 @@ fn the_operator_chooses_who_is_told() {
         enable(&mut bench, dialect, 0, &[ETH_SRC]);
         bench.flow("actions=set_state(table=0,state=7)");
         bench.send(port, &udp(port as u8, 4, 80));
-        let n_told = usize::from(dialect == Dialect::Beba);
-        assert_eq!(bench.io.messages.len(), n_told, "{dialect:?}");
+        let n_expected = usize::from(dialect == Dialect::Beba);
+        assert_eq!(bench.io.messages.len(), n_expected, "{dialect:?}");
         bench.io.messages.clear();
     }
 }
@@ -216,7 +217,8 @@ fn an_action_set_has_a_state_for_each_table() {
             rest = &rest[usize::from(*length)..];
         }
     }
-    // Of table 0 the later one counts; that of table 1 is counted up.
+    // For table 0, the later action replaces the earlier; table 1's state is set to 3, then
+    // incremented.
     assert_eq!(states, [(0, 4), (1, 4)]);
 }
 

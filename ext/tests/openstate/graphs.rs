@@ -1,4 +1,4 @@
-//! The machine that entries make, and its drawing.
+//! The state machine that entries make, and its drawing.
 
 use std::sync::Arc;
 
@@ -125,7 +125,8 @@ fn a_large_machine_is_drawn_in_part_and_says_so() {
     );
 }
 
-/// Drawings to look at, where `BOFUSS_DRAWINGS` names a folder: of 1, 4 and 12 states.
+/// Draws machines of 1, 4 and 12 states. If `BOFUSS_DRAWINGS` names a folder, the drawings are
+/// written there, to be looked at.
 #[test]
 fn machines_of_one_four_and_twelve_states_are_drawn() {
     let one = entries(&["table=0,tcp,state=0,actions=set_state(table=0,state=0)".into()]);

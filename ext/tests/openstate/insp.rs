@@ -1,4 +1,5 @@
-//! Packets made of templates.
+//! Packets made from templates. Numbers in comments are cases of the suite of
+//! [`crate::conformance`].
 
 use bofuss_agent::ConnId;
 use bofuss_datapath::Engine;
@@ -46,7 +47,7 @@ fn templates_are_refused_as_by_the_reference() {
 
 #[test]
 fn an_unknown_instruction_is_refused_as_by_the_reference() {
-    // 30
+    // 30: of an unknown type.
     let mut bench = Bench::new(Engine::default());
     let mut body = vec![0; 22];
     body.extend([0x80, 0]);
@@ -97,7 +98,7 @@ fn a_hit_makes_a_packet_and_the_packet_that_hit_goes_on() {
         );
         bench.flow("priority=9,in_port=0,udp,udp_dst=7,metadata=0,actions=output:1");
         let frame = udp(1, 2, 80);
-        // The second goes a known way.
+        // The second and third take remembered paths.
         for _ in 0..3 {
             let mut ports = bench.send(1, &frame);
             ports.sort_unstable();
@@ -135,7 +136,7 @@ fn arp(op: u16, sender: (u8, [u8; 4]), target: (u8, [u8; 4])) -> Vec<u8> {
 }
 
 #[test]
-fn a_packet_of_a_template_gets_fields_of_the_packet_that_hit() {
+fn a_packet_from_a_template_gets_fields_of_the_packet_that_hit() {
     for (name, engine) in Engine::ALL {
         let mut bench = Bench::new(engine);
         let unfilled = arp(2, (9, [0; 4]), (0, [0; 4]));
@@ -145,7 +146,7 @@ fn a_packet_of_a_template_gets_fields_of_the_packet_that_hit() {
              arp_sha->eth_dst,arp_sha->arp_tha,arp_spa->arp_tpa,arp_tpa->arp_spa),\
              actions=(output:1)),set_field:02:00:00:00:00:aa->arp_sha,output:2",
         );
-        // The third and fourth go a known way.
+        // Later ones take remembered paths.
         for host in [1, 2, 1, 3] {
             let asker = (host, [10, 0, 0, host]);
             let wanted = [10, 0, 1, 100 - host];
@@ -185,7 +186,8 @@ fn parts_are_copied_and_fields_that_are_absent_are_not() {
     }
 }
 
-/// A flow-mod with PACKET_GEN with copies that has this body after the experimenter's type.
+/// What follows the header of a flow-mod with the instruction `packet_gen_copy`, whose bytes after
+/// its type are `body`.
 fn flow_mod(body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 22];
     bytes.extend([0x80, 0]);
@@ -198,7 +200,8 @@ fn flow_mod(body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The answer to a flow-mod with one copy: source, destination, bits and offsets.
+/// The error for a flow-mod with one copy, if any. `copy`: OXM headers of source and destination;
+/// number of bits and both offsets.
 fn answer(copy: (u32, u32, [u16; 3])) -> Option<ErrorCode> {
     let mut body = vec![0, 0, 0, 7, 0, 1, 0, 0, 0, 0, 0, 0];
     body.extend(copy.0.to_be_bytes());
@@ -208,7 +211,7 @@ fn answer(copy: (u32, u32, [u16; 3])) -> Option<ErrorCode> {
     refusal(&body)
 }
 
-/// The answer to a flow-mod with this body of the instruction.
+/// The error for a flow-mod with this body of the instruction, if any.
 fn refusal(body: &[u8]) -> Option<ErrorCode> {
     let mut bench = Bench::new(Engine::default());
     bench.say(14, &flow_mod(body));
@@ -228,7 +231,7 @@ fn copies_that_cannot_be_are_refused_with_the_errors_of_copy_field() {
     assert_eq!(answer((eth_src, eth_dst, [48, 0, 0])), None);
     assert_eq!(answer((eth_src, ipv4_dst, [32, 16, 0])), None);
     for (copy, error) in [
-        // Of no class, no field, and with a mask bit.
+        // An unknown class, an unknown field, a mask bit.
         ((0x1234_0806, eth_dst, [48, 0, 0]), BadAction::BAD_SET_TYPE),
         ((eth_src, 0x8000_fe06, [48, 0, 0]), BadAction::BAD_SET_TYPE),
         ((0x8000_090c, eth_dst, [48, 0, 0]), BadAction::BAD_SET_TYPE),
@@ -253,7 +256,7 @@ fn copies_that_cannot_be_are_refused_with_the_errors_of_copy_field() {
 
 #[test]
 fn an_instruction_with_copies_of_a_wrong_length_is_refused_as_that_without() {
-    // Shorter than its numbers, and than the copies that it says it has.
+    // Shorter than the fixed part, and than its number of copies says.
     for body in [&[0, 0, 0, 7][..], &[0, 0, 0, 7, 255, 255, 0, 0, 0, 0, 0, 0]] {
         let mut bench = Bench::new(Engine::default());
         bench.say(14, &flow_mod(body));
@@ -275,7 +278,7 @@ fn texts_of_copies_that_cannot_be_say_why() {
     let catalogue = bofuss_ext::catalogue();
     for (copies, why) in [
         ("eth_src", "'eth_src' is not FIELD->FIELD"),
-        ("none->eth_src", "'none' is no field"),
+        ("none->eth_src", "there is no field 'none'"),
         ("eth_src->in_port", "48 bits are not 32"),
         ("eth_type->in_port[0..15]", "'in_port' may not be set"),
         ("eth_src->ipv4_dst", "48 bits are not 32"),

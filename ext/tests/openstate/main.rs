@@ -1,4 +1,5 @@
-//! The extensions openstate and insp: wire format, state tables, behaviour.
+//! The extensions openstate, with Open Packet Processor, and insp: wire format, state tables,
+//! behaviour.
 
 mod behaviour;
 mod bench;

@@ -1,4 +1,4 @@
-//! What is counted of each table.
+//! The metrics of each table.
 
 use bofuss_datapath::{Engine, Time};
 
@@ -8,7 +8,7 @@ use crate::conformance::{Dialect, enable};
 /// OXM header of ipv4_src.
 const IPV4_SRC: u32 = 0x8000_1604;
 
-/// The values of openstate, as `name{table}`.
+/// The metrics of openstate: `name["TABLE"]` and the value.
 fn values(bench: &Bench) -> Vec<(String, u64)> {
     let datapath = bench.switch.datapath();
     for extension in 0.. {
@@ -51,7 +51,7 @@ fn transitions_states_and_timeouts_are_counted_by_table() {
         assert_eq!(value(&bench, "states[\"0\"]"), 5);
         assert!(value(&bench, "state_bytes[\"0\"]") >= 5 * 128);
         assert_eq!(value(&bench, "timeouts[\"0\"]"), 0);
-        // Two packets see that the timer of their flow ran out, and count it once.
+        // The packets of two flows notice that the flow's timer ran out, and each is counted once.
         bench.now = bench.now.after(2 * Time::SEC);
         for host in [1, 1, 2] {
             bench.send(1, &udp(host, 9, 80));
@@ -59,7 +59,7 @@ fn transitions_states_and_timeouts_are_counted_by_table() {
         assert_eq!(value(&bench, "timeouts[\"0\"]"), 2);
         assert_eq!(value(&bench, "transitions[\"3\"]"), 3);
         assert_eq!(value(&bench, "states[\"3\"]"), 2);
-        // The other three are seen when memory is freed, in any engine.
+        // The search for expired flows counts the other three, in every engine.
         bench.advance(130 * Time::SEC);
         assert_eq!(value(&bench, "timeouts[\"0\"]"), 5);
         assert_eq!(value(&bench, "transitions[\"0\"]"), 5);

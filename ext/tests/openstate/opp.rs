@@ -23,31 +23,31 @@ pub fn header(table: u8, id: u8, field: u32) -> Vec<u8> {
     [&[table, id, 0, 0], &field.to_be_bytes()[..]].concat()
 }
 
-/// The payload of SET_CONDITION: code, types and numbers of the operands.
+/// The payload of SET_CONDITION: code of the comparison, types and numbers of the operands.
 pub fn condition(table: u8, id: u8, code: u8, types: u8, operands: [u8; 2]) -> Vec<u8> {
     vec![table, id, code, types, operands[0], operands[1], 0, 0]
 }
 
-/// The payload of SET_GLOBAL_DATA_VAR, under a whole mask.
+/// The payload of SET_GLOBAL_DATA_VAR, with a mask of ones.
 pub fn global(table: u8, id: u8, value: u32) -> Vec<u8> {
     [&[table, id, 0, 0], &value.to_be_bytes()[..], &[0xff; 4]].concat()
 }
 
-/// The payload of SET_FLOW_DATA_VAR, under a whole mask.
+/// The payload of SET_FLOW_DATA_VAR, with a mask of ones.
 pub fn variable(table: u8, id: u8, key: &[u8], value: u32) -> Vec<u8> {
     let length = (key.len() as u32).to_be_bytes();
     let value = value.to_be_bytes();
     [&[table, id, 0, 0], &length[..], &value, &[0xff; 4], key].concat()
 }
 
-/// A table of this dialect with these fields in both scopes.
+/// A switch with a table of this dialect, with these fields in both scopes.
 pub fn opp(engine: Engine, table: u8, fields: &[u32]) -> Bench {
     let mut bench = Bench::new(engine);
     enable(&mut bench, Dialect::Opp, table, fields);
     bench
 }
 
-/// The records of a table: key, state and variables of each flow, without the default.
+/// The records of a table, without the default record: key, state and variables of each flow.
 pub fn flows(bench: &mut Bench, table: u8) -> Vec<(Vec<u8>, u32, [u32; 6])> {
     let ask = [table, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 4, 0, 0, 0, 0];
     let mut flows = vec![];
@@ -70,7 +70,7 @@ pub fn flows(bench: &mut Bench, table: u8) -> Vec<(Vec<u8>, u32, [u32; 6])> {
 #[test]
 fn registers_are_refused_as_by_the_reference() {
     let mut bench = Bench::new(Engine::default());
-    // On a table that is not enabled: 21, 15, 15, 3. Numbers are looked at before.
+    // On a table that is not enabled. Length and table number are checked before that.
     for (command, payload, code) in [
         (7, header(0, 0, ETH_SRC), 21),
         (8, condition(0, 0, 0, 0, [0, 0]), 15),
@@ -140,7 +140,7 @@ fn actions_are_refused_as_by_the_reference() {
         bench.say(14, &flow_mod(&[], &apply(3, &body)));
         assert_eq!(bench.error(), Some(code), "{body:?}");
     }
-    // What a function does not use may be anything.
+    // Operands that a function does not use are not checked.
     bench.say(
         14,
         &flow_mod(&[], &apply(3, &data_var(0x0f00, 0, 0, [0, 0, 9, 9], 0))),
@@ -172,7 +172,7 @@ fn actions_are_refused_as_by_the_reference() {
     bench.flow("actions=write_context_to_field(source=state,fields=metadata)");
 }
 
-/// A UDP datagram from a host and port to others, with so many bytes.
+/// A UDP datagram from a host and port to another, with `bytes` bytes of payload.
 fn datagram(from: (u8, u16), to: (u8, u16), bytes: usize) -> Vec<u8> {
     let (a, b) = ([10, 0, 0, from.0].into(), [10, 0, 0, to.0].into());
     let ip = craft::ipv4(a, b, 64, craft::udp(from.1, to.1, &vec![0; bytes]));
@@ -195,15 +195,16 @@ fn both_directions_of_a_conversation_share_a_state() {
         bench.is_opp = true;
         bench.flow("priority=9,state=1,actions=output:2");
         bench.flow("priority=1,actions=set_state(state=1)");
-        // 0x0102 and 0x0201: the larger key is that of the smaller port.
+        // Ports 0x0102 and 0x0201: in the byte order of keys, the smaller number is the larger
+        // value.
         let there = datagram((1, 0x0102), (2, 0x0201), 4);
         let back = datagram((2, 0x0201), (1, 0x0102), 4);
         assert_eq!(bench.send(1, &there), [], "{name}");
         assert_eq!(bench.send(3, &back), [2], "{name}");
         assert_eq!(bench.send(1, &there), [2], "{name}");
-        // Addresses and ports are ordered by themselves.
+        // Addresses and ports are ordered independently.
         assert_eq!(bench.send(1, &datagram((1, 0x0201), (2, 0x0102), 4)), [2]);
-        // In the order of the OXM headers, of each pair the larger value first.
+        // Fields are in the order of the OXM headers, the larger value of each pair first.
         let keys: Vec<_> = flows(&mut bench, 0)
             .into_iter()
             .map(|flow| flow.0)
@@ -261,7 +262,7 @@ fn conditions_are_true_false_or_null() {
 }
 
 #[test]
-fn variables_are_kept_through_transitions_and_told() {
+fn variables_are_kept_through_transitions_and_reported() {
     for (name, engine) in Engine::ALL {
         let mut bench = opp(engine, 0, &[ETH_SRC]);
         bench.flow(
@@ -282,16 +283,17 @@ fn variables_are_kept_through_transitions_and_told() {
         let mut wanted = vec![0; 32];
         wanted[8..12].copy_from_slice(&(-3_i32).to_be_bytes());
         assert_eq!(body, [wanted], "{name}");
-        // Another table has none.
+        // The variables of a table that is not enabled are zeros.
         assert_eq!(bench.multipart(3, &[0, 0, 0, 0, 0, 0, 0, 7]), [vec![0; 32]]);
-        // A flow whose state is 0 is kept for its variables, also by a sweep.
+        // A flow in state 0 is kept for its variables, also by the search for expired flows.
         bench.state_mod(3, &flow_state(0, &key, 0));
         bench.advance(200 * Time::SEC);
         assert_eq!(
             flows(&mut bench, 0),
             [(key.clone(), 0, [225, 15, 0, 0, 0, 0])]
         );
-        // Of a flow that is not known, zero makes none; another value does, whatever the mask.
+        // For a flow without an entry, the value 0 makes none; another value does, and the mask is
+        // ignored.
         let other = [2, 0, 0, 0, 0, 7];
         bench.state_mod(10, &variable(0, 1, &other, 0));
         assert_eq!(flows(&mut bench, 0).len(), 1, "{name}");
@@ -338,7 +340,7 @@ fn an_update_without_an_operand_does_nothing() {
          set_data_var(output=fd0,function=sum,operands=fd0+1,bit=1)",
     );
     bench.send(1, &udp(1, 2, 80));
-    // A variable of the table needs no scope.
+    // Only the third did something: a variable of the table needs no scope.
     assert_eq!(flows(&mut bench, 0), []);
     assert_eq!(bench.multipart(3, &[0; 8])[0][..4], [0, 0, 0, 1]);
 }
@@ -353,7 +355,7 @@ fn an_action_may_have_a_scope_of_its_own() {
     );
     bench.send(1, &udp(1, 2, 80));
     let key = vec![2, 0, 0, 0, 0, 2];
-    // The last one has keys of another length than the table.
+    // The last action's fields make keys of another length than the table's.
     assert_eq!(flows(&mut bench, 0), [(key, 4, [9, 0, 0, 0, 0, 0])]);
 }
 
@@ -381,7 +383,7 @@ fn what_is_known_of_a_flow_is_written_to_fields() {
             assert_eq!(bytes[30..34], [10, 0, 0, 9], "{name}");
             assert_eq!(bytes[36..38], [0x12, 0x34], "{name}");
         }
-        // Of a flow that is not known, zeros are written.
+        // For a flow without an entry, zeros are written.
         assert_eq!(bench.send(1, &udp(3, 2, 80)), [], "{name}");
     }
 }
@@ -418,7 +420,7 @@ fn a_packet_has_its_length_a_time_and_a_random_number() {
 
 #[test]
 fn packets_that_differ_in_volatile_fields_alone_are_one_flow_of_the_cache() {
-    let mut ways = vec![];
+    let mut outputs = vec![];
     for (name, engine) in Engine::ALL {
         let mut bench = Bench::new(engine);
         bench.flow("table=0,priority=9,random=7,actions=output:4");
@@ -426,30 +428,30 @@ fn packets_that_differ_in_volatile_fields_alone_are_one_flow_of_the_cache() {
         bench.flow("table=0,priority=1,actions=goto_table:1");
         bench.flow("table=1,priority=1,actions=goto_table:2");
         bench.flow("table=2,priority=1,actions=output:3");
-        let mut way = vec![];
+        let mut ports = vec![];
         let mut send = |bench: &mut Bench| {
             for length in 0..500 {
                 bench.now = bench.now.after(1_000_000);
-                way.push(bench.send(1, &datagram((1, 1), (2, 2), length % 9)));
+                ports.push(bench.send(1, &datagram((1, 1), (2, 2), length % 9)));
             }
         };
         send(&mut bench);
-        // Paths that are known end where such an entry comes to a table.
+        // Remembered paths now end before the table that gets such entries.
         bench.flow("table=2,priority=9,pkt_len=50,actions=output:2");
         bench.flow("table=2,priority=8,timestamp=600,actions=output:2");
         send(&mut bench);
         let stats = bench.switch.datapath().cache_stats();
         assert!(stats.misses < 10, "{name}: {stats:?}");
-        ways.push(way);
+        outputs.push(ports);
     }
-    assert!(ways.windows(2).all(|pair| pair[0] == pair[1]));
+    assert!(outputs.windows(2).all(|pair| pair[0] == pair[1]));
     for ports in [vec![2], vec![3], vec![4]] {
-        assert!(ways[0].contains(&ports), "{ports:?}");
+        assert!(outputs[0].contains(&ports), "{ports:?}");
     }
 }
 
 #[test]
-fn who_speaks_this_dialect_is_told_of_states_with_variables() {
+fn controllers_of_this_dialect_get_notifications_with_variables() {
     let mut bench = opp(Engine::default(), 3, &[ETH_SRC]);
     bench.say(4, &[0, 0x62, 0x6f, 0x66, 0, 0, 0, 16, 1]);
     bench.flow(
@@ -457,7 +459,7 @@ fn who_speaks_this_dialect_is_told_of_states_with_variables() {
          set_state(table=3,state=7)",
     );
     bench.send(1, &udp(1, 2, 80));
-    let (_, message) = bench.io.messages.pop().expect("it is told");
+    let (_, message) = bench.io.messages.pop().expect("it is notified");
     let mut bytes = vec![];
     bench
         .codec

@@ -1,4 +1,4 @@
-//! Random machines under random packets, and random messages.
+//! Random state machines are sent random packets; random bytes are decoded.
 
 use bofuss_datapath::Engine;
 use bofuss_oflib::{ErrorCode, Message};
@@ -13,10 +13,10 @@ const OPERATIONS: usize = 600;
 /// Runs, each with a machine of its own.
 const RUNS: u64 = 12;
 
-/// OXM headers, 6 bytes each.
+/// OXM headers of eth_src and eth_dst, whose values have 6 bytes.
 const ADDRESSES: [u32; 2] = [0x8000_0806, 0x8000_0606];
 
-/// Numbers that look random, by xorshift.
+/// Pseudo-random numbers, by xorshift.
 pub struct Random(pub u64);
 
 impl Random {
@@ -85,8 +85,8 @@ pub fn entry(random: &mut Random, dialect: Dialect) -> String {
     format!("table={table},priority={priority},{state}{global}{packet}actions={actions}")
 }
 
-/// Does one thing to each switch, and compares what leaves.
-fn operate(random: &mut Random, dialect: Dialect, benches: &mut [Bench]) -> String {
+/// Does one random operation to each switch, and compares what leaves.
+fn operate(random: &mut Random, dialect: Dialect, benches: &mut [Bench]) {
     let host = 1 + random.below(3) as u8;
     let table = random.below(2) as u8;
     let what = random.below(24);
@@ -96,7 +96,7 @@ fn operate(random: &mut Random, dialect: Dialect, benches: &mut [Bench]) -> Stri
     let port = [80, 81][random.below(2) as usize];
     let to = 1 + random.below(3) as u8;
     let nanos = [1, 999, 1000, 1001, 3000, 5001][random.below(6) as usize];
-    // Packets of a burst are looked at together, before the first of them changes a state.
+    // The packets of a burst are looked up ahead together, before the first one changes a state.
     let burst: Vec<_> = (0..random.below(40))
         .map(|_| {
             let [from, to] = [(); 2].map(|()| 1 + random.below(3) as u8);
@@ -129,7 +129,6 @@ fn operate(random: &mut Random, dialect: Dialect, benches: &mut [Bench]) -> Stri
         left.windows(2).all(|pair| pair[0] == pair[1]),
         "{what} {flow}: {left:?}"
     );
-    format!("{what} {flow}")
 }
 
 #[test]
@@ -173,7 +172,7 @@ fn all_engines_do_the_same_with_random_machines() {
     }
 }
 
-/// The records of a short reply, in an order that does not depend on where they stand.
+/// The records of a short reply, sorted: their order in the reply depends on slots.
 fn sorted(bodies: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut records = vec![];
     for body in bodies {

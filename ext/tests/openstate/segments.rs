@@ -1,4 +1,4 @@
-//! A super-frame acts once for each packet of the wire, and stays whole where no state is met.
+//! A super-frame acts once for each of its segments, and stays whole where it meets no state.
 
 use bofuss_datapath::{Cursor, Engine};
 use bofuss_frame::{Frame, OffloadCapabilities};
@@ -15,7 +15,7 @@ use crate::random::{Random, entry};
 const RUNS: u64 = 12;
 /// Operations of each run.
 const OPERATIONS: usize = 250;
-/// The OXM header.
+/// OXM header of eth_src.
 const ETH_SRC: u32 = 0x8000_0806;
 /// A request for all states, in the short form.
 const ALL_STATES: [u8; 16] = [0xff, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 4, 0, 0, 0, 0];
@@ -29,7 +29,7 @@ fn large(bench: &Bench, host: u8, segments: usize) -> Frame {
     frame
 }
 
-/// A frame arrives, as it is or cut before. What leaves, in the order of ports.
+/// Receives a frame, whole or cut into segments before. Returns what leaves, sorted by port.
 fn arrive(bench: &mut Bench, frame: Frame, cut: bool) -> Vec<(u32, Vec<u8>)> {
     let mut frames = vec![];
     if cut {
@@ -50,7 +50,7 @@ fn arrive(bench: &mut Bench, frame: Frame, cut: bool) -> Vec<(u32, Vec<u8>)> {
     left
 }
 
-/// All states, and what tables, entries and ports counted.
+/// All states, and the counters of tables, entries and ports, as text.
 fn counted(bench: &mut Bench) -> String {
     let mut states = bench.multipart(3, &ALL_STATES);
     states.sort();
@@ -84,7 +84,7 @@ fn a_super_frame_does_to_random_machines_what_its_segments_do() {
                 ..OffloadCapabilities::default()
             };
             let mut benches = [0, 1].map(|_| Bench::with_ports(engine, capabilities));
-            // One table is stateful, or both, or none.
+            // By the seed, one table is stateful, or both, or none.
             for table in 0..2 {
                 if seed & 1 << table != 0 {
                     let benches = benches.iter_mut();
@@ -130,7 +130,7 @@ fn a_super_frame_that_meets_no_state_stays_whole() {
         bench.flow("table=1,actions=output:3");
         bench.flow("table=2,actions=output:3");
         for (host, wanted) in [(1, 1), (2, 5), (3, 5), (4, 2)] {
-            // The second goes a known way.
+            // The second takes a remembered path.
             for _ in 0..2 {
                 let frame = large(&bench, host, 5);
                 let before = bench.io.n_frames;
@@ -143,7 +143,7 @@ fn a_super_frame_that_meets_no_state_stays_whole() {
 
 // I7
 #[test]
-fn each_packet_of_a_super_frame_makes_one_of_a_template() {
+fn each_segment_of_a_super_frame_makes_a_packet_from_a_template() {
     for (name, engine) in Engine::ALL {
         let mut bench = Bench::new(engine);
         let template = udp(7, 8, 7);
@@ -162,7 +162,7 @@ fn each_packet_of_a_super_frame_makes_one_of_a_template() {
 }
 
 #[test]
-fn each_packet_of_a_super_frame_gives_its_fields_to_one_of_a_template() {
+fn each_segment_of_a_super_frame_gives_its_fields_to_a_packet_from_a_template() {
     for (name, engine) in Engine::ALL {
         let mut bench = Bench::new(engine);
         let template = udp(7, 8, 7);

@@ -1,4 +1,4 @@
-//! State tables beside a plain model, under random operations at random times.
+//! State tables are compared with a plain model, under random operations at random times.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use bofuss_ext::openstate::table::{
 /// Nanoseconds of a microsecond.
 const MICRO: u64 = 1000;
 
-/// A flow as the specification tells it: when what becomes of it.
+/// A flow of the model, with the times at which its timers run out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Flow {
     state: u32,
@@ -21,14 +21,15 @@ struct Flow {
     idle_at: u64,
 }
 
-/// A table in which each timer runs out at its time.
+/// A table in which each timer takes effect when it runs out.
 struct Model {
+    /// Whether a flow in state 0 without timers is removed at once, as in OpenState.
     forgets: bool,
     flows: BTreeMap<u8, Flow>,
 }
 
 impl Model {
-    /// Lets time go by, nanosecond after nanosecond as it were.
+    /// Advances the clock to `now`: the timers that ran out before take effect.
     fn advance(&mut self, now: u64) {
         for flow in self.flows.values_mut() {
             let (hard, idle) = (flow.timers.hard_timeout > 0, flow.timers.idle_timeout > 0);
@@ -98,7 +99,7 @@ impl Model {
     }
 }
 
-/// Numbers that look random, by xorshift.
+/// Pseudo-random numbers, by xorshift.
 struct Random(u64);
 
 impl Random {
@@ -125,7 +126,7 @@ fn key(number: u8) -> FlowKey {
     FlowKey::new(&[number, 7, 0, number])
 }
 
-/// Has table and model do one thing.
+/// Does one random operation on the table and the model.
 fn operate(random: &mut Random, now: u64, table: &mut StateTable, model: &mut Model) {
     let number = random.below(12) as u8;
     let (at, key) = (Time(now), key(number));
@@ -144,7 +145,7 @@ fn operate(random: &mut Random, now: u64, table: &mut StateTable, model: &mut Mo
                 timers: random.timers(),
             };
             let after = table.behaviour.after_transition(at, before, &transition);
-            // By either way that a table has.
+            // By `update` or by `set`.
             let change =
                 |behaviour: Behaviour, before| behaviour.after_transition(at, before, &transition);
             if random.below(2) == 0 || table.update(at, &table.seek(key), change).is_none() {
@@ -166,8 +167,8 @@ fn operate(random: &mut Random, now: u64, table: &mut StateTable, model: &mut Mo
     }
 }
 
-/// All flows of the table must be as in the model. Those that are in state 0 without timers may be
-/// swept at any time, and are not compared.
+/// Checks that the flows of the table are those of the model, except flows in state 0 without
+/// timers, which may be removed at any time.
 fn compare(now: u64, table: &StateTable, model: &Model) {
     let mut listed = BTreeMap::new();
     let mut from = 0;
@@ -196,7 +197,8 @@ fn a_table_is_as_if_timers_ran_out_at_their_times() {
             let mut model = Model { forgets, flows };
             let mut now = 1;
             for _ in 0..300 {
-                // Deadlines lie at whole microseconds after transitions: hit them, and one after.
+                // Deadlines are whole microseconds after transitions: these steps hit them, and the
+                // nanosecond after.
                 now += [0, 1, MICRO - 1, MICRO, MICRO + 1, 700 * MICRO][random.below(6) as usize];
                 model.advance(now);
                 operate(&mut random, now, &mut table, &mut model);
@@ -252,7 +254,7 @@ fn a_state_is_never_read_past_its_expiry() {
         9,
         "it does not chain"
     );
-    // Nobody looked when the idle timer ran out; it stopped the hard one all the same.
+    // No packet came when the idle timer ran out, but it stopped the hard one all the same.
     set(&mut table);
     let flow = table
         .get(Time(5 * second), &key(1))
@@ -287,7 +289,7 @@ fn a_full_table_gives_no_further_flow_a_state_but_keeps_those_it_has() {
     assert_eq!(table.set(now, &key(100), further, 0), Err(TableFull));
     assert_eq!(table.get(now, &key(100)), None);
     assert_eq!(table.set(now, &key(50), further, 0), Ok(()), "it had one");
-    // The second look finds the flow that has run out, and its place.
+    // Now the search finds a flow whose timer has run out, and frees its entry.
     let later = Time(MICRO + 1);
     assert_eq!(table.set(later, &key(100), further, 0), Ok(()));
     assert_eq!(table.len(), 100);

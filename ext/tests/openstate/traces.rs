@@ -1,4 +1,4 @@
-//! A trace tells the state that a packet read, the timers, and what it changed.
+//! A trace reports the state that a packet reads, the timers, and what the packet changes.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn trace(bench: &mut Bench, frame: &[u8]) -> Trace {
     Trace::of(&mut bench.switch, bench.now, PortNo(1), frame).expect("it is a packet")
 }
 
-/// A fact that an extension says.
+/// A fact in a step of an extension.
 fn fact(event: &TraceEvent, name: &str) -> String {
     let TraceEvent::Said { facts, .. } = event else {
         panic!("an extension says it: {event:?}");
@@ -26,7 +26,7 @@ fn fact(event: &TraceEvent, name: &str) -> String {
 }
 
 #[test]
-fn a_trace_tells_the_state_the_transition_and_the_timers() {
+fn a_trace_reports_the_state_the_transition_and_the_timers() {
     for engine in [Engine::Reference, Engine::Tables, Engine::Cache] {
         let mut bench = Bench::new(engine);
         enable(&mut bench, Dialect::Beba, 0, &[IPV4_SRC]);
@@ -45,7 +45,7 @@ fn a_trace_tells_the_state_the_transition_and_the_timers() {
         ] {
             assert!(first.contains(line), "{line}{first}");
         }
-        // It changed nothing.
+        // The trace changed nothing.
         assert_eq!(trace(&mut bench, &frame).to_string(), first);
         bench.send(1, &frame);
         bench.now = bench.now.after(Time::SEC);
@@ -78,11 +78,11 @@ fn a_trace_tells_the_state_the_transition_and_the_timers() {
 }
 
 #[test]
-fn a_trace_tells_what_lacks_the_packets_of_templates_and_notifications() {
+fn a_trace_reports_missing_fields_template_packets_and_notifications() {
     let mut bench = Bench::new(Engine::default());
     enable(&mut bench, Dialect::Beba, 0, &[UDP_DST]);
-    let wanted = [&[0, 0x62, 0x6f, 0x66, 0, 0, 0, 16][..], &[1]].concat();
-    bench.say(4, &wanted);
+    let subscribe = [0, 0x62, 0x6f, 0x66, 0, 0, 0, 16, 1];
+    bench.say(4, &subscribe);
     bench.experimenter(
         1,
         &[&[0, 0, 0, 0, 0, 7, 0, 0, 0, 0][..], &udp(3, 4, 80)].concat(),

@@ -1,6 +1,5 @@
-//! Every vector of `testdata/extensions` reads, prints and writes as it says.
+//! The vectors of `testdata/extensions` are decoded, printed and encoded as they say.
 
-use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,10 +7,7 @@ use bofuss_oflib::text::parse_instructions;
 use bofuss_oflib::{Codec, Match, Message, Version};
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a string takes it");
-        text
-    })
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn bytes_of(digits: &str) -> Vec<u8> {
@@ -106,7 +102,7 @@ fn a_match_reads_in_the_order_in_which_a_controller_writes_it() {
     let is_wanted = |text: &str| text.contains("global_state=1/3,state=4/12");
     let vector = vectors().into_iter().find(|(text, _)| is_wanted(text));
     let (text, mut bytes) = vector.expect("it is in the file");
-    // Each of both fields has 16 bytes, behind the match's header.
+    // Both fields have 16 bytes, after the header of the match.
     bytes[52..84].rotate_left(16);
     let written =
         "00010024 ffff030c bebabeba 00000004 0000000c ffff010c bebabeba 00000001 00000003";

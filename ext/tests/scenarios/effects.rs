@@ -1,4 +1,4 @@
-//! An extension for scenarios alone: an action for each effect that a hook can have.
+//! An extension for scenarios only: its action causes each effect that a hook can have.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ use bofuss_oflib::{Action, DecodeError};
 use super::*;
 
 const EXPERIMENTER: u32 = 0x0062_6f90;
-/// The packet that is made anew, from host 9 to host 8.
+/// The packet that the hook makes, from host 9 to host 8.
 const MADE: &str = "020000000008020000000009 88b5 0102";
 
 bofuss_oflib::experimenter_errors! {
@@ -29,7 +29,7 @@ pub static ROWS: [ExtRow; 4] = [
     ExtRow::new(ExtKind::Message, EXPERIMENTER, 3, "effect_refuse"),
 ];
 
-/// The extensions that are compiled in, and this one.
+/// The rows of the extensions that are compiled in, and of this one.
 pub fn catalogue() -> Catalogue {
     let mut catalogue = bofuss_ext::catalogue();
     catalogue.add("effects", &[], &ROWS).unwrap();
@@ -40,7 +40,7 @@ pub fn hook() -> Box<dyn Hook> {
     Box::new(Effects::default())
 }
 
-/// What an action asks for: its place in [`KINDS`], a number and actions.
+/// The action: the place of its kind in [`KINDS`], a number, and actions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Effect {
     kind: u32,
@@ -94,7 +94,7 @@ impl TypedBody for Effect {
     }
 }
 
-/// What is due at a time.
+/// The effect that a timer will cause, and when.
 #[derive(Default)]
 struct Effects(Option<(Time, Effect)>);
 

@@ -1,21 +1,21 @@
-//! Random scenarios go the same way by the plain scan, by hash tables and by the cache: frames,
-//! messages, counters, timeouts.
+//! Random scenarios have the same effects by the plain scan, by hash tables and by the cache:
+//! frames, messages, counters, timeouts.
 
 use super::*;
 use bofuss_datapath::{CacheStats, DropReason, Table};
 use bofuss_oflib::types::TableId;
 
 const OPERATIONS: usize = 10_000;
-/// The same with egress tables, packet registers and the output of the action set.
+/// Operations of the run with egress tables, packet registers and the output of the action set.
 const EGRESS_OPERATIONS: usize = 3_000;
-/// After so many operations, all that can be asked for is compared.
+/// Counters are compared after this many operations.
 const COMPARED_EVERY: usize = 13;
-/// After so many, one switch becomes another.
+/// One switch is reconfigured after this many operations.
 const BECOMES_EVERY: usize = 101;
-/// After so many, other tables are egress tables, or none.
+/// The egress tables change after this many operations.
 const STAGES_EVERY: usize = 307;
 
-/// What has to happen, and how often at least.
+/// The effects that have to happen, and how often at least.
 const EFFECTS: [(&str, u64); 5] = [
     ("out ", 1000),
     (" packet-in ", 40),
@@ -24,7 +24,7 @@ const EFFECTS: [(&str, u64); 5] = [
     (" port-status ", 50),
 ];
 
-/// Random numbers, the same in every run.
+/// Pseudo-random numbers, the same in every run.
 pub struct Random(pub u64);
 
 impl Random {
@@ -38,7 +38,7 @@ impl Random {
     fn of<'a>(&mut self, all: &[&'a str]) -> &'a str {
         all[self.below(all.len() as u64) as usize]
     }
-    /// Two of three times an empty text.
+    /// One of these texts, or with a probability of two thirds none.
     fn maybe<'a>(&mut self, all: &[&'a str]) -> &'a str {
         if self.below(3) > 0 { "" } else { self.of(all) }
     }
@@ -74,7 +74,7 @@ fn matched(random: &mut Random) -> String {
 }
 
 fn actions(random: &mut Random, table: u64, matched: &str) -> String {
-    // Each table has its own: in which order packets enter one that two have is not defined.
+    // Each table has a meter of its own: the order in which two tables use one is not defined.
     let meter = format!("meter:{}", table + 1);
     let mut parts = vec![random.maybe(&["", &meter])];
     let has = |kind: &str| matched.split(',').any(|one| one == kind);
@@ -193,7 +193,7 @@ fn send_line(random: &mut Random) -> String {
     let (mut before, mut length) = (String::new(), String::new());
     if super_frame {
         (kind, to) = (random.of(&["tcp", "udp"]), from % 3 + 1);
-        // TCP segments are not as short as that.
+        // TCP segments cannot be as short as UDP's.
         let scale = if kind == "tcp" { 3 } else { 1 };
         before = format!(
             "gso {} ",
@@ -261,7 +261,7 @@ pub fn line(random: &mut Random) -> String {
     }
 }
 
-/// One engine, and how it is made to take its rare ways.
+/// A switch with an engine. A small cache, or few changes that it can list, force rare paths.
 pub fn stage(engine: Engine, cache_flows: u32, cache_changes: u32) -> Stage {
     let config = Config {
         n_tables: 4,
@@ -316,7 +316,7 @@ fn with_pipeline_fields(random: &mut Random, line: &str) -> String {
     line.replace("actions=", &format!("actions={actions}"))
 }
 
-/// Makes a table the first egress table, or none.
+/// A line that makes table 2 or 3 the first egress table, or none.
 fn stages_line(random: &mut Random) -> String {
     let request = random.of(&[
         "2 only= command=1 features=0x13",
@@ -326,7 +326,7 @@ fn stages_line(random: &mut Random) -> String {
     format!("reshape {request}")
 }
 
-/// Everything that the switch counts, but for drops.
+/// Everything that the switch counts, except drops.
 pub fn counters(stage: &mut Stage) -> Vec<String> {
     stage.io.effects.clear();
     let settled = stage.switch.settled();
@@ -346,8 +346,8 @@ pub fn counters(stage: &mut Stage) -> Vec<String> {
 }
 
 // I14
-/// Goes through random operations, those of an extension with states among them or not; what the
-/// three caches did.
+/// Plays random operations, with or without those of an extension with states. Returns the
+/// statistics of three caches.
 fn compare_all(states: bool, egress: bool, seed: u64) -> [CacheStats; 3] {
     let mut stages = [
         stage(Engine::Reference, 0, 0),
@@ -355,7 +355,7 @@ fn compare_all(states: bool, egress: bool, seed: u64) -> [CacheStats; 3] {
         stage(Engine::Cache, 1 << 20, 64),
         stage(Engine::Cache, 64, 1),
         stage(Engine::Cache, 1 << 20, 2),
-        // One that becomes another while it runs, and gains a table and loses it.
+        // This one is reconfigured while it runs: another engine, one table more or less.
         stage(Engine::Cache, 1 << 20, 64),
     ];
     if egress {
@@ -447,7 +447,7 @@ fn all_engines_do_the_same() {
     least(plenty.hits, 1500, "hits");
     least(plenty.confirmed, 1000, "flows confirmed");
     least(plenty.refuted, 300, "flows refuted");
-    least(plenty.continued, 30, "ways continued");
+    least(plenty.continued, 30, "paths continued");
     least(plenty.cut_short, 20, "packets that ended early");
     least(plenty.widened, 5, "wider keys");
     least(one.overrun, 500, "flows overrun by one change");
@@ -465,7 +465,7 @@ fn all_engines_do_the_same_with_the_states_of_an_extension() {
     let [plenty, ..] = compare_all(true, false, 4);
     least(plenty.hits, 1500, "hits");
     least(plenty.refuted, 200, "flows refuted");
-    least(plenty.continued, 300, "ways continued");
+    least(plenty.continued, 300, "paths continued");
 }
 
 #[test]

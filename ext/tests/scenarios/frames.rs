@@ -1,8 +1,8 @@
-//! Frames from words, and their text.
+//! Frames that are made from words, and their text.
 
 use super::*;
 
-/// A line about a frame, as long as a trace has it.
+/// A line about a frame, cut to the bytes that a trace shows of it.
 pub(super) fn cut(line: &str) -> String {
     let (head, hex) = line.rsplit_once(' ').unwrap();
     format!("{head} {}", &hex[..hex.len().min(2 * 128)])
@@ -86,7 +86,7 @@ pub(super) fn frame(words: &[&str]) -> Vec<u8> {
     craft::ethernet(mac(to), mac(from), layer)
 }
 
-/// The frame that `words` make, as one that its sender did not cut.
+/// Makes the frame of `words` a super-frame, to be cut into segments of this many bytes.
 pub(super) fn left_whole(mut frame: Frame, words: &[&str], segment_bytes: u16) -> Frame {
     let tags = words.iter().filter(|word| ["vlan", "mpls"].contains(word));
     let (ip, bytes) = (14 + 4 * tags.count(), frame.bytes_mut());

@@ -3,30 +3,29 @@
 use super::engines::Random;
 use super::*;
 
-/// Matches that are tried in each engine, and packets that each of them is held against.
+/// Matches that are tried in each engine, and packets that each of them is compared with.
 const MATCHES: usize = 500;
 const PACKETS: usize = 16;
-/// Both must have happened so often at least.
+/// How often each has to happen at least.
 const HITS: usize = 1500;
 const MISSES: usize = 1500;
 
-/// Values on the boundaries of each field. A packet's TOS has ECN bits; those of a match count for
-/// nothing.
+/// Boundary values of each field. A packet's TOS has ECN bits; those of a match are ignored.
 const IN_PORTS: [u16; 2] = [1, 2];
 const ADDRESSES: [u64; 3] = [0x0200_0000_0001, 0x0200_0000_0002, 0x0300_0000_0001];
 const VIDS: [u16; 4] = [0, 1, 0x7ff, 0xfff];
 pub(super) const NO_VLAN: u16 = 0xffff;
 const PCPS: [u8; 3] = [0, 1, 7];
-/// The type of a second tag is the frame's.
+/// Ethernet types. That of a second tag is the type of the frame.
 const TYPES: [u16; 8] = [
     0x0800, 0x0800, 0x86dd, 0x86dd, 0x0806, 0x88b5, 0x8100, 0x88a8,
 ];
 const TOSES: [u8; 4] = [0, 4, 0xf8, 0xfc];
 const PROTOCOLS: [u8; 8] = [6, 17, 132, 1, 58, 0xfd, 2, 0xfe];
 const NETWORKS: [u32; 4] = [0x0a00_0001, 0x0a00_0000, 0x0a80_0001, 0x8a00_0001];
-/// ICMP has types and codes of 8 bits: a match with more is for no packet.
+/// ICMP has types and codes of 8 bits: a match with a larger one matches no packet.
 const PORTS: [u16; 6] = [0, 1, 0xff, 0x100, 0x7fff, 0xffff];
-/// Bits of an address that do not count: 32 and more are all.
+/// How many low bits of an address do not count: 32 and more mean all.
 const PREFIXES: [u32; 6] = [0, 1, 8, 31, 32, 63];
 
 /// The wildcard bits. Spec: OpenFlow 1.0.2 section 5.2.3.
@@ -45,7 +44,7 @@ mod wild {
     pub const NW_TOS: u32 = 1 << 21;
 }
 
-/// The fields of section 3.4: of a packet what it has, of a match what it wants.
+/// The fields of section 3.4, of a packet or of a match.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields {
     pub(super) in_port: u16,
@@ -85,7 +84,7 @@ impl Fields {
         }
     }
 
-    /// The same but for one field, which is as in `other`.
+    /// The same fields, except for one that is taken from `other`.
     pub(super) fn with_one_of(mut self, other: &Self, field: u64) -> Self {
         match field {
             0 => self.in_port = other.in_port,
@@ -121,7 +120,7 @@ impl Fields {
         bytes
     }
 
-    /// A frame with these fields, as far as its type and protocol have them; `ecn` besides.
+    /// A frame with the fields that its type and protocol have, and these ECN bits.
     pub(super) fn frame(&self, ecn: u8) -> Vec<u8> {
         let mut bytes = self.dl_dst.to_be_bytes()[2..].to_vec();
         bytes.extend(&self.dl_src.to_be_bytes()[2..]);
@@ -133,7 +132,7 @@ impl Fields {
         bytes.extend(self.dl_type.to_be_bytes());
         let mut dl_type = self.dl_type;
         if self.is_tagged_twice() {
-            // Behind the second tag, which is as good as the first, stands what could match.
+            // After the second tag, of the same VLAN, comes an IPv4 packet that could match.
             dl_type = 0x0800;
             bytes.extend(self.dl_vlan.to_be_bytes());
             bytes.extend(dl_type.to_be_bytes());
@@ -155,7 +154,7 @@ impl Fields {
                 let length = (payload.len() as u16).to_be_bytes();
                 bytes.extend([0x60 | tos >> 4, tos << 4, 0, 0]);
                 bytes.extend([length[0], length[1], self.nw_proto, 64]);
-                // What stands where 1.0 might look for addresses of IPv4.
+                // Bytes where 1.0 might look for IPv4 addresses.
                 bytes.extend([src, dst].concat().repeat(4));
                 bytes.extend(payload);
             }
@@ -168,7 +167,7 @@ impl Fields {
         bytes
     }
 
-    /// What IP carries: 32 bytes, which begin with a header if the protocol is known.
+    /// The payload of IP: 32 bytes, which begin with a header if the protocol is known.
     fn transport(&self) -> Vec<u8> {
         let mut bytes = vec![0; 32];
         if self.nw_proto == 1 || self.nw_proto == 58 {
@@ -189,8 +188,8 @@ impl Fields {
         matches!(self.dl_type, 0x8100 | 0x88a8)
     }
 
-    /// The fields of section 3.4 that a packet with these has: ICMP's are its type and code, and
-    /// only behind a tag is another.
+    /// The fields that a packet can have: ICMP's type and code have 8 bits, and there is a second
+    /// tag only after a first.
     pub(super) fn as_packet(mut self) -> Self {
         if self.is_tagged_twice() && self.dl_vlan == NO_VLAN {
             self.dl_vlan = VIDS[1];
@@ -209,8 +208,8 @@ impl Fields {
         matches!(self.nw_proto, 6 | 17 | 132) || self.has_icmp()
     }
 
-    /// Section 3.4: whether a match with these fields and wildcards is for a packet. Where the text
-    /// does not know IPv6, Open vSwitch's normalisation: all but the addresses.
+    /// Whether a match with these fields and wildcards matches a packet, by section 3.4. For IPv6,
+    /// which the text does not know, as Open vSwitch normalises it: all fields but the addresses.
     fn is_for(&self, wildcards: u32, packet: &Self) -> bool {
         let wants = |bit: u32| wildcards & bit == 0;
         let no_vlan = wants(wild::DL_VLAN) && self.dl_vlan == NO_VLAN;
@@ -223,7 +222,7 @@ impl Fields {
                 || no_vlan
                 || tagged && self.dl_vlan_pcp == packet.dl_vlan_pcp)
             && (!wants(wild::DL_TYPE) || self.dl_type == packet.dl_type);
-        // What the type does not have is ignored.
+        // Fields that the Ethernet type does not have are ignored.
         let known = wants(wild::DL_TYPE);
         let ip = known && matches!(self.dl_type, 0x0800 | 0x86dd);
         let addresses = known && matches!(self.dl_type, 0x0800 | 0x0806);
@@ -240,7 +239,7 @@ impl Fields {
     }
 }
 
-/// Whether addresses agree but for as many of their last bits as the low six bits of `wildcards`
+/// Whether addresses agree, without as many of their low bits as the low six bits of `wildcards`
 /// say.
 fn agree(wildcards: u32, one: u32, other: u32) -> bool {
     let ignored = wildcards & 0x3f;
@@ -296,7 +295,7 @@ fn entries_count_what_the_text_says(engine: Engine) {
             }
             let packet = packet.as_packet();
             let frame = hex(&packet.frame(random.below(4) as u8));
-            // Once more, as the first may have been remembered.
+            // Twice, since the second may take a remembered path.
             for _ in 0..2 {
                 stage.play(&format!("send {} hex {frame}", packet.in_port));
             }
@@ -334,12 +333,12 @@ fn entries_of_1_0_count_what_the_text_says_by_the_cache() {
     entries_count_what_the_text_says(Engine::Cache);
 }
 
-/// Where the match stands in FLOW_REMOVED, and in a FLOW reply of one entry.
+/// The offset of the match in FLOW_REMOVED, and in a FLOW reply of one entry.
 const MATCH_IN_REMOVED: usize = 8;
 const MATCH_IN_FLOWS: usize = 16;
 
 #[test]
-fn a_match_of_1_0_is_told_in_the_bytes_in_which_it_was_sent() {
+fn a_match_of_1_0_is_reported_in_the_bytes_in_which_it_was_sent() {
     let mut stage = engines::stage(Engine::Cache, 1 << 10, 64);
     stage.play("connect 2 controller 1.0");
     let mut random = Random(11);
@@ -347,7 +346,7 @@ fn a_match_of_1_0_is_told_in_the_bytes_in_which_it_was_sent() {
         let wanted = Fields::random(&mut random);
         let mut bytes = wanted.match_bytes(wildcards(&mut random));
         if random.below(2) == 0 {
-            // Wildcards that there are not, and padding.
+            // Undefined wildcard bits, and padding.
             for at in [0, 21, 26, 27] {
                 bytes[at] |= random.below(256) as u8;
             }
@@ -355,18 +354,18 @@ fn a_match_of_1_0_is_told_in_the_bytes_in_which_it_was_sent() {
         let priority = if random.below(2) == 0 { 5 } else { 0xffff };
         stage.play("as 2");
         stage.play(&format!("bytes 14 {} {}", hex(&bytes), added(priority)));
-        // A change of actions leaves the match, whoever makes it.
+        // A change of actions, from a connection of either version, leaves the match.
         stage.play(if number % 2 == 0 { "as 1" } else { "as 2" });
         stage.play("flow modify actions=output:3");
         stage.play("as 2");
         stage.play("flows");
-        let told = &stage.io.bytes[MATCH_IN_FLOWS..][..bytes.len()];
-        assert_eq!(told, bytes, "{wanted:x?}");
+        let reported = &stage.io.bytes[MATCH_IN_FLOWS..][..bytes.len()];
+        assert_eq!(reported, bytes, "{wanted:x?}");
         stage.play("flow delete");
-        let told = &stage.io.bytes[MATCH_IN_REMOVED..][..bytes.len()];
-        assert_eq!(told, bytes, "{wanted:x?}");
+        let reported = &stage.io.bytes[MATCH_IN_REMOVED..][..bytes.len()];
+        assert_eq!(reported, bytes, "{wanted:x?}");
     }
-    // The same entry from another version has its own match again.
+    // If a connection of another version adds the same entry, the kept bytes are gone.
     let ignored = Fields::random(&mut random).match_bytes(0x303f7f);
     stage.play(&format!("bytes 14 {} {}", hex(&ignored), added(5)));
     stage.play("as 1");
@@ -377,7 +376,7 @@ fn a_match_of_1_0_is_told_in_the_bytes_in_which_it_was_sent() {
 }
 
 #[test]
-fn a_match_of_1_0_is_kept_only_where_it_would_be_told_otherwise() {
+fn a_match_of_1_0_is_kept_only_where_other_bytes_would_be_reported() {
     let codec = Codec::new(Version::V1_0, Arc::new(bofuss_ext::catalogue()));
     let keeps = |fields: &Fields, wildcards: u32| {
         let body = [hex(&fields.match_bytes(wildcards)), added(5)].concat();
@@ -445,7 +444,7 @@ fn a_match_of_1_0_is_kept_only_where_it_would_be_told_otherwise() {
 }
 
 #[test]
-fn a_trace_tells_that_an_entry_of_1_0_sees_the_second_tag() {
+fn a_trace_shows_that_an_entry_of_1_0_sees_the_second_tag() {
     let mut stage = engines::stage(Engine::Cache, 1 << 10, 64);
     stage.play("connect 2 controller 1.0");
     stage.play("as 2");

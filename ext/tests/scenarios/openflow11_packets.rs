@@ -4,23 +4,23 @@ use super::engines::Random;
 use super::openflow10::{self, NO_VLAN, one_of};
 use super::*;
 
-/// Matches that are tried in each engine, and packets that each of them is held against.
+/// Matches that are tried in each engine, and packets that each of them is compared with.
 const MATCHES: usize = 500;
 const PACKETS: usize = 16;
-/// Both must have happened so often at least.
+/// How often each has to happen at least.
 const HITS: usize = 1500;
 const MISSES: usize = 1500;
 
-/// Values on the boundaries of each field. The type of a second tag is skipped with the tag.
+/// Boundary values of each field. The Ethernet type of a second tag is skipped with the tag.
 const TYPES: [u16; 10] = [
     0x0800, 0x0800, 0x0800, 0x86dd, 0x0806, 0x88b5, 0x8847, 0x8848, 0x8100, 0x88a8,
 ];
 const VLAN_ANY: u16 = 0xfffe;
 const LABELS: [u32; 4] = [0, 3, 0x8_0000, 0xf_ffff];
 const CLASSES: [u8; 3] = [0, 1, 7];
-/// The metadata that packets of ports 1 and 2 have.
+/// The metadata that table 0 writes for packets of ports 1 and 2.
 const METADATA: [u64; 2] = [0, 0x8000_0000_0000_0012];
-/// Bits of an address or of the metadata that do not count.
+/// Masks with ones in the bits of an address, or of the metadata, that do not count.
 const ADDRESS_MASKS: [u64; 4] = [0, 1, 0xff00_0000_0000, 0xffff_ffff_ffff];
 const NETWORK_MASKS: [u32; 5] = [0, 1, 0xff, 0x00ff_ff00, u32::MAX];
 const METADATA_MASKS: [u64; 4] = [0, 2, 0xffff, u64::MAX];
@@ -39,7 +39,7 @@ mod wild {
     pub const MPLS_TC: u32 = 1 << 9;
 }
 
-/// The fields of a packet or of a match: those that 1.0 has, and the others.
+/// The fields of a packet or of a match: those of 1.0, and those that 1.1 added.
 #[derive(Clone, Copy, Debug)]
 struct Fields {
     old: openflow10::Fields,
@@ -48,7 +48,7 @@ struct Fields {
     metadata: u64,
 }
 
-/// Which values of a match do not count: a wildcard bit each, or ones where a bit does not.
+/// What of a match does not count: one wildcard bit for a field, or ones in a mask.
 #[derive(Clone, Copy, Debug)]
 struct Ignored {
     wildcards: u32,
@@ -71,7 +71,8 @@ impl Fields {
         }
     }
 
-    /// What a match may want: also any tag, any metadata, and ICMP's types and codes.
+    /// The fields for a match, which may also want any tag, other metadata, and ICMP's types and
+    /// codes.
     fn as_wanted(mut self, random: &mut Random) -> Self {
         self.old.dl_vlan = one_of(random, &[self.old.dl_vlan, self.old.dl_vlan, VLAN_ANY]);
         self.metadata = one_of(random, &METADATA);
@@ -82,7 +83,7 @@ impl Fields {
         self
     }
 
-    /// The same but for one field, which is as in `other`.
+    /// The same fields, except for one that is taken from `other`.
     fn with_one_of(mut self, other: &Self, field: u64) -> Self {
         match field {
             12 => self.mpls_label = other.mpls_label,
@@ -92,15 +93,15 @@ impl Fields {
         self
     }
 
-    /// The fields that a packet can have: only after a tag is another, and the port tells the
-    /// metadata.
+    /// The fields that a packet can have: there is a second tag only after a first, and the
+    /// metadata is that of the port.
     fn as_packet(mut self) -> Self {
         self.old = self.old.as_packet();
         self.metadata = METADATA[usize::from(self.old.in_port) - 1];
         self
     }
 
-    /// The fields that are seen of a packet: all tags are skipped.
+    /// The fields that entries see of a packet: all tags are skipped.
     fn seen(mut self) -> Self {
         if self.old.is_tagged_twice() {
             self.old.dl_type = 0x0800;
@@ -144,7 +145,8 @@ impl Fields {
         bytes
     }
 
-    /// Section A.2.3: whether a match with these fields is for a packet; of ICMP, type and code.
+    /// Whether a match with these fields matches a packet, by section A.2.3, with ICMP's type and
+    /// code as ports.
     fn is_for(&self, ignored: &Ignored, packet: &Self) -> bool {
         let wants = |bit: u32| ignored.wildcards & bit == 0;
         let (own, other) = (&self.old, &packet.old);
@@ -161,7 +163,7 @@ impl Fields {
             && (!wants(wild::DL_VLAN) || vlan)
             && (!knows_tag || !wants(wild::DL_VLAN_PCP) || own.dl_vlan_pcp == other.dl_vlan_pcp)
             && (!wants(wild::DL_TYPE) || own.dl_type == other.dl_type);
-        // What the type does not have is ignored.
+        // Fields that the Ethernet type does not have are ignored.
         let is_type = |types: &[u16]| wants(wild::DL_TYPE) && types.contains(&own.dl_type);
         let (ip, addresses) = (is_type(&[0x0800]), is_type(&[0x0800, 0x0806]));
         let mpls = is_type(&[0x8847, 0x8848]);
@@ -242,7 +244,7 @@ fn entries_count_what_the_text_says(engine: Engine) {
             }
             let frame = hex(&packet.as_packet().frame(random.below(4) as u8));
             let packet = packet.as_packet().seen();
-            // Once more, as the first may have been remembered.
+            // Twice, since the second may take a remembered path.
             for _ in 0..2 {
                 stage.play(&format!("send {} hex {frame}", packet.old.in_port));
             }
@@ -280,12 +282,12 @@ fn entries_of_1_1_count_what_the_text_says_by_the_cache() {
     entries_count_what_the_text_says(Engine::Cache);
 }
 
-/// Where the match stands in FLOW_REMOVED, and in a FLOW reply of one entry.
+/// The offset of the match in FLOW_REMOVED, and in a FLOW reply of one entry.
 const MATCH_IN_REMOVED: usize = 48;
 const MATCH_IN_FLOWS: usize = 64;
 
 #[test]
-fn a_match_of_1_1_is_told_in_the_bytes_in_which_it_was_sent() {
+fn a_match_of_1_1_is_reported_in_the_bytes_in_which_it_was_sent() {
     let mut stage = engines::stage(Engine::Cache, 1 << 10, 64);
     stage.play("connect 2 controller 1.1");
     let mut random = Random(11);
@@ -293,28 +295,28 @@ fn a_match_of_1_1_is_told_in_the_bytes_in_which_it_was_sent() {
         let wanted = Fields::random(&mut random).as_wanted(&mut random);
         let mut bytes = wanted.match_bytes(&Ignored::random(&mut random));
         if random.below(2) == 0 {
-            // Wildcards that there are not, and padding.
+            // Undefined wildcard bits, and padding.
             for at in [8, 39, 69, 71] {
                 bytes[at] |= random.below(256) as u8;
             }
         }
         stage.play("as 2");
         stage.play(&format!("bytes 14 {}", added(0, 5, &bytes)));
-        // A change of actions leaves the match, whoever makes it.
+        // A change of actions, from a connection of either version, leaves the match.
         stage.play(if number % 2 == 0 { "as 1" } else { "as 2" });
         stage.play("flow modify actions=output:3");
         stage.play("as 2");
         stage.play("flows");
-        let told = &stage.io.bytes[MATCH_IN_FLOWS..][..bytes.len()];
-        assert_eq!(told, bytes, "{wanted:x?}");
+        let reported = &stage.io.bytes[MATCH_IN_FLOWS..][..bytes.len()];
+        assert_eq!(reported, bytes, "{wanted:x?}");
         stage.play("flow delete");
-        let told = &stage.io.bytes[MATCH_IN_REMOVED..][..bytes.len()];
-        assert_eq!(told, bytes, "{wanted:x?}");
+        let reported = &stage.io.bytes[MATCH_IN_REMOVED..][..bytes.len()];
+        assert_eq!(reported, bytes, "{wanted:x?}");
     }
 }
 
 #[test]
-fn a_match_of_1_1_is_kept_only_where_it_would_be_told_otherwise() {
+fn a_match_of_1_1_is_kept_only_where_other_bytes_would_be_reported() {
     let codec = Codec::new(Version::V1_1, Arc::new(bofuss_ext::catalogue()));
     let mut random = Random(12);
     let exact = Fields {

@@ -1,29 +1,7 @@
-//! The scenarios of 1.3 over OpenFlow 1.4, and what differs.
+//! The effects of scenarios as connections of OpenFlow 1.4 see them.
 
-use super::openflow12::play_in;
-use super::*;
-
-/// The scenarios that differ in 1.4 by more than [`in_1_4`] says: in how many lines, and by what.
-const DIFFERENT_IN_1_4: &[(&str, usize, &str)] = &[
-    ("async.txt", 4, "reasons that 1.3 has not"),
-    ("meters.txt", 1, "METER_DELETE"),
-    ("packet_in.txt", 1, "ACTION_SET"),
-    ("requests.txt", 1, "reasons that 1.3 has not"),
-    ("roles.txt", 2, "reasons that 1.3 has not, ROLE_STATUS"),
-    (
-        "table_features.txt",
-        3,
-        "DUP_TYPE, configurations that 1.3 has not",
-    ),
-];
-
-#[test]
-fn scenarios_of_1_3_play_in_1_4() {
-    play_in(Version::V1_4, DIFFERENT_IN_1_4);
-}
-
-/// What an effect is for a connection that speaks 1.4: errors of properties have a type of their
-/// own, and the features of a table have the configurations that it can have.
+/// An effect as a connection of 1.4 sees it: errors of properties have a type of their own, and
+/// `config` in a table's features is the configurations that the table can have.
 pub(super) fn in_1_4(effect: &str) -> String {
     let mut effect = effect.to_string();
     if let Some((table, rest)) = effect.split_once(" config=")

@@ -1,4 +1,4 @@
-//! Plays the lines of a scenario, and compares what the switch does with what it should.
+//! Plays the lines of a scenario, and compares the effects with the expected ones.
 
 pub use std::collections::BTreeMap;
 pub use std::sync::Arc;
@@ -10,6 +10,7 @@ pub use bofuss_ext::trace::{Trace, TraceEvent};
 pub use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
 pub use bofuss_oflib::ext::{ExtKind, ExtRow};
 pub use bofuss_oflib::field::IP_DSCP;
+pub use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
 pub use bofuss_oflib::message::group_mod::GroupModCommand;
 pub use bofuss_oflib::message::meter_mod::MeterModCommand;
 pub use bofuss_oflib::message::multipart::group::{BucketCounter, GroupDesc};
@@ -20,8 +21,8 @@ pub use bofuss_oflib::message::multipart::{
 pub use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 pub use bofuss_oflib::message::table_mod::TableMiss;
 pub use bofuss_oflib::message::{
-    ControllerRole, ControllerStatus, Empty, FlowModCommand, PacketOut, PortDesc, PortMod,
-    QueueConfigRequest, Role,
+    BundleAdd, BundleControl, ControllerRole, ControllerStatus, Empty, FlowModCommand, PacketOut,
+    PortDesc, PortMod, QueueConfigRequest, Role,
 };
 pub use bofuss_oflib::text::{
     add_field, parse_actions, parse_flow, parse_group, parse_meter, parse_port,
@@ -66,7 +67,7 @@ use super::openflow14::in_1_4;
 use super::openflow15::{in_1_5, is_told_in_1_5};
 use super::stage::Stage;
 
-/// The configuration `before` with what is `said` of its keys.
+/// The configuration `before`, with the values that `said` has for its keys.
 pub fn config(before: &Config, said: impl Fn(&str) -> Option<String>) -> Config {
     let number = |key, before| said(key).map_or(before, |n| n.parse().unwrap());
     let engine = said("datapath").map(|name| {
@@ -87,7 +88,7 @@ pub fn config(before: &Config, said: impl Fn(&str) -> Option<String>) -> Config 
     }
 }
 
-/// An expected effect, with the frame of an `out` in hexadecimal.
+/// An expected effect, in which the frame of an `out` is written in hexadecimal.
 pub fn expected(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
@@ -97,14 +98,14 @@ pub fn expected(line: &str) -> String {
     }
 }
 
-/// Puts the entries that are told in a row in order: each layer has its own.
+/// Sorts entries that are reported in a row: their order depends on the engine.
 pub fn sort_entries(effects: &mut [String]) {
     let is_entry = |line: &String| line.split(' ').nth(1) == Some("flow");
     let rows = effects.chunk_by_mut(|a, b| is_entry(a) && is_entry(b));
     rows.for_each(<[String]>::sort);
 }
 
-/// The catalogue of a scenario: the extensions', that of the effects if it has some, and the fields
+/// The catalogue of a scenario: the extensions, [`effects`] if the scenario uses it, and the fields
 /// that it configures.
 pub fn catalogue(text: &str) -> Catalogue {
     let mut catalogue = if text.contains("effect(") || text.contains("effect_") {
@@ -121,8 +122,31 @@ pub fn catalogue(text: &str) -> Catalogue {
     catalogue
 }
 
+/// A line of a scenario with other effects than expected.
+pub struct Failure {
+    /// The scenario and the line's number in it.
+    place: String,
+    /// The line.
+    pub line: String,
+    /// The effects.
+    pub did: Vec<String>,
+    /// The expected effects.
+    should: Vec<String>,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (did, should) = (self.did.join("\n  "), self.should.join("\n  "));
+        let Self { place, line, .. } = self;
+        write!(
+            f,
+            "{place}: {line}\nit did\n  {did}\nand should\n  {should}"
+        )
+    }
+}
+
 /// Plays a scenario; its connections speak `version` where it names none.
-pub fn play(engine: Engine, version: Version, name: &str, text: &str, failures: &mut Vec<String>) {
+pub fn play(engine: Engine, version: Version, name: &str, text: &str, failures: &mut Vec<Failure>) {
     let mut lines = text
         .lines()
         .enumerate()
@@ -188,10 +212,12 @@ pub fn play(engine: Engine, version: Version, name: &str, text: &str, failures: 
         sort_entries(&mut wanted);
         sort_entries(&mut stage.io.effects);
         if stage.io.effects != wanted {
-            let (did, should) = (stage.io.effects.join("\n  "), wanted.join("\n  "));
-            failures.push(format!(
-                "{name}:{at}: {line}\nit did\n  {did}\nand should\n  {should}"
-            ));
+            failures.push(Failure {
+                place: format!("{name}:{at}"),
+                line: line.into(),
+                did: std::mem::take(&mut stage.io.effects),
+                should: wanted,
+            });
         }
     }
 }

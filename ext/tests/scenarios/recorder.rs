@@ -8,16 +8,16 @@ pub(super) struct Recorder {
     pub(super) effects: Vec<String>,
     /// Whether flow entries are written in full.
     pub(super) entries_in_full: bool,
-    /// How each connection decodes messages.
+    /// The codec of each connection, by its version.
     pub(super) codecs: BTreeMap<ConnId, Codec>,
-    /// Whether links cannot be changed.
+    /// Whether the switch may not change links.
     pub(super) links_locked: bool,
     /// The bytes of the last message.
     pub(super) bytes: Vec<u8>,
 }
 
-/// A message as it arrives at the other end of a connection. Errors: what its version cannot say,
-/// or what is wrong with it.
+/// A message as it arrives at the other end of a connection. Errors: what the version has no
+/// message for; or, inside, the error of decoding.
 pub(super) fn across(
     codec: &Codec,
     message: &Message,
@@ -31,7 +31,7 @@ pub(super) fn across(
 
 impl SwitchIo for Recorder {
     fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
-        // As on a wire: what the port takes off the switch's hands is done here.
+        // Does what the switch has left to the port, as an interface with offloads would.
         let whole = offload::segment(&frame, |mut part| {
             offload::finish_checksum(&mut part);
             self.effects
@@ -217,6 +217,10 @@ impl SwitchIo for Recorder {
             Message::TableStatus(status) => {
                 self.effects
                     .push(format!("{conn} table-status {}", Text(&status)));
+            }
+            Message::BundleControl(control) => {
+                let (id, ty) = (control.bundle_id, control.ty);
+                self.effects.push(format!("{conn} bundle {id} {ty}"));
             }
             Message::RequestForward(forward) => {
                 self.effects

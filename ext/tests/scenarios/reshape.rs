@@ -15,7 +15,7 @@ const PACKET_TYPES: u16 = 22;
 const N_PACKET_TYPES: usize = 3;
 /// Properties of fields to copy to.
 const COPIED: [u16; 4] = [18, 19, 20, 21];
-/// So many things of a list are told by name.
+/// The longest list that is written in full.
 const FEW: usize = 4;
 
 fn number<T: TryFrom<u64, Error: std::fmt::Debug>>(text: &str) -> T {
@@ -24,7 +24,7 @@ fn number<T: TryFrom<u64, Error: std::fmt::Debug>>(text: &str) -> T {
     number.unwrap().try_into().unwrap()
 }
 
-/// What a property of this kind lists.
+/// The list of a property of this kind, from words.
 fn list(kind: char, words: &str, catalogue: &Catalogue) -> PropertyList {
     let words = words.split(',').filter(|word| !word.is_empty());
     let row = |name: &str| match kind {
@@ -56,8 +56,8 @@ fn list(kind: char, words: &str, catalogue: &Catalogue) -> PropertyList {
     }
 }
 
-/// Tables `NUMBER KEY=VALUE...`, a bar between them; what is not said is as in `present`, or behind
-/// `all=` as in `first`.
+/// Tables from words: `NUMBER KEY=VALUE...`, with a bar between them. What is not named is as in
+/// `present`, or after `all=` as in `first`.
 pub fn request(
     words: &[&str],
     first: &[TableFeatures],
@@ -101,7 +101,7 @@ pub fn request(
                 }
             }
         }
-        // Versions before 1.5 cannot name what it brought; left out, it stays.
+        // Versions before 1.5 cannot name the properties of 1.5; those that are left out stay.
         table.properties.retain(|one| {
             let row = PROPERTIES.iter().find(|row| row.0 == one.ty).unwrap();
             let is_named = words
@@ -134,8 +134,8 @@ fn n_listed(list: &PropertyList) -> usize {
     }
 }
 
-/// A reply's line: lists of more than four as "many", those of the table-miss entry where
-/// they differ, packet types if they are not all, fields to copy to if they are few.
+/// The line for a table of a reply. Lists of more than four are "many"; lists of the table-miss
+/// entry are written where they differ, packet types if not all, fields to copy to if few.
 pub fn line(TableFeatures(table): &TableFeatures) -> String {
     let find = |ty: u16| table.properties.iter().find(|one| one.ty == ty);
     let mut line = format!(

@@ -2,30 +2,37 @@
 
 use super::*;
 
-/// The first frames that are sent are traced, and then each eleventh.
+/// So many frames at the beginning are traced, each of them.
 pub(super) const TRACED_AT_FIRST: usize = 50;
-
+/// Later, one of so many is traced.
 pub(super) const TRACED_EVERY: usize = 11;
+
+/// The transaction id of all messages.
+const XID: u32 = 7;
+/// The flags of bundles: all or nothing, in order.
+const TOGETHER: BundleFlags = BundleFlags::ALL.without(BundleFlags::TIME);
 
 pub(super) struct Stage {
     pub(super) switch: Switch,
     pub(super) io: Recorder,
     pub(super) now: Time,
     pub(super) conn: ConnId,
-    /// What connections speak that name no version.
+    /// The version of connections that name none.
     pub(super) version: Version,
     pub(super) catalogue: Arc<Catalogue>,
     pub(super) pool: Pool,
-    /// What its ports' interfaces can do.
+    /// The features that the interfaces of its ports support.
     pub(super) supported: PortFeatures,
     /// Its ports' speeds in kb/s.
     pub(super) speeds: BTreeMap<PortNo, u32>,
-    /// What ports take off its hands; those that are not named, nothing.
+    /// The offload capabilities of ports; a port that is not listed has none.
     pub(super) capabilities: BTreeMap<PortNo, OffloadCapabilities>,
-    /// Frames that were sent to it.
+    /// How many frames it has received.
     pub(super) sent: usize,
-    /// What the tables could do at first.
+    /// The features of the tables at first.
     pub(super) features: Vec<TableFeatures>,
+    /// The bundle that messages are added to, instead of being sent alone.
+    pub(super) bundle: Option<u32>,
 }
 
 impl Stage {
@@ -53,6 +60,7 @@ impl Stage {
             speeds: BTreeMap::new(),
             capabilities: BTreeMap::new(),
             sent: 0,
+            bundle: None,
         };
         (1..=ports).for_each(|port| this.port(PortNo(port), PortState(0), 0));
         this.io.effects.clear();
@@ -86,9 +94,20 @@ impl Stage {
         self.io.codecs.insert(conn, codec);
     }
 
+    /// Sends a message, or adds it to a bundle.
     pub(super) fn message(&mut self, message: Message) {
+        let message = match self.bundle.take() {
+            Some(bundle_id) => Message::BundleAdd(BundleAdd {
+                bundle_id,
+                flags: TOGETHER,
+                xid: XID,
+                message: Box::new(message),
+                experimenters: Vec::new(),
+            }),
+            None => message,
+        };
         let mut bytes = Vec::new();
-        match self.io.codecs[&self.conn].encode(7, &message, &mut bytes) {
+        match self.io.codecs[&self.conn].encode(XID, &message, &mut bytes) {
             Ok(()) => self.arrived(&bytes),
             Err(error) => {
                 let line = format!("{} unsaid {}: {error}", self.conn.0, message.name());
@@ -97,7 +116,7 @@ impl Stage {
         }
     }
 
-    /// Has the switch take the sender's bytes.
+    /// Passes the bytes of a message to the switch.
     pub(super) fn arrived(&mut self, bytes: &[u8]) {
         let codec = self.io.codecs[&self.conn].clone();
         self.switch
@@ -113,7 +132,8 @@ impl Stage {
         }
     }
 
-    /// The frames that leave, as a trace tells it; `None` if they wait for others, or in a queue.
+    /// Traces a frame, if it is its turn. Returns the frames that leave and the text of the trace;
+    /// `None` if a frame waits for other fragments or in a queue.
     pub(super) fn told(&mut self, port: PortNo, frame: &[u8]) -> Option<(Vec<String>, String)> {
         self.sent += 1;
         if self.sent > TRACED_AT_FIRST && !self.sent.is_multiple_of(TRACED_EVERY) {
@@ -251,6 +271,26 @@ impl Stage {
                 self.switch
                     .disconnected(self.now, ConnId(words[1].parse().unwrap()));
                 self.switch.settle(self.now, &mut self.io);
+            }
+            "bundle" => {
+                let bundle_id = words[2].parse().unwrap();
+                let ty = match words[1] {
+                    "add" => {
+                        self.bundle = Some(bundle_id);
+                        return self.play(&words[3..].join(" "));
+                    }
+                    "open" => BundleControlType::OPEN_REQUEST,
+                    "close" => BundleControlType::CLOSE_REQUEST,
+                    "commit" => BundleControlType::COMMIT_REQUEST,
+                    "discard" => BundleControlType::DISCARD_REQUEST,
+                    other => panic!("nothing is done so to a bundle: {other}"),
+                };
+                self.message(Message::BundleControl(BundleControl {
+                    bundle_id,
+                    ty,
+                    flags: TOGETHER,
+                    ..BundleControl::default()
+                }));
             }
             "as" => self.conn = ConnId(words[1].parse().unwrap()),
             "role" => self.message(Message::RoleRequest(Role {

@@ -1,4 +1,4 @@
-//! A super-frame does what its segments do, one by one: frames that leave, messages, counters.
+//! A super-frame has the same effects as its segments one by one: frames, messages, counters.
 
 use bofuss_datapath::DropReason;
 use bofuss_packet::offload::segment;
@@ -7,10 +7,10 @@ use super::engines::{Random, counters, line, stage};
 use super::*;
 
 const OPERATIONS: usize = 4_000;
-/// After so many operations, all that can be asked for is compared.
+/// Counters are compared after this many operations.
 const COMPARED_EVERY: usize = 29;
 
-/// Whether the checksums of a frame that leaves are right; `out PORT HEX`.
+/// Whether the checksums of the frame in a line `out PORT HEX` are right.
 fn is_sound(line: &str) -> bool {
     let bytes = frame(&["hex", line.rsplit(' ').next().unwrap()]);
     let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
@@ -34,7 +34,7 @@ fn is_sound(line: &str) -> bool {
     fold(sum(&bytes[ip..l4])) == 0xffff && fold(pseudo + sum(&bytes[l4..])) == 0xffff
 }
 
-/// Plays a line; of a super-frame, sends the segments, as they are on a wire.
+/// Plays a line; if it sends a super-frame, its segments are sent instead.
 fn play_cut(stage: &mut Stage, line: &str) {
     let words: Vec<&str> = line.split_whitespace().collect();
     if words[0] != "send" || words[2] != "gso" {
@@ -53,12 +53,13 @@ fn play_cut(stage: &mut Stage, line: &str) {
     }
 }
 
-/// Without the buffer in which a packet-in's frame is held: their order is another.
+/// A packet-in without its buffer, whose number depends on the order of packet-ins.
 fn without_buffer(line: &str) -> String {
     line.split(" buffer=").next().unwrap().into()
 }
 
-/// Entries that tell segments apart or edit what they send on; made anew after so many operations.
+/// Entries that distinguish segments or edit what they send on. They are added again after every
+/// `EDITED_EVERY` operations.
 const EDITS: [&str; 5] = [
     "flow add table=0,priority=2,tcp,tcp_flags=+psh,actions=output:3,group:1,goto_table:1",
     "flow add table=1,priority=2,tcp,tcp_flags=-fin+cwr,actions=output:1,output:2",
@@ -71,8 +72,8 @@ const EDITS: [&str; 5] = [
 ];
 const EDITED_EVERY: usize = 200;
 
-/// What lines do not have, so that no label stands in front of a VLAN tag: nobody finds the IP
-/// header behind both, and such a super-frame is dropped.
+/// Words that lines must not have, one list for each run, so that no MPLS label stands before a
+/// VLAN tag: the IP header after both is not found, and such a super-frame is dropped.
 const WITHOUT: [&[&str]; 2] = [&["push_mpls"], &["push_vlan", "vlan 7", "vlan 8"]];
 
 // I7
@@ -96,8 +97,9 @@ fn a_super_frame_does_what_its_segments_do() {
     }
 }
 
-/// Goes through random operations twice, once with segments; how many super-frames there were, the
-/// segments and packet-ins that came of them, and the packets that meters dropped.
+/// Plays random operations twice, the second time with segments in place of super-frames. Returns
+/// the number of super-frames, of segments and packet-ins that they caused, and of packets that
+/// meters dropped.
 fn compare(engine: Engine, seed: u64, without: &[&str]) -> [u64; 4] {
     let mut stages = [stage(engine, 1 << 20, 2), stage(engine, 1 << 20, 2)];
     let (mut random, mut history, mut counts) = (Random(seed), Vec::new(), [0; 4]);
@@ -106,8 +108,8 @@ fn compare(engine: Engine, seed: u64, without: &[&str]) -> [u64; 4] {
             n if n < EDITS.len() => EDITS[n].into(),
             _ => line(&mut random),
         };
-        // A state that the first segment sets holds for the others already; which packet-ins a
-        // meter drops depends on their order.
+        // Left out: a state that the first segment sets already holds for the others; and which
+        // packet-ins a meter drops depends on their order.
         let shared = line.contains("state=") || line.contains("meter=CONTROLLER");
         if shared || without.iter().any(|words| line.contains(words)) {
             continue;
@@ -120,7 +122,7 @@ fn compare(engine: Engine, seed: u64, without: &[&str]) -> [u64; 4] {
             play(stage);
             let lines = core::mem::take(&mut stage.io.effects);
             let mut lines: Vec<_> = lines.iter().map(|line| without_buffer(line)).collect();
-            // Each output of a super-frame is of all segments, before the next output.
+            // Of a super-frame, all segments leave by one output before the next output.
             lines.sort();
             if number % COMPARED_EVERY == 0 {
                 lines.extend(counters(stage));

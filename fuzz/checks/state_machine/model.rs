@@ -175,6 +175,22 @@ impl Model {
         }
     }
 
+    /// Whether a condition holds, and 255 if an operand of it has no value.
+    fn outcome(&self, condition: &Condition, flow: &[u32; 6], packet: &Packet) -> u8 {
+        let [a, b] = condition.operands.map(|one| self.value(one, flow, packet));
+        let (Some(a), Some(b)) = (a, b) else {
+            return 255;
+        };
+        u8::from(match condition.comparison {
+            0 => a > b,
+            1 => a < b,
+            2 => a >= b,
+            3 => a <= b,
+            4 => a == b,
+            _ => a != b,
+        })
+    }
+
     fn variables(&self, host: u8) -> [u32; 6] {
         self.flows.get(&host).map_or([0; 6], |flow| flow.variables)
     }
@@ -247,11 +263,13 @@ impl Model {
         flow.state = flow.state & !transition.mask | transition.state & transition.mask;
         flow.since = now;
         flow.used = now;
-        // A timer that leads to where the flow is does not run.
-        let runs = |(time, rollback): (u64, u32)| time != 0 && rollback != flow.state;
-        flow.timers = transition
-            .timers
-            .map(|timer| if runs(timer) { timer } else { (0, 0) });
+        flow.timers = transition.timers;
+        for (time, rollback) in &mut flow.timers {
+            // A timer that leads to where the flow is does not run.
+            if *time == 0 || *rollback == flow.state {
+                (*time, *rollback) = (0, 0);
+            }
+        }
         if known.is_some() || flow.state != 0 || flow.timers != [(0, 0); 2] {
             self.flows.insert(host, flow);
         }
@@ -266,21 +284,10 @@ impl Model {
             state = flow.state;
         }
         let flow = self.variables(packet.from);
-        let outcome = |condition: &Condition| {
-            let [a, b] = condition.operands.map(|one| self.value(one, &flow, packet));
-            let (Some(a), Some(b)) = (a, b) else {
-                return 255;
-            };
-            u8::from(match condition.comparison {
-                0 => a > b,
-                1 => a < b,
-                2 => a >= b,
-                3 => a <= b,
-                4 => a == b,
-                _ => a != b,
-            })
-        };
-        let outcomes: Vec<u8> = self.conditions.iter().map(outcome).collect();
+        let conditions = self.conditions.iter();
+        let outcomes: Vec<u8> = conditions
+            .map(|one| self.outcome(one, &flow, packet))
+            .collect();
         let hit = self.entries.iter().position(|entry| {
             entry.state.is_none_or(|wanted| wanted == state)
                 && entry.port.is_none_or(|wanted| wanted == packet.port)

@@ -14,9 +14,9 @@ const PIECE_FRAMES: f64 = 8e6;
 /// Delays that are kept of a piece: enough for its 99.9th percentile.
 const KEPT_DELAYS: usize = 100_000;
 
-/// Sends frames of a size at a rate until it is done or over; `begun` hears when it begins, or is
-/// closed by an error. All frames count: what is measured meanwhile may be over soon.
-/// Returns what became of all of them, with evenly chosen delays, and the departures of the first
+/// Sends frames of a size at a rate until it is done or over. `begun` gets a value when it begins,
+/// or is closed by an error. All frames count, as what is measured meanwhile may be over soon.
+/// Returns the outcome of all of them, with evenly chosen delays, but the departures of the first
 /// piece only.
 ///
 /// Errors: the interfaces'.
@@ -36,7 +36,7 @@ pub fn send_until(
         warm_up: 0,
         ..ProbeLoad::new(frames, rate)
     };
-    // Nobody waits any more if the run is over.
+    // If the run is over, there is no receiver.
     let _ = begun.send(());
     in_pieces(is_done, || probe.run(&template, &load, &is_done))
 }

@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::forwarding::{LOAD_BYTES, LOADS, SIZES};
-use super::point::{Point, PointOutcome};
+use super::point::{DelayClock, Point, PointOutcome};
 use super::probe::{Observation, ProbeLoad};
-use super::statistics::{Summary, greatest};
+use super::statistics::{Interval, Summary, greatest};
 use super::template::Template;
 use super::time_stamps::TimeStamps;
 use super::workbench::{USUAL_MBPS, Workbench};
@@ -14,15 +14,15 @@ use super::workbench::{USUAL_MBPS, Workbench};
 /// A load is within the instrument's limit if its mean delay is below this many times that when
 /// idle.
 const LIMIT_FACTOR: f64 = 2.0;
-/// A delay below this many times the floor's spread is not told from the floor.
+/// A delay below this many times the floor's spread cannot be distinguished from the floor.
 const FLOOR_FACTOR: f64 = 3.0;
 /// The load of the noise test in frames per second, and its bounds in nanoseconds.
 const NOISE_RATE: f64 = 10_000.0;
 const IDLE_P50_NS: f64 = 5_000.0;
 const IDLE_P99_NS: f64 = 20_000.0;
-/// Times that the search for the limit doubles the load after the last of the points.
+/// How often the search for the limit doubles the load after that of the last point.
 const DOUBLINGS: usize = 4;
-/// Times that a point is tried, if no frame comes back: the machine may do something else.
+/// How often a point is tried if no frame comes back: the machine may be busy with something else.
 const ATTEMPTS: usize = 3;
 /// Frames of a point.
 const FRAMES: u32 = 10_000;
@@ -35,7 +35,7 @@ pub struct CalibrationPoint {
     pub bytes: usize,
     /// The load in Mb/s.
     pub mbps: f64,
-    /// Frames per second that were wanted, and that were sent.
+    /// Frames per second: those that were to be sent, and those that were.
     pub rate: (f64, f64),
     /// The share of frames that was lost.
     pub loss: f64,
@@ -69,7 +69,10 @@ pub struct Calibration {
     pub floor_p50: f64,
     /// See `floor_p50`.
     pub floor_p99: f64,
-    /// Who stamped the frames.
+    /// The least delay on the wire at that load, nanoseconds.
+    #[serde(default)]
+    pub floor_min: f64,
+    /// What stamped the frames.
     #[serde(default)]
     pub stamps: TimeStamps,
 }
@@ -78,6 +81,28 @@ impl Calibration {
     /// The spread of the floor, nanoseconds.
     pub fn spread(&self) -> f64 {
         self.floor_p99 - self.floor_p50
+    }
+
+    /// The most that sending, copying and receiving a frame takes, nanoseconds: the greatest 99th
+    /// percentile of the yardstick, or of the wire, within the limit.
+    pub fn most_of_path(&self) -> f64 {
+        let mut most = self.floor_p99;
+        for point in self.paths.iter().flat_map(|path| &path.points) {
+            if point.rate.0 <= self.limit {
+                most = most.max(point.p99);
+            }
+        }
+        most
+    }
+
+    /// The bounds of what a switch adds to the median delay: from the interval of the median, what
+    /// frames take without the switch is subtracted, at most and at least.
+    pub fn switch_alone(&self, delay: &Summary) -> Interval {
+        let (low, high) = delay.p50_95.unwrap_or((delay.min, delay.max));
+        (
+            (low - self.most_of_path()).max(0.0),
+            (high - self.floor_min).max(0.0),
+        )
     }
 
     /// Whether the machine is too noisy for small delays.
@@ -94,7 +119,11 @@ impl Calibration {
                 self.limit
             ));
         }
-        let least = FLOOR_FACTOR * self.spread();
+        let least = match outcome.clock {
+            DelayClock::Instrument => FLOOR_FACTOR * self.spread(),
+            DelayClock::Scaled(scale) => FLOOR_FACTOR * self.spread() / scale,
+            DelayClock::Simulated => 0.0,
+        };
         if delay.is_some_and(|delay| delay.p50 < least) {
             marks.push(format!(
                 "below three times the floor's spread ({:.1} us)",
@@ -119,7 +148,7 @@ impl Calibration {
     /// The sentences about it.
     pub fn sentences(&self) -> Vec<String> {
         let mut said = vec![
-            format!("Its time stamps: {}.", self.stamps.words()),
+            format!("The instrument's time stamps: {}.", self.stamps.words()),
             format!(
                 "The floor on a wire: p50 {:.1} us, p99 {:.1} us at {NOISE_RATE} frames/s.",
                 self.floor_p50 / 1e3,
@@ -131,6 +160,12 @@ impl Calibration {
                 self.limit * LOAD_BYTES as f64 * 8.0 / 1e6
             ),
         ];
+        said.push(format!(
+            "The stated error of a delay: what a switch adds to the median is its 95 % interval, \
+             less {:.1} to {:.1} us that frames take without a switch; a time is resolved to 1 ns.",
+            self.floor_min / 1e3,
+            self.most_of_path() / 1e3
+        ));
         if self.is_noisy() {
             said.push("This machine is noisy: small delays are not told apart.".into());
         }
@@ -201,6 +236,7 @@ pub fn measure(
         let floor = Summary::of(&seen.delays_ns).ok_or("no frame came over the wire")?;
         calibration.floor_p50 = floor.p50;
         calibration.floor_p99 = floor.p99;
+        calibration.floor_min = floor.min;
         let idle = points.iter().find(|point| point.bytes == LOAD_BYTES);
         let idle_mean = idle.map_or(floor.mean, |idle| idle.mean);
         let mut mbps = LOADS[LOADS.len() - 1];
@@ -253,6 +289,45 @@ mod tests {
         assert_eq!(outcome(1.0, 30_000).len(), 0);
         let marks = outcome(1.0, 29_999);
         assert_eq!(marks, ["below three times the floor's spread (30.0 us)"]);
+    }
+
+    #[test]
+    fn a_scaled_delay_may_be_shorter_and_a_simulated_one_is_never_marked() {
+        let mut outcome = PointOutcome::default();
+        let mut marks = |clock, delay_ns| {
+            outcome.clock = clock;
+            let delay = Summary::of(&[delay_ns; 10]);
+            calibration().marks(&outcome, delay.as_ref()).len()
+        };
+        assert_eq!(marks(DelayClock::Scaled(8.0), 3_750), 0);
+        assert_eq!(marks(DelayClock::Scaled(8.0), 3_749), 1);
+        assert_eq!(marks(DelayClock::Simulated, 1), 0);
+    }
+
+    #[test]
+    fn a_switch_alone_is_the_median_without_the_path() {
+        let mut calibration = calibration();
+        calibration.floor_min = 1_000.0;
+        calibration.paths.push(CalibrationPath {
+            name: "yardstick".into(),
+            points: [(90_000.0, 20_000.0), (110_000.0, 900_000.0)]
+                .map(|(rate, p99)| CalibrationPoint {
+                    bytes: 150,
+                    mbps: 10.0,
+                    rate: (rate, rate),
+                    loss: 0.0,
+                    mean: 0.0,
+                    deviation: 0.0,
+                    p50: 0.0,
+                    p99,
+                })
+                .to_vec(),
+        });
+        let delay = Summary::of(&[520_000; 100]).unwrap();
+        // What the yardstick does beyond the limit is left out.
+        assert_eq!(calibration.switch_alone(&delay), (500_000.0, 519_000.0));
+        let quick = Summary::of(&[500; 100]).unwrap();
+        assert_eq!(calibration.switch_alone(&quick), (0.0, 0.0));
     }
 
     #[test]

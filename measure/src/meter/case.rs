@@ -125,7 +125,7 @@ pub const CASES: &[MeterCase] = &[
         name: "barrier-truth",
         title: "whether rules act once the barrier after them is answered",
         source: OFLOPS,
-        main: Some("last unhandled frame after the barrier"),
+        main: Some(changes::UNHANDLED),
         needs_openflow: true,
         points: changes::barrier_points,
         run: changes::barrier_truth,
@@ -185,7 +185,7 @@ pub const CASES: &[MeterCase] = &[
         run: tcp::run,
     },
     MeterCase {
-        name: "spine-leaf-fct",
+        name: fct::NAME,
         title: "throughput and completion time of flows in a simulated data centre",
         source: BOFUSS,
         main: Some("slowdown, p50"),

@@ -9,8 +9,9 @@ use crate::report::number;
 /// The confidence of the interval of a ratio.
 const CONFIDENCE: f64 = 0.95;
 
-/// A table: what, the medians of first and second, the ratio of second over first in pairs of
-/// repeats of the same number with its interval, and whether the repeats overlap.
+/// A table: what is compared; the medians of the first run and of the second; the ratio of the
+/// second to the first, over pairs of repeats with the same number, and its interval; and whether
+/// the repeats overlap.
 pub fn table(first: &Results, second: &Results) -> String {
     let [one, other] = [first, second].map(|results| results.info.subject.clone());
     let mut text = format!(

@@ -12,28 +12,33 @@ use bofuss_oflib::message::{
     Empty, FlowMod, FlowModCommand, MultipartRequest, PacketOut, SwitchConfig,
 };
 use bofuss_oflib::text::{parse_flow, parse_group};
-use bofuss_oflib::types::{BufferId, MaxLen};
+use bofuss_oflib::types::{BufferId, MaxLen, TableId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Catalogue, Match, Message, PortNo, Version};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
 
 /// Seconds that a switch may take to answer before it counts as hanging, unless the user says
 /// otherwise.
 pub const STALL_SECONDS: u64 = 30;
 /// How long to wait for a switch that connects.
 const ARRIVAL: Duration = Duration::from_secs(60);
-/// How long to look for what has come.
+/// How long to wait for a message that should be here already.
 const GLANCE: Duration = Duration::from_millis(1);
+/// How long a switch may count another number of entries than it has, as some bring their
+/// statistics up to date only now and then; and the pause before it is asked again.
+const COUNT_PATIENCE: Duration = Duration::from_secs(2);
+const COUNT_PAUSE: Duration = Duration::from_millis(100);
 /// Messages that are written in one piece.
 const TOGETHER: usize = 100;
 
 /// Where the switch is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SwitchAddress {
-    /// It listens there.
+    /// The address on which the switch listens.
     Active(ActiveAddress),
-    /// It connects there, over TCP.
+    /// The address to which the switch connects, over TCP.
     Passive(String),
 }
 
@@ -71,7 +76,7 @@ pub enum ControlError {
     /// It answered with an error.
     #[error("the switch answered {0}")]
     Refused(ErrorCode),
-    /// The version that is spoken has no words for it.
+    /// The version that is spoken cannot express it.
     #[error("{0}")]
     Unsaid(String),
     /// It did not answer.
@@ -83,7 +88,7 @@ pub enum ControlError {
 }
 
 impl ControlError {
-    /// The reply is to another question.
+    /// The error if the reply is to another request.
     pub fn another_reply() -> Self {
         Self::Other("a reply to another question".into())
     }
@@ -114,7 +119,7 @@ impl From<ControlError> for String {
     }
 }
 
-/// The versions to offer: the one that is named, or all.
+/// The versions to offer: the named one, or all.
 ///
 /// Errors: there is none of that name.
 pub fn offered_versions(named: Option<&str>) -> Result<Vec<Version>, String> {
@@ -129,6 +134,15 @@ pub fn offered_versions(named: Option<&str>) -> Result<Vec<Version>, String> {
     })
 }
 
+/// Removes all entries of a table, or of all tables.
+fn removal(table_id: TableId) -> Message {
+    Message::FlowMod(FlowMod {
+        command: FlowModCommand::DELETE,
+        table_id,
+        ..FlowMod::add(Match::ANY)
+    })
+}
+
 /// The result of an exchange.
 pub type Controlled<T> = Result<T, ControlError>;
 
@@ -139,7 +153,7 @@ pub struct ControlSession {
     catalogue: Arc<Catalogue>,
     /// How long the switch may take to answer.
     stall: Duration,
-    /// Packet-ins that came while something else was waited for.
+    /// Packet-ins that came during the wait for something else.
     packet_ins: u64,
 }
 
@@ -190,7 +204,7 @@ impl ControlSession {
         self.client.version()
     }
 
-    /// Whether the connection is gone. Echoes that came meanwhile are answered.
+    /// Whether the connection is closed. Echo requests that arrived meanwhile are answered.
     pub fn is_closed(&mut self) -> bool {
         for _ in 0..TOGETHER {
             match self.receive(GLANCE) {
@@ -221,7 +235,7 @@ impl ControlSession {
         Ok(self.runtime.block_on(self.client.request(message))?)
     }
 
-    /// Waits until the switch has done all that was sent. Returns when the reply came.
+    /// Waits until the switch has done all that was sent. Returns the time at which its reply came.
     ///
     /// Errors: the first error that it reports meanwhile.
     pub fn barrier(&mut self) -> Controlled<Instant> {
@@ -263,6 +277,44 @@ impl ControlSession {
         }
     }
 
+    /// Runs `work`, and answers the switch's echo requests meanwhile: it may close a connection on
+    /// which nobody answers for some seconds. A thread does this that sleeps until a message comes,
+    /// so that it does not disturb what `work` measures.
+    pub fn serve_during<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let (done, ended) = oneshot::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.serve_until(ended));
+            let result = work();
+            // If the connection was closed, there is no receiver.
+            let _ = done.send(());
+            result
+        })
+    }
+
+    /// Answers echo requests and counts packet-ins until the sender has ended.
+    fn serve_until(&mut self, mut ended: oneshot::Receiver<()>) {
+        let Self {
+            runtime,
+            client,
+            packet_ins,
+            ..
+        } = self;
+        runtime.block_on(async {
+            loop {
+                let message = tokio::select! {
+                    _ = &mut ended => return,
+                    message = client.next() => message,
+                };
+                match message {
+                    Ok((_, Message::PacketIn(_))) => *packet_ins += 1,
+                    Ok(_) => {}
+                    // The next exchange fails, too, and reports it.
+                    Err(_) => return,
+                }
+            }
+        });
+    }
+
     /// How many packet-ins have come since this was asked last.
     pub fn take_packet_ins(&mut self) -> Controlled<u64> {
         self.barrier()?;
@@ -292,21 +344,25 @@ impl ControlSession {
     pub fn add_groups(&mut self, groups: &[String]) -> Controlled<Duration> {
         let mut messages = Vec::with_capacity(groups.len());
         for group in groups {
-            let parsed = parse_group(group, GroupModCommand::ADD, &self.catalogue);
-            let parsed = parsed.map_err(|e| ControlError::Other(format!("{group}: {e}")))?;
+            let parsed = parse_group(group, GroupModCommand::ADD, &self.catalogue)
+                .map_err(|e| ControlError::Other(format!("{group}: {e}")))?;
             messages.push(Message::GroupMod(parsed));
         }
         self.change(&messages)
     }
 
-    /// Removes all entries, also one of a table miss.
+    /// Removes all entries, also table-miss entries.
     pub fn remove_all(&mut self) -> Controlled<()> {
-        let all = FlowMod {
-            command: FlowModCommand::DELETE,
-            table_id: bofuss_oflib::types::TableId::ALL,
-            ..FlowMod::add(Match::ANY)
+        if self.version().deletes_from_all_tables() {
+            return self.change(&[removal(TableId::ALL)]).map(drop);
+        }
+        let reply = self.request(&Message::FeaturesRequest(Empty))?;
+        let Message::FeaturesReply(features) = reply else {
+            return Err(ControlError::another_reply());
         };
-        self.change(&[Message::FlowMod(all)]).map(drop)
+        let tables = 0..features.n_tables;
+        let removals: Vec<Message> = tables.map(|table| removal(TableId(table))).collect();
+        self.change(&removals).map(drop)
     }
 
     /// All entries, as flow-mods that would add them.
@@ -321,6 +377,15 @@ impl ControlSession {
             .collect())
     }
 
+    /// How many entries its aggregate statistics count.
+    pub fn entry_count(&mut self) -> Controlled<u64> {
+        let all = RequestBody::Aggregate(FlowStatsRequest::all());
+        let ReplyBody::Aggregate(reply) = self.multipart(all)? else {
+            return Err(ControlError::another_reply());
+        };
+        Ok(u64::from(reply.flow_count))
+    }
+
     /// How many entries the table statistics count.
     pub fn table_count(&mut self) -> Controlled<u64> {
         let ReplyBody::Table(tables) = self.multipart(RequestBody::Table(Empty))? else {
@@ -328,6 +393,23 @@ impl ControlSession {
         };
         let counts = tables.iter().map(|table| u64::from(table.active_count));
         Ok(counts.sum())
+    }
+
+    /// Asks for a number of entries until it is `wanted`, or [`COUNT_PATIENCE`] is over. Returns
+    /// the last one.
+    pub fn count_until(
+        &mut self,
+        wanted: u64,
+        count: fn(&mut Self) -> Controlled<u64>,
+    ) -> Controlled<u64> {
+        let start = Instant::now();
+        loop {
+            let found = count(self)?;
+            if found == wanted || start.elapsed() >= COUNT_PATIENCE {
+                return Ok(found);
+            }
+            std::thread::sleep(COUNT_PAUSE);
+        }
     }
 
     /// Asks for statistics and returns the whole reply.

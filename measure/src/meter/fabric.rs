@@ -61,7 +61,7 @@ pub fn unsupported(setup: &SetupName, arp_path: bool) -> Option<&'static str> {
 }
 
 impl FabricPlan {
-    /// The ports of a spine, and of a leaf: their names tell which.
+    /// The ports of a spine or a leaf; their names say which.
     fn ports(&self, tier: char, number: usize) -> Vec<String> {
         let count = match tier {
             's' => self.network.leaves,
@@ -85,6 +85,7 @@ impl FabricPlan {
                     openflow_port: (FIRST_OPENFLOW_PORT + plans.len()) as u16,
                     fail_mode,
                     options: &[],
+                    more: Vec::new(),
                 });
             }
         }
@@ -245,15 +246,27 @@ impl Fabric {
         self.switches.iter().map(Forwarder::cpu_nanos).sum()
     }
 
+    /// Processor nanoseconds of each switch so far, by its name; nothing if one program is all of
+    /// them.
+    pub fn cpu_of_each(&self) -> Vec<(String, f64)> {
+        let network = &self.network;
+        if self.switches.len() != network.spines + network.leaves {
+            return Vec::new();
+        }
+        let spines = (1..=network.spines).map(|number| format!("spine {number}"));
+        let leaves = (1..=network.leaves).map(|number| format!("leaf {number}"));
+        let nanos = self.switches.iter().map(Forwarder::cpu_nanos);
+        spines.chain(leaves).zip(nanos).collect()
+    }
+
     /// Bytes that each spine has received so far.
     ///
     /// Errors: the system's.
     pub fn spine_bytes(&self) -> Result<Vec<f64>, String> {
         let failed = context("counters");
-        let counters = self
-            .place
-            .run(|| std::fs::read_to_string("/proc/thread-self/net/dev"));
-        let counters = counters.map_err(failed)?.map_err(failed)?;
+        let place = &self.place;
+        let read = place.run(|| std::fs::read_to_string("/proc/thread-self/net/dev"));
+        let counters = read.map_err(failed)?.map_err(failed)?;
         let mut sums = vec![0.0; self.network.spines];
         for line in counters.lines() {
             let Some((name, numbers)) = line.split_once(':') else {
@@ -264,8 +277,8 @@ impl Fabric {
                 number.parse::<usize>().ok()
             });
             let received = numbers.split_whitespace().next();
-            let received = received.and_then(|word| word.parse::<f64>().ok());
-            if let (Some(spine), Some(bytes)) = (spine, received) {
+            let bytes = received.and_then(|word| word.parse::<f64>().ok());
+            if let (Some(spine), Some(bytes)) = (spine, bytes) {
                 sums[spine - 1] += bytes;
             }
         }

@@ -3,24 +3,29 @@
 
 use std::fmt::Write;
 
-use super::flow_classes::{EndedFlow, add_load, by_class};
+use super::flow_classes::{EndedFlow, FRAME_COST, IMBALANCE, add_load, by_class};
 use super::flow_sizes::{ArrivalPlan, DATA_MINING, FlowArrival, SizeDistribution, WEB_SEARCH};
 use super::leaf_spine::LeafSpine;
-use super::point::{Point, PointOutcome};
+use super::point::{CaseVerdict, DelayClock, Point, PointOutcome};
+use super::statistics::{greatest, mean};
 use super::template::Template;
 use super::workbench::{Limits, Workbench};
+use bofuss_datapath::Time;
 use bofuss_sim::scenario::{NoOutside, Scenario};
+use serde_json::Value;
 
+/// The name of the case.
+pub const NAME: &str = "spine-leaf-fct";
 /// The rate of the paper's links.
 pub const LINK_MBPS: f64 = 100.0;
 /// The delay of a link in microseconds, without a switch's work, and frames that wait at its end.
 const LINK_DELAY_US: f64 = 5.0;
 const QUEUE_FRAMES: u32 = 100;
-/// Links that a frame passes one way.
+/// The number of links that a frame passes in one direction.
 const LINKS: f64 = 4.0;
 /// Offered loads in percent.
 const LOADS: [u32; 3] = [10, 20, 40];
-/// Flows that do not count, and flows that do; in the shortest form fewer.
+/// Flows that do not count, and flows that do; fewer in the shortest form.
 pub const WARM_UP: usize = 500;
 pub const FLOWS: usize = 5_000;
 const SHORT_WARM_UP: usize = 20;
@@ -30,8 +35,10 @@ const MOST_BYTES: f64 = 100e6;
 const SHORT_MOST_BYTES: f64 = 50e3;
 /// Seconds after the last arrival in which flows may end.
 const PATIENCE: f64 = 30.0;
-/// Frames for the cost of one, and how many the switch may forward in a second before its work
-/// would queue, as a share of what that cost allows.
+/// Simulated nanoseconds after which it is checked whether the user wants an end.
+const SLICE_NS: u64 = 10_000_000;
+/// The load in Mb/s at which the cost of a frame is measured; and how busy a leaf may be with that
+/// cost: above, frames would queue for its processor, which is not simulated.
 const COST_MBPS: f64 = 20.0;
 const MOST_BUSY: f64 = 0.8;
 /// Bytes of a full segment with its headers.
@@ -145,18 +152,46 @@ fn cost_ns(bench: &mut Workbench<'_>) -> Result<Option<f64>, String> {
     };
     let point = Point::of("cost").mbps(COST_MBPS);
     let before = forwarder.cpu_nanos();
-    let seen = bench.observe(
-        &Template::plain(SEGMENT_BYTES as usize),
-        &bench.load(&point),
-    )?;
+    let template = Template::plain(SEGMENT_BYTES as usize);
+    let seen = bench.served(|bench| bench.observe(&template, &bench.load(&point)))?;
     let spent = forwarder.cpu_nanos() - before;
     Ok((spent > 0.0).then(|| spent / f64::from(seen.received.max(1))))
+}
+
+/// Bytes that each spine has received.
+fn carried(network: &LeafSpine, statistics: &Value) -> Vec<f64> {
+    let mut sums = Vec::new();
+    for spine in 1..=network.spines {
+        let ports = statistics["switches"][format!("spine{spine}")]["ports"].as_object();
+        let received = ports.into_iter().flatten();
+        sums.push(
+            received
+                .filter_map(|(_, port)| port["rx_bytes"].as_f64())
+                .sum(),
+        );
+    }
+    sums
+}
+
+/// Lets a scenario run to its end, or until the user wants one.
+fn simulate(scenario: &mut Scenario, over: &dyn Fn() -> bool) -> Result<(), String> {
+    let end = scenario.end();
+    let mut until = Time::default();
+    while until < end && !over() {
+        until = until.after(SLICE_NS).min(end);
+        let run = scenario.run_until(until, &mut ());
+        run.map_err(|e| e.to_string())?;
+    }
+    Ok(())
 }
 
 /// Simulates the flows of a point; the seed is the number of the repeat, so that all subjects have
 /// the same flows.
 pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
-    let cost = cost_ns(bench)?;
+    let Some(cost) = cost_ns(bench)? else {
+        let unknown = "its work is done in the kernel, so that the time of a frame is unknown";
+        return Ok(PointOutcome::of(CaseVerdict::Unsupported, unknown));
+    };
     let short = bench.limits.short;
     let network = LeafSpine::of(bench.limits);
     let usual = if short { SHORT_MOST_BYTES } else { MOST_BYTES };
@@ -172,12 +207,10 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
     let flows = if short { SHORT_FLOWS } else { FLOWS };
     let arrivals = plan.arrivals(u64::from(bench.round), warm_up + flows);
     let paths = paths_of(point);
-    let cost_us = cost.unwrap_or(0.0) / 1e3;
+    let cost_us = cost / 1e3;
     let text = scenario(&network, &arrivals, paths, cost_us);
     let mut scenario = Scenario::build(&text, None, &mut NoOutside).map_err(|e| e.to_string())?;
-    scenario
-        .run_until(scenario.end(), &mut ())
-        .map_err(|e| e.to_string())?;
+    simulate(&mut scenario, bench.over)?;
     let statistics = scenario.statistics();
     let reports = statistics["traffic"]
         .as_array()
@@ -194,20 +227,17 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
     }
     let round_trip = 2.0 * LINKS * (LINK_DELAY_US + cost_us) / 1e6;
     let mut outcome = by_class(&ended, LINK_MBPS * 1e6, round_trip);
+    outcome.clock = DelayClock::Simulated;
     outcome.add("segments sent again", "", resent as f64);
+    outcome.add(FRAME_COST, "ns", cost);
+    let carried = carried(&network, &statistics);
+    outcome.add(IMBALANCE, "times", greatest(&carried) / mean(&carried));
     add_load(&mut outcome, &plan, &arrivals);
     let cut = format!("simulated; flows are cut off at {} bytes", plan.most_bytes);
     outcome.notes.push(cut);
-    match cost {
-        Some(ns) => {
-            let work = format!("each switch delays a frame by the measured {ns:.0} ns");
-            outcome.notes.push(work);
-        }
-        None => {
-            let unknown = "its work is done in the kernel, so that the time of a frame is unknown";
-            outcome.beyond.push(unknown.into());
-        }
-    }
+    outcome.notes.push(format!(
+        "each switch delays a frame by the measured {cost:.0} ns"
+    ));
     // The most that one leaf forwards: its servers send and receive at the load.
     let frames =
         2.0 * network.servers_per_leaf as f64 * plan.load * plan.link_bps / 8.0 / SEGMENT_BYTES;

@@ -1,6 +1,6 @@
 //! The values of a set-up in a figure, and their table.
 
-use super::html::escaped;
+use super::html_table::{HtmlRow, HtmlTable};
 use crate::report::number;
 
 /// One value of ours.
@@ -56,24 +56,22 @@ pub fn in_order(mut cells: Vec<Cell>) -> Vec<Cell> {
 /// A row for each set-up, a column for each place that any has.
 pub fn table(all: &[OwnSeries]) -> String {
     let columns = in_order(all.iter().flat_map(|series| series.cells.clone()).collect());
-    let mut text = "<table><tr><th>set-up</th>".to_string();
-    for column in &columns {
-        text += &format!("<th>{}</th>", escaped(&column.name));
-    }
-    text += "</tr>\n";
+    let names = columns.iter().map(|column| column.name.as_str());
+    let mut table = HtmlTable::new(["set-up"].into_iter().chain(names));
     for series in all {
-        text += &format!("<tr><td>{}</td>", escaped(&series.name));
+        let mut row = HtmlRow::plain();
+        row.cell(&series.name);
         for column in &columns {
             let cell = series.cells.iter().find(|cell| cell.x == column.x);
-            text += &format!("<td>{}</td>", cell.map_or("-".into(), Cell::shown));
+            row.cell(&cell.map_or("-".into(), Cell::shown));
         }
-        text += "</tr>\n";
+        table.push(&row);
     }
-    text + "</table>\n"
+    table.html()
 }
 
 impl Cell {
-    /// Its value, in parentheses if it is no result; or what there is instead.
+    /// Its value, in parentheses if it is not a result; or what replaces it.
     fn shown(&self) -> String {
         match self.value {
             Some(value) if self.marked => format!("({})", number(value)),

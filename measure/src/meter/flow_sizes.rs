@@ -2,7 +2,8 @@
 
 use bofuss_sim::Random;
 
-/// A distribution: bytes, and the share of flows that have at most so many; linear in between.
+/// A distribution of flow sizes: numbers of bytes, each with the share of flows that have at most
+/// this many; linear between them.
 pub struct SizeDistribution {
     /// Its name.
     pub name: &'static str,
@@ -53,7 +54,7 @@ pub const DATA_MINING: SizeDistribution = SizeDistribution {
 /// Flows are mice below this many bytes, and elephants above the other number.
 const MOUSE_BYTES: u64 = 10_000;
 const ELEPHANT_BYTES: u64 = 10_000_000;
-/// A random number that tells the users of one seed apart.
+/// A number that gives this user of a seed its own random stream.
 const STREAM: u64 = 0xf10;
 
 /// A class of flows by their size.
@@ -127,9 +128,9 @@ impl SizeDistribution {
 pub struct FlowArrival {
     /// When, in seconds.
     pub start: f64,
-    /// From and to which server.
+    /// The server that sends, and the one that receives.
     pub servers: (usize, usize),
-    /// How much, in bytes.
+    /// Its size.
     pub bytes: u64,
 }
 
@@ -168,7 +169,7 @@ impl ArrivalPlan<'_> {
             let from = random.below(servers as u64) as usize;
             let leaf = from / self.servers_per_leaf;
             let other = random.below((servers - self.servers_per_leaf) as u64) as usize;
-            // Those of the sender's leaf are left out.
+            // Servers of the sender's leaf are excluded.
             let beyond = other >= leaf * self.servers_per_leaf;
             let to = other + usize::from(beyond) * self.servers_per_leaf;
             let bytes = self.sizes.size_at(unit(&mut random)).min(self.most_bytes);

@@ -1,5 +1,5 @@
 //! `ofmeter forward`: moves frames between two interfaces and looks nothing up. Without faults it
-//! is the yardstick, with faults a forwarder of which the answers are known.
+//! is the yardstick, with faults a forwarder of which the delay and the losses are known.
 
 use std::time::{Duration, Instant};
 

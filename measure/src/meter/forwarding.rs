@@ -5,20 +5,21 @@ use super::point::{CaseVerdict, DEFAULT_BYTES, Point, PointOutcome};
 use super::probe::ProbeLoad;
 use super::rewrites::REWRITES;
 use super::statistics::Summary;
+use super::table_size::AT_LEAST;
 use super::template::{A_ADDRESS6, B_ADDRESS6, FrameHeaders, PORTS, Template};
 use super::workbench::{Limits, USUAL_MBPS, Workbench};
 use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS, HOST_PORT, SWITCH_PORTS, mac_text, run};
 use crate::traffic::ABSENT_HOSTS;
 
-/// Frame sizes of a sweep, bytes without the check sequence: those of the papers and between.
+/// Frame sizes in bytes without the check sequence: those of the papers, and some between them.
 pub const SIZES: [usize; 11] = [64, 128, 150, 256, 400, 512, 800, 1024, 1280, 1400, 1514];
-/// Loads of a sweep in Mb/s, and the size of their frames.
+/// Loads in Mb/s, and the size of their frames.
 pub const LOADS: [f64; 12] = [
     10.0, 20.0, 50.0, 100.0, 125.0, 200.0, 260.0, 400.0, 500.0, 580.0, 800.0, 1000.0,
 ];
 /// See [`LOADS`].
 pub const LOAD_BYTES: usize = 150;
-/// In the shortest form, which of them: three sizes, and three loads up to this one.
+/// Those of the shortest form: three sizes, and three loads, up to this one.
 const SHORT_SIZE_STEP: usize = 5;
 const SHORT_LOAD_STEP: usize = 2;
 const SHORT_MOST_MBPS: f64 = 125.0;
@@ -96,7 +97,7 @@ fn tagged(vlan: u16) -> FrameHeaders {
     }
 }
 
-/// Measures with one rule for the frames, and one for their way back.
+/// Measures with one rule for each direction.
 fn with_rule(
     bench: &mut Workbench<'_>,
     point: &Point,
@@ -142,10 +143,18 @@ fn with_rules(
 }
 
 /// The highest load without loss, and that at which delays have grown.
-fn knee(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+///
+/// Errors: no frame arrives, or the interfaces'.
+pub fn knee(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+    bench.served(|bench| search_knee(bench, point))
+}
+
+/// The same; the switch is served meanwhile.
+fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
     let template = Template::plain(point.bytes);
     let idle = bench.observe(&template, &bench.load(point))?;
     let idle_p99 = Summary::of(&idle.delays_ns).ok_or("no frame arrived")?.p99;
+    let idle_lost = idle.lost();
     let mut passed = USUAL_MBPS;
     let mut failed = f64::INFINITY;
     let mut quick = USUAL_MBPS;
@@ -177,19 +186,37 @@ fn knee(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String
     }
     .with("highest load without loss", "Mb/s", passed)
     .with(
+        "highest rate without loss",
+        "frames/s",
+        rate_of(point, passed),
+    )
+    .with(
         "highest load with p99 below 10 times the idle one",
         "Mb/s",
         quick,
     );
+    if passed == USUAL_MBPS && idle_lost > 0 {
+        let lost = format!("{idle_lost} frames were lost at the lowest load");
+        outcome.beyond.push(lost);
+    }
     if by_generator {
-        outcome
-            .notes
-            .push("the generator, not the switch, ends the search".into());
+        outcome.notes.push(format!(
+            "{AT_LEAST}: the generator, not the switch, ends the search"
+        ));
     }
     Ok(outcome)
 }
 
-/// What came of a load of the search.
+/// Frames per second of a point at a load.
+fn rate_of(point: &Point, mbps: f64) -> f64 {
+    let loaded = Point {
+        mbps,
+        ..point.clone()
+    };
+    loaded.frames_per_second()
+}
+
+/// The result of a load of the search.
 struct Tried {
     passes: bool,
     /// Whether it failed because the generator was too slow.
@@ -204,11 +231,7 @@ fn try_load(
     template: &Template,
     mbps: f64,
 ) -> Result<Tried, String> {
-    let rate = Point {
-        mbps,
-        ..point.clone()
-    }
-    .frames_per_second();
+    let rate = rate_of(point, mbps);
     let mut tried = Tried {
         passes: rate <= bench.limits.max_rate,
         by_generator: false,
@@ -307,7 +330,7 @@ pub fn mode_points(limits: &Limits) -> Vec<Point> {
     points
 }
 
-/// The delay in OpenFlow mode and in the switch's own: NORMAL, or of what speaks no OpenFlow.
+/// The delay in OpenFlow mode, and in the switch's own mode: by NORMAL, or without OpenFlow.
 pub fn mode(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
     let template = Template::plain(point.bytes);
     if point.kind == "openflow" {
@@ -353,14 +376,14 @@ pub fn mtu_points(_: &Limits) -> Vec<Point> {
     ]
 }
 
-/// What becomes of large frames. Where the hosts are the meter's, the MTU of the switch's
+/// How large frames are treated. Where the hosts are the meter's, the MTU of the switch's
 /// interfaces is as the point says; elsewhere the user has set it.
 pub fn mtu(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
     bench.reset()?;
     let jumbo = point.kind == "jumbo MTU";
     set_mtu(bench, JUMBO_MTU, if jumbo { JUMBO_MTU } else { USUAL_MTU })?;
     let load = bench.load(point);
-    let seen = bench.observe(&Template::plain(point.bytes), &load);
+    let seen = bench.served(|bench| bench.observe(&Template::plain(point.bytes), &load));
     set_mtu(bench, USUAL_MTU, USUAL_MTU)?;
     let seen = seen?;
     let mut outcome = PointOutcome::observed(&seen);

@@ -1,5 +1,5 @@
-//! What protects a switch that the meter did not start: its rules are shown, nothing is changed
-//! without the user's word, and in the end the rules are as they were.
+//! Protects a switch that the meter did not start: its rules are shown, nothing is changed without
+//! `--wipe`, and at the end of a run the rules are as they were.
 
 use bofuss_oflib::Message;
 use bofuss_oflib::message::FlowMod;
@@ -18,30 +18,30 @@ pub struct Guard(Vec<FlowMod>);
 impl Guard {
     /// Reads the rules of the switch, and writes them into the folder.
     ///
-    /// Errors: there are rules, and `wipe` is not set; the connection's.
+    /// Errors: there are rules, and `wipe` is not set; or the connection's.
     pub fn new(controller: &mut ControlSession, wipe: bool, store: &Store) -> Result<Self, String> {
         let rules = controller.entries()?;
-        let lines: Vec<String> = rules
-            .iter()
-            .map(|rule| Message::FlowMod(rule.clone()).to_string())
-            .collect();
-        if !rules.is_empty() {
+        // As dpctl reads them.
+        let lines: Vec<String> = rules.iter().map(FlowMod::to_string).collect();
+        let count = rules.len();
+        if !rules.is_empty() && !wipe {
             let shown = lines
                 .iter()
                 .take(MAX_SHOWN)
                 .cloned()
                 .collect::<Vec<_>>()
                 .join("\n  ");
-            let count = rules.len();
-            if !wipe {
-                return Err(format!(
-                    "the switch has {count} rules:\n  {shown}\n\
-                     with --wipe they are removed during the run and put back in the end"
-                ));
-            }
+            return Err(format!(
+                "the switch has {count} rules:\n  {shown}\n\
+                 with --wipe they are removed during the run and put back in the end"
+            ));
+        }
+        keep_earlier(&lines, store)?;
+        if !rules.is_empty() {
             let path = store.write(BEFORE, &(lines.join("\n") + "\n"))?;
             eprintln!(
-                "{count} rules are removed until the end; see {}",
+                "{count} rules are removed until the end; if this program is killed, dpctl puts \
+                 them back: dpctl SWITCH replace-flows {}",
                 path.display()
             );
         }
@@ -51,13 +51,36 @@ impl Guard {
     /// Puts the rules back.
     ///
     /// Errors: the connection's.
-    pub fn restore(self, controller: &mut ControlSession) -> Result<(), String> {
+    pub fn restore(self, controller: &mut ControlSession, store: &Store) -> Result<(), String> {
         controller.remove_all()?;
         let messages: Vec<Message> = self.0.into_iter().map(Message::FlowMod).collect();
         controller.change(&messages)?;
         if !messages.is_empty() {
             eprintln!("{} rules are back", messages.len());
         }
-        Ok(())
+        store.remove(BEFORE)
     }
+}
+
+/// Keeps the rules that an earlier run wrote and did not put back.
+///
+/// Errors: there are some, and the switch has others now.
+fn keep_earlier(now: &[String], store: &Store) -> Result<(), String> {
+    let Some(text) = store.read(BEFORE)? else {
+        return Ok(());
+    };
+    let mut earlier: Vec<&str> = text.lines().collect();
+    let mut now: Vec<&str> = now.iter().map(String::as_str).collect();
+    earlier.sort_unstable();
+    now.sort_unstable();
+    if earlier == now {
+        return Ok(());
+    }
+    let kept = store.path(BEFORE);
+    let path = kept.display();
+    Err(format!(
+        "{path} has {} rules that an earlier run removed and did not put back, and those of the \
+         switch differ. Put them back (dpctl SWITCH replace-flows {path}), or delete the file",
+        earlier.len()
+    ))
 }

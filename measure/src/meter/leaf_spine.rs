@@ -1,5 +1,5 @@
 //! The network of a data centre: each leaf switch is connected with each spine switch, and servers
-//! with the leaves. The entries by which the hash of a flow chooses its spine.
+//! with the leaves. By their entries, the hash of a flow chooses its spine.
 
 use super::workbench::Limits;
 
@@ -15,7 +15,7 @@ pub struct LeafSpine {
 }
 
 impl LeafSpine {
-    /// That of the paper. Source: Fernandes et al., The Road to BOFUSS, Table 3.
+    /// The paper's topology. Source: Fernandes et al., The Road to BOFUSS, Table 3.
     pub const PAPER: Self = Self {
         spines: 4,
         leaves: 4,

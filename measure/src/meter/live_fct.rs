@@ -1,8 +1,8 @@
 //! `spine-leaf-live`: throughput and completion time of flows of the kernel's TCP between servers
 //! in network namespaces, through eight switches of a set-up.
 //!
-//! The links are slower than the paper's by a factor, so that two processors suffice, and flows
-//! begin as much more seldom. Times are divided by the factor, and rates multiplied.
+//! The links are slower than the paper's by a factor, so that two processors suffice, and fewer
+//! flows begin in a second by the same factor. Times are divided by it, and rates multiplied.
 
 use std::cell::RefCell;
 use std::io;
@@ -20,10 +20,12 @@ use tokio::time::{sleep, sleep_until, timeout};
 
 use super::fabric::{Fabric, FabricPlan, processor_ticks, unsupported};
 use super::fct::{self, FLOWS, LINK_MBPS, WARM_UP, paths_of, sizes_of};
-use super::flow_classes::{EndedFlow, add_load, by_class};
+use super::flow_classes::{
+    EndedFlow, IMBALANCE, PROCESSOR_TIME, PROCESSOR_TIME_OF, add_load, by_class,
+};
 use super::flow_sizes::{ArrivalPlan, FlowArrival};
 use super::leaf_spine::LeafSpine;
-use super::point::{CaseVerdict, Point, PointOutcome};
+use super::point::{CaseVerdict, DelayClock, Point, PointOutcome};
 use super::statistics::{greatest, least, mean};
 use super::subject::SetupName;
 use super::workbench::{Limits, Workbench};
@@ -52,7 +54,7 @@ const FIRST_CONNECTION: Duration = Duration::from_secs(20);
 const PORT: u16 = 5_001;
 /// Bytes that are written and read at once.
 const CHUNK: usize = 16 << 10;
-/// How often the user's wish for an end is looked for.
+/// How often it is checked whether the user wants an end.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The share of the processors' time above which the machine, and not the links, is measured.
 const MOST_BUSY: f64 = 0.8;
@@ -165,8 +167,10 @@ impl LiveRun {
         over: &(dyn Fn() -> bool + Sync),
     ) -> Result<PointOutcome, String> {
         allow_files();
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(context("a runtime"))?;
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(context("a runtime"))?;
         let tasks = LocalSet::new();
         let mut servers = Vec::new();
         for server in &fabric.servers {
@@ -175,8 +179,8 @@ impl LiveRun {
         let servers = Rc::new(servers);
         let round_trip = tasks.block_on(&runtime, async {
             for server in servers.iter() {
-                let listener = in_namespace(server, listening)?;
-                let listener = TcpListener::from_std(listener).map_err(context("a socket"))?;
+                let socket = in_namespace(server, listening)?;
+                let listener = TcpListener::from_std(socket).map_err(context("a socket"))?;
                 tokio::task::spawn_local(answer(listener));
             }
             idle_round_trip(&servers, &self.network).await
@@ -184,11 +188,13 @@ impl LiveRun {
         let resent = fabric.resent()?;
         let spines = fabric.spine_bytes()?;
         let nanos = fabric.cpu_nanos();
+        let of_each = fabric.cpu_of_each();
         let (busy, ticks) = processor_ticks();
         let ended = tasks.block_on(&runtime, self.send_all(&servers, over));
         let (busy_after, ticks_after) = processor_ticks();
         let share = (busy_after - busy) / (ticks_after - ticks).max(1.0);
         let nanos = fabric.cpu_nanos() - nanos;
+        let of_each_after = fabric.cpu_of_each();
         let resent = fabric.resent()? - resent;
         let after = fabric.spine_bytes()?;
         let carried: Vec<f64> = after.iter().zip(&spines).map(|(a, b)| a - b).collect();
@@ -200,11 +206,15 @@ impl LiveRun {
             });
         }
         let mut outcome = by_class(&flows, LINK_MBPS * 1e6, round_trip / self.scale);
-        let imbalance = greatest(&carried) / mean(&carried);
+        outcome.clock = DelayClock::Scaled(self.scale);
         outcome.add("segments sent again", "", resent);
-        outcome.add("busiest spine over the mean", "times", imbalance);
+        outcome.add(IMBALANCE, "times", greatest(&carried) / mean(&carried));
         outcome.add("round trip, idle and unscaled", "us", round_trip * 1e6);
-        outcome.add("processor time of the switches", "s", nanos / 1e9);
+        outcome.add(PROCESSOR_TIME, "s", nanos / 1e9);
+        for ((name, before), (_, after)) in of_each.iter().zip(&of_each_after) {
+            let of_one = format!("{PROCESSOR_TIME_OF}{name}");
+            outcome.add(&of_one, "s", (after - before) / 1e9);
+        }
         outcome.add("processors busy", "%", share * 100.0);
         if share > MOST_BUSY {
             outcome.beyond.push(format!(
@@ -263,7 +273,7 @@ fn allow_files() {
         .is_some_and(|current| current < FILES.min(most))
     {
         files.current = Some(FILES.min(most));
-        // Where it is not allowed, flows fail that have no socket.
+        // If it is not allowed, flows that get no socket fail.
         let _ = setrlimit(Resource::Nofile, files);
     }
 }

@@ -1,6 +1,10 @@
 //! A page of ours as Markdown: headings, lists, tables and paragraphs, without its plots.
 
-/// Entities that our pages have, and what they stand for.
+use std::path::Path;
+
+use crate::net::context;
+
+/// The entities in our pages, with the characters that they mean.
 const ENTITIES: [(&str, &str); 4] = [
     ("&lt;", "<"),
     ("&gt;", ">"),
@@ -8,12 +12,22 @@ const ENTITIES: [(&str, &str); 4] = [
     ("&amp;", "&"),
 ];
 
-/// Puts a paper's tables into a Markdown document, between the two marks of that paper.
+/// Writes tables into a Markdown document, between the two marks of the verb that makes them.
 ///
-/// Errors: the marks are not there.
-pub fn with_tables(document: &str, number: &str, tables: &str) -> Result<String, String> {
-    let begin = format!("<!-- ofmeter paper {number}: begin -->");
-    let end = format!("<!-- ofmeter paper {number}: end -->");
+/// Errors: the marks are not there, or the file's.
+pub fn fill_page(path: &Path, verb: &str, tables: &str) -> Result<(), String> {
+    let named = path.display().to_string();
+    let failed = context(named.as_str());
+    let old = std::fs::read_to_string(path).map_err(failed)?;
+    let new = with_tables(&old, verb, tables).map_err(|missing| format!("{named}: {missing}"))?;
+    std::fs::write(path, new).map_err(failed)?;
+    println!("{named}");
+    Ok(())
+}
+
+fn with_tables(document: &str, verb: &str, tables: &str) -> Result<String, String> {
+    let begin = format!("<!-- ofmeter {verb}: begin -->");
+    let end = format!("<!-- ofmeter {verb}: end -->");
     let marked = document
         .split_once(&begin)
         .and_then(|(head, rest)| Some((head, rest.split_once(&end)?.1)));
@@ -70,7 +84,7 @@ fn rule(text: &str) -> String {
     format!("|{}\n", "---|".repeat(columns))
 }
 
-/// What is not within an element.
+/// The text outside of all elements.
 fn without(page: &str, begin: &str, end: &str) -> String {
     let mut text = String::new();
     let mut rest = page;
@@ -95,17 +109,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_replace_what_is_between_the_marks_of_their_paper() {
+    fn tables_replace_what_is_between_the_marks_of_their_verb() {
         let document =
             "a\n<!-- ofmeter paper 002: begin -->\nold\n<!-- ofmeter paper 002: end -->\nb\n";
-        let new = with_tables(document, "002", "\n## T\n").unwrap();
+        let new = with_tables(document, "paper 002", "\n## T\n").unwrap();
         assert!(
             new.contains("begin -->\n\n## T\n\n<!--") && !new.contains("old"),
             "{new}"
         );
-        assert_eq!(with_tables(&new, "002", "\n## T\n").unwrap(), new);
+        assert_eq!(with_tables(&new, "paper 002", "\n## T\n").unwrap(), new);
         assert!(
-            with_tables(document, "004", "")
+            with_tables(document, "paper 004", "")
                 .unwrap_err()
                 .contains("paper 004: begin")
         );

@@ -6,13 +6,13 @@ use serde::Deserialize;
 use super::calibration::CalibrationPath;
 use super::figure_values::{Cell, OwnSeries, in_order, table};
 use super::forwarding::LOAD_BYTES;
-use super::html::escaped;
+use super::html_table::{escaped, paragraph};
 use super::paper_text::{Anchor, difference, said};
 use super::point::{CaseVerdict, Point};
 use super::results::{DELAY, ResultRecord, Results};
 use super::statistics::{greatest, least, median};
 use super::workbench::USUAL_MBPS;
-use crate::plot::{Axes, Bar, Line, bars, lines};
+use crate::plot::{Axes, Bar, Line, bars, distributions, lines};
 
 /// What a figure has on its horizontal axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -41,7 +41,7 @@ pub struct PaperFigure {
     /// The variant of ours, or the point of a distribution; not for the instrument.
     #[serde(default)]
     of: String,
-    /// `delay` for medians, `loss`, `speed-up`, or the name of a number of ours.
+    /// The number of ours that it shows: `delay` for medians, `loss`, `speed-up`, or a metric.
     #[serde(default)]
     metric: String,
     #[serde(default)]
@@ -60,7 +60,7 @@ const QUANTILES: [(&str, f64); 5] = [
     ("p99.9", 0.999),
 ];
 
-/// All figures of a case, with what the text says of each; and what it says of others.
+/// All figures of a case with what the text says of each; then what it says of other figures.
 pub fn figures(
     figures: &[PaperFigure],
     anchors: &[Anchor],
@@ -114,7 +114,7 @@ impl PaperFigure {
         for anchor in anchors {
             for series in &all {
                 if let Some(sentence) = difference(anchor, series, &self.unit) {
-                    text += &format!("<p>{}</p>\n", escaped(&sentence));
+                    text += &paragraph(&sentence);
                 }
             }
         }
@@ -203,7 +203,7 @@ impl PaperFigure {
         let mut counting = Vec::new();
         let mut others = Vec::new();
         for record in records {
-            let values = if record.counts() {
+            let values = if record.is_plain() {
                 &mut counting
             } else {
                 &mut others
@@ -237,9 +237,10 @@ impl PaperFigure {
 
     /// The distribution at a point: of the first repeat that counts, or else of the first.
     fn add_distribution(&self, run: &Results, series: &mut OwnSeries) {
-        let with_delay = || run.of(&self.case, &self.of).filter(|r| r.delay.is_some());
-        let counting = with_delay().find(|record| record.counts());
-        let Some(record) = counting.or_else(|| with_delay().next()) else {
+        let records = run.of(&self.case, &self.of);
+        let with_delay: Vec<_> = records.filter(|record| record.delay.is_some()).collect();
+        let counting = with_delay.iter().find(|record| record.is_plain());
+        let Some(record) = counting.or(with_delay.first()) else {
             return;
         };
         let Some(delay) = &record.delay else {
@@ -261,7 +262,7 @@ impl PaperFigure {
                 name: name.into(),
                 x: share,
                 value: above.map(|(us, _)| *us),
-                marked: !record.counts(),
+                marked: !record.is_plain(),
                 word: "-",
             });
         }
@@ -271,40 +272,37 @@ impl PaperFigure {
     fn plot(&self, anchors: &[&Anchor], all: &[OwnSeries]) -> String {
         let mut drawn = Vec::new();
         for series in all {
-            let points = series.points();
-            if points.len() > 1 {
-                drawn.push(Line {
-                    name: series.name.clone(),
-                    points,
-                    is_reference: false,
-                });
-            }
+            drawn.push(Line {
+                name: series.name.clone(),
+                points: series.points(),
+                is_reference: false,
+            });
         }
-        if drawn.is_empty() || self.axis == FigureAxis::Points {
+        let has_lines = drawn.iter().any(|line| line.points.len() > 1);
+        if !has_lines || self.axis == FigureAxis::Points {
             return self.bars(all);
         }
-        let is_curve = matches!(self.axis, FigureAxis::Distribution | FigureAxis::Jitter);
-        if !is_curve {
-            let mut ends = Vec::new();
-            for line in &drawn {
-                ends.extend(line.points.iter().map(|point| point.0));
-            }
-            let left = least(&ends);
-            let right = greatest(&ends);
-            for anchor in anchors {
-                drawn.extend(anchor.lines(left, right));
-            }
-        }
         let title = format!("{}: {}", self.id, self.title);
-        let (x, y) = match self.axis {
-            FigureAxis::Load => ("Mb/s", &self.unit[..]),
-            FigureAxis::Bytes | FigureAxis::Points => ("bytes", &self.unit[..]),
-            FigureAxis::Distribution | FigureAxis::Jitter => (&self.unit[..], "% at most"),
+        let x = match self.axis {
+            FigureAxis::Load => "Mb/s",
+            FigureAxis::Bytes | FigureAxis::Points => "bytes",
+            FigureAxis::Distribution | FigureAxis::Jitter => {
+                return distributions(&title, &drawn);
+            }
         };
+        let mut ends = Vec::new();
+        for line in &drawn {
+            ends.extend(line.points.iter().map(|point| point.0));
+        }
+        let left = least(&ends);
+        let right = greatest(&ends);
+        for anchor in anchors {
+            drawn.extend(anchor.lines(left, right));
+        }
         let axes = Axes {
             title: &title,
             x,
-            y,
+            y: &self.unit,
             log_x: self.axis != FigureAxis::Bytes,
         };
         lines(axes, &drawn)

@@ -1,69 +1,77 @@
-//! `ofmeter paper 003`: the experiments of OpenQFlow on this machine, beside what its text prints.
-//! They are played in a simulated network and in memory, so that no set-up is started.
+//! `ofmeter paper 003`: the experiments of OpenQFlow on this machine, compared with what its text
+//! prints. They run in a simulated network and in memory; shares also on real interfaces, compared
+//! with the kernel's disciplines.
 
-use super::html::{escaped, form_note, page, titled};
+use super::html::{form_note, page, titled};
+use super::html_table::{HtmlTable, list, paragraph};
 use super::papers::PublishedPaper;
 use super::runner::host;
 use crate::fairness::{FairnessRun, Shares};
 use crate::flow_cost::{self, FlowCost};
+use crate::live_shares::{self, LiveShares};
 use crate::report::number;
 
 /// Runs the experiments, and returns their report.
 ///
 /// Errors: what does not run.
 pub fn run(paper: &PublishedPaper, short: bool) -> Result<String, String> {
+    // What needs root comes first, so that a user without these rights learns it at once.
+    eprintln!("shares: 32 flows of four subscribers, on real interfaces");
+    let live = if short {
+        live_shares::measure_short()?
+    } else {
+        live_shares::measure_all()?
+    };
     eprintln!("fairness: 32 flows of four subscribers, in a simulated network");
     let played = FairnessRun::play(short, None)?;
     eprintln!("flow-cost: packets of up to a million flows, in memory");
     let costs = flow_cost::measure(short)?;
-    Ok(report(paper, &played, &costs, short))
-}
-
-fn list(sentences: &[String]) -> String {
-    let mut text = "<ul>\n".to_string();
-    for sentence in sentences {
-        text += &format!("<li>{}</li>\n", escaped(sentence));
-    }
-    text + "</ul>\n"
-}
-
-fn report(paper: &PublishedPaper, played: &FairnessRun, costs: &[FlowCost], short: bool) -> String {
     let mut body = form_note(short);
-    body += &list(&host());
-    let [index, subscribers, flows, bins] = played.plots().map(|(_, svg)| svg);
-    body += "<h2>Jain's index of four subscribers (section 3.3.1)</h2>\n";
+    body += &list(host());
+    body += &share_part(&played, &live);
+    body += &bin_part(paper, &played);
+    body += "<h2>Fig. 7: cycles for a packet, by the number of flows</h2>\n";
+    body += &list(paper.sayings("flow-cost"));
+    body += &cost_part(paper, &costs);
+    Ok(page(&titled(&paper.title, short), &body))
+}
+
+/// Jain's index and figure 4, simulated and live.
+fn share_part(played: &FairnessRun, live: &[LiveShares]) -> String {
+    let mut body = "<h2>Jain's index of four subscribers (section 3.3.1)</h2>\n".to_string();
     body += &index_table(&played.shares);
-    body += &format!(
-        "<p>{}</p>\n{index}",
-        escaped(&index_difference(&played.shares))
-    );
+    body += &paragraph(&index_difference(&played.shares));
+    body += &played.index_plot();
     body += "<h2>Fig. 4: throughput of flows and subscribers</h2>\n";
     body += "<p>The paper prints no numbers of this figure.</p>\n";
-    body += &flows;
-    body += &subscribers;
-    body += "<h2>Fig. 2: flows and octets of hash bins</h2>\n";
-    body += &list(&paper.sayings("bins"));
+    body += &played.flows_plot();
+    body += &played.subscribers_plot();
+    body += "<h3>The same on real interfaces, beside the kernel's FIFO and HTB</h3>\n";
+    body += &live_shares::report(live);
+    body + &live_shares::plot(live)
+}
+
+/// Figure 2.
+fn bin_part(paper: &PublishedPaper, played: &FairnessRun) -> String {
+    let mut body = "<h2>Fig. 2: flows and octets of hash bins</h2>\n".to_string();
+    body += &list(paper.sayings("bins"));
     body +=
         "<p>The paper's trace is not public any more; ours is synthetic, with heavy tails.</p>\n";
-    body += &format!("<p>Here, {}.</p>\n{bins}", escaped(&played.bins()));
-    body += "<h2>Fig. 7: cycles for a packet, by the number of flows</h2>\n";
-    body += &list(&paper.sayings("flow-cost"));
-    body += &cost_part(paper, costs);
-    page(&titled(&paper.title, short), &body)
+    body += &paragraph(&format!("Here, {}.", played.bins()));
+    body + &played.bins_plot()
 }
 
 fn index_table(all: &[Shares]) -> String {
-    let mut text = "<table><tr><th>discipline</th><th>paper</th><th>here</th></tr>\n".to_string();
+    let mut table = HtmlTable::new(["discipline", "paper", "here"]);
     for shares in all {
         let paper = shares.paper_index;
-        text += &format!(
-            "<tr><td>{}</td><td>{}</td><td>{:.4}</td></tr>\n",
-            shares.discipline,
+        table.push_cells([
+            shares.discipline.into(),
             paper.map_or_else(|| "-".into(), |index| format!("{index:.2}")),
-            shares.index
-        );
+            format!("{:.4}", shares.index),
+        ]);
     }
-    text + "</table>\n"
+    table.html()
 }
 
 /// The greatest difference from the paper's numbers, and whose it is.
@@ -86,24 +94,28 @@ fn index_difference(all: &[Shares]) -> String {
     })
 }
 
-/// The table and the plot of the cost of packets, and how it grows.
+/// The table and the plots of the cost of packets, and how it grows.
 fn cost_part(paper: &PublishedPaper, costs: &[FlowCost]) -> String {
-    let mut text = "<table><tr><th>order</th><th>flows</th><th>first packet, cycles</th>\
-        <th>later packet, cycles</th><th>Gb/s, a core here</th>\
-        <th>Gb/s, the paper's 8 cores</th></tr>\n"
-        .to_string();
+    let mut table = HtmlTable::new([
+        "order",
+        "flows",
+        "first packet, cycles",
+        "later packet, cycles",
+        "Gb/s, a core here",
+        "Gb/s, the paper's 8 cores",
+    ]);
     for cost in costs {
         let (here, there) = cost.throughputs();
-        text += &format!(
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{here:.2}</td>\
-             <td>{there:.2}</td></tr>\n",
-            cost.order.name(),
+        table.push_cells([
+            cost.order.name().into(),
             number(cost.flows.into()),
             number(cost.setup_cycles),
             number(cost.lookup_cycles),
-        );
+            format!("{here:.2}"),
+            format!("{there:.2}"),
+        ]);
     }
-    text += "</table>\n";
+    let mut text = table.html();
     for of_order in costs.chunk_by(|one, next| one.order == next.order) {
         let first = of_order[0];
         let last = of_order[of_order.len() - 1];
@@ -116,5 +128,8 @@ fn cost_part(paper: &PublishedPaper, costs: &[FlowCost]) -> String {
             number(first.flows.into())
         );
     }
-    text + &flow_cost::plot(costs, &paper.values("flow-cost"))
+    for (_, svg) in flow_cost::plots(costs, &paper.values("flow-cost")) {
+        text += &svg;
+    }
+    text
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::figure_values::{Cell, OwnSeries};
-use super::html::escaped;
+use super::html_table::list;
 use super::statistics::{greatest, least};
 use crate::plot::Line;
 use crate::report::number;
@@ -29,19 +29,15 @@ pub struct Anchor {
 
 /// What the text says, as a list.
 pub fn said(anchors: &[&Anchor]) -> String {
-    if anchors.is_empty() {
-        return String::new();
-    }
-    let mut text = "<ul>\n".to_string();
-    for anchor in anchors {
-        text += &format!(
-            "<li>{} (section {}): {}</li>\n",
-            escaped(&anchor.figure),
-            escaped(&anchor.section),
-            escaped(&anchor.text)
-        );
-    }
-    text + "</ul>\n"
+    list(anchors.iter().map(|anchor| {
+        let Anchor {
+            figure,
+            section,
+            text,
+            ..
+        } = anchor;
+        format!("{figure} (section {section}): {text}")
+    }))
 }
 
 impl Anchor {
@@ -58,10 +54,15 @@ impl Anchor {
         values.dedup();
         // No line along the axis.
         values.retain(|value| *value > 0.0);
+        let has_two = values.len() > 1;
         for value in values {
             if begin < end {
+                let mut words = format!("the paper: {}", self.text);
+                if has_two {
+                    words += &format!(" ({})", number(value));
+                }
                 drawn.push(Line {
-                    name: format!("{}: {}", self.text, number(value)),
+                    name: words,
                     points: vec![(begin, value), (end, value)],
                     is_reference: true,
                 });
@@ -117,7 +118,7 @@ pub fn difference(anchor: &Anchor, series: &OwnSeries, unit: &str) -> Option<Str
     ))
 }
 
-/// Ours, from the least to the most, beside the paper's.
+/// Our range, compared with the paper's.
 fn judged((low, high): (f64, f64), (least, most): (f64, f64)) -> String {
     if low >= least && high <= most {
         return "ours is within that".into();

@@ -1,19 +1,20 @@
-//! `ofmeter paper`: a paper's experiments on this machine, and a report that puts each of its
-//! tables and figures beside ours. Only what a paper prints in its text or its tables is used.
+//! The report that compares each table and figure of a paper with ours. It uses only what the paper
+//! prints in its text or tables.
 
 use std::path::Path;
 
 use serde::Deserialize;
 
-use super::flow_classes;
-use super::html::{escaped, form_note, page, titled};
+use super::html::{form_note, page, titled};
+use super::html_table::{HtmlRow, HtmlTable, escaped, list, paragraph};
 use super::paper_figures::{PaperFigure, figures};
 use super::paper_text::Anchor;
 use super::point::CaseVerdict;
 use super::results::{ResultRecord, Results};
 use super::skew;
-use super::statistics::median;
+use super::statistics::{deviation, mean, median};
 use super::table_size::AT_LEAST;
+use super::{case_tables, flow_classes};
 use crate::report::number;
 
 /// The numbers of all papers.
@@ -28,6 +29,9 @@ pub struct PublishedPaper {
     pub title: String,
     /// The cases that follow it.
     pub cases: Vec<String>,
+    /// The set-ups that they run on, unless the user names others.
+    #[serde(default)]
+    pub setups: Vec<String>,
     /// Its tables.
     tables: Vec<PaperTable>,
     /// Its figures, if they show something of ours.
@@ -55,7 +59,28 @@ struct Column {
     name: String,
     point: String,
     metric: String,
+    /// What of the repeats is shown.
+    #[serde(default)]
+    over: OverRepeats,
+    /// Its unit, if it is not that of the table.
+    unit: Option<String>,
 }
+
+/// What of the repeats of ours is shown.
+#[derive(Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum OverRepeats {
+    #[default]
+    Median,
+    Mean,
+    /// Their standard deviation.
+    Deviation,
+    /// The median ratio to the bridge in the same repeat.
+    TimesBridge,
+}
+
+/// The set-up that others are compared with.
+const BRIDGE: &str = "bridge";
 
 /// A row of a table: an interval for each column, both bounds equal for a single number.
 #[derive(Deserialize)]
@@ -113,30 +138,33 @@ impl PublishedPaper {
     }
 }
 
-/// The report: the paper's tables and figures beside those of some runs.
+/// The report: the paper's tables and figures compared with those of some runs.
 pub fn report(paper: &PublishedPaper, runs: &[Results]) -> String {
     let mut body = String::new();
     let short = runs.iter().any(|run| run.info.short);
     body += &form_note(short);
     if let Some(first) = runs.first() {
-        body += "<ul>\n";
-        for line in &first.info.machine {
-            body += &format!("<li>{}</li>\n", escaped(line));
-        }
-        body += "</ul>\n";
+        let mut sentences = first.info.machine.clone();
+        sentences.extend(first.calibration.iter().flat_map(|found| found.sentences()));
+        body += &list(&sentences);
     }
     for table in &paper.tables {
-        body += &beside(table, runs);
+        body += &compared(table, runs);
     }
     let all: Vec<&Results> = runs.iter().collect();
     for case in &paper.cases {
-        body += &figures(&paper.figures, &paper.anchors, case, runs);
-        body += &flow_classes::figures(&all, case);
+        let figures = figures(&paper.figures, &paper.anchors, case, runs);
+        let by_class = flow_classes::figures(&all, case);
+        if figures.is_empty() && !by_class.is_empty() {
+            body += &format!("<h2>Figures of {}</h2>\n", escaped(case));
+        }
+        body += &figures;
+        body += &by_class;
     }
     page(&titled(&paper.title, short), &body)
 }
 
-/// What of a series of delays is put beside a paper's numbers, which are means.
+/// Which statistic of a series of delays is compared with a paper's numbers, which are means.
 #[derive(Clone, Copy, PartialEq)]
 enum Statistic {
     Mean,
@@ -183,13 +211,29 @@ impl PaperTable {
             .collect()
     }
 
-    /// Ours in the unit of the table: the median of the repeats.
+    /// Ours in the unit of the table or the column.
     fn ours(&self, run: &Results, column: &Column, statistic: Statistic) -> Option<f64> {
         let mut values = Vec::new();
         for record in self.records(run, column) {
             values.extend(self.value(record, &column.metric, statistic));
         }
-        (!values.is_empty()).then(|| median(&values))
+        if values.is_empty() {
+            return None;
+        }
+        match column.over {
+            OverRepeats::Median => Some(median(&values)),
+            OverRepeats::Mean => Some(mean(&values)),
+            OverRepeats::Deviation => (values.len() > 1).then(|| deviation(&values)),
+            OverRepeats::TimesBridge => None,
+        }
+    }
+
+    /// Ours over the bridge's value: the median over the repeats that both have.
+    fn times_bridge(&self, run: &Results, runs: &[Results], column: &Column) -> Option<f64> {
+        let bridge = runs.iter().find(|run| run.info.subject == BRIDGE)?;
+        let pairs = bridge.pairs(run, &self.case, &column.point, &column.metric);
+        let ratios: Vec<f64> = pairs.iter().map(|(bridge, own)| own / bridge).collect();
+        (!ratios.is_empty()).then(|| median(&ratios))
     }
 
     /// Whether ours is only a bound: the meter stopped before the switch did.
@@ -200,8 +244,8 @@ impl PaperTable {
     }
 
     /// A number of ours: delays and rates with the paper's three digits, counts whole.
-    fn shown(&self, value: f64) -> String {
-        if self.unit == "rules" {
+    fn shown(&self, column: &Column, value: f64) -> String {
+        if self.unit == "rules" || column.unit.is_some() {
             return number(value);
         }
         format!("{value:.3}")
@@ -216,8 +260,11 @@ impl PaperTable {
             Statistic::Mean => delay.mean,
             Statistic::Median => delay.p50,
         };
-        let per_unit = if self.unit == "ms" { 1e6 } else { 1e3 };
-        Some(ns / per_unit)
+        Some(ns / self.ns_per_unit())
+    }
+
+    fn ns_per_unit(&self) -> f64 {
+        if self.unit == "ms" { 1e6 } else { 1e3 }
     }
 }
 
@@ -228,72 +275,101 @@ fn interval((low, high): (f64, f64)) -> String {
     format!("{low:.3} to {high:.3}")
 }
 
-/// A table of a paper with rows of ours, and what follows from both.
-fn beside(table: &PaperTable, runs: &[Results]) -> String {
+/// A table of a paper with our rows added, and the conclusions.
+fn compared(table: &PaperTable, runs: &[Results]) -> String {
     let mut text = format!(
-        "<h2>{} (section {}): {}, {}</h2>\n<table><tr><th>switch</th>",
+        "<h2>{} (section {}): {}, {}</h2>\n",
         escaped(&table.id),
         escaped(&table.section),
         escaped(&table.title),
         escaped(&table.unit)
     );
+    let mut heads = vec!["switch".to_string()];
     for column in &table.columns {
-        text += &format!("<th>{}</th>", escaped(&column.name));
+        heads.push(match &column.unit {
+            Some(unit) => format!("{}, {unit}", column.name),
+            None => column.name.clone(),
+        });
     }
-    text += "</tr>\n";
-    for row in &table.rows {
-        text += &format!("<tr><td>{}</td>", escaped(&row.name));
-        for cell in &row.cells {
-            let shown = cell.map_or_else(|| "-".into(), interval);
-            text += &format!("<td>{shown}</td>");
+    let mut rows = HtmlTable::new(&heads);
+    for published in &table.rows {
+        let mut row = HtmlRow::plain();
+        row.cell(&published.name);
+        for cell in &published.cells {
+            row.cell(&cell.map_or_else(|| "-".into(), interval));
         }
-        text += "</tr>\n";
+        rows.push(&row);
     }
     for run in runs {
+        if table.has_delays() {
+            rows.push(&interval_row(run, table));
+        }
         for statistic in table.statistics() {
-            text += &own_row(run, table, *statistic);
+            rows.push(&own_row(run, runs, table, *statistic));
         }
     }
-    text += "</table>\n";
+    text += &rows.html();
     for sentence in differences(table, runs) {
-        text += &format!("<p>{}</p>\n", escaped(&sentence));
+        text += &paragraph(&sentence);
     }
     text
 }
 
-/// A row of ours.
-fn own_row(run: &Results, table: &PaperTable, statistic: Statistic) -> String {
-    let words = if table.has_delays() {
-        format!("here, {}", statistic.word())
-    } else {
-        "here".into()
-    };
-    let mut text = format!(
-        "<tr><td><b>{}</b>, {words}</td>",
-        escaped(&run.info.subject)
-    );
+/// The intervals of the means of ours, as the paper's: the medians of the repeats.
+fn interval_row(run: &Results, table: &PaperTable) -> HtmlRow {
+    let mut row = HtmlRow::plain();
+    row.named(&run.info.subject, ", here, 99 % interval of the mean");
     for column in &table.columns {
-        let cell = own_cell(run, table, column, statistic);
-        text += &format!("<td>{cell}</td>");
+        let records = table.records(run, column);
+        let delays = records.iter().filter_map(|record| record.delay.as_ref());
+        let bounds = delays.filter_map(case_tables::mean_interval);
+        let (low, high): (Vec<f64>, Vec<f64>) = bounds.unzip();
+        if low.is_empty() {
+            row.cell("-");
+            continue;
+        }
+        let [low, high] = [low, high].map(|bounds| median(&bounds) / table.ns_per_unit());
+        row.cell(&format!("{low:.3} to {high:.3}"));
     }
-    text + "</tr>\n"
+    row
+}
+
+/// A row of ours.
+fn own_row(run: &Results, runs: &[Results], table: &PaperTable, statistic: Statistic) -> HtmlRow {
+    let words = if table.has_delays() {
+        format!(", here, {}", statistic.word())
+    } else {
+        ", here".into()
+    };
+    let mut row = HtmlRow::plain();
+    row.named(&run.info.subject, &words);
+    for column in &table.columns {
+        let own = match column.over {
+            OverRepeats::TimesBridge => table.times_bridge(run, runs, column),
+            OverRepeats::Median | OverRepeats::Mean | OverRepeats::Deviation => {
+                table.ours(run, column, statistic)
+            }
+        };
+        row.cell(&own_cell(run, table, column, own));
+    }
+    row
 }
 
 /// Ours, or why there is nothing.
-fn own_cell(run: &Results, table: &PaperTable, column: &Column, statistic: Statistic) -> String {
+fn own_cell(run: &Results, table: &PaperTable, column: &Column, own: Option<f64>) -> String {
     let records = table.records(run, column);
-    let marked = records.iter().any(|record| !record.counts());
+    let marked = records.iter().any(|record| !record.is_plain());
     let verdict = records
         .iter()
         .map(|r| r.verdict)
         .find(|v| *v != CaseVerdict::Ok);
-    match (table.ours(run, column, statistic), verdict) {
+    match (own, verdict) {
         (_, Some(verdict)) => verdict.word().into(),
         (Some(value), None) if table.is_bound(run, column) => {
-            format!("{AT_LEAST} {}", table.shown(value))
+            format!("{AT_LEAST} {}", table.shown(column, value))
         }
-        (Some(value), None) if marked => format!("({})", table.shown(value)),
-        (Some(value), None) => table.shown(value),
+        (Some(value), None) if marked => format!("({})", table.shown(column, value)),
+        (Some(value), None) => table.shown(column, value),
         (None, None) => "-".into(),
     }
 }
@@ -308,7 +384,7 @@ fn differences(table: &PaperTable, runs: &[Results]) -> Vec<String> {
         said.extend(skew::sentence(&run.info.subject, table.all_records(run)));
     }
     let mut records = runs.iter().flat_map(|run| table.all_records(run));
-    if records.any(|record| !record.counts()) {
+    if records.any(|record| !record.is_plain()) {
         said.push(
             "Numbers in parentheses are beyond what the instrument tells apart on this machine."
                 .into(),
@@ -323,7 +399,8 @@ fn difference(table: &PaperTable, run: &Results, statistic: Statistic) -> Option
     let mut nearest: Option<(f64, &str)> = None;
     for (at, column) in table.columns.iter().enumerate() {
         let own = table.ours(run, column, statistic);
-        let Some(own) = own.filter(|own| *own > 0.0 && !table.is_bound(run, column)) else {
+        let is_like = column.over != OverRepeats::Deviation && !table.is_bound(run, column);
+        let Some(own) = own.filter(|own| *own > 0.0 && is_like) else {
             continue;
         };
         for row in &table.rows {
@@ -353,7 +430,7 @@ fn difference(table: &PaperTable, run: &Results, statistic: Statistic) -> Option
     ))
 }
 
-/// A ratio with two digits that count, also if it is small.
+/// A ratio with two significant digits, also if it is small.
 fn ratio_text(ratio: f64) -> String {
     if ratio < 0.01 {
         return format!("{ratio:.4}");
@@ -369,8 +446,40 @@ pub fn folder(out: &Path, setup: &str) -> std::path::PathBuf {
 #[cfg(test)]
 mod tests {
     use super::super::case::CASES;
+    use super::super::point::PointOutcome;
     use super::super::workbench::Limits;
     use super::*;
+
+    /// Two repeats of one TCP stream.
+    fn streams(subject: &str, rates: [f64; 2]) -> Results {
+        let mut results = Results::without_records(subject);
+        for (round, rate) in (1..).zip(rates) {
+            results.records.push(ResultRecord {
+                case: "iperf-single".into(),
+                point: super::super::point::Point::of("offloads on"),
+                round,
+                metrics: PointOutcome::default().with("rate", "Gb/s", rate).metrics,
+                ..ResultRecord::default()
+            });
+        }
+        results
+    }
+
+    #[test]
+    fn one_stream_has_its_mean_its_deviation_and_its_ratio_to_the_bridge() {
+        let runs = [
+            streams("bofuss", [10.0, 14.0]),
+            streams("bridge", [20.0, 56.0]),
+        ];
+        let page = report(&of("000").unwrap(), &runs);
+        // The ratios of the repeats are 0.5 and 0.25.
+        let row = "<td><b>bofuss</b>, here</td><td>12.000</td><td>2.828</td><td>0.38</td>";
+        assert!(page.contains(row), "{page}");
+        assert!(
+            page.contains("<td>51.413</td><td>2.678</td><td>-</td>"),
+            "{page}"
+        );
+    }
 
     #[test]
     fn each_column_of_a_paper_belongs_to_a_point_of_a_case() {

@@ -1,11 +1,17 @@
-//! What a case measures at, and what came of it.
+//! The points at which a case measures, and the outcome at a point.
 
 use serde::{Deserialize, Serialize};
 
 use super::probe::Observation;
+use super::special::share_interval;
 
-/// Bytes of an Ethernet frame on the wire that the meter does not see: preamble, check sequence and
-/// gap. Loads count frames without them.
+/// How the names of a number's bounds end; the true number is between them.
+pub const LEAST: &str = ", least";
+/// See [`LEAST`].
+pub const MOST: &str = ", most";
+
+/// The usual size of a frame, without its check sequence. Loads in Mb/s count these bytes, and not
+/// the check sequence, the preamble and the gap that a wire adds.
 pub const DEFAULT_BYTES: usize = 64;
 
 /// One point of a case.
@@ -75,7 +81,7 @@ pub struct ResultMetric {
     pub value: f64,
 }
 
-/// How a switch came through.
+/// The verdict on a switch at a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaseVerdict {
@@ -88,7 +94,7 @@ pub enum CaseVerdict {
     Lies,
     /// It does not answer.
     Hangs,
-    /// Its connection is gone.
+    /// Its connection was closed.
     Crashes,
     /// It is there, and what was measured did not come about: no frame arrived, or it answered
     /// something else.
@@ -112,18 +118,34 @@ impl CaseVerdict {
     }
 }
 
-/// What came of a case at a point.
+/// On whose clock the delays of an outcome passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum DelayClock {
+    /// The instrument's.
+    #[default]
+    Instrument,
+    /// The instrument's, on which they took this many times as long.
+    Scaled(f64),
+    /// A virtual one: the instrument had no part in them.
+    Simulated,
+}
+
+/// The outcome of a case at a point.
 #[derive(Clone, Debug, Default)]
 pub struct PointOutcome {
     /// Numbers.
     pub metrics: Vec<ResultMetric>,
     /// Delays in nanoseconds, in the order in which they were measured.
     pub delays_ns: Vec<u64>,
-    /// How the switch came through.
+    /// On whose clock the delays passed.
+    pub clock: DelayClock,
+    /// How far the departures of frames were from their times, in nanoseconds.
+    pub departure_errors_ns: Vec<u64>,
+    /// The verdict on the switch.
     pub verdict: CaseVerdict,
     /// Reasons why this is not a result.
     pub marks: Vec<String>,
-    /// Why the machine could not measure it: reasons, too, but not for a user who forces it.
+    /// Why the machine could not measure it: reasons, too, unless the user forces results.
     pub beyond: Vec<String>,
     /// Sentences for people.
     pub notes: Vec<String>,
@@ -160,13 +182,16 @@ impl PointOutcome {
         ] {
             this.add(name, "frames", f64::from(count));
         }
-        let (low, high) = super::special::share_interval(
-            u64::from(seen.lost()),
-            u64::from(seen.sent.max(1)),
-            0.99,
-        );
-        this.add("loss, least", "%", low * 100.0);
-        this.add("loss, most", "%", high * 100.0);
+        for (share, count) in [
+            ("loss", seen.lost()),
+            ("reordering", seen.reordered),
+            ("duplication", seen.duplicated),
+        ] {
+            let sent = u64::from(seen.sent.max(1));
+            let (low, high) = share_interval(u64::from(count).min(sent), sent, 0.99);
+            this.add(&format!("{share}{LEAST}"), "%", low * 100.0);
+            this.add(&format!("{share}{MOST}"), "%", high * 100.0);
+        }
         this.add("rate wanted", "frames/s", seen.rate.0);
         this.add("rate achieved", "frames/s", seen.rate.1);
         let late = seen.lateness_ns();
@@ -175,6 +200,7 @@ impl PointOutcome {
             "us",
             super::statistics::median(&late) / 1e3,
         );
+        this.departure_errors_ns = late.iter().map(|late| late.abs() as u64).collect();
         if !seen.is_faithful() {
             this.beyond
                 .push("the generator did not achieve 99 % of the rate".into());
@@ -200,6 +226,13 @@ impl PointOutcome {
         });
     }
 
+    /// Adds a number, and the bounds between which the true one is.
+    pub fn add_within(&mut self, name: &str, unit: &str, value: f64, (low, high): (f64, f64)) {
+        self.add(name, unit, value);
+        self.add(&format!("{name}{LEAST}"), unit, low);
+        self.add(&format!("{name}{MOST}"), unit, high);
+    }
+
     /// Adds the packet-ins of a run where only rules forward: with any it is no result.
     pub fn count_packet_ins(&mut self, packet_ins: u64) {
         self.add("packet-ins", "", packet_ins as f64);
@@ -209,7 +242,7 @@ impl PointOutcome {
         }
     }
 
-    /// The same, to go on with.
+    /// Adds a value, and returns itself for further calls.
     #[must_use]
     pub fn with(mut self, name: &str, unit: &str, value: f64) -> Self {
         self.add(name, unit, value);

@@ -1,6 +1,7 @@
 //! Sends numbered frames at a constant rate and receives them again, in one thread and by one
 //! clock.
 
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bofuss_frame::{Frame, Pool};
@@ -9,9 +10,9 @@ use bofuss_ports::{BATCH_FRAMES, PortDriver};
 use super::template::{FrameSignature, Template};
 use super::time_stamps::{StampTable, StampedEnds};
 
-/// Bytes of frames that are on their way through this program at most.
+/// The most bytes of frames inside this program.
 const POOL_BYTES: usize = 16 << 20;
-/// How long to wait for frames after the last one was sent, without any.
+/// How long no frame may arrive, once the last one was sent, before the rest counts as lost.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// The same for the first one: a busy machine may not run the forwarder sooner.
 const FIRST_PATIENCE: Duration = Duration::from_secs(1);
@@ -19,6 +20,11 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 const MAX_PATIENCE: Duration = Duration::from_secs(3);
 /// Frames that are not counted.
 pub const WARM_UP: u32 = 1_000;
+/// The run of frames that are sent one by one.
+pub const SINGLE_FRAMES: u16 = u16::MAX;
+/// The number of the next run: unique in this program, so that a frame that a slow switch delivers
+/// late is not taken for one of a later run.
+static NEXT_RUN: AtomicU16 = AtomicU16::new(0);
 /// A generator is true to its rate if it achieves this share of it.
 const MIN_ACHIEVED: f64 = 0.99;
 
@@ -27,7 +33,7 @@ const MIN_ACHIEVED: f64 = 0.99;
 pub struct ProbeLoad<'a> {
     /// Frames that count.
     pub frames: u32,
-    /// Frames before them that do not.
+    /// Frames before these, which do not count.
     pub warm_up: u32,
     /// Frames per second.
     pub rate: f64,
@@ -47,7 +53,7 @@ impl ProbeLoad<'_> {
     }
 }
 
-/// What became of a load.
+/// What was observed of a load.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
     /// Frames that were sent and count.
@@ -60,7 +66,8 @@ pub struct Observation {
     pub duplicated: u32,
     /// Frames that arrived with other bytes than expected.
     pub changed: u32,
-    /// The delays in nanoseconds, in the order of arrival; if others stamp, in that of numbers.
+    /// The delays in nanoseconds, in the order of arrival; if this program does not stamp them, in
+    /// the order of their numbers.
     pub delays_ns: Vec<u64>,
     /// When the run began.
     pub start: Option<Instant>,
@@ -71,7 +78,7 @@ pub struct Observation {
     pub arrivals_ns: Vec<u64>,
     /// Frames per second that were to be sent, and that were.
     pub rate: (f64, f64),
-    /// Frames that arrived without a time stamp of who was to stamp them.
+    /// Frames that arrived without the expected time stamp.
     pub unstamped: u32,
 }
 
@@ -86,7 +93,7 @@ impl Observation {
         f64::from(self.lost()) / f64::from(self.sent.max(1))
     }
 
-    /// By how much each departure was later than the rate says, in nanoseconds.
+    /// How much later each frame departed than the rate says, in nanoseconds.
     pub fn lateness_ns(&self) -> Vec<f64> {
         let first = self.departures_ns.first().copied().unwrap_or(0) as f64;
         let mut late = Vec::with_capacity(self.departures_ns.len());
@@ -107,7 +114,7 @@ impl Observation {
 pub struct FrameProbe {
     near: Box<dyn PortDriver>,
     far: Option<Box<dyn PortDriver>>,
-    /// Who else stamps the frames.
+    /// What stamps the frames, if not this program.
     stamped: Option<StampedEnds>,
     pool: Pool,
     frames: Vec<Frame>,
@@ -156,7 +163,7 @@ impl FrameProbe {
         load: &ProbeLoad<'_>,
         over: &dyn Fn() -> bool,
     ) -> Result<Observation, String> {
-        self.run = self.run.wrapping_add(1);
+        self.run = NEXT_RUN.fetch_add(1, Relaxed) % SINGLE_FRAMES;
         if let Some(stamped) = &mut self.stamped {
             stamped.warm_up(&template.sent.bytes)?;
         }
@@ -217,7 +224,7 @@ impl FrameProbe {
         }
     }
 
-    /// Looks at the frames that have arrived, each once.
+    /// Passes each frame that has arrived to `look`.
     ///
     /// Errors: the interface's.
     pub fn poll(&mut self, mut look: impl FnMut(&[u8])) -> Result<(), String> {
@@ -227,6 +234,18 @@ impl FrameProbe {
             .map_err(|e| e.to_string())?;
         for frame in self.frames.drain(..) {
             look(frame.bytes());
+        }
+        Ok(())
+    }
+
+    /// Discards what arrives until nothing has arrived for `idle`, or `most` is over.
+    ///
+    /// Errors: the interface's.
+    pub fn discard_until_idle(&mut self, idle: Duration, most: Duration) -> Result<(), String> {
+        let start = Instant::now();
+        let mut last = start;
+        while last.elapsed() < idle && start.elapsed() < most {
+            self.poll(|_| last = Instant::now())?;
         }
         Ok(())
     }
@@ -243,7 +262,7 @@ impl FrameProbe {
         Ok(found)
     }
 
-    /// Throws away what earlier runs left.
+    /// Discards what has arrived of earlier runs.
     fn drain(&mut self) -> Result<(), String> {
         let mut count = 1;
         while count > 0 {

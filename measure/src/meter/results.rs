@@ -1,10 +1,10 @@
 //! The folder of a run: what was measured, on what, with every raw sample.
 //!
-//! `run.json` says what was asked for and on which machine, `calibration.json` what the instrument
-//! can do, `results.jsonl` has one object for each result, `results.csv` its numbers, and `raw` a
-//! file for each series: nanoseconds as 64-bit numbers, little-endian.
+//! `run.json` has what was requested, and the machine, `calibration.json` what the instrument can
+//! do, `results.jsonl` has one object for each result, `results.csv` its numbers, and `raw` a file
+//! for each series: nanoseconds as 64-bit numbers, little-endian.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ const RAW: &str = "raw";
 /// The head of the table.
 const CSV_HEAD: &str = "case,point,setup,version,round,verdict,marks,metric,unit,value\n";
 
-/// What was asked for, and where.
+/// What was requested, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// The version of this program.
@@ -40,7 +40,7 @@ pub struct RunInfo {
     pub short: bool,
     /// Whether frames went there and back.
     pub echo: bool,
-    /// Who stamped the frames.
+    /// What stamped the frames.
     #[serde(default)]
     pub stamps: TimeStamps,
     /// The machine, a line for each fact.
@@ -48,7 +48,7 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
-    /// What a run must have in common with another whose results belong with its own, in words.
+    /// What two runs must have in common for their results to belong together, in words.
     fn conditions(&self) -> [&str; 5] {
         [
             &self.subject,
@@ -88,7 +88,7 @@ pub struct ResultRecord {
     pub version: Option<String>,
     /// Which repeat, from 1.
     pub round: u32,
-    /// How the switch came through.
+    /// The verdict on the switch.
     pub verdict: CaseVerdict,
     /// Reasons why it is not a result.
     pub marks: Vec<String>,
@@ -100,6 +100,9 @@ pub struct ResultRecord {
     pub delay: Option<Summary>,
     /// The file of the delays.
     pub raw: Option<String>,
+    /// The distribution of the errors of departures: nanoseconds, and the share up to them.
+    #[serde(default)]
+    pub departures: Vec<(u64, f64)>,
 }
 
 impl ResultRecord {
@@ -112,23 +115,31 @@ impl ResultRecord {
         found.map(|metric| metric.value)
     }
 
-    /// Why it would not be a result, were it not forced.
+    /// Why it would be no result if it were not forced.
     pub fn forced(&self) -> impl Iterator<Item = &str> {
         let notes = self.notes.iter().map(String::as_str);
         notes.filter(|note| note.starts_with(FORCED))
     }
 
-    /// Whether it may be shown as a result.
+    /// Whether it may be shown as a result, with a sign if it is forced.
     pub fn counts(&self) -> bool {
         self.marks.is_empty()
+    }
+
+    /// Whether it may be shown as a result without a sign.
+    pub fn is_plain(&self) -> bool {
+        self.counts() && self.forced().next().is_none()
     }
 }
 
 /// The name of the median delay among metrics.
 pub const DELAY: &str = "delay";
 
-/// How a note begins on why a forced result would be none.
+/// How a note begins that says why a forced result would be none.
 pub const FORCED: &str = "forced: ";
+
+/// How the name of what is shown ends if it is forced.
+const FORCED_SIGN: &str = " (forced)";
 
 /// A folder of results.
 pub struct Store {
@@ -137,7 +148,7 @@ pub struct Store {
 
 /// All that a folder has.
 pub struct Results {
-    /// What was asked for.
+    /// What was requested.
     pub info: RunInfo,
     /// What the instrument can do.
     pub calibration: Option<Calibration>,
@@ -157,26 +168,36 @@ impl Store {
         Ok(this)
     }
 
+    /// Keeps other runs out of the folder as long as the file is open.
+    ///
+    /// Errors: another run is in it.
+    pub fn claim(&self) -> Result<File, String> {
+        let raw = File::open(self.folder.join(RAW)).map_err(|e| self.failed(RAW, e))?;
+        raw.try_lock().map_err(|_| {
+            let folder = self.folder.display();
+            format!("another ofmeter writes into {folder}: name another folder by --out")
+        })?;
+        Ok(raw)
+    }
+
     fn failed(&self, name: &str, error: impl std::fmt::Display) -> String {
         format!("{}: {error}", self.folder.join(name).display())
     }
 
     fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), String> {
         let text = serde_json::to_string_pretty(value).map_err(|e| self.failed(name, e))?;
-        fs::write(self.folder.join(name), text + "\n").map_err(|e| self.failed(name, e))
+        self.write(name, &(text + "\n")).map(drop)
     }
 
     fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, String> {
-        let path = self.folder.join(name);
-        if !path.exists() {
+        let Some(text) = self.read(name)? else {
             return Ok(None);
-        }
-        let bytes = fs::read(path).map_err(|e| self.failed(name, e))?;
-        let value = serde_json::from_slice(&bytes).map_err(|e| self.failed(name, e))?;
+        };
+        let value = serde_json::from_str(&text).map_err(|e| self.failed(name, e))?;
         Ok(Some(value))
     }
 
-    /// Writes what was asked for.
+    /// Writes what was requested.
     ///
     /// Errors: the system's; results of another subject are there.
     pub fn begin(&self, info: &RunInfo) -> Result<(), String> {
@@ -219,7 +240,15 @@ impl Store {
         let path = self.folder.join(RESULTS);
         let opened = OpenOptions::new().create(true).append(true).open(path);
         let mut file = opened.map_err(|e| self.failed(RESULTS, e))?;
-        writeln!(file, "{line}").map_err(|e| self.failed(RESULTS, e))
+        // Ends a line that was not written whole, so that this one is read.
+        let begin = if self.is_cut_off() { "\n" } else { "" };
+        writeln!(file, "{begin}{line}").map_err(|e| self.failed(RESULTS, e))
+    }
+
+    /// Whether the results end within a line, as where the disk was full.
+    fn is_cut_off(&self) -> bool {
+        let text = fs::read(self.folder.join(RESULTS)).unwrap_or_default();
+        text.last().is_some_and(|last| *last != b'\n')
     }
 
     /// The results so far. A line that was not written whole, as by a run that was killed, is left
@@ -227,15 +256,39 @@ impl Store {
     ///
     /// Errors: the system's.
     pub fn records(&self) -> Result<Vec<ResultRecord>, String> {
-        let path = self.folder.join(RESULTS);
-        if !path.exists() {
-            return Ok(Vec::new());
-        }
-        let text = fs::read_to_string(path).map_err(|e| self.failed(RESULTS, e))?;
+        let text = self.read(RESULTS)?.unwrap_or_default();
         Ok(text
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok())
             .collect())
+    }
+
+    /// Where a file of the folder is.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Reads a file of the folder, if it is there.
+    ///
+    /// Errors: the system's.
+    pub fn read(&self, name: &str) -> Result<Option<String>, String> {
+        let path = self.path(name);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(path).map_err(|e| self.failed(name, e))?;
+        Ok(Some(text))
+    }
+
+    /// Removes a file of the folder, if it is there.
+    ///
+    /// Errors: the system's.
+    pub fn remove(&self, name: &str) -> Result<(), String> {
+        let path = self.path(name);
+        if !path.exists() {
+            return Ok(());
+        }
+        fs::remove_file(path).map_err(|e| self.failed(name, e))
     }
 
     /// Writes a file of the folder.
@@ -243,7 +296,13 @@ impl Store {
     /// Errors: the system's.
     pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, String> {
         let path = self.folder.join(name);
-        fs::write(&path, text).map_err(|e| self.failed(name, e))?;
+        // What was there stays if the disk is full.
+        let fresh = self.folder.join(format!("{name}.new"));
+        let written = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, &path));
+        if written.is_err() {
+            let _ = fs::remove_file(fresh);
+        }
+        written.map_err(|e| self.failed(name, e))?;
         Ok(path)
     }
 
@@ -347,7 +406,7 @@ impl Results {
         }
     }
 
-    /// The results of one case and point that count, by round.
+    /// All results of one case and point, in the order of rounds; marked ones, too.
     pub fn of<'a>(
         &'a self,
         case: &'a str,
@@ -383,6 +442,21 @@ impl Results {
         pairs
     }
 
+    /// Whether some of the results at a point count only because they are forced.
+    pub fn is_forced(&self, case: &str, point: &str) -> bool {
+        let mut counting = self.of(case, point).filter(|record| record.counts());
+        counting.any(|record| !record.is_plain())
+    }
+
+    /// How the name of a point ends where it is shown: a forced one says so.
+    pub fn sign(&self, case: &str, point: &str) -> &'static str {
+        if self.is_forced(case, point) {
+            FORCED_SIGN
+        } else {
+            ""
+        }
+    }
+
     /// The values of a metric at a point, of results that count.
     pub fn values(&self, case: &str, point: &str, metric: &str) -> Vec<f64> {
         let counting = self.of(case, point).filter(|record| record.counts());
@@ -393,6 +467,7 @@ impl Results {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::held::ScratchFolder;
 
     #[test]
     fn what_was_forced_says_so_in_each_row_of_the_table_for_programs() {
@@ -411,6 +486,22 @@ mod tests {
             rows,
             "action-delay,,,,0,ok,forced: above the limit,lost,frames,1\n"
         );
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_takes_no_other_with_it() {
+        let folder = ScratchFolder::new().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let claim = store.claim().unwrap();
+        assert!(store.claim().unwrap_err().contains("--out"));
+        drop(claim);
+        store.claim().unwrap();
+        store.add(&mut ResultRecord::default(), &[]).unwrap();
+        let path = folder.path().join(RESULTS);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{text}{}", &text[..20])).unwrap();
+        store.add(&mut ResultRecord::default(), &[]).unwrap();
+        assert_eq!(store.records().unwrap().len(), 2);
     }
 
     #[test]

@@ -131,6 +131,16 @@ pub const REWRITES: &[RewriteRow] = &[
         arriving: || tagged(6),
     },
     RewriteRow {
+        name: "qinq",
+        fields: "dl_vlan=5",
+        actions: "push_vlan:0x88a8,mod_vlan_vid:6",
+        sent: || tagged(5),
+        arriving: || FrameHeaders {
+            outer_vlan: Some((0x88a8, 6)),
+            ..tagged(5)
+        },
+    },
+    RewriteRow {
         name: "mpls-push",
         fields: "ip",
         actions: "push_mpls:0x8847,set_field:100->mpls_label",

@@ -1,5 +1,5 @@
 //! Runs cases in rounds, so that changes of the machine's load affect all alike, and keeps each
-//! result at once: a run that was interrupted goes on where it was.
+//! result at once: an interrupted run continues where it was.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::case::MeterCase;
 use super::live_fct;
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::results::{FORCED, ResultRecord, RunInfo, Store};
-use super::statistics::Summary;
+use super::statistics::{Summary, distribution};
 use super::subject::{TestSubject, isolated, own_folder};
 use super::time_stamps::TimeStamps;
 use super::workbench::{Limits, Workbench};
@@ -24,6 +24,9 @@ pub struct RunPlan<'a> {
     /// Whether to draw points beyond the instrument's limits as results, with their mark.
     pub forced: bool,
 }
+
+/// Seconds of a step in which it sends no frames: it sets rules, and waits for late frames.
+const MOMENT_SECONDS: f64 = 0.5;
 
 /// The facts about this machine that all results depend on.
 pub fn host() -> Vec<String> {
@@ -92,21 +95,43 @@ pub fn calibrate(
     Ok(calibration)
 }
 
-/// The time that is left, from how long some of the steps took.
-fn left(start: Instant, done: usize, all: usize) -> String {
-    if done == 0 {
-        return "time left unknown".into();
-    }
-    let each = start.elapsed().as_secs_f64() / done as f64;
-    let seconds = Duration::from_secs_f64(each * (all - done) as f64).as_secs();
+/// The time that is left, by how long the steps so far took; before the first has ended, by a
+/// guess in seconds.
+pub fn left(start: Instant, done: usize, all: usize, guess: f64) -> String {
+    let (about, seconds) = match done {
+        0 => ("about ", guess),
+        _ => {
+            let each = start.elapsed().as_secs_f64() / done as f64;
+            ("", each * (all - done) as f64)
+        }
+    };
+    let seconds = Duration::from_secs_f64(seconds).as_secs();
     match seconds {
-        0..100 => format!("{seconds} s left"),
-        _ => format!("{} min left", seconds.div_ceil(60)),
+        0..100 => format!("{about}{seconds} s left"),
+        _ => format!("{about}{} min left", seconds.div_ceil(60)),
     }
 }
 
 /// A repeat of a case at a point.
 type RunStep<'a> = (u32, &'a MeterCase, Point);
+
+/// The steps of a plan that have no result yet.
+fn steps_left<'a>(limits: &Limits, plan: &RunPlan<'a>, there: &[ResultRecord]) -> Vec<RunStep<'a>> {
+    let mut steps: Vec<RunStep<'_>> = Vec::new();
+    for round in 1..=plan.repeats {
+        for case in plan.cases {
+            for point in (case.points)(limits) {
+                let is_there = there.iter().any(|record| {
+                    record.round == round && record.case == case.name && record.point == point
+                });
+                if !is_there {
+                    steps.push((round, case, point));
+                }
+            }
+        }
+    }
+    steps
+}
 
 /// Runs the plan and keeps the results. Returns whether it came to its end.
 ///
@@ -118,28 +143,24 @@ pub fn run(
     info: &RunInfo,
 ) -> Result<bool, String> {
     let calibration = store.calibration()?;
-    let there = store.records()?;
-    let mut steps: Vec<RunStep<'_>> = Vec::new();
-    for round in 1..=plan.repeats {
-        for case in plan.cases {
-            for point in (case.points)(bench.limits) {
-                let is_there = there.iter().any(|record| {
-                    record.round == round && record.case == case.name && record.point == point
-                });
-                if !is_there {
-                    steps.push((round, case, point));
-                }
-            }
-        }
-    }
+    let steps = steps_left(bench.limits, plan, &store.records()?);
     announce(bench, &steps);
+    let guess: f64 = steps.iter().map(|step| expected_seconds(bench, step)).sum();
     let start = Instant::now();
     let all = steps.len();
+    if all > 0 {
+        eprintln!("{all} points, {}", left(start, 0, all, guess));
+    }
     for (done, (round, case, point)) in steps.into_iter().enumerate() {
         if (bench.over)() {
             return Ok(false);
         }
-        let progress = left(start, done, all);
+        // A failure only because the switch is gone would be no result.
+        if !bench.subject.is_own {
+            let ready = bench.await_switch();
+            ready.map_err(|why| format!("{why}; the same command goes on once it is back"))?;
+        }
+        let progress = left(start, done, all, guess);
         bench.round = round;
         let mut outcome = measure(bench, case, &point);
         if (bench.over)() {
@@ -169,6 +190,7 @@ pub fn run(
             metrics: outcome.metrics,
             delay,
             raw: None,
+            departures: distribution(&outcome.departure_errors_ns),
         };
         store.add(&mut record, &outcome.delays_ns)?;
         eprintln!("[{}/{all}, {progress}] {}", done + 1, line(&record, case));
@@ -177,18 +199,24 @@ pub fn run(
     Ok(true)
 }
 
-/// Says how long the case takes that is by far the longest, before it begins.
-fn announce(bench: &Workbench<'_>, steps: &[RunStep<'_>]) {
-    let Some(own) = &bench.subject.own else {
-        return;
-    };
-    let mut seconds = 0.0;
-    for (_, case, point) in steps {
-        if case.name == live_fct::NAME {
-            seconds += live_fct::seconds(bench.limits, &own.setup, point);
-        }
+/// About how many seconds a step takes.
+fn expected_seconds(bench: &Workbench<'_>, (_, case, point): &RunStep<'_>) -> f64 {
+    if case.name == live_fct::NAME
+        && let Some(own) = &bench.subject.own
+    {
+        return live_fct::seconds(bench.limits, &own.setup, point);
     }
-    if seconds > 0.0 {
+    let load = bench.load(point);
+    MOMENT_SECONDS + f64::from(load.frames + load.warm_up) / load.rate
+}
+
+/// Says before a run how long the longest case takes, if it is a part of the run.
+fn announce(bench: &Workbench<'_>, steps: &[RunStep<'_>]) {
+    let live = steps
+        .iter()
+        .filter(|(_, case, _)| case.name == live_fct::NAME);
+    let seconds: f64 = live.map(|step| expected_seconds(bench, step)).sum();
+    if bench.subject.own.is_some() && seconds > 0.0 {
         eprintln!(
             "{} takes about {:.0} min",
             live_fct::NAME,
@@ -235,8 +263,23 @@ pub fn line(record: &ResultRecord, case: &MeterCase) -> String {
             format!(", {name} {:.1} {}", metric.value, metric.unit)
         });
     }
-    for more in record.marks.iter().chain(&record.notes) {
+    let notes = record.notes.iter();
+    let others = notes.filter(|note| !record.marks.contains(note));
+    for more in record.marks.iter().chain(others) {
         text += &format!("; {more}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_that_is_left_is_said_before_the_first_step_has_ended() {
+        let start = Instant::now();
+        assert_eq!(left(start, 0, 10, 42.0), "about 42 s left");
+        assert_eq!(left(start, 0, 10, 601.0), "about 11 min left");
+        assert_eq!(left(start, 10, 10, 42.0), "0 s left");
+    }
 }

@@ -1,4 +1,4 @@
-//! The user's wish for an end: Ctrl-C and SIGTERM set a flag, so that all is put back before the
+//! Whether the user wants an end: Ctrl-C and SIGTERM set a flag, so that all is put back before the
 //! program ends. The second one ends it at once.
 
 use std::sync::Once;

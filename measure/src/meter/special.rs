@@ -99,7 +99,7 @@ pub fn student_t_critical(confidence: f64, freedom: f64) -> f64 {
     })
 }
 
-/// The value that a beta-distributed number is below of with this probability.
+/// The value below which a beta-distributed number is with this probability.
 fn beta_quantile(probability: f64, a: f64, b: f64) -> f64 {
     inverse(0.0, 1.0, probability, |x| incomplete_beta(a, b, x))
 }

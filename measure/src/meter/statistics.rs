@@ -131,8 +131,8 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted[low] + (sorted[high] - sorted[low]) * (place - low as f64)
 }
 
-/// The interval of a quantile between two order statistics, of at least this confidence whatever
-/// the distribution; none if there are too few values.
+/// The interval of a quantile between two order statistics. It has at least this confidence for any
+/// distribution; none if there are too few values.
 ///
 /// Source: W. J. Conover, Practical Nonparametric Statistics, section 3.2.
 pub fn quantile_interval(sorted: &[f64], share: f64, confidence: f64) -> Option<Interval> {
@@ -155,12 +155,14 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
 
 /// The least; infinity of no values.
 pub fn least(values: &[f64]) -> f64 {
-    values.iter().copied().fold(f64::INFINITY, f64::min)
+    let least = values.iter().copied().min_by(f64::total_cmp);
+    least.unwrap_or(f64::INFINITY)
 }
 
 /// The greatest; minus infinity of no values.
 pub fn greatest(values: &[f64]) -> f64 {
-    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    let greatest = values.iter().copied().max_by(f64::total_cmp);
+    greatest.unwrap_or(f64::NEG_INFINITY)
 }
 
 /// The median; 0 of no values.
@@ -168,7 +170,9 @@ pub fn median(values: &[f64]) -> f64 {
     quantile(&sorted(values.to_vec()), 0.5)
 }
 
-fn distribution(delays_ns: &[u64]) -> Vec<(u64, f64)> {
+/// The distribution of some times: the highest value of each bucket, and the share of times up to
+/// it.
+pub fn distribution(delays_ns: &[u64]) -> Vec<(u64, f64)> {
     let mut histogram = Histogram::<u64>::new(DIGITS).expect("two digits are supported");
     for &delay in delays_ns {
         histogram.record(delay).expect("it grows");

@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use bofuss_oflib::PortNo;
+use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::message::multipart::port::PortRequest;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
 
@@ -15,6 +16,7 @@ use super::controller::ControlError;
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::probe::Observation;
 use super::statistics::Summary;
+use super::table_size::room_left;
 use super::workbench::{Limits, Workbench};
 
 /// The loads: 1 MB/s, and frames as fast as the generator makes them, in Mb/s.
@@ -60,16 +62,14 @@ fn fill(bench: &mut Workbench<'_>, rules: u32) -> Result<u32, String> {
     let mut count = 1;
     while count < rules {
         let until = rules.min(count + PIECE);
-        let mut texts = Vec::new();
+        let mut batch = Vec::new();
         for flow in count..until {
-            texts.push(flow_rule(bench, flow, "drop"));
+            let text = flow_rule(bench, flow, "drop");
+            batch.push(bench.control()?.flow(&text, FlowModCommand::ADD)?);
         }
-        match bench.control()?.add(&texts) {
+        match bench.control()?.change(&batch) {
             Ok(_) => count = until,
-            Err(error) if error.is_table_full() => {
-                count = bench.control()?.table_count()? as u32;
-                break;
-            }
+            Err(error) if error.is_table_full() => return Ok(count + room_left(bench, &batch)?),
             Err(error) => return Err(error.to_string()),
         }
     }
@@ -96,7 +96,7 @@ fn ask(bench: &mut Workbench<'_>, of_flows: bool) -> Result<usize, ControlError>
     }
 }
 
-/// What became of the load while the statistics were served.
+/// The outcome of the load while the statistics were served.
 fn meanwhile(seen: &Observation, rules: u32) -> PointOutcome {
     let mut outcome = PointOutcome {
         background_rate: seen.rate.1,
@@ -137,7 +137,7 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
     let (delays, failed, seen) = std::thread::scope(|scope| {
         let (begun, ready) = mpsc::channel();
         let sending = scope.spawn(move || send_until(subject, BYTES, rate, &begun, done, over));
-        // An error of the sender comes in the end.
+        // If the sender failed, it reports that when it ends.
         let _ = ready.recv();
         let mut delays = Vec::new();
         let mut failed = None;

@@ -20,7 +20,7 @@ use super::template::reflect;
 use super::time_stamps::{StampedEnds, TimeStamps};
 use crate::held::held;
 use crate::net::{Bed, HOST_PORT, SWITCH_PORTS, context, run};
-use crate::setup::foreign::original_is_in;
+use crate::setup::foreign::{kernel_datapath, original_is_in};
 use crate::setup::{Forwarder, OPENFLOW_PORT, Setup, SwitchPlan};
 use crate::traffic::open;
 
@@ -77,11 +77,15 @@ impl SetupName {
         }
     }
 
-    /// How to name where it is, if that can be named.
-    pub fn hint(&self) -> &'static str {
+    /// Why it is not here, or which option names its folder, if that is known.
+    pub fn hint(&self) -> String {
         match self {
-            Self::Known(_) | Self::Faulty(_) => "",
-            Self::Original => ": name the folder of ofdatapath and ofprotocol by --original",
+            Self::Known(Setup::OvsKernel) => {
+                let why = kernel_datapath().err();
+                why.map_or_else(String::new, |why| format!(": {why}"))
+            }
+            Self::Known(_) | Self::Faulty(_) => String::new(),
+            Self::Original => ": name the folder of ofdatapath and ofprotocol by --original".into(),
         }
     }
 
@@ -141,7 +145,7 @@ pub struct TestSubject {
     pub own: Option<OwnSetup>,
     /// The running set-up; it stops before its hosts vanish.
     pub forwarder: Option<Forwarder>,
-    /// Who stamps the frames of loads.
+    /// What stamps the frames of loads.
     pub stamps: TimeStamps,
     places: SubjectEnds,
 }

@@ -1,21 +1,39 @@
-//! The case of one TCP stream between two hosts of the meter's own, by iperf3.
+//! The case of one TCP stream between two hosts of the meter's own, by iperf3; and the highest rate
+//! of small frames of UDP without loss.
 
 use std::path::Path;
 
+use super::forwarding::knee;
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::workbench::{Limits, Workbench};
-use crate::case::CaseContext;
+use crate::case::{CaseContext, TCP_RATE};
 use crate::host_case;
 use crate::setup::Setup;
 
-/// The points: with segments that the kernel cuts late, and without.
+/// The variant of small frames, and their bytes.
+const UDP: &str = "udp";
+const UDP_BYTES: usize = 64;
+/// The bytes of a KB of the bench's numbers.
+const KB: f64 = 1024.0;
+
+/// The points: with segments that the kernel cuts late, and without; and small frames.
 pub fn points(_: &Limits) -> Vec<Point> {
-    vec![Point::of("offloads off"), Point::of("offloads on")]
+    vec![
+        Point::of("offloads off"),
+        Point::of("offloads on"),
+        Point::of(UDP).bytes(UDP_BYTES),
+    ]
 }
 
-/// The rate of one stream, and the processor time of the switch for it.
+/// The rate of one stream, and the processor time of the switch for it; or that of small frames.
 pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
     bench.reset()?;
+    if point.kind == UDP {
+        let mut outcome = knee(bench, point)?;
+        // Only the rate is a result.
+        outcome.delays_ns.clear();
+        return Ok(outcome);
+    }
     let (Some(bed), Some(forwarder)) = (bench.subject.bed(), &bench.subject.forwarder) else {
         let note = "the hosts are not the meter's own: run iperf3 on them";
         return Ok(PointOutcome::of(CaseVerdict::Unsupported, note));
@@ -30,13 +48,18 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
         parameter: 1,
         capacity: 0.0,
     };
-    let figures = host_case::tcp(&context);
+    let figures = bench.served(|_| host_case::tcp(&context));
     bed.set_offloads(false)?;
     match figures {
         Ok(figures) => {
             let mut outcome = PointOutcome::default();
-            for ((name, unit), value) in figures {
-                outcome.add(name, unit, value);
+            for (metric, value) in figures {
+                if metric == TCP_RATE {
+                    outcome.add(metric.0, metric.1, value);
+                } else if value > 0.0 {
+                    // Nanoseconds for each KB; what the kernel does has no process.
+                    outcome.add("processor", "s/GB", value / KB);
+                }
             }
             Ok(outcome)
         }

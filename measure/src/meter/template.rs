@@ -9,7 +9,7 @@ use bofuss_packet::craft::{self, Layer};
 use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS};
 use crate::traffic::{ABSENT_HOSTS, SMALL_FRAME};
 
-/// Bytes of the signature: magic, case, sequence number and time of departure.
+/// Bytes of the signature: magic, run, number in the run, and time of departure.
 pub const SIGNATURE_BYTES: usize = 16;
 /// The first bytes of a signature.
 const MAGIC: [u8; 2] = *b"om";
@@ -32,6 +32,8 @@ pub struct FrameHeaders {
     pub eth_dst: [u8; 6],
     /// A VLAN tag: TPID and TCI.
     pub vlan: Option<(u16, u16)>,
+    /// A tag before that one.
+    pub outer_vlan: Option<(u16, u16)>,
     /// An MPLS entry: label, class and TTL.
     pub mpls: Option<(u32, u8, u8)>,
     /// IPv4 source and destination.
@@ -54,6 +56,7 @@ impl Default for FrameHeaders {
             eth_src: A_MAC,
             eth_dst: ABSENT_HOSTS[0],
             vlan: None,
+            outer_vlan: None,
             mpls: None,
             ip: [A_ADDRESS, B_ADDRESS],
             ip6: None,
@@ -76,7 +79,7 @@ impl FrameHeaders {
         if let Some((label, class, ttl)) = self.mpls {
             layer = craft::mpls(label, class, ttl, layer);
         }
-        if let Some((tpid, tci)) = self.vlan {
+        for (tpid, tci) in [self.vlan, self.outer_vlan].into_iter().flatten() {
             layer = craft::vlan(tpid, tci, layer);
         }
         let mut frame = craft::ethernet(Mac(self.eth_dst), Mac(self.eth_src), layer);
@@ -219,7 +222,7 @@ impl SignedFrame {
         reflect(&mut self.bytes.clone())
     }
 
-    /// The same frame on its way back: addresses and ports the other way round, untagged IPv4 only.
+    /// The same frame in the reverse direction: addresses and ports exchanged; untagged IPv4 only.
     pub fn reflected(&self) -> Self {
         let mut back = self.clone();
         reflect(&mut back.bytes);

@@ -1,4 +1,4 @@
-//! Whose clock stamps the frames of a run: this program's, the kernel's or the network card's.
+//! Which clock stamps the frames of a run: this program's, the kernel's or the network card's.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ impl TimeStamps {
         }
     }
 
-    /// The stamps on interfaces of our own: what was asked for, or else the program's.
+    /// The stamps on interfaces of our own: the requested ones, or else the program's.
     ///
     /// Errors: these have no network card.
     pub fn of_virtual_interfaces(wanted: Option<Self>) -> Result<Self, String> {
@@ -46,7 +46,8 @@ impl TimeStamps {
         Ok(wanted.unwrap_or_default())
     }
 
-    /// What a calibration on virtual interfaces uses for a run with these: the same way of sending.
+    /// The stamps of a calibration on virtual interfaces, for a run with these. Both send frames in
+    /// the same manner.
     pub fn on_virtual_interfaces(self) -> Self {
         match self {
             Self::Program => Self::Program,
@@ -63,8 +64,8 @@ impl TimeStamps {
         }
     }
 
-    /// The stamps for interfaces that offer these: what was asked for, or else the card's if they
-    /// have one clock, or else the program's.
+    /// The stamps for interfaces with these offers: the requested ones; or else the card's if both
+    /// have one clock; or else the program's.
     ///
     /// Errors: an interface does not offer what was asked for.
     pub fn choose(wanted: Option<Self>, offers: &[(&str, StampOffer)]) -> Result<Self, String> {

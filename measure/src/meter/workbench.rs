@@ -1,16 +1,16 @@
 //! Where a case runs: the subject, a controller of it, and how much to measure.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bofuss_oflib::{PortNo, Version};
 
 use super::controller::{ControlSession, Controlled, STALL_SECONDS};
 use super::point::{CaseVerdict, Point, PointOutcome};
-use super::probe::{Observation, ProbeLoad};
+use super::probe::{FrameProbe, Observation, ProbeLoad, SINGLE_FRAMES};
 use super::subject::TestSubject;
 use super::template::{FrameSignature, Template};
 
-/// Frames of a series, one way and there and back. Both are those of the papers.
+/// Frames of a series, in one direction and for round trips. Both numbers are those of the papers.
 const FORTH_FRAMES: u32 = 30_000;
 const ECHO_FRAMES: u32 = 10_000;
 /// The same in the shortest form.
@@ -19,9 +19,13 @@ const SHORT_FRAMES: u32 = 300;
 pub const USUAL_MBPS: f64 = 10.0;
 /// Rules that a switch that the meter starts is given at most, unless the user says otherwise.
 pub const MAX_OWN_RULES: u32 = 1_000_000;
-/// How long a packet-out may take to come out of a port.
+/// How long to wait for a packet-out before another port is tried, and for all of them in the end:
+/// a slow switch may take longer for each.
 const PORT_PATIENCE: Duration = Duration::from_millis(300);
-/// The rule priority that cases use for the way from one side to the other.
+const ALL_PORTS_PATIENCE: Duration = Duration::from_secs(3);
+/// How long to wait between two attempts to connect to a switch that is gone.
+const RETRY: Duration = Duration::from_millis(500);
+/// The rule priority that cases use for forwarding from one side to the other.
 const BASE_PRIORITY: u16 = 10;
 
 /// How much to measure, and what must not happen.
@@ -114,8 +118,8 @@ impl<'a> Workbench<'a> {
         self.controller.as_mut().ok_or_else(|| missing.into())
     }
 
-    /// Connects anew if the switch has closed the connection, as some do when their controller
-    /// was busy with something else and did not answer their echoes.
+    /// Connects anew if the switch has closed the connection, as some do whose echo requests were
+    /// not answered while their controller did something else.
     ///
     /// Errors: the switch takes no connection, or does not answer.
     pub fn reconnect_if_closed(&mut self) -> Result<(), String> {
@@ -131,7 +135,22 @@ impl<'a> Workbench<'a> {
         Ok(())
     }
 
-    /// How a switch came through that did not do what was asked: whether its connection is gone.
+    /// The same for a switch that may be restarting. It has as long as it may take to answer.
+    ///
+    /// Errors: it is still gone.
+    pub fn await_switch(&mut self) -> Result<(), String> {
+        let until = Instant::now() + self.limits.stall;
+        loop {
+            let ready = self.reconnect_if_closed();
+            if ready.is_ok() || Instant::now() > until || (self.over)() {
+                return ready;
+            }
+            std::thread::sleep(RETRY);
+        }
+    }
+
+    /// The verdict on a switch that did not do what was requested, by whether it has closed its
+    /// connection.
     pub fn verdict(&mut self) -> CaseVerdict {
         let controller = self.controller.as_mut();
         if controller.is_some_and(ControlSession::is_closed) {
@@ -231,63 +250,108 @@ impl<'a> Workbench<'a> {
         seen
     }
 
-    /// The outcome of a load; packet-ins meanwhile make it none.
+    /// Runs `work` while the switch's echo requests are answered: it may take minutes, in which the
+    /// switch would close the connection.
+    pub fn served<T>(&mut self, work: impl FnOnce(&Self) -> T) -> T {
+        let Some(mut controller) = self.controller.take() else {
+            return work(self);
+        };
+        let result = controller.serve_during(|| work(self));
+        self.controller = Some(controller);
+        result
+    }
+
+    /// How many packet-ins have come since this was asked last, if there is a controller.
+    fn take_packet_ins(&mut self) -> Result<Option<u64>, String> {
+        let controller = self.controller.as_mut();
+        let taken = controller.map(ControlSession::take_packet_ins);
+        Ok(taken.transpose()?)
+    }
+
+    /// The outcome of a load, which is no result if packet-ins came meanwhile.
     pub fn outcome(
         &mut self,
         template: &Template,
         load: &ProbeLoad<'_>,
     ) -> Result<PointOutcome, String> {
-        if let Some(controller) = &mut self.controller {
-            controller.take_packet_ins()?;
-        }
-        let seen = self.observe(template, load)?;
-        let mut outcome = PointOutcome::observed(&seen);
-        if let Some(controller) = &mut self.controller {
-            let packet_ins = controller.take_packet_ins()?;
-            outcome.count_packet_ins(packet_ins);
-        }
-        if seen.received == 0 {
-            return Err("no frame arrived".into());
-        }
-        Ok(outcome)
+        self.take_packet_ins()?;
+        let seen = self.served(|bench| bench.observe(template, load))?;
+        outcome_of(&seen, self.take_packet_ins()?)
     }
 }
 
-/// Finds the OpenFlow numbers of the ports at both sides: a packet-out to each comes out of one.
+/// The outcome of a load, with the packet-ins that were counted, if there is a controller.
+fn outcome_of(seen: &Observation, packet_ins: Option<u64>) -> Result<PointOutcome, String> {
+    if seen.received == 0 {
+        return Err("no frame arrived".into());
+    }
+    let mut outcome = PointOutcome::observed(seen);
+    if let Some(packet_ins) = packet_ins {
+        outcome.count_packet_ins(packet_ins);
+    }
+    Ok(outcome)
+}
+
+/// The frame that is sent out of a port to find where it comes out.
+fn port_frame(port: PortNo) -> Vec<u8> {
+    let mut template = Template::plain(0);
+    template.sent.sign(FrameSignature {
+        run: SINGLE_FRAMES,
+        number: port.0,
+        departed_ns: 0,
+    });
+    template.sent.bytes
+}
+
+/// The port whose frame arrives in time, of all that have been sent.
+fn arrived_from(
+    probe: &mut FrameProbe,
+    ports: &[PortNo],
+    within: Duration,
+) -> Result<Option<PortNo>, String> {
+    let template = Template::plain(0);
+    let start = Instant::now();
+    let mut found = None;
+    while found.is_none() && start.elapsed() < within {
+        probe.poll(|bytes| {
+            let signature = template.sent.read(bytes);
+            let single = signature.filter(|signature| signature.run == SINGLE_FRAMES);
+            let port = single.map(|signature| PortNo(signature.number));
+            found = found.or(port.filter(|port| ports.contains(port)));
+        })?;
+    }
+    Ok(found)
+}
+
+/// The port of the switch that is at this side: a packet-out to it comes out here.
+fn port_at(
+    probe: &mut FrameProbe,
+    controller: &mut ControlSession,
+    ports: &[PortNo],
+) -> Result<Option<PortNo>, String> {
+    for port in ports {
+        controller.change(&[ControlSession::packet_out(&port_frame(*port), *port)])?;
+        let found = arrived_from(probe, ports, PORT_PATIENCE)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    arrived_from(probe, ports, ALL_PORTS_PATIENCE)
+}
+
+/// Finds the OpenFlow numbers of the ports at both sides.
 fn find_ports(
     subject: &TestSubject,
     controller: &mut ControlSession,
 ) -> Result<[PortNo; 2], String> {
-    let mut found = [None, None];
     let ports = controller.ports()?;
-    let far_too = !subject.is_reflected_elsewhere();
-    for (side, is_far) in [(0, false), (1, true)] {
-        if is_far && !far_too {
-            continue;
-        }
-        let mut probe = if is_far {
-            subject.probe(false)?
-        } else {
-            subject.probe(true)?
-        };
-        for port in &ports {
-            let mut template = Template::plain(0);
-            template.sent.sign(FrameSignature {
-                run: u16::MAX,
-                number: port.0,
-                departed_ns: 0,
-            });
-            let frame = template.sent.bytes.clone();
-            controller.change(&[ControlSession::packet_out(&frame, *port)])?;
-            if probe.sees(&frame, PORT_PATIENCE)? {
-                found[side] = Some(*port);
-                break;
-            }
-        }
+    let near = port_at(&mut subject.probe(true)?, controller, &ports)?
+        .ok_or("no port of the switch is at the interface that frames go into")?;
+    let mut far = None;
+    if !subject.is_reflected_elsewhere() {
+        far = port_at(&mut subject.probe(false)?, controller, &ports)?;
     }
-    let sides = "the interface that frames go into";
-    let near = found[0].ok_or_else(|| format!("no port of the switch is at {sides}"))?;
-    match found[1] {
+    match far {
         Some(far) => Ok([near, far]),
         // The other machine is at one of the other ports: with two of them, it is known which.
         None => match &ports[..] {

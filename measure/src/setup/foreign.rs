@@ -1,5 +1,4 @@
-//! Switches of other projects: Open vSwitch in its datapaths in user space, and the original
-//! BOFUSS.
+//! Switches of other projects: Open vSwitch in its datapaths, and the original BOFUSS.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,12 +10,54 @@ use crate::net::run;
 
 /// Open vSwitch with DPDK, which userspace-tso needs.
 pub const OVS_DPDK: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
+/// Where the kernel shows that it has Open vSwitch's datapath.
+const LOADED: &str = "/sys/module/openvswitch";
 /// The original's programs.
 const ORIGINAL: [&str; 2] = ["ofdatapath", "ofprotocol"];
 
 /// Whether a folder has the original BOFUSS.
 pub fn original_is_in(folder: &Path) -> bool {
     ORIGINAL.iter().all(|name| folder.join(name).exists())
+}
+
+/// Whether this kernel has Open vSwitch's datapath or a module of it, and Open vSwitch is there;
+/// nothing is loaded.
+///
+/// Errors: what is missing.
+pub fn kernel_datapath() -> Result<(), String> {
+    run("which ovs-vswitchd").map_err(|_| "ovs-vswitchd is not installed")?;
+    if Path::new(LOADED).exists() {
+        return Ok(());
+    }
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let modules = Path::new("/lib/modules").join(release.trim());
+    if lists_datapath(&modules) {
+        return Ok(());
+    }
+    let modules = modules.display();
+    Err(format!(
+        "this kernel has no module openvswitch, which has the datapath: none is loaded, and \
+         {modules} lists none"
+    ))
+}
+
+/// Whether the datapath is a module of this folder, or of those that the kernel has in itself.
+fn lists_datapath(modules: &Path) -> bool {
+    ["modules.dep", "modules.builtin"].iter().any(|list| {
+        let text = std::fs::read_to_string(modules.join(list)).unwrap_or_default();
+        text.lines().any(|line| {
+            let module = line.split(':').next().unwrap_or_default();
+            module.contains("/openvswitch.ko")
+        })
+    })
+}
+
+/// Loads the datapath into the kernel, unless it is there.
+fn load_datapath() -> Result<(), String> {
+    if Path::new(LOADED).exists() {
+        return Ok(());
+    }
+    run("modprobe openvswitch").map(drop)
 }
 
 impl Forwarder {
@@ -54,6 +95,9 @@ impl Forwarder {
     ///
     /// Errors: a program that does not start or become ready.
     pub fn open_vswitch(setup: Setup, plans: &[SwitchPlan]) -> Result<Self, String> {
+        if setup == Setup::OvsKernel {
+            load_datapath()?;
+        }
         let mut this = Self::default();
         let at = this.scratch_folder()?;
         let schema = "/usr/share/openvswitch/vswitch.ovsschema";
@@ -98,8 +142,13 @@ impl Forwarder {
     /// Adds a bridge of which the ports have their place in the list as their number.
     fn add_bridge(&self, setup: Setup, plan: &SwitchPlan) -> Result<(), String> {
         let name = &plan.name;
+        let datapath = if setup == Setup::OvsKernel {
+            "system"
+        } else {
+            "netdev"
+        };
         let mut words = format!(
-            "add-br {name} -- set bridge {name} datapath_type=netdev fail-mode=secure \
+            "add-br {name} -- set bridge {name} datapath_type={datapath} fail-mode=secure \
              -- set-controller {name} ptcp:{}",
             plan.openflow_port
         );
@@ -145,7 +194,7 @@ impl Forwarder {
         run(&command).map(drop)
     }
 
-    /// Starts a program whose output nobody reads; the last one is the first of the processes.
+    /// Starts a program and discards its output; the last one is the first of the processes.
     fn spawn_unread(&mut self, command: &mut Command) -> Result<(), String> {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
@@ -161,4 +210,36 @@ fn ovs_command(program: &str, folder: &str) -> Command {
         command.env(variable, folder);
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::held::ScratchFolder;
+
+    #[test]
+    fn a_module_of_the_kernel_is_found_without_loading_it() {
+        for (list, text, is_there) in [
+            (
+                "modules.dep",
+                "kernel/net/openvswitch/openvswitch.ko.xz: kernel/net/nsh/nsh.ko.xz\n",
+                true,
+            ),
+            (
+                "modules.builtin",
+                "kernel/net/openvswitch/openvswitch.ko\n",
+                true,
+            ),
+            (
+                "modules.dep",
+                "kernel/net/openvswitch/vport-vxlan.ko: kernel/net/openvswitch/openvswitch.ko\n",
+                false,
+            ),
+        ] {
+            let folder = ScratchFolder::new().unwrap();
+            assert!(!lists_datapath(folder.path()));
+            std::fs::write(folder.path().join(list), text).unwrap();
+            assert_eq!(lists_datapath(folder.path()), is_there, "{text}");
+        }
+    }
 }

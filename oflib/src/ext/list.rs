@@ -10,7 +10,7 @@ use crate::message::Message;
 use crate::version::Version;
 use crate::wire::{Reader, TextForm, Wire, Writer};
 
-/// Bytes of the length that stands before each value, and counts itself.
+/// The size in bytes of the length before each value, which includes itself.
 const LENGTH_BYTES: usize = 2;
 
 /// A value that a [`ValueList`] may have.
@@ -28,8 +28,8 @@ pub trait Listed: TypedBody {
     }
 }
 
-/// A body of any number of values, each behind a 16-bit length on the wire; as text
-/// `[one; two]`. Its request is the empty list, and parts of a reply are joined.
+/// A body of any number of values, each after a 16-bit length on the wire; as text `[one; two]`.
+/// Its request is the empty list, and parts of a reply are joined.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValueList<T>(pub Vec<T>);
 

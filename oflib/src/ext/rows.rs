@@ -3,14 +3,14 @@
 use super::{BodyType, TypedBody};
 use crate::error::{BadAction, BadInstruction, BadRequest, ErrorCode, ErrorRow};
 
-/// Which kind of thing an experimenter value is.
+/// The kind of an experimenter value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtKind {
     /// An action.
     Action,
     /// An instruction.
     Instruction,
-    /// A message, either way.
+    /// A message, in either direction.
     Message,
     /// A multipart request or reply body.
     Multipart,
@@ -65,7 +65,7 @@ impl Arg {
     }
 }
 
-/// Who is sent a message that nobody asked for.
+/// Which connections get an asynchronous message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// Every controller that is no slave.
@@ -78,7 +78,7 @@ pub enum Audience {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Usage {
-    /// What stands behind the verb, as `help` shows it.
+    /// What follows the verb, as `help` shows it.
     pub arguments: &'static str,
     /// What it does, in a few words.
     pub help: &'static str,
@@ -116,7 +116,7 @@ pub struct ExtRow {
     /// Whether, as a message or a multipart request, it changes the switch: a slave may not send
     /// it.
     pub changes: bool,
-    /// Who gets it, as a message that nobody asked for.
+    /// Which connections get it as an asynchronous message.
     pub audience: Audience,
     /// How people ask with it, as a message or a multipart request, if they may.
     pub usage: Option<Usage>,
@@ -175,7 +175,7 @@ impl ExtRow {
         Self { args, ..self }
     }
 
-    /// The same with bytes behind the arguments.
+    /// The same with bytes after the arguments.
     pub const fn with_data(self) -> Self {
         Self { data: true, ..self }
     }
@@ -233,7 +233,7 @@ impl ExtRow {
         }
     }
 
-    /// Its place in a list of rows, if it stands there.
+    /// Its place in a list of rows, if it is there.
     pub fn place_in(&'static self, rows: &'static [Self]) -> Option<usize> {
         rows.element_offset(self)
     }

@@ -138,10 +138,10 @@ impl AsyncConfig {
         experimenters_slave: Vec::new(),
     };
 
-    /// What holds in a version until a controller says otherwise. Choice: since 1.4 a slave hears
-    /// how it became one, and requests are forwarded only to those that asked for it. Since 1.5
-    /// statistics that reached a threshold are for those that may set one, and the status of
-    /// controllers, but for what was asked for, is for all.
+    /// The initial configuration in a version. Choice: since 1.4 a slave is informed how it became
+    /// one, and requests are forwarded only to connections that asked for it. Since 1.5 triggered
+    /// statistics go to connections that may set triggers, and the status of controllers goes to
+    /// all, except for replies.
     pub fn initial(version: Version) -> Self {
         if !version.has_bundles() {
             return Self::INITIAL;

@@ -4,7 +4,7 @@ use crate::model::{flags, model};
 use crate::types::MaxLen;
 
 flags! {
-    /// How IP fragments are treated, in two bits that name one way.
+    /// How IP fragments are treated: a number in two bits.
     pub struct ConfigFlags(u32) {
         /// Fragments are dropped.
         FRAG_DROP = 0x1 "FRAG_DROP",

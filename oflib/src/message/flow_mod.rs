@@ -43,7 +43,7 @@ flags! {
         ANY_HEADER = 0x2_0000 "any_header",
         /// Look at the entry before all others of its priority (OpenFlow 1.0: it is exact).
         FIRST = 0x4_0000 "first",
-        /// Skip one VLAN tag in front of the Ethernet type, and not all: behind a second tag, whose
+        /// Skip one VLAN tag in front of the Ethernet type, and not all: after a second tag, whose
         /// number is the type, nothing is matched (OpenFlow 1.0).
         ONE_TAG = 0x8_0000 "one_tag",
     }

@@ -1,4 +1,4 @@
-//! FLOW_REMOVED: an entry is gone. Spec: OpenFlow 1.3.5 section 7.4.2.
+//! FLOW_REMOVED: an entry was removed. Spec: OpenFlow 1.3.5 section 7.4.2.
 
 use super::stats::StatTime;
 use crate::matching::Match;
@@ -25,8 +25,8 @@ named! {
 }
 
 impl FlowRemovedReason {
-    /// The reason that stands for this one in a version: before 1.4, for the reasons of 1.4, that
-    /// the entry was deleted.
+    /// The reason that replaces this one in a version: before 1.4, DELETE for the reasons that 1.4
+    /// added.
     #[must_use]
     pub fn in_version(self, version: Version) -> Self {
         match self {

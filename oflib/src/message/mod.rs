@@ -176,8 +176,8 @@ messages! {
     35 ControllerStatus(ControllerStatus) "CONTROLLER_STATUS" [since V1_5];
 }
 
-/// Writes a colon before a body, unless that is empty. It keeps nothing, so that whoever wants only
-/// the beginning of a long message does not pay for the rest.
+/// Writes a colon before a body, unless that is empty. It stores nothing, so a reader that wants
+/// only the beginning of a long message does not pay for the rest.
 struct BodyWriter<'a, 'b> {
     out: &'a mut fmt::Formatter<'b>,
     is_empty: bool,
@@ -193,7 +193,7 @@ impl fmt::Write for BodyWriter<'_, '_> {
     }
 }
 
-/// The types of the messages that only switches send: replies, and what nobody asked for.
+/// The types of messages that only switches send: replies and asynchronous messages.
 pub(crate) const FROM_SWITCH: [u8; 14] = [6, 8, 10, 11, 12, 19, 21, 23, 25, 27, 30, 31, 32, 35];
 
 impl Message {

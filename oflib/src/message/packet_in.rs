@@ -1,8 +1,9 @@
 //! PACKET_IN: a packet for the controller. Spec: OpenFlow 1.3.5 section 7.4.1.
 
+use crate::field::IN_PORT;
 use crate::matching::Match;
 use crate::model::{model, named};
-use crate::types::{BufferId, TableId};
+use crate::types::{BufferId, PortNo, TableId};
 use crate::version::Version;
 use crate::wire::Bytes;
 
@@ -25,8 +26,8 @@ named! {
 }
 
 impl PacketInReason {
-    /// The reason that stands for this one in a version: before 1.4, the reasons of 1.4 are output
-    /// actions.
+    /// The reason that replaces this one in a version: before 1.4, ACTION for the reasons that 1.4
+    /// added.
     #[must_use]
     pub fn in_version(self, version: Version) -> Self {
         match self {
@@ -59,7 +60,13 @@ model! {
 }
 
 impl PacketIn {
-    /// Nothing, and the cookie that says that none is told.
+    /// The port by which the packet came in, if the switch says so.
+    pub fn in_port(&self) -> Option<PortNo> {
+        let one = self.fields.get(IN_PORT)?;
+        Some(PortNo(one.number() as u32))
+    }
+
+    /// An empty packet-in with the cookie that means that none is known.
     pub(crate) fn without_cookie() -> Self {
         Self {
             cookie: u64::MAX,

@@ -20,12 +20,12 @@ pub struct PacketOut {
     pub actions: Vec<Action>,
     /// The packet, if not buffered.
     pub data: Bytes,
-    /// What it has of fields that are in no header, but for the ingress port (since OpenFlow 1.5).
+    /// The values of fields that are in no header, besides the ingress port (since OpenFlow 1.5).
     pub fields: Match,
 }
 
 impl PacketOut {
-    /// Notes that the version has no words for fields beside the ingress port.
+    /// Notes that the version cannot express fields besides the ingress port.
     pub(crate) fn say_no_fields(&self, w: &mut Writer<'_>) {
         if self.fields != Match::ANY {
             w.cannot_say("fields");

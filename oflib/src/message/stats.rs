@@ -29,8 +29,8 @@ impl FromStr for StatTime {
         let wrong = || format!("'{text}' is no time in seconds");
         let seconds = text.strip_suffix('s').unwrap_or(text);
         let (whole, part) = seconds.split_once('.').unwrap_or((seconds, "0"));
-        let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_number(whole) || !is_number(part) || part.len() > DECIMALS {
+        let mut digits = whole.bytes().chain(part.bytes());
+        if !digits.all(|digit| digit.is_ascii_digit()) || part.len() > DECIMALS {
             return Err(wrong());
         }
         Ok(Self {
@@ -86,33 +86,36 @@ impl TextForm for Stats {
     }
 }
 
+fn count_of(text: &str) -> Result<u64, String> {
+    number(text).ok_or_else(|| format!("'{text}' is no number"))
+}
+
 /// The value of a counter that is not kept, in the versions that have no lists of statistics.
 const NOT_COUNTED: u64 = u64::MAX;
 
 impl Stats {
     /// The counters of entries, each of which is all ones if it is not kept.
     pub fn counted(packet_count: u64, byte_count: u64) -> Self {
-        let kept = |count: &u64| *count != NOT_COUNTED;
         Self {
-            packet_count: Some(packet_count).filter(kept),
-            byte_count: Some(byte_count).filter(kept),
+            packet_count: (packet_count != NOT_COUNTED).then_some(packet_count),
+            byte_count: (byte_count != NOT_COUNTED).then_some(byte_count),
             ..Self::default()
         }
     }
 
     /// Sets one by its name; `false` if it was there. Errors: what is wrong, in words.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
-        let count = || number(value).ok_or_else(|| format!("'{value}' is no number"));
         let is_new = match name {
             "duration" => self.duration.replace(value.parse()?).is_none(),
             "idle_time" => self.idle_time.replace(value.parse()?).is_none(),
             "flow_count" => {
-                let count = u32::try_from(count()?);
-                let count = count.map_err(|_| format!("'{value}' is too large"))?;
+                let Ok(count) = u32::try_from(count_of(value)?) else {
+                    return Err(format!("'{value}' is too large"));
+                };
                 self.flow_count.replace(count).is_none()
             }
-            "packet_count" => self.packet_count.replace(count()?).is_none(),
-            "byte_count" => self.byte_count.replace(count()?).is_none(),
+            "packet_count" => self.packet_count.replace(count_of(value)?).is_none(),
+            "byte_count" => self.byte_count.replace(count_of(value)?).is_none(),
             _ => return Err(format!("there is no statistic '{name}'")),
         };
         Ok(is_new)

@@ -14,7 +14,7 @@ use crate::matching::{FieldMatch, Match};
 use crate::text::ActionArg;
 use crate::types::{EtherType, QueueId};
 
-/// What to write where nothing is to be done.
+/// The text of an empty list of actions.
 const DROP: &str = "drop";
 /// OpenFlow 1.0's output through a queue: a choice of the queue, the output, and queue 0 again.
 const ENQUEUE: &str = "enqueue";
@@ -36,8 +36,8 @@ pub fn parse_actions(
     actions(Word::new(text), fields, catalogue)
 }
 
-/// Reads instructions: `meter:1,output:2,write_actions(group:1),goto_table:2`. Actions that stand
-/// alone are applied; `drop` is no instruction at all.
+/// Reads instructions: `meter:1,output:2,write_actions(group:1),goto_table:2`. Actions outside of
+/// an instruction are applied; `drop` is no instruction at all.
 ///
 /// Errors: the word that is no instruction or action, no argument of it, or stands twice.
 pub fn parse_instructions(

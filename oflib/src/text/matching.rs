@@ -39,7 +39,7 @@ const BY_PROTOCOL: &[(&str, &[&Field])] = &[
     ),
 ];
 
-/// Names of other tools that stand for a part of a field, or for several.
+/// Names of other tools that mean a part of a field, or for several.
 const DERIVED: &[&str] = &["dl_vlan", "vlan_tci", "nw_tos"];
 
 /// What `dl_vlan` says of packets without a tag.

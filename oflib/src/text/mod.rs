@@ -1,6 +1,6 @@
 //! The text form of values, matches and actions, in the syntax that users of `ovs-ofctl` know.
 //!
-//! Printing and single values stand here; [`parse_match`], [`parse_flow`] and the others read whole
+//! Printing and single values are here; [`parse_match`], [`parse_flow`] and the others read whole
 //! texts, and what is printed of a thing reads back as that thing.
 
 mod action;
@@ -47,7 +47,7 @@ impl<T: fmt::Display> fmt::Display for Actions<'_, T> {
     }
 }
 
-/// Reads a decimal number, or a hexadecimal one behind `0x`.
+/// Reads a decimal number, or a hexadecimal one after `0x`.
 pub fn number(s: &str) -> Option<u64> {
     match s.strip_prefix("0x").or_else(|| s.strip_prefix("0X")) {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
@@ -55,7 +55,7 @@ pub fn number(s: &str) -> Option<u64> {
     }
 }
 
-/// A keyword that stands for an Ethernet type and perhaps an IP protocol.
+/// A keyword that means an Ethernet type, and possibly an IP protocol.
 pub struct Keyword {
     /// The word.
     pub name: &'static str,
@@ -243,8 +243,8 @@ pub fn parse_port(s: &str) -> Result<PortNo, String> {
         .map_err(|()| format!("'{s}' is no port number and none of the reserved names"))
 }
 
-/// The same, or the name of a port of the catalogue. As for ovs-ofctl, numbers and reserved names
-/// come first, but not where the name stands between quotes.
+/// The same, or the name of a port of the catalogue. As in ovs-ofctl, numbers and reserved names
+/// take precedence, unless the name is in quotes.
 ///
 /// Errors: what is wrong, in words, with the nearest names.
 pub fn parse_port_named(s: &str, catalogue: &Catalogue) -> Result<PortNo, String> {
@@ -290,8 +290,8 @@ const RESERVED_PORTS: &[&str] = &[
     "any",
 ];
 
-/// Reads at least one byte as pairs of hexadecimal digits, between which blanks, colons, dashes and
-/// line ends may stand. Errors: what is wrong, in words.
+/// Reads at least one byte as pairs of hexadecimal digits, which blanks, colons, dashes and line
+/// ends may separate. Errors: what is wrong, in words.
 pub fn parse_bytes(s: &str) -> Result<alloc::vec::Vec<u8>, String> {
     let digits: String = s.chars().filter(|c| !" :-\n".contains(*c)).collect();
     match bytes_of(&digits) {

@@ -1,4 +1,4 @@
-//! Pieces of a text that know where they stand, so that an error can point at its word.
+//! Pieces of a text that know their position, so that an error can point at its word.
 
 use alloc::{format, string::String, vec::Vec};
 use core::{fmt, str::FromStr};
@@ -99,7 +99,7 @@ impl<'a> Word<'a> {
         whole.part(self.at - whole.at, whole.text.len())
     }
 
-    /// What stands before and after the first of `separators`.
+    /// What is before and after the first of `separators`.
     pub(super) fn split_at(self, separators: &[char]) -> Option<(Self, Self)> {
         let at = find_unquoted(self.text, separators)?;
         let before = self.part(0, at);

@@ -133,7 +133,7 @@ impl Form<V1_0> for FlowMod {
         w.put(&self.idle_timeout).put(&self.hard_timeout);
         w.put(&self.priority).put(&self.buffer_id);
         w.put(&self.out_port).put(&(own as u16));
-        write_actions(&self.instructions, &self.fields, w);
+        write_instructions(&self.instructions, &self.fields, w);
     }
 }
 
@@ -142,6 +142,14 @@ fn read_actions(r: &mut Reader<'_>, fields: &Match) -> Result<Vec<Action>, Decod
     let bytes = r.remaining();
     let mut list = r.at("actions").sub(bytes, BadAction::BAD_LEN)?;
     read_list(&mut list, Some(fields))
+}
+
+/// The same as instructions.
+pub(crate) fn read_instructions(
+    r: &mut Reader<'_>,
+    fields: &Match,
+) -> Result<Instructions, DecodeError> {
+    read_actions(r, fields).map(Instructions::apply)
 }
 
 /// Appends an entry's match; gives whether it is exact. An exact one below the highest priority
@@ -161,7 +169,7 @@ fn is_reported_exact(priority: u16) -> bool {
 }
 
 /// Appends the list of actions that the instructions are in 1.0.
-fn write_actions(instructions: &Instructions, fields: &Match, w: &mut Writer<'_>) {
+pub(crate) fn write_instructions(instructions: &Instructions, fields: &Match, w: &mut Writer<'_>) {
     let reported = instructions
         .reported_in(w.version())
         .filter(|_| w.leaves_out);
@@ -259,7 +267,7 @@ impl Form<V1_0> for FlowStats {
         entry.cookie = body.at("cookie").get()?;
         entry.packet_count = body.at("packet_count").get()?;
         entry.byte_count = body.at("byte_count").get()?;
-        entry.instructions = Instructions::apply(read_actions(&mut body, &entry.fields)?);
+        entry.instructions = read_instructions(&mut body, &entry.fields)?;
         Ok(Self(entry))
     }
     fn write(&self, w: &mut Writer<'_>) {
@@ -273,7 +281,7 @@ impl Form<V1_0> for FlowStats {
         w.put(&entry.idle_timeout).put(&entry.hard_timeout).pad(6);
         w.put(&entry.cookie);
         w.put(&entry.packet_count).put(&entry.byte_count);
-        write_actions(&entry.instructions, &entry.fields, w);
+        write_instructions(&entry.instructions, &entry.fields, w);
         w.patch_length(start, start);
     }
 }

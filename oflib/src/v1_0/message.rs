@@ -87,11 +87,10 @@ impl Form<V1_0> for PacketIn {
         })
     }
     fn write(&self, w: &mut Writer<'_>) {
-        let Some(in_port) = self.fields.get(IN_PORT) else {
+        let Some(in_port) = self.in_port() else {
             return w.cannot_say("no in_port");
         };
-        w.put(&self.buffer_id).put(&self.total_len);
-        w.put(&PortNo(in_port.number() as u32));
+        w.put(&self.buffer_id).put(&self.total_len).put(&in_port);
         w.put(&self.reason).pad(1).put(&self.data);
     }
 }

@@ -8,14 +8,17 @@ mod error;
 mod flow;
 mod matching;
 mod message;
+pub(crate) mod nxm;
 mod stats;
 mod values;
 
+pub(crate) use flow::{read_instructions, write_instructions};
 pub(crate) use values::{read_capabilities, write_capabilities};
 
 use crate::error::{BadRequest, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
 use crate::message::{Message, Role};
+use crate::v1_3::monitor;
 use crate::wire::{Reader, Writer};
 
 /// The forms of 1.0 that no other version has.
@@ -23,10 +26,12 @@ pub(crate) enum V1_0 {}
 
 /// The message type of vendors.
 const VENDOR: u8 = 4;
-/// The vendor whose role messages controllers of 1.0 use, and their subtypes.
+/// The vendor whose messages of roles and flow monitors controllers of 1.0 use, and their subtypes.
 const NICIRA: u32 = 0x2320;
 const ROLE_REQUEST: u32 = 10;
 const ROLE_REPLY: u32 = 11;
+/// Nicira's messages about flow monitors: they are the ONF's of 1.3, with numbers that begin here.
+const MONITOR_CANCEL: u32 = 21;
 
 macro_rules! messages {
     ($($number:literal $V:ident;)*) => {
@@ -47,6 +52,14 @@ macro_rules! messages {
 
         /// Appends the body; gives the message's type.
         pub(crate) fn encode_body(message: &Message, w: &mut Writer<'_>) -> u8 {
+            if let Some((exp_type, monitor_id)) = monitor::message_of(message) {
+                let subtype = exp_type - monitor::CANCEL + MONITOR_CANCEL;
+                w.put(&NICIRA).put(&subtype);
+                if let Some(id) = monitor_id {
+                    w.put(&id);
+                }
+                return VENDOR;
+            }
             match message {
                 $(Message::$V(body) => {
                     w.put(body);
@@ -114,6 +127,12 @@ fn vendor(r: &mut Reader<'_>) -> Result<Message, DecodeError> {
     let message = match subtype {
         ROLE_REQUEST => Message::RoleRequest(body.get()?),
         ROLE_REPLY => Message::RoleReply(body.get()?),
+        subtype
+            if subtype >= MONITOR_CANCEL
+                && let Some(message) = monitor_message(subtype, &mut body)? =>
+        {
+            message
+        }
         _ => {
             let value = ExtValue::decode(ExtKind::Message, r).map(Message::Experimenter);
             return value.map_err(|_| at_subtype.err(BadRequest::BAD_EXP_TYPE));
@@ -121,6 +140,14 @@ fn vendor(r: &mut Reader<'_>) -> Result<Message, DecodeError> {
     };
     *r = body;
     Ok(message)
+}
+
+/// Reads a message about flow monitors, if the subtype is one's.
+fn monitor_message(subtype: u32, r: &mut Reader<'_>) -> Result<Option<Message>, DecodeError> {
+    match (subtype - MONITOR_CANCEL).checked_add(monitor::CANCEL) {
+        Some(exp_type) => monitor::read_message(exp_type, r),
+        None => Ok(None),
+    }
 }
 
 fn role_message(subtype: u32, role: &Role, w: &mut Writer<'_>) -> u8 {

@@ -1,40 +1,68 @@
 //! Statistics of OpenFlow 1.0, which became multiparts: requests and replies, a row each.
 //! Spec: OpenFlow 1.0.2 section 5.3.5.
 
-use super::V1_0;
 use super::matching::{fields_of, wildcards_of};
+use super::nxm;
+use super::{NICIRA, V1_0};
 use crate::error::DecodeError;
 use crate::forms::Form;
+use crate::message::multipart::flow_monitor::{FlowMonitorCommand, FlowMonitorRequest};
 use crate::message::multipart::table_features::{PropertyList, TableFeatureSet, TableProperty};
 use crate::message::multipart::{
     MORE, MultipartReply, MultipartRequest, PortRequest, PortStats, QueueStats, QueueStatsRequest,
     ReplyBody, RequestBody, TableStats,
 };
-use crate::types::PortNo;
+use crate::types::{GroupId, PortNo};
 use crate::v1_3::layout;
 use crate::wire::{Reader, Writer};
 
+/// The type of vendors' statistics.
+const VENDOR: u16 = 0xffff;
+/// Nicira's type of those that became FLOW_MONITOR.
+const FLOW_MONITOR: u32 = 2;
+/// Bytes of the vendor, its type, and padding.
+const MONITORS_HEAD_BYTES: usize = 12;
+
+/// Whether statistics of this type, whose body `r` is at, are Nicira's flow monitors.
+fn are_monitors(ty: u16, r: &Reader<'_>) -> bool {
+    let mut body = r.clone();
+    ty == VENDOR && body.get() == Ok(NICIRA) && body.get() == Ok(FLOW_MONITOR)
+}
+
 macro_rules! stats {
-    ($($Part:ident($Body:ident);)*) => { $(
+    ($($Part:ident($Body:ident) leaves_out $leaves_out:literal;)*) => { $(
         impl Form<V1_0> for $Part {
             /// Errors: BAD_REQUEST/BAD_MULTIPART for an unknown type, or the body's.
             fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
                 let at_type = r.at("stats type").clone();
                 let ty: u16 = r.get()?;
                 let more = r.at("stats flags").get::<u16>()? & MORE != 0;
-                let body = $Body::decode_body(ty, &at_type, r)?;
+                let body = if are_monitors(ty, r) {
+                    r.take(MONITORS_HEAD_BYTES)?;
+                    $Body::FlowMonitor(r.get()?)
+                } else {
+                    $Body::decode_body(ty, &at_type, r)?
+                };
                 Ok(Self { more, body })
             }
             fn write(&self, w: &mut Writer<'_>) {
-                w.put(&self.body.number()).put(&u16::from(self.more));
+                let more = u16::from(self.more);
+                if let $Body::FlowMonitor(list) = &self.body {
+                    w.put(&VENDOR).put(&more);
+                    w.put(&NICIRA).put(&FLOW_MONITOR).pad(4);
+                    w.leaves_out = $leaves_out;
+                    w.put(list);
+                    return;
+                }
+                w.put(&self.body.number()).put(&more);
                 self.body.encode_body(w);
             }
         }
     )* };
 }
 stats! {
-    MultipartRequest(RequestBody);
-    MultipartReply(ReplyBody);
+    MultipartRequest(RequestBody) leaves_out false;
+    MultipartReply(ReplyBody) leaves_out true;
 }
 
 /// The property of the model that lists the fields that need not be matched.
@@ -49,6 +77,36 @@ layout! {
         ..default
     }
     QueueStats { port_no => 2, queue_id, tx_bytes, tx_packets, tx_errors; ..default }
+}
+
+impl Form<V1_0> for FlowMonitorRequest {
+    /// Errors: BAD_MATCH's.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let monitor_id = r.at("monitor_id").get()?;
+        let flags = r.at("flags").get()?;
+        let out_port = r.at("out_port").get()?;
+        let length = r.at("match_len").get()?;
+        let table_id = r.at("table_id").get()?;
+        r.take(5)?;
+        Ok(Self {
+            monitor_id,
+            out_port,
+            out_group: GroupId::ANY,
+            flags,
+            table_id,
+            command: FlowMonitorCommand::ADD,
+            fields: nxm::read(length, r)?,
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        if self.out_group != GroupId::ANY || self.command != FlowMonitorCommand::ADD {
+            w.cannot_say("out_group or command of a monitor");
+        }
+        w.put(&self.monitor_id).put(&self.flags).put(&self.out_port);
+        let at = w.bytes.len();
+        w.pad(2).put(&self.table_id).pad(5);
+        nxm::write(&self.fields, at, w);
+    }
 }
 
 impl Form<V1_0> for QueueStatsRequest {

@@ -72,8 +72,8 @@ fn changed<E>(
 
 /// The instructions of the model that those on the wire mean in an entry of this match.
 fn meant(instructions: &Instructions, fields: &Match) -> Instructions {
-    let change = |list: &[Action]| Ok::<_, ()>(spread(list, Some(fields)));
-    changed(instructions, change).expect("every list has a meaning")
+    let meant = changed(instructions, |list| Ok::<_, ()>(spread(list, Some(fields))));
+    meant.expect("every list has a meaning")
 }
 
 /// The instructions on the wire. What cannot be said: what [`gather`] refuses.

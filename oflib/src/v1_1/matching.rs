@@ -167,9 +167,10 @@ pub(super) fn fields_of(numbers: u32) -> Vec<FieldId> {
 pub(super) fn numbers_of(fields: &[FieldId]) -> u32 {
     let mut numbers = 0;
     for row in ROWS {
-        let is_listed = |field: &&Field| fields.iter().any(|id| is_known(id, field));
-        if row.fields.iter().any(is_listed) {
-            numbers |= 1 << row.number;
+        for field in row.fields {
+            if fields.iter().any(|id| is_known(id, field)) {
+                numbers |= 1 << row.number;
+            }
         }
     }
     numbers

@@ -5,7 +5,7 @@ use alloc::vec;
 
 use super::V1_1;
 use crate::error::{DecodeError, QueueOpFailed};
-use crate::field::{Field, IN_PHY_PORT, IN_PORT};
+use crate::field::{IN_PHY_PORT, IN_PORT};
 use crate::forms::Form;
 use crate::matching::{FieldMatch, Match};
 use crate::message::features::Capabilities;
@@ -48,15 +48,13 @@ impl Form<V1_1> for PacketIn {
         })
     }
     fn write(&self, w: &mut Writer<'_>) {
-        let port = |field: &Field| {
-            let one = self.fields.get(field)?;
-            Some(PortNo(one.number() as u32))
-        };
-        let Some(in_port) = port(IN_PORT) else {
+        let Some(in_port) = self.fields.get(IN_PORT) else {
             return w.cannot_say("no in_port");
         };
-        w.put(&self.buffer_id).put(&in_port);
-        w.put(&port(IN_PHY_PORT).unwrap_or(in_port));
+        let in_phy_port = self.fields.get(IN_PHY_PORT).unwrap_or(in_port);
+        w.put(&self.buffer_id);
+        w.put(&PortNo(in_port.number() as u32));
+        w.put(&PortNo(in_phy_port.number() as u32));
         w.put(&self.total_len).put(&self.reason);
         w.put(&self.table_id).put(&self.data);
     }

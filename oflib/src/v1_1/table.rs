@@ -60,9 +60,13 @@ fn set_by(setter: &FieldSetter) -> Vec<&'static Field> {
 
 /// The types of the actions that 1.1 shares with later versions, as bits; there are 32 of them.
 fn shared_types() -> u32 {
-    let shared = ACTIONS.iter().filter(|row| row.versions.has(Version::V1_1));
-    let reported = shared.filter(|row| row.number < 32);
-    reported.fold(0, |bits, row| bits | 1 << row.number)
+    let mut bits = 0;
+    for row in ACTIONS {
+        if row.versions.has(Version::V1_1) && row.number < 32 {
+            bits |= 1 << row.number;
+        }
+    }
+    bits
 }
 
 /// Reads the actions of a kind of list: those of the model, and what set-field may write.

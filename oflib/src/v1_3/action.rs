@@ -75,11 +75,10 @@ impl Form<V1_3> for Action {
         } else {
             None
         };
-        let action = action.ok_or_else(|| at_type.err(BadAction::BAD_TYPE))?;
-        if body.remaining() < 8 {
-            Ok(action)
-        } else {
-            Err(body.err(BadAction::BAD_LEN))
+        match action {
+            None => Err(at_type.err(BadAction::BAD_TYPE)),
+            Some(_) if body.remaining() >= 8 => Err(body.err(BadAction::BAD_LEN)),
+            Some(action) => Ok(action),
         }
     }
     fn write(&self, w: &mut Writer<'_>) {

@@ -7,7 +7,7 @@ mod flow;
 mod group;
 mod matching;
 mod meter;
-mod monitor;
+pub(crate) mod monitor;
 mod multipart;
 mod nicira;
 pub(crate) mod onf;
@@ -49,3 +49,4 @@ macro_rules! layout {
     )* };
 }
 pub(crate) use layout;
+pub(crate) use nicira::NXM;

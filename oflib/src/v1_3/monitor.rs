@@ -1,5 +1,6 @@
 //! Flow monitors, as the ONF added them to 1.3. Spec: ONF extension 187; where it contradicts
-//! itself as Open vSwitch 3 has it, whose match and instructions are those of 1.3.
+//! itself as Open vSwitch 3 has it, whose match and instructions are those of 1.3. Nicira's of 1.0
+//! have the same updates, with its matches and actions.
 
 use alloc::vec;
 
@@ -14,10 +15,12 @@ use crate::message::multipart::flow_monitor::{
 };
 use crate::message::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
 use crate::types::{GroupId, PortNo};
+use crate::v1_0;
+use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
 /// The ONF's type of the message that ends a monitor.
-const CANCEL: u32 = 1870;
+pub(crate) const CANCEL: u32 = 1870;
 /// The ONF's types of the messages that since 1.4 are updates.
 const STREAM_MESSAGES: [(u32, FlowUpdateEvent); 2] = [
     (1871, FlowUpdateEvent::PAUSED),
@@ -27,7 +30,7 @@ const STREAM_MESSAGES: [(u32, FlowUpdateEvent); 2] = [
 /// Reads a message of the ONF's that is a multipart since 1.4, if `exp_type` is one's.
 ///
 /// Errors: BAD_REQUEST/BAD_LEN.
-pub(super) fn read_message(
+pub(crate) fn read_message(
     exp_type: u32,
     r: &mut Reader<'_>,
 ) -> Result<Option<Message>, DecodeError> {
@@ -39,8 +42,8 @@ pub(super) fn read_message(
             command: FlowMonitorCommand::DELETE,
             ..FlowMonitorRequest::default()
         };
-        let request = RequestBody::FlowMonitor(vec![request]);
-        return Ok(Some(Message::MultipartRequest(request.into())));
+        let body = RequestBody::FlowMonitor(vec![request]);
+        return Ok(Some(Message::MultipartRequest(body.into())));
     }
     let row = STREAM_MESSAGES.iter().find(|row| row.0 == exp_type);
     Ok(row.map(|(_, event)| {
@@ -50,7 +53,7 @@ pub(super) fn read_message(
 }
 
 /// The ONF's type of the message that says the same as this one, and the monitor that it names.
-pub(super) fn message_of(message: &Message) -> Option<(u32, Option<u32>)> {
+pub(crate) fn message_of(message: &Message) -> Option<(u32, Option<u32>)> {
     if let Message::MultipartRequest(MultipartRequest {
         body: RequestBody::FlowMonitor(list),
         ..
@@ -77,6 +80,9 @@ pub(super) fn message_of(message: &Message) -> Option<(u32, Option<u32>)> {
 ///
 /// Errors: BAD_MATCH's.
 fn read_match(length: u16, r: &mut Reader<'_>) -> Result<Match, DecodeError> {
+    if r.version() == Version::V1_0 {
+        return v1_0::nxm::read(length, r);
+    }
     let [high, low] = length.to_be_bytes();
     if r.clone().array() == Ok([0, 1, high, low]) {
         return r.get();
@@ -90,6 +96,9 @@ fn read_match(length: u16, r: &mut Reader<'_>) -> Result<Match, DecodeError> {
 
 /// Appends a match, and its length without padding at `at`.
 fn write_match(fields: &Match, at: usize, w: &mut Writer<'_>) {
+    if w.version() == Version::V1_0 {
+        return v1_0::nxm::write(fields, at, w);
+    }
     let start = w.bytes.len();
     w.put(fields);
     w.bytes.copy_within(start + 2..start + 4, at);
@@ -184,15 +193,22 @@ fn read_flow(r: &mut Reader<'_>) -> Result<MonitoredFlow, DecodeError> {
     let length = r.at("match_len").get()?;
     let table_id = r.at("table_id").get()?;
     r.take(1)?;
+    let cookie = r.at("cookie").get()?;
+    let fields = read_match(length, r)?;
+    let instructions = if r.version() == Version::V1_0 {
+        v1_0::read_instructions(r, &fields)?
+    } else {
+        r.get()?
+    };
     Ok(MonitoredFlow {
         table_id,
         reason,
         idle_timeout,
         hard_timeout,
         priority,
-        cookie: r.at("cookie").get()?,
-        fields: read_match(length, r)?,
-        instructions: r.get()?,
+        cookie,
+        fields,
+        instructions,
     })
 }
 
@@ -203,7 +219,11 @@ fn write_flow(flow: &MonitoredFlow, w: &mut Writer<'_>) {
     let at = w.bytes.len();
     w.pad(2).put(&flow.table_id).pad(1).put(&flow.cookie);
     write_match(&flow.fields, at, w);
-    w.put(&flow.instructions);
+    if w.version() == Version::V1_0 {
+        v1_0::write_instructions(&flow.instructions, &flow.fields, w);
+    } else {
+        w.put(&flow.instructions);
+    }
 }
 
 #[cfg(test)]

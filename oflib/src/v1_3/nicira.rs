@@ -25,7 +25,7 @@ const REG_LOAD: u16 = 7;
 const REG_LOAD2: u16 = 33;
 
 /// Fields by the class and the number that they have in NXM, which was before OXM.
-const NXM: [(u16, u8, &Field); 28] = [
+pub(crate) const NXM: [(u16, u8, &Field); 28] = [
     (0, 1, ETH_DST),
     (0, 2, ETH_SRC),
     (0, 3, ETH_TYPE),
@@ -72,9 +72,10 @@ fn field(r: &mut Reader<'_>) -> Result<&'static Field, DecodeError> {
     let row = NXM
         .iter()
         .find(|row| (row.0, row.1 << 1) == (class, number));
-    let row = row.filter(|row| row.2.bytes() == usize::from(bytes));
-    let (_, _, field) = row.ok_or_else(|| at.err(BadAction::BAD_SET_TYPE))?;
-    Ok(field)
+    match row {
+        Some((_, _, field)) if field.bytes() == usize::from(bytes) => Ok(field),
+        Some(_) | None => Err(at.err(BadAction::BAD_SET_TYPE)),
+    }
 }
 
 /// Reads the body of an experimenter's action, if it is one of these.
@@ -100,7 +101,8 @@ fn reg_load(body: &mut Reader<'_>) -> Result<FieldMatch, DecodeError> {
     let packed: u16 = body.get()?;
     let field = field(body.at("dst"))?;
     let value: u64 = body.at("value").get()?;
-    let (offset, n_bits) = (packed >> 6, (packed & 0x3f) + 1);
+    let offset = packed >> 6;
+    let n_bits = (packed & 0x3f) + 1;
     if offset + n_bits > field.bits {
         return Err(start.err(BadAction::BAD_SET_LEN));
     }

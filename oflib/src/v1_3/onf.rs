@@ -187,27 +187,29 @@ pub(crate) fn encode_body(message: &Message, w: &mut Writer<'_>) -> u8 {
 impl Form<V1_3> for ErrorCode {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let error = read_code(r)?;
-        let place = |(_, count, onf): &&(Self, u16, u16)| (*onf..onf + count).contains(&error.code);
-        let row = ERRORS.iter().find(place);
-        Ok(match row {
-            Some((first, _, onf)) if error.experimenter == ONF => {
-                Self::new(first.ty, first.code + (error.code - onf))
+        if error.experimenter != ONF {
+            return Ok(error);
+        }
+        for (first, count, onf) in &ERRORS {
+            if (*onf..onf + count).contains(&error.code) {
+                return Ok(Self::new(first.ty, first.code + (error.code - onf)));
             }
-            Some(_) | None => error,
-        })
+        }
+        Ok(error)
     }
     fn write(&self, w: &mut Writer<'_>) {
         let older = v1_4::older(*self);
-        let has = |(first, count, _): &&(Self, u16, u16)| {
+        for (first, count, onf) in &ERRORS {
             let codes = first.code..first.code + count;
-            first.ty == older.ty && codes.contains(&older.code)
-        };
-        let row = ERRORS.iter().find(has);
-        let said = row.map_or(older, |(first, _, onf)| Self {
-            ty: EXPERIMENTER_ERROR_TYPE,
-            code: onf + (older.code - first.code),
-            experimenter: ONF,
-        });
-        write_code(said, w);
+            if first.ty == older.ty && codes.contains(&older.code) {
+                let on_wire = Self {
+                    ty: EXPERIMENTER_ERROR_TYPE,
+                    code: onf + (older.code - first.code),
+                    experimenter: ONF,
+                };
+                return write_code(on_wire, w);
+            }
+        }
+        write_code(older, w);
     }
 }

@@ -154,8 +154,10 @@ impl Wire for TableProperty {
                 PropertyList::Tables(list) => w.put(list),
                 PropertyList::Fields(list) => {
                     let version = w.version();
-                    let known = list.iter().filter(|id| id.is_known_to(version));
-                    known.fold(w, |w, id| w.put(id))
+                    for id in list.iter().filter(|id| id.is_known_to(version)) {
+                        w.put(id);
+                    }
+                    w
                 }
                 PropertyList::Values(list) => {
                     list.iter().for_each(|one| encode_oxm(one, w));

@@ -1,4 +1,4 @@
-//! Flow entries and their monitors. Spec: OpenFlow 1.4.1 sections 7.3.4.2, 7.3.5.2, 7.3.5.18.
+//! Flow entries and their monitors. Spec: OpenFlow 1.4.1 sections 7.3.4.2, 7.3.5.2, 7.3.5.17.
 
 use super::V1_4;
 use crate::error::{BadRequest, DecodeError};

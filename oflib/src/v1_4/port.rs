@@ -1,4 +1,4 @@
-//! Ports and queues. Spec: OpenFlow 1.4.1 sections 7.2.1, 7.3.4.3, 7.3.5.7 to 7.3.5.9, 7.3.5.16.
+//! Ports and queues. Spec: OpenFlow 1.4.1 sections 7.2.1, 7.3.4.4, 7.3.5.7 to 7.3.5.10.
 
 use super::properties::EXPERIMENTER;
 use super::{V1_4, properties, with_properties};

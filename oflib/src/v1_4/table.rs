@@ -1,5 +1,5 @@
 //! Tables: their configuration and what happens to them. Spec: OpenFlow 1.4.1 sections 7.3.4.1,
-//! 7.3.5.17, 7.4.5.
+//! 7.3.5.5, 7.4.5.
 
 use super::{V1_4, properties, with_properties};
 use crate::message::TableMod;

@@ -19,12 +19,14 @@ impl Form<V1_5> for PacketOut {
         r.take(2)?;
         let at_match = r.at("match").clone();
         let given: Match = r.get()?;
-        let is_pipeline = |one: &FieldMatch| one.field.is_pipeline() && one.is_exact();
-        if !given.fields().iter().all(is_pipeline) {
-            return Err(at_match.err(BadRequest::PIPELINE_FIELDS_ONLY));
+        for one in given.fields() {
+            if !one.field.is_pipeline() || !one.is_exact() {
+                return Err(at_match.err(BadRequest::PIPELINE_FIELDS_ONLY));
+            }
         }
-        let in_port = given.get(IN_PORT);
-        let in_port = in_port.ok_or_else(|| at_match.err(BadRequest::BAD_PORT))?;
+        let Some(in_port) = given.get(IN_PORT) else {
+            return Err(at_match.err(BadRequest::BAD_PORT));
+        };
         let others = given.fields().iter().filter(|one| one.field != IN_PORT);
         let actions = Action::decode_list(r, actions_len.into())?;
         Ok(Self {

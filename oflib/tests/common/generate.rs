@@ -305,33 +305,15 @@ fn vary(random: &mut Random, codec: &Codec, message: &mut Message) {
     }
 }
 
-/// The messages of 1.3's vectors in a newer version, those that it has.
-fn from_1_3(codec: &Codec) -> Vec<Vec<u8>> {
-    let older = super::codec();
-    let mut newer = Vec::new();
-    for vector in vectors_of(Version::V1_3) {
-        let mut bytes = Vec::new();
-        if let Ok((xid, message)) = older.decode(&vector.bytes)
-            && codec.encode(xid, &message, &mut bytes).is_ok()
-        {
-            newer.push(bytes);
-        }
-    }
-    newer
-}
-
 /// Random messages: each begins as a vector, has some bytes changed such that it still is a
 /// message, and its lists made anew. Every type comes as often as it has vectors.
 pub(crate) fn messages(seed: u64, codec: &Codec) -> impl Iterator<Item = (u32, Message)> + '_ {
     let mut random = Random::new(seed);
-    let mut good: Vec<Vec<u8>> = vectors_of(codec.version)
+    let good: Vec<Vec<u8>> = vectors_of(codec.version)
         .into_iter()
         .filter(|v| !v.text.starts_with("error "))
         .map(|v| v.bytes)
         .collect();
-    if codec.version > Version::V1_3 {
-        good.extend(from_1_3(codec));
-    }
     (0..).map(move |i: usize| {
         let mut bytes = good[i % good.len()].clone();
         for _ in 0..40 {

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
-use bofuss_oflib::{Catalogue, Codec, Field, Version};
+use bofuss_oflib::message::multipart::flow_monitor::{FlowMonitorCommand, FlowUpdate};
+use bofuss_oflib::message::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
+use bofuss_oflib::{Catalogue, Codec, Field, Message, Version};
 
 /// The experimenter of the vectors.
 pub(crate) const EXPERIMENTER: u32 = 0x00b0_f055;
@@ -122,4 +124,20 @@ pub(crate) fn hex(digits: &str) -> Vec<u8> {
 /// Hexadecimal digits of bytes.
 pub(crate) fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Whether 1.0 has a message from a vendor: roles, and flow monitors that are ended and paused.
+pub(crate) fn is_of_vendor(message: &Message) -> bool {
+    match message {
+        Message::RoleRequest(_) | Message::RoleReply(_) => true,
+        Message::MultipartRequest(MultipartRequest {
+            body: RequestBody::FlowMonitor(list),
+            ..
+        }) => list.len() == 1 && list[0].command == FlowMonitorCommand::DELETE,
+        Message::MultipartReply(MultipartReply {
+            body: ReplyBody::FlowMonitor(list),
+            ..
+        }) => matches!(list[..], [FlowUpdate::Stream(_)]),
+        _ => false,
+    }
 }

@@ -1,4 +1,4 @@
-//! A controller that makes each switch learn which address is behind which port.
+//! A controller that makes a learning switch of each of its switches.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,20 @@ use bofuss_oflib::field::{ETH_DST, ETH_SRC, IN_PORT};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, PacketIn, PacketOut};
 use bofuss_oflib::types::{BufferId, MaxLen};
-use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::wire::{Bytes, be_number};
 use bofuss_oflib::{Action, FieldMatch, Mac, Match, Message, PortNo};
 
 use super::{Controller, ControllerOutput};
 use crate::link::NodeId;
 
-/// Seconds without packets after which a learned entry goes.
+/// Seconds without packets after which a learned entry expires.
 const IDLE_TIMEOUT_SECS: u16 = 60;
 /// The priority of learned entries, above that of the table-miss entry.
 const PRIORITY: u16 = 1;
 
-/// A learning switch as controllers' tutorials have it: packets without an entry come here; the
-/// source's port is noted; a known destination gets an entry, an unknown one is flooded to.
+/// A learning switch as in the tutorials of controllers. Packets that match no entry come here, and
+/// the port of their source is noted. If the port of the destination is known, an entry for the two
+/// addresses is added; otherwise the packet is flooded.
 #[derive(Debug, Default)]
 pub struct LearningController {
     /// The port of each address at each switch.
@@ -35,10 +36,9 @@ impl LearningController {
     }
 
     fn packet_in(&mut self, switch: NodeId, packet: &PacketIn, out: &mut ControllerOutput) {
-        let Some(in_port) = packet.fields.get(IN_PORT).map(FieldMatch::number) else {
+        let Some(in_port) = packet.in_port() else {
             return;
         };
-        let in_port = PortNo(in_port as u32);
         let Some((dst, src)) = addresses(&packet.data.0) else {
             return;
         };
@@ -48,8 +48,8 @@ impl LearningController {
         if known.is_some() {
             let fields = [
                 FieldMatch::exact(IN_PORT, in_port.0.into()),
-                FieldMatch::exact(ETH_DST, number(dst)),
-                FieldMatch::exact(ETH_SRC, number(src)),
+                FieldMatch::exact(ETH_DST, be_number(&dst.0)),
+                FieldMatch::exact(ETH_SRC, be_number(&src.0)),
             ];
             let fields = Match::new(&fields).expect("these fields need no other");
             let mut entry = FlowMod::add(fields);
@@ -105,15 +105,9 @@ impl Controller for LearningController {
     }
 }
 
-/// Destination and source of a frame.
+/// The destination and source address of a frame.
 fn addresses(frame: &[u8]) -> Option<(Mac, Mac)> {
     let (dst, rest) = frame.split_first_chunk()?;
     let src = rest.first_chunk()?;
     Some((Mac(*dst), Mac(*src)))
-}
-
-fn number(mac: Mac) -> u128 {
-    mac.0
-        .iter()
-        .fold(0, |number, &byte| number << 8 | u128::from(byte))
 }

@@ -1,4 +1,4 @@
-//! What a controller is to the network: messages or bytes and time in, messages or bytes out.
+//! The interface of controllers. In: messages or bytes, and the time. Out: messages or bytes.
 
 mod learning;
 mod rules;
@@ -12,19 +12,20 @@ use crate::link::NodeId;
 pub use learning::LearningController;
 pub use rules::RulesController;
 
-/// A controller of any number of switches. All that it knows of the world are these calls.
+/// A controller of any number of switches. These calls are its only input.
 ///
-/// Equal calls have equal effects: a controller takes time and random numbers from nowhere else.
+/// It has to be deterministic, so that equal calls have equal effects: it takes the time and random
+/// numbers from nowhere else.
 pub trait Controller {
-    /// Whether it takes and sends bytes, HELLO and all, and no messages.
+    /// Whether it receives and sends bytes, HELLO included, instead of messages.
     fn takes_bytes(&self) -> bool {
         false
     }
-    /// A switch has connected. Where messages have no bytes, nothing of it is a HELLO.
+    /// Called when a switch has connected. If the controller takes messages, there is no HELLO.
     fn connected(&mut self, _now: Time, _switch: NodeId, _out: &mut ControllerOutput) {}
-    /// The connection of a switch is gone.
+    /// Called when the connection of a switch was closed.
     fn disconnected(&mut self, _now: Time, _switch: NodeId, _out: &mut ControllerOutput) {}
-    /// A message came from a switch.
+    /// Called for a message of a switch, unless the controller takes bytes.
     fn message(
         &mut self,
         _now: Time,
@@ -34,26 +35,26 @@ pub trait Controller {
         _out: &mut ControllerOutput,
     ) {
     }
-    /// Bytes came from a switch, whole messages; only if it takes bytes.
+    /// Called for bytes of a switch, which are whole messages, if the controller takes bytes.
     fn bytes(&mut self, _now: Time, _switch: NodeId, _bytes: &[u8], _out: &mut ControllerOutput) {}
-    /// The time of [`Controller::next_tick`] came. It may come late, and without need.
+    /// Called at the time of [`Controller::next_tick`], or later. A call may also find nothing due.
     fn tick(&mut self, _now: Time, _out: &mut ControllerOutput) {}
-    /// When [`Controller::tick`] wants to be called next; asked after each call of other methods.
+    /// When [`Controller::tick`] has to be called next; asked after each call of the other methods.
     fn next_tick(&self) -> Option<Time> {
         None
     }
 }
 
-/// What passes on a control channel.
+/// What is sent on a control link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ControlData {
     /// A message with its transaction id.
     Message(u32, Message),
-    /// Bytes: whole messages towards a controller, cut anywhere towards a switch.
+    /// Bytes: whole messages if for a controller, cut anywhere if for a switch.
     Bytes(Vec<u8>),
 }
 
-/// What a controller does, in order.
+/// The outputs of a controller, in order.
 #[derive(Debug, Default)]
 pub struct ControllerOutput {
     pub(crate) sent: Vec<(NodeId, ControlData)>,
@@ -72,12 +73,12 @@ impl ControllerOutput {
         self.sent.push((switch, ControlData::Bytes(bytes)));
     }
 
-    /// Puts a line into the event log.
+    /// Adds a report to the event log.
     pub fn report(&mut self, report: HostReport) {
         self.reports.push(report);
     }
 
-    /// Ends the run with an error, in words: the controller cannot go on.
+    /// Ends the run with an error, because the controller cannot continue; `why` is its text.
     pub fn fail(&mut self, why: impl Into<String>) {
         self.failure = Some(why.into());
     }

@@ -9,15 +9,15 @@ use super::{Controller, ControllerOutput};
 use crate::host::{Fact, HostReport};
 use crate::link::NodeId;
 
-/// Static rules: the messages of each switch, sent again when it connects again. What a switch
-/// refuses is reported.
+/// Static rules: the messages of each switch, which are sent each time that it connects. An ERROR
+/// that answers one is reported.
 #[derive(Debug, Default)]
 pub struct RulesController {
     messages: BTreeMap<NodeId, Vec<Message>>,
 }
 
 impl RulesController {
-    /// Adds messages for a switch, behind those that it has.
+    /// Adds messages for a switch, after those that it already has.
     pub fn add(&mut self, switch: NodeId, messages: Vec<Message>) {
         self.messages.entry(switch).or_default().extend(messages);
     }

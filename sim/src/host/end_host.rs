@@ -1,5 +1,5 @@
-//! A host: it answers ARP, neighbour discovery and echo requests, takes UDP and TCP, and sends what
-//! its programs say.
+//! A host: it answers ARP, neighbour discovery and echo requests, receives UDP and TCP, and sends
+//! what its programs say.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ use super::{Host, HostConfig, HostOutput};
 use crate::random::Random;
 use crate::tcp::segment::Segment;
 
-/// The least MTU: that which IPv6 asks of links. Spec: RFC 8200 section 5.
+/// The least MTU: the minimum link MTU of IPv6. Spec: RFC 8200 section 5.
 pub const MIN_MTU_BYTES: u16 = 1_280;
 
 /// Something that a host does for a row of traffic.
@@ -37,20 +37,21 @@ pub enum HostProgram {
     Tcp(TcpProgram),
 }
 
-/// What came of a [`HostProgram`] so far.
+/// The result of a [`HostProgram`] so far.
 #[derive(Clone, Debug)]
 pub enum Outcome<'a> {
-    /// Of echo requests.
+    /// Echo requests and their replies.
     Ping(&'a PingCounts),
-    /// Packets that each flow sent, by its number.
+    /// Packets sent by each flow, with its number.
     UdpSent(Vec<(u32, u64)>),
-    /// What arrived of each flow, by its number; of all, the delays and the bytes by interval.
+    /// What arrived of each flow, with its number; and of all flows together, the delays and the
+    /// bytes by interval.
     UdpReceived(Vec<(u32, UdpCounts)>, &'a Times, &'a Series),
-    /// Of a connection, and its acknowledged bytes by interval.
+    /// A connection, its counts, and its acknowledged bytes by interval.
     Tcp(&'a TcpProgram, TcpCounts, &'a Series),
 }
 
-/// Where a program is kept.
+/// The list that a program is in, and its index there.
 #[derive(Clone, Copy, Debug)]
 enum ProgramSlot {
     Ping(usize),
@@ -68,7 +69,7 @@ enum HostTimer {
     Stop(usize),
 }
 
-/// What a host counts besides its programs.
+/// What a host counts apart from its programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct HostCounts {
     frames: u64,
@@ -96,7 +97,7 @@ pub struct EndHost {
 }
 
 impl EndHost {
-    /// A host that has nothing to do yet. An MTU below [`MIN_MTU_BYTES`] counts as that.
+    /// A host without programs. An MTU below [`MIN_MTU_BYTES`] is raised to that.
     pub fn new(mut config: HostConfig) -> Self {
         config.mtu_bytes = config.mtu_bytes.max(MIN_MTU_BYTES);
         let neighbours = Neighbours::new(config.addresses.clone(), &config.known);
@@ -115,7 +116,7 @@ impl EndHost {
         }
     }
 
-    /// Gives the host something to do. Returns the number by which [`EndHost::outcome`] knows it.
+    /// Adds a program. Returns its number, for [`EndHost::outcome`].
     pub fn add(&mut self, program: HostProgram) -> usize {
         let slot = match program {
             HostProgram::Ping(program) => {
@@ -127,8 +128,8 @@ impl EndHost {
             }
             HostProgram::Udp(program) => {
                 let at = self.senders.len();
-                let own_ip = |peer| self.neighbours.own_ip(peer);
-                let sender = UdpSender::new(program, self.config.addresses.mac, own_ip);
+                let own_mac = self.config.addresses.mac;
+                let sender = UdpSender::new(program, own_mac, |peer| self.neighbours.own_ip(peer));
                 self.set_timer(sender.next_tick(), HostTimer::Udp(at));
                 self.senders.push(sender);
                 ProgramSlot::Udp(at)
@@ -148,7 +149,7 @@ impl EndHost {
         self.slots.len() - 1
     }
 
-    /// What came of a program so far.
+    /// The result of a program so far.
     pub fn outcome(&self, number: usize) -> Outcome<'_> {
         match self.slots[number] {
             ProgramSlot::Ping(at) => Outcome::Ping(&self.pings[at].counts),
@@ -171,12 +172,13 @@ impl EndHost {
         }
     }
 
-    /// Whether a packet's IP destination is ours. What answers others tell each other is not.
+    /// Whether the IP destination of a packet is one of our addresses.
     fn is_for_us(&self, packet: &Received<'_>) -> bool {
         self.neighbours.own_ip(packet.dst) == Some(packet.dst)
     }
 
-    /// Neighbours that we know and that ask others may have moved. Spec: RFC 826, the merge flag.
+    /// Counts a packet for another host. A known neighbour that asks others may have a new Ethernet
+    /// address, which is learned. Spec: RFC 826, the merge flag.
     fn overhear(&mut self, now: Time, packet: &Received<'_>, out: &mut HostOutput<'_>) {
         self.counts.not_for_us += 1;
         if packet.content == Content::Question {
@@ -237,8 +239,8 @@ impl EndHost {
     fn take_echo_reply(&mut self, now: Time, peer: IpAddr, body: &[u8]) {
         let identifier = body.first_chunk().map(|bytes| u16::from_be_bytes(*bytes));
         let pinger = identifier.and_then(|at| self.pings.get_mut(usize::from(at)));
-        let pinger = pinger.filter(|pinger| pinger.to() == peer);
-        let is_expected = pinger.is_some_and(|pinger| pinger.reply(now, body));
+        let is_expected =
+            pinger.is_some_and(|pinger| pinger.to() == peer && pinger.reply(now, body));
         self.counts.unexpected += u64::from(!is_expected);
     }
 
@@ -268,7 +270,7 @@ impl EndHost {
         self.segments = segments;
     }
 
-    /// Sends an IP packet to `peer`: `layer`, and so many zeros, with an ECN codepoint.
+    /// Sends an IP packet to `peer` with an ECN codepoint: `layer`, followed by `zeros` zeros.
     fn send(
         &mut self,
         now: Time,
@@ -329,16 +331,16 @@ impl EndHost {
         }
     }
 
-    /// Whether the frame is for us, by its Ethernet destination.
-    fn hears(&self, frame: &[u8]) -> bool {
+    /// Whether the Ethernet destination of a frame is our address or a group.
+    fn is_addressed(&self, frame: &[u8]) -> bool {
         let own = self.config.addresses.mac;
         let is_group = frame.first().is_some_and(|first| first & 1 == 1);
         is_group || frame.starts_with(&own.0)
     }
 }
 
-/// A frame whose destination address is filled in later. The zeros have no part in checksums but
-/// by their number, so that the headers are made as without them.
+/// Makes a frame whose destination address is filled in later. Zeros change checksums only by
+/// their number, so the headers are made without them and then corrected.
 fn frame_of(
     mac: Mac,
     own_ip: IpAddr,
@@ -360,7 +362,7 @@ fn frame_of(
     Some(frame)
 }
 
-/// Makes the headers of a TCP segment those of one with so many zeros more.
+/// Corrects the lengths and checksums in the headers of a TCP segment for `zeros` more zeros.
 fn lengthen(headers: &mut [u8], is_ipv4: bool, layer_bytes: usize, zeros: usize) {
     let length_at = ETHERNET_BYTES + if is_ipv4 { 2 } else { 4 };
     let tcp_at = headers.len() - layer_bytes;
@@ -388,7 +390,7 @@ fn write_u16(bytes: &mut [u8], at: usize, value: u16) {
 impl Host for EndHost {
     fn receive(&mut self, now: Time, frame: Frame, out: &mut HostOutput<'_>) {
         self.counts.frames += 1;
-        if !self.hears(frame.bytes()) {
+        if !self.is_addressed(frame.bytes()) {
             self.counts.not_for_us += 1;
             return;
         }

@@ -1,4 +1,4 @@
-//! What a host is to the network: frames and time in, frames and reports out.
+//! The interface of hosts. In: frames and the time. Out: frames and reports.
 
 mod end_host;
 mod neighbours;
@@ -24,27 +24,27 @@ pub use udp::{Arrivals, MIN_DATA_BYTES, UdpCounts, UdpExpectation, UdpFlow, UdpP
 pub(crate) use tally::{mbps, milliseconds};
 pub(crate) use udp::exponential;
 
-/// A host: the end of one link. All that it knows of the world are these calls.
+/// A host, at the end of one link. These calls are its only input.
 ///
-/// Equal calls have equal effects: a host takes time and random numbers from nowhere else, and
-/// nothing that it does depends on addresses in memory.
+/// It has to be deterministic, so that equal calls have equal effects: it takes the time and random
+/// numbers from nowhere else, and nothing that it does depends on addresses in memory.
 pub trait Host: Any {
-    /// A frame arrived: whole, from the Ethernet destination address on, without FCS and without an
-    /// offload record.
+    /// Called for each frame that arrives. It begins with the Ethernet destination address, and has
+    /// no FCS and no offload record.
     fn receive(&mut self, now: Time, frame: Frame, out: &mut HostOutput<'_>);
-    /// The time of [`Host::next_tick`] came. It may come late, and without need.
+    /// Called at the time of [`Host::next_tick`], or later. A call may also find nothing due.
     fn tick(&mut self, now: Time, out: &mut HostOutput<'_>);
-    /// When [`Host::tick`] wants to be called next; asked after each call of the other methods.
+    /// When [`Host::tick`] has to be called next; asked after each call of the other methods.
     fn next_tick(&self) -> Option<Time>;
-    /// The host's link got or lost its carrier.
+    /// Called when the host's link gets or loses its carrier.
     fn link_changed(&mut self, _now: Time, _up: bool, _out: &mut HostOutput<'_>) {}
-    /// What the host counted, by names that it keeps: `("echo_replies", 3)`.
+    /// The host's counters with their names, which are always the same: `("echo_requests", 3)`.
     fn statistics(&self) -> Vec<(String, u64)> {
         Vec::new()
     }
 }
 
-/// What a host does: frames that leave, and what it has to report, in order.
+/// The outputs of a host, in order: frames and reports.
 pub struct HostOutput<'a> {
     pool: &'a Pool,
     frames: &'a mut Vec<Frame>,
@@ -52,7 +52,7 @@ pub struct HostOutput<'a> {
 }
 
 impl<'a> HostOutput<'a> {
-    /// Collects what a host does; its frames come from `pool`.
+    /// Collects outputs; frames come from `pool`.
     pub fn new(
         pool: &'a Pool,
         frames: &'a mut Vec<Frame>,
@@ -70,8 +70,8 @@ impl<'a> HostOutput<'a> {
         self.frames.push(frame);
     }
 
-    /// Sends a frame of these bytes. Returns false if the pool is empty or the frame too long, and
-    /// nothing was sent.
+    /// Sends a frame with these bytes. Returns false, and sends nothing, if the pool is exhausted
+    /// or the frame is too long.
     pub fn send_bytes(&mut self, bytes: &[u8]) -> bool {
         let frame = self.pool.frame(bytes);
         let taken = frame.is_some();
@@ -84,18 +84,18 @@ impl<'a> HostOutput<'a> {
         self.pool
     }
 
-    /// Puts a line into the event log.
+    /// Adds a report to the event log.
     pub fn report(&mut self, report: HostReport) {
         self.reports.push(report);
     }
 }
 
-/// Something that a host has to say, for the event log: what happened, and facts about it.
+/// A report for the event log: what happened at a host or controller, and facts about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostReport {
-    /// What happened: `echo_reply`. A name of lower case letters and `_`.
+    /// What happened, as a name of lower case letters and `_`: `refused`.
     pub what: &'static str,
-    /// Facts by name, in the order in which they are written. Times are in nanoseconds.
+    /// Facts with their names. Times are in nanoseconds.
     pub facts: Vec<(&'static str, Fact)>,
 }
 
@@ -113,20 +113,20 @@ pub enum Fact {
 pub struct HostAddresses {
     /// Its Ethernet address.
     pub mac: Mac,
-    /// Its IPv4 address and the length of its network's prefix.
+    /// Its IPv4 address, with the prefix length of its network.
     pub ip4: Option<(Ipv4Addr, u8)>,
-    /// Its IPv6 address and the length of its network's prefix.
+    /// Its IPv6 address, with the prefix length of its network.
     pub ip6: Option<(Ipv6Addr, u8)>,
 }
 
-/// What a host is made with.
+/// The configuration of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostConfig {
     /// Its addresses.
     pub addresses: HostAddresses,
     /// The longest IP packet that it sends, in bytes.
     pub mtu_bytes: u16,
-    /// Seed of every random choice of this host: ports, sequence numbers, jitter.
+    /// Seed of its random choices: the initial sequence numbers of TCP.
     pub seed: u64,
     /// Hosts whose Ethernet addresses it knows from the start, so that it need not ask for them.
     pub known: Vec<HostAddresses>,

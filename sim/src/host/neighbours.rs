@@ -1,4 +1,5 @@
-//! Who has which address: the neighbour cache of a host, filled by ARP and neighbour discovery.
+//! The neighbour cache of a host: Ethernet addresses by IP address, from ARP and neighbour
+//! discovery.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -9,25 +10,28 @@ use bofuss_oflib::Mac;
 
 use super::{HostAddresses, HostOutput, wire};
 
-/// How long an answer holds. Later packets still go there, while the host asks again.
+/// How long an answer is valid. After that, packets are still sent to the address, and the host
+/// asks again.
 const REACHABLE_NS: u64 = 60 * Time::SEC;
-/// How long a question waits for its answer. Spec: RFC 4861 section 10, `RETRANS_TIMER`.
+/// How long a host waits for an answer before it asks again. Spec: RFC 4861 section 10,
+/// `RETRANS_TIMER`.
 const RETRANSMIT_NS: u64 = Time::SEC;
-/// Questions before the neighbour is taken to be gone. Spec: `MAX_MULTICAST_SOLICIT`.
+/// How often a host asks before it gives up. Spec: RFC 4861 section 10, `MAX_MULTICAST_SOLICIT`.
 const MAX_QUESTIONS: u32 = 3;
-/// Frames that wait for one neighbour's answer.
+/// The most frames that wait for the answer of one neighbour.
 const MAX_WAITING: usize = 64;
-/// Frames that wait in all, so that made-up source addresses cannot have all buffers.
+/// The most frames that wait in all, so that frames with forged source addresses cannot take all
+/// buffers.
 const MAX_WAITING_IN_ALL: usize = 1_024;
-/// Neighbours that are remembered (Linux: `gc_thresh3` is 1,024). Who asks when there is no room is
-/// answered, but not remembered; old ones make room once in a second.
+/// The most neighbours (Linux: `gc_thresh3` is 1,024). Without room, a host that asks is answered,
+/// but not remembered; old neighbours are removed once per second.
 const MAX_NEIGHBOURS: usize = 8_192;
 
 #[derive(Debug, Default)]
 struct Neighbour {
     mac: Option<Mac>,
     confirmed_at: Time,
-    /// Questions without an answer, and when the next is due.
+    /// How often we asked without an answer, and when the next question is due.
     questions: u32,
     ask_at: Option<Time>,
     waiting: Vec<Frame>,
@@ -40,14 +44,14 @@ pub(super) struct Neighbours {
     known: BTreeMap<IpAddr, Neighbour>,
     asking: BTreeSet<(Time, IpAddr)>,
     waiting: usize,
-    /// When old neighbours may be forgotten again.
+    /// When old neighbours may be removed again.
     cleanup_at: Time,
-    /// Frames dropped because nobody answered, or too many wait.
+    /// Frames dropped because there was no answer, or no room to wait for one.
     pub(super) unresolved: u64,
 }
 
 impl Neighbours {
-    /// A cache that knows `known` for good.
+    /// Makes a cache with permanent entries for the addresses in `known`.
     pub(super) fn new(own: HostAddresses, known: &[HostAddresses]) -> Self {
         let mut neighbours = Self {
             own,
@@ -69,7 +73,7 @@ impl Neighbours {
         neighbours
     }
 
-    /// Our address of the version of `peer`.
+    /// Our address of the same IP version as `peer`.
     pub(super) fn own_ip(&self, peer: IpAddr) -> Option<IpAddr> {
         match peer {
             IpAddr::V4(_) => self.own.ip4.map(|(ip, _)| ip.into()),
@@ -77,8 +81,8 @@ impl Neighbours {
         }
     }
 
-    /// Sends a frame to the neighbour `ip`, whose address is filled in; or keeps it until that is
-    /// known.
+    /// Sends a frame to the neighbour `ip`: fills in its Ethernet address, or holds the frame until
+    /// that is known.
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -133,17 +137,18 @@ impl Neighbours {
         }
     }
 
-    /// Whether one more neighbour may be remembered.
+    /// Whether there is room for one more neighbour; removes old ones for it, if it is time.
     fn has_room(&mut self, now: Time) -> bool {
         if self.known.len() >= MAX_NEIGHBOURS && now >= self.cleanup_at {
             self.cleanup_at = now.after(RETRANSMIT_NS);
-            let is_old = |n: &Neighbour| now.since(n.confirmed_at) > REACHABLE_NS;
-            self.known.retain(|_, n| n.ask_at.is_some() || !is_old(n));
+            self.known
+                .retain(|_, n| n.ask_at.is_some() || now.since(n.confirmed_at) <= REACHABLE_NS);
         }
         self.known.len() < MAX_NEIGHBOURS
     }
 
-    /// `ip` is at `mac`. A neighbour that we did not ask for is remembered if `is_for_us`.
+    /// Learns that `ip` is at `mac`, and sends the frames that waited for that. An unknown
+    /// neighbour is remembered only if `is_for_us`.
     pub(super) fn learn(
         &mut self,
         now: Time,
@@ -173,7 +178,7 @@ impl Neighbours {
         }
     }
 
-    /// Asks again where the time came, and gives up where it did often enough.
+    /// Repeats questions that are due, and gives up after [`MAX_QUESTIONS`].
     pub(super) fn tick(&mut self, now: Time, out: &mut HostOutput<'_>) {
         while let Some(&(ask_at, ip)) = self.asking.first()
             && ask_at <= now

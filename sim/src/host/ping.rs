@@ -1,4 +1,4 @@
-//! Echo requests at intervals, and the times to their replies.
+//! Sends echo requests at intervals, and measures the times to their replies.
 
 use std::net::IpAddr;
 
@@ -6,27 +6,28 @@ use bofuss_datapath::Time;
 
 use super::tally::{Arrival, SequenceWindow};
 
-/// Bytes in front of the data: identifier and sequence number; then the time of sending.
+/// Bytes of a body that are read: identifier and sequence number, and the time of sending, which
+/// begins the data.
 const BODY_BYTES: usize = 4 + 8;
 
-/// What is to be sent.
+/// The echo requests that a host sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PingProgram {
-    /// To whom.
+    /// The destination.
     pub to: IpAddr,
-    /// When the first is sent.
+    /// When the first one is sent.
     pub start: Time,
-    /// Nothing is sent from then on.
+    /// Nothing is sent at this time or later.
     pub stop: Time,
-    /// From one to the next; at least 1.
+    /// The time from one to the next; at least 1.
     pub interval_ns: u64,
-    /// How many.
+    /// How many are sent at most.
     pub count: u64,
     /// Bytes after the ICMP header; at least 8, which hold the time of sending.
     pub data_bytes: u16,
 }
 
-/// What came of it.
+/// The result of a [`PingProgram`] so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PingCounts {
     /// Requests sent.
@@ -39,7 +40,7 @@ pub struct PingCounts {
     pub rtts_ns: Vec<u64>,
 }
 
-/// Sends by a program.
+/// Sends what a program says.
 #[derive(Clone, Debug)]
 pub(super) struct Pinger {
     program: PingProgram,
@@ -50,7 +51,7 @@ pub(super) struct Pinger {
 }
 
 impl Pinger {
-    /// `identifier` tells the requests of one host apart.
+    /// `identifier` distinguishes the pingers of one host.
     pub(super) fn new(program: PingProgram, identifier: u16) -> Self {
         let mut pinger = Self {
             program,
@@ -77,7 +78,7 @@ impl Pinger {
         }
     }
 
-    /// The next request, without its ICMP header.
+    /// Makes the next request, without its ICMP header.
     pub(super) fn request(&mut self, now: Time) -> Vec<u8> {
         let sequence = self.counts.sent as u16;
         let mut body = Vec::new();
@@ -91,7 +92,7 @@ impl Pinger {
         body
     }
 
-    /// Counts a reply, if it is to one of our requests. Returns false if it is not.
+    /// Counts a reply. Returns false if it is to none of our requests.
     pub(super) fn reply(&mut self, now: Time, body: &[u8]) -> bool {
         let Some((number, sent_at)) = self.request_of(body) else {
             return false;
@@ -109,12 +110,12 @@ impl Pinger {
         true
     }
 
-    /// The number of the request that a reply is to, and when it was sent.
+    /// The number of the request that a reply is to, and when that was sent.
     fn request_of(&self, body: &[u8]) -> Option<(u64, Time)> {
         let body = body.first_chunk::<BODY_BYTES>()?;
         let [_, _, high, low, time @ ..] = *body;
         let sent_at = Time(u64::from_be_bytes(time));
-        // The number is known to 16 bits: it is the latest such one that was sent.
+        // Only 16 bits of the number are known: it is the latest sent one that has these.
         let low = u16::from_be_bytes([high, low]);
         let newest = self.counts.sent.checked_sub(1)?;
         let age = u64::from((newest as u16).wrapping_sub(low));

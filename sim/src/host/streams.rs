@@ -1,4 +1,4 @@
-//! The TCP connections of a host: those that it opens by program, and those that it accepts.
+//! The TCP connections of a host: those that its programs open, and those that it accepts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -12,57 +12,59 @@ use crate::tcp::congestion::CongestionControl;
 use crate::tcp::segment::{ACK, HEADER_BYTES, RST, SYN, Segment};
 use crate::tcp::{Ports, TcpReceiver, TcpSender, TcpSenderConfig};
 
-/// Connections of a host that were accepted and are not over. A further SYN is dropped.
+/// The most accepted connections of a host that are not over. A further SYN is dropped.
 const MAX_ACCEPTED: usize = 65_536;
-/// Ports that connections are opened from, in turn (Linux: `ip_local_port_range`).
+/// The first of the ports from which connections are opened, in turn (Linux:
+/// `ip_local_port_range`).
 const FIRST_PORT: u16 = 32_768;
-/// How many there are.
+/// How many such ports there are.
 const PORTS: u16 = 28_232;
 
 /// A TCP connection that one host opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpProgram {
-    /// To whom.
+    /// The destination.
     pub to: IpAddr,
     /// Destination port.
     pub dst_port: u16,
     /// When the SYN is sent.
     pub start: Time,
-    /// No new data is sent from then on, and the connection closes.
+    /// No new data is sent at this time or later, and the connection closes.
     pub stop: Time,
-    /// Bytes to send; `u64::MAX` is without end.
+    /// Bytes to send; `u64::MAX` for no end.
     pub size_bytes: u64,
     /// Congestion control.
     pub algorithm: CongestionControl,
-    /// The least retransmission timeout.
+    /// The minimum retransmission timeout.
     pub min_timeout_ns: u64,
     /// Whether it offers explicit congestion notification.
     pub ecn: bool,
-    /// The intervals in which acknowledged bytes are counted, from `start` on; 0: none.
+    /// The length of the intervals in which acknowledged bytes are counted, from `start` on; 0 for
+    /// none.
     pub interval_ns: u64,
 }
 
-/// How far a connection came.
+/// The result of a [`TcpProgram`] so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TcpCounts {
     /// Bytes of data that the other end acknowledged.
     pub acknowledged_bytes: u64,
-    /// Segments that were sent again.
+    /// Segments that were retransmitted.
     pub retransmissions: u64,
-    /// From the SYN to the acknowledgement of the last byte.
+    /// The time from the SYN to the acknowledgement of the last byte.
     pub completed_ns: Option<u64>,
     /// Whether the connection was refused, or given up.
     pub failed: bool,
 }
 
-/// Names a connection of a host.
+/// Identifies a connection of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StreamKey {
     pub peer: IpAddr,
     pub ports: Ports,
 }
 
-/// A connection by program.
+/// A connection that a program opens.
 #[derive(Clone, Debug)]
 pub(super) struct TcpFlow {
     program: TcpProgram,
@@ -83,7 +85,7 @@ enum TcpEnd {
 #[derive(Debug)]
 struct TcpConnection {
     end: TcpEnd,
-    /// When it is looked after: not later than its next timer.
+    /// When its entry in [`Streams::timers`] is due: not after its next timer.
     wake_at: Time,
 }
 
@@ -188,7 +190,7 @@ impl Streams {
         self.mtu_bytes - (ip_bytes + HEADER_BYTES) as u16
     }
 
-    /// Ends the sending of a connection. Returns its key if it is open.
+    /// Stops the sending of a connection. Returns its key if it was opened.
     pub(super) fn stop(
         &mut self,
         now: Time,
@@ -202,7 +204,7 @@ impl Streams {
         Some(key)
     }
 
-    /// A segment of `peer` arrived. Returns the connection that it is for.
+    /// Handles a segment of `peer`. Returns the key of the connection that it is for.
     pub(super) fn receive(
         &mut self,
         now: Time,
@@ -243,7 +245,8 @@ impl Streams {
         self.timers.first().map(|(at, _)| *at)
     }
 
-    /// Looks after a connection whose time came, and returns its key; `None` if there is none.
+    /// Handles the timers of one connection that is due, and returns its key; `None` if none is
+    /// due.
     pub(super) fn tick(&mut self, now: Time, out: &mut Vec<Segment>) -> Option<StreamKey> {
         let &(at, key) = self.timers.first()?;
         if at > now {
@@ -259,7 +262,7 @@ impl Streams {
         Some(key)
     }
 
-    /// Counts what a connection did, forgets it if it is over, and sets its timer.
+    /// Updates the counts and the timer of a connection, and removes it if it is over.
     pub(super) fn settle(&mut self, now: Time, key: &StreamKey) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
@@ -274,7 +277,7 @@ impl Streams {
                 (receiver.is_over(), receiver.next_tick())
             }
         };
-        // A timer that was put off goes off early, and is set anew then.
+        // A timer that was postponed stays where it is: it expires too early, and is then set anew.
         if is_over || next_tick < connection.wake_at {
             self.timers.remove(&(connection.wake_at, *key));
             connection.wake_at = next_tick;
@@ -305,7 +308,7 @@ impl TcpFlow {
     }
 }
 
-/// The answer to a segment of a connection that there is not. Spec: RFC 9293 section 3.10.7.1.
+/// The answer to a segment of a connection that does not exist. Spec: RFC 9293 section 3.10.7.1.
 fn reset(segment: &Segment) -> Segment {
     let empty = Segment {
         src_port: segment.dst_port,

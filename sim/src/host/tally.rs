@@ -1,18 +1,18 @@
-//! What receivers count: delays, what came twice or out of order, bytes by interval.
+//! The counters of receivers: delays, duplicates and reordered packets, bytes by interval.
 
 use bofuss_datapath::Time;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Numbers that a [`SequenceWindow`] remembers.
+/// How many numbers a [`SequenceWindow`] remembers.
 const REMEMBERED: u64 = 64;
-/// Decimal digits to which quantiles are right.
+/// The decimal digits to which quantiles are exact.
 const DIGITS: u8 = 2;
-/// Intervals that a [`Series`] has at most: ten minutes of milliseconds. Later bytes count in the
-/// last.
+/// The most intervals of a [`Series`]: ten minutes of milliseconds. Later bytes count in the last
+/// one.
 const MAX_INTERVALS: u64 = 600_000;
 
-/// Times of a kind, in nanoseconds.
+/// The distribution of some times, in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Times {
     histogram: Histogram<u32>,
@@ -32,21 +32,21 @@ impl Default for Times {
 }
 
 impl Times {
-    /// Counts one.
+    /// Adds a time.
     pub fn add(&mut self, ns: u64) {
         let recorded = self.histogram.record(ns);
         recorded.expect("a histogram that grows takes all values");
         self.sum_ns += u128::from(ns);
     }
 
-    /// Counts all of `other`, too.
+    /// Adds all times of `other`.
     pub fn join(&mut self, other: &Self) {
         let joined = self.histogram.add(&other.histogram);
         joined.expect("a histogram that grows takes all values");
         self.sum_ns += other.sum_ns;
     }
 
-    /// What they come to; `None` without any.
+    /// The summary; `None` if there are no times.
     pub fn summary(&self) -> Option<TimesSummary> {
         let count = self.histogram.len();
         if count == 0 {
@@ -68,7 +68,7 @@ pub(crate) fn milliseconds(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// The distribution of some times, in milliseconds; quantiles within 1 %.
+/// The summary of a distribution, in milliseconds; quantiles are exact within 1 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TimesSummary {
     /// The least.
@@ -83,19 +83,19 @@ pub struct TimesSummary {
     pub max_ms: f64,
 }
 
-/// How a packet stands to those before it.
+/// The order of a packet among those that arrived before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// After all others.
+    /// It was sent after all that arrived before.
     InOrder,
-    /// A later one came first. Spec: RFC 4737 section 3.3.
+    /// A later one arrived before it. Spec: RFC 4737 section 3.3.
     Reordered,
-    /// It came before.
+    /// It arrived before already.
     Duplicate,
 }
 
-/// Which numbers of a sequence arrived. It remembers the last 64: an older one that comes
-/// counts as reordered.
+/// Which numbers of a sequence arrived. It remembers the last 64; an older number counts as
+/// reordered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SequenceWindow {
     /// One more than the highest that arrived.
@@ -105,7 +105,7 @@ pub struct SequenceWindow {
 }
 
 impl SequenceWindow {
-    /// Takes a number, of which the low 32 bits are known.
+    /// Notes that a number arrived, of which the low 32 bits are known.
     pub fn arrive(&mut self, low: u32) -> Arrival {
         let distance = low.wrapping_sub(self.next as u32) as i32;
         if distance >= 0 {
@@ -130,7 +130,7 @@ impl SequenceWindow {
     }
 }
 
-/// Bytes that came in each interval of a fixed length.
+/// The bytes that arrived in each interval of a fixed length.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     start: Time,
@@ -139,7 +139,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Intervals of `interval_ns` from `start` on; 0 counts nothing.
+    /// Makes a series with intervals of `interval_ns` from `start` on; with 0, nothing is counted.
     pub fn new(start: Time, interval_ns: u64) -> Self {
         Self {
             start,
@@ -148,7 +148,7 @@ impl Series {
         }
     }
 
-    /// Counts bytes that came now.
+    /// Counts bytes that arrived now.
     pub fn add(&mut self, now: Time, bytes: u64) {
         if self.interval_ns == 0 {
             return;
@@ -161,7 +161,7 @@ impl Series {
         self.bytes[at] += bytes;
     }
 
-    /// Adds another series of the same intervals.
+    /// Adds another series with the same intervals.
     pub fn join(&mut self, other: &Self) {
         if self.bytes.len() < other.bytes.len() {
             self.bytes.resize(other.bytes.len(), 0);
@@ -178,7 +178,7 @@ impl Series {
     }
 }
 
-/// The rate of so many bytes in so long a time, in Mb/s; 0 in no time.
+/// The rate of `bytes` bytes in `ns` nanoseconds, in Mb/s; 0 if the time is 0.
 pub(crate) fn mbps(bytes: u64, ns: u64) -> f64 {
     if ns == 0 {
         return 0.0;

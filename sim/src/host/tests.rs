@@ -1,4 +1,4 @@
-//! Two hosts on one wire: addresses, echoes, datagrams, connections, and frames that mean harm.
+//! Two hosts on one wire: addresses, echoes, datagrams, connections, and hostile frames.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -45,7 +45,7 @@ fn station(number: u8) -> EndHost {
     })
 }
 
-/// Hosts 1 and 2 on a wire that takes 1 ms, and what becomes of the frames: how often each arrives,
+/// Hosts 1 and 2 on a wire with a delay of 1 ms. `fate` says for each frame how often it arrives,
 /// and how much later.
 struct Wire {
     now: Time,
@@ -353,7 +353,7 @@ fn made_up_addresses_take_neither_all_buffers_nor_all_room() {
     );
 }
 
-/// Frames that hosts read, to be spoilt.
+/// Frames that hosts accept, for tests that change them.
 fn samples() -> Vec<Vec<u8>> {
     let mut wire = Wire::new();
     wire.hosts[0].add(ping(4, 2));
@@ -380,7 +380,7 @@ proptest! {
     ) {
         let samples = samples();
         let mut wire = Wire::new();
-        // What comes out goes nowhere, so that only these frames arrive.
+        // What the host sends is lost, so that only these frames arrive.
         wire.fate = |_| (0, 0);
         wire.hosts[0].add(ping(4, 5));
         wire.hosts[0].add(tcp(4, 10_000));

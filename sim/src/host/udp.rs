@@ -1,4 +1,4 @@
-//! UDP at a rate: what is sent by a program, and what is counted where it arrives.
+//! UDP at a rate: senders that follow a program, and receivers that count what arrives.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -17,45 +17,46 @@ use crate::random::Random;
 /// Bytes of a UDP header, and where in it the checksum is.
 const HEADER_BYTES: usize = 8;
 const CHECKSUM_AT: usize = 6;
-/// What datagrams of this kind begin with.
+/// The first data bytes of these datagrams.
 const MAGIC: [u8; 2] = *b"bo";
-/// The least data: the mark, the flow's number, the sequence number and the time of sending. So
-/// many fit into the shortest frame.
+/// The least data: two bytes that mark it, the flow's number, the sequence number and the time of
+/// sending. With IPv4, this fits into the shortest frame.
 pub const MIN_DATA_BYTES: u16 = 18;
 
 /// When packets leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// At equal distances.
+    /// At equal intervals.
     #[default]
     Constant,
-    /// A Poisson process: distances are exponentially distributed.
+    /// As a Poisson process: intervals are exponentially distributed.
     Poisson,
 }
 
-/// Datagrams of one row that one host sends.
+/// The datagrams that one host sends for one row of traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpProgram {
-    /// The flows, which take turns.
+    /// The flows, which send in turns.
     pub flows: Vec<UdpFlow>,
     /// When the first is sent.
     pub start: Time,
-    /// Nothing is sent from then on.
+    /// Nothing is sent at this time or later.
     pub stop: Time,
     /// The mean time from one packet to the next; at least 1.
     pub interval_ns: u64,
     /// When packets, or bursts of them, leave.
     pub arrivals: Arrivals,
-    /// Packets that leave together; the rate is the same.
+    /// How many packets leave together; the mean rate stays the same.
     pub burst: u32,
-    /// Sends for the first, and pauses for the second, in turn; nanoseconds. `None`: no pauses.
+    /// How long it sends and how long it then pauses, again and again, in nanoseconds; `None` for
+    /// no pauses.
     pub on_off_ns: Option<(u64, u64)>,
     /// How many packets are sent in all.
     pub count: u64,
     /// Bytes after the UDP header; at least [`MIN_DATA_BYTES`].
     pub data_bytes: u16,
-    /// Source of the times of a Poisson process.
+    /// Seed of the intervals of a Poisson process.
     pub seed: u64,
 }
 
@@ -64,7 +65,7 @@ pub struct UdpProgram {
 pub struct UdpFlow {
     /// Its number, unique in the whole network.
     pub number: u32,
-    /// To whom.
+    /// The destination.
     pub to: IpAddr,
     /// Source port.
     pub src_port: u16,
@@ -72,16 +73,16 @@ pub struct UdpFlow {
     pub dst_port: u16,
 }
 
-/// A flow with its headers ready.
+/// A flow with prepared headers.
 #[derive(Clone, Debug)]
 struct Prepared {
     flow: UdpFlow,
-    /// All in front of the data; the checksum is that of a datagram of zeros.
+    /// The headers before the data; the checksum is that for data of zeros.
     headers: Vec<u8>,
     sent: u64,
 }
 
-/// Sends by a program.
+/// Sends what a program says.
 #[derive(Clone, Debug)]
 pub(super) struct UdpSender {
     program: UdpProgram,
@@ -93,8 +94,8 @@ pub(super) struct UdpSender {
 }
 
 impl UdpSender {
-    /// Frames go from `mac` and the address that `own_ip` gives for each destination; flows to
-    /// destinations for which there is none are left out.
+    /// Makes a sender with the Ethernet address `mac`. `own_ip` gives the source address for a
+    /// destination; flows for which it gives none are left out.
     pub(super) fn new(
         mut program: UdpProgram,
         mac: Mac,
@@ -131,13 +132,13 @@ impl UdpSender {
         self.next_at
     }
 
-    /// Packets that each flow sent, by its number.
+    /// Packets sent by each flow, with its number.
     pub(super) fn sent(&self) -> impl Iterator<Item = (u32, u64)> {
         self.flows.iter().map(|f| (f.flow.number, f.sent))
     }
 
-    /// Calls `send` for each datagram of the burst that is due, with its destination. Returns how
-    /// many there was no buffer for.
+    /// Calls `send` for each datagram of the burst that is due, with its destination. Returns for
+    /// how many there was no buffer.
     pub(super) fn tick(
         &mut self,
         now: Time,
@@ -163,7 +164,7 @@ impl UdpSender {
         missing
     }
 
-    /// To the next burst.
+    /// The time to the next burst.
     fn distance_ns(&mut self) -> u64 {
         let mean_ns = self.program.interval_ns * u64::from(self.program.burst);
         match self.program.arrivals {
@@ -172,7 +173,7 @@ impl UdpSender {
         }
     }
 
-    /// The time itself, or the end of the pause that it falls into.
+    /// Returns `at`, or the end of the pause that it falls into.
     fn after_pause(&self, at: Time) -> Time {
         let Some((on_ns, off_ns)) = self.program.on_off_ns else {
             return at;
@@ -195,7 +196,7 @@ impl UdpSender {
 }
 
 impl Prepared {
-    /// The next datagram; `None` if the pool has no frame.
+    /// Makes the next datagram; `None` if the pool is exhausted.
     fn frame(&mut self, now: Time, data_bytes: u16, pool: &Pool) -> Option<Frame> {
         let headers_bytes = self.headers.len();
         let mut frame = pool.take(headers_bytes + usize::from(data_bytes))?;
@@ -221,8 +222,8 @@ impl Prepared {
     }
 }
 
-/// An exponentially distributed number with this mean, by von Neumann's method: it compares random
-/// numbers and takes no logarithm, so that each machine gets the same.
+/// An exponentially distributed number with this mean, by von Neumann's method. It compares random
+/// numbers and needs no logarithm, so all machines compute the same.
 pub(crate) fn exponential(random: &mut Random, mean: u64) -> u64 {
     let mut whole = 0;
     loop {
@@ -245,18 +246,18 @@ pub(crate) fn exponential(random: &mut Random, mean: u64) -> u64 {
     }
 }
 
-/// Datagrams of one row that one host expects.
+/// The datagrams that one host expects for one row of traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UdpExpectation {
     /// The numbers of the flows.
     pub flows: Vec<u32>,
-    /// When the intervals begin in which bytes are counted, and how long they are; 0: none.
+    /// When the first of the intervals begins in which bytes are counted.
     pub start: Time,
-    /// As above.
+    /// The length of these intervals; 0 for none.
     pub interval_ns: u64,
 }
 
-/// Counts what arrives of the flows of one row.
+/// Counts what arrives of the flows of one row of traffic.
 #[derive(Clone, Debug)]
 pub(super) struct UdpReceiver {
     pub(super) delays: Times,
@@ -274,12 +275,12 @@ impl UdpReceiver {
         }
     }
 
-    /// What arrived of each flow, by its number.
+    /// What arrived of each flow, with its number.
     pub(super) fn counts(&self) -> impl Iterator<Item = (u32, UdpCounts)> {
         self.flows.iter().map(|(&number, flow)| (number, flow.1))
     }
 
-    /// Counts a datagram. Returns false if it is of no flow that is expected.
+    /// Counts a datagram. Returns false if its flow is not expected.
     pub(super) fn receive(&mut self, now: Time, mark: &Mark) -> bool {
         let Some((sequence, counts)) = self.flows.get_mut(&mark.flow) else {
             return false;
@@ -303,17 +304,17 @@ impl UdpReceiver {
 /// What arrived of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct UdpCounts {
-    /// Packets, without those that came before.
+    /// Packets, without duplicates.
     pub packets: u64,
-    /// Their data in bytes.
+    /// Bytes of their data.
     pub bytes: u64,
-    /// Packets that came again.
+    /// Duplicates: packets that had arrived before.
     pub duplicates: u64,
-    /// Packets that a later one overtook.
+    /// Packets that arrived after a later one.
     pub reordered: u64,
 }
 
-/// A datagram that a [`UdpSender`] sent.
+/// What a [`UdpSender`] wrote into a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub flow: u32,
@@ -323,7 +324,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Reads a datagram, its header included; `None` if it is another's.
+    /// Reads a datagram with its UDP header; `None` if no [`UdpSender`] made it.
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
         let data = datagram.get(HEADER_BYTES..)?;
         let mark = data.first_chunk::<{ MIN_DATA_BYTES as usize }>()?;

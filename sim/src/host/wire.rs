@@ -1,4 +1,4 @@
-//! What hosts read of frames, and the frames that they write.
+//! The frames of hosts: what they read from them, and how they write them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,12 +7,12 @@ use bofuss_packet::checksum::{fold, sum};
 use bofuss_packet::craft::{self, Layer};
 use bofuss_packet::header::{ethertype, protocol};
 
-/// The address of all stations.
+/// The Ethernet broadcast address.
 pub(super) const BROADCAST: Mac = Mac([0xff; 6]);
-/// TTL and hop limit of what hosts send, but for neighbour discovery.
+/// TTL and hop limit of what hosts send, except neighbour discovery.
 pub(super) const TTL: u8 = 64;
-/// Hop limit of neighbour discovery: who is not a neighbour cannot send it. Spec: RFC 4861 section
-/// 7.1.
+/// Hop limit of neighbour discovery: a packet that was forwarded cannot have it, so its sender is a
+/// neighbour. Spec: RFC 4861 section 7.1.
 const ND_HOP_LIMIT: u8 = 255;
 /// Bytes of an Ethernet header.
 pub(super) const ETHERNET_BYTES: usize = 14;
@@ -46,21 +46,21 @@ mod nd_option {
 /// Solicited and override. Spec: RFC 4861 section 4.4.
 const ADVERTISEMENT_FLAGS: u8 = 0x60;
 
-/// Why a host does not read a frame.
+/// Why a host discards a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WireError {
-    /// Cut off, or it contradicts itself.
+    /// A header is cut off or contradicts itself.
     Malformed,
     /// A checksum is wrong.
     Checksum,
-    /// Something that hosts do not know: another protocol, a tag, a fragment, extension headers.
+    /// Something that hosts do not support: another protocol, a tag, a fragment, extension headers.
     Unknown,
 }
 
-/// A packet to a host, checked.
+/// A packet whose checksums are right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Received<'a> {
-    /// Who sent the frame.
+    /// The Ethernet source address.
     pub src_mac: Mac,
     pub src: IpAddr,
     pub dst: IpAddr,
@@ -72,9 +72,9 @@ pub(super) struct Received<'a> {
 /// What a packet is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content<'a> {
-    /// Someone asks for the address `dst`; by ARP or neighbour discovery.
+    /// `src` asks who has the address `dst`, by ARP or neighbour discovery.
     Question,
-    /// `src` answers that it has the address `.0`.
+    /// `src` answers that this is its Ethernet address.
     Answer(Mac),
     /// An echo request, without its ICMP header.
     EchoRequest(&'a [u8]),
@@ -111,10 +111,6 @@ fn read_arp(src_mac: Mac, packet: &[u8]) -> Result<Received<'_>, WireError> {
     if packet[..6] != [0, 1, high, low, 6, 4] {
         return Err(WireError::Unknown);
     }
-    let address = |at: usize| {
-        let octets = [packet[at], packet[at + 1], packet[at + 2], packet[at + 3]];
-        IpAddr::from(Ipv4Addr::from(octets))
-    };
     let sender = mac(&packet[8..14]);
     let content = match u16::from_be_bytes([packet[6], packet[7]]) {
         arp_op::REQUEST => Content::Question,
@@ -123,8 +119,8 @@ fn read_arp(src_mac: Mac, packet: &[u8]) -> Result<Received<'_>, WireError> {
     };
     Ok(Received {
         src_mac,
-        src: address(14),
-        dst: address(24),
+        src: ipv4_at(packet, 14).into(),
+        dst: ipv4_at(packet, 24).into(),
         ecn: 0,
         content,
     })
@@ -147,12 +143,10 @@ fn read_ipv4(src_mac: Mac, packet: &[u8]) -> Result<Received<'_>, WireError> {
         return Err(WireError::Unknown);
     }
     let pseudo = sum(&fixed[12..20]);
-    let src = Ipv4Addr::new(fixed[12], fixed[13], fixed[14], fixed[15]);
-    let dst = Ipv4Addr::new(fixed[16], fixed[17], fixed[18], fixed[19]);
     Ok(Received {
         src_mac,
-        src: src.into(),
-        dst: dst.into(),
+        src: ipv4_at(fixed, 12).into(),
+        dst: ipv4_at(fixed, 16).into(),
         ecn: fixed[1] & 3,
         content: read_transport(fixed[9], pseudo, payload)?,
     })
@@ -164,8 +158,10 @@ fn read_ipv6(src_mac: Mac, packet: &[u8]) -> Result<Received<'_>, WireError> {
         .ok_or(WireError::Malformed)?;
     let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
     let is_ipv6 = header[0] >> 4 == 6;
-    let payload = rest.get(..length).filter(|_| is_ipv6);
-    let payload = payload.ok_or(WireError::Malformed)?;
+    let payload = rest
+        .get(..length)
+        .filter(|_| is_ipv6)
+        .ok_or(WireError::Malformed)?;
     let src = ipv6_at(header, 8);
     let dst = ipv6_at(header, 24);
     if header[6] == protocol::ICMPV6 && header[7] == ND_HOP_LIMIT {
@@ -181,13 +177,17 @@ fn read_ipv6(src_mac: Mac, packet: &[u8]) -> Result<Received<'_>, WireError> {
     })
 }
 
+fn ipv4_at(bytes: &[u8], at: usize) -> Ipv4Addr {
+    Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3])
+}
+
 fn ipv6_at(bytes: &[u8], at: usize) -> Ipv6Addr {
     let octets: [u8; 16] = bytes[at..at + 16].try_into().expect("it is 16 bytes");
     octets.into()
 }
 
-/// Reads neighbour discovery. The link-layer address is that of the frame: it need not be repeated
-/// in an option, and a host that lies in one of them is of no use to us.
+/// Reads neighbour discovery. The link-layer address is taken from the frame and not from the
+/// option, which may be missing.
 fn read_nd(
     src_mac: Mac,
     src: Ipv6Addr,
@@ -216,7 +216,7 @@ fn read_nd(
     })
 }
 
-/// Reads what IP carries; `pseudo` is the sum of the addresses.
+/// Reads the payload of an IP packet; `pseudo` is the checksum's sum of the addresses.
 fn read_transport(number: u8, pseudo: u64, payload: &[u8]) -> Result<Content<'_>, WireError> {
     match number {
         protocol::ICMPV4 => {
@@ -231,8 +231,10 @@ fn read_transport(number: u8, pseudo: u64, payload: &[u8]) -> Result<Content<'_>
         protocol::UDP => {
             let header = payload.first_chunk::<8>().ok_or(WireError::Malformed)?;
             let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
-            let datagram = payload.get(..length).filter(|_| length >= 8);
-            let datagram = datagram.ok_or(WireError::Malformed)?;
+            let datagram = payload
+                .get(..length)
+                .filter(|_| length >= 8)
+                .ok_or(WireError::Malformed)?;
             if header[6..8] != [0, 0] {
                 check(number, pseudo, datagram)?;
             }
@@ -265,7 +267,8 @@ fn read_icmp(number: u8, message: &[u8]) -> Result<Content<'_>, WireError> {
     }
 }
 
-/// A frame with an IP packet; `dst_mac` may be filled in later. The addresses are of one version.
+/// Makes a frame with an IP packet; `dst_mac` may be filled in later. Both addresses are of one
+/// version.
 pub(super) fn ip_frame(
     dst_mac: Mac,
     src_mac: Mac,
@@ -283,7 +286,7 @@ pub(super) fn ip_frame(
     craft::ethernet(dst_mac, src_mac, packet)
 }
 
-/// Sets the ECN codepoint of a frame that [`ip_frame`] has made.
+/// Sets the ECN codepoint of a frame that [`ip_frame`] made.
 pub(super) fn set_ecn(frame: &mut [u8], ecn: u8) {
     let packet = &mut frame[ETHERNET_BYTES..];
     if packet[0] >> 4 == 6 {
@@ -296,19 +299,21 @@ pub(super) fn set_ecn(frame: &mut [u8], ecn: u8) {
     packet[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// An echo request or reply; `body` begins with identifier and sequence number.
+/// Makes an echo request or reply; `body` begins with identifier and sequence number.
 pub(super) fn echo(is_v4: bool, is_reply: bool, body: &[u8]) -> Layer {
     let (number, request, reply) = if is_v4 {
-        let (request, reply) = (icmp_type::ECHO_REQUEST_V4, icmp_type::ECHO_REPLY_V4);
+        let request = icmp_type::ECHO_REQUEST_V4;
+        let reply = icmp_type::ECHO_REPLY_V4;
         (protocol::ICMPV4, request, reply)
     } else {
-        let (request, reply) = (icmp_type::ECHO_REQUEST_V6, icmp_type::ECHO_REPLY_V6);
+        let request = icmp_type::ECHO_REQUEST_V6;
+        let reply = icmp_type::ECHO_REPLY_V6;
         (protocol::ICMPV6, request, reply)
     };
     craft::icmp(number, if is_reply { reply } else { request }, 0, body)
 }
 
-/// The frame that asks all stations who has `wanted`.
+/// Makes the frame that asks all neighbours, or in IPv6 a group of them, who has `wanted`.
 pub(super) fn question(src_mac: Mac, src: IpAddr, wanted: IpAddr) -> Vec<u8> {
     match (src, wanted) {
         (IpAddr::V4(src), IpAddr::V4(wanted)) => {
@@ -329,7 +334,7 @@ pub(super) fn question(src_mac: Mac, src: IpAddr, wanted: IpAddr) -> Vec<u8> {
     }
 }
 
-/// The frame that answers `question`, which was for the address `question.dst` of `own_mac`.
+/// Makes the frame that answers `question`: `own_mac` has the address `question.dst`.
 pub(super) fn answer(own_mac: Mac, question: &Received<'_>) -> Vec<u8> {
     let to = question.src_mac;
     match (question.dst, question.src) {
@@ -354,7 +359,7 @@ fn nd_body(flags: u8, target: Ipv6Addr, option: u8, mac: Mac) -> Vec<u8> {
     parts.concat()
 }
 
-/// The group that the owner of an address listens to. Spec: RFC 4291 section 2.7.1.
+/// The solicited-node multicast address of an address. Spec: RFC 4291 section 2.7.1.
 fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     let octets = address.octets();
     let high = 0xff00 | u16::from(octets[13]);
@@ -362,7 +367,7 @@ fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, high, low)
 }
 
-/// Spec: RFC 2464 section 7.
+/// The Ethernet address of a multicast group. Spec: RFC 2464 section 7.
 fn multicast_mac(group: Ipv6Addr) -> Mac {
     let octets = group.octets();
     Mac([0x33, 0x33, octets[12], octets[13], octets[14], octets[15]])

@@ -1,4 +1,4 @@
-//! What is to be true of the statistics at the end.
+//! The assertions of a scenario: what has to hold for the statistics at the end.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use super::numbers;
 /// An assertion that does not hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailedAssertion {
-    /// The line of the scenario.
+    /// Its line in the scenario.
     pub line: usize,
     /// The statistic.
     pub statistic: String,
-    /// What it is; `None` if there is none of that name.
+    /// The value; `None` if there is no statistic with this name.
     pub is: Option<f64>,
-    /// What it should be, in words.
+    /// What the value should be, in words.
     pub wanted: String,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for FailedAssertion {
     }
 }
 
-/// What does not hold of one assertion.
+/// Checks one assertion. Returns a failure for each statistic for which it does not hold.
 pub(super) fn check(line: usize, row: &AssertionRow, statistics: &Value) -> Vec<FailedAssertion> {
     let path = row.statistic.get_ref();
     let found = numbers(statistics, path);

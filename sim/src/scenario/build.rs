@@ -1,4 +1,4 @@
-//! From a scenario's text to a network.
+//! Builds the network of a scenario from its text, and runs it.
 
 mod controllers;
 mod links;
@@ -26,33 +26,33 @@ use crate::statistics::{self, NetworkNames};
 use crate::topology::{MAX_ELEMENTS, Shape, Topology, read_gml};
 use crate::traffic::{Traffic, TrafficHost};
 
-/// What a scenario needs from outside of the simulator.
+/// What a scenario gets from outside of the simulator.
 pub trait Outside {
-    /// The text of a file that the scenario names. Errors: why it cannot be read.
+    /// Reads the text of a file that the scenario names. Errors: why it cannot be read.
     fn read(&mut self, name: &str) -> Result<String, String>;
-    /// A controller of a kind that the simulator does not have. Errors: why there is none.
+    /// Makes a controller of a kind that the simulator does not have. Errors: why it cannot.
     fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String>;
 }
 
-/// What a scenario that needs nothing has.
+/// The outside of scenarios that need nothing from there.
 pub struct NoOutside;
 
 impl Outside for NoOutside {
     fn read(&mut self, name: &str) -> Result<String, String> {
-        Err(format!("the scenario reads {name}"))
+        Err(format!("the scenario reads {name}, but has no files"))
     }
 
-    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String> {
-        Err(format!("the scenario has a controller {}", row.name))
+    fn controller(&mut self, _: &ControllerRow) -> Result<Box<dyn Controller>, String> {
+        Err("it is one of learning, rules".into())
     }
 }
 
-/// A network with its traffic, and what is to come of it.
+/// A network with its traffic, its end, and its assertions.
 pub struct Scenario {
     network: Network,
     names: NetworkNames,
     traffic: Traffic,
-    /// The nodes that traffic calls hosts, in its order.
+    /// The nodes of the hosts, by the index that they have in `traffic`.
     hosts: Vec<NodeId>,
     end: Time,
     catalogue: Arc<Catalogue>,
@@ -60,8 +60,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Builds what a text says; `seed` is used in place of the text's. Errors: what is wrong, and
-    /// where.
+    /// Builds the scenario of a text. A `seed` replaces that of the text. Errors: what is wrong,
+    /// and where.
     pub fn build(
         text: &str,
         seed: Option<u64>,
@@ -96,7 +96,9 @@ impl Scenario {
         builder.controllers(outside)?;
         builder.changes()?;
         let hosts = builder.hosts.iter().map(|host| host.node).collect();
-        let (network, names, catalogue) = (builder.network, builder.names, builder.catalogue);
+        let network = builder.network;
+        let names = builder.names;
+        let catalogue = builder.catalogue;
         let mut assertions = Vec::new();
         for row in file.assertions {
             let line = ScenarioText(text).line(row.span());
@@ -113,7 +115,7 @@ impl Scenario {
         })
     }
 
-    /// Lets the scenario run until a time. Errors: why it ended early.
+    /// Runs the scenario up to and including a time. Errors: why it ended early.
     pub fn run_until(
         &mut self,
         end: Time,
@@ -123,7 +125,7 @@ impl Scenario {
         run.map_err(|error| ScenarioError::new(error.to_string()))
     }
 
-    /// All that was counted so far.
+    /// The statistics so far.
     pub fn statistics(&mut self) -> Value {
         let now = self.network.now();
         let network = &self.network;
@@ -135,7 +137,7 @@ impl Scenario {
         statistics::document(&mut self.network, &self.names, reports)
     }
 
-    /// The assertions that do not hold of some statistics.
+    /// The assertions that do not hold for these statistics.
     pub fn failures(&self, statistics: &Value) -> Vec<FailedAssertion> {
         let checked = self.assertions.iter();
         checked
@@ -169,7 +171,7 @@ impl Scenario {
     }
 }
 
-/// The text that errors point into.
+/// The text of a scenario, in which errors have their place.
 #[derive(Clone, Copy)]
 struct ScenarioText<'s>(&'s str);
 
@@ -182,25 +184,25 @@ impl ScenarioText<'_> {
         self.error(span, "").line.unwrap_or_default()
     }
 
-    /// A time in seconds. Errors: it is none, with the place.
+    /// Reads a time in seconds. Errors: it is out of range, with the place.
     fn time(&self, key: &str, seconds: f64, span: &Range<usize>) -> Result<Time, ScenarioError> {
         time(key, seconds).map_err(|error| self.error(span.clone(), error))
     }
 
-    /// An error about a name.
+    /// An error that quotes a name, at its place.
     fn about(&self, name: &Spanned<String>, text: &str) -> ScenarioError {
         self.error(name.span(), format!("'{}': {text}", name.get_ref()))
     }
 }
 
-/// A host that was added.
+/// A host that is in the network, or will be.
 struct BuiltHost {
     node: NodeId,
     name: String,
     config: HostConfig,
 }
 
-/// A network that is being built.
+/// Builds the network of a scenario.
 struct Builder<'s> {
     source: ScenarioText<'s>,
     file: &'s ScenarioFile,
@@ -223,7 +225,7 @@ impl Builder<'_> {
                 _ => value.get_ref().as_integer().is_none_or(|number| number < 0),
             };
             if value_is_wrong {
-                let text = format!("topology: {key}: {} cannot be", value.get_ref());
+                let text = format!("topology: {key}: {} is not allowed", value.get_ref());
                 return Err(self.source.error(value.span(), text));
             }
             table.insert(key.clone(), value.get_ref().clone());
@@ -259,7 +261,7 @@ impl Builder<'_> {
     }
 }
 
-/// A topology from a file.
+/// Reads a topology from a file, and adds hosts to each of its switches.
 fn gml_topology(
     name: &str,
     mut rest: toml::Table,
@@ -286,5 +288,5 @@ fn gml_topology(
     Ok(topology)
 }
 
-/// Hosts that each switch of a file may get.
+/// The most hosts that each switch of a file may get.
 const MAX_HOSTS_PER_SWITCH: i64 = 1000;

@@ -1,4 +1,4 @@
-//! The keys of a scenario's text.
+//! The keys of a scenario's text, as structures that `serde` reads.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use crate::traffic::TrafficRow;
 
-/// The keys of a topology, and where their values are.
+/// The keys of a topology, with the places of their values.
 pub type TopologyTable = BTreeMap<String, Spanned<toml::Value>>;
 
 /// A scenario as it is written. Times are in seconds unless the key says otherwise.
@@ -21,87 +21,89 @@ pub struct ScenarioFile {
     pub seed: u64,
     /// When the run ends.
     pub end: Spanned<f64>,
-    /// Events after which the run ends with an error.
+    /// The most events; a run with more ends with an error.
     pub max_events: Option<u64>,
-    /// Bytes of buffers of all frames together, at most.
+    /// The most bytes of buffers for all frames together.
     pub pool_bytes: Option<usize>,
-    /// Whether hosts know each other's Ethernet addresses from the start.
+    /// Whether all hosts know each other's Ethernet addresses from the start.
     #[serde(default)]
     pub known_addresses: bool,
-    /// A topology that is made or read.
+    /// A topology, made from a few numbers or read from a file.
     pub topology: Option<Spanned<TopologyTable>>,
-    /// What links, switches and hosts are like unless they say otherwise.
+    /// The defaults of links, switches and hosts.
     #[serde(default)]
     pub defaults: Defaults,
-    /// Switches; those of the topology may be named again, to say what they are like.
+    /// Switches, or properties of those of the topology.
     #[serde(default, rename = "switch")]
     pub switches: Vec<Spanned<SwitchRow>>,
-    /// Hosts, likewise.
+    /// Hosts, or properties of those of the topology.
     #[serde(default, rename = "host")]
     pub hosts: Vec<Spanned<HostRow>>,
-    /// Links, likewise.
+    /// Links, or properties of those that there are already.
     #[serde(default, rename = "link")]
     pub links: Vec<Spanned<LinkRow>>,
     /// Controllers.
     #[serde(default, rename = "controller")]
     pub controllers: Vec<Spanned<ControllerRow>>,
-    /// What hosts send.
+    /// The traffic of hosts.
     #[serde(default)]
     pub traffic: Vec<Spanned<TrafficRow>>,
-    /// What changes at a time.
+    /// Planned changes.
     #[serde(default, rename = "change")]
     pub changes: Vec<Spanned<ChangeRow>>,
-    /// What is to be true at the end.
+    /// What has to hold at the end.
     #[serde(default, rename = "assert")]
     pub assertions: Vec<Spanned<AssertionRow>>,
 }
 
-/// What things are like unless they say otherwise.
+/// The defaults of links, switches and hosts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Defaults {
-    /// Links, without ends and names.
+    /// Of links: all but ends and name.
     #[serde(default)]
     pub link: LinkRow,
-    /// Switches, without names, ids and flows.
+    /// Of switches: all but name, datapath id and flows.
     #[serde(default)]
     pub switch: SwitchRow,
     /// The longest IP packet that hosts send, in bytes.
     pub mtu: Option<u16>,
 }
 
-/// A link; what it does not say is as in the defaults, and there as in [`crate::LinkConfig`].
+/// A link. Missing keys are as in the defaults, and keys missing there as in
+/// [`LinkConfig`](crate::LinkConfig).
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkRow {
-    /// Its ends: nodes, perhaps with a port as in `s1:3`. With `*` for any characters, or if there
-    /// are such links already: those.
+    /// Its ends: nodes, perhaps with a port as in `s1:3`. If there are links between such nodes
+    /// already, the row is about those; in their names, `*` stands for any characters.
     pub ends: Option<Spanned<(String, String)>>,
-    /// Its name; if missing, the ends' with a `-` in between.
+    /// Its name; if missing, the names of its ends with a `-` in between.
     pub name: Option<Spanned<String>>,
-    /// Megabits a second; 0: frames take no time to be sent.
+    /// Megabits per second; with 0, sending a frame takes no time.
     pub mbps: Option<f64>,
     /// Microseconds from the end of sending to the arrival.
     pub delay_us: Option<f64>,
-    /// The most frames that wait at one end.
+    /// The most frames that wait at each end.
     pub queue: Option<u32>,
-    /// The most bytes that wait at one end.
+    /// The most bytes that wait at each end.
     pub queue_bytes: Option<u64>,
-    /// The share of frames that are lost.
+    /// The share of frames that are lost at random, 0 to 1.
     pub loss: Option<f64>,
-    /// Bytes that each frame takes besides its own: 24 as on an Ethernet wire.
+    /// Bytes that each frame takes in addition to its own: on an Ethernet wire, 24.
     pub overhead: Option<u32>,
 }
 
-/// A switch; what it does not say is as in the defaults.
+/// A switch. Missing keys are as in the defaults.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchRow {
-    /// Its name; with `*` for any characters, or if there are such switches already: those.
+    /// Its name. If there are such switches already, the row is about those; `*` stands for any
+    /// characters.
     pub name: Option<Spanned<String>>,
     /// Its datapath id; if missing, its number among the switches, from 1.
     pub dpid: Option<u64>,
-    /// What it does without a controller: `secure`, `standalone` or `arp-path`.
+    /// What it does without a controller, its fail mode: `secure`, `standalone` or `arp-path`.
     pub fail_mode: Option<Spanned<String>>,
     /// How many tables it has.
     pub tables: Option<u8>,
@@ -109,22 +111,24 @@ pub struct SwitchRow {
     pub engine: Option<Spanned<String>>,
     /// How select groups choose: `hash`, `round-robin` or `random`.
     pub select: Option<Spanned<String>>,
-    /// What orders the frames of ports with queues, as `hfair`.
+    /// The discipline of ports with queues, as `hfair`.
     pub discipline: Option<Spanned<String>>,
-    /// Entries, groups, meters and queues that it has from the start, as in a file for `bofuss
-    /// trace`.
+    /// Entries, groups, meters and queues that it has from the start, one a line, as [`parse_rule`]
+    /// reads them.
+    ///
+    /// [`parse_rule`]: super::parse_rule
     #[serde(default)]
     pub flows: Vec<Spanned<String>>,
 }
 
-/// A host. Host `n` of a scenario has 10.0.0.0 plus `n`, fd00:: plus `n` and 02:00:00:00:00:00
-/// plus `n` unless it says otherwise.
+/// A host. The defaults of host number `n` of a scenario are the addresses 10.0.0.0 + `n`,
+/// fd00:: + `n` and 02:00:00:00:00:00 + `n`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostRow {
     /// Its name.
     pub name: Spanned<String>,
-    /// The switch that it has a link to.
+    /// The switch to which it has a link.
     pub switch: Option<Spanned<String>>,
     /// Its Ethernet address.
     pub mac: Option<Spanned<String>>,
@@ -144,26 +148,27 @@ pub struct ControllerRow {
     pub name: Spanned<String>,
     /// What it is: `learning`, `rules`, or a kind from outside of the simulator, such as `tcp`.
     pub kind: Spanned<String>,
-    /// Where a controller from outside is.
+    /// The address of a controller from outside.
     pub address: Option<String>,
     /// Its switches; `*` stands for any characters.
     #[serde(default = "all")]
     pub switches: Vec<Spanned<String>>,
-    /// Microseconds that a message takes.
+    /// Microseconds that a message takes in each direction.
     #[serde(default)]
     pub delay_us: f64,
-    /// The version that it speaks: `1.0`, `1.2` or `1.3`. One from outside chooses itself.
+    /// The version that it speaks, one of [`Version::SPOKEN`]; 1.3 if missing. A controller from
+    /// outside agrees on one itself.
     #[serde(default = "usual", deserialize_with = "version")]
     pub version: Version,
     /// When it connects.
     #[serde(default)]
     pub start: f64,
-    /// What `rules` sends each of its switches.
+    /// What a controller of the kind `rules` sends to each of its switches.
     #[serde(default)]
     pub flows: Vec<Spanned<String>>,
 }
 
-/// A change.
+/// A planned change.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeRow {
@@ -171,25 +176,26 @@ pub struct ChangeRow {
     pub at: f64,
     /// The link that changes,
     pub link: Option<Spanned<String>>,
-    /// or the controller whose connections do.
+    /// or the controller whose connections change.
     pub controller: Option<Spanned<String>>,
-    /// Which of its switches; if missing, all.
+    /// The switches of the controller that are meant, where `*` stands for any characters; if
+    /// missing, all.
     pub switch: Option<Spanned<String>>,
-    /// `up`, `down`, or of a link `silent`: it loses all frames, and its ends do not see it.
+    /// `up`, `down`, or for a link `silent`: it loses all frames, and both ends keep their carrier.
     pub state: Spanned<String>,
 }
 
-/// What is to be true at the end.
+/// What has to hold at the end.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AssertionRow {
-    /// Which of the statistics: keys with dots in between, where `*` stands for any one key.
+    /// The statistic: keys with dots in between, where `*` stands for any one key.
     pub statistic: Spanned<String>,
-    /// The value that it has,
+    /// The value that it must have,
     pub is: Option<f64>,
-    /// the least that it has,
+    /// the least that it may have,
     pub min: Option<f64>,
-    /// and the most.
+    /// and the most that it may have.
     pub max: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Scenarios: a network, what happens in it and what is to come of it, as a TOML text.
+//! Scenarios: a network, its traffic and changes, and what has to hold at the end, as a TOML text.
 
 mod assertions;
 mod build;
@@ -20,9 +20,9 @@ pub use rules::parse_rule;
 /// What is wrong with a scenario, and where in its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// The line, from 1, if one is at fault.
+    /// The line, from 1, if the error is in one.
     pub line: Option<usize>,
-    /// What is wrong, with the key.
+    /// What is wrong, often with the key.
     pub text: String,
 }
 
@@ -34,7 +34,7 @@ impl ScenarioError {
         }
     }
 
-    /// An error at a place of the scenario's text.
+    /// An error at a place in the scenario's text.
     fn at(source: &str, span: Range<usize>, text: impl Into<String>) -> Self {
         let before = source.get(..span.start).unwrap_or(source);
         Self {
@@ -55,8 +55,8 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// A number in a document, by a path of keys with dots in between; `*` stands for any key. Gives
-/// each that there is.
+/// Finds numbers in a document by a path of keys with dots in between, where `*` stands for any
+/// key. Returns each number that matches, with its path.
 fn numbers<'v>(document: &'v Value, path: &str) -> Vec<(String, f64)> {
     let mut found: Vec<(String, &'v Value)> = vec![(String::new(), document)];
     for key in path.split('.') {
@@ -71,8 +71,8 @@ fn numbers<'v>(document: &'v Value, path: &str) -> Vec<(String, f64)> {
                     let wanted = list
                         .iter()
                         .zip(1..)
-                        .map(|(value, at)| (at.to_string(), value));
-                    let wanted = wanted.filter(|(other, _)| key == "*" || other == key);
+                        .map(|(value, at)| (at.to_string(), value))
+                        .filter(|(other, _)| key == "*" || other == key);
                     next.extend(wanted.map(|(other, value)| (format!("{name}.{other}"), value)));
                 }
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

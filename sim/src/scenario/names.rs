@@ -1,9 +1,12 @@
-//! Names of nodes and links, and patterns of them.
+//! Names of nodes, and patterns of names.
 
-/// Whether a name is one: letters, digits, `-` and `_`, at most 64.
+/// Whether a text can be a name: letters, digits, `-` and `_`, at most 64 of them.
 pub(super) fn is_name(name: &str) -> bool {
-    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
-    (1..=64).contains(&name.len()) && name.chars().all(allowed)
+    (1..=64).contains(&name.len()) && name.chars().all(is_name_letter)
+}
+
+fn is_name_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "-_".contains(letter)
 }
 
 /// Whether a name matches a pattern in which each `*` stands for any characters.

@@ -1,4 +1,4 @@
-//! A line of a file of flows: an entry, a group, a meter, a queue, or an extension's message.
+//! Reads the lines of a file of flows: entries, groups, meters, queues, and messages of extensions.
 
 use bofuss_ext::queues;
 use bofuss_oflib::ext::{ExtKind, ExtRow};
@@ -9,16 +9,18 @@ use bofuss_oflib::text::{find_unquoted, parse_flow, parse_group, parse_meter};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Catalogue, ExtValue, Message, PortNo};
 
-/// The word with which the line of a queue begins.
+/// The word with which the line of a queue begins, and a blank.
 const QUEUE: &str = "queue-mod ";
 
-/// Reads a line: an entry, a group (`group_id=`) or a meter (`meter=`) in the syntax of
-/// `ovs-ofctl`; a queue, or an extension's message, as dpctl takes it: `queue-mod 2 0 max=10M`,
-/// `state_mod table_config,table=0,stateful=1`. Gives the message, and the rank of its kind: meters
-/// come first, then groups, entries, and the rest. `None`: a comment, or the head of a printed
-/// reply.
+/// Reads a line. Entries, groups (`group_id=`) and meters (`meter=`) have the syntax of
+/// `ovs-ofctl`; queues and messages of extensions have that of dpctl: `queue-mod 2 0 max=10M`,
+/// `state_mod table_config,table=0,stateful=1`.
 ///
-/// Errors: what is wrong.
+/// Returns the message and the rank of its kind, by which messages are sorted: 0 for meters, 1 for
+/// groups, 2 for entries, 3 for the rest. Returns `None` for a comment, and for the first line of a
+/// printed reply.
+///
+/// Errors: what is wrong with the line.
 pub fn parse_rule(line: &str, catalogue: &Catalogue) -> Result<Option<(usize, Message)>, String> {
     let end = find_unquoted(line, &['#']).unwrap_or(line.len());
     let line = line[..end].trim();
@@ -44,7 +46,7 @@ pub fn parse_rule(line: &str, catalogue: &Catalogue) -> Result<Option<(usize, Me
     }
 }
 
-/// The request for a queue that a line asks for. Errors: what is wrong.
+/// Reads `PORT QUEUE SPEC` as a request to make or change a queue. Errors: what is wrong.
 fn queue(text: &str) -> Result<ExtValue, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [port, id, spec] = words[..] else {
@@ -52,14 +54,17 @@ fn queue(text: &str) -> Result<ExtValue, String> {
             "it is {QUEUE}PORT QUEUE SPEC, as {QUEUE}2 0 max=10M"
         ));
     };
-    let [port, id] = [port, id].map(|word| word.parse().map_err(|_| word));
-    let number = |word| format!("'{word}' is no number");
-    let port = PortNo(port.map_err(number)?);
-    let id = QueueId(id.map_err(number)?);
-    Ok(queues::modify(port, id, &queues::parse(spec)?))
+    let port = number(port)?;
+    let id = number(id)?;
+    let spec = queues::parse(spec)?;
+    Ok(queues::modify(PortNo(port), QueueId(id), &spec))
 }
 
-/// The row of an extension's message whose name begins a line, and the rest of the line.
+fn number(word: &str) -> Result<u32, String> {
+    word.parse().map_err(|_| format!("'{word}' is no number"))
+}
+
+/// If a line begins with the name of an extension's message: its row, and the rest of the line.
 fn extension_message<'l>(
     line: &'l str,
     catalogue: &Catalogue,

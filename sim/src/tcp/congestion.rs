@@ -8,26 +8,26 @@ const INITIAL_SEGMENTS: f64 = 10.0;
 /// The least window after a loss, in segments. Spec: RFC 5681 section 3.1 (4).
 const MIN_SEGMENTS: f64 = 2.0;
 
-/// CUBIC's C, in segments per cubed second. Spec: RFC 9438 section 4.1.
+/// CUBIC's C, in segments per second cubed. Spec: RFC 9438 section 4.1.
 const C: f64 = 0.4;
-/// What CUBIC multiplies the window by after a loss. Spec: RFC 9438 section 4.6.
+/// The factor by which CUBIC reduces the window after a loss. Spec: RFC 9438 section 4.6.
 const BETA: f64 = 0.7;
-/// Additive increase that makes CUBIC as aggressive as Reno. Spec: RFC 9438 section 4.3.
+/// The additive increase with which CUBIC is as aggressive as Reno. Spec: RFC 9438 section 4.3.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// Algorithms of congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CongestionControl {
-    /// Adds a segment each round trip, halves after a loss.
+    /// Adds one segment per round trip, and halves the window after a loss.
     Reno,
     /// A cubic function of the time since the last loss.
     #[default]
     Cubic,
 }
 
-/// A congestion window. In bytes, as real numbers; only operations that IEEE 754 defines to the
-/// last bit are used, so that each machine computes the same.
+/// A congestion window, in bytes, as floats. It uses only operations whose results IEEE 754 defines
+/// to the last bit, so that all machines compute the same.
 #[derive(Clone, Debug)]
 pub struct Window {
     algorithm: CongestionControl,
@@ -37,7 +37,7 @@ pub struct Window {
     cubic: Cubic,
 }
 
-/// What CUBIC remembers. Names as in RFC 9438 section 4.1.2; in bytes and seconds.
+/// The state of CUBIC, with the names of RFC 9438 section 4.1.2, in bytes and seconds.
 #[derive(Clone, Debug, Default)]
 struct Cubic {
     w_max: f64,
@@ -49,7 +49,7 @@ struct Cubic {
 }
 
 impl Window {
-    /// An initial window for segments of `segment_bytes` of payload.
+    /// The initial window for segments with `segment_bytes` bytes of payload.
     pub fn new(algorithm: CongestionControl, segment_bytes: u64) -> Self {
         let segment = segment_bytes as f64;
         Self {
@@ -66,8 +66,8 @@ impl Window {
         self.window as u64
     }
 
-    /// New data of `bytes` was acknowledged while the window limited the sender. Slow start counts
-    /// bytes, without the limit of RFC 3465, as Linux does.
+    /// Grows the window: `bytes` bytes of new data were acknowledged while the window limited the
+    /// sender. Slow start counts bytes, without the limit of RFC 3465, as in Linux.
     pub fn acknowledged(&mut self, now: Time, bytes: u64, round_trip_ns: u64) {
         let mut bytes = bytes as f64;
         if self.window < self.slow_start_threshold {
@@ -83,12 +83,14 @@ impl Window {
         }
     }
 
-    /// Spec: RFC 9438 sections 4.2 to 4.5.
+    /// Grows the window as CUBIC does. Spec: RFC 9438 sections 4.2 to 4.5.
     fn grow_cubic(&mut self, now: Time, bytes: f64, round_trip_ns: u64) {
-        let (window, segment) = (self.window, self.segment);
+        let window = self.window;
+        let segment = self.segment;
         let cubic = &mut self.cubic;
         let epoch = *cubic.epoch.get_or_insert_with(|| {
-            // Without a loss yet (section 4.8), or above what was lost at, the curve begins here.
+            // Before the first loss (section 4.8), or above the window of the last one, the curve
+            // begins here.
             cubic.w_max = cubic.w_max.max(window);
             cubic.k = cube_root((cubic.w_max - window) / segment / C);
             cubic.w_est = window;
@@ -110,14 +112,15 @@ impl Window {
         self.window += growth * bytes / window;
     }
 
-    /// A segment was lost. Called once for all losses of a window.
+    /// Reduces the window after a loss. Call this once for all losses of a window of data.
     pub fn lost(&mut self) {
         self.reduce();
         self.window = self.slow_start_threshold;
     }
 
-    /// The retransmission timer expired. Spec: RFC 5681 section 3.1, RFC 9438 section 4.8.
-    /// `first` unless the window was reduced for the same data already.
+    /// Reduces the window to one segment, because the retransmission timer has expired. `first` is
+    /// false if the window was reduced for the same data already. Spec: RFC 5681 section 3.1, RFC
+    /// 9438 section 4.8.
     pub fn timed_out(&mut self, first: bool) {
         if first {
             self.reduce();
@@ -135,7 +138,7 @@ impl Window {
         let cubic = &mut self.cubic;
         cubic.epoch = None;
         cubic.cwnd_prior = self.window;
-        // Fast convergence: leaves room to newer flows. Spec: RFC 9438 section 4.7.
+        // Fast convergence: leaves room for newer flows. Spec: RFC 9438 section 4.7.
         cubic.w_max = if self.window < cubic.w_max {
             self.window * (1.0 + BETA) / 2.0
         } else {
@@ -145,7 +148,7 @@ impl Window {
 }
 
 impl Cubic {
-    /// W_cubic, `elapsed_ns` after the epoch, for segments of `segment` bytes.
+    /// W_cubic at `elapsed_ns` after the epoch, for segments of `segment` bytes.
     fn at(&self, elapsed_ns: u64, segment: f64) -> f64 {
         let from_plateau = elapsed_ns as f64 / Time::SEC as f64 - self.k;
         C * segment * from_plateau * from_plateau * from_plateau + self.w_max
@@ -155,7 +158,8 @@ impl Cubic {
 /// The cube root of `x`, which is not negative, by Newton's method.
 fn cube_root(x: f64) -> f64 {
     let mut root = x.max(1.0);
-    // Above the root each step gets nearer; 2/3 a step at first, so that 100 are enough for 1e50.
+    // From above the root each step gets nearer, at first by a third, so 100 steps are enough up to
+    // 1e50.
     for _ in 0..100 {
         root -= (root - x / (root * root)) / 3.0;
     }

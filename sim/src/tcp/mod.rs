@@ -1,27 +1,27 @@
-//! A model of TCP: what a bulk transfer does to a network, and what the network does to it.
+//! A model of TCP for bulk transfers: how they load a network, and how the network slows them.
 //!
-//! One end opens the connection and sends ([`TcpSender`]), the other end takes all that comes
-//! ([`TcpReceiver`]). Both are state machines: segments and time in, segments and the next timer
-//! out.
+//! One end opens the connection and sends ([`TcpSender`]), the other end receives
+//! ([`TcpReceiver`]). Both are state machines: they take segments and the time, and return segments
+//! and the time of their next timer.
 //!
-//! Modelled as Linux has it by default:
+//! Modelled as Linux does by default:
 //!
-//! - opening and closing (RFC 9293), with MSS, window scale and timestamps (RFC 7323) of which each
-//!   segment has 12 bytes, selective acknowledgements (RFC 2018);
-//! - delayed acknowledgements: each second segment, at once if something is missing, after 40 ms
-//!   at the latest, and none is delayed at the beginning;
+//! - opening and closing (RFC 9293), with MSS, window scale and timestamps (RFC 7323), which take
+//!   12 bytes in each segment, and selective acknowledgements (RFC 2018);
+//! - delayed acknowledgements: of every second segment, at once if a segment is missing, and after
+//!   40 ms at the latest; at the beginning of a connection none is delayed;
 //! - an initial window of 10 segments (RFC 6928), slow start that counts bytes, and the congestion
-//!   avoidance of Reno (RFC 5681) or CUBIC with fast convergence (RFC 9438), which grow only while
-//!   the window is what limits the sender;
-//! - losses found by what was sent later and arrived, by number and by time, and a probe for the
-//!   tail (RFC 8985, in the arithmetic of RFC 9002 section 6.1); one reduction for each window;
-//!   retransmission while what is in flight is below the window (RFC 6675);
-//! - the retransmission timer of RFC 6298, its floor settable (Linux: 200 ms);
-//! - explicit congestion notification (RFC 3168), for senders that are told to.
+//!   avoidance of Reno (RFC 5681) or CUBIC with fast convergence (RFC 9438); the window grows only
+//!   while it is what limits the sender;
+//! - loss detection by later segments that arrived, with a threshold in segments and one in time,
+//!   and a tail loss probe (RFC 8985, with the arithmetic of RFC 9002 section 6.1); one reduction
+//!   per window of data; retransmission while less than the window is in flight (RFC 6675);
+//! - the retransmission timer of RFC 6298, with a configurable minimum (Linux: 200 ms);
+//! - explicit congestion notification (RFC 3168), for senders that are configured to use it.
 //!
 //! Left out: data in both directions, a receiver that reads slowly, Nagle's algorithm, pacing,
-//! `HyStart`, proportional rate reduction (RFC 6937), and the undoing of reductions that proved
-//! wrong. A sender that is gone answers with RST instead of waiting in TIME-WAIT.
+//! `HyStart`, proportional rate reduction (RFC 6937), the undoing of unnecessary reductions, and
+//! TIME-WAIT: segments of a connection that is over are answered with RST.
 
 use bofuss_datapath::Time;
 
@@ -35,9 +35,9 @@ mod sender;
 pub use receiver::TcpReceiver;
 pub use sender::{TcpSender, TcpSenderConfig};
 
-/// Bits by which both ends shift their windows: they reach to 8 MiB.
+/// Bits by which both ends shift their windows, which can be up to 8 MiB then.
 const WINDOW_SCALE: u8 = 7;
-/// What a receiver offers, always: what arrives is read at once.
+/// The window that a receiver always offers, because data is read as soon as it arrives.
 const WINDOW_BYTES: u64 = (u16::MAX as u64) << WINDOW_SCALE;
 
 /// The ports of a connection, seen from one end.
@@ -49,14 +49,14 @@ pub struct Ports {
     pub peer: u16,
 }
 
-/// The number nearest to `near` that is `wire` on the wire, if number 0 is `initial` there.
+/// The sequence number nearest to `near` that is `wire` on the wire, where number 0 is `initial`.
 fn unwrap(near: u64, initial: u32, wire: u32) -> u64 {
     let low = wire.wrapping_sub(initial);
     let distance = low.wrapping_sub(near as u32) as i32;
     near.wrapping_add_signed(i64::from(distance))
 }
 
-/// The clock of timestamps: milliseconds, as Linux has it.
+/// The clock of timestamps: in milliseconds, as in Linux.
 fn timestamp(now: Time) -> u32 {
     (now.0 / 1_000_000) as u32
 }

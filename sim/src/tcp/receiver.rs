@@ -1,21 +1,21 @@
-//! The end of a TCP connection that accepts it and takes all that comes.
+//! The receiving end of a TCP connection, which also accepts it.
 
 use bofuss_datapath::Time;
 
 use super::segment::{ACK, CE, CWR, ECE, FIN, RST, SYN, Segment};
 use super::{Ports, WINDOW_BYTES, WINDOW_SCALE, timestamp, unwrap};
 
-/// Full segments after which an acknowledgement is due. Spec: RFC 5681 section 4.2.
+/// How many segments in order make an acknowledgement due. Spec: RFC 5681 section 4.2.
 const SEGMENTS_PER_ACK: u32 = 2;
 /// How long an acknowledgement may wait (Linux: `TCP_DELACK_MIN`; RFC 5681 allows 500 ms).
 const ACK_DELAY_NS: u64 = 40_000_000;
-/// Segments at the beginning that are acknowledged at once, as they open the sender's window
+/// How many segments at the beginning are acknowledged at once, to let the sender's window grow
 /// (Linux: `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: u32 = 16;
-/// Ranges received out of order that are remembered. A segment that would begin a further one is
-/// dropped.
+/// The most ranges received out of order that are remembered. A segment that would begin a further
+/// one is dropped.
 const MAX_RANGES: usize = 1_024;
-/// The time to the first retransmission of SYN and FIN, doubled each time.
+/// The time to the first retransmission of SYN and FIN; it doubles each time.
 const RETRY_NS: u64 = Time::SEC;
 /// How often SYN and FIN are sent again before the connection is forgotten (Linux:
 /// `tcp_synack_retries`).
@@ -25,7 +25,7 @@ const RETRIES: u32 = 5;
 enum ReceiverState {
     SynReceived,
     Established,
-    /// All has arrived, and our FIN is sent.
+    /// All data has arrived, and our FIN was sent.
     LastAck,
     Closed,
 }
@@ -38,12 +38,14 @@ pub struct TcpReceiver {
     initial_seq: u32,
     peer_initial_seq: u32,
     mss: u16,
-    /// The number that is expected next.
+    /// The sequence number that is expected next.
     next: u64,
-    /// What arrived after it, as first number and the one after the last; the latest first.
+    /// The ranges that arrived after it: the first number, and the one after the last. The range
+    /// that grew last is first.
     ranges: Vec<(u64, u64)>,
     fin: Option<u64>,
-    /// Full segments that are not acknowledged yet, and those acknowledged at once so far.
+    /// Segments that are not acknowledged yet, and how many were acknowledged at once at the
+    /// beginning.
     unacknowledged: u32,
     quick_acks: u32,
     ack_at: Time,
@@ -51,13 +53,13 @@ pub struct TcpReceiver {
     retries: u32,
     peer_timestamp: u32,
     payload_bytes: u64,
-    /// Whether the sender understands marks, and whether it has still to learn of one.
+    /// Whether the sender supports marks, and whether one still has to be echoed to it.
     uses_ecn: bool,
     echoes: bool,
 }
 
 impl TcpReceiver {
-    /// Answers a SYN. `mss` is the longest segment that this end takes; `initial_seq` its first
+    /// Answers a SYN. `mss` is the longest segment that this end accepts, `initial_seq` its initial
     /// sequence number.
     pub fn accept(
         now: Time,
@@ -106,7 +108,7 @@ impl TcpReceiver {
         self.ack_at.min(self.retry_at)
     }
 
-    /// A timer may have expired.
+    /// Handles timers that have expired.
     pub fn tick(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.ack_at <= now {
             self.acknowledge(now, out);
@@ -126,11 +128,11 @@ impl TcpReceiver {
         }
     }
 
-    /// A segment of the peer arrived.
+    /// Handles a segment of the peer.
     pub fn receive(&mut self, now: Time, segment: &Segment, out: &mut Vec<Segment>) {
         let seq = unwrap(self.next, self.peer_initial_seq, segment.seq);
         if segment.flags & RST != 0 {
-            // Spec: RFC 5961 section 3: one that guesses nothing has no effect.
+            // One that guesses its sequence number has no effect. Spec: RFC 5961 section 3.
             if seq == self.next {
                 self.close();
             }
@@ -164,7 +166,7 @@ impl TcpReceiver {
         self.take(now, seq, segment, out);
     }
 
-    /// The number after the last that is accepted: data of a window, and a FIN.
+    /// The end of the sequence numbers that are accepted: one window.
     fn limit(&self) -> u64 {
         self.next + WINDOW_BYTES
     }
@@ -209,7 +211,7 @@ impl TcpReceiver {
         self.payload_bytes += self.next - before - u64::from(with_fin);
     }
 
-    /// Joins a range with those that it touches, and puts it first.
+    /// Adds a range in front, joined with those that it touches.
     fn add_range(&mut self, start: u64, end: u64) {
         let mut joined = (start, end);
         self.ranges.retain(|&(first, after)| {
@@ -224,7 +226,7 @@ impl TcpReceiver {
         }
     }
 
-    /// Counts a segment in order; whether its acknowledgement may wait.
+    /// Counts a segment in order. Returns true if its acknowledgement may be delayed.
     fn may_delay(&mut self, len: usize) -> bool {
         if self.quick_acks < QUICK_ACKS {
             self.quick_acks += 1;
@@ -285,7 +287,8 @@ impl TcpReceiver {
         self.peer_initial_seq.wrapping_add(number as u32)
     }
 
-    /// A mark is echoed until the sender has reduced its window. Spec: RFC 3168 section 6.1.3.
+    /// Echoes a mark until the sender says, with CWR, that it has reduced its window. Spec: RFC
+    /// 3168 section 6.1.3.
     fn note_mark(&mut self, segment: &Segment) {
         if segment.flags & CWR != 0 {
             self.echoes = false;

@@ -2,25 +2,25 @@
 
 use bofuss_datapath::Time;
 
-/// The timeout before anything was measured. Spec: RFC 6298 section 2.1.
+/// The timeout before the first sample. Spec: RFC 6298 section 2.1.
 const INITIAL_TIMEOUT_NS: u64 = Time::SEC;
 /// The longest timeout. Spec: RFC 6298 section 2.5 allows 60 s or more; Linux has 120 s.
 const MAX_TIMEOUT_NS: u64 = 120 * Time::SEC;
 
-/// What is known of the round-trip time. Nanoseconds.
+/// The estimate of the round-trip time.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundTrip {
     smoothed_ns: Option<u64>,
     variation_ns: u64,
     min_ns: u64,
     latest_ns: u64,
-    /// How often the timer expired since something was measured.
+    /// How often the timer has expired since the last sample.
     backoff: u32,
     min_timeout_ns: u64,
 }
 
 impl RoundTrip {
-    /// Nothing measured yet; timeouts are at least `min_timeout_ns`.
+    /// Makes an estimate without samples; timeouts are at least `min_timeout_ns`.
     pub fn new(min_timeout_ns: u64) -> Self {
         Self {
             smoothed_ns: None,
@@ -32,7 +32,7 @@ impl RoundTrip {
         }
     }
 
-    /// Takes a sample, which must not be of a retransmission (Karn's algorithm).
+    /// Adds a sample, which must not be of a retransmission (Karn's algorithm).
     pub fn sample(&mut self, rtt_ns: u64) {
         self.latest_ns = rtt_ns;
         self.min_ns = self.min_ns.min(rtt_ns);
@@ -65,8 +65,9 @@ impl RoundTrip {
         self.smoothed_ns.unwrap_or(0).max(self.latest_ns)
     }
 
-    /// RTO, with its back-off. The variation counts with at least a quarter of the least timeout,
-    /// so that a steady path has some margin (Linux: RTTVAR is at least 50 ms, the timeout 200 ms).
+    /// RTO, with its back-off. Four times the variation counts as at least the minimum timeout, so
+    /// that a path without variation has some margin (Linux: RTTVAR is at least 50 ms, a quarter of
+    /// the 200 ms of the minimum timeout).
     pub fn timeout_ns(&self) -> u64 {
         let plain = match self.smoothed_ns {
             None => INITIAL_TIMEOUT_NS,

@@ -1,4 +1,4 @@
-//! What a TCP sender has outstanding: which segments arrived, which are lost, what is in flight.
+//! The outstanding segments of a TCP sender: which arrived, which are lost, which are in flight.
 
 use std::collections::VecDeque;
 
@@ -6,8 +6,8 @@ use bofuss_datapath::Time;
 
 use super::rtt::RoundTrip;
 
-/// A segment is lost if one that was sent so many segments later has arrived (DupThresh of RFC
-/// 6675, counted in the order of transmission as in RFC 9002 section 6.1.1).
+/// A segment is lost if one that was sent this many transmissions later has arrived (DupThresh of
+/// RFC 6675, counted in the order of transmission as in RFC 9002 section 6.1.1).
 const REORDERING_THRESHOLD: u64 = 3;
 
 /// Where a segment is, as far as its sender knows.
@@ -26,21 +26,22 @@ struct Outstanding {
     /// Sequence numbers `start` to `end - 1`, counted from the SYN.
     start: u64,
     end: u64,
-    /// Which transmission of this connection its last one was.
+    /// The number of its last transmission, among all of the connection.
     order: u64,
     sent_at: Time,
     retransmitted: bool,
     place: SegmentPlace,
 }
 
-/// What an acknowledgement told.
+/// What an acknowledgement reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivered {
     /// Bytes by which the cumulative acknowledgement advanced.
     pub acknowledged: u64,
-    /// Whether any segment was reported for the first time.
+    /// Whether any segment was reported as arrived for the first time.
     pub any: bool,
-    /// A sample of the round-trip time, from the segment sent last of those sent only once.
+    /// A sample of the round-trip time: of the reported segments that were sent only once, from the
+    /// one sent last.
     pub rtt_ns: Option<u64>,
 }
 
@@ -57,7 +58,7 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Bytes sent, not acknowledged, and not known to have arrived or to be lost.
+    /// Bytes in flight: sent, not acknowledged, and neither reported as arrived nor lost.
     pub fn in_flight_bytes(&self) -> u64 {
         self.in_flight_bytes
     }
@@ -72,12 +73,12 @@ impl Scoreboard {
         self.sacked == 0 && self.lost == 0
     }
 
-    /// Outstanding segments.
+    /// How many segments are outstanding.
     pub fn len(&self) -> usize {
         self.outstanding.len()
     }
 
-    /// A new segment of bytes `start` to `end - 1` was sent.
+    /// Notes that a new segment with bytes `start` to `end - 1` was sent.
     pub fn sent(&mut self, now: Time, start: u64, end: u64) {
         let order = self.next_order();
         self.in_flight_bytes += end - start;
@@ -114,7 +115,7 @@ impl Scoreboard {
         (last.place != SegmentPlace::Sacked).then_some((last.start, last.end))
     }
 
-    /// The segment that begins at `start` was sent again.
+    /// Notes that the segment that begins at `start` was sent again.
     pub fn sent_again(&mut self, now: Time, start: u64) {
         let order = self.next_order();
         let at = self.outstanding.partition_point(|s| s.start < start);
@@ -131,8 +132,8 @@ impl Scoreboard {
         segment.place = SegmentPlace::InFlight;
     }
 
-    /// Everything before `ack` arrived, and the ranges of `sacked`. What lies outside of what was
-    /// sent is ignored: the caller has checked `ack`.
+    /// Notes that everything before `ack` has arrived, and the ranges in `sacked`. Ranges that were
+    /// not sent are ignored; the caller has checked `ack`.
     pub fn acknowledge(
         &mut self,
         now: Time,
@@ -164,7 +165,8 @@ impl Scoreboard {
         delivered
     }
 
-    /// Counts the arrival of a segment. `sampled` is the transmission that the sample is from.
+    /// Notes the arrival of a segment. `sampled` is the number of the transmission that the sample
+    /// of the round-trip time is from.
     fn arrived(
         &mut self,
         now: Time,
@@ -187,16 +189,16 @@ impl Scoreboard {
             *sampled = segment.order;
             delivered.rtt_ns = Some(since_sent_ns);
         }
-        // An answer sooner than any round trip is to the transmission before. Spec: RFC 8985
-        // section 6.2.
+        // An acknowledgement sooner than any round trip is for an earlier transmission. Spec: RFC
+        // 8985 section 6.2.
         if !segment.retransmitted || since_sent_ns >= rtt.min_ns() {
             self.arrived = self.arrived.max(Some(segment.order));
         }
     }
 
-    /// Marks the segments that must be lost: what was sent [`REORDERING_THRESHOLD`] transmissions,
-    /// or 9/8 of a round trip (RFC 9002 section 6.1.2), before one that arrived. Returns whether
-    /// there are new ones, and when the next may be lost by its time.
+    /// Marks as lost what was sent before a segment that arrived: at least [`REORDERING_THRESHOLD`]
+    /// transmissions before it, or at least 9/8 of a round trip ago (RFC 9002 section 6.1.2).
+    /// Returns whether it marked any, and when the next one may be lost by its time.
     pub fn find_losses(&mut self, now: Time, rtt: &RoundTrip) -> (bool, Time) {
         let mut next_check = Time::NEVER;
         let mut found = false;
@@ -224,7 +226,7 @@ impl Scoreboard {
         (found, next_check)
     }
 
-    /// Takes everything that has not arrived for lost, as after a timeout.
+    /// Marks everything that has not arrived as lost, after a timeout.
     pub fn lose_all(&mut self) {
         for segment in &mut self.outstanding {
             if segment.place == SegmentPlace::InFlight {

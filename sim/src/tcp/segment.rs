@@ -1,4 +1,4 @@
-//! TCP segments: what the header and its options say, read and written.
+//! TCP segments: reads and writes the header with its options.
 
 /// FIN: the sender has nothing more to send.
 pub const FIN: u8 = 0x01;
@@ -6,24 +6,24 @@ pub const FIN: u8 = 0x01;
 pub const SYN: u8 = 0x02;
 /// RST: there is no such connection.
 pub const RST: u8 = 0x04;
-/// PSH.
+/// PSH: the receiver should pass the data on at once.
 pub const PSH: u8 = 0x08;
-/// ACK: the acknowledgement number holds.
+/// ACK: the acknowledgement number is valid.
 pub const ACK: u8 = 0x10;
-/// ECE: a packet came that was marked; in a SYN, that the end understands marks. Spec: RFC 3168.
+/// ECE: a marked packet arrived; in a SYN, this end supports marks. Spec: RFC 3168.
 pub const ECE: u8 = 0x40;
 /// CWR: the window was reduced because of ECE.
 pub const CWR: u8 = 0x80;
 
-/// The ECN codepoint of IP by which a sender says that it understands marks. Spec: RFC 3168 section
-/// 5.
+/// The ECN codepoint of IP packets that may be marked instead of dropped. Spec: RFC 3168 section 5.
 pub const ECT_0: u8 = 2;
 /// The mark: the ECN codepoint that a congested queue sets.
 pub const CE: u8 = 3;
 
 /// Bytes of a header without options.
 pub const HEADER_BYTES: usize = 20;
-/// Bytes that the timestamps take in each segment, filled up to words. Spec: RFC 7323 appendix A.
+/// Bytes that the timestamps take in each segment, padded to whole words. Spec: RFC 7323 appendix
+/// A.
 pub const TIMESTAMPS_BYTES: usize = 12;
 /// Ranges that fit next to timestamps. Spec: RFC 2018 section 3.
 pub const MAX_SACK_RANGES: usize = 3;
@@ -39,7 +39,7 @@ mod kind {
     pub const TIMESTAMPS: u8 = 8;
 }
 
-/// One segment without its payload, of which only the length matters: a sender fills it with zeros.
+/// One segment. Of its payload there is only the length; on the wire it is zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Source port.
@@ -54,7 +54,7 @@ pub struct Segment {
     pub flags: u8,
     /// The ECN codepoint of its IP packet: not part of the header.
     pub ecn: u8,
-    /// The window as it stands in the header, without its scale.
+    /// The window as in the header, not scaled.
     pub window: u16,
     /// Maximum segment size.
     pub mss: Option<u16>,
@@ -64,14 +64,14 @@ pub struct Segment {
     pub sack_permitted: bool,
     /// TSval and TSecr.
     pub timestamps: Option<(u32, u32)>,
-    /// Ranges received out of order, as first number and the one after the last.
+    /// Ranges received out of order: the first number, and the one after the last.
     pub sack: [Option<(u32, u32)>; MAX_SACK_RANGES],
     /// Bytes of payload.
     pub len: usize,
 }
 
 impl Segment {
-    /// Reads a segment; `bytes` is what follows the IP header. The checksum is not looked at.
+    /// Reads a segment; `bytes` is what follows the IP header. The checksum is not checked.
     ///
     /// Errors: `None` if the header is cut off or contradicts itself. An option that is cut off
     /// ends the options.
@@ -127,7 +127,7 @@ impl Segment {
         }
     }
 
-    /// Appends the header with its options, the checksum zero; the payload is not written.
+    /// Appends the header with its options. The checksum is zero; the payload is not written.
     pub fn write_header(&self, bytes: &mut Vec<u8>) {
         let start = bytes.len();
         bytes.extend(self.src_port.to_be_bytes());
@@ -142,7 +142,7 @@ impl Segment {
         bytes[start + 12] = (words as u8) << 4;
     }
 
-    /// Each option is filled up in front to whole words, as Linux does.
+    /// Each option is padded in front to whole words, as in Linux.
     fn write_options(&self, bytes: &mut Vec<u8>) {
         if let Some(mss) = self.mss {
             bytes.extend([kind::MSS, 4]);

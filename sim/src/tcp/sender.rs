@@ -1,4 +1,4 @@
-//! The end of a TCP connection that opens it and sends.
+//! The sending end of a TCP connection, which also opens it.
 
 use bofuss_datapath::Time;
 
@@ -12,24 +12,25 @@ use super::{Ports, WINDOW_SCALE, unwrap};
 
 /// How often a SYN is sent again before the connection is given up (Linux: `tcp_syn_retries`).
 const SYN_RETRIES: u32 = 6;
-/// How often the timer expires without progress before it is given up (Linux: `tcp_retries2`).
+/// How often the timer expires without progress before the connection is given up (Linux:
+/// `tcp_retries2`).
 const DATA_RETRIES: u32 = 15;
 /// Added to the probe timeout if one segment is in flight, as its acknowledgement may be delayed.
 /// Spec: RFC 8985 section 7.2, `TLP.max_ack_delay`.
 const MAX_ACK_DELAY_NS: u64 = 200_000_000;
 
-/// What a sender is made with.
+/// The configuration of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpSenderConfig {
-    /// The ports, seen from here.
+    /// The ports, seen from this end.
     pub ports: Ports,
-    /// Bytes to send; `u64::MAX` is without end.
+    /// Bytes to send; `u64::MAX` for no end.
     pub size_bytes: u64,
     /// Congestion control.
     pub algorithm: CongestionControl,
-    /// The longest segment, in bytes after the TCP header without options.
+    /// The MSS: the longest segment, in bytes after a TCP header without options.
     pub mss: u16,
-    /// The least retransmission timeout.
+    /// The minimum retransmission timeout.
     pub min_timeout_ns: u64,
     /// The initial sequence number.
     pub initial_seq: u32,
@@ -44,7 +45,7 @@ enum SenderState {
     SynSent,
     Established,
     Closed,
-    /// The other end refused, or did not answer.
+    /// The other end refused the connection, or did not answer.
     Failed,
 }
 
@@ -56,27 +57,28 @@ pub struct TcpSender {
     board: Scoreboard,
     window: Window,
     rtt: RoundTrip,
-    /// Payload of a full segment: the MSS without the timestamps.
+    /// The payload of a full segment: the MSS less the timestamps.
     segment_bytes: u64,
-    /// First byte that is not acknowledged, and the next that was never sent.
+    /// The first byte that is not acknowledged, and the first that was never sent.
     unacknowledged: u64,
     next: u64,
-    /// The peer's window, and the bits by which it shifts it.
+    /// The peer's window, and the bits by which the peer shifts it.
     peer_window: u64,
     peer_scale: u8,
     peer_next: u32,
     peer_timestamp: u32,
-    /// Losses below are of a window that was reduced already. `None`: none are known.
+    /// During recovery, the number at which it ends. The window was reduced already for losses
+    /// below this number.
     recovery_end: Option<u64>,
-    /// Whether both ends understand marks.
+    /// Whether both ends support explicit congestion notification.
     uses_ecn: bool,
-    /// Marks up to here are of a window that was reduced already.
+    /// The window was reduced already for marks below this number.
     marks_end: u64,
-    /// The next new data says that the window was reduced.
+    /// Whether the next new data has to say, with CWR, that the window was reduced.
     owes_cwr: bool,
-    /// Whether recovery began with a timeout: the window grows while it lasts.
+    /// Whether recovery began with a timeout; then the window grows during it.
     after_timeout: bool,
-    /// The window was what kept the last transmission from sending more.
+    /// Whether the congestion window kept the last transmission from sending more.
     limited: bool,
     probed: bool,
     retries: u32,
@@ -89,7 +91,7 @@ pub struct TcpSender {
 }
 
 impl TcpSender {
-    /// A sender that has sent nothing; [`TcpSender::open`] begins.
+    /// Makes a sender; [`TcpSender::open`] opens its connection.
     pub fn new(config: TcpSenderConfig) -> Self {
         let segment_bytes = u64::from(config.mss) - TIMESTAMPS_BYTES as u64;
         Self {
@@ -128,7 +130,7 @@ impl TcpSender {
         self.send_syn(now, out);
     }
 
-    /// Sends no more new data, and closes when all is acknowledged.
+    /// Sends no more new data; the connection closes when all that was sent is acknowledged.
     pub fn stop(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.config.size_bytes = self.config.size_bytes.min(self.next.saturating_sub(1));
         if self.state == SenderState::Established {
@@ -146,7 +148,7 @@ impl TcpSender {
         self.state == SenderState::Failed
     }
 
-    /// When the last byte of data was acknowledged.
+    /// When the last byte of data was acknowledged; `None` if that is not so yet.
     pub fn completed_at(&self) -> Option<Time> {
         self.completed_at
     }
@@ -157,7 +159,7 @@ impl TcpSender {
         data.min(self.config.size_bytes)
     }
 
-    /// Segments sent again.
+    /// How many segments were retransmitted.
     pub fn retransmissions(&self) -> u64 {
         self.retransmissions
     }
@@ -167,7 +169,7 @@ impl TcpSender {
         self.timeout_at.min(self.probe_at).min(self.loss_at)
     }
 
-    /// A timer may have expired.
+    /// Handles timers that have expired.
     pub fn tick(&mut self, now: Time, out: &mut Vec<Segment>) {
         if self.loss_at <= now {
             self.react_to_losses(now, out);
@@ -179,13 +181,13 @@ impl TcpSender {
         }
     }
 
-    /// A segment of the peer arrived.
+    /// Handles a segment of the peer.
     pub fn receive(&mut self, now: Time, segment: &Segment, out: &mut Vec<Segment>) {
         let acknowledged = segment.flags & ACK != 0;
         let ack = unwrap(self.unacknowledged, self.config.initial_seq, segment.ack);
         let is_known = acknowledged && (self.unacknowledged..=self.next).contains(&ack);
         if segment.flags & RST != 0 {
-            // Spec: RFC 5961 section 3: one that guesses nothing has no effect.
+            // One that guesses its sequence number has no effect. Spec: RFC 5961 section 3.
             let in_order = self.state == SenderState::Established && segment.seq == self.peer_next;
             if in_order || (self.state == SenderState::SynSent && is_known) {
                 self.end(SenderState::Failed);
@@ -288,7 +290,7 @@ impl TcpSender {
         }
     }
 
-    /// The number of the FIN; the largest if there is none.
+    /// The sequence number of the FIN; the largest number if there is none.
     fn fin(&self) -> u64 {
         self.config.size_bytes.saturating_add(1)
     }
@@ -313,14 +315,15 @@ impl TcpSender {
         }
         self.window.lost();
         self.recovery_end = Some(self.next);
-        // The first goes at once, whatever is in flight. Spec: RFC 6675 section 5 (4.3).
+        // The first lost segment is sent at once, whatever is in flight. Spec: RFC 6675 section 5
+        // (4.3).
         if let Some((start, end)) = self.board.first_lost() {
             self.send_again(now, start, end, out);
         }
     }
 
-    /// The receiver has seen a mark: the window is reduced as after a loss, once for each window of
-    /// data. Spec: RFC 3168 section 6.1.2.
+    /// Reacts to a mark that the receiver echoes: reduces the window as after a loss, once per
+    /// window of data. Spec: RFC 3168 section 6.1.2.
     fn react_to_mark(&mut self, ack: u64) {
         if ack <= self.marks_end || self.recovery_end.is_some() {
             return;
@@ -358,8 +361,8 @@ impl TcpSender {
         self.probe_at = Time::NEVER;
     }
 
-    /// Sends the last segment again, so that its acknowledgement shows what is missing before it.
-    /// Spec: RFC 8985 section 7.3.
+    /// Tail loss probe: retransmits the last segment, so that its acknowledgement shows what is
+    /// missing before it. Spec: RFC 8985 section 7.3.
     fn probe(&mut self, now: Time, out: &mut Vec<Segment>) {
         self.probe_at = Time::NEVER;
         self.probed = true;
@@ -387,7 +390,7 @@ impl TcpSender {
         }
     }
 
-    /// Sends what the windows allow: first what was lost, then what is new.
+    /// Sends what the windows allow: first what was lost, then new data.
     fn transmit(&mut self, now: Time, out: &mut Vec<Segment>) {
         let was_idle = self.board.is_empty();
         let before = out.len();

@@ -13,17 +13,17 @@ const MS: u64 = 1_000_000;
 const WIRE_OVERHEAD: u64 = 14 + 20 + 32 + 4 + 20;
 const PAYLOAD: u64 = 1_448;
 
-/// A link with a drop-tail queue towards the receivers, and none on the way back.
+/// A link with a drop-tail queue towards the receivers; the way back has a delay only.
 struct Path {
     bits_per_second: u64,
     one_way_ns: u64,
     queue: usize,
-    /// Of 1,000 data segments, how many are lost, and the state of their choice.
+    /// How many of 1,000 data segments are lost, and the state of the random choice.
     lost_in_1000: u64,
     random: u64,
-    /// From when to when all segments are lost.
+    /// The time during which all segments are lost.
     broken: (Time, Time),
-    /// Of segments lost by their number in the order in which they came here.
+    /// The numbers, from 1, of segments that are lost, in the order in which they entered.
     lost_numbers: Vec<usize>,
     came: usize,
     leaves: VecDeque<Time>,
@@ -185,7 +185,7 @@ impl Network {
         }
     }
 
-    /// Bytes that each flow brings from `from` to `to` seconds.
+    /// Bytes of each flow that are acknowledged from `from` to `to` seconds.
     fn bytes_between(&mut self, from: u64, to: u64) -> Vec<u64> {
         self.run_until(Time(from * Time::SEC));
         let before: Vec<u64> = self

@@ -1,4 +1,4 @@
-//! Topologies made from a few numbers.
+//! Topologies that are generated from a few numbers.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::{MAX_ELEMENTS, Topology};
 use crate::random::Random;
 
-/// A topology to be made. Switches are named `s1` and so on, or by their role; hosts `h1` and so
-/// on; each switch that takes hosts has `hosts` of them.
+/// A topology to generate. Switches are named `s1` and so on, or after their role, and hosts `h1`
+/// and so on. `hosts` is the number of hosts of each switch that has any.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(tag = "shape", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Shape {
@@ -20,21 +20,21 @@ pub enum Shape {
         /// Hosts of each.
         hosts: usize,
     },
-    /// Switches in a circle.
+    /// Switches in a ring.
     Ring {
         /// How many, at least 3.
         switches: usize,
         /// Hosts of each.
         hosts: usize,
     },
-    /// A tree; its leaves have hosts.
+    /// A tree; only its leaves have hosts.
     Tree {
         /// Levels of switches, at least 1.
         depth: usize,
-        /// Children of each switch, and hosts of a leaf.
+        /// Children of each inner switch, and hosts of each leaf.
         fanout: usize,
     },
-    /// Rows and columns; each switch has links to its neighbours in both.
+    /// A grid; each switch has links to its neighbours in its row and its column.
     Grid {
         /// Rows.
         rows: usize,
@@ -50,8 +50,8 @@ pub enum Shape {
         /// Pods and ports of a switch; even.
         k: usize,
     },
-    /// Each leaf has a link to each spine; leaves have hosts. Their names are `spine1` and `leaf1`
-    /// and so on.
+    /// Each leaf has a link to each spine; only leaves have hosts. The names are `spine1` and
+    /// `leaf1` and so on.
     SpineLeaf {
         /// Spines.
         spines: usize,
@@ -60,23 +60,23 @@ pub enum Shape {
         /// Hosts of each leaf.
         hosts: usize,
     },
-    /// A connected graph: a random tree, and further random links.
+    /// A connected random graph: a random tree, and further random links.
     Random {
         /// Switches.
         switches: usize,
-        /// Links between them, at least one less than switches.
+        /// Links between switches; at least one fewer than switches.
         links: usize,
         /// Hosts of each.
         hosts: usize,
-        /// Seed of the choice.
+        /// Seed of the random choices.
         seed: u64,
     },
 }
 
-/// Why a topology cannot be made, or read.
+/// Why a topology cannot be generated or read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyError {
-    /// The line of the text, from 1, if it comes from one.
+    /// The line, from 1, if the topology is read from a text.
     pub line: Option<usize>,
     /// What is wrong.
     pub text: String,
@@ -101,7 +101,7 @@ fn error(text: impl Into<String>) -> TopologyError {
 }
 
 impl Shape {
-    /// Makes the topology. Errors: a number that is too small or too large.
+    /// Generates the topology. Errors: a number that is too small or too large.
     pub fn make(&self) -> Result<Topology, TopologyError> {
         let elements = self.elements();
         if elements.is_none_or(|elements| elements > MAX_ELEMENTS) {
@@ -132,7 +132,7 @@ impl Shape {
         }
     }
 
-    /// No fewer than the nodes and links that it has; `None` if that is beyond all bounds.
+    /// An upper bound of the number of nodes and links; `None` if it overflows.
     fn elements(&self) -> Option<usize> {
         match *self {
             Self::Line { switches, hosts } | Self::Ring { switches, hosts } => {
@@ -170,7 +170,7 @@ impl Shape {
     }
 }
 
-/// Adds switches that are named by `role` and a number from 1; returns the place of the first.
+/// Adds switches that are named `role` with a number from 1. Returns the index of the first.
 fn switches(topology: &mut Topology, role: &str, count: usize) -> usize {
     let first = topology.nodes.len();
     for number in 1..=count {
@@ -297,7 +297,7 @@ fn random(
     let mut topology = Topology::default();
     switches(&mut topology, "s", count);
     let mut taken = BTreeSet::new();
-    // A random tree: each switch is linked to one before it.
+    // A random tree: each switch has a link to a random earlier one.
     for switch in 1..count {
         let other = random.below(switch as u64) as usize;
         taken.insert((other, switch));

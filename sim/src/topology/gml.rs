@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{MAX_ELEMENTS, Topology, TopologyError, TopologyLink};
 
-/// Lists in lists, at most; the Topology Zoo has three.
+/// The most levels of lists within lists; files of the Topology Zoo have three.
 const MAX_DEPTH: usize = 16;
-/// Metres that light travels in a second in fibre: about two thirds of its speed in a vacuum.
+/// The speed of light in fibre, in metres per second: about two thirds of that in a vacuum.
 const METRES_PER_SEC_IN_FIBRE: f64 = 2.0e8;
 /// The mean radius of the earth, in metres.
 const EARTH_RADIUS_METRES: f64 = 6_371_000.0;
 
-/// A value with the line that it begins in.
+/// A value with the line in which it begins.
 #[derive(Debug)]
 struct Placed {
     line: usize,
@@ -28,11 +28,11 @@ enum GmlValue {
     List(Vec<(String, Placed)>),
 }
 
-/// Reads a topology of switches: each node is one, named by its label as far as that can be a name,
-/// else by its id; several nodes of one label are told apart by their ids. A link has the rate
-/// of `LinkSpeedRaw`, and the delay of the distance between its ends if both have a latitude and a
-/// longitude, at the speed of light in fibre. Links from a node to itself are left out, as are all
-/// links but the first between the same two nodes.
+/// Reads a topology of switches: each node is one. Its name is made of the letters and digits of
+/// its label, or else of its id; if the name is taken, the id is appended. A link has the rate in
+/// `LinkSpeedRaw`. If both ends have a latitude and a longitude, its delay is the time that light
+/// takes in fibre for the distance. Links from a node to itself are left out, and of several links
+/// between the same two nodes all but the first.
 ///
 /// Errors: what is wrong, with its line.
 pub fn read_gml(text: &str) -> Result<Topology, TopologyError> {
@@ -110,7 +110,7 @@ fn gml_node(item: &Placed, place: usize) -> Result<GmlNode, TopologyError> {
     })
 }
 
-/// A name for a node, as yet unused: letters, digits and `-` of its label.
+/// Makes an unused name for a node: the letters and digits of its label, with `-` for all else.
 fn free_name(names: &mut BTreeSet<String>, gml_node: &GmlNode) -> String {
     let label = gml_node.label.as_deref().unwrap_or_default();
     let mut name = String::new();
@@ -137,13 +137,14 @@ fn end<'s>(
     key: &str,
     gml_nodes: &'s BTreeMap<i64, GmlNode>,
 ) -> Result<&'s GmlNode, TopologyError> {
-    let id = number(item, key);
-    let id = id.ok_or_else(|| refuse(item.line, format!("an edge without '{key}'")))?;
+    let id =
+        number(item, key).ok_or_else(|| refuse(item.line, format!("an edge without '{key}'")))?;
     let gml_node = gml_nodes.get(&(id as i64));
     gml_node.ok_or_else(|| refuse(item.line, format!("an edge's {key} {id} is no node")))
 }
 
-/// How long light takes in fibre along the great circle between two nodes (the haversine formula).
+/// How long light takes in fibre along the great circle between two nodes (haversine formula);
+/// `None` if a position is missing.
 fn delay_ns(from: &GmlNode, to: &GmlNode) -> Option<u64> {
     let (lat1, lon1) = from.position?;
     let (lat2, lon2) = to.position?;
@@ -194,10 +195,10 @@ struct GmlReader<'t> {
 }
 
 impl<'t> GmlReader<'t> {
-    /// The pairs up to the end of the list; at depth 0, of the text.
+    /// Reads pairs up to the end of the list, or at depth 0 of the text.
     fn list(&mut self, depth: usize) -> Result<Vec<(String, Placed)>, TopologyError> {
         if depth > MAX_DEPTH {
-            let text = format!("more than {MAX_DEPTH} lists in each other");
+            let text = format!("lists are nested more than {MAX_DEPTH} deep");
             return Err(refuse(self.line, text));
         }
         let mut pairs = Vec::new();
@@ -235,8 +236,8 @@ impl<'t> GmlReader<'t> {
         if let Some(text) = word.strip_prefix('"') {
             return Ok(GmlValue::Text(text.trim_end_matches('"').into()));
         }
-        let number: Option<f64> = word.parse().ok();
-        let number = number.filter(|number| number.is_finite());
+        let parsed: Option<f64> = word.parse().ok();
+        let number = parsed.filter(|number| number.is_finite());
         number.map(GmlValue::Number).ok_or_else(|| {
             let text = format!(
                 "'{}' is no number, no text in quotes and no list",
@@ -269,7 +270,7 @@ impl<'t> GmlReader<'t> {
         Ok(Some(word))
     }
 
-    /// Passes blanks, and comments, which begin with `#`.
+    /// Skips blanks, and comments, which begin with `#`.
     fn skip_blanks(&mut self) {
         let mut in_comment = false;
         for letter in self.text[self.at..].chars() {
@@ -356,7 +357,7 @@ mod tests {
                 "graph [ node [ id 1 ] node [ id 1 ] ]",
                 "line 1: node 1 is there twice",
             ),
-            (&deep, "line 1: more than 16 lists in each other"),
+            (&deep, "line 1: lists are nested more than 16 deep"),
         ];
         for (text, wanted) in cases {
             let error = read_gml(text).unwrap_err();

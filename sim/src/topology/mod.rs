@@ -14,9 +14,9 @@ pub const MAX_ELEMENTS: usize = 200_000;
 /// Which switches and hosts there are, and which links.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Topology {
-    /// Nodes; links name them by their place.
+    /// Nodes; links refer to them by index.
     pub nodes: Vec<TopologyNode>,
-    /// Links, in the order in which ports are given out.
+    /// Links, in the order in which they get their ports.
     pub links: Vec<TopologyLink>,
 }
 
@@ -32,23 +32,24 @@ pub struct TopologyNode {
 /// A link between two nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopologyLink {
-    /// The places of its ends.
+    /// The indexes of the nodes at its ends.
     pub ends: (usize, usize),
-    /// Bits per second, if the topology says.
+    /// Bits per second, if the topology has a rate.
     pub rate_bps: Option<u64>,
-    /// Nanoseconds, if the topology says.
+    /// Nanoseconds, if the topology has a delay.
     pub delay_ns: Option<u64>,
 }
 
 impl Topology {
-    /// Adds a switch; returns its place.
+    /// Adds a switch; returns its index.
     pub fn add_switch(&mut self, name: String) -> usize {
         let is_host = false;
         self.nodes.push(TopologyNode { name, is_host });
         self.nodes.len() - 1
     }
 
-    /// Adds `count` hosts to each of some switches; all are named `h1` and so on in their order.
+    /// Adds `count` hosts with links to each of some switches. Hosts are named `h1` and so on, in
+    /// the order in which they are added.
     pub fn add_hosts(&mut self, switches: Range<usize>, count: usize) {
         let mut number = self.nodes.iter().filter(|node| node.is_host).count();
         for switch in switches {
@@ -63,7 +64,7 @@ impl Topology {
         }
     }
 
-    /// Adds a link without values of its own.
+    /// Adds a link without a rate or delay of its own.
     pub fn link(&mut self, first: usize, second: usize) {
         self.links.push(TopologyLink {
             ends: (first, second),

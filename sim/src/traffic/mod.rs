@@ -1,4 +1,4 @@
-//! Traffic of a scenario: rows of its text, what hosts do for them, and what came of it.
+//! The traffic of a scenario: rows of its text, the programs of hosts for them, and reports.
 
 mod plan;
 mod report;
@@ -11,7 +11,7 @@ pub use report::{PingReport, TcpFlowReport, TcpReport, TrafficReport, UdpFlowRep
 use crate::host::Arrivals;
 use crate::tcp::congestion::CongestionControl;
 
-/// One `[[traffic]]` of a scenario. Times are in seconds, and start with the simulation.
+/// One `[[traffic]]` of a scenario. Times are in seconds from the start of the simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum TrafficRow {
@@ -25,19 +25,19 @@ pub enum TrafficRow {
 
 /// Who sends to whom.
 ///
-/// In a name, `*` stands for any characters. Flows are dealt to the senders in turn;
-/// where several hosts may receive one, it is drawn, and is not the sender.
+/// In a name, `*` stands for any characters. Flows are assigned to the senders in turn. Where
+/// several hosts may receive a flow, the receiver is chosen at random; it is never the sender.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrafficEnds {
     /// The senders.
     pub from: String,
     /// The receivers.
     pub to: String,
-    /// Version of IP, 4 or 6.
+    /// IP version, 4 or 6.
     pub ip: u8,
 }
 
-/// Echo requests: from each sender to one receiver.
+/// Echo requests, from each sender to one receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PingRow {
@@ -45,25 +45,25 @@ pub struct PingRow {
     pub from: String,
     /// See [`TrafficEnds`].
     pub to: String,
-    /// Version of IP, 4 or 6.
+    /// IP version, 4 or 6.
     #[serde(default = "ip_version")]
     pub ip: u8,
     /// When the first is sent.
     #[serde(default)]
     pub start: f64,
-    /// Nothing is sent from then on; if missing, as long as there are any.
+    /// Nothing is sent at this time or later; if missing, there is no such time.
     pub stop: Option<f64>,
     /// Seconds from one to the next.
     #[serde(default = "one_second")]
     pub interval: f64,
-    /// How many each sender sends; if missing, until `stop`.
+    /// How many requests each sender sends; if missing, there is no limit.
     pub count: Option<u64>,
     /// Bytes after the ICMP header.
     #[serde(default = "ping_bytes")]
     pub size: u16,
 }
 
-/// UDP at a rate. One of `pps` and `mbps` says how much, for all flows together.
+/// UDP at a rate. Either `pps` or `mbps` is the rate of all flows together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UdpRow {
@@ -71,38 +71,39 @@ pub struct UdpRow {
     pub from: String,
     /// See [`TrafficEnds`].
     pub to: String,
-    /// Version of IP, 4 or 6.
+    /// IP version, 4 or 6.
     #[serde(default = "ip_version")]
     pub ip: u8,
     /// When the first packet is sent.
     #[serde(default)]
     pub start: f64,
-    /// Nothing is sent from then on.
+    /// Nothing is sent at this time or later.
     pub stop: Option<f64>,
-    /// Packets a second.
+    /// Packets per second.
     pub pps: Option<f64>,
-    /// Megabits of data a second, headers not counted.
+    /// Megabits of data per second, without headers.
     pub mbps: Option<f64>,
     /// Bytes after the UDP header.
     #[serde(default = "udp_bytes")]
     pub size: u16,
-    /// Flows: each has its own source port.
+    /// How many flows there are. Each has its own source port.
     #[serde(default = "one")]
     pub flows: u32,
     /// When packets, or bursts, leave: `constant` or `poisson`.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// Packets that leave together. The rate is the same.
+    /// How many packets leave together; the mean rate stays the same.
     #[serde(default = "one")]
     pub burst: u32,
-    /// Seconds of sending and of pausing, in turn.
+    /// Seconds of sending and then of pausing, again and again.
     pub on_off: Option<(f64, f64)>,
-    /// Packets in all.
+    /// The most packets of all flows together.
     pub count: Option<u64>,
     /// Destination port.
     #[serde(default = "discard")]
     pub port: u16,
-    /// Seconds of the intervals in which arriving bytes are counted; if missing, none.
+    /// The length, in seconds, of the intervals in which arriving bytes are counted; if missing,
+    /// there are none.
     pub interval: Option<f64>,
 }
 
@@ -114,25 +115,26 @@ pub struct TcpRow {
     pub from: String,
     /// See [`TrafficEnds`].
     pub to: String,
-    /// Version of IP, 4 or 6.
+    /// IP version, 4 or 6.
     #[serde(default = "ip_version")]
     pub ip: u8,
-    /// When the first is opened.
+    /// When the first one is opened.
     #[serde(default)]
     pub start: f64,
-    /// All close then; if missing, when they have sent everything.
+    /// When all stop sending and close; if missing, each does when it has sent everything.
     pub stop: Option<f64>,
-    /// Bytes of each; if missing, until `stop`.
+    /// Bytes that each sends; if missing, it sends until `stop`.
     pub size: Option<u64>,
-    /// How many.
+    /// How many connections there are.
     #[serde(default = "one")]
     pub flows: u32,
-    /// Connections are opened as a Poisson process, so many a second; if missing, all at `start`.
+    /// Connections are opened as a Poisson process with this mean rate per second; if missing, all
+    /// at `start`.
     pub per_second: Option<f64>,
     /// Congestion control: `cubic` or `reno`.
     #[serde(default)]
     pub congestion: CongestionControl,
-    /// The least retransmission timeout in seconds.
+    /// The minimum retransmission timeout in seconds.
     #[serde(default = "min_timeout")]
     pub min_timeout: f64,
     /// Whether they offer explicit congestion notification.
@@ -141,8 +143,8 @@ pub struct TcpRow {
     /// Destination port.
     #[serde(default = "discard")]
     pub port: u16,
-    /// Seconds of the intervals in which each connection's acknowledged bytes are counted; if
-    /// missing, none.
+    /// The length, in seconds, of the intervals in which each connection's acknowledged bytes are
+    /// counted; if missing, there are none.
     pub interval: Option<f64>,
 }
 
@@ -170,12 +172,12 @@ fn one_second() -> f64 {
     1.0
 }
 
-/// As `ping` sends.
+/// As `ping` does.
 fn ping_bytes() -> u16 {
     56
 }
 
-/// What fits into an Ethernet frame with IPv6.
+/// The most that an Ethernet frame has room for with IPv6.
 fn udp_bytes() -> u16 {
     1_452
 }
@@ -189,7 +191,7 @@ fn discard() -> u16 {
     9
 }
 
-/// As Linux has it.
+/// As in Linux.
 fn min_timeout() -> f64 {
     0.2
 }

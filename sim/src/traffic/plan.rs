@@ -1,4 +1,4 @@
-//! From rows of traffic to programs of hosts.
+//! Plans the programs of hosts for the rows of traffic.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,29 +14,29 @@ use crate::random::Random;
 use crate::scenario::matches;
 use crate::seconds::{nanoseconds, time};
 
-/// Source ports of UDP flows from one host begin here, and are below 65,536.
+/// The first source port of UDP flows; after the last one they begin here again.
 const FIRST_PORT: u32 = 1_024;
-/// Flows that one row has at most.
+/// The most flows of one row.
 const MAX_FLOWS: u32 = 1_000_000;
-/// The time of sending, which echo requests hold.
+/// The least data of echo requests: the time of sending.
 const PING_MIN_BYTES: u16 = 8;
-/// Bytes of IP and UDP or ICMP headers, by IP version.
+/// Bytes of IP and UDP or ICMP headers, for each IP version.
 const UDP4_BYTES: u16 = 28;
 const UDP6_BYTES: u16 = 48;
 
-/// A host that traffic may start or end at.
+/// A host that may send or receive.
 #[derive(Clone, Copy, Debug)]
 pub struct TrafficHost<'a> {
     /// Its name in the scenario.
     pub name: &'a str,
-    /// What it is made with.
+    /// Its configuration.
     pub config: &'a HostConfig,
 }
 
-/// Why there can be no such traffic.
+/// Why a row of traffic is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrafficError {
-    /// Which row, from 1.
+    /// The number of the row, from 1.
     pub row: usize,
     /// What is wrong with it.
     pub reason: String,
@@ -50,13 +50,13 @@ impl fmt::Display for TrafficError {
 
 impl std::error::Error for TrafficError {}
 
-/// A program, and where it runs.
+/// A program, its host, and the row that it is for.
 #[derive(Clone, Debug)]
 pub(super) struct PlacedProgram {
     pub(super) row: usize,
     pub(super) host: usize,
     pub(super) program: HostProgram,
-    /// By which its host knows it.
+    /// The number by which its host knows it.
     pub(super) number: usize,
 }
 
@@ -74,16 +74,16 @@ pub struct Traffic {
     pub(super) rows: Vec<TrafficRow>,
     pub(super) hosts: Vec<String>,
     pub(super) placed: Vec<PlacedProgram>,
-    /// For each row, who sends to whom, flow by flow.
+    /// For each row, the sender and receiver of each flow.
     pub(super) pairs: Vec<Vec<FlowPair>>,
     /// For each row, the number of its first UDP flow.
     pub(super) first_flow: Vec<u32>,
 }
 
 impl Traffic {
-    /// Plans rows of traffic between `hosts`. What is drawn at random follows from `seed`.
+    /// Plans rows of traffic between `hosts`. Random choices are determined by `seed`.
     ///
-    /// Errors: the first row that cannot be, and why.
+    /// Errors: the first row that is refused, and why.
     pub fn plan(
         rows: Vec<TrafficRow>,
         hosts: &[TrafficHost<'_>],
@@ -117,14 +117,14 @@ impl Traffic {
         Ok(traffic)
     }
 
-    /// Gives a host its programs: `host` is its index in the list that the plan was made with.
+    /// Adds its programs to a host; `host` is its index in the list with which the plan was made.
     pub fn give(&mut self, host: usize, station: &mut EndHost) {
         for placed in self.placed.iter_mut().filter(|placed| placed.host == host) {
             placed.number = station.add(placed.program.clone());
         }
     }
 
-    /// What came of each row until `now`. `station` gives the host of an index.
+    /// The report of each row at `now`. `station` gives the host with an index.
     pub fn reports<'a>(
         &self,
         now: Time,
@@ -204,7 +204,7 @@ impl Planner<'_, '_> {
         Ok(pairs)
     }
 
-    /// The flows that a host sends.
+    /// The flows of a row that a host sends.
     fn udp_flows(&self, row: &UdpRow, pairs: &[FlowPair], host: usize) -> Vec<UdpFlow> {
         let mut flows = Vec::new();
         for (pair, number) in pairs.iter().zip(self.first_flow..) {
@@ -220,19 +220,19 @@ impl Planner<'_, '_> {
         flows
     }
 
-    /// What a host sends of a row: the share of its flows.
+    /// The program of a host for its flows of a row, with their share of the rate and the count.
     fn udp_program(&mut self, row: &UdpRow, flows: Vec<UdpFlow>) -> Result<UdpProgram, String> {
         let share = flows.len() as f64 / f64::from(row.flows);
         let seconds_per_packet = match (row.pps, row.mbps) {
             (Some(pps), None) => 1.0 / pps,
             (None, Some(mbps)) => f64::from(row.size) * 8e-6 / mbps,
-            _ => return Err("one of pps and mbps is needed".to_string()),
+            _ => return Err("either pps or mbps is needed".to_string()),
         };
         let interval_ns = positive("rate", seconds_per_packet / share)?;
         if row.burst == 0 {
             return Err("burst is at least 1".to_string());
         }
-        // Senders begin one after another, so that they take turns as their flows do.
+        // Senders start one after another, so that their flows take turns.
         let first = flows
             .first()
             .map_or(0, |flow| flow.number - self.first_flow);
@@ -290,7 +290,7 @@ impl Planner<'_, '_> {
         });
     }
 
-    /// Who sends to whom, for so many flows.
+    /// Chooses the sender and receiver of each of `flows` flows.
     fn pairs(&mut self, ends: &TrafficEnds, flows: u32) -> Result<Vec<FlowPair>, String> {
         if !(1..=MAX_FLOWS).contains(&flows) {
             return Err(format!("flows is 1 to {MAX_FLOWS}"));
@@ -303,7 +303,7 @@ impl Planner<'_, '_> {
             let own = receivers.binary_search(&from).ok();
             let others = receivers.len() - usize::from(own.is_some());
             let drawn = self.random.below(others as u64) as usize;
-            // Those from the sender's own place on move up by one.
+            // The sender is skipped.
             let skips = own.is_some_and(|own| drawn >= own);
             let to = receivers[drawn + usize::from(skips)];
             let to_ip = self.address(to, ends.ip)?;
@@ -313,18 +313,19 @@ impl Planner<'_, '_> {
         Ok(pairs)
     }
 
-    /// The hosts that `from` names and that have others to send to.
+    /// The hosts that match `from` and have a receiver other than themselves.
     fn senders(&self, ends: &TrafficEnds) -> Result<Vec<usize>, String> {
         let receivers = self.named(&ends.to)?;
         let mut senders = self.named(&ends.from)?;
         senders.retain(|from| receivers.iter().any(|to| to != from));
         if senders.is_empty() {
-            return Err(format!("{} has nobody but itself to send to", ends.from));
+            return Err(format!("{} has no other host to send to", ends.from));
         }
         Ok(senders)
     }
 
-    /// Indexes, in order, of the hosts of a name, in which `*` stands for any characters.
+    /// The indexes, ascending, of the hosts that match a name, in which `*` stands for any
+    /// characters.
     fn named(&self, pattern: &str) -> Result<Vec<usize>, String> {
         let mut found = Vec::new();
         for (at, host) in self.hosts.iter().enumerate() {
@@ -349,7 +350,8 @@ impl Planner<'_, '_> {
         address.ok_or_else(|| format!("{name} has no address of IPv{version}"))
     }
 
-    /// Errors: data that is too short for what it holds, or too long for one packet.
+    /// Checks a length of data. Errors: it is too short for what it has to hold, or too long for
+    /// one packet.
     fn check_size(
         &self,
         ends: &TrafficEnds,

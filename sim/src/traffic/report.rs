@@ -1,4 +1,4 @@
-//! What came of rows of traffic, for people and programs.
+//! Reports of the traffic: what was sent, what arrived, and when.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,25 @@ use crate::host::{
     mbps, milliseconds,
 };
 
-/// What came of one row, in the order of the rows.
+/// The report of one row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum TrafficReport {
-    /// Of echo requests.
+    /// Echo requests.
     Ping(PingReport),
-    /// Of UDP.
+    /// UDP.
     Udp(UdpReport),
-    /// Of TCP connections.
+    /// TCP connections.
     Tcp(TcpReport),
 }
 
-/// What came of echo requests, of all senders together.
+/// The report of echo requests, of all senders together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PingReport {
     /// Who sent to whom.
     #[serde(flatten)]
     pub ends: TrafficEnds,
-    /// Requests.
+    /// Requests sent.
     pub sent: u64,
     /// Requests answered.
     pub received: u64,
@@ -38,11 +38,11 @@ pub struct PingReport {
     pub duplicates: u64,
     /// The distribution of the times to the replies.
     pub rtt: Option<TimesSummary>,
-    /// Each of them, in milliseconds, by sender and arrival.
+    /// Each of these times, in milliseconds, sorted by sender and arrival.
     pub rtts_ms: Vec<f64>,
 }
 
-/// What came of UDP.
+/// The report of UDP.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UdpReport {
     /// Who sent to whom.
@@ -50,13 +50,13 @@ pub struct UdpReport {
     pub ends: TrafficEnds,
     /// Packets sent.
     pub sent: u64,
-    /// Packets that arrived, without those that came again.
+    /// Packets that arrived, without duplicates.
     pub received: u64,
-    /// Their data in bytes.
+    /// Bytes of their data.
     pub received_bytes: u64,
-    /// Packets that came again.
+    /// Duplicates: packets that had arrived before.
     pub duplicates: u64,
-    /// Packets that a later one overtook.
+    /// Packets that arrived after a later one.
     pub reordered: u64,
     /// The distribution of the times from sender to receiver.
     pub delay: Option<TimesSummary>,
@@ -66,7 +66,7 @@ pub struct UdpReport {
     pub flows: Vec<UdpFlowReport>,
 }
 
-/// What came of one UDP flow.
+/// The report of one UDP flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UdpFlowReport {
     /// Its sender.
@@ -80,13 +80,13 @@ pub struct UdpFlowReport {
     pub received: UdpCounts,
 }
 
-/// What came of TCP connections.
+/// The report of TCP connections.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TcpReport {
     /// Who opened them, and who accepted.
     #[serde(flatten)]
     pub ends: TrafficEnds,
-    /// Connections of which all data was acknowledged.
+    /// Connections whose data was all acknowledged.
     pub completed: u64,
     /// Connections that were refused or given up.
     pub failed: u64,
@@ -98,22 +98,22 @@ pub struct TcpReport {
     pub flows: Vec<TcpFlowReport>,
 }
 
-/// What came of one TCP connection.
+/// The report of one TCP connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TcpFlowReport {
     /// Who opened it.
     pub from: String,
     /// Who accepted it.
     pub to: String,
-    /// When, in seconds.
+    /// When it was opened, in seconds.
     pub start: f64,
     /// Bytes of data that were acknowledged.
     pub bytes: u64,
     /// Seconds from the SYN to the acknowledgement of all data.
     pub completed: Option<f64>,
-    /// The rate of acknowledged data until then, or until it was stopped, or until now.
+    /// The mean rate of acknowledged data until completion, or else until `stop` or now.
     pub goodput_mbps: f64,
-    /// Segments that were sent again.
+    /// Segments that were retransmitted.
     pub retransmissions: u64,
     /// Whether it was refused or given up.
     pub failed: bool,
@@ -121,7 +121,7 @@ pub struct TcpFlowReport {
     pub intervals_mbps: Vec<f64>,
 }
 
-/// The reports of all rows.
+/// The reports of all rows, in their order.
 pub(super) fn reports<'a>(
     traffic: &Traffic,
     now: Time,
@@ -150,7 +150,7 @@ pub(super) fn reports<'a>(
     reports
 }
 
-/// Who sends to whom in the flows of a row.
+/// The names of senders and receivers of a row's flows.
 struct FlowNames<'a> {
     hosts: &'a [String],
     pairs: &'a [FlowPair],

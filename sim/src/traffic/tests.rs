@@ -1,4 +1,4 @@
-//! Rows as text, what is planned of them, and what is reported.
+//! Rows as text, the programs that are planned for them, and the reports.
 
 use serde::Deserialize;
 
@@ -84,7 +84,7 @@ fn errors_say_which_row_and_what_is_wrong() {
         ),
         (
             "kind = 'ping'\nfrom = 'h1'\nto = 'h1'\n",
-            "h1 has nobody but itself to send to",
+            "h1 has no other host to send to",
         ),
         (
             "kind = 'ping'\nfrom = 'h1'\nto = 'h2'\nip = 6\n",
@@ -100,7 +100,7 @@ fn errors_say_which_row_and_what_is_wrong() {
         ),
         (
             &format!("{udp}pps = 1\nmbps = 1\n"),
-            "one of pps and mbps is needed",
+            "either pps or mbps is needed",
         ),
         (&format!("{udp}pps = 0\n"), "rate is out of range"),
         (&format!("{udp}pps = -1\n"), "rate is out of range"),

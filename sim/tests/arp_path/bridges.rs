@@ -1,4 +1,4 @@
-//! Switches that have an ordinary learning bridge between them.
+//! ARP-Path switches with an ordinary learning bridge between them.
 
 use bofuss_sim::{LinkState, Random};
 use proptest::prelude::*;

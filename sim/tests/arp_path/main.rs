@@ -1,4 +1,4 @@
-//! ARP-Path in networks with loops: every frame is followed.
+//! ARP-Path in networks with loops. Every frame is followed.
 
 mod bridges;
 mod net;
@@ -45,7 +45,7 @@ fn stream(to: u16, ms: Range<u64>) -> Vec<(u64, Plan)> {
     ms.map(|at| (at, Plan::Data(to))).collect()
 }
 
-/// The same at 100 Hz.
+/// Datagrams to a host at 100 Hz, between two times in milliseconds.
 fn slow_stream(to: u16, ms: Range<u64>) -> Vec<(u64, Plan)> {
     ms.step_by(10).map(|at| (at, Plan::Data(to))).collect()
 }

@@ -20,9 +20,9 @@ pub const MS: u64 = Time::SEC / 1000;
 pub const BROADCAST: Mac = Mac([0xff; 6]);
 /// The EtherType of ARP-Path.
 const PATH_TYPE: [u8; 2] = [0x88, 0xb5];
-/// Where the number of a frame stands: its last bytes.
+/// The last bytes of a frame, which are its number.
 const NUMBER_BYTES: usize = 8;
-/// After how many events a network of tests has a storm.
+/// A test network with more events has a storm.
 const MAX_EVENTS: u64 = 20_000_000;
 
 /// The Ethernet address of host `number`.
@@ -36,7 +36,7 @@ fn ip(number: u16) -> [u8; 4] {
     [10, 0, high, low]
 }
 
-/// What a host is to send.
+/// What a host sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// An ARP request for a host.
@@ -53,11 +53,11 @@ pub enum Plan {
 pub struct Station {
     number: u16,
     plan: BTreeMap<(Time, usize), Plan>,
-    /// Each frame has a number: that of the host in the upper half.
+    /// The number of the next frame; the upper half is the number of the host.
     next: u64,
     /// The numbers of frames that came in, how often, and when first.
     pub received: BTreeMap<u64, (u32, Time)>,
-    /// Frames for somebody else.
+    /// Frames for other hosts.
     pub foreign: u32,
 }
 
@@ -149,7 +149,7 @@ fn number_of(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(number.try_into().expect("eight bytes"))
 }
 
-/// Follows every frame of a host: over which links it went, each direction for itself.
+/// Follows every frame of a host: the links that it passed, with their directions.
 #[derive(Default)]
 pub struct Trail {
     /// By the frame's number: the directions, in their order.
@@ -166,16 +166,16 @@ pub struct Trail {
     pub flooded: Vec<(Time, u64, NodeId)>,
     /// The nodes at the ends of each link.
     ends: HashMap<LinkId, (NodeId, NodeId)>,
-    /// The nodes that are to send a frame to one host as often as they get it.
+    /// The nodes that must not send a frame to one host more often than they receive it.
     switches: BTreeSet<NodeId>,
     /// Learning bridges: a group's frames from several switches pass through their links.
     bridges: BTreeSet<NodeId>,
-    /// How often a node has got a frame to one host and not sent it.
+    /// How often a node has received a frame to one host, less how often it has sent it.
     held: HashMap<(u64, NodeId), i32>,
 }
 
 impl Trail {
-    /// Counts a frame to one host that goes from a node to another.
+    /// Counts a frame to one host that goes from one node to another.
     fn count(&mut self, at: Time, number: u64, direction: LinkDirection) {
         let (first, second) = self.ends[&direction.link];
         let (from, to) = if direction.back {
@@ -259,7 +259,7 @@ fn switch(
     EmbeddedSwitch::new(Time(0), config).expect("the configuration is sound")
 }
 
-/// A link that takes its delay, and no time to send.
+/// A link with this delay, on which sending takes no time.
 fn wire(delay_ns: u64) -> LinkConfig {
     LinkConfig {
         rate_bps: 0,
@@ -394,7 +394,7 @@ impl Lab {
         planned.expect("the link is there");
     }
 
-    /// Lets time go on to `ms`. Fails on a storm.
+    /// Runs the network until `ms`. Panics in a storm.
     pub fn run(&mut self, ms: u64) {
         let ran = self.network.run_until(Time(ms * MS), &mut self.trail);
         ran.expect("there is no storm");
@@ -431,7 +431,7 @@ impl Lab {
         received.filter(is_it).count()
     }
 
-    /// The delay of the shortest way from a switch to each.
+    /// The delay of the shortest path from a switch to each.
     pub fn distances(&self, from: usize) -> Vec<u64> {
         let mut best = vec![u64::MAX; self.switches.len()];
         let mut waiting = BTreeSet::from([(0, from)]);
@@ -468,7 +468,7 @@ impl Lab {
         path.iter().map(|place| self.links[*place].2).sum()
     }
 
-    /// A value that the switches count, of all together.
+    /// A counter of the extension, summed over all switches.
     pub fn metric(&mut self, name: &str) -> u64 {
         let mut sum = 0;
         for node in self.switches.clone() {
@@ -478,7 +478,7 @@ impl Lab {
     }
 }
 
-/// A value that a switch counts.
+/// A counter of the extension at one switch.
 pub fn metric(network: &mut Network, node: NodeId, name: &str) -> u64 {
     let now = network.now();
     let switch = network.switch_mut(node).expect("it is a switch");

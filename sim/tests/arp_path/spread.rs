@@ -1,5 +1,5 @@
-//! How long the paths are and how the links share the load, next to a spanning tree: the table of
-//! docs/guide/arp-path.md.
+//! How long the paths are and how the links share the load, compared with a spanning tree: the
+//! table in docs/guide/arp-path.md.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,10 +12,10 @@ use crate::ring;
 const PAGE: &str = include_str!("../../../docs/guide/arp-path.md");
 /// Networks of each kind, which differ in the delays of their links.
 const RUNS: u64 = 5;
-/// Delay of a link, in nanoseconds, and by how much more that of some is.
+/// The delay of a link, in nanoseconds, and the limit of what is added to it at random.
 const DELAY: u64 = 10_000;
 const SPREAD: u64 = 1_000;
-/// When the first pair of hosts speaks, and how long after it the next, in milliseconds.
+/// When the first pair of hosts sends, and how long after each pair the next one, in milliseconds.
 const FIRST: u64 = 4_000;
 const PAUSE: u64 = 10;
 
@@ -84,7 +84,7 @@ struct Way {
     links: Vec<usize>,
 }
 
-/// What the paths of a network are like.
+/// The properties of the paths of a network.
 #[derive(Clone, Copy, Default)]
 struct Spread {
     /// The delay of a path over that of the shortest, on average and at most.
@@ -134,8 +134,8 @@ impl Spread {
     }
 }
 
-/// Lets each two hosts ask and answer each other; the ways of all frames to one host that left
-/// their switch.
+/// Lets all pairs of hosts exchange frames. Returns the paths of all frames to one host that had to
+/// leave their switch.
 fn explored(kind: &Kind, run: u64) -> (Lab, Vec<Way>) {
     let mut random = Random::new(run, 4);
     let links = kind.links.iter().map(|(first, second, delay)| {
@@ -174,7 +174,7 @@ fn explored(kind: &Kind, run: u64) -> (Lab, Vec<Way>) {
     (lab, ways)
 }
 
-/// The links that lead from each switch towards `root` on the shortest way.
+/// For each switch, the first link of the shortest path to `root`.
 fn tree(lab: &Lab, root: usize) -> Vec<Option<usize>> {
     let distances = lab.distances(root);
     let mut up = vec![None; distances.len()];
@@ -188,7 +188,7 @@ fn tree(lab: &Lab, root: usize) -> Vec<Option<usize>> {
     up
 }
 
-/// The links of a tree between two switches.
+/// The links of the path in a tree between two switches.
 fn way_in_tree(lab: &Lab, up: &[Option<usize>], (from, to): (usize, usize)) -> Vec<usize> {
     let towards_root = |mut at: usize| {
         let mut links = BTreeSet::new();
@@ -203,7 +203,7 @@ fn way_in_tree(lab: &Lab, up: &[Option<usize>], (from, to): (usize, usize)) -> V
     difference.into_iter().collect()
 }
 
-/// The same frames by the spanning tree of the root with the shortest paths.
+/// The same frames over a spanning tree: that of the root with the shortest paths.
 fn best_tree(lab: &Lab, ways: &[Way]) -> Spread {
     let of_root = |root| {
         let up = tree(lab, root);

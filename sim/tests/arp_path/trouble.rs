@@ -1,4 +1,4 @@
-//! Everything that may happen to a network, at random: every frame of a host is followed.
+//! Random failures of links and moves of hosts. Every frame of a host is followed.
 
 use std::ops::Range;
 
@@ -9,18 +9,18 @@ use proptest::prelude::*;
 use crate::graph;
 use crate::net::{Lab, MS, Plan};
 
-/// The entries of a switch that is nothing but a cable.
+/// The entries of a switch that acts as a cable.
 const CABLE: [&str; 2] = ["in_port=1,actions=output:2", "in_port=2,actions=output:1"];
-/// What both hosts of a pair send, in milliseconds; meanwhile links fail and hosts move.
+/// When both hosts of a pair send, in milliseconds. Links fail and hosts move meanwhile.
 const SENDING: Range<u64> = 1_000..16_000;
 /// Milliseconds between two datagrams of a host.
 const PAUSE: u64 = 20;
-/// When all links are as they were at first, and when repair is to have ended.
+/// When all links are up again, and when repair must have ended.
 const RESTORED: u64 = 12_000;
 const REPAIRED: u64 = 15_000;
-/// How long a path lives that is not used.
+/// How long an unused path lives.
 const LEARNT_MS: &str = "4000";
-/// When the last path is forgotten: a HELLO's time after that.
+/// When all paths are forgotten: [`LEARNT_MS`] after the last frame, and 2 s more.
 const FORGOTTEN: u64 = 22_000;
 
 /// Two hosts that send each other datagrams. Both know the other's address from the beginning.
@@ -35,7 +35,7 @@ fn datagrams(to: u16, during: Range<u64>, offset: u64) -> Vec<(u64, Plan)> {
     times.map(|at| (at + offset, Plan::Data(to))).collect()
 }
 
-/// Adds a host that stays, or one that goes to another switch at a time.
+/// Adds a host that stays, or one that moves to another switch at a time.
 fn add_host(
     lab: &mut Lab,
     (number, to): (u16, u16),
@@ -74,7 +74,7 @@ fn break_links(lab: &mut Lab, random: &mut Random) {
     }
 }
 
-/// The cable carries frames in one direction only for some seconds.
+/// Runs the network; for some seconds, the cable carries frames in one direction only.
 fn run_with_a_deaf_end(lab: &mut Lab, cable: NodeId) {
     lab.run(4_000);
     lab.change_entry(cable, FlowModCommand::DELETE, "in_port=1");
@@ -83,7 +83,7 @@ fn run_with_a_deaf_end(lab: &mut Lab, cable: NodeId) {
     lab.run(FORGOTTEN);
 }
 
-/// How many datagrams that a host sent late came to the other.
+/// How many of the datagrams of host `from` arrived at the other host after [`REPAIRED`].
 fn late(lab: &Lab, (to, _): &(Vec<usize>, u16), from: u16) -> usize {
     let mut count = 0;
     for place in to {

@@ -1,5 +1,5 @@
-//! Small networks to be tested, and a log of what happens in them.
-#![allow(dead_code)] // Each test uses some of it.
+//! Small networks for tests, and a log of their events.
+#![allow(dead_code)] // Each test program uses a part of it.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use bofuss_sim::{
     Observer,
 };
 
-/// Writes down all that happens, a line an event.
+/// Logs all events, one a line.
 #[derive(Debug, Default)]
 pub struct Log(pub String);
 
@@ -66,7 +66,7 @@ pub fn host_config(number: u8) -> HostConfig {
     }
 }
 
-/// Adds a switch that does nothing without its controller.
+/// Adds a switch with this fail mode and the default configuration.
 pub fn add_switch(network: &mut Network, name: &str, fail_mode: FailMode) -> NodeId {
     let config = EmbeddedConfig {
         pool: network.pool().clone(),

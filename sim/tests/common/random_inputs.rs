@@ -1,4 +1,4 @@
-//! Random frames of few hosts, and messages that change what becomes of them.
+//! Random frames between a few hosts, and random messages that change how they are forwarded.
 
 use bofuss_datapath::Time;
 use bofuss_oflib::message::group_mod::GroupModCommand;
@@ -21,7 +21,7 @@ pub const INPUTS: u64 = 10_000;
 /// Nanoseconds from one input to the next.
 pub const STEP_NANOS: u64 = 1_000_000;
 
-/// What a switch is given.
+/// An input of a switch.
 #[derive(Clone)]
 pub enum Input {
     /// A frame on a port.
@@ -30,8 +30,8 @@ pub enum Input {
     Message(Message),
 }
 
-/// Inputs that are always the same, with fields and extensions of a catalogue. The last ask for all
-/// counters.
+/// The inputs, which are always the same, with the fields and extensions of a catalogue. The last
+/// ones request all counters.
 pub fn inputs(catalogue: &Catalogue) -> Vec<Input> {
     let mut random = Random::new(42, 0);
     let mut inputs = Vec::new();
@@ -57,8 +57,8 @@ pub fn inputs(catalogue: &Catalogue) -> Vec<Input> {
     inputs
 }
 
-/// When the input of a step comes, from 1: no two are whole seconds apart, so that no timeout ends
-/// then.
+/// The time of the input with this number, from 1. No two are whole seconds apart, so no timeout
+/// expires at the time of an input.
 pub fn time(step: u64) -> Time {
     Time(step * STEP_NANOS + step % 997)
 }
@@ -71,7 +71,7 @@ fn input(random: &mut Random, catalogue: &Catalogue) -> Input {
     Input::Frame(1 + random.below(u64::from(PORTS)) as u32, bytes)
 }
 
-/// A frame between few hosts.
+/// A random frame between two of a few hosts.
 fn frame(random: &mut Random) -> Vec<u8> {
     let host = |n: u64| Mac([2, 0, 0, 0, 0, n as u8 + 1]);
     let from = random.below(6);

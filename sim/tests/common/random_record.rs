@@ -1,5 +1,5 @@
-//! The random inputs as a record: what an embedded switch does with them, for switches in other
-//! surroundings and languages to do as well.
+//! The random inputs as a record, with the outputs of an embedded switch, to which the outputs of
+//! switches in a network and in other languages are compared.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use bofuss_oflib::{Catalogue, Codec, Message, PortNo, Version};
 
 use super::random_inputs::{self, Input, PORTS};
 
-/// Tables of the switch; all else is as usual.
+/// The number of tables; all other options have their defaults.
 pub const TABLES: u8 = 4;
 
-/// A record, and its outputs one after another.
+/// A record, and the outputs in it one after another.
 #[derive(Default)]
 pub struct RandomRecord {
     /// The lines. All frames and messages are on ports 1 to [`PORTS`] and on one connection.
     pub text: String,
     /// The frames that leave, with their ports.
     pub frames: Vec<(u32, Vec<u8>)>,
-    /// The messages that leave, but for the HELLO.
+    /// The messages that leave, except the HELLO.
     pub messages: Vec<u8>,
 }
 
@@ -35,8 +35,7 @@ struct Recording {
     made: RandomRecord,
 }
 
-/// Plays the random inputs. The order of events is that of their times: what is due before an input
-/// is done before it.
+/// Plays the random inputs. Timers that are due before an input are handled before it.
 pub fn random_record(catalogue: &Arc<Catalogue>) -> RandomRecord {
     let config = EmbeddedConfig {
         tables: Config {
@@ -73,7 +72,7 @@ pub fn random_record(catalogue: &Arc<Catalogue>) -> RandomRecord {
     codec.encode(0, &offered, &mut hello).unwrap();
     let conn = recording.switch.connect(true);
     recording.switch.feed(Time(0), conn, &hello).unwrap();
-    // What it says before the connection is up is no output of the switch.
+    // What is sent before the connection is up is no output in a record.
     recording.switch.drain().for_each(drop);
     let up = RecordedInput::Connect(conn, Version::V1_3, true);
     recording.step(Time(0), up, |_| ());
@@ -93,7 +92,7 @@ pub fn random_record(catalogue: &Arc<Catalogue>) -> RandomRecord {
 impl Recording {
     fn play(&mut self, conn: ConnId, now: Time, xid: u32, input: Input, codec: &Codec) {
         while let Some(due) = self.switch.next_tick().filter(|due| *due < now) {
-            // What is due at once is so since a time before.
+            // A timer may be due at a time that is past.
             let at = due.max(self.now);
             self.step(at, RecordedInput::Tick, |switch| switch.tick(at));
         }

@@ -1,4 +1,4 @@
-//! Files of a capture: rooms, losses, ends.
+//! Capture files: their limits, losses and ends, and who shares them.
 
 use std::fs;
 use std::process::Command;
@@ -34,7 +34,7 @@ fn source(name: &str, link_type: LinkType) -> CaptureSource {
     }
 }
 
-/// What is in a file, as tshark reads it; nothing is asked where that is not installed.
+/// Checks that tshark, if it is installed, reads `expected` packets from a file.
 fn packets_are(path: &str, expected: usize) {
     for _ in 0..100 {
         let Ok(read) = Command::new("tshark").args(["-r", path]).output() else {

@@ -1,16 +1,17 @@
-//! The options of extensions, which these know themselves.
+//! The options of extensions; each extension checks its own.
 
 use bofuss_datapath::Hook;
 use bofuss_oflib::Catalogue;
 
-/// The behaviour of all extensions with these options, each as `EXTENSION.NAME=VALUE`.
+/// Makes the hooks of all extensions, and sets `options`, each written as `EXTENSION.NAME=VALUE`.
 ///
 /// Errors: a sentence with what would be right.
 pub fn hooks(catalogue: &Catalogue, options: &[String]) -> Result<Vec<Box<dyn Hook>>, String> {
     let mut hooks = bofuss_ext::hooks(catalogue);
     for text in options {
-        let parts = text.split_once('=');
-        let parts = parts.and_then(|(name, value)| Some((name.split_once('.')?, value)));
+        let parts = text
+            .split_once('=')
+            .and_then(|(name, value)| Some((name.split_once('.')?, value)));
         let Some(((extension, name), value)) = parts else {
             return Err(format!(
                 "--extension {text}: write EXTENSION.NAME=VALUE, as openstate.dialect=opp"
@@ -18,8 +19,10 @@ pub fn hooks(catalogue: &Catalogue, options: &[String]) -> Result<Vec<Box<dyn Ho
         };
         let Some(hook) = hooks.iter_mut().find(|hook| hook.name() == extension) else {
             let names: Vec<_> = hooks.iter().map(|hook| hook.name()).collect();
-            let names = names.join(", ");
-            return Err(format!("--extension {text}: '{extension}' is not {names}"));
+            return Err(format!(
+                "--extension {text}: '{extension}' is not {}",
+                names.join(", ")
+            ));
         };
         let done = hook.set_option(name, value);
         done.map_err(|error| format!("--extension {text}: {error}"))?;

@@ -1,4 +1,4 @@
-//! Options as text: the TOML file, the command line over it, and where in the file an error is.
+//! Options as TOML: the file, which the command line overrides, and the line of an error in it.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub fn table(options: &Options) -> Table {
     Table::try_from(options).expect("options are strings, numbers, booleans and lists of these")
 }
 
-/// Options in one line, as a program tells them to another.
+/// Options in one line: what `ofprotocol` sends to a switch, and what a record has.
 pub fn to_line(options: &Options) -> String {
     Value::Table(table(options)).to_string()
 }
@@ -25,10 +25,11 @@ pub fn from_line(line: &str) -> Result<Options, String> {
     options.try_into().map_err(|error| error.to_string())
 }
 
-/// Keys of the whole process, which no switch of several has for itself.
+/// Keys of the whole process, which a `[[switch]]` may not have.
 pub const OF_ALL: &[&str] = &["log", "lock-down", "metrics"];
 
-/// The switches of a file, each of which is right and has the keys of all, and the file's text.
+/// Reads a file. Returns the checked options of each switch, to which the keys for all are added,
+/// and the file's text.
 ///
 /// Errors: what is wrong in the file, and in which line.
 pub fn read(path: &Path) -> Result<(Vec<Options>, String), String> {
@@ -45,20 +46,21 @@ pub fn read(path: &Path) -> Result<(Vec<Options>, String), String> {
     Ok((switches, text))
 }
 
-/// Checks that one of several switches has no key of all. Errors: the key, and why not.
+/// Checks that one of several switches has no key of the whole process. Errors: the key, and why
+/// not.
 fn only_own_keys(own: &Options) -> Result<(), String> {
-    if let Some((key, _)) = said(own).find(|(key, _)| OF_ALL.contains(&&**key)) {
+    if let Some((key, _)) = given_keys(own).find(|(key, _)| OF_ALL.contains(&&**key)) {
         return Err(format!(
-            "{key}: it is of all switches, and stands before the first [[switch]]"
+            "{key}: it is for all switches, so it belongs before the first [[switch]]"
         ));
     }
     if !own.switches.is_empty() {
-        return Err("switch: a switch has no switches".into());
+        return Err("switch: a [[switch]] has no switches of its own".into());
     }
     Ok(())
 }
 
-/// The switches that a file's options describe, each with the keys of all.
+/// The switches that a file's options describe, each with the keys for all.
 pub fn each(mut all: Options) -> Vec<Options> {
     match std::mem::take(&mut all.switches) {
         none if none.is_empty() => vec![all],
@@ -67,7 +69,7 @@ pub fn each(mut all: Options) -> Vec<Options> {
 }
 
 /// The keys that are given, and their values.
-fn said(options: &Options) -> impl Iterator<Item = (String, Value)> {
+fn given_keys(options: &Options) -> impl Iterator<Item = (String, Value)> {
     let keys = table(options).into_iter();
     keys.filter(|(_, value)| match value {
         Value::Boolean(is_set) => *is_set,
@@ -80,10 +82,10 @@ fn said(options: &Options) -> impl Iterator<Item = (String, Value)> {
     })
 }
 
-/// The options that count first, and those of `file` that they do not have.
+/// Merges options: what is given in `given` overrides `file`.
 pub fn over(given: &Options, file: &Options) -> Options {
     let mut keys = table(file);
-    keys.extend(said(given));
+    keys.extend(given_keys(given));
     let merged: Result<Options, _> = keys.try_into();
     Options {
         config: given.config.clone(),
@@ -91,9 +93,9 @@ pub fn over(given: &Options, file: &Options) -> Options {
     }
 }
 
-/// Turns a sentence that begins with an option, as `--port 0=x: ...`, into one about the line of
-/// `text` that sets it for the switch number `at`: the one with the wrong value, as far as it can
-/// be found.
+/// Adds the file and the line to an error that begins with an option, as `--port 0=x: ...`. `text`
+/// is the file's, and `at` the number of the switch. The line is that of the wrong value if it is
+/// found, or else that of the key.
 pub fn in_file(path: &Path, text: &str, at: usize, error: &str) -> String {
     let path = path.display();
     let error = error.trim_start_matches('-');
@@ -108,20 +110,20 @@ pub fn in_file(path: &Path, text: &str, at: usize, error: &str) -> String {
 fn line_of(text: &str, at: usize, error: &str) -> Option<usize> {
     let (key, rest) = error.split_once([' ', ':']).unwrap_or((error, ""));
     let lines: Vec<&str> = text.lines().collect();
-    let heads: Vec<usize> = (0..lines.len())
+    let headings: Vec<usize> = (0..lines.len())
         .filter(|number| lines[*number].trim_start().starts_with("[[switch]]"))
         .collect();
-    let head = heads.get(at).copied();
+    let heading = headings.get(at).copied();
     // The switch's own lines, and then those of all.
-    let own = head.map(|head| head..heads.get(at + 1).copied().unwrap_or(lines.len()));
-    let common = 0..heads.first().copied().unwrap_or(lines.len());
+    let own = heading.map(|heading| heading..headings.get(at + 1).copied().unwrap_or(lines.len()));
+    let common = 0..headings.first().copied().unwrap_or(lines.len());
     for part in own.into_iter().chain([common]) {
         let mut numbers = part.clone();
         if let Some(first) = numbers.find(|number| key_of(lines[*number]) == Some(key)) {
             return Some(first + wrong_line(&lines[first..part.end], rest));
         }
     }
-    head
+    heading
 }
 
 /// The key that a line sets.
@@ -129,9 +131,9 @@ fn key_of(line: &str) -> Option<&str> {
     line.split_once('=').map(|(key, _)| key.trim())
 }
 
-/// Of lines that begin with one that sets a key, the one whose value `error` names; the first if it
-/// names none. A list may have its values in lines of their own, in quotes; the longest named one
-/// counts.
+/// Finds the line with the wrong value among `lines`, the first of which sets the key. A list may
+/// have its values in the lines after it, in quotes; the longest that `error` names is the wrong
+/// one. If it names none, it is the first line.
 fn wrong_line(lines: &[&str], error: &str) -> usize {
     let mut wrong = 0;
     let mut longest = 0;

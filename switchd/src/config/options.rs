@@ -188,8 +188,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Those that decide what the switch does with its inputs, with the values that `config` gave
-    /// what was left out. The profile is not among them.
+    /// The options that decide what the switch does with its inputs: those that a record has. What
+    /// was left out has its value from `config`. The profile is missing: a record has it as the
+    /// tables' features.
     pub fn of_switch(&self, config: &Config) -> Self {
         Self {
             name: Some(config.name.clone()),

@@ -11,7 +11,7 @@ use bofuss_ports::AfPacketOptions;
 
 use super::Options;
 
-/// Slots of a receive ring at most: 128 MiB.
+/// Most slots of a receive ring; of 2 KiB each, they take 128 MiB.
 const MAX_RING_SLOTS: usize = 65_536;
 
 /// What a port is made of.
@@ -34,14 +34,14 @@ pub struct PortSpec {
     pub number: PortNo,
     /// What it is.
     pub kind: PortKind,
-    /// Its rate in kb/s, if that is not to be its interface's.
+    /// Its rate in kb/s; `None` for that of its interface.
     pub rate_kbps: Option<u32>,
     /// How it is opened, if it is an interface.
     pub options: AfPacketOptions,
 }
 
 impl PortSpec {
-    /// Whether it is meant by a word: its number, its interface, or what it is.
+    /// Whether `word` names this port: its number, its interface, or its kind as `--port` has it.
     pub fn is_named(&self, word: &str) -> bool {
         let names = [self.number.to_string(), self.kind.to_string()];
         self.kind.interface() == Some(word) || names.iter().any(|name| name == word)
@@ -75,7 +75,7 @@ pub struct ConfiguredQueue {
     pub port: PortNo,
     /// Its number.
     pub id: QueueId,
-    /// What it is to be.
+    /// Its rates, priority and weight.
     pub spec: QueueSpec,
 }
 
@@ -111,7 +111,7 @@ pub fn ports_and_queues(
     Ok((ports, queues))
 }
 
-/// Reads ports, whose numbers are their places unless they say.
+/// Reads ports. A port without a number gets its place in the list, from 1 on.
 ///
 /// Errors: what is wrong with one, or which it collides with.
 pub(super) fn number_ports(
@@ -125,7 +125,7 @@ pub(super) fn number_ports(
     Ok(ports)
 }
 
-/// Reads one more port, whose number is `place` unless it says.
+/// Reads one more port. If `spec` has no number, it is `place`.
 ///
 /// Errors: what is wrong with it, or which of `ports` it collides with.
 pub fn add_port(
@@ -153,7 +153,7 @@ pub fn add_port(
     })
 }
 
-/// A port's number as options have it. Errors: it is none.
+/// Parses a port number or `local`. Errors: it is neither.
 pub(super) fn port_number(option: &str, number: &str) -> Result<PortNo, String> {
     let named = if number == "local" {
         Ok(PortNo::LOCAL)
@@ -193,10 +193,11 @@ pub(super) fn port_rate(text: &str, ports: &mut [PortSpec]) -> Result<(), String
 /// Sets the ring of one of `ports`, or of all, as `text` says. Errors: what is wrong with it.
 pub(super) fn ring(text: &str, ports: &mut [PortSpec]) -> Result<(), String> {
     let option = format!("--ring {text}");
-    let (number, slots) = text
-        .split_once('=')
-        .map_or((None, text), |(n, s)| (Some(n), s));
-    let slots = slots
+    let (number, count) = match text.split_once('=') {
+        Some((number, count)) => (Some(number), count),
+        None => (None, text),
+    };
+    let slots = count
         .parse()
         .ok()
         .filter(|slots| *slots <= MAX_RING_SLOTS)

@@ -1,4 +1,4 @@
-//! The options that are about tables, groups and NORMAL: how many entries, and how they are found.
+//! The options of tables, groups, disciplines and NORMAL: sizes and algorithms.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -11,8 +11,8 @@ use super::ports::port_number;
 use crate::context::context;
 use crate::profile::Profile;
 
-/// How many tables of how many entries.
-pub(super) fn table_sizes(
+/// Checks these options. Errors: a sentence that begins with the wrong one.
+pub(super) fn datapath_config(
     options: &Options,
     profile: Option<&Profile>,
 ) -> Result<bofuss_datapath::Config, String> {
@@ -108,22 +108,22 @@ fn mac_limit(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), Str
     Ok(())
 }
 
-/// Errors: a sentence with the names that would be right.
+/// Finds an engine by its name. Errors: a sentence with the names that would be right.
 fn engine(name: &str) -> Result<Engine, String> {
     let found = Engine::ALL.iter().find(|(known, _)| *known == name);
     let names = Engine::ALL.map(|(known, _)| known).join(", ");
     found.map_or_else(
-        || Err(format!("--datapath {name}: {names}")),
+        || Err(format!("--datapath {name}: it is one of {names}")),
         |(_, engine)| Ok(*engine),
     )
 }
 
-/// A number that nobody can foretell: what the switch hashes with.
+/// A secret for the switch's hashes, so that senders of packets cannot choose collisions.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Errors: a sentence with the names that would be right.
+/// Finds an algorithm by its name. Errors: a sentence with the names that would be right.
 fn algorithm(name: &str) -> Result<Algorithm, String> {
     name.parse()
         .map_err(|error| format!("--select {name}: {error}"))

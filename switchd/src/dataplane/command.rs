@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::DataPlane;
 use crate::capture::{self, CaptureWriter, CopyTarget, FrameCopier, MAX_COPIERS};
-use crate::config::{self, Config, PortSpec};
+use crate::config::{self, Config, ConfiguredCopier, PortSpec};
 use crate::context::context;
 
 /// The answer to a command: text for the operator, or a sentence that says why it failed.
@@ -26,6 +26,14 @@ pub struct OperatorCommand {
     pub operation: Operation,
     /// Where the answer goes.
     pub reply: oneshot::Sender<Answer>,
+}
+
+/// What kind of target the word after the port names.
+enum NewTarget {
+    /// A file, which an operator may have opened.
+    File(Option<File>),
+    /// A port.
+    Port,
 }
 
 /// What an operator can ask for.
@@ -40,7 +48,7 @@ pub enum Operation {
     Queues,
     /// Report the memory in use.
     Memory,
-    /// Trace a packet, as text or JSON: `[--json] PACKET`.
+    /// Trace a packet, as text or JSON: `[--json] [--names] PACKET`.
     Trace(String),
     /// Copy frames into a file: `PORT FILE [FLOW]`.
     Capture(String, File),
@@ -50,7 +58,7 @@ pub enum Operation {
     Captures,
     /// End the capture or mirror with this file or port.
     EndCapture(String),
-    /// Trace the next packet that matches: `[--json] MATCH`.
+    /// Trace the next packet that matches: `[--json] [--names] MATCH`.
     TraceNext(String),
     /// Open one more port, written as in `--port`.
     AddPort(String),
@@ -73,8 +81,10 @@ impl DataPlane {
             Operation::Queues => Ok(self.list_queues()),
             Operation::Memory => Ok(self.describe_memory()),
             Operation::Trace(packet) => self.trace_packet(&packet),
-            Operation::Capture(words, file) => self.copy_frames(&words, false, Some(file)),
-            Operation::Mirror(words) => self.copy_frames(&words, true, None),
+            Operation::Capture(words, file) => {
+                self.copy_frames(&words, NewTarget::File(Some(file)))
+            }
+            Operation::Mirror(words) => self.copy_frames(&words, NewTarget::Port),
             Operation::Captures => Ok(self.list_captures()),
             Operation::EndCapture(name) => self.end_copier(&name),
             Operation::TraceNext(flow) => return self.trace_next_packet(&flow, command.reply),
@@ -90,6 +100,7 @@ impl DataPlane {
         let _ = command.reply.send(answer);
     }
 
+    /// Opens a port. If `text` has no number, it gets the lowest that is free.
     fn add_one_port(&mut self, text: &str) -> Answer {
         let mut place = 1;
         while self.config.ports.iter().any(|spec| spec.number.0 == place) {
@@ -115,8 +126,8 @@ impl DataPlane {
     }
 
     /// Starts a capture or mirror: `PORT FILE-OR-PORT [FLOW]`.
-    fn copy_frames(&mut self, words: &str, mirrors: bool, file: Option<File>) -> Answer {
-        let copier = self.new_copier(words, mirrors, file, &self.config.ports)?;
+    fn copy_frames(&mut self, words: &str, target: NewTarget) -> Answer {
+        let copier = self.new_copier(words, target, &self.config.ports)?;
         self.io.ports.copiers.push(copier);
         Ok(String::new())
     }
@@ -124,8 +135,7 @@ impl DataPlane {
     fn new_copier(
         &self,
         words: &str,
-        mirrors: bool,
-        file: Option<File>,
+        target: NewTarget,
         ports: &[PortSpec],
     ) -> Result<FrameCopier, String> {
         let mut words = words.splitn(3, ' ');
@@ -146,15 +156,18 @@ impl DataPlane {
         if copied.is_some_and(|copied| copied.without_ethernet) {
             copier.leave_ethernet();
         }
-        copier.to = if mirrors {
-            let to = port_named(ports, name)?;
-            if to == port {
-                return Err("a port cannot mirror itself".into());
+        copier.to = match target {
+            NewTarget::File(file) => {
+                let source = self.source_of(port, ports, flow);
+                CopyTarget::File(CaptureWriter::create(name, file, source)?)
             }
-            CopyTarget::Port(to)
-        } else {
-            let source = self.source_of(port, ports, flow);
-            CopyTarget::File(CaptureWriter::create(name, file, source)?)
+            NewTarget::Port => {
+                let to = port_named(ports, name)?;
+                if to == port {
+                    return Err("a port cannot mirror itself".into());
+                }
+                CopyTarget::Port(to)
+            }
         };
         Ok(copier)
     }
@@ -182,13 +195,16 @@ impl DataPlane {
     pub(super) fn new_copiers(
         &self,
         new: &Config,
-        old: &[(bool, String)],
+        old: &[ConfiguredCopier],
     ) -> Result<Vec<FrameCopier>, String> {
         let mut copiers = Vec::new();
         for fresh in new.copiers.iter().filter(|copier| !old.contains(copier)) {
-            let (mirrors, words) = fresh;
-            let key = if *mirrors { "--mirror" } else { "--capture" };
-            let copier = self.new_copier(words, *mirrors, None, &new.ports);
+            let (key, target) = match fresh {
+                ConfiguredCopier::Capture(_) => ("--capture", NewTarget::File(None)),
+                ConfiguredCopier::Mirror(_) => ("--mirror", NewTarget::Port),
+            };
+            let words = fresh.words();
+            let copier = self.new_copier(words, target, &new.ports);
             copiers.push(copier.map_err(context(format_args!("{key} {words}")))?);
         }
         Ok(copiers)
@@ -260,10 +276,10 @@ impl DataPlane {
 
     /// Lists the drop counters of the switch, by reason, then those of each port's driver.
     fn list_counters(&mut self) -> String {
-        let drops = self.switch.datapath().drops();
-        let mut text = drops.fold(String::new(), |text, (reason, count)| {
-            text + &format!("{} {count}\n", reason.name())
-        });
+        let mut text = String::new();
+        for (reason, count) in self.switch.datapath().drops() {
+            let _ = writeln!(text, "{} {count}", reason.name());
+        }
         for (number, counters, overflowed) in self.io.ports.driver_counters() {
             for (name, count) in counters.drops().chain([("tx_overflow", overflowed)]) {
                 let _ = writeln!(text, "port {number} {name} {count}");

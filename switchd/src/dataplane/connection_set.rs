@@ -23,7 +23,7 @@ impl ConnectionSet {
         self.senders.insert(conn, (sender, origin));
     }
 
-    /// Removes a connection and its auxiliary connections. Returns how the connection came about.
+    /// Removes a connection and its auxiliary connections. Returns the origin of the connection.
     pub fn remove(&mut self, conn: ConnId) -> Option<Origin> {
         let (_, gone) = self.senders.remove(&conn)?;
         self.senders.retain(|_, (_, origin)| match origin {
@@ -81,7 +81,8 @@ impl ConnectionSet {
             .is_none_or(|(sender, _)| sender.has_room())
     }
 
-    /// Whether a connection has room for a packet-in from this port; if so, it is counted as sent.
+    /// Whether a connection has room for a packet-in from this port; if so, the packet-in counts as
+    /// sent.
     pub fn takes_packet_in(&self, conn: ConnId, in_port: PortNo) -> bool {
         let sender = self.senders.get(&conn);
         sender.is_none_or(|(sender, _)| sender.takes_packet_in(in_port))

@@ -189,7 +189,7 @@ fn log_connected(origin: &Origin, version: Version) {
     }
 }
 
-/// Logs a message that the connection's version cannot say, or that is too long.
+/// Logs a message that is too long, or that the connection's version has no form for.
 fn log_unsent(peer: &str, name: &str, cause: &EncodeError) {
     match cause {
         EncodeError::TooLong => warn!("{peer}: a {name} was not sent: {cause}"),
@@ -197,7 +197,7 @@ fn log_unsent(peer: &str, name: &str, cause: &EncodeError) {
     }
 }
 
-/// Whether the peer just closed the connection.
+/// Whether the peer closed the connection, or the socket failed, as it does when the peer is gone.
 fn is_usual_end(reason: &Reason) -> bool {
     matches!(reason, Reason::Io(_) | Reason::PeerClosed)
 }

@@ -1,4 +1,5 @@
-//! What other threads sent to this one: commands, and events of connections in turn with frames.
+//! What other threads sent to this one: commands, and events of connections, which are handled in
+//! turn with frames.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll};
@@ -10,9 +11,9 @@ use tokio::sync::mpsc;
 use super::io::conn_id;
 use super::{DataPlane, Input};
 
-/// How long messages are handled at a time, before frames are received again.
+/// The slice of time for messages, after which frames are received again.
 const CONTROL_SLICE_NS: u64 = 100_000;
-/// Events that are taken from the queue at a time.
+/// Most events that are taken from the queue at a time.
 const TAKEN_EVENTS: usize = 64;
 /// Events handled between two readings of the clock.
 const EVENTS_AT_ONCE: usize = 8;
@@ -23,7 +24,8 @@ pub(super) struct Inbox {
     events: mpsc::Receiver<Event>,
     /// Events that were taken from the queue and not yet handled.
     taken: VecDeque<Event>,
-    /// The queue places of handled messages, released after the last that was taken with them.
+    /// The queue places of handled messages, which are released together, so that the task of their
+    /// connection wakes once: when more are taken from the queue, or the slice of time ends.
     held: Option<QueuePlace>,
     /// Messages of connections whose previous reply is not complete.
     backlog: BTreeMap<ConnId, VecDeque<Event>>,
@@ -58,13 +60,13 @@ impl Inbox {
         self.backlog.keys().copied()
     }
 
-    /// Keeps the place of a handled message until all that were taken with it are handled.
+    /// Keeps the place of a message with those of the messages that are handled before it.
     pub(super) fn hold(&mut self, place: QueuePlace) {
         place.join(&mut self.held);
     }
 
-    /// Takes events from the queue. Returns false if there are none; the queue then wakes
-    /// `context`.
+    /// Takes events from the queue. Returns false if there are none; the next one then wakes the
+    /// thread by `context`.
     fn take_from_queue(&mut self, context: &mut Context<'_>) -> bool {
         self.held = None;
         let mut batch = Vec::new();

@@ -52,7 +52,7 @@ impl DataPlaneIo {
         }
     }
 
-    /// Notes what the switch is answered.
+    /// Records the answer to a question of the switch, and returns it.
     fn answered(&self, is_granted: bool) -> bool {
         if let Some(recorder) = &self.recorder {
             recorder.answered(is_granted);

@@ -58,13 +58,13 @@ impl DataPlane {
         }
     }
 
-    /// Reads the drivers' counters at intervals.
+    /// Reads the drivers' counters at intervals, and logs how many repeated lines were left out.
     pub(super) fn count(&mut self, now: Time) {
         if now.since(self.lane.counted) < COUNTER_PERIOD_NS {
             return;
         }
         self.lane.counted = now;
-        log::tell_rest();
+        log::report_left_out();
         for (number, counters, overflowed) in self.io.ports.driver_counters() {
             let Some(port) = self.switch.datapath().ports().get(&number) else {
                 continue;

@@ -12,12 +12,13 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
 
-/// How long the thread sleeps at most. A port whose driver is stuck does not wake it.
+/// The longest sleep of the thread. A port whose ring is stuck does not wake it, but is noticed
+/// when the drivers' counters are read after the sleep.
 const LONGEST_SLEEP: Timespec = Timespec {
     tv_sec: 2,
     tv_nsec: 0,
 };
-/// Tokens of the epoll set that are no ports.
+/// Tokens of the epoll set; all others are port numbers.
 const QUEUES: u64 = u64::MAX;
 const LINKS: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
@@ -57,7 +58,7 @@ pub(super) struct Poller {
     timer: OwnedFd,
     /// When the timer expires.
     alarm: Option<Time>,
-    /// A timer that ends when the system's clock is set, and not before.
+    /// A timer that is ready when the system's clock is set, and not before.
     clock: OwnedFd,
 }
 
@@ -148,7 +149,8 @@ impl Poller {
     }
 }
 
-/// A timer that expires once, after so many nanoseconds or at that time.
+/// The setting of a timer that expires once: after `nanos` nanoseconds or, if the timer is
+/// absolute, so many after the start of 1970.
 fn expiring(nanos: u64) -> Itimerspec {
     Itimerspec {
         it_interval: Timespec::default(),

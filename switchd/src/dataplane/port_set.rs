@@ -1,4 +1,5 @@
-//! The open ports: frames out in batches, waiting where a port has no room, and copied to captures.
+//! The open ports: sends frames in batches, queues them for ports without room, and copies them to
+//! captures and mirrors.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +16,7 @@ use crate::capture::{CopyTarget, FrameCopier};
 use crate::config::PortSpec;
 use crate::port::OpenPort;
 
-/// Frames that wait for a port at most; further ones are dropped and counted.
+/// Most frames that wait for a port; further ones are dropped and counted.
 const MAX_QUEUED_FRAMES: usize = 1024;
 
 /// A port with its transmit queue.
@@ -31,27 +32,30 @@ struct PortSlot {
 }
 
 impl PortSlot {
-    /// Queues a copy of a frame that has `vlan_tags` VLAN tags. Returns false if the queue is full
-    /// or the port cannot take such a frame.
+    /// Queues a copy of a frame that has `vlan_tags` VLAN tags. Returns false if the queue is full,
+    /// the port cannot take such a frame, or there is no buffer for the copy.
     fn mirror(&mut self, frame: &Frame, vlan_tags: u8) -> bool {
         let takes = self.port.driver.capabilities();
         if self.queued.len() >= MAX_QUEUED_FRAMES || !takes.take(&frame.offload, vlan_tags) {
             return false;
         }
-        let copy = frame.try_clone();
-        let is_copied = copy.is_some();
-        self.queued.extend(copy);
-        is_copied
+        let Some(copy) = frame.try_clone() else {
+            return false;
+        };
+        self.queued.push(copy);
+        true
     }
 
-    /// Adds the port's descriptor to the epoll set if it has changed. A closed descriptor leaves
-    /// the set by itself.
+    /// Adds the port's descriptor to the epoll set if it is another one than before. The one before
+    /// was closed, and so left the set by itself.
     fn poll(&mut self, epoll: &OwnedFd) -> io::Result<()> {
         let fd = self.port.driver.fd();
         let number = fd.map(|fd| fd.as_raw_fd());
-        if number != std::mem::replace(&mut self.polled, number)
-            && let Some(fd) = fd
-        {
+        if number == self.polled {
+            return Ok(());
+        }
+        self.polled = number;
+        if let Some(fd) = fd {
             let token = epoll::EventData::new_u64(self.port.number.0.into());
             epoll::add(epoll, fd, token, epoll::EventFlags::IN)?;
             self.watched = false;
@@ -64,7 +68,7 @@ impl PortSlot {
 pub struct PortSet {
     epoll: OwnedFd,
     slots: BTreeMap<PortNo, PortSlot>,
-    /// Ports that frames were queued for since the last flush.
+    /// Ports whose empty queue got frames since the last flush.
     waiting: Vec<PortNo>,
     /// Ports without a descriptor that still have frames.
     unpolled: Vec<PortNo>,
@@ -125,7 +129,7 @@ impl PortSet {
     pub fn adjust(&mut self, spec: &PortSpec) -> Option<(PortDesc, OffloadCapabilities)> {
         let port = &mut self.slots.get_mut(&spec.number)?.port;
         port.adjust(spec);
-        Some((port.desc(), port.driver.capabilities()))
+        self.describe(spec.number)
     }
 
     /// The port on the interface with this kernel index.
@@ -142,7 +146,22 @@ impl PortSet {
         let number = self.with_index(link.index)?;
         let port = &mut self.slots.get_mut(&number)?.port;
         port.update(link);
-        Some((port.desc(), port.driver.capabilities()))
+        self.describe(number)
+    }
+
+    /// The port at the other end of this one's cable: packets that are sent to one of them come
+    /// back by the other.
+    pub fn opposite(&self, number: PortNo) -> Option<PortNo> {
+        self.with_index(self.get(number)?.peer_index()?)
+    }
+
+    /// A port's description, with the port by which its packets come back. Spec: OpenFlow 1.5.1
+    /// section 7.2.1.2.
+    pub fn describe(&self, number: PortNo) -> Option<(PortDesc, OffloadCapabilities)> {
+        let port = self.get(number)?;
+        let mut desc = port.desc();
+        desc.recirculate = self.opposite(number).map(|opposite| vec![opposite]);
+        Some((desc, port.driver.capabilities()))
     }
 
     /// The drivers' counters, and how many frames each full queue dropped.
@@ -198,7 +217,7 @@ impl PortSet {
         }
         let was_short = slot.watched;
         if let Err(PortError::Io(error)) = slot.port.driver.send(&mut slot.queued) {
-            debug!(port = number.0, "sending: {error}");
+            debug!("port {number}: sending: {error}");
         }
         let wanted = !slot.queued.is_empty();
         if wanted != slot.watched
@@ -215,7 +234,8 @@ impl PortSet {
         was_short && !slot.watched
     }
 
-    /// Sends the queues of all ports that have room.
+    /// Sends the queues that were empty at the last flush. Epoll reports when ports whose frames
+    /// wait have room again.
     pub fn flush(&mut self) {
         for at in 0..self.waiting.len() {
             self.send_queued(self.waiting[at]);
@@ -270,7 +290,7 @@ impl PortSet {
         }
     }
 
-    /// Whether a port takes frames: none wait for it.
+    /// Whether a port takes frames: none of its frames wait for room.
     pub fn takes_frames(&self, port: PortNo) -> bool {
         self.slots.get(&port).is_none_or(|slot| !slot.watched)
     }

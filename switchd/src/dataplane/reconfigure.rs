@@ -1,5 +1,8 @@
 //! A running switch takes over another configuration: all of it, or nothing if a part is refused.
 
+use std::thread::sleep;
+use std::time::Duration;
+
 use bofuss_agent::{FailMode, Switch};
 use bofuss_channel::{ActiveAddress, Origin};
 use bofuss_datapath::reconfigure::Obstacle;
@@ -33,15 +36,8 @@ impl DataPlane {
     ) -> Answer {
         let opened = self.open_ports(&new.ports)?;
         let copiers = self.new_copiers(&new, &self.config.copiers)?;
+        self.complete_changes();
         let now = self.now();
-        // So that the check causes nothing.
-        while self.switch.is_changing() {
-            self.give(
-                now,
-                |_| Some(RecordedInput::Work),
-                |switch, io| switch.work(now, io),
-            );
-        }
         let (mut other, recorded) = self.trial(&new, &opened)?;
         let checked = self.switch.check_reconfigure(now, &mut other, &mut self.io);
         checked.map_err(|obstacle| self.describe_obstacle(&new, obstacle))?;
@@ -62,7 +58,7 @@ impl DataPlane {
         let after = &self.config.copiers;
         let gone: Vec<_> = before
             .filter(|copier| !after.contains(copier))
-            .filter_map(|copier| copier.1.split(' ').nth(1))
+            .filter_map(|copier| copier.words().split(' ').nth(1))
             .collect();
         self.io
             .ports
@@ -80,6 +76,22 @@ impl DataPlane {
         }
         self.close_unwanted_connections();
         Ok(String::new())
+    }
+
+    /// Completes a change in progress; the check of a configuration would do so without a record.
+    /// A scheduled commit that is prepared waits for its time, some milliseconds at most.
+    fn complete_changes(&mut self) {
+        while self.switch.is_changing() {
+            if let Some(due) = self.switch.waits_until() {
+                sleep(Duration::from_nanos(due.since(self.now())));
+            }
+            let now = self.now();
+            self.give(
+                now,
+                |_| Some(RecordedInput::Work),
+                |switch, io| switch.work(now, io),
+            );
+        }
     }
 
     /// Replaces the list of controllers, and the fail mode.
@@ -162,8 +174,8 @@ impl DataPlane {
         Ok(())
     }
 
-    /// Builds the switch that `new` describes, with its future ports and queues and the queues of
-    /// controllers that stay; and what a record has of it.
+    /// Builds the switch that `new` describes, with its future ports and queues, and the queues of
+    /// controllers that stay. Returns also what a record has of it.
     ///
     /// Errors: a wrong profile, a queue that is refused.
     fn trial(
@@ -193,6 +205,8 @@ impl DataPlane {
                 let mut desc = port.desc();
                 let capabilities = port.driver.capabilities();
                 desc.port_no = spec.number;
+                let opposite = self.future_opposite(new, opened, port);
+                desc.recirculate = opposite.map(|number| vec![number]);
                 desc.curr_speed = spec.rate_kbps.unwrap_or(port.interface_kbps());
                 recorded.ports.push((desc.clone(), capabilities));
                 trial.port_changed(now, desc, capabilities, &mut self.io);
@@ -214,6 +228,22 @@ impl DataPlane {
         Ok((trial, recorded))
     }
 
+    /// The number that the port at the other end of this one's cable will have, if there is one.
+    fn future_opposite(
+        &self,
+        new: &Config,
+        opened: &[OpenPort],
+        port: &OpenPort,
+    ) -> Option<PortNo> {
+        let peer = port.peer_index()?;
+        let mut specs = new.ports.iter();
+        let spec = specs.find(|spec| {
+            let other = self.future_port(spec, opened);
+            other.is_some_and(|other| other.index() == Some(peer))
+        })?;
+        Some(spec.number)
+    }
+
     /// The open port that `spec` will describe.
     fn future_port<'a>(&'a self, spec: &PortSpec, opened: &'a [OpenPort]) -> Option<&'a OpenPort> {
         let fresh = opened.iter().find(|port| port.number == spec.number);
@@ -222,15 +252,18 @@ impl DataPlane {
         fresh.or(stays.and_then(|old| self.io.ports.get(old.number)))
     }
 
-    /// Describes an entry that would not fit; the sentence begins with the key that changed.
+    /// Describes an entry that would have no room; the sentence begins with the key that changed.
     fn describe_obstacle(&self, new: &Config, (table, error): Obstacle) -> String {
         let old = &self.config.tables;
         let new = &new.tables;
-        let key = match () {
-            () if old.n_tables != new.n_tables => "tables",
-            () if old.max_entries != new.max_entries => "max-entries",
-            () if old.max_total_entries != new.max_total_entries => "max-total-entries",
-            () => "profile",
+        let key = if old.n_tables != new.n_tables {
+            "tables"
+        } else if old.max_entries != new.max_entries {
+            "max-entries"
+        } else if old.max_total_entries != new.max_total_entries {
+            "max-total-entries"
+        } else {
+            "profile"
         };
         format!("--{key}: an entry of table {table} would not fit: {error}; nothing was changed")
     }
@@ -238,14 +271,16 @@ impl DataPlane {
     /// The queues that controllers created.
     fn controller_queues(&self) -> Vec<(PortNo, QueueId, QueueSpec)> {
         let datapath = self.switch.datapath();
-        let all = datapath.ports().keys().flat_map(|port| {
-            let (port, queues) = (*port, datapath.egress(*port).map(Egress::queues));
-            let queues = queues.unwrap_or_default().iter();
-            queues.map(move |queue| (port, queue.id, queue.spec))
-        });
-        let named = &self.config.queues;
-        all.filter(|(port, id, _)| !is_named(named, *port, *id))
-            .collect()
+        let mut created = Vec::new();
+        for port in datapath.ports().keys() {
+            let queues = datapath.egress(*port).map(Egress::queues);
+            for queue in queues.unwrap_or_default() {
+                if !is_named(&self.config.queues, *port, queue.id) {
+                    created.push((*port, queue.id, queue.spec));
+                }
+            }
+        }
+        created
     }
 
     /// Changes the queues of the remaining ports from `old` to those configured now.

@@ -12,11 +12,11 @@ use crate::metrics::{Histogram, Labels, Samples};
 
 /// Nanoseconds of a second.
 const NS_PER_SEC: f64 = 1e9;
-/// Ports, groups or meters in one slice.
+/// Most ports, groups or meters in one slice.
 const SLICE: usize = 32;
-/// Values of one extension that one answer has at most.
+/// Most values of one extension in one answer.
 const MAX_EXTENSION_VALUES: usize = 10_000;
-/// Flow entries in one answer at most.
+/// Most flow entries of one switch in one answer.
 const MAX_FLOWS: usize = 100_000;
 
 /// A collection of metrics in progress: the samples so far, and where to continue.
@@ -35,10 +35,25 @@ enum NextSlice {
     Ports(PortNo),
     Groups(GroupId),
     Meters(MeterId),
-    /// The extension of this number, from a place of its own on, with this many values before.
-    Extensions(usize, u64, usize),
+    Extensions {
+        extension: usize,
+        /// Where the extension continues; only the extension knows what the number means.
+        from: u64,
+        /// How many values it has given before.
+        count: usize,
+    },
     Flows,
     Nothing,
+}
+
+impl NextSlice {
+    fn first_of_extension(extension: usize) -> Self {
+        Self::Extensions {
+            extension,
+            from: 0,
+            count: 0,
+        }
+    }
 }
 
 impl Scrape {
@@ -87,9 +102,11 @@ impl DataPlane {
             NextSlice::Ports(from) => self.scrape_ports(samples, from),
             NextSlice::Groups(from) => self.scrape_groups(samples, from),
             NextSlice::Meters(from) => self.scrape_meters(samples, from),
-            NextSlice::Extensions(extension, from, count) => {
-                self.scrape_extension(samples, extension, from, count)
-            }
+            NextSlice::Extensions {
+                extension,
+                from,
+                count,
+            } => self.scrape_extension(samples, extension, from, count),
             NextSlice::Flows => self.scrape_flows(scrape),
             NextSlice::Nothing => NextSlice::Nothing,
         };
@@ -124,8 +141,8 @@ impl DataPlane {
             .counters
             .report(self.io.connections.sent(), samples);
         let errors = self.switch.commit_errors();
-        let errors = Histogram::of(FIRST_ERROR_BOUND_NS, &errors.counts, errors.sum_ns);
-        samples.distribution("bundle_commit_error_seconds", &errors, NS_PER_SEC);
+        let histogram = Histogram::of(FIRST_ERROR_BOUND_NS, &errors.counts, errors.sum_ns);
+        samples.distribution("bundle_commit_error_seconds", &histogram, NS_PER_SEC);
     }
 
     fn scrape_controllers(&self, samples: &mut Samples) {
@@ -245,7 +262,7 @@ impl DataPlane {
         }
         match meters.next() {
             Some(meter) => NextSlice::Meters(meter.meter_id),
-            None => NextSlice::Extensions(0, 0, 0),
+            None => NextSlice::first_of_extension(0),
         }
     }
 
@@ -268,12 +285,16 @@ impl DataPlane {
         count += list.len();
         match next {
             Some(next) if count < MAX_EXTENSION_VALUES => {
-                return NextSlice::Extensions(extension, next, count);
+                return NextSlice::Extensions {
+                    extension,
+                    from: next,
+                    count,
+                };
             }
             None if count <= MAX_EXTENSION_VALUES => {}
             Some(_) | None => samples.add("extension_metrics_cut", &[("extension", &name)], 1),
         }
-        NextSlice::Extensions(extension + 1, 0, 0)
+        NextSlice::first_of_extension(extension + 1)
     }
 
     fn scrape_flows(&mut self, scrape: &mut Scrape) -> NextSlice {

@@ -15,22 +15,23 @@ impl DataPlane {
         let Message::Experimenter(value) = message else {
             return false;
         };
-        let reply = status::answer(value, || self.status());
-        let is_one = reply.is_some();
-        if let Some(reply) = reply {
-            self.io.send(conn, xid, Message::Experimenter(reply));
-        }
-        is_one
+        let Some(reply) = status::answer(value, || self.status()) else {
+            return false;
+        };
+        self.io.send(conn, xid, Message::Experimenter(reply));
+        true
     }
 
     /// Whether a connection to this controller is up.
     pub(super) fn is_up(&self, controller: &ActiveAddress) -> bool {
-        let is_its = |origin: &Origin| matches!(origin, Origin::Active(to) if to == controller);
-        !self.io.connections.select(is_its).is_empty()
+        let connections = &self.io.connections;
+        let up =
+            connections.select(|origin| matches!(origin, Origin::Active(to) if to == controller));
+        !up.is_empty()
     }
 
-    /// Lines of `key=value`. `remote` stands for all controllers: connected if one is, or if none
-    /// is configured.
+    /// Lines of `key=value`. `remote.is-connected` is about all controllers: true if one is
+    /// connected, or none is configured.
     fn status(&self) -> String {
         let uptime = self.lane.epoch.elapsed().as_secs();
         let pid = std::process::id();

@@ -33,6 +33,7 @@ mod played;
 mod random_inputs;
 #[path = "../../../sim/tests/common/random_record.rs"]
 mod random_record;
+mod reload;
 
 use played::played;
 
@@ -106,7 +107,7 @@ impl Lab {
             ..options
         };
         let mut config = options.check().unwrap();
-        // As of the other faces of the switch.
+        // The secret that an embedded switch has.
         config.tables.secret = 0;
         let catalogue = config.catalogue.clone();
         let (events, received) = mpsc::channel(256);
@@ -209,7 +210,7 @@ impl Lab {
         }
     }
 
-    /// Lets the data plane go on until something is so.
+    /// Lets the data plane go on until a condition holds.
     fn until(&mut self, is_so: impl Fn(&Self) -> bool) {
         for _ in 0..10_000 {
             self.turn(&[]);
@@ -222,7 +223,7 @@ impl Lab {
         panic!("it does not become so");
     }
 
-    /// Gives the 10,000 random inputs, some frames in batches.
+    /// Gives the switch the 10,000 random inputs, some frames in batches.
     fn play_random_inputs(&mut self) {
         let inputs = random_inputs::inputs(&self.catalogue());
         for (number, input) in (1..).zip(inputs) {
@@ -318,7 +319,7 @@ fn counters(settled: &Settled<'_>) -> String {
     text
 }
 
-/// Those of one port, in order.
+/// The frames of one port, in order.
 fn of_port(frames: &[(u32, Vec<u8>)], port: u32) -> Vec<&Vec<u8>> {
     let own = frames.iter().filter(|(number, _)| *number == port);
     own.map(|(_, bytes)| bytes).collect()

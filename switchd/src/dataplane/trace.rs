@@ -1,5 +1,4 @@
-//! Traces of packets for operators: of a packet that is described, and of the next one that
-//! arrives.
+//! Traces of packets for operators: of a packet that they describe, or of the next that matches.
 
 use bofuss_ext::trace::{PortNames, Trace, parse_packet};
 use bofuss_frame::Frame;
@@ -11,7 +10,7 @@ use tokio::sync::oneshot;
 use super::DataPlane;
 use super::command::Answer;
 
-/// Requests that wait for a packet at most.
+/// Most requests that wait for a packet.
 const MAX_PENDING_TRACES: usize = 8;
 
 /// A request to trace the next matching packet.
@@ -21,7 +20,7 @@ pub(super) struct PendingTrace {
     reply: oneshot::Sender<Answer>,
 }
 
-/// How a trace is answered: `--json` and `--names` before the packet or the match.
+/// How a trace is printed: `--json` and `--names`, in front of the packet or the match.
 #[derive(Clone, Copy, Default)]
 struct TraceFormat {
     json: bool,
@@ -30,7 +29,7 @@ struct TraceFormat {
 }
 
 impl TraceFormat {
-    /// Reads the options at the beginning of an argument. Returns what follows them, too.
+    /// Reads the options at the beginning of an argument. Returns also what follows them.
     fn read(argument: &str) -> (Self, &str) {
         let mut format = Self::default();
         let mut rest = argument;
@@ -47,7 +46,7 @@ impl TraceFormat {
 }
 
 impl DataPlane {
-    /// The catalogue, with the names of the ports.
+    /// The switch's catalogue, with the names of its ports added.
     fn named(&self) -> Catalogue {
         let datapath = self.switch.datapath();
         let ports = datapath.ports().values().map(|port| &port.desc);

@@ -89,7 +89,7 @@ fn wrong_entry(lab: &Lab, switch: &mut Remote) -> Result<()> {
     switch.change(FlowModCommand::ADD, RIGHT)
 }
 
-/// A connection to the switch over OpenFlow, as tools have it.
+/// An OpenFlow connection to the switch, as tools have one.
 struct Remote {
     runtime: Runtime,
     client: Client,
@@ -104,10 +104,10 @@ impl Remote {
             .map_err(context("runtime"))?;
         let catalogue = Arc::new(bofuss_ext::catalogue());
         let to = ActiveAddress(Endpoint::Unix(socket.into()));
-        let client = Client::connect(&to, &[Version::V1_3], &catalogue, None, REPLY_WAIT);
-        let client = runtime.block_on(client);
+        let connecting = Client::connect(&to, &[Version::V1_3], &catalogue, None, REPLY_WAIT);
+        let connected = runtime.block_on(connecting);
         Ok(Self {
-            client: client.map_err(context("connecting to the switch"))?,
+            client: connected.map_err(context("connecting to the switch"))?,
             runtime,
             catalogue,
         })
@@ -181,7 +181,7 @@ pub(super) fn title(text: &str) {
     println!("\n{}", bold_if(true, text));
 }
 
-/// Text in bold on a terminal, if `yes`.
+/// The text, in bold if it stands out and this is a terminal.
 fn bold_if(stands_out: bool, text: &str) -> String {
     let has_colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     if stands_out && has_colour {

@@ -105,7 +105,8 @@ fn show_rate(stream: &mut TcpStream) -> io::Result<()> {
         if live && since >= RATE_PERIOD {
             print!("\r  {:6.2} Gbit/s ", gigabits(total - shown_bytes, since));
             io::stdout().flush()?;
-            (shown, shown_bytes) = (Instant::now(), total);
+            shown = Instant::now();
+            shown_bytes = total;
         }
         if count == 0 {
             break;

@@ -132,7 +132,7 @@ impl OfdatapathCli {
         Ok(config)
     }
 
-    /// Named after the first address where it listens.
+    /// The name of the switch, after the first address where it listens.
     fn name(&self) -> Option<String> {
         let mut places = self.addresses.iter();
         let first = places.find_map(|text| text.parse::<PassiveAddress>().ok());

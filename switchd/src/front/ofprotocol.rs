@@ -91,9 +91,8 @@ pub struct OfprotocolCli {
 /// Runs the program.
 pub fn main() -> ExitCode {
     let cli = OfprotocolCli::parse();
-    let wanted = cli.wanted();
-    let (name, line, controllers) = match wanted {
-        Ok(wanted) => wanted,
+    let request = match cli.request() {
+        Ok(request) => request,
         Err(error) => return usage(PROGRAM, &error),
     };
     match cli.common.begin(PROGRAM) {
@@ -109,7 +108,8 @@ pub fn main() -> ExitCode {
     };
     let mut logged = String::new();
     loop {
-        let said = match attach(&name, &line, &controllers) {
+        let name = &request.switch;
+        let said = match request.attach() {
             Ok(()) => format!("switch {name} ended; waiting for it"),
             Err(error) => format!("waiting for switch {name}: {error}"),
         };
@@ -121,40 +121,52 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Sends `line` to the switch, and waits until the switch ends. Errors: why the switch refuses it.
-fn attach(name: &str, line: &str, controllers: &str) -> Result<(), String> {
-    let socket = if super::is_by_port(name) {
-        ctl::find_near(name)
-    } else {
-        ctl::find(Some(name))
-    };
-    let mut stream = UnixStream::connect(socket?).map_err(|e| e.to_string())?;
-    let command = format!("attach {line}\n");
-    stream
-        .write_all(command.as_bytes())
-        .map_err(|e| e.to_string())?;
-    let mut stream = BufReader::new(stream);
-    let mut answer = String::new();
-    let read = stream.read_line(&mut answer);
-    read.map_err(|error| error.to_string())?;
-    if answer != "ok\n" {
-        return Err(answer.trim_start_matches("error ").trim_end().into());
+/// What a switch is sent.
+#[derive(Debug)]
+struct AttachRequest {
+    /// The name of the switch.
+    switch: String,
+    /// The options, in one line.
+    line: String,
+    /// The controllers and the fail mode, for the log.
+    summary: String,
+}
+
+impl AttachRequest {
+    /// Sends the line, and waits until the switch ends. Errors: why the switch refuses it.
+    fn attach(&self) -> Result<(), String> {
+        let name = &self.switch;
+        let socket = if super::is_by_port(name) {
+            ctl::find_near(name)
+        } else {
+            ctl::find(Some(name))
+        };
+        let mut stream = UnixStream::connect(socket?).map_err(|e| e.to_string())?;
+        let command = format!("attach {}\n", self.line);
+        stream
+            .write_all(command.as_bytes())
+            .map_err(|e| e.to_string())?;
+        let mut answers = BufReader::new(stream);
+        let mut answer = String::new();
+        let read = answers.read_line(&mut answer);
+        read.map_err(|error| error.to_string())?;
+        if answer != "ok\n" {
+            return Err(answer.trim_start_matches("error ").trim_end().into());
+        }
+        info!("switch {name} took over its controllers: {}", self.summary);
+        // The switch writes nothing more: the read ends when the connection does.
+        let _ = answers.read_line(&mut answer);
+        Ok(())
     }
-    info!("switch {name} took over its controllers: {controllers}");
-    // The switch writes nothing more: the read ends when the connection does.
-    let _ = stream.read_line(&mut answer);
-    Ok(())
 }
 
 impl OfprotocolCli {
-    /// The switch's name, the line for it, and its controllers for the log.
-    ///
-    /// Errors: a sentence that begins with the option.
-    fn wanted(&self) -> Result<(String, String, String), String> {
+    /// What the switch is sent. Errors: a sentence that begins with the option.
+    fn request(&self) -> Result<AttachRequest, String> {
         let fail_mode = match self.fail.as_str() {
             "open" => "standalone",
             "closed" => "secure",
-            other => return Err(format!("--fail={other}: open or closed")),
+            other => return Err(format!("--fail={other}: it is open or closed")),
         };
         for (refused, reason) in [
             (
@@ -177,7 +189,7 @@ impl OfprotocolCli {
                 return Err(reason.into());
             }
         }
-        let (name, controllers) = self.ends()?;
+        let (switch, controllers) = self.ends()?;
         let options = Options {
             controllers,
             listen: self.listen.clone(),
@@ -191,7 +203,11 @@ impl OfprotocolCli {
         let line = to_line(&options);
         let summary = format!("{}, fail mode {fail_mode}", options.controllers.join(", "));
         options.check()?;
-        Ok((name, line, summary))
+        Ok(AttachRequest {
+            switch,
+            line,
+            summary,
+        })
     }
 
     /// The switch's name and the controllers. Some scripts name the controller first: the end on
@@ -247,46 +263,50 @@ mod tests {
     use super::*;
     use crate::config::from_line;
 
-    fn wanted(line: &str) -> Result<(String, String, String), String> {
+    fn request(line: &str) -> Result<AttachRequest, String> {
         OfprotocolCli::try_parse_from(line.split(' '))
             .expect("the options are known")
-            .wanted()
+            .request()
     }
 
     #[test]
     fn mininet_s_lines_name_a_switch_and_its_controllers() {
         let line = "ofprotocol unix:/tmp/s1 tcp:127.0.0.1:6653,tcp:127.0.0.1:6654 --fail=closed \
                     --listen=ptcp:6655";
-        let (name, line, summary) = wanted(line).expect("it is right");
+        let AttachRequest {
+            switch,
+            line,
+            summary,
+        } = request(line).expect("it is right");
         assert_eq!(
             summary,
             "tcp:127.0.0.1:6653, tcp:127.0.0.1:6654, fail mode secure"
         );
         let options = from_line(&line).expect("it was written by us");
-        assert_eq!((name.as_str(), options.controllers.len()), ("s1", 2));
+        assert_eq!((switch.as_str(), options.controllers.len()), ("s1", 2));
         assert_eq!(options.fail_mode.as_deref(), Some("secure"));
         assert_eq!(options.listen, ["ptcp:6655"]);
         let twice =
-            wanted("ofprotocol unix:/tmp/s1 --fail=closed --fail=open").expect("it is right");
-        assert!(twice.1.contains("standalone"), "the last one counts");
-        let none = wanted("ofprotocol unix:/tmp/s20 --fail=closed --listen=punix:/tmp/s20.listen");
-        assert_eq!(none.expect("it is right").0, "s20");
+            request("ofprotocol unix:/tmp/s1 --fail=closed --fail=open").expect("it is right");
+        assert!(twice.line.contains("standalone"), "the last one counts");
+        let none = request("ofprotocol unix:/tmp/s20 --fail=closed --listen=punix:/tmp/s20.listen");
+        assert_eq!(none.expect("it is right").switch, "s20");
     }
 
     #[test]
     fn the_switch_is_the_end_on_this_machine() {
-        let (name, line, _) =
-            wanted("ofprotocol tcp:192.0.2.1 tcp:localhost").expect("it is right");
+        let AttachRequest { switch, line, .. } =
+            request("ofprotocol tcp:192.0.2.1 tcp:localhost").expect("it is right");
         assert!(
-            name.starts_with("dp-6653") && line.contains("tcp:192.0.2.1"),
+            switch.starts_with("dp-6653") && line.contains("tcp:192.0.2.1"),
             "{line}"
         );
-        assert!(wanted("ofprotocol tcp:192.0.2.1 tcp:192.0.2.2").is_err());
+        assert!(request("ofprotocol tcp:192.0.2.1 tcp:192.0.2.2").is_err());
     }
 
     #[test]
     fn what_cannot_be_done_is_refused_with_its_reason() {
-        for (line, wanted_text) in [
+        for (line, reason) in [
             ("ofprotocol unix:/tmp/s1 --stp", "--stp: there is no"),
             ("ofprotocol unix:/tmp/s1 --in-band", "--out-of-band"),
             ("ofprotocol unix:/tmp/s1 --monitor=ptcp:", "--monitor: "),
@@ -297,8 +317,8 @@ mod tests {
                 "needs --private-key",
             ),
         ] {
-            let said = wanted(line).expect_err("it is refused");
-            assert!(said.contains(wanted_text), "{line}: {said}");
+            let said = request(line).expect_err("it is refused");
+            assert!(said.contains(reason), "{line}: {said}");
         }
     }
 }

@@ -37,7 +37,7 @@ impl ExpositionFormat {
     }
 }
 
-/// The metrics: name after `bofuss_`, type, meaning.
+/// The families of metrics: name without `bofuss_`, type, meaning.
 pub const FAMILIES: &[(&str, MetricType, &str)] = &[
     ("build_info", Gauge, "1; the version is a label"),
     ("uptime_seconds", Gauge, "time since the switch started"),
@@ -189,7 +189,7 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
 pub struct Histogram {
     /// The upper bound of the first bucket.
     first: u64,
-    /// The count of each bucket, and of values above the last bound.
+    /// The count of each bucket; the last has the values above the last bound.
     buckets: Vec<u64>,
     sum: u64,
 }
@@ -244,8 +244,7 @@ impl Samples {
         self.line(name, suffix, labels, value);
     }
 
-    /// Adds a sample of a family that an extension has for itself; its name begins with the
-    /// extension's.
+    /// Adds a sample of a family of an extension; its name begins with the extension's.
     pub fn add_of(&mut self, extension: &str, metric: &Metric) {
         let name = format!("{extension}_{}", metric.name);
         let (kind, suffix) = match metric.kind {

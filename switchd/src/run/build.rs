@@ -61,14 +61,15 @@ pub(super) fn build(
     Ok((plane, datapath_id))
 }
 
-/// The configured datapath id, or the MAC address of the first port.
+/// The configured datapath id, or else the MAC address `mac`, or else 1.
 pub fn datapath_id(config: &Config, mac: Option<[u8; 6]>) -> u64 {
-    let from_mac = mac.map(|mac| mac.iter().fold(0, |id, &byte| id << 8 | u64::from(byte)));
+    let from_mac = mac.map(|[a, b, c, d, e, f]| u64::from_be_bytes([0, 0, a, b, c, d, e, f]));
     config.datapath_id.or(from_mac).unwrap_or(1)
 }
 
-/// Builds the switch of a configuration, without its ports; its time begins now. Errors: a wrong
-/// profile.
+/// Builds the switch of a configuration, without its ports; its time 0 is now.
+///
+/// Errors: a wrong profile, or a wrong option of an extension.
 pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch, String> {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let tables = bofuss_datapath::Config {
@@ -84,7 +85,10 @@ pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Swi
     complete(config, datapath, datapath_id)
 }
 
-/// Builds the switch of a record anew, likewise. Errors: what is wrong with its configuration.
+/// Builds the switch of a record again, without its ports: with the time 0 and the hash secret that
+/// it had.
+///
+/// Errors: what is wrong with its configuration.
 pub fn remake_switch(recorded: &RecordedConfig) -> Result<Switch, String> {
     let config = from_line(&recorded.options)?.check()?;
     let pool = Pool::new(POOL_BYTES);

@@ -16,7 +16,7 @@ use crate::context::context;
 use crate::snoop::{self, SnoopClients};
 use crate::{control, rundir};
 
-/// How long to wait before trying again to get what another switch has.
+/// The wait between two attempts to get a name or an address that another switch has.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// How many names are tried at most.
 const MAX_NAMES: u32 = 1000;
@@ -47,6 +47,7 @@ pub(super) async fn open(
     let wanted = config.name.clone();
     let mut number = 0;
     loop {
+        // A default name is skipped, too, if a switch in another run-time directory has it.
         if config.is_named || run_sockets("sock", Some(&config.name)).is_empty() {
             let lock = lock_folder(&folder, end)
                 .await
@@ -114,7 +115,7 @@ async fn try_open(
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Ok(None),
         listener => listener.map_err(|error| error.to_string())?,
     };
-    rundir::close(&socket, config.socket_group)?;
+    rundir::set_access(&socket, config.socket_group)?;
     // The owner of the OpenFlow socket may replace the other two.
     let control = control::listen(
         &socket.with_extension("ctl"),

@@ -10,11 +10,11 @@ use bofuss_sim::{EventKind, LinkDirection, LinkId, LogEvent};
 
 use crate::context::context;
 
-/// Files that are open at a time: a process has 1,024 unless it asks for more.
+/// Most links: each has an open file, and a process has 1,024 unless it asks for more.
 const MAX_LINKS: usize = 1000;
 
-/// Captures by link. Each has two interfaces, the link's ends; a frame that arrives is in it twice:
-/// as sent by one end, and as received by the other. Time 0 is 1970.
+/// Captures by link. Each has two interfaces, the link's ends; a frame that arrives is there twice:
+/// as sent by one end, and as received by the other. Time 0 is the start of 1970.
 pub struct LinkCaptures {
     files: Vec<CaptureFile>,
 }
@@ -47,8 +47,7 @@ impl LinkCaptures {
         Ok(Self { files })
     }
 
-    /// Writes the frame of an event, if it has one that was carried. Errors: the system's, as a
-    /// sentence.
+    /// Writes the frame of an event, if a link carried one. Errors: the system's, as a sentence.
     pub fn write(&mut self, event: &LogEvent<'_>) -> Result<(), String> {
         if let EventKind::Sent(direction, frame) = event.kind {
             return self.frame(event, direction, frame, Direction::Out);

@@ -12,14 +12,15 @@ use bofuss_oflib::HEADER_BYTES;
 use bofuss_sim::NodeId;
 use bofuss_sim::controller::{Controller, ControllerOutput};
 
-/// How long the simulation waits for a controller, by the clock of the wall.
+/// How long the simulation waits for a controller, by the wall clock.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to sleep between looks at sockets that have nothing.
 const POLL_PAUSE: Duration = Duration::from_micros(200);
-/// The simulated time between two looks at a controller that runs with the wall's clock.
+/// The simulated time between two looks at a controller, if time runs with the wall clock.
 const POLL_NANOS: u64 = 1_000_000;
-/// Echo requests that a controller answers before time goes on: one that handles messages in
-/// several queues has handled in the second round what it was sent before the first.
+/// How many echo requests in turn a controller answers before time goes on. One that queues
+/// messages inside may answer the first before it has handled all that came earlier; when it
+/// answers the second, it has.
 const ROUNDS: u32 = 2;
 /// The transaction ids of our echo requests begin here.
 const FIRST_XID: u32 = 0x7369_6d00;
@@ -33,21 +34,21 @@ pub type Lateness = Rc<Cell<u64>>;
 /// The socket of one switch's connection.
 struct ControllerSocket {
     stream: TcpStream,
-    /// Bytes of a message that has not come whole.
+    /// The beginning of a message whose end has not come.
     partial: Vec<u8>,
     /// The version of the messages that the controller sends, once it has sent one.
     version: Option<u8>,
-    /// The echo request that is not answered.
+    /// The transaction id of the echo request that is not answered yet.
     awaited: Option<u32>,
 }
 
-/// A controller behind an address. After each event that it is given, the simulation's time stops
-/// until it has answered echo requests on all its connections.
+/// A controller at an address. After each event that it is given, the simulation's time stops until
+/// it has answered echo requests on all its connections; not so with the wall clock.
 pub struct TcpController {
     address: SocketAddr,
     wall_clock: bool,
     sockets: BTreeMap<NodeId, ControllerSocket>,
-    /// What came for each switch in this call: it goes on as one piece, however TCP cut it.
+    /// What came for each switch in this call. It is passed on as one piece, however TCP cut it.
     collected: BTreeMap<NodeId, Vec<u8>>,
     next_xid: u32,
     now: Time,
@@ -85,7 +86,8 @@ impl TcpController {
         self.error.get_or_insert(text);
     }
 
-    /// Reads what came since the controller last answered. What comes after its HELLO is late.
+    /// Reads what came since the controller last answered, and counts it as late, unless it begins
+    /// with the HELLO.
     fn read_late(&mut self) {
         let switches: Vec<NodeId> = self.sockets.keys().copied().collect();
         for switch in switches {
@@ -96,7 +98,7 @@ impl TcpController {
         }
     }
 
-    /// Waits until the controller has done what it was sent for.
+    /// Waits until the controller has handled what it was sent.
     fn settle(&mut self) {
         if self.wall_clock {
             self.read_all();
@@ -119,18 +121,17 @@ impl TcpController {
         }
     }
 
-    /// Reads what there is, or sleeps. Returns false after the deadline, and gives up those that
-    /// did not answer.
+    /// Reads what there is, or sleeps. Returns false after the deadline, and gives up connections
+    /// without an answer.
     fn wait(&mut self, deadline: Instant) -> bool {
         if !self.read_all() {
             std::thread::sleep(POLL_PAUSE);
         }
         let in_time = Instant::now() < deadline;
         if !in_time {
-            let silent =
-                |socket: &ControllerSocket| socket.version.is_none() || socket.awaited.is_some();
-            let lost = self.sockets.iter().filter(|(_, socket)| silent(socket));
-            for switch in lost.map(|(switch, _)| *switch).collect::<Vec<_>>() {
+            let sockets = self.sockets.iter();
+            let silent = sockets.filter(|(_, socket)| socket.is_silent());
+            for switch in silent.map(|(switch, _)| *switch).collect::<Vec<_>>() {
                 self.fail(switch, "no answer within 10 s");
             }
         }
@@ -199,7 +200,12 @@ impl TcpController {
 }
 
 impl ControllerSocket {
-    /// Writes all, and waits for room if need be.
+    /// Whether the controller's HELLO or its answer to an echo request has not come.
+    fn is_silent(&self) -> bool {
+        self.version.is_none() || self.awaited.is_some()
+    }
+
+    /// Writes all, and waits for room if there is none.
     fn write(&mut self, mut bytes: &[u8]) -> std::io::Result<()> {
         let deadline = Instant::now() + ANSWER_TIMEOUT;
         while !bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! How queues are made, changed and deleted, and what they send and drop.
+//! Tests of creating, changing and deleting queues, and of what they send and drop.
 
 extern crate std;
 
@@ -12,7 +12,7 @@ use bofuss_packet::{Packet, craft, offload};
 use super::*;
 use crate::{Config, MAX_WAITING_BYTES, PacketInEvent, Step};
 
-/// Keeps frames and steps; a port without room takes nothing.
+/// Records frames and trace steps; ports without room accept nothing.
 #[derive(Default)]
 pub(crate) struct Out {
     pub(crate) frames: Vec<Frame>,
@@ -82,7 +82,7 @@ fn send(datapath: &mut Datapath, out: &mut Out, queue: QueueId, frame: Frame) {
     datapath.packet_out(Time(0), Packet::new(frame, PortNo(9)), &actions, out);
 }
 
-/// Lets time go by until nothing waits; when each frame left, with its bytes.
+/// Advances time until nothing waits. Returns when each frame left, and its bytes.
 fn drain(datapath: &mut Datapath, out: &mut Out) -> Vec<(Time, Vec<u8>)> {
     let (mut now, mut left) = (Time(0), Vec::new());
     loop {
@@ -99,7 +99,7 @@ fn drain(datapath: &mut Datapath, out: &mut Out) -> Vec<(Time, Vec<u8>)> {
     }
 }
 
-/// A TCP super-frame of 10 segments, its checksum unfinished.
+/// A TCP super-frame of 10 segments with an unfinished checksum.
 pub(crate) fn super_frame(pool: &Pool) -> Frame {
     let segment = craft::tcp(1, 2, 0x10, &vec![7; 10_000]);
     let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, segment);
@@ -207,7 +207,7 @@ fn a_full_queue_drops_and_counts() {
         let frame = numbered(&datapath, 1);
         send(&mut datapath, &mut out, Q1, frame);
     }
-    // The first left at once, two were too many.
+    // The first frame left at once, and two did not fit.
     let queue = &datapath.egress(P1).expect("has queues").queues()[1].stats;
     let port = &datapath.ports()[&P1].stats;
     assert_eq!(
@@ -238,7 +238,7 @@ fn a_full_queue_drops_and_counts() {
 }
 
 #[test]
-fn the_queues_of_a_switch_hold_so_many_bytes_and_no_more() {
+fn the_bytes_in_all_queues_of_a_switch_are_limited() {
     let (mut datapath, mut out) = (switch(0, 1), Out::default());
     out.full = true;
     for id in 1..20 {
@@ -260,7 +260,7 @@ fn the_queues_of_a_switch_hold_so_many_bytes_and_no_more() {
 }
 
 #[test]
-fn a_port_and_a_switch_have_so_many_queues_and_no_more() {
+fn the_queues_of_a_port_and_of_a_switch_are_limited() {
     let mut datapath = switch(0, 17);
     for port in 1..=16 {
         // The default queue is among them.
@@ -301,7 +301,7 @@ fn a_trace_names_the_queue() {
 }
 
 #[test]
-fn what_waits_stays_when_a_port_gets_another_discipline() {
+fn waiting_frames_stay_when_a_port_gets_another_discipline() {
     let (mut datapath, mut out) = (switch(1_000, 1), Out::default());
     for id in [DEFAULT_QUEUE, Q1] {
         let spec = QueueSpec::default();

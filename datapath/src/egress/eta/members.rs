@@ -1,4 +1,4 @@
-//! How microflows and aggregates become known to schemes of OpenQFlow, and are forgotten.
+//! Adding and forgetting microflows and aggregates in the schemes of OpenQFlow.
 
 use super::schemes::Scheme;
 use super::shares::{Rights, Tally, Waterline};
@@ -7,8 +7,11 @@ use crate::Qos;
 use crate::egress::microflow::{Aggregate, Microflow};
 use crate::qos::{PRIORITIES, QueueClass};
 
+/// Microflows that are forgotten with one frame, so that none is late because many end at once.
+const FORGOTTEN_AT_ONCE: usize = 32;
+
 impl<S: Scheme> EtaOrder<S> {
-    /// The number of a microflow of this class, and whether it was known.
+    /// Finds or adds the microflow of this class. Returns its number, and whether it was known.
     pub(super) fn flow(
         &mut self,
         now: u64,
@@ -16,14 +19,15 @@ impl<S: Scheme> EtaOrder<S> {
         class: &QueueClass,
         capacity: f64,
     ) -> (u32, bool) {
+        self.forget_idle(now);
         let key = S::HAS_AGGREGATES.then(|| microflow.aggregate(class));
         if let Some(&number) = self.flow_of.get(&microflow) {
             self.change_aggregate(number, key);
             self.entitle(number, class.qos(), capacity);
             return (number, true);
         }
-        for _ in 0..2 {
-            self.look_at_next(now);
+        if self.flows.len() >= MAX_FLOWS {
+            self.make_room(now);
         }
         let members = self.n_members();
         let aggregate = self.aggregate(key);
@@ -42,17 +46,22 @@ impl<S: Scheme> EtaOrder<S> {
             limited_in: u64::MAX,
         });
         self.flow_of.insert(microflow, number);
+        self.deadlines.insert((now + IDLE_NS, number));
         if self.n_members() > members {
-            // What a new member gets, the others have less.
+            // The others have less by what a new member gets.
             let share = self.waterline.share;
-            let before = if members == 0 { capacity } else { share * members as f64 };
+            let before = if members == 0 {
+                capacity
+            } else {
+                share * members as f64
+            };
             self.waterline.share = before / (members + 1) as f64;
         }
         self.entitle(number, class.qos(), capacity);
         (number, false)
     }
 
-    /// The number of an aggregate, which is known from now on.
+    /// Finds or adds an aggregate. Returns its number.
     fn aggregate(&mut self, key: Option<Aggregate>) -> u32 {
         if let Some(number) = self.aggregate_of.get(&key) {
             return *number;
@@ -73,7 +82,7 @@ impl<S: Scheme> EtaOrder<S> {
         number
     }
 
-    /// Lets a microflow belong to another aggregate, if its record says so.
+    /// Moves a microflow to another aggregate, if its record says so.
     fn change_aggregate(&mut self, number: u32, key: Option<Aggregate>) {
         let old = self.flows.get(number).expect(KNOWN).aggregate;
         if self.aggregates.get(old).expect(KNOWN).key == key {
@@ -86,14 +95,15 @@ impl<S: Scheme> EtaOrder<S> {
         self.leave_aggregate(old);
     }
 
-    /// Gives a microflow and its aggregate the rights of its record. The paper's schemes know none.
+    /// Sets the rights of a microflow and its aggregate by its record; the paper's schemes ignore
+    /// records.
     fn entitle(&mut self, number: u32, qos: &Qos, capacity: f64) {
         if !S::IS_MENDED {
             return;
         }
         let flow = self.flows.get_mut(number).expect(KNOWN);
         let priority = usize::from(qos.priority).min(PRIORITIES - 1);
-        // Frames of a higher priority would leave before those that wait.
+        // Frames of a higher priority would overtake those that already wait.
         if priority < flow.priority || flow.n_waiting == 0 {
             flow.priority = priority;
         }
@@ -113,24 +123,52 @@ impl<S: Scheme> EtaOrder<S> {
         }
     }
 
-    /// Forgets the next microflow if it is idle, or if there are too many. One of which a frame
-    /// waits stays.
-    fn look_at_next(&mut self, now: u64) {
-        let next = self.flows.used(self.looked_at).or_else(|| self.flows.used(0));
-        let Some(number) = next else { return };
-        self.looked_at = number + 1;
-        let flow = self.flows.get(number).expect(KNOWN);
-        let is_idle = now.saturating_sub(flow.last_ns) >= IDLE_NS;
-        if flow.n_waiting > 0 || !is_idle && self.flows.len() < MAX_FLOWS {
-            return;
+    /// Forgets microflows that have been idle for long enough, a bounded number with each frame.
+    fn forget_idle(&mut self, now: u64) {
+        for _ in 0..FORGOTTEN_AT_ONCE {
+            let Some(&(deadline, number)) = self.deadlines.first() else {
+                return;
+            };
+            if deadline > now {
+                return;
+            }
+            self.deadlines.pop_first();
+            let flow = self.flows.get(number).expect(KNOWN);
+            // A microflow with a waiting frame stays.
+            let idle_from = if flow.n_waiting > 0 {
+                now
+            } else {
+                flow.last_ns
+            };
+            if idle_from + IDLE_NS > now {
+                self.deadlines.insert((idle_from + IDLE_NS, number));
+            } else {
+                self.forget(number);
+            }
         }
+    }
+
+    /// Forgets the microflow whose deadline is next, unless a frame of it waits.
+    fn make_room(&mut self, now: u64) {
+        let Some((_, number)) = self.deadlines.pop_first() else {
+            return;
+        };
+        if self.flows.get(number).expect(KNOWN).n_waiting > 0 {
+            self.deadlines.insert((now + IDLE_NS, number));
+        } else {
+            self.forget(number);
+        }
+    }
+
+    /// Forgets a microflow that has no deadline any more.
+    fn forget(&mut self, number: u32) {
         let flow = self.flows.remove(number).expect(KNOWN);
         self.flow_of.remove(&flow.microflow);
         self.guaranteed -= flow.rights.guaranteed;
         self.leave_aggregate(flow.aggregate);
     }
 
-    /// Counts that an aggregate has a microflow less, and forgets it with its last.
+    /// Counts one microflow less in an aggregate, and forgets the aggregate with its last one.
     fn leave_aggregate(&mut self, number: u32) {
         let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
         aggregate.n_flows -= 1;

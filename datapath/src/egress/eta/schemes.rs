@@ -1,17 +1,19 @@
-//! Which of the schemes of OpenQFlow it is: BETA, CETA, or CETA mended.
+//! The schemes of OpenQFlow: BETA, CETA, and CETA2, which repairs CETA.
 
-/// What a scheme does.
+/// The properties of a scheme.
 pub(crate) trait Scheme: core::fmt::Debug {
-    /// Aggregates share the port, and microflows their aggregate; else microflows the port.
+    /// Whether aggregates share the port, and microflows their aggregate; otherwise microflows
+    /// share the port.
     const HAS_AGGREGATES: bool;
-    /// The paper's algorithm is mended: an aggregate's microflows share what it has as aggregates
-    /// do the port, those that send nothing do not count, shares grow by what those are short of
-    /// that lose frames, an aggregate's new microflows are not free, a share that was small for a
-    /// moment does no harm later, what waits is drained, and no frame waits while the port is idle.
+    /// Whether the paper's algorithm is repaired: an aggregate's microflows share its rate as
+    /// aggregates share the port; idle members do not count; shares grow by what members lack that
+    /// lose frames; new microflows count against their aggregate; a share that was small for a
+    /// moment has no later effect; waiting frames are drained; and no frame waits while the port is
+    /// idle.
     const IS_MENDED: bool;
 }
 
-/// One tier: each microflow has the same.
+/// BETA: one tier, in which each microflow has the same share.
 #[derive(Debug)]
 pub(crate) struct OneTier;
 
@@ -20,7 +22,7 @@ impl Scheme for OneTier {
     const IS_MENDED: bool = false;
 }
 
-/// Two tiers, to the letter of the paper but for microflows that are forgotten when idle.
+/// CETA: two tiers, exactly as in the paper, except that idle microflows are forgotten.
 #[derive(Debug)]
 pub(crate) struct TwoTiers;
 
@@ -29,7 +31,7 @@ impl Scheme for TwoTiers {
     const IS_MENDED: bool = false;
 }
 
-/// Two tiers, mended.
+/// CETA2: two tiers, repaired.
 #[derive(Debug)]
 pub(crate) struct TwoTiersMended;
 
@@ -37,4 +39,3 @@ impl Scheme for TwoTiersMended {
     const HAS_AGGREGATES: bool = true;
     const IS_MENDED: bool = true;
 }
-

@@ -1,33 +1,33 @@
-//! What microflows and aggregates may have: an integrator on what was to spare in each interval.
+//! The shares of microflows and aggregates: an integrator of the spare rate of each interval.
 
 use crate::{Entitlement, Time};
 
 /// How often shares are computed.
 pub(super) const INTERVAL_NS: u64 = Time::SEC / 10;
-/// The wait that is not drained: without any, what comes a little late finds nothing to send before
-/// it, and is lost to the use of the rate.
+/// The standing wait that is not drained. Without it, a frame that is a little late would find the
+/// queue empty, and the rate would not be fully used.
 const STANDING_NS: u64 = Time::SEC / 100;
-/// The least part of a rate that is shared, however much waits.
+/// The least part of a rate that is shared, however many frames wait.
 const MIN_CAPACITY: f64 = 0.1;
-/// The least share in bit/s, so that no frame takes for ever.
+/// The least share in bit/s, so that no frame takes forever.
 const MIN_SHARE: f64 = 1_000.0;
 
-/// What happened in the interval that goes on, and who takes part.
+/// Counts of the current interval, and its participants.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// The interval, counted from time 0.
     pub(super) interval: u64,
     pub(super) accepted_bits: f64,
-    /// The weights of members that sent something, and of those that lost frames for being early
-    /// though they had not come to their maximum.
+    /// The sum of weights of members that sent something, and of those that lost frames for being
+    /// early without having reached their maximum.
     pub(super) active: f64,
     pub(super) limited: f64,
-    /// What those that sent something are guaranteed, in bit/s.
+    /// The sum of guarantees of members that sent something, in bit/s.
     pub(super) guaranteed: f64,
 }
 
 impl Tally {
-    /// Ends the interval if it is over: what was accepted in bit/s, and the tally.
+    /// Ends the interval if it is over. Returns the accepted rate in bit/s, and the tally.
     pub(super) fn end(&mut self, interval: u64) -> Option<(f64, Self)> {
         let passed = interval - self.interval;
         if passed == 0 {
@@ -43,31 +43,36 @@ impl Tally {
     }
 }
 
-/// A rate in bit/s that is shared by weight, and what a weight of 1 has of it.
+/// A rate in bit/s that is shared by weight, and the share of a weight of 1.
 #[derive(Debug)]
 pub(super) struct Waterline {
     pub(super) share: f64,
 }
 
 impl Waterline {
-    /// Moves by what was to spare for each weight of 1 that takes part, within its bounds.
+    /// Changes the share by the spare rate per weight of 1 of the participants, within bounds.
     pub(super) fn add(&mut self, spare: f64, weights: f64, least: f64, most: f64) {
         let moved = self.share + spare / weights.max(1.0);
         self.share = moved.clamp(least.min(most), most);
     }
 
-    /// Moves by what was left of a rate of `capacity` after `used`, of which `waiting` is kept for
-    /// what waits, to those that were limited.
+    /// Distributes what is left of `capacity` after `used` and after `waiting`, which drains
+    /// waiting frames, among the members that were limited.
     pub(super) fn follow(&mut self, capacity: f64, used: f64, waiting: f64, tally: &Tally) {
         let shared = (capacity - tally.guaranteed).max(MIN_CAPACITY * capacity);
         let standing = capacity * STANDING_NS as f64 / INTERVAL_NS as f64;
         let kept = (waiting - standing).clamp(0.0, (1.0 - MIN_CAPACITY) * shared);
         let least = (shared / tally.active.max(1.0)).max(MIN_SHARE);
-        self.add(capacity - used - kept, tally.limited, least, capacity.max(MIN_SHARE));
+        self.add(
+            capacity - used - kept,
+            tally.limited,
+            least,
+            capacity.max(MIN_SHARE),
+        );
     }
 }
 
-/// What a microflow or an aggregate is entitled to, in bit/s.
+/// The rights of a microflow or an aggregate, in bit/s.
 #[derive(Debug)]
 pub(super) struct Rights {
     entitlement: Entitlement,
@@ -84,7 +89,7 @@ impl Rights {
         max: f64::INFINITY,
     };
 
-    /// Those of a record. A guarantee that exceeds `free` bit/s is none.
+    /// The rights of a record. A guarantee above `free` bit/s is refused.
     pub(super) fn of(entitlement: &Entitlement, free: f64) -> Self {
         let guaranteed = f64::from(entitlement.guaranteed_kbps) * 1e3;
         let max = f64::from(entitlement.max_kbps) * 1e3;
@@ -96,23 +101,23 @@ impl Rights {
         }
     }
 
-    /// Whether they are those of another record.
+    /// Whether they differ from those of a record.
     pub(super) fn is_other_than(&self, entitlement: &Entitlement) -> bool {
         self.entitlement != *entitlement
     }
 
-    /// Whether they are those of this record, with the guarantee.
+    /// Whether they are those of this record, including the guarantee.
     pub(super) fn are(&self, entitlement: &Entitlement) -> bool {
         let guaranteed = f64::from(entitlement.guaranteed_kbps) * 1e3;
         self.entitlement == *entitlement && self.guaranteed == guaranteed
     }
 
-    /// What they come to where a weight of 1 has this share.
+    /// The rate that they give if a weight of 1 has this share.
     pub(super) fn rate(&self, share: f64) -> f64 {
         (self.guaranteed + self.weight * share).min(self.max)
     }
 
-    /// Whether it is their maximum that bounds them.
+    /// Whether their maximum limits the rate.
     pub(super) fn are_capped(&self, share: f64) -> bool {
         self.rate(share) == self.max
     }

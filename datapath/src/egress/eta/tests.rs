@@ -31,7 +31,11 @@ fn with_one_tier_microflows_get_the_same() {
     let arrivals = run("beta", &senders, 10.0);
     let index = fairness(&arrivals.kbps(&senders, 4, 5.0, 10.0));
     assert!((0.860..=0.870).contains(&index), "{index}");
-    let each = arrivals.0.iter().map(|one| one.len() as f64).collect::<Vec<_>>();
+    let each = arrivals
+        .0
+        .iter()
+        .map(|one| one.len() as f64)
+        .collect::<Vec<_>>();
     assert!(fairness(&each) >= 0.999, "{each:?}");
 }
 
@@ -47,7 +51,7 @@ fn with_two_tiers_subscribers_get_nearly_the_same_but_one_leaves_something() {
 }
 
 #[test]
-fn who_sends_less_than_his_share_loses_nothing_and_waits_little_if_mended() {
+fn a_sender_below_its_share_loses_nothing_and_waits_little_if_repaired() {
     // His siblings send more than what is left of his subscriber's share.
     const WARM_UP: f64 = 2.0;
     let mut senders = paper_senders();
@@ -57,7 +61,9 @@ fn who_sends_less_than_his_share_loses_nothing_and_waits_little_if_mended() {
     let lost = |arrivals: &Arrivals| arrivals.1[0] - arrivals.0[0].len();
     // One may wait at the end.
     assert!(lost(&arrivals) <= lost(&begun) + 1, "{}", lost(&arrivals));
-    let counted = arrivals.0[0].iter().filter(|(at, _)| *at as f64 >= WARM_UP * 1e9);
+    let counted = arrivals.0[0]
+        .iter()
+        .filter(|(at, _)| *at as f64 >= WARM_UP * 1e9);
     let mut waits: Vec<u64> = counted.map(|(_, wait)| *wait).collect();
     assert!(waits.len() > 200, "{}", waits.len());
     waits.sort_unstable();
@@ -66,7 +72,7 @@ fn who_sends_less_than_his_share_loses_nothing_and_waits_little_if_mended() {
 }
 
 #[test]
-fn idle_microflows_take_from_their_own_subscriber_unless_mended() {
+fn idle_microflows_take_from_their_own_subscriber_unless_repaired() {
     let mut idle = Sender::new(0, 400.0);
     (idle.n_tuples, idle.active) = (50, 0.0..1.0);
     let senders = [idle, Sender::new(0, 20_000.0), Sender::new(1, 20_000.0)];
@@ -76,7 +82,29 @@ fn idle_microflows_take_from_their_own_subscriber_unless_mended() {
 }
 
 #[test]
-fn a_new_microflow_for_each_packet_gets_past_the_policer_unless_mended() {
+fn members_that_are_idle_are_forgotten_and_their_share_returns() {
+    // Known for 10 s from their last frame on: siblings of one, and other subscribers.
+    let mut siblings = Sender::new(0, 400.0);
+    (siblings.n_tuples, siblings.active) = (50, 0.0..1.0);
+    let senders = [siblings, Sender::new(0, 20_000.0), Sender::new(1, 20_000.0)];
+    let arrivals = run("ceta", &senders, 12.5);
+    let index = |from| fairness(&arrivals.kbps(&senders, 2, from, from + 1.0));
+    assert!(index(9.5) < 0.6);
+    assert!(index(11.5) >= 0.999, "{}", index(11.5));
+
+    let mut senders: Vec<Sender> = (0..50).map(|one| Sender::new(one, 1_000.0)).collect();
+    senders[0].kbps = 20_000.0;
+    for sender in &mut senders[1..] {
+        sender.active = 0.0..2.0;
+    }
+    let arrivals = run("ceta", &senders, 12.5);
+    let used = |from: f64| sum(&arrivals.kbps(&senders, 50, from, from + 0.5));
+    assert!(used(10.0) < 0.85, "{}", used(10.0));
+    assert!(used(12.0) >= 0.99, "{}", used(12.0));
+}
+
+#[test]
+fn a_new_microflow_for_each_packet_evades_the_policer_unless_repaired() {
     let index = |discipline, frames_per_tuple| {
         let mut attacker = Sender::new(0, 20_000.0);
         (attacker.n_tuples, attacker.frames_per_tuple) = (u16::MAX / 2, frames_per_tuple);
@@ -91,7 +119,7 @@ fn a_new_microflow_for_each_packet_gets_past_the_policer_unless_mended() {
 }
 
 #[test]
-fn what_many_leave_goes_to_one_in_seconds_or_at_once_if_mended() {
+fn shares_of_many_go_to_one_in_seconds_or_at_once_if_repaired() {
     let mut senders: Vec<Sender> = (0..50).map(|one| Sender::new(one, 1_000.0)).collect();
     senders[0].kbps = 20_000.0;
     for sender in &mut senders[1..] {
@@ -106,7 +134,7 @@ fn what_many_leave_goes_to_one_in_seconds_or_at_once_if_mended() {
 }
 
 #[test]
-fn who_comes_back_has_his_share_soon() {
+fn a_returning_sender_has_its_share_soon() {
     let mut senders: Vec<Sender> = (0..4).map(|one| Sender::new(one, 20_000.0)).collect();
     for one in [1, 2] {
         senders[one].active = 2.0..6.0;
@@ -136,7 +164,7 @@ fn offer(mut order: impl FrameOrder, frames: &[(u64, u32)]) -> Vec<bool> {
 }
 
 #[test]
-fn where_a_frame_takes_longer_than_the_tolerance_the_second_of_two_is_lost_unless_mended() {
+fn the_second_of_two_frames_longer_than_the_tolerance_is_lost_unless_repaired() {
     // At 100 kb/s a frame takes 120 ms; who sends two of them each second has 24 kb/s.
     let frames = [0, 1, 1_000, 1_001].map(|ms| (ms, 100));
     assert_eq!(offer(Ceta::order(), &frames), [true, false, true, false]);
@@ -144,7 +172,7 @@ fn where_a_frame_takes_longer_than_the_tolerance_the_second_of_two_is_lost_unles
 }
 
 #[test]
-fn a_share_that_was_tiny_once_keeps_a_microflow_from_sending_unless_mended() {
+fn a_share_that_was_once_tiny_keeps_a_microflow_from_sending_unless_repaired() {
     // A frame that takes 12 s of a share of 1 kb/s, which is 10 Mb/s right afterwards.
     let mut frames = vec![(0, 1)];
     frames.extend((10..100).map(|n| (100 * n, 10_000)));

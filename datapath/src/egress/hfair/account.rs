@@ -1,22 +1,22 @@
-//! What a microflow or an aggregate has had of a port, and what it may have.
+//! The account of a microflow or an aggregate: the service it has had, and its rights.
 
 use crate::egress::queue::Pace;
 use crate::{Entitlement, Time};
 
-/// Bytes that may go at a guaranteed rate ahead of its clock: two frames of Ethernet's usual size,
-/// so that jitter does no harm.
+/// The burst of a guaranteed rate in bytes: two full-size Ethernet frames, so that jitter does no
+/// harm.
 const BURST_BYTES: u64 = 2 * 1_514;
-/// The least time by which a guaranteed rate may be ahead of its clock.
+/// The least time by which frames of a guaranteed rate may be ahead of its clock.
 const MIN_BURST_NS: u64 = Time::SEC / 50;
 
-/// Whose a frame's turn is.
+/// The right by which a frame is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Right {
-    /// It is a microflow's by its share of its aggregate's, and the aggregate's by its share.
+    /// By shares: the microflow's in its aggregate, and the aggregate's at the port.
     Share,
-    /// It is the aggregate's by its guaranteed rate.
+    /// By the aggregate's guaranteed rate.
     OfAggregate,
-    /// It is the microflow's by its guaranteed rate.
+    /// By the microflow's guaranteed rate.
     OfFlow,
 }
 
@@ -24,23 +24,23 @@ pub(super) enum Right {
 #[derive(Debug, Default)]
 pub(super) struct Account {
     entitlement: Entitlement,
-    /// Bytes that it has had by its share, over its weight, as if it had begun with the first of
-    /// its siblings.
+    /// The virtual start time: bytes that it has had by its share, divided by its weight, as if it
+    /// had begun together with the first of its siblings.
     pub(super) start: u64,
-    /// What the last division by the weight left.
+    /// The remainder of the last division by the weight.
     rest: u64,
-    /// The size of what waits of it.
+    /// The size of its waiting frames.
     pub(super) size: u64,
     min: Pace,
     max: Pace,
     /// From when on its guaranteed rate is due, if it waits for that.
     pub(super) owed_from: Option<Time>,
-    /// Its maximum has been reached: it waits for its clock.
+    /// Whether it has reached its maximum and waits for the maximum's clock.
     pub(super) is_paused: bool,
 }
 
 impl Account {
-    /// That of a member that begins where others are.
+    /// The account of a new member, which begins where others are.
     pub(super) fn beginning_at(start: u64) -> Self {
         Self {
             start,
@@ -48,8 +48,8 @@ impl Account {
         }
     }
 
-    /// Gives it other rights. `free_kbps` is what of the port's rate is not guaranteed to others;
-    /// a guarantee that exceeds it is none. Returns true if the rights are others than before.
+    /// Sets its rights. `free_kbps` is the part of the port's rate that is not guaranteed to
+    /// others; a greater guarantee is refused. Returns true if the rights changed.
     pub(super) fn entitle(&mut self, now: Time, rights: &Entitlement, free_kbps: u64) -> bool {
         let before = core::mem::replace(&mut self.entitlement, *rights);
         let mut guaranteed = rights.guaranteed_kbps;
@@ -76,8 +76,7 @@ impl Account {
         self.min.kbps.into()
     }
 
-    /// Something waits of it from now on, and nothing did before: of its maximum it has saved
-    /// nothing.
+    /// Notes that it becomes backlogged; unused time of its maximum is not saved.
     pub(super) fn begin(&mut self, now: Time) {
         self.max.begin(now);
     }
@@ -95,7 +94,7 @@ impl Account {
         self.rest = had % weight;
     }
 
-    /// From when on it may send again by its maximum.
+    /// When its maximum next allows it to send.
     pub(super) fn may_send_from(&self) -> Time {
         self.max.due
     }
@@ -105,25 +104,25 @@ impl Account {
         self.max.kbps > 0 && self.max.due > now
     }
 
-    /// From when on its next frame may leave by its guarantee.
+    /// When its next frame may leave by its guarantee.
     pub(super) fn guaranteed_from(&self) -> Time {
         let burst = self.min.duration_ns(BURST_BYTES).max(MIN_BURST_NS);
         Time(self.min.due.0.saturating_sub(burst))
     }
 
-    /// Whether one more frame is within its guarantee, though others of its own wait.
+    /// Whether one more frame is within its guarantee, even if others of its own wait.
     pub(super) fn is_within_guarantee(&self, now: Time) -> bool {
         let waiting = self.min.duration_ns(self.size);
         self.min.kbps > 0 && self.guaranteed_from().after(waiting) <= now
     }
 
-    /// Until when it matters what it has had.
+    /// Until when its past service matters.
     pub(super) fn matters_until(&self) -> Time {
         self.min.due.max(self.max.due)
     }
 }
 
-/// Siblings of which something waits: what they share by, and what they are guaranteed before that.
+/// Backlogged siblings: the sum of their weights, and of their guarantees.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct WaitingSiblings {
     weights: u64,
@@ -131,7 +130,7 @@ pub(super) struct WaitingSiblings {
 }
 
 impl WaitingSiblings {
-    /// Adds a member, if something of it waits.
+    /// Adds a member, if it is backlogged.
     pub(super) fn add(&mut self, member: &Account) {
         if member.size > 0 {
             self.weights += member.weight();
@@ -139,7 +138,7 @@ impl WaitingSiblings {
         }
     }
 
-    /// Removes a member, if something of it waits. It is as it was when it was added.
+    /// Removes a member, if it is backlogged. Its account must be unchanged since it was added.
     pub(super) fn remove(&mut self, member: &Account) {
         if member.size > 0 {
             self.weights -= member.weight();
@@ -147,17 +146,18 @@ impl WaitingSiblings {
         }
     }
 
-    /// Changes the size of what waits of a member.
+    /// Changes the size of a member's waiting frames.
     pub(super) fn resize(&mut self, member: &mut Account, by: i64) {
         self.remove(member);
         member.size = member.size.strict_add_signed(by);
         self.add(member);
     }
 
-    /// What a member may have, in kb/s, if it and all these share `kbps`: its guarantee, and by its
-    /// weight of what is not guaranteed.
+    /// The rate of a member in kb/s if it and all of these share `kbps`: its guarantee, and by
+    /// weight a part of what is not guaranteed.
     pub(super) fn share_kbps(&self, kbps: u64, member: &Account) -> u64 {
-        let (mut weights, mut guaranteed) = (self.weights, self.guaranteed_kbps);
+        let mut weights = self.weights;
+        let mut guaranteed = self.guaranteed_kbps;
         if member.size == 0 {
             weights += member.weight();
             guaranteed += member.guaranteed_kbps();

@@ -1,4 +1,4 @@
-//! How microflows and aggregates become known to two-level fair queueing, and are forgotten.
+//! Adding and forgetting microflows and aggregates in two-level fair queueing.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -7,11 +7,11 @@ use super::account::{Account, WaitingSiblings};
 use super::timed::Contender;
 use super::{AggregateQueue, FairOrder, FlowQueue, KNOWN, TurnPlace, WaitingFrame};
 use crate::egress::microflow::{Aggregate, Microflow};
-use crate::qos::{QueueClass, PRIORITIES};
+use crate::qos::{PRIORITIES, QueueClass};
 use crate::{Entitlement, Time};
 
 impl FairOrder {
-    /// The number of a microflow of this class; one that was not known is a newcomer now.
+    /// Finds or adds the microflow of this class. Returns its number; a new one is a newcomer.
     pub(super) fn flow(
         &mut self,
         now: Time,
@@ -46,7 +46,7 @@ impl FairOrder {
         number
     }
 
-    /// Lets a microflow that was idle wait for its turn again.
+    /// Puts a microflow that was idle back into the order.
     fn awake(&mut self, number: u32) {
         let flow = self.flows.get(number).expect(KNOWN);
         if flow.place == TurnPlace::Out && flow.frames.is_empty() {
@@ -56,13 +56,18 @@ impl FairOrder {
         }
     }
 
-    /// Takes the frames out of a microflow that will be another one.
+    /// Removes the frames of a microflow whose identity changes.
     fn take_out(&mut self, now: Time, number: u32) -> VecDeque<WaitingFrame> {
         let flow = self.flows.get_mut(number).expect(KNOWN);
         let frames = core::mem::take(&mut flow.frames);
         let size = flow.account.size;
-        let (aggregate, place) = (flow.aggregate, flow.place);
-        let n_ready = if flow.account.is_paused { 0 } else { frames.len() as i64 };
+        let aggregate = flow.aggregate;
+        let place = flow.place;
+        let n_ready = if flow.account.is_paused {
+            0
+        } else {
+            frames.len() as i64
+        };
         self.flow_of.remove(&flow.microflow);
         let until = flow.account.matters_until();
         self.idle.remove(&(until, Contender::Flow(number)));
@@ -75,7 +80,7 @@ impl FairOrder {
         frames
     }
 
-    /// Adds a newcomer with the frames that it had as another one.
+    /// Adds a newcomer with the frames that it had under its former identity.
     fn add_flow(
         &mut self,
         microflow: Microflow,
@@ -104,7 +109,7 @@ impl FairOrder {
         number
     }
 
-    /// The number of an aggregate, which is known from now on.
+    /// Finds or adds an aggregate. Returns its number.
     fn aggregate(&mut self, key: Aggregate) -> u32 {
         if let Some(number) = self.aggregate_of.get(&key) {
             let account = &self.aggregates.get(*number).expect(KNOWN).account;
@@ -126,7 +131,7 @@ impl FairOrder {
         number
     }
 
-    /// Gives a member the rights of its record, if it has others.
+    /// Sets a member's rights to those of its record, if they differ.
     pub(super) fn entitle(
         &mut self,
         now: Time,
@@ -152,7 +157,7 @@ impl FairOrder {
         self.promised.refused += u64::from(is_new && is_refused);
     }
 
-    /// Adds a member to those of which something waits, or removes it.
+    /// Adds a member to the backlogged siblings, or removes it.
     fn change_backlog(&mut self, member: Contender, change: fn(&mut WaitingSiblings, &Account)) {
         match member {
             Contender::Flow(number) => {
@@ -167,7 +172,7 @@ impl FairOrder {
         }
     }
 
-    /// Changes the size of what waits of a microflow, and so of its aggregate and of all.
+    /// Changes the size of a microflow's waiting frames, and so that of its aggregate and of all.
     pub(super) fn change_size(&mut self, number: u32, by: i64) {
         let flow = self.flows.get_mut(number).expect(KNOWN);
         let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
@@ -176,8 +181,8 @@ impl FairOrder {
         self.size = self.size.strict_add_signed(by);
     }
 
-    /// Forgets a microflow that has nothing to send and waits for no turn, once it does not matter
-    /// what it has had.
+    /// Forgets a microflow that has nothing to send and no turn to wait for, once its past service
+    /// does not matter.
     pub(super) fn retire_flow(&mut self, now: Time, number: u32) {
         let flow = self.flows.get_mut(number).expect(KNOWN);
         flow.place = TurnPlace::Out;
@@ -189,7 +194,7 @@ impl FairOrder {
         }
     }
 
-    /// The same of an aggregate without microflows.
+    /// As [`Self::retire_flow`], for an aggregate without microflows.
     pub(super) fn retire_aggregate(&mut self, now: Time, number: u32) {
         let aggregate = self.aggregates.get(number).expect(KNOWN);
         if aggregate.n_flows > 0 || aggregate.is_in_order {
@@ -220,8 +225,7 @@ impl FairOrder {
         self.aggregate_of.remove(&aggregate.key);
     }
 
-    /// Takes a member that has nothing to send out of all that goes by the clock, and its guarantee
-    /// away.
+    /// Removes a member with nothing to send from all timers, and releases its guarantee.
     pub(super) fn release(&mut self, member: Contender) {
         let priority = self.priority(member);
         let account = self.account(member);
@@ -239,7 +243,7 @@ impl FairOrder {
         }
     }
 
-    /// Forgets those that have been idle for long enough. If there are too many, the next.
+    /// Forgets members that have been idle for long enough; if there are too many, the next one.
     pub(super) fn forget_idle(&mut self, now: Time, is_full: bool) {
         let mut must = is_full;
         while let Some((at, member)) = self.idle.first().copied()

@@ -20,7 +20,7 @@ fn is_near(rate: f64, expected: f64) -> bool {
 }
 
 #[test]
-fn subscribers_get_the_same_whatever_they_ask_for_and_no_capacity_is_lost() {
+fn subscribers_get_equal_rates_whatever_they_offer_and_no_capacity_is_lost() {
     let senders = paper_senders();
     let rates = run("hfair", &senders, 6.0).kbps(&senders, 4, 2.0, 6.0);
     assert!(fairness(&rates) >= 0.9995, "{rates:?}");
@@ -32,7 +32,7 @@ fn subscribers_get_the_same_whatever_they_ask_for_and_no_capacity_is_lost() {
 }
 
 #[test]
-fn what_one_leaves_goes_to_the_others_and_comes_back() {
+fn unused_shares_go_to_others_and_return() {
     let mut senders: Vec<Sender> = (0..4).map(|one| Sender::new(one, 20_000.0)).collect();
     for one in [1, 2] {
         senders[one].active = 0.0..2.0;
@@ -45,9 +45,15 @@ fn what_one_leaves_goes_to_the_others_and_comes_back() {
     let arrivals = run("hfair", &senders, 6.0);
     // What waited of them when they left takes 0.1 s.
     let gone = arrivals.kbps(&senders, 4, 2.3, 4.0);
-    assert!(is_near(gone[0], 5_000.0) && is_near(gone[3], 5_000.0), "{gone:?}");
+    assert!(
+        is_near(gone[0], 5_000.0) && is_near(gone[3], 5_000.0),
+        "{gone:?}"
+    );
     let returned = arrivals.kbps(&senders, 4, 4.05, 6.0);
-    assert!(returned.iter().all(|rate| is_near(*rate, 2_500.0)), "{returned:?}");
+    assert!(
+        returned.iter().all(|rate| is_near(*rate, 2_500.0)),
+        "{returned:?}"
+    );
 }
 
 #[test]
@@ -68,13 +74,17 @@ fn idle_microflows_and_new_ones_for_each_packet_gain_nothing() {
 }
 
 #[test]
-fn one_who_sends_little_waits_little_and_loses_nothing() {
+fn a_sender_of_little_traffic_waits_little_and_loses_nothing() {
     let mut senders = paper_senders();
     senders[0].kbps = 281.0;
     let arrivals = run("hfair", &senders, 10.0);
     let mut waits: Vec<u64> = arrivals.0[0].iter().map(|(_, wait)| *wait).collect();
     let expected = 281e3 / 8e3 * 10.0;
-    assert!(is_near(waits.len() as f64, expected), "{} of {expected}", waits.len());
+    assert!(
+        is_near(waits.len() as f64, expected),
+        "{} of {expected}",
+        waits.len()
+    );
     waits.sort_unstable();
     let p99 = waits[waits.len() * 99 / 100];
     assert!(p99 <= 2_000_000, "{p99} ns");
@@ -87,8 +97,14 @@ fn microflows_of_one_subscriber_share_evenly_what_they_ask_for() {
     let each: Vec<f64> = (0..4)
         .map(|n| arrivals.0[n].len() as f64 * 8.0 / 6.0)
         .collect();
-    assert!(is_near(each[0], 100.0) && is_near(each[1], 1_500.0), "{each:?}");
-    assert!(is_near(each[2], 4_200.0) && is_near(each[3], 4_200.0), "{each:?}");
+    assert!(
+        is_near(each[0], 100.0) && is_near(each[1], 1_500.0),
+        "{each:?}"
+    );
+    assert!(
+        is_near(each[2], 4_200.0) && is_near(each[3], 4_200.0),
+        "{each:?}"
+    );
 }
 
 #[test]
@@ -148,11 +164,13 @@ fn standing(order: &FairOrder, subscriber: u8, flow: u16) -> Standing {
         ip_proto: 17,
         ports: [flow, 9],
     };
-    order.standing(NOW, &microflow, PORT_KBPS).expect("it waits")
+    order
+        .standing(NOW, &microflow, PORT_KBPS)
+        .expect("it waits")
 }
 
 #[test]
-fn the_share_that_is_told_of_a_flow_is_the_one_that_its_records_give_it() {
+fn the_reported_share_of_a_flow_follows_from_its_records() {
     // Two flows of a subscriber, the first with a record, and one of another subscriber.
     let cases = [
         (None, [2_500, 2_500, 5_000]),
@@ -174,18 +192,23 @@ fn the_share_that_is_told_of_a_flow_is_the_one_that_its_records_give_it() {
         let told = [(1, 1), (1, 2), (2, 3)].map(|(to, flow)| standing(&order, to, flow));
         assert_eq!(told.map(|one| one.share_kbps), shares, "{qos:?}");
         let etas = shares.map(|kbps| 10 * 1_000 * 8_000_000 / kbps);
-        assert!(told.iter().all(|one| one.waiting_bytes == 10_000), "{told:?}");
+        assert!(
+            told.iter().all(|one| one.waiting_bytes == 10_000),
+            "{told:?}"
+        );
         assert_eq!(told.map(|one| one.eta_ns), etas, "{qos:?}");
         assert_eq!(told[0].aggregate_kbps, told[1].aggregate_kbps, "{qos:?}");
     }
 }
 
 #[test]
-fn shares_are_those_of_what_waits_whatever_records_and_frames_come_and_go() {
+fn reported_shares_follow_changing_records_and_frames() {
     let (pool, mut order) = (Pool::new(1 << 24), FairOrder::default());
     let mut random = 1_u64;
     let mut below = |bound: u64| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         (random >> 33) % bound
     };
     let mut n_waiting = 0;
@@ -206,7 +229,13 @@ fn shares_are_those_of_what_waits_whatever_records_and_frames_come_and_go() {
                 2 => qos.aggregate_id = Some(below(2)),
                 _ => {}
             }
-            let waits = push(&mut order, &pool, below(3) as u8, below(4) as u16, Some(qos));
+            let waits = push(
+                &mut order,
+                &pool,
+                below(3) as u8,
+                below(4) as u16,
+                Some(qos),
+            );
             n_waiting += usize::from(waits);
         } else {
             n_waiting -= usize::from(order.pop(Time(below(2) * 1_000_000)).is_some());
@@ -228,5 +257,8 @@ fn shares_are_those_of_what_waits_whatever_records_and_frames_come_and_go() {
         }
         assert_eq!(order.backlog, of_all);
     }
-    assert!(n_waiting > 50, "{n_waiting} wait: there was something to share");
+    assert!(
+        n_waiting > 50,
+        "{n_waiting} wait: there was something to share"
+    );
 }

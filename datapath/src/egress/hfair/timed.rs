@@ -1,11 +1,11 @@
-//! What of two-level fair queueing goes by the clock: guaranteed rates and maxima.
+//! The timed parts of two-level fair queueing: guaranteed rates and maxima.
 
 use super::account::{Account, Right};
 use super::{FairOrder, KNOWN, TurnPlace};
-use crate::qos::PRIORITIES;
 use crate::Time;
+use crate::qos::PRIORITIES;
 
-/// A microflow or an aggregate by its number, where both wait for a time.
+/// A microflow or an aggregate, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Contender {
     Flow(u32),
@@ -27,7 +27,7 @@ impl FairOrder {
         account.expect(KNOWN)
     }
 
-    /// The strict priority of its guarantee. An aggregate has the least.
+    /// The strict priority of its guarantee; an aggregate has the lowest.
     pub(super) fn priority(&self, member: Contender) -> usize {
         match member {
             Contender::Flow(number) => self.flows.get(number).expect(KNOWN).priority,
@@ -35,22 +35,29 @@ impl FairOrder {
         }
     }
 
-    /// Frames of it that its maximum does not keep.
+    /// How many of its frames its maximum does not hold back.
     fn n_ready(&self, member: Contender) -> i64 {
         match member {
             Contender::Flow(number) => {
                 let flow = self.flows.get(number).expect(KNOWN);
-                if flow.account.is_paused { 0 } else { flow.frames.len() as i64 }
+                if flow.account.is_paused {
+                    0
+                } else {
+                    flow.frames.len() as i64
+                }
             }
             Contender::Aggregate(number) => {
                 let aggregate = self.aggregates.get(number).expect(KNOWN);
-                if aggregate.account.is_paused { 0 } else { aggregate.n_ready }
+                if aggregate.account.is_paused {
+                    0
+                } else {
+                    aggregate.n_ready
+                }
             }
         }
     }
 
-    /// Counts frames that its maximum keeps no more, or keeps from now on if there are fewer than
-    /// none.
+    /// Changes the number of frames that no maximum holds back; `n_frames` may be negative.
     pub(super) fn change_ready(&mut self, aggregate: u32, n_frames: i64) {
         let aggregate = self.aggregates.get_mut(aggregate).expect(KNOWN);
         aggregate.n_ready += n_frames;
@@ -59,8 +66,8 @@ impl FairOrder {
         }
     }
 
-    /// Lets a microflow and its aggregate wait for what is due to them by the clock, after a frame
-    /// of theirs came or left.
+    /// Updates the timers of a microflow and its aggregate, after a frame of theirs arrived or
+    /// left.
     pub(super) fn settle(&mut self, now: Time, number: u32) {
         let flow = self.flows.get(number).expect(KNOWN);
         let aggregate = Contender::Aggregate(flow.aggregate);
@@ -73,7 +80,7 @@ impl FairOrder {
         }
     }
 
-    /// Keeps a member from sending until its maximum lets it.
+    /// Keeps a member from sending until its maximum allows it.
     fn pause(&mut self, member: Contender) {
         let n_frames = self.n_ready(member);
         let account = self.account(member);
@@ -89,7 +96,7 @@ impl FairOrder {
         self.paused.insert((until, member));
     }
 
-    /// Lets those send again whose maximum does.
+    /// Resumes all members whose maximum allows them to send.
     pub(super) fn resume(&mut self, now: Time) {
         while let Some((at, member)) = self.paused.first().copied()
             && at <= now
@@ -98,7 +105,7 @@ impl FairOrder {
         }
     }
 
-    /// Lets a member send again.
+    /// Resumes one member.
     pub(super) fn resume_one(&mut self, member: Contender) {
         let until = self.account(member).may_send_from();
         self.paused.remove(&(until, member));
@@ -107,7 +114,8 @@ impl FairOrder {
         match member {
             Contender::Flow(number) => {
                 let flow = self.flows.get(number).expect(KNOWN);
-                let (aggregate, place) = (flow.aggregate, flow.place);
+                let aggregate = flow.aggregate;
+                let place = flow.place;
                 self.change_ready(aggregate, n_frames);
                 if place == TurnPlace::Out {
                     self.put_in_order(number);
@@ -121,7 +129,7 @@ impl FairOrder {
         self.await_guarantee(member);
     }
 
-    /// When the first of those that are kept by their maximum may send.
+    /// When the first member that its maximum holds back may send.
     pub(super) fn first_resumption(&self) -> Option<Time> {
         let mut first = None;
         for (at, member) in &self.paused {
@@ -133,7 +141,11 @@ impl FairOrder {
                     let flow = self.flows.get(*number).expect(KNOWN);
                     let account = &self.aggregates.get(flow.aggregate).expect(KNOWN).account;
                     let is_kept = account.is_paused && account.may_send_from() > *at;
-                    Some(if is_kept { account.may_send_from() } else { *at })
+                    Some(if is_kept {
+                        account.may_send_from()
+                    } else {
+                        *at
+                    })
                 }
                 Contender::Aggregate(number) => {
                     let aggregate = self.aggregates.get(*number).expect(KNOWN);
@@ -145,7 +157,7 @@ impl FairOrder {
         first
     }
 
-    /// Lets a member wait for its guaranteed rate, if it has one and something to send.
+    /// Makes a member wait for its guaranteed rate, if it has one and is backlogged.
     fn await_guarantee(&mut self, member: Contender) {
         let is_ready = self.n_ready(member) > 0;
         let account = self.account(member);
@@ -161,8 +173,8 @@ impl FairOrder {
         self.owed[priority].insert((from, member));
     }
 
-    /// The microflow whose turn it is by a guaranteed rate: the one of highest priority, and of
-    /// these the one that is due first.
+    /// The next microflow by guaranteed rates: of highest priority, and of these the one that is
+    /// due first.
     pub(super) fn next_owed(&mut self, now: Time) -> Option<(u32, Right)> {
         for priority in (0..PRIORITIES).rev() {
             while let Some((at, member)) = self.owed[priority].first().copied()
@@ -179,7 +191,7 @@ impl FairOrder {
         None
     }
 
-    /// The turn of a member whose guaranteed rate was due, if it still is.
+    /// The turn of a member whose guaranteed rate was due, if it is still due.
     fn guaranteed_turn(&mut self, now: Time, member: Contender) -> Option<(u32, Right)> {
         if self.n_ready(member) == 0 {
             return None;

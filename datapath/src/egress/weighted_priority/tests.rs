@@ -196,7 +196,7 @@ fn the_highest_priority_has_all_but_what_is_guaranteed() {
 }
 
 #[test]
-fn a_guarantee_that_is_not_used_is_for_others() {
+fn an_unused_guarantee_goes_to_others() {
     let mut stage = Stage::new(10_000, &[(1, spec(9_000, 0, 0, 1)), (2, spec(0, 0, 0, 1))]);
     let start = stage.now;
     stage.saturate(&[2], 2, 0);
@@ -262,7 +262,7 @@ fn every_accepted_frame_leaves_in_its_queues_order_within_the_limits() {
 }
 
 #[test]
-fn a_queue_takes_as_many_packets_and_bytes_as_its_limits_and_no_more() {
+fn a_queue_accepts_packets_and_bytes_up_to_its_limits() {
     let mut stage = Stage::new(0, &[(1, spec(0, 1, 0, 1))]);
     assert!((0..MAX_QUEUE_PACKETS).all(|_| stage.offer(1, 60)));
     assert!(!stage.offer(1, 60), "one packet more");

@@ -1,4 +1,4 @@
-//! Every kind of path: what is read ahead is right, and a frame goes as through the tables.
+//! Every kind of path: the words read ahead are right, and each frame is treated as by the tables.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -15,7 +15,7 @@ use crate::egress::queue::{QueueSpec, Rate};
 use crate::upcoming::Lookahead;
 use crate::{Datapath, Engine, EntryKey, Time};
 
-/// The actions of flow `n`: each has a path of another kind.
+/// The actions of flow `n`; each flow has a different kind of path.
 const ACTIONS: [&str; 20] = [
     "output:2",
     "output:3",
@@ -39,7 +39,7 @@ const ACTIONS: [&str; 20] = [
     "output:2,write_actions(output:3)",
 ];
 
-/// Frames of all flows, and of some more; tagged, fragments, and with unfinished checksums.
+/// Frames of all flows and of some unknown ones: tagged, fragments, and with unfinished checksums.
 fn frames_of_all_paths(pool: &Pool) -> Vec<Frame> {
     let frame = |n: u8| {
         let layer = craft::udp(1, n.into(), b"abcdefgh");
@@ -60,7 +60,7 @@ fn frames_of_all_paths(pool: &Pool) -> Vec<Frame> {
     (0..168).map(frame).chain([super_frame(pool)]).collect()
 }
 
-/// A switch with a port that finishes no checksums, one that is down and one with a queue.
+/// A switch with a port without checksum offload, one that is down and one with a queue.
 fn switch_of_all_paths(engine: Engine) -> Datapath {
     let (mut datapath, sink) = (switch(1000, 6), &mut Vec::<Frame>::new());
     datapath.pipeline.config.engine = engine;
@@ -93,7 +93,7 @@ fn switch_of_all_paths(engine: Engine) -> Datapath {
 // I14
 #[test]
 fn guesses_equal_the_whole_key() {
-    // Few words of a key, and more than a flow has in place.
+    // A short key, and one with more words than a flow holds in place.
     let entries = [
         "priority=9,ip,nw_dst=10.9.9.30,actions=drop",
         "priority=9,tcp6,ipv6_src=fe80::1,ipv6_dst=fe80::2,tp_src=9,dl_vlan=7,actions=drop",
@@ -109,7 +109,8 @@ fn guesses_equal_the_whole_key() {
         let mut read = 0;
         for mut frame in frames {
             for _ in 0..50 {
-                // A linear congruential generator (Knuth): any byte of the headers may be any.
+                // A linear congruential generator (Knuth) changes any byte of the headers to any
+                // value.
                 state = state
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1);
@@ -128,7 +129,7 @@ fn guesses_equal_the_whole_key() {
 
 // I14
 #[test]
-fn a_frame_of_which_little_is_read_does_what_it_does_otherwise() {
+fn the_direct_path_treats_every_frame_as_the_tables_do() {
     for (fragments, wants_misses) in [(0, false), (1, true)] {
         let run = |engine: Engine| {
             let mut datapath = switch_of_all_paths(engine);

@@ -1,4 +1,4 @@
-//! Hooks that begin to act while flows are known.
+//! Hooks that begin to act while flows are cached.
 
 use alloc::{boxed::Box, sync::Arc, vec, vec::Vec};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use super::{flow, send};
 use crate::control::queues::tests::switch;
 use crate::{Hook, HookContext, HookEffect, Time, Verdict};
 
-/// Writes the metadata 1 before each lookup in table 1, once it has something to do.
+/// Writes the metadata 1 before each lookup in table 1, once the flag is set.
 struct Writer(Arc<AtomicBool>);
 
 impl Hook for Writer {
@@ -79,7 +79,7 @@ impl Hook for Once {
 }
 
 #[test]
-fn a_hook_that_becomes_busy_is_asked_about_the_frames_behind() {
+fn a_hook_that_becomes_busy_is_called_for_later_frames_of_the_burst() {
     let mut datapath = switch(0, 2);
     datapath.add_hook(Box::new(Once(false)));
     flow(&mut datapath, "priority=2,metadata=1,actions=drop");

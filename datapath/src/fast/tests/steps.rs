@@ -16,7 +16,7 @@ use crate::control::queues::tests::{super_frame, switch};
 use crate::egress::queue::{QueueSpec, Rate};
 use crate::{Datapath, Engine, EntryKey, Time};
 
-/// What else than a destination flows match, and what they do.
+/// What flows match besides a destination, and their actions.
 const FLOWS: [(&str, &str); 46] = [
     ("", "set_field:2:0:0:0:0:9->eth_dst,output:2"),
     (
@@ -123,13 +123,13 @@ const GROUPS: [&str; 6] = [
     "group_id=9,type=select",
 ];
 
-/// A rate that a few packets exceed: then they are dropped, or get another DSCP.
+/// Meters that a few packets exceed; they drop packets or change the DSCP.
 const METERS: [&str; 2] = [
     "meter=1,pktps,burst,stats,bands=type=drop,rate=1,burst_size=9",
     "meter=2,pktps,burst,stats,bands=type=dscp_remark,prec_level=1,rate=1,burst_size=9",
 ];
 
-/// A switch with these flows; port 3 finishes no checksums, 4 is down, 5 has a queue.
+/// A switch with these flows. Port 3 has no checksum offload, port 4 is down, port 5 has a queue.
 fn switch_of_steps(engine: Engine) -> Datapath {
     let (mut datapath, sink) = (switch(1000, 6), &mut Vec::<Frame>::new());
     datapath.pipeline.config.engine = engine;
@@ -169,8 +169,8 @@ fn switch_of_steps(engine: Engine) -> Datapath {
     datapath
 }
 
-/// A frame of flow `n` of some kind: with another TTL, tagged, a fragment, with an unfinished
-/// checksum, of IPv6 with extension headers.
+/// A frame of flow `n`; by `kind` it has another TTL, a tag, is a fragment, has an unfinished
+/// checksum, or is IPv6 with extension headers.
 fn frame(pool: &Pool, n: u8, kind: u8) -> Frame {
     let port = 1000 + u16::from(kind / 32);
     let ttl = [64, 1, 2, 3][usize::from(kind % 4)];
@@ -192,7 +192,7 @@ fn frame(pool: &Pool, n: u8, kind: u8) -> Frame {
     };
     let mut bytes = craft::ethernet(Mac([4, 0, 0, 0, 0, n]), Mac([2; 6]), ip);
     if kind % 11 == 7 && kind % 7 < 5 && kind % 5 < 4 {
-        // An assured forwarding class, whose checksum is kept right.
+        // An assured forwarding class; the checksum is updated.
         bytes[15] = 10 << 2;
         let sum = u16::from_be_bytes([bytes[24], bytes[25]]);
         let (less, borrows) = sum.overflowing_sub(10 << 2);
@@ -210,7 +210,7 @@ fn frame(pool: &Pool, n: u8, kind: u8) -> Frame {
     frame
 }
 
-/// All that can be seen of a switch after frames of all flows and kinds, and its hits.
+/// Everything observable of a switch after frames of all flows and kinds, and its cache hits.
 fn outcome(engine: Engine, fragments: u16, wants_misses: bool) -> (String, Seen, u64) {
     let mut datapath = switch_of_steps(engine);
     datapath.pipeline.fragments = bofuss_oflib::message::config::ConfigFlags(fragments.into());
@@ -258,7 +258,7 @@ fn outcome(engine: Engine, fragments: u16, wants_misses: bool) -> (String, Seen,
 }
 
 #[test]
-fn what_a_direct_path_does_in_steps_the_tables_do_too() {
+fn steps_of_the_direct_path_do_what_the_tables_do() {
     for (fragments, wants_misses) in [(0, false), (1, true)] {
         let (told, seen, hits) = outcome(Engine::Cache, fragments, wants_misses);
         assert!(hits > 5000, "{hits}");

@@ -1,4 +1,4 @@
-//! Frames that cause much work go in pieces, in turn with others.
+//! Tests: frames that cause much work are processed in pieces, in turn with others.
 
 use alloc::{format, string::String, sync::Arc, vec, vec::Vec};
 
@@ -13,7 +13,7 @@ use super::*;
 use crate::control::queues::tests::{Out, super_frame, switch};
 use crate::{Config, Datapath, Engine, Time};
 
-/// What left, by port.
+/// The frames sent, with their ports.
 #[derive(Default)]
 struct Left(Vec<(PortNo, Vec<u8>)>);
 
@@ -27,7 +27,7 @@ impl Sink for Left {
     fn set_link(&mut self, _: PortNo, _: bool) {}
 }
 
-/// A switch whose ports carry nothing, with these groups and entries.
+/// A switch whose ports have no offloads, with these groups and entries.
 fn plain_switch(engine: Engine, ports: u32, groups: &[String], flows: &[&str]) -> Datapath {
     let mut datapath = switch(0, 0);
     let config = Config {
@@ -83,8 +83,8 @@ fn small(datapath: &Datapath, last: u8) -> Frame {
     datapath.lane.pool.frame(&bytes).expect("within the limit")
 }
 
-/// Has frames arrive at port 1, and goes on until none waits; the most work of a turn, and what
-/// left.
+/// Has frames arrive at port 1 and continues until none waits. Returns the most work of a turn, and
+/// the frames sent.
 fn turns(datapath: &mut Datapath, mut frames: Vec<Frame>) -> (u64, Left) {
     let (mut left, mut before, mut most) = (Left::default(), datapath.work_done(), 0);
     datapath.receive(Time(0), PortNo(1), &mut frames, &mut left);
@@ -140,7 +140,7 @@ fn a_super_frame_with_many_copies_goes_in_turns_and_the_ports_order_stays() {
 }
 
 #[test]
-fn frames_behind_one_with_many_copies_wait_for_turns_of_their_own() {
+fn frames_after_one_with_many_copies_wait_for_turns_of_their_own() {
     let buckets = group(1, (0..300).map(|_| "output:2".into()));
     let mut datapath = plain_switch(Engine::Cache, 2, &[buckets], &["actions=group:1"]);
     let frames = (0..40).map(|n| small(&datapath, n)).collect();
@@ -165,7 +165,7 @@ fn other_ports_are_served_between_the_turns() {
     let mut frames = vec![small(&datapath, 9)];
     datapath.receive(now, PortNo(3), &mut frames, &mut left);
     assert_eq!(left.0.len(), before + 700);
-    // What comes all the same waits behind what was there.
+    // Frames that arrive nevertheless wait after the earlier ones.
     let mut frames = vec![small(&datapath, 8)];
     datapath.receive(now, PortNo(1), &mut frames, &mut left);
     assert_eq!(left.0.len(), before + 700);
@@ -177,7 +177,7 @@ fn other_ports_are_served_between_the_turns() {
 }
 
 #[test]
-fn copies_of_one_packet_have_an_end_with_a_name() {
+fn copies_of_one_packet_are_limited_with_a_drop_reason() {
     let flood = |id| group(id, (0..1000).map(|_| "all".into()));
     let chain = group(3, (0..1000).map(|_| "group:2".into()));
     let outputs: String = (0..3000)
@@ -200,7 +200,7 @@ fn copies_of_one_packet_have_an_end_with_a_name() {
 }
 
 #[test]
-fn what_no_sender_leaves_undone_is_dropped_at_the_door() {
+fn an_impossible_offload_record_is_dropped_on_arrival() {
     let mut datapath = plain_switch(Engine::Cache, 2, &[], &["actions=output:2"]);
     let gso = |kind, segment_bytes| {
         Some(Gso {

@@ -1,4 +1,5 @@
-//! The flow table against a plain model, and the specification's tests of it.
+//! The flow table, compared with a plain model, and the tests of OpenQFlow's evaluation (`t16` and
+//! others) for it.
 
 use alloc::vec::Vec;
 
@@ -35,7 +36,7 @@ fn meet(table: &mut FlowTable, now: u64, tuple: FlowTuple, bytes: u32) -> Met {
     table.meet(Time(now), &sought, packet(bytes))
 }
 
-/// A flow whose packets go to a port.
+/// Makes a flow whose packets go to a port; its slot.
 fn known(table: &mut FlowTable, now: u64, number: u32, port: u32) -> u32 {
     let met = meet(table, now, tuple(number), 100);
     let rule = ForwardRecord::to(PortNo(port));
@@ -58,7 +59,7 @@ fn expire_all(table: &mut FlowTable, now: u64) -> Vec<FlowRecord> {
     reports
 }
 
-/// A sequence of numbers that looks random: Knuth's MMIX generator.
+/// Pseudo-random numbers: Knuth's MMIX generator.
 struct Random(u64);
 
 impl Random {
@@ -71,7 +72,7 @@ impl Random {
     }
 }
 
-/// What a plain model knows of a flow.
+/// A flow in the plain model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Plain {
     packets: u64,
@@ -86,7 +87,8 @@ fn flows_come_and_go_as_in_a_plain_model() {
         ..FlowTable::default()
     };
     let mut model: HashMap<FlowTuple, Plain> = HashMap::new();
-    let (mut ended, mut now) = (Plain::default(), 0);
+    let mut ended = Plain::default();
+    let mut now = 0;
     let mut random = Random(1);
     for _ in 0..30_000 {
         now += random.below(100) * SECOND / 1000;
@@ -115,7 +117,8 @@ fn flows_come_and_go_as_in_a_plain_model() {
     let gone = reports
         .iter()
         .filter(|one| one.reason == ReportReason::Idle);
-    let (mut packets, mut bytes) = (0, 0);
+    let mut packets = 0;
+    let mut bytes = 0;
     for one in gone {
         packets += one.packets;
         bytes += one.bytes;
@@ -142,7 +145,10 @@ fn t16_reports_of_ten_thousand_flows_that_end_have_every_byte() {
         ..FlowTable::default()
     };
     let mut random = Random(7);
-    let (mut sent, mut told, mut now) = ((0, 0), (0, 0), 0);
+    // Packets and bytes.
+    let mut sent = (0, 0);
+    let mut reported = (0, 0);
+    let mut now = 0;
     for round in 0..50 {
         for n in 0..500 {
             let bytes = 60 + random.below(1400) as u32;
@@ -152,14 +158,15 @@ fn t16_reports_of_ten_thousand_flows_that_end_have_every_byte() {
         }
         assert!(table.len() <= 1000);
         while let Some(record) = table.next_ended() {
-            told = (told.0 + record.packets, told.1 + record.bytes);
+            reported = (reported.0 + record.packets, reported.1 + record.bytes);
         }
     }
     assert!(table.counts.created >= 10_000 && table.counts.evicted > 0);
     for record in expire_all(&mut table, now + 60 * SECOND) {
-        told = (told.0 + record.packets, told.1 + record.bytes);
+        reported = (reported.0 + record.packets, reported.1 + record.bytes);
     }
-    assert_eq!((sent, table.len(), table.counts.unreported), (told, 0, 0));
+    assert_eq!(sent, reported);
+    assert_eq!((table.len(), table.counts.unreported), (0, 0));
 }
 
 #[test]
@@ -231,7 +238,7 @@ fn t22_the_controller_is_asked_once_a_second_for_a_flow() {
         }
     }
     assert_eq!((asked, table.counts.suppressed), (4, 31));
-    // Rules that change have it looked up, and the controller is not asked again.
+    // After a change of rules it is looked up, and the controller is not asked again.
     table.begin_epoch();
     let now = 35 * SECOND / 10;
     let met = meet(&mut table, now, tuple(1), 1);

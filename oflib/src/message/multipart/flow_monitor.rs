@@ -1,4 +1,4 @@
-//! FLOW_MONITOR: a controller follows how entries change. Spec: OpenFlow 1.4.1 section 7.3.5.18.
+//! FLOW_MONITOR: a controller follows how entries change. Spec: OpenFlow 1.4.1 section 7.3.5.17.
 
 use alloc::string::ToString;
 use core::fmt;

@@ -96,7 +96,7 @@ model! {
         /// The most colours.
         pub max_color: u8,
     } in_some_versions {
-        /// Where they may stand (since OpenFlow 1.5).
+        /// Where they may be used (since OpenFlow 1.5).
         pub features: MeterFeatureFlags,
     }
 }

@@ -1,5 +1,5 @@
 //! Multiparts about ports and queues: PORT_STATS and QUEUE. Spec: OpenFlow 1.3.5 sections 7.3.5.6,
-//! 7.3.5.8, OpenFlow 1.4.1 sections 7.3.5.7, 7.3.5.16.
+//! 7.3.5.8, OpenFlow 1.4.1 sections 7.3.5.7 to 7.3.5.10.
 
 use alloc::vec::Vec;
 use core::fmt;

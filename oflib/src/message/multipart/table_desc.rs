@@ -1,5 +1,5 @@
 //! TABLE_DESC and TABLE_STATUS: how a table is configured, and what happened to it. Spec: OpenFlow
-//! 1.4.1 sections 7.3.4.1, 7.3.5.17, 7.4.5.
+//! 1.4.1 sections 7.3.4.1, 7.3.5.5, 7.4.5.
 
 use alloc::vec::Vec;
 

@@ -103,8 +103,8 @@ pub const PROPERTIES: &[(u16, &str, char, Span)] = &[
 ];
 
 impl TableFeatureSet {
-    /// Adds what `present` lists and a version cannot name: who speaks it was not told of that, and
-    /// does not mean to take it away.
+    /// Adds what `present` lists and a version cannot name: a controller of that version cannot
+    /// know it, and does not intend to remove it.
     pub fn keep_unsaid(&mut self, present: &Self, version: Version) {
         for property in &mut self.properties {
             let same = present.properties.iter().find(|one| one.ty == property.ty);

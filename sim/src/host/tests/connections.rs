@@ -1,4 +1,4 @@
-//! Connections of TCP: what they bring, and how they end.
+//! TCP connections: how many bytes arrive, and how they end.
 
 use super::*;
 use crate::tcp::congestion::CongestionControl;

@@ -10,7 +10,7 @@ use crate::scenario::ScenarioError;
 use crate::scenario::file::ControllerRow;
 
 impl Builder<'_> {
-    /// Adds the controllers with their connections.
+    /// Adds the controllers, and plans their connections.
     pub(super) fn controllers(&mut self, outside: &mut dyn Outside) -> Result<(), ScenarioError> {
         for row in &self.file.controllers {
             let span = row.span();
@@ -19,7 +19,7 @@ impl Builder<'_> {
             let controller = self.controller(row, &switches, outside)?;
             let id = self.network.add_controller(controller);
             if !self.names.add_controller(row.name.get_ref(), id) {
-                return Err(self.source.about(&row.name, "there are two of this name"));
+                return Err(self.source.about(&row.name, "there are two with this name"));
             }
             let delay = self.source.time("delay_us", row.delay_us / 1e6, &span)?;
             let start = self.source.time("start", row.start, &span)?;
@@ -29,7 +29,7 @@ impl Builder<'_> {
                     .add_control_link(switch, id, delay.0, row.version);
                 added.expect("the switch is there");
                 let planned = self.network.plan(start, Change::Connect(switch, id));
-                planned.expect("they were just connected");
+                planned.expect("they have a control link");
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The links of a scenario, and what changes.
+//! The links and the changes of a scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,13 @@ use crate::network::{Change, MAX_PORT};
 use crate::scenario::ScenarioError;
 use crate::scenario::file::{ChangeRow, LinkRow};
 use crate::scenario::names::matches;
-use crate::seconds::time;
 
 /// A link before its ports are known.
 struct PlannedLink {
     ends: [PlannedEnd; 2],
     name: String,
     config: LinkConfig,
-    /// Where in the text it is.
+    /// Where it is in the scenario's text.
     span: std::ops::Range<usize>,
 }
 
@@ -30,7 +29,7 @@ struct PlannedEnd {
 }
 
 impl Builder<'_> {
-    /// Adds the links: those of the topology, of hosts that name a switch, and of rows.
+    /// Adds the links: those of the topology, of hosts that name a switch, and of `[[link]]`s.
     pub(super) fn links(&mut self) -> Result<(), ScenarioError> {
         let defaults = &self.file.defaults.link;
         let mut links = Vec::new();
@@ -59,7 +58,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Changes the links that a row means, or adds one.
+    /// Changes the links whose ends a row matches, or adds one if there are none.
     fn link_row(
         &self,
         row: &Spanned<LinkRow>,
@@ -67,7 +66,7 @@ impl Builder<'_> {
         links: &mut Vec<PlannedLink>,
     ) -> Result<(), ScenarioError> {
         let Some(ends) = &row.get_ref().ends else {
-            return Err(self.source.error(row.span(), "link: it has no ends"));
+            return Err(self.source.error(row.span(), "link: ends is missing"));
         };
         let (first, second) = ends.get_ref();
         let mut found = false;
@@ -113,7 +112,7 @@ impl Builder<'_> {
         })
     }
 
-    /// A node, perhaps with a port.
+    /// Reads a node, perhaps with a port.
     fn end(&self, text: &str, span: &std::ops::Range<usize>) -> Result<PlannedEnd, ScenarioError> {
         let (name, port) = match text.split_once(':') {
             Some((name, port)) => (name, Some(port)),
@@ -121,7 +120,7 @@ impl Builder<'_> {
         };
         let found = self.names.nodes.get(name).copied();
         let node = found.ok_or_else(|| {
-            let text = format!("ends: '{name}' is no switch and no host");
+            let text = format!("ends: '{name}' is neither a switch nor a host");
             self.source.error(span.clone(), text)
         })?;
         let number: Option<u32> = port.and_then(|port| port.parse().ok());
@@ -139,16 +138,16 @@ impl Builder<'_> {
         row: &LinkRow,
         span: std::ops::Range<usize>,
     ) -> Result<LinkConfig, ScenarioError> {
-        let refuse = |text: String| self.source.error(span.clone(), text);
         let mut config = old;
         if let Some(mbps) = row.mbps {
             if !(0.0..=1e9).contains(&mbps) {
-                return Err(refuse(format!("mbps: {mbps} is no rate of 0 to 1e9 Mb/s")));
+                let text = format!("mbps: {mbps} is no rate of 0 to 1e9 Mb/s");
+                return Err(self.source.error(span, text));
             }
             config.rate_bps = (mbps * 1e6).round() as u64;
         }
         if let Some(delay_us) = row.delay_us {
-            let delay = time("delay_us", delay_us / 1e6).map_err(refuse)?;
+            let delay = self.source.time("delay_us", delay_us / 1e6, &span)?;
             config.delay_ns = delay.0.max(1);
         }
         config.queue_frames = row.queue.unwrap_or(old.queue_frames);
@@ -158,7 +157,7 @@ impl Builder<'_> {
         Ok(config)
     }
 
-    /// Gives each end without a port the lowest one of its node that is free.
+    /// Gives each end without a port the lowest free port of its node.
     fn give_ports(&self, links: &mut [PlannedLink]) -> Result<(), ScenarioError> {
         let mut taken: BTreeSet<(NodeId, u32)> = BTreeSet::new();
         for link in links.iter() {
@@ -210,7 +209,7 @@ impl Builder<'_> {
                 (Some(link), None) => self.link_change(at, link, change)?,
                 (None, Some(controller)) => self.connection_change(at, controller, change)?,
                 _ => {
-                    let text = "change: it has one of link and controller";
+                    let text = "change: it needs either link or controller";
                     return Err(self.source.error(row.span(), text));
                 }
             }
@@ -244,9 +243,9 @@ impl Builder<'_> {
         row: &ChangeRow,
     ) -> Result<(), ScenarioError> {
         let up = self.named(&row.state, [("up", true), ("down", false)].into_iter())?;
-        let controller = self.names.controller(name.get_ref());
+        let known = self.names.controller(name.get_ref());
         let controller =
-            controller.ok_or_else(|| self.source.about(name, "there is no such controller"))?;
+            known.ok_or_else(|| self.source.about(name, "there is no such controller"))?;
         let pattern = row.switch.as_ref().map_or("*", |switch| switch.get_ref());
         let mut found = false;
         for switch in self.names.matching_switches(pattern) {

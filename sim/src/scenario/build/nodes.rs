@@ -21,12 +21,12 @@ use crate::traffic::Traffic;
 
 /// The longest IP packet that hosts send, unless they say otherwise.
 const DEFAULT_MTU: u16 = 1500;
-/// Streams of random numbers: links have those from 0 on.
+/// The first streams of random numbers of switches and hosts; those of links begin at 0.
 const SWITCH_STREAMS: u64 = 1 << 32;
 const HOST_STREAMS: u64 = 2 << 32;
 
 impl Builder<'_> {
-    /// Adds switches to the network, and finds out which hosts there are.
+    /// Adds the switches to the network, and lists the hosts.
     pub(super) fn nodes(&mut self) -> Result<(), ScenarioError> {
         let mut switches: Vec<(String, SwitchRow)> = Vec::new();
         for node in self.topology.nodes.iter().filter(|node| !node.is_host) {
@@ -34,7 +34,7 @@ impl Builder<'_> {
         }
         for row in &self.file.switches {
             let Some(name) = &row.get_ref().name else {
-                return Err(self.source.error(row.span(), "switch: it has no name"));
+                return Err(self.source.error(row.span(), "switch: name is missing"));
             };
             let pattern = name.get_ref();
             let before = switches.len();
@@ -68,7 +68,7 @@ impl Builder<'_> {
 
     fn check_name(&self, name: &Spanned<String>) -> Result<(), ScenarioError> {
         if !is_name(name.get_ref()) {
-            let text = "a name is up to 64 letters, digits, - and _, and no such node is there";
+            let text = "there is no such node, and a name has up to 64 letters, digits, - and _";
             return Err(self.source.about(name, text));
         }
         Ok(())
@@ -92,15 +92,14 @@ impl Builder<'_> {
         if let Some(mode) = row.fail_mode.as_ref().or(defaults.fail_mode.as_ref()) {
             config.fail_mode = self.named(mode, FailMode::NAMES.iter().map(|(m, n)| (*n, *m)))?;
         }
-        let switch = EmbeddedSwitch::new(Time(0), config);
-        let switch =
-            switch.map_err(|error| ScenarioError::new(format!("switch {name}: {error}")))?;
+        let made = EmbeddedSwitch::new(Time(0), config);
+        let switch = made.map_err(|error| ScenarioError::new(format!("switch {name}: {error}")))?;
         let id = self.network.add_switch(name, switch);
         self.names.add_switch(name, id);
         Ok(())
     }
 
-    /// What has a name in `row`, or else in the defaults.
+    /// Sets what `row`, or else the defaults, choose by name.
     fn set_choices(&self, row: &SwitchRow, tables: &mut Config) -> Result<(), ScenarioError> {
         let defaults = &self.file.defaults.switch;
         if let Some(engine) = row.engine.as_ref().or(defaults.engine.as_ref()) {
@@ -117,7 +116,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The value with a name.
+    /// Finds the value with a name. Errors: there is none; the error lists the names.
     pub(super) fn named<'n, T>(
         &self,
         name: &Spanned<String>,
@@ -130,7 +129,7 @@ impl Builder<'_> {
         found.map(|(_, value)| value)
     }
 
-    /// Gives switches the entries that they have from the start.
+    /// Installs the entries that switches have from the start.
     pub(super) fn install_flows(&mut self) -> Result<(), ScenarioError> {
         for row in &self.file.switches {
             let name = row.get_ref().name.as_ref().map(Spanned::get_ref);
@@ -143,7 +142,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The messages of lines: meters first, then groups, then entries.
+    /// The messages of some lines, sorted: meters, groups, entries, the rest.
     pub(super) fn messages<'r>(
         &self,
         lines: &'r [Spanned<String>],
@@ -180,7 +179,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Finds out which hosts there are, with their addresses.
+    /// Lists the hosts, with their configurations.
     fn find_hosts(&mut self) -> Result<(), ScenarioError> {
         let mut names: Vec<String> = Vec::new();
         for node in self.topology.nodes.iter().filter(|node| node.is_host) {
@@ -192,7 +191,7 @@ impl Builder<'_> {
             let row = row.get_ref();
             let name = row.name.get_ref();
             if rows.insert(name, row).is_some() || self.names.nodes.contains_key(name) {
-                return Err(self.source.about(&row.name, "there are two of this name"));
+                return Err(self.source.about(&row.name, "there are two with this name"));
             }
             if known.insert(name.clone()) {
                 self.check_name(&row.name)?;
@@ -204,7 +203,7 @@ impl Builder<'_> {
             let row = rows.get(name.as_str()).copied();
             let config = self.host_config(number, row)?;
             self.hosts.push(BuiltHost {
-                // Set when it is added to the network.
+                // It is set when the host is added to the network.
                 node: NodeId(u32::MAX),
                 name,
                 config,
@@ -248,7 +247,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Lets hosts know each other's addresses, if they are to.
+    /// Tells all hosts each other's addresses, if the scenario wants that.
     fn introduce_hosts(&mut self) {
         if self.file.known_addresses {
             let hosts = self.hosts.iter();
@@ -259,7 +258,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds the hosts to the network, with what they have to send.
+    /// Adds the hosts to the network, with their traffic.
     pub(super) fn add_hosts(&mut self, traffic: &mut Traffic) {
         for (at, host) in self.hosts.iter_mut().enumerate() {
             let mut end_host = EndHost::new(host.config.clone());
@@ -270,7 +269,7 @@ impl Builder<'_> {
     }
 }
 
-/// What a later row says of a switch replaces what was said before.
+/// Replaces what was said of a switch by what a later row says.
 fn merge(old: &mut SwitchRow, new: &SwitchRow) {
     let old_values = std::mem::take(old);
     let new = new.clone();
@@ -286,14 +285,14 @@ fn merge(old: &mut SwitchRow, new: &SwitchRow) {
     };
 }
 
-/// An address and the length of its prefix, at most `bits`.
+/// Reads an address and the length of its prefix, which is at most `bits`.
 fn prefixed<A: FromStr>(text: &str, bits: u8) -> Option<(A, u8)> {
     let (address, length) = text.split_once('/')?;
     let length = length.parse().ok().filter(|length| *length <= bits)?;
     Some((address.parse().ok()?, length))
 }
 
-/// Gives a switch a message. Errors: its answer.
+/// Gives a switch a message. Errors: the error that the switch answers, as text.
 fn take(switch: &mut EmbeddedSwitch, conn: ConnId, message: &Message) -> Result<(), String> {
     let taken = switch.message(Time(0), conn, 1, message.clone());
     taken.map_err(|error| error.to_string())?;

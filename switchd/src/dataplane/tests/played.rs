@@ -6,7 +6,7 @@ use super::*;
 #[derive(Default)]
 pub(super) struct Played {
     pub(super) steps: Vec<RecordedStep>,
-    /// Inputs whose outputs are others.
+    /// The lines of inputs whose outputs differ.
     pub(super) others: Vec<usize>,
     pub(super) frames: Frames,
     pub(super) messages: Vec<Vec<u8>>,
