@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bofuss_ports::NetNs;
@@ -17,8 +19,8 @@ const TABLE_FULL: [u8; 4] = [0, 5, 0, 1];
 const FLOWS: u8 = 1;
 /// The offset of a flow-mod's command, from OpenFlow 1.1 on.
 const COMMAND: usize = 25;
-/// By how much the barriers of one liar are early.
-pub const EARLY: Duration = Duration::from_millis(50);
+/// By how much the barriers of one liar are early at least.
+const EARLY: Duration = Duration::from_millis(50);
 /// How late a slow switch's changes are, longer than a rule is probed after the barrier.
 const SLOW: Duration = Duration::from_millis(800);
 
@@ -40,9 +42,33 @@ pub enum Lie {
     HangsUp(u32),
 }
 
+/// What is passed on late.
+enum Late {
+    /// A message, and when it is due.
+    Message(Instant, Vec<u8>),
+    /// A barrier that was passed on at this time, and how many flow-mods it was to wait for.
+    Barrier(Instant, u32),
+}
+
+/// Of each barrier, the flow-mods that it was to wait for, and how long after it the last of them
+/// was passed on.
+#[derive(Clone, Default)]
+pub struct LateChanges(Arc<Mutex<Vec<(u32, Duration)>>>);
+
+impl LateChanges {
+    /// By how much the last barrier after so many flow-mods was early.
+    pub fn after(&self, mods: u32) -> Duration {
+        let all = self.0.lock().unwrap();
+        let of_these = all.iter().rev().find(|(count, _)| *count == mods);
+        of_these.unwrap().1
+    }
+}
+
 /// Listens in front of a switch on this machine, and lies to whoever connects. Panics: if the port
 /// is taken.
-pub fn lie(lie: Lie, listen: u16, switch_port: u16) {
+pub fn lie(lie: Lie, listen: u16, switch_port: u16) -> LateChanges {
+    let changes = LateChanges::default();
+    let known = changes.clone();
     let listener = TcpListener::bind(("127.0.0.1", listen)).unwrap();
     let namespace = NetNs::current().unwrap();
     std::thread::spawn(move || {
@@ -56,21 +82,37 @@ pub fn lie(lie: Lie, listen: u16, switch_port: u16) {
                 let _ = std::io::copy(&mut back.0, &mut back.1);
                 let _ = back.1.shutdown(Shutdown::Both);
             });
-            std::thread::spawn(move || pass(client, switch, lie));
+            let changes = changes.clone();
+            std::thread::spawn(move || pass(client, switch, lie, changes));
         }
     });
+    known
+}
+
+/// Passes late messages on in their time.
+fn pass_late(queue: Receiver<Late>, mut switch: TcpStream, changes: LateChanges) {
+    let mut passed_on = Instant::now();
+    for late in queue {
+        match late {
+            Late::Message(due, message) => {
+                std::thread::sleep(due.saturating_duration_since(Instant::now()));
+                let _ = switch.write_all(&message);
+                passed_on = Instant::now();
+            }
+            Late::Barrier(at, mods) => {
+                let early = passed_on.saturating_duration_since(at);
+                changes.0.lock().unwrap().push((mods, early));
+            }
+        }
+    }
 }
 
 /// Passes messages from a controller to the switch.
-fn pass(mut client: TcpStream, mut switch: TcpStream, lie: Lie) {
-    let (late, queue) = std::sync::mpsc::channel::<(Instant, Vec<u8>)>();
-    let mut delayed = switch.try_clone().unwrap();
-    let sender = std::thread::spawn(move || {
-        for (due, message) in queue {
-            std::thread::sleep(due.saturating_duration_since(Instant::now()));
-            let _ = delayed.write_all(&message);
-        }
-    });
+fn pass(mut client: TcpStream, mut switch: TcpStream, lie: Lie, changes: LateChanges) {
+    let (late, queue) = channel();
+    let delayed = switch.try_clone().unwrap();
+    let sender = std::thread::spawn(move || pass_late(queue, delayed, changes));
+    let mut mods = 0;
     let mut adds = 0;
     let mut asked = 0;
     let mut refused: Vec<u8> = Vec::new();
@@ -96,10 +138,16 @@ fn pass(mut client: TcpStream, mut switch: TcpStream, lie: Lie) {
                 refused.extend(error(&header, TABLE_FULL, &message));
             }
             Lie::Slow if matches!(header[1], FLOW_MOD | BARRIER_REQUEST) => {
-                let _ = late.send((Instant::now() + SLOW, message));
+                let _ = late.send(Late::Message(Instant::now() + SLOW, message));
             }
             Lie::EarlyBarriers if header[1] == FLOW_MOD => {
-                let _ = late.send((Instant::now() + EARLY, message));
+                mods += 1;
+                let _ = late.send(Late::Message(Instant::now() + EARLY, message));
+            }
+            Lie::EarlyBarriers if header[1] == BARRIER_REQUEST => {
+                let _ = switch.write_all(&message);
+                let mods = std::mem::take(&mut mods);
+                let _ = late.send(Late::Barrier(Instant::now(), mods));
             }
             Lie::SwallowsAdds(most) if is_add && adds > most => {}
             Lie::SwallowsStatistics if asks && asked > 1 => {}
