@@ -41,7 +41,7 @@ check: ## format, lints, tidy, sizes, unit tests: about 2 minutes after the buil
 	@$(SETUP) need check
 	@$(SETUP) cargo xtask check
 
-test: ## everything but the long tier: about 25 minutes with the build
+test: ## everything but the long tier: about 20 minutes with the build
 	@$(SETUP) need test
 	@BOFUSS_PYTHON=$$($(SETUP) venv) && export BOFUSS_PYTHON && $(SETUP) cargo xtask ci
 

@@ -2,6 +2,8 @@
 //! with UDP and TCP, and how soon the shares follow when subscribers leave and return.
 #![allow(clippy::unwrap_used)]
 
+use std::ops::RangeInclusive;
+
 use bofuss_sim::scenario::{NoOutside, Scenario};
 use serde_json::Value;
 
@@ -80,7 +82,7 @@ fn udp_floods_of_different_sizes_end_up_as_each_discipline_has_it() {
         ("fred", 0.55..=0.68),
         ("fifo", 0.53..=0.57),
     ];
-    for (discipline, bounds) in expected {
+    let check = |discipline, bounds: RangeInclusive<f64>| {
         let (rates, index) = run(UDP, discipline);
         assert!(bounds.contains(&index), "{discipline}: {index}, {rates:?}");
         let used = rates.iter().sum::<f64>() / UDP_MBPS;
@@ -90,7 +92,12 @@ fn udp_floods_of_different_sizes_end_up_as_each_discipline_has_it() {
             0.995
         };
         assert!((least..=1.001).contains(&used), "{discipline}: {used}");
-    }
+    };
+    std::thread::scope(|scope| {
+        for (discipline, bounds) in expected {
+            scope.spawn(move || check(discipline, bounds));
+        }
+    });
 }
 
 #[test]

@@ -23,7 +23,7 @@ const DOCS: &str = "--docs";
 /// Errors: what failed, or a wrong result.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
     for build in BUILDS {
-        ci::cargo(build, |_| {})?;
+        ci::cargo(build)?;
     }
     let out = target.join("bench");
     let ofmeter = target.join("release/ofmeter");
@@ -36,7 +36,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     if arguments.iter().any(|word| word == DOCS) {
         let figures = out.join("in-memory.txt");
         let file = File::create(&figures).map_err(|e| format!("{}: {e}", figures.display()))?;
-        let alone = ci::cargo(IN_MEMORY, |cargo| {
+        let alone = ci::cargo_with(IN_MEMORY, |cargo| {
             cargo.stdout(file);
         });
         // The figures are written even if some cases failed.

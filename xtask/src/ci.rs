@@ -3,11 +3,17 @@
 use std::net::{Ipv6Addr, TcpListener};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
 use std::time::Instant;
 
 use crate::dist::{self, BuildKind};
 use crate::reference::{self, PageAction};
 use crate::{cost, e2e, examples, fuzz, mutants, python, size, tidy, tree};
+
+/// Test programs and examples that run at the same time. It may exceed the cores, because they
+/// mostly wait.
+const AT_A_TIME: usize = 3;
 
 /// The tiers of steps: each includes the one before.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -22,73 +28,161 @@ pub(crate) enum Tier {
     All,
 }
 
-/// A step's name, its tier, and what it does.
-type CiStep<'a> = (&'a str, Tier, &'a dyn Fn() -> Result<(), String>);
+/// What a step does most of the time.
+#[derive(Clone, Copy, PartialEq)]
+enum StepLoad {
+    /// It computes, and later steps need it or fail with it.
+    Computes,
+    /// It waits, for what takes its time or is measured.
+    Waits,
+    /// It computes, and may do so whenever other steps wait.
+    Behind,
+}
 
-/// Runs the steps of a tier in order, up to the first that fails.
+/// A step's name, its tier, what it does most of the time, and what it does.
+type CiStep<'a> = (&'a str, Tier, StepLoad, &'a dyn Fn() -> Result<(), String>);
+
+/// Runs the steps of a tier: first those that compute, up to the first that fails, then those that
+/// wait, and meanwhile those behind them.
 ///
-/// Errors: that step.
+/// Errors: a step that failed.
 pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> {
-    let steps: [CiStep; 20] = [
-        ("format", Tier::Lint, &|| format_check(root)),
-        ("tidy", Tier::Lint, &|| tidy::run(root)),
-        ("size", Tier::Lint, &|| size::run(root)),
-        ("lints", Tier::Lint, &|| {
-            cargo(
-                "clippy --locked --workspace --all-targets -- --deny warnings",
-                |_| {},
-            )
+    with_steps(root, target, tier, |steps| {
+        let mut times = Vec::new();
+        for step in of_load(steps, tier, StepLoad::Computes) {
+            times.push(timed(step)?);
+        }
+        let names: Vec<&str> = of_load(steps, tier, StepLoad::Behind)
+            .map(|step| step.0)
+            .collect();
+        let (waited, behind) = thread::scope(|scope| {
+            let behind = scope.spawn(|| names.into_iter().map(behind).collect());
+            let waited = of_load(steps, tier, StepLoad::Waits).map(timed).collect();
+            (waited, behind.join().expect("no step panics"))
+        });
+        let parts: [Result<Vec<String>, String>; 2] = [behind, waited];
+        for part in parts {
+            times.extend(part?);
+        }
+        println!("\nall steps passed: {}", times.join(", "));
+        Ok(())
+    })
+}
+
+/// The steps of a tier that do this most of the time.
+fn of_load<'s, 'a>(
+    steps: &'s [CiStep<'a>],
+    tier: Tier,
+    load: StepLoad,
+) -> impl Iterator<Item = &'s CiStep<'a>> {
+    let of_tier = steps.iter().filter(move |step| step.1 <= tier);
+    of_tier.filter(move |step| step.2 == load)
+}
+
+/// Runs one step of any tier.
+///
+/// Errors: no step has this name, or it failed.
+pub(crate) fn run_step(root: &Path, target: &Path, name: &str) -> Result<(), String> {
+    with_steps(root, target, Tier::Test, |steps| {
+        let step = steps.iter().find(|step| step.0 == name);
+        let names: Vec<&str> = steps.iter().map(|step| step.0).collect();
+        step.ok_or(format!("the steps are: {}", names.join(", ")))?
+            .3()
+    })
+}
+
+/// Runs a step. Returns its name and its time.
+fn timed((name, _, _, step): &CiStep<'_>) -> Result<String, String> {
+    println!("\n== {name}");
+    let start = Instant::now();
+    step().map_err(|e| format!("step `{name}` failed: {e}"))?;
+    Ok(format!("{name} {} s", start.elapsed().as_secs()))
+}
+
+/// Runs a step in a process that computes only while all others wait, and then prints what it
+/// printed.
+fn behind(name: &str) -> Result<String, String> {
+    let start = Instant::now();
+    // This program, even if a step has built it anew.
+    let xtask = format!("/proc/{}/exe", std::process::id());
+    // Where a process may not choose its priority, the step takes the usual one.
+    let script = "chrt --idle --pid 0 $$; exec \"$@\"";
+    let mut idle = Command::new("sh");
+    idle.args(["-c", script, "sh", &xtask, "step", name]);
+    let output = idle.output().map_err(|e| format!("sh: {e}"))?;
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
+    let seconds = start.elapsed().as_secs();
+    println!("\n== {name}, meanwhile\n{err}{out}");
+    if !output.status.success() {
+        return Err(format!("step `{name}` failed: see its lines above"));
+    }
+    Ok(format!("{name} {seconds} s meanwhile"))
+}
+
+/// Calls `use_steps` with all steps, as they are in a tier.
+fn with_steps(
+    root: &Path,
+    target: &Path,
+    tier: Tier,
+    use_steps: impl FnOnce(&[CiStep<'_>]) -> Result<(), String>,
+) -> Result<(), String> {
+    use StepLoad::{Behind, Computes, Waits};
+    use_steps(&[
+        ("format", Tier::Lint, Computes, &|| format_check(root)),
+        ("tidy", Tier::Lint, Computes, &|| tidy::run(root)),
+        ("size", Tier::Lint, Computes, &|| size::run(root)),
+        ("lints", Tier::Lint, Computes, &|| {
+            cargo("clippy --locked --workspace --all-targets -- --deny warnings")
         }),
-        ("tests", Tier::Check, &|| {
+        ("tests", Tier::Check, Computes, &|| {
             unit_tests(root, &long_arguments(tier, &["--", "--include-ignored"]))
         }),
-        ("fast path as released", Tier::Test, &fast_path_as_released),
-        ("long bundles as released", Tier::All, &long_bundles),
-        ("documentation", Tier::Test, &|| {
-            cargo(
-                "doc --locked --workspace --no-deps --document-private-items",
-                |c| {
-                    c.env("RUSTDOCFLAGS", "--deny warnings");
-                },
-            )
+        ("documentation", Tier::Test, Computes, &documentation),
+        ("oflib as a package", Tier::Test, Computes, &|| {
+            cargo("package --locked --offline --package bofuss-oflib --allow-dirty")
         }),
-        ("oflib as a package", Tier::Test, &|| {
-            cargo(
-                "package --locked --offline --package bofuss-oflib --allow-dirty",
-                |_| {},
-            )
-        }),
-        ("reference", Tier::Test, &|| {
+        ("reference", Tier::Test, Computes, &|| {
             reference::run(root, PageAction::Compare)
         }),
-        ("cost", Tier::Test, &|| cost::run(root, target, "")),
-        ("lints of the tutorials", Tier::Test, &|| {
-            cost::check(root, target, "lint")
+        ("packages", Tier::Test, Computes, &|| {
+            packages(root, target, tier)
         }),
-        ("packages", Tier::Test, &|| packages(root, target, tier)),
-        ("end to end", Tier::Test, &|| {
+        // A step behind copies the libraries: none may be in the making.
+        ("programs", Tier::Test, Computes, &|| {
+            e2e::build(root).map(drop)
+        }),
+        ("end to end", Tier::Test, Waits, &|| {
             e2e::run(root, target, &long_arguments(tier, &["--include-ignored"]))
         }),
-        ("python", Tier::Test, &|| python::run(root, target, &[])),
-        ("examples", Tier::Test, &|| examples::run(root, target, "")),
-        ("cost after each tutorial", Tier::All, &|| {
+        ("python", Tier::Test, Waits, &|| {
+            python::run(root, target, &[])
+        }),
+        ("examples", Tier::Test, Waits, &|| {
+            examples::run(root, target, "")
+        }),
+        ("cost", Tier::Test, Behind, &|| cost::run(root, target, "")),
+        ("lints of the tutorials", Tier::Test, Behind, &|| {
+            cost::check(root, target, "lint")
+        }),
+        ("fast path as released", Tier::Test, Behind, &|| {
+            cargo("test --locked --release -p bofuss-datapath --lib fast::")
+        }),
+        // A debug build is too slow for long bundles.
+        ("long bundles as released", Tier::All, Behind, &|| {
+            cargo("test --locked --release -p bofuss-agent --test bundles atomic::")
+        }),
+        ("cost after each tutorial", Tier::All, Behind, &|| {
             cost::run_after_each(root, target)
         }),
-        ("tests of the tutorials", Tier::All, &|| {
+        ("tests of the tutorials", Tier::All, Behind, &|| {
             cost::check(root, target, "check")
         }),
-        ("mutants", Tier::All, &|| mutants::run(root, target, "")),
-        ("fuzz", Tier::All, &|| fuzz::run(root, target, &[])),
-    ];
-    let mut times = Vec::new();
-    for (name, _, step) in steps.iter().filter(|(_, of, _)| *of <= tier) {
-        println!("\n== {name}");
-        let start = Instant::now();
-        step().map_err(|e| format!("step `{name}` failed: {e}"))?;
-        times.push(format!("{name} {} s", start.elapsed().as_secs()));
-    }
-    println!("\nall steps passed: {}", times.join(", "));
-    Ok(())
+        ("mutants", Tier::All, Behind, &|| {
+            mutants::run(root, target, "")
+        }),
+        ("fuzz", Tier::All, Behind, &|| fuzz::run(root, target, &[])),
+    ])
 }
 
 /// Arguments that a step has in the long tier only.
@@ -104,7 +198,7 @@ const DECLARED_BY_MACROS: [&str; 2] = ["ext/src", "datapath/src/egress"];
 
 /// Checks that all files are formatted, those of [`DECLARED_BY_MACROS`] among them.
 fn format_check(root: &Path) -> Result<(), String> {
-    cargo("fmt --all --check", |_| {})?;
+    cargo("fmt --all --check")?;
     for folder in DECLARED_BY_MACROS {
         let folder = root.join(folder);
         let files = tree::files(&folder)?;
@@ -136,7 +230,7 @@ fn packages(root: &Path, target: &Path, tier: Tier) -> Result<(), String> {
 /// Runs the unit tests. Some connect by IPv6: if this machine's loopback has none, each test
 /// program runs in a network namespace of its own.
 fn unit_tests(root: &Path, arguments: &[String]) -> Result<(), String> {
-    cargo("test --locked --workspace --exclude bofuss-tests", |c| {
+    cargo_with("test --locked --workspace --exclude bofuss-tests", |c| {
         if TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).is_err() {
             c.args(["--config", &e2e::isolating(root)]);
         }
@@ -144,26 +238,30 @@ fn unit_tests(root: &Path, arguments: &[String]) -> Result<(), String> {
     })
 }
 
-/// Runs the fast path's tests without debug assertions.
-fn fast_path_as_released() -> Result<(), String> {
-    cargo(
-        "test --locked --release -p bofuss-datapath --lib fast::",
-        |_| {},
-    )
+fn documentation() -> Result<(), String> {
+    let words = "doc --locked --workspace --no-deps --document-private-items";
+    cargo_with(words, |cargo| {
+        cargo.env("RUSTDOCFLAGS", "--deny warnings");
+    })
 }
 
-/// Runs the tests of atomic commits in release mode: a debug build is too slow for long bundles.
-fn long_bundles() -> Result<(), String> {
-    cargo(
-        "test --locked --release -p bofuss-agent --test bundles atomic::",
-        |_| {},
-    )
+/// Builds all libraries, programs and examples of the tree. Steps that need some of them build all:
+/// a package alone would select other features of its libraries, and compile them again.
+///
+/// Errors: it does not build.
+pub(crate) fn build_all() -> Result<(), String> {
+    cargo("build --locked --workspace --lib --bins --examples")
+}
+
+/// Runs cargo with `words`. Errors: the command, when it does not succeed.
+pub(crate) fn cargo(words: &str) -> Result<(), String> {
+    succeed(&mut cargo_command(words))
 }
 
 /// Runs cargo with `words`, after `more` has added to the command.
 ///
 /// Errors: the command, when it does not succeed.
-pub(crate) fn cargo(words: &str, more: impl FnOnce(&mut Command)) -> Result<(), String> {
+pub(crate) fn cargo_with(words: &str, more: impl FnOnce(&mut Command)) -> Result<(), String> {
     let mut cargo = cargo_command(words);
     more(&mut cargo);
     succeed(&mut cargo)
@@ -184,6 +282,37 @@ pub(crate) fn cargo_command(words: &str) -> Command {
     }
     cargo.args(words.split(' '));
     cargo
+}
+
+/// Does some work for each item, for several at the same time, in their order.
+///
+/// Errors: those of the items.
+pub(crate) fn side_by_side<Item: Send>(
+    items: Vec<Item>,
+    work: impl Fn(Item) -> Result<(), String> + Sync,
+) -> Result<(), String> {
+    let waiting = Mutex::new(items.into_iter());
+    let failures = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                loop {
+                    // The lock is released before the work begins.
+                    let next = waiting.lock().expect("no thread panics").next();
+                    let Some(item) = next else { break };
+                    if let Err(e) = work(item) {
+                        failures.lock().expect("no thread panics").push(e);
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().expect("no thread panicked");
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("; "))
+    }
 }
 
 /// Runs a command. Errors: the command, when it does not succeed.

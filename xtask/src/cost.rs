@@ -89,7 +89,7 @@ pub(crate) fn check(root: &Path, target: &Path, command: &str) -> Result<(), Str
     tree::sync(root, &copy, &changed)?;
     for words in ["reference", command] {
         let xtask = format!("run -q -p xtask -- {words}");
-        ci::cargo(&xtask, |cargo| in_copy(cargo, target))?;
+        ci::cargo_with(&xtask, |cargo| in_copy(cargo, target))?;
     }
     Ok(())
 }

@@ -208,7 +208,7 @@ pub(crate) fn tool(machine: &str, name: &str) -> String {
 
 /// Builds static programs.
 fn build(machines: &[(&str, &str)], kind: BuildKind) -> Result<(), String> {
-    ci::cargo(&format!("build {PACKAGES}"), |cargo| {
+    ci::cargo_with(&format!("build {PACKAGES}"), |cargo| {
         cargo.args(kind.option());
         for (machine, _) in machines {
             let triple = triple(machine);

@@ -7,23 +7,18 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::thread;
-use std::vec::IntoIter;
 
 use serde::Deserialize;
 
 use crate::dist::{self, BuildKind};
 use crate::{ci, tree};
 
-/// Test programs that run at the same time. It may exceed the cores, because they mostly wait.
-const AT_A_TIME: usize = 3;
 /// The program that takes longest. It begins first, so that the end does not wait for it.
 const LONGEST: &str = "ofmeter";
 
 /// A test program, as cargo's JSON messages describe what was built.
 #[derive(Deserialize)]
-struct TestProgram {
+pub(crate) struct TestProgram {
     target: TestTarget,
     manifest_path: PathBuf,
     executable: PathBuf,
@@ -47,8 +42,6 @@ struct Run<'a> {
     /// Has a folder for temporary files of each test program. Their file names have the process id,
     /// which two may share, because each runs in a PID namespace of its own.
     scratch: PathBuf,
-    waiting: Mutex<IntoIter<TestProgram>>,
-    failures: Mutex<Vec<String>>,
 }
 
 /// Builds the programs under test, then runs each test program with `arguments`.
@@ -61,7 +54,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     } else {
         BuildKind::Debug
     };
-    let tests = build_tests(&root.join("tests/Cargo.toml"))?;
+    let tests = build(root)?;
     let run = Run {
         root,
         arguments,
@@ -69,27 +62,19 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
         programs: target.join("debug"),
         packages: dist::folder(target, kind),
         scratch: std::env::temp_dir().join(format!("bofuss-e2e-{}", std::process::id())),
-        waiting: Mutex::new(tests.into_iter()),
-        failures: Mutex::default(),
     };
-    ci::cargo(
-        "build --locked --package bofuss-switchd --package bofuss-dpctl --package bofuss-measure \
-         --package bofuss-oflib --package bofuss-capi --lib --bins --examples",
-        |_| {},
-    )?;
-    thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
-            scope.spawn(|| run.work());
-        }
-    });
+    let result = ci::side_by_side(tests, |test| run.test(&test));
     // If files of a test cannot be removed, they do no harm.
     drop(std::fs::remove_dir_all(&run.scratch));
-    let failures = run.failures.into_inner().expect("no thread panicked");
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(failures.join("; "))
-    }
+    result
+}
+
+/// Builds the programs under test and the test programs. Returns those.
+///
+/// Errors: it does not build.
+pub(crate) fn build(root: &Path) -> Result<Vec<TestProgram>, String> {
+    ci::build_all()?;
+    build_tests(&root.join("tests/Cargo.toml"))
 }
 
 /// Builds the test programs of the package `manifest`. The command names the whole workspace, so
@@ -116,21 +101,6 @@ fn build_tests(manifest: &Path) -> Result<Vec<TestProgram>, String> {
 }
 
 impl Run<'_> {
-    /// Runs one waiting test program after another, until there is none.
-    fn work(&self) {
-        while let Some(test) = self.next() {
-            if let Err(e) = self.test(&test) {
-                self.failures.lock().expect("no thread panics").push(e);
-            }
-        }
-    }
-
-    /// The next waiting test program. It is a function of its own so that the lock is released
-    /// before the test runs.
-    fn next(&self) -> Option<TestProgram> {
-        self.waiting.lock().expect("no thread panics").next()
-    }
-
     /// Runs a test program, then prints all its output at once.
     ///
     /// Errors: its name, when it does not succeed.

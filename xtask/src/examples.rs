@@ -14,33 +14,34 @@ const CHECKED: &str = "checked: ";
 
 /// Builds the programs and runs the example called `name`, or all if `name` is empty.
 ///
-/// Errors: the first example that fails or prints no result, or whose README has no title and work.
+/// Errors: the examples that fail or print no result, or whose README has no title and work.
 pub(crate) fn run(root: &Path, target: &Path, name: &str) -> Result<(), String> {
     let folders = folders(root, name)?;
     let interpreter = e2e::python(root)?;
-    ci::cargo(
-        "build --locked --package bofuss-switchd --package bofuss-dpctl",
-        |_| {},
-    )?;
     python::build(root, target)?;
-    for folder in folders {
-        let readme = tree::read(&folder.join("README.md"))?;
-        let (title, work) =
-            heading(&readme).ok_or(format!("{}: no title and `{WORK}`", folder.display()))?;
-        println!("\n{}: {title}\n  work     {work}", file_name(&folder));
-        let start = Instant::now();
-        let mut check = Command::new(&interpreter);
-        check.arg("-B").arg(folder.join("check.py"));
-        check.env("BOFUSS_BIN_DIR", target.join("debug"));
-        let said = ci::output(check.stdin(Stdio::null()).stderr(Stdio::inherit()))?;
-        let Some(checked) = said.lines().find_map(|line| line.strip_prefix(CHECKED)) else {
-            return Err(format!("{}: no result: {said}", folder.display()));
-        };
-        println!(
-            "  checked  {checked}\n  seconds  {:.1}",
-            start.elapsed().as_secs_f32()
-        );
-    }
+    ci::side_by_side(folders, |folder| check(&folder, &interpreter, target))
+}
+
+/// Runs an example, and prints which result it has checked.
+///
+/// Errors: it fails or prints no result, or its README has no title and work.
+fn check(folder: &Path, interpreter: &str, target: &Path) -> Result<(), String> {
+    let readme = tree::read(&folder.join("README.md"))?;
+    let (title, work) =
+        heading(&readme).ok_or(format!("{}: no title and `{WORK}`", folder.display()))?;
+    let start = Instant::now();
+    let mut check = Command::new(interpreter);
+    check.arg("-B").arg(folder.join("check.py"));
+    check.env("BOFUSS_BIN_DIR", target.join("debug"));
+    let said = ci::output(check.stdin(Stdio::null()).stderr(Stdio::inherit()))?;
+    let Some(checked) = said.lines().find_map(|line| line.strip_prefix(CHECKED)) else {
+        return Err(format!("{}: no result: {said}", folder.display()));
+    };
+    println!(
+        "\n{}: {title}\n  work     {work}\n  checked  {checked}\n  seconds  {:.1}",
+        file_name(folder),
+        start.elapsed().as_secs_f32()
+    );
     Ok(())
 }
 

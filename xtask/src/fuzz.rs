@@ -32,7 +32,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
         for corpus in [&known, &found] {
             std::fs::create_dir_all(corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
         }
-        ci::cargo("run --locked --release --target host-tuple", |cargo| {
+        ci::cargo_with("run --locked --release --target host-tuple", |cargo| {
             cargo.arg("--manifest-path").arg(&manifest);
             cargo
                 .arg("--target-dir")

@@ -37,6 +37,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   lint              format, tidy, sizes, lints
   check             the same, and unit tests
   ci [--all]        check, documentation, cost, end to end; with --all the long tier too
+  step NAME         one step of these, by the name that it has there
   tidy              style, rooms and documents
   size              compares the tokens of each room with its budget; prints lines, comments, idiom
   idiom PATH        each place under PATH that counts against the bars of idiom
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         ["lint"] => ci::run(root, &target, ci::Tier::Lint),
         ["check"] => ci::run(root, &target, ci::Tier::Check),
         ["ci"] => ci::run(root, &target, ci::Tier::Test),
+        ["step", name] => ci::run_step(root, &target, name),
         ["ci", "--all"] => ci::run(root, &target, ci::Tier::All),
         ["tidy"] => tidy::run(root),
         ["size"] => size::run(root),

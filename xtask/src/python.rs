@@ -49,13 +49,7 @@ pub(crate) fn write(root: &Path, target: &Path) -> Result<(), String> {
 ///
 /// Errors: the step that failed.
 pub(crate) fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {
-    // The whole workspace, as for the unit tests: a package alone would select other features of
-    // its libraries, and compile them again.
-    ci::cargo(
-        "build --locked --workspace --lib --example replay --example random_record \
-         --example scenario_scripts",
-        |_| {},
-    )?;
+    ci::build_all()?;
     let folder = target.join("python");
     let _ = fs::remove_dir_all(&folder);
     package(root, &target.join("debug"), &folder)?;

@@ -35,7 +35,10 @@ pub(crate) fn folder(target: &Path, machine: &str) -> PathBuf {
 ///
 /// Errors: the command that failed.
 pub(crate) fn build(machine: &str, kind: BuildKind) -> Result<(), String> {
-    ci::cargo(&format!("build {PACKAGE}"), |cargo| {
+    if machine == HERE && kind == BuildKind::Debug {
+        return ci::build_all();
+    }
+    ci::cargo_with(&format!("build {PACKAGE}"), |cargo| {
         cargo.args(kind.option());
         if machine != HERE {
             let triple = triple(machine);
