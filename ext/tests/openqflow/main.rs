@@ -5,6 +5,7 @@ mod engines;
 #[path = "../../../fuzz/checks/flow_hook.rs"]
 mod flow_hook;
 mod keys;
+mod page;
 mod ports;
 mod refusals;
 mod reports;
