@@ -114,11 +114,24 @@ fn a_shared_link_goes_as_the_page_says() {
     goes_as_it_says(include_str!("../docs/guide/openqflow.md"), 20);
 }
 
-/// Runs a page, which has at least this many commands.
+/// Runs a page, which has at least this many commands; again if something differs, because what
+/// else runs on the machine may lose packets.
 fn goes_as_it_says(page: &'static str, commands: usize) {
     if !have_users(&["ip", "unshare", "sudo", "mn", "tshark", "curl", "iperf"]) {
         return;
     }
+    let mut wrong = String::new();
+    for _ in 0..3 {
+        wrong = differences(page, commands);
+        if wrong.is_empty() {
+            return;
+        }
+    }
+    panic!("{wrong}");
+}
+
+/// Runs a page. Returns which commands printed something else.
+fn differences(page: &'static str, commands: usize) -> String {
     let steps = steps(page);
     assert!(steps.len() >= commands, "the page has commands");
     let script = format!(
@@ -151,5 +164,5 @@ fn goes_as_it_says(page: &'static str, commands: usize) {
             .unwrap();
         }
     }
-    assert!(wrong.is_empty(), "{wrong}");
+    wrong
 }
