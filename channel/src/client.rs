@@ -349,22 +349,35 @@ impl Client {
         Ok(written.map_err(|_| ClientError::Timeout(self.timeout))??)
     }
 
+    /// Waits for a message, of a multipart reply for each part as long as the timeout.
     async fn receive_in_time(&mut self) -> Result<(u32, Message), ClientError> {
         let limit = self.timeout;
-        let received = timeout(limit, self.receive()).await;
-        received.map_err(|_| ClientError::Timeout(limit))?
+        loop {
+            let part = timeout(limit, self.receive_part()).await;
+            if let Some(message) = part.map_err(|_| ClientError::Timeout(limit))?? {
+                return Ok(message);
+            }
+        }
     }
 
     /// Waits for a message from the wire.
     async fn receive(&mut self) -> Result<(u32, Message), ClientError> {
         loop {
+            if let Some(message) = self.receive_part().await? {
+                return Ok(message);
+            }
+        }
+    }
+
+    /// Waits for a message from the wire; none if it was a part, of which more follow.
+    async fn receive_part(&mut self) -> Result<Option<(u32, Message)>, ClientError> {
+        loop {
             let length = self.frames.ready().await?;
             match self.assembler.receive(self.frames.take(length)) {
-                Ok(None) => {}
                 Ok(Some((xid, Message::EchoRequest(data)))) => {
                     self.send_as(xid, &Message::EchoReply(data)).await?;
                 }
-                Ok(Some(message)) => return Ok(message),
+                Ok(part) => return Ok(part),
                 Err(refused) => return Err(ClientError::Malformed(refused.cause)),
             }
         }

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// The type of the message.
+const MULTIPART_REQUEST: u8 = 18;
+
 /// A switch that answers barriers and table statistics, in three parts, and refuses flow-mods.
 async fn switch(mut events: mpsc::Receiver<Event>) {
     let mut sender = None;
@@ -73,9 +76,9 @@ async fn a_client_asks_waits_and_collects_errors() {
     drop(listener);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_client_gives_up_on_a_switch_that_does_not_answer() {
-    let path = path("mute");
+/// A client with a timeout of 2 s, and its peer, which has sent its HELLO.
+async fn connected(name: &str) -> (Client, UnixStream) {
+    let path = path(name);
     let listener = UnixListener::bind(&path).unwrap();
     let address = format!("unix:{}", path.display()).parse().unwrap();
     let limit = Duration::from_secs(2);
@@ -86,9 +89,43 @@ async fn a_client_gives_up_on_a_switch_that_does_not_answer() {
         peer.write_all(&hello()).await.unwrap();
         peer
     };
-    let (client, _peer) = tokio::join!(connecting, accepting);
-    let mut client = client.unwrap();
+    let (client, peer) = tokio::join!(connecting, accepting);
+    std::fs::remove_file(path).unwrap();
+    (client.unwrap(), peer)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_gives_up_on_a_switch_that_does_not_answer() {
+    let (mut client, _peer) = connected("mute").await;
     let error = client.request(&Message::BarrierRequest(Empty)).await;
     assert_eq!(error.unwrap_err().to_string(), "no answer within 2 s");
-    std::fs::remove_file(path).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_waits_for_each_part_of_a_long_reply_anew() {
+    let (mut client, mut peer) = connected("slow").await;
+    let tables = Message::MultipartRequest(RequestBody::Table(Empty).into());
+    let body = ReplyBody::Table(vec![TableStats::default(); 8000]);
+    let message = Message::MultipartReply(body.into());
+    let answering = async {
+        let mut header = [0; 8];
+        while header[1] != MULTIPART_REQUEST {
+            peer.read_exact(&mut header).await.unwrap();
+            let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+            peer.read_exact(&mut vec![0; length - header.len()])
+                .await
+                .unwrap();
+        }
+        let xid = u32::from_be_bytes(header[4..].try_into().unwrap());
+        let reply = bytes(xid, &message);
+        let mut rest = &reply[..];
+        while !rest.is_empty() {
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+            let length = usize::from(u16::from_be_bytes([rest[2], rest[3]]));
+            peer.write_all(&rest[..length]).await.unwrap();
+            rest = &rest[length..];
+        }
+    };
+    let (received, ()) = tokio::join!(client.request(&tables), answering);
+    assert!(matches!(received, Ok(Message::MultipartReply(_))));
 }
