@@ -2,7 +2,7 @@
 //! of the documents, and the list of oflib's public items.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::path::Path;
 
 use bofuss_datapath::DropReason;
@@ -229,11 +229,7 @@ fn messages(catalogue: &Catalogue, tests: &Tests, old: &BTreeMap<String, String>
     let mut rows = Vec::new();
     for (number, name, versions) in MESSAGES {
         let name = format!("OFPT_{name}");
-        let cells = evidence_cells(&name, tests, old);
-        rows.push(format!(
-            "`{name}` | {number} | {} | {cells}",
-            versions.since
-        ));
+        rows.push(evidence_row(&name, number, versions.since, tests, old));
     }
     table(
         &mut page,
@@ -243,11 +239,7 @@ fn messages(catalogue: &Catalogue, tests: &Tests, old: &BTreeMap<String, String>
     let mut multiparts = Vec::new();
     for (number, name, versions) in MULTIPARTS {
         let name = format!("OFPMP_{name}");
-        let cells = evidence_cells(&name, tests, old);
-        multiparts.push(format!(
-            "`{name}` | {number} | {} | {cells}",
-            versions.since
-        ));
+        multiparts.push(evidence_row(&name, number, versions.since, tests, old));
     }
     table(
         &mut page,
@@ -259,11 +251,19 @@ fn messages(catalogue: &Catalogue, tests: &Tests, old: &BTreeMap<String, String>
     page
 }
 
-/// The cells of a message or multipart: its type in 1.0, the specification's section, and a test.
-fn evidence_cells(name: &str, tests: &Tests, old: &BTreeMap<String, String>) -> String {
+/// The row of a message or multipart: among others its type in 1.0, the specification's section,
+/// and a test.
+fn evidence_row(
+    name: &str,
+    number: impl Display,
+    since: Version,
+    tests: &Tests,
+    old: &BTreeMap<String, String>,
+) -> String {
     let test = tests.of(&[name]).unwrap_or_default();
     let old_type = old.get(name).map_or("", String::as_str);
-    format!("{old_type} | {} | {test}", section(name))
+    let section = section(name);
+    format!("`{name}` | {number} | {since} | {old_type} | {section} | {test}")
 }
 
 fn versions(scenario: &str) -> String {
