@@ -45,7 +45,7 @@ type CiStep<'a> = (&'a str, Tier, StepLoad, &'a dyn Fn() -> Result<(), String>);
 /// Runs the steps of a tier: first those that compute, up to the first that fails, then those that
 /// wait, and meanwhile those behind them.
 ///
-/// Errors: a step that failed.
+/// Errors: the steps that failed.
 pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> {
     with_steps(root, target, tier, |steps| {
         let mut times = Vec::new();
@@ -61,9 +61,14 @@ pub(crate) fn run(root: &Path, target: &Path, tier: Tier) -> Result<(), String> 
             (waited, behind.join().expect("no step panics"))
         });
         let parts: [Result<Vec<String>, String>; 2] = [behind, waited];
+        let mut failures = Vec::new();
         for part in parts {
-            times.extend(part?);
+            match part {
+                Ok(part) => times.extend(part),
+                Err(e) => failures.push(e),
+            }
         }
+        all_succeeded(&failures)?;
         println!("\nall steps passed: {}", times.join(", "));
         Ok(())
     })
@@ -307,7 +312,11 @@ pub(crate) fn side_by_side<Item: Send>(
             });
         }
     });
-    let failures = failures.into_inner().expect("no thread panicked");
+    all_succeeded(&failures.into_inner().expect("no thread panicked"))
+}
+
+/// Errors: the failures, if there are any.
+fn all_succeeded(failures: &[String]) -> Result<(), String> {
     if failures.is_empty() {
         Ok(())
     } else {
