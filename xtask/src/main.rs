@@ -16,15 +16,12 @@ mod evidence;
 mod examples;
 mod folders;
 mod fuzz;
-mod idiom;
 mod licenses;
 mod mutants;
-mod names;
 mod patch;
 mod pictures;
 mod python;
 mod reference;
-mod retired;
 mod rooms;
 mod seeds;
 mod size;
@@ -39,8 +36,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   ci [--all]        check, documentation, cost, end to end; with --all the long tier too
   step NAME         one step of these, by the name that it has there
   tidy              style, rooms and documents
-  size              compares the tokens of each room with its budget; prints lines, comments, idiom
-  idiom PATH        each place under PATH that counts against the bars of idiom
+  size              counts lines and comments of each room; compares the core with its budget
   cost [GUIDE]      tries the tutorials' patches, and compares them with their bars
   cost --check      check, on a copy of the tree that has all of these patches
   mutants [WORD]    plants faults one at a time, which tests have to notice
@@ -75,7 +71,6 @@ fn main() -> ExitCode {
         ["ci", "--all"] => ci::run(root, &target, ci::Tier::All),
         ["tidy"] => tidy::run(root),
         ["size"] => size::run(root),
-        ["idiom", path] => idiom::list(root, path),
         ["cost"] => cost::run(root, &target, ""),
         ["cost", "--check"] => cost::check(root, &target, "check"),
         ["cost", guide] => cost::run(root, &target, guide),

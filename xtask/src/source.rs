@@ -31,31 +31,16 @@ pub(crate) struct Function<'a> {
 /// The size of code, without tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Count {
-    /// Words, literals, brackets and operators. Commas do not count, because the formatter adds
-    /// some where it breaks a line.
-    pub(crate) tokens: usize,
     /// Lines that are neither blank nor only a comment.
     pub(crate) lines: usize,
     /// Lines that have a comment.
     pub(crate) comments: usize,
-    /// Lines of code that have no budget; they are in none of the other figures.
-    pub(crate) free: usize,
 }
 
 impl Count {
     pub(crate) fn add(&mut self, other: Count) {
-        self.tokens += other.tokens;
         self.lines += other.lines;
         self.comments += other.comments;
-        self.free += other.free;
-    }
-
-    /// The same code without a budget: all its lines are free.
-    pub(crate) fn as_free(self) -> Count {
-        Count {
-            free: self.free + self.lines,
-            ..Count::default()
-        }
     }
 }
 
@@ -117,41 +102,15 @@ impl Source {
         )
     }
 
-    /// Counts the code outside of tests. The blocks of the macros `rows` (`name! { ... }`) are
-    /// free.
-    pub(crate) fn count(&self, rows: &[String]) -> Count {
-        let mut free = vec![false; self.test.len()];
-        for name in rows {
-            self.mark_blocks(&format!("{name}! {{"), &mut free);
-        }
+    /// Counts the code outside of tests.
+    pub(crate) fn count(&self) -> Count {
         let mut count = Count::default();
         let comments: Vec<&str> = self.comments.lines().collect();
         for (number, code) in self.product_lines() {
-            if !comments[number - 1].trim().is_empty() {
-                count.comments += 1;
-            }
-            if code.trim().is_empty() {
-                continue;
-            }
-            if free[number - 1] {
-                count.free += 1;
-            } else {
-                count.lines += 1;
-                count.tokens += tokens(code);
-            }
+            count.comments += usize::from(!comments[number - 1].trim().is_empty());
+            count.lines += usize::from(!code.trim().is_empty());
         }
         count
-    }
-
-    /// Marks the lines of each block that begins with `head` at the start of a line.
-    fn mark_blocks(&self, head: &str, marks: &mut [bool]) {
-        for (at, _) in self.code.match_indices(head) {
-            if at == 0 || self.code[..at].ends_with('\n') {
-                let first = line_of(&self.code, at);
-                let last = line_of(&self.code, at + block_end(&self.code[at..]) - 1);
-                marks[first - 1..last].fill(true);
-            }
-        }
     }
 
     /// The lines of `code` outside tests, each with its number from 1.
@@ -202,38 +161,6 @@ pub(crate) fn block_end(code: &str) -> usize {
         }
     }
     code.len()
-}
-
-/// Counts the tokens of a line of [`Source::code`].
-fn tokens(code: &str) -> usize {
-    /// Adjacent characters of the same kind are one token, except brackets.
-    #[derive(PartialEq)]
-    enum TokenKind {
-        None,
-        Word,
-        Literal,
-        Operator,
-    }
-    let mut count = 0;
-    let mut before = TokenKind::None;
-    for c in code.chars() {
-        let kind = match c {
-            '(' | ')' | '[' | ']' | '{' | '}' => {
-                count += 1;
-                TokenKind::None
-            }
-            ',' => TokenKind::None,
-            '"' => TokenKind::Literal,
-            c if c.is_whitespace() => TokenKind::None,
-            c if is_word(c) => TokenKind::Word,
-            _ => TokenKind::Operator,
-        };
-        if kind != TokenKind::None && kind != before {
-            count += 1;
-        }
-        before = kind;
-    }
-    count
 }
 
 /// The line of a byte offset, from 1.
@@ -454,7 +381,7 @@ mod tests {
     fn test_modules_do_not_count() {
         let s =
             source("fn a() {}\n\n// b\n#[cfg(test)]\nmod tests {\n    fn c() {}\n}\nfn d() {}\n");
-        assert_eq!(s.count(&[]).lines, 2);
+        assert_eq!(s.count().lines, 2);
     }
 
     #[test]
@@ -485,27 +412,6 @@ mod tests {
                 assert_eq!(test, (first..=last).contains(&line), "{line} of {text}");
             }
         }
-    }
-
-    #[test]
-    fn packing_saves_no_tokens() {
-        let loose = "let a = b(\n    1,\n    \"two words\",\n);\nlet c = a?;\n";
-        let packed = "let a = b(1, \"two words\"); let c = a?;\n";
-        assert_eq!(source(loose).count(&[]).tokens, 14);
-        assert_eq!(source(packed).count(&[]).tokens, 14);
-    }
-
-    #[test]
-    fn rows_are_free() {
-        let s =
-            source("// a\nrows! {\n    1 A; // a\n}\nfn b() {}\nmacro_rules! rows { () => {} }\n");
-        let expected = Count {
-            tokens: 16,
-            lines: 2,
-            comments: 2,
-            free: 3,
-        };
-        assert_eq!(s.count(&["rows".into()]), expected);
     }
 
     #[test]

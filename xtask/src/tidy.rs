@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::source::{self, Function, Source, words};
-use crate::{circles, docs, licenses, mutants, names, retired, rooms};
+use crate::{circles, docs, licenses, mutants, rooms};
 
 /// The most lines of a file without its tests, or of a file of tests. A longer file has to give the
 /// reason in a line with [`LONG_FILE`].
@@ -24,9 +24,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let sources = source::load(root)?;
     let mut findings = Vec::new();
     for source in &sources {
-        let mut found = file(source);
-        found.extend(retired::check(source));
-        for (line, what) in found {
+        for (line, what) in file(source) {
             findings.push(format!("{}:{line}: {what}", source.path.display()));
         }
     }
@@ -35,7 +33,6 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     findings.extend(circles::check(&arrows, &sources));
     findings.extend(docs::check(root, &sources)?);
     findings.extend(mutants::check(root)?);
-    findings.extend(names::check(&sources));
     findings.extend(licenses::check(root)?);
     for finding in &findings {
         println!("{finding}");
