@@ -3,6 +3,7 @@
 
 use alloc::{boxed::Box, vec::Vec};
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{ChunkedQueue, Time};
 use bofuss_oflib::error::BundleFailed;
 use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
@@ -74,7 +75,7 @@ fn held_bytes(head: &[u8]) -> usize {
     MESSAGE_BYTES + length * BYTES_PER_WIRE_BYTE
 }
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Handles BUNDLE_CONTROL: opens, closes, commits or discards a bundle.
     ///
     /// Errors: BUNDLE_FAILED with BAD_ID, BUNDLE_CLOSED, OUT_OF_BUNDLES, BAD_TYPE or BAD_FLAGS;

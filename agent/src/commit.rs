@@ -4,6 +4,7 @@
 use alloc::{boxed::Box, vec::Vec};
 
 use bofuss_datapath::Time;
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_oflib::error::BundleFailed;
 use bofuss_oflib::message::bundle::BundleControlType;
 use bofuss_oflib::message::{BundleControl, ErrorMsg};
@@ -67,7 +68,7 @@ impl Commit {
     }
 }
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Begins a commit. [`Switch::go_on_with_commit`] does the rest in slices.
     pub(crate) fn begin_commit(
         &mut self,

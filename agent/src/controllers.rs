@@ -9,6 +9,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_oflib::Message;
 use bofuss_oflib::message::ControllerStatus;
 use bofuss_oflib::message::controller_status::{ChannelStatus, ControllerStatusReason, Uri};
@@ -66,7 +67,7 @@ impl Connection {
     }
 }
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Sets the address of a connection's peer, such as `tcp:192.0.2.1:6653`.
     pub fn set_peer(&mut self, conn: ConnId, uri: &str) {
         let uri = Some(Uri(String::from(uri)));

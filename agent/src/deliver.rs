@@ -3,6 +3,7 @@
 
 use alloc::boxed::Box;
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{PacketInEvent, Sink};
 use bofuss_frame::Frame;
 use bofuss_oflib::field::{ACTSET_OUTPUT, IN_PORT, METADATA, PACKET_TYPE, TUNNEL_ID};
@@ -143,7 +144,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
     }
 }
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Sends ROLE_STATUS to former masters, because another controller has become master. Spec:
     /// OpenFlow 1.4.1 section 7.4.4.
     pub(crate) fn tell_demoted<I: SwitchIo>(&self, demoted: &[ConnId], io: &mut I) {

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Cursor, Datapath, Entry, Filter, Settled, Time};
 use bofuss_oflib::error::MeterModFailed;
 use bofuss_oflib::message::ErrorMsg;
@@ -113,7 +114,7 @@ impl Dump {
         xid: u32,
         listed: DumpedList,
         id: MeterId,
-        datapath: &Datapath,
+        datapath: &Datapath<impl FrameEngine>,
     ) -> Result<Self, ErrorCode> {
         let one = (id != MeterId::ALL).then_some(id.0);
         if one.is_some() && !datapath.has_meter(id) {
@@ -129,7 +130,7 @@ impl Dump {
     }
 }
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Makes and sends the next slice of a connection's long reply.
     ///
     /// Errors: an extension's; they end the reply.
@@ -205,7 +206,7 @@ impl Switch {
 type Slice = (bool, Option<ReplyBody>);
 
 impl Entries {
-    fn slice(&mut self, now: Time, settled: &Settled<'_>) -> Slice {
+    fn slice(&mut self, now: Time, settled: &Settled<'_, impl FrameEngine>) -> Slice {
         let datapath = settled.datapath();
         let filter = &self.filter;
         let report = &mut self.report;
@@ -248,7 +249,7 @@ fn counters(entry: FlowEntry) -> FlowCounters {
 /// Lists the next groups or meters.
 fn list(
     now: Time,
-    datapath: &Datapath,
+    datapath: &Datapath<impl FrameEngine>,
     listed: DumpedList,
     ids: &mut RangeInclusive<u32>,
 ) -> Slice {
@@ -283,7 +284,12 @@ fn list(
     (count < most || next == Some(*ids.end()), Some(body))
 }
 
-fn flow_stats(datapath: &Datapath, now: Time, table_id: TableId, entry: &Entry) -> FlowStats {
+fn flow_stats(
+    datapath: &Datapath<impl FrameEngine>,
+    now: Time,
+    table_id: TableId,
+    entry: &Entry,
+) -> FlowStats {
     let (duration_sec, duration_nsec) = now.duration(entry.created);
     FlowStats(FlowEntry {
         table_id,

@@ -1,5 +1,6 @@
 //! Messages and multiparts of extensions, and which notifications connections want.
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Asker, HookAnswer, ReplyPart, Time};
 use bofuss_oflib::ext::{Audience, ExtRow};
 use bofuss_oflib::message::{ControllerRole, FlowMod};
@@ -23,7 +24,7 @@ impl Connection {
     }
 }
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Passes a message to its extension, and sends the replies. Errors: the extension's;
     /// BAD_REQUEST/BAD_EXPERIMENTER if none has it.
     pub(crate) fn extension_message<I: SwitchIo>(

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use bofuss_datapath::Time;
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowModCommand};
@@ -51,7 +52,7 @@ impl fmt::Display for FailMode {
 /// The cookie that marks the entry of the fail mode: "standalo" in ASCII.
 const STANDALONE_COOKIE: u64 = 0x7374_616e_6461_6c6f;
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Changes the fail mode, with effect at once if there is no controller.
     pub fn set_fail_mode(&mut self, now: Time, fail_mode: FailMode) {
         self.fail_mode = fail_mode;

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_oflib::message::features::{ALL_ACTIONS_1_0, Capabilities};
 use bofuss_oflib::message::{Features, PortDesc};
 
@@ -9,7 +10,7 @@ use crate::Switch;
 use crate::buffers::MAX_BUFFERS;
 use crate::connection::ConnId;
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// The body of FEATURES_REPLY on a connection.
     pub(crate) fn features(&self, conn: ConnId) -> Features {
         Features {

@@ -1,5 +1,6 @@
 //! Packets that a controller sends as bytes, for a packet-out or a trace.
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_oflib::error::{BadMatch, BadRequest};
 use bofuss_oflib::field::PACKET_TYPE;
 use bofuss_oflib::{ErrorCode, FieldMatch, Match, PortNo};
@@ -27,7 +28,7 @@ pub(crate) fn check_bytes(bytes: &[u8], fields: &Match) -> Result<(), ErrorCode>
     Ok(())
 }
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Makes a packet of bytes that a controller sent; `None` if the pool is exhausted. Errors:
     /// BAD_REQUEST/BAD_PACKET if there are no bytes, or if a packet without Ethernet is not IP.
     pub(crate) fn packet_of(

@@ -1,5 +1,6 @@
 //! One arm for each message that a controller may send.
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{TABLE_CONFIG_BITS, Time};
 use bofuss_oflib::error::{
     AsyncConfigFailed, BadMatch, BadProperty, BadRequest, PortModFailed, SwitchConfigFailed,
@@ -38,7 +39,7 @@ pub(crate) struct Asked {
     buffer: Option<BufferId>,
 }
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Handles a message and sends its reply or error; then reports its changes to monitors.
     pub(crate) fn handle<I: SwitchIo>(
         &mut self,

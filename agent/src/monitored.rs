@@ -2,6 +2,7 @@
 
 use alloc::{vec, vec::Vec};
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{EntryFate, EntryNews, Time};
 use bofuss_oflib::Message;
 use bofuss_oflib::message::multipart::flow_monitor::{FlowMonitorCommand, FlowUpdateEvent};
@@ -18,7 +19,7 @@ use crate::switch::{Switch, SwitchIo};
 /// `None` if the switch made the change by itself, as on a timeout.
 pub(crate) type Cause = Option<(ConnId, u32)>;
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Handles the multipart FLOW_MONITOR: adds, modifies and deletes monitors, and replies with
     /// the entries that they want initially.
     ///

@@ -3,6 +3,7 @@
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Cursor, Datapath, Engine, Entry, EntryFate, EntryKey, EntryNews, Filter};
 use bofuss_oflib::error::FlowMonitorFailed;
 use bofuss_oflib::instruction::Instructions;
@@ -61,8 +62,8 @@ struct LateEntry {
 
 /// What decides how a change is reported to one connection: the switch after the change, and whose
 /// request made it.
-pub(crate) struct Scene<'a> {
-    pub(crate) datapath: &'a Datapath,
+pub(crate) struct Scene<'a, E: FrameEngine> {
+    pub(crate) datapath: &'a Datapath<E>,
     /// The transaction id of the connection's own request, if that made the changes.
     pub(crate) own: Option<u32>,
     /// Whether another controller's request made the changes.
@@ -100,7 +101,7 @@ impl Monitoring {
     /// BAD_OUT, or INVALID_MONITOR if there are too many.
     pub(crate) fn change(
         &mut self,
-        datapath: &Datapath,
+        datapath: &Datapath<impl FrameEngine>,
         requests: &[FlowMonitorRequest],
     ) -> Result<bool, ErrorCode> {
         let mut monitors = self.monitors.clone();
@@ -139,7 +140,7 @@ impl Monitoring {
     /// The initial report of an entry, if a monitor that begins wants it.
     pub(crate) fn initial(
         &self,
-        datapath: &Datapath,
+        datapath: &Datapath<impl FrameEngine>,
         table: TableId,
         entry: &Entry,
     ) -> Option<FlowUpdate> {
@@ -162,7 +163,7 @@ impl Monitoring {
     }
 
     /// The flags, combined, of the monitors that want this change; 0 if none does.
-    fn flags_for(&self, scene: &Scene<'_>, news: &EntryNews) -> FlowMonitorFlags {
+    fn flags_for(&self, scene: &Scene<'_, impl FrameEngine>, news: &EntryNews) -> FlowMonitorFlags {
         let before = match &news.change {
             EntryFate::Replaced(_, before) | EntryFate::Modified(before) => Some(before),
             EntryFate::Added | EntryFate::Removed(_) | EntryFate::Moved(_) => None,
@@ -196,7 +197,11 @@ impl Monitoring {
 
     /// Reports changes to a connection that has room. For one without room, see
     /// [`Monitoring::hold`].
-    pub(crate) fn tell(&mut self, scene: &Scene<'_>, news: &[EntryNews]) -> Vec<FlowUpdate> {
+    pub(crate) fn tell(
+        &mut self,
+        scene: &Scene<'_, impl FrameEngine>,
+        news: &[EntryNews],
+    ) -> Vec<FlowUpdate> {
         let mut updates = Vec::new();
         for one in news {
             let flags = self.flags_for(scene, one);
@@ -219,7 +224,7 @@ impl Monitoring {
     }
 
     /// Whether any monitor wants any of these changes.
-    pub(crate) fn wants(&self, scene: &Scene<'_>, news: &[EntryNews]) -> bool {
+    pub(crate) fn wants(&self, scene: &Scene<'_, impl FrameEngine>, news: &[EntryNews]) -> bool {
         let none = FlowMonitorFlags(0);
         news.iter().any(|one| self.flags_for(scene, one) != none)
     }
@@ -246,7 +251,11 @@ impl Monitoring {
     /// Remembers what has to be reported later to a connection that does not read. Returns what is
     /// reported at once nevertheless: removed entries, because nothing of them remains to be looked
     /// up later.
-    pub(crate) fn hold(&mut self, scene: &Scene<'_>, news: &[EntryNews]) -> Vec<FlowUpdate> {
+    pub(crate) fn hold(
+        &mut self,
+        scene: &Scene<'_, impl FrameEngine>,
+        news: &[EntryNews],
+    ) -> Vec<FlowUpdate> {
         let mut updates = Vec::new();
         for one in news {
             let flags = self.flags_for(scene, one);
@@ -263,7 +272,10 @@ impl Monitoring {
     }
 
     /// The next slice of the reports that were held back; `None` if there are no more.
-    pub(crate) fn catch_up(&mut self, datapath: &mut Datapath) -> Option<Vec<FlowUpdate>> {
+    pub(crate) fn catch_up(
+        &mut self,
+        datapath: &mut Datapath<impl FrameEngine>,
+    ) -> Option<Vec<FlowUpdate>> {
         let pause = self.pause.as_mut()?;
         let mut updates = Vec::new();
         while updates.len() < REPORTED_PER_SLICE
@@ -348,7 +360,7 @@ impl Pause {
 /// higher, otherwise as modified.
 fn reported_again(
     monitors: &BTreeMap<u32, Monitor>,
-    datapath: &Datapath,
+    datapath: &Datapath<impl FrameEngine>,
     since: u64,
     (table, entry): (TableId, &Entry),
 ) -> Option<FlowUpdate> {
@@ -373,7 +385,10 @@ fn reported_again(
 
 /// Makes the monitor that a request describes. Errors: FLOW_MONITOR_FAILED with BAD_FLAGS,
 /// BAD_TABLE_ID or BAD_OUT.
-fn monitor_of(datapath: &Datapath, request: &FlowMonitorRequest) -> Result<Monitor, ErrorCode> {
+fn monitor_of(
+    datapath: &Datapath<impl FrameEngine>,
+    request: &FlowMonitorRequest,
+) -> Result<Monitor, ErrorCode> {
     let flags = request.flags;
     if flags.0 & !FlowMonitorFlags::ALL.0 != 0 {
         return Err(FlowMonitorFailed::BAD_FLAGS);
@@ -403,13 +418,17 @@ fn monitor_of(datapath: &Datapath, request: &FlowMonitorRequest) -> Result<Monit
 }
 
 /// The entry that a change concerns, if it still exists.
-fn entry_at<'a>(datapath: &'a Datapath, news: &EntryNews) -> Option<&'a Entry> {
+fn entry_at<'a>(datapath: &'a Datapath<impl FrameEngine>, news: &EntryNews) -> Option<&'a Entry> {
     let table = datapath.tables().get(usize::from(news.table_id.0))?;
     table.get(news.key)
 }
 
 /// The full report of a change; `None` if a later change has removed the entry.
-fn update_of(scene: &Scene<'_>, news: &EntryNews, flags: FlowMonitorFlags) -> Option<FlowUpdate> {
+fn update_of(
+    scene: &Scene<'_, impl FrameEngine>,
+    news: &EntryNews,
+    flags: FlowMonitorFlags,
+) -> Option<FlowUpdate> {
     let event = match &news.change {
         EntryFate::Added => FlowUpdateEvent::ADDED,
         EntryFate::Replaced(..) | EntryFate::Modified(_) => FlowUpdateEvent::MODIFIED,
@@ -431,7 +450,7 @@ fn update_of(scene: &Scene<'_>, news: &EntryNews, flags: FlowMonitorFlags) -> Op
 
 /// Describes an existing entry, with its instructions if `flags` ask for them.
 fn flow_of(
-    datapath: &Datapath,
+    datapath: &Datapath<impl FrameEngine>,
     table: TableId,
     entry: &Entry,
     flags: FlowMonitorFlags,

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use bofuss_datapath::Time;
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::multipart::{
@@ -18,7 +19,7 @@ use crate::dump::{Dump, DumpedList, EntryReport};
 use crate::handle::HandlerResult;
 use crate::switch::{Switch, SwitchIo, parts};
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Answers a multipart request, either at once or by starting a long reply.
     pub(crate) fn multipart<I: SwitchIo>(
         &mut self,

@@ -3,6 +3,7 @@
 
 use alloc::{string::String, string::ToString, vec::Vec};
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Egress, Queue, QueueSpec, Rate, Time};
 use bofuss_oflib::Version;
 use bofuss_oflib::error::{BadRequest, QueueOpFailed};
@@ -128,7 +129,7 @@ pub fn spec(properties: &[QueueProperty]) -> Result<QueueSpec, ErrorCode> {
     Ok(spec)
 }
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Creates or changes a queue of a port.
     ///
     /// Errors: why that is not possible.

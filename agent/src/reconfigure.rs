@@ -3,12 +3,13 @@
 use alloc::vec::Vec;
 
 use bofuss_datapath::Time;
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::reconfigure::Obstacle;
 
 use crate::connection::ConnId;
 use crate::switch::{Switch, SwitchIo, parts};
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Checks that everything in this switch fits into `other`, see
     /// [`bofuss_datapath::Datapath::check_reconfigure`]. Changes in progress are completed first.
     ///

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_oflib::error::RoleRequestFailed;
 use bofuss_oflib::message::controller_status::ControllerStatusReason;
 use bofuss_oflib::message::multipart::{ExtBody, RequestBody};
@@ -12,7 +13,7 @@ use crate::Switch;
 use crate::connection::ConnId;
 use crate::switch::SwitchIo;
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Changes a channel's role and short id. A new master makes the old one a slave; the old one
     /// and the other controllers are informed. Choice: a short id of 0 leaves it unchanged.
     ///

@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 
 use bofuss_datapath::Time;
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_oflib::error::BundleFailed;
 use bofuss_oflib::message::bundle::{BundleFlags, Timestamp};
 use bofuss_oflib::message::multipart::bundle_features::{BundleFeatureFlags, TimeCapability};
@@ -119,7 +120,7 @@ impl ScheduledCommit {
     }
 }
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Sets the clock for scheduled commits: what it showed at [`Time`] 0, in nanoseconds since
     /// 1970. Call this again whenever the value changes, because the clock was set or its rate
     /// differs from that of [`Time`]. Without a clock, commits cannot be scheduled.

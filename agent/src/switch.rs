@@ -3,6 +3,7 @@
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
+use bofuss_datapath::engine::{FrameEngine, PlainEngine};
 use bofuss_datapath::{Datapath, Settled, Sink, Step, Time};
 use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::message::controller_status::ControllerStatusReason;
@@ -68,8 +69,8 @@ pub struct Identity {
 }
 
 /// An OpenFlow switch: everything but threads, sockets, clocks and files.
-pub struct Switch {
-    pub(crate) datapath: Datapath,
+pub struct Switch<E: FrameEngine = PlainEngine> {
+    pub(crate) datapath: Datapath<E>,
     pub(crate) identity: Identity,
     pub(crate) connections: BTreeMap<ConnId, Connection>,
     pub(crate) fail_mode: FailMode,
@@ -152,9 +153,9 @@ impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
     }
 }
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Makes a switch from a datapath. Except in [`FailMode::Secure`] it forwards packets at once.
-    pub fn new(now: Time, datapath: Datapath, identity: Identity, fail_mode: FailMode) -> Self {
+    pub fn new(now: Time, datapath: Datapath<E>, identity: Identity, fail_mode: FailMode) -> Self {
         let mut this = Self {
             datapath,
             identity,
@@ -175,12 +176,12 @@ impl Switch {
     }
 
     /// The datapath, read-only.
-    pub fn datapath(&self) -> &Datapath {
+    pub fn datapath(&self) -> &Datapath<E> {
         &self.datapath
     }
 
     /// The datapath with settled counters.
-    pub fn settled(&mut self) -> Settled<'_> {
+    pub fn settled(&mut self) -> Settled<'_, E> {
         self.datapath.settled()
     }
 

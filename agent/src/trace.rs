@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::vec;
 use core::fmt::Write;
 
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{PacketInEvent, Sink, Step, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::error::BadRequest;
@@ -55,7 +56,7 @@ impl Sink for StepLines {
     }
 }
 
-impl Switch {
+impl<E: FrameEngine> Switch<E> {
     /// Runs the request's frame through the pipeline without any effect, and returns the steps.
     ///
     /// Errors: BAD_REQUEST/BAD_PORT for a number that no port may have, BAD_PACKET if there is no

@@ -5,14 +5,18 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
-use bofuss_datapath::{Config, Datapath, Engine, Time};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, SwitchIo};
+use bofuss_datapath::{Config, Engine, Time};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::{Empty, FlowModCommand, MultipartReply};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_oflib::{Catalogue, Codec, Message, PortNo, Version};
+
+/// The switch with the fast path.
+type Switch = bofuss_agent::Switch<bofuss_fastpath::FastPath>;
 
 #[derive(Default)]
 struct Outbox {

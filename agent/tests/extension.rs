@@ -6,8 +6,9 @@ mod board;
 
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
-use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, SwitchIo};
+use bofuss_datapath::{Config, Time};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{ExtKind, ExtRow};
@@ -22,6 +23,9 @@ use board::{
     BAD_LENGTH, BAD_TYPE, BOARD, Board, EVENT, LIST, NO_PLACE, Notes, PLACES, ROWS, WATCH, WRITE,
     WRITTEN, bytes, notes,
 };
+
+/// The switch with the fast path.
+type Switch = bofuss_agent::Switch<bofuss_fastpath::FastPath>;
 
 /// An [`SwitchIo`] that records what the switch does.
 #[derive(Default)]

@@ -9,8 +9,9 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
-use bofuss_datapath::{Config, Datapath, Engine, Time};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, SwitchIo};
+use bofuss_datapath::{Config, Engine, Time};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::error::FlowMonitorFailed as E;
 use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
@@ -26,6 +27,9 @@ use bofuss_oflib::text::{parse_flow, parse_group, parse_match};
 use bofuss_oflib::types::{GroupId, QueueId, TableId};
 use bofuss_oflib::wire::Text;
 use bofuss_oflib::{Catalogue, ErrorCode, Message, PortNo, Version};
+
+/// The switch with the fast path.
+type Switch = bofuss_agent::Switch<bofuss_fastpath::FastPath>;
 
 /// The connection that monitors.
 const READER: ConnId = ConnId(1);

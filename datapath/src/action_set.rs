@@ -20,19 +20,19 @@ type ActionKey = (u8, u16, u64, u64);
     clippy::box_collection,
     reason = "a packet on its way, which as a rule has none, carries one word"
 )]
-pub(crate) struct ActionSet(Option<Box<Vec<(ActionKey, Action)>>>);
+pub struct ActionSet(Option<Box<Vec<(ActionKey, Action)>>>);
 
 impl ActionSet {
     /// Empties the set; keeps its memory.
     #[inline]
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         if let Some(actions) = &mut self.0 {
             actions.clear();
         }
     }
 
     /// Merges actions into the set; each replaces the one of its type.
-    pub(crate) fn write(&mut self, actions: &[Action]) {
+    pub fn write(&mut self, actions: &[Action]) {
         let set = self.0.get_or_insert_default();
         for action in actions {
             let (rank, number) = action.rank();
@@ -55,7 +55,7 @@ impl ActionSet {
     }
 
     /// The actions in the order of execution; no output if there is a group.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Action> {
+    pub fn in_order(&self) -> impl Iterator<Item = &Action> {
         let set = self.0.as_deref().map_or(&[][..], Vec::as_slice);
         let group = set.iter().any(|(_, a)| matches!(a, Action::Group(_)));
         let actions = set.iter().map(|(_, action)| action);

@@ -15,34 +15,33 @@ use crate::control::bulk_change::BulkChange;
 use crate::control::bundle::StagedBundle;
 use crate::control::news::EntryNews;
 use crate::egress::discipline::Egress;
-use crate::fast::paths::known_paths;
+use crate::frame_engine::{FrameEngine, PlainEngine};
 use crate::hooks::Hooks;
 use crate::pipeline::bridge::Bridge;
 use crate::pipeline::context::{Context, Lane, Pipeline, PortQueues};
-use crate::pipeline::each_table;
 use crate::tables::features;
 use crate::tables::field_uses::FieldUses;
 use crate::tables::shared::SharedInstructions;
-use crate::{CacheStats, Config, DropReason, Hook, Port, Sink, Table, Time, Trial};
+use crate::{Config, DropReason, Hook, Port, Sink, Table, Time, Trial};
 
 /// The most entries that one tick expires, so that packets need not wait.
 const EXPIRIES_PER_TICK: usize = 64;
 
 /// An OpenFlow switch without connections.
-pub struct Datapath {
-    pub(crate) pipeline: Pipeline,
-    pub(crate) lane: Lane,
+pub struct Datapath<E: FrameEngine = PlainEngine> {
+    pub(crate) pipeline: Pipeline<E>,
+    pub(crate) lane: Lane<E>,
     pub(crate) egress: PortQueues,
     pub(crate) hooks: Hooks,
     /// Bulk changes in progress.
     pub(crate) bulk_changes: VecDeque<BulkChange>,
     /// The bundle in progress.
-    pub(crate) bundle: Option<StagedBundle>,
+    pub(crate) bundle: Option<StagedBundle<E>>,
     /// The recorded changes of entries, if they are recorded.
     pub(crate) news: Option<Vec<EntryNews>>,
 }
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Makes a datapath without ports and entries.
     ///
     /// Panics: if `config` asks for no table, or for more than 254.
@@ -56,7 +55,7 @@ impl Datapath {
             lane: Lane::new(&config, pool),
             pipeline: Pipeline {
                 tables: (0..config.n_tables)
-                    .map(|_| Table::new(config.engine, config.secret))
+                    .map(|_| Table::new(E::classifier(config.engine, config.secret), config.engine))
                     .collect(),
                 config,
                 catalogue,
@@ -88,11 +87,15 @@ impl Datapath {
         }
     }
 
-    /// What packets may touch, with effects that go to `sink`. Packets of a trace, and of an engine
-    /// without cache, go from table to table; others take cached paths.
-    pub(crate) fn context<'a, S: Sink>(&'a mut self, now: Time, sink: &'a mut S) -> Context<'a, S> {
+    /// What packets may touch, with effects that go to `sink`.
+    pub(crate) fn context<'a, S: Sink>(
+        &'a mut self,
+        now: Time,
+        sink: &'a mut S,
+    ) -> Context<'a, S, E> {
         self.hooks.refresh(self.pipeline.tables.len());
-        let mut context = Context {
+        let through_tables = E::through_tables(&self.pipeline.config);
+        Context {
             trial: if S::DRY {
                 self.lane.next_trial()
             } else {
@@ -104,12 +107,8 @@ impl Datapath {
             lane: &mut self.lane,
             egress: &mut self.egress,
             hooks: &mut self.hooks,
-            through_tables: each_table,
-        };
-        if context.uses_cache() {
-            context.through_tables = known_paths;
+            through_tables,
         }
-        context
     }
 
     /// Sends a packet through the tables to trace its steps. With a sink that is [`Sink::DRY`],
@@ -148,9 +147,9 @@ impl Datapath {
         drops.map(|((hook, reason), count)| (self.hooks.all[*hook].name(), *reason, *count))
     }
 
-    /// The counters of the flow cache.
-    pub fn cache_stats(&self) -> CacheStats {
-        self.lane.cache.stats
+    /// What its engine knows.
+    pub fn engine(&self) -> &E::State {
+        &self.lane.engine
     }
 
     /// How IP fragments are treated.
@@ -212,7 +211,7 @@ impl Datapath {
             .into_iter()
             .chain(compaction.filter(|_| moves))
             .chain(self.next_look())
-            .chain(self.lane.cache.next_clean())
+            .chain(E::next_clean(&self.lane.engine))
             .chain(self.hooks.all.iter().filter_map(|h| h.next_tick()))
             .chain(self.lane.reassembler.deadline_ns().map(Time))
             .chain(self.egress.ports.values().filter_map(Egress::next_wakeup))
@@ -229,8 +228,12 @@ impl Datapath {
         }
         self.settle();
         let Self { pipeline, lane, .. } = self;
-        lane.cache
-            .clean(&pipeline.catalogue, &mut pipeline.tables, now);
+        E::clean(
+            &mut lane.engine,
+            &pipeline.catalogue,
+            &mut pipeline.tables,
+            now,
+        );
         if self.bundle.is_none() {
             self.compact();
         }
@@ -265,6 +268,6 @@ impl Datapath {
 
     /// Adds what flows have counted to the counters of entries and tables.
     pub(crate) fn settle(&mut self) {
-        self.lane.cache.settle(&mut self.pipeline.tables);
+        E::settle(&mut self.lane.engine, &mut self.pipeline.tables);
     }
 }

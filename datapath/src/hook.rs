@@ -8,15 +8,17 @@ use bofuss_oflib::message::{FlowMod, FlowRemoved};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 
+use crate::Upcoming;
 use crate::{
-    Config, ControlContext, EgressDrop, HookContext, HookEffect, Metric, ReplyPart, Time, Upcoming,
-    Verdict,
+    Config, ControlContext, EgressDrop, HookContext, HookEffect, Metric, ReplyPart, Time, Verdict,
 };
 
 /// A point on a packet's path through a table at which hooks are called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum HookPoint {
+pub enum HookPoint {
+    /// Before the lookup.
     BeforeLookup,
+    /// After a hit, before the instructions.
     AfterHit,
 }
 

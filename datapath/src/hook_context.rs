@@ -10,13 +10,12 @@ use bofuss_oflib::{Action, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::{Key, Layout, Packet};
 
 use crate::action_set::ActionSet;
-use crate::lazy_packet::{LazyPacket, set_field};
 use crate::qos::QueueClass;
 use crate::{Qos, Time, Trial, Verdict};
 
 /// A request of a hook.
 #[derive(Debug)]
-pub(crate) enum HookAct {
+pub enum HookAct {
     /// Apply these actions to the packet.
     Apply(Vec<Action>),
     /// Apply these actions to another packet.
@@ -29,28 +28,29 @@ pub(crate) enum HookAct {
 
 /// What a hook has done and requested.
 #[derive(Debug, Default)]
-pub(crate) struct HookOutcome {
-    pub(crate) acts: Vec<HookAct>,
+pub struct HookOutcome {
+    /// What it asked for, in order.
+    pub acts: Vec<HookAct>,
     /// The table to continue with.
-    pub(crate) goto: Option<TableId>,
+    pub goto: Option<TableId>,
     /// The extension's reason for dropping the packet, if it does.
-    pub(crate) drop: Option<&'static str>,
+    pub drop: Option<&'static str>,
     /// Whether the hook has taken the packet.
-    pub(crate) taken: bool,
+    pub taken: bool,
     /// Whether the packet was held, to continue later with its action set.
-    pub(crate) held: bool,
+    pub held: bool,
     /// The port to which the hook sends the packet, if it does nothing else.
-    pub(crate) forward: Option<PortNo>,
+    pub forward: Option<PortNo>,
     /// The QoS record that it gave the packet.
-    pub(crate) qos: Option<Qos>,
+    pub qos: Option<Qos>,
     /// The fields that it read.
-    pub(crate) read: FieldSet,
+    pub read: FieldSet,
     /// What it set in the key.
-    pub(crate) sets: Vec<(&'static Field, Option<u128>)>,
+    pub sets: Vec<(&'static Field, Option<u128>)>,
     /// Whether it set a field to a new value.
-    pub(crate) changed: bool,
+    pub changed: bool,
     /// The packet's key from before the hook got the packet for editing, if it did.
-    pub(crate) before_edit: Option<Box<Key>>,
+    pub before_edit: Option<Box<Key>>,
 }
 
 /// A packet that continues through the tables later, with its action set, queue and QoS record.
@@ -65,27 +65,68 @@ pub struct HeldPacket {
 
 /// What a packet has collected on its path, apart from its bytes and key.
 #[derive(Clone, Debug)]
-pub(crate) struct Progress {
+pub struct Progress {
     pub(crate) set: ActionSet,
     pub(crate) class: QueueClass,
 }
 
 /// The packet as a hook gets it.
-pub(crate) enum Subject<'a> {
-    /// The packet.
-    Packet(&'a mut Packet),
-    /// A frame that becomes a packet when that is needed.
-    Lazy(LazyPacket<'a>),
+pub trait Subject {
+    /// The value of a field, if the packet has it; `read` learns that the field was read.
+    fn get(&self, field: &Field, read: &mut FieldSet) -> Option<u128>;
+    /// Sets a field, or marks it as absent if it is in no header. Returns true if that changed it.
+    fn set(&mut self, field: &'static Field, value: Option<u128>) -> bool;
+    /// The bytes.
+    fn frame(&self) -> &Frame;
+    /// Where the headers are.
+    fn layout(&self) -> &Layout;
+    /// The packet itself.
+    fn packet(&mut self) -> &mut Packet;
+    /// Its number among the packets for which hooks prefetched, if its headers are unchanged.
+    fn upcoming(&self) -> Option<usize> {
+        None
+    }
 }
 
-impl Subject<'_> {
-    /// The packet itself.
-    fn packet(&mut self) -> &mut Packet {
-        match self {
-            Self::Packet(packet) => packet,
-            Self::Lazy(lazy) => lazy.packet(),
-        }
+impl Subject for Packet {
+    #[inline]
+    fn get(&self, field: &Field, read: &mut FieldSet) -> Option<u128> {
+        self.key().get(field, read)
     }
+
+    fn set(&mut self, field: &'static Field, value: Option<u128>) -> bool {
+        let changes = self.key().get(field, &mut ()) != value;
+        if changes {
+            set_field(self, field, value);
+        }
+        changes
+    }
+
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn layout(&self) -> &Layout {
+        self.layout()
+    }
+
+    fn packet(&mut self) -> &mut Packet {
+        self
+    }
+}
+
+/// Sets a field of a packet, in the key and in its header; or marks a field that is in no header as
+/// absent.
+pub fn set_field(packet: &mut Packet, field: &Field, value: Option<u128>) {
+    let Some(value) = value else {
+        if field.at.is_empty() {
+            packet.key_mut().clear(field);
+        }
+        return;
+    };
+    let shifted = value << (128 - 8 * field.bytes());
+    // A missing header has no field to set.
+    let _ = packet.set_field(field, &shifted.to_be_bytes());
 }
 
 /// A packet at one point on its path, and what a hook can do there. What the hook asks for is done
@@ -101,7 +142,7 @@ pub struct HookContext<'a> {
     pub(crate) traces: bool,
     /// Whether the fields that it sets are recorded.
     pub(crate) records: bool,
-    pub(crate) subject: Subject<'a>,
+    pub(crate) subject: &'a mut dyn Subject,
     /// The packet's action set and queueing class, once it is in the pipeline.
     pub(crate) progress: Option<(&'a ActionSet, QueueClass)>,
     pub(crate) pool: &'a Pool,
@@ -125,32 +166,21 @@ impl HookContext<'_> {
     /// result depends on this field.
     #[inline]
     pub fn get(&mut self, field: &Field) -> Option<u128> {
-        match &self.subject {
-            Subject::Packet(packet) => packet.key().get(field, &mut self.outcome.read),
-            // The result of a hook with a frame is not cached; the hook is called for each.
-            Subject::Lazy(lazy) => lazy.get(field),
-        }
+        self.subject.get(field, &mut self.outcome.read)
     }
 
     /// Whether the packet begins with an Ethernet header. The key of every cached flow contains
     /// this.
     #[inline]
     pub fn is_of_ethernet(&self) -> bool {
-        let layout = match &self.subject {
-            Subject::Packet(packet) => packet.layout(),
-            Subject::Lazy(lazy) => lazy.layout(),
-        };
-        layout.offset(Header::PacketType).is_none()
+        self.layout().offset(Header::PacketType).is_none()
     }
 
     /// The packet's number in the last [`crate::Hook::prefetch`], if it was among those packets and
     /// its headers are unchanged.
     #[inline]
     pub fn upcoming(&self) -> Option<usize> {
-        match &self.subject {
-            Subject::Packet(_) => None,
-            Subject::Lazy(lazy) => lazy.upcoming(),
-        }
+        self.subject.upcoming()
     }
 
     /// The key, and the set in which the caller notes the fields that it reads.
@@ -174,12 +204,7 @@ impl HookContext<'_> {
         if self.records {
             self.outcome.sets.push((field, value));
         }
-        match &mut self.subject {
-            Subject::Packet(packet) if packet.key().get(field, &mut ()) == value => return,
-            Subject::Packet(packet) => set_field(packet, field, value),
-            Subject::Lazy(lazy) => lazy.set(field, value),
-        }
-        self.outcome.changed = true;
+        self.outcome.changed |= self.subject.set(field, value);
     }
 
     /// The packet's ingress port.
@@ -190,18 +215,12 @@ impl HookContext<'_> {
 
     /// The packet's bytes. A hook that reads them is at least [`crate::HookEffect::Live`].
     pub fn frame(&self) -> &Frame {
-        match &self.subject {
-            Subject::Packet(packet) => &packet.frame,
-            Subject::Lazy(lazy) => lazy.frame(),
-        }
+        self.subject.frame()
     }
 
     /// Where its headers are.
     pub fn layout(&self) -> &Layout {
-        match &self.subject {
-            Subject::Packet(packet) => packet.layout(),
-            Subject::Lazy(lazy) => lazy.layout(),
-        }
+        self.subject.layout()
     }
 
     /// The packet, for editing.

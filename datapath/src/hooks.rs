@@ -15,12 +15,13 @@ const MAX_PLANS: usize = 1024;
 
 /// The hooks of all extensions, in the order of registration.
 #[derive(Default)]
-pub(crate) struct Hooks {
-    pub(crate) all: Vec<Box<dyn Hook>>,
+pub struct Hooks {
+    /// The hooks, by number.
+    pub all: Vec<Box<dyn Hook>>,
     /// The experimenter rows of each hook's extension.
     rows: Vec<&'static [ExtRow]>,
     /// The hooks that are called at the egress.
-    pub(crate) at_egress: Vec<usize>,
+    pub at_egress: Vec<usize>,
     /// Each hook's generation when it was last asked.
     generations: Vec<u64>,
     /// For each table, the hooks that act before the lookup, with their effects,
@@ -49,7 +50,7 @@ impl Hooks {
 
     /// The hooks that act at a point of a table.
     #[inline]
-    pub(crate) fn at(&self, table: TableId, point: HookPoint) -> &[(usize, HookEffect)] {
+    pub fn at(&self, table: TableId, point: HookPoint) -> &[(usize, HookEffect)] {
         let tables = match point {
             HookPoint::BeforeLookup => &self.tables,
             HookPoint::AfterHit => &self.after_hit,
@@ -58,33 +59,37 @@ impl Hooks {
     }
 
     /// The hooks that act on a miss in a table.
-    pub(crate) fn at_miss(&self, table: TableId) -> &[(usize, HookEffect)] {
+    pub fn at_miss(&self, table: TableId) -> &[(usize, HookEffect)] {
         let hooks = self.on_miss.get(usize::from(table.0));
         hooks.map_or(&[], Vec::as_slice)
     }
 
     /// Has the hooks prefetch for packets: those that act before the lookup in a table, and those
     /// that act only on misses.
-    pub(crate) fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
-        for (hook, _) in self.tables.get(usize::from(table.0)).into_iter().flatten() {
-            self.all[*hook].prefetch(table, packets);
+    pub fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
+        let mut next = 0;
+        while let Some(&(hook, _)) = self.at(table, HookPoint::BeforeLookup).get(next) {
+            next += 1;
+            self.all[hook].prefetch(table, packets);
         }
-        for (hook, _) in self.on_miss.get(usize::from(table.0)).into_iter().flatten() {
-            if self.all[*hook].only_misses() {
-                self.all[*hook].prefetch(table, packets);
+        next = 0;
+        while let Some(&(hook, _)) = self.at_miss(table).get(next) {
+            next += 1;
+            if self.all[hook].only_misses() {
+                self.all[hook].prefetch(table, packets);
             }
         }
     }
 
     /// Whether a hook acts in this table only on misses, so that it may prefetch for them.
-    pub(crate) fn has_only_misses(&self, table: TableId) -> bool {
+    pub fn has_only_misses(&self, table: TableId) -> bool {
         let mut hooks = self.at_miss(table).iter();
         hooks.any(|(hook, _)| self.all[*hook].only_misses())
     }
 
     /// The combined effect of all hooks on packets in a table.
     #[inline]
-    pub(crate) fn effect(&self, table: TableId) -> HookEffect {
+    pub fn effect(&self, table: TableId) -> HookEffect {
         let effects = self
             .at(table, HookPoint::BeforeLookup)
             .iter()
@@ -92,9 +97,17 @@ impl Hooks {
         effects.max().unwrap_or(HookEffect::None)
     }
 
+    /// The effect of an action or instruction of an extension on packets.
+    pub fn effect_of(&self, value: &ExtValue) -> HookEffect {
+        match self.of(value.row) {
+            Some((hook, place)) => self.all[hook].action_effect(place, value),
+            None => HookEffect::None,
+        }
+    }
+
     /// The number of the current plan.
     #[inline]
-    pub(crate) fn plan(&self) -> u32 {
+    pub fn plan(&self) -> u32 {
         self.plan
     }
 
@@ -160,17 +173,9 @@ impl Hooks {
 
     /// The number of the hook whose extension has this row, and the row's place in the extension's
     /// list.
-    pub(crate) fn of(&self, row: &'static ExtRow) -> Option<(usize, usize)> {
+    pub fn of(&self, row: &'static ExtRow) -> Option<(usize, usize)> {
         let mut lists = self.rows.iter().enumerate();
         lists.find_map(|(hook, rows)| Some((hook, row.place_in(rows)?)))
-    }
-
-    /// The effect of an action or instruction of an extension on packets.
-    pub(crate) fn effect_of(&self, value: &ExtValue) -> HookEffect {
-        match self.of(value.row) {
-            Some((hook, place)) => self.all[hook].action_effect(place, value),
-            None => HookEffect::None,
-        }
     }
 
     /// The experimenter id of a hook's extension; 0 if that has no rows.

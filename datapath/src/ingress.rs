@@ -6,10 +6,11 @@ use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_packet::{offload, packet_type};
 
+use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Context;
 use crate::{Datapath, DropReason, Port, Sink, Time};
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Processes frames that arrived on `port`; leaves `frames` empty. Frames that exceed the work
     /// of one turn wait for [`Datapath::catch_up`].
     pub fn receive<S: Sink>(
@@ -39,7 +40,7 @@ impl Datapath {
     }
 }
 
-impl<S: Sink> Context<'_, S> {
+impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     fn receive(&mut self, port: PortNo, frames: &mut Vec<Frame>) {
         let ingress = self.pipeline.ports.get_mut(&port);
         let block = match &ingress {
@@ -83,7 +84,7 @@ impl<S: Sink> Context<'_, S> {
         if let Some(waiting) = self.lane.backlog.get_mut(&port) {
             return waiting.append(frames);
         }
-        self.process_frames(port, frames);
+        E::receive_burst(self, port, frames);
     }
 
     fn catch_up(&mut self) {
@@ -98,7 +99,7 @@ impl<S: Sink> Context<'_, S> {
         };
         self.lane.last_served = port;
         match self.pipeline.ports.get(&port).map(Port::ingress_block) {
-            Some(None) => self.process_frames(port, &mut frames),
+            Some(None) => E::receive_burst(self, port, &mut frames),
             blocked => {
                 let reason = blocked.flatten().unwrap_or(DropReason::NoSuchPort);
                 frames.drain(..).for_each(|_| self.drop(reason));

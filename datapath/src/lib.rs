@@ -14,12 +14,10 @@ mod action_set;
 mod blocks;
 mod config;
 mod control_context;
-mod direct_path;
 mod hook;
 mod hook_context;
 mod hook_effect;
 mod hooks;
-mod lazy_packet;
 mod port;
 mod qos;
 mod references;
@@ -31,9 +29,8 @@ mod trial;
 mod upcoming;
 
 // The folders, each above those before it.
-mod cache;
 mod egress;
-mod fast;
+mod frame_engine;
 mod groups;
 mod meters;
 mod pipeline;
@@ -44,7 +41,6 @@ mod control;
 mod datapath;
 mod ingress;
 
-pub use cache::CacheStats;
 pub use config::{Algorithm, Config, Engine, MAX_ADDRESSES};
 pub use control::{
     bulk_change::Cursor,
@@ -85,3 +81,25 @@ pub use tables::{
 pub use time::Time;
 pub use trial::{Trial, TrialMap};
 pub use upcoming::{Upcoming, UpcomingPacket};
+
+/// What an engine works with: see [`engine::FrameEngine`].
+pub mod engine {
+    pub use crate::action_set::ActionSet;
+    pub use crate::frame_engine::{FrameEngine, NoNotes, PlainEngine, receive_each};
+    pub use crate::groups::Plan;
+    pub use crate::hook::HookPoint;
+    pub use crate::hook_context::{HookOutcome, Subject, set_field};
+    pub use crate::hooks::Hooks;
+    pub use crate::pipeline::context::{Context, Lane, Pipeline, ThroughTables};
+    pub use crate::pipeline::hooking::{BegunCall, HookCall, HookReply, MissReply};
+    pub use crate::pipeline::metering::remarked;
+    pub use crate::pipeline::work::Work;
+    pub use crate::pipeline::{NO_COOKIE, Walk, each_table};
+    pub use crate::qos::QueueClass;
+    pub use crate::references::{count, sole_output};
+    pub use crate::slab::{NONE, Slab};
+    pub use crate::tables::classifier::{Classifier, Scan};
+    pub use crate::tables::stage::View;
+    pub use crate::tables::tag_table::TagTable;
+    pub use crate::upcoming::{Foreseen, Lookahead, WORDS, arriving_value};
+}

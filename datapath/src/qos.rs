@@ -158,13 +158,13 @@ pub struct Guarantees {
 
 /// How a packet waits at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct QueueClass {
+pub struct QueueClass {
     /// Its ingress port.
     pub(crate) ingress: PortNo,
     /// The queue, for disciplines that have several.
     pub(crate) queue: QueueId,
     /// The QoS record, for those that share a port fairly.
-    pub(crate) qos: Option<Qos>,
+    pub qos: Option<Qos>,
 }
 
 impl QueueClass {
@@ -172,7 +172,7 @@ impl QueueClass {
     pub(crate) const DEFAULT: Self = Self::of(QueueId(0));
 
     /// The class of packets that arrived on a port, without a queue and a record.
-    pub(crate) const fn arrived(ingress: PortNo) -> Self {
+    pub const fn arrived(ingress: PortNo) -> Self {
         Self {
             ingress,
             ..Self::DEFAULT

@@ -47,7 +47,7 @@ pub(crate) fn outputs_to(instructions: &Instructions, port: PortNo, group: Group
 }
 
 /// The port, if the actions do nothing but output the packet to one.
-pub(crate) fn sole_output(actions: &[Action]) -> Option<PortNo> {
+pub fn sole_output(actions: &[Action]) -> Option<PortNo> {
     let [Action::Output(output)] = actions else {
         return None;
     };
@@ -55,7 +55,7 @@ pub(crate) fn sole_output(actions: &[Action]) -> Option<PortNo> {
 }
 
 /// Counts packets and bytes.
-pub(crate) fn count(counter: &mut BucketCounter, (packets, bytes): (u64, u64)) {
+pub fn count(counter: &mut BucketCounter, (packets, bytes): (u64, u64)) {
     counter.packet_count += packets;
     counter.byte_count += bytes;
 }

@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-use bofuss_intrinsics::{prefetch, prefetch_start};
+use bofuss_intrinsics::prefetch;
 
 use crate::blocks::BlockSizes;
 
 /// No slot.
-pub(crate) const NONE: u32 = u32::MAX;
+pub const NONE: u32 = u32::MAX;
 /// How many slots one chunk has; use is tracked per chunk.
 const CHUNK: usize = 256;
 /// A slab is sparse when it has memory for so many times the blocks that its items need. Until then
@@ -39,7 +39,7 @@ const UNUSED: Chunk = Chunk {
 /// A slab. A new item gets a slot in the first chunk with room. A block without used slots has no
 /// memory, and the last chunk always has used slots.
 #[derive(Debug)]
-pub(crate) struct Slab<T> {
+pub struct Slab<T> {
     /// The slots that were ever used; each block consists of whole chunks.
     blocks: Vec<Vec<Slot<T>>>,
     chunks: Vec<Chunk>,
@@ -66,8 +66,13 @@ impl<T> Slab<T> {
     const SIZES: BlockSizes = BlockSizes::of::<Slot<T>>(CHUNK);
 
     /// How many slots are used.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The most bytes of memory that the slots take.
@@ -76,7 +81,7 @@ impl<T> Slab<T> {
     }
 
     /// The first used slot from `from` on.
-    pub(crate) fn used(&self, from: u32) -> Option<u32> {
+    pub fn used(&self, from: u32) -> Option<u32> {
         let mut from = from as usize;
         while from < self.end() as usize {
             let number = from / CHUNK;
@@ -92,7 +97,7 @@ impl<T> Slab<T> {
     }
 
     /// A number above all used slots.
-    pub(crate) fn end(&self) -> u32 {
+    pub fn end(&self) -> u32 {
         let Some(last) = self.blocks.last() else {
             return 0;
         };
@@ -102,7 +107,7 @@ impl<T> Slab<T> {
 
     /// The item in a slot.
     #[inline]
-    pub(crate) fn get(&self, slot: u32) -> Option<&T> {
+    pub fn get(&self, slot: u32) -> Option<&T> {
         match Self::SIZES.get(&self.blocks, slot as usize)? {
             Slot::Used(one) => Some(one),
             Slot::Free(_) => None,
@@ -111,7 +116,7 @@ impl<T> Slab<T> {
 
     /// The item in a slot, for changes.
     #[inline]
-    pub(crate) fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
+    pub fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
         match Self::SIZES.get_mut(&mut self.blocks, slot as usize)? {
             Slot::Used(one) => Some(one),
             Slot::Free(_) => None,
@@ -120,7 +125,7 @@ impl<T> Slab<T> {
 
     /// Prefetches a slot, if there is such a slot.
     #[inline]
-    pub(crate) fn prefetch(&self, slot: u32) {
+    pub fn prefetch(&self, slot: u32) {
         if let Some(one) = Self::SIZES.get(&self.blocks, slot as usize) {
             prefetch(one);
         }
@@ -128,9 +133,9 @@ impl<T> Slab<T> {
 
     /// Prefetches the first cache line of a slot, if there is such a slot.
     #[inline]
-    pub(crate) fn prefetch_start(&self, slot: u32) {
+    pub fn prefetch_start(&self, slot: u32) {
         if let Some(one) = Self::SIZES.get(&self.blocks, slot as usize) {
-            prefetch_start(one);
+            bofuss_intrinsics::prefetch_start(one);
         }
     }
 
@@ -142,7 +147,7 @@ impl<T> Slab<T> {
     }
 
     /// Whether so little of the memory is used that a quarter of it would suffice.
-    pub(crate) fn is_sparse(&self) -> bool {
+    pub fn is_sparse(&self) -> bool {
         self.n_held > SPARSE * Self::SIZES.room(self.len)
     }
 
@@ -165,7 +170,7 @@ impl<T> Slab<T> {
     }
 
     /// Fills a free slot with the item that `make` returns for its number.
-    pub(crate) fn insert(&mut self, make: impl FnOnce(u32) -> T) -> u32 {
+    pub fn insert(&mut self, make: impl FnOnce(u32) -> T) -> u32 {
         let number = self.chunk_with_room();
         let (block, _) = Self::SIZES.place(number * CHUNK);
         if block == self.blocks.len() {
@@ -199,7 +204,7 @@ impl<T> Slab<T> {
 
     /// Frees the memory of some slots of a slab that is no longer used. Returns true if there was
     /// any.
-    pub(crate) fn drop_some(&mut self) -> bool {
+    pub fn drop_some(&mut self) -> bool {
         let Some(last) = self.blocks.last_mut() else {
             return false;
         };
@@ -212,7 +217,7 @@ impl<T> Slab<T> {
     }
 
     /// Removes the item of a slot. If it was the last of its block, the block's memory is freed.
-    pub(crate) fn remove(&mut self, slot: u32) -> Option<T> {
+    pub fn remove(&mut self, slot: u32) -> Option<T> {
         self.get(slot)?;
         let number = slot as usize / CHUNK;
         let (block, at) = Self::SIZES.place(slot as usize);

@@ -14,18 +14,20 @@ use crate::slab::NONE;
 
 /// The most words that are read ahead: the start of the path, and the words of the key without its
 /// tail.
-pub(crate) const WORDS: usize = 1 + KEY_WORDS;
+pub const WORDS: usize = 1 + KEY_WORDS;
 
 /// The packets of a burst, in order.
 pub struct Upcoming<'a> {
     /// The time at which they will most likely be looked up.
     pub now: Time,
-    pub(crate) frames: &'a [Frame],
-    pub(crate) lookaheads: &'a [Lookahead],
+    /// Their frames,
+    pub frames: &'a [Frame],
+    /// and what was read ahead of each.
+    pub lookaheads: &'a [Lookahead],
     /// The key without the fields of headers.
-    pub(crate) arrival: &'a Key,
+    pub arrival: &'a Key,
     /// The fields that hooks will most likely set.
-    pub(crate) foreseen: &'a mut Foreseen,
+    pub foreseen: &'a mut Foreseen,
 }
 
 impl Upcoming<'_> {
@@ -70,28 +72,29 @@ impl Upcoming<'_> {
 
 /// What is read ahead from a frame to find its flow.
 #[derive(Debug)]
-pub(crate) struct Lookahead {
-    pub(crate) layout: Layout,
+pub struct Lookahead {
+    /// Where its headers are.
+    pub layout: Layout,
     /// The number of the layout among the common ones, if it is one of these.
-    pub(crate) common: Option<usize>,
+    pub common: Option<usize>,
     /// The words that identify its flow (the start of its path, and the masked words of its key),
     /// then zeros.
-    pub(crate) words: [u64; WORDS],
+    pub words: [u64; WORDS],
     /// Whether they are complete, except for fields that hooks set.
-    pub(crate) is_read: bool,
+    pub is_read: bool,
     /// Its number among the frames for which hooks prefetched, if they did.
-    pub(crate) number: Option<usize>,
+    pub number: Option<usize>,
     /// Their hash; `None` if they are not complete.
-    pub(crate) hash: Option<u64>,
+    pub hash: Option<u64>,
     /// The bucket of the index for that hash.
-    pub(crate) bucket: usize,
+    pub bucket: usize,
     /// The flow that it most likely belongs to.
-    pub(crate) guess: u32,
+    pub guess: u32,
 }
 
 impl Lookahead {
     /// An empty lookahead that also looks for what a catalogue has added.
-    pub(crate) fn seeking(additions: &'static Additions) -> Self {
+    pub fn seeking(additions: &'static Additions) -> Self {
         Self {
             layout: Layout::seeking(additions),
             common: None,
@@ -106,14 +109,14 @@ impl Lookahead {
 
     /// Resets it for a frame, and finds the frame's headers.
     #[inline]
-    pub(crate) fn survey(&mut self, bytes: &[u8]) {
+    pub fn survey(&mut self, bytes: &[u8]) {
         self.common = survey(bytes, &mut self.layout);
         (self.is_read, self.number) = (false, None);
         self.hash = None;
     }
 
     /// Turns it into the lookahead of a packet without an Ethernet header.
-    pub(crate) fn leave_ethernet(&mut self) {
+    pub fn leave_ethernet(&mut self) {
         self.common = None;
         self.layout.leave_ethernet();
     }
@@ -156,10 +159,10 @@ impl<'a> UpcomingPacket<'a> {
 
 /// The fields that hooks will most likely set in the packets of a burst.
 #[derive(Debug, Default)]
-pub(crate) struct Foreseen {
+pub struct Foreseen {
     n_packets: usize,
     /// The fields that have one value for all packets.
-    pub(crate) same: Vec<(&'static Field, Option<u64>)>,
+    pub same: Vec<(&'static Field, Option<u64>)>,
     /// The others.
     fields: Vec<&'static Field>,
     /// The values of the first of these, one for each packet, then those of the next one.
@@ -168,7 +171,7 @@ pub(crate) struct Foreseen {
 
 impl Foreseen {
     /// Forgets all fields. They will be foreseen for `n_packets` packets, at least one.
-    pub(crate) fn clear(&mut self, n_packets: usize) {
+    pub fn clear(&mut self, n_packets: usize) {
         self.n_packets = n_packets;
         self.same.clear();
         self.fields.clear();
@@ -183,13 +186,13 @@ impl Foreseen {
     }
 
     /// Each field whose values may differ, with one for each packet.
-    pub(crate) fn columns(&self) -> impl Iterator<Item = (&'static Field, &[Option<u64>])> {
+    pub fn columns(&self) -> impl Iterator<Item = (&'static Field, &[Option<u64>])> {
         let fields = self.fields.iter().copied();
         fields.zip(self.values.chunks_exact(self.n_packets))
     }
 
     /// The fields of one packet and their values.
-    pub(crate) fn of(&self, number: usize) -> impl Iterator<Item = (&'static Field, Option<u128>)> {
+    pub fn of(&self, number: usize) -> impl Iterator<Item = (&'static Field, Option<u128>)> {
         let own = self
             .columns()
             .map(move |(field, values)| (field, values[number]));
@@ -201,12 +204,7 @@ impl Foreseen {
 /// The value of a field of an arriving packet with these headers; `key` has the fields that are in
 /// no header. `None` if the packet does not have it, or if an extension has placed it in a header.
 #[inline]
-pub(crate) fn arriving_value(
-    field: &Field,
-    arrival: &Key,
-    layout: &Layout,
-    bytes: &[u8],
-) -> Option<u128> {
+pub fn arriving_value(field: &Field, arrival: &Key, layout: &Layout, bytes: &[u8]) -> Option<u128> {
     if field.at.is_empty()
         && let Some(value) = arrival.get(field, &mut ())
     {

@@ -11,8 +11,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
-use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, SwitchIo};
+use bofuss_datapath::{Config, Time};
+use bofuss_ext::Switch;
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::handshake::Handshake;
 use bofuss_oflib::message::port::{PortFeatures, PortState};

@@ -3,8 +3,10 @@
 use alloc::{boxed::Box, format, string::String, sync::Arc, vec::Vec};
 use core::fmt;
 
-use bofuss_agent::{ConnId, FailMode, Identity, Switch};
-use bofuss_datapath::{Config, Datapath, Hook, Time};
+use bofuss_agent::{ConnId, FailMode, Identity};
+use bofuss_datapath::{Config, Hook, Time};
+use bofuss_ext::Switch;
+use bofuss_fastpath::Datapath;
 use bofuss_frame::Pool;
 use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::multipart::{Desc, TableFeatures};

@@ -2,10 +2,11 @@
 
 use alloc::{sync::Arc, vec::Vec};
 
-use bofuss_agent::{ConnId, Request, Switch};
+use bofuss_agent::{ConnId, Request};
+use bofuss_datapath::Time;
 use bofuss_datapath::reconfigure::Obstacle;
-use bofuss_datapath::{Settled, Time};
-use bofuss_ext::trace::Trace;
+use bofuss_ext::{Switch, trace::Trace};
+use bofuss_fastpath::Settled;
 use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::handshake::Handshake;
 use bofuss_oflib::message::port::PortState;

@@ -1,12 +1,14 @@
 //! What is wrong in a record is reported with its line, and no record makes the program panic.
 #![allow(clippy::unwrap_used)]
 
-use bofuss_agent::{FailMode, Identity, Switch};
-use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_agent::{FailMode, Identity};
+use bofuss_datapath::{Config, Time};
 use bofuss_embed::record::{
     CUT_MARK, FIRST_LINE, FULL_LINE, FrameDetail, Item, LAST_LINE, NotedStep, Player, RecordError,
     RecordReader, RecordedConfig, RecordedInput, RecordedStep,
 };
+use bofuss_ext::Switch;
+use bofuss_fastpath::Datapath;
 use bofuss_frame::Pool;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, RequestBody};

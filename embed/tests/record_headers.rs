@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, FailMode, Identity, Switch};
-use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_agent::{ConnId, FailMode, Identity};
+use bofuss_datapath::{Config, Time};
 use bofuss_embed::port;
 use bofuss_embed::record::{
     FrameDetail, Player, RecordedConfig, RecordedConnections, RecordedFrame, RecordedInput,
 };
+use bofuss_ext::Switch;
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, Gso, GsoKind, OffloadCapabilities, Pool};
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::message::{FlowModCommand, PacketOut};

@@ -10,7 +10,8 @@ mod common;
 
 use std::sync::Arc;
 
-use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_datapath::{Config, Time};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;

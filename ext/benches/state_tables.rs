@@ -13,10 +13,11 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bofuss_datapath::{Asker, Config, Datapath, Time};
+use bofuss_datapath::{Asker, Config, Time};
 use bofuss_ext::openstate::extractor::FlowKey;
 use bofuss_ext::openstate::table::{Behaviour, StateTable, Transition};
 use bofuss_ext::openstate::{ExtractorLayout, Scope, StateMod, VALUES};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{ControllerRole, FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
@@ -435,7 +436,7 @@ fn main() {
     for case in &mut cases {
         // In the first round, the processor's caches were cold.
         case.costs.remove(0);
-        let stats = case.datapath.cache_stats();
+        let stats = case.datapath.engine().stats();
         assert!(
             stats.misses < u64::from(case.hosts) + 100,
             "{}: {stats:?}",

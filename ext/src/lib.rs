@@ -8,6 +8,7 @@ extern crate alloc;
 use alloc::{boxed::Box, vec, vec::Vec};
 
 use bofuss_datapath::Hook;
+use bofuss_fastpath::FastPath;
 use bofuss_oflib::catalogue::{Catalogue, CatalogueError};
 
 pub mod opp;
@@ -15,6 +16,9 @@ pub mod queues;
 pub mod status;
 pub mod trace;
 mod words;
+
+/// The switch as it is shipped, with the fast path.
+pub type Switch = bofuss_agent::Switch<FastPath>;
 
 /// The rows of [`try_catalogue`]. Panics: if rows of two extensions conflict, with the reason.
 pub fn catalogue() -> Catalogue {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use bofuss_datapath::{Asker, Config, Datapath, Engine, PacketInEvent, Sink, Time};
+use bofuss_datapath::{Asker, Config, Engine, PacketInEvent, Sink, Time};
 use bofuss_ext::arppath::frame::{ETHERTYPE, FrameError, PathFrame};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::message::{

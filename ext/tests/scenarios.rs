@@ -1,8 +1,8 @@
 //! Plays the scenarios of `testdata/scenarios` on a virtual clock; their README has the format.
 #![allow(clippy::unwrap_used)]
 
-use bofuss_agent::{Identity, Request, Switch};
-use bofuss_oflib::message::ErrorMsg;
+use bofuss_ext::Switch;
+use bofuss_fastpath::Datapath;
 
 #[path = "scenarios/differences.rs"]
 mod differences;
@@ -12,6 +12,8 @@ mod effects;
 mod engines;
 #[path = "scenarios/frames.rs"]
 mod frames;
+#[path = "scenarios/machine.rs"]
+mod machine;
 #[path = "scenarios/openflow10.rs"]
 mod openflow10;
 #[path = "scenarios/openflow11.rs"]
@@ -36,54 +38,10 @@ mod stage;
 mod super_frames;
 
 use frames::*;
+use machine::*;
 use play::*;
 use recorder::*;
 use stage::Stage;
-
-/// A switch without ports.
-fn switch(
-    config: Config,
-    profile: &str,
-    fail_mode: FailMode,
-    catalogue: &Arc<Catalogue>,
-    pool: &Pool,
-) -> Switch {
-    let datapath = datapath(config, profile, catalogue, pool);
-    Switch::new(Time(0), datapath, Identity::default(), fail_mode)
-}
-
-/// What a scenario needs of a switch. Tests of the library implement it for theirs.
-trait Machine {
-    /// Takes the bytes of a message, as they come from a connection that speaks as `codec` says.
-    fn arrives(&mut self, now: Time, conn: ConnId, codec: &Codec, bytes: &[u8], io: &mut Recorder);
-    /// Completes the work in progress.
-    fn settle(&mut self, now: Time, io: &mut Recorder);
-    /// Traces a frame.
-    fn told(&mut self, now: Time, port: PortNo, frame: &[u8]) -> Option<Trace>;
-}
-
-impl Machine for Switch {
-    fn arrives(&mut self, now: Time, conn: ConnId, codec: &Codec, bytes: &[u8], io: &mut Recorder) {
-        let read = codec.decode(bytes).map(|(_, message)| message);
-        let request = Request {
-            xid: 7,
-            head: &[],
-            message: read.map_err(|error| ErrorMsg::quoting(error.error, &[])),
-        };
-        self.message(now, conn, request, io);
-        self.settle(now, io);
-    }
-
-    fn settle(&mut self, now: Time, io: &mut Recorder) {
-        while self.has_work(io) {
-            self.work(now, io);
-        }
-    }
-
-    fn told(&mut self, now: Time, port: PortNo, frame: &[u8]) -> Option<Trace> {
-        Trace::of(self, now, port, frame).ok()
-    }
-}
 
 #[test]
 fn flows_have_states_up_to_the_limit_and_one_more_has_none() {
@@ -115,20 +73,5 @@ fn flows_have_states_up_to_the_limit_and_one_more_has_none() {
 
 #[test]
 fn every_scenario_plays_as_written() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/scenarios");
-    let (mut played, mut failures) = (0, Vec::new());
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|e| e == "txt") {
-            let text = std::fs::read_to_string(&path).unwrap();
-            for (engine, kind) in Engine::ALL {
-                let name = format!("{engine}: {}", path.display());
-                play(kind, Version::V1_3, &name, &text, &mut failures);
-            }
-            played += 1;
-        }
-    }
-    assert!(played > 0, "there are scenarios");
-    let all: Vec<String> = failures.iter().map(ToString::to_string).collect();
-    assert!(all.is_empty(), "{}", all.join("\n\n"));
+    play_all(&Engine::ALL);
 }

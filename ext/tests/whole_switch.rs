@@ -5,9 +5,11 @@
 use std::alloc::System;
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
-use bofuss_datapath::{Config, Datapath, Engine, Time};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, SwitchIo};
+use bofuss_datapath::{Config, Engine, Time};
+use bofuss_ext::Switch;
 use bofuss_ext::{catalogue, hooks, queues, trace};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
@@ -178,7 +180,7 @@ fn unused_extensions_leave_cached_flows_valid_after_changes_of_other_entries() {
         }
         (0..50).for_each(|n| bench.send(Time(1), 1, &mut frames, &frame(n, 9)));
     }
-    let stats = bench.switch.datapath().cache_stats();
+    let stats = bench.switch.datapath().engine().stats();
     assert_eq!((stats.misses, bench.io.frames), (50, 100));
     assert!(stats.confirmed >= 40, "{stats:?}");
 }

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use bofuss_datapath::{Asker, Config, Datapath, Engine, PacketInEvent, Sink, Time};
+use bofuss_datapath::{Asker, Config, Engine, PacketInEvent, Sink, Time};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::message::{

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use bofuss_datapath::{Config, Datapath, Engine, PacketInEvent, Sink, Time};
+use bofuss_datapath::{Config, Engine, PacketInEvent, Sink, Time};
 use bofuss_ext::arppath::frame::{ETHERTYPE, FRAME_BYTES, FrameType, HostPair, PathFrame};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;

@@ -3,11 +3,13 @@
 
 use std::sync::{Arc, LazyLock};
 
-use bofuss_agent::{FailMode, Identity, Switch};
-use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_agent::{FailMode, Identity};
+use bofuss_datapath::{Config, Time};
 use bofuss_embed::record::{
     Item, NotedStep, Player, RecordError, RecordReader, RecordedConfig, RecordedInput,
 };
+use bofuss_ext::Switch;
+use bofuss_fastpath::Datapath;
 use bofuss_frame::Pool;
 use bofuss_oflib::Catalogue;
 

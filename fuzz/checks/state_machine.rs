@@ -8,8 +8,9 @@ mod model;
 
 use std::sync::Arc;
 
-use bofuss_datapath::{Asker, Config, Datapath, Engine, PacketInEvent, Sink, Time};
+use bofuss_datapath::{Asker, Config, Engine, PacketInEvent, Sink, Time};
 use bofuss_ext::openstate::{StateRecord, StateStats};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::message::{

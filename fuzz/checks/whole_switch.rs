@@ -4,8 +4,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
-use bofuss_datapath::{Config, Datapath, Time, WORK_PER_FRAME, WORK_PER_TURN};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, SwitchIo};
+use bofuss_datapath::{Config, Time, WORK_PER_FRAME, WORK_PER_TURN};
+use bofuss_ext::Switch;
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
 use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags, Timestamp};
 use bofuss_oflib::message::port::PortState;

@@ -6,7 +6,8 @@ mod tuples;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_datapath::{Config, Time};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;

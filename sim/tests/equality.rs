@@ -5,9 +5,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
-use bofuss_datapath::{Config, Datapath, Time};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, SwitchIo};
+use bofuss_datapath::{Config, Time};
 use bofuss_embed::{EmbeddedConfig, EmbeddedSwitch};
+use bofuss_ext::Switch;
+use bofuss_fastpath::Datapath;
+use bofuss_fastpath::Settled;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{ErrorMsg, FlowModCommand};
 use bofuss_oflib::text::parse_flow;
@@ -118,7 +121,7 @@ fn desc(number: u32) -> bofuss_oflib::message::PortDesc {
 }
 
 /// Entries with their counters, and the ports' counters, as text.
-fn counters(settled: &bofuss_datapath::Settled<'_>) -> String {
+fn counters(settled: &Settled<'_>) -> String {
     let datapath = settled.datapath();
     let mut text = String::new();
     for (number, port) in datapath.ports() {

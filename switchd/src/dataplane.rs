@@ -19,10 +19,10 @@ mod trace;
 
 use std::time::Instant;
 
-use bofuss_agent::Switch;
 use bofuss_channel::Event;
 use bofuss_datapath::Time;
 use bofuss_embed::record::{RecordedConnections, RecordedInput};
+use bofuss_ext::Switch;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::PortDesc;

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, FailMode, Request, Switch, SwitchIo};
+use bofuss_agent::{ConnId, FailMode, Request, SwitchIo};
 use bofuss_datapath::Time;
+use bofuss_ext::Switch;
 use bofuss_ext::openstate::AskedStates;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::PortDesc;

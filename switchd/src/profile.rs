@@ -320,7 +320,8 @@ fn wrong(item: &Spanned<DeValue<'_>>, what: String) -> Wrong {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bofuss_datapath::{Config, Datapath, Time};
+    use bofuss_datapath::{Config, Time};
+    use bofuss_fastpath::Datapath;
     use bofuss_frame::{Frame, Pool};
     use bofuss_oflib::ErrorCode;
     use bofuss_oflib::error::{BadAction, BadInstruction, BadMatch};

@@ -12,12 +12,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::{fmt, mem};
 
-use bofuss_agent::{ConnId, Switch};
+use bofuss_agent::ConnId;
 use bofuss_datapath::Time;
 use bofuss_embed::record::{
     Answers, CUT_MARK, FULL_LINE, LAST_LINE, NotedStep, RecordedConfig, RecordedConnections,
     RecordedInput, RecordedOutput,
 };
+use bofuss_ext::Switch;
 use bofuss_frame::{Frame, KEPT_SHARE, Pool};
 use bofuss_oflib::message::multipart::{MultipartReply, ReplyBody, TableFeatures};
 use bofuss_oflib::types::QueueId;

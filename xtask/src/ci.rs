@@ -171,7 +171,7 @@ fn with_steps(
             cost::check(root, target, "lint")
         }),
         ("fast path as released", Tier::Test, Behind, &|| {
-            cargo("test --locked --release -p bofuss-datapath --lib fast::")
+            cargo("test --locked --release -p bofuss-fastpath --lib")
         }),
         // A debug build is too slow for long bundles.
         ("long bundles as released", Tier::All, Behind, &|| {

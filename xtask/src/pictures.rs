@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bofuss_agent::{FailMode, Identity, Switch};
-use bofuss_datapath::{Config, Datapath, PacketInEvent, Sink, Time};
+use bofuss_agent::{FailMode, Identity};
+use bofuss_datapath::{Config, PacketInEvent, Sink, Time};
+use bofuss_ext::Switch;
 use bofuss_ext::trace::{Picture, Trace, parse_packet, request};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::{FlowModCommand, FlowRemoved, PortDesc, PortStatusReason};

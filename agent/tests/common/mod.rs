@@ -4,13 +4,17 @@
 
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
-use bofuss_datapath::{Config, Datapath, Engine, Time};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, SwitchIo};
+use bofuss_datapath::{Config, Engine, Time};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, Offload, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Catalogue, Message, PortNo, Version};
+
+/// The switch with the fast path.
+type Switch = bofuss_agent::Switch<bofuss_fastpath::FastPath>;
 
 /// The connection that exists from the start.
 pub const CONN: ConnId = ConnId(1);

@@ -43,7 +43,7 @@ pub(super) fn check_numbers(buckets: &[Bucket]) -> Result<(), ErrorCode> {
     Ok(())
 }
 
-impl Group {
+impl<B, G> Group<B, G> {
     /// The group-mod that replaces the group by what a command about single buckets makes of it;
     /// the type stays.
     ///

@@ -11,6 +11,7 @@ use bofuss_oflib::types::TableId;
 
 use crate::control::bundle::StagedBundle;
 use crate::control::entries::EntryEdit;
+use crate::frame_engine::FrameEngine;
 use crate::tables::shared::places;
 use crate::{Datapath, Engine, Entry, EntryKey, Label, Sink, Table, Time};
 
@@ -69,9 +70,11 @@ impl Cursor {
         if table.0 > here {
             return false;
         }
-        match engine {
-            Engine::Reference => key < self.from,
-            Engine::Tables | Engine::Cache => key.slot < self.from.slot,
+        // The plain scan walks in the order of lookups, all others by slot.
+        if engine == Engine::Reference {
+            key < self.from
+        } else {
+            key.slot < self.from.slot
         }
     }
 
@@ -166,7 +169,7 @@ impl BulkChange {
     }
 }
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Whether a change is in progress that [`Datapath::work`] continues. Other changes of the
     /// switch have to wait for it; packets do not.
     pub fn has_work(&self) -> bool {

@@ -18,6 +18,7 @@ use crate::control::bulk_change::{ENTRIES_CHANGED, ENTRIES_REPORTED};
 use crate::control::bundle_groups::StagedGroups;
 use crate::control::chunked_queue::ChunkedQueue;
 use crate::control::news::EntryFate;
+use crate::frame_engine::FrameEngine;
 use crate::slab::NONE;
 use crate::tables::stage::{AddedAs, EntryStage, View};
 use crate::{Datapath, Entry, EntryKey, Sink, Table, Time};
@@ -26,7 +27,7 @@ use crate::{Datapath, Entry, EntryKey, Sink, Table, Time};
 const ENDED_COUNTS: usize = ENTRIES_REPORTED / ENTRIES_CHANGED;
 
 /// The changes of the bundle in progress.
-pub(crate) struct StagedBundle {
+pub(crate) struct StagedBundle<E: FrameEngine> {
     phase: BundlePhase,
     /// The slots of entries that it adds or removes. A slot may have become free again, or hold
     /// another entry that the bundle adds.
@@ -37,7 +38,7 @@ pub(crate) struct StagedBundle {
     /// How many entries it removes.
     pub(crate) n_doomed: usize,
     /// Its groups and meters, if it changes any.
-    groups: Option<Box<StagedGroups>>,
+    groups: Option<Box<StagedGroups<E>>>,
 }
 
 /// The phase of a bundle.
@@ -52,19 +53,19 @@ enum BundlePhase {
     Undoing,
 }
 
-impl StagedBundle {
+impl<E: FrameEngine> StagedBundle<E> {
     /// Whether there is work besides the bundle's own changes.
     pub(crate) fn has_work(&self) -> bool {
         self.phase != BundlePhase::Preparing
     }
 
     /// The groups and meters that it changes, if it may change any.
-    pub(crate) fn groups(&mut self) -> Option<&mut StagedGroups> {
+    pub(crate) fn groups(&mut self) -> Option<&mut StagedGroups<E>> {
         self.groups.as_deref_mut()
     }
 }
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Begins a bundle: until [`Datapath::commit_bundle`] or [`Datapath::undo_bundle`], changes of
     /// entries are only prepared, and packets do not see them. Entries still expire, except those
     /// that the bundle removes. With `groups`, the bundle may also change groups and meters, once
@@ -98,7 +99,7 @@ impl Datapath {
         if let Some(staged) = bundle.as_mut().and_then(StagedBundle::groups) {
             staged.commit(pipeline);
         }
-        self.lane.cache.all_changed();
+        E::all_changed(&mut self.lane.engine);
     }
 
     /// Exchanges the groups and meters that packets see and those of the bundle. Called before and
@@ -116,7 +117,7 @@ impl Datapath {
     }
 
     /// The groups and meters that it changes, if it is prepared.
-    pub(crate) fn staged_groups(&mut self) -> Option<&mut StagedGroups> {
+    pub(crate) fn staged_groups(&mut self) -> Option<&mut StagedGroups<E>> {
         self.bundle.as_mut()?.groups()
     }
 
@@ -356,8 +357,13 @@ impl Datapath {
         }
         let Self { pipeline, lane, .. } = self;
         let catalogue = &pipeline.catalogue;
-        lane.cache
-            .entry_staged(catalogue, &mut pipeline.tables, table, key);
+        E::entry_staged(
+            &mut lane.engine,
+            catalogue,
+            &mut pipeline.tables,
+            table,
+            key,
+        );
         self.note_touched(table, key.slot);
     }
 
@@ -444,8 +450,8 @@ impl Datapath {
             return self.note(table, new, EntryFate::Added);
         }
         let Self { pipeline, lane, .. } = self;
-        lane.cache.entry_gone(&mut pipeline.tables, table, old);
-        lane.cache.entry_gone(&mut pipeline.tables, table, new);
+        E::entry_gone(&mut lane.engine, &mut pipeline.tables, table, old);
+        E::entry_gone(&mut lane.engine, &mut pipeline.tables, table, new);
         self.spare(table, old);
         let entries = &self.table(table).entries;
         let after = &entries[new.slot];

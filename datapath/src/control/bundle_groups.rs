@@ -13,6 +13,7 @@ use bofuss_oflib::{ErrorCode, PortNo};
 
 use crate::control::bucket_change::is_about_buckets;
 use crate::control::bundle::StagedBundle;
+use crate::frame_engine::{FrameEngine, GroupOf};
 use crate::groups::{Group, actions_of};
 use crate::meters::Meter;
 use crate::pipeline::context::Pipeline;
@@ -27,8 +28,8 @@ const BUCKETS_PER_GROUP: usize = 4;
 
 /// The second set of groups and meters. During the preparation it is the bundle's, and the live
 /// ones while a slice works on the bundle's; after the commit it is the one from before the bundle.
-pub(crate) struct StagedGroups {
-    groups: BTreeMap<GroupId, Group>,
+pub(crate) struct StagedGroups<E: FrameEngine> {
+    groups: BTreeMap<GroupId, GroupOf<E>>,
     n_buckets: usize,
     meters: BTreeMap<MeterId, Meter>,
     /// The next id to copy; above all ids if the copy is complete.
@@ -46,9 +47,9 @@ pub(crate) struct StagedGroups {
     deleted_meters: BTreeSet<MeterId>,
 }
 
-impl StagedGroups {
+impl<E: FrameEngine> StagedGroups<E> {
     /// A copy that has nothing copied yet.
-    pub(crate) fn new(pipeline: &Pipeline) -> Self {
+    pub(crate) fn new(pipeline: &Pipeline<E>) -> Self {
         Self {
             groups: BTreeMap::new(),
             n_buckets: pipeline.n_buckets,
@@ -65,7 +66,7 @@ impl StagedGroups {
     }
 
     /// Copies the next groups and meters, with counters at 0. Returns true if there were any.
-    fn copy_some(&mut self, pipeline: &mut Pipeline) -> bool {
+    fn copy_some(&mut self, pipeline: &mut Pipeline<E>) -> bool {
         let Pipeline {
             groups,
             meters,
@@ -101,7 +102,7 @@ impl StagedGroups {
     }
 
     /// Exchanges what packets see and what the bundle changes.
-    pub(crate) fn swap(&mut self, pipeline: &mut Pipeline) {
+    pub(crate) fn swap(&mut self, pipeline: &mut Pipeline<E>) {
         core::mem::swap(&mut self.groups, &mut pipeline.groups);
         core::mem::swap(&mut self.n_buckets, &mut pipeline.n_buckets);
         core::mem::swap(&mut self.meters, &mut pipeline.meters);
@@ -109,7 +110,7 @@ impl StagedGroups {
 
     /// Makes the bundle's groups and meters the live ones. [`Self::end_some`] adds what was counted
     /// since the copy.
-    pub(crate) fn commit(&mut self, pipeline: &mut Pipeline) {
+    pub(crate) fn commit(&mut self, pipeline: &mut Pipeline<E>) {
         self.swap(pipeline);
         let mut open = Vec::new();
         if self.ports_changed {
@@ -126,7 +127,7 @@ impl StagedGroups {
 
     /// Ends the next groups and meters: after a commit, adds the counts of the old ones to the new
     /// ones; after an undo, frees those of the bundle. Returns true if that were all.
-    pub(crate) fn end_some(&mut self, pipeline: &mut Pipeline, is_seen: bool) -> bool {
+    pub(crate) fn end_some(&mut self, pipeline: &mut Pipeline<E>, is_seen: bool) -> bool {
         for _ in 0..GROUPS_PER_SLICE {
             if let Some((id, group)) = self.groups.pop_first() {
                 pipeline.field_uses.actions(actions_of(&group.plans), false);
@@ -148,7 +149,7 @@ impl StagedGroups {
     }
 
     /// Adds the counts of an old group to the new one with the same id, if there is one.
-    fn add_counts(&self, before: &Group, after: Option<&mut Group>, id: GroupId) {
+    fn add_counts(&self, before: &GroupOf<E>, after: Option<&mut GroupOf<E>>, id: GroupId) {
         let Some(after) = after else {
             return;
         };
@@ -177,7 +178,7 @@ fn add(counter: &mut BucketCounter, other: &BucketCounter) {
     count(counter, (other.packet_count, other.byte_count));
 }
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Does one slice of the copy of groups and meters for a bundle. Returns true if there was
     /// something to copy; the bundle's changes then have to wait.
     pub fn copy_groups(&mut self) -> bool {

@@ -2,18 +2,19 @@
 
 use bofuss_oflib::FieldSet;
 
+use crate::frame_engine::FrameEngine;
 use crate::{Datapath, Engine, EntryKey, Table};
 
-impl Datapath {
-    /// Makes all tables use the classifier of `engine`, and the cache forget its flows, if that is
-    /// another engine than before. The entries stay in their slots.
+impl<E: FrameEngine> Datapath<E> {
+    /// Makes all tables use the classifier of `engine`, if that is another engine than before. The
+    /// entries stay in their slots.
     pub(crate) fn change_engine(&mut self, engine: Engine) {
         if engine == core::mem::replace(&mut self.pipeline.config.engine, engine) {
             return;
         }
         let secret = self.pipeline.config.secret;
         let tables = self.pipeline.tables.iter_mut();
-        tables.for_each(|table| table.move_to(Table::new(engine, secret)));
+        tables.for_each(|table| table.move_to(Table::new(E::classifier(engine, secret), engine)));
         // A new table reads only the fields of its entries; the old one also read those of former
         // entries.
         let rules = self
@@ -27,6 +28,6 @@ impl Datapath {
         }
         let Self { pipeline, lane, .. } = self;
         let catalogue = &pipeline.catalogue;
-        lane.cache.widen(catalogue, &mut pipeline.tables, fields);
+        E::replace_tables(&mut lane.engine, catalogue, &mut pipeline.tables, fields);
     }
 }

@@ -11,6 +11,7 @@ use bofuss_oflib::types::{MeterId, QueueId, TableId};
 use bofuss_oflib::{Action, ErrorCode, FieldMatch, Instruction, Match, PortNo};
 
 use crate::Datapath;
+use crate::frame_engine::FrameEngine;
 
 /// The Ethernet types that push and pop actions accept.
 const VLAN_TYPES: &[u16] = &[0x8100, 0x88a8];
@@ -80,7 +81,7 @@ impl KnownFields<'_> {
     }
 }
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Checks a flow-mod against the features of its table.
     ///
     /// Errors: FLOW_MOD_FAILED/BAD_TABLE_ID, or a BAD_MATCH, BAD_INSTRUCTION or BAD_ACTION.

@@ -10,12 +10,13 @@ use bofuss_oflib::types::TableId;
 
 use crate::Datapath;
 use crate::control::entries::EntryEdit;
+use crate::frame_engine::FrameEngine;
 
 /// How many entries one tick moves: each is removed and inserted again, and may empty a page of
 /// each size, which takes up to 30 us in total.
 const ENTRIES_MOVED: usize = 2;
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// A table whose entries should be moved and may be: no walk is in it, because a walk would
     /// miss entries that move to before its position.
     pub(crate) fn table_to_compact(&self) -> Option<TableId> {

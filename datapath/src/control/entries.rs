@@ -9,6 +9,7 @@ use bofuss_oflib::message::{FlowModFlags, FlowRemoved, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
 
 use crate::control::news::{EntryFate, RemovedEntry};
+use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
 use crate::tables::stage::EntryStage;
 use crate::{Datapath, Entry, EntryKey, Sink, Time};
@@ -26,7 +27,7 @@ pub(crate) enum EntryEdit<'a> {
     Move(EntryKey),
 }
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Changes one entry of a table. All changes except a bundle's are made here, so that the cache
     /// and flow monitors are notified of each. Returns the entry that was removed, if one was.
     pub(crate) fn edit_entry(&mut self, table: TableId, edit: EntryEdit<'_>) -> Option<Entry> {
@@ -35,7 +36,7 @@ impl Datapath {
             EntryEdit::Add(mut entry, sent, old) => {
                 let mut replaced = None;
                 if let Some((old, keeps_counts)) = old {
-                    lane.cache.entry_gone(&mut pipeline.tables, table, old);
+                    E::entry_gone(&mut lane.engine, &mut pipeline.tables, table, old);
                     replaced = pipeline.take_entry(table, old);
                     if let Some(before) = replaced.as_ref().filter(|_| keeps_counts) {
                         entry.packets = before.packets;
@@ -44,8 +45,13 @@ impl Datapath {
                 }
                 let key = pipeline.insert_entry(table, entry, sent);
                 let catalogue = &pipeline.catalogue;
-                lane.cache
-                    .entry_added(catalogue, &mut pipeline.tables, table, key);
+                E::entry_added(
+                    &mut lane.engine,
+                    catalogue,
+                    &mut pipeline.tables,
+                    table,
+                    key,
+                );
                 let fate = replaced.as_ref().map_or(EntryFate::Added, |old| {
                     EntryFate::Replaced(old.key, old.instructions.clone())
                 });
@@ -53,7 +59,7 @@ impl Datapath {
                 replaced
             }
             EntryEdit::Instruct(now, key, instructions, reset) => {
-                lane.cache.entry_gone(&mut pipeline.tables, table, key);
+                E::entry_gone(&mut lane.engine, &mut pipeline.tables, table, key);
                 let before = pipeline.instruct_entry(now, table, key, instructions, reset);
                 if let Some(before) = before {
                     self.note(table, key, EntryFate::Modified(before));
@@ -61,18 +67,23 @@ impl Datapath {
                 None
             }
             EntryEdit::Remove(key, reason) => {
-                lane.cache.entry_gone(&mut pipeline.tables, table, key);
+                E::entry_gone(&mut lane.engine, &mut pipeline.tables, table, key);
                 if self.is_followed() {
                     return self.take_followed(table, key, reason);
                 }
                 self.pipeline.take_entry(table, key)
             }
             EntryEdit::Move(before) => {
-                lane.cache.entry_gone(&mut pipeline.tables, table, before);
+                E::entry_gone(&mut lane.engine, &mut pipeline.tables, table, before);
                 let key = pipeline.move_entry(table, before)?;
                 let catalogue = &pipeline.catalogue;
-                lane.cache
-                    .entry_added(catalogue, &mut pipeline.tables, table, key);
+                E::entry_added(
+                    &mut lane.engine,
+                    catalogue,
+                    &mut pipeline.tables,
+                    table,
+                    key,
+                );
                 self.note(table, key, EntryFate::Moved(before));
                 None
             }
@@ -168,7 +179,7 @@ impl Datapath {
     }
 }
 
-impl Pipeline {
+impl<E: FrameEngine> Pipeline<E> {
     pub(super) fn insert_entry(
         &mut self,
         number: TableId,

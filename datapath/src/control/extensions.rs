@@ -7,9 +7,10 @@ use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::{ErrorCode, ExtValue, Instruction, PortNo};
 
 use crate::control_context::{ControlContext, ControlOutcome};
+use crate::frame_engine::FrameEngine;
 use crate::{Asker, Datapath, Hook, HookAnswer, Metric, Microflow, ReplyPart, Sink, Time};
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Passes an extension's message to its hook.
     ///
     /// Errors: the hook's; BAD_REQUEST/BAD_EXPERIMENTER if no hook has it.

@@ -13,6 +13,7 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, ErrorCode, Instruction};
 
 use crate::control::bulk_change::{BulkChange, EntryChange};
+use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
 use crate::tables::features::{Abilities, NEXT_TABLES, WRITE_ACTIONS};
 use crate::{Datapath, Sink, Time};
@@ -88,7 +89,7 @@ impl PipelineShape {
     }
 }
 
-impl Pipeline {
+impl<E: FrameEngine> Pipeline<E> {
     /// The features of a table as they are reported: only with next tables that exist, and in its
     /// stage.
     fn reported(&self, abilities: &Abilities) -> TableFeatures {
@@ -144,7 +145,7 @@ impl Pipeline {
     }
 }
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Whether the pipeline has a table.
     pub fn has_table(&self, table: TableId) -> bool {
         self.pipeline.has_table(table)
@@ -295,7 +296,7 @@ impl Datapath {
     pub(crate) fn forget_flows(&mut self) {
         let Self { pipeline, lane, .. } = self;
         let catalogue = &pipeline.catalogue;
-        lane.cache.forget_all(catalogue, &mut pipeline.tables);
+        E::forget_all(&mut lane.engine, catalogue, &mut pipeline.tables);
     }
 
     /// Sets the configuration and the miss behaviour of a table, or of all.

@@ -13,6 +13,7 @@ use bofuss_oflib::message::table_mod::{EvictionFlags, TableConfig, Vacancy};
 use bofuss_oflib::types::TableId;
 
 use crate::control::bulk_change::{BulkChange, EntryChange};
+use crate::frame_engine::FrameEngine;
 use crate::tables::eviction::Victim;
 use crate::tables::vacancy::vacancy;
 use crate::{Datapath, Sink, Time};
@@ -24,7 +25,7 @@ const EVICTION_FLAGS: [EvictionFlags; 3] = [
     EvictionFlags(EvictionFlags::IMPORTANCE.0 | EvictionFlags::LIFETIME.0),
 ];
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Configures eviction and vacancy events of a table, or of all; a property that is left out
     /// stays unchanged. [`Datapath::work`] puts the entries in the order of eviction.
     ///

@@ -1,7 +1,6 @@
 //! Flow-mods: add, modify, delete. Spec: OpenFlow 1.3.5 section 6.4.
 
 use alloc::rc::Rc;
-use core::cmp::Reverse;
 
 use bofuss_oflib::ErrorCode;
 use bofuss_oflib::PortNo;
@@ -14,9 +13,8 @@ use bofuss_packet::{KeyMask, KeyMatch};
 
 use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::control::entries::EntryEdit;
+use crate::frame_engine::FrameEngine;
 use crate::references::outputs_to;
-use crate::slab::NONE;
-use crate::tables::stage::EntryStage;
 use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
 
 /// Which entries a request selects: all that its match covers, filtered by cookie and outputs.
@@ -120,7 +118,7 @@ fn rule_of(flow_mod: &FlowMod, known: Option<&Rc<KeyMask>>) -> KeyMatch {
     }
 }
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Executes a flow-mod, or changes nothing.
     ///
     /// Errors: FLOW_MOD_FAILED with BAD_TABLE_ID, BAD_COMMAND, BAD_FLAGS, OVERLAP or TABLE_FULL, or
@@ -262,28 +260,9 @@ impl Datapath {
             return Ok(());
         }
         let later = !flow_mod.flags.has(FlowModFlags::FIRST);
-        let entry = Entry {
-            key: EntryKey {
-                priority: Reverse(flow_mod.priority),
-                serial: u64::from(later) << 63 | self.pipeline.next_serial,
-                slot: NONE,
-            },
-            rule,
-            instructions: self.pipeline.instructions.share(&flow_mod.instructions),
-            cookie: flow_mod.cookie,
-            flags: flow_mod.flags.into(),
-            idle_timeout: flow_mod.idle_timeout,
-            hard_timeout: flow_mod.hard_timeout,
-            importance: flow_mod.importance,
-            created: now,
-            used: now,
-            due: Time::NEVER,
-            next: NONE,
-            stage: EntryStage::Settled,
-            notes_packets: false,
-            packets: 0,
-            bytes: 0,
-        };
+        let serial = u64::from(later) << 63 | self.pipeline.next_serial;
+        let instructions = self.pipeline.instructions.share(&flow_mod.instructions);
+        let entry = Entry::new(now, flow_mod, rule, instructions, serial);
         let keeps_counts = !flow_mod.flags.has(FlowModFlags::RESET_COUNTS);
         if self.is_staging() {
             self.stage_add(number, entry, flow_mod.fields.sent(), (old, keeps_counts));

@@ -17,13 +17,14 @@ use bofuss_oflib::{Action, ErrorCode, PortNo};
 
 use crate::control::bucket_change::{check_numbers, is_about_buckets};
 use crate::control::bulk_change::{BulkChange, EntryChange};
+use crate::frame_engine::{FrameEngine, GroupOf};
 use crate::groups::select::Selector;
-use crate::groups::{Group, Plan, actions_of, direct_hops, places, watches};
+use crate::groups::{Group, Plan, actions_of, places, watches};
 use crate::pipeline::context::Pipeline;
 use crate::references::{groups, meters};
 use crate::{Datapath, Entry, Label, Sink, Time};
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Executes a group-mod, or changes nothing.
     ///
     /// Errors: GROUP_MOD_FAILED with any code but CHAINING_UNSUPPORTED, WEIGHT_UNSUPPORTED,
@@ -121,7 +122,7 @@ impl Datapath {
         id: GroupId,
         sink: &mut S,
     ) -> Result<(), ErrorCode> {
-        let flows = if id == GroupId::ALL {
+        let flows: u32 = if id == GroupId::ALL {
             let flows = self.pipeline.groups.values().map(|group| group.flows).sum();
             for group in core::mem::take(&mut self.pipeline.groups).values() {
                 self.pipeline
@@ -212,7 +213,7 @@ fn has_experimenters(group_mod: &GroupMod) -> bool {
     !group_mod.experimenters.is_empty() || of_buckets.any(|list| !list.is_empty())
 }
 
-impl Pipeline {
+impl<E: FrameEngine> Pipeline<E> {
     /// Whether a chain of group actions or watched groups leads from these buckets to the group
     /// `goal`.
     fn reaches(&self, buckets: &[Bucket], goal: GroupId) -> bool {
@@ -261,10 +262,13 @@ impl Pipeline {
                 bucket_counters[usize::from(*place)] = group.bucket_counters[old];
             }
         }
-        let plans: Rc<[Plan]> = buckets.iter().map(Plan::of).collect();
+        let plans: Rc<[Plan<E::BucketNotes>]> = buckets
+            .iter()
+            .map(|bucket| Plan::new(bucket, E::bucket_notes))
+            .collect();
         let group = Group {
             ty: group_mod.ty,
-            direct_hops: direct_hops(group_mod.ty, &plans),
+            notes: E::group_notes(group_mod.ty, plans.iter().map(|plan| &plan.notes)),
             plans,
             selector,
             live: vec![true; buckets.len()],
@@ -315,13 +319,13 @@ impl Pipeline {
     }
 
     /// A group that another one refers to, so it exists.
-    fn group(&mut self, id: GroupId) -> &mut Group {
+    fn group(&mut self, id: GroupId) -> &mut GroupOf<E> {
         let found = self.groups.get_mut(&id);
         found.expect("a group that is referred to is not deleted")
     }
 
     /// Removes a group and its references to others.
-    fn unlink_group(&mut self, id: GroupId) -> Option<Group> {
+    fn unlink_group(&mut self, id: GroupId) -> Option<GroupOf<E>> {
         let group = self.groups.remove(&id)?;
         self.n_buckets -= group.places();
         self.field_uses.actions(actions_of(&group.plans), false);

@@ -10,11 +10,12 @@ use bofuss_oflib::message::{FlowRemovedReason, MeterMod};
 use bofuss_oflib::types::{MeterId, TableId};
 
 use crate::control::bulk_change::{BulkChange, EntryChange};
+use crate::frame_engine::FrameEngine;
 use crate::meters::{MAX_LEVELS, Meter, VIRTUAL};
 use crate::references::meters;
 use crate::{Datapath, Sink, Time};
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Executes a meter-mod, or changes nothing.
     ///
     /// Errors: METER_MOD_FAILED with any code but UNKNOWN and BAD_BURST.

@@ -8,6 +8,7 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::FlowRemovedReason;
 use bofuss_oflib::types::TableId;
 
+use crate::frame_engine::FrameEngine;
 use crate::{Datapath, Entry, EntryKey};
 
 /// One change of an entry.
@@ -47,7 +48,7 @@ pub struct RemovedEntry {
     pub reason: FlowRemovedReason,
 }
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Sets whether changes of entries are recorded. If so, call [`Datapath::take_news`] after each
     /// call that may change entries. Changes recorded so far are forgotten.
     pub fn follow_entries(&mut self, followed: bool) {

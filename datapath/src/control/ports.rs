@@ -6,9 +6,10 @@ use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::message::{PortDesc, PortStatusReason};
 
+use crate::frame_engine::FrameEngine;
 use crate::{Datapath, DropReason, Port, Sink, Time};
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Adds a port or changes its description, and informs the controllers if they can see the
     /// difference.
     ///

@@ -9,6 +9,7 @@ use bofuss_oflib::{ErrorCode, PortNo};
 use crate::egress::discipline::Egress;
 use crate::egress::queue::{DEFAULT_QUEUE, QueueSpec, Rate};
 use crate::egress::{DISCIPLINES, discipline_named};
+use crate::frame_engine::FrameEngine;
 use crate::{Datapath, DropReason, Sink, Time};
 
 /// The most queues of one port, including the default queue.
@@ -35,7 +36,7 @@ const fn forbidden(why: &'static str) -> QueueError {
     QueueError(QueueOpFailed::EPERM, why)
 }
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// The egress of a port, if it has queues.
     pub fn egress(&self, port: PortNo) -> Option<&Egress> {
         self.egress.ports.get(&port)

@@ -5,6 +5,7 @@ use bofuss_oflib::error::FlowModFailed;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 
+use crate::frame_engine::FrameEngine;
 use crate::tables::features::Abilities;
 use crate::{Config, Datapath, EntryKey, Sink, Table, Time};
 
@@ -12,7 +13,7 @@ use crate::{Config, Datapath, EntryKey, Sink, Table, Time};
 /// refuse an entry that exists now.
 pub type Obstacle = (TableId, ErrorCode);
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Checks that the entries fit into `other`, which is new and has the same catalogue. If
     /// `other` has no egress tables but has the table with the number of our first one, that
     /// becomes its first egress table.
@@ -71,7 +72,8 @@ impl Datapath {
         self.pipeline
             .tables
             .resize_with(self.pipeline.table_abilities.len(), || {
-                Table::new(self.pipeline.config.engine, secret)
+                let engine = self.pipeline.config.engine;
+                Table::new(E::classifier(engine, secret), engine)
             });
         for (id, group) in &mut self.pipeline.groups {
             let algorithm = self.pipeline.config.algorithm(*id);

@@ -3,11 +3,12 @@
 use bofuss_oflib::types::TableId;
 
 use crate::control::bulk_change::ENTRIES_REPORTED;
+use crate::frame_engine::FrameEngine;
 use crate::{Cursor, Datapath, Entry};
 
 /// A view of the datapath in which the counters of entries and tables are complete. There is no
 /// other access to them from outside.
-pub struct Settled<'a>(&'a Datapath);
+pub struct Settled<'a, E: FrameEngine>(&'a Datapath<E>);
 
 /// The counters of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,18 +19,18 @@ pub struct TableCounts {
     pub matches: u64,
 }
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// Adds what the flow cache has counted to the counters of entries and tables, and returns the
     /// view.
-    pub fn settled(&mut self) -> Settled<'_> {
+    pub fn settled(&mut self) -> Settled<'_, E> {
         self.settle();
         Settled(self)
     }
 }
 
-impl<'a> Settled<'a> {
+impl<'a, E: FrameEngine> Settled<'a, E> {
     /// The datapath itself.
-    pub fn datapath(&self) -> &'a Datapath {
+    pub fn datapath(&self) -> &'a Datapath<E> {
         self.0
     }
 

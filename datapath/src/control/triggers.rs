@@ -8,6 +8,7 @@ use bofuss_oflib::message::multipart::flow::{FlowCounters, FlowStatsReason};
 use bofuss_oflib::message::stats::{StatTime, Stats};
 use bofuss_oflib::types::TableId;
 
+use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
 use crate::tables::stage::EntryStage;
 use crate::{Datapath, Entry, EntryKey, Sink, Time};
@@ -36,7 +37,7 @@ fn stat_time(now: Time, start: Time) -> StatTime {
     StatTime { sec, nsec }
 }
 
-impl Pipeline {
+impl<E: FrameEngine> Pipeline<E> {
     /// Begins to watch an entry if its instructions have a trigger, for thresholds that it has not
     /// reached yet. An entry that a bundle adds is watched from the commit on.
     pub(crate) fn watch(&mut self, number: TableId, slot: u32, now: Time) {
@@ -97,7 +98,7 @@ impl Pipeline {
     }
 }
 
-impl Datapath {
+impl<E: FrameEngine> Datapath<E> {
     /// When entries that have had packets have to be checked; `None` if there are none.
     pub(crate) fn next_look(&self) -> Option<Time> {
         let numbers = &self.pipeline.triggered_tables;
@@ -107,7 +108,7 @@ impl Datapath {
         let tables = &self.pipeline.tables;
         let mut triggers = numbers.iter().map(|n| &tables[usize::from(n.0)].triggers);
         let has_noted = triggers.any(|triggers| triggers.noted_from(0).is_some());
-        let waits = has_noted || !self.lane.cache.unsettled.is_empty();
+        let waits = has_noted || E::is_unsettled(&self.lane.engine);
         waits.then_some(self.pipeline.next_look)
     }
 

@@ -13,33 +13,30 @@ pub(crate) mod select;
 
 use crate::Time;
 use crate::action_set::ActionSet;
-use crate::direct_path::DirectPath;
 use crate::groups::select::Selector;
 use crate::references::groups;
 use crate::tables::shared::actions_in;
 
 /// So many actions of one bucket count as one more bucket towards the limit.
 const ACTIONS_PER_PLACE: usize = 8;
-/// The most copies that a group makes of a frame on the direct path, so that they are little work.
-const MAX_DIRECT_COPIES: usize = 16;
-
 /// A bucket, with its action set in the order of execution.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub struct Plan<N> {
     pub(crate) bucket: Bucket,
     pub(crate) actions: Vec<Action>,
-    /// The direct path of these actions, if they have one.
-    pub(crate) direct: Option<DirectPath>,
+    /// What the engine notes of it.
+    pub notes: N,
 }
 
-impl Plan {
-    pub(crate) fn of(bucket: &Bucket) -> Self {
+impl<N> Plan<N> {
+    /// Makes a plan; `notes` returns what the engine notes of its actions.
+    pub(crate) fn new(bucket: &Bucket, notes: impl FnOnce(&[Action]) -> N) -> Self {
         let mut set = ActionSet::default();
         set.write(&bucket.actions);
         let actions: Vec<Action> = set.in_order().cloned().collect();
         Self {
             bucket: bucket.clone(),
-            direct: DirectPath::of_bucket(&actions),
+            notes: notes(&actions),
             actions,
         }
     }
@@ -47,18 +44,16 @@ impl Plan {
 
 /// One group.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+pub struct Group<B, G> {
     pub(crate) ty: GroupType,
-    pub(crate) plans: Rc<[Plan]>,
+    pub plans: Rc<[Plan<B>]>,
     pub(crate) selector: Selector,
-    /// The most by which its buckets decrement the TTL of frames on the direct path; `None` if
-    /// frames cannot pass it there, because not all buckets have a direct path or there are too
-    /// many.
-    pub(crate) direct_hops: Option<u8>,
+    /// What the engine notes of it.
+    pub notes: G,
     /// Whether each bucket is live.
     pub(crate) live: Vec<bool>,
-    pub(crate) counter: BucketCounter,
-    pub(crate) bucket_counters: Vec<BucketCounter>,
+    pub counter: BucketCounter,
+    pub bucket_counters: Vec<BucketCounter>,
     pub(crate) created: Time,
     /// How many entries forward to it.
     pub(crate) flows: u32,
@@ -67,7 +62,7 @@ pub(crate) struct Group {
     pub(crate) watchers: Vec<GroupId>,
 }
 
-impl Group {
+impl<B, G> Group<B, G> {
     /// Whether it has a live bucket.
     pub(crate) fn is_live(&self) -> bool {
         self.live.contains(&true)
@@ -75,7 +70,7 @@ impl Group {
 
     /// Chooses the bucket that gets a packet, whose frame has these bytes and this layout; `None`
     /// if there is none. With `keep`, no state changes.
-    pub(crate) fn choose(&mut self, layout: &Layout, bytes: &[u8], keep: bool) -> Option<usize> {
+    pub fn choose(&mut self, layout: &Layout, bytes: &[u8], keep: bool) -> Option<usize> {
         match self.ty {
             GroupType::SELECT => self.selector.choose(layout, bytes, keep),
             GroupType::FF => self.live.iter().position(|live| *live),
@@ -86,7 +81,7 @@ impl Group {
     }
 
     /// How many buckets, from the first on, get copies of the packet.
-    pub(crate) fn copies(&self) -> usize {
+    pub fn copies(&self) -> usize {
         match self.ty {
             GroupType::SELECT | GroupType::FF | GroupType::INDIRECT => 0,
             _ => self.plans.len().saturating_sub(1),
@@ -112,19 +107,6 @@ impl Group {
     }
 }
 
-/// The [`Group::direct_hops`] of a group with these buckets.
-pub(crate) fn direct_hops(ty: GroupType, plans: &[Plan]) -> Option<u8> {
-    let copies = if ty == GroupType::ALL { plans.len() } else { 1 };
-    if copies > MAX_DIRECT_COPIES {
-        return None;
-    }
-    let mut hops = 0;
-    for plan in plans {
-        hops = hops.max(plan.direct.as_ref()?.hops);
-    }
-    Some(hops)
-}
-
 /// How many buckets these count as towards the limit; long ones count as several.
 pub(crate) fn places<'a>(buckets: impl Iterator<Item = &'a Bucket>) -> usize {
     let mut places = 0;
@@ -136,7 +118,7 @@ pub(crate) fn places<'a>(buckets: impl Iterator<Item = &'a Bucket>) -> usize {
 }
 
 /// The actions of buckets.
-pub(crate) fn actions_of(plans: &[Plan]) -> impl Iterator<Item = &Action> {
+pub(crate) fn actions_of<N>(plans: &[Plan<N>]) -> impl Iterator<Item = &Action> {
     plans.iter().flat_map(|plan| &plan.bucket.actions)
 }
 

@@ -6,13 +6,18 @@ use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::{Action, PortNo};
 use bofuss_packet::EditError;
 
+use crate::frame_engine::FrameEngine;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::{DropReason, Sink, Step};
 
-impl<S: Sink> Context<'_, S> {
+impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Applies one action to a packet in the pipeline.
-    pub(crate) fn apply(&mut self, walk: &mut Walk<'_>, action: &Action) -> Result<(), DropReason> {
+    pub(crate) fn apply(
+        &mut self,
+        walk: &mut Walk<'_, E>,
+        action: &Action,
+    ) -> Result<(), DropReason> {
         if S::TRACES {
             self.sink.step(Step::Action(action));
         }
@@ -32,11 +37,11 @@ impl<S: Sink> Context<'_, S> {
                 packet.set_field(set.0.field, &set.0.value)
             }
             Action::SetField(set) => {
-                walk.action_reads.insert(FieldSet::of(set.0.field));
+                E::note_read(&mut walk.notes, FieldSet::of(set.0.field));
                 packet.set_masked(&set.0)
             }
             Action::CopyField(copy) => {
-                walk.action_reads.insert(copy.fields());
+                E::note_read(&mut walk.notes, copy.fields());
                 packet.copy_field(copy)
             }
             Action::PushVlan(ty) => packet.push_vlan(ty.0),
@@ -68,7 +73,7 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// Executes an output action.
-    fn output_to(&mut self, walk: &mut Walk<'_>, output: &Output) -> Result<(), DropReason> {
+    fn output_to(&mut self, walk: &mut Walk<'_, E>, output: &Output) -> Result<(), DropReason> {
         match output.port {
             PortNo::CONTROLLER => {
                 self.offer_to_controllers(walk, walk.reason, Some(output.max_len));
@@ -88,13 +93,13 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// Sends a packet-out's packet through the tables.
-    fn enter_tables(&mut self, walk: &mut Walk<'_>) -> Result<(), DropReason> {
+    fn enter_tables(&mut self, walk: &mut Walk<'_, E>) -> Result<(), DropReason> {
         if !core::mem::take(&mut walk.may_enter) {
             return Err(DropReason::Resubmitted);
         }
         let mut packet = walk.packet.try_clone().ok_or(DropReason::NoBuffer)?;
         walk.sent = true;
-        self.run(&mut packet, None);
+        self.run(&mut packet, E::PathNotes::default());
         Ok(())
     }
 }

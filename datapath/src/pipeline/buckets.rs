@@ -7,6 +7,7 @@ use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::types::GroupId;
 use bofuss_packet::{Packet, offload};
 
+use crate::frame_engine::FrameEngine;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::references::count;
@@ -17,9 +18,9 @@ pub const MAX_BUCKETS_PER_PACKET: u16 = 1024;
 /// How deeply groups may be nested.
 pub const MAX_CHAIN: u8 = 16;
 
-impl<S: Sink> Context<'_, S> {
+impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Sends a copy of a packet through a group. The packet itself is unchanged.
-    pub(crate) fn enter_group(&mut self, walk: &mut Walk<'_>, id: GroupId) {
+    pub(crate) fn enter_group(&mut self, walk: &mut Walk<'_, E>, id: GroupId) {
         walk.sent = true;
         if let Err(reason) = self.copy_to_group(walk, id) {
             self.drop(reason);
@@ -27,7 +28,7 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// Errors: why the copy, or the rest of its segments, is lost.
-    fn copy_to_group(&mut self, walk: &mut Walk<'_>, id: GroupId) -> Result<(), DropReason> {
+    fn copy_to_group(&mut self, walk: &mut Walk<'_, E>, id: GroupId) -> Result<(), DropReason> {
         let group = self.pipeline.groups.get(&id).ok_or(DropReason::NoGroup)?;
         if walk.depth >= MAX_CHAIN {
             return Err(DropReason::GroupLimit);
@@ -50,7 +51,7 @@ impl<S: Sink> Context<'_, S> {
     /// Sends a packet to the buckets that the group's type chooses.
     fn choose_buckets(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         packet: Packet,
         id: GroupId,
     ) -> Result<(), DropReason> {
@@ -81,7 +82,7 @@ impl<S: Sink> Context<'_, S> {
     /// Executes a bucket's action set on a packet of its own.
     fn enter_bucket(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         mut packet: Packet,
         (id, number): (GroupId, usize),
     ) {

@@ -10,9 +10,8 @@ use bofuss_packet::Fragment;
 use bofuss_packet::reassemble::Reassembler;
 
 use crate::action_set::ActionSet;
-use crate::cache::Cache;
 use crate::egress::discipline::Egress;
-use crate::groups::Group;
+use crate::frame_engine::{FrameEngine, GroupOf};
 use crate::hooks::Hooks;
 use crate::meters::Meter;
 use crate::pipeline::bridge::Bridge;
@@ -21,26 +20,29 @@ use crate::pipeline::{Walk, each_table};
 use crate::tables::features::Abilities;
 use crate::tables::field_uses::FieldUses;
 use crate::tables::shared::SharedInstructions;
-use crate::{Config, DropReason, Engine, Port, Sink, Step, Table, Time, Trial};
+use crate::{Config, DropReason, Port, Sink, Step, Table, Time, Trial};
 
 /// What controllers and ports configure. It changes rarely: packets only increase counters in it,
 /// and make NORMAL learn addresses.
-pub(crate) struct Pipeline {
-    pub(crate) config: Config,
-    pub(crate) catalogue: Arc<Catalogue>,
-    pub(crate) tables: Vec<Table>,
+pub struct Pipeline<E: FrameEngine> {
+    /// What the switch was made with.
+    pub config: Config,
+    /// The fields and experimenter values that it knows.
+    pub catalogue: Arc<Catalogue>,
+    /// The tables, by number.
+    pub tables: Vec<Table>,
     /// The features of each table; `None` if it is not in the pipeline.
     pub(crate) table_abilities: Vec<Option<Abilities>>,
     /// The most features that each table can be given.
     pub(crate) max_abilities: Vec<Option<Abilities>>,
     /// The first egress table, if there are egress tables.
-    pub(crate) first_egress: Option<TableId>,
+    pub first_egress: Option<TableId>,
     /// How many entries all tables count as towards the limit, with their masks; and the shared
     /// instructions.
     pub(crate) entry_places: usize,
     pub(crate) instructions: SharedInstructions,
     /// Which fields entries read and write.
-    pub(crate) field_uses: FieldUses,
+    pub field_uses: FieldUses,
     /// The next deadline of each entry that has one.
     pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
     /// Tables that have to be compacted.
@@ -53,17 +55,19 @@ pub(crate) struct Pipeline {
     pub(crate) next_look: Time,
     pub(crate) look_from: (TableId, u32),
     pub(crate) next_serial: u64,
-    pub(crate) groups: BTreeMap<GroupId, Group>,
+    /// The groups.
+    pub groups: BTreeMap<GroupId, GroupOf<E>>,
     /// How many buckets all groups have; long ones count as several.
     pub(crate) n_buckets: usize,
     pub(crate) meters: BTreeMap<MeterId, Meter>,
-    pub(crate) ports: BTreeMap<PortNo, Port>,
+    /// The ports.
+    pub ports: BTreeMap<PortNo, Port>,
     pub(crate) bridge: Bridge,
     /// How IP fragments are treated.
     pub(crate) fragments: ConfigFlags,
 }
 
-impl Pipeline {
+impl<E: FrameEngine> Pipeline<E> {
     /// The table with this number; all tables for [`TableId::ALL`].
     pub(crate) fn tables_named(&self, wanted: TableId) -> &[Table] {
         match wanted {
@@ -75,7 +79,7 @@ impl Pipeline {
     /// Whether a frame with such a part of a packet is treated specially and does not go through
     /// the tables.
     #[inline(always)]
-    pub(crate) fn treats(&self, fragment: Fragment) -> bool {
+    pub fn handles_specially(&self, fragment: Fragment) -> bool {
         fragment != Fragment::No && self.fragments != ConfigFlags(0)
     }
 
@@ -100,12 +104,15 @@ impl Pipeline {
 }
 
 /// What one data-plane thread has for itself and shares with no other.
-pub(crate) struct Lane {
+pub struct Lane<E: FrameEngine> {
     pub(crate) pool: Pool,
-    pub(crate) cache: Cache,
-    pub(crate) drops: [u64; DropReason::ALL.len()],
+    /// What the engine knows.
+    pub engine: E::State,
+    /// How many packets were dropped, by reason.
+    pub drops: [u64; DropReason::ALL.len()],
     pub(crate) reassembler: Reassembler,
-    pub(crate) work: Work,
+    /// The work that frames cause.
+    pub work: Work,
     /// Frames that wait for a later turn, by port and in order; and the port that was served last.
     pub(crate) backlog: BTreeMap<PortNo, Vec<Frame>>,
     pub(crate) last_served: PortNo,
@@ -117,12 +124,12 @@ pub(crate) struct Lane {
     pub(crate) hook_drops: BTreeMap<(usize, &'static str), u64>,
 }
 
-impl Lane {
-    /// Makes a lane without packets, its cache as `config` says.
+impl<E: FrameEngine> Lane<E> {
+    /// Makes a lane without packets, its engine as `config` says.
     pub(crate) fn new(config: &Config, pool: Pool) -> Self {
         Self {
             pool,
-            cache: Cache::new(config.secret, config.cache_flows, config.cache_changes),
+            engine: E::new(config),
             drops: [0; DropReason::ALL.len()],
             reassembler: Reassembler::default(),
             work: Work::default(),
@@ -131,6 +138,13 @@ impl Lane {
             spare_set: ActionSet::default(),
             last_trial: Trial::LIVE,
             hook_drops: BTreeMap::new(),
+        }
+    }
+
+    /// Keeps frames of a port, which has none waiting, for a later turn.
+    pub fn defer(&mut self, port: PortNo, frames: Vec<Frame>) {
+        if !frames.is_empty() {
+            self.backlog.insert(port, frames);
         }
     }
 
@@ -143,34 +157,40 @@ impl Lane {
 
 /// The queues of ports that have some; kept while a port is absent.
 #[derive(Default)]
-pub(crate) struct PortQueues {
-    pub(crate) ports: BTreeMap<PortNo, Egress>,
+pub struct PortQueues {
+    pub ports: BTreeMap<PortNo, Egress>,
     /// How many bytes of buffers wait in all queues.
     pub(crate) waiting_bytes: usize,
 }
 
 /// The function that sends a packet through the tables, beginning with one: from table to table, or
 /// on cached paths.
-pub(crate) type ThroughTables<S> =
-    fn(&mut Context<'_, S>, &mut Walk<'_>, Option<TableId>) -> Result<(), DropReason>;
+pub type ThroughTables<S, E> =
+    fn(&mut Context<'_, S, E>, &mut Walk<'_, E>, Option<TableId>) -> Result<(), DropReason>;
 
 /// What a packet in the pipeline may touch: the switch by owner, the time, and the sink of effects.
-pub(crate) struct Context<'a, S: Sink> {
-    pub(crate) now: Time,
-    pub(crate) sink: &'a mut S,
-    pub(crate) pipeline: &'a mut Pipeline,
-    pub(crate) lane: &'a mut Lane,
-    pub(crate) egress: &'a mut PortQueues,
-    pub(crate) hooks: &'a mut Hooks,
+pub struct Context<'a, S: Sink, E: FrameEngine> {
+    /// The time.
+    pub now: Time,
+    /// Where effects go.
+    pub sink: &'a mut S,
+    /// The tables, groups, meters and ports.
+    pub pipeline: &'a mut Pipeline<E>,
+    /// What the thread has for itself.
+    pub lane: &'a mut Lane<E>,
+    /// The queues of ports.
+    pub egress: &'a mut PortQueues,
+    /// The hooks of extensions.
+    pub hooks: &'a mut Hooks,
     /// The number of the trial run, if it is one.
     pub(crate) trial: Trial,
-    pub(crate) through_tables: ThroughTables<S>,
+    pub(crate) through_tables: ThroughTables<S, E>,
 }
 
-impl<S: Sink> Context<'_, S> {
+impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// A context for trial packets, whose effects go to another sink and which take no cached
     /// paths.
-    pub(crate) fn trying<'b, T: Sink>(&'b mut self, sink: &'b mut T) -> Context<'b, T> {
+    pub(crate) fn trying<'b, T: Sink>(&'b mut self, sink: &'b mut T) -> Context<'b, T, E> {
         Context {
             now: self.now,
             sink,
@@ -183,13 +203,8 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    /// Whether packets take cached paths.
-    pub(crate) fn uses_cache(&self) -> bool {
-        self.pipeline.config.engine == Engine::Cache && !S::TRACES && !S::DRY
-    }
-
     /// Counts a dropped packet.
-    pub(crate) fn drop(&mut self, reason: DropReason) {
+    pub fn drop(&mut self, reason: DropReason) {
         if !S::DRY {
             self.lane.drops[reason as usize] += 1;
         }

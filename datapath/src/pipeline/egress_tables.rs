@@ -7,12 +7,13 @@ use bofuss_oflib::types::{MaxLen, TableId};
 use bofuss_oflib::{Action, PortNo};
 use bofuss_packet::{Packet, offload};
 
+use crate::frame_engine::FrameEngine;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::qos::QueueClass;
 use crate::{DropReason, Sink, Step};
 
-impl Walk<'_> {
+impl<E: FrameEngine> Walk<'_, E> {
     /// Sets the field ACTSET_OUTPUT of the key to the output in the action set. Spec: OpenFlow
     /// 1.5.1 section 7.2.3.9.
     pub(super) fn note_output(&mut self) {
@@ -21,7 +22,7 @@ impl Walk<'_> {
     }
 }
 
-impl<S: Sink> Context<'_, S> {
+impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Sends a packet that has to leave by a port through the egress tables from `first` on. Its
     /// action set begins with the output to that port, and its other fields are unchanged.
     ///
@@ -60,7 +61,7 @@ impl<S: Sink> Context<'_, S> {
 
     /// Executes an output with the packet itself: directly to the port if it has passed the egress
     /// tables, otherwise like any other output.
-    pub(crate) fn output_of(&mut self, walk: &mut Walk<'_>, port: PortNo) {
+    pub(crate) fn output_of(&mut self, walk: &mut Walk<'_, E>, port: PortNo) {
         if walk.leaves {
             self.leave_after_egress(walk.packet, port, &walk.class);
         } else {

@@ -1,12 +1,13 @@
 //! Calls hooks on a packet's path, and carries out what they ask for.
 
-use alloc::{format, vec::Vec};
+use alloc::{boxed::Box, format, vec::Vec};
 
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::Packet;
 
 use crate::action_set::ActionSet;
+use crate::frame_engine::FrameEngine;
 use crate::hook::HookPoint;
 use crate::hook_context::{HookAct, HookOutcome, Subject};
 use crate::pipeline::Walk;
@@ -16,28 +17,33 @@ use crate::{DropReason, Hook, HookContext, HookEffect, Sink, Step, Verdict};
 
 /// What a hook returned at a point, and requests that are not carried out yet.
 #[derive(Debug)]
-pub(crate) struct HookReply {
-    pub(crate) hook: usize,
-    pub(crate) verdict: Verdict,
-    pub(crate) outcome: HookOutcome,
+pub struct HookReply {
+    /// The number of the hook.
+    pub hook: usize,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// What it asked for.
+    pub outcome: HookOutcome,
     /// Whether the plan of hooks has changed.
-    pub(crate) replanned: bool,
+    pub replanned: bool,
     /// Whether it wants a packet that missed to be looked up again.
-    pub(crate) again: bool,
+    pub again: bool,
 }
 
-/// Actions of extensions whose hooks were called with the frame, before it became a packet.
+/// What an engine has already done of the next call of a hook.
 #[derive(Debug)]
-pub(crate) struct BegunActions {
-    /// How many of them are completely done,
-    pub(crate) done: usize,
-    /// and the reply to the next one, which still has to be carried out.
-    pub(crate) reply: HookReply,
+pub enum BegunCall {
+    /// Nothing.
+    Nothing,
+    /// All.
+    Done,
+    /// The hook was called; what it asked for is not carried out yet.
+    Replied(Box<HookReply>),
 }
 
 /// What hooks do with a packet that missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MissReply {
+pub enum MissReply {
     /// Nothing.
     Nothing,
     /// It is looked up again.
@@ -46,30 +52,30 @@ pub(crate) enum MissReply {
     Taken,
 }
 
-/// What the recorder needs to know of a hook's call.
+/// What a hook did in a call, for engines that record it.
 #[derive(Debug, Default)]
-pub(crate) struct HookCall {
+pub struct HookCall {
     /// What it set, if asked for.
-    pub(crate) sets: Vec<(&'static Field, Option<u128>)>,
+    pub sets: Vec<(&'static Field, Option<u128>)>,
     /// The fields that it read.
-    pub(crate) read: FieldSet,
+    pub read: FieldSet,
     /// Whether `sets` is all that it did.
-    pub(crate) only_sets: bool,
+    pub only_sets: bool,
     /// Whether the packet's fields changed, it continues elsewhere, or the plan of hooks changed.
-    pub(crate) deviates: bool,
+    pub deviates: bool,
     /// Whether the hook has taken the packet.
     pub(crate) taken: bool,
 }
 
-impl<S: Sink> Context<'_, S> {
+impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Calls a hook at one point of a table, with the cookie of the entry that was hit. Its
     /// requests are added to `outcome` and not carried out yet. Returns its verdict, and whether
     /// the plan of hooks has changed.
     #[inline]
-    pub(crate) fn ask_hook<'p>(
+    pub fn ask_hook<'p>(
         &'p mut self,
         hook: usize,
-        (subject, progress): (Subject<'p>, Option<(&'p ActionSet, QueueClass)>),
+        (subject, progress): (&'p mut dyn Subject, Option<(&'p ActionSet, QueueClass)>),
         (table, cookie): (TableId, u64),
         (records, outcome): (bool, &'p mut HookOutcome),
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
@@ -99,17 +105,17 @@ impl<S: Sink> Context<'_, S> {
     pub(crate) fn call_hook(
         &mut self,
         hook: usize,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         records: bool,
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
     ) -> Result<HookCall, DropReason> {
         self.flush_pending(walk);
         let place = (walk.table, walk.cookie);
-        let subject = Subject::Packet(walk.packet);
         let progress = Some((&walk.set, walk.class));
         let mut outcome = HookOutcome::default();
         let asked = (records, &mut outcome);
-        let (verdict, replanned) = self.ask_hook(hook, (subject, progress), place, asked, point);
+        let (verdict, replanned) =
+            self.ask_hook(hook, (&mut *walk.packet, progress), place, asked, point);
         let reply = HookReply {
             hook,
             verdict,
@@ -123,9 +129,9 @@ impl<S: Sink> Context<'_, S> {
     /// Carries out what a hook asked for.
     ///
     /// Errors: why the packet goes no further.
-    pub(crate) fn carry_out(
+    pub fn carry_out(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         reply: HookReply,
     ) -> Result<HookCall, DropReason> {
         let HookReply {
@@ -181,7 +187,7 @@ impl<S: Sink> Context<'_, S> {
     fn do_all_for_hook(
         &mut self,
         hook: usize,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         acts: Vec<HookAct>,
     ) -> Result<bool, DropReason> {
         if !self.lane.work.begin_nested() {
@@ -197,7 +203,7 @@ impl<S: Sink> Context<'_, S> {
     fn do_for_hook(
         &mut self,
         hook: usize,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         act: HookAct,
     ) -> Result<(), DropReason> {
         match act {
@@ -243,10 +249,10 @@ impl<S: Sink> Context<'_, S> {
     /// Calls a hook at one point of the current table.
     ///
     /// Errors: why the packet goes no further.
-    pub(crate) fn call_point(
+    pub fn call_point(
         &mut self,
         hook: usize,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         point: HookPoint,
         records: bool,
     ) -> Result<HookCall, DropReason> {
@@ -256,34 +262,13 @@ impl<S: Sink> Context<'_, S> {
         })
     }
 
-    /// Carries out what a hook asked for before the lookup in the current table, and calls the
-    /// hooks after it. Returns the table to continue with.
-    ///
-    /// Errors: why the packet goes no further.
-    pub(crate) fn finish_preparing(
-        &mut self,
-        walk: &mut Walk<'_>,
-        reply: HookReply,
-    ) -> Result<Option<TableId>, DropReason> {
-        let after = reply.hook + 1;
-        self.carry_out(walk, reply)?;
-        if walk.goto.is_none() {
-            self.call_hooks(walk, HookPoint::BeforeLookup, after)?;
-        }
-        if walk.goto.is_some() {
-            return Ok(walk.goto.take());
-        }
-        walk.prepared = true;
-        Ok(Some(walk.table))
-    }
-
     /// Calls the hooks of the current table at one point, from number `first` on.
     ///
     /// Errors: why the packet goes no further.
     #[inline(always)]
-    pub(crate) fn call_hooks(
+    pub fn call_hooks(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         point: HookPoint,
         first: usize,
     ) -> Result<(), DropReason> {
@@ -296,7 +281,7 @@ impl<S: Sink> Context<'_, S> {
     #[inline(never)]
     fn call_each_hook(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         point: HookPoint,
         first: usize,
     ) -> Result<(), DropReason> {
@@ -321,20 +306,22 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// Calls the hooks that act on a miss.
-    pub(crate) fn on_miss(&mut self, walk: &mut Walk<'_>) -> Result<MissReply, DropReason> {
+    pub fn on_miss(&mut self, walk: &mut Walk<'_, E>) -> Result<MissReply, DropReason> {
         let mut next = 0;
         while let Some(&(hook, effect)) = self.hooks.at_miss(walk.table).get(next) {
             next += 1;
             self.note_segments(hook, effect);
             let mut again = false;
-            let call = if let Some(begun) = walk.begun.take() {
-                again = begun.reply.again;
-                self.carry_out(walk, begun.reply)?
-            } else {
-                self.call_hook(hook, walk, false, |hook, cx| {
+            let call = match E::begun_call(&mut walk.notes) {
+                BegunCall::Replied(reply) => {
+                    again = reply.again;
+                    self.carry_out(walk, *reply)?
+                }
+                BegunCall::Done => continue,
+                BegunCall::Nothing => self.call_hook(hook, walk, false, |hook, cx| {
                     again = hook.on_miss(cx);
                     Verdict::Continue
-                })?
+                })?,
             };
             if again {
                 return Ok(MissReply::Again);
@@ -349,27 +336,22 @@ impl<S: Sink> Context<'_, S> {
     /// Calls the extension that an action or instruction belongs to.
     pub(crate) fn apply_extension(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         value: &ExtValue,
     ) -> Result<(), DropReason> {
         let Some((hook, row)) = self.hooks.of(value.row) else {
             return Ok(());
         };
         self.note_segments(hook, HookEffect::Unknown);
-        let call = match walk.begun.take() {
-            Some(mut begun) if begun.done > 0 => {
-                begun.done -= 1;
-                walk.begun = Some(begun);
-                return Ok(());
+        let call = match E::begun_call(&mut walk.notes) {
+            BegunCall::Replied(reply) => self.carry_out(walk, *reply)?,
+            BegunCall::Done => return Ok(()),
+            BegunCall::Nothing => {
+                self.call_hook(hook, walk, false, |hook, cx| hook.on_action(cx, row, value))?
             }
-            Some(begun) => self.carry_out(walk, begun.reply)?,
-            None => self.call_hook(hook, walk, false, |hook, cx| hook.on_action(cx, row, value))?,
         };
-        if call.deviates {
-            let effect = self.hooks.all[hook].action_effect(row, value);
-            walk.deviates |= effect != HookEffect::Pure || !call.only_sets;
-        }
-        walk.action_reads.insert(call.read);
+        let hook = &self.hooks.all[hook];
+        E::note_action(&mut walk.notes, &call, || hook.action_effect(row, value));
         Ok(())
     }
 

@@ -9,17 +9,18 @@ use bofuss_oflib::message::meter_mod::BandKind;
 use bofuss_oflib::types::{MeterId, TableId};
 use bofuss_packet::{Packet, offload};
 
+use crate::frame_engine::FrameEngine;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::{DropReason, Sink, Step};
 
-impl<S: Sink> Context<'_, S> {
+impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Sends a packet through a meter, which may remark it. A pending output is done first.
     ///
     /// Errors: why it goes no further.
     pub(crate) fn apply_meter(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         id: MeterId,
     ) -> Result<(), DropReason> {
         if let Some(levels) = self.meter(id, &walk.packet.frame)? {
@@ -32,7 +33,7 @@ impl<S: Sink> Context<'_, S> {
     /// Counts a frame in a meter. Returns by how many levels its drop precedence is raised.
     ///
     /// Errors: why the frame goes no further.
-    pub(crate) fn meter(&mut self, id: MeterId, frame: &Frame) -> Result<Option<u8>, DropReason> {
+    pub fn meter(&mut self, id: MeterId, frame: &Frame) -> Result<Option<u8>, DropReason> {
         let meter = self
             .pipeline
             .meters
@@ -77,7 +78,7 @@ impl<S: Sink> Context<'_, S> {
     /// entry's instructions.
     pub(crate) fn execute_by_segments(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         instructions: &Instructions,
     ) -> Result<Option<TableId>, DropReason> {
         self.by_segments(walk, |this, part| {
@@ -89,15 +90,15 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// Executes the action set on each segment of a super-frame.
-    pub(crate) fn set_by_segments(&mut self, walk: &mut Walk<'_>) -> Result<(), DropReason> {
+    pub(crate) fn set_by_segments(&mut self, walk: &mut Walk<'_, E>) -> Result<(), DropReason> {
         self.by_segments(walk, |this, part| this.tables_and_set(part, None))
     }
 
     /// Cuts a super-frame and passes each segment to `go`. Errors: the frame cannot be cut.
     fn by_segments(
         &mut self,
-        walk: &mut Walk<'_>,
-        mut go: impl FnMut(&mut Self, &mut Walk<'_>) -> Result<(), DropReason>,
+        walk: &mut Walk<'_, E>,
+        mut go: impl FnMut(&mut Self, &mut Walk<'_, E>) -> Result<(), DropReason>,
     ) -> Result<(), DropReason> {
         self.flush_pending(walk);
         let set = core::mem::take(&mut walk.set);
@@ -107,7 +108,7 @@ impl<S: Sink> Context<'_, S> {
                 packet: &mut walk.packet.with_frame(segment),
                 set: set.clone(),
                 pending: None,
-                begun: None,
+                notes: walk.notes.clone(),
                 ..*walk
             };
             let result = go(self, &mut part);
@@ -133,7 +134,7 @@ pub(crate) fn remark(packet: &mut Packet, levels: u8) {
 
 /// The DSCP with a raised drop precedence, as the value of a set-field; `None` if it does not
 /// change.
-pub(crate) fn remarked(dscp: u128, levels: u8) -> Option<[u8; 16]> {
+pub fn remarked(dscp: u128, levels: u8) -> Option<[u8; 16]> {
     let class = dscp >> 3;
     let precedence = dscp >> 1 & 3;
     if !(1..=4).contains(&class) || precedence == 0 || dscp & 1 != 0 {

@@ -14,7 +14,7 @@ pub(crate) mod queueing;
 mod tracing;
 pub(crate) mod work;
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::vec::Vec;
 
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
@@ -25,12 +25,13 @@ use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
 use bofuss_packet::{Packet, offload};
 
 use crate::action_set::ActionSet;
+use crate::frame_engine::FrameEngine;
 use crate::hook::HookPoint;
 use crate::pipeline::buckets::MAX_BUCKETS_PER_PACKET;
 use crate::pipeline::context::Context;
-use crate::pipeline::hooking::{BegunActions, HookReply, MissReply};
+use crate::pipeline::hooking::MissReply;
 use crate::pipeline::tracing::{describe, lost, received};
-use crate::qos::{Qos, QueueClass};
+use crate::qos::QueueClass;
 use crate::references::{meters, sole_output};
 use crate::slab::NONE;
 use crate::{DropReason, Entry, EntryKey, HeldPacket, Port, Sink, Step};
@@ -40,20 +41,23 @@ const LOST_SHOWN: usize = 4;
 /// How many entries of a table are searched for them.
 const LOST_SEARCHED: usize = 10_000;
 /// The cookie of a packet-in that no single entry caused.
-pub(crate) const NO_COOKIE: u64 = u64::MAX;
+pub const NO_COOKIE: u64 = u64::MAX;
 
 /// A packet on its path through the pipeline.
-pub(crate) struct Walk<'a> {
-    pub(crate) packet: &'a mut Packet,
+pub struct Walk<'a, E: FrameEngine> {
+    /// The packet.
+    pub packet: &'a mut Packet,
     pub(crate) set: ActionSet,
-    pub(crate) table: TableId,
-    pub(crate) cookie: u64,
+    /// The table that it is in.
+    pub table: TableId,
+    /// The cookie of the entry that was hit last.
+    pub cookie: u64,
     /// The reason that a packet-in caused now would have.
-    pub(crate) reason: PacketInReason,
+    pub reason: PacketInReason,
     /// How it waits at ports.
-    pub(crate) class: QueueClass,
+    pub class: QueueClass,
     /// An output that is still pending, because the last output needs no copy.
-    pub(crate) pending: Option<PortNo>,
+    pub pending: Option<PortNo>,
     /// Whether that output is the one with which the action set of egress tables begins.
     pub(crate) leaves: bool,
     /// The port for which it passes the egress tables, if it is there.
@@ -69,41 +73,16 @@ pub(crate) struct Walk<'a> {
     /// Whether no entry matched.
     pub(crate) unmatched: bool,
     /// The entry that was hit last.
-    pub(crate) hit: Option<EntryKey>,
+    pub hit: Option<EntryKey>,
     /// The fields that lookups have read.
-    pub(crate) log: FieldSet,
-    /// Its flow in the cache, if that was found.
-    pub(crate) flow: Option<u32>,
-    /// Whether hooks have prepared it for the current table.
-    pub(crate) prepared: bool,
-    /// Whether hooks have had it looked up again in the current table.
-    pub(crate) asked: bool,
+    pub log: FieldSet,
+    /// What the engine notes of it.
+    pub notes: E::PathNotes,
     /// The table to which a hook sends it.
-    pub(crate) goto: Option<TableId>,
-    /// Whether an action of an extension did more than the recorder may cache.
-    pub(crate) deviates: bool,
-    /// The fields that such actions have read.
-    pub(crate) action_reads: FieldSet,
-    /// Actions of extensions that were begun before it became a packet.
-    pub(crate) begun: Option<Box<BegunActions>>,
+    pub goto: Option<TableId>,
 }
 
-/// What is already known and done when a packet enters the pipeline.
-#[derive(Default)]
-pub(crate) struct Start {
-    /// Its flow in the cache, if that was found.
-    pub(crate) flow: Option<u32>,
-    /// Whether hooks have prepared it for table 0,
-    pub(crate) prepared: bool,
-    /// or the reply of one that was called for that.
-    pub(crate) reply: Option<Box<HookReply>>,
-    /// The QoS record that hooks have given it.
-    pub(crate) qos: Option<Qos>,
-    /// The actions of extensions on its path whose hooks were already called.
-    pub(crate) actions: Option<Box<BegunActions>>,
-}
-
-impl<'a> From<&'a mut Packet> for Walk<'a> {
+impl<'a, E: FrameEngine> From<&'a mut Packet> for Walk<'a, E> {
     #[inline]
     fn from(packet: &'a mut Packet) -> Self {
         let class = QueueClass::arrived(packet.in_port());
@@ -124,58 +103,45 @@ impl<'a> From<&'a mut Packet> for Walk<'a> {
             unmatched: false,
             hit: None,
             log: FieldSet::EMPTY,
-            flow: None,
-            prepared: false,
-            asked: false,
+            notes: E::PathNotes::default(),
             goto: None,
-            deviates: false,
-            action_reads: FieldSet::EMPTY,
-            begun: None,
         }
     }
 }
 
-impl<S: Sink> Context<'_, S> {
-    /// Sends a packet through the tables from table 0 on, on the cached path of `flow`, if any.
-    pub(crate) fn run(&mut self, packet: &mut Packet, flow: Option<u32>) {
+impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
+    /// Sends a packet through the tables from table 0 on.
+    #[inline]
+    pub fn run(&mut self, packet: &mut Packet, notes: E::PathNotes) {
         if self.goes_through_tables(packet) {
             let mut walk = Walk::from(packet);
-            walk.flow = flow;
-            self.run_walk(walk, None);
-        }
-    }
-
-    /// As [`Self::run`], for a packet that hooks have begun to handle.
-    pub(crate) fn run_from(&mut self, packet: &mut Packet, start: Start) {
-        if self.goes_through_tables(packet) {
-            let mut walk = Walk::from(packet);
-            (walk.flow, walk.prepared, walk.begun) = (start.flow, start.prepared, start.actions);
-            walk.class.qos = start.qos;
-            self.run_walk(walk, start.reply);
+            walk.notes = notes;
+            self.run_walk(walk, |_, walk| Ok(Some(walk.table)));
         }
     }
 
     /// Returns false for a fragment that is treated specially instead.
     #[inline(always)]
-    fn goes_through_tables(&mut self, packet: &mut Packet) -> bool {
+    pub fn goes_through_tables(&mut self, packet: &mut Packet) -> bool {
         if S::TRACES {
             self.sink.step(received(packet, &self.pipeline.catalogue));
         }
-        if packet.is_fragment() && self.pipeline.fragments != ConfigFlags(0) {
+        if self.pipeline.handles_specially(packet.layout().fragment) {
             self.treat_fragment(packet);
             return false;
         }
         true
     }
 
-    /// Carries out what a hook asked for before table 0, if any, and sends the packet on.
+    /// Sends a packet through the tables from the one on that `begin` returns, if it returns one.
     #[inline(always)]
-    fn run_walk(&mut self, mut walk: Walk<'_>, reply: Option<Box<HookReply>>) {
+    pub fn run_walk(
+        &mut self,
+        mut walk: Walk<'_, E>,
+        begin: impl FnOnce(&mut Self, &mut Walk<'_, E>) -> Result<Option<TableId>, DropReason>,
+    ) {
         core::mem::swap(&mut walk.set, &mut self.lane.spare_set);
-        let next = match reply {
-            None => Ok(Some(walk.table)),
-            Some(reply) => self.finish_preparing(&mut walk, *reply),
-        };
+        let next = begin(self, &mut walk);
         let result = next.and_then(|next| self.tables_and_set(&mut walk, next));
         walk.set.clear();
         core::mem::swap(&mut walk.set, &mut self.lane.spare_set);
@@ -189,7 +155,7 @@ impl<S: Sink> Context<'_, S> {
         match ingress.map_or(Some(DropReason::NoSuchPort), Port::ingress_block) {
             None => {
                 self.lane.work.begin_frame();
-                self.run(&mut packet, None);
+                self.run(&mut packet, E::PathNotes::default());
                 self.pipeline.bridge.tried.clear();
             }
             Some(reason) => {
@@ -221,7 +187,7 @@ impl<S: Sink> Context<'_, S> {
     }
 
     /// Passes the packet itself to its last output, and accounts for a packet that went nowhere.
-    pub(crate) fn end_copy(&mut self, walk: &mut Walk<'_>, result: Result<(), DropReason>) {
+    pub(crate) fn end_copy(&mut self, walk: &mut Walk<'_, E>, result: Result<(), DropReason>) {
         match (result, walk.pending.take()) {
             (Ok(()), None) if !walk.sent => self.drop(DropReason::NoOutput),
             (Ok(()), None) => {}
@@ -240,7 +206,7 @@ impl<S: Sink> Context<'_, S> {
     #[inline]
     pub(crate) fn tables_and_set(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         next: Option<TableId>,
     ) -> Result<(), DropReason> {
         (self.through_tables)(self, walk, next)?;
@@ -263,16 +229,16 @@ impl<S: Sink> Context<'_, S> {
 
     /// Looks up one table and executes the entry's instructions. Returns the next table, if any.
     #[inline(always)]
-    pub(crate) fn one_table(&mut self, walk: &mut Walk<'_>) -> Result<Option<TableId>, DropReason> {
-        if !core::mem::take(&mut walk.prepared) {
+    pub fn one_table(&mut self, walk: &mut Walk<'_, E>) -> Result<Option<TableId>, DropReason> {
+        if !E::take_prepared(&mut walk.notes) {
             self.call_hooks(walk, HookPoint::BeforeLookup, 0)?;
             if walk.goto.is_some() {
                 return Ok(walk.goto.take());
             }
         }
         self.look_up(walk);
-        let asked = core::mem::take(&mut walk.asked);
-        if walk.hit.is_none() && !asked {
+        let looked_up_again = E::take_looked_up_again(&mut walk.notes);
+        if walk.hit.is_none() && !looked_up_again {
             match self.on_miss(walk)? {
                 MissReply::Nothing => {}
                 MissReply::Again => self.look_up(walk),
@@ -314,7 +280,7 @@ impl<S: Sink> Context<'_, S> {
 
     /// The entry that was hit; from now on it is the packet's last one.
     #[inline]
-    pub(crate) fn hit(&self, walk: &mut Walk<'_>) -> Option<&Entry> {
+    pub fn hit(&self, walk: &mut Walk<'_, E>) -> Option<&Entry> {
         let table = &self.pipeline.tables[usize::from(walk.table.0)];
         let found = table.at(walk.hit?.slot);
         let entry = found.expect("the entry was hit just now");
@@ -326,9 +292,9 @@ impl<S: Sink> Context<'_, S> {
     /// Executes an entry's instructions, on each segment if the packet has to be cut for that.
     /// Returns the table to continue with, if any.
     #[inline(always)]
-    pub(crate) fn act(
+    pub fn act(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         instructions: &Instructions,
     ) -> Result<Option<TableId>, DropReason> {
         let is_super = walk.packet.frame.offload.gso.is_some();
@@ -342,7 +308,7 @@ impl<S: Sink> Context<'_, S> {
     /// Executes an entry's instructions. Returns the table to continue with, if any.
     pub(crate) fn execute_all(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         instructions: &Instructions,
     ) -> Result<Option<TableId>, DropReason> {
         let mut next = None;
@@ -354,7 +320,7 @@ impl<S: Sink> Context<'_, S> {
 
     /// Handles a miss as the current table is configured: drops the packet, after a packet-in if a
     /// controller wants misses, or returns the table to continue with.
-    pub(crate) fn no_entry(&mut self, walk: &mut Walk<'_>) -> Result<Option<TableId>, DropReason> {
+    pub fn no_entry(&mut self, walk: &mut Walk<'_, E>) -> Result<Option<TableId>, DropReason> {
         let miss = self.pipeline.tables[usize::from(walk.table.0)].miss;
         if miss == TableMiss::CONTINUE {
             let after = walk.table.0.checked_add(1).map(TableId);
@@ -372,7 +338,7 @@ impl<S: Sink> Context<'_, S> {
     /// Executes one instruction. Returns the table to continue with, if any.
     pub(crate) fn execute(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         instruction: &Instruction,
     ) -> Result<Option<TableId>, DropReason> {
         if S::TRACES {
@@ -407,7 +373,7 @@ impl<S: Sink> Context<'_, S> {
 
     /// Finds the entry of the current table that the packet hits, and counts the lookup.
     #[inline(always)]
-    pub(crate) fn look_up(&mut self, walk: &mut Walk<'_>) {
+    pub fn look_up(&mut self, walk: &mut Walk<'_, E>) {
         let table = &mut self.pipeline.tables[usize::from(walk.table.0)];
         walk.hit = table.lookup(walk.packet.key(), &mut walk.log);
         if !S::DRY {
@@ -420,7 +386,7 @@ impl<S: Sink> Context<'_, S> {
         }
     }
 
-    fn trace_lookup(&mut self, walk: &Walk<'_>) {
+    fn trace_lookup(&mut self, walk: &Walk<'_, E>) {
         let key = walk.packet.key();
         let table = &self.pipeline.tables[usize::from(walk.table.0)];
         let catalogue = &self.pipeline.catalogue;
@@ -480,15 +446,15 @@ impl<S: Sink> Context<'_, S> {
         };
         (0..lost).for_each(|_| self.drop(DropReason::FragmentRefused));
         if let Some(mut whole) = whole {
-            self.run(&mut whole, None);
+            self.run(&mut whole, E::PathNotes::default());
         }
     }
 }
 
 /// Sends a packet through the tables, one after another.
-pub(crate) fn each_table<S: Sink>(
-    context: &mut Context<'_, S>,
-    walk: &mut Walk<'_>,
+pub fn each_table<S: Sink, E: FrameEngine>(
+    context: &mut Context<'_, S, E>,
+    walk: &mut Walk<'_, E>,
     mut next: Option<TableId>,
 ) -> Result<(), DropReason> {
     while let Some(table) = next {

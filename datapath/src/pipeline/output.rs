@@ -8,23 +8,24 @@ use bofuss_oflib::types::{MaxLen, MeterId, QueueId};
 use bofuss_packet::packet_type::FRONT_BYTES;
 use bofuss_packet::{Packet, offload, reassemble};
 
+use crate::frame_engine::FrameEngine;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::pipeline::metering::remark;
 use crate::qos::QueueClass;
 use crate::{DropReason, PacketInEvent, Sink, Step};
 
-impl<S: Sink> Context<'_, S> {
+impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Executes the pending output with a copy, because the packet itself is still needed.
     #[inline(always)]
-    pub(crate) fn flush_pending(&mut self, walk: &mut Walk<'_>) {
+    pub fn flush_pending(&mut self, walk: &mut Walk<'_, E>) {
         if let Some(port) = walk.pending.take() {
             self.output_copy(walk, port);
         }
     }
 
     #[inline(never)]
-    fn output_copy(&mut self, walk: &mut Walk<'_>, port: PortNo) {
+    fn output_copy(&mut self, walk: &mut Walk<'_, E>, port: PortNo) {
         walk.sent = true;
         if self.lane.work.is_spent() {
             return self.drop(DropReason::Work);
@@ -38,7 +39,7 @@ impl<S: Sink> Context<'_, S> {
 
     /// Sends a packet to a port or a reserved port; its frame is taken. Spec: OpenFlow 1.3.5
     /// section 4.5.
-    pub(crate) fn output(&mut self, packet: &mut Packet, port: PortNo, class: &QueueClass) {
+    pub fn output(&mut self, packet: &mut Packet, port: PortNo, class: &QueueClass) {
         let ingress = packet.in_port();
         match port {
             PortNo::NORMAL => self.normal(packet, class),
@@ -198,7 +199,7 @@ impl<S: Sink> Context<'_, S> {
     /// meter. Checksums are finished first, as on a wire.
     pub(crate) fn offer_to_controllers(
         &mut self,
-        walk: &mut Walk<'_>,
+        walk: &mut Walk<'_, E>,
         reason: PacketInReason,
         max_len: Option<MaxLen>,
     ) {

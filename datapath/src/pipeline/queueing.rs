@@ -8,6 +8,7 @@ use bofuss_oflib::types::QueueId;
 use bofuss_packet::offload;
 
 use crate::egress::discipline::Egress;
+use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Context;
 use crate::qos::QueueClass;
 use crate::{DropReason, EgressDrop, Microflow, Port, Sink, Step};
@@ -17,7 +18,7 @@ pub const MAX_WAITING_BYTES: usize = 32 << 20;
 /// The most frames that one port sends in a row, so that others get their turn.
 const FRAMES_PER_RELEASE: usize = 64;
 
-impl<S: Sink> Context<'_, S> {
+impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Whether a frame may wait at a port as it is: it is no super-frame, or the queue accepts it
     /// whole.
     pub(crate) fn takes_whole(&self, number: PortNo, id: QueueId, frame: &Frame) -> bool {

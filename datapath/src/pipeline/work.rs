@@ -7,6 +7,7 @@ use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
 use bofuss_packet::{Key, Layout, Packet, offload, survey};
 
+use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Context;
 use crate::{DropReason, MAX_BUCKETS_PER_PACKET, PacketInEvent, Sink};
 
@@ -26,7 +27,7 @@ const BYTES_PER_PACKET: u64 = 2048;
 
 /// Counts the work done, and says when the limits are reached.
 #[derive(Debug, Default)]
-pub(crate) struct Work {
+pub struct Work {
     pub(crate) done: u64,
     turn_end: u64,
     frame_end: u64,
@@ -40,17 +41,17 @@ pub(crate) struct Work {
 
 impl Work {
     /// Begins to count the work of a turn.
-    pub(crate) fn begin_turn(&mut self) {
+    pub fn begin_turn(&mut self) {
         self.turn_end = self.done + WORK_PER_TURN;
     }
 
     /// Begins to count the work of a frame.
-    pub(crate) fn begin_frame(&mut self) {
+    pub fn begin_frame(&mut self) {
         self.frame_end = self.done + WORK_PER_FRAME;
     }
 
     /// Whether the turn is over.
-    pub(crate) fn is_turn_over(&self) -> bool {
+    pub fn is_turn_over(&self) -> bool {
         self.done >= self.turn_end
     }
 
@@ -90,7 +91,7 @@ impl Work {
     }
 
     /// Counts a copy of a frame of `bytes` bytes that is so many packets on a wire.
-    pub(crate) fn count_packets(&mut self, packets: u64, bytes: u64) {
+    pub fn count_packets(&mut self, packets: u64, bytes: u64) {
         self.done += packets.max(bytes / BYTES_PER_PACKET);
     }
 }
@@ -107,26 +108,43 @@ impl Sink for Probe {
     fn set_link(&mut self, _: PortNo, _: bool) {}
 }
 
-impl<S: Sink> Context<'_, S> {
+impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
+    /// Sends a frame through the tables; `key` is that of its packets without the fields of
+    /// headers. Returns the rest of a super-frame if the turn is over.
+    pub(crate) fn run_frame(
+        &mut self,
+        frame: Frame,
+        key: &Key,
+        notes: E::PathNotes,
+    ) -> Option<Frame> {
+        if frame.offload.gso.is_some() {
+            return self.run_super_frame(frame, key, notes);
+        }
+        self.lane.work.begin_frame();
+        self.run(&mut surveyed(frame, key, &self.pipeline.catalogue), notes);
+        None
+    }
+
     /// Sends a super-frame through the tables. It goes whole if its segments agree in all fields
     /// that entries read and write, if no hook has to see each of them, and if that is not too much
     /// work; otherwise in pieces, until the turn is over. Returns the rest. `key` is that of its
-    /// packets without the fields of headers, `flow` its flow in the cache, if that was found.
-    pub(crate) fn run_super_frame(
+    /// packets without the fields of headers.
+    pub fn run_super_frame(
         &mut self,
         mut frame: Frame,
         key: &Key,
-        mut flow: Option<u32>,
+        mut notes: E::PathNotes,
     ) -> Option<Frame> {
         self.lane.work.by_segment = false;
         loop {
             let segments = offload::wire_count(&frame).0;
             let agreeing = self.agreeing(&frame);
             let has_egress_hooks = !self.hooks.at_egress.is_empty();
-            let copies = match flow {
-                _ if agreeing == 1 => 1,
-                Some(flow) if self.lane.cache.is_simple(flow) && !has_egress_hooks => 1,
-                Some(_) | None => self.copies(&frame, key),
+            let is_single = !has_egress_hooks && E::copies_once(&self.lane.engine, &notes);
+            let copies = if agreeing == 1 || is_single {
+                1
+            } else {
+                self.copies(&frame, key)
             };
             // If its packets have met a hook that has to see each of them, the remaining ones may
             // meet it as well.
@@ -138,15 +156,16 @@ impl<S: Sink> Context<'_, S> {
             let count = (WORK_PER_TURN / copies.max(1)).max(1).min(most);
             self.lane.work.begin_frame();
             if count >= segments {
-                self.run(&mut surveyed(frame, key, &self.pipeline.catalogue), flow);
+                self.run(&mut surveyed(frame, key, &self.pipeline.catalogue), notes);
                 return None;
             }
             let Some((piece, rest)) = offload::split(frame, count as usize) else {
                 self.drop(DropReason::NoBuffer);
                 return None;
             };
-            self.run(&mut surveyed(piece, key, &self.pipeline.catalogue), None);
-            (frame, flow) = (rest, None);
+            let mut packet = surveyed(piece, key, &self.pipeline.catalogue);
+            self.run(&mut packet, E::PathNotes::default());
+            (frame, notes) = (rest, E::PathNotes::default());
             if self.lane.work.is_turn_over() {
                 return Some(frame);
             }
@@ -171,7 +190,8 @@ impl<S: Sink> Context<'_, S> {
         let before = self.lane.work.done;
         self.lane.work.begin_frame();
         let mut packet = surveyed(first, key, &self.pipeline.catalogue);
-        self.trying(&mut Probe).run(&mut packet, None);
+        self.trying(&mut Probe)
+            .run(&mut packet, E::PathNotes::default());
         self.pipeline.bridge.tried.clear();
         let after = core::mem::replace(&mut self.lane.work.done, before);
         after - before

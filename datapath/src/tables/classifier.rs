@@ -15,7 +15,7 @@ use crate::tables::stage::View;
 use crate::tables::table::EntryKey;
 
 /// A classifier: finds the entries of a table, which are in `slab`.
-pub(crate) trait Classifier: Debug {
+pub trait Classifier: Debug {
     /// Adds an entry whose match and priority no other entry has in the same view.
     fn insert(&mut self, slab: &mut Slab<Entry>, key: EntryKey);
     /// Removes an entry, which is still in the slab.
@@ -43,7 +43,7 @@ pub(crate) trait Classifier: Debug {
 
 /// The plain scan, from the highest priority down. Walks have the same order.
 #[derive(Debug, Default)]
-pub(crate) struct Scan {
+pub struct Scan {
     order: BTreeSet<EntryKey>,
     /// Finds an entry by priority and match.
     index: HashTable<EntryKey>,

@@ -22,7 +22,7 @@ struct UseCount {
 
 /// The uses of all fields, by entries of all tables and by groups.
 #[derive(Debug)]
-pub(crate) struct FieldUses {
+pub struct FieldUses {
     /// By the field's id.
     counts: Box<[UseCount; FieldSet::MAX_FIELDS]>,
     /// The fields that are read or set at all.
@@ -97,7 +97,7 @@ impl FieldUses {
     }
 
     /// The fields that are used.
-    pub(crate) fn of<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = Use<'a>> {
+    pub fn of<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = Use<'a>> {
         let used = self.used.ids().map(|id| catalogue.by_id(id));
         used.map(|field: &Field| {
             let uses = self.counts[usize::from(field.id)];

@@ -6,8 +6,6 @@ pub(crate) mod eviction;
 pub(crate) mod features;
 pub(crate) mod field_uses;
 pub(crate) mod labels;
-pub(crate) mod mask_groups;
-pub(crate) mod masks;
 pub(crate) mod shared;
 pub(crate) mod stage;
 pub(crate) mod step_map;

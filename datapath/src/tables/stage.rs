@@ -7,7 +7,7 @@ use crate::Entry;
 
 /// Which entries a lookup sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum View {
+pub enum View {
     /// All entries; no bundle is in progress.
     #[default]
     Both,
@@ -20,7 +20,7 @@ pub(crate) enum View {
 impl View {
     /// Whether an entry is in this view. Without a bundle, the entry's memory is not read.
     #[inline]
-    pub(crate) fn has(self, entry: &Entry) -> bool {
+    pub fn has(self, entry: &Entry) -> bool {
         match self {
             Self::Both => true,
             Self::Before => !matches!(entry.stage, EntryStage::Added(_)),

@@ -151,7 +151,7 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
     }
 
     /// The stored key and its value, added if it is not in the map.
-    pub(crate) fn entry(&mut self, key: &K) -> (&K, &mut V)
+    pub fn entry(&mut self, key: &K) -> (&K, &mut V)
     where
         K: Clone,
         V: Default,
@@ -194,7 +194,7 @@ impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
     }
 
     /// Frees the memory of some removed keys. Returns true if there was any.
-    pub(crate) fn drop_some(&mut self) -> bool {
+    pub fn drop_some(&mut self) -> bool {
         self.index.drop_some() || self.pairs.drop_some()
     }
 }

@@ -5,17 +5,16 @@ use core::cmp::Reverse;
 
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::table_mod::TableMiss;
-use bofuss_oflib::message::{FlowModFlags, FlowRemovedReason, PacketInReason};
+use bofuss_oflib::message::{FlowMod, FlowModFlags, FlowRemovedReason, PacketInReason};
 use bofuss_oflib::{Catalogue, FieldSet, Match, PortNo, matching::Sent, types::GroupId};
 use bofuss_packet::{Key, KeyMask, KeyMatch};
 
 use super::shared::SharedMasks;
 use crate::references::{groups, outputs_to};
 use crate::slab::{NONE, Slab};
-use crate::tables::classifier::{Classifier, Scan};
+use crate::tables::classifier::Classifier;
 use crate::tables::eviction::EvictionOrder;
 use crate::tables::labels::{Label, LabelIndex};
-use crate::tables::mask_groups::MaskGroups;
 use crate::tables::stage::{EntryStage, View};
 use crate::tables::triggers::Triggers;
 use crate::tables::vacancy::VacancyEvents;
@@ -30,7 +29,7 @@ pub struct EntryKey {
     /// A number that no other entry ever has.
     pub serial: u64,
     /// Its slot in its table.
-    pub(crate) slot: u32,
+    pub slot: u32,
 }
 
 impl EntryKey {
@@ -39,13 +38,6 @@ impl EntryKey {
         priority: Reverse(u16::MAX),
         serial: 0,
         slot: 0,
-    };
-
-    /// A key after those of all entries.
-    pub(crate) const LAST: Self = Self {
-        priority: Reverse(0),
-        serial: u64::MAX,
-        slot: NONE,
     };
 
     /// How many entries had been added before this one, including those of bundles.
@@ -93,7 +85,7 @@ pub struct Entry {
     /// Its deadline in the list of deadlines; [`Time::NEVER`] if it has none there.
     pub(crate) due: Time,
     /// The slot of the next entry in a chain of the classifier.
-    pub(crate) next: u32,
+    pub next: u32,
     /// What the bundle in progress does to it.
     pub(crate) stage: EntryStage,
     /// Whether its next packet has to be noted, because a threshold may be reached.
@@ -125,24 +117,50 @@ impl From<FlowModFlags> for EntryFlags {
 }
 
 impl Entry {
+    /// Makes the entry that a flow-mod adds, without a place in a table.
+    pub fn new(
+        now: Time,
+        flow_mod: &FlowMod,
+        rule: KeyMatch,
+        instructions: Instructions,
+        serial: u64,
+    ) -> Self {
+        Self {
+            key: EntryKey {
+                priority: Reverse(flow_mod.priority),
+                serial,
+                slot: NONE,
+            },
+            rule,
+            instructions,
+            cookie: flow_mod.cookie,
+            flags: flow_mod.flags.into(),
+            idle_timeout: flow_mod.idle_timeout,
+            hard_timeout: flow_mod.hard_timeout,
+            importance: flow_mod.importance,
+            created: now,
+            used: now,
+            due: Time::NEVER,
+            next: NONE,
+            stage: EntryStage::Settled,
+            notes_packets: false,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
     /// Its flags.
     pub fn flags(&self) -> FlowModFlags {
         FlowModFlags(u32::from(self.flags.wire) | u32::from(self.flags.own) << OWN_SHIFT)
     }
 
     /// The reason of packet-ins that it causes.
-    pub(crate) fn reason(&self) -> PacketInReason {
+    pub fn reason(&self) -> PacketInReason {
         if self.key.priority.0 == 0 && self.rule.is_any() {
             PacketInReason::NO_MATCH
         } else {
             PacketInReason::ACTION
         }
-    }
-
-    /// The slot of the next entry in its chain of the classifier.
-    #[inline]
-    pub(crate) fn next_in_chain(&self) -> Option<u32> {
-        Some(self.next).filter(|next| *next != NONE)
     }
 
     /// The packet counter as reported: all ones if not kept.
@@ -230,18 +248,15 @@ fn timeout_end(from: Time, sec: u16) -> Option<Time> {
 impl Table {
     /// Prefetches what [`Table::count`] changes.
     #[inline]
-    pub(crate) fn prefetch_counters(&self, slot: u32) {
+    pub fn prefetch_counters(&self, slot: u32) {
         self.entries.prefetch_start(slot);
     }
 
-    /// Makes a table that finds its entries as `engine` does.
-    pub(crate) fn new(engine: Engine, secret: u64) -> Self {
+    /// Makes a table that finds its entries by this classifier of `engine`.
+    pub(crate) fn new(classifier: Box<dyn Classifier>, engine: Engine) -> Self {
         Self {
             entries: Slab::default(),
-            classifier: match engine {
-                Engine::Reference => Box::new(Scan::default()),
-                Engine::Tables | Engine::Cache => Box::new(MaskGroups::new(secret)),
-            },
+            classifier,
             index: (engine != Engine::Reference).then(LabelIndex::default),
             sent: BTreeMap::new(),
             n_one_tag: 0,
@@ -334,12 +349,12 @@ impl Table {
     }
 
     /// The entry in a slot.
-    pub(crate) fn at(&self, slot: u32) -> Option<&Entry> {
+    pub fn at(&self, slot: u32) -> Option<&Entry> {
         self.entries.get(slot)
     }
 
     /// Counts packets that were looked up and hit the entry in a slot, if there is one.
-    pub(crate) fn count(&mut self, slot: u32, packets: u64, bytes: u64, used: Time) {
+    pub fn count(&mut self, slot: u32, packets: u64, bytes: u64, used: Time) {
         self.lookup_count += packets;
         if let Some(entry) = self.entries.get_mut(slot) {
             self.matched_count += packets;

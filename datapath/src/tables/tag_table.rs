@@ -31,78 +31,6 @@ const TAG_BITS: u32 = 8;
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// The secret of a table's hashes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Secret(u64, u64);
-
-impl Secret {
-    /// Makes a secret of a random number.
-    pub(crate) fn new(seed: u64) -> Self {
-        let first = mixed(seed);
-        Self(first, mixed(first.rotate_left(32) ^ seed))
-    }
-
-    /// The hash of some words: a sum over pairs, which the processor computes in parallel.
-    #[inline]
-    pub(crate) fn hash(&self, mut words: impl Iterator<Item = u64>) -> u64 {
-        let mut key = self.0;
-        let mut sum = 0u64;
-        let mut left = words.next();
-        while let Some(word) = left {
-            let right = words.next();
-            sum = sum.wrapping_add(pair(key, word, right.unwrap_or(0)));
-            key = key.wrapping_add(self.1);
-            left = right.and_then(|_| words.next());
-        }
-        fold(sum, self.1)
-    }
-
-    /// The hash of adjacent words.
-    #[inline]
-    pub(crate) fn hash_slice(&self, words: &[u64]) -> u64 {
-        let mut key = self.0;
-        let mut sum = 0u64;
-        let (pairs, last) = words.as_chunks();
-        for [left, right] in pairs {
-            sum = sum.wrapping_add(pair(key, *left, *right));
-            key = key.wrapping_add(self.1);
-        }
-        if let [left] = last {
-            sum = sum.wrapping_add(pair(key, *left, 0));
-        }
-        fold(sum, self.1)
-    }
-
-    /// The hash of words whose even number is known at compile time.
-    #[inline(always)]
-    pub(crate) fn hash_few<const N: usize>(&self, words: &[u64; N]) -> u64 {
-        let mut key = self.0;
-        let mut sum = 0u64;
-        for [left, right] in words.as_chunks().0 {
-            sum = sum.wrapping_add(pair(key, *left, *right));
-            key = key.wrapping_add(self.1);
-        }
-        fold(sum, self.1)
-    }
-}
-
-/// An odd number that depends on all bits of another one. The constants have about as many ones as
-/// zeros: 2^64 divided by the golden ratio, and a random number.
-fn mixed(number: u64) -> u64 {
-    fold(number ^ 0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93) | 1
-}
-
-#[inline]
-fn pair(key: u64, left: u64, right: u64) -> u64 {
-    fold(left ^ key, right ^ key.rotate_left(32))
-}
-
-#[inline]
-fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    product as u64 ^ (product >> 64) as u64
-}
-
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct HashBucket {
@@ -139,7 +67,7 @@ type BucketPlace = (bool, usize);
 
 /// A set of slot numbers, each under its hash (linear hashing).
 #[derive(Debug, Default)]
-pub(crate) struct TagTable {
+pub struct TagTable {
     blocks: Vec<Vec<HashBucket>>,
     n_buckets: usize,
     /// The next power of two, less one.
@@ -187,7 +115,7 @@ impl TagTable {
 
     /// The first slot with this hash for which `is` returns true.
     #[inline]
-    pub(crate) fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         let mut bucket = self.home_bucket(self.home(hash))?;
         loop {
             let mut hits = lanes(bucket.tags, tag(hash));
@@ -207,7 +135,7 @@ impl TagTable {
 
     /// Prefetches the memory that is read first for `hash`. Returns the number of that bucket.
     #[inline]
-    pub(crate) fn prefetch(&self, hash: u64) -> usize {
+    pub fn prefetch(&self, hash: u64) -> usize {
         let home = self.home(hash);
         if let Some(bucket) = self.home_bucket(home) {
             prefetch(bucket);
@@ -218,7 +146,7 @@ impl TagTable {
     /// The slot that most likely has this hash, judged by the tag alone; `home` is the number of
     /// its first bucket.
     #[inline]
-    pub(crate) fn guess(&self, home: usize, hash: u64) -> u32 {
+    pub fn guess(&self, home: usize, hash: u64) -> u32 {
         let Some(bucket) = self.home_bucket(home) else {
             return NONE;
         };
@@ -239,7 +167,7 @@ impl TagTable {
     }
 
     /// Adds a slot. `rehash` returns the hash of any slot in the table.
-    pub(crate) fn insert(&mut self, hash: u64, slot: u32, rehash: impl Fn(u32) -> u64) {
+    pub fn insert(&mut self, hash: u64, slot: u32, rehash: impl Fn(u32) -> u64) {
         let full = if self.n_buckets < SMALL {
             SMALL_FULL
         } else {
@@ -350,12 +278,12 @@ impl TagTable {
     }
 
     /// Frees the memory of some removed buckets. Returns true if there was any.
-    pub(crate) fn drop_some(&mut self) -> bool {
+    pub fn drop_some(&mut self) -> bool {
         self.blocks.pop().is_some() || self.spilled.drop_some()
     }
 
     /// Replaces `slot` by `new`, or removes it. Returns true if it was there.
-    pub(crate) fn replace(&mut self, hash: u64, slot: u32, new: Option<u32>) -> bool {
+    pub fn replace(&mut self, hash: u64, slot: u32, new: Option<u32>) -> bool {
         let mut place = (false, self.home(hash));
         loop {
             let bucket = self.bucket_mut(place);
@@ -386,9 +314,8 @@ mod tests {
 
     #[test]
     fn slots_are_found_until_they_are_removed() {
-        let secret = Secret::new(1);
         // Many slots share a hash, so that buckets overflow.
-        let hash = |slot: u32| secret.hash([u64::from(slot % 3000)].into_iter());
+        let hash = |slot: u32| u64::from(slot % 3000).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut table = TagTable::default();
         let has = |table: &TagTable, slot| table.find(hash(slot), |one| one == slot).is_some();
         for slot in 0..9000 {
@@ -410,27 +337,5 @@ mod tests {
         }
         let left = (table.len, table.n_buckets, table.spilled.len());
         assert_eq!((left, table.blocks.len()), ((0, 1, 0), 1));
-    }
-
-    #[test]
-    fn a_secret_changes_every_hash() {
-        let words = || [1u64, 2, 3].into_iter();
-        let (a, b) = (Secret::new(1), Secret::new(2));
-        assert_ne!(a.hash(words()), b.hash(words()));
-        assert_ne!(a.hash(words()), a.hash([1u64, 2, 4].into_iter()));
-        assert_ne!(a.hash([0u64, 1].into_iter()), a.hash([1u64, 0].into_iter()));
-    }
-
-    #[test]
-    fn words_have_the_same_hash_from_all_functions() {
-        let secret = Secret::new(3);
-        let words = [5u64, 0, 7, u64::MAX, 9, 0];
-        for count in 1..=words.len() {
-            let some = &words[..count];
-            let hash = secret.hash(some.iter().copied());
-            assert_eq!(hash, secret.hash_slice(some));
-        }
-        assert_eq!(secret.hash_few(&words), secret.hash_slice(&words));
-        assert_eq!(secret.hash_few(&words), secret.hash_slice(&words[..5]));
     }
 }

@@ -4,8 +4,9 @@
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::cell::Cell;
 
-use bofuss_agent::{ConnId, Request, Switch, SwitchIo};
+use bofuss_agent::{ConnId, Request, SwitchIo};
 use bofuss_datapath::Time;
+use bofuss_ext::Switch;
 use bofuss_frame::Frame;
 use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::port::PortFeatures;

@@ -22,6 +22,8 @@ mod scripted;
 #[path = "../../../ext/tests/scenarios/stage.rs"]
 mod stage;
 
+use bofuss_fastpath::Datapath;
+
 use frames::*;
 use play::*;
 use recorder::*;

@@ -8,6 +8,7 @@ use bofuss_agent::Identity;
 use bofuss_datapath::Settled;
 use bofuss_datapath::reconfigure::Obstacle;
 use bofuss_embed::{CloseReason, Effect, EmbedError, EmbeddedSwitch};
+use bofuss_fastpath::FastPath;
 use bofuss_oflib::framing::Framer;
 use bofuss_oflib::message::Hello;
 
@@ -293,7 +294,7 @@ impl Switch {
     pub fn reconfigure(&mut self, _: Time, _: Self, _: &mut Recorder) {}
 
     #[allow(dead_code, reason = "scenarios of other roots ask for it")]
-    pub fn settled(&mut self) -> Settled<'_> {
+    pub fn settled(&mut self) -> Settled<'_, FastPath> {
         self.inner().settled()
     }
 

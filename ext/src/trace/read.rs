@@ -4,6 +4,7 @@ use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
 use bofuss_agent::Switch;
 use bofuss_agent::trace::request;
+use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{DropReason, Time};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::text::items;
@@ -15,8 +16,8 @@ use super::{
 impl Trace {
     /// Asks a switch what it would do with a frame. Errors: the frame cannot be traced on this
     /// port.
-    pub fn of(
-        switch: &mut Switch,
+    pub fn of<E: FrameEngine>(
+        switch: &mut Switch<E>,
         now: Time,
         in_port: PortNo,
         frame: &[u8],

@@ -15,9 +15,11 @@ mod standard;
 
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
-use bofuss_datapath::{Config, Datapath, Engine, Metric, Time};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, SwitchIo};
+use bofuss_datapath::{Config, Engine, Metric, Time};
+use bofuss_ext::Switch;
 use bofuss_ext::openqflow::{AggregateRecord, FlowQuery, FlowRecord};
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::ext::{ExtKind, ValueList};
 use bofuss_oflib::message::multipart::{ExtBody, ReplyBody, RequestBody};

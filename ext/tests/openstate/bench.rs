@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch, SwitchIo};
-use bofuss_datapath::{Config, Datapath, Engine, Time};
+use bofuss_agent::{ConnId, FailMode, Identity, Request, SwitchIo};
+use bofuss_datapath::{Config, Engine, Time};
+use bofuss_ext::Switch;
+use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, Offload, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{ErrorMsg, FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;

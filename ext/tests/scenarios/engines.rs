@@ -2,7 +2,8 @@
 //! frames, messages, counters, timeouts.
 
 use super::*;
-use bofuss_datapath::{CacheStats, DropReason, Table};
+use bofuss_datapath::{DropReason, Table};
+use bofuss_fastpath::CacheStats;
 use bofuss_oflib::types::TableId;
 
 const OPERATIONS: usize = 10_000;
@@ -423,13 +424,13 @@ fn compare_all(states: bool, egress: bool, seed: u64) -> [CacheStats; 3] {
     }
     if egress {
         least(effects[0].1, 500, effects[0].0);
-        return [2, 3, 4].map(|number| stages[number].switch.datapath().cache_stats());
+        return [2, 3, 4].map(|number| stages[number].switch.datapath().engine().stats());
     }
     let mut drops = stages[0].switch.datapath().drops();
     let metered = drops.find(|(reason, _)| *reason == DropReason::Meter);
     least(metered.map_or(0, |(_, count)| count), 50, "packets metered");
     drop(drops);
-    let [_, _, plenty, one, two, _] = stages.map(|stage| stage.switch.datapath().cache_stats());
+    let [_, _, plenty, one, two, _] = stages.map(|stage| stage.switch.datapath().engine().stats());
     println!("{effects:?}\n{plenty:?}\n{one:?}\n{two:?}");
     for ((kind, count), (_, wanted)) in effects.into_iter().zip(EFFECTS) {
         least(count, wanted, kind);

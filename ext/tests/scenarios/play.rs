@@ -4,7 +4,7 @@ pub use std::collections::BTreeMap;
 pub use std::sync::Arc;
 
 pub use bofuss_agent::{ConnId, FailMode, SwitchIo};
-pub use bofuss_datapath::{Config, Datapath, Engine, Time};
+pub use bofuss_datapath::{Config, Engine, Time};
 pub use bofuss_ext::queues;
 pub use bofuss_ext::trace::{Trace, TraceEvent};
 pub use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
@@ -37,7 +37,7 @@ pub use bofuss_packet::checksum::{fold, sum};
 pub use bofuss_packet::craft::{self, Layer};
 pub use bofuss_packet::offload;
 
-use super::{effects, reshape};
+use super::{Datapath, effects, reshape};
 
 /// A datapath without ports.
 pub fn datapath(

@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use bofuss_agent::Switch;
 use bofuss_datapath::Time;
+use bofuss_ext::Switch;
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 
 /// How long before the time of a commit the thread stops sleeping, and polls.

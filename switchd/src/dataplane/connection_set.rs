@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bofuss_agent::{ConnId, Switch};
+use bofuss_agent::ConnId;
 use bofuss_channel::{Origin, Sender};
+use bofuss_ext::Switch;
 use bofuss_oflib::message::ControllerRole;
 use bofuss_oflib::{Message, PortNo};
 

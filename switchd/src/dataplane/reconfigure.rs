@@ -3,11 +3,12 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use bofuss_agent::{FailMode, Switch};
+use bofuss_agent::FailMode;
 use bofuss_channel::{ActiveAddress, Origin};
 use bofuss_datapath::reconfigure::Obstacle;
 use bofuss_datapath::{Egress, QueueSpec, Time};
 use bofuss_embed::record::{RecordedInput, RecordedReconfiguration};
+use bofuss_ext::Switch;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 use tokio::sync::oneshot;

@@ -129,7 +129,7 @@ impl DataPlane {
             let labels: Labels<'_> = &[("extension", &extension), ("reason", &reason)];
             samples.add("extension_dropped_packets", labels, count);
         }
-        let cache = datapath.cache_stats();
+        let cache = datapath.engine().stats();
         samples.add("cache_hits", &[], cache.hits);
         samples.add("cache_misses", &[], cache.misses);
         samples.add("cache_evictions", &[], cache.evicted);

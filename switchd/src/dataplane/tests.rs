@@ -11,10 +11,11 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use bofuss_channel::{Hub, Settings};
-use bofuss_datapath::{Cursor, Settled};
+use bofuss_datapath::Cursor;
 use bofuss_embed::record::{
     Item, Player, RecordReader, RecordedFrame, RecordedInput, RecordedStep,
 };
+use bofuss_fastpath::Settled;
 use bofuss_oflib::message::multipart::{MultipartRequest, RequestBody};
 use bofuss_oflib::message::{Empty, FlowModCommand, Hello};
 use bofuss_oflib::text::parse_flow;

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use bofuss_agent::{Identity, Switch};
+use bofuss_agent::Identity;
 use bofuss_channel::Event;
-use bofuss_datapath::{Datapath, Time};
+use bofuss_datapath::Time;
 use bofuss_embed::record::RecordedConfig;
+use bofuss_ext::Switch;
+use bofuss_fastpath::Datapath;
 use bofuss_frame::Pool;
 use bofuss_oflib::message::multipart::TableFeatures;
 use bofuss_ports::LinkMonitor;

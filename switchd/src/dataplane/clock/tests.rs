@@ -4,8 +4,10 @@
 
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, FailMode, Identity, Request, Switch};
-use bofuss_datapath::{Datapath, Time};
+use bofuss_agent::{ConnId, FailMode, Identity, Request};
+use bofuss_datapath::Time;
+use bofuss_ext::Switch;
+use bofuss_fastpath::Datapath;
 use bofuss_frame::Pool;
 use bofuss_oflib::error::BundleFailed;
 use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags, Timestamp};

@@ -1,0 +1,188 @@
+//! The wall between the pipeline and what makes it faster: the calls that an engine gets, and the
+//! plain engine, which has nothing but the pipeline.
+//!
+//! An engine processes bursts of received frames and finds the path of each packet. It must do so
+//! with exactly the effects of [`PlainEngine`], which the tests compare it with.
+
+use alloc::{boxed::Box, vec::Vec};
+use core::fmt::Debug;
+use core::hash::Hash;
+
+use bofuss_frame::Frame;
+use bofuss_oflib::message::group_mod::GroupType;
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Action, Catalogue, FieldSet, PortNo};
+use bofuss_packet::arrival;
+
+use crate::groups::Group;
+use crate::pipeline::context::{Context, ThroughTables};
+use crate::pipeline::each_table;
+use crate::pipeline::hooking::{BegunCall, HookCall};
+use crate::tables::classifier::{Classifier, Scan};
+use crate::{Config, Engine, EntryKey, HookEffect, Sink, Table, Time};
+
+/// An engine: a type without values, which says how frames are processed. All calls but those for
+/// packets may do nothing, which is their default.
+pub trait FrameEngine: Copy + Debug + Eq + Hash + 'static {
+    /// What it knows of a switch.
+    type State: Debug;
+    /// What it notes of a packet on its path.
+    type PathNotes: Clone + Debug + Default;
+    /// What it notes of a bucket.
+    type BucketNotes: Clone + Debug;
+    /// What it notes of a group.
+    type GroupNotes: Clone + Debug;
+
+    /// Makes the state of a switch without entries.
+    fn new(config: &Config) -> Self::State;
+
+    /// Makes the classifier of a table; `secret` is that of all hashes.
+    fn classifier(engine: Engine, secret: u64) -> Box<dyn Classifier>;
+
+    /// Processes frames that arrived on `port`, until the turn is over; then the rest waits in the
+    /// backlog. Leaves `frames` empty.
+    fn receive_burst<S: Sink>(cx: &mut Context<'_, S, Self>, port: PortNo, frames: &mut Vec<Frame>);
+
+    /// The function that sends packets through the tables.
+    fn through_tables<S: Sink>(_: &Config) -> ThroughTables<S, Self> {
+        each_table
+    }
+
+    /// Whether a packet has at most one copy, as far as is noted.
+    fn copies_once(_: &Self::State, _: &Self::PathNotes) -> bool {
+        false
+    }
+
+    /// Whether hooks have prepared the packet for the lookup in its table.
+    fn take_prepared(_: &mut Self::PathNotes) -> bool {
+        false
+    }
+
+    /// Whether hooks have had the packet looked up again in its table.
+    fn take_looked_up_again(_: &mut Self::PathNotes) -> bool {
+        false
+    }
+
+    /// What is already done of the next call of a hook on the packet's path.
+    fn begun_call(_: &mut Self::PathNotes) -> BegunCall {
+        BegunCall::Nothing
+    }
+
+    /// Notes the call of a hook for an action with this effect.
+    fn note_action(_: &mut Self::PathNotes, _: &HookCall, _: impl FnOnce() -> HookEffect) {}
+
+    /// Notes that the result of an action depends on fields of the packet.
+    fn note_read(_: &mut Self::PathNotes, _: FieldSet) {}
+
+    /// What it notes of a bucket with these actions, which are in the order of execution.
+    fn bucket_notes(actions: &[Action]) -> Self::BucketNotes;
+
+    /// What it notes of a group whose buckets have these notes.
+    fn group_notes<'a>(
+        ty: GroupType,
+        buckets: impl ExactSizeIterator<Item = &'a Self::BucketNotes>,
+    ) -> Self::GroupNotes
+    where
+        Self::BucketNotes: 'a;
+
+    /// Called after an entry was added.
+    fn entry_added(_: &mut Self::State, _: &Catalogue, _: &mut [Table], _: TableId, _: EntryKey) {}
+
+    /// Called after an entry was added that packets do not see yet.
+    fn entry_staged(_: &mut Self::State, _: &Catalogue, _: &mut [Table], _: TableId, _: EntryKey) {}
+
+    /// Called before an entry is removed or gets other instructions.
+    fn entry_gone(_: &mut Self::State, _: &mut [Table], _: TableId, _: EntryKey) {}
+
+    /// Called after any entries may have changed.
+    fn all_changed(_: &mut Self::State) {}
+
+    /// Called after the tables may lead packets elsewhere although no entry has changed.
+    fn forget_all(_: &mut Self::State, _: &Catalogue, _: &mut [Table]) {}
+
+    /// Called after other tables, whose entries read these fields, have taken the place of the
+    /// former ones.
+    fn replace_tables(_: &mut Self::State, _: &Catalogue, _: &mut [Table], _: FieldSet) {}
+
+    /// Adds what it has counted to the counters of entries and tables.
+    fn settle(_: &mut Self::State, _: &mut [Table]) {}
+
+    /// Whether [`Self::settle`] has anything to add.
+    fn is_unsettled(_: &Self::State) -> bool {
+        false
+    }
+
+    /// When [`Self::clean`] has to be called next.
+    fn next_clean(_: &Self::State) -> Option<Time> {
+        None
+    }
+
+    /// Frees a part of what is not needed any more.
+    fn clean(_: &mut Self::State, _: &Catalogue, _: &mut [Table], _: Time) {}
+}
+
+/// A group with what the engine notes of it.
+pub(crate) type GroupOf<E> = Group<<E as FrameEngine>::BucketNotes, <E as FrameEngine>::GroupNotes>;
+
+/// What the plain engine notes.
+#[derive(Clone, Debug, Default)]
+pub struct NoNotes;
+
+/// The plain engine: each frame becomes a packet, which goes from table to table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PlainEngine {}
+
+impl FrameEngine for PlainEngine {
+    type State = NoNotes;
+    type PathNotes = NoNotes;
+    type BucketNotes = NoNotes;
+    type GroupNotes = NoNotes;
+
+    fn new(_: &Config) -> NoNotes {
+        NoNotes
+    }
+
+    fn classifier(_: Engine, _: u64) -> Box<dyn Classifier> {
+        Box::new(Scan::default())
+    }
+
+    fn receive_burst<S: Sink>(
+        cx: &mut Context<'_, S, Self>,
+        port: PortNo,
+        frames: &mut Vec<Frame>,
+    ) {
+        receive_each(cx, port, frames);
+    }
+
+    fn bucket_notes(_: &[Action]) -> NoNotes {
+        NoNotes
+    }
+
+    fn group_notes<'a>(_: GroupType, _: impl ExactSizeIterator<Item = &'a NoNotes>) -> NoNotes {
+        NoNotes
+    }
+}
+
+/// Processes frames that arrived on `port` as the plain engine does: each becomes a packet.
+pub fn receive_each<S: Sink, E: FrameEngine>(
+    cx: &mut Context<'_, S, E>,
+    port: PortNo,
+    frames: &mut Vec<Frame>,
+) {
+    let ingress = cx.pipeline.ports.get(&port);
+    let without_ethernet = ingress.is_some_and(|ingress| ingress.without_ethernet);
+    let mut key = arrival(port, cx.pipeline.catalogue.additions());
+    if without_ethernet {
+        key.leave_ethernet();
+    }
+    cx.lane.work.begin_turn();
+    let mut waiting = frames.drain(..);
+    for frame in waiting.by_ref() {
+        let left = cx.run_frame(frame, &key, E::PathNotes::default());
+        if cx.lane.work.is_turn_over() {
+            let rest = left.into_iter().chain(waiting).collect();
+            cx.lane.defer(port, rest);
+            return;
+        }
+    }
+}

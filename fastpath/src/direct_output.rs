@@ -1,0 +1,85 @@
+//! The output port of a burst's frames, looked up once for many of them.
+
+use bofuss_datapath::Sink;
+use bofuss_frame::{Frame, OffloadCapabilities};
+use bofuss_oflib::PortNo;
+
+use super::direct::Burst;
+use super::engine::FastContext;
+
+/// The output port, for as long as frames go to the same one.
+#[derive(Default)]
+pub(super) struct DirectOutput {
+    pub(super) port: PortNo,
+    /// Whether complete frames (with no offload to finish) may be sent as they are.
+    pub(super) open: bool,
+    pub(super) capabilities: OffloadCapabilities,
+    /// Packets and bytes that are not yet in its counters.
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+}
+
+/// Whether a frame, which is no super-frame, may be sent by a port as it is; if so, counts it
+/// there.
+#[inline]
+pub(super) fn leaves<S: Sink>(
+    cx: &mut FastContext<'_, S>,
+    burst: &mut Burst<'_>,
+    frame: &Frame,
+    port: PortNo,
+) -> bool {
+    if port != burst.output.port {
+        change_output(cx, burst, port);
+    }
+    let output = &mut burst.output;
+    let leaves = output.open && output.capabilities.take(&frame.offload, 0);
+    if leaves {
+        output.packets += 1;
+        output.bytes += frame.len() as u64;
+    }
+    leaves
+}
+
+/// Switches to another output port. The previous one is kept, because the frames of a group
+/// often alternate between two.
+#[inline(never)]
+pub(super) fn change_output<S: Sink>(
+    cx: &mut FastContext<'_, S>,
+    burst: &mut Burst<'_>,
+    port: PortNo,
+) {
+    core::mem::swap(&mut burst.output, &mut burst.other_output);
+    if port != burst.output.port {
+        close_outputs(cx, &[&burst.output]);
+        burst.output = open_output(cx, port, burst.ingress);
+    }
+}
+
+/// Looks up a port as the output of frames that arrived on `ingress`.
+fn open_output<S: Sink>(cx: &FastContext<'_, S>, number: PortNo, ingress: PortNo) -> DirectOutput {
+    let known = cx.pipeline.ports.get(&number);
+    let from = cx.pipeline.ports.get(&ingress);
+    let is_without = from.is_some_and(|from| from.without_ethernet);
+    let port = known.filter(|port| {
+        number != ingress && port.egress_block().is_none() && port.without_ethernet == is_without
+    });
+    DirectOutput {
+        port: number,
+        open: port.is_some()
+            && cx.pipeline.first_egress.is_none()
+            && !cx.egress.ports.contains_key(&number)
+            && cx.hooks.at_egress.is_empty(),
+        capabilities: port.map(|port| port.capabilities).unwrap_or_default(),
+        ..DirectOutput::default()
+    }
+}
+
+/// Adds the counts of outputs to their ports.
+pub(super) fn close_outputs<S: Sink>(cx: &mut FastContext<'_, S>, outputs: &[&DirectOutput]) {
+    for output in outputs {
+        if let Some(port) = cx.pipeline.ports.get_mut(&output.port) {
+            port.stats.tx_packets += output.packets;
+            port.stats.tx_bytes += output.bytes;
+        }
+    }
+}
