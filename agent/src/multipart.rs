@@ -181,12 +181,14 @@ impl<E: FrameEngine> Switch<E> {
         stats
     }
 
-    /// The features of all tables. Since 1.4, `config` holds the configuration bits that a table
-    /// supports.
+    /// The features of all tables, with the experimenters that are announced. Since 1.4, `config`
+    /// holds the configuration bits that a table supports.
     fn table_features(&mut self, conn: ConnId) -> Vec<TableFeatures> {
         let mut tables = self.datapath.table_features();
-        if self.channel(conn).version.has_bundles() {
-            for table in &mut tables {
+        let version = self.channel(conn).version;
+        for table in &mut tables {
+            table.0.hide_unannounced(version, self.datapath.catalogue());
+            if version.has_bundles() {
                 table.0.config = TableConfig::ALL.0;
             }
         }
@@ -205,7 +207,8 @@ impl<E: FrameEngine> Switch<E> {
                 if !version.has_stat_lists() {
                     table.0.features = same.features;
                 }
-                table.0.keep_unsaid(same, version);
+                table.0
+                    .keep_unsaid(same, version, self.datapath.catalogue());
             }
         }
         if version.has_bundles() {

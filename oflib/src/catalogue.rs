@@ -107,6 +107,8 @@ pub struct Catalogue {
     key_end: usize,
     /// What packets have by the rows that were added: now the last, and what the others grew from.
     additions: Vec<&'static Additions>,
+    /// The experimenter ids that table features list.
+    announced: Vec<u32>,
     /// The names of a switch's ports, which text forms may use in place of numbers.
     ports: Vec<(String, PortNo)>,
 }
@@ -120,6 +122,7 @@ impl Default for Catalogue {
             values: [(STANDARD, slice::from_ref(&TAG_VLAN))].into(),
             key_end: KEY_STANDARD_BYTES,
             additions: Vec::new(),
+            announced: Vec::new(),
             ports: Vec::new(),
         }
     }
@@ -242,6 +245,22 @@ impl Catalogue {
             }
         }
         Ok(())
+    }
+
+    /// Lets table features list the experimenter ids of an extension. Without this they list none,
+    /// because there are controllers that close a connection at the first id that they do not know.
+    pub fn announce(&mut self, extension: &str) {
+        let fields = self.fields.iter().zip(&self.owners);
+        let of_fields = fields.filter(|(_, owner)| **owner == extension);
+        let ids: Vec<u32> = of_fields.map(|(field, _)| field.experimenter).collect();
+        let of_values = self.values_of(extension).iter();
+        self.announced.extend(of_values.map(|row| row.experimenter));
+        self.announced.extend(ids);
+    }
+
+    /// Whether table features list an experimenter's instructions, actions and fields.
+    pub fn announces(&self, experimenter: u32) -> bool {
+        self.announced.contains(&experimenter)
     }
 
     /// The same with the names of a switch's ports, which text forms may use in place of numbers.

@@ -156,6 +156,11 @@ impl Version {
         self >= Self::V1_5
     }
 
+    /// Whether the fields that the ONF had added to 1.3 are the specification's.
+    pub(crate) fn has_onf_fields(self) -> bool {
+        self >= Self::V1_5
+    }
+
     /// Whether a meter is an action, and not an instruction.
     pub(crate) fn meters_by_action(self) -> bool {
         self >= Self::V1_5

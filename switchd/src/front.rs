@@ -35,6 +35,15 @@ struct Common {
     /// Refused: a CA certificate that the peer itself sends proves nothing.
     #[arg(long, value_name = "FILE")]
     bootstrap_ca_cert: Option<PathBuf>,
+    /// The OpenFlow versions to offer; the highest common one is spoken. Controllers of BOFUSS often
+    /// offer the highest that they are offered and speak 1.3 nevertheless.
+    #[arg(
+        long,
+        value_name = "VERSION",
+        value_delimiter = ',',
+        default_value = "1.0,1.1,1.2,1.3"
+    )]
+    versions: Vec<String>,
     /// Continue in the background once everything works.
     #[arg(short = 'D', long)]
     detach: bool,
@@ -130,8 +139,9 @@ impl Common {
     }
 
     /// The TLS options, in the switch's form.
-    fn tls(&self) -> Options {
+    fn options(&self) -> Options {
         Options {
+            versions: self.versions.clone(),
             private_key: as_absolute(&self.private_key),
             certificate: as_absolute(&self.certificate),
             ca_cert: as_absolute(&self.ca_cert),

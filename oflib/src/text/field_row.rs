@@ -45,7 +45,9 @@ const HEADERS: &[(&str, Header, u16)] = &[
 pub fn add_field(text: &str, catalogue: &mut Catalogue) -> Result<(), String> {
     let field = read(text, catalogue)?;
     let added = catalogue.add(BY, &[field], &[]);
-    added.map_err(|error: CatalogueError| error.what().to_string())
+    added.map_err(|error: CatalogueError| error.what().to_string())?;
+    catalogue.announce(BY);
+    Ok(())
 }
 
 fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {

@@ -3,31 +3,46 @@
 use bofuss_datapath::Hook;
 use bofuss_oflib::Catalogue;
 
-/// Makes the hooks of all extensions, and sets `options`, each written as `EXTENSION.NAME=VALUE`.
+/// Makes the hooks of all extensions, and sets `options`, each written as `EXTENSION.NAME=VALUE`. An
+/// extension's name alone sets nothing.
 ///
 /// Errors: a sentence with what would be right.
 pub fn hooks(catalogue: &Catalogue, options: &[String]) -> Result<Vec<Box<dyn Hook>>, String> {
     let mut hooks = bofuss_ext::hooks(catalogue);
     for text in options {
-        let parts = text
-            .split_once('=')
-            .and_then(|(name, value)| Some((name.split_once('.')?, value)));
-        let Some(((extension, name), value)) = parts else {
-            return Err(format!(
-                "--extension {text}: write EXTENSION.NAME=VALUE, as openstate.dialect=opp"
-            ));
-        };
+        let extension = name(text);
+        let names: Vec<_> = hooks.iter().map(|hook| hook.name()).collect();
         let Some(hook) = hooks.iter_mut().find(|hook| hook.name() == extension) else {
-            let names: Vec<_> = hooks.iter().map(|hook| hook.name()).collect();
             return Err(format!(
                 "--extension {text}: '{extension}' is not {}",
                 names.join(", ")
+            ));
+        };
+        if text == extension {
+            continue;
+        }
+        let option = text[extension.len()..].strip_prefix('.');
+        let Some((name, value)) = option.and_then(|option| option.split_once('=')) else {
+            return Err(format!(
+                "--extension {text}: write EXTENSION or EXTENSION.NAME=VALUE, as openstate.dialect=opp"
             ));
         };
         let done = hook.set_option(name, value);
         done.map_err(|error| format!("--extension {text}: {error}"))?;
     }
     Ok(hooks)
+}
+
+/// Lets table features list the experimenter ids of the extensions that `options` name.
+pub fn announce(catalogue: &mut Catalogue, options: &[String]) {
+    for text in options {
+        catalogue.announce(name(text));
+    }
+}
+
+/// The extension that an option names.
+fn name(option: &str) -> &str {
+    option.split(['.', '=']).next().unwrap_or(option)
 }
 
 #[cfg(test)]
@@ -41,12 +56,12 @@ mod tests {
 
     #[test]
     fn options_of_extensions_are_checked_by_these() {
-        let right = ["openstate.dialect=opp", "openstate.refuse-reset=on"];
+        let right = ["insp", "openstate.dialect=opp", "openstate.refuse-reset=on"];
         let made = hooks(&bofuss_ext::catalogue(), &right.map(String::from));
         assert!(made.is_ok());
         assert_eq!(
-            refusal("openstate"),
-            "--extension openstate: write EXTENSION.NAME=VALUE, as openstate.dialect=opp"
+            refusal("openstate=x"),
+            "--extension openstate=x: write EXTENSION or EXTENSION.NAME=VALUE, as openstate.dialect=opp"
         );
         assert!(refusal("closed.dialect=opp").contains("'closed' is not "));
         assert_eq!(

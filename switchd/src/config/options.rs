@@ -111,7 +111,8 @@ pub struct Options {
     #[arg(long = "field", value_name = "FIELD")]
     #[serde(rename = "field")]
     pub fields: Vec<String>,
-    /// An option of an extension: EXTENSION.NAME=VALUE, as openstate.dialect=opp. Repeat for more.
+    /// An extension whose experimenter ids table features list (without it they are served, and not
+    /// listed), or an option of one: EXTENSION.NAME=VALUE, as openstate.dialect=opp. Repeat for more.
     #[arg(long = "extension", value_name = "OPTION")]
     #[serde(rename = "extension")]
     pub extensions: Vec<String>,

@@ -60,6 +60,10 @@ pub struct OfdatapathCli {
     /// Its serial number.
     #[arg(long = "serial_num", value_name = "TEXT", alias = "serial-num")]
     serial_num: Option<String>,
+    /// An extension whose experimenter ids table features list, or an option of one:
+    /// EXTENSION.NAME=VALUE, as openstate.dialect=opp. Repeat for more.
+    #[arg(long = "extension", value_name = "OPTION")]
+    extensions: Vec<String>,
     #[command(flatten)]
     common: Common,
 }
@@ -118,7 +122,8 @@ impl OfdatapathCli {
             controllers: controllers.into_iter().cloned().collect(),
             fail_mode: Some("secure".into()),
             take_over: true,
-            ..self.common.tls()
+            extensions: self.extensions.clone(),
+            ..self.common.options()
         };
         options.ports.extend(self.local(options.name.as_deref()));
         let mut config = options.check().map_err(|error| in_our_words(&error))?;
@@ -179,10 +184,26 @@ fn in_our_words(error: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bofuss_oflib::Version;
 
     fn config(line: &str) -> Result<Config, String> {
         let cli = OfdatapathCli::try_parse_from(line.split(' ')).expect("the options are known");
         cli.config()
+    }
+
+    #[test]
+    fn what_original_controllers_speak_is_offered_unless_versions_are_named() {
+        let few = config("ofdatapath ptcp:1").expect("it is right");
+        assert_eq!(
+            few.versions,
+            [Version::V1_0, Version::V1_1, Version::V1_2, Version::V1_3]
+        );
+        let line = "ofdatapath ptcp:1 --versions=1.3,1.5 --extension=openstate.dialect=beba";
+        let named = config(line).expect("it is right");
+        assert_eq!(named.versions, [Version::V1_3, Version::V1_5]);
+        assert_eq!(named.extensions, ["openstate.dialect=beba"]);
+        let wrong = config("ofdatapath ptcp:1 --versions=1.9").err();
+        assert!(wrong.is_some_and(|error| error.starts_with("--versions 1.9: ")));
     }
 
     #[test]

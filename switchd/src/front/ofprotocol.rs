@@ -198,7 +198,7 @@ impl OfprotocolCli {
             max_backoff: self.max_backoff,
             packet_in_rate: self.rate_limit,
             packet_in_burst: self.rate_limit.and(self.burst_limit),
-            ..self.common.tls()
+            ..self.common.options()
         };
         let line = to_line(&options);
         let summary = format!("{}, fail mode {fail_mode}", options.controllers.join(", "));

@@ -4,11 +4,13 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::action::ACTIONS;
+use crate::catalogue::Catalogue;
 use crate::error::TableFeaturesFailed;
-use crate::field::Field;
+use crate::field::{Field, ONF};
 use crate::instruction::INSTRUCTIONS;
 use crate::matching::FieldMatch;
 use crate::model::{flags, model, named};
+use crate::registers::PACKET_REGISTERS;
 use crate::types::TableId;
 use crate::version::{Span, Version, span};
 use crate::wire::{Bytes, FixedStr, TextForm};
@@ -103,20 +105,52 @@ pub const PROPERTIES: &[(u16, &str, char, Span)] = &[
 ];
 
 impl TableFeatureSet {
-    /// Adds what `present` lists and a version cannot name: a controller of that version cannot
-    /// know it, and does not intend to remove it.
-    pub fn keep_unsaid(&mut self, present: &Self, version: Version) {
+    /// Removes what a controller of this version cannot be expected to know: experimenters' types
+    /// and fields, except those that the catalogue [announces](Catalogue::announces). Of several
+    /// with the same experimenter id, one stays.
+    pub fn hide_unannounced(&mut self, version: Version, catalogue: &Catalogue) {
+        for property in &mut self.properties {
+            match &mut property.list {
+                PropertyList::Types(list) => {
+                    list.retain(|id| id.is_announced(catalogue));
+                    let mut seen = Vec::new();
+                    list.retain(|id| {
+                        let is_new = !seen.contains(id);
+                        seen.push(*id);
+                        is_new
+                    });
+                }
+                PropertyList::Fields(list) => {
+                    list.retain(|id| id.is_announced(version, catalogue));
+                }
+                PropertyList::Tables(_)
+                | PropertyList::Values(_)
+                | PropertyList::Experimenter(..) => {}
+            }
+        }
+    }
+
+    /// Adds what `present` lists and a version cannot name or the catalogue does not announce: a
+    /// controller cannot know it, and does not intend to remove it.
+    pub fn keep_unsaid(&mut self, present: &Self, version: Version, catalogue: &Catalogue) {
         for property in &mut self.properties {
             let same = present.properties.iter().find(|one| one.ty == property.ty);
             match (&mut property.list, same.map(|one| &one.list)) {
                 (PropertyList::Types(list), Some(PropertyList::Types(all))) => {
-                    let unsaid = all
-                        .iter()
-                        .filter(|id| !id.is_known_to(property.ty, version));
+                    let unsaid = all.iter().filter(|id| {
+                        !list.contains(id)
+                            && !(id.is_known_to(property.ty, version) && id.is_announced(catalogue))
+                    });
+                    let unsaid: Vec<TypeId> = unsaid.copied().collect();
                     list.extend(unsaid);
                 }
                 (PropertyList::Fields(list), Some(PropertyList::Fields(all))) => {
-                    list.extend(all.iter().filter(|id| !id.is_known_to(version)));
+                    let unsaid = all.iter().filter(|id| {
+                        !list.contains(id)
+                            && !(id.is_known_to(version) && id.is_announced(version, catalogue))
+                    });
+                    let unsaid: Vec<FieldId> = unsaid.copied().collect();
+                    list.extend(unsaid);
                 }
                 (_, _) => {}
             }
@@ -125,6 +159,19 @@ impl TableFeatureSet {
 }
 
 impl FieldId {
+    /// Whether it is a field of the specification's, or one of an announced experimenter. Those of
+    /// the ONF are the specification's since 1.5.
+    fn is_announced(&self, version: Version, catalogue: &Catalogue) -> bool {
+        match self {
+            Self::Known(field, _) => match field.experimenter {
+                0 | PACKET_REGISTERS => true,
+                ONF if version.has_onf_fields() => true,
+                other => catalogue.announces(other),
+            },
+            Self::Unknown(..) => true,
+        }
+    }
+
     /// Whether a version has the field: what came later is left out.
     pub(crate) fn is_known_to(&self, version: Version) -> bool {
         match self {
@@ -135,6 +182,11 @@ impl FieldId {
 }
 
 impl TypeId {
+    /// Whether it is a type of the specification's, or one of an announced experimenter.
+    fn is_announced(&self, catalogue: &Catalogue) -> bool {
+        self.experimenter == 0 || catalogue.announces(self.experimenter)
+    }
+
     /// Whether a version has an action of this type, as far as is known.
     pub(crate) fn is_action_of(self, version: Version) -> bool {
         let row = ACTIONS.iter().find(|row| row.number == self.ty);
