@@ -28,20 +28,20 @@ help: ## this list
 	  printf 'make %-10s %s\n' "$$name" "$$what"; done
 
 demo: ## build quickly, without TLS, and run the demo; make demo ARGS=--keep leaves it up
-	@[ -e $(T)/demo/bofuss ] || echo 'bofuss: the demo comes after a build of about a minute (two free cores)'
+	@[ -e $(T)/demo/bofuss ] || echo 'bofuss: the demo comes after a build: about two minutes of processor time'
 	@$(SETUP) need demo
 	@$(SETUP) cargo build --locked --profile demo --no-default-features $(PACKAGES)
 	@$(SETUP) elevate $(T)/demo/bofuss demo $(ARGS)
 
-build: ## build the programs as they are shipped into target/release: about four minutes
+build: ## build the programs as they are shipped into target/release: nine minutes of processor time
 	@$(SETUP) need demo
 	$(SETUP) cargo build --locked --profile $(PROFILE) $(PACKAGES) $(METER) $(LIBRARY)
 
-check: ## format, lints, tidy, sizes, unit tests: about 2 minutes after the build
+check: ## format, lints, tidy, sizes, unit tests
 	@$(SETUP) need check
 	@$(SETUP) cargo xtask check
 
-test: ## everything but the long tier: about 20 minutes with the build
+test: ## everything but the long tier
 	@$(SETUP) need test
 	@BOFUSS_PYTHON=$$($(SETUP) venv) && export BOFUSS_PYTHON && $(SETUP) cargo xtask ci
 
@@ -58,7 +58,7 @@ ns3: ## build and run the examples of the module for ns-3 3.37; installs libns3-
 	@$(SETUP) cargo build --locked --profile $(PROFILE) $(LIBRARY)
 	$(MAKE) -C ns3 run PROFILE=$(PROFILE) CARGO_TARGET_DIR=$(abspath $(T))
 
-audit: ## look for known weaknesses in libraries: asks github.com/RustSec; builds cargo-deny, 3 minutes
+audit: ## look for known weaknesses in libraries: asks github.com/RustSec; builds cargo-deny
 	@$(SETUP) need check
 	@$(SETUP) cargo deny --version >/dev/null 2>&1 || $(SETUP) cargo install --locked --version 0.20.2 cargo-deny
 	$(SETUP) cargo deny check

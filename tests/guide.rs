@@ -1,12 +1,14 @@
-//! Pages with Mininet, run by a plain user: each command in a `console` block prints what follows
-//! it there, with sudo only where the page has it.
+//! Pages with Mininet, typed by a plain user on a terminal, as readers do: each command in a
+//! `console` block prints what follows it there, with sudo only where the page has it.
 //!
 //! A line `…` on a page means any lines, and `…` in a line any text.
 #![allow(clippy::unwrap_used)]
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::process::Stdio;
 
-use bofuss_tests::{as_user, have_users};
+use bofuss_tests::{have_users, users_command};
 
 const PROMPT: &str = "mininet> ";
 
@@ -38,29 +40,58 @@ fn steps(page: &'static str) -> Vec<Step> {
     steps
 }
 
-/// The steps as a shell script: each command of the shell prints a mark first, and the commands for
-/// Mininet that follow it are its input.
+/// The commands of the shell as a script, each of which prints a mark first.
 fn script(steps: &[Step]) -> String {
     let mut text = String::new();
-    let is_mininet = |step: Option<&Step>| step.is_some_and(|step| step.for_mininet);
-    for (number, step) in steps.iter().enumerate() {
-        let next = is_mininet(steps.get(number + 1));
-        if step.for_mininet {
-            writeln!(text, "{}", step.command).unwrap();
-            if !next {
-                writeln!(text, "END").unwrap();
-            }
-            continue;
-        }
-        let command = step.command.replace("/usr/local/share/bofuss", "/run/bin");
-        let here = if next { " <<'END'" } else { "" };
-        let quiet = command
-            .strip_suffix('&')
-            .map(|own| format!("{own}>/dev/null 2>&1 &"));
-        writeln!(text, "echo; echo '#step'").unwrap();
-        writeln!(text, "{}{here}", quiet.unwrap_or(command)).unwrap();
+    for step in steps.iter().filter(|step| !step.for_mininet) {
+        let own = step.command.strip_suffix('&');
+        let quiet = own.map(|own| format!("{own}>/dev/null 2>&1 </dev/null &"));
+        let command = quiet.as_deref().unwrap_or(step.command);
+        writeln!(text, "echo; echo '#step'\n{command}").unwrap();
     }
     text
+}
+
+/// Runs a script on a terminal, and types a line at each of Mininet's prompts. Returns what the
+/// terminal shows, without colours.
+fn on_a_terminal(script: &str, typed: &[&str]) -> String {
+    let mut command = users_command(&format!(
+        "cat >page.sh <<'PAGE'\nstty cols 999\n{script}PAGE\n\
+         TERM=xterm exec script -qefc 'sh page.sh' /dev/null"
+    ));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut keyboard = child.stdin.take().unwrap();
+    let mut screen = child.stdout.take().unwrap();
+    let mut bytes = Vec::new();
+    let mut said = String::new();
+    let mut typed = typed.iter();
+    let mut answered = 0;
+    let mut chunk = [0; 4096];
+    while let n @ 1.. = screen.read(&mut chunk).unwrap() {
+        bytes.extend_from_slice(&chunk[..n]);
+        said = plain(&String::from_utf8_lossy(&bytes));
+        // What is typed earlier, Mininet passes on to the command that runs.
+        let prompts = said.matches(PROMPT).count();
+        if said.ends_with(PROMPT) && answered < prompts {
+            answered = prompts;
+            let line = typed.next().unwrap_or(&"exit");
+            writeln!(keyboard, "{line}").unwrap();
+        }
+    }
+    assert!(child.wait().unwrap().success(), "{said}");
+    said
+}
+
+/// A text without a terminal's control sequences.
+fn plain(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let mut plain = parts.next().unwrap().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| ('@'..='~').contains(&c));
+        plain += end.map_or("", |end| &part[end + 1..]);
+    }
+    plain.replace('\r', "")
 }
 
 /// The page's program in Python.
@@ -139,8 +170,13 @@ fn differences(page: &'static str, commands: usize) -> String {
         python(page),
         script(&steps)
     );
-    let said = as_user(&script.replace("/usr/local/share/bofuss", "/run/bin"));
-    // What the commands of the shell print, and what Mininet prints after each of its prompts.
+    let typed = steps.iter().filter(|step| step.for_mininet);
+    let typed: Vec<&str> = typed.map(|step| step.command).collect();
+    let said = on_a_terminal(
+        &script.replace("/usr/local/share/bofuss", "/run/bin"),
+        &typed,
+    );
+    // What the commands of the shell print, and what Mininet shows after each of its prompts.
     let parts = said.split("#step\n").skip(1);
     let mut printed = parts.flat_map(|part| part.split(PROMPT));
     let mut wrong = String::new();
@@ -148,7 +184,11 @@ fn differences(page: &'static str, commands: usize) -> String {
         let lines = printed.next().unwrap_or("nothing more was printed").lines();
         let lines: Vec<&str> = lines.map(str::trim_end).filter(|l| !l.is_empty()).collect();
         let is_noise = |line: &&str| !line.starts_with("Running as user");
-        let lines: Vec<&str> = lines.into_iter().filter(is_noise).collect();
+        let mut lines: Vec<&str> = lines.into_iter().filter(is_noise).collect();
+        // The terminal also shows what was typed.
+        if step.for_mininet && lines.first() == Some(&step.command) {
+            lines.remove(0);
+        }
         let wanted: Vec<&str> = step
             .wanted
             .iter()

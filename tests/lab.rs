@@ -135,6 +135,11 @@ pub fn get(address: &str, path: &str, header: &str) -> (String, String) {
 /// Runs a shell script as a plain user who may call sudo, in namespaces of its own; see `users.sh`.
 /// Returns what it prints. Panics: if it fails.
 pub fn as_user(script: &str) -> String {
+    ok(&mut users_command(script))
+}
+
+/// The command that runs a script so.
+pub fn users_command(script: &str) -> Command {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new("unshare");
     command.args([
@@ -150,10 +155,7 @@ pub fn as_user(script: &str) -> String {
     command
         .arg(python().ancestors().nth(2).unwrap())
         .arg(script);
-    let output = run(&mut command);
-    let said = printed(&output);
-    assert!(output.status.success(), "{said}");
-    said
+    command
 }
 
 /// Waits until `condition` holds. Panics: if it takes longer than [`PATIENCE`].

@@ -48,6 +48,32 @@ fn make_demo_builds_and_plays_it() {
     assert!(said.contains("  make demo ARGS=--keep "), "{said}");
 }
 
+/// The lines of a table of the workspace's manifest.
+fn manifest(table: &str) -> Vec<&'static str> {
+    let text = include_str!("../Cargo.toml");
+    let rest = text.split_once(&format!("\n[{table}]\n")).unwrap().1;
+    let lines = rest.lines().take_while(|line| !line.starts_with('['));
+    lines.filter(|line| line.contains(" = ")).collect()
+}
+
+#[test]
+fn a_demo_optimises_nothing_and_what_is_shipped_is_optimised_once() {
+    for line in manifest("profile.dev.package") {
+        let package = line.split(" = ").next().unwrap();
+        let unoptimised = format!("{package} = {{ opt-level = 0 }}");
+        assert!(
+            manifest("profile.demo.package").contains(&&*unoptimised),
+            "{package}"
+        );
+    }
+    let shipped = manifest("profile.release");
+    assert!(shipped.contains(&"lto = \"off\""), "{shipped:?}");
+    assert!(
+        !shipped.iter().any(|line| line.starts_with("debug")),
+        "{shipped:?}"
+    );
+}
+
 #[test]
 fn an_installation_builds_nothing_twice() {
     if !have(&["make", "install"]) {

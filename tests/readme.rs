@@ -53,6 +53,21 @@ fn each_line_runs_as_printed() {
 }
 
 #[test]
+fn times_of_builds_are_processor_time_and_those_of_the_makefile() {
+    let makefile = include_str!("../Makefile");
+    for (target, time) in [("demo", "two minutes"), ("build", "nine minutes")] {
+        let time = format!("{time} of processor time");
+        let mut lines = PAGE
+            .lines()
+            .filter(|l| l.starts_with(&format!("make {target} ")));
+        assert!(lines.next().unwrap().contains(&time), "{target}");
+        assert!(makefile.contains(&time), "{target}");
+    }
+    // Other times would be those of one machine.
+    assert_eq!(makefile.matches("minute").count(), 3, "fuzz has the third");
+}
+
+#[test]
 fn the_page_is_short() {
     assert!(PAGE.lines().count() <= 110, "one screen or so");
 }

@@ -175,11 +175,11 @@ static_target() {
 
 # Says what make test does before it begins.
 announce() {
-    say "make test: builds and runs what continuous integration does. On two free cores:"
-    say "  format, tidy, sizes, lints, unit tests    8 minutes with the build"
-    say "  documentation, packages                   3 minutes"
+    say "make test: builds and runs what continuous integration does:"
+    say "  format, tidy, sizes, lints, unit tests"
+    say "  documentation, packages"
     say "  end to end, Python and examples,"
-    say "  meanwhile the tutorials                   9 minutes"
+    say "  meanwhile the tutorials"
     say "  disk                                      5 GB below $target"
     say "  installs, if missing                      $(wanted test | cut -d' ' -f2 | sort -u | xargs)"
     say "                                            Rust $version and its target for static programs"

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::case::MODE_SPEEDUP;
 use crate::net::context;
-use crate::plot::{Bar, Stack, bars, stacks};
+use crate::plot::{Bar, Stack, bars, stacks, title};
 use crate::report::{BenchReport, counted, number};
 use crate::setup::Setup;
 use crate::targets::{InMemory, Targets};
@@ -88,19 +88,23 @@ pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
         Targets::new(&report, &in_memory).table()
     );
     let mut plots = Vec::new();
-    for (title, cases) in SECTIONS {
-        text += &format!("\n### {title}\n");
+    for (heading, cases) in SECTIONS {
+        text += &format!("\n### {heading}\n");
         for (case, metric) in cases {
             let name = format!("{case}-{metric}");
-            text += &link_to_plot(&name);
-            plots.push((name, report.plot(case, metric)));
+            let plot = report.plot(case, metric);
+            text += &link_to_plot(&name, &plot);
+            plots.push((name, plot));
         }
     }
     text += "\n### Where the nanoseconds go\n";
-    text += &link_to_plot("nanoseconds");
-    plots.push(("nanoseconds".into(), nanoseconds(&report, &in_memory)));
-    text += &link_to_plot("in-memory");
-    plots.push(("in-memory".into(), layers(&in_memory)));
+    for (name, plot) in [
+        ("nanoseconds", nanoseconds(&report, &in_memory)),
+        ("in-memory", layers(&in_memory)),
+    ] {
+        text += &link_to_plot(name, &plot);
+        plots.push((name.into(), plot));
+    }
     for (name, svg) in plots {
         std::fs::write(figures.join(format!("{name}.svg")), svg).map_err(failed)?;
     }
@@ -118,8 +122,8 @@ pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
     std::fs::write(figures.join("figures.md"), all).map_err(failed)
 }
 
-fn link_to_plot(name: &str) -> String {
-    format!("\n![{name}](performance/{name}.svg)\n")
+fn link_to_plot(name: &str, plot: &str) -> String {
+    format!("\n![{}](performance/{name}.svg)\n", title(plot))
 }
 
 /// Name and nanoseconds of each line such as `cache: 10 flows  101.5 ns  (best 90.2)`.

@@ -1,4 +1,4 @@
-//! Plots as SVG, readable on white and on black backgrounds.
+//! Plots as SVG, on a white ground, so that they can be read on any page.
 
 mod axis;
 
@@ -7,6 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use self::axis::{LabelledAxis, MAX_LABELS};
+use crate::meter::html_table::escaped;
 use crate::meter::statistics::{greatest, least};
 use crate::report::number;
 
@@ -15,19 +16,22 @@ const WIDTH: u32 = 800;
 const HEIGHT: u32 = 340;
 /// Height of a row of stacked bars, and of the axis below all of them.
 const ROW: u32 = 44;
-const AXIS: u32 = 46;
+const AXIS: u32 = 52;
 /// Height of the title, and of a line of the legend.
-const TITLE: i32 = 28;
-const LEGEND: i32 = 20;
+const TITLE: i32 = 32;
+const LEGEND: i32 = 22;
+/// Sizes of text, of which plotters draws 0.8 as pixels.
+const TITLE_SIZE: u32 = 20;
+const TEXT_SIZE: u32 = 16;
 /// The estimated width of a character, as the viewer chooses the font; and of the least gap between
 /// values above bars.
-const CHARACTER: f64 = 6.0;
+const CHARACTER: f64 = 7.0;
 const VALUE_GAP: f64 = 6.0;
 /// Bars that are narrower touch each other: gaps of parts of a pixel would be seen between some.
 const NARROW: f64 = 8.0;
 /// The colour of text and axes, and that of grid lines with its opacity.
-const INK: RGBColor = RGBColor(122, 127, 135);
-const GRID: f64 = 0.35;
+const INK: RGBColor = RGBColor(48, 54, 61);
+const GRID: f64 = 0.2;
 /// A line with fewer points than this shows each.
 const MAX_DOTS: usize = 40;
 /// Where the axis of a distribution begins at the least, in microseconds: to read a clock takes
@@ -87,7 +91,35 @@ impl Stack {
 /// The drawing area of a plot.
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// Drawing errors; writing to a string never fails.
-type Drawn = Result<(), Box<dyn std::error::Error>>;
+type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// A picture of this height, with a title for those who cannot see it: what `draw` returns.
+fn picture<'a>(height: u32, draw: impl FnOnce(&Area<'_>) -> Drawn<String> + 'a) -> String {
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
+    let title = area
+        .fill(&WHITE)
+        .map_err(Into::into)
+        .and_then(|()| draw(&area));
+    let title = title.expect("a text takes what is written");
+    drop(area);
+    let (head, rest) = svg
+        .split_once('\n')
+        .expect("the root has a line of its own");
+    format!("{head}\n<title>{}</title>\n{rest}", escaped(&title))
+}
+
+/// The title of a picture.
+pub fn title(svg: &str) -> &str {
+    let rest = svg.split_once("<title>").map_or("", |(_, rest)| rest);
+    rest.split("</title>").next().unwrap_or_default()
+}
+
+/// What a plot shows: its title and what the colours mean.
+fn described(title: &str, names: &[(usize, &str)]) -> String {
+    let names: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
+    format!("{title}: {}", names.join(", "))
+}
 
 /// Vertical bars in groups, each with a line from the minimum to the maximum.
 ///
@@ -102,23 +134,15 @@ pub fn mean_bars(title: &str, unit: &str, bars: &[Bar]) -> String {
 }
 
 fn bars_of(what: &str, title: &str, unit: &str, bars: &[Bar]) -> String {
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
-    draw_bars(&area, what, title, unit, bars).expect("a text takes what is written");
-    drop(area);
-    svg
+    picture(HEIGHT, |area| draw_bars(area, what, title, unit, bars))
 }
 
 /// Horizontal stacked bars.
 ///
 /// Units: `unit` is the axis' title.
 pub fn stacks(title: &str, unit: &str, stacks: &[Stack]) -> String {
-    let mut svg = String::new();
     let height = TITLE as u32 + LEGEND as u32 + ROW * stacks.len() as u32 + AXIS;
-    let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
-    draw_stacks(&area, title, unit, stacks).expect("a text takes what is written");
-    drop(area);
-    svg
+    picture(height, |area| draw_stacks(area, title, unit, stacks))
 }
 
 /// A line of a plot.
@@ -173,11 +197,7 @@ pub fn distributions(title: &str, lines: &[Line]) -> String {
             is_reference: line.is_reference,
         });
     }
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
-    draw_lines(&area, axes, &stepped, &[], 0).expect("a text takes what is written");
-    drop(area);
-    svg
+    picture(HEIGHT, |area| draw_lines(area, axes, &stepped, &[], 0))
 }
 
 /// The corners of the steps that begin at zero and rise at each of these points; the axis begins
@@ -197,11 +217,9 @@ fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 /// The same with crosses, which no line connects, for points of each line that are results only
 /// because of `--force`.
 pub fn signed_lines(axes: Axes<'_>, lines: &[Line], crosses: &[Vec<(f64, f64)>]) -> String {
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
-    draw_lines(&area, axes, lines, crosses, MAX_DOTS).expect("a text takes what is written");
-    drop(area);
-    svg
+    picture(HEIGHT, |area| {
+        draw_lines(area, axes, lines, crosses, MAX_DOTS)
+    })
 }
 
 /// The least and the greatest of some numbers; 0 and 1 of none.
@@ -242,7 +260,7 @@ fn draw_lines(
     lines: &[Line],
     crosses: &[Vec<(f64, f64)>],
     max_dots: usize,
-) -> Drawn {
+) -> Drawn<String> {
     let names = drawn_names(lines, crosses);
     let is_signed = crosses.iter().any(|of_line| !of_line.is_empty());
     let explained = if is_signed { CROSS_WORDS } else { "" };
@@ -275,7 +293,7 @@ fn draw_lines(
         .light_line_style(TRANSPARENT)
         .bold_line_style(INK.mix(GRID))
         .axis_style(INK)
-        .label_style(words(12))
+        .label_style(words(TEXT_SIZE))
         .x_labels(MAX_LABELS)
         .y_labels(7)
         .x_label_formatter(&|x| number(if axes.log_x { 10f64.powf(*x) } else { *x }))
@@ -304,10 +322,10 @@ fn draw_lines(
         let placed = of_line.iter().map(|(x, y)| (axes.place(*x), *y));
         chart.draw_series(placed.map(|at| Cross::new(at, CROSS_SIZE, stroke)))?;
     }
-    Ok(())
+    Ok(described(axes.title, &names))
 }
 
-fn draw_bars(area: &Area, what: &str, title: &str, unit: &str, bars: &[Bar]) -> Drawn {
+fn draw_bars(area: &Area, what: &str, title: &str, unit: &str, bars: &[Bar]) -> Drawn<String> {
     // In the order of the bars.
     let mut names: Vec<(usize, &str)> = Vec::new();
     for bar in bars {
@@ -339,7 +357,7 @@ fn draw_bars(area: &Area, what: &str, title: &str, unit: &str, bars: &[Bar]) -> 
         .light_line_style(TRANSPARENT)
         .bold_line_style(INK.mix(GRID))
         .axis_style(INK)
-        .label_style(words(12))
+        .label_style(words(TEXT_SIZE))
         .y_labels(9)
         .y_label_formatter(&|value| number(*value))
         .y_desc(unit)
@@ -375,10 +393,10 @@ fn draw_bars(area: &Area, what: &str, title: &str, unit: &str, bars: &[Bar]) -> 
         }
         x += 1.0;
     }
-    Ok(())
+    Ok(described(title, &names))
 }
 
-fn draw_stacks(area: &Area, title: &str, unit: &str, stacks: &[Stack]) -> Drawn {
+fn draw_stacks(area: &Area, title: &str, unit: &str, stacks: &[Stack]) -> Drawn<String> {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in stacks.iter().flat_map(|stack| &stack.parts) {
         if !names.contains(&&name[..]) {
@@ -404,7 +422,7 @@ fn draw_stacks(area: &Area, title: &str, unit: &str, stacks: &[Stack]) -> Drawn 
         .light_line_style(TRANSPARENT)
         .bold_line_style(INK.mix(GRID))
         .axis_style(INK)
-        .label_style(words(12))
+        .label_style(words(TEXT_SIZE))
         .x_labels(8)
         .x_label_formatter(&|value| number(*value))
         .x_desc(unit)
@@ -420,14 +438,14 @@ fn draw_stacks(area: &Area, title: &str, unit: &str, stacks: &[Stack]) -> Drawn 
             x += value;
         }
         let middle = row as f64 + 0.5;
-        let left = words(12).pos(Pos::new(HPos::Right, VPos::Center));
-        let right = words(12).pos(Pos::new(HPos::Left, VPos::Center));
+        let left = words(TEXT_SIZE).pos(Pos::new(HPos::Right, VPos::Center));
+        let right = words(TEXT_SIZE).pos(Pos::new(HPos::Left, VPos::Center));
         let (x0, y0) = local(&area, chart.backend_coord(&(0.0, middle)), 0);
         let (x1, y1) = local(&area, chart.backend_coord(&(x, middle)), 0);
         area.draw(&Text::new(&stack.name[..], (x0 - 8, y0), left))?;
         area.draw(&Text::new(number(x), (x1 + 6, y1), right))?;
     }
-    Ok(())
+    Ok(described(title, &series))
 }
 
 /// Draws title, explanation and legend. Returns the remaining area.
@@ -437,18 +455,18 @@ fn head<'a>(
     explained: &str,
     names: &[(usize, &str)],
 ) -> Result<Area<'a>, Box<dyn std::error::Error>> {
-    let right = words(12).pos(Pos::new(HPos::Right, VPos::Top));
-    area.draw(&Text::new(title, (8, 6), words(15)))?;
+    let right = words(TEXT_SIZE).pos(Pos::new(HPos::Right, VPos::Top));
+    area.draw(&Text::new(title, (8, 6), words(TITLE_SIZE)))?;
     let mut x = 8;
     let mut y = TITLE;
     for (series, name) in names {
-        let wide = 34 + (name.len() as f64 * CHARACTER) as i32;
+        let wide = 30 + (name.len() as f64 * CHARACTER) as i32;
         if x + wide > WIDTH as i32 {
             (x, y) = (8, y + LEGEND);
         }
-        let corners = [(x, y + 3), (x + 11, y + 14)];
+        let corners = [(x, y + 3), (x + 12, y + 15)];
         area.draw(&Rectangle::new(corners, colour(*series).filled()))?;
-        area.draw(&Text::new(*name, (x + 16, y + 2), words(12)))?;
+        area.draw(&Text::new(*name, (x + 17, y + 2), words(TEXT_SIZE)))?;
         x += wide;
     }
     let explained_wide = (explained.len() as f64 * CHARACTER) as i32;
@@ -475,7 +493,7 @@ fn words(size: u32) -> TextStyle<'static> {
 }
 
 fn centred(vertical: VPos) -> TextStyle<'static> {
-    words(12).pos(Pos::new(HPos::Center, vertical))
+    words(TEXT_SIZE).pos(Pos::new(HPos::Center, vertical))
 }
 
 #[cfg(test)]
@@ -522,7 +540,27 @@ mod tests {
         for values in [&[0.0, 0.0][..], &[-3.0, -1.0], &[5.0], &[-1e-6, 1e12], &[]] {
             let svg = drawn(values);
             assert_eq!(svg.matches("<svg").count(), 2, "{values:?}");
+            assert!(svg.contains("<title>title: "), "{svg}");
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn text_is_dark_on_white_and_can_be_read() {
+        let svg = drawn(&[5.0]);
+        let pictures: Vec<&str> = svg.split("</svg>").filter(|p| p.contains("<svg")).collect();
+        assert_eq!(pictures.len(), 2);
+        for picture in pictures {
+            // A ground below everything.
+            let first = picture.find("<rect").unwrap();
+            let ground = picture[first..].lines().next().unwrap();
+            assert!(ground.contains("width=\"800\" height=\"340\""), "{ground}");
+            assert!(ground.contains("fill=\"#FFFFFF\""), "{ground}");
+            assert!(!picture[..first].contains("<text"));
+            for size in picture.split("font-size=\"").skip(1) {
+                let pixels: f64 = size.split('"').next().unwrap().parse().unwrap();
+                assert!(pixels >= 12.0, "{pixels}");
+            }
         }
     }
 }

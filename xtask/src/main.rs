@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 mod api;
 mod bench;
+mod captions;
 mod ci;
 mod circles;
 mod cost;

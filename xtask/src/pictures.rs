@@ -1,6 +1,6 @@
 //! Draws the pictures of the documents as SVG: a packet's trace, and the rooms with their arrows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bofuss_agent::{FailMode, Identity};
@@ -37,6 +37,9 @@ const LEGEND: usize = 18;
 const ROOM: (usize, usize) = (120, 38);
 /// Pixels from one row of rooms to the next.
 const ROW: usize = 84;
+/// Pixels from the outermost box of a row to the arrows that pass it, and between two arrows.
+const GAP: usize = 12;
+const LANE: usize = 6;
 
 /// Discards what building the traced switch causes.
 struct Ignored;
@@ -98,15 +101,13 @@ pub(crate) fn rooms(list: &Table) -> Result<String, String> {
     levels.reverse();
     let places = placed(&levels, &arrows);
     let mut picture = Picture::default();
+    let mut taken = BTreeMap::new();
     for (room, uses) in &arrows {
         let (x, y) = places[room];
         let from_y = y + ROOM.1;
         for used in uses {
-            let (to_x, to_y) = places[used];
-            // An arrow straight down over several rows bends around the boxes between.
-            let is_long = x == to_x && to_y - from_y > ROW;
-            let bow = if is_long { ROOM.0 } else { 0 };
-            picture.put_arrow((x, from_y), (to_x, to_y), bow);
+            let to = places[used];
+            picture.put_arrow(&way((x, from_y), to, &places, &mut taken));
         }
     }
     let pure = rooms::names(list.get("pure"));
@@ -124,7 +125,51 @@ pub(crate) fn rooms(list: &Table) -> Result<String, String> {
     let height = levels.len() * ROW + LEGEND;
     let legend = "green: pure; blue: doors to the world; grey: programs. An arrow: uses";
     picture.put_text("legend", (Picture::WIDTH / 2, height - 8), legend);
-    Ok(picture.svg("The rooms and their arrows", height))
+    Ok(picture.svg("Rooms, and which uses which", height))
+}
+
+/// The places along which an arrow goes: through each row between, by the gap between two boxes
+/// that is nearest to the straight line. `taken` counts the arrows of each gap, so that
+/// each has its own place.
+fn way(
+    from: (usize, usize),
+    to: (usize, usize),
+    places: &BTreeMap<&str, (usize, usize)>,
+    taken: &mut BTreeMap<(usize, usize), usize>,
+) -> Vec<(usize, usize)> {
+    let mut way = vec![from];
+    let rows: BTreeSet<usize> = places.values().map(|(_, y)| *y).collect();
+    for y in rows.range(from.1..to.1) {
+        let row = places.values().filter(|place| place.1 == *y);
+        let mut sides: Vec<usize> = row.map(|(x, _)| *x).collect();
+        sides.sort_unstable();
+        let between = sides
+            .windows(2)
+            .map(|pair| usize::midpoint(pair[0], pair[1]));
+        let ends = [
+            sides[0] - ROOM.0 / 2 - GAP,
+            sides[sides.len() - 1] + ROOM.0 / 2 + GAP,
+        ];
+        let straight =
+            from.0 * (to.1 - y) / (to.1 - from.1) + to.0 * (y - from.1) / (to.1 - from.1);
+        let nearest = between.chain(ends).min_by_key(|x| x.abs_diff(straight));
+        let gap = nearest.expect("a row has two ends");
+        let others = taken.entry((*y, gap)).or_default();
+        // Outside of a row outwards, otherwise to the right and to the left in turn.
+        let x = if gap > sides[sides.len() - 1] {
+            gap + *others * LANE
+        } else if gap < sides[0] {
+            gap.saturating_sub(*others * LANE)
+        } else if others.is_multiple_of(2) {
+            gap + *others / 2 * LANE
+        } else {
+            gap - others.div_ceil(2) * LANE
+        };
+        *others += 1;
+        way.extend([(x, *y), (x, y + ROOM.1)]);
+    }
+    way.push(to);
+    way
 }
 
 /// The length of the longest path of arrows from a room. `rooms` bounds the search, in case of a
@@ -165,6 +210,8 @@ fn placed<'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -184,5 +231,51 @@ mod tests {
         assert_eq!(svg.matches("class=\"arrow\"").count(), 3);
         assert!(rooms(&"[arrows]\na = ['b']\nb = ['a']".parse().unwrap()).is_err());
         assert!(rooms(&"[arrows]\na = ['b']".parse().unwrap()).is_err());
+    }
+
+    #[test]
+    fn no_arrow_passes_behind_a_box() {
+        let list = rooms::table(&Path::new(env!("CARGO_MANIFEST_DIR")).join("arrows.toml"));
+        let svg = rooms(&list.unwrap()).unwrap();
+        let attribute = |line: &str, name: &str| -> Vec<f64> {
+            let value = line.split_once(&format!(" {name}=\"")).unwrap().1;
+            let value = value.split('"').next().unwrap();
+            let numbers = value
+                .split(|c: char| !c.is_ascii_digit())
+                .filter(|n| !n.is_empty());
+            numbers.map(|n| n.parse().unwrap()).collect()
+        };
+        let lines = || svg.lines();
+        let boxes: Vec<(f64, f64)> = lines()
+            .filter(|line| line.starts_with("<rect") && line.contains("rx="))
+            .map(|line| (attribute(line, "x")[0], attribute(line, "y")[0]))
+            .collect();
+        assert!(boxes.len() > 10);
+        let (wide, high) = (ROOM.0 as f64, ROOM.1 as f64);
+        for arrow in lines().filter(|line| line.contains("class=\"arrow\"")) {
+            let numbers = attribute(arrow, "d");
+            for at in (0..numbers.len() - 2).step_by(6) {
+                let curve = &numbers[at..at + 8];
+                for step in 0..=50 {
+                    let t = f64::from(step) / 50.0;
+                    let weights = [
+                        (1.0 - t).powi(3),
+                        3.0 * t * (1.0 - t).powi(2),
+                        3.0 * t * t * (1.0 - t),
+                        t.powi(3),
+                    ];
+                    let sum = |from| {
+                        (0..4)
+                            .map(|i| weights[i] * curve[2 * i + from])
+                            .sum::<f64>()
+                    };
+                    let (x, y) = (sum(0), sum(1));
+                    let is_inside = |(left, top): &&(f64, f64)| {
+                        x >= *left && x <= left + wide && y > *top && y < top + high
+                    };
+                    assert_eq!(boxes.iter().find(is_inside), None, "{arrow}");
+                }
+            }
+        }
     }
 }

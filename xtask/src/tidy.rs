@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::source::{self, Function, Source, words};
-use crate::{circles, docs, licenses, mutants, rooms};
+use crate::{captions, circles, docs, licenses, mutants, rooms};
 
 /// The most lines of a file without its tests, or of a file of tests. A longer file has to give the
 /// reason in a line with [`LONG_FILE`].
@@ -32,6 +32,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let arrows = rooms::table(&root.join(rooms::ARROWS))?;
     findings.extend(circles::check(&arrows, &sources));
     findings.extend(docs::check(root, &sources)?);
+    findings.extend(captions::check(root)?);
     findings.extend(mutants::check(root)?);
     findings.extend(licenses::check(root)?);
     for finding in &findings {

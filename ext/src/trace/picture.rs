@@ -50,25 +50,29 @@ impl Picture {
 
     /// Writes a line of text.
     pub fn put_text(&mut self, class: &str, (x, y): (usize, usize), text: &str) {
-        let text = text
-            .replace('&', "&amp;")
-            .replace('<', "&lt;")
-            .replace('>', "&gt;");
+        let text = escaped(text);
         self.put(&format!(
             "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" xml:space=\"preserve\">{text}</text>"
         ));
     }
 
-    /// Draws an arrow from one place to another below it, which leaves and ends `bow` pixels to the
-    /// right of the straight line.
-    pub fn put_arrow(&mut self, (x, y): (usize, usize), (to_x, to_y): (usize, usize), bow: usize) {
-        let middle = usize::midpoint(y, to_y);
-        let end = to_y - 6;
-        let from_x = x + bow;
-        let into_x = to_x + bow;
+    /// Draws an arrow along some places, each below the one before.
+    pub fn put_arrow(&mut self, places: &[(usize, usize)]) {
+        let Some((first, rest)) = places.split_first() else {
+            return;
+        };
+        let mut path = format!("M{},{}", first.0, first.1);
+        let (mut x, mut y) = *first;
+        for (number, (to_x, to_y)) in rest.iter().enumerate() {
+            // The last piece ends where the head begins.
+            let head = if number + 1 == rest.len() { 6 } else { 0 };
+            let middle = usize::midpoint(y, *to_y);
+            let end = to_y - head;
+            path += &format!(" C{x},{middle} {to_x},{middle} {to_x},{end}");
+            (x, y) = (*to_x, *to_y);
+        }
         self.put(&format!(
-            "<path class=\"arrow\" d=\"M{x},{y} C{from_x},{middle} {into_x},{middle} \
-             {to_x},{end}\" marker-end=\"url(#head)\"/>"
+            "<path class=\"arrow\" d=\"{path}\" marker-end=\"url(#head)\"/>"
         ));
     }
 
@@ -80,6 +84,7 @@ impl Picture {
     pub fn svg(&self, title: &str, height: usize) -> String {
         let width = Self::WIDTH;
         let drawn = &self.0;
+        let title = escaped(title);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
              width=\"{width}\" height=\"{height}\">\n<title>{title}</title>\n<style>\n{STYLE}\
@@ -108,7 +113,7 @@ impl Trace {
             }
             let height = (rows.len() + 1) * LINE_PIXELS + 20;
             if y > margin {
-                picture.put_arrow((middle, y - CARD_GAP), (middle, y), 0);
+                picture.put_arrow(&[(middle, y - CARD_GAP), (middle, y)]);
             }
             let width = Picture::WIDTH - 2 * margin;
             picture.put_box("card", (margin, y), (width, height));
@@ -120,8 +125,18 @@ impl Trace {
             }
             y += height + CARD_GAP;
         }
-        picture.svg("The trace of a packet", y - CARD_GAP + margin)
+        let end = text.lines().next_back().unwrap_or_default();
+        let end = end.trim_start_matches([' ', '=', '>']);
+        let title = format!("The trace of a packet: {end}");
+        picture.svg(&title, y - CARD_GAP + margin)
     }
+}
+
+/// Text in XML.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 /// A line of a trace in pieces of at most [`LINE_CHARS`], each with its class of the style.

@@ -29,12 +29,16 @@ const OFLOPS: &str = "Rotsos et al., OFLOPS: An Open Framework for OpenFlow Swit
 /// See [`COSTA`].
 const BOFUSS: &str = "Fernandes et al., The Road to BOFUSS";
 
+/// See [`COSTA`].
+const OLIVEIRA: &str = "de Oliveira et al., Parâmetros balizadores para experimentos com \
+                        comutadores OpenFlow";
+
 /// All cases.
 pub const CASES: &[MeterCase] = &[
     MeterCase {
         name: "action-delay",
         title: "delay of an action, by frame size and by load, with the knee",
-        source: OFLOPS,
+        source: OLIVEIRA,
         main: None,
         needs_openflow: false,
         points: forwarding::action_delay_points,
@@ -70,7 +74,7 @@ pub const CASES: &[MeterCase] = &[
     MeterCase {
         name: "mtu",
         title: "frames larger than the usual MTU",
-        source: OFLOPS,
+        source: OLIVEIRA,
         main: Some("lost"),
         needs_openflow: false,
         points: forwarding::mtu_points,

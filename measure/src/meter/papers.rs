@@ -466,6 +466,32 @@ mod tests {
     }
 
     #[test]
+    fn a_paper_has_the_same_authors_and_title_in_data_cases_and_page() {
+        let page = include_str!("../../../docs/papers.md");
+        let authors = [
+            ("000", "Fernandes et al., The Road to BOFUSS"),
+            ("002", "Costa et al., Performance Evaluation of OpenFlow"),
+            ("003", "Ko et al., OpenQFlow"),
+            ("004", "de Oliveira et al., Parâmetros balizadores"),
+        ];
+        for (paper, (number, named)) in all().iter().zip(authors) {
+            let title = &paper.title;
+            assert_eq!(paper.number, number);
+            assert!(title.starts_with(named), "{title}");
+            let row = format!("| `ofmeter paper {number}` | {title} |");
+            let heading = format!("\n## {title}, ");
+            assert!(page.contains(&row), "{row}");
+            assert!(page.contains(&heading), "{heading}");
+            for case in CASES
+                .iter()
+                .filter(|c| paper.cases.iter().any(|n| n == c.name))
+            {
+                assert!(title.starts_with(case.source), "{}", case.name);
+            }
+        }
+    }
+
+    #[test]
     fn one_stream_has_its_mean_its_deviation_and_its_ratio_to_the_bridge() {
         let runs = [
             streams("bofuss", [10.0, 14.0]),
