@@ -341,21 +341,21 @@ fn is_within(pair: &Value, bounds: &RangeInclusive<f64>) -> bool {
 }
 
 #[test]
-fn subscribers_get_the_same_by_hfair_and_ceta2() {
+fn t6_subscribers_get_the_same_by_hfair_and_ceta2() {
     for discipline in ["hfair", "ceta2"] {
         evaluated(discipline, 0.9995..=1.0, 0.995, |_| true);
     }
 }
 
 #[test]
-fn subscribers_get_nearly_the_same_by_ceta() {
+fn t1_subscribers_get_nearly_the_same_by_ceta() {
     evaluated("ceta", 0.990..=0.998, 0.97, |run| {
         is_within(&run["subscribers"][0], &(2.15..=2.30))
     });
 }
 
 #[test]
-fn microflows_get_the_same_by_drr_and_beta() {
+fn t2_t5_microflows_get_the_same_by_drr_and_beta() {
     for discipline in ["drr", "beta"] {
         evaluated(discipline, 0.860..=0.870, 0.97, |run| {
             let each = 10.0 / 32.0;
@@ -367,19 +367,19 @@ fn microflows_get_the_same_by_drr_and_beta() {
 }
 
 #[test]
-fn subscribers_get_what_they_ask_for_by_fifo_and_a_little_less_so_by_fred() {
+fn t3_t4_subscribers_get_what_they_ask_for_by_fifo_and_a_little_less_so_by_fred() {
     evaluated("fifo", 0.53..=0.57, 0.97, |_| true);
     evaluated("fred", 0.55..=0.68, 0.97, |_| true);
 }
 
 #[test]
-fn the_kernel_is_as_unfair_by_its_fifo_and_fair_by_a_class_for_each_subscriber() {
+fn t3_t6_the_kernel_is_as_unfair_by_its_fifo_and_fair_by_a_class_for_each_subscriber() {
     evaluated("kernel-fifo", 0.53..=0.57, 0.97, |_| true);
     evaluated("kernel-htb", 0.999..=1.0, 0.97, |_| true);
 }
 
 #[test]
-fn idle_microflows_and_new_ones_gain_nothing() {
+fn t7_t8_idle_microflows_and_new_ones_gain_nothing() {
     for discipline in ["hfair", "ceta2"] {
         holds(0.999..=1.0, || shares(discipline, flow_beside_idle_ones));
         holds(0.999..=1.0, || shares(discipline, flow_beside_new_ones));
@@ -387,7 +387,7 @@ fn idle_microflows_and_new_ones_gain_nothing() {
 }
 
 #[test]
-fn who_sends_less_than_his_share_waits_2_ms_more_than_without_floods_by_hfair() {
+fn t6_who_sends_less_than_his_share_waits_2_ms_more_than_without_floods_by_hfair() {
     if !have(&["ip", "ping"]) {
         return;
     }

@@ -76,7 +76,7 @@ fn hosts_speak_by_flows_that_tools_see() {
 }
 
 #[test]
-fn flows_follow_a_port_that_is_lost_and_return() {
+fn t18_flows_follow_a_port_that_is_lost_and_return() {
     if !have(&["ip", "ping"]) {
         return;
     }
@@ -305,7 +305,7 @@ fn is_in_time(run: impl Fn() -> Option<u64>) {
 }
 
 #[test]
-fn an_engine_moves_a_flow_within_10_ms_of_the_packets_copy_and_in_order() {
+fn t17_an_engine_moves_a_flow_within_10_ms_of_the_packets_copy_and_in_order() {
     let is_later = |number| number > TELLING;
     moves_in_time(is_later, || {
         let lab = lab();
@@ -316,7 +316,7 @@ fn an_engine_moves_a_flow_within_10_ms_of_the_packets_copy_and_in_order() {
 }
 
 #[test]
-fn a_signature_moves_a_flow_with_the_packet_that_shows_it_and_in_order() {
+fn t17_a_signature_moves_a_flow_with_the_packet_that_shows_it_and_in_order() {
     let is_telling = |number| number == TELLING;
     moves_in_time(is_telling, || {
         let lab = lab();
@@ -327,7 +327,7 @@ fn a_signature_moves_a_flow_with_the_packet_that_shows_it_and_in_order() {
 }
 
 #[test]
-fn an_engine_slows_a_flow_within_10_ms_of_the_packets_copy_and_in_order() {
+fn t17_an_engine_slows_a_flow_within_10_ms_of_the_packets_copy_and_in_order() {
     is_in_time(|| {
         // 20 Mb/s for a port of 10 Mb/s: some wait there when the class changes.
         let lab = lab_with(&["--discipline", "2=hfair", "--queue", "2:0:max=10M"]);

@@ -57,6 +57,7 @@ pub struct ControlContext<'a> {
     pub(crate) pool: &'a Pool,
     pub(crate) standing: &'a dyn Fn(PortNo, &Microflow) -> Option<Standing>,
     pub(crate) guarantees: &'a dyn Fn(PortNo) -> Option<Guarantees>,
+    pub(crate) waits: &'a dyn Fn(PortNo, u64) -> bool,
     pub(crate) outcome: ControlOutcome,
 }
 
@@ -84,6 +85,11 @@ impl ControlContext<'_> {
     /// What a port has promised by QoS records; `None` if its discipline heeds none.
     pub fn guarantees(&self, port: PortNo) -> Option<Guarantees> {
         (self.guarantees)(port)
+    }
+
+    /// Whether packets wait at a port whose QoS records have this number of a microflow.
+    pub fn waits(&self, port: PortNo, flow_id: u64) -> bool {
+        (self.waits)(port, flow_id)
     }
 
     /// Answers the message. Without an asker, nobody gets it.

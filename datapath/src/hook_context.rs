@@ -146,6 +146,7 @@ pub struct HookContext<'a> {
     /// The packet's action set and queueing class, once it is in the pipeline.
     pub(crate) progress: Option<(&'a ActionSet, QueueClass)>,
     pub(crate) pool: &'a Pool,
+    pub(crate) waits: &'a dyn Fn(PortNo, u64) -> bool,
     pub(crate) additions: &'static Additions,
     pub(crate) outcome: &'a mut HookOutcome,
 }
@@ -155,6 +156,11 @@ impl HookContext<'_> {
     /// asks for is only traced.
     pub fn is_dry(&self) -> bool {
         self.trial.is_dry()
+    }
+
+    /// Whether packets wait at a port whose QoS records have this number of a microflow.
+    pub fn waits(&self, port: PortNo, flow_id: u64) -> bool {
+        (self.waits)(port, flow_id)
     }
 
     /// The number of the trial run, for a [`crate::TrialMap`].

@@ -69,7 +69,8 @@ pub use pipeline::{
 };
 pub use port::Port;
 pub use qos::{
-    EgressDrop, Entitlement, Guarantees, Microflow, PRIORITIES, PacketOwner, Qos, Standing,
+    EgressDrop, Entitlement, Guarantees, MAX_MICROFLOWS, Microflow, PRIORITIES, PacketOwner, Qos,
+    Standing,
 };
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use tables::{

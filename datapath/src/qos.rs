@@ -1,6 +1,7 @@
 //! What a packet is entitled to when it waits at a port: its queue, and a QoS record.
 
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
@@ -9,6 +10,9 @@ use crate::DropReason;
 
 /// Strict priority levels of QoS records.
 pub const PRIORITIES: usize = 4;
+
+/// The most microflows that a port's discipline knows; beyond that, idle ones are forgotten early.
+pub const MAX_MICROFLOWS: usize = 1 << 20;
 
 /// The rights of a microflow or an aggregate at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +75,8 @@ pub struct Qos {
     /// The aggregate that its microflow belongs to, by a number of the owner's choice; `None` is
     /// that of its destination.
     pub aggregate_id: Option<u64>,
+    /// Its microflow, by a number of the owner's choice; `None` is that of its headers.
+    pub flow_id: Option<u64>,
     /// The strict priority of its microflow, below [`PRIORITIES`]; a greater one counts as the
     /// greatest. The higher goes first.
     pub priority: u8,
@@ -84,17 +90,22 @@ impl Qos {
         flow: Entitlement::DEFAULT,
         aggregate: None,
         aggregate_id: None,
+        flow_id: None,
         priority: 0,
         owner: None,
     };
 }
 
-/// Identifies the frames of one conversation in one direction: addresses, protocol and ports of IP.
-/// The ports are 0 for all fragments of a datagram (also the first) and for protocols without
-/// ports. A frame that is not IP, or has no complete IP header, has the addresses and the type of
-/// Ethernet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Identifies the frames of one conversation in one direction: a number in their QoS records, or
+/// else their VLAN, and addresses, protocol and ports of IP. The ports are 0 for all fragments of a
+/// datagram (also the first) and for protocols without ports. A frame that is not IP, or has no
+/// complete IP header, has the addresses and the type of Ethernet.
+#[derive(Clone, Copy, Debug, Eq)]
 pub struct Microflow {
+    /// The number in QoS records; microflows that have one differ in nothing else.
+    pub id: Option<u64>,
+    /// The VLAN_VID of the outermost tag; 0 if there is none.
+    pub vlan: u16,
     /// The source; an address of IPv4 or Ethernet in the low bits.
     pub source: u128,
     /// The destination.
@@ -107,6 +118,30 @@ pub struct Microflow {
     pub ip_proto: u8,
     /// The source and the destination port.
     pub ports: [u16; 2],
+}
+
+impl Microflow {
+    /// What tells it from others.
+    fn key(&self) -> impl Hash + Eq {
+        let headers = (
+            [self.source, self.destination],
+            [self.vlan, self.eth_type, self.ports[0], self.ports[1]],
+            (self.is_ip, self.ip_proto),
+        );
+        (self.id, self.id.is_none().then_some(headers))
+    }
+}
+
+impl PartialEq for Microflow {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Hash for Microflow {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
 }
 
 /// What a port's discipline knows of a microflow.

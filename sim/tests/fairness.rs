@@ -72,7 +72,7 @@ fn shares(statistics: &Value) -> ([f64; 4], f64) {
 }
 
 #[test]
-fn udp_floods_of_different_sizes_end_up_as_each_discipline_has_it() {
+fn t1_t2_t3_t4_t5_t6_udp_floods_of_different_sizes_end_up_as_each_discipline_has_it() {
     let expected = [
         ("hfair", 0.9995..=1.0),
         ("ceta2", 0.9995..=1.0),
@@ -101,7 +101,7 @@ fn udp_floods_of_different_sizes_end_up_as_each_discipline_has_it() {
 }
 
 #[test]
-fn tcp_of_different_distances_and_numbers_shares_evenly() {
+fn t12_tcp_of_different_distances_and_numbers_shares_evenly() {
     for (discipline, least, least_used) in TCP_BARS {
         let (rates, index) = run(TCP, discipline);
         let used = rates.iter().sum::<f64>() / TCP_MBPS;
@@ -112,7 +112,7 @@ fn tcp_of_different_distances_and_numbers_shares_evenly() {
 }
 
 #[test]
-fn tcp_gets_its_share_beside_udp_floods() {
+fn t13_tcp_gets_its_share_beside_udp_floods() {
     for (discipline, least, _) in TCP_BARS {
         let (rates, index) = run(MIXED, discipline);
         println!("{discipline}: {index}, {rates:?}");
@@ -132,7 +132,7 @@ fn retransmissions(statistics: &Value) -> u64 {
 }
 
 #[test]
-fn tcp_that_understands_marks_shares_as_evenly_and_loses_far_less() {
+fn t12_tcp_that_understands_marks_shares_as_evenly_and_loses_far_less() {
     // A calendar drops what comes too early, also in the first windows, which nothing marks.
     let most_lost = [0.02, 0.7];
     for ((discipline, least, least_used), most_lost) in TCP_BARS.into_iter().zip(most_lost) {
@@ -187,7 +187,7 @@ fn settles(bins: &[Vec<f64>], second: usize, parts: &[f64], tolerance: f64) -> O
 }
 
 #[test]
-fn shares_follow_within_0_3_s_when_two_of_four_leave_and_return() {
+fn t10_shares_follow_within_0_3_s_when_two_of_four_leave_and_return() {
     for discipline in ["hfair", "ceta2"] {
         let bins = binned(RETURN, discipline, &SUBSCRIBERS);
         let left = settles(&bins, 2, &[0.5, 0.0, 0.0, 0.5], 0.1);
@@ -201,7 +201,7 @@ fn shares_follow_within_0_3_s_when_two_of_four_leave_and_return() {
 }
 
 #[test]
-fn one_has_the_port_within_0_3_s_after_49_others_and_by_the_paper_s_algorithm_after_14_s() {
+fn t9_one_has_the_port_within_0_3_s_after_49_others_and_by_the_paper_s_algorithm_after_14_s() {
     for (discipline, bounds) in [
         ("hfair", 0.0..=0.3),
         ("ceta2", 0.0..=0.3),

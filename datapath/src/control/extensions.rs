@@ -148,9 +148,9 @@ impl<E: FrameEngine> Datapath<E> {
         sink: &mut S,
         point: impl FnOnce(&mut dyn Hook, &mut ControlContext<'_>) -> Result<T, ErrorCode>,
     ) -> Result<(T, HookAnswer), ErrorCode> {
-        let ports = &self.egress.ports;
+        let egress = &self.egress;
         let standing = |port: PortNo, microflow: &Microflow| {
-            let egress = ports.get(&port)?;
+            let egress = egress.ports.get(&port)?;
             egress.discipline.standing(now, microflow)
         };
         let mut cx = ControlContext {
@@ -161,7 +161,8 @@ impl<E: FrameEngine> Datapath<E> {
             catalogue: &self.pipeline.catalogue,
             pool: &self.lane.pool,
             standing: &standing,
-            guarantees: &|port| ports.get(&port)?.guarantees(),
+            guarantees: &|port| egress.ports.get(&port)?.guarantees(),
+            waits: &|port, flow_id| egress.waits(port, flow_id),
             outcome: ControlOutcome::default(),
         };
         let done = point(&mut *self.hooks.all[hook], &mut cx)?;

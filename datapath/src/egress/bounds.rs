@@ -26,7 +26,7 @@ fn flow_of(frame: &[u8]) -> usize {
 }
 
 #[test]
-fn turns_of_drr_differ_by_three_quanta_at_most() {
+fn t5_turns_of_drr_differ_by_three_quanta_at_most() {
     // Shreedhar and Varghese, 1995, theorem 2: while two microflows are backlogged, what they have
     // sent differs by at most three times the greater of quantum and longest frame.
     const LONGEST: u64 = 1_500;
@@ -61,7 +61,7 @@ fn turns_of_drr_differ_by_three_quanta_at_most() {
 }
 
 #[test]
-fn fred_keeps_to_its_buffer_and_takes_the_first_of_each_microflow() {
+fn t4_fred_keeps_to_its_buffer_and_takes_the_first_of_each_microflow() {
     const BUFFER: usize = 25;
     const MOST_OF_ONE: usize = 5;
     let pool = Pool::new(1 << 26);

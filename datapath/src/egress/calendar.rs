@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_leaves_at_its_rate_within_a_slot() {
+    fn t15_a_burst_leaves_at_its_rate_within_a_slot() {
         // Frames of 1,000 bytes at 1 Mb/s that arrive at once; the last ones leave after the last
         // slot.
         const FRAMES: u64 = 20;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_leave_by_slot_never_early_and_in_order_within_one() {
+    fn t15_frames_leave_by_slot_never_early_and_in_order_within_one() {
         let (pool, mut calendar) = (Pool::new(1 << 20), Calendar::default());
         let mut expected = Vec::new();
         for n in 0..200_u64 {

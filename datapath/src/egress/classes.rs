@@ -2,6 +2,9 @@
 
 use alloc::vec::Vec;
 
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
 use crate::qos::QueueClass;
 
 /// For how many classes memory is kept when no frame waits.
@@ -13,11 +16,16 @@ const KEPT: usize = 64;
 pub(super) struct WaitingClasses {
     classes: Vec<QueueClass>,
     free: Vec<u32>,
+    /// How many frames wait of each microflow that has a number.
+    of_flows: HashMap<u64, usize>,
 }
 
 impl WaitingClasses {
     /// Adds a frame's class; returns its number.
     pub(super) fn insert(&mut self, class: QueueClass) -> u32 {
+        if let Some(id) = class.qos().flow_id {
+            *self.of_flows.entry(id).or_default() += 1;
+        }
         if let Some(number) = self.free.pop() {
             self.classes[number as usize] = class;
             return number;
@@ -29,13 +37,27 @@ impl WaitingClasses {
     /// Removes the class with a number from `insert`. Panics: there never was such a number.
     pub(super) fn remove(&mut self, number: u32) -> QueueClass {
         let class = self.classes[number as usize];
+        if let Some(id) = class.qos().flow_id
+            && let Entry::Occupied(mut waiting) = self.of_flows.entry(id)
+        {
+            *waiting.get_mut() -= 1;
+            if *waiting.get() == 0 {
+                waiting.remove();
+            }
+        }
         self.free.push(number);
         if self.free.len() == self.classes.len() {
             self.classes.clear();
             self.free.clear();
             self.classes.shrink_to(KEPT);
             self.free.shrink_to(KEPT);
+            self.of_flows.shrink_to(KEPT);
         }
         class
+    }
+
+    /// Whether frames of the microflow with this number wait.
+    pub(super) fn has(&self, flow_id: u64) -> bool {
+        self.of_flows.contains_key(&flow_id)
     }
 }

@@ -75,7 +75,7 @@ fn greedy(count: usize) -> Vec<Sender> {
 }
 
 #[test]
-fn two_of_four_stop_and_return() {
+fn t10_two_of_four_stop_and_return() {
     let mut senders = greedy(4);
     for one in [1, 2] {
         senders[one].active = 0.0..1.0;
@@ -105,7 +105,7 @@ fn one_has_all(tried: usize) -> Expected<'static> {
 }
 
 #[test]
-fn all_but_one_of_many_stop() {
+fn t9_all_but_one_of_many_stop() {
     for count in [50, 100] {
         let mut senders = greedy(count);
         for sender in &mut senders[1..] {
@@ -117,7 +117,7 @@ fn all_but_one_of_many_stop() {
 }
 
 #[test]
-fn by_the_paper_s_algorithm_one_has_the_port_long_after_49_went_quiet_but_known() {
+fn t9_by_the_paper_s_algorithm_one_has_the_port_long_after_49_went_quiet_but_known() {
     // A small frame in 5 s keeps each of them known.
     let mut senders = greedy(50);
     for n in 1..50 {

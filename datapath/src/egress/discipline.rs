@@ -113,6 +113,11 @@ impl Egress {
         self.discipline.queues()
     }
 
+    /// Whether frames wait whose QoS records have this number of a microflow.
+    pub(crate) fn holds(&self, flow_id: u64) -> bool {
+        self.classes.has(flow_id)
+    }
+
     /// Adds a frame, as [`Discipline::enqueue`] does. Errors: the same.
     pub(crate) fn enqueue(
         &mut self,

@@ -48,11 +48,11 @@ impl FrameOrder for Turns {
         &mut self,
         _: Time,
         frame: Frame,
-        _: &QueueClass,
+        class: &QueueClass,
         bounds: Bounds,
     ) -> Result<(), DropReason> {
         let size = offload::wire_count(&frame).1.max(MIN_SIZE);
-        let microflow = Microflow::of(frame.bytes());
+        let microflow = Microflow::in_class(frame.bytes(), class);
         let waiting = self.flows.get(&microflow).map_or(0, |turn| turn.size);
         if waiting + size > bounds.limit_bytes.saturating_sub(self.size) {
             return Err(DropReason::QueueFull);
@@ -127,7 +127,7 @@ mod tests {
     use crate::egress::dumbbell::{fairness, paper_senders, run};
 
     #[test]
-    fn microflows_get_the_same_and_subscribers_by_how_many_they_have() {
+    fn t5_microflows_get_the_same_and_subscribers_by_how_many_they_have() {
         let senders = paper_senders();
         let arrivals = run("drr", &senders, 6.0);
         let subscribers = arrivals.kbps(&senders, 4, 2.0, 6.0);

@@ -54,7 +54,7 @@ fn subscribers(discipline: &str, one: usize, qos: Option<Qos>) -> Vec<f64> {
 }
 
 #[test]
-fn weights_guarantees_and_maxima_of_subscribers_hold() {
+fn t11_weights_guarantees_and_maxima_of_subscribers_hold() {
     let cases = [
         (1, entitled(2, 0, 0), [2_000.0, 4_000.0, 2_000.0, 2_000.0]),
         (
@@ -78,7 +78,7 @@ fn weights_guarantees_and_maxima_of_subscribers_hold() {
 }
 
 #[test]
-fn weights_guarantees_and_maxima_of_microflows_hold_within_their_subscriber() {
+fn t11_weights_guarantees_and_maxima_of_microflows_hold_within_their_subscriber() {
     let cases = [
         (entitled(3, 0, 0), [3_750.0, 1_250.0, 5_000.0]),
         // The guarantee reduces its own subscriber's share.
@@ -101,7 +101,7 @@ fn weights_guarantees_and_maxima_of_microflows_hold_within_their_subscriber() {
 }
 
 #[test]
-fn a_guaranteed_microflow_of_top_priority_loses_nothing_and_waits_for_one_frame() {
+fn t11_a_guaranteed_microflow_of_top_priority_loses_nothing_and_waits_for_one_frame() {
     for discipline in HEEDING {
         let mut senders = paper_senders();
         let mut voice = Sender::new(3, 64.0);
@@ -125,7 +125,7 @@ fn a_guaranteed_microflow_of_top_priority_loses_nothing_and_waits_for_one_frame(
 }
 
 #[test]
-fn guarantees_beyond_the_rate_of_the_port_are_none() {
+fn t11_guarantees_beyond_the_rate_of_the_port_are_none() {
     for discipline in HEEDING {
         let mut senders = Vec::new();
         for subscriber in 0..4 {

@@ -37,8 +37,6 @@ const EARLY_TCP_NS: u64 = Time::SEC / 10;
 const FRAME_BITS: f64 = 8.0 * 1_514.0;
 /// After how long without frames a microflow is forgotten.
 const IDLE_NS: u64 = 10 * Time::SEC;
-/// Microflows that are known at most; the one whose deadline is next makes room.
-const MAX_FLOWS: usize = 1 << 16;
 /// Why a stored number refers to something that exists.
 const KNOWN: &str = "a number that is kept is that of something known";
 
@@ -313,7 +311,7 @@ impl<S: Scheme> FrameOrder for EtaOrder<S> {
         if bounds.kbps == 0 {
             capacity = f64::INFINITY;
         }
-        let microflow = Microflow::of(frame.bytes());
+        let microflow = Microflow::in_class(frame.bytes(), class);
         let (number, is_known) = self.flow(now.0, microflow, class, capacity);
         let mut leaves = Time(self.flows.get(number).expect(KNOWN).leaves_ns).max(now);
         if bounds.kbps > 0 {

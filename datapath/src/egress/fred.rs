@@ -101,8 +101,14 @@ impl EarlyDrop {
 }
 
 impl FrameOrder for EarlyDrop {
-    fn push(&mut self, _: Time, frame: Frame, _: &QueueClass, _: Bounds) -> Result<(), DropReason> {
-        let microflow = Microflow::of(frame.bytes());
+    fn push(
+        &mut self,
+        _: Time,
+        frame: Frame,
+        class: &QueueClass,
+        _: Bounds,
+    ) -> Result<(), DropReason> {
+        let microflow = Microflow::in_class(frame.bytes(), class);
         self.update_mean();
         if self.drops(&microflow) {
             return Err(DropReason::QueueFull);
@@ -150,7 +156,7 @@ mod tests {
     use crate::egress::dumbbell::{fairness, paper_senders, run};
 
     #[test]
-    fn subscribers_are_a_little_more_equal_than_in_order_of_arrival() {
+    fn t4_subscribers_are_a_little_more_equal_than_in_order_of_arrival() {
         let senders = paper_senders();
         let rates = run("fred", &senders, 10.0).kbps(&senders, 4, 2.0, 10.0);
         let index = fairness(&rates);

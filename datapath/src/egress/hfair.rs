@@ -24,7 +24,7 @@ use crate::egress::hfair::timed::Contender;
 use crate::egress::microflow::{Aggregate, Microflow};
 use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, duration_ns};
 use crate::egress::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, Promised, SingleQueue};
-use crate::qos::{PRIORITIES, QueueClass};
+use crate::qos::{MAX_MICROFLOWS, PRIORITIES, QueueClass};
 use crate::slab::Slab;
 use crate::{DropReason, Standing, Time};
 
@@ -40,8 +40,6 @@ const MAX_AHEAD: u64 = 2 * 1_514;
 /// The most bytes by which a microflow's guarantee puts its aggregate ahead of others, so that the
 /// aggregate does not pay for it long afterwards.
 const MAX_DEBT: u64 = 16 << 10;
-/// The most known microflows; if there are more, idle ones are forgotten early.
-const MAX_FLOWS: usize = 1 << 16;
 /// A frame that waits longer than this part of the time that a full buffer takes to send, or longer
 /// than [`MAX_MARK_NS`], gets an ECN mark. One microflow alone may fill half of the buffer, so
 /// marks come before drops, also in slow start, which doubles the window in each round trip.
@@ -207,12 +205,12 @@ impl FrameOrder for FairOrder {
         bounds: Bounds,
     ) -> Result<(), DropReason> {
         let size = offload::wire_count(&frame).1.max(MIN_SIZE);
-        let microflow = Microflow::of(frame.bytes());
+        let microflow = Microflow::in_class(frame.bytes(), class);
         if !self.has_room(now, &microflow, class, size, bounds.limit_bytes) {
             return Err(DropReason::QueueFull);
         }
         self.mark_after_ns = mark_after_ns(bounds);
-        self.forget_idle(now, self.flows.len() >= MAX_FLOWS);
+        self.forget_idle(now, self.flows.len() >= MAX_MICROFLOWS);
         let number = self.flow(now, microflow, class, bounds.kbps);
         let flow = self.flows.get_mut(number).expect(KNOWN);
         let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
@@ -296,8 +294,8 @@ impl FrameOrder for FairOrder {
 impl FairOrder {
     /// Whether a frame may wait. An aggregate may use at most twice what then remains free of the
     /// buffer, and a microflow what is left of its aggregate's part, so some room is always free
-    /// for others. Dynamic thresholds: Choudhury and Hahne, 1998. Frames within a guarantee are
-    /// exempt.
+    /// for others. Dynamic thresholds: Choudhury and Hahne, 1998. What a maximum holds back waits
+    /// no longer than at a port of that rate. Frames within a guarantee are exempt.
     fn has_room(
         &self,
         now: Time,
@@ -323,9 +321,11 @@ impl FairOrder {
             .and_then(|number| self.aggregates.get(*number));
         let of_all = aggregate.map_or(0, |aggregate| aggregate.account.size);
         let free = limit.saturating_sub(self.size);
-        let left = (2 * free).saturating_sub(of_all);
+        let capped = aggregate.map_or(u64::MAX, |aggregate| aggregate.account.most_waiting());
+        let left = (2 * free).min(capped).saturating_sub(of_all);
         let waiting = flow.map_or(0, |flow| flow.account.size);
-        size <= free && waiting < left && (waiting == 0 || waiting + size <= left)
+        let most = flow.map_or(left, |flow| flow.account.most_waiting().min(left));
+        size <= free && waiting < left && (waiting == 0 || waiting + size <= most)
     }
 
     /// Puts a microflow into the order of its aggregate, and the aggregate into the order of

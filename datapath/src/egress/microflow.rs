@@ -42,6 +42,14 @@ fn first_pair(pairs: &[[&Field; 2]], layout: &Layout, bytes: &[u8]) -> Option<[u
 }
 
 impl Microflow {
+    /// The microflow of a frame of this class.
+    pub(crate) fn in_class(bytes: &[u8], class: &QueueClass) -> Self {
+        Self {
+            id: class.qos().flow_id,
+            ..Self::of(bytes)
+        }
+    }
+
     /// The microflow of a frame with these bytes; fields that are cut off are 0.
     pub fn of(bytes: &[u8]) -> Self {
         let mut layout = Layout::EMPTY;
@@ -56,6 +64,8 @@ impl Microflow {
         let [source, destination] = addresses.unwrap_or_default();
         let proto = layout.value(bytes, field::IP_PROTO).unwrap_or(0) as u8;
         Self {
+            id: None,
+            vlan: layout.value(bytes, field::VLAN_VID).unwrap_or(0) as u16,
             source,
             destination,
             is_ip,
@@ -95,6 +105,16 @@ mod tests {
         craft::ethernet(Mac([2; 6]), Mac([4; 6]), payload)
     }
 
+    fn of_ip(destination: u8) -> Layer {
+        let destination = [10, 0, 0, destination].into();
+        craft::ipv4(
+            [10, 0, 0, 1].into(),
+            destination,
+            64,
+            craft::udp(1, 2, b"a"),
+        )
+    }
+
     fn ipv4(destination: u8, payload: Layer) -> Vec<u8> {
         let destination = [10, 0, 0, destination].into();
         ethernet(craft::ipv4([10, 0, 0, 1].into(), destination, 64, payload))
@@ -123,6 +143,8 @@ mod tests {
             ipv6(1, craft::udp(1, 2, b"a")),
             ipv6(9, craft::udp(1, 2, b"a")),
             arp(1),
+            ethernet(craft::vlan(0x8100, 1, of_ip(2))),
+            ethernet(craft::vlan(0x8100, 2, of_ip(2))),
             vec![],
         ];
         for (n, frame) in frames.iter().enumerate() {
@@ -147,7 +169,7 @@ mod tests {
         for (n, one) in aggregates.iter().enumerate() {
             assert!(!aggregates[..n].contains(one), "{one:?}");
         }
-        for (one, other) in [(0, 4), (6, 7), (8, 9)] {
+        for (one, other) in [(0, 4), (6, 7), (8, 11)] {
             let [one, other] =
                 [one, other].map(|n| Microflow::of(&frames[n]).aggregate(&QueueClass::DEFAULT));
             assert_eq!(one, other);
@@ -169,6 +191,23 @@ mod tests {
         assert_ne!(first, whole);
         let aggregates = [first, whole].map(|one| one.aggregate(&QueueClass::DEFAULT));
         assert_eq!(aggregates[0], aggregates[1]);
+    }
+
+    #[test]
+    fn microflows_of_records_differ_by_their_numbers_alone() {
+        let class = |id| QueueClass {
+            qos: Some(crate::Qos {
+                flow_id: id,
+                ..crate::Qos::DEFAULT
+            }),
+            ..QueueClass::DEFAULT
+        };
+        let [one, other] = [2, 3].map(|to| ipv4(to, craft::udp(1, 2, b"")));
+        let of = |bytes, id| Microflow::in_class(bytes, &class(id));
+        assert_eq!(of(&one, Some(1)), of(&other, Some(1)), "it was rewritten");
+        assert_ne!(of(&one, Some(1)), of(&one, Some(2)));
+        assert_ne!(of(&one, Some(0)), of(&one, None));
+        assert_ne!(of(&one, None), of(&other, None));
     }
 
     #[test]

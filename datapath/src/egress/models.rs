@@ -77,7 +77,7 @@ fn record(random: &mut Random) -> Option<Qos> {
         aggregate: (random.below(3) > 0).then_some(aggregate),
         aggregate_id: random.one_of(&[None, None, Some(1), Some(2)]),
         priority: random.below(6) as u8,
-        owner: None,
+        ..Qos::DEFAULT
     })
 }
 
@@ -422,12 +422,12 @@ fn hold_to_model(mut order: impl FrameOrder, mut model: Algorithm1, seed: u64, l
 }
 
 #[test]
-fn ceta_accepts_and_delays_as_the_algorithm_of_the_paper_does() {
+fn t1_ceta_accepts_and_delays_as_the_algorithm_of_the_paper_does() {
     hold_to_model(eta::Ceta::order(), Algorithm1::default(), 99, 3_000);
 }
 
 #[test]
-fn beta_accepts_and_delays_as_the_equations_of_the_paper_do() {
+fn t2_beta_accepts_and_delays_as_the_equations_of_the_paper_do() {
     let model = Algorithm1 {
         has_one_tier: true,
         ..Algorithm1::default()
@@ -436,7 +436,7 @@ fn beta_accepts_and_delays_as_the_equations_of_the_paper_do() {
 }
 
 #[test]
-fn a_fifo_is_a_list() {
+fn t3_a_fifo_is_a_list() {
     let pool = Pool::new(1 << 26);
     let row = DISCIPLINES.iter().find(|row| row.name == "fifo");
     let mut port = (row.expect("it is one").new)(Time(0), PortNo(1), 8_000);

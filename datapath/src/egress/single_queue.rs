@@ -16,7 +16,7 @@ use crate::qos::QueueClass;
 use crate::{DropReason, Guarantees, Standing, Time};
 
 /// The most waiting bytes are those that the port sends in this time, in milliseconds.
-const BUFFER_MS: u64 = 200;
+pub(super) const BUFFER_MS: u64 = 200;
 /// So many bytes may wait even at the slowest port.
 const MIN_BUFFER_BYTES: u64 = 64 << 10;
 

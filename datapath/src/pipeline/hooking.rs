@@ -81,6 +81,8 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
     ) -> (Verdict, bool) {
         let plan = self.hooks.plan();
+        let egress = &*self.egress;
+        let waits = |port, flow_id| egress.waits(port, flow_id);
         let mut cx = HookContext {
             now: self.now,
             table,
@@ -91,6 +93,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             subject,
             progress,
             pool: &self.lane.pool,
+            waits: &waits,
             additions: self.pipeline.catalogue.additions(),
             outcome,
         };

@@ -38,7 +38,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         if S::TRACES {
             let queue = egress.resolve(class.queue);
             self.sink.step(Step::Queue(number, queue));
-            let microflow = Microflow::of(frame.bytes());
+            let microflow = Microflow::in_class(frame.bytes(), class);
             if let Some(standing) = egress.discipline.standing(self.now, &microflow) {
                 let text = standing.to_string();
                 self.sink.step(Step::Said(egress.discipline(), &text));

@@ -17,7 +17,7 @@ use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ErrorCode};
 
 use super::error::{BAD_COMMAND, BAD_VALUE, NO_SIGNATURE, TOO_MANY};
-
+use super::hook::OpenQflow;
 use super::records::{ForwardRecord, QosRecord, take};
 use super::tuple::FlowTuple;
 use super::write::{FlowWrite, HAS_FORWARD, HAS_QOS, flags};
@@ -248,8 +248,25 @@ impl Signatures {
     }
 }
 
+impl OpenQflow {
+    /// Gives a flow the class that a packet's payload shows.
+    pub(super) fn inspect(&mut self, cx: &HookContext<'_>, slot: u32, tuple: &FlowTuple) {
+        let Some(bytes) = self.table.inspected_bytes(slot) else {
+            return;
+        };
+        let Some(write) = self.signatures.class_of(tuple, bytes, payload(cx)) else {
+            return;
+        };
+        // If there is no room for its records, the flow keeps its class and is inspected again.
+        let has_backlog = self.table.has_backlog(slot, |port, id| cx.waits(port, id));
+        if self.table.write(&write, has_backlog).is_ok() {
+            self.table.set_classified(slot);
+        }
+    }
+}
+
 /// The payload of TCP or UDP; empty if there is none.
-pub(super) fn payload<'a>(cx: &'a HookContext<'_>) -> &'a [u8] {
+fn payload<'a>(cx: &'a HookContext<'_>) -> &'a [u8] {
     let bytes = cx.frame().bytes();
     let start = if let Some(udp) = cx.layout().offset(Header::Udp) {
         udp + UDP_BYTES

@@ -1,11 +1,13 @@
 //! Flows at their output port: the QoS records of their packets, and packets that the port drops.
 
-use bofuss_datapath::{DropReason, EgressDrop, Entitlement, PacketOwner, Qos};
+use bofuss_datapath::{DropReason, EgressDrop, Entitlement, Microflow, PacketOwner, Qos};
+use bofuss_oflib::PortNo;
 
-use super::flow::{CHANGED, CountedPacket, DropCause};
+use super::flow::{CHANGED, CountedPacket, DropCause, Resolved};
 use super::hook::NAME;
 use super::records::{QosRecord, QosScope, ServiceType};
 use super::table::FlowTable;
+use super::tuple::FlowTuple;
 
 /// The drop reasons of packets for which a queue had no room.
 const NO_ROOM: [DropReason; 3] = [
@@ -35,9 +37,14 @@ fn cause_of(reason: DropReason) -> DropCause {
     }
 }
 
-/// The QoS record that disciplines get for a packet; `aggregate` and `flow` are numbers if its flow
-/// is known. The default record leaves the aggregate's rights unchanged.
-pub(super) fn qos_of(record: &QosRecord, aggregate: Option<u32>, flow: Option<u64>) -> Qos {
+/// The QoS record that disciplines get for a packet; `aggregate` and `owner` are numbers if its
+/// flow is known. The default record leaves the aggregate's rights unchanged.
+pub(super) fn qos_of(
+    record: &QosRecord,
+    aggregate: Option<u32>,
+    flow_id: u64,
+    owner: Option<u64>,
+) -> Qos {
     let guaranteed_kbps = match record.service {
         ServiceType::BestEffort => 0,
         ServiceType::Guaranteed => record.rate,
@@ -50,7 +57,8 @@ pub(super) fn qos_of(record: &QosRecord, aggregate: Option<u32>, flow: Option<u6
     let qos = Qos {
         aggregate_id: aggregate.map(u64::from),
         priority: record.priority,
-        owner: flow.map(|number| PacketOwner {
+        flow_id: Some(flow_id),
+        owner: owner.map(|number| PacketOwner {
             extension: NAME,
             number,
         }),
@@ -67,6 +75,42 @@ pub(super) fn qos_of(record: &QosRecord, aggregate: Option<u32>, flow: Option<u6
 }
 
 impl FlowTable {
+    /// The number by which ports know the flow of a tuple. It differs for flows whose packets look
+    /// the same at the port, and is the same for a flow that was forgotten and came again.
+    pub fn flow_id(&self, tuple: &FlowTuple) -> u64 {
+        self.flows.hash(tuple)
+    }
+
+    /// The flow of a tuple as ports know it.
+    pub(super) fn microflow(&self, tuple: &FlowTuple) -> Microflow {
+        Microflow {
+            id: Some(self.flow_id(tuple)),
+            ..Microflow::from(tuple)
+        }
+    }
+
+    /// Whether packets of a flow wait at a port from which it can be moved; `waits` says whether
+    /// they wait at a port.
+    pub(super) fn has_backlog(&self, slot: u32, waits: impl Fn(PortNo, u64) -> bool) -> bool {
+        let Some((tuple, known)) = self.flows.at(slot).zip(self.resolved(slot)) else {
+            return false;
+        };
+        let id = self.flow_id(tuple.0);
+        let mut ports = [known.forward.port, known.forward.failover].into_iter();
+        ports.any(|port| self.ports.is_usable(port) && waits(port, id))
+    }
+
+    /// The port of a flow's next packet. While packets of the flow wait at the failover port, it
+    /// does not return to its own, so that none overtakes another.
+    pub(super) fn next_port(&self, known: &Resolved<'_>, waits: impl Fn(PortNo) -> bool) -> PortNo {
+        let failover = known.forward.failover;
+        if known.port != failover && self.ports.is_usable(failover) && waits(failover) {
+            failover
+        } else {
+            known.port
+        }
+    }
+
     /// Corrects the counters for a packet that was counted as forwarded but was dropped for
     /// `cause`, or was sent to a controller.
     pub fn take_back(&mut self, slot: u32, packet: CountedPacket, cause: Option<DropCause>) {

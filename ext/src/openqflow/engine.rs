@@ -49,13 +49,13 @@ pub struct ExpirySlice {
 
 impl FlowTable {
     /// Changes a flow as an engine requests. The choice holds until the flow ends or the engine
-    /// gives it back.
+    /// gives it back. While the flow has a backlog, its new path waits as for a gap.
     ///
     /// Errors: NO_FLOW, TOO_MANY; then nothing is changed.
-    pub fn write(&mut self, write: &FlowWrite) -> Result<(), ErrorCode> {
+    pub fn write(&mut self, write: &FlowWrite, has_backlog: bool) -> Result<(), ErrorCode> {
         let slot = self.find(&write.tuple).ok_or(NO_FLOW)?;
         let keeps = write.registers.is_some() || write.copy_bytes > 0;
-        let waits = write.forward.is_some() && write.gap_us > 0;
+        let waits = write.forward.is_some() && (write.gap_us > 0 || has_backlog);
         if (keeps || waits)
             && !self.engines.contains_key(&slot)
             && self.engines.len() >= MAX_ENGINE_FLOWS
@@ -73,8 +73,13 @@ impl FlowTable {
         if let Some(qos) = &write.qos {
             self.set_qos(slot, qos);
         }
+        if let Some(engine) = self.engines.get_mut(&slot)
+            && (write.forward.is_some() || write.gives_back)
+        {
+            engine.next = None;
+        }
         if let Some(forward) = write.forward.as_ref().filter(|_| !waits) {
-            self.set_forward(slot, forward);
+            self.take_path(slot, forward);
         }
         if keeps || waits {
             let engine = self.engines.entry(slot).or_default();
@@ -91,13 +96,6 @@ impl FlowTable {
         if write.qos.is_some() {
             flow.flags |= OWN_QOS;
         }
-        if write.forward.is_some() && !waits {
-            flow.flags |= OWN_FORWARD;
-            // A flow for which the controller was asked now has its answer.
-            if flow.state == FlowPhase::Pending {
-                flow.state = FlowPhase::Unresolved;
-            }
-        }
         if write.gives_back {
             flow.flags &= !(OWN_FORWARD | OWN_QOS);
             flow.epoch = flow.epoch.wrapping_sub(1);
@@ -106,21 +104,45 @@ impl FlowTable {
         Ok(())
     }
 
-    /// Switches a flow to the new path that waits for a gap, once no packet can still be on the old
-    /// one.
-    pub(super) fn reroute_after_gap(&mut self, now: Time, slot: u32) {
-        let (_, flow) = self.flows.at(slot).expect("its slot is that of a flow");
-        let used = flow.used;
-        let Some(engine) = self.engines.get_mut(&slot) else {
+    /// Puts a flow on a path that an engine has chosen, if there is room for its record.
+    fn take_path(&mut self, slot: u32, forward: &ForwardRecord) {
+        if !self.set_forward(slot, forward) {
+            return;
+        }
+        let (_, flow) = self.flows.at_mut(slot).expect("it was there just now");
+        flow.flags |= OWN_FORWARD;
+        // A flow for which the controller was asked now has its answer.
+        if flow.state == FlowPhase::Pending {
+            flow.state = FlowPhase::Unresolved;
+        }
+    }
+
+    /// Whether engines keep state about flows.
+    pub(super) fn has_engines(&self) -> bool {
+        !self.engines.is_empty()
+    }
+
+    /// Switches the flow of a packet that has just arrived to the new path that waits for a gap,
+    /// once no packet can still be on the old one: the gap has passed, and none waits at a port.
+    pub fn reroute_after_gap(
+        &mut self,
+        now: Time,
+        sought: &SoughtTuple,
+        waits: impl Fn(PortNo, u64) -> bool,
+    ) {
+        let found = self.flows.find(sought.hash, sought.slot, &sought.tuple);
+        let flow = found.and_then(|slot| Some((slot, self.flows.at(slot)?.1)));
+        let Some((slot, flow)) = flow.filter(|(_, flow)| flow.has(HAS_ENGINE)) else {
             return;
         };
-        let next = &mut engine.next;
-        let Some((forward, _)) = next.take_if(|(_, gap)| now.since(used) >= *gap) else {
+        let next = self.engines.get(&slot).and_then(|one| one.next.as_ref());
+        let is_gap = next.is_some_and(|(_, gap_ns)| now.since(flow.used) >= *gap_ns);
+        if !is_gap || self.has_backlog(slot, waits) {
             return;
-        };
-        if self.set_forward(slot, &forward) {
-            let (_, flow) = self.flows.at_mut(slot).expect("it was there just now");
-            flow.flags |= OWN_FORWARD;
+        }
+        let engine = self.engines.get_mut(&slot);
+        if let Some((forward, _)) = engine.and_then(|engine| engine.next.take()) {
+            self.take_path(slot, &forward);
             self.join_aggregate(slot);
         }
     }
@@ -159,13 +181,13 @@ impl FlowTable {
             let (_, flow) = self.flows.at_mut(slot).expect("the slot is used");
             flow.end_window(self.round_ns.min(now.since(flow.since)));
             let rate_kbps = flow.rate_kbps;
-            let is_fast = u64::from(rate_kbps) >= limit_kbps && !flow.has(REPORTED);
+            let is_fast = u64::from(rate_kbps) >= limit_kbps && !flow.has(REPORTED_RATE);
             let is_due = is_fast || reports_all && flow.has(CHANGED);
             if is_due {
                 flow.flags &= !CHANGED;
             }
             if is_fast {
-                flow.flags |= REPORTED;
+                flow.flags |= REPORTED_RATE;
             }
             if self.balancer.is_on()
                 && let Some(known) = self.resolved(slot)
@@ -203,7 +225,8 @@ impl FlowTable {
         share.unwrap_or(u64::MAX).min(limits.report_kbps.into())
     }
 
-    /// Has a flow continue on another port after its next gap.
+    /// Has a flow continue on another port after its next gap, at the earliest from its next packet
+    /// on.
     pub fn reroute(&mut self, slot: u32, port: PortNo, gap_us: u32) -> Result<(), ErrorCode> {
         let (&tuple, _) = self.flows.at(slot).ok_or(NO_FLOW)?;
         let forward = self
@@ -220,7 +243,7 @@ impl FlowTable {
             gap_us,
             ..FlowWrite::of(tuple)
         };
-        self.write(&write)
+        self.write(&write, true)
     }
 }
 
@@ -258,7 +281,7 @@ impl OpenQflow {
             slice.reports.push(record);
         }
         for record in &mut slice.reports {
-            add_standing(cx, record);
+            add_standing(&self.table, cx, record);
         }
         if !slice.reports.is_empty() {
             cx.notify(ExtValue::typed(

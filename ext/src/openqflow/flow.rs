@@ -1,6 +1,6 @@
 //! One microflow: its counters, and what is known of its packets' path.
 
-use bofuss_datapath::Time;
+use bofuss_datapath::{MAX_MICROFLOWS, Time};
 use bofuss_oflib::PortNo;
 
 use super::records::{ForwardRecord, NO_RECORD, QosRecord};
@@ -36,7 +36,7 @@ pub struct FlowLimits {
 impl Default for FlowLimits {
     fn default() -> Self {
         Self {
-            flows: 1 << 20,
+            flows: MAX_MICROFLOWS,
             idle_ns: 10 * Time::SEC,
             tcp_idle_ns: 60 * Time::SEC,
             closed_ns: 2 * Time::SEC,
@@ -107,8 +107,10 @@ pub enum DropCause {
 pub(super) const CLOSING: u8 = 1;
 /// It has sent or lost packets since its last report.
 pub(super) const CHANGED: u8 = 2;
-/// It was reported for exceeding a limit.
-pub(super) const REPORTED: u8 = 4;
+/// It was reported for its bytes.
+pub(super) const REPORTED_BYTES: u8 = 4;
+/// It was reported for its rate. Either limit is reached independently of the other.
+pub(super) const REPORTED_RATE: u8 = 128;
 /// An engine has chosen its path.
 pub(super) const OWN_FORWARD: u8 = 8;
 /// An engine has chosen its quality of service.

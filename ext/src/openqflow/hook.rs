@@ -14,7 +14,7 @@ use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, Instruction, PortNo};
 use bofuss_packet::offload;
 
 use super::admission::Promises;
-use super::dpi::{Signatures, payload};
+use super::dpi::Signatures;
 use super::egress::qos_of;
 use super::error::BAD_TABLE;
 use super::flow::{CountedPacket, DropCause, Meeting, ReportReason, SoughtTuple};
@@ -93,6 +93,10 @@ impl OpenQflow {
         if self.table.is_empty() {
             self.expire_at = cx.now.after(ROUND_NS);
         }
+        if self.table.has_engines() {
+            let waits = |port, id| cx.waits(port, id);
+            self.table.reroute_after_gap(cx.now, &sought, waits);
+        }
         let met = self.table.meet(cx.now, &sought, packet);
         if met.passes && self.table.reports_ends {
             let record = self.table.record(cx.now, met.slot, ReportReason::Threshold);
@@ -112,23 +116,9 @@ impl OpenQflow {
             return self.keep(cx, met.slot, &tuple, packet);
         }
         match met.meeting {
-            Meeting::Known if !self.looks_up_each => self.send(cx, met.slot, packet),
+            Meeting::Known if !self.looks_up_each => self.send(cx, met.slot, &tuple, packet),
             Meeting::Wait => self.keep(cx, met.slot, &tuple, packet),
             Meeting::Known | Meeting::LookUp => self.look_up(cx, tuple, Some(met.slot), packet),
-        }
-    }
-
-    /// Gives a flow the class that a packet's payload shows.
-    fn inspect(&mut self, cx: &HookContext<'_>, slot: u32, tuple: &FlowTuple) {
-        let Some(bytes) = self.table.inspected_bytes(slot) else {
-            return;
-        };
-        let Some(write) = self.signatures.class_of(tuple, bytes, payload(cx)) else {
-            return;
-        };
-        // If there is no room for its records, the flow keeps its class and is inspected again.
-        if self.table.write(&write).is_ok() {
-            self.table.set_classified(slot);
         }
     }
 
@@ -152,7 +142,13 @@ impl OpenQflow {
     }
 
     /// Forwards a packet of a resolved flow.
-    pub(super) fn send(&mut self, cx: &mut HookContext<'_>, slot: u32, packet: CountedPacket) {
+    pub(super) fn send(
+        &mut self,
+        cx: &mut HookContext<'_>,
+        slot: u32,
+        tuple: &FlowTuple,
+        packet: CountedPacket,
+    ) {
         let known = self.table.resolved(slot).expect("its flow is resolved");
         if known.port == PortNo::ANY {
             if !cx.is_dry() {
@@ -161,12 +157,15 @@ impl OpenQflow {
             cx.drop("rule");
             return;
         }
+        let id = self.table.flow_id(tuple);
         cx.set_qos(qos_of(
             known.qos,
             Some(known.aggregate),
+            id,
             Some(self.table.number(slot)),
         ));
-        forward(cx, known.forward, known.port);
+        let port = self.table.next_port(&known, |port| cx.waits(port, id));
+        forward(cx, known.forward, port);
     }
 
     /// Forwards a packet as the rules say, with this quality of service, and resolves its flow.
@@ -183,7 +182,7 @@ impl OpenQflow {
         if let Some(slot) = known.slot
             && self.table.resolve(slot, &rule, qos.unwrap_or(&default))
         {
-            return self.send(cx, slot, known.packet);
+            return self.send(cx, slot, &tuple, known.packet);
         }
         let port = self.table.port_of(&rule);
         if port == PortNo::ANY {
@@ -193,6 +192,7 @@ impl OpenQflow {
         cx.set_qos(qos_of(
             qos.unwrap_or(&default),
             None,
+            self.table.flow_id(&tuple),
             known.slot.map(|slot| self.table.number(slot)),
         ));
         forward(cx, &rule, port);
@@ -244,8 +244,8 @@ impl OpenQflow {
         cx.take();
     }
 
-    /// Whether a rule's result depends only on the tuples of packets, so that flows may remember
-    /// it.
+    /// Whether flows may remember a rule's result: it depends only on the tuples of packets, and
+    /// no idle timeout counts their packets.
     fn is_remembered(flow_mod: &FlowMod) -> bool {
         let list = flow_mod.instructions.list();
         let forwards = list
@@ -253,7 +253,8 @@ impl OpenQflow {
             .any(|one| is_row(one, FORWARD) || is_row(one, QOS));
         let fields = flow_mod.fields.fields().iter();
         let mut others = fields.filter(|one| !FlowTuple::holds(one.field));
-        others.next().is_none() && (!forwards || list.len() == 1)
+        let is_of_tuple = others.next().is_none() && (!forwards || list.len() == 1);
+        is_of_tuple && flow_mod.idle_timeout == 0
     }
 
     fn rules_changed(&mut self, now: Time, table: TableId) {

@@ -36,7 +36,7 @@ impl PortStates {
     }
 
     /// Whether packets can leave by a port; reserved ports always are usable.
-    fn is_usable(&self, port: PortNo) -> bool {
+    pub(super) fn is_usable(&self, port: PortNo) -> bool {
         port != PortNo::ANY && (self.up.contains(&port) || !port.is_port())
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::{string::ToString, vec, vec::Vec};
 
-use bofuss_datapath::{ControlContext, Metric, MetricKind, Microflow, ReplyPart, Time};
+use bofuss_datapath::{ControlContext, Metric, MetricKind, ReplyPart, Time};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::wire::{Bytes, Text};
@@ -10,7 +10,7 @@ use bofuss_oflib::{ErrorCode, ExtValue};
 
 use super::aggregate::{AggregateCounts, KeyMod};
 use super::dpi::SignatureMod;
-use super::error::NOT_ADMITTED;
+use super::error::{NO_FLOW, NOT_ADMITTED};
 use super::flow::ReportReason;
 use super::hook::OpenQflow;
 use super::message::{AggregateRecord, FlowCopy, FlowFilter, FlowQuery, FlowRecord, LinkSet};
@@ -55,7 +55,9 @@ pub(super) fn message(
             this.table.counts.not_admitted += 1;
             return Err(NOT_ADMITTED);
         }
-        this.table.write(write)?;
+        let slot = this.table.find(&write.tuple).ok_or(NO_FLOW)?;
+        let has_backlog = this.table.has_backlog(slot, |port, id| cx.waits(port, id));
+        this.table.write(write, has_backlog)?;
         this.pending.paths_changed(cx.now);
         return Ok(());
     }
@@ -112,7 +114,7 @@ fn is_admitted(table: &FlowTable, cx: &ControlContext<'_>, write: &FlowWrite) ->
     let Some((port, promised)) = port.and_then(|port| Some((port, cx.guarantees(port)?))) else {
         return true;
     };
-    let standing = cx.standing(port, &Microflow::from(&write.tuple));
+    let standing = cx.standing(port, &table.microflow(&write.tuple));
     let own = standing.map_or(0, |standing| standing.guaranteed_kbps);
     u64::from(qos.rate) <= promised.free_kbps + own
 }
@@ -161,8 +163,8 @@ pub(super) fn part(
 }
 
 /// Adds to a flow's record what its port knows of it.
-pub(super) fn add_standing(cx: &ControlContext<'_>, record: &mut FlowRecord) {
-    let microflow = Microflow::from(&record.tuple);
+pub(super) fn add_standing(table: &FlowTable, cx: &ControlContext<'_>, record: &mut FlowRecord) {
+    let microflow = table.microflow(&record.tuple);
     let Some(standing) = cx.standing(record.out_port, &microflow) else {
         return;
     };
@@ -207,7 +209,9 @@ fn flows(
             break;
         }
     }
-    records.iter_mut().for_each(|one| add_standing(cx, one));
+    records
+        .iter_mut()
+        .for_each(|one| add_standing(table, cx, one));
     ReplyPart {
         value: Some(ExtValue::typed(
             request.row,

@@ -132,13 +132,6 @@ impl FlowTable {
             }
             None => self.create(now, sought),
         };
-        if self
-            .flows
-            .at(slot)
-            .is_some_and(|(_, flow)| flow.has(HAS_ENGINE))
-        {
-            self.reroute_after_gap(now, slot);
-        }
         let (_, flow) = self
             .flows
             .at_mut(slot)
@@ -158,9 +151,9 @@ impl FlowTable {
             flow.forward(packet);
             self.counts.resolved += u64::from(meeting == Meeting::LookUp);
         }
-        let passes = flow.bytes >= self.limits.report_bytes && !flow.has(REPORTED);
+        let passes = flow.bytes >= self.limits.report_bytes && !flow.has(REPORTED_BYTES);
         if passes {
-            flow.flags |= REPORTED;
+            flow.flags |= REPORTED_BYTES;
         }
         Met {
             slot,

@@ -27,7 +27,7 @@ impl OpenQflow {
         let is_fresh = slot.is_some_and(|slot| self.table.is_fresh(now, slot));
         match (slot, record.map(|record| record.state)) {
             (Some(slot), Some(FlowPhase::Resolved)) if is_fresh && !self.looks_up_each => {
-                self.send(cx, slot, packet);
+                self.send(cx, slot, &tuple, packet);
             }
             (Some(slot), Some(FlowPhase::Pending)) if is_fresh => {
                 let bytes = cx.frame().buffer_bytes();

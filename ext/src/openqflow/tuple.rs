@@ -196,6 +196,8 @@ impl From<&FlowTuple> for Microflow {
     /// The microflow of the tuple, as disciplines see it, without the ingress port.
     fn from(tuple: &FlowTuple) -> Self {
         Self {
+            id: None,
+            vlan: tuple.vlan,
             source: tuple.source,
             destination: tuple.destination,
             is_ip: tuple.is_ip(),

@@ -1,6 +1,7 @@
 //! OpenQFlow in a switch, by OpenFlow messages alone: rules, reports, engines, shares, failover.
 
 mod adversities;
+mod backlogs;
 mod engines;
 #[path = "../../../fuzz/checks/flow_hook.rs"]
 mod flow_hook;

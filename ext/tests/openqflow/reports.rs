@@ -107,8 +107,40 @@ fn t19_a_flow_with_more_than_a_tenth_of_its_port_is_reported_at_once() {
     send(&mut switch);
     assert_eq!(passed(&mut switch), [2]);
     switch
-        .ask("qflow_limits", "report_share=50")
+        .ask("qflow_limits", "report_share=50,report_bytes=2000000")
         .expect("it may");
     send(&mut switch);
     assert_eq!(passed(&mut switch), [1]);
+}
+
+/// Sends 1,500 bytes of a flow each `gap_ns` for a time.
+fn pour(switch: &mut Bench, gap_ns: u64, ns: u64) {
+    let end = switch.now.after(ns);
+    let mut frame = udp(1, 1);
+    frame.resize(1500, 0);
+    while switch.now < end {
+        switch.send(1, &frame);
+        switch.pass(gap_ns);
+    }
+}
+
+#[test]
+fn t16_a_flow_that_reaches_two_limits_is_reported_once_for_each_in_any_order() {
+    // At 3 Mb/s it has 1 MB only after its rate was reported; at first at 600 kb/s, before.
+    for early_ns in [0, 15 * Time::SEC] {
+        let mut switch = Bench::new(Engine::default());
+        switch.flow("table=1,priority=9,udp,actions=qflow_forward(port=2)");
+        switch.ask("qflow_notify", "wanted=1").expect("it may");
+        switch
+            .ask("qflow_limits", "push_ms=60000,report_kbps=1000")
+            .expect("it may");
+        pour(&mut switch, 20 * MS, early_ns);
+        pour(&mut switch, 4 * MS, 6 * Time::SEC);
+        let mut reports = switch.reports();
+        reports.retain(|one| one.reason == ReportReason::Threshold);
+        let of_bytes = |one: &&FlowRecord| (1_000_000..1_001_500).contains(&one.bytes);
+        let n_of_bytes = reports.iter().filter(of_bytes).count();
+        assert_eq!((reports.len(), n_of_bytes), (2, 1), "{reports:?}");
+        assert_eq!(of_bytes(&&reports[0]), early_ns > 0);
+    }
 }

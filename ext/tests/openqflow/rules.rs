@@ -58,6 +58,33 @@ fn t21_no_packet_follows_a_rule_that_has_changed() {
 }
 
 #[test]
+fn t21_a_rule_with_an_idle_timeout_lives_as_long_as_its_flows_have_packets() {
+    for (name, engine) in Engine::ALL {
+        for table in [1, 3] {
+            let mut switch = Bench::new(engine);
+            let records = ["qflow_forward(port=2)", "qflow_qos(weight=3)"];
+            for (record, own) in records.iter().zip([1, 3]) {
+                let timeout = if own == table { "idle_timeout=2," } else { "" };
+                switch.flow(&format!(
+                    "table={own},priority=9,{timeout}udp,actions={record}"
+                ));
+            }
+            for _ in 0..50 {
+                assert_eq!(switch.send(1, &udp(1, 1)), [2], "{name}");
+                assert_eq!(switch.flows("")[0].qos.weight, 3, "{name}");
+                switch.pass(200 * MS);
+            }
+            switch.pass(3 * Time::SEC);
+            let left = switch.send(1, &udp(1, 1));
+            let expected = if table == 1 { vec![] } else { vec![2] };
+            assert_eq!(left, expected, "{name}: after a pause it has gone");
+            let weight = switch.flows("")[0].qos.weight;
+            assert_eq!(weight, if table == 3 { 1 } else { 3 }, "{name}");
+        }
+    }
+}
+
+#[test]
 fn t22_a_flow_without_a_rule_asks_the_controller_once_a_second() {
     for (name, engine) in Engine::ALL {
         let mut switch = Bench::new(engine);

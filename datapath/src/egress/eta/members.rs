@@ -2,10 +2,10 @@
 
 use super::schemes::Scheme;
 use super::shares::{Rights, Tally, Waterline};
-use super::{EtaAggregate, EtaFlow, EtaOrder, IDLE_NS, KNOWN, MAX_FLOWS};
+use super::{EtaAggregate, EtaFlow, EtaOrder, IDLE_NS, KNOWN};
 use crate::Qos;
 use crate::egress::microflow::{Aggregate, Microflow};
-use crate::qos::{PRIORITIES, QueueClass};
+use crate::qos::{MAX_MICROFLOWS, PRIORITIES, QueueClass};
 
 /// Microflows that are forgotten with one frame, so that none is late because many end at once.
 const FORGOTTEN_AT_ONCE: usize = 32;
@@ -26,7 +26,8 @@ impl<S: Scheme> EtaOrder<S> {
             self.entitle(number, class.qos(), capacity);
             return (number, true);
         }
-        if self.flows.len() >= MAX_FLOWS {
+        // The one whose deadline is next makes room.
+        if self.flows.len() >= MAX_MICROFLOWS {
             self.make_room(now);
         }
         let members = self.n_members();

@@ -6,7 +6,7 @@ use bofuss_frame::Pool;
 use bofuss_oflib::Mac;
 use bofuss_packet::craft;
 
-use crate::Time;
+use crate::{Qos, Time};
 use crate::egress::dumbbell::{Arrivals, PORT_KBPS, Sender, fairness, paper_senders, run};
 use crate::egress::eta::{Ceta, Ceta2};
 use crate::egress::single_queue::{Bounds, FrameOrder};
@@ -26,7 +26,7 @@ fn sum(rates: &[f64]) -> f64 {
 }
 
 #[test]
-fn with_one_tier_microflows_get_the_same() {
+fn t2_with_one_tier_microflows_get_the_same() {
     let senders = paper_senders();
     let arrivals = run("beta", &senders, 10.0);
     let index = fairness(&arrivals.kbps(&senders, 4, 5.0, 10.0));
@@ -40,7 +40,7 @@ fn with_one_tier_microflows_get_the_same() {
 }
 
 #[test]
-fn with_two_tiers_subscribers_get_nearly_the_same_but_one_leaves_something() {
+fn t1_with_two_tiers_subscribers_get_nearly_the_same_but_one_leaves_something() {
     let (rates, index) = paper("ceta");
     assert!((0.990..=0.998).contains(&index), "{index}: {rates:?}");
     // What the first one's small microflow leaves does not go to its siblings.
@@ -51,7 +51,7 @@ fn with_two_tiers_subscribers_get_nearly_the_same_but_one_leaves_something() {
 }
 
 #[test]
-fn a_sender_below_its_share_loses_nothing_and_waits_little_if_repaired() {
+fn t6_a_sender_below_its_share_loses_nothing_and_waits_little_if_repaired() {
     // His siblings send more than what is left of his subscriber's share.
     const WARM_UP: f64 = 2.0;
     let mut senders = paper_senders();
@@ -72,7 +72,7 @@ fn a_sender_below_its_share_loses_nothing_and_waits_little_if_repaired() {
 }
 
 #[test]
-fn idle_microflows_take_from_their_own_subscriber_unless_repaired() {
+fn t7_idle_microflows_take_from_their_own_subscriber_unless_repaired() {
     let mut idle = Sender::new(0, 400.0);
     (idle.n_tuples, idle.active) = (50, 0.0..1.0);
     let senders = [idle, Sender::new(0, 20_000.0), Sender::new(1, 20_000.0)];
@@ -82,7 +82,7 @@ fn idle_microflows_take_from_their_own_subscriber_unless_repaired() {
 }
 
 #[test]
-fn members_that_are_idle_are_forgotten_and_their_share_returns() {
+fn d5_members_that_are_idle_are_forgotten_and_their_share_returns() {
     // Known for 10 s from their last frame on: siblings of one, and other subscribers.
     let mut siblings = Sender::new(0, 400.0);
     (siblings.n_tuples, siblings.active) = (50, 0.0..1.0);
@@ -104,7 +104,7 @@ fn members_that_are_idle_are_forgotten_and_their_share_returns() {
 }
 
 #[test]
-fn a_new_microflow_for_each_packet_evades_the_policer_unless_repaired() {
+fn t8_a_new_microflow_for_each_packet_evades_the_policer_unless_repaired() {
     let index = |discipline, frames_per_tuple| {
         let mut attacker = Sender::new(0, 20_000.0);
         (attacker.n_tuples, attacker.frames_per_tuple) = (u16::MAX / 2, frames_per_tuple);
@@ -134,7 +134,7 @@ fn shares_of_many_go_to_one_in_seconds_or_at_once_if_repaired() {
 }
 
 #[test]
-fn a_returning_sender_has_its_share_soon() {
+fn t10_a_returning_sender_has_its_share_soon() {
     let mut senders: Vec<Sender> = (0..4).map(|one| Sender::new(one, 20_000.0)).collect();
     for one in [1, 2] {
         senders[one].active = 2.0..6.0;
@@ -179,4 +179,24 @@ fn a_share_that_was_once_tiny_keeps_a_microflow_from_sending_unless_repaired() {
     let lost = |accepted: Vec<bool>| accepted.iter().filter(|taken| !**taken).count();
     assert_eq!(lost(offer(Ceta::order(), &frames)), 90);
     assert!(lost(offer(Ceta2::order(), &frames)) <= 1);
+}
+
+#[test]
+fn a_hundred_thousand_microflows_are_known() {
+    let (pool, mut order) = (Pool::new(1 << 20), Ceta2::order());
+    let bounds = Bounds {
+        kbps: PORT_KBPS,
+        limit_bytes: 0,
+    };
+    let mut class = QueueClass {
+        qos: Some(Qos::DEFAULT),
+        ..QueueClass::DEFAULT
+    };
+    for flow in 0..100_000 {
+        class.qos.as_mut().expect("it has one").flow_id = Some(flow);
+        let frame = pool.frame(&[0; 1000]).expect("within the limit");
+        // It is remembered, whether there is room for its frame or not.
+        let _ = order.push(Time(0), frame, &class, bounds);
+    }
+    assert_eq!(order.flows.len(), 100_000);
 }

@@ -1,10 +1,11 @@
 //! The account of a microflow or an aggregate: the service it has had, and its rights.
 
 use crate::egress::queue::Pace;
+use crate::egress::single_queue::BUFFER_MS;
 use crate::{Entitlement, Time};
 
-/// The burst of a guaranteed rate in bytes: two full-size Ethernet frames, so that jitter does no
-/// harm.
+/// The burst of a guaranteed rate in bytes, and what may wait for the smallest maximum: two
+/// full-size Ethernet frames, so that jitter does no harm.
 const BURST_BYTES: u64 = 2 * 1_514;
 /// The least time by which frames of a guaranteed rate may be ahead of its clock.
 const MIN_BURST_NS: u64 = Time::SEC / 50;
@@ -102,6 +103,15 @@ impl Account {
     /// Whether its maximum forbids it to send.
     pub(super) fn is_capped(&self, now: Time) -> bool {
         self.max.kbps > 0 && self.max.due > now
+    }
+
+    /// How many of its bytes may wait: those that its maximum lets pass in the time that a full
+    /// buffer takes to send.
+    pub(super) fn most_waiting(&self) -> u64 {
+        if self.max.kbps == 0 {
+            return u64::MAX;
+        }
+        (u64::from(self.max.kbps) * BUFFER_MS / 8).max(BURST_BYTES)
     }
 
     /// When its next frame may leave by its guarantee.

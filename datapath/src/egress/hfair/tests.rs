@@ -1,6 +1,6 @@
 //! Fairness of subscribers and microflows, on a virtual clock.
 
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 
 use bofuss_frame::Pool;
 use bofuss_oflib::Mac;
@@ -20,7 +20,7 @@ fn is_near(rate: f64, expected: f64) -> bool {
 }
 
 #[test]
-fn subscribers_get_equal_rates_whatever_they_offer_and_no_capacity_is_lost() {
+fn t6_subscribers_get_equal_rates_whatever_they_offer_and_no_capacity_is_lost() {
     let senders = paper_senders();
     let rates = run("hfair", &senders, 6.0).kbps(&senders, 4, 2.0, 6.0);
     assert!(fairness(&rates) >= 0.9995, "{rates:?}");
@@ -32,7 +32,7 @@ fn subscribers_get_equal_rates_whatever_they_offer_and_no_capacity_is_lost() {
 }
 
 #[test]
-fn unused_shares_go_to_others_and_return() {
+fn t10_unused_shares_go_to_others_and_return() {
     let mut senders: Vec<Sender> = (0..4).map(|one| Sender::new(one, 20_000.0)).collect();
     for one in [1, 2] {
         senders[one].active = 0.0..2.0;
@@ -57,7 +57,7 @@ fn unused_shares_go_to_others_and_return() {
 }
 
 #[test]
-fn idle_microflows_and_new_ones_for_each_packet_gain_nothing() {
+fn t7_t8_idle_microflows_and_new_ones_for_each_packet_gain_nothing() {
     for frames_per_tuple in [1, 2, 10] {
         let mut attacker = Sender::new(0, 20_000.0);
         (attacker.n_tuples, attacker.frames_per_tuple) = (u16::MAX / 2, frames_per_tuple);
@@ -74,7 +74,7 @@ fn idle_microflows_and_new_ones_for_each_packet_gain_nothing() {
 }
 
 #[test]
-fn a_sender_of_little_traffic_waits_little_and_loses_nothing() {
+fn t6_a_sender_of_little_traffic_waits_little_and_loses_nothing() {
     let mut senders = paper_senders();
     senders[0].kbps = 281.0;
     let arrivals = run("hfair", &senders, 10.0);
@@ -157,6 +157,8 @@ fn push(order: &mut FairOrder, pool: &Pool, subscriber: u8, flow: u16, qos: Opti
 /// What the discipline tells of a flow to a subscriber.
 fn standing(order: &FairOrder, subscriber: u8, flow: u16) -> Standing {
     let microflow = Microflow {
+        id: None,
+        vlan: 0,
         source: u32::from_be_bytes([10, 9, 9, 9]).into(),
         destination: u32::from_be_bytes([10, 0, 0, subscriber]).into(),
         is_ip: true,
@@ -184,16 +186,16 @@ fn the_reported_share_of_a_flow_follows_from_its_records() {
     let pool = Pool::new(1 << 24);
     for (qos, shares) in cases {
         let mut order = FairOrder::default();
-        for _ in 0..10 {
+        for _ in 0..5 {
             assert!(push(&mut order, &pool, 1, 1, qos));
             assert!(push(&mut order, &pool, 1, 2, None));
             assert!(push(&mut order, &pool, 2, 3, None));
         }
         let told = [(1, 1), (1, 2), (2, 3)].map(|(to, flow)| standing(&order, to, flow));
         assert_eq!(told.map(|one| one.share_kbps), shares, "{qos:?}");
-        let etas = shares.map(|kbps| 10 * 1_000 * 8_000_000 / kbps);
+        let etas = shares.map(|kbps| 5 * 1_000 * 8_000_000 / kbps);
         assert!(
-            told.iter().all(|one| one.waiting_bytes == 10_000),
+            told.iter().all(|one| one.waiting_bytes == 5_000),
             "{told:?}"
         );
         assert_eq!(told.map(|one| one.eta_ns), etas, "{qos:?}");
@@ -261,4 +263,63 @@ fn reported_shares_follow_changing_records_and_frames() {
         n_waiting > 50,
         "{n_waiting} wait: there was something to share"
     );
+}
+
+#[test]
+fn what_a_maximum_holds_back_waits_no_longer_than_at_a_port_of_that_rate() {
+    const MOST_NS: u64 = 250_000_000;
+    for max_kbps in [500, 2_000] {
+        let max = entitled(1, 0, max_kbps);
+        for qos in [of_flow(max, 0), of_aggregate(max)] {
+            let mut capped = Sender::new(0, 20_000.0);
+            capped.qos = qos;
+            // Also beside another microflow of its subscriber, and of others.
+            for beside in [vec![], vec![0], vec![0, 1]] {
+                let mut senders = vec![capped.clone()];
+                for subscriber in beside {
+                    let mut other = Sender::new(subscriber, 20_000.0);
+                    other.qos = qos.filter(|qos| subscriber == 0 && qos.aggregate.is_some());
+                    senders.push(other);
+                }
+                let arrivals = run("hfair", &senders, 4.0);
+                let longest = arrivals.0[0].iter().map(|(_, wait)| *wait).max();
+                assert!(longest <= Some(MOST_NS), "{longest:?} ns of {max_kbps}");
+                let all = arrivals.kbps(&senders, 2, 1.0, 4.0);
+                let own = arrivals.kbps_of(0, &senders[0], 1.0, 4.0);
+                let held = if qos.is_some_and(|qos| qos.aggregate.is_some()) {
+                    all[0]
+                } else {
+                    own
+                };
+                assert!(is_near(held, f64::from(max_kbps)), "{held} of {max_kbps}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hundred_thousand_microflows_keep_to_their_maxima() {
+    let (pool, mut order) = (Pool::new(1 << 24), FairOrder::default());
+    let bounds = Bounds {
+        kbps: 0,
+        limit_bytes: 1 << 20,
+    };
+    let mut class = QueueClass {
+        qos: of_flow(entitled(1, 0, 1), 0),
+        ..QueueClass::DEFAULT
+    };
+    // The first round is sent at once; the maximum of each forbids a second frame for 8 s.
+    for round in 0..2 {
+        for flow in 0..100_000 {
+            class.qos.as_mut().expect("it has one").flow_id = Some(flow);
+            let frame = pool.frame(&[0; 1000]).expect("within the limit");
+            let taken = order.push(Time(round), frame, &class, bounds);
+            if round == 0 {
+                assert_eq!((taken, order.pop(Time(round)).is_some()), (Ok(()), true));
+            } else if taken.is_ok() {
+                assert!(order.pop(Time(round)).is_none(), "{flow}");
+            }
+        }
+    }
+    assert_eq!(order.flows.len(), 100_000);
 }

@@ -33,6 +33,7 @@ fn packet(bytes: u32) -> CountedPacket {
 
 fn meet(table: &mut FlowTable, now: u64, tuple: FlowTuple, bytes: u32) -> Met {
     let sought = table.seek(tuple);
+    table.reroute_after_gap(Time(now), &sought, |_, _| false);
     table.meet(Time(now), &sought, packet(bytes))
 }
 
@@ -287,7 +288,7 @@ fn what_an_engine_chose_outlasts_rules_until_it_is_given_back() {
         forward: Some(ForwardRecord::to(PortNo(5))),
         ..FlowWrite::of(tuple(1))
     };
-    table.write(&write).expect("there is room");
+    table.write(&write, false).expect("there is room");
     let port = |table: &FlowTable| table.resolved(slot).expect("it is resolved").port.0;
     assert_eq!(port(&table), 5);
     table.begin_epoch();
@@ -297,12 +298,12 @@ fn what_an_engine_chose_outlasts_rules_until_it_is_given_back() {
         gives_back: true,
         ..FlowWrite::of(tuple(1))
     };
-    table.write(&back).expect("there is room");
+    table.write(&back, false).expect("there is room");
     assert_eq!(meet(&mut table, 2, tuple(1), 1).meeting, Meeting::LookUp);
     known(&mut table, 2, 1, 2);
     assert_eq!(port(&table), 2);
     assert_eq!(
-        table.write(&FlowWrite::of(tuple(9))),
+        table.write(&FlowWrite::of(tuple(9)), false),
         Err(crate::openqflow::error::NO_FLOW)
     );
 }
