@@ -18,6 +18,10 @@ use crate::switch::{Switch, SwitchIo, parts};
 
 /// How many messages one slice prepares or reports; that takes some 20 us.
 const MESSAGES_PER_SLICE: usize = 16;
+/// In how many slices a bundle is prepared at most, which takes some 5 s: changes of others wait
+/// for its end. That is enough for as many messages as a bundle may have, and for ten that change
+/// each of 200,000 entries.
+const MAX_SLICES: usize = 1 << 18;
 
 /// A commit in progress.
 pub(crate) struct Commit {
@@ -27,8 +31,9 @@ pub(crate) struct Commit {
     head: Vec<u8>,
     control: BundleControl,
     bundle: Bundle,
-    /// How many messages have been prepared.
+    /// How many messages have been prepared, and in how many slices.
     prepared: usize,
+    slices: usize,
     phase: CommitPhase,
     /// The schedule, if packets are to see the bundle at a stated time.
     due: Option<ScheduledCommit>,
@@ -66,6 +71,11 @@ impl Commit {
     pub(crate) fn origin(&self) -> (ConnId, u32) {
         (self.conn, self.xid)
     }
+
+    /// Whether it has a scheduled time.
+    pub(crate) fn is_scheduled(&self) -> bool {
+        self.due.is_some()
+    }
 }
 
 impl<E: FrameEngine> Switch<E> {
@@ -84,6 +94,7 @@ impl<E: FrameEngine> Switch<E> {
             control: control.clone(),
             bundle,
             prepared: 0,
+            slices: 0,
             phase: CommitPhase::Preparing,
             due: None,
         }));
@@ -166,8 +177,8 @@ impl<E: FrameEngine> Switch<E> {
         }
     }
 
-    /// The scheduled time of a prepared bundle that waits for it. Until then no messages are
-    /// handled.
+    /// The scheduled time of a prepared bundle that waits for it. Until then no other changes are
+    /// made.
     pub fn waits_until(&self) -> Option<Time> {
         let commit = self.commit.as_ref()?;
         let due = commit.due.as_ref()?;
@@ -216,7 +227,7 @@ impl<E: FrameEngine> Switch<E> {
     /// Prepares the next messages of a bundle, or does one slice of the bulk change that the
     /// previous message began. Returns true if all messages are prepared.
     ///
-    /// Errors: why the commit has to be undone.
+    /// Errors: why the commit has to be undone; BUNDLE_FAILED/MSG_TOO_MANY if it takes too long.
     fn prepare_some<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -225,6 +236,10 @@ impl<E: FrameEngine> Switch<E> {
     ) -> Result<bool, UndoReason> {
         if !self.connections.contains_key(&commit.conn) {
             return Err(UndoReason::Ended);
+        }
+        commit.slices += 1;
+        if commit.slices > MAX_SLICES {
+            return Err(UndoReason::Failed(BundleFailed::MSG_TOO_MANY));
         }
         if self.datapath.has_work() {
             let (datapath, sink) = parts!(self, now, io);

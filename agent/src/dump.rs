@@ -16,14 +16,17 @@ use bofuss_oflib::{ErrorCode, ExtValue, Message};
 
 use crate::connection::ConnId;
 use crate::switch::{Switch, SwitchIo};
+use crate::turns::Needs;
 
 /// How many groups or meters one slice lists.
 const LISTED_PER_SLICE: usize = 32;
 
 /// A long reply in progress.
 pub(crate) struct Dump {
-    xid: u32,
+    pub(crate) xid: u32,
     what: What,
+    /// When its last part was sent.
+    pub(crate) continued: Time,
 }
 
 /// What a long reply lists.
@@ -70,6 +73,33 @@ pub(crate) enum EntryReport {
 }
 
 impl Dump {
+    fn new(xid: u32, what: What) -> Self {
+        let continued = Time(0);
+        Self {
+            xid,
+            what,
+            continued,
+        }
+    }
+
+    /// What it needs of the tables, groups and meters.
+    pub(crate) fn needs(&self) -> Needs {
+        match &self.what {
+            What::Entries(_) => Needs::OneState(false),
+            What::List(DumpedList::GroupDesc | DumpedList::MeterConfig, _) => {
+                Needs::OneState(false)
+            }
+            What::List(DumpedList::Group | DumpedList::Meter, _) => Needs::OneState(true),
+            What::Extension(..) | What::Monitored(_) => Needs::Nothing,
+        }
+    }
+
+    /// Whether it goes on while a bundle is in progress. A report for monitors does not, because
+    /// the bundle's changes are reported at its end.
+    pub(crate) fn passes_bundles(&self) -> bool {
+        self.beginning().is_none()
+    }
+
     /// A reply about flow entries, to a FLOW, FLOW_STATS or AGGREGATE request.
     pub(crate) fn flows(xid: u32, request: &FlowStatsRequest, report: EntryReport) -> Self {
         let filter = Filter::from(request);
@@ -79,19 +109,19 @@ impl Dump {
             report,
         };
         let what = What::Entries(entries);
-        Self { xid, what }
+        Self::new(xid, what)
     }
 
     /// A reply of an extension.
     pub(crate) fn extension(xid: u32, request: &ExtValue) -> Self {
         let what = What::Extension(request.clone(), 0);
-        Self { xid, what }
+        Self::new(xid, what)
     }
 
     /// The initial report of monitors that begin.
     pub(crate) fn monitored(xid: u32) -> Self {
         let what = What::Monitored(Cursor::new(TableId::ALL));
-        Self { xid, what }
+        Self::new(xid, what)
     }
 
     /// How far it has come, if it is the initial report of monitors.
@@ -126,7 +156,7 @@ impl Dump {
     fn list(xid: u32, listed: DumpedList, one: Option<u32>) -> Self {
         let ids = one.map_or(0..=u32::MAX, |id| id..=id);
         let what = What::List(listed, ids);
-        Self { xid, what }
+        Self::new(xid, what)
     }
 }
 
@@ -161,6 +191,7 @@ impl<E: FrameEngine> Switch<E> {
             let reply = MultipartReply { more: !last, body };
             io.send(conn, dump.xid, Message::MultipartReply(reply));
         }
+        dump.continued = now;
         if !last && let Some(connection) = self.connections.get_mut(&conn) {
             connection.dump = Some(dump);
         }

@@ -33,7 +33,7 @@ pub(crate) type HandlerResult = Result<Option<Message>, ErrorCode>;
 
 /// Who sent the message that is being handled, and what is needed to complete it.
 pub(crate) struct Asked {
-    conn: ConnId,
+    pub(crate) conn: ConnId,
     xid: u32,
     /// The buffered packet that is resubmitted after the change.
     buffer: Option<BufferId>,
@@ -48,7 +48,9 @@ impl<E: FrameEngine> Switch<E> {
         request: Request<'_>,
         io: &mut I,
     ) {
-        self.begin_request(io);
+        if !self.is_changing() {
+            self.begin_request(io);
+        }
         let xid = request.xid;
         self.carry_out(now, conn, request, io);
         self.report_news(self.cause(conn, xid), io);
@@ -81,12 +83,13 @@ impl<E: FrameEngine> Switch<E> {
             None
         };
         let asked = Asked { conn, xid, buffer };
+        let changes_already = self.is_changing();
         match self.answer(now, &asked, (&message, head), io) {
             Ok(Some(reply)) => io.send(conn, xid, reply),
             Ok(None) if matches!(message, Message::BundleAdd(_)) => {
                 self.put_into_bundle(conn, head, message);
             }
-            Ok(None) if self.datapath.has_work() => {
+            Ok(None) if self.datapath.has_work() && !changes_already => {
                 self.asked = Some((asked, message, head.into()));
             }
             Ok(None) => self.conclude(now, &asked, (&message, head), Ok(()), io),
@@ -94,8 +97,12 @@ impl<E: FrameEngine> Switch<E> {
         }
     }
 
-    /// Does one slice of the change in progress, if there is one; then reports it to monitors.
+    /// Does one slice of the change in progress, if there is one, unless it waits for reads; then
+    /// reports it to monitors.
     pub(crate) fn go_on<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
+        if self.waits_for_reads(now, io) {
+            return;
+        }
         let asked = self
             .asked
             .as_ref()

@@ -29,6 +29,7 @@ mod roles;
 mod schedule;
 mod switch;
 pub mod trace;
+mod turns;
 
 pub use connection::{ConnId, Request};
 pub use fail_mode::FailMode;

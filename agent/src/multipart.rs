@@ -163,7 +163,7 @@ impl<E: FrameEngine> Switch<E> {
                 let counts = settled.table_counts(head.table_id);
                 TableStats {
                     table_id: head.table_id,
-                    active_count: table.len() as u32,
+                    active_count: table.len_read() as u32,
                     lookup_count: counts.lookups,
                     matched_count: counts.matches,
                     ..TableStats::default()

@@ -21,8 +21,7 @@ impl<E: FrameEngine> Switch<E> {
         io: &mut I,
     ) -> Result<(), Obstacle> {
         while self.is_changing() {
-            self.stop_waiting();
-            self.go_on(now, io);
+            self.hurry(now, io);
         }
         self.datapath.check_reconfigure(&mut other.datapath)
     }

@@ -114,7 +114,7 @@ impl ScheduledCommit {
     }
 
     /// Whether the clock was set back so far that a prepared bundle should be undone: while it
-    /// waits, no messages are handled.
+    /// waits, no other changes are made.
     pub(crate) fn is_early(&self, clock_ns: u64, n_messages: usize) -> bool {
         clock_ns.saturating_add(LEAD_NS) < self.begins_ns(n_messages)
     }
@@ -227,7 +227,7 @@ impl<E: FrameEngine> Switch<E> {
             head: head.into(),
             control: control.clone(),
         };
-        if at_ns <= clock_ns {
+        if at_ns <= clock_ns && !self.is_changing() {
             self.begin_scheduled(conn, commit, bundle);
         } else if let Some(connection) = self.connections.get_mut(&conn) {
             bundle.scheduled = Some(commit);

@@ -78,6 +78,8 @@ pub struct Switch<E: FrameEngine = PlainEngine> {
     pub(crate) asked: Option<(Asked, Message, Vec<u8>)>,
     /// The commit in progress.
     pub(crate) commit: Option<Box<Commit>>,
+    /// Since when the change in progress waits for reads.
+    pub(crate) held_since: Option<Time>,
     /// Finished and discarded bundles, whose memory is freed in slices.
     pub(crate) discarded: Vec<Bundle>,
     /// The newest generation id of a role request for master or slave.
@@ -163,6 +165,7 @@ impl<E: FrameEngine> Switch<E> {
             fail_mode,
             asked: None,
             commit: None,
+            held_since: None,
             discarded: Vec::new(),
             generation_id: None,
             stands_in: None,
@@ -317,8 +320,9 @@ impl<E: FrameEngine> Switch<E> {
             .map_or(0, |conn| conn.lost_notifications)
     }
 
-    /// Whether the next message of a connection may be passed to [`Switch::message`]: the previous
-    /// reply is complete, no change is in progress, and the connection has room.
+    /// Whether any next message of a connection may be passed to [`Switch::message`]: the previous
+    /// reply is complete, no change is in progress, and the connection has room. While a change is
+    /// in progress, [`Switch::takes`] knows which messages need not wait for it.
     pub fn is_ready<I: SwitchIo>(&self, conn: ConnId, io: &I) -> bool {
         let busy = self
             .connections
@@ -327,12 +331,13 @@ impl<E: FrameEngine> Switch<E> {
         !busy && !self.is_changing() && io.has_room(conn)
     }
 
-    /// Whether a long change is in progress. Messages wait for its end, packets do not.
+    /// Whether a long change is in progress. Other changes wait for its end, packets do not.
     pub fn is_changing(&self) -> bool {
         self.commit.is_some() || self.datapath.has_work()
     }
 
-    /// Handles a message of a connection for which [`Switch::is_ready`] returned true.
+    /// Handles a message of a connection for which [`Switch::takes`] returned true. Otherwise the
+    /// change in progress is completed first, and ends the reads that it cannot wait for.
     pub fn message<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -340,9 +345,8 @@ impl<E: FrameEngine> Switch<E> {
         request: Request<'_>,
         io: &mut I,
     ) {
-        while self.is_changing() {
-            self.stop_waiting();
-            self.go_on(now, io);
+        while !self.may_pass(conn, request.message.as_ref().ok()) {
+            self.hurry(now, io);
         }
         if self.connections.contains_key(&conn) {
             self.handle(now, conn, request, io);
@@ -352,7 +356,8 @@ impl<E: FrameEngine> Switch<E> {
 
     /// Whether there is something for [`Switch::work`] to do.
     pub fn has_work<I: SwitchIo>(&self, io: &I) -> bool {
-        let waits = self.waits_until().is_some() && !self.clock_was_set;
+        let waits_for_time = self.waits_until().is_some() && !self.clock_was_set;
+        let waits = waits_for_time || self.waits_for_reads_until().is_some();
         let is_working = self.is_changing() && !waits;
         if is_working || self.datapath.has_backlog() || !self.discarded.is_empty() {
             return true;
@@ -374,13 +379,21 @@ impl<E: FrameEngine> Switch<E> {
         self.report_news(None, io);
         self.free_discarded();
         let mut waiting = Vec::new();
-        let goes_on = self.commit.is_none();
         for (id, conn) in &self.connections {
-            if goes_on && conn.has_more() && io.has_room(*id) {
+            let goes_on = match &conn.dump {
+                _ if self.commit.is_none() => conn.has_more(),
+                Some(dump) => dump.passes_bundles(),
+                None => false,
+            };
+            if goes_on && io.has_room(*id) {
                 waiting.push(*id);
             }
         }
         for id in waiting {
+            if self.commit.is_some() {
+                self.continue_late_dump(now, id, io);
+                continue;
+            }
             if let Some(conn) = self.connections.get_mut(&id) {
                 conn.tell_late_ports(id, io);
                 conn.tell_late_controllers(id, io);
@@ -398,6 +411,7 @@ impl<E: FrameEngine> Switch<E> {
             .into_iter()
             .chain(bundle_ends)
             .chain(self.waits_until().or_else(|| self.next_scheduled()))
+            .chain(self.waits_for_reads_until())
             .min()
     }
 
@@ -410,7 +424,9 @@ impl<E: FrameEngine> Switch<E> {
         self.tell_tables(io);
         self.report_news(None, io);
         self.end_idle_bundles(now, io);
-        if self.waits_until().is_some_and(|due| due <= now) {
+        let waits = self.waits_until().into_iter();
+        let mut due = waits.chain(self.waits_for_reads_until());
+        if due.any(|due| due <= now) {
             self.go_on(now, io);
         }
         self.begin_due_commit(now, io);

@@ -1,5 +1,5 @@
-//! Changes of many entries and long lists are done in slices: packets pass in between, messages
-//! wait.
+//! Changes of many entries and long lists are done in slices: packets pass in between, the
+//! connection waits.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -53,7 +53,7 @@ fn left(lab: &Lab) -> usize {
 fn a_delete_of_many_entries_lets_packets_pass() {
     let mut lab = lab();
     lab.flow(C::DELETE, "table=1");
-    assert!((1..ENTRIES as usize).contains(&left(&lab)), "it has begun");
+    assert!(lab.switch.is_changing(), "it has begun");
     assert!(finish(&mut lab) > 5);
     assert_eq!((left(&lab), lab.io.messages.len()), (0, 0));
 }

@@ -13,6 +13,7 @@ use bofuss_packet::Packet;
 
 use crate::control::bulk_change::BulkChange;
 use crate::control::bundle::StagedBundle;
+use crate::control::deleted::Deleted;
 use crate::control::news::EntryNews;
 use crate::egress::discipline::Egress;
 use crate::frame_engine::{FrameEngine, PlainEngine};
@@ -35,6 +36,8 @@ pub struct Datapath<E: FrameEngine = PlainEngine> {
     pub(crate) hooks: Hooks,
     /// Bulk changes in progress.
     pub(crate) bulk_changes: VecDeque<BulkChange>,
+    /// Groups and meters that are deleted and not yet freed.
+    pub(crate) deleted: Deleted<E>,
     /// The bundle in progress.
     pub(crate) bundle: Option<StagedBundle<E>>,
     /// The recorded changes of entries, if they are recorded.
@@ -82,6 +85,7 @@ impl<E: FrameEngine> Datapath<E> {
             egress: PortQueues::default(),
             hooks: Hooks::default(),
             bulk_changes: VecDeque::new(),
+            deleted: Deleted::default(),
             bundle: None,
             news: None,
         }

@@ -36,7 +36,7 @@ use crate::port::OpenPort;
 use crate::record::{RecordWriter, SwitchRecorder};
 
 use inbox::Inbox;
-use io::{DataPlaneIo, conn_id};
+use io::DataPlaneIo;
 use loop_counters::LoopCounters;
 use poller::{Poller, Ready};
 use trace::PendingTrace;
@@ -289,9 +289,9 @@ impl DataPlane {
 
     /// Whether something can be done at once.
     fn has_work(&self) -> bool {
-        let mut waiting = self.inbox.waiting_connections();
+        let mut waiting = self.inbox.waiting();
         self.switch.has_work(&self.io)
-            || waiting.any(|id| self.switch.is_ready(conn_id(id), &self.io))
+            || waiting.any(|(id, event)| self.takes(id, event))
             || !self.io.ports.unpolled().is_empty()
             || self.inbox.has_taken()
     }

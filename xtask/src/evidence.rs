@@ -179,10 +179,6 @@ pub(crate) const NEVER: &[(&str, &str)] = &[
         "a request that is not finished waits as long as its connection lasts",
     ),
     (
-        "BAD_REQUEST/MULTIPART_REPLY_TIMEOUT",
-        "a reply may take as long as it needs",
-    ),
-    (
         "BAD_REQUEST/MULTIPART_BAD_SCHED",
         "of a tolerance that is too long, the longest is taken",
     ),

@@ -13,18 +13,22 @@ use crate::control::bundle::StagedBundle;
 use crate::control::entries::EntryEdit;
 use crate::frame_engine::FrameEngine;
 use crate::tables::shared::places;
+use crate::tables::stage::View;
 use crate::{Datapath, Engine, Entry, EntryKey, Label, Sink, Table, Time};
 
 /// How many entries one slice visits if it only reports them. Here and below, an entry with long
 /// lists counts as several, and one that counts for more than a slice gets a slice of its own.
 pub(crate) const ENTRIES_REPORTED: usize = 64;
-/// How many entries one slice of a change visits. Deleting one with a list and a mask of its own
+/// How many entries one slice changes. Deleting one with a list and a mask of its own
 /// takes some 3 us, and up to 45 us if that empties a page of 512 KiB, which is returned to the
 /// system. Few slices have more than one such entry, so packets wait for less than 100 us.
 pub(crate) const ENTRIES_CHANGED: usize = 8;
+/// An entry that is changed costs a slice as much as so many that are only visited.
+pub(crate) const CHANGED_COUNTS: usize = ENTRIES_REPORTED / ENTRIES_CHANGED;
 
 /// A position in a walk over the entries of tables. An entry that exists throughout the walk is
 /// visited exactly once, because keys do not change while a cursor is in their table.
+#[derive(Clone)]
 pub struct Cursor {
     tables: RangeInclusive<u8>,
     from: EntryKey,
@@ -78,19 +82,22 @@ impl Cursor {
         }
     }
 
-    /// Visits one slice of at most `limit` entries. Returns true if that was the last.
+    /// Visits one slice of at most `limit` entries, of which it shows those in the view that
+    /// `view_of` chooses; `see` returns as how many more the entry counts. Returns true if that was
+    /// the last slice.
     pub(crate) fn slice<'a>(
         &mut self,
         limit: usize,
         tables: &'a [Table],
-        mut see: impl FnMut(TableId, &'a Entry),
+        view_of: impl Fn(&Table) -> View,
+        mut see: impl FnMut(TableId, &'a Entry) -> usize,
     ) -> bool {
         let mut left = limit;
         while let Some(number) = self.tables.clone().next() {
             let Some(table) = tables.get(usize::from(number)) else {
                 break;
             };
-            let view = table.changed_view();
+            let view = view_of(table);
             for (key, entry) in table.entries_of(self.label, self.from) {
                 if left == 0 {
                     self.from = key;
@@ -99,7 +106,7 @@ impl Cursor {
                 }
                 left = left.saturating_sub(1 + places(&entry.instructions));
                 if view.has(entry) {
-                    see(TableId(number), entry);
+                    left = left.saturating_sub(see(TableId(number), entry));
                 }
             }
             self.from = EntryKey::FIRST;
@@ -160,6 +167,22 @@ impl BulkChange {
         }
     }
 
+    /// Visits the next slice of entries. Returns whether it was the last, and the entries selected.
+    fn slice(&mut self, tables: &[Table]) -> (bool, Vec<(TableId, EntryKey)>) {
+        let mut found = Vec::new();
+        let finds = &self.finds;
+        let see = |table, entry: &Entry| {
+            if !finds(entry) {
+                return 0;
+            }
+            found.push((table, entry.key));
+            CHANGED_COUNTS - 1
+        };
+        let cursor = &mut self.cursor;
+        let last = cursor.slice(ENTRIES_REPORTED, tables, Table::changed_view, see);
+        (last, found)
+    }
+
     /// Lets the change skip entries that lack a label.
     pub(crate) fn of(self, label: Option<Label>) -> Self {
         Self {
@@ -174,24 +197,23 @@ impl<E: FrameEngine> Datapath<E> {
     /// switch have to wait for it; packets do not.
     pub fn has_work(&self) -> bool {
         let bundle = self.bundle.as_ref();
-        !self.bulk_changes.is_empty() || bundle.is_some_and(StagedBundle::has_work)
+        !self.bulk_changes.is_empty()
+            || !self.deleted.is_empty()
+            || bundle.is_some_and(StagedBundle::has_work)
     }
 
     /// Does one slice of the change in progress. Returns `None` if more remains to be done.
     ///
     /// Errors: FLOW_MOD_FAILED with OVERLAP or TABLE_FULL, for the flow-mod that began it.
     pub fn work<S: Sink>(&mut self, now: Time, sink: &mut S) -> Option<Result<(), ErrorCode>> {
+        if !self.deleted.is_empty() {
+            self.deleted.go_on(&mut self.pipeline);
+            return None;
+        }
         let Some(mut bulk) = self.bulk_changes.pop_front() else {
             return self.work_on_bundle(now, sink).then_some(Ok(()));
         };
-        let mut found = Vec::new();
-        let last = bulk
-            .cursor
-            .slice(ENTRIES_CHANGED, &self.pipeline.tables, |table, entry| {
-                if (bulk.finds)(entry) {
-                    found.push((table, entry.key));
-                }
-            });
+        let (last, found) = bulk.slice(&self.pipeline.tables);
         bulk.found |= !found.is_empty();
         for (table, key) in found {
             if let Err(error) = self.change_entry(now, table, key, &bulk.change, sink) {
@@ -262,16 +284,24 @@ impl<E: FrameEngine> Datapath<E> {
         }
     }
 
-    /// Begins a change and does its first slice.
+    /// Begins a change, and completes it if one slice is enough. Otherwise
+    /// nothing has changed when this returns, so that reads in progress may end first.
     ///
     /// Errors: as for [`Datapath::work`].
     pub(crate) fn begin_bulk_change<S: Sink>(
         &mut self,
         now: Time,
-        bulk: BulkChange,
+        mut bulk: BulkChange,
         sink: &mut S,
     ) -> Result<(), ErrorCode> {
+        let start = bulk.cursor.clone();
+        let (is_short, _) = bulk.slice(&self.pipeline.tables);
+        bulk.cursor = start;
         self.bulk_changes.push_back(bulk);
-        self.work(now, sink).unwrap_or(Ok(()))
+        if is_short && self.deleted.is_empty() {
+            self.work(now, sink).unwrap_or(Ok(()))
+        } else {
+            Ok(())
+        }
     }
 }

@@ -14,7 +14,7 @@ use bofuss_oflib::matching::Sent;
 use bofuss_oflib::message::FlowRemovedReason;
 use bofuss_oflib::types::TableId;
 
-use crate::control::bulk_change::{ENTRIES_CHANGED, ENTRIES_REPORTED};
+use crate::control::bulk_change::{CHANGED_COUNTS, ENTRIES_REPORTED};
 use crate::control::bundle_groups::StagedGroups;
 use crate::control::chunked_queue::ChunkedQueue;
 use crate::control::news::EntryFate;
@@ -22,9 +22,6 @@ use crate::frame_engine::FrameEngine;
 use crate::slab::NONE;
 use crate::tables::stage::{AddedAs, EntryStage, View};
 use crate::{Datapath, Entry, EntryKey, Sink, Table, Time};
-
-/// An entry that is removed or replaced costs a slice as much as so many that are only visited.
-const ENDED_COUNTS: usize = ENTRIES_REPORTED / ENTRIES_CHANGED;
 
 /// The changes of the bundle in progress.
 pub(crate) struct StagedBundle<E: FrameEngine> {
@@ -38,7 +35,7 @@ pub(crate) struct StagedBundle<E: FrameEngine> {
     /// How many entries it removes.
     pub(crate) n_doomed: usize,
     /// Its groups and meters, if it changes any.
-    groups: Option<Box<StagedGroups<E>>>,
+    pub(crate) groups: Option<Box<StagedGroups<E>>>,
 }
 
 /// The phase of a bundle.
@@ -57,6 +54,11 @@ impl<E: FrameEngine> StagedBundle<E> {
     /// Whether there is work besides the bundle's own changes.
     pub(crate) fn has_work(&self) -> bool {
         self.phase != BundlePhase::Preparing
+    }
+
+    /// Whether packets see its changes.
+    pub(crate) fn is_settling(&self) -> bool {
+        matches!(self.phase, BundlePhase::Settling(_))
     }
 
     /// The groups and meters that it changes, if it may change any.
@@ -127,7 +129,19 @@ impl<E: FrameEngine> Datapath<E> {
     pub fn undo_bundle(&mut self) {
         assert!(self.is_staging(), "a bundle is prepared");
         self.bulk_changes.clear();
+        self.deleted.stop();
         self.end_preparation(BundlePhase::Undoing);
+    }
+
+    /// Whether a read shows one state if it ends before the next slice of the change in progress:
+    /// the state before a bundle that is being prepared or undone. With `with_uses`, the read also
+    /// shows how many entries use a group or a meter; a bundle that has no copy of them changes
+    /// that as it is prepared.
+    pub fn shows_one_state(&self, with_uses: bool) -> bool {
+        match &self.bundle {
+            None => !self.has_work(),
+            Some(bundle) => !bundle.is_settling() && (!with_uses || bundle.groups.is_some()),
+        }
     }
 
     fn end_preparation(&mut self, phase: BundlePhase) {
@@ -163,7 +177,7 @@ impl<E: FrameEngine> Datapath<E> {
             && let Some(touched) = bundle.touched.pop()
         {
             let is_revealed = self.end_one(now, phase, touched, sink);
-            left = left.saturating_sub(if is_revealed { 1 } else { ENDED_COUNTS });
+            left = left.saturating_sub(if is_revealed { 1 } else { CHANGED_COUNTS });
         }
         self.swap_groups();
         if !self.has_ended(phase) {
@@ -399,6 +413,7 @@ impl<E: FrameEngine> Datapath<E> {
 
     /// Makes an added entry an ordinary one; its age counts from the commit.
     fn reveal(&mut self, at: Time, table: TableId, key: EntryKey) {
+        self.pipeline.tables[usize::from(table.0)].n_added -= 1;
         let entry = self.entry_mut(table, key.slot);
         entry.stage = EntryStage::Settled;
         entry.created = at;

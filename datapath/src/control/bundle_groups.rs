@@ -43,8 +43,12 @@ pub(crate) struct StagedGroups<E: FrameEngine> {
     /// Those of them that have other buckets.
     renewed_groups: BTreeSet<GroupId>,
     deleted_groups: BTreeSet<GroupId>,
+    /// Whether it deletes all groups that there were.
+    deletes_groups: bool,
     changed_meters: BTreeSet<MeterId>,
     deleted_meters: BTreeSet<MeterId>,
+    /// Whether it deletes all ordinary meters that there were.
+    deletes_meters: bool,
 }
 
 impl<E: FrameEngine> StagedGroups<E> {
@@ -60,8 +64,10 @@ impl<E: FrameEngine> StagedGroups<E> {
             changed_groups: BTreeSet::new(),
             renewed_groups: BTreeSet::new(),
             deleted_groups: BTreeSet::new(),
+            deletes_groups: false,
             changed_meters: BTreeSet::new(),
             deleted_meters: BTreeSet::new(),
+            deletes_meters: false,
         }
     }
 
@@ -131,13 +137,15 @@ impl<E: FrameEngine> StagedGroups<E> {
         for _ in 0..GROUPS_PER_SLICE {
             if let Some((id, group)) = self.groups.pop_first() {
                 pipeline.field_uses.actions(actions_of(&group.plans), false);
-                if is_seen && !self.deleted_groups.contains(&id) {
+                let is_deleted = self.deletes_groups || self.deleted_groups.contains(&id);
+                if is_seen && !is_deleted {
                     self.add_counts(&group, pipeline.groups.get_mut(&id), id);
                 }
             } else if let Some((id, meter)) = self.meters.pop_first() {
                 let after = pipeline.meters.get_mut(&id);
-                if let Some(after) = after.filter(|_| is_seen && !self.deleted_meters.contains(&id))
-                {
+                let is_deleted =
+                    self.deletes_meters && id <= MeterId::MAX || self.deleted_meters.contains(&id);
+                if let Some(after) = after.filter(|_| is_seen && !is_deleted) {
                     let is_changed = self.changed_meters.contains(&id);
                     after.take_over(meter, is_changed);
                 }
@@ -189,6 +197,24 @@ impl<E: FrameEngine> Datapath<E> {
         staged.is_some_and(|staged| staged.copy_some(pipeline))
     }
 
+    /// The groups that reads show: while a bundle is in progress, those before it.
+    pub(crate) fn read_groups(&self) -> &BTreeMap<GroupId, GroupOf<E>> {
+        let unseen = self.groups_before_commit();
+        unseen.map_or(&self.pipeline.groups, |staged| &staged.groups)
+    }
+
+    /// The meters that reads show: while a bundle is in progress, those before it.
+    pub(crate) fn read_meters(&self) -> &BTreeMap<MeterId, Meter> {
+        let unseen = self.groups_before_commit();
+        unseen.map_or(&self.pipeline.meters, |staged| &staged.meters)
+    }
+
+    /// The groups and meters before the commit of a bundle that is being settled.
+    fn groups_before_commit(&self) -> Option<&StagedGroups<E>> {
+        let bundle = self.bundle.as_ref()?;
+        bundle.is_settling().then_some(bundle.groups.as_deref())?
+    }
+
     /// Determines anew which groups are live, after a port was added, removed or changed.
     pub(crate) fn port_liveness_changed(&mut self, port: PortNo) {
         self.pipeline.port_liveness_changed(port);
@@ -214,8 +240,7 @@ impl<E: FrameEngine> Datapath<E> {
                     staged.renewed_groups.insert(id);
                 }
             } else if id == GroupId::ALL {
-                let live = staged.groups.keys().copied();
-                staged.deleted_groups.extend(live);
+                staged.deletes_groups = true;
             } else {
                 staged.deleted_groups.insert(id);
             }
@@ -237,8 +262,7 @@ impl<E: FrameEngine> Datapath<E> {
             if meter_mod.command != MeterModCommand::DELETE {
                 staged.changed_meters.insert(id);
             } else if id == MeterId::ALL {
-                let live = staged.meters.keys().copied();
-                staged.deleted_meters.extend(live);
+                staged.deletes_meters = true;
             } else {
                 staged.deleted_meters.insert(id);
             }

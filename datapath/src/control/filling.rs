@@ -139,7 +139,7 @@ impl<E: FrameEngine> Datapath<E> {
 
     /// How much of a table is free, in whole per cent.
     fn vacancy(&self, number: TableId) -> u8 {
-        let used = self.pipeline.tables[usize::from(number.0)].len_after();
+        let used = self.pipeline.tables[usize::from(number.0)].len_read();
         vacancy(used, self.max_entries(number))
     }
 

@@ -122,15 +122,10 @@ impl<E: FrameEngine> Datapath<E> {
         id: GroupId,
         sink: &mut S,
     ) -> Result<(), ErrorCode> {
-        let flows: u32 = if id == GroupId::ALL {
-            let flows = self.pipeline.groups.values().map(|group| group.flows).sum();
-            for group in core::mem::take(&mut self.pipeline.groups).values() {
-                self.pipeline
-                    .field_uses
-                    .actions(actions_of(&group.plans), false);
-            }
-            self.pipeline.n_buckets = 0;
-            flows
+        // How many entries use the groups; for all groups, a sum would take too long.
+        let flows = if id == GroupId::ALL {
+            self.deleted.begin_groups(&mut self.pipeline);
+            u32::MAX
         } else {
             match self.pipeline.groups.get(&id) {
                 None => return Ok(()),
@@ -158,7 +153,7 @@ impl<E: FrameEngine> Datapath<E> {
         now: Time,
         ids: RangeInclusive<GroupId>,
     ) -> impl Iterator<Item = GroupStats> {
-        let groups = self.pipeline.groups.range(ids);
+        let groups = self.read_groups().range(ids);
         groups.map(move |(id, group)| {
             let (duration_sec, duration_nsec) = now.duration(group.created);
             GroupStats(GroupCounters {
@@ -180,7 +175,7 @@ impl<E: FrameEngine> Datapath<E> {
 
     /// The descriptions of the groups with these numbers.
     pub fn group_descs(&self, ids: RangeInclusive<GroupId>) -> impl Iterator<Item = GroupDesc> {
-        let groups = self.pipeline.groups.range(ids);
+        let groups = self.read_groups().range(ids);
         groups.map(|(id, group)| GroupDesc {
             ty: group.ty,
             group_id: *id,

@@ -87,11 +87,14 @@ impl<E: FrameEngine> Datapath<E> {
             id if VIRTUAL.contains(&id) => return Err(MeterModFailed::INVALID_METER),
             id => id..=id,
         };
-        let mut flows = 0;
-        while let Some((&id, meter)) = self.pipeline.meters.range(gone.clone()).next() {
-            flows += meter.stats.flow_count;
-            self.pipeline.meters.remove(&id);
-        }
+        // How many entries use the meters; for all meters, a sum would take too long.
+        let flows = if id == MeterId::ALL {
+            self.deleted.begin_meters(&mut self.pipeline);
+            u32::MAX
+        } else {
+            let meter = self.pipeline.meters.remove(&id);
+            meter.map_or(0, |meter| meter.stats.flow_count)
+        };
         if flows > 0 {
             let bulk = BulkChange::new(
                 TableId::ALL,
@@ -119,7 +122,7 @@ impl<E: FrameEngine> Datapath<E> {
         now: Time,
         ids: RangeInclusive<MeterId>,
     ) -> impl Iterator<Item = MeterStats> {
-        self.pipeline.meters.range(ids).map(move |(_, meter)| {
+        self.read_meters().range(ids).map(move |(_, meter)| {
             let (duration_sec, duration_nsec) = now.duration(meter.created);
             MeterStats {
                 duration_sec,
@@ -131,8 +134,7 @@ impl<E: FrameEngine> Datapath<E> {
 
     /// The configurations of the meters with these numbers.
     pub fn meter_configs(&self, ids: RangeInclusive<MeterId>) -> impl Iterator<Item = MeterConfig> {
-        self.pipeline
-            .meters
+        self.read_meters()
             .range(ids)
             .map(|(_, meter)| meter.config.clone())
     }

@@ -8,6 +8,7 @@ mod change_engine;
 pub(crate) mod check;
 pub(crate) mod chunked_queue;
 mod compaction;
+pub(crate) mod deleted;
 pub(crate) mod entries;
 mod extensions;
 mod features;

@@ -4,7 +4,7 @@ use bofuss_oflib::types::TableId;
 
 use crate::control::bulk_change::ENTRIES_REPORTED;
 use crate::frame_engine::FrameEngine;
-use crate::{Cursor, Datapath, Entry};
+use crate::{Cursor, Datapath, Entry, Table};
 
 /// A view of the datapath in which the counters of entries and tables are complete. There is no
 /// other access to them from outside.
@@ -45,8 +45,14 @@ impl<'a, E: FrameEngine> Settled<'a, E> {
         }
     }
 
-    /// Visits the next slice of entries. Returns true if that was the last.
-    pub fn slice(&self, cursor: &mut Cursor, see: impl FnMut(TableId, &'a Entry)) -> bool {
-        cursor.slice(ENTRIES_REPORTED, &self.0.pipeline.tables, see)
+    /// Visits the next slice of entries; while a bundle is in progress, of those before it. Returns
+    /// true if that was the last.
+    pub fn slice(&self, cursor: &mut Cursor, mut see: impl FnMut(TableId, &'a Entry)) -> bool {
+        let see = |table, entry| {
+            see(table, entry);
+            0
+        };
+        let tables = &self.0.pipeline.tables;
+        cursor.slice(ENTRIES_REPORTED, tables, Table::read_view, see)
     }
 }

@@ -30,7 +30,7 @@ use crate::hook::HookPoint;
 use crate::pipeline::buckets::MAX_BUCKETS_PER_PACKET;
 use crate::pipeline::context::Context;
 use crate::pipeline::hooking::MissReply;
-use crate::pipeline::tracing::{describe, lost, received};
+use crate::pipeline::tracing::{LOST_SEARCHED, describe, lost, received};
 use crate::qos::QueueClass;
 use crate::references::{meters, sole_output};
 use crate::slab::NONE;
@@ -38,8 +38,6 @@ use crate::{DropReason, Entry, EntryKey, HeldPacket, Port, Sink, Step};
 
 /// How many entries a trace names that matched but lost a lookup.
 const LOST_SHOWN: usize = 4;
-/// How many entries of a table are searched for them.
-const LOST_SEARCHED: usize = 10_000;
 /// The cookie of a packet-in that no single entry caused.
 pub const NO_COOKIE: u64 = u64::MAX;
 
@@ -155,6 +153,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         match ingress.map_or(Some(DropReason::NoSuchPort), Port::ingress_block) {
             None => {
                 self.lane.work.begin_frame();
+                self.lane.work.searches = LOST_SEARCHED;
                 self.run(&mut packet, E::PathNotes::default());
                 self.pipeline.bridge.tried.clear();
             }
@@ -392,7 +391,9 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         let catalogue = &self.pipeline.catalogue;
         let won = walk.hit.and_then(|hit| table.get(hit));
         let mut near = Vec::new();
-        for (_, entry) in table.entries(EntryKey::FIRST).take(LOST_SEARCHED) {
+        let searches = &mut self.lane.work.searches;
+        for (_, entry) in table.entries(EntryKey::FIRST).take(*searches) {
+            *searches -= 1;
             let is_after = won.is_some_and(|won| entry.key > won.key);
             let distance = key.distance(&entry.rule);
             // After the winner, only entries that also match are of interest.

@@ -8,6 +8,10 @@ use bofuss_packet::{Key, Packet};
 
 use crate::{Entry, Lost, Step};
 
+/// How many entries of all tables together one trace searches for those that nearly matched, which
+/// takes some 0.5 ms. Any connection may ask for a trace, and packets wait for it.
+pub(super) const LOST_SEARCHED: usize = 1000;
+
 /// Describes for a trace why an entry lost the lookup of a key.
 pub(super) fn lost(entry: &Entry, key: &Key, catalogue: &Catalogue) -> Lost {
     let fields = entry.rule.to_match(catalogue);
@@ -48,4 +52,86 @@ pub(super) fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
         (from_packet || one.number() != initial) && one.field.id != IN_PHY_PORT.id
     });
     Match::new(&shown.copied().collect::<Vec<_>>()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{format, sync::Arc};
+
+    use bofuss_frame::{Frame, OffloadCapabilities, Pool};
+    use bofuss_oflib::message::{FlowModCommand, FlowRemoved, PortDesc, PortStatusReason};
+    use bofuss_oflib::text::parse_flow;
+    use bofuss_oflib::types::QueueId;
+    use bofuss_oflib::{Mac, PortNo};
+    use bofuss_packet::craft;
+
+    use super::*;
+    use crate::{Config, Datapath, PacketInEvent, Sink, Time};
+
+    /// Counts for each table how many entries a trace names that nearly matched.
+    struct LostCounts(Vec<usize>);
+
+    impl Sink for LostCounts {
+        const TRACES: bool = true;
+        const DRY: bool = true;
+        fn transmit(&mut self, _: PortNo, _: QueueId, _: Frame) {}
+        fn packet_in(&mut self, _: &PacketInEvent<'_>) {}
+        fn flow_removed(&mut self, _: FlowRemoved) {}
+        fn port_status(&mut self, _: PortStatusReason, _: &PortDesc) {}
+        fn set_link(&mut self, _: PortNo, _: bool) {}
+        fn step(&mut self, step: Step<'_>) {
+            if let Step::Lookup(_, _, _, lost) = step {
+                self.0.push(lost.len());
+            }
+        }
+    }
+
+    /// A packet passes 60 tables, each with 50 entries that it does not match.
+    #[test]
+    fn a_trace_searches_a_limited_number_of_entries_in_all_tables_together() {
+        const TABLES: u8 = 60;
+        let config = Config {
+            n_tables: TABLES,
+            ..Config::default()
+        };
+        let catalogue = Arc::new(Catalogue::default());
+        let mut datapath = Datapath::new(config, Arc::clone(&catalogue), Pool::new(1 << 20));
+        let sink = &mut Vec::<Frame>::new();
+        let desc = PortDesc {
+            port_no: PortNo(1),
+            ..PortDesc::default()
+        };
+        datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), sink);
+        let mut add = |text: &str| {
+            let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).expect(text);
+            datapath.flow_mod(Time(0), &flow, sink).expect(text);
+        };
+        for table in 0..TABLES {
+            for n in 0..50 {
+                add(&format!(
+                    "table={table},priority=9,tcp,tp_dst={n},actions=drop"
+                ));
+            }
+            if table + 1 < TABLES {
+                add(&format!(
+                    "table={table},priority=1,actions=goto_table:{}",
+                    table + 1
+                ));
+            }
+        }
+        for _ in 0..2 {
+            let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), craft::Layer::new(0x88b5, &[0]));
+            let frame = datapath.pool().frame(&bytes).expect("within the limit");
+            let packet = Packet::new(frame, PortNo(1));
+            let mut counts = LostCounts(Vec::new());
+            datapath.trace(Time(0), packet, &mut counts);
+            let searched = counts.0.iter().filter(|count| **count > 0).count();
+            assert_eq!(
+                (counts.0.len(), searched),
+                (60, 20),
+                "1,000 entries in 20 tables"
+            );
+            assert_eq!(datapath.lane.work.searches, 0);
+        }
+    }
 }

@@ -31,6 +31,8 @@ pub struct Work {
     pub(crate) done: u64,
     turn_end: u64,
     frame_end: u64,
+    /// How many entries the trace in progress may still search for those that nearly matched.
+    pub(crate) searches: usize,
     /// How deeply calls of hooks are nested now.
     nesting: u8,
     /// How deeply passes through the egress tables are nested now.

@@ -41,6 +41,13 @@ pub(crate) enum EntryStage {
     Doomed(FlowRemovedReason),
 }
 
+impl Entry {
+    /// Whether the bundle in progress adds it.
+    pub(crate) fn is_staged(&self) -> bool {
+        matches!(self.stage, EntryStage::Added(_))
+    }
+}
+
 /// Why a bundle adds an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddedAs {

@@ -224,6 +224,8 @@ pub struct Table {
     pub(crate) last_mask: Option<Rc<KeyMask>>,
     /// Which entries packets see.
     pub(crate) view: View,
+    /// Entries that a bundle adds, as long as they are marked so.
+    pub(crate) n_added: usize,
     /// Entries that a bundle removes.
     pub(crate) n_doomed: usize,
     /// The miss behaviour.
@@ -263,6 +265,7 @@ impl Table {
             masks: SharedMasks::default(),
             walks: Arc::default(),
             view: View::Both,
+            n_added: 0,
             n_doomed: 0,
             miss: TableMiss::default(),
             eviction: Box::default(),
@@ -298,6 +301,19 @@ impl Table {
     /// How many entries count towards the limit: those after the bundle in progress.
     pub(crate) fn len_after(&self) -> usize {
         self.len() - self.n_doomed
+    }
+
+    /// How many entries there were before the bundle in progress, if there is one.
+    pub fn len_read(&self) -> usize {
+        self.len() - self.n_added
+    }
+
+    /// The view of controllers' reads: while a bundle is in progress, the state before it.
+    pub(crate) fn read_view(&self) -> View {
+        match self.view {
+            View::Both => View::Both,
+            View::Before | View::After => View::Before,
+        }
     }
 
     /// The view of changes: while a bundle is in progress, the state after it.
@@ -407,6 +423,7 @@ impl Table {
         });
         self.masks.share(&mut self.entries[slot].rule);
         let key = self.entries[slot].key;
+        self.n_added += usize::from(self.entries[slot].is_staged());
         self.classifier.insert(&mut self.entries, key);
         self.relabel(key.slot, LabelIndex::insert);
         self.eviction.insert(&self.entries[key.slot]);
@@ -426,6 +443,7 @@ impl Table {
         self.triggers.end(key.slot);
         let entry = self.entries.remove(key.slot)?;
         self.masks.release(&entry.rule);
+        self.n_added -= usize::from(entry.is_staged());
         self.n_one_tag -= usize::from(entry.flags().has(FlowModFlags::ONE_TAG));
         Some(entry)
     }

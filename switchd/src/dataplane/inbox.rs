@@ -27,7 +27,8 @@ pub(super) struct Inbox {
     /// The queue places of handled messages, which are released together, so that the task of their
     /// connection wakes once: when more are taken from the queue, or the slice of time ends.
     held: Option<QueuePlace>,
-    /// Messages of connections whose previous reply is not complete.
+    /// Messages that wait: for the previous reply of their connection, for room, or for another's
+    /// change.
     backlog: BTreeMap<ConnId, VecDeque<Event>>,
     /// The connection of the backlog that was served last.
     last_served: ConnId,
@@ -55,9 +56,10 @@ impl Inbox {
         self.has_taken() || !self.backlog.is_empty()
     }
 
-    /// The connections whose messages wait for the previous reply.
-    pub(super) fn waiting_connections(&self) -> impl Iterator<Item = ConnId> {
-        self.backlog.keys().copied()
+    /// The connections whose messages wait, and the first of these.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (ConnId, &Event)> {
+        let all = self.backlog.iter();
+        all.filter_map(|(id, events)| Some((*id, events.front()?)))
     }
 
     /// Keeps the place of a message with those of the messages that are handled before it.
@@ -137,23 +139,46 @@ impl DataPlane {
         true
     }
 
-    /// Handles messages that waited for the previous reply of their connection, round robin.
+    /// Handles messages that waited, round robin. After one that began a long change it is the next
+    /// connection's turn.
     fn take_backlog(&mut self, until: Time) {
         for id in self.inbox.connections_in_turn() {
             if self.now() >= until {
                 break;
             }
-            self.inbox.last_served = id;
-            while self.now() < until && self.switch.is_ready(conn_id(id), &self.io) {
+            while self.now() < until && self.takes_waiting(id) {
                 let Some(event) = self.inbox.next_waiting(id) else {
                     break;
                 };
+                self.inbox.last_served = id;
                 self.handle(event);
             }
         }
     }
 
-    /// Handles an event, or lets a message wait for the previous reply of its connection.
+    /// Whether the switch takes the first waiting message of a connection. If none is left, it
+    /// would take any.
+    fn takes_waiting(&self, id: ConnId) -> bool {
+        let first = self.inbox.backlog.get(&id).and_then(VecDeque::front);
+        first.is_none_or(|event| self.takes(id, event))
+    }
+
+    /// Whether the switch takes a connection's message now.
+    pub(super) fn takes(&self, id: ConnId, event: &Event) -> bool {
+        let message = match event {
+            Event::Message { message, .. } => Some(message),
+            Event::BadMessage { .. }
+            | Event::Down { .. }
+            | Event::Up { .. }
+            | Event::Unsent { .. }
+            | Event::Room { .. }
+            | Event::TlsFiles(_)
+            | Event::Failed { .. } => None,
+        };
+        self.switch.takes(conn_id(id), message, &self.io)
+    }
+
+    /// Handles an event, or lets a message wait until the switch takes it.
     fn take_event(&mut self, event: Event) {
         let conn = match &event {
             Event::Message { conn, .. } | Event::BadMessage { conn, .. } => *conn,
@@ -169,9 +194,9 @@ impl DataPlane {
                 return self.handle(event);
             }
         };
-        let backlog = &mut self.inbox.backlog;
-        if backlog.contains_key(&conn) || !self.switch.is_ready(conn_id(conn), &self.io) {
-            backlog.entry(conn).or_default().push_back(event);
+        if self.inbox.backlog.contains_key(&conn) || !self.takes(conn, &event) {
+            let waiting = self.inbox.backlog.entry(conn).or_default();
+            waiting.push_back(event);
         } else {
             self.handle(event);
         }

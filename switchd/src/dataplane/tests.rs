@@ -35,6 +35,7 @@ mod random_inputs;
 #[path = "../../../sim/tests/common/random_record.rs"]
 mod random_record;
 mod reload;
+mod turns;
 
 use played::played;
 
