@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
 use bofuss_tests::peers::Ofctl;
@@ -33,6 +33,49 @@ fn read_until(stream: &mut TcpStream, kind: u8) -> Vec<u8> {
             return message;
         }
     }
+}
+
+/// A port of loopback at which nobody listens.
+fn silent_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+#[test]
+fn a_controller_cuts_no_traffic_before_one_has_connected() {
+    if !have(&["ip", "openssl"]) {
+        return;
+    }
+    let mut stage = Stage::new();
+    let logged = |stage: &Stage, text: &str| stage.lab.log().matches(text).count();
+    let waiting = "fail mode: standalone until a controller has connected, then secure";
+    stage.follows(
+        "controller",
+        &format!("['tcp:127.0.0.1:{}']", silent_port()),
+    );
+    stage.lab.all_ping();
+    assert_eq!(logged(&stage, waiting), 1);
+    stage.follows("tables", "11");
+    stage.follows("controller", &format!("['tcp:127.0.0.1:{}']", stage.port));
+    stage.lab.all_ping();
+    assert_eq!(logged(&stage, waiting), 1, "it is logged once");
+    let main = stage.greets();
+    until("the default holds", || {
+        logged(&stage, "fail mode: standalone before, secure now") == 1
+    });
+    assert!(!stage.lab.pings(1, 2));
+    drop(main);
+    stage.follows("tables", "12");
+    assert!(!stage.lab.pings(1, 2), "one has connected");
+    stage.follows("controller", "[]");
+    stage.lab.all_ping();
+    assert_eq!(
+        logged(&stage, "fail mode: secure before, standalone now"),
+        1
+    );
+    // A mode that was chosen is followed at once.
+    stage.follows("fail-mode", "'secure'");
+    assert!(!stage.lab.pings(1, 2));
 }
 
 /// Whether the peer closes the connection.

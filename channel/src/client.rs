@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags, Timestamp};
 use bofuss_oflib::message::multipart::bundle_features::{BundleFeatureFlags, TimeCapability};
 use bofuss_oflib::message::multipart::{BundleFeaturesRequest, RequestBody};
@@ -18,9 +19,11 @@ use crate::handshake::Established;
 use crate::stream::{self, Stream};
 use crate::{ActiveAddress, Reason, Tls};
 
-/// The most bytes of unfinished multipart replies that a client holds.
-const MAX_MULTIPART_REPLY_BYTES: usize = 1 << 30;
-/// The most messages that a client keeps while it waits for another; further ones are dropped.
+/// The most bytes of unfinished multipart replies that a client holds, and the most of messages
+/// that it keeps: a million usual entries. Decoded, they take about four times as much memory.
+const MAX_REPLY_BYTES: usize = 1 << 28;
+/// The most messages that a client keeps while it waits for another, and the most errors; further
+/// ones are dropped.
 const MAX_KEPT_MESSAGES: usize = 1024;
 /// How many messages are sent between two barriers, so that their errors never fill the receive
 /// direction.
@@ -38,6 +41,10 @@ pub struct Client {
     writer: WriteHalf<Stream>,
     assembler: Assembler,
     kept: VecDeque<(u32, Message)>,
+    /// Bytes of the frames of `kept`; counted down only when there are none left.
+    kept_bytes: usize,
+    /// Bytes of the frames that were read for the last message.
+    received_bytes: usize,
     last_xid: u32,
     timeout: Duration,
 }
@@ -67,6 +74,9 @@ pub enum ClientError {
     /// The switch sent what is not OpenFlow.
     #[error("the switch sent a malformed message: {0}")]
     Malformed(DecodeError),
+    /// The reply is longer than a client holds.
+    #[error("the reply is longer than {} MiB; ask for a part, as one table or port", .0 >> 20)]
+    TooLong(usize),
     /// The request cannot be written.
     #[error(transparent)]
     Unsent(#[from] EncodeError),
@@ -125,8 +135,10 @@ impl Client {
         Self {
             frames: established.frames,
             writer: established.writer,
-            assembler: Assembler::new(established.codec, MAX_MULTIPART_REPLY_BYTES),
+            assembler: Assembler::new(established.codec, MAX_REPLY_BYTES),
             kept: VecDeque::new(),
+            kept_bytes: 0,
+            received_bytes: 0,
             last_xid: 0,
             timeout,
         }
@@ -191,6 +203,7 @@ impl Client {
         let asked = self.send(message).await?;
         let barrier = self.send(&Message::BarrierRequest(Empty)).await?;
         let mut replies = Vec::new();
+        let mut bytes = 0;
         loop {
             let (xid, reply) = self.receive_in_time().await?;
             if xid != asked && xid != barrier {
@@ -198,7 +211,8 @@ impl Client {
             } else if let Message::Error(error) = reply {
                 return Err(ClientError::Refused(error));
             } else if xid == asked {
-                if replies.len() < MAX_KEPT_MESSAGES {
+                bytes += self.received_bytes;
+                if replies.len() < MAX_KEPT_MESSAGES && bytes <= MAX_REPLY_BYTES {
                     replies.push(reply);
                 }
             } else if let Message::BarrierReply(_) = reply {
@@ -263,7 +277,9 @@ impl Client {
                     return Err(ClientError::Refused(error.clone()));
                 }
                 Some(_) | None if xid == asked => return Ok(errors),
-                Some(error) if place < messages.len() => errors.push((place, error.clone())),
+                Some(error) if place < messages.len() => {
+                    note_error(&mut errors, place, error.clone());
+                }
                 Some(_) | None => self.keep((xid, reply)),
             }
         }
@@ -302,7 +318,7 @@ impl Client {
                     if xid == barrier {
                         return Err(ClientError::Refused(error));
                     }
-                    errors.push((i * MESSAGES_PER_BARRIER + place, error));
+                    note_error(&mut errors, i * MESSAGES_PER_BARRIER + place, error);
                 } else if xid == barrier && matches!(message, Message::BarrierReply(_)) {
                     break;
                 } else {
@@ -316,7 +332,12 @@ impl Client {
     /// Waits for the next message of any kind, however long; those that came in between first.
     pub async fn next(&mut self) -> Result<(u32, Message), ClientError> {
         match self.kept.pop_front() {
-            Some(kept) => Ok(kept),
+            Some(kept) => {
+                if self.kept.is_empty() {
+                    self.kept_bytes = 0;
+                }
+                Ok(kept)
+            }
             None => self.receive().await,
         }
     }
@@ -329,7 +350,9 @@ impl Client {
     }
 
     fn keep(&mut self, message: (u32, Message)) {
-        if self.kept.len() < MAX_KEPT_MESSAGES {
+        let bytes = self.kept_bytes + self.received_bytes;
+        if self.kept.len() < MAX_KEPT_MESSAGES && bytes <= MAX_REPLY_BYTES {
+            self.kept_bytes = bytes;
             self.kept.push_back(message);
         }
     }
@@ -352,6 +375,7 @@ impl Client {
     /// Waits for a message, of a multipart reply for each part as long as the timeout.
     async fn receive_in_time(&mut self) -> Result<(u32, Message), ClientError> {
         let limit = self.timeout;
+        self.received_bytes = 0;
         loop {
             let part = timeout(limit, self.receive_part()).await;
             if let Some(message) = part.map_err(|_| ClientError::Timeout(limit))?? {
@@ -362,6 +386,7 @@ impl Client {
 
     /// Waits for a message from the wire.
     async fn receive(&mut self) -> Result<(u32, Message), ClientError> {
+        self.received_bytes = 0;
         loop {
             if let Some(message) = self.receive_part().await? {
                 return Ok(message);
@@ -373,14 +398,25 @@ impl Client {
     async fn receive_part(&mut self) -> Result<Option<(u32, Message)>, ClientError> {
         loop {
             let length = self.frames.ready().await?;
+            self.received_bytes += length;
             match self.assembler.receive(self.frames.take(length)) {
                 Ok(Some((xid, Message::EchoRequest(data)))) => {
                     self.send_as(xid, &Message::EchoReply(data)).await?;
                 }
                 Ok(part) => return Ok(part),
+                Err(refused) if refused.cause.error == BadRequest::MULTIPART_BUFFER_OVERFLOW => {
+                    return Err(ClientError::TooLong(MAX_REPLY_BYTES));
+                }
                 Err(refused) => return Err(ClientError::Malformed(refused.cause)),
             }
         }
+    }
+}
+
+/// Adds an error to those of a client's messages, up to the limit.
+fn note_error(errors: &mut Vec<(usize, ErrorMsg)>, place: usize, error: ErrorMsg) {
+    if errors.len() < MAX_KEPT_MESSAGES {
+        errors.push((place, error));
     }
 }
 

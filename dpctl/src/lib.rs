@@ -17,6 +17,7 @@ mod library;
 mod monitor;
 mod names;
 mod ofctl;
+mod output;
 mod own;
 mod states;
 mod status;
@@ -28,7 +29,6 @@ mod words;
 
 pub use library::{message_json, messages};
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -43,6 +43,7 @@ use generate::Generate;
 use ofctl::difference::{self, FlowSource};
 use ofctl::order::{Order, SortDirection};
 use ofctl::wording::PortNames;
+use output::{complain, say};
 use talk::Talk;
 use verbs::{Command, Made, Requests, TextStyle, Verb};
 
@@ -182,16 +183,6 @@ pub(crate) enum Failure {
 impl From<String> for Failure {
     fn from(text: String) -> Self {
         Self::Usage(text)
-    }
-}
-
-/// Prints to the standard output. A reader that stops early, as `head` does, is no error.
-pub(crate) fn say(text: impl AsRef<str>) {
-    if std::io::stdout()
-        .write_all(text.as_ref().as_bytes())
-        .is_err()
-    {
-        std::process::exit(0);
     }
 }
 
@@ -467,7 +458,7 @@ pub fn main() -> ExitCode {
     let words = match words() {
         Ok(words) => words,
         Err(error) => {
-            eprintln!("dpctl: {error}");
+            complain(&error);
             return ExitCode::from(2);
         }
     };
@@ -483,6 +474,6 @@ pub fn main() -> ExitCode {
         Err(Failure::Failed(error)) => (error, 1),
         Err(Failure::Differs) => return ExitCode::from(2),
     };
-    eprintln!("dpctl: {error}");
+    complain(&error);
     ExitCode::from(code)
 }

@@ -13,6 +13,7 @@ use bofuss_oflib::{Message, PortNo};
 use crate::Failure;
 use crate::json;
 use crate::names;
+use crate::output::say_raw;
 use crate::say;
 use crate::talk::Talk;
 
@@ -48,7 +49,8 @@ pub(crate) async fn run(talk: &mut Talk, pause: Duration, count: u64) -> Result<
             Some(size) => {
                 let rows = size.ws_row.into();
                 let columns = size.ws_col.into();
-                format!("{CLEAR}{}", fitted(&page(talk, &rates), rows, columns))
+                say_raw(CLEAR);
+                fitted(&page(talk, &rates), rows, columns)
             }
         });
         before = now;

@@ -74,6 +74,9 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// What it does without a connection to a controller.
     pub fail_mode: FailMode,
+    /// Whether the fail mode was configured. Otherwise it follows from whether there are
+    /// controllers.
+    pub has_fail_mode: bool,
     /// The fields and experimenter values that it knows.
     pub catalogue: Arc<Catalogue>,
     /// The options of its extensions, which have been checked.
@@ -197,7 +200,6 @@ impl Options {
             ..AfPacketOptions::default()
         };
         let (ports, queues) = ports_and_queues(&self, port_options)?;
-        let socket_group = socket_group(self.socket_group.as_deref())?;
         let name = self.name.unwrap_or_else(|| DEFAULT_NAME.into());
         rundir::check_name(&name)?;
         let fail_mode = fail_mode(self.fail_mode.as_deref(), !self.controllers.is_empty())?;
@@ -222,9 +224,10 @@ impl Options {
             controllers: addresses("--controller", &self.controllers)?,
             auxiliaries,
             listen: addresses("--listen", &self.listen)?,
-            socket_group,
+            socket_group: socket_group(self.socket_group.as_deref())?,
             tls,
             fail_mode,
+            has_fail_mode: options.fail_mode.is_some(),
             catalogue: catalogue.into(),
             extensions: self.extensions,
             tables,

@@ -26,7 +26,11 @@ pub fn command(words: &[String]) -> Result<String, String> {
     match words {
         [name, rest @ ..] if !is_command(name) || rest.first().is_some_and(is_command) => {
             if rest.is_empty() {
-                return Err(format!("there is no command '{name}' (bofuss ctl list)"));
+                return Err(if find(Some(name)).is_ok() {
+                    format!("{name} is a switch: add a command, as bofuss ctl {name} ports")
+                } else {
+                    format!("there is no command '{name}' (bofuss ctl list)")
+                });
             }
             ask(Some(name), rest)
         }

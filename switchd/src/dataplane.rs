@@ -19,6 +19,7 @@ mod trace;
 
 use std::time::Instant;
 
+use bofuss_agent::FailMode;
 use bofuss_channel::Event;
 use bofuss_datapath::Time;
 use bofuss_embed::record::{RecordedConnections, RecordedInput};
@@ -74,6 +75,8 @@ pub struct DataPlane {
     poller: Poller,
     /// Reports changes of links in the ports' network namespace.
     monitor: LinkMonitor,
+    /// The fail mode that a reload brought, if it waits for the first controller.
+    later_fail_mode: Option<FailMode>,
     lane: Lane,
 }
 
@@ -153,6 +156,7 @@ impl DataPlane {
             inbox: Inbox::new(parts.inputs, parts.events),
             poller,
             monitor: parts.monitor,
+            later_fail_mode: None,
             lane: Lane {
                 pool: parts.pool,
                 epoch: Instant::now(),

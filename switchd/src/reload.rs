@@ -62,7 +62,12 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
     ("certificate", NEW_CONNECTIONS),
     ("ca-cert", NEW_CONNECTIONS),
     ("any-peer-name", NEW_CONNECTIONS),
-    ("fail-mode", AT_ONCE),
+    (
+        "fail-mode",
+        Follows(
+            "Takes effect at once; as a default for the first controllers, once one has connected.",
+        ),
+    ),
     ("tables", PIPELINE),
     ("max-entries", PIPELINE),
     ("max-total-entries", PIPELINE),

@@ -300,6 +300,7 @@ impl Running {
         if let Some(attached) = &self.attached {
             whole.controllers.extend(attached.controllers.clone());
             whole.fail_mode = attached.fail_mode;
+            whole.has_fail_mode = attached.has_fail_mode;
         }
         let mut new_files = NewMessageFiles {
             captures: self.messages.clone(),

@@ -238,7 +238,10 @@ fn queue_property(property: &QueueProperty) -> String {
     match property {
         QueueProperty::MinRate(rate) => format!("minrate{{rate=\"{rate}\"}}"),
         QueueProperty::MaxRate(rate) => format!("maxrate{{rate=\"{rate}\"}}"),
-        QueueProperty::Experimenter(..) => format!("?({})", 0xffff),
+        QueueProperty::Experimenter(id, exp_type, data) => {
+            let data = Text(data);
+            format!("exp{{id=\"{id:#x}\", type=\"{exp_type}\", data=\"{data}\"}}")
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Reads the text of actions and instructions.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 
 use super::matching::{field_named, parse_field};
-use super::parse_port_named;
 use super::word::{ParseError, Word};
+use super::{number, parse_port_named};
 use crate::action::{ACTIONS, Action, Output, SetField};
 use crate::catalogue::Catalogue;
 use crate::ext::{ExtKind, ExtValue};
@@ -12,7 +12,7 @@ use crate::field::{self, VID_PRESENT};
 use crate::instruction::{INSTRUCTIONS, Instruction, Instructions};
 use crate::matching::{FieldMatch, Match};
 use crate::text::ActionArg;
-use crate::types::{EtherType, QueueId};
+use crate::types::{EtherType, MaxLen, PortNo, QueueId};
 
 /// The text of an empty list of actions.
 const DROP: &str = "drop";
@@ -20,6 +20,8 @@ const DROP: &str = "drop";
 const ENQUEUE: &str = "enqueue";
 /// In front of the names of fields, these make names of actions that set them.
 const SETTERS: &[&str] = &["mod_", "set_"];
+/// Nicira's set-field for a part of a field, which OpenFlow 1.5 also has.
+const LOAD: &str = "load";
 /// The type of the tag that they push.
 const C_TAG: EtherType = EtherType(0x8100);
 
@@ -178,12 +180,23 @@ fn action(item: Word<'_>, fields: &Match, catalogue: &Catalogue) -> Result<Actio
             _ => argument.err(message),
         });
     }
+    if name.is("controller")
+        && let Some(length) = argument.after("max_len=")
+    {
+        return Ok(Action::Output(Output {
+            port: PortNo::CONTROLLER,
+            max_len: MaxLen(length.number()?),
+        }));
+    }
     if parse_port_named(name.text, catalogue).is_ok() {
         let output = Output::parse(item.text, catalogue);
         return output.map(Action::Output).map_err(|m| item.err(m));
     }
     if let Some(value) = ext(ExtKind::Action, name, argument, catalogue)? {
         return Ok(Action::Experimenter(value));
+    }
+    if name.is(LOAD) {
+        return load(argument, catalogue);
     }
     if item.is(DROP) {
         return Err(item.err("stands alone or not at all"));
@@ -211,6 +224,7 @@ pub fn names(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
     let others = [
         DROP,
         ENQUEUE,
+        LOAD,
         "controller",
         "normal",
         "flood",
@@ -232,6 +246,9 @@ fn setter(
     fields: &Match,
     catalogue: &Catalogue,
 ) -> Option<Result<FieldMatch, ParseError>> {
+    if name.is("tunnel") || name.is("tunnel64") {
+        return Some(parse_field(field::TUNNEL_ID, argument, catalogue));
+    }
     if name.is("nw_tos") {
         let tos: Result<u8, _> = argument.number();
         return Some(tos.map(|tos| FieldMatch::exact(field::IP_DSCP, u128::from(tos >> 2))));
@@ -254,6 +271,35 @@ fn setter(
     )
 }
 
+/// Reads `VALUE->FIELD[FIRST..LAST]` with bits of the field, `FIELD[BIT]` or, for all of it,
+/// `FIELD[]`.
+fn load(argument: Word<'_>, catalogue: &Catalogue) -> Result<Action, ParseError> {
+    let wrong = || argument.err("takes VALUE->FIELD[], or a part as FIELD[0..7]");
+    let arrow = argument.text.find("->").ok_or_else(wrong)?;
+    let value = argument.part(0, arrow);
+    let target = argument.part(arrow + 2, argument.text.len());
+    let (name, bits) = target.split_at(&['[']).ok_or_else(wrong)?;
+    let bits = bits.text.strip_suffix(']').ok_or_else(wrong)?;
+    let field = catalogue.field_named(name.text);
+    let field = field.filter(|field| field.settable);
+    let field = field.ok_or_else(|| name.err("no field that can be set"))?;
+    let (first, last) = match bits.split_once("..") {
+        None if bits.is_empty() => ("0", u64::from(field.bits) - 1),
+        None => (bits, bits.parse().map_err(|_| wrong())?),
+        Some((first, last)) => (first, last.parse().map_err(|_| wrong())?),
+    };
+    let first: u64 = first.parse().map_err(|_| wrong())?;
+    if first > last || last >= u64::from(field.bits) {
+        return Err(target.err(format!("the field has bits 0 to {}", field.bits - 1)));
+    }
+    let ones = u128::MAX >> (u64::from(u128::BITS) - 1 - (last - first));
+    let number = number(value.text).map(u128::from);
+    let number = number.filter(|number| number & !ones == 0);
+    let number = number.ok_or_else(|| value.err("no number that fits into these bits"))?;
+    let one = FieldMatch::masked(field, number << first, ones << first);
+    Ok(Action::SetField(SetField(one)))
+}
+
 /// Reads an extension's value; `None` if no extension has the name.
 fn ext(
     kind: ExtKind,
@@ -266,4 +312,51 @@ fn ext(
     value
         .transpose()
         .map_err(|message: String| argument.err(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_nicira_that_are_standard_actions_are_read_as_these() {
+        let catalogue = Catalogue::default();
+        let read = |text| parse_actions(text, &Match::ANY, &catalogue);
+        for (text, standard) in [
+            ("load:0x2->NXM_OF_ARP_OP[]", "set_field:2->arp_op"),
+            (
+                "load:7->NXM_NX_TUN_ID[0..31]",
+                "set_field:7/0xffffffff->tunnel_id",
+            ),
+            (
+                "load:1->OXM_OF_IPV4_DST[31]",
+                "set_field:128.0.0.0/1->ip_dst",
+            ),
+            (
+                "load:0x20000000001->NXM_OF_ETH_DST[]",
+                "set_field:02:00:00:00:00:01->eth_dst",
+            ),
+            ("set_tunnel:3", "set_field:3->tunnel_id"),
+            (
+                "set_tunnel64:0x300000000",
+                "set_field:0x300000000->tunnel_id",
+            ),
+            ("controller(max_len=128)", "controller:128"),
+        ] {
+            let wanted = read(standard).expect(standard);
+            assert_eq!(read(text).expect(text), wanted, "{text}");
+        }
+        for wrong in [
+            "load:2->NXM_OF_ARP_OP",
+            "load:2->NXM_OF_ARP_OP[4..3]",
+            "load:2->NXM_OF_ARP_OP[0..16]",
+            "load:2->NXM_OF_ARP_OP[0]",
+            "load:0x10000->NXM_OF_ARP_OP[]",
+            "load:2->NXM_NX_REG0[]",
+            "load:2",
+            "controller(max_len=70000)",
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 }

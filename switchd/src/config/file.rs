@@ -20,10 +20,41 @@ pub fn to_line(options: &Options) -> String {
 
 /// Reads such a line. Errors: what is wrong in it.
 pub fn from_line(line: &str) -> Result<Options, String> {
-    let table: Value = toml::from_str(&format!("line = {line}")).map_err(|e| e.to_string())?;
+    let wrong = |error: toml::de::Error| {
+        let example = "{ controller = [\"tcp:192.0.2.1\"] }";
+        format!("options are as {example}: {}", short_error(error.message()))
+    };
+    let table: Value = toml::from_str(&format!("line = {line}")).map_err(wrong)?;
     let options = table.get("line").cloned().unwrap_or(table);
-    options.try_into().map_err(|error| error.to_string())
+    options.try_into().map_err(wrong)
 }
+
+/// The parser's error; if it is about an unknown key, only with the one of the many that it lists
+/// that begins most like it.
+fn short_error(error: &str) -> String {
+    let Some((unknown, expected)) = error.split_once(", expected one of ") else {
+        return error.into();
+    };
+    let Some(name) = unknown.split('`').nth(1) else {
+        return error.into();
+    };
+    let dashed = name.replace('_', "-");
+    let mut nearest = ("", LEAST_COMMON_BYTES - 1);
+    for known in expected.split('`').skip(1).step_by(2) {
+        let pairs = dashed.bytes().zip(known.bytes());
+        let common = pairs.take_while(|(a, b)| a == b).count();
+        if common > nearest.1 || common == nearest.1 && known.len() < nearest.0.len() {
+            nearest = (known, common);
+        }
+    }
+    match nearest.0 {
+        "" => format!("unknown key '{name}'; bofuss.toml(5) lists the keys"),
+        near => format!("unknown key '{name}'; did you mean '{near}'?"),
+    }
+}
+
+/// How many letters a key must have in common with the beginning of one that is proposed.
+const LEAST_COMMON_BYTES: usize = 3;
 
 /// Keys of the whole process, which a `[[switch]]` may not have.
 pub const OF_ALL: &[&str] = &["log", "lock-down", "metrics"];
@@ -34,7 +65,11 @@ pub const OF_ALL: &[&str] = &["log", "lock-down", "metrics"];
 /// Errors: what is wrong in the file, and in which line.
 pub fn read(path: &Path) -> Result<(Vec<Options>, String), String> {
     let text = std::fs::read_to_string(path).map_err(context(path.display()))?;
-    let all: Options = toml::from_str(&text).map_err(context(path.display()))?;
+    let all: Options = toml::from_str(&text).map_err(|error| {
+        let short = short_error(error.message());
+        let text = error.to_string().replace(error.message(), &short);
+        format!("{}: {text}", path.display())
+    })?;
     for (at, own) in all.switches.iter().enumerate() {
         only_own_keys(own).map_err(|error| in_file(path, &text, at, &error))?;
     }

@@ -77,7 +77,7 @@ pub struct Options {
     #[arg(long)]
     pub any_peer_name: bool,
     /// What to do without a controller: secure, standalone or arp-path [default: standalone if
-    /// none is named].
+    /// none is named; if a reload names the first, secure once one has connected].
     #[arg(long, value_name = "MODE")]
     pub fail_mode: Option<String>,
     /// Flow tables, 1 to 254 [default: 64, or those of the profile].

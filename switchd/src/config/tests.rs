@@ -12,6 +12,34 @@ fn options(ports: &[&str]) -> Options {
 }
 
 #[test]
+fn an_unknown_key_is_answered_with_the_one_that_begins_alike() {
+    let wrong = |line: &str| from_line(line).expect_err("the key is unknown");
+    for (line, wanted) in [
+        (
+            "{ fail_mode = 'secure' }",
+            "'fail_mode'; did you mean 'fail-mode'?",
+        ),
+        ("{ ports = ['a'] }", "'ports'; did you mean 'port'?"),
+        (
+            "{ controllers = ['a'] }",
+            "'controllers'; did you mean 'controller'?",
+        ),
+        (
+            "{ xyz = 1 }",
+            "unknown key 'xyz'; bofuss.toml(5) lists the keys",
+        ),
+        (
+            "controller",
+            "options are as { controller = [\"tcp:192.0.2.1\"] }: ",
+        ),
+    ] {
+        let said = wrong(line);
+        assert!(said.contains(wanted), "{said}");
+        assert!(!said.contains('\n') && said.len() < 200, "{said}");
+    }
+}
+
+#[test]
 fn ports_are_numbered_by_place_unless_they_say() {
     let config = options(&["a", "7=b", "tap:c", "local=tap:d"])
         .check()

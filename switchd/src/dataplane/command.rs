@@ -67,8 +67,8 @@ pub enum Operation {
     /// Take over this configuration: report on the first channel when it can be done, and do it
     /// when the second says so. If that is closed instead, nothing has changed.
     Reconfigure(Box<Config>, oneshot::Sender<()>, oneshot::Receiver<()>),
-    /// Replace the list of controllers, and the fail mode.
-    SetControllers(Vec<ActiveAddress>, FailMode),
+    /// Replace the list of controllers, and the fail mode, which was configured or is a default.
+    SetControllers(Vec<ActiveAddress>, FailMode, bool),
 }
 
 impl DataPlane {
@@ -91,8 +91,8 @@ impl DataPlane {
             Operation::AddPort(spec) => self.add_one_port(&spec),
             Operation::DelPort(word) => self.del_one_port(&word),
             Operation::Reconfigure(config, ready, go) => self.reconfigure(*config, ready, go),
-            Operation::SetControllers(controllers, fail_mode) => {
-                self.set_controllers(controllers, fail_mode);
+            Operation::SetControllers(controllers, fail_mode, is_configured) => {
+                self.set_controllers(controllers, fail_mode, is_configured);
                 Ok(String::new())
             }
         };

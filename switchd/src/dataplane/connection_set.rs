@@ -60,6 +60,12 @@ impl ConnectionSet {
             .collect()
     }
 
+    /// Whether a configured controller is connected.
+    pub fn have_controller(&self) -> bool {
+        let mut origins = self.senders.values().map(|(_, origin)| origin);
+        origins.any(|origin| matches!(origin, Origin::Active(_)))
+    }
+
     /// The peer of a connection, for the log.
     pub fn peer(&self, conn: ConnId) -> String {
         self.senders

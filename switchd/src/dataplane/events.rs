@@ -131,6 +131,9 @@ impl DataPlane {
                     |_| Some(RecordedInput::Peer(conn, uri.clone())),
                     |switch, _| switch.set_peer(conn, &uri),
                 );
+                if is_controller {
+                    self.follow_first_controller();
+                }
                 true
             }
             Origin::Auxiliary { main, id, .. } => {

@@ -12,7 +12,7 @@ use bofuss_ext::Switch;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 use tokio::sync::oneshot;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::DataPlane;
 use super::command::Answer;
@@ -21,6 +21,13 @@ use crate::port::{self, OpenPort};
 use crate::record;
 use crate::rights::LOCKED;
 use crate::run::{datapath_id, make_switch};
+
+/// The fail mode now, and the one that it becomes once a controller has connected.
+#[derive(Clone, Copy)]
+struct FailModes {
+    now: FailMode,
+    later: Option<FailMode>,
+}
 
 impl DataPlane {
     /// Takes over a changed configuration; what is equal in both stays untouched. Everything that
@@ -38,6 +45,8 @@ impl DataPlane {
         let opened = self.open_ports(&new.ports)?;
         let copiers = self.new_copiers(&new, &self.config.copiers)?;
         self.complete_changes();
+        let fail_modes = self.fail_modes(new.fail_mode, new.has_fail_mode);
+        new.fail_mode = fail_modes.now;
         let now = self.now();
         let (mut other, recorded) = self.trial(&new, &opened)?;
         let checked = self.switch.check_reconfigure(now, &mut other, &mut self.io);
@@ -45,6 +54,7 @@ impl DataPlane {
         if ready.send(()).is_err() || go.blocking_recv().is_err() {
             return Err("another switch refused its part of the change".into());
         }
+        self.note_fail_modes(fail_modes);
         let now = self.now();
         self.give(
             now,
@@ -96,9 +106,61 @@ impl DataPlane {
     }
 
     /// Replaces the list of controllers, and the fail mode.
-    pub(super) fn set_controllers(&mut self, controllers: Vec<ActiveAddress>, fail_mode: FailMode) {
+    pub(super) fn set_controllers(
+        &mut self,
+        controllers: Vec<ActiveAddress>,
+        fail_mode: FailMode,
+        is_configured: bool,
+    ) {
         self.config.controllers = controllers;
         self.close_unwanted_connections();
+        let fail_modes = self.fail_modes(fail_mode, is_configured);
+        self.note_fail_modes(fail_modes);
+        self.set_fail_mode(fail_modes.now);
+    }
+
+    /// The fail modes of a changed configuration that wants `wanted`. A default follows from the
+    /// list of controllers, and nobody may listen at a new address: the mode that forwards stays
+    /// until a controller has connected.
+    fn fail_modes(&self, wanted: FailMode, is_configured: bool) -> FailModes {
+        let now = self.config.fail_mode;
+        let forwards = now != FailMode::Secure && wanted == FailMode::Secure;
+        if forwards && !is_configured && !self.io.connections.have_controller() {
+            let later = Some(wanted);
+            FailModes { now, later }
+        } else {
+            let later = None;
+            FailModes { now: wanted, later }
+        }
+    }
+
+    /// Logs changed fail modes, and remembers the later one.
+    fn note_fail_modes(&mut self, modes: FailModes) {
+        let old = self.config.fail_mode;
+        if old != modes.now {
+            info!("fail mode: {old} before, {} now", modes.now);
+        }
+        if let Some(later) = modes.later
+            && self.later_fail_mode != modes.later
+        {
+            warn!(
+                "fail mode: {old} until a controller has connected, then {later}, which is the \
+                 default with controllers"
+            );
+        }
+        self.later_fail_mode = modes.later;
+    }
+
+    /// A controller has connected: the fail mode that waited for it is used from now on.
+    pub(super) fn follow_first_controller(&mut self) {
+        if let Some(mode) = self.later_fail_mode.take() {
+            info!("fail mode: {} before, {mode} now", self.config.fail_mode);
+            self.set_fail_mode(mode);
+        }
+    }
+
+    fn set_fail_mode(&mut self, fail_mode: FailMode) {
+        self.config.fail_mode = fail_mode;
         let now = self.now();
         self.give(
             now,

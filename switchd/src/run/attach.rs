@@ -12,6 +12,7 @@ use crate::dataplane::{Answer, Operation};
 pub(super) struct Attached {
     pub(super) controllers: Vec<ActiveAddress>,
     pub(super) fail_mode: FailMode,
+    pub(super) has_fail_mode: bool,
     _targets: Vec<Target>,
     _listeners: Vec<Listener>,
 }
@@ -36,16 +37,18 @@ impl Running {
         }
         let controllers = config.controllers;
         let fail_mode = config.fail_mode;
+        let has_fail_mode = config.has_fail_mode;
         let mut all = self.config.controllers.clone();
         all.extend(controllers.iter().cloned());
         self.queue
-            .ask(Operation::SetControllers(all, fail_mode))
+            .ask(Operation::SetControllers(all, fail_mode, has_fail_mode))
             .await?;
         let targets = controllers.iter().cloned().map(|to| hub.connect(to));
         self.attached = Some(Attached {
             _targets: targets.collect(),
             controllers,
             fail_mode,
+            has_fail_mode,
             _listeners: listeners,
         });
         info!("ofprotocol attached: fail mode {fail_mode}");
@@ -57,7 +60,11 @@ impl Running {
         self.attached = None;
         info!("ofprotocol detached");
         let controllers = self.config.controllers.clone();
-        let follow = Operation::SetControllers(controllers, self.config.fail_mode);
+        let follow = Operation::SetControllers(
+            controllers,
+            self.config.fail_mode,
+            self.config.has_fail_mode,
+        );
         self.queue.ask(follow).await
     }
 }
