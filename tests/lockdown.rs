@@ -386,6 +386,46 @@ fn a_locked_switch_opens_no_port_that_a_file_names_later() {
 }
 
 #[test]
+fn a_locked_switch_reads_no_pipe_no_folder_and_no_endless_line() {
+    if !have(&["ip", "mkfifo"]) {
+        return;
+    }
+    let home = Folder::new("lock-kinds");
+    let (file, kept) = (home.file("s.toml"), home.file("kept.toml"));
+    fs::write(&file, "lock-down = true\nfail-mode = 'standalone'\n").unwrap();
+    let lab = Lab::new(2, &["--config", &file]);
+    until("it is locked down", || lab.log().contains("locked down:"));
+    let before = lab.log().len();
+    fs::rename(&file, &kept).unwrap();
+    assert!(run(Command::new("mkfifo").arg(&file)).status.success());
+    refused(&lab, "reload", "not a regular file");
+    fs::remove_file(&file).unwrap();
+    // Landlock lets it read files only, below the folder of the configuration.
+    fs::create_dir(&file).unwrap();
+    refused(&lab, "reload", "os error 13");
+    fs::remove_dir(&file).unwrap();
+    symlink("/dev/zero", &file).unwrap();
+    refused(&lab, "reload", "os error 13");
+    fs::remove_file(&file).unwrap();
+    let long = fs::File::create(&file).unwrap();
+    long.set_len(200 << 20).unwrap();
+    refused(&lab, "reload", "larger than 4 MiB");
+    // Errors of TOML and of a value quote what they are about.
+    for text in [
+        "x".repeat(3 << 20),
+        format!("listen = ['{}']", "y".repeat(3 << 20)),
+    ] {
+        fs::write(&file, text).unwrap();
+        refused(&lab, "reload", "...");
+    }
+    assert!(lab.log().len() - before < 50_000, "errors are cut");
+    fs::remove_file(&file).unwrap();
+    fs::rename(&kept, &file).unwrap();
+    assert_eq!(ctl(&lab, "reload"), (true, String::new()));
+    lab.all_ping();
+}
+
+#[test]
 fn a_locked_switch_that_cannot_be_confined_does_not_start() {
     if !have(&["ip"]) {
         return;

@@ -207,7 +207,8 @@ impl<E: FrameEngine> Switch<E> {
                 if !version.has_stat_lists() {
                     table.0.features = same.features;
                 }
-                table.0
+                table
+                    .0
                     .keep_unsaid(same, version, self.datapath.catalogue());
             }
         }

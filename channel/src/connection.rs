@@ -385,6 +385,7 @@ impl ConnectionShared<'_> {
                     }
                 }
                 self.show(false, &bytes[start..]);
+                self.backlog.note_encoded(bytes.len() - start);
                 let has_room = bytes.len() < WRITE_BYTES;
                 next = has_room.then(|| queue.try_recv().ok()).flatten();
             }

@@ -20,6 +20,7 @@ mod newcomers;
 mod outbox;
 mod pace;
 mod places;
+mod regular_file;
 mod run_dir;
 mod stream;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
@@ -40,6 +41,7 @@ pub use newcomers::{MAX_NEWCOMERS, MAX_NEWCOMERS_PER_SOURCE, Newcomer, Newcomers
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
 pub use pace::RateLimit;
 pub use places::MAX_CONNECTIONS_PER_LISTENER;
+pub use regular_file::{MAX_FILE_BYTES, read_file, read_text};
 pub use run_dir::{
     RunSocket, SYSTEM_RUN_DIRECTORY, is_own, permitted, run_directories, run_sockets,
     user_run_directory,

@@ -92,6 +92,11 @@ impl Sender {
         }
     }
 
+    /// The size in bytes of the message that was encoded last; 0 if there was none.
+    pub fn last_bytes(&self) -> usize {
+        self.0.0.backlog.last_bytes.load(SeqCst)
+    }
+
     /// Bytes that wait, approximately.
     pub fn pending_bytes(&self) -> usize {
         self.0.0.backlog.pending_bytes()
@@ -122,11 +127,18 @@ pub(crate) struct Backlog {
     pub(crate) progress: Notify,
     /// How often a write that had to wait went on: then the peer has read.
     resumed_writes: AtomicU64,
+    /// The size in bytes of the message that was encoded last.
+    last_bytes: AtomicUsize,
 }
 
 impl Backlog {
     pub(crate) fn pending_bytes(&self) -> usize {
         self.pending_bytes.load(SeqCst)
+    }
+
+    /// Notes the size of a message that was encoded.
+    pub(crate) fn note_encoded(&self, bytes: usize) {
+        self.last_bytes.store(bytes, SeqCst);
     }
 
     /// How often the peer made room for a write that waited for it.
@@ -236,6 +248,7 @@ impl Outbox {
             hang_up: Notify::new(),
             progress: Notify::new(),
             resumed_writes: AtomicU64::new(0),
+            last_bytes: AtomicUsize::new(0),
         });
         let outbox = Self {
             queue,

@@ -25,7 +25,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use crate::handshake::{HELLO_TIMEOUT, LINGER};
 use crate::stream::{Duplex, Ends, Stream};
-use crate::{Reason, TlsFiles};
+use crate::{Reason, TlsFiles, read_file};
 
 /// Who we are and whom we trust. Clones share it.
 ///
@@ -147,8 +147,9 @@ fn mismatch(files: &TlsFiles, error: Error) -> String {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    let list: Vec<_> = read.map_err(|error| named(path, error))?;
+    let text = read_file(path).map_err(|error| named(path, error))?;
+    let read = CertificateDer::pem_slice_iter(&text).collect();
+    let list: Vec<_> = Result::map_err(read, |error| named(path, error))?;
     if list.is_empty() {
         return Err(named(path, "there is no certificate in it"));
     }
@@ -165,8 +166,9 @@ fn read(files: &TlsFiles) -> Result<(TlsConnector, TlsAcceptor), String> {
         added.map_err(|error| named(&files.ca_cert, error))?;
     }
     let chain = certificates(&files.certificate)?;
-    let key = PrivateKeyDer::from_pem_file(&files.private_key)
-        .map_err(|error| named(&files.private_key, error))?;
+    let text = read_file(&files.private_key).map_err(|error| named(&files.private_key, error))?;
+    let key =
+        PrivateKeyDer::from_pem_slice(&text).map_err(|error| named(&files.private_key, error))?;
     let roots = Arc::new(roots);
     let servers = Peers {
         inner: WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())

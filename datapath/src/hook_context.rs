@@ -26,6 +26,19 @@ pub enum HookAct {
     Say(String),
 }
 
+/// What a hook notes about a packet before the lookup in a table, for the actions that follow.
+/// Until then, the headers from which it was computed may have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LookupNote {
+    /// The table.
+    pub table: TableId,
+    /// What is noted.
+    pub words: Option<[u64; NOTE_WORDS]>,
+}
+
+/// How many words a hook can note about a packet.
+pub const NOTE_WORDS: usize = 6;
+
 /// What a hook has done and requested.
 #[derive(Debug, Default)]
 pub struct HookOutcome {
@@ -43,6 +56,8 @@ pub struct HookOutcome {
     pub forward: Option<PortNo>,
     /// The QoS record that it gave the packet.
     pub qos: Option<Qos>,
+    /// What it noted about the packet.
+    pub note: Option<LookupNote>,
     /// The fields that it read.
     pub read: FieldSet,
     /// What it set in the key.
@@ -145,6 +160,8 @@ pub struct HookContext<'a> {
     pub(crate) subject: &'a mut dyn Subject,
     /// The packet's action set and queueing class, once it is in the pipeline.
     pub(crate) progress: Option<(&'a ActionSet, QueueClass)>,
+    /// What was noted about the packet last.
+    pub(crate) noted: Option<LookupNote>,
     pub(crate) pool: &'a Pool,
     pub(crate) waits: &'a dyn Fn(PortNo, u64) -> bool,
     pub(crate) additions: &'static Additions,
@@ -320,6 +337,19 @@ impl HookContext<'_> {
     /// a call or action cannot be [fulfilled](crate::Hook::fulfil) in advance.
     pub fn set_qos(&mut self, qos: Qos) {
         self.outcome.qos = Some(qos);
+    }
+
+    /// Notes words about the packet, which replace those that were noted before. They stay with it
+    /// and its copies on their path, but not with packets that the hook [emits](Self::emit). Only
+    /// one extension of a switch can do this.
+    pub fn note(&mut self, words: Option<[u64; NOTE_WORDS]>) {
+        let table = self.table;
+        self.outcome.note = Some(LookupNote { table, words });
+    }
+
+    /// What was noted about the packet last.
+    pub fn noted(&self) -> Option<LookupNote> {
+        self.noted
     }
 
     /// Drops the packet for a reason that the extension defines; each reason has a counter.

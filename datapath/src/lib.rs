@@ -60,7 +60,7 @@ pub use egress::{
 };
 pub use groups::select::flow_hash;
 pub use hook::Hook;
-pub use hook_context::{HeldPacket, HookContext};
+pub use hook_context::{HeldPacket, HookContext, LookupNote, NOTE_WORDS};
 pub use hook_effect::{HookEffect, Verdict};
 pub use pipeline::{
     buckets::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN},
@@ -89,7 +89,7 @@ pub mod engine {
     pub use crate::frame_engine::{FrameEngine, NoNotes, PlainEngine, receive_each};
     pub use crate::groups::Plan;
     pub use crate::hook::HookPoint;
-    pub use crate::hook_context::{HookOutcome, Subject, set_field};
+    pub use crate::hook_context::{HookOutcome, LookupNote, Subject, set_field};
     pub use crate::hooks::Hooks;
     pub use crate::pipeline::context::{Context, Lane, Pipeline, ThroughTables};
     pub use crate::pipeline::hooking::{BegunCall, HookCall, HookReply, MissReply};

@@ -433,7 +433,7 @@ fn at_end<S: Sink>(
 }
 
 /// The packets and bytes that a super-frame is on a wire, if it may stay whole on a path
-/// without hooks by the rules of [`run_super_frame`].
+/// without hooks by the rules of [`run_super_frame`](bofuss_datapath::engine::Context).
 #[inline(never)]
 fn whole_count<S: Sink>(
     cx: &FastContext<'_, S>,

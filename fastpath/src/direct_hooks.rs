@@ -5,7 +5,7 @@ use alloc::{boxed::Box, rc::Rc};
 
 use bofuss_datapath::Qos;
 use bofuss_datapath::engine::{
-    Foreseen, HookOutcome, HookPoint, HookReply, Lookahead, NO_COOKIE, Walk, set_field,
+    Foreseen, HookOutcome, HookPoint, HookReply, Lookahead, LookupNote, NO_COOKIE, Walk, set_field,
 };
 use bofuss_datapath::{DropReason, Hook, HookContext, HookEffect, Sink, Upcoming, Verdict};
 use bofuss_frame::Frame;
@@ -46,6 +46,8 @@ struct Start {
     reply: Option<Box<HookReply>>,
     /// The QoS record that hooks have given it.
     qos: Option<Qos>,
+    /// What a hook has noted about it.
+    note: Option<LookupNote>,
 }
 
 /// What hooks have already done with a frame.
@@ -66,7 +68,7 @@ impl Begun {
     #[inline]
     pub(super) fn clear(&mut self) {
         self.made.sets.clear();
-        (self.start.notes.prepared, self.start.qos) = (false, None);
+        (self.start.notes.prepared, self.start.qos, self.start.note) = (false, None, None);
         (self.is_fulfilled, self.acted) = (false, 0);
     }
 
@@ -109,15 +111,19 @@ impl Begun {
         }
         let port = outcome.forward.take()?;
         outcome.taken = false;
-        self.note_qos();
+        self.keep_records();
         Some(port)
     }
 
-    /// Keeps the QoS record that a hook gave the frame, in case the frame becomes a packet.
+    /// Keeps the QoS record that a hook gave the frame, and what it noted about it, in case the
+    /// frame becomes a packet.
     #[inline]
-    fn note_qos(&mut self) {
+    fn keep_records(&mut self) {
         if let Some(qos) = self.outcome.qos.take() {
             self.start.qos = Some(qos);
+        }
+        if let Some(note) = self.outcome.note.take() {
+            self.start.note = Some(note);
         }
     }
 
@@ -142,7 +148,7 @@ impl Begun {
             && self.made.packet.is_none();
         if is_plain {
             outcome.changed = false;
-            self.note_qos();
+            self.keep_records();
             return None;
         }
         Some(HookReply {
@@ -163,7 +169,7 @@ fn call_lazily<S: Sink>(
     hook: usize,
     frame: &mut Frame,
     (arrival, lookahead): (&Key, &Lookahead),
-    place: (TableId, u64),
+    (table, cookie): (TableId, u64),
     begun: &mut Begun,
     point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
 ) -> (Verdict, bool) {
@@ -177,7 +183,7 @@ fn call_lazily<S: Sink>(
     cx.ask_hook(
         hook,
         (&mut lazy, None),
-        place,
+        (table, cookie, begun.start.note),
         (false, &mut begun.outcome),
         point,
     )
@@ -412,6 +418,7 @@ fn run_from<S: Sink>(cx: &mut FastContext<'_, S>, packet: &mut Packet, start: St
     let mut walk = Walk::from(packet);
     walk.notes = start.notes;
     walk.class.qos = start.qos;
+    walk.note = start.note;
     cx.run_walk(walk, |this, walk| match start.reply {
         None => Ok(Some(walk.table)),
         Some(reply) => finish_preparing(this, walk, *reply),

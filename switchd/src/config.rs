@@ -183,9 +183,7 @@ impl Options {
     /// Errors: one sentence, which begins with the option.
     pub fn check(self) -> Result<Config, String> {
         let options = Box::new(self.clone());
-        let mut catalogue = catalogue(&self.fields)?;
-        extensions::hooks(&catalogue, &self.extensions)?;
-        extensions::announce(&mut catalogue, &self.extensions);
+        let catalogue = extensions::announced(catalogue(&self.fields)?, &self.extensions)?;
         let profile = profile(self.profile.as_deref(), &catalogue)?;
         let tables = datapath_config(&self, profile.as_ref())?;
         let tls = tls(&self)?;

@@ -10,6 +10,7 @@ mod links;
 mod loop_counters;
 mod poller;
 mod port_set;
+mod quick_closes;
 mod reconfigure;
 mod scrape;
 mod status;
@@ -40,6 +41,7 @@ use inbox::Inbox;
 use io::DataPlaneIo;
 use loop_counters::LoopCounters;
 use poller::{Poller, Ready};
+use quick_closes::QuickCloses;
 use trace::PendingTrace;
 
 pub use clock::BundleClock;
@@ -90,6 +92,8 @@ struct Lane {
     #[cfg(test)]
     stopped_at: Option<Time>,
     counters: LoopCounters,
+    /// Controllers that close their connections quickly.
+    quick_closes: QuickCloses,
     /// When the drivers' counters were last read.
     counted: Time,
     /// Requests to trace the next matching packet.
@@ -163,6 +167,7 @@ impl DataPlane {
                 #[cfg(test)]
                 stopped_at: None,
                 counters: LoopCounters::default(),
+                quick_closes: QuickCloses::default(),
                 counted: Time(0),
                 pending_traces: Vec::new(),
             },

@@ -35,8 +35,8 @@ struct Common {
     /// Refused: a CA certificate that the peer itself sends proves nothing.
     #[arg(long, value_name = "FILE")]
     bootstrap_ca_cert: Option<PathBuf>,
-    /// The OpenFlow versions to offer; the highest common one is spoken. Controllers of BOFUSS often
-    /// offer the highest that they are offered and speak 1.3 nevertheless.
+    /// The OpenFlow versions to offer; the highest common one is spoken. Many controllers of BOFUSS
+    /// take the highest that they are offered, and speak 1.3 nevertheless.
     #[arg(
         long,
         value_name = "VERSION",

@@ -33,7 +33,7 @@ type Wrong = (usize, String);
 impl Profile {
     /// Reads a profile. Errors: the file, the line, the key, and what would be right.
     pub fn read(path: &Path, catalogue: &Catalogue) -> Result<Self, String> {
-        let text = std::fs::read_to_string(path).map_err(context(path.display()))?;
+        let text = bofuss_channel::read_text(path).map_err(context(path.display()))?;
         let file = DeTable::parse(&text).map_err(context(path.display()))?;
         Self::of(file.get_ref(), catalogue).map_err(|(at, what)| {
             let line = text[..at].matches('\n').count() + 1;

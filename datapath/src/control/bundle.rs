@@ -3,16 +3,13 @@
 //! While a bundle is prepared, the tables contain both the entries that it adds and those that it
 //! removes. Each entry has an [`EntryStage`], and each lookup uses one of two [`View`]s: packets
 //! see the state before the bundle, and the bundle's own changes the state after it. The commit
-//! switches packets to the later view in one step. So counters continue during the preparation, and
-//! a bundle that fails leaves everything unchanged. Open vSwitch versions its classifier in the
-//! same manner; here there are at most two versions.
+//! switches packets to the later view in one step.
 
 use alloc::{boxed::Box, collections::BTreeMap};
 
-use bofuss_oflib::instruction::Instructions;
-use bofuss_oflib::matching::Sent;
 use bofuss_oflib::message::FlowRemovedReason;
 use bofuss_oflib::types::TableId;
+use bofuss_oflib::{instruction::Instructions, matching::Sent};
 
 use crate::control::bulk_change::{CHANGED_COUNTS, ENTRIES_REPORTED};
 use crate::control::bundle_groups::StagedGroups;
@@ -369,11 +366,11 @@ impl<E: FrameEngine> Datapath<E> {
             bundle.twins.insert((table, key.slot), twin);
             bundle.twins.insert((table, twin), key.slot);
         }
-        let Self { pipeline, lane, .. } = self;
-        let catalogue = &pipeline.catalogue;
+        let pipeline = &mut self.pipeline;
+        let engine = &mut self.lane.engine;
         E::entry_staged(
-            &mut lane.engine,
-            catalogue,
+            engine,
+            &pipeline.catalogue,
             &mut pipeline.tables,
             table,
             key,
@@ -464,9 +461,8 @@ impl<E: FrameEngine> Datapath<E> {
             self.reveal(at, table, new);
             return self.note(table, new, EntryFate::Added);
         }
-        let Self { pipeline, lane, .. } = self;
-        E::entry_gone(&mut lane.engine, &mut pipeline.tables, table, old);
-        E::entry_gone(&mut lane.engine, &mut pipeline.tables, table, new);
+        self.entry_goes(table, old);
+        self.entry_goes(table, new);
         self.spare(table, old);
         let entries = &self.table(table).entries;
         let after = &entries[new.slot];

@@ -90,6 +90,11 @@ impl<E: FrameEngine> Datapath<E> {
         }
     }
 
+    /// Notifies the engine that an entry is about to be removed or changed.
+    pub(crate) fn entry_goes(&mut self, table: TableId, key: EntryKey) {
+        E::entry_gone(&mut self.lane.engine, &mut self.pipeline.tables, table, key);
+    }
+
     /// Removes an entry, and records it for flow monitors.
     fn take_followed(
         &mut self,

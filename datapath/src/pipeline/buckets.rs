@@ -107,6 +107,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             depth: walk.depth + 1,
             reason: PacketInReason::GROUP,
             buckets_left: left,
+            note: walk.note,
             ..Walk::from(&mut packet)
         };
         let mut actions = plans[number].actions.iter();

@@ -9,7 +9,7 @@ use bofuss_packet::Packet;
 use crate::action_set::ActionSet;
 use crate::frame_engine::FrameEngine;
 use crate::hook::HookPoint;
-use crate::hook_context::{HookAct, HookOutcome, Subject};
+use crate::hook_context::{HookAct, HookOutcome, LookupNote, Subject};
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::qos::QueueClass;
@@ -76,7 +76,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         &'p mut self,
         hook: usize,
         (subject, progress): (&'p mut dyn Subject, Option<(&'p ActionSet, QueueClass)>),
-        (table, cookie): (TableId, u64),
+        (table, cookie, noted): (TableId, u64, Option<LookupNote>),
         (records, outcome): (bool, &'p mut HookOutcome),
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
     ) -> (Verdict, bool) {
@@ -92,6 +92,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             records,
             subject,
             progress,
+            noted,
             pool: &self.lane.pool,
             waits: &waits,
             additions: self.pipeline.catalogue.additions(),
@@ -113,7 +114,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
     ) -> Result<HookCall, DropReason> {
         self.flush_pending(walk);
-        let place = (walk.table, walk.cookie);
+        let place = (walk.table, walk.cookie, walk.note);
         let progress = Some((&walk.set, walk.class));
         let mut outcome = HookOutcome::default();
         let asked = (records, &mut outcome);
@@ -169,6 +170,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         if outcome.qos.is_some() {
             walk.class.qos = outcome.qos;
         }
+        walk.note = outcome.note.or(walk.note);
         if let Some(port) = outcome.forward {
             self.apply(walk, &Action::output(port))?;
         }

@@ -6,6 +6,7 @@ pub(crate) mod bridge;
 pub(crate) mod buckets;
 pub(crate) mod context;
 mod egress_tables;
+mod fragments;
 pub(crate) mod hooking;
 pub(crate) mod metering;
 mod normal;
@@ -18,7 +19,6 @@ use alloc::vec::Vec;
 
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
-use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
@@ -27,6 +27,7 @@ use bofuss_packet::{Packet, offload};
 use crate::action_set::ActionSet;
 use crate::frame_engine::FrameEngine;
 use crate::hook::HookPoint;
+use crate::hook_context::LookupNote;
 use crate::pipeline::buckets::MAX_BUCKETS_PER_PACKET;
 use crate::pipeline::context::Context;
 use crate::pipeline::hooking::MissReply;
@@ -78,6 +79,8 @@ pub struct Walk<'a, E: FrameEngine> {
     pub notes: E::PathNotes,
     /// The table to which a hook sends it.
     pub goto: Option<TableId>,
+    /// What a hook has noted about it.
+    pub note: Option<LookupNote>,
 }
 
 impl<'a, E: FrameEngine> From<&'a mut Packet> for Walk<'a, E> {
@@ -103,6 +106,7 @@ impl<'a, E: FrameEngine> From<&'a mut Packet> for Walk<'a, E> {
             log: FieldSet::EMPTY,
             notes: E::PathNotes::default(),
             goto: None,
+            note: None,
         }
     }
 }
@@ -428,26 +432,6 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
                 let line = "off in this table, whose table-miss entry takes what no other matches";
                 self.sink.step(Step::Said(hook.name(), line));
             }
-        }
-    }
-
-    /// Drops a fragment, or keeps it until its packet is complete and can be sent through the
-    /// tables.
-    fn treat_fragment(&mut self, packet: &mut Packet) {
-        if self.pipeline.fragments.has(ConfigFlags::FRAG_DROP) {
-            return self.drop(DropReason::Fragment);
-        }
-        if S::TRACES {
-            self.sink.step(Step::Fragment);
-        }
-        let (whole, lost) = if S::DRY {
-            (None, 0)
-        } else {
-            self.lane.reassembler.add(self.now.0, packet.take())
-        };
-        (0..lost).for_each(|_| self.drop(DropReason::FragmentRefused));
-        if let Some(mut whole) = whole {
-            self.run(&mut whole, E::PathNotes::default());
         }
     }
 }

@@ -95,7 +95,8 @@ mod tests {
             ..Config::default()
         };
         let catalogue = Arc::new(Catalogue::default());
-        let mut datapath = Datapath::new(config, Arc::clone(&catalogue), Pool::new(1 << 20));
+        let mut datapath: Datapath =
+            Datapath::new(config, Arc::clone(&catalogue), Pool::new(1 << 20));
         let sink = &mut Vec::<Frame>::new();
         let desc = PortDesc {
             port_no: PortNo(1),

@@ -7,7 +7,7 @@ use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use bofuss_datapath::{HookContext, UpcomingPacket};
+use bofuss_datapath::UpcomingPacket;
 use bofuss_oflib::field::{
     ARP_OP, ARP_SPA, ARP_TPA, ETH_DST, ETH_SRC, FIELDS, Field, IPV4_DST, IPV4_SRC, IPV6_DST,
     IPV6_EXTHDR, IPV6_SRC, ONF, PBB_ISID, TCP_DST, TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC,
@@ -17,6 +17,7 @@ use bofuss_oflib::text::{items, parse_bytes, parse_value, write_value};
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, FieldMatch};
 
+pub use super::field_source::FieldSource;
 pub use super::flow_key::{FlowKey, MAX_KEY_BYTES};
 use super::header_key::KeyInHeaders;
 use super::{EXPERIMENTER, error};
@@ -35,34 +36,6 @@ const CLASS_EXPERIMENTER: u16 = 0xffff;
 const CLASS_BASIC: u16 = 0x8000;
 /// The numbers of the TCP flags in the basic class: BEBA's, and OpenFlow 1.5's.
 const BASIC_TCP_FLAGS: [u8; 2] = [40, 42];
-
-/// A source of the values of a packet's fields.
-pub trait FieldSource {
-    /// The value of a field; `None` if the packet does not have it.
-    fn get(&mut self, field: &Field) -> Option<u128>;
-
-    /// The packet's number in the burst that was looked up ahead, if its headers have not changed
-    /// since.
-    fn upcoming(&self) -> Option<usize> {
-        None
-    }
-}
-
-impl FieldSource for HookContext<'_> {
-    fn get(&mut self, field: &Field) -> Option<u128> {
-        Self::get(self, field)
-    }
-
-    fn upcoming(&self) -> Option<usize> {
-        Self::upcoming(self)
-    }
-}
-
-impl FieldSource for UpcomingPacket<'_> {
-    fn get(&mut self, field: &Field) -> Option<u128> {
-        Self::get(self, field)
-    }
-}
 
 /// One field of an extractor.
 #[derive(Clone, Copy, Debug)]

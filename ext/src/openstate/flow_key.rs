@@ -2,6 +2,8 @@
 
 use core::hash::{Hash, Hasher};
 
+use bofuss_datapath::NOTE_WORDS;
+
 /// The most bytes of a key, as in the reference switches.
 pub const MAX_KEY_BYTES: usize = 48;
 
@@ -37,6 +39,16 @@ impl Hash for FlowKey {
 }
 
 impl FlowKey {
+    /// Its words.
+    pub(super) fn words(&self) -> [u64; NOTE_WORDS] {
+        self.0
+    }
+
+    /// The key of these words.
+    pub(super) fn of_words(words: [u64; NOTE_WORDS]) -> Self {
+        Self(words)
+    }
+
     /// Its words, to be changed.
     #[inline]
     pub(super) fn words_mut(&mut self) -> &mut [u64; MAX_KEY_BYTES / 8] {

@@ -10,9 +10,7 @@ use super::dialect::{Dialects, StateDialect};
 use super::extractor::{Extractor, FieldSource, FlowKey};
 use super::state_mod::StateMod;
 use super::stateful::Stateful;
-use super::table::{
-    Behaviour, SoughtFlow, StateEntry, StateTable, TableFull, Timers, Transition, after_increment,
-};
+use super::table::{Behaviour, SoughtFlow, StateEntry, StateTable, TableFull, Timers, Transition};
 use super::{N_TABLES, error};
 use crate::opp::{FlowVariables, N_GLOBAL_VARIABLES, Registers};
 
@@ -67,7 +65,7 @@ pub struct Counts {
 
 /// The changes that a trial has made so far, which only the trial itself sees.
 #[derive(Debug, Default)]
-struct TrialChanges {
+pub(super) struct TrialChanges {
     flows: Vec<(u8, FlowKey, Option<StateEntry>)>,
     global: Option<u32>,
     /// The variables of tables.
@@ -86,9 +84,11 @@ pub struct Machine {
     n_enabled: usize,
     /// Whether a table has the dialect of Open Packet Processor, or a new one would.
     has_opp: bool,
+    /// Whether an enabled table may have this dialect, so that its lookups are noted.
+    notes_lookups: bool,
     /// Entries of flows in all tables.
     n_states: usize,
-    trial: Option<TrialChanges>,
+    pub(super) trial: Option<TrialChanges>,
     pub(super) ahead: FlowsAhead,
     /// The table that is next to be searched for expired flows.
     sweeping: usize,
@@ -104,6 +104,7 @@ impl Default for Machine {
             global: 0,
             n_enabled: 0,
             has_opp: false,
+            notes_lookups: false,
             n_states: 0,
             trial: None,
             ahead: FlowsAhead::default(),
@@ -132,6 +133,11 @@ impl Machine {
     /// Returns true if a table has the dialect of Open Packet Processor, or a new one would.
     pub fn has_opp(&self) -> bool {
         self.has_opp
+    }
+
+    /// Returns true if packets may be asked what their lookups have found.
+    pub fn notes_lookups(&self) -> bool {
+        self.notes_lookups
     }
 
     /// Sets the dialect of all tables about which nothing is known yet.
@@ -172,6 +178,9 @@ impl Machine {
         let tables = self.tables.iter().flatten();
         self.n_enabled = tables.clone().filter(|table| table.is_enabled()).count();
         self.n_states = tables.clone().map(|table| table.states.len()).sum();
+        self.notes_lookups = tables
+            .clone()
+            .any(|table| table.is_enabled() && table.may_be_opp());
         let mut tables = tables.map(|table| table.dialects).chain([self.dialects]);
         self.has_opp = tables.any(|dialects| dialects == Dialects::only(StateDialect::Opp));
     }
@@ -319,12 +328,20 @@ impl Machine {
         if !table.is_enabled() {
             return None;
         }
+        let notes = table.may_be_opp();
         if let Some(sought) = self.ahead.get(number, packet)
             && self.trial.is_none()
         {
+            if notes {
+                packet.note_lookup(Some(&sought.key));
+            }
             return Some(table.states.look_up(now, sought));
         }
-        let Some(key) = table.lookup.as_ref()?.key(packet) else {
+        let key = table.lookup.as_ref()?.key(packet);
+        if notes {
+            packet.note_lookup(key.as_ref());
+        }
+        let Some(key) = key else {
             return match table.states.behaviour {
                 Behaviour::OpenState => None,
                 Behaviour::Beba => Some(STATE_NULL),
@@ -377,7 +394,7 @@ impl Machine {
 
     /// Changes a flow of an enabled table. Errors: there is no room for it.
     #[inline]
-    fn change(
+    pub(super) fn change(
         &mut self,
         now: Time,
         number: u8,
@@ -404,7 +421,7 @@ impl Machine {
 
     /// Changes the state of a flow in an enabled table. Errors: there is no room for it.
     #[inline]
-    fn transition(
+    pub(super) fn transition(
         &mut self,
         now: Time,
         number: u8,
@@ -414,49 +431,6 @@ impl Machine {
         self.change(now, number, sought, |behaviour, before| {
             behaviour.after_transition(now, before, transition)
         })
-    }
-
-    /// Carries out a SET_STATE for a packet. Returns `None`, and does nothing, if the table is not
-    /// enabled, the action's scope makes no key of the table's length, the packet lacks a field of
-    /// the key, or there is no room for the flow.
-    pub fn set_state(
-        &mut self,
-        now: Time,
-        action: &super::SetState,
-        packet: &mut impl FieldSource,
-    ) -> Option<Changed> {
-        let flow = self.updated_flow(action.table, action.bit, action.scope.as_ref(), packet)?;
-        let changed = self.transition(now, action.table, &flow, &action.transition);
-        if changed.is_ok() {
-            self.count_transition(action.table);
-        }
-        changed.ok()
-    }
-
-    /// Counts a transition in a table, except in a trial.
-    fn count_transition(&mut self, number: u8) {
-        let table = self.tables[usize::from(number)].as_mut();
-        if let Some(table) = table.filter(|_| self.trial.is_none()) {
-            table.states.counts.transitions += 1;
-        }
-    }
-
-    /// Adds 1 to the state of a packet's flow in the update scope of a table. Returns `None`, and
-    /// does nothing, in the cases of [`Machine::set_state`].
-    pub fn inc_state(
-        &mut self,
-        now: Time,
-        number: u8,
-        packet: &mut impl FieldSource,
-    ) -> Option<Changed> {
-        let flow = self.updated_flow(number, false, None, packet)?;
-        let changed = self.change(now, number, &flow, |_, before| {
-            Some(after_increment(now, before))
-        });
-        if changed.is_ok() {
-            self.count_transition(number);
-        }
-        changed.ok()
     }
 
     /// Searches the next `slots` slots of a table for expired flows, as [`StateTable::expire`]

@@ -12,6 +12,7 @@ pub mod dialect;
 pub mod drawing;
 pub mod error;
 pub mod extractor;
+mod field_source;
 mod fields;
 mod flow_key;
 pub mod graph;
@@ -28,6 +29,7 @@ mod stats;
 pub mod table;
 mod timers;
 mod trace_text;
+mod transitions;
 pub(crate) mod wire;
 
 pub use action::{IncState, SetGlobalState, SetState};

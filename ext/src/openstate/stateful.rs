@@ -71,6 +71,12 @@ impl Stateful {
         self.dialects.dialect()
     }
 
+    /// Returns true if it has the dialect of Open Packet Processor, or may still turn out to.
+    pub(crate) fn may_be_opp(&self) -> bool {
+        let opp = Dialects::only(StateDialect::Opp);
+        self.dialects.and(opp).is_some()
+    }
+
     /// Rules out all dialects but `known`, after a message or an action that only these know.
     /// Returns false if none would be left; then nothing is changed.
     pub(super) fn narrow(&mut self, known: Dialects) -> bool {

@@ -144,9 +144,13 @@ impl Machine {
         Some(update.output)
     }
 
-    /// The value that WRITE_CONTEXT_TO_FIELD writes, for a packet's flow in the lookup scope;
-    /// `None` if the table is not enabled, or the value is the flow's and the packet lacks a field
-    /// of the key.
+    /// The value that WRITE_CONTEXT_TO_FIELD writes, for the flow that the lookup in the table has
+    /// found for a packet, even if the packet was rewritten since. `None` if the table is not
+    /// enabled or has another dialect, or the value is the flow's and the packet lacked a field of
+    /// the key.
+    ///
+    /// Choice: the packet of a packet-out, for which there was no lookup, has the flow of its own
+    /// fields.
     pub(crate) fn context(
         &self,
         now: Time,
@@ -154,11 +158,14 @@ impl Machine {
         source: ContextSource,
         packet: &mut impl FieldSource,
     ) -> Option<u32> {
-        let table = self.enabled(number)?;
+        let table = self.enabled(number).filter(|table| table.may_be_opp())?;
         if let ContextSource::GlobalVariable(id) = source {
             return Some(self.global_variables(number)[usize::from(id)]);
         }
-        let key = table.lookup()?.key(packet)?;
+        let key = match packet.looked_up(number) {
+            Some(key) => key?,
+            None => table.lookup()?.key(packet)?,
+        };
         let flow = self.flow(now, number, &key);
         Some(match source {
             ContextSource::State => flow.map_or(0, |flow| flow.state),

@@ -12,6 +12,7 @@ mod insp;
 mod metrics;
 mod opp;
 mod random;
+mod rewritten;
 mod segments;
 mod tables;
 mod traces;

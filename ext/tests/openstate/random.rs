@@ -69,6 +69,10 @@ pub fn entry(random: &mut Random, dialect: Dialect) -> String {
     // OpenState has no INC_STATE.
     let change = match (dialect, change) {
         (Dialect::OpenState, "inc_state(table=1),") => "set_state(table=1,state=5),",
+        (Dialect::Opp, "set_global_state(global_state=0),") => {
+            "set_field:02:00:00:00:00:03->eth_src,\
+             write_context_to_field(source=state,fields=eth_dst),"
+        }
         (_, change) => change,
     };
     let output = random.of(&["output:2", "output:3", "output:2,output:4", "drop"]);

@@ -3,8 +3,8 @@
 use bofuss_datapath::Hook;
 use bofuss_oflib::Catalogue;
 
-/// Makes the hooks of all extensions, and sets `options`, each written as `EXTENSION.NAME=VALUE`. An
-/// extension's name alone sets nothing.
+/// Makes the hooks of all extensions, and sets `options`, each written as `EXTENSION.NAME=VALUE`.
+/// An extension's name alone sets nothing.
 ///
 /// Errors: a sentence with what would be right.
 pub fn hooks(catalogue: &Catalogue, options: &[String]) -> Result<Vec<Box<dyn Hook>>, String> {
@@ -24,7 +24,8 @@ pub fn hooks(catalogue: &Catalogue, options: &[String]) -> Result<Vec<Box<dyn Ho
         let option = text[extension.len()..].strip_prefix('.');
         let Some((name, value)) = option.and_then(|option| option.split_once('=')) else {
             return Err(format!(
-                "--extension {text}: write EXTENSION or EXTENSION.NAME=VALUE, as openstate.dialect=opp"
+                "--extension {text}: write EXTENSION or EXTENSION.NAME=VALUE, \
+                 as openstate.dialect=opp"
             ));
         };
         let done = hook.set_option(name, value);
@@ -33,11 +34,16 @@ pub fn hooks(catalogue: &Catalogue, options: &[String]) -> Result<Vec<Box<dyn Ho
     Ok(hooks)
 }
 
-/// Lets table features list the experimenter ids of the extensions that `options` name.
-pub fn announce(catalogue: &mut Catalogue, options: &[String]) {
-    for text in options {
-        catalogue.announce(name(text));
-    }
+/// The catalogue, with which table features list the experimenter ids of the extensions that
+/// `options` name.
+///
+/// Errors: as [`hooks`].
+pub fn announced(mut catalogue: Catalogue, options: &[String]) -> Result<Catalogue, String> {
+    hooks(&catalogue, options)?;
+    options
+        .iter()
+        .for_each(|text| catalogue.announce(name(text)));
+    Ok(catalogue)
 }
 
 /// The extension that an option names.
@@ -61,7 +67,8 @@ mod tests {
         assert!(made.is_ok());
         assert_eq!(
             refusal("openstate=x"),
-            "--extension openstate=x: write EXTENSION or EXTENSION.NAME=VALUE, as openstate.dialect=opp"
+            "--extension openstate=x: write EXTENSION or EXTENSION.NAME=VALUE, \
+             as openstate.dialect=opp"
         );
         assert!(refusal("closed.dialect=opp").contains("'closed' is not "));
         assert_eq!(

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bofuss_channel::read_text;
 use toml::{Table, Value};
 
 use super::Options;
@@ -64,21 +65,39 @@ pub const OF_ALL: &[&str] = &["log", "lock-down", "metrics"];
 ///
 /// Errors: what is wrong in the file, and in which line.
 pub fn read(path: &Path) -> Result<(Vec<Options>, String), String> {
-    let text = std::fs::read_to_string(path).map_err(context(path.display()))?;
-    let all: Options = toml::from_str(&text).map_err(|error| {
+    let text = read_text(path).map_err(context(path.display()))?;
+    let switches = checked(path, &text).map_err(shortened)?;
+    Ok((switches, text))
+}
+
+/// The most characters of an error about a file, which may quote a line of any length.
+const MAX_ERROR_CHARS: usize = 2000;
+
+/// Cuts an error that is longer than a reader reads.
+fn shortened(mut error: String) -> String {
+    if let Some((end, _)) = error.char_indices().nth(MAX_ERROR_CHARS) {
+        error.truncate(end);
+        error.push_str("...");
+    }
+    error
+}
+
+/// The checked options of each switch in a file's text. Errors: as [`read`], of any length.
+fn checked(path: &Path, text: &str) -> Result<Vec<Options>, String> {
+    let all: Options = toml::from_str(text).map_err(|error| {
         let short = short_error(error.message());
         let text = error.to_string().replace(error.message(), &short);
         format!("{}: {text}", path.display())
     })?;
     for (at, own) in all.switches.iter().enumerate() {
-        only_own_keys(own).map_err(|error| in_file(path, &text, at, &error))?;
+        only_own_keys(own).map_err(|error| in_file(path, text, at, &error))?;
     }
     let switches = each(all);
     for (at, switch) in switches.iter().enumerate() {
         let checked = switch.clone().check();
-        checked.map_err(|error| in_file(path, &text, at, &error))?;
+        checked.map_err(|error| in_file(path, text, at, &error))?;
     }
-    Ok((switches, text))
+    Ok(switches)
 }
 
 /// Checks that one of several switches has no key of the whole process. Errors: the key, and why

@@ -112,7 +112,8 @@ pub struct Options {
     #[serde(rename = "field")]
     pub fields: Vec<String>,
     /// An extension whose experimenter ids table features list (without it they are served, and not
-    /// listed), or an option of one: EXTENSION.NAME=VALUE, as openstate.dialect=opp. Repeat for more.
+    /// listed), or an option of one: EXTENSION.NAME=VALUE, as openstate.dialect=opp. Repeat for
+    /// more.
     #[arg(long = "extension", value_name = "OPTION")]
     #[serde(rename = "extension")]
     pub extensions: Vec<String>,

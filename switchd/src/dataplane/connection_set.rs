@@ -4,40 +4,71 @@ use std::collections::BTreeMap;
 
 use bofuss_agent::ConnId;
 use bofuss_channel::{Origin, Sender};
+use bofuss_datapath::Time;
 use bofuss_ext::Switch;
 use bofuss_oflib::message::ControllerRole;
 use bofuss_oflib::{Message, PortNo};
 
 use super::io::conn_id;
 
+/// A connection that is up.
+struct Peer {
+    sender: Sender,
+    origin: Origin,
+    /// When it began.
+    since: Time,
+    /// The message that was sent last.
+    last: &'static str,
+}
+
+/// A connection that was removed.
+pub struct RemovedPeer {
+    /// Who the peer was.
+    pub origin: Origin,
+    /// When the connection began.
+    pub since: Time,
+    /// The name of the message that was sent last, and its size in bytes.
+    pub last: (&'static str, usize),
+}
+
 /// The connections that are up.
 #[derive(Default)]
 pub struct ConnectionSet {
-    senders: BTreeMap<ConnId, (Sender, Origin)>,
+    senders: BTreeMap<ConnId, Peer>,
     /// Messages sent, by type.
     sent: BTreeMap<&'static str, u64>,
 }
 
 impl ConnectionSet {
-    /// Adds a connection.
-    pub fn add(&mut self, conn: ConnId, sender: Sender, origin: Origin) {
-        self.senders.insert(conn, (sender, origin));
+    /// Adds a connection, which began with a HELLO.
+    pub fn add(&mut self, now: Time, conn: ConnId, sender: Sender, origin: Origin) {
+        let peer = Peer {
+            sender,
+            origin,
+            since: now,
+            last: "HELLO",
+        };
+        self.senders.insert(conn, peer);
     }
 
-    /// Removes a connection and its auxiliary connections. Returns the origin of the connection.
-    pub fn remove(&mut self, conn: ConnId) -> Option<Origin> {
-        let (_, gone) = self.senders.remove(&conn)?;
-        self.senders.retain(|_, (_, origin)| match origin {
+    /// Removes a connection and its auxiliary connections.
+    pub fn remove(&mut self, conn: ConnId) -> Option<RemovedPeer> {
+        let gone = self.senders.remove(&conn)?;
+        self.senders.retain(|_, peer| match &peer.origin {
             Origin::Auxiliary { main, .. } => conn_id(*main) != conn,
             Origin::Active(_) | Origin::Passive { .. } => true,
         });
-        Some(gone)
+        Some(RemovedPeer {
+            last: (gone.last, gone.sender.last_bytes()),
+            origin: gone.origin,
+            since: gone.since,
+        })
     }
 
     /// Lists the peers, one a line, with their roles and lost packet-ins, which `switch` knows.
     pub fn list(&self, switch: &Switch) -> String {
         let mut text = String::new();
-        for (conn, (_, origin)) in &self.senders {
+        for (conn, Peer { origin, .. }) in &self.senders {
             let role = switch.role(*conn).unwrap_or(ControllerRole::EQUAL);
             text += &match switch.lost_packet_ins(*conn) {
                 0 => format!("{origin} {role}\n"),
@@ -55,14 +86,14 @@ impl ConnectionSet {
     /// The connections whose origin satisfies `is_meant`.
     pub fn select(&self, is_meant: impl Fn(&Origin) -> bool) -> Vec<ConnId> {
         let all = self.senders.iter();
-        all.filter(|(_, (_, origin))| is_meant(origin))
+        all.filter(|(_, peer)| is_meant(&peer.origin))
             .map(|(conn, _)| *conn)
             .collect()
     }
 
     /// Whether a configured controller is connected.
     pub fn have_controller(&self) -> bool {
-        let mut origins = self.senders.values().map(|(_, origin)| origin);
+        let mut origins = self.senders.values().map(|peer| &peer.origin);
         origins.any(|origin| matches!(origin, Origin::Active(_)))
     }
 
@@ -70,14 +101,15 @@ impl ConnectionSet {
     pub fn peer(&self, conn: ConnId) -> String {
         self.senders
             .get(&conn)
-            .map_or_else(String::new, |(_, origin)| origin.to_string())
+            .map_or_else(String::new, |peer| peer.origin.to_string())
     }
 
     /// Sends a message, unless the connection is gone.
     pub fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
-        if let Some((sender, _)) = self.senders.get(&conn) {
-            *self.sent.entry(message.name()).or_default() += 1;
-            sender.send(xid, message);
+        if let Some(peer) = self.senders.get_mut(&conn) {
+            peer.last = message.name();
+            *self.sent.entry(peer.last).or_default() += 1;
+            peer.sender.send(xid, message);
         }
     }
 
@@ -85,13 +117,13 @@ impl ConnectionSet {
     pub fn has_room(&self, conn: ConnId) -> bool {
         self.senders
             .get(&conn)
-            .is_none_or(|(sender, _)| sender.has_room())
+            .is_none_or(|peer| peer.sender.has_room())
     }
 
     /// Whether a connection has room for a packet-in from this port; if so, the packet-in counts as
     /// sent.
     pub fn takes_packet_in(&self, conn: ConnId, in_port: PortNo) -> bool {
-        let sender = self.senders.get(&conn);
-        sender.is_none_or(|(sender, _)| sender.takes_packet_in(in_port))
+        let peer = self.senders.get(&conn);
+        peer.is_none_or(|peer| peer.sender.takes_packet_in(in_port))
     }
 }

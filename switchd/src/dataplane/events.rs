@@ -8,7 +8,9 @@ use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::{EncodeError, Message, Version};
 use tracing::{debug, info, warn};
 
+use super::connection_set::RemovedPeer;
 use super::io::conn_id;
+use super::quick_closes::CloseReport;
 use super::{DataPlane, reconfigure};
 use crate::refusal;
 
@@ -25,7 +27,7 @@ impl DataPlane {
             } => {
                 if self.connect(now, conn_id(conn), version, &origin) {
                     log_connected(&origin, version);
-                    self.io.connections.add(conn_id(conn), sender, origin);
+                    self.io.connections.add(now, conn_id(conn), sender, origin);
                 }
             }
             Event::Message {
@@ -157,20 +159,43 @@ impl DataPlane {
     /// Closes a connection, unless it is closed already. The usual end of a local tool's connection
     /// is logged at debug level.
     pub(super) fn close_connection(&mut self, conn: ConnId, reason: &str, is_usual: bool) {
-        if let Some(origin) = self.io.connections.remove(conn) {
-            match self.switch.lost_packet_ins(conn) {
-                0 if is_usual && is_local_tool(&origin) => {
-                    debug!("{origin}: disconnected: {reason}")
-                }
-                0 => info!("{origin}: disconnected: {reason}"),
-                lost => info!("{origin}: disconnected: {reason} ({lost} packet-ins lost)"),
-            }
+        if let Some(peer) = self.io.connections.remove(conn) {
             let now = self.now();
+            self.log_closed(now, conn, &peer, reason, is_usual);
             self.give(
                 now,
                 |_| Some(RecordedInput::Disconnect(conn)),
                 |switch, _| switch.disconnected(now, conn),
             );
+        }
+    }
+}
+
+impl DataPlane {
+    /// Logs the end of a connection; what is usual for a local tool, or was said before of a
+    /// controller, at debug level.
+    fn log_closed(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        peer: &RemovedPeer,
+        reason: &str,
+        is_usual: bool,
+    ) {
+        let origin = &peer.origin;
+        let mut report = CloseReport::Usual;
+        if is_usual && let Origin::Active(_) = origin {
+            let closes = &mut self.lane.quick_closes;
+            report = closes.closed(&origin.uri(), now.since(peer.since), peer.last);
+        }
+        if let CloseReport::Warning(text) = &report {
+            warn!("{origin}: {text}");
+        }
+        let is_known = report == CloseReport::Known || is_usual && is_local_tool(origin);
+        match self.switch.lost_packet_ins(conn) {
+            0 if is_known => debug!("{origin}: disconnected: {reason}"),
+            0 => info!("{origin}: disconnected: {reason}"),
+            lost => info!("{origin}: disconnected: {reason} ({lost} packet-ins lost)"),
         }
     }
 }

@@ -6,11 +6,11 @@ use bofuss_frame::Pool;
 use bofuss_oflib::Mac;
 use bofuss_packet::craft;
 
-use crate::{Qos, Time};
 use crate::egress::dumbbell::{Arrivals, PORT_KBPS, Sender, fairness, paper_senders, run};
 use crate::egress::eta::{Ceta, Ceta2};
 use crate::egress::single_queue::{Bounds, FrameOrder};
 use crate::qos::QueueClass;
+use crate::{Qos, Time};
 
 /// What 4 subscribers get in the paper's scenario, in kb/s, and Jain's index.
 fn paper(discipline: &str) -> (Vec<f64>, f64) {

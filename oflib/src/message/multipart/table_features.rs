@@ -138,16 +138,18 @@ impl TableFeatureSet {
             match (&mut property.list, same.map(|one| &one.list)) {
                 (PropertyList::Types(list), Some(PropertyList::Types(all))) => {
                     let unsaid = all.iter().filter(|id| {
-                        !list.contains(id)
-                            && !(id.is_known_to(property.ty, version) && id.is_announced(catalogue))
+                        let is_said =
+                            id.is_known_to(property.ty, version) && id.is_announced(catalogue);
+                        !is_said && !list.contains(id)
                     });
                     let unsaid: Vec<TypeId> = unsaid.copied().collect();
                     list.extend(unsaid);
                 }
                 (PropertyList::Fields(list), Some(PropertyList::Fields(all))) => {
                     let unsaid = all.iter().filter(|id| {
-                        !list.contains(id)
-                            && !(id.is_known_to(version) && id.is_announced(version, catalogue))
+                        let is_said =
+                            id.is_known_to(version) && id.is_announced(version, catalogue);
+                        !is_said && !list.contains(id)
                     });
                     let unsaid: Vec<FieldId> = unsaid.copied().collect();
                     list.extend(unsaid);

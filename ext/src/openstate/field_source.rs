@@ -1,0 +1,53 @@
+//! What keys are read from: packets, and frames that are looked up ahead.
+
+use bofuss_datapath::{HookContext, UpcomingPacket};
+use bofuss_oflib::Field;
+use bofuss_oflib::types::TableId;
+
+use super::flow_key::FlowKey;
+
+/// A source of the values of a packet's fields.
+pub trait FieldSource {
+    /// The value of a field; `None` if the packet does not have it.
+    fn get(&mut self, field: &Field) -> Option<u128>;
+
+    /// The packet's number in the burst that was looked up ahead, if its headers have not changed
+    /// since.
+    fn upcoming(&self) -> Option<usize> {
+        None
+    }
+
+    /// Notes the key of its flow in the lookup scope of the current table; `None` if it has none.
+    fn note_lookup(&mut self, _: Option<&FlowKey>) {}
+
+    /// The key that was noted last in the table of this number: that of the lookup there, whatever
+    /// has happened to the packet since. `None` if none was noted.
+    fn looked_up(&self, _: u8) -> Option<Option<FlowKey>> {
+        None
+    }
+}
+
+impl FieldSource for HookContext<'_> {
+    fn get(&mut self, field: &Field) -> Option<u128> {
+        Self::get(self, field)
+    }
+
+    fn upcoming(&self) -> Option<usize> {
+        Self::upcoming(self)
+    }
+
+    fn note_lookup(&mut self, key: Option<&FlowKey>) {
+        self.note(key.map(FlowKey::words));
+    }
+
+    fn looked_up(&self, table: u8) -> Option<Option<FlowKey>> {
+        let noted = self.noted().filter(|noted| noted.table == TableId(table))?;
+        Some(noted.words.map(FlowKey::of_words))
+    }
+}
+
+impl FieldSource for UpcomingPacket<'_> {
+    fn get(&mut self, field: &Field) -> Option<u128> {
+        Self::get(self, field)
+    }
+}
