@@ -10,7 +10,8 @@ use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 
 use crate::Upcoming;
 use crate::{
-    Config, ControlContext, EgressDrop, HookContext, HookEffect, Metric, ReplyPart, Time, Verdict,
+    Config, ControlContext, EgressDrop, HookContext, HookEffect, LookupNote, Metric, ReplyPart,
+    Time, Verdict,
 };
 
 /// A point on a packet's path through a table at which hooks are called.
@@ -100,6 +101,12 @@ pub trait Hook {
     /// there and the packet is unchanged since `prefetch`.
     fn fulfil(&mut self, now: Time, table: TableId, number: usize) -> bool {
         false
+    }
+
+    /// What [`Hook::before_lookup`] would have noted about the packet of this number, for which
+    /// [`Hook::fulfil`] has just returned true.
+    fn fulfilled_note(&self, number: usize) -> Option<LookupNote> {
+        None
     }
 
     /// Does with a packet what [`Hook::on_action`] would do, if that leaves the packet unchanged

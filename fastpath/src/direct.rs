@@ -39,7 +39,7 @@ pub(super) struct Burst<'a> {
     /// Whether hooks set fields of each packet before the lookup in table 0.
     branches: bool,
     /// The hook that does so, if it is the only one.
-    preparer: Option<usize>,
+    pub(super) preparer: Option<usize>,
     /// The field values that hooks foresee for them.
     pub(super) foreseen: &'a Foreseen,
     /// Whether flows are found by the words that were read ahead.

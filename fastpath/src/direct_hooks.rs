@@ -255,6 +255,9 @@ pub(super) fn prepare<S: Sink>(
     if begun.is_fulfilled {
         let foreseen = lookahead.number.map(|number| burst.foreseen.of(number));
         begun.made.sets.extend(foreseen.into_iter().flatten());
+        if let Some((hook, number)) = burst.preparer.zip(lookahead.number) {
+            begun.start.note = cx.hooks.all[hook].fulfilled_note(number);
+        }
         begun.start.notes.prepared = true;
         return true;
     }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use bofuss_datapath::{Time, Upcoming};
 
 use super::SetState;
-use super::extractor::{Extractor, FieldSource};
+use super::extractor::{Extractor, FieldSource, FlowKey};
 use super::machine::Machine;
 use super::stateful::Stateful;
 use super::table::SoughtFlow;
@@ -104,6 +104,15 @@ impl Machine {
             table.states.slot(&flow.sought)
         };
         Some((table, slot, flow.state))
+    }
+
+    /// The table of the lookahead and the key that the lookup of a packet there notes, if it notes
+    /// one.
+    pub(super) fn noted_ahead(&self, number: usize) -> Option<(u8, &FlowKey)> {
+        let table = self.ahead.table;
+        let flow = self.ahead.flows.get(number).filter(|flow| flow.is_known)?;
+        let notes = self.enabled(table)?.may_be_opp();
+        notes.then_some((table, &flow.sought.key))
     }
 
     /// Does the lookup of a packet's state, if that is still as foreseen. Returns false if it is

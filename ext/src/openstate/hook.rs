@@ -3,8 +3,8 @@
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
 use bofuss_datapath::{
-    Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Time, Trial,
-    Upcoming, Verdict,
+    Config, ControlContext, Hook, HookContext, HookEffect, LookupNote, Metric, ReplyPart, Time,
+    Trial, Upcoming, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::ValueList;
@@ -316,9 +316,14 @@ impl Hook for OpenState {
     }
 
     fn fulfil(&mut self, now: Time, _: TableId, number: usize) -> bool {
-        let varies = self.machine.has_opp() || self.machine.notes_lookups();
-        let may = self.trial == Trial::LIVE && !varies;
+        let may = self.trial == Trial::LIVE && !self.machine.has_opp();
         may && self.machine.fulfil(now, number)
+    }
+
+    fn fulfilled_note(&self, number: usize) -> Option<LookupNote> {
+        let (table, key) = self.machine.noted_ahead(number)?;
+        let (table, words) = (TableId(table), Some(key.words()));
+        Some(LookupNote { table, words })
     }
 
     fn fulfil_action(&mut self, now: Time, number: usize, _: usize, value: &ExtValue) -> bool {

@@ -84,8 +84,6 @@ pub struct Machine {
     n_enabled: usize,
     /// Whether a table has the dialect of Open Packet Processor, or a new one would.
     has_opp: bool,
-    /// Whether an enabled table may have this dialect, so that its lookups are noted.
-    notes_lookups: bool,
     /// Entries of flows in all tables.
     n_states: usize,
     pub(super) trial: Option<TrialChanges>,
@@ -104,7 +102,6 @@ impl Default for Machine {
             global: 0,
             n_enabled: 0,
             has_opp: false,
-            notes_lookups: false,
             n_states: 0,
             trial: None,
             ahead: FlowsAhead::default(),
@@ -133,11 +130,6 @@ impl Machine {
     /// Returns true if a table has the dialect of Open Packet Processor, or a new one would.
     pub fn has_opp(&self) -> bool {
         self.has_opp
-    }
-
-    /// Returns true if packets may be asked what their lookups have found.
-    pub fn notes_lookups(&self) -> bool {
-        self.notes_lookups
     }
 
     /// Sets the dialect of all tables about which nothing is known yet.
@@ -178,9 +170,6 @@ impl Machine {
         let tables = self.tables.iter().flatten();
         self.n_enabled = tables.clone().filter(|table| table.is_enabled()).count();
         self.n_states = tables.clone().map(|table| table.states.len()).sum();
-        self.notes_lookups = tables
-            .clone()
-            .any(|table| table.is_enabled() && table.may_be_opp());
         let mut tables = tables.map(|table| table.dialects).chain([self.dialects]);
         self.has_opp = tables.any(|dialects| dialects == Dialects::only(StateDialect::Opp));
     }
