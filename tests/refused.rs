@@ -35,6 +35,14 @@ impl Peer {
         assert_eq!(self.read()[1], 1, "it is an ERROR");
     }
 
+    /// Sends bytes, and a barrier, whose reply is the first answer.
+    fn is_accepted(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).unwrap();
+        let barrier = [Version::V1_3.number(), 20, 0, 8, 0, 0, 0, 2];
+        self.0.write_all(&barrier).unwrap();
+        assert_eq!(self.read()[1], 21, "it is a BARRIER_REPLY");
+    }
+
     fn bytes(&self, message: &Message) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.1.encode(0x77, message, &mut bytes).unwrap();
@@ -79,6 +87,27 @@ fn the_log_names_the_errors_of_extensions() {
         &peer,
         &["EXPERIMENTER", "OPENSTATE/DEL_FLOW_STATE (the table has"],
     );
+    // A scope of another form than that of the flow with a state.
+    let scope = |field: [u8; 4]| [&[0; 11][..], &[1], &field].concat();
+    let ipv4_src = scope([0x80, 0, 0x16, 4]);
+    peer.is_accepted(&state_mod(0, &[0, 1]));
+    peer.is_accepted(&state_mod(1, &ipv4_src));
+    peer.is_accepted(&state_mod(2, &ipv4_src));
+    let state = [
+        &[0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 5][..],
+        &[0xff; 4],
+        &[0; 16],
+        &[10, 0, 0, 1],
+    ];
+    peer.is_accepted(&state_mod(3, &state.concat()));
+    peer.is_accepted(&state_mod(0, &[0, 1]));
+    peer.is_refused(&state_mod(1, &scope([0x80, 0, 0x08, 6])));
+    let collides = [
+        "OPENSTATE/BAD_EXP_LEN",
+        "keys of ipv4_src (4 bytes), and states of 1 flows",
+        "stateful=0",
+    ];
+    tells(&lab, &peer, &collides);
     peer.is_refused(&state_mod(200, &[]));
     let unread = ["OPENSTATE/BAD_COMMAND (unknown command", "in command"];
     tells(&lab, &peer, &unread);

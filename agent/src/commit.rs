@@ -363,7 +363,7 @@ impl<E: FrameEngine> Switch<E> {
             let mut bytes = Vec::new();
             // A message that this version cannot express is quoted as no bytes.
             let _ = codec.encode(*xid, message, &mut bytes);
-            io.refused(conn, *xid, message, error);
+            io.refused(conn, *xid, message, &self.refusal(message, error));
             io.send(conn, *xid, Message::Error(ErrorMsg::quoting(error, &bytes)));
         }
         let failed = ErrorMsg::quoting(BundleFailed::MSG_FAILED, &commit.head);

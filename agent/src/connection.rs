@@ -1,6 +1,6 @@
 //! One controller connection as the switch sees it.
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use bofuss_datapath::flow_hash;
 
@@ -11,7 +11,7 @@ use bofuss_oflib::message::{
     PortStatusReason,
 };
 use bofuss_oflib::types::MaxLen;
-use bofuss_oflib::{Message, PortNo, Version};
+use bofuss_oflib::{ErrorCode, Message, PortNo, Version};
 use bofuss_packet::Packet;
 
 use crate::buffers::Buffers;
@@ -27,6 +27,15 @@ pub struct ConnId(pub u64);
 /// How many bytes of a packet a packet-in carries if no action says so, until SET_CONFIG changes
 /// it. Spec: OpenFlow 1.3.5 section 7.3.2.
 const DEFAULT_MISS_SEND_LEN: MaxLen = MaxLen(128);
+
+/// Why a message is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The error that the peer is sent.
+    pub error: ErrorCode,
+    /// What an extension adds to it, for the log.
+    pub words: Option<String>,
+}
 
 /// One message from a connection.
 #[derive(Clone, Debug)]

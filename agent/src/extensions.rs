@@ -6,7 +6,7 @@ use bofuss_oflib::ext::{Audience, ExtRow};
 use bofuss_oflib::message::{ControllerRole, FlowMod};
 use bofuss_oflib::{ErrorCode, ExtValue, Message};
 
-use crate::connection::{ConnId, Connection};
+use crate::connection::{ConnId, Connection, Refusal};
 use crate::switch::{Switch, SwitchIo, parts};
 
 impl Connection {
@@ -25,6 +25,14 @@ impl Connection {
 }
 
 impl<E: FrameEngine> Switch<E> {
+    /// Why a message is refused with this error.
+    pub(crate) fn refusal(&self, message: &Message, error: ErrorCode) -> Refusal {
+        Refusal {
+            error,
+            words: self.datapath.explain(message, error),
+        }
+    }
+
     /// Passes a message to its extension, and sends the replies. Errors: the extension's;
     /// BAD_REQUEST/BAD_EXPERIMENTER if none has it.
     pub(crate) fn extension_message<I: SwitchIo>(

@@ -158,7 +158,8 @@ impl<E: FrameEngine> Switch<E> {
                 datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], sink);
             }
             Err(error) => {
-                io.refused(asked.conn, asked.xid, message, error);
+                let refusal = self.refusal(message, error);
+                io.refused(asked.conn, asked.xid, message, &refusal);
                 let error = ErrorMsg::quoting(error, head);
                 io.send(asked.conn, asked.xid, Message::Error(error));
             }

@@ -31,7 +31,7 @@ mod switch;
 pub mod trace;
 mod turns;
 
-pub use connection::{ConnId, Request};
+pub use connection::{ConnId, Refusal, Request};
 pub use fail_mode::FailMode;
 pub use schedule::{CommitErrors, ERROR_COUNTS, FIRST_ERROR_BOUND_NS};
 pub use switch::{Identity, Switch, SwitchIo};

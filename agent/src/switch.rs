@@ -11,11 +11,11 @@ use bofuss_oflib::message::multipart::{Desc, FlowCounters, PortStats};
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::{ControllerRole, FlowRemoved, PortDesc, PortStatusReason};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo, Version};
+use bofuss_oflib::{Action, ExtValue, Message, PortNo, Version};
 
 use crate::bundles::Bundle;
 use crate::commit::Commit;
-use crate::connection::{ConnId, Connection, Request};
+use crate::connection::{ConnId, Connection, Refusal, Request};
 use crate::fail_mode::FailMode;
 use crate::handle::Asked;
 use crate::schedule::CommitErrors;
@@ -50,7 +50,7 @@ pub trait SwitchIo {
         true
     }
     /// Called when a message of a connection is refused, before the ERROR is sent.
-    fn refused(&mut self, _conn: ConnId, _xid: u32, _message: &Message, _error: ErrorCode) {}
+    fn refused(&mut self, _conn: ConnId, _xid: u32, _message: &Message, _why: &Refusal) {}
     /// Sets a port's link administratively up or down.
     fn set_link(&mut self, port: PortNo, up: bool);
     /// Changes the features that a port's interface advertises.

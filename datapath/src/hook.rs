@@ -6,7 +6,7 @@ use alloc::{format, string::String, vec::Vec};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::{FlowMod, FlowRemoved};
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
+use bofuss_oflib::{ErrorCode, ExtValue, Message, PortNo};
 
 use crate::Upcoming;
 use crate::{
@@ -214,6 +214,12 @@ pub trait Hook {
     /// Called after a port was added, changed or removed; `up` is false if it was removed or its
     /// link is down.
     fn on_port_change(&mut self, cx: &mut ControlContext<'_>, port: PortNo, up: bool) {}
+
+    /// Why a message was refused with this error, in a sentence for the log that says more than the
+    /// error's own text; `None` if it has nothing to add. Nothing has changed since the refusal.
+    fn explain(&self, message: &Message, error: ErrorCode) -> Option<String> {
+        None
+    }
 
     /// Lists some of its counters and measurements for metrics, at most a few hundred; `from` is 0
     /// or what the previous call returned. Returns the place to continue with, if there are more.

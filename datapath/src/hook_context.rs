@@ -27,7 +27,7 @@ pub enum HookAct {
 }
 
 /// What a hook notes about a packet before the lookup in a table, for the actions that follow.
-/// Until then, the headers from which it was computed may have changed.
+/// By then, the headers from which it was computed may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LookupNote {
     /// The table.

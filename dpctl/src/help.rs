@@ -130,14 +130,30 @@ pub(crate) fn make(_: &Command, arguments: &[&str]) -> Made {
     }
 }
 
-/// The words of the command line; `--help` with a verb becomes `help VERB`.
+/// The words of the command line; `--help` with a verb becomes `help VERB`, and the verb that the
+/// dpctl of the OpenState switch has for states becomes ours.
 pub(crate) fn asked(words: Vec<String>) -> Vec<String> {
+    let words = of_openstate(words);
     let asks = words.iter().any(|word| word == "--help" || word == "-h");
     let mut rest = words.iter().skip(1);
     match rest.find(|word| verbs::named(word).is_some()) {
         Some(verb) if asks => vec![words[0].clone(), "help".into(), verb.clone()],
         _ => words,
     }
+}
+
+/// Replaces `stats-state -c` by `state_stats`; `-c` is for colours, which ours has none of.
+fn of_openstate(mut words: Vec<String>) -> Vec<String> {
+    let Some(verb) = words.iter().position(|word| word == "stats-state") else {
+        return words;
+    };
+    words[verb] = "state_stats".into();
+    for colours in [verb + 1, words.len() - 1] {
+        if colours > verb && words.get(colours).is_some_and(|word| word == "-c") {
+            words.remove(colours);
+        }
+    }
+    words
 }
 
 /// The list of verbs for `--help`.

@@ -3,7 +3,7 @@
 use alloc::{collections::BTreeMap, collections::VecDeque, vec::Vec};
 use core::fmt;
 
-use bofuss_agent::{ConnId, SwitchIo};
+use bofuss_agent::{ConnId, Refusal, SwitchIo};
 use bofuss_frame::Frame;
 use bofuss_oflib::handshake::HandshakeError;
 use bofuss_oflib::message::port::PortFeatures;
@@ -231,7 +231,8 @@ impl SwitchIo for Effects {
         !self.links_fixed
     }
 
-    fn refused(&mut self, conn: ConnId, xid: u32, _message: &Message, error: ErrorCode) {
+    fn refused(&mut self, conn: ConnId, xid: u32, _message: &Message, why: &Refusal) {
+        let error = why.error;
         self.waiting.push_back(Effect::Refused { conn, xid, error });
     }
 

@@ -1,10 +1,10 @@
 //! Calls of extensions without a packet: messages, timers and events.
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::FlowMod;
-use bofuss_oflib::{ErrorCode, ExtValue, Instruction, PortNo};
+use bofuss_oflib::{ErrorCode, ExtValue, Instruction, Message, PortNo};
 
 use crate::control_context::{ControlContext, ControlOutcome};
 use crate::frame_engine::FrameEngine;
@@ -68,6 +68,13 @@ impl<E: FrameEngine> Datapath<E> {
             }
         }
         Ok(())
+    }
+
+    /// Why a message was refused with this error, in the words of the extension that refused it, if
+    /// it has some.
+    pub fn explain(&self, message: &Message, error: ErrorCode) -> Option<String> {
+        let mut hooks = self.hooks.all.iter();
+        hooks.find_map(|hook| hook.explain(message, error))
     }
 
     /// Informs hooks that a flow-mod is done. Returns their answers, each with its experimenter.

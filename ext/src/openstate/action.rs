@@ -5,7 +5,8 @@ use core::fmt;
 
 use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ExtValue};
+use bofuss_oflib::message::FlowMod;
+use bofuss_oflib::{Action, Catalogue, DecodeError, ErrorCode, ExtValue, Instruction};
 
 use super::args::{Args, write_fields, write_masked, write_transition};
 use super::dialect::{Dialects, StateDialect};
@@ -64,6 +65,25 @@ pub(super) fn evidence(value: &ExtValue, table: u8) -> Option<Evidence> {
         table,
         known,
         error,
+    })
+}
+
+/// What can be inferred from the actions of a flow-mod.
+pub(super) fn evidence_in(flow_mod: &FlowMod) -> impl Iterator<Item = Evidence> {
+    let lists = flow_mod.instructions.list().iter().map(|instruction| {
+        if let Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) = instruction
+        {
+            &actions[..]
+        } else {
+            &[]
+        }
+    });
+    lists.flatten().filter_map(|action| {
+        if let Action::Experimenter(value) = action {
+            evidence(value, flow_mod.table_id.0)
+        } else {
+            None
+        }
     })
 }
 

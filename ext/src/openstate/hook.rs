@@ -10,11 +10,12 @@ use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, Field, Instruction};
+use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, Message};
 
-use super::action::evidence;
+use super::action::{evidence, evidence_in};
 use super::commands;
 use super::dialect::{dialect_of, form_of};
+use super::explain;
 use super::extractor::value_of_number;
 use super::machine::{Changed, Machine};
 use super::metrics;
@@ -192,20 +193,9 @@ impl OpenState {
             self.machine
                 .narrow(table, Dialects::only(StateDialect::Opp));
         }
-        for instruction in flow_mod.instructions.list() {
-            let (Instruction::ApplyActions(actions) | Instruction::WriteActions(actions)) =
-                instruction
-            else {
-                continue;
-            };
-            for action in actions {
-                if let Action::Experimenter(value) = action
-                    && let Some(evidence) = evidence(value, table)
-                {
-                    self.machine.narrow(evidence.table, evidence.known);
-                    self.note_dialect(cx, evidence.known);
-                }
-            }
+        for evidence in evidence_in(flow_mod) {
+            self.machine.narrow(evidence.table, evidence.known);
+            self.note_dialect(cx, evidence.known);
         }
         if self.machine.has_opp() != had_opp {
             self.generation += 1;
@@ -476,6 +466,10 @@ impl Hook for OpenState {
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    fn explain(&self, message: &Message, error: ErrorCode) -> Option<String> {
+        explain::explain(&self.machine, message, error)
     }
 
     fn metrics(&self, _: Time, _: u64, list: &mut Vec<Metric>) -> Option<u64> {

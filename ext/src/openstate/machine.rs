@@ -240,7 +240,7 @@ impl Machine {
                 if *stateful || self.table(*table).is_some() {
                     let table = self.place(*table);
                     table.on = *stateful;
-                    table.may_change |= !stateful;
+                    table.may_change |= !stateful || table.states.is_empty();
                 }
             }
             StateMod::SetExtractor {

@@ -11,6 +11,7 @@ mod commands;
 pub mod dialect;
 pub mod drawing;
 pub mod error;
+mod explain;
 pub mod extractor;
 mod field_source;
 mod fields;

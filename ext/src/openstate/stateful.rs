@@ -24,8 +24,9 @@ pub struct Stateful {
     pub(super) dialects: Dialects,
     /// The registers that Open Packet Processor adds to it.
     pub(crate) registers: Registers,
-    /// Whether it has been switched off since an extractor was last set: then one extractor of
-    /// another length or dialect replaces all, and the states with them.
+    /// Whether it has been switched off, or on while no flow had a state, since an extractor was
+    /// last set: then one extractor of another length or dialect replaces all, and the states with
+    /// them. So the next application on a running switch begins anew.
     pub(super) may_change: bool,
     /// The states.
     pub states: StateTable,
@@ -143,6 +144,8 @@ impl Stateful {
                 ..Self::default()
             };
             self.states.counts = counts;
+        } else if self.may_change && initial.and(known).is_some() {
+            self.dialects = initial;
         }
         self.may_change = false;
         self.narrow(known);

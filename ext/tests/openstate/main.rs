@@ -1,6 +1,7 @@
 //! The extensions openstate, with Open Packet Processor, and insp: wire format, state tables,
 //! behaviour.
 
+mod applications;
 mod behaviour;
 mod bench;
 mod commands;

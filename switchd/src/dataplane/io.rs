@@ -3,12 +3,12 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use bofuss_agent::{ConnId, SwitchIo};
+use bofuss_agent::{ConnId, Refusal, SwitchIo};
 use bofuss_embed::record::RecordedOutput;
 use bofuss_frame::Frame;
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Catalogue, ErrorCode, Message, PortNo};
+use bofuss_oflib::{Catalogue, Message, PortNo};
 use tracing::warn;
 
 use super::connection_set::ConnectionSet;
@@ -84,10 +84,13 @@ impl SwitchIo for DataPlaneIo {
         self.connections.send(conn, xid, message);
     }
 
-    fn refused(&mut self, conn: ConnId, xid: u32, message: &Message, error: ErrorCode) {
+    fn refused(&mut self, conn: ConnId, xid: u32, message: &Message, why: &Refusal) {
         let peer = self.connections.peer(conn);
         let text = refusal::beginning(message);
-        let error = self.catalogue.error_text(error);
+        let mut error = self.catalogue.error_text(why.error);
+        if let Some(words) = &why.words {
+            error = format!("{error}: {words}");
+        }
         refusal::log(&peer, Some(message.name()), xid, &error, &text);
     }
 
