@@ -78,13 +78,14 @@ impl<K: Hash + Eq + Clone, V: Clone> TrialMap<K, V> {
         }
     }
 
-    /// Removes a key.
-    pub fn remove(&mut self, trial: Trial, key: &K) {
+    /// Removes a key. Returns its value if that was live.
+    pub fn remove(&mut self, trial: Trial, key: &K) -> Option<V> {
         if trial.is_dry() {
             self.begin(trial);
             self.layer.insert(key.clone(), None);
+            None
         } else {
-            self.map.remove(key);
+            self.map.remove(key)
         }
     }
 

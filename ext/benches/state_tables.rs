@@ -377,7 +377,9 @@ fn threads() {
         };
         for n in 0..FLOWS {
             let after = table.behaviour.after_transition(Time(1), None, &transition);
-            table.set(Time(1), &key(n), after, FLOWS as usize).unwrap();
+            table
+                .set(Time(1), &key(n), after, (PortNo(1), true))
+                .unwrap();
         }
         let started = Instant::now();
         let mut sum = 0;

@@ -24,6 +24,7 @@ pub mod parse;
 pub mod reassemble;
 mod rewrite;
 mod rows;
+mod shares;
 
 pub use common_layouts::COMMON_LAYOUTS;
 pub use edit::EditError;
@@ -33,3 +34,4 @@ pub use key_match::{KeyMask, KeyMatch, Words};
 pub use packet::{Packet, arrival};
 pub use parse::{Flaw, Fragment, Layout, parse, parse_deep, survey};
 pub use rewrite::{Rewrite, TagChange};
+pub use shares::{Shares, may_use};

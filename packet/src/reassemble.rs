@@ -4,18 +4,19 @@
 use alloc::{collections::BTreeMap, vec::Vec};
 
 use bofuss_frame::Frame;
+use bofuss_oflib::PortNo;
 use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::Header;
 
 use crate::checksum::{fold, sum};
 use crate::parse::parse_deep;
-use crate::{Flaw, Layout, Packet};
+use crate::{Flaw, Layout, Packet, Shares};
 
-/// Packets that are put together at a time, at most.
+/// Packets that are put together at a time, at most. One port has at most its [share](Shares).
 pub const MAX_PACKETS: usize = 1024;
 /// Fragments of one packet, at most.
 pub const MAX_FRAGMENTS: usize = 64;
-/// Bytes of buffers that fragments wait in, at most.
+/// Bytes of buffers that fragments wait in, at most, with shares of ports, too.
 pub const MAX_BYTES: usize = 4 << 20;
 /// Nanoseconds from a packet's first fragment until all that came are lost.
 pub const TIMEOUT_NS: u64 = 30_000_000_000;
@@ -39,6 +40,8 @@ struct WaitingFragment {
 /// A packet whose fragments wait.
 #[derive(Debug)]
 struct Open {
+    /// The port whose share it is part of.
+    port: PortNo,
     deadline: u64,
     /// In the order of the payload, without overlaps.
     parts: Vec<WaitingFragment>,
@@ -78,7 +81,9 @@ pub struct Reassembler {
     open: BTreeMap<Vec<u8>, Open>,
     /// No deadline is before.
     deadline: Option<u64>,
-    bytes: usize,
+    /// The packets and the bytes of each port.
+    packets: Shares,
+    bytes: Shares,
 }
 
 impl Reassembler {
@@ -105,13 +110,17 @@ impl Reassembler {
         }
         let deadline = now_ns.saturating_add(TIMEOUT_NS);
         self.deadline.get_or_insert(deadline);
-        self.bytes += packet.frame.buffer_bytes();
-        let open = self.open.entry(identity.clone()).or_insert(Open {
-            deadline,
-            parts: Vec::new(),
-            total: None,
-        });
         let in_port = packet.in_port();
+        self.bytes.take(in_port, packet.frame.buffer_bytes());
+        let open = self.open.entry(identity.clone()).or_insert_with(|| {
+            self.packets.take(in_port, 1);
+            Open {
+                port: in_port,
+                deadline,
+                parts: Vec::new(),
+                total: None,
+            }
+        });
         let additions = packet.layout.additions;
         let is_of_ethernet = packet.key().is_of_ethernet();
         let part = WaitingFragment {
@@ -125,7 +134,8 @@ impl Reassembler {
             return (None, 0);
         }
         let parts = self.open.remove(&identity).expect("it is there").parts;
-        self.bytes -= buffers(&parts);
+        self.packets.give_back(in_port, 1);
+        self.bytes.give_back(in_port, buffers(&parts));
         if overlaps {
             return (None, parts.len());
         }
@@ -140,12 +150,14 @@ impl Reassembler {
 
     /// Whether the limits allow one fragment more.
     fn has_room(&self, identity: &[u8], packet: &Packet) -> bool {
-        if self.bytes + packet.frame.buffer_bytes() > MAX_BYTES {
+        let port = packet.in_port();
+        let bytes = packet.frame.buffer_bytes();
+        if !self.bytes.allow(MAX_BYTES, port, bytes) {
             return false;
         }
         match self.open.get(identity) {
             Some(open) => open.parts.len() < MAX_FRAGMENTS,
-            None => self.open.len() < MAX_PACKETS,
+            None => self.packets.allow(MAX_PACKETS, port, 1),
         }
     }
 
@@ -168,7 +180,8 @@ impl Reassembler {
         let mut lost = 0;
         if self.deadline.is_some_and(|at| at <= now_ns) {
             for (_, open) in self.open.extract_if(.., |_, open| open.deadline <= now_ns) {
-                self.bytes -= buffers(&open.parts);
+                self.packets.give_back(open.port, 1);
+                self.bytes.give_back(open.port, buffers(&open.parts));
                 lost += open.parts.len();
             }
             self.deadline = self.open.values().map(|open| open.deadline).min();

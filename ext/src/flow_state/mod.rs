@@ -5,17 +5,21 @@
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
-use bofuss_datapath::{ControlContext, Hook, HookContext, HookEffect, Time, TrialMap, Verdict};
+use bofuss_datapath::{
+    ControlContext, Hook, HookContext, HookEffect, Time, Trial, TrialMap, Verdict,
+};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{Arg, ExtKind, ExtRow};
 use bofuss_oflib::field::{ETH_DST, ETH_SRC};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field};
+use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, PortNo};
+use bofuss_packet::Shares;
 
 /// This extension's number as an experimenter: a locally administered OUI.
 pub const EXPERIMENTER: u32 = 0x0062_6f73;
-/// The most flows with a state; `set_flow_state` for a further one is only counted.
+/// The most flows with a state, of which the packets of one port make at most its [share](Shares);
+/// `set_flow_state` for a further one is only counted.
 pub const MAX_STATES: usize = 65_536;
 
 /// The `flow_state` field, 32 bits, with mask.
@@ -47,6 +51,8 @@ struct State {
     value: u32,
     idle_ns: u64,
     used: Time,
+    /// The port in whose share it counts.
+    port: PortNo,
 }
 
 impl State {
@@ -61,6 +67,7 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
     Box::new(FlowState {
         field: field.expect("the catalogue has this extension"),
         states: TrialMap::default(),
+        shares: Shares::default(),
         refused: 0,
     })
 }
@@ -69,7 +76,31 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
 struct FlowState {
     field: &'static Field,
     states: TrialMap<FlowAddresses, State>,
+    /// How many states each port has.
+    shares: Shares,
     refused: u32,
+}
+
+impl FlowState {
+    /// Removes the state of a flow.
+    fn forget(&mut self, trial: Trial, flow: &FlowAddresses) {
+        if let Some(state) = self.states.remove(trial, flow) {
+            self.shares.give_back(state.port, 1);
+        }
+    }
+
+    /// Sets the state of a flow. Returns false if it has none and its port has no room for one.
+    fn set(&mut self, trial: Trial, flow: FlowAddresses, mut state: State) -> bool {
+        if let Some(before) = self.states.get(trial, &flow) {
+            state.port = before.port;
+        } else if !self.shares.allow(MAX_STATES, state.port, 1) {
+            return false;
+        } else if !trial.is_dry() {
+            self.shares.take(state.port, 1);
+        }
+        self.states.insert(trial, flow, state);
+        true
+    }
 }
 
 fn flow(cx: &mut HookContext<'_>) -> FlowAddresses {
@@ -108,7 +139,7 @@ impl Hook for FlowState {
                 state.used = cx.now;
                 cx.set(self.field, state.value.into());
             }
-            Some(_) => self.states.remove(cx.trial(), &flow),
+            Some(_) => self.forget(cx.trial(), &flow),
             None => {}
         }
         Verdict::Continue
@@ -119,16 +150,17 @@ impl Hook for FlowState {
         let trial = cx.trial();
         let state = value.args[0] as u32;
         if state == 0 {
-            self.states.remove(trial, &flow);
-        } else if self.states.live().len() < MAX_STATES || self.states.get(trial, &flow).is_some() {
+            self.forget(trial, &flow);
+        } else {
             let state = State {
                 value: state,
                 idle_ns: value.args[1] * Time::SEC,
                 used: cx.now,
+                port: cx.in_port(),
             };
-            self.states.insert(trial, flow, state);
-        } else if !cx.is_dry() {
-            self.refused = self.refused.saturating_add(1);
+            if !self.set(trial, flow, state) && !cx.is_dry() {
+                self.refused = self.refused.saturating_add(1);
+            }
         }
         cx.set(self.field, state.into());
         Verdict::Continue
@@ -144,7 +176,13 @@ impl Hook for FlowState {
             return Err(BadRequest::BAD_EXP_TYPE);
         }
         let states = self.states.live_mut();
-        states.retain(|_, state| state.lives(cx.now));
+        states.retain(|_, state| {
+            let lives = state.lives(cx.now);
+            if !lives {
+                self.shares.give_back(state.port, 1);
+            }
+            lives
+        });
         let mut data = Vec::new();
         for ((source, destination), state) in states.iter().take(MAX_LISTED) {
             data.extend_from_slice(&source.to_be_bytes()[2..]);

@@ -1,8 +1,9 @@
 //! What keys are read from: packets, and frames that are looked up ahead.
 
 use bofuss_datapath::{HookContext, UpcomingPacket};
-use bofuss_oflib::Field;
+use bofuss_oflib::field::IN_PORT;
 use bofuss_oflib::types::TableId;
+use bofuss_oflib::{Field, PortNo};
 
 use super::flow_key::FlowKey;
 
@@ -10,6 +11,11 @@ use super::flow_key::FlowKey;
 pub trait FieldSource {
     /// The value of a field; `None` if the packet does not have it.
     fn get(&mut self, field: &Field) -> Option<u128>;
+
+    /// The port that the packet came in through.
+    fn in_port(&mut self) -> PortNo {
+        PortNo(self.get(IN_PORT).unwrap_or(0) as u32)
+    }
 
     /// The packet's number in the burst that was looked up ahead, if its headers have not changed
     /// since.

@@ -3,7 +3,8 @@
 use alloc::{boxed::Box, vec::Vec};
 
 use bofuss_datapath::Time;
-use bofuss_oflib::{Catalogue, ErrorCode};
+use bofuss_oflib::{Catalogue, ErrorCode, PortNo};
+use bofuss_packet::may_use;
 
 use super::ahead::FlowsAhead;
 use super::dialect::{Dialects, StateDialect};
@@ -14,8 +15,12 @@ use super::table::{Behaviour, SoughtFlow, StateEntry, StateTable, TableFull, Tim
 use super::{N_TABLES, error};
 use crate::opp::{FlowVariables, N_GLOBAL_VARIABLES, Registers};
 
-/// The most flows that have a state, in all tables together; each takes about 160 bytes.
+/// The most flows that have a state, in all tables together; each takes about 160 bytes. Of those,
+/// the packets of one port make at most its [share](bofuss_packet::Shares).
 pub const MAX_STATES: usize = 1 << 20;
+/// Slots that are searched for expired flows when there is no room and a new flow needs a state:
+/// the limit of the work that one packet can cause.
+const SWEPT_WHEN_FULL: u32 = 64;
 /// The state of a packet that lacks a field of the lookup scope, in BEBA's dialect.
 const STATE_NULL: u32 = u32::MAX;
 
@@ -269,7 +274,8 @@ impl Machine {
                 self.check_key(*table, key, error::SET_FLOW_STATE)?;
                 let states = &self.enabled(*table).ok_or(error::SET_FLOW_STATE)?.states;
                 let flow = states.seek(FlowKey::new(key));
-                let set = self.transition(now, *table, &flow, transition);
+                let from_controller = (&flow, || PortNo::CONTROLLER);
+                let set = self.transition(now, *table, from_controller, transition);
                 set.map_err(|TableFull| error::STATE_MOD_FAILED)?;
             }
             StateMod::DelFlowState { table, key } => {
@@ -364,30 +370,54 @@ impl Machine {
         number: u8,
         key: &FlowKey,
         after: Option<StateEntry>,
+        port: PortNo,
     ) -> Result<(), TableFull> {
         if let Some(trial) = &mut self.trial {
             trial.flows.push((number, *key, after));
             return Ok(());
         }
-        let room = MAX_STATES.saturating_sub(self.n_states);
-        let table = self.tables[usize::from(number)].as_mut();
-        let states = &mut table.expect("the table is enabled").states;
-        let others = self.n_states - states.len();
-        let set = states.set(now, key, after, room);
-        self.n_states = others + states.len();
-        if set.is_err() {
-            self.counts.refused += 1;
+        let place = (port, self.has_room(port));
+        let set = self.in_table(number, |states| states.set(now, key, after, place));
+        if set.is_ok() {
+            return set;
         }
+        self.in_table(number, |states| states.expire(now, SWEPT_WHEN_FULL));
+        let place = (port, self.has_room(port));
+        let set = self.in_table(number, |states| states.set(now, key, after, place));
+        self.counts.refused += u64::from(set.is_err());
         set
     }
 
-    /// Changes a flow of an enabled table. Errors: there is no room for it.
+    /// Whether a port may have one more flow.
+    fn has_room(&self, port: PortNo) -> bool {
+        let used = self.n_states + 1;
+        // The port has at most what all have together.
+        if may_use(MAX_STATES, used, port, used) {
+            return true;
+        }
+        let tables = self.tables.iter().flatten();
+        let own: usize = tables.map(|table| table.states.len_of(port)).sum();
+        may_use(MAX_STATES, used, port, own + 1)
+    }
+
+    /// Changes the flows of a table that exists, and counts how many all have then.
+    fn in_table<T>(&mut self, number: u8, change: impl FnOnce(&mut StateTable) -> T) -> T {
+        let table = self.tables[usize::from(number)].as_mut();
+        let states = &mut table.expect("the table exists").states;
+        let others = self.n_states - states.len();
+        let result = change(states);
+        self.n_states = others + states.len();
+        result
+    }
+
+    /// Changes a flow of an enabled table. A new one counts in the share of a port. Errors: it has
+    /// no room for one.
     #[inline]
     pub(super) fn change(
         &mut self,
         now: Time,
         number: u8,
-        sought: &SoughtFlow,
+        (sought, port): (&SoughtFlow, impl FnOnce() -> PortNo),
         change: impl Fn(Behaviour, Option<StateEntry>) -> Option<StateEntry>,
     ) -> Result<Changed, TableFull> {
         let key = &sought.key;
@@ -404,7 +434,7 @@ impl Machine {
         }
         let before = self.flow(now, number, key);
         let after = change(behaviour, before);
-        self.set_flow(now, number, key, after)?;
+        self.set_flow(now, number, key, after, port())?;
         Ok(Changed::new(*key, before, after, is_opp))
     }
 
@@ -414,10 +444,10 @@ impl Machine {
         &mut self,
         now: Time,
         number: u8,
-        sought: &SoughtFlow,
+        flow: (&SoughtFlow, impl FnOnce() -> PortNo),
         transition: &Transition,
     ) -> Result<Changed, TableFull> {
-        self.change(now, number, sought, |behaviour, before| {
+        self.change(now, number, flow, |behaviour, before| {
             behaviour.after_transition(now, before, transition)
         })
     }
@@ -431,12 +461,9 @@ impl Machine {
             return true;
         };
         self.sweeping += skipped;
-        let table = rest[skipped].as_mut().expect("it was found just now");
-        let others = self.n_states - table.states.len();
-        if table.states.expire(now, slots) {
-            self.sweeping += 1;
-        }
-        self.n_states = others + table.states.len();
+        let number = self.sweeping as u8;
+        let is_last = self.in_table(number, |states| states.expire(now, slots));
+        self.sweeping += usize::from(is_last);
         false
     }
 
@@ -448,10 +475,8 @@ impl Machine {
 
     /// Removes the state of a flow.
     pub fn forget(&mut self, now: Time, number: u8, key: &FlowKey) {
-        if let Some(table) = self.tables[usize::from(number)].as_mut() {
-            let others = self.n_states - table.states.len();
-            table.states.remove(now, key);
-            self.n_states = others + table.states.len();
+        if self.table(number).is_some() {
+            self.in_table(number, |states| states.remove(now, key));
         }
     }
 

@@ -5,15 +5,13 @@
 //! applications inside the switch", CCR 44(2), 2014) and of the BEBA project.
 
 use bofuss_datapath::{StepMap, Time};
+use bofuss_oflib::PortNo;
+use bofuss_packet::Shares;
 
 use super::extractor::FlowKey;
 pub use super::timers::Timers;
 use super::timers::deadline;
 use crate::opp::FlowVariables;
-
-/// Slots that are searched for expired flows when there is no room and a new flow needs a state:
-/// the limit of the work that one packet can cause.
-const SWEPT_WHEN_FULL: u32 = 64;
 
 /// What happens to a flow whose state is 0 and that has no timer and no variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +80,8 @@ pub struct StateEntry {
     used: Time,
     /// When the last transition was.
     pub since: Time,
+    /// The port in whose share it counts: that of the packet that made it, or CONTROLLER.
+    port: PortNo,
     /// The timers that run.
     pub timers: Timers,
     /// The variables of Open Packet Processor.
@@ -102,8 +102,18 @@ impl StateEntry {
             timers: Timers::default(),
             variables: FlowVariables::default(),
             since: now,
+            port: PortNo::CONTROLLER,
             used: now,
         }
+    }
+
+    /// Takes over all of another entry but the share in which it counts.
+    #[inline]
+    fn replace_by(&mut self, other: Self) {
+        *self = Self {
+            port: self.port,
+            ..other
+        };
     }
 
     /// Changes the state.
@@ -194,7 +204,7 @@ pub struct SoughtFlow {
     pub(super) slot: u32,
 }
 
-/// The error that the tables are full: a flow that has no state yet gets none.
+/// The error that a port has no room in the tables: a flow that has no state yet gets none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableFull;
 
@@ -216,6 +226,8 @@ pub struct StateTable {
     /// Counters.
     pub counts: StateCounts,
     flows: StepMap<FlowKey, StateEntry, CacheLine>,
+    /// How many flows each port has.
+    shares: Shares,
     /// How often the state of a flow may have changed.
     edits: u64,
     /// The slot that is next to be searched for expired flows.
@@ -226,6 +238,11 @@ impl StateTable {
     /// How many flows take memory.
     pub fn len(&self) -> usize {
         self.flows.len()
+    }
+
+    /// How many of them count in the share of a port.
+    pub fn len_of(&self, port: PortNo) -> usize {
+        self.shares.of(port)
     }
 
     /// Returns true if no flow does.
@@ -264,8 +281,8 @@ impl StateTable {
         let before = self.behaviour.present(*flow);
         let after = change(self.behaviour, before);
         match after {
-            Some(after) => *flow = after,
-            None => self.flows.remove(&sought.key),
+            Some(after) => flow.replace_by(after),
+            None => self.forget(&sought.key),
         }
         Some((before, after))
     }
@@ -387,46 +404,50 @@ impl StateTable {
         flow.state
     }
 
-    /// Sets the entry of a flow to `after`, or removes the flow. `room`: how many more flows may
-    /// have a state.
+    /// Sets the entry of a flow to `after`, or removes the flow. A new entry counts in the share of
+    /// `port`; `has_room` says whether the port may have one more.
     ///
-    /// Errors: there is no room for a flow that had no state, even after a search of a few slots
-    /// for expired flows. It stays without one.
+    /// Errors: there is no room for a flow that had no entry. It stays without one.
     pub fn set(
         &mut self,
         now: Time,
         key: &FlowKey,
         after: Option<StateEntry>,
-        room: usize,
+        (port, has_room): (PortNo, bool),
     ) -> Result<(), TableFull> {
         self.edits += 1;
         if let Some((_, flow)) = self.flows.get_mut(key) {
             self.counts.timeouts += u64::from(flow.roll_back(now));
             if let Some(after) = after {
-                *flow = after;
+                flow.replace_by(after);
                 return Ok(());
             }
         }
         let Some(after) = after else {
-            self.flows.remove(key);
+            self.forget(key);
             return Ok(());
         };
-        if room == 0 {
-            let before = self.len();
-            self.expire(now, SWEPT_WHEN_FULL);
-            if self.len() == before {
-                return Err(TableFull);
-            }
+        if !has_room {
+            return Err(TableFull);
         }
-        self.flows.insert(*key, after);
+        self.shares.take(port, 1);
+        self.flows.insert(*key, StateEntry { port, ..after });
         Ok(())
+    }
+
+    /// Removes the entry of a flow, if it has one.
+    fn forget(&mut self, key: &FlowKey) {
+        if let Some((_, flow)) = self.flows.get(key) {
+            self.shares.give_back(flow.port, 1);
+            self.flows.remove(key);
+        }
     }
 
     /// Removes a flow. Returns false if it had no state.
     pub fn remove(&mut self, now: Time, key: &FlowKey) -> bool {
         self.edits += 1;
         let was_there = self.get(now, key).is_some();
-        self.flows.remove(key);
+        self.forget(key);
         was_there
     }
 
@@ -443,7 +464,7 @@ impl StateTable {
             let has_run_out = after.roll_back(now);
             self.counts.timeouts += u64::from(has_run_out);
             if after.is_default() {
-                self.flows.remove(&key);
+                self.forget(&key);
             } else if has_run_out {
                 let (_, flow) = self
                     .flows
@@ -492,9 +513,8 @@ mod tests {
         let mut table = StateTable::default();
         for number in 0..FLOWS {
             let key = FlowKey::new(&number.to_be_bytes());
-            let room = (FLOWS - number) as usize;
             let flow = Some(StateEntry::new(Time(1)));
-            assert_eq!(table.set(Time(1), &key, flow, room), Ok(()));
+            assert_eq!(table.set(Time(1), &key, flow, (PortNo(1), true)), Ok(()));
         }
         let each = table.held_bytes() as f64 / f64::from(FLOWS);
         assert!((140. ..=160.).contains(&each), "{each}");

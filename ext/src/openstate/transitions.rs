@@ -18,7 +18,8 @@ impl Machine {
         packet: &mut impl FieldSource,
     ) -> Option<Changed> {
         let flow = self.updated_flow(action.table, action.bit, action.scope.as_ref(), packet)?;
-        let changed = self.transition(now, action.table, &flow, &action.transition);
+        let flow = (&flow, || packet.in_port());
+        let changed = self.transition(now, action.table, flow, &action.transition);
         if changed.is_ok() {
             self.count_transition(action.table);
         }
@@ -42,7 +43,8 @@ impl Machine {
         packet: &mut impl FieldSource,
     ) -> Option<Changed> {
         let flow = self.updated_flow(number, false, None, packet)?;
-        let changed = self.change(now, number, &flow, |_, before| {
+        let flow = (&flow, || packet.in_port());
+        let changed = self.change(now, number, flow, |_, before| {
             Some(after_increment(now, before))
         });
         if changed.is_ok() {

@@ -2,7 +2,7 @@
 //! read.
 
 use bofuss_datapath::Time;
-use bofuss_oflib::{Catalogue, ErrorCode};
+use bofuss_oflib::{Catalogue, ErrorCode, PortNo};
 
 use super::{
     CONDITION_NULL, ContextSource, FlowVariables, MAX_OPERANDS, N_CONDITIONS, N_GLOBAL_VARIABLES,
@@ -72,7 +72,8 @@ impl Machine {
                 let after = old.map_or(*value, |flow| {
                     masked(flow.variables[usize::from(*id)], *value, *mask)
                 });
-                let set = self.set_flow_variable(now, number, &key, *id, after);
+                let flow = (&key, PortNo::CONTROLLER);
+                let set = self.set_flow_variable(now, number, flow, *id, after);
                 set.map_err(|TableFull| error::STATE_MOD_FAILED)?;
             }
         }
@@ -135,9 +136,10 @@ impl Machine {
             (second, update.second),
             (third, update.third),
         ];
+        let flow = key.as_ref().map(|key| (key, packet.in_port()));
         for (variable, value) in written {
             if let Some(value) = value {
-                self.set_variable(now, action.table, key.as_ref(), variable, value);
+                self.set_variable(now, action.table, flow, variable, value);
             }
         }
         self.count_update();
@@ -208,15 +210,15 @@ impl Machine {
         &mut self,
         now: Time,
         number: u8,
-        key: Option<&FlowKey>,
+        flow: Option<(&FlowKey, PortNo)>,
         variable: Operand,
         value: u32,
     ) {
         match variable.kind {
             OperandKind::FlowVariable => {
-                let key = key.expect("its value was read just now");
+                let flow = flow.expect("its value was read just now");
                 // Without room, the flow stays as it was, which is counted.
-                let _ = self.set_flow_variable(now, number, key, variable.id, value);
+                let _ = self.set_flow_variable(now, number, flow, variable.id, value);
             }
             OperandKind::GlobalVariable => {
                 let mut globals = self.global_variables(number);
@@ -227,18 +229,19 @@ impl Machine {
         }
     }
 
-    /// Sets a variable of a flow. Errors: there is no room for the flow.
+    /// Sets a variable of a flow; a new one counts in the share of a port. Errors: there is no room
+    /// for it.
     fn set_flow_variable(
         &mut self,
         now: Time,
         number: u8,
-        key: &FlowKey,
+        (key, port): (&FlowKey, PortNo),
         id: u8,
         value: u32,
     ) -> Result<(), TableFull> {
         let before = self.flow(now, number, key);
         match StateEntry::with_variable(now, before, id, value) {
-            Some(after) => self.set_flow(now, number, key, Some(after)),
+            Some(after) => self.set_flow(now, number, key, Some(after), port),
             None => Ok(()),
         }
     }

@@ -15,6 +15,7 @@ mod opp;
 mod random;
 mod rewritten;
 mod segments;
+mod shares;
 mod tables;
 mod traces;
 mod vectors;

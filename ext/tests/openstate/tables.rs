@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use bofuss_datapath::Time;
 use bofuss_ext::openstate::extractor::FlowKey;
-use bofuss_ext::openstate::table::{
-    Behaviour, StateTable, TableFull, Timers, Transition, after_increment,
-};
+use bofuss_ext::openstate::table::{Behaviour, StateTable, Timers, Transition, after_increment};
+use bofuss_oflib::PortNo;
 
+/// A port that has room for more flows.
+const PLACE: (PortNo, bool) = (PortNo(1), true);
 /// Nanoseconds of a microsecond.
 const MICRO: u64 = 1000;
 
@@ -149,14 +150,14 @@ fn operate(random: &mut Random, now: u64, table: &mut StateTable, model: &mut Mo
             let change =
                 |behaviour: Behaviour, before| behaviour.after_transition(at, before, &transition);
             if random.below(2) == 0 || table.update(at, &table.seek(key), change).is_none() {
-                table.set(at, &key, after, 100).expect("there is room");
+                table.set(at, &key, after, PLACE).expect("there is room");
             }
             model.transition(now, number, &transition);
         }
         8 => {
             let after = after_increment(at, before);
             table
-                .set(at, &key, Some(after), 100)
+                .set(at, &key, Some(after), PLACE)
                 .expect("there is room");
             model.increment(now, number);
         }
@@ -228,7 +229,7 @@ fn a_state_is_never_read_past_its_expiry() {
     let set = |table: &mut StateTable| {
         let after = table.behaviour.after_transition(Time(0), None, &transition);
         table
-            .set(Time(0), &key(1), after, 1)
+            .set(Time(0), &key(1), after, PLACE)
             .expect("there is room");
     };
     set(&mut table);
@@ -263,39 +264,6 @@ fn a_state_is_never_read_past_its_expiry() {
 }
 
 #[test]
-fn a_full_table_gives_no_further_flow_a_state_but_keeps_those_it_has() {
-    let mut table = StateTable::default();
-    let after = |table: &StateTable, state, idle_timeout| {
-        let timers = Timers {
-            idle_timeout,
-            ..Timers::default()
-        };
-        let mask = u32::MAX;
-        let transition = Transition {
-            state,
-            mask,
-            timers,
-        };
-        table.behaviour.after_transition(Time(0), None, &transition)
-    };
-    for number in 0..100 {
-        let flow = after(&table, 7, u32::from(number == 99));
-        table
-            .set(Time(0), &key(number), flow, 100 - usize::from(number))
-            .expect("there is room");
-    }
-    let further = after(&table, 3, 0);
-    let now = Time(MICRO);
-    assert_eq!(table.set(now, &key(100), further, 0), Err(TableFull));
-    assert_eq!(table.get(now, &key(100)), None);
-    assert_eq!(table.set(now, &key(50), further, 0), Ok(()), "it had one");
-    // Now the search finds a flow whose timer has run out, and frees its entry.
-    let later = Time(MICRO + 1);
-    assert_eq!(table.set(later, &key(100), further, 0), Ok(()));
-    assert_eq!(table.len(), 100);
-}
-
-#[test]
 fn a_million_flows_are_kept_and_forgotten_in_slices() {
     const FLOWS: u32 = 1 << 20;
     let mut table = StateTable::default();
@@ -311,7 +279,7 @@ fn a_million_flows_are_kept_and_forgotten_in_slices() {
     for number in 0..FLOWS {
         let after = table.behaviour.after_transition(Time(0), None, &transition);
         table
-            .set(Time(0), &flow(number), after, 1)
+            .set(Time(0), &flow(number), after, PLACE)
             .expect("there is room");
     }
     assert_eq!(table.len(), FLOWS as usize);

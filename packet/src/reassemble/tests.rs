@@ -32,6 +32,12 @@ fn cut(frame: &Frame) -> Vec<Packet> {
     fragments
 }
 
+/// Whether no fragment waits, and nothing counts as waiting.
+fn is_empty(reassembler: &Reassembler) -> bool {
+    let counted = reassembler.bytes.used() + reassembler.packets.used();
+    reassembler.open.is_empty() && counted == 0
+}
+
 fn copy(packet: &Packet) -> Packet {
     packet.try_clone().expect("within the limit")
 }
@@ -56,7 +62,7 @@ fn fragments_in_any_order_give_the_packet_and_the_packet_the_fragments() {
             assert_eq!(joined.frame.bytes(), whole.bytes());
             assert_eq!(joined.frame.offload.fragment_bytes, 64);
             assert!(!joined.is_fragment() && joined.in_port() == PortNo(1));
-            assert_eq!((reassembler.bytes, reassembler.open.len()), (0, 0));
+            assert!(is_empty(&reassembler));
             let again = cut(&joined.frame);
             let bytes = |packets: &[Packet]| -> Vec<Vec<u8>> {
                 packets
@@ -129,7 +135,7 @@ fn what_overlaps_takes_the_packet_along_and_a_repeated_fragment_does_not() {
     assert_eq!(reassembler.add(0, copy(&coarse[2])).1, 1, "repeated");
     // 40 to 80 overlaps 0 to 64.
     assert_eq!(reassembler.add(0, copy(&fine[1])).1, 3);
-    assert_eq!((reassembler.bytes, reassembler.open.len()), (0, 0));
+    assert!(is_empty(&reassembler));
     // A second end, and a part behind the end.
     let mut ends = copy(&coarse[3]);
     ends.frame.bytes_mut()[18 + 6] &= !0x20;
@@ -155,7 +161,7 @@ fn fragments_that_cannot_be_parts_are_refused() {
         assert!(one.is_fragment());
         let mut reassembler = Reassembler::default();
         assert_eq!(reassembler.add(0, one).1, 1);
-        assert_eq!((reassembler.bytes, reassembler.open.len()), (0, 0));
+        assert!(is_empty(&reassembler));
     };
     refused(&|bytes| bytes[18 + 3] = 20, 102);
     refused(&|bytes| bytes[18 + 3] = 20 + 63, 102);
@@ -185,10 +191,10 @@ fn so_many_packets_fragments_and_bytes_wait_for_so_long_and_no_more() {
         one.reparse();
         one
     };
-    for number in 0..MAX_PACKETS {
+    for number in 0..MAX_PACKETS / 2 {
         assert!(matches!(reassembler.add(0, numbered(number)), (None, 0)));
     }
-    assert_eq!(reassembler.add(0, numbered(MAX_PACKETS)).1, 1);
+    assert_eq!(reassembler.add(0, numbered(MAX_PACKETS / 2)).1, 1);
     assert!(
         matches!(reassembler.add(0, copy(&fragments[1])), (None, 0)),
         "of one that waits"
@@ -198,17 +204,84 @@ fn so_many_packets_fragments_and_bytes_wait_for_so_long_and_no_more() {
         added += 1;
     }
     assert!(added == MAX_FRAGMENTS);
-    let most = MAX_BYTES / 2048 - MAX_PACKETS - (MAX_FRAGMENTS - 1);
+    let most = (MAX_BYTES / 2048 - MAX_PACKETS) / 2 - (MAX_FRAGMENTS - 1);
     for number in 0..most {
         let mut one = numbered(number + 1);
-        one.frame.bytes_mut()[18 + 7] = 8 * (1 + (number / (MAX_PACKETS - 1)) as u8);
+        one.frame.bytes_mut()[18 + 7] = 8 * (1 + (number / (MAX_PACKETS / 2 - 1)) as u8);
         one.reparse();
         assert!(matches!(reassembler.add(0, one), (None, 0)), "{number}");
     }
-    assert_eq!(reassembler.bytes, MAX_BYTES);
+    assert_eq!(reassembler.bytes.used(), MAX_BYTES / 2);
     let mut one = numbered(1);
     one.frame.bytes_mut()[18 + 7] = 32;
     assert_eq!(reassembler.add(0, one).1, 1);
+}
+
+#[test]
+fn a_flood_of_fragments_on_one_port_costs_other_ports_no_packet() {
+    let pool = Pool::new(1 << 24);
+    let fragments = cut(&packet(&pool, 4, 128));
+    // The first or second half of a packet with this number, on this port.
+    let half = |port: u32, number: u32, second: usize| {
+        let mut frame = fragments[second]
+            .frame
+            .try_clone()
+            .expect("within the limit");
+        frame.bytes_mut()[18 + 4..18 + 6].copy_from_slice(&(number as u16).to_be_bytes());
+        Packet::new(frame, PortNo(port))
+    };
+    let mut reassembler = Reassembler::default();
+    for number in 0..100 {
+        assert!(matches!(reassembler.add(0, half(2, number, 0)), (None, 0)));
+    }
+    // 60,000 packets of which only the first half comes.
+    let flood = |reassembler: &mut Reassembler, from: u32| -> usize {
+        (0..60_000)
+            .map(|number| reassembler.add(from.into(), half(1, number, 0)).1)
+            .sum()
+    };
+    let most = (MAX_PACKETS - 100) / 2;
+    assert_eq!(flood(&mut reassembler, 0), 60_000 - most, "its share");
+    // Those that wait become whole, and so do new ones.
+    for number in 0..200 {
+        if number >= 100 {
+            assert!(matches!(reassembler.add(0, half(2, number, 0)), (None, 0)));
+        }
+        assert!(
+            reassembler.add(0, half(2, number, 1)).0.is_some(),
+            "{number}"
+        );
+    }
+    let waiting = reassembler.packets.used();
+    assert_eq!(waiting, most, "those of the flood alone");
+    // What the others gave back is shared, and after the timeout nothing is left.
+    flood(&mut reassembler, 1);
+    assert_eq!(reassembler.packets.used(), MAX_PACKETS / 2);
+    assert_eq!(reassembler.expire(1 + TIMEOUT_NS), MAX_PACKETS / 2);
+    assert!(is_empty(&reassembler));
+}
+
+#[test]
+fn a_flood_of_large_fragments_on_one_port_leaves_bytes_for_other_ports() {
+    let pool = Pool::new(1 << 24);
+    let fragments = cut(&packet(&pool, 4, 64 * MAX_FRAGMENTS));
+    let mut reassembler = Reassembler::default();
+    let on = |port: u32, number: usize, part: usize| {
+        let mut frame = fragments[part].frame.try_clone().expect("within the limit");
+        frame.bytes_mut()[18 + 4..18 + 6].copy_from_slice(&(number as u16).to_be_bytes());
+        Packet::new(frame, PortNo(port))
+    };
+    let mut added = 0;
+    for number in 0..MAX_PACKETS {
+        for part in 0..MAX_FRAGMENTS - 1 {
+            added += 1 - reassembler.add(0, on(1, number, part)).1;
+        }
+    }
+    assert_eq!(added, MAX_BYTES / 2 / 2048);
+    for part in 0..MAX_FRAGMENTS - 1 {
+        assert_eq!(reassembler.add(0, on(2, 1, part)).1, 0, "{part}");
+    }
+    assert!(reassembler.add(0, on(2, 1, MAX_FRAGMENTS - 1)).0.is_some());
 }
 
 #[test]
