@@ -4,8 +4,8 @@ use alloc::string::String;
 use core::fmt;
 
 use bofuss_oflib::ext::TypedBody;
-use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::message::FlowMod;
+use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Action, Catalogue, DecodeError, ErrorCode, ExtValue, Instruction};
 
 use super::args::{Args, write_fields, write_masked, write_transition};
