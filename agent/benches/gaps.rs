@@ -34,7 +34,7 @@ use bofuss_packet::craft;
 use bofuss_ports::thread_time;
 use common::Lab;
 
-const ENTRIES: u32 = 100_000;
+const ENTRIES: u32 = 200_000;
 const GROUPS: u32 = 1_000;
 const ROUNDS: usize = 5;
 /// How many entries have a mask of their own.

@@ -18,8 +18,8 @@ use crate::switch::{Switch, SwitchIo, parts};
 
 /// How many messages one slice prepares or reports; that takes some 20 us.
 const MESSAGES_PER_SLICE: usize = 16;
-/// In how many slices a bundle is prepared at most, which takes some 5 s: changes of others wait
-/// for its end. That is enough for as many messages as a bundle may have, and for ten that change
+/// In how many slices a bundle is prepared at most, which takes 1 or 2 s: changes of others wait
+/// for its end. That is enough for as many messages as a bundle may have, and for eight that change
 /// each of 200,000 entries.
 const MAX_SLICES: usize = 1 << 18;
 
