@@ -6,6 +6,8 @@ use core::str::FromStr;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::GroupId;
 
+use crate::egress::{DisciplineRow, WEIGHTED_PRIORITY};
+
 /// The most addresses that NORMAL knows at a time; they take some 700 KB.
 pub const MAX_ADDRESSES: u32 = 8192;
 
@@ -36,11 +38,12 @@ pub struct Config {
     pub max_addresses: u32,
     /// and exceptions by port; at least 1.
     pub port_addresses: BTreeMap<PortNo, u32>,
-    /// The name of the discipline of ports with queues, from [`crate::DISCIPLINES`]; `None` for the
-    /// first of them.
-    pub discipline: Option<&'static str>,
-    /// Exceptions by port.
-    pub port_disciplines: BTreeMap<PortNo, &'static str>,
+    /// The disciplines that ports can be given while the switch runs.
+    pub disciplines: &'static [DisciplineRow],
+    /// The discipline of ports with queues,
+    pub discipline: &'static DisciplineRow,
+    /// and exceptions by port.
+    pub port_disciplines: BTreeMap<PortNo, &'static DisciplineRow>,
     /// How packets find their entries.
     pub engine: Engine,
     /// The most flows in the flow cache.
@@ -71,7 +74,8 @@ impl Default for Config {
             group_select: BTreeMap::new(),
             max_addresses: MAX_ADDRESSES,
             port_addresses: BTreeMap::new(),
-            discipline: None,
+            disciplines: &[WEIGHTED_PRIORITY],
+            discipline: &WEIGHTED_PRIORITY,
             port_disciplines: BTreeMap::new(),
             engine: Engine::default(),
             cache_flows: 1 << 20,
@@ -90,12 +94,10 @@ impl Config {
         *self.group_select.get(&group).unwrap_or(&self.select)
     }
 
-    /// The name of a port's discipline, if one is configured.
-    pub(crate) fn discipline(&self, port: PortNo) -> Option<&'static str> {
-        self.port_disciplines
-            .get(&port)
-            .copied()
-            .or(self.discipline)
+    /// A port's discipline.
+    pub(crate) fn discipline(&self, port: PortNo) -> &'static DisciplineRow {
+        let own = self.port_disciplines.get(&port);
+        own.copied().unwrap_or(self.discipline)
     }
 
     /// The most addresses that NORMAL learns on a port.

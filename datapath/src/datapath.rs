@@ -15,7 +15,7 @@ use crate::control::bulk_change::BulkChange;
 use crate::control::bundle::StagedBundle;
 use crate::control::deleted::Deleted;
 use crate::control::news::EntryNews;
-use crate::egress::discipline::Egress;
+use crate::egress::Egress;
 use crate::frame_engine::{FrameEngine, PlainEngine};
 use crate::hooks::Hooks;
 use crate::pipeline::bridge::Bridge;

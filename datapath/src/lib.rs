@@ -29,7 +29,7 @@ mod trial;
 mod upcoming;
 
 // The folders, each above those before it.
-mod egress;
+pub mod egress;
 mod frame_engine;
 mod groups;
 mod meters;
@@ -54,9 +54,7 @@ pub use control::{
 pub use control_context::{Asker, ControlContext, HookAnswer, Metric, MetricKind, ReplyPart};
 pub use datapath::Datapath;
 pub use egress::{
-    DISCIPLINES, DisciplineRow,
-    discipline::Egress,
-    queue::{DEFAULT_QUEUE, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate},
+    Aggregate, DEFAULT_QUEUE, Egress, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate,
 };
 pub use groups::select::flow_hash;
 pub use hook::Hook;
@@ -96,7 +94,6 @@ pub mod engine {
     pub use crate::pipeline::metering::remarked;
     pub use crate::pipeline::work::Work;
     pub use crate::pipeline::{NO_COOKIE, Walk, each_table};
-    pub use crate::qos::QueueClass;
     pub use crate::references::{count, sole_output};
     pub use crate::slab::{NONE, Slab};
     pub use crate::tables::classifier::{Classifier, Scan};

@@ -195,16 +195,16 @@ pub struct Guarantees {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueClass {
     /// Its ingress port.
-    pub(crate) ingress: PortNo,
+    pub ingress: PortNo,
     /// The queue, for disciplines that have several.
-    pub(crate) queue: QueueId,
+    pub queue: QueueId,
     /// The QoS record, for those that share a port fairly.
     pub qos: Option<Qos>,
 }
 
 impl QueueClass {
     /// The class of packets without a queue and a record.
-    pub(crate) const DEFAULT: Self = Self::of(QueueId(0));
+    pub const DEFAULT: Self = Self::of(QueueId(0));
 
     /// The class of packets that arrived on a port, without a queue and a record.
     pub const fn arrived(ingress: PortNo) -> Self {
@@ -215,7 +215,7 @@ impl QueueClass {
     }
 
     /// The class of packets with a queue and without a record.
-    pub(crate) const fn of(queue: QueueId) -> Self {
+    pub const fn of(queue: QueueId) -> Self {
         Self {
             ingress: PortNo(0),
             queue,
@@ -224,7 +224,7 @@ impl QueueClass {
     }
 
     /// Its QoS record.
-    pub(crate) fn qos(&self) -> &Qos {
+    pub fn qos(&self) -> &Qos {
         self.qos.as_ref().unwrap_or(&Qos::DEFAULT)
     }
 }

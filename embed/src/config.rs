@@ -54,7 +54,7 @@ impl EmbeddedConfig {
             desc: Desc::default(),
             tables: Config {
                 cache_flows: CACHE_FLOWS,
-                ..Config::default()
+                ..bofuss_disciplines::config()
             },
             profile: Vec::new(),
             hooks: bofuss_ext::hooks(&catalogue),

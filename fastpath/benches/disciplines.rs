@@ -8,7 +8,8 @@
 
 use std::sync::Arc;
 
-use bofuss_datapath::{Config, DISCIPLINES, PacketInEvent, QueueSpec, Rate, Sink, Time, flow_hash};
+use bofuss_datapath::{PacketInEvent, QueueSpec, Rate, Sink, Time, flow_hash};
+use bofuss_disciplines::DISCIPLINES;
 use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{FlowModCommand, FlowRemoved, PortDesc, PortStatusReason};
@@ -56,7 +57,7 @@ fn frame(n: u32) -> Vec<u8> {
 fn switch(discipline: &str) -> Datapath {
     let catalogue = Arc::new(Catalogue::default());
     let flow = parse_flow("actions=output:2", FlowModCommand::ADD, &catalogue).unwrap();
-    let mut datapath = Datapath::new(Config::default(), catalogue, Pool::new(1 << 26));
+    let mut datapath = Datapath::new(bofuss_disciplines::config(), catalogue, Pool::new(1 << 26));
     let sink = &mut Left::default();
     for port_no in (1..=2).map(PortNo) {
         let desc = PortDesc {

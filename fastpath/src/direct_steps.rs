@@ -3,7 +3,8 @@
 
 use alloc::rc::Rc;
 
-use bofuss_datapath::engine::{Hooks, Pipeline, Plan, QueueClass, count, remarked};
+use bofuss_datapath::egress::QueueClass;
+use bofuss_datapath::engine::{Hooks, Pipeline, Plan, count, remarked};
 use bofuss_datapath::{DropReason, Sink};
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;

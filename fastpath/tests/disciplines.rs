@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use bofuss_datapath::{Config, DISCIPLINES, PacketInEvent, QueueSpec, Rate, Sink, Time};
+use bofuss_datapath::{PacketInEvent, QueueSpec, Rate, Sink, Time};
+use bofuss_disciplines::DISCIPLINES;
 use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
 use bofuss_oflib::message::port::PortState;
@@ -57,7 +58,7 @@ fn port(datapath: &mut Datapath, now: Time, number: PortNo, is_up: bool, left: &
 /// A switch with ports of 4 Mb/s with this discipline, if it has queues with a maximum.
 fn switch(discipline: &str) -> Datapath {
     let catalogue = Arc::new(Catalogue::default());
-    let mut datapath = Datapath::new(Config::default(), catalogue, Pool::new(1 << 24));
+    let mut datapath = Datapath::new(bofuss_disciplines::config(), catalogue, Pool::new(1 << 24));
     let sink = &mut Left::default();
     for number in (1..=3).map(PortNo) {
         port(&mut datapath, Time(0), number, true, sink);

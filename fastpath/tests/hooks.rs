@@ -83,7 +83,7 @@ fn mark(catalogue: &Catalogue) -> &'static Field {
 fn switch(engine: Engine, catalogue: &Arc<Catalogue>, flows: &[&str]) -> Datapath {
     let config = Config {
         engine,
-        ..Config::default()
+        ..bofuss_disciplines::config()
     };
     let mut datapath = Datapath::new(config, Arc::clone(catalogue), Pool::new(1 << 22));
     let sink = &mut Seen::default();

@@ -79,7 +79,7 @@ impl Driver {
     fn new(engine: Engine) -> Self {
         let config = Config {
             engine,
-            ..Config::default()
+            ..bofuss_disciplines::config()
         };
         let mut datapath = Datapath::new(config, Arc::clone(&CATALOGUE), Pool::new(1 << 20));
         let flows = MAX_FLOWS.to_string();

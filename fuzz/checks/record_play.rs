@@ -28,7 +28,7 @@ fn make(recorded: &RecordedConfig) -> Result<Switch, String> {
         cache_flows: 16,
         secret: recorded.secret,
         epoch_ns: recorded.epoch_ns,
-        ..Config::default()
+        ..bofuss_disciplines::config()
     };
     let catalogue = CATALOGUE.clone();
     let hooks = bofuss_ext::hooks(&catalogue);

@@ -107,7 +107,7 @@ impl Driver {
         let config = Config {
             n_tables: 3,
             max_entries: MAX_ENTRIES,
-            ..Config::default()
+            ..bofuss_disciplines::config()
         };
         let mut datapath = Datapath::new(config, catalogue.clone(), pool.clone());
         for hook in bofuss_ext::hooks(&catalogue) {

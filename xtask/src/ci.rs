@@ -199,7 +199,7 @@ fn long_arguments(tier: Tier, arguments: &[&str]) -> Vec<String> {
 }
 
 /// Folders whose modules are declared by a macro, so that `cargo fmt` does not find them.
-const DECLARED_BY_MACROS: [&str; 2] = ["ext/src", "datapath/src/egress"];
+const DECLARED_BY_MACROS: [&str; 2] = ["ext/src", "disciplines/src"];
 
 /// Checks that all files are formatted, those of [`DECLARED_BY_MACROS`] among them.
 fn format_check(root: &Path) -> Result<(), String> {

@@ -6,9 +6,7 @@ use bofuss_oflib::error::QueueOpFailed;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{ErrorCode, PortNo};
 
-use crate::egress::discipline::Egress;
-use crate::egress::queue::{DEFAULT_QUEUE, QueueSpec, Rate};
-use crate::egress::{DISCIPLINES, discipline_named};
+use crate::egress::{DEFAULT_QUEUE, Egress, QueueSpec, Rate};
 use crate::frame_engine::FrameEngine;
 use crate::{Datapath, DropReason, Sink, Time};
 
@@ -62,7 +60,7 @@ impl<E: FrameEngine> Datapath<E> {
         match self.egress.ports.entry(number) {
             Entry::Occupied(port) => port.into_mut().modify(now, id, spec).map_err(forbidden),
             Entry::Vacant(port) => {
-                let row = discipline_named(self.pipeline.config.discipline(number));
+                let row = self.pipeline.config.discipline(number);
                 let mut egress = Egress::new(row, now, number, port_kbps);
                 egress.modify(now, id, spec).map_err(forbidden)?;
                 port.insert(egress);
@@ -77,7 +75,7 @@ impl<E: FrameEngine> Datapath<E> {
         let mut context = self.context(now, sink);
         let numbers: Vec<PortNo> = context.egress.ports.keys().copied().collect();
         for number in numbers {
-            let row = discipline_named(context.pipeline.config.discipline(number));
+            let row = context.pipeline.config.discipline(number);
             let kbps = context
                 .pipeline
                 .ports
@@ -121,10 +119,8 @@ impl<E: FrameEngine> Datapath<E> {
         sink: &mut S,
     ) -> Result<(), QueueError> {
         let port = self.pipeline.ports.get(&number).ok_or(NO_PORT)?;
-        let row = DISCIPLINES
-            .iter()
-            .find(|row| row.name == name)
-            .ok_or(NO_DISCIPLINE)?;
+        let mut rows = self.pipeline.config.disciplines.iter();
+        let row = rows.find(|row| row.name == name).ok_or(NO_DISCIPLINE)?;
         let fresh = (row.new)(now, number, port.desc.curr_speed);
         let queues = self
             .egress
@@ -134,10 +130,7 @@ impl<E: FrameEngine> Datapath<E> {
         for queue in queues {
             fresh.check(queue.id, &queue.spec).map_err(forbidden)?;
         }
-        self.pipeline
-            .config
-            .port_disciplines
-            .insert(number, row.name);
+        self.pipeline.config.port_disciplines.insert(number, row);
         self.change_disciplines(now, sink);
         Ok(())
     }

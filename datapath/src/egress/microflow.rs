@@ -5,8 +5,7 @@ use bofuss_oflib::field::{self, Field};
 use bofuss_packet::header::protocol;
 use bofuss_packet::{Fragment, Layout, survey};
 
-pub(crate) use crate::qos::Microflow;
-use crate::qos::QueueClass;
+use crate::qos::{Microflow, QueueClass};
 
 /// Fields that hold the ports of a microflow: source, destination.
 const PORTS: [[&Field; 2]; 3] = [
@@ -24,7 +23,7 @@ const MAC_ADDRESSES: [[&Field; 2]; 1] = [[field::ETH_SRC, field::ETH_DST]];
 
 /// The key of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Aggregate {
+pub enum Aggregate {
     /// Everything that goes to one IP address.
     Destination(u16, u128),
     /// Everything from one port that is not IP, or has no complete IP header.
@@ -43,7 +42,7 @@ fn first_pair(pairs: &[[&Field; 2]], layout: &Layout, bytes: &[u8]) -> Option<[u
 
 impl Microflow {
     /// The microflow of a frame of this class.
-    pub(crate) fn in_class(bytes: &[u8], class: &QueueClass) -> Self {
+    pub fn in_class(bytes: &[u8], class: &QueueClass) -> Self {
         Self {
             id: class.qos().flow_id,
             ..Self::of(bytes)
@@ -76,12 +75,12 @@ impl Microflow {
     }
 
     /// Whether its frames are segments of TCP.
-    pub(super) fn is_tcp(&self) -> bool {
+    pub fn is_tcp(&self) -> bool {
         self.ip_proto == protocol::TCP
     }
 
     /// The aggregate of its frames with this class.
-    pub(super) fn aggregate(&self, class: &QueueClass) -> Aggregate {
+    pub fn aggregate(&self, class: &QueueClass) -> Aggregate {
         if let Some(number) = class.qos().aggregate_id {
             Aggregate::Numbered(number)
         } else if self.is_ip {

@@ -17,7 +17,7 @@ pub const MAX_QUEUE_BYTES: u64 = 1 << 20;
 /// How much lateness a rate makes up for by sending frames closer together afterwards.
 const CATCH_UP_NS: u64 = 10_000_000;
 /// How much earlier than its time a frame may leave, so that fast ports can send in batches.
-pub(super) const AHEAD_NS: u64 = 20_000;
+pub const AHEAD_NS: u64 = 20_000;
 /// The longest time on the wire of a super-frame that may wait whole.
 const MAX_WHOLE_NS: u64 = 60_000;
 /// The queue of packets that name no queue, or one that their port does not have.
@@ -71,7 +71,7 @@ impl Default for QueueSpec {
 
 impl QueueSpec {
     /// Checks that a discipline with a single queue supports it. Errors: why not, in words.
-    pub(super) fn is_only_a_maximum(&self, id: QueueId) -> Result<(), &'static str> {
+    pub fn is_only_a_maximum(&self, id: QueueId) -> Result<(), &'static str> {
         let plain = Self {
             max: self.max,
             ..Self::default()
@@ -86,36 +86,40 @@ impl QueueSpec {
 
 /// A rate's clock: when the next frame is due.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pace {
+pub struct Pace {
     /// 0 is no rate: always due.
-    pub(super) kbps: u32,
-    pub(super) due: Time,
+    pub kbps: u32,
+    /// When the next frame is due.
+    pub due: Time,
     /// The remainder of the last division, in millionths of a bit.
     rest: u64,
 }
 
 /// How many nanoseconds bytes take at a rate; 0 if the rate is 0, which means unlimited.
-pub(super) fn duration_ns(bytes: u64, kbps: u64) -> u64 {
+pub fn duration_ns(bytes: u64, kbps: u64) -> u64 {
     (bytes * 8_000_000).checked_div(kbps).unwrap_or(0)
 }
 
 impl Pace {
-    pub(super) fn set(&mut self, now: Time, kbps: u32) {
+    /// Sets the rate; another one begins now.
+    pub fn set(&mut self, now: Time, kbps: u32) {
         if kbps != self.kbps {
             (self.kbps, self.due) = (kbps, now);
         }
     }
 
     /// Begins at `start`. Time before it is not made up for, because nothing could be sent then.
-    pub(super) fn begin(&mut self, start: Time) {
+    pub fn begin(&mut self, start: Time) {
         self.due = self.due.max(start);
     }
 
-    pub(super) fn duration_ns(&self, bytes: u64) -> u64 {
+    /// How many nanoseconds bytes take at this rate; 0 if there is none.
+    pub fn duration_ns(&self, bytes: u64) -> u64 {
         duration_ns(bytes, self.kbps.into())
     }
 
-    pub(super) fn charge(&mut self, now: Time, bytes: u64) {
+    /// Moves the time of the next frame on by that of a frame with so many bytes.
+    pub fn charge(&mut self, now: Time, bytes: u64) {
         if self.kbps > 0 {
             let kbps = u64::from(self.kbps);
             let owed = bytes * 8_000_000 + self.rest;
@@ -136,15 +140,21 @@ pub struct Queue {
     pub stats: QueueStats,
     /// When it was made.
     pub since: Time,
-    pub(super) frames: VecDeque<Frame>,
-    pub(super) packets: u64,
-    pub(super) bytes: u64,
-    pub(super) min: Pace,
-    pub(super) max: Pace,
+    /// Its frames, in the order in which they leave.
+    pub frames: VecDeque<Frame>,
+    /// How many packets they are; a super-frame counts as its segments.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// The clock of its guaranteed rate.
+    pub min: Pace,
+    /// The clock of its maximum rate.
+    pub max: Pace,
 }
 
 impl Queue {
-    pub(crate) fn new(now: Time, port_no: PortNo, id: QueueId) -> Self {
+    /// Makes an empty queue of a port.
+    pub fn new(now: Time, port_no: PortNo, id: QueueId) -> Self {
         let stats = QueueStats {
             port_no,
             queue_id: id,
@@ -166,12 +176,7 @@ impl Queue {
     /// Adds a frame at its end. `has_room` is false if the switch has no memory for it.
     ///
     /// Errors: QueueFull or QueuesFull; the frame is dropped, and counted.
-    pub(super) fn push(
-        &mut self,
-        now: Time,
-        frame: Frame,
-        has_room: bool,
-    ) -> Result<(), DropReason> {
+    pub fn push(&mut self, now: Time, frame: Frame, has_room: bool) -> Result<(), DropReason> {
         let (packets, bytes) = offload::wire_count(&frame);
         let is_below_limits = self.is_below_limits(packets, bytes);
         if !is_below_limits || !has_room {
@@ -193,7 +198,7 @@ impl Queue {
     }
 
     /// Removes its first frame, and counts it as sent. Returns it with its bytes on the wire.
-    pub(super) fn pop(&mut self) -> Option<(Frame, u64)> {
+    pub fn pop(&mut self) -> Option<(Frame, u64)> {
         let frame = self.frames.pop_front()?;
         let (packets, bytes) = offload::wire_count(&frame);
         self.packets -= packets;
@@ -204,14 +209,14 @@ impl Queue {
     }
 
     /// Removes and returns all of its frames.
-    pub(super) fn take_frames(&mut self) -> VecDeque<Frame> {
+    pub fn take_frames(&mut self) -> VecDeque<Frame> {
         (self.packets, self.bytes) = (0, 0);
         core::mem::take(&mut self.frames)
     }
 
     /// Whether a super-frame may wait in it whole: there is room for all segments, and at the
     /// port's pace they take so little time that others need not wait long.
-    pub(super) fn takes_whole(&self, port: &Pace, frame: &Frame) -> bool {
+    pub fn takes_whole(&self, port: &Pace, frame: &Frame) -> bool {
         let (packets, bytes) = offload::wire_count(frame);
         let longest = self.max.duration_ns(bytes).max(port.duration_ns(bytes));
         longest <= MAX_WHOLE_NS && self.is_below_limits(packets, bytes)

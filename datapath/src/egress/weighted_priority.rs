@@ -4,17 +4,23 @@
 //! virtual finish times. Rates count the frame's bytes as the counters do: without preamble, gap
 //! and FCS.
 
-use alloc::{collections::VecDeque, vec, vec::Vec};
+use alloc::{boxed::Box, collections::VecDeque, vec, vec::Vec};
 use core::cmp::Reverse;
 
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 
-use crate::egress::discipline::Discipline;
+use crate::egress::discipline::{Discipline, DisciplineRow};
 use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, Pace, Queue, QueueSpec};
 use crate::qos::QueueClass;
 use crate::{DropReason, Time};
+
+/// The discipline of OpenFlow's queues, and the default.
+pub const WEIGHTED_PRIORITY: DisciplineRow = DisciplineRow {
+    name: "weighted-priority",
+    new: |now, port, kbps| Box::new(WeightedPriority::new(now, port, kbps)),
+};
 
 /// The virtual times of a queue: the start and the finish of its last frame; the next one starts at
 /// that finish.

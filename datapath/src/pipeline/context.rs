@@ -10,7 +10,7 @@ use bofuss_packet::Fragment;
 use bofuss_packet::reassemble::Reassembler;
 
 use crate::action_set::ActionSet;
-use crate::egress::discipline::Egress;
+use crate::egress::Egress;
 use crate::frame_engine::{FrameEngine, GroupOf};
 use crate::hooks::Hooks;
 use crate::meters::Meter;

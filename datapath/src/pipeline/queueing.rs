@@ -7,7 +7,7 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 use bofuss_packet::offload;
 
-use crate::egress::discipline::Egress;
+use crate::egress::Egress;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Context;
 use crate::qos::QueueClass;

@@ -19,7 +19,7 @@ mod threads;
 
 use std::sync::Arc;
 
-use bofuss_datapath::{Config, Time};
+use bofuss_datapath::Time;
 use bofuss_ext::openqflow::{
     CountedPacket, FlowTable, FlowTuple, ForwardRecord, Meeting, QosRecord,
 };
@@ -218,7 +218,11 @@ impl Case {
     fn new(name: &str, flows: u32, uses: bool, has: bool) -> Self {
         let pool = Pool::new(1 << 24);
         let catalogue = Arc::new(bofuss_ext::catalogue());
-        let mut datapath = Datapath::new(Config::default(), Arc::clone(&catalogue), pool.clone());
+        let mut datapath = Datapath::new(
+            bofuss_disciplines::config(),
+            Arc::clone(&catalogue),
+            pool.clone(),
+        );
         for mut hook in bofuss_ext::hooks(&catalogue) {
             if hook.name() != "openqflow" {
                 datapath.add_hook(hook);

@@ -83,7 +83,7 @@ impl Bench {
         let catalogue = Arc::new(bofuss_ext::catalogue());
         let config = Config {
             engine,
-            ..Config::default()
+            ..bofuss_disciplines::config()
         };
         let pool = Pool::new(64 << 20);
         let mut datapath = Datapath::new(config, Arc::clone(&catalogue), pool.clone());

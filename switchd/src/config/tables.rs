@@ -3,7 +3,8 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-use bofuss_datapath::{Algorithm, DISCIPLINES, Engine, MAX_ADDRESSES};
+use bofuss_datapath::{Algorithm, Engine, MAX_ADDRESSES};
+use bofuss_disciplines::DISCIPLINES;
 use bofuss_oflib::types::GroupId;
 
 use super::Options;
@@ -16,7 +17,7 @@ pub(super) fn datapath_config(
     options: &Options,
     profile: Option<&Profile>,
 ) -> Result<bofuss_datapath::Config, String> {
-    let default = bofuss_datapath::Config::default();
+    let default = bofuss_disciplines::config();
     let least = profile.map_or(1, Profile::n_tables);
     let n_tables = options
         .tables
@@ -84,8 +85,8 @@ fn discipline(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), St
         ));
     };
     match port {
-        Some(port) => drop(config.port_disciplines.insert(port, row.name)),
-        None => config.discipline = Some(row.name),
+        Some(port) => drop(config.port_disciplines.insert(port, row)),
+        None => config.discipline = row,
     }
     Ok(())
 }

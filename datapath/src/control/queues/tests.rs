@@ -2,7 +2,7 @@
 
 extern crate std;
 
-use alloc::{string::String, sync::Arc, vec, vec::Vec};
+use alloc::{string::String, vec, vec::Vec};
 
 use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{FlowRemoved, PortDesc, PortStatusReason};
@@ -298,52 +298,4 @@ fn a_trace_names_the_queue() {
         let step = alloc::format!("queue\t1\t{has}");
         assert!(out.steps.contains(&step), "{:?}", out.steps);
     }
-}
-
-#[test]
-fn waiting_frames_stay_when_a_port_gets_another_discipline() {
-    let (mut datapath, mut out) = (switch(1_000, 1), Out::default());
-    for id in [DEFAULT_QUEUE, Q1] {
-        let spec = QueueSpec::default();
-        datapath
-            .modify_queue(Time(0), P1, id, spec)
-            .expect("is right");
-    }
-    out.full = true;
-    for queue in [0, 1, 0, 1] {
-        let frame = datapath.lane.pool.frame(&[queue as u8; 60]);
-        let packet = Packet::new(frame.expect("within the limit"), PortNo(2));
-        let actions = [Action::SetQueue(QueueId(queue)), Action::output(P1)];
-        datapath.packet_out(Time(0), packet, &actions, &mut out);
-    }
-    let with = |name: &'static str, datapath: &Datapath| {
-        let config = Config {
-            discipline: Some(name),
-            ..datapath.pipeline.config.clone()
-        };
-        let catalogue = Arc::clone(&datapath.pipeline.catalogue);
-        Datapath::new(config, catalogue, datapath.lane.pool.clone())
-    };
-    let other = with("fifo", &datapath);
-    let waiting = datapath.egress.waiting_bytes;
-    datapath.reconfigure(Time(0), other, &mut out);
-    let egress = datapath.egress(P1).expect("it has a queue");
-    assert_eq!((egress.discipline(), egress.queues().len()), ("fifo", 1));
-    assert_eq!(datapath.egress.waiting_bytes, waiting);
-    let second = datapath.modify_queue(Time(0), P1, Q2, QueueSpec::default());
-    assert_eq!(
-        second.expect_err("it has one queue").0,
-        QueueOpFailed::EPERM
-    );
-    let other = with("weighted-priority", &datapath);
-    datapath.reconfigure(Time(0), other, &mut out);
-    out.full = false;
-    datapath.port_has_room(Time(0), P1, &mut out);
-    datapath.tick(Time(Time::SEC), &mut out);
-    let order: Vec<u8> = out.frames.iter().map(|frame| frame.bytes()[0]).collect();
-    assert_eq!(order, [0, 0, 1, 1]);
-    assert_eq!(
-        (datapath.drops().count(), datapath.egress.waiting_bytes),
-        (0, 0)
-    );
 }

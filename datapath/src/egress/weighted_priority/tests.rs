@@ -9,7 +9,7 @@ use bofuss_frame::Pool;
 
 use super::*;
 use crate::Rate;
-use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS};
+use crate::egress::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS};
 
 const PORT: PortNo = PortNo(1);
 const SEC: u64 = Time::SEC;

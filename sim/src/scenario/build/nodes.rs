@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use bofuss_datapath::{Algorithm, Config, DISCIPLINES, Engine, Time};
+use bofuss_datapath::{Algorithm, Config, Engine, Time};
+use bofuss_disciplines::DISCIPLINES;
 use bofuss_embed::{ConnId, Effect, EmbeddedConfig, EmbeddedSwitch, FailMode};
 use bofuss_oflib::{Mac, Message, Version};
 use toml::Spanned;
@@ -110,8 +111,8 @@ impl Builder<'_> {
             tables.select = chosen.map_err(|error| self.source.error(select.span(), error))?;
         }
         if let Some(name) = row.discipline.as_ref().or(defaults.discipline.as_ref()) {
-            let names = DISCIPLINES.iter().map(|row| (row.name, row.name));
-            tables.discipline = Some(self.named(name, names)?);
+            let rows = DISCIPLINES.iter().map(|row| (row.name, row));
+            tables.discipline = self.named(name, rows)?;
         }
         Ok(())
     }

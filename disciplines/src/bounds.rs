@@ -2,14 +2,14 @@
 
 use alloc::{vec, vec::Vec};
 
+use bofuss_datapath::Time;
+use bofuss_datapath::egress::QueueClass;
 use bofuss_frame::Pool;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::craft;
 
-use crate::Time;
-use crate::egress::discipline_named;
-use crate::egress::models::Random;
-use crate::qos::QueueClass;
+use crate::models::Random;
+use crate::row;
 
 /// A frame of microflow `flow` with so many bytes.
 fn frame(flow: u8, bytes: usize) -> Vec<u8> {
@@ -34,7 +34,7 @@ fn t5_turns_of_drr_differ_by_three_quanta_at_most() {
     let pool = Pool::new(1 << 26);
     for seed in 1..=5 {
         let mut random = Random(seed);
-        let row = discipline_named(Some("drr"));
+        let row = row("drr");
         let mut port = (row.new)(Time(0), PortNo(1), 10_000);
         let (mut now, mut sent, mut waiting) = (Time(0), [0_u64; 6], [0_u32; 6]);
         for _ in 0..4_000 {
@@ -67,7 +67,7 @@ fn t4_fred_keeps_to_its_buffer_and_takes_the_first_of_each_microflow() {
     let pool = Pool::new(1 << 26);
     for seed in 1..=5 {
         let mut random = Random(seed);
-        let row = discipline_named(Some("fred"));
+        let row = row("fred");
         let mut port = (row.new)(Time(0), PortNo(1), 10_000);
         let (mut now, mut waiting, mut refused) = (Time(0), vec![0_usize; 40], 0);
         for _ in 0..20_000 {

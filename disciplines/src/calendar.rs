@@ -2,9 +2,10 @@
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
-use crate::Time;
-use crate::egress::buckets::{Buckets, Links};
-use crate::slab::Slab;
+use bofuss_datapath::Time;
+use bofuss_datapath::engine::Slab;
+
+use crate::buckets::{Buckets, Links};
 
 /// The length of a slot in nanoseconds.
 const SLOT_NS: u64 = 8_000;

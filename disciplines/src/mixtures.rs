@@ -2,7 +2,7 @@
 
 use alloc::vec;
 
-use crate::egress::dumbbell::{Kind, Sender, fairness, run};
+use crate::dumbbell::{Kind, Sender, fairness, run};
 
 /// One of a kind at a rate.
 fn sender(kind: Kind, subscriber: usize, kbps: f64) -> Sender {

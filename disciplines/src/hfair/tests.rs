@@ -2,14 +2,14 @@
 
 use alloc::{vec, vec::Vec};
 
+use bofuss_datapath::{Entitlement, Qos};
 use bofuss_frame::Pool;
 use bofuss_oflib::Mac;
 use bofuss_packet::craft;
 
 use super::*;
-use crate::egress::dumbbell::{PORT_KBPS, Sender, fairness, paper_senders, run};
-use crate::egress::entitlements::{entitled, of_aggregate, of_flow};
-use crate::{Entitlement, Qos};
+use crate::dumbbell::{PORT_KBPS, Sender, fairness, paper_senders, run};
+use crate::entitlements::{entitled, of_aggregate, of_flow};
 
 const NOW: Time = Time(0);
 /// What a share may differ from what is expected, as a fraction.

@@ -3,14 +3,13 @@
 use alloc::{collections::VecDeque, vec::Vec};
 use core::slice;
 
+use bofuss_datapath::egress::{
+    AHEAD_NS, DEFAULT_QUEUE, Discipline, Pace, Queue, QueueClass, QueueSpec,
+};
+use bofuss_datapath::{DropReason, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
-
-use crate::egress::discipline::Discipline;
-use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, Pace, Queue, QueueSpec};
-use crate::qos::QueueClass;
-use crate::{DropReason, Time};
 
 /// One queue for all packets of a port.
 #[derive(Debug)]
@@ -98,10 +97,10 @@ impl Discipline for Fifo {
 
 #[cfg(test)]
 mod tests {
+    use bofuss_datapath::egress::Rate;
     use bofuss_frame::Pool;
 
     use super::*;
-    use crate::egress::queue::Rate;
 
     #[test]
     fn frames_leave_in_the_order_of_arrival_at_the_lower_of_both_rates() {

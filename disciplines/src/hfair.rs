@@ -13,20 +13,20 @@
 
 use alloc::{collections::BTreeSet, collections::VecDeque, vec::Vec};
 
+use bofuss_datapath::egress::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, QueueClass, duration_ns};
+use bofuss_datapath::engine::Slab;
+use bofuss_datapath::{
+    Aggregate, DropReason, MAX_MICROFLOWS, Microflow, PRIORITIES, Standing, Time,
+};
 use bofuss_frame::Frame;
 use bofuss_packet::offload;
 use hashbrown::HashMap;
 
-use crate::egress::buckets::{Buckets, Links};
-use crate::egress::ecn;
-use crate::egress::hfair::account::{Account, Right, WaitingSiblings};
-use crate::egress::hfair::timed::Contender;
-use crate::egress::microflow::{Aggregate, Microflow};
-use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, duration_ns};
-use crate::egress::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, Promised, SingleQueue};
-use crate::qos::{MAX_MICROFLOWS, PRIORITIES, QueueClass};
-use crate::slab::Slab;
-use crate::{DropReason, Standing, Time};
+use crate::buckets::{Buckets, Links};
+use crate::ecn;
+use crate::hfair::account::{Account, Right, WaitingSiblings};
+use crate::hfair::timed::Contender;
+use crate::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, Promised, SingleQueue};
 
 mod account;
 mod members;

@@ -5,18 +5,16 @@ extern crate std;
 use alloc::{boxed::Box, format, vec, vec::Vec};
 use std::collections::HashMap;
 
+use bofuss_datapath::egress::{DEFAULT_QUEUE, Discipline, QueueClass, QueueSpec, Rate};
+use bofuss_datapath::{Entitlement, Qos, Time};
 use bofuss_frame::Pool;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::craft;
 
-use crate::egress::discipline::Discipline;
-use crate::egress::dumbbell::{PORT_KBPS, Sender, run};
-use crate::egress::queue::{DEFAULT_QUEUE, QueueSpec, Rate};
-use crate::egress::single_queue::{Bounds, FrameOrder};
-use crate::egress::{DISCIPLINES, eta};
-use crate::qos::QueueClass;
-use crate::{Entitlement, Qos, Time};
+use crate::dumbbell::{PORT_KBPS, Sender, run};
+use crate::single_queue::{Bounds, FrameOrder};
+use crate::{DISCIPLINES, eta};
 
 /// Random numbers of a seed (xorshift).
 pub(super) struct Random(pub(super) u64);

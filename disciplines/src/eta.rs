@@ -9,19 +9,18 @@
 use alloc::{collections::BTreeSet, vec::Vec};
 use core::marker::PhantomData;
 
+use bofuss_datapath::egress::QueueClass;
+use bofuss_datapath::engine::Slab;
+use bofuss_datapath::{Aggregate, DropReason, Microflow, Standing, Time};
 use bofuss_frame::Frame;
 use bofuss_packet::offload;
 use hashbrown::HashMap;
 
-use crate::egress::calendar::Calendar;
-use crate::egress::ecn;
-use crate::egress::eta::schemes::{OneTier, Scheme, TwoTiers, TwoTiersMended};
-use crate::egress::eta::shares::{INTERVAL_NS, Rights, Tally, Waterline};
-use crate::egress::microflow::{Aggregate, Microflow};
-use crate::egress::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, Promised, SingleQueue};
-use crate::qos::QueueClass;
-use crate::slab::Slab;
-use crate::{DropReason, Standing, Time};
+use crate::calendar::Calendar;
+use crate::ecn;
+use crate::eta::schemes::{OneTier, Scheme, TwoTiers, TwoTiersMended};
+use crate::eta::shares::{INTERVAL_NS, Rights, Tally, Waterline};
+use crate::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, Promised, SingleQueue};
 
 mod members;
 mod schemes;

@@ -3,8 +3,9 @@
 
 use alloc::{vec, vec::Vec};
 
-use crate::egress::dumbbell::{PORT_KBPS, Sender, fairness, paper_senders, run};
-use crate::{Entitlement, Qos};
+use bofuss_datapath::{Entitlement, Qos};
+
+use crate::dumbbell::{PORT_KBPS, Sender, fairness, paper_senders, run};
 
 /// The disciplines that respect QoS records.
 const HEEDING: [&str; 2] = ["hfair", "ceta2"];

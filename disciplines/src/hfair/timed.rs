@@ -1,9 +1,9 @@
 //! The timed parts of two-level fair queueing: guaranteed rates and maxima.
 
+use bofuss_datapath::{PRIORITIES, Time};
+
 use super::account::{Account, Right};
 use super::{FairOrder, KNOWN, TurnPlace};
-use crate::Time;
-use crate::qos::PRIORITIES;
 
 /// A microflow or an aggregate, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,9 @@
 //! The account of a microflow or an aggregate: the service it has had, and its rights.
 
-use crate::egress::queue::Pace;
-use crate::egress::single_queue::BUFFER_MS;
-use crate::{Entitlement, Time};
+use bofuss_datapath::egress::Pace;
+use bofuss_datapath::{Entitlement, Time};
+
+use crate::single_queue::BUFFER_MS;
 
 /// The burst of a guaranteed rate in bytes, and what may wait for the smallest maximum: two
 /// full-size Ethernet frames, so that jitter does no harm.

@@ -3,12 +3,12 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use bofuss_datapath::egress::QueueClass;
+use bofuss_datapath::{Aggregate, Entitlement, Microflow, PRIORITIES, Time};
+
 use super::account::{Account, WaitingSiblings};
 use super::timed::Contender;
 use super::{AggregateQueue, FairOrder, FlowQueue, KNOWN, TurnPlace, WaitingFrame};
-use crate::egress::microflow::{Aggregate, Microflow};
-use crate::qos::{PRIORITIES, QueueClass};
-use crate::{Entitlement, Time};
 
 impl FairOrder {
     /// Finds or adds the microflow of this class. Returns its number; a new one is a newcomer.

@@ -6,13 +6,12 @@
 
 use alloc::{collections::VecDeque, vec::Vec};
 
+use bofuss_datapath::egress::QueueClass;
+use bofuss_datapath::{DropReason, Microflow, Standing, Time};
 use bofuss_frame::Frame;
 use hashbrown::HashMap;
 
-use crate::egress::microflow::Microflow;
-use crate::egress::single_queue::{Bounds, FrameOrder, SingleQueue};
-use crate::qos::QueueClass;
-use crate::{DropReason, Standing, Time};
+use crate::single_queue::{Bounds, FrameOrder, SingleQueue};
 
 /// The most waiting frames.
 const MAX_FRAMES: usize = 25;
@@ -153,7 +152,7 @@ impl FrameOrder for EarlyDrop {
 
 #[cfg(test)]
 mod tests {
-    use crate::egress::dumbbell::{fairness, paper_senders, run};
+    use crate::dumbbell::{fairness, paper_senders, run};
 
     #[test]
     fn t4_subscribers_are_a_little_more_equal_than_in_order_of_arrival() {

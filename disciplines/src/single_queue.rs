@@ -4,16 +4,14 @@ use alloc::{collections::VecDeque, vec::Vec};
 use core::fmt::Debug;
 use core::slice;
 
+use bofuss_datapath::egress::{
+    AHEAD_NS, DEFAULT_QUEUE, Discipline, MAX_QUEUE_BYTES, Pace, Queue, QueueClass, QueueSpec,
+};
+use bofuss_datapath::{DropReason, Guarantees, Microflow, Standing, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 use bofuss_packet::offload;
-
-use crate::egress::discipline::Discipline;
-use crate::egress::microflow::Microflow;
-use crate::egress::queue::{AHEAD_NS, DEFAULT_QUEUE, MAX_QUEUE_BYTES, Pace, Queue, QueueSpec};
-use crate::qos::QueueClass;
-use crate::{DropReason, Guarantees, Standing, Time};
 
 /// The most waiting bytes are those that the port sends in this time, in milliseconds.
 pub(super) const BUFFER_MS: u64 = 200;

@@ -1,6 +1,6 @@
 //! The shares of microflows and aggregates: an integrator of the spare rate of each interval.
 
-use crate::{Entitlement, Time};
+use bofuss_datapath::{Entitlement, Time};
 
 /// How often shares are computed.
 pub(super) const INTERVAL_NS: u64 = Time::SEC / 10;

@@ -2,15 +2,15 @@
 
 use alloc::{vec, vec::Vec};
 
+use bofuss_datapath::egress::QueueClass;
+use bofuss_datapath::{Qos, Time};
 use bofuss_frame::Pool;
 use bofuss_oflib::Mac;
 use bofuss_packet::craft;
 
-use crate::egress::dumbbell::{Arrivals, PORT_KBPS, Sender, fairness, paper_senders, run};
-use crate::egress::eta::{Ceta, Ceta2};
-use crate::egress::single_queue::{Bounds, FrameOrder};
-use crate::qos::QueueClass;
-use crate::{Qos, Time};
+use crate::dumbbell::{Arrivals, PORT_KBPS, Sender, fairness, paper_senders, run};
+use crate::eta::{Ceta, Ceta2};
+use crate::single_queue::{Bounds, FrameOrder};
 
 /// What 4 subscribers get in the paper's scenario, in kb/s, and Jain's index.
 fn paper(discipline: &str) -> (Vec<f64>, f64) {

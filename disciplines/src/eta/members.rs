@@ -1,11 +1,11 @@
 //! Adding and forgetting microflows and aggregates in the schemes of OpenQFlow.
 
+use bofuss_datapath::egress::QueueClass;
+use bofuss_datapath::{Aggregate, MAX_MICROFLOWS, Microflow, PRIORITIES, Qos};
+
 use super::schemes::Scheme;
 use super::shares::{Rights, Tally, Waterline};
 use super::{EtaAggregate, EtaFlow, EtaOrder, IDLE_NS, KNOWN};
-use crate::Qos;
-use crate::egress::microflow::{Aggregate, Microflow};
-use crate::qos::{MAX_MICROFLOWS, PRIORITIES, QueueClass};
 
 /// Microflows that are forgotten with one frame, so that none is late because many end at once.
 const FORGOTTEN_AT_ONCE: usize = 32;

@@ -3,14 +3,13 @@
 
 use alloc::vec::Vec;
 
+use bofuss_datapath::egress::{DEFAULT_QUEUE, QueueClass};
+use bofuss_datapath::{Qos, Time};
 use bofuss_frame::Pool;
 use bofuss_oflib::{Mac, PortNo};
 use bofuss_packet::craft;
 
-use crate::egress::discipline_named;
-use crate::egress::queue::DEFAULT_QUEUE;
-use crate::qos::QueueClass;
-use crate::{Qos, Time};
+use crate::row;
 
 /// The port's rate in kb/s.
 pub(super) const PORT_KBPS: u32 = 10_000;
@@ -134,7 +133,7 @@ impl Sender {
 /// Runs the senders for some seconds through a port with this discipline.
 pub(super) fn run(discipline: &str, senders: &[Sender], seconds: f64) -> Arrivals {
     let pool = Pool::new(1 << 26);
-    let row = discipline_named(Some(discipline));
+    let row = row(discipline);
     let mut port = (row.new)(Time(0), PortNo(1), PORT_KBPS);
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next_fraction = || {

@@ -5,15 +5,13 @@
 
 use alloc::{collections::VecDeque, vec::Vec};
 
+use bofuss_datapath::egress::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, QueueClass, duration_ns};
+use bofuss_datapath::{DropReason, Microflow, Standing, Time};
 use bofuss_frame::Frame;
 use bofuss_packet::offload;
 use hashbrown::HashMap;
 
-use crate::egress::microflow::Microflow;
-use crate::egress::queue::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, duration_ns};
-use crate::egress::single_queue::{Bounds, FrameOrder, SingleQueue};
-use crate::qos::QueueClass;
-use crate::{DropReason, Standing, Time};
+use crate::single_queue::{Bounds, FrameOrder, SingleQueue};
 
 /// The quantum in bytes: a full-size Ethernet frame.
 const QUANTUM: u64 = 1_514;
@@ -124,7 +122,7 @@ impl FrameOrder for Turns {
 mod tests {
     use alloc::vec::Vec;
 
-    use crate::egress::dumbbell::{fairness, paper_senders, run};
+    use crate::dumbbell::{fairness, paper_senders, run};
 
     #[test]
     fn t5_microflows_get_the_same_and_subscribers_by_how_many_they_have() {

@@ -6,7 +6,7 @@ extern crate std;
 use alloc::vec::Vec;
 use std::println;
 
-use crate::egress::dumbbell::{Arrivals, PORT_KBPS, Sender, run};
+use crate::dumbbell::{Arrivals, PORT_KBPS, Sender, run};
 
 /// Seconds of a bin.
 const BIN: f64 = 0.05;
