@@ -10,8 +10,8 @@ use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
 use bofuss_oflib::message::{BundleAdd, BundleControl, ErrorMsg};
 use bofuss_oflib::{ErrorCode, Message};
 
-use crate::connection::ConnId;
-use crate::handle::{HandlerResult, refuse_experimenters};
+use crate::handle::refuse_experimenters;
+use crate::request::{ConnId, HandlerResult, Origin, Outcome};
 use crate::schedule::ScheduledCommit;
 use crate::switch::{Switch, SwitchIo};
 
@@ -63,10 +63,6 @@ impl Bundle {
     }
 }
 
-/// Where a message comes from: its connection, its transaction id and its first bytes, which errors
-/// quote.
-pub(crate) type RequestOrigin<'a> = (ConnId, u32, &'a [u8]);
-
 /// Estimates the memory of a message from the length in its header.
 fn held_bytes(head: &[u8]) -> usize {
     let length = head.get(2..4).map_or(0, |length| {
@@ -83,11 +79,11 @@ impl<E: FrameEngine> Switch<E> {
     pub(crate) fn bundle_control(
         &mut self,
         now: Time,
-        from: RequestOrigin<'_>,
+        from: Origin<'_>,
         control: &BundleControl,
     ) -> HandlerResult {
         refuse_experimenters(&control.experimenters)?;
-        let conn = from.0;
+        let conn = from.conn;
         let id = control.bundle_id;
         let reply = match control.ty {
             BundleControlType::OPEN_REQUEST => {
@@ -115,7 +111,7 @@ impl<E: FrameEngine> Switch<E> {
                 }
                 let bundle = self.take_bundle(conn, id)?;
                 self.begin_commit(from, control, bundle);
-                return Ok(None);
+                return Ok(Outcome::Begun);
             }
             BundleControlType::DISCARD_REQUEST => {
                 self.discard_bundle(conn, id)?;
@@ -123,7 +119,7 @@ impl<E: FrameEngine> Switch<E> {
             }
             _ => return Err(BundleFailed::BAD_TYPE),
         };
-        Ok(Some(Message::BundleControl(control.reply(reply))))
+        Ok(Outcome::Reply(Message::BundleControl(control.reply(reply))))
     }
 
     /// Checks whether a message may be added to its bundle, and opens the bundle if it does not
@@ -134,10 +130,10 @@ impl<E: FrameEngine> Switch<E> {
     pub(crate) fn bundle_add(
         &mut self,
         now: Time,
-        from: RequestOrigin<'_>,
+        from: Origin<'_>,
         add: &BundleAdd,
     ) -> HandlerResult {
-        let (conn, xid, head) = from;
+        let Origin { conn, xid, head } = from;
         refuse_experimenters(&add.experimenters)?;
         if add.xid != xid {
             return Err(BundleFailed::MSG_BAD_XID);
@@ -159,13 +155,13 @@ impl<E: FrameEngine> Switch<E> {
             || is_port_mod && bundle.port_mods.len() >= MAX_PORT_MODS;
         check_added(&add.message, has_memory && !is_full)?;
         bundle.used = now;
-        Ok(None)
+        Ok(Outcome::Kept)
     }
 
     /// Adds a message that [`Switch::bundle_add`] accepted.
-    pub(crate) fn put_into_bundle(&mut self, conn: ConnId, head: &[u8], message: Message) {
+    pub(crate) fn put_into_bundle(&mut self, from: Origin<'_>, message: Message) {
         if let Message::BundleAdd(add) = message
-            && let Some(connection) = self.connections.get_mut(&conn)
+            && let Some(connection) = self.connections.get_mut(&from.conn)
             && let Some(bundle) = connection.bundles.get_mut(&add.bundle_id)
         {
             if matches!(*add.message, Message::PortMod(_)) {
@@ -173,7 +169,7 @@ impl<E: FrameEngine> Switch<E> {
             }
             bundle.changes_groups |=
                 matches!(*add.message, Message::GroupMod(_) | Message::MeterMod(_));
-            bundle.held_bytes += held_bytes(head);
+            bundle.held_bytes += held_bytes(from.head);
             bundle.messages.push((add.xid, add.message));
         }
     }
@@ -182,14 +178,14 @@ impl<E: FrameEngine> Switch<E> {
     fn open_bundle(
         &mut self,
         now: Time,
-        (conn, xid, head): RequestOrigin<'_>,
+        from: Origin<'_>,
         id: u32,
         flags: BundleFlags,
     ) -> Result<(), ErrorCode> {
         if flags.0 & !BundleFlags::ALL.0 != 0 {
             return Err(BundleFailed::BAD_FLAGS);
         }
-        let Some(connection) = self.connections.get_mut(&conn) else {
+        let Some(connection) = self.connections.get_mut(&from.conn) else {
             return Ok(());
         };
         if connection.bundles.len() >= MAX_BUNDLES {
@@ -204,8 +200,8 @@ impl<E: FrameEngine> Switch<E> {
             held_bytes: 0,
             scheduled: None,
             used: now,
-            xid,
-            head: head.into(),
+            xid: from.xid,
+            head: from.head.into(),
         };
         connection.bundles.insert(id, bundle);
         Ok(())

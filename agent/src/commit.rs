@@ -8,13 +8,12 @@ use bofuss_datapath::engine::FrameEngine;
 use bofuss_oflib::error::BundleFailed;
 use bofuss_oflib::message::bundle::BundleControlType;
 use bofuss_oflib::message::{BundleControl, ErrorMsg};
-use bofuss_oflib::types::BufferId;
 use bofuss_oflib::{Action, Codec, ErrorCode, Message, PortNo};
 
-use crate::bundles::{Bundle, RequestOrigin};
-use crate::connection::ConnId;
+use crate::bundles::Bundle;
+use crate::request::{ConnId, Origin, buffer_of};
 use crate::schedule::ScheduledCommit;
-use crate::switch::{Switch, SwitchIo, parts};
+use crate::switch::{Switch, SwitchIo};
 
 /// How many messages one slice prepares or reports; that takes some 20 us.
 const MESSAGES_PER_SLICE: usize = 16;
@@ -82,15 +81,15 @@ impl<E: FrameEngine> Switch<E> {
     /// Begins a commit. [`Switch::go_on_with_commit`] does the rest in slices.
     pub(crate) fn begin_commit(
         &mut self,
-        (conn, xid, head): RequestOrigin<'_>,
+        from: Origin<'_>,
         control: &BundleControl,
         bundle: Bundle,
     ) {
         self.datapath.begin_bundle(bundle.changes_groups);
         self.commit = Some(Box::new(Commit {
-            conn,
-            xid,
-            head: head.into(),
+            conn: from.conn,
+            xid: from.xid,
+            head: from.head.into(),
             control: control.clone(),
             bundle,
             prepared: 0,
@@ -107,7 +106,11 @@ impl<E: FrameEngine> Switch<E> {
         scheduled: ScheduledCommit,
         bundle: Bundle,
     ) {
-        let from = (conn, scheduled.xid, scheduled.head.as_slice());
+        let from = Origin {
+            conn,
+            xid: scheduled.xid,
+            head: &scheduled.head,
+        };
         self.begin_commit(from, &scheduled.control, bundle);
         if let Some(commit) = &mut self.commit {
             commit.due = Some(scheduled);
@@ -159,8 +162,8 @@ impl<E: FrameEngine> Switch<E> {
                 false
             }
             CommitPhase::Telling | CommitPhase::Undoing(_) if self.datapath.has_work() => {
-                let (datapath, sink) = parts!(self, now, io);
-                datapath.work(now, sink);
+                let (datapath, mut sink) = self.parts(now, io);
+                datapath.work(now, &mut sink);
                 false
             }
             CommitPhase::Telling => self.tell_some(now, commit, io),
@@ -183,8 +186,7 @@ impl<E: FrameEngine> Switch<E> {
         let commit = self.commit.as_ref()?;
         let due = commit.due.as_ref()?;
         let is_waiting = matches!(commit.phase, CommitPhase::Waiting);
-        let time = Time(due.at_ns.saturating_sub(self.clock_at_0()?));
-        is_waiting.then_some(time)
+        self.clock.time_of(due.at_ns).filter(|_| is_waiting)
     }
 
     /// Undoes a prepared bundle that waits for its time, because a message has to be handled now;
@@ -206,18 +208,18 @@ impl<E: FrameEngine> Switch<E> {
     /// Makes a prepared bundle visible if it is not scheduled or its time has come; undoes it if
     /// the clock was set past it or back, or if the connection was closed.
     fn wait<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) {
-        self.clock_was_set = false;
+        self.clock.was_set = false;
         if !self.connections.contains_key(&commit.conn) {
             return self.undo(commit, UndoReason::Ended);
         }
-        let Some((due, clock_ns)) = commit.due.as_ref().zip(self.clock_ns(now)) else {
+        let Some((due, clock_ns)) = commit.due.as_ref().zip(self.clock.ns(now)) else {
             return self.let_see(now, commit, io);
         };
         let n_messages = commit.bundle.messages.len();
         if due.is_missed(clock_ns) {
             self.undo(commit, UndoReason::Missed);
         } else if due.at_ns <= clock_ns {
-            self.unmeasured_ns = Some(due.at_ns);
+            self.clock.unmeasured_ns = Some(due.at_ns);
             self.let_see(now, commit, io);
         } else if due.is_early(clock_ns, n_messages) {
             self.undo(commit, UndoReason::Early);
@@ -242,8 +244,8 @@ impl<E: FrameEngine> Switch<E> {
             return Err(UndoReason::Failed(BundleFailed::MSG_TOO_MANY));
         }
         if self.datapath.has_work() {
-            let (datapath, sink) = parts!(self, now, io);
-            let result = datapath.work(now, sink).unwrap_or(Ok(()));
+            let (datapath, mut sink) = self.parts(now, io);
+            let result = datapath.work(now, &mut sink).unwrap_or(Ok(()));
             result.map_err(UndoReason::Failed)?;
             return Ok(false);
         }
@@ -270,18 +272,17 @@ impl<E: FrameEngine> Switch<E> {
         io: &mut I,
     ) -> Result<(), ErrorCode> {
         if let Message::FlowMod(flow_mod) = message {
-            if flow_mod.buffer_id != BufferId::NO_BUFFER && !flow_mod.deletes() {
-                let buffers = &self.channel(conn).buffers;
-                buffers.check(now, flow_mod.buffer_id)?;
+            if let Some(buffer) = buffer_of(flow_mod) {
+                self.channel(conn).buffers.check(now, buffer)?;
             }
-            let (datapath, sink) = parts!(self, now, io);
-            datapath.flow_mod(now, flow_mod, sink)
+            let (datapath, mut sink) = self.parts(now, io);
+            datapath.flow_mod(now, flow_mod, &mut sink)
         } else if let Message::GroupMod(group_mod) = message {
-            let (datapath, sink) = parts!(self, now, io);
-            datapath.stage_group_mod(now, group_mod, sink)
+            let (datapath, mut sink) = self.parts(now, io);
+            datapath.stage_group_mod(now, group_mod, &mut sink)
         } else if let Message::MeterMod(meter_mod) = message {
-            let (datapath, sink) = parts!(self, now, io);
-            datapath.stage_meter_mod(now, meter_mod, sink)
+            let (datapath, mut sink) = self.parts(now, io);
+            datapath.stage_meter_mod(now, meter_mod, &mut sink)
         } else if let Message::PortMod(port_mod) = message {
             self.check_port_mod(port_mod, io)
         } else if let Message::PacketOut(out) = message {
@@ -340,13 +341,12 @@ impl<E: FrameEngine> Switch<E> {
             return;
         };
         self.flow_mod_done(now, conn, xid, flow_mod, io);
-        if flow_mod.buffer_id == BufferId::NO_BUFFER || flow_mod.deletes() {
+        let Some(buffer) = buffer_of(flow_mod) else {
             return;
-        }
-        let buffers = &mut self.channel(conn).buffers;
-        if let Ok(packet) = buffers.take(now, flow_mod.buffer_id) {
-            let (datapath, sink) = parts!(self, now, io);
-            datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], sink);
+        };
+        if let Ok(packet) = self.channel(conn).buffers.take(now, buffer) {
+            let (datapath, mut sink) = self.parts(now, io);
+            datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], &mut sink);
         }
     }
 

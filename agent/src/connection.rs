@@ -1,52 +1,28 @@
 //! One controller connection as the switch sees it.
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::flow_hash;
 
 use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::message::controller_status::Uri;
 use bofuss_oflib::message::{
-    AsyncConfig, ControllerRole, ControllerStatus, ErrorMsg, PacketInReason, PortDesc,
-    PortStatusReason,
+    AsyncConfig, ControllerRole, ControllerStatus, PacketInReason, PortDesc, PortStatusReason,
 };
 use bofuss_oflib::types::MaxLen;
-use bofuss_oflib::{ErrorCode, Message, PortNo, Version};
+use bofuss_oflib::{PortNo, Version};
 use bofuss_packet::Packet;
 
 use crate::buffers::Buffers;
 use crate::bundles::Bundle;
 use crate::dump::Dump;
 use crate::monitors::Monitoring;
+use crate::request::ConnId;
 use crate::schedule::Tolerances;
-
-/// The number of a connection, which is never used for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ConnId(pub u64);
 
 /// How many bytes of a packet a packet-in carries if no action says so, until SET_CONFIG changes
 /// it. Spec: OpenFlow 1.3.5 section 7.3.2.
 const DEFAULT_MISS_SEND_LEN: MaxLen = MaxLen(128);
-
-/// Why a message is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The error that the peer is sent.
-    pub error: ErrorCode,
-    /// What an extension adds to it, for the log.
-    pub words: Option<String>,
-}
-
-/// One message from a connection.
-#[derive(Clone, Debug)]
-pub struct Request<'a> {
-    /// Its transaction id.
-    pub xid: u32,
-    /// Its first bytes, which errors quote.
-    pub head: &'a [u8],
-    /// The message, or the error that decoding it caused.
-    pub message: Result<Message, ErrorMsg>,
-}
 
 /// The state of one connection. Role, configuration and buffers belong to a whole channel and are
 /// kept at its main connection.

@@ -14,8 +14,9 @@ use bofuss_oflib::Message;
 use bofuss_oflib::message::ControllerStatus;
 use bofuss_oflib::message::controller_status::{ChannelStatus, ControllerStatusReason, Uri};
 
-use crate::connection::{ConnId, Connection};
+use crate::connection::Connection;
 use crate::deliver::UNASKED;
+use crate::request::ConnId;
 use crate::switch::{Switch, SwitchIo};
 
 impl Connection {

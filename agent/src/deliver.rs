@@ -20,7 +20,8 @@ use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{ExtValue, FieldMatch, Match, Message, PortNo, Version};
 use bofuss_packet::Packet;
 
-use crate::connection::{ConnId, Connection};
+use crate::connection::Connection;
+use crate::request::ConnId;
 use crate::switch::{Switch, SwitchIo, SwitchSink};
 
 /// The most bytes of a packet that a packet-in carries: a message has at most 65,535 including its

@@ -14,7 +14,7 @@ use bofuss_oflib::message::multipart::{
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{ErrorCode, ExtValue, Message};
 
-use crate::connection::ConnId;
+use crate::request::ConnId;
 use crate::switch::{Switch, SwitchIo};
 use crate::turns::Needs;
 

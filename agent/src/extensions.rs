@@ -6,8 +6,9 @@ use bofuss_oflib::ext::{Audience, ExtRow};
 use bofuss_oflib::message::{ControllerRole, FlowMod};
 use bofuss_oflib::{ErrorCode, ExtValue, Message};
 
-use crate::connection::{ConnId, Connection, Refusal};
-use crate::switch::{Switch, SwitchIo, parts};
+use crate::connection::Connection;
+use crate::request::{ConnId, Refusal};
+use crate::switch::{Switch, SwitchIo};
 
 impl Connection {
     /// Whether it wants notifications of this row: as it subscribed, otherwise as the row says for
@@ -45,8 +46,8 @@ impl<E: FrameEngine> Switch<E> {
     ) -> Result<(), ErrorCode> {
         let experimenter = value.row.experimenter;
         let asker = self.asker(conn, experimenter);
-        let (datapath, sink) = parts!(self, now, io);
-        let answer = datapath.extension_message(now, asker, value, sink)?;
+        let (datapath, mut sink) = self.parts(now, io);
+        let answer = datapath.extension_message(now, asker, value, &mut sink)?;
         self.follow(conn, experimenter, &answer);
         for reply in answer.replies {
             io.send(conn, xid, Message::Experimenter(reply));
@@ -66,8 +67,8 @@ impl<E: FrameEngine> Switch<E> {
     ) -> Result<ReplyPart, ErrorCode> {
         let experimenter = request.row.experimenter;
         let asker = self.asker(conn, experimenter);
-        let (datapath, sink) = parts!(self, now, io);
-        let (part, answer) = datapath.extension_multipart(now, asker, request, from, sink)?;
+        let (datapath, mut sink) = self.parts(now, io);
+        let (part, answer) = datapath.extension_multipart(now, asker, request, from, &mut sink)?;
         self.follow(conn, experimenter, &answer);
         Ok(part)
     }
@@ -89,8 +90,8 @@ impl<E: FrameEngine> Switch<E> {
                 ..plain
             })
         };
-        let (datapath, sink) = parts!(self, now, io);
-        for (experimenter, answer) in datapath.flow_mod_done(now, asker, flow_mod, sink) {
+        let (datapath, mut sink) = self.parts(now, io);
+        for (experimenter, answer) in datapath.flow_mod_done(now, asker, flow_mod, &mut sink) {
             self.follow(conn, experimenter, &answer);
             let form = self.asker(conn, experimenter).form;
             for reply in answer.replies {

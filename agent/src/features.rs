@@ -8,7 +8,7 @@ use bofuss_oflib::message::{Features, PortDesc};
 
 use crate::Switch;
 use crate::buffers::MAX_BUFFERS;
-use crate::connection::ConnId;
+use crate::request::ConnId;
 
 impl<E: FrameEngine> Switch<E> {
     /// The body of FEATURES_REPLY on a connection.

@@ -18,26 +18,16 @@ use bofuss_oflib::message::{
 use bofuss_oflib::types::{BufferId, TableId};
 use bofuss_oflib::{Action, ErrorCode, ExtValue, Message, PortNo};
 
-use crate::connection::{ConnId, Connection, Request};
+use crate::connection::Connection;
 use crate::given_packet::check_bytes;
 use crate::monitored::Cause;
-use crate::switch::{Switch, SwitchIo, parts};
+use crate::request::{ConnId, HandlerResult, Origin, Outcome, Pending, Request, buffer_of};
+use crate::switch::{Switch, SwitchIo};
 use crate::trace;
 
 /// The values besides ports that the `in_port` of a packet-out may have. Choice: CONTROLLER, and
 /// like Open vSwitch also 0 and ANY (NONE in 1.0); entries can match the number.
 const FROM_NOWHERE: [PortNo; 3] = [PortNo(0), PortNo::ANY, PortNo::CONTROLLER];
-
-/// The immediate result of a message: a reply, nothing yet, or an error.
-pub(crate) type HandlerResult = Result<Option<Message>, ErrorCode>;
-
-/// Who sent the message that is being handled, and what is needed to complete it.
-pub(crate) struct Asked {
-    pub(crate) conn: ConnId,
-    xid: u32,
-    /// The buffered packet that is resubmitted after the change.
-    buffer: Option<BufferId>,
-}
 
 impl<E: FrameEngine> Switch<E> {
     /// Handles a message and sends its reply or error; then reports its changes to monitors.
@@ -51,8 +41,11 @@ impl<E: FrameEngine> Switch<E> {
         if !self.is_changing() {
             self.begin_request(io);
         }
-        let xid = request.xid;
-        self.carry_out(now, conn, request, io);
+        let Request { xid, head, message } = request;
+        match message {
+            Ok(message) => self.carry_out(now, Origin { conn, xid, head }, message, io),
+            Err(error) => io.send(conn, xid, Message::Error(error)),
+        }
         self.report_news(self.cause(conn, xid), io);
     }
 
@@ -65,35 +58,24 @@ impl<E: FrameEngine> Switch<E> {
     fn carry_out<I: SwitchIo>(
         &mut self,
         now: Time,
-        conn: ConnId,
-        request: Request<'_>,
+        from: Origin<'_>,
+        message: Message,
         io: &mut I,
     ) {
-        let Request { xid, head, message } = request;
-        let message = match message {
-            Ok(message) => message,
-            Err(error) => return io.send(conn, xid, Message::Error(error)),
-        };
-        let buffer = if let Message::FlowMod(flow_mod) = &message
-            && !flow_mod.deletes()
-            && flow_mod.buffer_id != BufferId::NO_BUFFER
-        {
-            Some(flow_mod.buffer_id)
-        } else {
-            None
-        };
-        let asked = Asked { conn, xid, buffer };
-        let changes_already = self.is_changing();
-        match self.answer(now, &asked, (&message, head), io) {
-            Ok(Some(reply)) => io.send(conn, xid, reply),
-            Ok(None) if matches!(message, Message::BundleAdd(_)) => {
-                self.put_into_bundle(conn, head, message);
+        match self.answer(now, from, &message, io) {
+            Ok(Outcome::Done) => self.conclude(now, from, &message, Ok(()), io),
+            Ok(Outcome::Reply(reply)) => io.send(from.conn, from.xid, reply),
+            Ok(Outcome::GoesOn) => {
+                self.pending = Some(Pending {
+                    conn: from.conn,
+                    xid: from.xid,
+                    head: from.head.into(),
+                    message,
+                });
             }
-            Ok(None) if self.datapath.has_work() && !changes_already => {
-                self.asked = Some((asked, message, head.into()));
-            }
-            Ok(None) => self.conclude(now, &asked, (&message, head), Ok(()), io),
-            Err(error) => self.conclude(now, &asked, (&message, head), Err(error), io),
+            Ok(Outcome::Begun) => {}
+            Ok(Outcome::Kept) => self.put_into_bundle(from, message),
+            Err(error) => self.conclude(now, from, &message, Err(error), io),
         }
     }
 
@@ -103,13 +85,11 @@ impl<E: FrameEngine> Switch<E> {
         if self.waits_for_reads(now, io) {
             return;
         }
-        let asked = self
-            .asked
-            .as_ref()
-            .map(|(asked, ..)| (asked.conn, asked.xid));
+        let pending = self.pending.as_ref();
+        let pending = pending.map(|pending| (pending.conn, pending.xid));
         let commit = self.commit.as_ref().map(|commit| commit.origin());
         let cause = commit
-            .or(asked)
+            .or(pending)
             .and_then(|(conn, xid)| self.cause(conn, xid));
         if self.commit.is_some() {
             self.go_on_with_commit(now, io);
@@ -120,12 +100,12 @@ impl<E: FrameEngine> Switch<E> {
     }
 
     fn go_on_with_change<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
-        let (datapath, sink) = parts!(self, now, io);
-        if let Some(result) = datapath.work(now, sink)
-            && let Some((asked, message, head)) = self.asked.take()
-            && self.connections.contains_key(&asked.conn)
+        let (datapath, mut sink) = self.parts(now, io);
+        if let Some(result) = datapath.work(now, &mut sink)
+            && let Some(pending) = self.pending.take()
+            && self.connections.contains_key(&pending.conn)
         {
-            self.conclude(now, &asked, (&message, &head), result, io);
+            self.conclude(now, pending.origin(), &pending.message, result, io);
         }
     }
 
@@ -134,48 +114,53 @@ impl<E: FrameEngine> Switch<E> {
     fn conclude<I: SwitchIo>(
         &mut self,
         now: Time,
-        asked: &Asked,
-        (message, head): (&Message, &[u8]),
+        from: Origin<'_>,
+        message: &Message,
         result: Result<(), ErrorCode>,
         io: &mut I,
     ) {
-        if result.is_ok()
-            && let Message::FlowMod(flow_mod) = message
-        {
-            self.flow_mod_done(now, asked.conn, asked.xid, flow_mod, io);
-        }
-        if result.is_ok() {
-            self.forward_request(asked.conn, asked.xid, message, io);
-        }
-        let packet = result.and_then(|()| match asked.buffer {
-            Some(buffer) => self.channel(asked.conn).buffers.take(now, buffer).map(Some),
-            None => Ok(None),
+        let Origin { conn, xid, head } = from;
+        let done = result.and_then(|()| {
+            let mut buffer = None;
+            if let Message::FlowMod(flow_mod) = message {
+                self.flow_mod_done(now, conn, xid, flow_mod, io);
+                buffer = buffer_of(flow_mod);
+            }
+            self.forward_request(conn, xid, message, io);
+            let Some(buffer) = buffer else {
+                return Ok(());
+            };
+            let packet = self.channel(conn).buffers.take(now, buffer)?;
+            let (datapath, mut sink) = self.parts(now, io);
+            datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], &mut sink);
+            Ok(())
         });
-        match packet {
-            Ok(None) => {}
-            Ok(Some(packet)) => {
-                let (datapath, sink) = parts!(self, now, io);
-                datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], sink);
-            }
-            Err(error) => {
-                let refusal = self.refusal(message, error);
-                io.refused(asked.conn, asked.xid, message, &refusal);
-                let error = ErrorMsg::quoting(error, head);
-                io.send(asked.conn, asked.xid, Message::Error(error));
-            }
+        if let Err(error) = done {
+            let refusal = self.refusal(message, error);
+            io.refused(conn, xid, message, &refusal);
+            let error = ErrorMsg::quoting(error, head);
+            io.send(conn, xid, Message::Error(error));
+        }
+    }
+
+    /// What became of a message that changes tables, groups or meters, once the datapath has begun
+    /// with it. No other change is in progress then: see [`crate::turns`].
+    fn progress(&self) -> Outcome {
+        if self.datapath.has_work() {
+            Outcome::GoesOn
+        } else {
+            Outcome::Done
         }
     }
 
     fn answer<I: SwitchIo>(
         &mut self,
         now: Time,
-        asked: &Asked,
-        (message, head): (&Message, &[u8]),
+        from: Origin<'_>,
+        message: &Message,
         io: &mut I,
     ) -> HandlerResult {
-        let conn = asked.conn;
-        let xid = asked.xid;
-        let from = (conn, xid, head);
+        let Origin { conn, xid, .. } = from;
         if self.connections[&conn].datagrams && !may_be_lost(message) {
             return Err(BadRequest::BAD_TYPE);
         }
@@ -184,16 +169,19 @@ impl<E: FrameEngine> Switch<E> {
         }
         let reply = match message {
             Message::EchoRequest(data) => Message::EchoReply(data.clone()),
-            Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => return Ok(None),
+            Message::Hello(_) | Message::Error(_) | Message::EchoReply(_) => {
+                return Ok(Outcome::Done);
+            }
             Message::Experimenter(value) => return self.experimenter(now, conn, xid, value, io),
             Message::FeaturesRequest(_) => Message::FeaturesReply(self.features(conn)),
             Message::GetConfigRequest(_) => Message::GetConfigReply(self.switch_config(conn)),
             Message::SetConfig(config) => return self.set_config(conn, config),
             Message::PacketOut(out) => return self.packet_out(now, conn, out, io),
-            Message::FlowMod(flow_mod) => return self.flow_mod(now, asked, flow_mod, io),
+            Message::FlowMod(flow_mod) => return self.flow_mod(now, conn, flow_mod, io),
             Message::GroupMod(group_mod) => {
-                let (datapath, sink) = parts!(self, now, io);
-                return datapath.group_mod(now, group_mod, sink).map(|()| None);
+                let (datapath, mut sink) = self.parts(now, io);
+                datapath.group_mod(now, group_mod, &mut sink)?;
+                return Ok(self.progress());
             }
             Message::PortMod(port_mod) => return self.port_mod(now, port_mod, io),
             Message::TableMod(table_mod) => return self.table_mod(now, conn, table_mod, io),
@@ -209,8 +197,9 @@ impl<E: FrameEngine> Switch<E> {
             Message::GetAsyncRequest(_) => self.async_config(conn),
             Message::SetAsync(config) => return self.set_async(conn, config),
             Message::MeterMod(meter_mod) => {
-                let (datapath, sink) = parts!(self, now, io);
-                return datapath.meter_mod(now, meter_mod, sink).map(|()| None);
+                let (datapath, mut sink) = self.parts(now, io);
+                datapath.meter_mod(now, meter_mod, &mut sink)?;
+                return Ok(self.progress());
             }
             Message::BundleControl(asked) => return self.bundle_control(now, from, asked),
             Message::BundleAdd(add) => return self.bundle_add(now, from, add),
@@ -229,22 +218,23 @@ impl<E: FrameEngine> Switch<E> {
             | Message::RequestForward(_)
             | Message::ControllerStatus(_) => return Err(BadRequest::BAD_TYPE),
         };
-        Ok(Some(reply))
+        Ok(Outcome::Reply(reply))
     }
 
     /// Errors: those of FLOW_MOD; then nothing has changed.
     fn flow_mod<I: SwitchIo>(
         &mut self,
         now: Time,
-        asked: &Asked,
+        conn: ConnId,
         flow_mod: &FlowMod,
         io: &mut I,
     ) -> HandlerResult {
-        if let Some(buffer) = asked.buffer {
-            self.channel(asked.conn).buffers.check(now, buffer)?;
+        if let Some(buffer) = buffer_of(flow_mod) {
+            self.channel(conn).buffers.check(now, buffer)?;
         }
-        let (datapath, sink) = parts!(self, now, io);
-        datapath.flow_mod(now, flow_mod, sink).map(|()| None)
+        let (datapath, mut sink) = self.parts(now, io);
+        datapath.flow_mod(now, flow_mod, &mut sink)?;
+        Ok(self.progress())
     }
 
     /// Handles an experimenter message: our trace, BOFUSS's queue messages, or an extension's.
@@ -258,13 +248,18 @@ impl<E: FrameEngine> Switch<E> {
         io: &mut I,
     ) -> HandlerResult {
         if trace::asks(value) {
-            return Ok(Some(Message::Experimenter(self.trace(now, value)?)));
+            let reply = Message::Experimenter(self.trace(now, value)?);
+            return Ok(Outcome::Reply(reply));
         }
         if let Some(done) = self.queue_message(now, value, io) {
-            return done.map(|()| None);
+            return done.map(|()| Outcome::Done);
         }
         self.extension_message(now, conn, xid, value, io)?;
-        Ok(None)
+        Ok(if value.row.changes {
+            self.progress()
+        } else {
+            Outcome::Done
+        })
     }
 
     /// The main connection of the channel to which `conn` belongs.
@@ -299,7 +294,7 @@ impl<E: FrameEngine> Switch<E> {
             let wanted = config.flags.has(ConfigFlags::INVALID_TTL_TO_CONTROLLER);
             channel.want_invalid_ttl(wanted);
         }
-        Ok(None)
+        Ok(Outcome::Done)
     }
 
     fn async_config(&mut self, conn: ConnId) -> Message {
@@ -316,7 +311,7 @@ impl<E: FrameEngine> Switch<E> {
             return Err(AsyncConfigFailed::INVALID);
         }
         channel.async_config.change(config);
-        Ok(None)
+        Ok(Outcome::Done)
     }
 
     pub(crate) fn packet_out<I: SwitchIo>(
@@ -332,7 +327,7 @@ impl<E: FrameEngine> Switch<E> {
             let is_of_ethernet = out.fields.is_of_ethernet();
             let made = self.packet_of(&out.data.0, out.in_port, is_of_ethernet)?;
             let Some(packet) = made else {
-                return Ok(None);
+                return Ok(Outcome::Done);
             };
             packet
         } else {
@@ -342,9 +337,9 @@ impl<E: FrameEngine> Switch<E> {
         for one in given.filter(|one| one.field != PACKET_TYPE) {
             packet.key_mut().set(one.field, one.number());
         }
-        let (datapath, sink) = parts!(self, now, io);
-        datapath.packet_out(now, packet, &out.actions, sink);
-        Ok(None)
+        let (datapath, mut sink) = self.parts(now, io);
+        datapath.packet_out(now, packet, &out.actions, &mut sink);
+        Ok(Outcome::Done)
     }
 
     /// Errors: those of PACKET_OUT; then nothing is sent.
@@ -379,7 +374,7 @@ impl<E: FrameEngine> Switch<E> {
     ) -> HandlerResult {
         self.check_port_mod(port_mod, io)?;
         self.change_port(now, port_mod, io);
-        Ok(None)
+        Ok(Outcome::Done)
     }
 
     /// Errors: those of PORT_MOD; then nothing has changed.
@@ -420,10 +415,10 @@ impl<E: FrameEngine> Switch<E> {
         let number = port_mod.port_no;
         let port = self.datapath.ports().get(&number);
         let advertises = port.is_some_and(|port| changes_advertised(&port.desc, port_mod));
-        let (datapath, sink) = parts!(self, now, io);
-        datapath.configure_port(number, port_mod.config, port_mod.mask, sink);
+        let (datapath, mut sink) = self.parts(now, io);
+        datapath.configure_port(number, port_mod.config, port_mod.mask, &mut sink);
         if advertises {
-            datapath.advertise(number, port_mod.advertise, sink);
+            datapath.advertise(number, port_mod.advertise, &mut sink);
         }
     }
 
@@ -450,12 +445,12 @@ impl<E: FrameEngine> Switch<E> {
         if table_mod.config & !known != 0 {
             return Err(TableModFailed::BAD_CONFIG);
         }
-        let (datapath, sink) = parts!(self, now, io);
+        let (datapath, mut sink) = self.parts(now, io);
         if fills {
-            datapath.configure_filling(now, table_mod, sink)?;
+            datapath.configure_filling(now, table_mod, &mut sink)?;
         }
         datapath.configure_table(table, table_mod.config & TABLE_CONFIG_BITS, table_mod.miss);
-        Ok(None)
+        Ok(self.progress())
     }
 }
 

@@ -25,13 +25,14 @@ mod monitors;
 mod multipart;
 pub mod queues;
 mod reconfigure;
+mod request;
 mod roles;
 mod schedule;
 mod switch;
 pub mod trace;
 mod turns;
 
-pub use connection::{ConnId, Refusal, Request};
 pub use fail_mode::FailMode;
+pub use request::{ConnId, Refusal, Request};
 pub use schedule::{CommitErrors, ERROR_COUNTS, FIRST_ERROR_BOUND_NS};
 pub use switch::{Identity, Switch, SwitchIo};

@@ -8,11 +8,10 @@ use bofuss_oflib::Message;
 use bofuss_oflib::message::multipart::flow_monitor::{FlowMonitorCommand, FlowUpdateEvent};
 use bofuss_oflib::message::multipart::{FlowMonitorRequest, FlowUpdate, ReplyBody};
 
-use crate::connection::ConnId;
 use crate::deliver::UNASKED;
 use crate::dump::Dump;
-use crate::handle::HandlerResult;
 use crate::monitors::Scene;
+use crate::request::{ConnId, HandlerResult, Outcome};
 use crate::switch::{Switch, SwitchIo};
 
 /// Whose request changed entries: the main connection of its channel, and the transaction id.
@@ -33,7 +32,7 @@ impl<E: FrameEngine> Switch<E> {
         io: &mut I,
     ) -> HandlerResult {
         let Some(connection) = self.connections.get_mut(&conn) else {
-            return Ok(None);
+            return Ok(Outcome::Done);
         };
         let walks = connection.monitoring.change(&self.datapath, requests)?;
         // The ONF's extension for 1.3 deletes a monitor with a message that has no reply.
@@ -42,7 +41,11 @@ impl<E: FrameEngine> Switch<E> {
         if walks {
             return self.start(now, conn, Dump::monitored(xid), io);
         }
-        Ok((!is_silent).then(|| reply(Vec::new())))
+        Ok(if is_silent {
+            Outcome::Done
+        } else {
+            Outcome::Reply(reply(Vec::new()))
+        })
     }
 
     /// Has the datapath record changes of entries as long as any connection monitors them.

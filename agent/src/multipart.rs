@@ -14,10 +14,9 @@ use bofuss_oflib::message::table_mod::{TableConfig, TableMiss};
 use bofuss_oflib::types::{MeterId, TableId};
 use bofuss_oflib::{ErrorCode, Message, PortNo};
 
-use crate::connection::ConnId;
 use crate::dump::{Dump, DumpedList, EntryReport};
-use crate::handle::HandlerResult;
-use crate::switch::{Switch, SwitchIo, parts};
+use crate::request::{ConnId, HandlerResult, Outcome};
+use crate::switch::{Switch, SwitchIo};
 
 impl<E: FrameEngine> Switch<E> {
     /// Answers a multipart request, either at once or by starting a long reply.
@@ -86,7 +85,7 @@ impl<E: FrameEngine> Switch<E> {
                 return self.start(now, conn, Dump::extension(xid, value), io);
             }
         };
-        Ok(Some(Message::MultipartReply(body.into())))
+        Ok(Outcome::Reply(Message::MultipartReply(body.into())))
     }
 
     /// Sets the features of tables, unless the list is empty; returns the features that they have
@@ -100,8 +99,8 @@ impl<E: FrameEngine> Switch<E> {
     ) -> Result<Vec<TableFeatures>, ErrorCode> {
         if !wanted.is_empty() {
             let wanted = self.without_abilities(conn, wanted);
-            let (datapath, sink) = parts!(self, now, io);
-            datapath.set_table_features(now, &wanted, sink)?;
+            let (datapath, mut sink) = self.parts(now, io);
+            datapath.set_table_features(now, &wanted, &mut sink)?;
         }
         Ok(self.table_features(conn))
     }
@@ -120,7 +119,7 @@ impl<E: FrameEngine> Switch<E> {
             .expect("the request came from it");
         connection.dump = Some(dump);
         self.continue_dump(now, conn, io)?;
-        Ok(None)
+        Ok(Outcome::Begun)
     }
 
     /// Builds the long reply about one meter, or all. Errors: METER_MOD_FAILED/UNKNOWN_METER.

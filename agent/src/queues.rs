@@ -15,7 +15,7 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::{Bytes, FixedStr, Reader};
 use bofuss_oflib::{Codec, ErrorCode, ExtValue, PortNo};
 
-use crate::switch::{Switch, SwitchIo, parts};
+use crate::switch::{Switch, SwitchIo};
 
 /// The experimenter id of OpenFlow itself, under which BOFUSS defined its messages.
 const OPENFLOW: u32 = 0x0000_26e1;
@@ -153,8 +153,8 @@ impl<E: FrameEngine> Switch<E> {
         id: QueueId,
         io: &mut I,
     ) -> Result<(), bofuss_datapath::QueueError> {
-        let (datapath, sink) = parts!(self, now, io);
-        datapath.delete_queue(now, port, id, sink)
+        let (datapath, mut sink) = self.parts(now, io);
+        datapath.delete_queue(now, port, id, &mut sink)
     }
 
     /// Handles a message of [`ROWS`]; `None` if it is none of these.
@@ -182,8 +182,8 @@ impl<E: FrameEngine> Switch<E> {
     ) -> Result<(), ErrorCode> {
         let port = PortNo(value.args[0] as u32);
         let name = core::str::from_utf8(&value.data.0).unwrap_or_default();
-        let (datapath, sink) = parts!(self, now, io);
-        let set = datapath.set_discipline(now, port, name, sink);
+        let (datapath, mut sink) = self.parts(now, io);
+        let set = datapath.set_discipline(now, port, name, &mut sink);
         set.map_err(|error| error.0)
     }
 

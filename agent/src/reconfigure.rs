@@ -6,8 +6,8 @@ use bofuss_datapath::Time;
 use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::reconfigure::Obstacle;
 
-use crate::connection::ConnId;
-use crate::switch::{Switch, SwitchIo, parts};
+use crate::request::ConnId;
+use crate::switch::{Switch, SwitchIo};
 
 impl<E: FrameEngine> Switch<E> {
     /// Checks that everything in this switch fits into `other`, see
@@ -42,8 +42,8 @@ impl<E: FrameEngine> Switch<E> {
                 }
             }
         }
-        let (datapath, sink) = parts!(self, now, io);
-        datapath.reconfigure(now, other.datapath, sink);
+        let (datapath, mut sink) = self.parts(now, io);
+        datapath.reconfigure(now, other.datapath, &mut sink);
         self.identity = other.identity;
         self.set_fail_mode(now, other.fail_mode);
     }

@@ -10,7 +10,7 @@ use bofuss_oflib::message::{ControllerRole, Role};
 use bofuss_oflib::{ErrorCode, Message};
 
 use crate::Switch;
-use crate::connection::ConnId;
+use crate::request::ConnId;
 use crate::switch::SwitchIo;
 
 impl<E: FrameEngine> Switch<E> {

@@ -12,9 +12,8 @@ use bofuss_oflib::message::multipart::{BundleFeatures, BundleFeaturesRequest, Re
 use bofuss_oflib::message::{BundleControl, ErrorMsg};
 use bofuss_oflib::{ErrorCode, Message};
 
-use crate::bundles::RequestOrigin;
-use crate::connection::ConnId;
-use crate::handle::{HandlerResult, refuse_experimenters};
+use crate::handle::refuse_experimenters;
+use crate::request::{ConnId, HandlerResult, Origin, Outcome};
 use crate::switch::{Switch, SwitchIo};
 
 /// The scheduling accuracy that BUNDLE_FEATURES reports as long as none worse has been measured.
@@ -73,6 +72,39 @@ impl CommitErrors {
     }
 }
 
+/// The clock for scheduled commits, and how exact it was.
+#[derive(Default)]
+pub(crate) struct CommitClock {
+    /// What it showed at [`Time`] 0, in nanoseconds since 1970, if there is a clock.
+    ns_at_0: Option<u64>,
+    /// Whether it was set since a waiting commit last compared it with its time.
+    pub(crate) was_set: bool,
+    errors: CommitErrors,
+    /// The scheduled time of a commit that took effect and whose error is not recorded yet.
+    pub(crate) unmeasured_ns: Option<u64>,
+}
+
+impl CommitClock {
+    /// What it shows, in nanoseconds since 1970.
+    pub(crate) fn ns(&self, now: Time) -> Option<u64> {
+        Some(self.ns_at_0?.saturating_add(now.0))
+    }
+
+    /// When it shows so many nanoseconds since 1970.
+    pub(crate) fn time_of(&self, ns: u64) -> Option<Time> {
+        Some(Time(ns.saturating_sub(self.ns_at_0?)))
+    }
+
+    /// Records the error of the commit that took effect since the last call, if there was one.
+    fn measure(&mut self, now: Time) {
+        if let Some(at_ns) = self.unmeasured_ns.take()
+            && let Some(ns) = self.ns(now)
+        {
+            self.errors.add(ns.abs_diff(at_ns));
+        }
+    }
+}
+
 /// How far from now a connection may schedule commits.
 #[derive(Clone, Copy)]
 pub(crate) struct Tolerances {
@@ -125,13 +157,13 @@ impl<E: FrameEngine> Switch<E> {
     /// 1970. Call this again whenever the value changes, because the clock was set or its rate
     /// differs from that of [`Time`]. Without a clock, commits cannot be scheduled.
     pub fn set_clock(&mut self, nanos_at_0: u64) {
-        self.clock_ns_at_0 = Some(nanos_at_0);
-        self.clock_was_set = true;
+        self.clock.ns_at_0 = Some(nanos_at_0);
+        self.clock.was_set = true;
     }
 
     /// What the clock showed at [`Time`] 0, if there is a clock.
     pub fn clock_at_0(&self) -> Option<u64> {
-        self.clock_ns_at_0
+        self.clock.ns_at_0
     }
 
     /// Whether the caller has to watch the clock: a commit is in progress, scheduled or not, or one
@@ -142,22 +174,13 @@ impl<E: FrameEngine> Switch<E> {
 
     /// The errors of the scheduled commits so far.
     pub fn commit_errors(&self) -> &CommitErrors {
-        &self.commit_errors
+        &self.clock.errors
     }
 
     /// Records the error of the scheduled commit that took effect since the last call, if there was
     /// one. `now` is when the first packet that can see it is handled.
     pub fn measure_commit(&mut self, now: Time) {
-        if let Some(at_ns) = self.unmeasured_ns.take()
-            && let Some(clock_ns) = self.clock_ns(now)
-        {
-            self.commit_errors.add(clock_ns.abs_diff(at_ns));
-        }
-    }
-
-    /// What the clock shows, in nanoseconds since 1970.
-    pub(crate) fn clock_ns(&self, now: Time) -> Option<u64> {
-        Some(self.clock_ns_at_0?.saturating_add(now.0))
+        self.clock.measure(now);
     }
 
     /// Handles the multipart BUNDLE_FEATURES: reports what bundles can do, and sets the scheduling
@@ -171,8 +194,8 @@ impl<E: FrameEngine> Switch<E> {
         request: &BundleFeaturesRequest,
     ) -> Result<ReplyBody, ErrorCode> {
         refuse_experimenters(&request.experimenters)?;
-        let clock_ns = self.clock_ns(now);
-        let accuracy_ns = self.commit_errors.accuracy_ns();
+        let clock_ns = self.clock.ns(now);
+        let accuracy_ns = self.clock.errors.accuracy_ns();
         let tolerances = &mut self.channel(conn).tolerances;
         if request.flags.has(BundleFeatureFlags::TIME_SET_SCHED)
             && let Some(asked) = &request.time_capability
@@ -206,10 +229,10 @@ impl<E: FrameEngine> Switch<E> {
     pub(crate) fn schedule_commit(
         &mut self,
         now: Time,
-        from: RequestOrigin<'_>,
+        from: Origin<'_>,
         control: &BundleControl,
     ) -> HandlerResult {
-        let (conn, xid, head) = from;
+        let Origin { conn, xid, head } = from;
         let tolerances = self.channel(conn).tolerances;
         let mut bundle = self.take_bundle(conn, control.bundle_id)?;
         let checked = self.check_time(now, control, tolerances);
@@ -233,7 +256,7 @@ impl<E: FrameEngine> Switch<E> {
             bundle.scheduled = Some(commit);
             connection.bundles.insert(control.bundle_id, bundle);
         }
-        Ok(None)
+        Ok(Outcome::Begun)
     }
 
     /// Returns the time of a commit and what the clock shows. Errors: as
@@ -245,7 +268,8 @@ impl<E: FrameEngine> Switch<E> {
         tolerances: Tolerances,
     ) -> Result<(u64, u64), ErrorCode> {
         let clock_ns = self
-            .clock_ns(now)
+            .clock
+            .ns(now)
             .ok_or(BundleFailed::SCHED_NOT_SUPPORTED)?;
         let asked = control.scheduled.ok_or(BundleFailed::BAD_FLAGS)?;
         let at_ns = asked.nanos();
@@ -260,21 +284,20 @@ impl<E: FrameEngine> Switch<E> {
 
     /// When the preparation of the next scheduled commit has to begin.
     pub(crate) fn next_scheduled(&self) -> Option<Time> {
-        let offset = self.clock_ns_at_0?;
         let connections = self.connections.values();
         let bundles = connections.flat_map(|conn| conn.bundles.values());
         let begins = bundles.filter_map(|bundle| {
             let commit = bundle.scheduled.as_ref()?;
             Some(commit.begins_ns(bundle.messages.len()))
         });
-        begins.min().map(|at| Time(at.saturating_sub(offset)))
+        begins.min().and_then(|at| self.clock.time_of(at))
     }
 
     /// Begins the earliest scheduled commit whose preparation is due, unless another change is in
     /// progress. If it has missed its time, it is discarded and its connection gets
     /// BUNDLE_FAILED/SCHED_PAST.
     pub(crate) fn begin_due_commit<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
-        let Some(clock_ns) = self.clock_ns(now) else {
+        let Some(clock_ns) = self.clock.ns(now) else {
             return;
         };
         let mut due: Option<(u64, ConnId, u32)> = None;

@@ -15,10 +15,10 @@ use bofuss_oflib::{Action, ExtValue, Message, PortNo, Version};
 
 use crate::bundles::Bundle;
 use crate::commit::Commit;
-use crate::connection::{ConnId, Connection, Refusal, Request};
+use crate::connection::Connection;
 use crate::fail_mode::FailMode;
-use crate::handle::Asked;
-use crate::schedule::CommitErrors;
+use crate::request::{ConnId, Pending, Refusal, Request};
+use crate::schedule::CommitClock;
 
 /// The outputs of a switch: frames, messages and changes of links. The program that runs the switch
 /// implements it.
@@ -74,8 +74,8 @@ pub struct Switch<E: FrameEngine = PlainEngine> {
     pub(crate) identity: Identity,
     pub(crate) connections: BTreeMap<ConnId, Connection>,
     pub(crate) fail_mode: FailMode,
-    /// The message whose bulk change is in progress, and its first bytes.
-    pub(crate) asked: Option<(Asked, Message, Vec<u8>)>,
+    /// The message whose bulk change is in progress.
+    pub(crate) pending: Option<Pending>,
     /// The commit in progress.
     pub(crate) commit: Option<Box<Commit>>,
     /// Since when the change in progress waits for reads.
@@ -86,13 +86,7 @@ pub struct Switch<E: FrameEngine = PlainEngine> {
     pub(crate) generation_id: Option<u64>,
     /// The action of the fail mode's entry, while that is in table 0.
     pub(crate) stands_in: Option<Action>,
-    /// What the clock for scheduled commits showed at [`Time`] 0, if there is a clock.
-    pub(crate) clock_ns_at_0: Option<u64>,
-    /// Whether the clock was set since a waiting commit last compared it with its time.
-    pub(crate) clock_was_set: bool,
-    pub(crate) commit_errors: CommitErrors,
-    /// The scheduled time of a commit that took effect and whose error is not recorded yet.
-    pub(crate) unmeasured_ns: Option<u64>,
+    pub(crate) clock: CommitClock,
 }
 
 /// The datapath's sink: passes frames to the ports, and events to the connections that want them.
@@ -101,21 +95,6 @@ pub(crate) struct SwitchSink<'a, I> {
     pub(crate) connections: &'a mut BTreeMap<ConnId, Connection>,
     pub(crate) io: &'a mut I,
 }
-
-/// Borrows a switch's datapath, and a sink for what it does.
-macro_rules! parts {
-    ($switch:expr, $now:expr, $io:expr) => {
-        (
-            &mut $switch.datapath,
-            &mut $crate::switch::SwitchSink {
-                now: $now,
-                connections: &mut $switch.connections,
-                io: $io,
-            },
-        )
-    };
-}
-pub(crate) use parts;
 
 impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
     const TRACES: bool = I::TRACES;
@@ -163,19 +142,31 @@ impl<E: FrameEngine> Switch<E> {
             identity,
             connections: BTreeMap::new(),
             fail_mode,
-            asked: None,
+            pending: None,
             commit: None,
             held_since: None,
             discarded: Vec::new(),
             generation_id: None,
             stands_in: None,
-            clock_ns_at_0: None,
-            clock_was_set: false,
-            commit_errors: CommitErrors::default(),
-            unmeasured_ns: None,
+            clock: CommitClock::default(),
         };
         this.follow_fail_mode(now);
         this
+    }
+
+    /// Its datapath, and a sink for what that does.
+    pub(crate) fn parts<'a, I>(
+        &'a mut self,
+        now: Time,
+        io: &'a mut I,
+    ) -> (&'a mut Datapath<E>, SwitchSink<'a, I>) {
+        let connections = &mut self.connections;
+        let sink = SwitchSink {
+            now,
+            connections,
+            io,
+        };
+        (&mut self.datapath, sink)
     }
 
     /// The datapath, read-only.
@@ -202,8 +193,8 @@ impl<E: FrameEngine> Switch<E> {
         frames: &mut Vec<Frame>,
         io: &mut I,
     ) {
-        let (datapath, sink) = parts!(self, now, io);
-        datapath.receive(now, port, frames, sink);
+        let (datapath, mut sink) = self.parts(now, io);
+        datapath.receive(now, port, frames, &mut sink);
     }
 
     /// Adds a port, or changes its description.
@@ -214,20 +205,20 @@ impl<E: FrameEngine> Switch<E> {
         capabilities: OffloadCapabilities,
         io: &mut I,
     ) {
-        let (datapath, sink) = parts!(self, now, io);
-        datapath.port_changed(now, desc, capabilities, sink);
+        let (datapath, mut sink) = self.parts(now, io);
+        datapath.port_changed(now, desc, capabilities, &mut sink);
     }
 
     /// Removes a port.
     pub fn port_removed<I: SwitchIo>(&mut self, now: Time, port: PortNo, io: &mut I) {
-        let (datapath, sink) = parts!(self, now, io);
-        datapath.port_removed(now, port, sink);
+        let (datapath, mut sink) = self.parts(now, io);
+        datapath.port_removed(now, port, &mut sink);
     }
 
     /// Reports that a port which accepted no frames accepts them again.
     pub fn port_has_room<I: SwitchIo>(&mut self, now: Time, port: PortNo, io: &mut I) {
-        let (datapath, sink) = parts!(self, now, io);
-        datapath.port_has_room(now, port, sink);
+        let (datapath, mut sink) = self.parts(now, io);
+        datapath.port_has_room(now, port, &mut sink);
     }
 
     /// Sets the counters of what a port's driver lost.
@@ -356,7 +347,7 @@ impl<E: FrameEngine> Switch<E> {
 
     /// Whether there is something for [`Switch::work`] to do.
     pub fn has_work<I: SwitchIo>(&self, io: &I) -> bool {
-        let waits_for_time = self.waits_until().is_some() && !self.clock_was_set;
+        let waits_for_time = self.waits_until().is_some() && !self.clock.was_set;
         let waits = waits_for_time || self.waits_for_reads_until().is_some();
         let is_working = self.is_changing() && !waits;
         if is_working || self.datapath.has_backlog() || !self.discarded.is_empty() {
@@ -372,8 +363,8 @@ impl<E: FrameEngine> Switch<E> {
     /// Does one slice of the long change in progress, of each long reply, and of the frames that
     /// wait for a later turn.
     pub fn work<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
-        let (datapath, sink) = parts!(self, now, io);
-        datapath.catch_up(now, sink);
+        let (datapath, mut sink) = self.parts(now, io);
+        datapath.catch_up(now, &mut sink);
         self.go_on(now, io);
         self.tell_tables(io);
         self.report_news(None, io);
@@ -419,8 +410,8 @@ impl<E: FrameEngine> Switch<E> {
     /// commits.
     pub fn tick<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
         self.report_news(None, io);
-        let (datapath, sink) = parts!(self, now, io);
-        datapath.tick(now, sink);
+        let (datapath, mut sink) = self.parts(now, io);
+        datapath.tick(now, &mut sink);
         self.tell_tables(io);
         self.report_news(None, io);
         self.end_idle_bundles(now, io);

@@ -9,8 +9,8 @@ use bofuss_oflib::message::multipart::{ExtBody, RequestBody};
 use bofuss_oflib::message::{BundleControl, ErrorMsg};
 use bofuss_oflib::{ErrorCode, Message};
 
-use crate::connection::ConnId;
 use crate::dump::Dump;
+use crate::request::ConnId;
 use crate::switch::{Switch, SwitchIo};
 
 /// How long a change waits for reads that began before it. A full table is listed in less.
@@ -161,9 +161,8 @@ impl<E: FrameEngine> Switch<E> {
             );
             return commit.origin().0 == conn && (!commit.is_scheduled() || is_about_bundles);
         }
-        self.asked
-            .as_ref()
-            .is_some_and(|(asked, ..)| asked.conn == conn)
+        let pending = self.pending.as_ref();
+        pending.is_some_and(|pending| pending.conn == conn)
     }
 
     /// Until when the change in progress waits for reads that began before it, and that its next
