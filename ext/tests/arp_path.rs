@@ -37,15 +37,19 @@ fn vector(block: &'static str) -> (Vec<u8>, &'static str) {
 fn text(frame: &PathFrame) -> String {
     let pair = frame.pair;
     format!(
-        "type={},hops={},for_all={},sender={:#x},to={:#x},origin={:#x},sequence={},vlan={:#x},\
-         source={},destination={}",
+        "type={},hops={},for_all={},sender={:#x},to={:#x},epoch={:#x},number={},origin={:#x},\
+         sequence={},challenge={:#x},answer={:#x},vlan={:#x},source={},destination={}",
         frame.ty.name(),
         frame.hops,
         u8::from(frame.for_all),
         frame.sender,
         frame.to,
+        frame.epoch,
+        frame.number,
         frame.origin,
         frame.sequence,
+        frame.challenge,
+        frame.answer,
         pair.vlan,
         pair.source,
         pair.destination
@@ -430,6 +434,34 @@ fn frames_of_the_protocol_from_ports_of_hosts_are_ignored() {
         assert_eq!(switch.metric("moves"), 0, "{name}");
         assert_eq!(switch.metric("entries"), 1, "{name}");
         assert_eq!(switch.send(2, 2, 1), [1], "{name}: host 1 is where it was");
+    }
+}
+
+#[test]
+fn an_own_hello_that_comes_back_is_a_loop_and_no_neighbour() {
+    let own = |key| {
+        let (hello, _) = vectors().remove(0);
+        let hello = PathFrame::decode(&hello[14..], None).expect("it is a vector");
+        let own = PathFrame { sender: 2, ..hello };
+        own.encode(ETHERTYPE, host(9), key, true)
+    };
+    let key = "000102030405060708090a0b0c0d0e0f";
+    let number = u128::from_str_radix(key, 16).expect("it is a number");
+    for (options, key) in [(vec![], None), (vec![("key", key)], Some(number))] {
+        let mut switch = Hybrid::with_options(Engine::ALL[0].1, &options);
+        switch.receive(1, &own(key));
+        let ports = switch.list("arp_path_ports");
+        assert!(ports.contains("port=1,kind=loop"), "{ports}");
+        let (request, _) = vectors().remove(2);
+        let request = PathFrame::decode(&request[14..], None).expect("it is a vector");
+        switch.receive(1, &request.encode(ETHERTYPE, host(1), key, false));
+        assert_eq!(switch.metric("forged"), 1);
+        assert_eq!(switch.metric("entries"), 0);
+        assert_eq!(switch.send(1, 1, 0), [2, 3], "hosts there are served");
+        assert_eq!(switch.send(1, 1, 0), [0; 0], "what comes back is a copy");
+        switch.now = switch.now.after(4 * Time::SEC);
+        let ports = switch.list("arp_path_ports");
+        assert!(ports.contains("port=1,kind=hosts"), "{ports}");
     }
 }
 

@@ -50,8 +50,12 @@ fn path_frame(numbers: &[u8]) -> Vec<u8> {
         for_all: numbers[5] & 1 != 0,
         sender: bridge_id(numbers[2]),
         to: bridge_id(numbers[3]),
+        epoch: 0,
+        number: numbers[5].into(),
         origin: bridge_id(numbers[4]),
         sequence: numbers[5].into(),
+        challenge: (numbers[1] & 1).into(),
+        answer: (numbers[1] & 2).into(),
         pair: HostPair {
             vlan: u16::from(numbers[6] % 2) << 12,
             destination: host(numbers[7]),
@@ -63,7 +67,7 @@ fn path_frame(numbers: &[u8]) -> Vec<u8> {
     if numbers[6] & 4 != 0 {
         bytes.truncate(usize::from(numbers[1]).clamp(14, FRAME_BYTES));
     } else if numbers[6] & 8 != 0 {
-        bytes[14 + usize::from(numbers[1] % 58)] ^= numbers[5];
+        bytes[14 + usize::from(numbers[1] % 90)] ^= numbers[5];
     }
     bytes
 }

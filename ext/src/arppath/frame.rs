@@ -20,11 +20,11 @@ pub const GROUP: Mac = Mac([0x03, b'b', b'o', b'f', b'u', b's']);
 pub const NEAREST: Mac = Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
 
 /// The version of the format.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Where the body begins: after the Ethernet header.
 const BODY_AT: usize = 14;
 /// Bytes of the body without the tag, and of the tag.
-const TAGGED_BYTES: usize = 50;
+const TAGGED_BYTES: usize = 82;
 const TAG_BYTES: usize = 8;
 /// The size of a frame in bytes.
 pub const FRAME_BYTES: usize = BODY_AT + TAGGED_BYTES + TAG_BYTES;
@@ -37,7 +37,7 @@ pub const MAX_HOPS: u8 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameType {
     /// Announces a switch at the other end of the link. `to` is the switch from which its sender
-    /// has received HELLOs there.
+    /// has received HELLOs there, or that it challenges or answers.
     Hello,
     /// Sent towards the source's edge switch: from here on there is no path from the source to the
     /// destination.
@@ -90,10 +90,18 @@ pub struct PathFrame {
     pub sender: u64,
     /// The switch that should handle it; 0 means every switch on the link.
     pub to: u64,
+    /// The sender's random number for this link, which is another one after a restart.
+    pub epoch: u64,
+    /// The frame's number in the epoch, which grows with each frame.
+    pub number: u64,
     /// The switch that created it.
     pub origin: u64,
     /// Its number there, which grows with each frame.
     pub sequence: u64,
+    /// In a signed HELLO: the number by which `to` has to show that it is there now; otherwise 0.
+    pub challenge: u64,
+    /// In a signed HELLO: the challenge of `to`; otherwise 0.
+    pub answer: u64,
     /// The path that it concerns.
     pub pair: HostPair,
 }
@@ -116,9 +124,7 @@ impl PathFrame {
         let flags = if self.for_all { FOR_ALL } else { 0 };
         let mut body = Vec::with_capacity(FRAME_BYTES);
         body.extend([VERSION, number, self.hops, flags]);
-        for id in [self.sender, self.to, self.origin, self.sequence] {
-            body.extend(id.to_be_bytes());
-        }
+        body.extend(self.numbers().into_iter().flat_map(u64::to_be_bytes));
         body.extend(self.pair.vlan.to_be_bytes());
         body.extend(self.pair.source.0);
         body.extend(self.pair.destination.0);
@@ -126,6 +132,20 @@ impl PathFrame {
         let destination = if near { NEAREST } else { GROUP };
         let header = [&destination.0[..], &source.0, &ethertype.to_be_bytes()].concat();
         [header, body].concat()
+    }
+
+    /// The numbers of 8 bytes, in their order in the frame.
+    fn numbers(&self) -> [u64; 8] {
+        [
+            self.sender,
+            self.to,
+            self.epoch,
+            self.number,
+            self.origin,
+            self.sequence,
+            self.challenge,
+            self.answer,
+        ]
     }
 
     /// Reads what follows the Ethernet header; padding may come after it. Errors: see
@@ -148,12 +168,16 @@ impl PathFrame {
             for_all: body[3] & FOR_ALL != 0,
             sender: number(&body[4..12]),
             to: number(&body[12..20]),
-            origin: number(&body[20..28]),
-            sequence: number(&body[28..36]),
+            epoch: number(&body[20..28]),
+            number: number(&body[28..36]),
+            origin: number(&body[36..44]),
+            sequence: number(&body[44..52]),
+            challenge: number(&body[52..60]),
+            answer: number(&body[60..68]),
             pair: HostPair {
-                vlan: number(&body[36..38]) as u16,
-                source: mac(&body[38..44]),
-                destination: mac(&body[44..50]),
+                vlan: number(&body[68..70]) as u16,
+                source: mac(&body[70..76]),
+                destination: mac(&body[76..82]),
             },
         })
     }

@@ -14,6 +14,7 @@ use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, Mac, PortNo};
 use super::frame::{HostPair, NEAREST, PathFrame};
 use super::machine::{Forwarding, HostFrame, KnownSource, PathMachine};
 use super::options::PathOptions;
+use super::sessions::Nonces;
 use super::{report, rules};
 
 /// Destinations 01:80:c2:00:00:00 to :0f belong to the link and are not forwarded. Spec: IEEE
@@ -27,7 +28,7 @@ const ETHERNET_BYTES: usize = 14;
 /// Makes the hook, with no host known.
 pub fn hook(_: &Catalogue) -> Box<dyn Hook> {
     Box::new(ArpPath {
-        machine: PathMachine::new(PathOptions::default(), 0, 0),
+        machine: PathMachine::new(PathOptions::default(), 0, Nonces::new(0, 0, 0)),
         used: Time(0),
     })
 }
@@ -252,7 +253,9 @@ impl Hook for ArpPath {
 
     fn start(&mut self, config: &Config) {
         let options = self.machine.options.clone();
-        self.machine = PathMachine::new(options, config.datapath_id, config.epoch_ns);
+        let id = config.datapath_id;
+        let nonces = Nonces::new(config.secret, config.epoch_ns, id);
+        self.machine = PathMachine::new(options, id, nonces);
         if !self.machine.options.tables.is_empty() {
             self.machine.activate(Time(0));
         }

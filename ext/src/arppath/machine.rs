@@ -13,6 +13,7 @@ use super::duplicates::Duplicates;
 use super::frame::HostPair;
 use super::neighbours::{NeighbourKind, PathNeighbours};
 use super::options::PathOptions;
+use super::sessions::Nonces;
 use super::table::{PathEntry, PathState, PathTable, VlanHost};
 use super::waiting::{RepairStart, Waiting};
 
@@ -82,6 +83,7 @@ pub(super) struct PathCounts {
     pub(super) replies: u64,
     pub(super) expired_frames: u64,
     pub(super) forged: u64,
+    pub(super) replayed: u64,
     pub(super) lost_neighbours: u64,
 }
 
@@ -99,10 +101,10 @@ pub(super) struct PathMachine {
     pub(super) options: PathOptions,
     /// The switch's number in frames.
     pub(super) id: u64,
-    /// Nanoseconds from 1970 to time 0 of the switch, so that numbers of frames keep growing after
-    /// a restart.
-    pub(super) epoch_ns: u64,
+    pub(super) nonces: Nonces,
+    /// Of the frames that began here, and of all that were sent.
     pub(super) last_sequence: u64,
+    pub(super) last_number: u64,
     pub(super) paths: PathTable,
     pub(super) neighbours: PathNeighbours,
     pub(super) waiting: Waiting,
@@ -120,13 +122,14 @@ pub(super) struct PathMachine {
 }
 
 impl PathMachine {
-    pub(super) fn new(options: PathOptions, id: u64, epoch_ns: u64) -> Self {
+    pub(super) fn new(options: PathOptions, id: u64, nonces: Nonces) -> Self {
         Self {
             paths: PathTable::new(options.entries),
             options,
             id,
-            epoch_ns,
-            last_sequence: 0,
+            nonces,
+            last_sequence: nonces.first_sequence(),
+            last_number: 0,
             neighbours: PathNeighbours::default(),
             waiting: Waiting::default(),
             requests: Duplicates::default(),
@@ -480,7 +483,7 @@ impl PathMachine {
             return false;
         };
         if frame.is_group() {
-            self.kind(now, port) == NeighbourKind::Shared
+            matches!(self.kind(now, port), NeighbourKind::Shared | NeighbourKind::Loop)
         } else {
             self.source(now, &frame.source(), port) == KnownSource::Elsewhere
         }

@@ -13,6 +13,7 @@ mod options;
 mod protocol;
 mod report;
 mod rules;
+mod sessions;
 pub mod table;
 mod waiting;
 mod wire;

@@ -5,10 +5,14 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use bofuss_datapath::Time;
 use bofuss_oflib::PortNo;
 
+use super::frame::PathFrame;
 use super::options::PathOptions;
+use super::sessions::{Freshness, Nonces, Sessions};
 
 /// How many repairs a second one port may start, and how many at once.
 const REPAIRS_PER_SEC: u64 = 200;
+/// How many challenges and answers a second one port may send, and how many at once.
+const CHALLENGES_PER_SEC: u64 = 100;
 
 /// What is at the other end of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,16 +27,19 @@ pub enum NeighbourKind {
     Shared,
     /// A switch that does not receive from this one; nothing may be sent or accepted there.
     Unidirectional,
+    /// No other switch with ARP-Path, and this switch's own HELLOs come back.
+    Loop,
 }
 
 impl NeighbourKind {
     /// The kinds by name.
-    pub const NAMES: [(Self, &'static str); 5] = [
+    pub const NAMES: [(Self, &'static str); 6] = [
         (Self::New, "new"),
         (Self::Hosts, "hosts"),
         (Self::Switch, "switch"),
         (Self::Shared, "shared"),
         (Self::Unidirectional, "unidirectional"),
+        (Self::Loop, "loop"),
     ];
 
     /// Whether a switch with ARP-Path is there, so that frames of the protocol are accepted.
@@ -82,7 +89,7 @@ impl Tokens {
 }
 
 /// One port.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PathPort {
     up: bool,
     /// When it came up, or lost its neighbour.
@@ -91,10 +98,15 @@ pub(super) struct PathPort {
     near: Option<Heard>,
     /// The neighbour whose HELLOs pass an ordinary bridge.
     far: Option<Heard>,
+    /// When a HELLO of this switch last came back.
+    looped: Option<Time>,
+    /// The neighbours whose signed frames are accepted.
+    sessions: Sessions,
     /// Whether it had a neighbour at the last check.
     had_neighbour: bool,
     floods: Tokens,
     repairs: Tokens,
+    challenges: Tokens,
 }
 
 /// The ports of the switch.
@@ -119,6 +131,8 @@ impl PathNeighbours {
             since: now,
             near: None,
             far: None,
+            looped: None,
+            sessions: Sessions::default(),
             had_neighbour: false,
             floods: Tokens {
                 left: floods,
@@ -126,6 +140,10 @@ impl PathNeighbours {
             },
             repairs: Tokens {
                 left: REPAIRS_PER_SEC,
+                at: now,
+            },
+            challenges: Tokens {
+                left: CHALLENGES_PER_SEC,
                 at: now,
             },
         };
@@ -167,6 +185,9 @@ impl PathNeighbours {
             (Some(_), _) => NeighbourKind::Switch,
             (None, Some(_)) => NeighbourKind::Shared,
             (None, None) if options.host_ports.contains(&port) => NeighbourKind::Hosts,
+            (None, None) if known.looped.is_some_and(|at| now.since(at) < hold) => {
+                NeighbourKind::Loop
+            }
             (None, None) if now.since(known.since) < hold => NeighbourKind::New,
             (None, None) => NeighbourKind::Hosts,
         }
@@ -214,6 +235,27 @@ impl PathNeighbours {
         living.is_none()
     }
 
+    /// Notes that a HELLO of this switch came back.
+    pub(super) fn hear_itself(&mut self, now: Time, port: PortNo) {
+        if let Some(known) = self.ports.get_mut(&port) {
+            known.looped = Some(now);
+        }
+    }
+
+    /// How a signed frame from a port compares with earlier ones; `None` if the port is not up.
+    pub(super) fn freshness(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        nonces: &Nonces,
+        frame: &PathFrame,
+        options: &PathOptions,
+    ) -> Option<Freshness> {
+        let known = self.ports.get_mut(&port)?;
+        let at = (port, known.since);
+        Some(known.sessions.take(now, at, nonces, frame, options))
+    }
+
     /// Ports whose neighbours have been lost since this was called last.
     pub(super) fn lost(&mut self, now: Time, options: &PathOptions) -> Vec<PortNo> {
         let ports: Vec<PortNo> = self.up().collect();
@@ -248,5 +290,11 @@ impl PathNeighbours {
     pub(super) fn may_repair(&mut self, now: Time, port: PortNo) -> bool {
         let known = self.ports.get_mut(&port);
         known.is_none_or(|known| known.repairs.take(now, REPAIRS_PER_SEC, false))
+    }
+
+    /// Whether a port may send one more challenge or answer.
+    pub(super) fn may_challenge(&mut self, now: Time, port: PortNo) -> bool {
+        let known = self.ports.get_mut(&port);
+        known.is_some_and(|known| known.challenges.take(now, CHALLENGES_PER_SEC, false))
     }
 }

@@ -6,6 +6,7 @@ use bofuss_oflib::{Mac, PortNo};
 use super::frame::{FrameError, FrameType, HostPair, MAX_HOPS, PathFrame};
 use super::machine::PathMachine;
 use super::neighbours::NeighbourKind;
+use super::sessions::Freshness;
 use super::table::{PathEntry, PathState, VlanHost};
 use super::waiting::RepairStart;
 
@@ -90,7 +91,7 @@ impl PathMachine {
         for port in ports {
             let hello = PathFrame {
                 to: self.neighbours.heard(now, port, self.options.hold),
-                ..self.frame(now, FrameType::Hello, HostPair::default())
+                ..self.frame(FrameType::Hello, HostPair::default())
             };
             for near in [true, false] {
                 self.send(port, &hello, near);
@@ -99,23 +100,26 @@ impl PathMachine {
     }
 
     /// Makes a frame that originates here.
-    fn frame(&mut self, now: Time, ty: FrameType, pair: HostPair) -> PathFrame {
-        let time = self.epoch_ns.saturating_add(now.0);
-        self.last_sequence = time.max(self.last_sequence + 1);
+    fn frame(&mut self, ty: FrameType, pair: HostPair) -> PathFrame {
+        self.last_sequence += 1;
         PathFrame {
             ty,
             hops: MAX_HOPS,
             for_all: false,
             sender: self.id,
             to: 0,
+            epoch: 0,
+            number: 0,
             origin: self.id,
             sequence: self.last_sequence,
+            challenge: 0,
+            answer: 0,
             pair,
         }
     }
 
-    /// Sends a frame out of a port. A frame that announces a host has the host's address as its
-    /// source, so that ordinary bridges learn it as well.
+    /// Sends a frame out of a port, as the next of the epoch there. A frame that announces a host
+    /// has the host's address as its source, so that ordinary bridges learn it as well.
     fn send(&mut self, port: PortNo, frame: &PathFrame, near: bool) {
         let [.., b, c, d, e, f] = self.id.to_be_bytes();
         let own = Mac([OWN_PREFIX, b, c, d, e, f]);
@@ -126,7 +130,13 @@ impl PathMachine {
         };
         let ethertype = self.options.ethertype;
         let key = self.options.key;
-        let bytes = frame.encode(ethertype, source, key, near);
+        self.last_number += 1;
+        let numbered = PathFrame {
+            epoch: self.nonces.epoch(port),
+            number: self.last_number,
+            ..*frame
+        };
+        let bytes = numbered.encode(ethertype, source, key, near);
         self.outbox.frames.push((port, bytes));
     }
 
@@ -138,7 +148,7 @@ impl PathMachine {
         };
         let for_all = self.waiting.is_for_all(&pair);
         if self.kind(now, source.port).is_switch() {
-            let fail = self.frame(now, FrameType::PathFail, pair);
+            let fail = self.frame(FrameType::PathFail, pair);
             self.send_to(&source, PathFrame { for_all, ..fail });
             return;
         }
@@ -162,7 +172,7 @@ impl PathMachine {
     }
 
     fn request(&mut self, now: Time, pair: HostPair, ingress: PortNo, for_all: bool) {
-        let request = self.frame(now, FrameType::PathRequest, pair);
+        let request = self.frame(FrameType::PathRequest, pair);
         self.flood(now, ingress, &PathFrame { for_all, ..request });
     }
 
@@ -206,6 +216,15 @@ impl PathMachine {
             self.counts.forged += 1;
             return;
         }
+        if frame.sender == self.id {
+            if is_hello {
+                self.neighbours.hear_itself(now, port);
+            }
+            return;
+        }
+        if self.options.key.is_some() && !self.is_fresh(now, port, near, &frame) {
+            return;
+        }
         if is_hello {
             return self.hear(now, port, near, &frame);
         }
@@ -221,10 +240,40 @@ impl PathMachine {
         }
     }
 
+    /// Whether a signed frame was not sent before, and by a switch that is there now. If that is
+    /// not known yet, the switch is challenged; and its challenge is answered.
+    fn is_fresh(&mut self, now: Time, port: PortNo, near: bool, frame: &PathFrame) -> bool {
+        let (nonces, options) = (&self.nonces, &self.options);
+        let freshness = self.neighbours.freshness(now, port, nonces, frame, options);
+        let challenge = match freshness {
+            None => return false,
+            Some(Freshness::Replayed) => {
+                self.counts.replayed += 1;
+                return false;
+            }
+            Some(Freshness::Fresh) => 0,
+            Some(Freshness::Unproven(challenge)) => challenge,
+        };
+        let is_hello = frame.ty == FrameType::Hello;
+        let answer = if frame.to == self.id { frame.challenge } else { 0 };
+        if is_hello && (challenge, answer) != (0, 0) && self.neighbours.may_challenge(now, port) {
+            let hello = PathFrame {
+                to: frame.sender,
+                challenge,
+                answer,
+                ..self.frame(FrameType::Hello, HostPair::default())
+            };
+            self.send(port, &hello, near);
+        }
+        if !is_hello && challenge != 0 {
+            self.counts.forged += 1;
+        }
+        challenge == 0
+    }
+
     fn hear(&mut self, now: Time, port: PortNo, near: bool, frame: &PathFrame) {
         let hold = self.options.hold;
-        // Our own HELLO means that the link leads back to this switch.
-        let hears_us = frame.to == self.id || frame.sender == self.id;
+        let hears_us = frame.to == self.id;
         let heard = (frame.sender, hears_us);
         if self.neighbours.hear(now, port, heard, near, hold) {
             let loss = now.after(hold);
@@ -284,7 +333,7 @@ impl PathMachine {
         };
         if self.is_edge(now, &destination, port) {
             self.confirm(now, &source);
-            let reply = self.frame(now, FrameType::PathReply, pair);
+            let reply = self.frame(FrameType::PathReply, pair);
             if let Some(source) = self.paths.get(now, &source).copied() {
                 self.send_to(&source, reply);
             }
@@ -297,7 +346,7 @@ impl PathMachine {
     /// Whether this switch answers for a host that a switch beyond `port` requests.
     fn is_edge(&self, now: Time, host: &PathEntry, port: PortNo) -> bool {
         match self.kind(now, host.port) {
-            NeighbourKind::Hosts | NeighbourKind::New => true,
+            NeighbourKind::Hosts | NeighbourKind::New | NeighbourKind::Loop => true,
             NeighbourKind::Switch | NeighbourKind::Shared | NeighbourKind::Unidirectional => {
                 host.is_pinned() && host.port != port
             }

@@ -199,6 +199,11 @@ pub(super) fn metrics(machine: &PathMachine, list: &mut Vec<Metric>) {
             "Protocol frames ignored as malformed, forged or unexpected",
             counts.forged,
         ),
+        (
+            "replayed",
+            "Signed frames ignored as received before",
+            counts.replayed,
+        ),
     ];
     for (name, help, value) in counters {
         list.push(Metric::only(name, help, MetricKind::Counter, value));

@@ -1,9 +1,10 @@
 //! ARP-Path switches with an ordinary learning bridge between them.
 
+use bofuss_ext::arppath::{NeighbourKind, PathPortRecord};
 use bofuss_sim::{LinkState, Random};
 use proptest::prelude::*;
 
-use crate::net::{Lab, MS, Plan};
+use crate::net::{KEY, Lab, MS, Plan};
 use crate::{graph, ring, slow_stream};
 
 /// When the path between two hosts is explored, and when datagrams follow.
@@ -25,7 +26,13 @@ fn a_bridge_between_two_switches_carries_what_is_for_the_other_side() {
 
 #[test]
 fn a_ring_that_a_bridge_is_part_of_heals_when_the_bridge_is_cut_off() {
-    let mut lab = Lab::new(4, &ring(4, 100_000)[1..], &[]);
+    for options in [&[][..], &KEY] {
+        heals(options);
+    }
+}
+
+fn heals(options: &[(&str, &str)]) {
+    let mut lab = Lab::new(4, &ring(4, 100_000)[1..], options);
     lab.add_bridge(&[0, 1], &[], 10_000);
     let mut plan = vec![(ASKED, Plan::Ask(2))];
     plan.extend(slow_stream(2, 5_100..12_000));
@@ -41,14 +48,20 @@ fn a_ring_that_a_bridge_is_part_of_heals_when_the_bridge_is_cut_off() {
 
 #[test]
 fn switches_on_one_bridge_send_as_few_hellos_as_any() {
-    let mut lab = Lab::new(4, &[], &[]);
-    lab.add_bridge(&[0, 1, 2, 3], &[], 10_000);
-    lab.run(5_000);
-    let before = lab.trail.path_frames;
-    lab.run(15_000);
-    // Two of each in a second, of which the bridge passes one on to three others.
-    let hellos = lab.trail.path_frames - before;
-    assert!((190..=210).contains(&hellos), "{hellos}");
+    for options in [&[][..], &KEY] {
+        let mut lab = Lab::new(4, &[], options);
+        lab.add_bridge(&[0, 1, 2, 3], &[], 10_000);
+        lab.run(5_000);
+        let before = lab.trail.path_frames;
+        lab.run(15_000);
+        // Two of each in a second, of which the bridge passes one on to three others.
+        let hellos = lab.trail.path_frames - before;
+        assert!((190..=210).contains(&hellos), "{hellos}");
+        for at in 0..4 {
+            let ports: Vec<PathPortRecord> = lab.list(at, "arp_path_ports");
+            assert_eq!(ports[0].kind, NeighbourKind::Shared);
+        }
+    }
 }
 
 proptest! {

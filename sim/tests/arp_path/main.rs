@@ -2,7 +2,9 @@
 
 mod bridges;
 mod net;
+mod replay;
 mod spread;
+mod station;
 mod trouble;
 
 use std::ops::Range;

@@ -1,153 +1,29 @@
-//! A network of switches with ARP-Path, hosts that send what is planned, and an observer that
-//! follows every frame.
+//! A network of switches with ARP-Path, and an observer that follows every frame.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use bofuss_datapath::Time;
-use bofuss_embed::{EmbeddedConfig, EmbeddedSwitch, FailMode};
-use bofuss_frame::Frame;
+use bofuss_embed::{Effect, EmbeddedConfig, EmbeddedSwitch, FailMode};
+use bofuss_frame::OffloadCapabilities;
+use bofuss_oflib::ext::{ExtKind, Listed, ValueList};
 use bofuss_oflib::message::FlowModCommand;
+use bofuss_oflib::message::multipart::{ExtBody, ReplyBody, RequestBody};
 use bofuss_oflib::text::parse_flow;
-use bofuss_oflib::{Mac, Message, PortNo, Version};
-use bofuss_packet::craft::{Layer, arp, ethernet, ipv4, udp};
-use bofuss_sim::host::{Host, HostOutput};
+use bofuss_oflib::{ExtValue, Mac, Message, PortNo, Version};
+use bofuss_packet::craft::{ethernet, ipv4, udp};
+use bofuss_sim::host::Host;
 use bofuss_sim::{
     Change, EventKind, LinkConfig, LinkDirection, LinkId, LinkState, LogEvent, Network,
     NetworkConfig, NodeId, NodePort, Observer,
 };
 
-pub const MS: u64 = Time::SEC / 1000;
-pub const BROADCAST: Mac = Mac([0xff; 6]);
-/// The EtherType of ARP-Path.
-const PATH_TYPE: [u8; 2] = [0x88, 0xb5];
-/// The last bytes of a frame, which are its number.
-const NUMBER_BYTES: usize = 8;
+pub use crate::station::{MS, PATH_TYPE, Plan, Station, ip, mac, number_of};
+
+/// The option with which switches sign their frames.
+pub const KEY: [(&str, &str); 1] = [("key", "000102030405060708090a0b0c0d0e0f")];
 /// A test network with more events has a storm.
 const MAX_EVENTS: u64 = 20_000_000;
-
-/// The Ethernet address of host `number`.
-pub fn mac(number: u16) -> Mac {
-    let [high, low] = number.to_be_bytes();
-    Mac([2, 0, 0, 0, high, low])
-}
-
-fn ip(number: u16) -> [u8; 4] {
-    let [high, low] = number.to_be_bytes();
-    [10, 0, high, low]
-}
-
-/// What a host sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
-    /// An ARP request for a host.
-    Ask(u16),
-    /// An IPv6 neighbour solicitation, which nobody answers.
-    Solicit,
-    /// A datagram to a host, whose address is known.
-    Data(u16),
-    /// The same in a VLAN.
-    Tagged(u16, u16),
-}
-
-/// A host that sends what is planned, answers ARP requests, and keeps what it received.
-pub struct Station {
-    number: u16,
-    plan: BTreeMap<(Time, usize), Plan>,
-    /// The number of the next frame; the upper half is the number of the host.
-    next: u64,
-    /// The numbers of frames that came in, how often, and when first.
-    pub received: BTreeMap<u64, (u32, Time)>,
-    /// Frames for other hosts.
-    pub foreign: u32,
-}
-
-impl Station {
-    pub fn new(number: u16, first: u64) -> Self {
-        Self {
-            number,
-            plan: BTreeMap::new(),
-            next: u64::from(number) << 32 | first,
-            received: BTreeMap::new(),
-            foreign: 0,
-        }
-    }
-
-    pub fn plan(&mut self, at: Time, what: Plan) {
-        let count = self.plan.len();
-        self.plan.insert((at, count), what);
-    }
-
-    fn send(&mut self, to: Mac, payload: Layer, out: &mut HostOutput<'_>) {
-        let mut bytes = ethernet(to, mac(self.number), payload);
-        bytes.resize(bytes.len().max(60), 0);
-        bytes.extend(self.next.to_be_bytes());
-        self.next += 1;
-        assert!(out.send_bytes(&bytes), "the pool is large enough");
-    }
-
-    fn carry_out(&mut self, what: Plan, out: &mut HostOutput<'_>) {
-        let (own, own_ip) = (mac(self.number), ip(self.number).into());
-        let datagram = |to: u16| ipv4(own_ip, ip(to).into(), 64, udp(7, 7, b"numbered"));
-        match what {
-            Plan::Ask(to) => {
-                let request = arp(1, own, own_ip, Mac([0; 6]), ip(to).into());
-                self.send(BROADCAST, request, out);
-            }
-            Plan::Solicit => {
-                let group = Mac([0x33, 0x33, 0xff, 0, 0, 1]);
-                self.send(group, Layer::new(0x86dd, &[0x60; 48]), out);
-            }
-            Plan::Data(to) => self.send(mac(to), datagram(to), out),
-            Plan::Tagged(vlan, to) => {
-                let tagged = bofuss_packet::craft::vlan(0x8100, vlan, datagram(to));
-                self.send(mac(to), tagged, out);
-            }
-        }
-    }
-}
-
-impl Host for Station {
-    fn receive(&mut self, now: Time, frame: Frame, out: &mut HostOutput<'_>) {
-        let bytes = frame.bytes();
-        if bytes[12..14] == PATH_TYPE {
-            return;
-        }
-        let to = Mac(bytes[..6].try_into().expect("six bytes"));
-        if to != mac(self.number) && !to.is_multicast() {
-            self.foreign += 1;
-            return;
-        }
-        let entry = self.received.entry(number_of(bytes)).or_insert((0, now));
-        entry.0 += 1;
-        let is_request = bytes[12..14] == [8, 6] && bytes[20..22] == [0, 1];
-        if is_request && bytes[38..42] == ip(self.number) {
-            let asker = u16::from_be_bytes([bytes[30], bytes[31]]);
-            let (own, own_ip) = (mac(self.number), ip(self.number).into());
-            let reply = arp(2, own, own_ip, mac(asker), ip(asker).into());
-            self.send(mac(asker), reply, out);
-        }
-    }
-
-    fn tick(&mut self, now: Time, out: &mut HostOutput<'_>) {
-        while let Some((&(at, count), &what)) = self.plan.first_key_value() {
-            if at > now {
-                break;
-            }
-            self.plan.remove(&(at, count));
-            self.carry_out(what, out);
-        }
-    }
-
-    fn next_tick(&self) -> Option<Time> {
-        self.plan.keys().next().map(|(at, _)| *at)
-    }
-}
-
-/// The number of a frame of a [`Station`].
-fn number_of(bytes: &[u8]) -> u64 {
-    let (_, number) = bytes.split_at(bytes.len() - NUMBER_BYTES);
-    u64::from_be_bytes(number.try_into().expect("eight bytes"))
-}
 
 /// Follows every frame of a host: the links that it passed, with their directions.
 #[derive(Default)]
@@ -165,7 +41,7 @@ pub struct Trail {
     /// Frames to one host of which a switch sent more than it had got.
     pub flooded: Vec<(Time, u64, NodeId)>,
     /// The nodes at the ends of each link.
-    ends: HashMap<LinkId, (NodeId, NodeId)>,
+    pub ends: HashMap<LinkId, (NodeId, NodeId)>,
     /// The nodes that must not send a frame to one host more often than they receive it.
     switches: BTreeSet<NodeId>,
     /// Learning bridges: a group's frames from several switches pass through their links.
@@ -249,6 +125,8 @@ fn switch(
         fail_mode,
         ..EmbeddedConfig::default()
     };
+    // Another one after each start.
+    config.tables.secret = id << 32 | network.events();
     for hook in &mut config.hooks {
         if hook.name() == "arppath" {
             for (name, value) in options {
@@ -301,6 +179,20 @@ impl Lab {
             this.links.push((first, second, delay_ns, link));
         }
         this
+    }
+
+    /// Starts a switch anew: it knows nothing, and its ports are as they were.
+    pub fn restart(&mut self, at: usize, options: &[(&str, &str)]) {
+        let now = self.network.now();
+        let id = at as u64 + 1;
+        let mut fresh = switch(&self.network, id, FailMode::ArpPath, options);
+        for port in 1..=self.ports[at] {
+            let desc = bofuss_embed::port(port);
+            let added = fresh.add_port(now, desc, OffloadCapabilities::default());
+            added.expect("the port is a port");
+        }
+        let old = self.network.switch_mut(self.switches[at]);
+        *old.expect("it is a switch") = fresh;
     }
 
     fn link(&mut self, (first, second): (NodePort, NodePort), delay_ns: u64) -> LinkId {
@@ -373,19 +265,26 @@ impl Lab {
         for (ms, what) in plan {
             station.plan(Time(ms * MS), *what);
         }
-        let node = self
-            .network
-            .add_host(&format!("h{place}"), Box::new(station));
-        let ends = (
-            self.port(at),
-            NodePort {
-                node,
-                port: PortNo(1),
-            },
-        );
-        let link = self.link(ends, 1_000);
+        let (node, link) = self.attach(at, Box::new(station));
         self.hosts.push((node, number));
         (place, link)
+    }
+
+    /// Adds any host to a switch. Returns its node and its link.
+    pub fn attach(&mut self, at: usize, host: Box<dyn Host>) -> (NodeId, LinkId) {
+        let name = format!("h{}", self.network.node_count());
+        let node = self.network.add_host(&name, host);
+        let port = PortNo(1);
+        let ends = (self.port(at), NodePort { node, port });
+        let link = self.link(ends, 1_000);
+        (node, link)
+    }
+
+    /// Lets hosts be added to a bridge that has this many links. Returns its number as a switch.
+    pub fn with_hosts(&mut self, bridge: NodeId, links: u32) -> usize {
+        self.switches.push(bridge);
+        self.ports.push(links);
+        self.switches.len() - 1
     }
 
     /// Changes a link at a time.
@@ -466,6 +365,33 @@ impl Lab {
     pub fn path_delay(&self, number: u64) -> u64 {
         let path = self.path(number);
         path.iter().map(|place| self.links[*place].2).sum()
+    }
+
+    /// A list that the extension of a switch reports.
+    pub fn list<T: Listed>(&mut self, at: usize, name: &str) -> Vec<T> {
+        let now = self.network.now();
+        let switch = self.network.switch_mut(self.switches[at]);
+        let switch = switch.expect("it is a switch");
+        let catalogue = Arc::clone(switch.catalogue());
+        let mut rows = catalogue.values(ExtKind::Multipart);
+        let row = rows.find(|row| row.name == name).expect("it is a list");
+        let request = ExtValue::parse(row, "", &catalogue).expect("it has no body");
+        let request = RequestBody::Experimenter(ExtBody(request)).into();
+        let conn = switch.connect_typed(now, Version::V1_3);
+        let asked = switch.message(now, conn, 1, Message::MultipartRequest(request));
+        assert_eq!(asked, Ok(true));
+        let mut records = Vec::new();
+        for effect in switch.drain() {
+            if let Effect::Message { message, .. } = effect
+                && let Message::MultipartReply(reply) = message
+                && let ReplyBody::Experimenter(ExtBody(value)) = reply.body
+            {
+                let list: Option<&ValueList<T>> = value.body();
+                records.extend(list.expect("it has this type").0.iter().cloned());
+            }
+        }
+        switch.disconnect(now, conn).expect("it is connected");
+        records
     }
 
     /// A counter of the extension, summed over all switches.
