@@ -10,12 +10,16 @@ use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::multipart::table_features::{FieldId, PropertyList};
 use bofuss_oflib::message::multipart::{ReplyBody, RequestBody, TableFeatures};
-use bofuss_oflib::message::{FlowModCommand, MultipartRequest};
+use bofuss_oflib::message::{FlowModCommand, MultipartReply, MultipartRequest};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Catalogue, Message, PortNo, Version};
+use bofuss_oflib::{Catalogue, Codec, Message, PortNo, Version};
 
 const CONN: ConnId = ConnId(1);
+/// Where the properties of the first table begin: behind the heads of message, multipart and table.
+const PROPERTIES_OFFSET: usize = 16 + 64;
+/// The properties whose items are tables.
+const TABLES: [u16; 4] = [2, 3, 16, 17];
 
 /// What the switch sends.
 #[derive(Default)]
@@ -121,6 +125,45 @@ fn a_default_switch_lists_no_experimenter() {
     }
 }
 
+/// The types of instructions and actions, and the classes of fields, that the properties of a
+/// table list on the wire.
+fn listed_on_the_wire(version: Version, table: TableFeatures) -> Vec<u16> {
+    let codec = Codec::new(version, Arc::new(bofuss_ext::catalogue()));
+    let reply = MultipartReply::from(ReplyBody::TableFeatures(vec![table]));
+    let mut bytes = Vec::new();
+    let message = Message::MultipartReply(reply);
+    codec.encode(1, &message, &mut bytes).unwrap();
+    let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let mut listed = Vec::new();
+    let mut property = PROPERTIES_OFFSET;
+    while property < bytes.len() {
+        let length = usize::from(word(property + 2));
+        let end = property + length;
+        let mut item = property + 4;
+        while item < end && !TABLES.contains(&word(property)) {
+            listed.push(word(item));
+            let is_experimenter = word(item) == 0xffff;
+            item += if is_experimenter { 8 } else { 4 };
+        }
+        property += length.next_multiple_of(8);
+    }
+    listed
+}
+
+#[test]
+fn what_is_listed_has_no_experimenter_on_the_wire_either() {
+    for version in [Version::V1_3, Version::V1_4] {
+        let (mut switch, _) = switch(version, &[]);
+        for table in features(&mut switch, Vec::new()) {
+            let listed = listed_on_the_wire(version, table);
+            assert!(
+                listed.len() > 100 && !listed.contains(&0xffff),
+                "{listed:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn an_announced_extension_is_listed_once_in_each_property() {
     let (mut switch, _) = switch(Version::V1_3, &["openstate"]);
@@ -142,6 +185,7 @@ fn features_that_are_written_back_take_nothing_away() {
     for text in [
         "priority=1,actions=set_flow_state(state=7,idle_timeout=9),output:2",
         "priority=2,tcp,tcp_flags=+syn,actions=output:2",
+        "priority=3,ip,actions=copy_field:nw_src[0..15]->metadata[16..31],output:2",
     ] {
         let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).unwrap();
         assert_eq!(answers(&mut switch, Message::FlowMod(flow)), [], "{text}");

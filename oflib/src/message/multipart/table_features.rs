@@ -17,6 +17,8 @@ use crate::wire::{Bytes, FixedStr, TextForm};
 
 /// The type number of experimenters.
 const EXPERIMENTER: u16 = 0xffff;
+/// The action that is the ONF's in versions before its own.
+const COPY_FIELD: u16 = 28;
 
 /// An instruction or action by its type, with its experimenter if that has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,7 +114,7 @@ impl TableFeatureSet {
         for property in &mut self.properties {
             match &mut property.list {
                 PropertyList::Types(list) => {
-                    list.retain(|id| id.is_announced(catalogue));
+                    list.retain(|id| id.is_announced(version, catalogue));
                     let mut seen = Vec::new();
                     list.retain(|id| {
                         let is_new = !seen.contains(id);
@@ -138,8 +140,8 @@ impl TableFeatureSet {
             match (&mut property.list, same.map(|one| &one.list)) {
                 (PropertyList::Types(list), Some(PropertyList::Types(all))) => {
                     let unsaid = all.iter().filter(|id| {
-                        let is_said =
-                            id.is_known_to(property.ty, version) && id.is_announced(catalogue);
+                        let is_said = id.is_known_to(property.ty, version)
+                            && id.is_announced(version, catalogue);
                         !is_said && !list.contains(id)
                     });
                     let unsaid: Vec<TypeId> = unsaid.copied().collect();
@@ -185,8 +187,10 @@ impl FieldId {
 
 impl TypeId {
     /// Whether it is a type of the specification's, or one of an announced experimenter.
-    fn is_announced(&self, catalogue: &Catalogue) -> bool {
-        self.experimenter == 0 || catalogue.announces(self.experimenter)
+    fn is_announced(&self, version: Version, catalogue: &Catalogue) -> bool {
+        let is_onf = self.ty == COPY_FIELD && !version.has_onf_fields();
+        let experimenter = if is_onf { ONF } else { self.experimenter };
+        experimenter == 0 || catalogue.announces(experimenter)
     }
 
     /// Whether a version has an action of this type, as far as is known.
