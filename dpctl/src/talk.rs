@@ -20,6 +20,7 @@ use crate::at::since_1970;
 use crate::extension::CATALOGUE;
 use crate::ofctl::difference;
 use crate::ofctl::order::Order;
+use crate::ofctl::tagging::in_openflow10;
 use crate::ofctl::wording::{PortNames, Wording};
 use crate::verbs::{Requests, TextStyle, Verb};
 use crate::{Failure, bofuss, json, names, ofctl, say, status, watch};
@@ -101,7 +102,7 @@ impl Talk {
                 self.show(reply, &mut replies);
             }
             Requests::Exchange(message) => self.exchange(&message, &mut replies).await?,
-            Requests::Change(messages) => self.change(&messages, &mut replies).await?,
+            Requests::Change(messages) => self.change(messages, &mut replies).await?,
             Requests::Ping { count, bytes } => self.ping(count, bytes, &mut replies).await?,
             Requests::Monitor(first) => return self.monitor(&first).await,
             Requests::Status(key) => {
@@ -122,7 +123,7 @@ impl Talk {
                 let had = difference::entries_in(reply);
                 let version = self.client.version();
                 let changes = difference::changes(version, [had, wanted], self.adds_all);
-                self.change(&changes, &mut replies).await?;
+                self.change(changes, &mut replies).await?;
             }
             Requests::Compare(_) => unreachable!("it has connections of its own"),
             Requests::Text(text) if self.json => replies.push(json::text(&text)),
@@ -324,20 +325,23 @@ impl Talk {
 
     async fn change(
         &mut self,
-        messages: &[Message],
+        mut messages: Vec<Message>,
         replies: &mut Vec<Value>,
     ) -> Result<(), Failure> {
+        if self.client.version() == Version::V1_0 {
+            messages = messages.into_iter().map(in_openflow10).collect();
+        }
         messages.iter().for_each(|message| self.sending(message));
         let errors = if self.in_bundle {
             let time = self.at.map(|at| CommitTime {
                 at,
                 now: since_1970(SystemTime::now()),
             });
-            let sent = self.client.transact_in_bundle(messages, time).await;
+            let sent = self.client.transact_in_bundle(&messages, time).await;
             // An outer error is the bundle's; `errors` has those of single messages.
             self.received(sent)?
         } else {
-            let sent = self.client.transact(messages).await;
+            let sent = self.client.transact(&messages).await;
             sent.map_err(|error| self.failed(&error))?
         };
         if let Some((place, error)) = errors.first() {

@@ -19,6 +19,7 @@ use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::handshake::Handshake;
 use bofuss_oflib::message::port::{PortFeatures, PortState};
 use bofuss_oflib::message::{ErrorMsg, MultipartRequest, PortDesc};
+use bofuss_oflib::text::NICIRA_ACTIONS;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Catalogue, Codec, HEADER_BYTES, Mac, Message, PortNo, Version};
 
@@ -308,6 +309,19 @@ fn page() {
             "docs/dpctl.md is stale: see testdata/dpctl/README.md"
         );
     }
+}
+
+#[test]
+fn the_page_names_the_actions_that_need_nicira_s_extensions() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = std::fs::read_to_string(root.join("docs/dpctl.md")).unwrap();
+    let page: Vec<&str> = page.split_whitespace().collect();
+    let names: Vec<String> = NICIRA_ACTIONS
+        .iter()
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let wanted = format!("needs Nicira's extensions: {};", names.join(", "));
+    assert!(page.join(" ").contains(&wanted), "{wanted}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::field::{ETH_DST, Field};
 use crate::field_set::FieldSet;
 use crate::matching::FieldMatch;
 use crate::message::multipart::table_features::FieldId;
-use crate::text::ActionArg;
+use crate::text::{ActionArg, no_field};
 use crate::wire::{Reader, Wire, Writer};
 
 /// Bits of a field that another field gets. Spec: OpenFlow 1.5.1 section 7.2.6.9.
@@ -109,13 +109,15 @@ fn write_part(f: &mut fmt::Formatter<'_>, field: &Field, first: u16, bits: u16) 
 
 /// Reads `FIELD[FIRST..LAST]`, `FIELD[BIT]`, or `FIELD[]` for all of it. Returns the field, the
 /// first bit and how many there are. Errors: what is wrong, in words.
-fn parse_part(text: &str, catalogue: &Catalogue) -> Result<(&'static Field, u16, u16), String> {
+fn parse_part(
+    text: &str,
+    named: impl Fn(&str) -> Option<&'static Field>,
+) -> Result<(&'static Field, u16, u16), String> {
     let wrong = || format!("'{text}' is not FIELD[FIRST..LAST] or FIELD[]");
     let inner = text.strip_suffix(']').ok_or_else(wrong)?;
     let (name, bits) = inner.split_once('[').ok_or_else(wrong)?;
-    let Some(field) = catalogue.field_named(name.trim()) else {
-        return Err(format!("there is no field '{name}'"));
-    };
+    let field =
+        named(name.trim()).ok_or_else(|| no_field(name, format!("there is no field '{name}'")))?;
     if bits.is_empty() {
         return Ok((field, 0, field.bits));
     }
@@ -139,11 +141,21 @@ impl ActionArg for CopyField {
 
     /// `FROM->TO`, each a `FIELD[FIRST..LAST]`, a `FIELD[BIT]` or a `FIELD[]`.
     fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, String> {
+        Self::parse_among(s, |name| catalogue.field_named(name))
+    }
+}
+
+impl CopyField {
+    /// The same, where `named` finds the field of a name.
+    pub(crate) fn parse_among(
+        s: &str,
+        named: impl Fn(&str) -> Option<&'static Field>,
+    ) -> Result<Self, String> {
         let (from, to) = s
             .split_once("->")
             .ok_or_else(|| format!("'{s}' is not FROM->TO"))?;
-        let (src, src_offset, n_bits) = parse_part(from.trim(), catalogue)?;
-        let (dst, dst_offset, room) = parse_part(to.trim(), catalogue)?;
+        let (src, src_offset, n_bits) = parse_part(from.trim(), &named)?;
+        let (dst, dst_offset, room) = parse_part(to.trim(), &named)?;
         if n_bits != room {
             return Err(format!("{n_bits} bits are copied to {room}"));
         }

@@ -383,7 +383,7 @@ macro_rules! fields {
 // so it has the first row.
 fields! {
     44 PACKET_TYPE "packet_type" [] 32 exact fixed PacketType at PacketType 0 [since V1_5];
-    0 IN_PORT "in_port" [] 32 exact fixed Port;
+    0 IN_PORT "in_port" ["in_port" "in_port_oxm"] 32 exact fixed Port;
     1 IN_PHY_PORT "in_phy_port" [] 32 exact fixed Port need IN_PORT & 0 = 0;
     2 METADATA "metadata" [] 64 masked fixed Hex;
     3 ETH_DST "eth_dst" ["dl_dst"] 48 masked set Mac at Eth 0;

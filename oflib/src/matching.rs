@@ -4,7 +4,7 @@ use alloc::{boxed::Box, vec::Vec};
 use core::fmt;
 
 use crate::error::{BadMatch, ErrorCode};
-use crate::field::{self, ETH_TYPE, Field, OFPHTN_ETHERTYPE, PACKET_TYPE};
+use crate::field::{self, ETH_TYPE, Field, OFPHTN_ETHERTYPE, PACKET_TYPE, VID_PRESENT, VLAN_VID};
 use crate::wire::TextForm;
 
 /// One field with the value wanted and the bits that matter.
@@ -187,6 +187,13 @@ impl Match {
     /// Whether this is a match of packets with an Ethernet header, and not of another type.
     pub fn is_of_ethernet(&self) -> bool {
         is_of_ethernet(&self.fields)
+    }
+
+    /// Whether the packets of this match have a VLAN tag, as far as it says.
+    pub fn is_tagged(&self) -> Option<bool> {
+        let present = u128::from(VID_PRESENT);
+        let one = self.get(VLAN_VID)?;
+        (one.mask_number() & present != 0).then(|| one.number() & present != 0)
     }
 
     /// Whether every packet of this match has `field`: the prerequisite is matched.

@@ -14,6 +14,7 @@ mod packet_out;
 mod ports;
 pub(crate) mod show;
 mod tables;
+pub(crate) mod tagging;
 pub(crate) mod wording;
 
 use bofuss_oflib::message::config::{ConfigFlags, SwitchConfig};

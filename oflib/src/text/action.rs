@@ -3,12 +3,14 @@
 use alloc::{format, string::String, vec::Vec};
 
 use super::matching::{field_named, parse_field};
+use super::nicira::{NICIRA, NICIRA_ACTIONS, is_nicira_form};
 use super::word::{ParseError, Word};
-use super::{number, parse_port_named};
+use super::{no_field, number, parse_port_named};
 use crate::action::{ACTIONS, Action, Output, SetField};
 use crate::catalogue::Catalogue;
+use crate::copy_field::CopyField;
 use crate::ext::{ExtKind, ExtValue};
-use crate::field::{self, VID_PRESENT};
+use crate::field::{self, Field, VID_PRESENT};
 use crate::instruction::{INSTRUCTIONS, Instruction, Instructions};
 use crate::matching::{FieldMatch, Match};
 use crate::text::ActionArg;
@@ -19,7 +21,18 @@ const DROP: &str = "drop";
 /// OpenFlow 1.0's output through a queue: a choice of the queue, the output, and queue 0 again.
 const ENQUEUE: &str = "enqueue";
 /// In front of the names of fields, these make names of actions that set them.
-const SETTERS: &[&str] = &["mod_", "set_"];
+const SETTERS: &[&str] = &[MOD, "set_"];
+/// The one of these that OpenFlow 1.0's actions have in ovs-ofctl.
+const MOD: &str = "mod_";
+/// Output to the controllers, with keys of ovs-ofctl in parentheses.
+const CONTROLLER: &str = "controller";
+/// The keys that only Nicira's action has, if their value is not the usual one.
+const NICIRA_KEYS: &[&str] = &["reason", "id", "userdata", "pause", "meter_id"];
+/// Set-field and copy-field, whose fields may have names that depend on the protocol.
+const SET_FIELD: &str = "set_field";
+const COPY_FIELDS: [&str; 2] = ["copy_field", "move"];
+/// How a set-field of the ToS byte ends, of which OpenFlow's field is a part.
+const TO_TOS: &str = "->nw_tos";
 /// Nicira's set-field for a part of a field, which OpenFlow 1.5 also has.
 const LOAD: &str = "load";
 /// The type of the tag that they push.
@@ -66,6 +79,18 @@ pub(super) fn actions(
     Ok(list)
 }
 
+/// The name and the argument of an action or instruction. Errors: also that only Nicira has it.
+fn call(item: Word<'_>) -> Result<(Word<'_>, Word<'_>), ParseError> {
+    let end = item
+        .text
+        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let name = item.part(0, end.unwrap_or(item.text.len()));
+    if NICIRA_ACTIONS.iter().any(|known| name.is(known)) {
+        return Err(name.err(NICIRA));
+    }
+    item.call()
+}
+
 /// Reads one action, or several that are written as one, behind others.
 fn append(
     item: Word<'_>,
@@ -73,10 +98,10 @@ fn append(
     catalogue: &Catalogue,
     list: &mut Vec<Action>,
 ) -> Result<(), ParseError> {
-    let (name, argument) = item.call()?;
+    let (name, argument) = call(item)?;
     if !name.is(ENQUEUE) {
         let one = action(item, fields, catalogue)?;
-        if tags(name, fields) && !list.iter().any(|one| matches!(one, Action::PushVlan(_))) {
+        if tags(name, is_tagged(fields, list)) {
             list.push(Action::PushVlan(C_TAG));
         }
         list.push(one);
@@ -91,15 +116,40 @@ fn append(
     Ok(())
 }
 
-/// Whether an action is one of OpenFlow 1.0's that tag a packet without a tag, as the match wants
-/// it.
-fn tags(name: Word<'_>, fields: &Match) -> bool {
-    let is_setter = SETTERS.iter().any(|setter| {
-        let field = name.without("ofpat_").after(setter);
+/// Whether an action is one of OpenFlow 1.0's that tag a packet without a tag, and packets have
+/// none. Choice: as for ovs-ofctl, `mod_vlan_vid` also pushes a tag where the match does not say
+/// whether there is one, as OpenFlow has had no other word for it since 1.1.
+fn tags(name: Word<'_>, is_tagged: Option<bool>) -> bool {
+    let name = name.without("ofpat_");
+    let sets = |setter| {
+        let field = name.after(setter);
         field.is_some_and(|field| field.is("vlan_vid") || field.is("vlan_pcp"))
-    });
-    let vid = fields.get(field::VLAN_VID);
-    is_setter && vid.is_some_and(|vid| vid.is_exact() && vid.number() == 0)
+    };
+    match is_tagged {
+        None => sets(MOD),
+        Some(is_tagged) => !is_tagged && SETTERS.iter().any(|setter| sets(setter)),
+    }
+}
+
+/// Whether packets that match have a VLAN tag after these actions, as far as one can say.
+fn is_tagged(fields: &Match, list: &[Action]) -> Option<bool> {
+    let mut tagged = fields.is_tagged();
+    for action in list {
+        if matches!(action, Action::PopVlan) {
+            tagged = tagged.filter(|tagged| !tagged);
+        } else if leaves_a_tag(action) {
+            tagged = Some(true);
+        }
+    }
+    tagged
+}
+
+/// Whether packets that get through an action have a tag.
+fn leaves_a_tag(action: &Action) -> bool {
+    let tag = [field::VLAN_VID, field::VLAN_PCP];
+    matches!(action, Action::PushVlan(_))
+        || matches!(action, Action::SetField(SetField(one)) if tag.contains(&one.field))
+        || action.is_tag_vlan()
 }
 
 pub(super) fn instructions(
@@ -143,7 +193,7 @@ fn instruction(
     fields: &Match,
     catalogue: &Catalogue,
 ) -> Result<Option<Instruction>, ParseError> {
-    let (name, argument) = item.call()?;
+    let (name, argument) = call(item)?;
     let name = name.without("ofpit_");
     let Some(row) = INSTRUCTIONS.iter().find(|row| name.is(row.name)) else {
         let value = ext(ExtKind::Instruction, name, argument, catalogue)?;
@@ -172,21 +222,36 @@ fn instruction(
 
 /// Reads one action.
 fn action(item: Word<'_>, fields: &Match, catalogue: &Catalogue) -> Result<Action, ParseError> {
-    let (name, argument) = item.call()?;
+    let (name, argument) = call(item)?;
     let name = name.without("ofpat_");
-    if let Some(action) = Action::parse(name.text, argument.text, catalogue) {
+    if is_nicira_form(name, argument) {
+        return Err(item.err(NICIRA));
+    }
+    let named = |name: &str| {
+        let own = catalogue.field_named(name);
+        own.or_else(|| field_named(name, fields.fields(), catalogue))
+    };
+    if name.is(SET_FIELD)
+        && let Some(value) = argument.text.strip_suffix(TO_TOS)
+    {
+        let dscp = dscp_of_tos(argument.part(0, value.len()))?;
+        return Ok(Action::SetField(SetField(dscp)));
+    }
+    let standard = if name.is(SET_FIELD) {
+        Some(SetField::parse_among(argument.text, catalogue, named).map(Action::SetField))
+    } else if COPY_FIELDS.iter().any(|one| name.is(one)) {
+        Some(CopyField::parse_among(argument.text, named).map(Action::CopyField))
+    } else {
+        Action::parse(name.text, argument.text, catalogue)
+    };
+    if let Some(action) = standard {
         return action.map_err(|message| match argument.text {
             "" => item.err(message),
             _ => argument.err(message),
         });
     }
-    if name.is("controller")
-        && let Some(length) = argument.after("max_len=")
-    {
-        return Ok(Action::Output(Output {
-            port: PortNo::CONTROLLER,
-            max_len: MaxLen(length.number()?),
-        }));
+    if name.is(CONTROLLER) && name.text != item.text && number(argument.text).is_none() {
+        return controller(argument);
     }
     if parse_port_named(name.text, catalogue).is_ok() {
         let output = Output::parse(item.text, catalogue);
@@ -196,7 +261,7 @@ fn action(item: Word<'_>, fields: &Match, catalogue: &Catalogue) -> Result<Actio
         return Ok(Action::Experimenter(value));
     }
     if name.is(LOAD) {
-        return load(argument, catalogue);
+        return load(argument, named);
     }
     if item.is(DROP) {
         return Err(item.err("stands alone or not at all"));
@@ -212,6 +277,29 @@ fn action(item: Word<'_>, fields: &Match, catalogue: &Catalogue) -> Result<Actio
     Err(name.unknown("action or instruction", names(catalogue)))
 }
 
+/// Reads the keys of an output to the controllers. Errors: also those that only Nicira's action
+/// has.
+fn controller(keys: Word<'_>) -> Result<Action, ParseError> {
+    let mut max_len = MaxLen::NO_BUFFER;
+    for item in keys.items() {
+        let (key, value) = item.split_at(&['=']).unwrap_or((item, item.end()));
+        if key.is("max_len") {
+            max_len = MaxLen(value.number()?);
+            continue;
+        }
+        let is_default = (key.is("reason") && value.is("action"))
+            || (key.is("id") && number(value.text) == Some(0));
+        if !is_default && NICIRA_KEYS.iter().any(|known| key.is(known)) {
+            return Err(item.err(NICIRA));
+        }
+        if !is_default {
+            return Err(key.unknown("key", NICIRA_KEYS.iter().copied().chain(["max_len"])));
+        }
+    }
+    let port = PortNo::CONTROLLER;
+    Ok(Action::Output(Output { port, max_len }))
+}
+
 /// The names that actions and instructions have.
 pub fn names(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
     let actions = ACTIONS
@@ -222,15 +310,7 @@ pub fn names(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
         .flat_map(|kind| catalogue.values(kind));
     let instructions = INSTRUCTIONS.iter().map(|row| row.name);
     let others = [
-        DROP,
-        ENQUEUE,
-        LOAD,
-        "controller",
-        "normal",
-        "flood",
-        "all",
-        "local",
-        "in_port",
+        DROP, ENQUEUE, LOAD, CONTROLLER, "normal", "flood", "all", "local", "in_port",
     ];
     actions
         .copied()
@@ -250,8 +330,7 @@ fn setter(
         return Some(parse_field(field::TUNNEL_ID, argument, catalogue));
     }
     if name.is("nw_tos") {
-        let tos: Result<u8, _> = argument.number();
-        return Some(tos.map(|tos| FieldMatch::exact(field::IP_DSCP, u128::from(tos >> 2))));
+        return Some(dscp_of_tos(argument));
     }
     let Some(field) = field_named(name.text, fields.fields(), catalogue) else {
         let by_protocol = name.is("tp_src") || name.is("tp_dst");
@@ -271,32 +350,51 @@ fn setter(
     )
 }
 
+/// Reads a ToS byte, of which the DSCP is set.
+fn dscp_of_tos(argument: Word<'_>) -> Result<FieldMatch, ParseError> {
+    let tos: u8 = argument.number()?;
+    Ok(FieldMatch::exact(field::IP_DSCP, u128::from(tos >> 2)))
+}
+
 /// Reads `VALUE->FIELD[FIRST..LAST]` with bits of the field, `FIELD[BIT]` or, for all of it,
 /// `FIELD[]`.
-fn load(argument: Word<'_>, catalogue: &Catalogue) -> Result<Action, ParseError> {
+fn load(
+    argument: Word<'_>,
+    named: impl Fn(&str) -> Option<&'static Field>,
+) -> Result<Action, ParseError> {
     let wrong = || argument.err("takes VALUE->FIELD[], or a part as FIELD[0..7]");
     let arrow = argument.text.find("->").ok_or_else(wrong)?;
     let value = argument.part(0, arrow);
     let target = argument.part(arrow + 2, argument.text.len());
     let (name, bits) = target.split_at(&['[']).ok_or_else(wrong)?;
     let bits = bits.text.strip_suffix(']').ok_or_else(wrong)?;
-    let field = catalogue.field_named(name.text);
-    let field = field.filter(|field| field.settable);
-    let field = field.ok_or_else(|| name.err("no field that can be set"))?;
+    let field = named(name.text).filter(|field| field.settable);
+    let field =
+        field.ok_or_else(|| name.err(no_field(name.text, "no field that can be set".into())))?;
+    // The highest bit of a VLAN id says that there is a tag, so it is always set.
+    let present = if field.id == field::VLAN_VID.id {
+        u128::from(VID_PRESENT)
+    } else {
+        0
+    };
+    let width = u64::from(field.bits) - u64::from(present != 0);
     let (first, last) = match bits.split_once("..") {
-        None if bits.is_empty() => ("0", u64::from(field.bits) - 1),
+        None if bits.is_empty() => ("0", width - 1),
         None => (bits, bits.parse().map_err(|_| wrong())?),
         Some((first, last)) => (first, last.parse().map_err(|_| wrong())?),
     };
     let first: u64 = first.parse().map_err(|_| wrong())?;
-    if first > last || last >= u64::from(field.bits) {
-        return Err(target.err(format!("the field has bits 0 to {}", field.bits - 1)));
+    if first > last || last >= width {
+        return Err(target.err(format!("the field has bits 0 to {}", width - 1)));
     }
     let ones = u128::MAX >> (u64::from(u128::BITS) - 1 - (last - first));
     let number = number(value.text).map(u128::from);
     let number = number.filter(|number| number & !ones == 0);
     let number = number.ok_or_else(|| value.err("no number that fits into these bits"))?;
-    let one = FieldMatch::masked(field, number << first, ones << first);
+    let one = FieldMatch::masked(field, number << first | present, ones << first | present);
+    if !field.maskable && !one.is_exact() {
+        return Err(target.err(format!("{} takes no mask", field.shown())));
+    }
     Ok(Action::SetField(SetField(one)))
 }
 
@@ -316,6 +414,8 @@ fn ext(
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
 
     #[test]
@@ -336,15 +436,39 @@ mod tests {
                 "load:0x20000000001->NXM_OF_ETH_DST[]",
                 "set_field:02:00:00:00:00:01->eth_dst",
             ),
+            ("load:7->vlan_vid[]", "set_field:7->vlan_vid"),
             ("set_tunnel:3", "set_field:3->tunnel_id"),
             (
                 "set_tunnel64:0x300000000",
                 "set_field:0x300000000->tunnel_id",
             ),
             ("controller(max_len=128)", "controller:128"),
+            ("controller(reason=action,id=0)", "controller"),
+            (
+                "mod_vlan_vid:7,mod_vlan_pcp:3",
+                "push_vlan:0x8100,set_field:7->vlan_vid,set_field:3->vlan_pcp",
+            ),
+            ("set_vlan_vid:7", "set_field:7->vlan_vid"),
         ] {
             let wanted = read(standard).expect(standard);
             assert_eq!(read(text).expect(text), wanted, "{text}");
+        }
+        for nicira in [
+            "controller(reason=no_match)",
+            "controller(id=1)",
+            "controller(userdata=01)",
+            "output(port=2,max_len=64)",
+            "output:reg0",
+            "output:NXM_OF_IN_PORT[]",
+            "dec_ttl(1)",
+            "load:5->metadata[]",
+            "set_field:5->reg3",
+            "move:reg3[]->metadata[0..31]",
+            "check_pkt_larger(9)->reg0[0]",
+            "resubmit(,1)",
+        ] {
+            let error = read(nicira).expect_err(nicira).to_string();
+            assert!(error.contains("Nicira's extensions"), "{error}");
         }
         for wrong in [
             "load:2->NXM_OF_ARP_OP",
@@ -354,7 +478,9 @@ mod tests {
             "load:0x10000->NXM_OF_ARP_OP[]",
             "load:2->NXM_NX_REG0[]",
             "load:2",
+            "load:1->vlan_vid[12]",
             "controller(max_len=70000)",
+            "controller(colour=3)",
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

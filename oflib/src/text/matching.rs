@@ -2,6 +2,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
+use super::nicira::{NICIRA, is_nicira_field};
 use super::word::{ParseError, Word};
 use super::{KEYWORDS, number};
 use crate::catalogue::Catalogue;
@@ -70,6 +71,19 @@ pub fn names(catalogue: &Catalogue) -> impl Iterator<Item = &str> {
         .chain(KEYWORDS.iter().map(|k| k.name))
 }
 
+/// The error for a name that is no field.
+pub(super) fn unknown_field<'n>(
+    name: Word<'_>,
+    what: &str,
+    known: impl Iterator<Item = &'n str>,
+) -> ParseError {
+    if is_nicira_field(name.text) {
+        name.err(NICIRA)
+    } else {
+        name.unknown(what, known)
+    }
+}
+
 /// The field of a name, where that may depend on the protocol that `fields` names.
 pub(super) fn field_named(
     name: &str,
@@ -121,7 +135,7 @@ impl<'a> MatchParser<'a> {
             let field = self
                 .catalogue
                 .field_named(name.text)
-                .ok_or_else(|| name.unknown("field", names(self.catalogue)))?;
+                .ok_or_else(|| unknown_field(name, "field", names(self.catalogue)))?;
             self.push(item, parse_field(field, value, self.catalogue)?);
         }
         Ok(())
@@ -132,7 +146,11 @@ impl<'a> MatchParser<'a> {
             if names(self.catalogue).any(|name| item.is(name)) {
                 return Err(item.err("a value is missing: write =VALUE after it"));
             }
-            return Err(item.unknown("field or keyword", names(self.catalogue)));
+            return Err(unknown_field(
+                item,
+                "field or keyword",
+                names(self.catalogue),
+            ));
         };
         let eth_type = FieldMatch::exact(field::ETH_TYPE, keyword.eth_type.into());
         self.push(item, eth_type);

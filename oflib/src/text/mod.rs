@@ -8,6 +8,7 @@ mod field_row;
 mod flow;
 mod group;
 mod matching;
+mod nicira;
 mod word;
 
 use alloc::{format, string::String};
@@ -29,6 +30,8 @@ pub use group::{parse_group, parse_meter};
 pub(crate) use group::{write_bucket, write_group, write_group_mod, write_meter, write_meter_mod};
 use matching::parse_field;
 pub use matching::{names as match_names, parse_match};
+pub(crate) use nicira::no_field;
+pub use nicira::{NICIRA_ACTIONS, NICIRA_FIELDS};
 pub use word::{ParseError, find_unquoted, items};
 use word::{Word, near_names};
 
@@ -387,13 +390,23 @@ impl ActionArg for SetField {
     /// `VALUE->FIELD`, or `VALUE/MASK->FIELD`. For `vlan_vid`, a value below 4096 counts with its
     /// presence bit.
     fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, String> {
+        Self::parse_among(s, catalogue, |name| catalogue.field_named(name))
+    }
+}
+
+impl SetField {
+    /// The same, where `named` finds the field of a name.
+    fn parse_among(
+        s: &str,
+        catalogue: &Catalogue,
+        named: impl Fn(&str) -> Option<&'static Field>,
+    ) -> Result<Self, String> {
         let (text, name) = s
             .split_once("->")
             .ok_or_else(|| format!("'{s}' is not VALUE->FIELD"))?;
-        let field = catalogue
-            .field_named(name.trim())
+        let field = named(name.trim())
             .filter(|field| field.settable)
-            .ok_or_else(|| format!("'{name}' is no field that can be set"))?;
+            .ok_or_else(|| no_field(name, format!("'{name}' is no field that can be set")))?;
         if text.contains('/') {
             let one = parse_field(field, Word::new(text.trim()), catalogue);
             return one.map(Self).map_err(|error| error.message);

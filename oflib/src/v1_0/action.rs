@@ -86,12 +86,6 @@ fn meets_need(fields: Option<&Match>, field: &Field) -> bool {
     fields.is_some_and(|fields| fields.meets_need(field))
 }
 
-/// Whether the packets of a match have a VLAN tag, as far as it says.
-fn tagged(fields: Option<&Match>) -> Option<bool> {
-    let one = fields?.get(VLAN_VID)?;
-    (one.mask_number() & TAGGED != 0).then(|| one.number() & TAGGED != 0)
-}
-
 /// Reads actions to the end of the window; `fields` is the match of their entry, if they have one.
 ///
 /// Errors: BAD_ACTION with BAD_TYPE, BAD_LEN, BAD_ARGUMENT, BAD_OUT_PORT, BAD_EXPERIMENTER or
@@ -101,7 +95,7 @@ pub(super) fn read_list(
     fields: Option<&Match>,
 ) -> Result<Vec<Action>, DecodeError> {
     let mut list = Vec::new();
-    let mut tagged = tagged(fields);
+    let mut tagged = fields.and_then(Match::is_tagged);
     let mut queue = DEFAULT_QUEUE;
     while !r.is_empty() {
         let mut body = r.at("action").sized(2, 8, 8, BadAction::BAD_LEN)?;
@@ -225,7 +219,7 @@ fn try_list(
     fields: Option<&Match>,
     w: &mut Writer<'_>,
 ) -> Result<(), &'static str> {
-    let mut tagged = tagged(fields);
+    let mut tagged = fields.and_then(Match::is_tagged);
     let mut queue = DEFAULT_QUEUE;
     // Whether a tag was pushed that a setter must follow, and what is unsaid if none does.
     let mut pushed = None;
