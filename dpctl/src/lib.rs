@@ -45,7 +45,7 @@ use ofctl::order::{Order, SortDirection};
 use ofctl::wording::PortNames;
 use output::{complain, say};
 use talk::Talk;
-use verbs::{Command, Made, Requests, TextStyle, Verb};
+use verbs::{BUNDLE, BUNDLE_HINT, Command, Made, Requests, TextStyle, Verb};
 
 /// The transaction id of every message of the original dpctl.
 const BOFUSS_XID: u32 = 0xf0ff_00f0;
@@ -416,11 +416,20 @@ const REFUSED: &[(&str, &str)] = &[
     ),
 ];
 
+/// What the bundle verb of a fork of the original dpctl does; options may precede it.
+const BUNDLE_STEPS: &[&str] = &["open", "close", "commit", "discard", "add", "-b"];
+
 /// The words of the command line. Leaves out `-vMODULE` and `--verbose=MODULE`, which choose what
 /// the original dpctl logs and have no effect here. Errors: an option that is refused.
 fn words() -> Result<Vec<String>, String> {
     let mut words = Vec::new();
-    for word in std::env::args() {
+    let all: Vec<String> = std::env::args().collect();
+    // Its own options are not ours, so the parser would complain of these first.
+    let is_bundle = |pair: &[String]| pair[0] == BUNDLE && BUNDLE_STEPS.contains(&&pair[1][..]);
+    if all.windows(2).any(is_bundle) {
+        return Err(format!("{BUNDLE}: {BUNDLE_HINT}"));
+    }
+    for word in all {
         let option = word.split('=').next().unwrap_or_default();
         if let Some((_, why)) = REFUSED.iter().find(|row| row.0 == option) {
             return Err(format!("{option}: {why}"));

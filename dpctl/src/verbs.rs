@@ -6,10 +6,10 @@ use std::sync::Arc;
 use bofuss_channel::ActiveAddress;
 use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::message::FlowMod;
+use bofuss_oflib::text::nearest;
 use bofuss_oflib::{Catalogue, Message};
 
 use crate::ofctl::difference::FlowSource;
-use crate::words::nearest;
 use crate::{Failure, bofuss, extension, find, help, monitor, ofctl, own, states, trace};
 
 /// The tool whose syntax a verb reads and whose text it prints.
@@ -328,6 +328,12 @@ pub(crate) fn split(words: &[String]) -> Result<VerbLine<'_>, Failure> {
     }
 }
 
+/// The verb by which a fork of the original dpctl opens, fills and commits bundles.
+pub(crate) const BUNDLE: &str = "bundle";
+/// What to write instead.
+pub(crate) const BUNDLE_HINT: &str = "one command makes, fills and commits a bundle: write \
+     'dpctl --bundle [--at=TIME] SWITCH add-flows FILE', with its changes in the file";
+
 /// A suggestion for a word that is no verb, to be appended to an error; empty if none is close.
 pub(crate) fn nearest_verb(word: &str) -> String {
     let near = nearest(word, all().map(|verb| verb.name));
@@ -345,6 +351,9 @@ fn unknown(word: &str, next: Option<&&str>) -> Failure {
             "no switch named '{word}' runs, or it belongs to another user: use sudo, or start it \
              with --socket-group GROUP (dpctl switches lists those that you may use)"
         ));
+    }
+    if word == BUNDLE {
+        return Failure::Usage(format!("{BUNDLE}: {BUNDLE_HINT}"));
     }
     let near = nearest_verb(word);
     Failure::Usage(format!(

@@ -1,13 +1,10 @@
 //! Parses words of a command line: lists, numbers and names, with errors that point at the wrong
 //! part.
 
-use bofuss_oflib::text::{find_port, items, number};
+use bofuss_oflib::text::{find_port, items, nearest, number};
 use bofuss_oflib::{Catalogue, PortNo};
 
 use crate::Failure;
-
-/// The largest edit distance at which a name is suggested for a misspelt one.
-const MAX_DISTANCE: usize = 3;
 
 /// An argument of a verb. Its parts are slices of it, so that an error can report their position.
 #[derive(Clone, Copy)]
@@ -106,28 +103,6 @@ pub(crate) const PORTS: &[(&str, PortNo)] = &[
     ("any", PortNo::ANY),
     ("controller", PortNo::CONTROLLER),
 ];
-
-/// The word of `known` with the least edit distance to `word`, if this is at most [`MAX_DISTANCE`]
-/// and half of its length.
-pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    let near = known.min_by_key(|name| distance(word, name))?;
-    (distance(word, near) <= MAX_DISTANCE.min(near.len() / 2)).then_some(near)
-}
-
-/// The Levenshtein distance: how many bytes must be added, removed or changed to turn one word into
-/// the other.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
 
 /// A number of 32 bits, decimal or hexadecimal with 0x.
 pub(crate) fn xid(text: &str) -> Result<u32, String> {

@@ -13,6 +13,7 @@ use bofuss_oflib::message::{
     Band, Bucket, FlowMod, FlowModCommand, FlowModFlags, GroupMod, MeterMod, MultipartReply,
     PortMod, TableMod,
 };
+use bofuss_oflib::text::parse_weight;
 use bofuss_oflib::types::{BufferId, GroupId, MaxLen, TableId};
 use bofuss_oflib::{Match, Message, PortNo};
 
@@ -171,7 +172,10 @@ fn bucket(command: &Command, place: usize, head: &str, actions: &str) -> Result<
     let mut bucket = Bucket::at(place, actions);
     for (key, value) in argument.pairs(&["weight", "port", "group"])? {
         match key {
-            "weight" => bucket.weight = argument.number(value)?,
+            "weight" => {
+                let weight = parse_weight(value);
+                bucket.weight = weight.map_err(|message| argument.wrong(value, &message))?;
+            }
             "port" => bucket.watch_port = argument.port(value, &command.catalogue)?,
             _ => bucket.watch_group = group_id(argument, value)?,
         }

@@ -4,7 +4,7 @@ use bofuss_oflib::action::{Output, SetField};
 use bofuss_oflib::error::BadMatch;
 use bofuss_oflib::field::{self, Field, Style, VID_PRESENT};
 use bofuss_oflib::instruction::Instructions;
-use bofuss_oflib::text::{number, parse_value};
+use bofuss_oflib::text::{nearest, number, parse_value};
 use bofuss_oflib::types::{EtherType, GroupId, MaxLen, MeterId, QueueId, TableId};
 use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Match};
 
@@ -71,7 +71,7 @@ pub(crate) fn field_named(
             .copied()
             .chain(NAMES.iter().map(|row| row.0))
             .collect();
-        match crate::words::nearest(name, known.iter().copied()) {
+        match nearest(name, known.iter().copied()) {
             Some(_) => argument.unknown(name, "field", &known),
             None => argument.wrong(name, "no such field (docs/dpctl.md lists them)"),
         }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use bofuss_oflib::message::multipart::FlowStats;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
+use bofuss_oflib::text::nearest;
 use bofuss_oflib::{Catalogue, Field, FieldMatch};
 
 use super::flow::ORDER;
@@ -44,7 +45,7 @@ impl Order {
         if fields.is_empty() && name != PRIORITY {
             let mut known = list.flat_map(names).chain([PRIORITY]);
             let mut what = "neither a field nor priority".to_string();
-            if let Some(near) = crate::words::nearest(name, &mut known) {
+            if let Some(near) = nearest(name, &mut known) {
                 what += &format!("; did you mean '{near}'?");
             }
             return Err(Argument(name).wrong(name, &what));

@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::Actions;
 use super::action::actions;
 use super::word::{ParseError, Word};
+use super::{Actions, parse_weight};
 use crate::catalogue::Catalogue;
 use crate::matching::Match;
 use crate::message::group_mod::{Bucket, GroupMod, GroupModCommand, GroupType};
@@ -80,7 +80,9 @@ fn bucket(
         let item = item.without("actions=");
         let (name, value) = item.call()?;
         match BUCKET_PROPERTIES.iter().position(|known| name.is(known)) {
-            Some(0) => bucket.weight = value.number()?,
+            Some(0) => {
+                bucket.weight = parse_weight(value.text).map_err(|message| value.err(message))?;
+            }
             Some(1) => bucket.watch_port = value.port(catalogue)?,
             Some(2) => bucket.watch_group = value.parse("group")?,
             Some(_) => bucket.bucket_id = value.parse("bucket")?,

@@ -32,7 +32,7 @@ use matching::parse_field;
 pub use matching::{names as match_names, parse_match};
 pub(crate) use nicira::no_field;
 pub use nicira::{NICIRA_ACTIONS, NICIRA_FIELDS};
-pub use word::{ParseError, find_unquoted, items};
+pub use word::{ParseError, find_unquoted, items, nearest};
 use word::{Word, near_names};
 
 /// Writes actions or instructions with commas between them; `drop` if there are none.
@@ -55,6 +55,28 @@ pub fn number(s: &str) -> Option<u64> {
     match s.strip_prefix("0x").or_else(|| s.strip_prefix("0X")) {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
         None => s.parse().ok(),
+    }
+}
+
+/// Reads a bucket's weight. Errors: what is wrong, and for a fraction what to write instead.
+pub fn parse_weight(s: &str) -> Result<u16, String> {
+    if let Some(weight) = number(s).and_then(|n| n.try_into().ok()) {
+        return Ok(weight);
+    }
+    let whole = "weights are whole numbers from 0 to 65535";
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
+    match s.split_once('.') {
+        Some((units, parts)) if is_digits(units) && is_digits(parts) => {
+            let tenfold = format!("1{}", "0".repeat(parts.len()));
+            let scaled = format!("{units}{parts}").parse::<u16>();
+            Err(match scaled {
+                Ok(scaled) => format!(
+                    "{whole}: multiply all of the group by {tenfold}, so that this is {scaled}"
+                ),
+                Err(_) => format!("{whole}: scale all of the group"),
+            })
+        }
+        Some(_) | None => Err("no number from 0 to 65535".into()),
     }
 }
 

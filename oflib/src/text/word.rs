@@ -14,6 +14,8 @@ const LONGEST_NAME_BYTES: usize = 32;
 /// Names of ports that differ in more letters are not proposed, nor more names than these.
 const NEAR_LETTERS: usize = 2;
 const NEAR_NAMES: usize = 4;
+/// Nor keys and verbs that differ in more letters.
+const MAX_LETTERS: usize = 3;
 
 /// Why a text was not understood, and which word of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,6 +229,16 @@ pub(super) fn near_names<'n>(name: &str, known: impl Iterator<Item = &'n str>) -
         }
     }
     near
+}
+
+/// The name of `known` that `word` is nearest to: at most 3 letters differ, or half of the name's.
+pub fn nearest<'n>(word: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let near = known
+        .filter(|_| word.len() <= LONGEST_NAME_BYTES)
+        .map(|name| (distance(word, name), name))
+        .min_by_key(|(letters, _)| *letters);
+    let near = near.filter(|(letters, name)| *letters <= MAX_LETTERS.min(name.len() / 2));
+    near.map(|(_, name)| name)
 }
 
 /// How many letters must be inserted, removed, replaced or swapped with the next to make `b` of

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use bofuss_channel::read_text;
+use bofuss_oflib::text::nearest;
 use toml::{Table, Value};
 
 use super::Options;
@@ -30,8 +31,8 @@ pub fn from_line(line: &str) -> Result<Options, String> {
     options.try_into().map_err(wrong)
 }
 
-/// The parser's error; if it is about an unknown key, only with the one of the many that it lists
-/// that begins most like it.
+/// The parser's error; if it is about an unknown key, only with the nearest of the many that it
+/// lists.
 fn short_error(error: &str) -> String {
     let Some((unknown, expected)) = error.split_once(", expected one of ") else {
         return error.into();
@@ -39,23 +40,12 @@ fn short_error(error: &str) -> String {
     let Some(name) = unknown.split('`').nth(1) else {
         return error.into();
     };
-    let dashed = name.replace('_', "-");
-    let mut nearest = ("", LEAST_COMMON_BYTES - 1);
-    for known in expected.split('`').skip(1).step_by(2) {
-        let pairs = dashed.bytes().zip(known.bytes());
-        let common = pairs.take_while(|(a, b)| a == b).count();
-        if common > nearest.1 || common == nearest.1 && known.len() < nearest.0.len() {
-            nearest = (known, common);
-        }
-    }
-    match nearest.0 {
-        "" => format!("unknown key '{name}'; bofuss.toml(5) lists the keys"),
-        near => format!("unknown key '{name}'; did you mean '{near}'?"),
+    let known = expected.split('`').skip(1).step_by(2);
+    match nearest(&name.replace('_', "-"), known) {
+        None => format!("unknown key '{name}'; bofuss.toml(5) lists the keys"),
+        Some(near) => format!("unknown key '{name}'; did you mean '{near}'?"),
     }
 }
-
-/// How many letters a key must have in common with the beginning of one that is proposed.
-const LEAST_COMMON_BYTES: usize = 3;
 
 /// Keys of the whole process, which a `[[switch]]` may not have.
 pub const OF_ALL: &[&str] = &["log", "lock-down", "metrics"];

@@ -12,7 +12,7 @@ fn options(ports: &[&str]) -> Options {
 }
 
 #[test]
-fn an_unknown_key_is_answered_with_the_one_that_begins_alike() {
+fn an_unknown_key_is_answered_with_the_nearest_one() {
     let wrong = |line: &str| from_line(line).expect_err("the key is unknown");
     for (line, wanted) in [
         (
@@ -24,6 +24,12 @@ fn an_unknown_key_is_answered_with_the_one_that_begins_alike() {
             "{ controllers = ['a'] }",
             "'controllers'; did you mean 'controller'?",
         ),
+        ("{ prot = ['a'] }", "'prot'; did you mean 'port'?"),
+        ("{ ocntroller = ['a'] }", "did you mean 'controller'?"),
+        ("{ cntroller = ['a'] }", "did you mean 'controller'?"),
+        ("{ fialmode = 'secure' }", "did you mean 'fail-mode'?"),
+        ("{ ax-entries = 5 }", "did you mean 'max-entries'?"),
+        ("{ ataptah = 'cache' }", "did you mean 'datapath'?"),
         (
             "{ xyz = 1 }",
             "unknown key 'xyz'; bofuss.toml(5) lists the keys",
