@@ -2,13 +2,16 @@
 //! it cannot do any more.
 #![allow(clippy::unwrap_used)]
 
+mod injected;
+
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use bofuss_tests::locked::{give, lock_user};
 use bofuss_tests::{Lab, Process, have, have_users, ip, printed, program, python, run, until};
 
 /// A folder that is removed when dropped.
@@ -91,6 +94,7 @@ fn a_locked_switch_has_no_rights_in_any_thread_and_goes_on_working() {
     let file = home.file("s.toml");
     let plain = "lock-down = true\nfail-mode = 'standalone'\n";
     fs::write(&file, plain).unwrap();
+    give(&captures.file(""));
     let captured = captures.file("web.pcap");
     // Both names are looked up, the second one after the rights are gone.
     let lab = Lab::new(
@@ -153,69 +157,92 @@ fn a_locked_switch_has_no_rights_in_any_thread_and_goes_on_working() {
     assert!(!fs::exists(socket).unwrap(), "it takes its sockets along");
 }
 
-/// Gives the run-time folder to another user than root until dropped.
-struct RunFolder;
-
-impl RunFolder {
-    const PATH: &str = "/run/bofuss";
-
-    fn of(user: u32) -> Self {
-        fs::create_dir_all(Self::PATH).unwrap();
-        chown(Self::PATH, Some(user), Some(user)).unwrap();
-        Self
-    }
-}
-
-impl Drop for RunFolder {
-    fn drop(&mut self) {
-        let _ = chown(Self::PATH, Some(0), Some(0));
-    }
-}
-
 #[test]
-fn a_locked_switch_leaves_root_for_the_owner_of_its_run_time_folder() {
-    const NOBODY: u32 = 65534;
+fn a_locked_switch_of_root_goes_on_as_another_user_and_cleans_up() {
     if !have_users(&["ip"]) {
         return;
     }
-    let home = Folder::new("lock-user");
-    let captures = Folder::new("lock-user-captures");
-    chown(&captures.0, Some(NOBODY), None).unwrap();
+    let (user, group) = lock_user();
+    let (home, captures) = (Folder::new("lock-user"), Folder::new("lock-user-captures"));
+    give(&captures.file(""));
     let file = home.file("s.toml");
     let plain = "lock-down = true\nfail-mode = 'standalone'\n";
-    fs::write(&file, plain).unwrap();
-    let run_folder = RunFolder::of(NOBODY);
+    let listener = captures.file("listener");
+    let text = format!("{plain}listen = ['punix:{listener}']\n");
+    fs::write(&file, &text).unwrap();
     let folder = captures.file("");
     let arguments = ["--config", &file, "--capture-folder", &folder];
     let mut lab = Lab::new(2, &arguments);
     until("it is locked down", || {
-        lab.log()
-            .contains("locked down: no capabilities, user 65534")
+        let line = format!("locked down: no capabilities, user {user},");
+        lab.log().contains(&line)
     });
-    for set in ["Uid:", "Gid:"] {
+    for (set, wanted) in [("Uid:", user), ("Gid:", group)] {
         for (thread, value) in of_threads(&lab, set) {
             let mut ids = value.split_whitespace();
-            assert!(ids.all(|id| id == "65534"), "{thread}: {set} {value}");
+            assert!(
+                ids.all(|id| id == wanted.to_string()),
+                "{thread}: {set} {value}"
+            );
         }
     }
+    let groups = of_threads(&lab, "Groups:");
+    assert!(groups.iter().all(|(_, all)| all.is_empty()), "{groups:?}");
     is_without_rights(&lab);
     lab.all_ping();
-    fs::write(&file, format!("{plain}listen = ['ptcp:16693']\n")).unwrap();
-    assert_eq!(ctl(&lab, "reload"), (true, String::new()));
     let captured = captures.file("a.pcap");
-    assert!(ctl(&lab, &format!("capture 1 {captured}")).0);
-    let socket = lab.address().replace("unix:", "");
-    assert_eq!(lab.switch.terminate(), Some(0));
-    assert!(!fs::exists(socket).unwrap(), "it takes its sockets along");
-    drop(lab);
-    // A file that this user may not read makes the switch stay root's.
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    let lab = Lab::new(2, &arguments);
-    until("it is locked down", || {
-        lab.log().contains("locked down: no capabilities, user 0")
-    });
+    let listeners = format!("listen = ['punix:{listener}', 'ptcp:16693']");
+    let more = format!("{plain}{listeners}\ncapture = ['1 {captured}']\n");
+    fs::write(&file, more).unwrap();
     assert_eq!(ctl(&lab, "reload"), (true, String::new()));
-    drop((lab, run_folder));
+    lab.all_ping();
+    until("the capture is there", || {
+        fs::metadata(&captured).is_ok_and(|file| file.len() > 100)
+    });
+    assert!(lab.address().contains(&format!("/run/bofuss-{user}/")));
+    assert_eq!(lab.switch.terminate(), Some(0));
+    let left = fs::read_dir(format!("/run/bofuss-{user}")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    let mine = |file: &&std::ffi::OsString| file.to_string_lossy().starts_with(&lab.name);
+    assert_eq!(left.iter().find(mine), None, "it takes its sockets along");
+    assert!(!fs::exists(&listener).unwrap(), "and that of its listener");
+    drop(lab);
+}
+
+#[test]
+fn a_locked_switch_does_not_start_where_its_user_lacks_access() {
+    if !have_users(&["ip"]) {
+        return;
+    }
+    let home = Folder::new("lock-lacks");
+    let (file, inner) = (home.file("s.toml"), home.file("inner"));
+    fs::create_dir(&inner).unwrap();
+    fs::write(&file, "lock-down = true\n").unwrap();
+    fs::write(home.file("inner/s.toml"), "lock-down = true\n").unwrap();
+    let (user, _) = lock_user();
+    let starts = |words: &[&str], path: &str| {
+        let mut bofuss = Command::new(program("bofuss"));
+        let output = run(bofuss.args(["run", "--name", "lacks"]).args(words));
+        let said = printed(&output);
+        let line = format!("--lock-down: {path}: user {user}, as whom the switch goes on, needs");
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(&line), "{said}");
+        assert!(!said.contains("waiting for"), "{said}");
+    };
+    let (captures, socket) = (home.file(""), format!("punix:{}", home.file("s")));
+    let folder = captures.trim_end_matches('/');
+    starts(&["--config", &file, "--capture-folder", folder], folder);
+    starts(&["--config", &file, "--listen", &socket], folder);
+    // It may not search the folder of this one.
+    fs::set_permissions(&inner, fs::Permissions::from_mode(0o700)).unwrap();
+    let inner = home.file("inner/s.toml");
+    starts(&["--config", &inner], &inner);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    starts(&["--config", &file], &file);
+    give(&file);
+    let lab = Lab::new(2, &["--config", &file]);
+    until("it is locked down", || lab.log().contains("locked down:"));
+    assert_eq!(ctl(&lab, "reload"), (true, String::new()));
 }
 
 #[test]

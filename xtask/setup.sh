@@ -60,7 +60,8 @@ fish fish
 curl curl
 cbindgen cbindgen
 pkg-config pkg-config
-valgrind valgrind' ;; fuzz) echo 'c++ g++' ;; ns3) echo 'c++ g++
+valgrind valgrind
+gdb gdb' ;; fuzz) echo 'c++ g++' ;; ns3) echo 'c++ g++
 make make
 ns3-headers libns3-dev
 ovs-testcontroller openvswitch-testcontroller' ;; long) echo 'chromium chromium

@@ -43,7 +43,7 @@ pub use pace::RateLimit;
 pub use places::MAX_CONNECTIONS_PER_LISTENER;
 pub use regular_file::{MAX_FILE_BYTES, read_file, read_text};
 pub use run_dir::{
-    RunSocket, SYSTEM_RUN_DIRECTORY, is_own, permitted, run_directories, run_sockets,
+    RunSocket, SYSTEM_RUN_DIRECTORY, is_own, is_user, permitted, run_directories, run_sockets,
     user_run_directory,
 };
 pub use stream::Ends;

@@ -7,8 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// The run-time directory of root's switches. Those that a user starts with sudo are in the
-/// directory of the same name with `-UID` after it, which belongs to that user.
+/// The run-time directory of root's switches. Those that a user starts with sudo, or that go on as
+/// another user once they are locked down, are in the directory of the same name with `-UID` after
+/// it, which belongs to that user.
 pub const SYSTEM_RUN_DIRECTORY: &str = "/run/bofuss";
 /// Every socket of this network namespace, one a line; the last word is its path.
 const SOCKETS: &str = "/proc/net/unix";
@@ -137,23 +138,32 @@ pub fn permitted(mut sockets: Vec<RunSocket>) -> Result<Vec<RunSocket>, String> 
 /// Who the user of this process is outside of its user namespace.
 fn user() -> Option<u32> {
     let process = fs::metadata("/proc/self").ok()?;
-    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    Some(outside(process.uid(), &map))
+    Some(outside(process.uid(), &user_map()).unwrap_or(process.uid()))
 }
 
-/// Who a user of this user namespace is outside of it: its root is not everybody's.
-fn outside(user: u32, map: &str) -> u32 {
+/// Whether this user namespace has a user of this number.
+pub fn is_user(number: u32) -> bool {
+    outside(number, &user_map()).is_some()
+}
+
+/// The users of this user namespace: ranges of numbers here and outside.
+fn user_map() -> String {
+    fs::read_to_string("/proc/self/uid_map").unwrap_or_default()
+}
+
+/// Who a user of this user namespace is outside of it, where its root is not everybody's; `None` if
+/// there is no such user.
+fn outside(user: u32, map: &str) -> Option<u32> {
     let ranges = map.lines().filter_map(|line| {
         let numbers = line.split_whitespace().map(|word| word.parse().ok());
         numbers.collect::<Option<Vec<u32>>>()
     });
-    let found = ranges.into_iter().find_map(|range| match range[..] {
+    ranges.into_iter().find_map(|range| match range[..] {
         [first, outside, count] if (first..first.saturating_add(count)).contains(&user) => {
             Some(outside.saturating_add(user - first))
         }
         _ => None,
-    });
-    found.unwrap_or(user)
+    })
 }
 
 #[cfg(test)]
@@ -163,10 +173,10 @@ mod tests {
     #[test]
     fn a_user_is_who_it_is_outside_of_its_namespace() {
         let everybody = "         0          0 4294967295\n";
-        assert_eq!(outside(1000, everybody), 1000);
-        assert_eq!(outside(0, "         0       1000          1\n"), 1000);
-        assert_eq!(outside(7, "0 1000 1\n1 100000 65536\n"), 100_006);
-        assert_eq!(outside(7, "0 1000 1\n"), 7);
-        assert_eq!(outside(7, "what"), 7);
+        assert_eq!(outside(1000, everybody), Some(1000));
+        assert_eq!(outside(0, "         0       1000          1\n"), Some(1000));
+        assert_eq!(outside(7, "0 1000 1\n1 100000 65536\n"), Some(100_006));
+        assert_eq!(outside(7, "0 1000 1\n"), None);
+        assert_eq!(outside(7, "what"), None);
     }
 }

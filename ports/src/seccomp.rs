@@ -10,6 +10,7 @@ use seccompiler::{
 
 /// What threads, memory, clocks, files, sockets and polling need. No program is started, no process
 /// is traced, and nothing is mounted, loaded or set on the machine.
+/// Owners and modes of files stay as they are.
 #[rustfmt::skip]
 const CALLS: &[c_long] = &[
     // threads and memory
@@ -27,8 +28,7 @@ const CALLS: &[c_long] = &[
     libc::SYS_uname,
     // files
     libc::SYS_close, libc::SYS_dup, libc::SYS_dup3, libc::SYS_faccessat, libc::SYS_faccessat2,
-    libc::SYS_fallocate, libc::SYS_fchown,
-    libc::SYS_fchownat, libc::SYS_fcntl, libc::SYS_fdatasync, libc::SYS_flock, libc::SYS_fstat,
+    libc::SYS_fallocate, libc::SYS_fcntl, libc::SYS_fdatasync, libc::SYS_flock, libc::SYS_fstat,
     libc::SYS_fstatfs, libc::SYS_fsync, libc::SYS_ftruncate, libc::SYS_getcwd,
     libc::SYS_getdents64, libc::SYS_getegid, libc::SYS_geteuid, libc::SYS_getgid,
     libc::SYS_getuid, libc::SYS_lseek, libc::SYS_newfstatat, libc::SYS_openat, libc::SYS_pread64,
@@ -50,7 +50,7 @@ const CALLS: &[c_long] = &[
 #[rustfmt::skip]
 #[cfg(target_arch = "x86_64")]
 const OLD_CALLS: &[c_long] = &[
-    libc::SYS_access, libc::SYS_arch_prctl, libc::SYS_chown, libc::SYS_dup2,
+    libc::SYS_access, libc::SYS_arch_prctl, libc::SYS_dup2,
     libc::SYS_epoll_wait, libc::SYS_lstat, libc::SYS_open, libc::SYS_pipe, libc::SYS_poll,
     libc::SYS_readlink, libc::SYS_rename, libc::SYS_select, libc::SYS_stat, libc::SYS_time,
     libc::SYS_unlink,
@@ -81,7 +81,7 @@ pub fn restrict_calls() -> io::Result<()> {
 
 /// The calls whose integers decide whether they are allowed: to start threads, but no process; to
 /// act on this process, but no other; to execute what a file has, but nothing that was written to
-/// memory; to make no program that gives its owner's rights to others.
+/// memory.
 fn limited_calls() -> Result<BTreeMap<c_long, Vec<SeccompRule>>, BackendError> {
     let mut own = Vec::new();
     for pid in [0, rustix::process::getpid().as_raw_nonzero().get()] {
@@ -104,9 +104,6 @@ fn limited_calls() -> Result<BTreeMap<c_long, Vec<SeccompRule>>, BackendError> {
         has(2, libc::PROT_EXEC | libc::PROT_WRITE, libc::PROT_EXEC)?,
         has(3, libc::MAP_ANONYMOUS, 0)?,
     ])?;
-    let set_id = (libc::S_ISUID | libc::S_ISGID) as c_int;
-    let mode_second = SeccompRule::new(vec![has(1, set_id, 0)?])?;
-    let mode_third = SeccompRule::new(vec![has(2, set_id, 0)?])?;
     Ok(BTreeMap::from([
         (libc::SYS_clone, vec![threads]),
         (libc::SYS_prlimit64, own.clone()),
@@ -115,10 +112,6 @@ fn limited_calls() -> Result<BTreeMap<c_long, Vec<SeccompRule>>, BackendError> {
         (libc::SYS_socketpair, vec![pairs]),
         (libc::SYS_mmap, vec![data.clone(), module]),
         (libc::SYS_mprotect, vec![data]),
-        #[cfg(target_arch = "x86_64")]
-        (libc::SYS_chmod, vec![mode_second.clone()]),
-        (libc::SYS_fchmod, vec![mode_second]),
-        (libc::SYS_fchmodat, vec![mode_third]),
     ]))
 }
 
@@ -226,9 +219,8 @@ mod tests {
             (libc::SYS_mprotect, [0, 4096, execute, 0, 0], true),
             (libc::SYS_mprotect, [0, 4096, write, 0, 0], false),
             (libc::SYS_fchmod, [-1, 0o4777, 0, 0, 0], true),
-            (libc::SYS_fchmod, [-1, 0o2755, 0, 0, 0], true),
-            (libc::SYS_fchmod, [-1, 0o777, 0, 0, 0], false),
-            (libc::SYS_fchmodat, [-1, 0, 0o4777, 0, 0], true),
+            (libc::SYS_fchmodat, [-1, 0, 0o600, 0, 0], true),
+            (libc::SYS_fchown, [-1, 0, 0, 0, 0], true),
         ];
         let attempts = || {
             restrict_calls().expect("every kernel has seccomp");

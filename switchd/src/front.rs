@@ -11,6 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use bofuss_channel::Endpoint;
 
+use crate::account::Account;
 use crate::config::Options;
 use crate::context::context;
 use crate::{log, rundir};
@@ -121,7 +122,8 @@ impl Common {
     /// Errors: the pidfile cannot be written, or its process runs.
     fn ready(&self, program: &str) -> Result<Option<PidFile>, String> {
         let written = self.pidfile.as_ref().map(|file| {
-            let directory = rundir::directory().map_err(|e| format!("--pidfile: {e}"))?;
+            let account = Account::instead_of_root(false);
+            let directory = rundir::directory(account.as_ref()).map_err(context("--pidfile"))?;
             write_pid(
                 directory.join(
                     file.clone()

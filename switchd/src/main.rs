@@ -4,6 +4,7 @@
 // The help texts of options use brackets for what may be left out.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+mod account;
 mod capture;
 mod config;
 mod context;

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
+use crate::account::Account;
 use crate::config::Config;
 use crate::context::context;
 use crate::control::CommandRequest;
@@ -60,14 +61,16 @@ impl Process {
         source: Option<ConfigSource>,
         mut enter: Option<Enter>,
     ) -> Result<Self, String> {
-        let folder = rundir::directory().map_err(context(rundir::RUN_FOLDER))?;
+        let account = Account::instead_of_root(configs.iter().any(|config| config.lock_down));
+        let folder = rundir::directory(account.as_ref()).map_err(context(rundir::RUN_FOLDER))?;
         bofuss_ports::keep_settings_in(
             rundir::own_directory().map_err(context(rundir::RUN_FOLDER))?,
         );
         let (to, requests) = mpsc::channel(1);
         let shared = Shared {
             requests: to,
-            lock: Lock::of(&configs, &folder)?.map(Arc::new),
+            lock: Lock::of(&configs, &folder, account)?.map(Arc::new),
+            folder,
             are_several: configs.len() > 1,
         };
         let log = configs[0].log.clone();

@@ -1,19 +1,17 @@
 //! The rights of the running daemon: of root's capabilities those that interfaces need, or none.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
 use bofuss_channel::Endpoint;
 use bofuss_ports::{Access, Landlock, restrict_calls};
-use rustix::process::{Gid, Uid};
-use rustix::thread::{
-    CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_thread_groups,
-    set_thread_res_gid, set_thread_res_uid,
-};
+use rustix::fs::{Access as Right, access};
+use rustix::process::getuid;
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use tracing::info;
 
+use crate::account::Account;
 use crate::config::Config;
 use crate::context::context;
 
@@ -44,16 +42,20 @@ const LAST_THREADS: Duration = Duration::from_secs(5);
 pub struct Lock {
     /// The files that it may open.
     files: Landlock,
-    /// The user that it becomes, if it is root and another user has the access that it needs.
-    user: Option<(Uid, Gid)>,
+    /// The user that it becomes, if it is root.
+    account: Option<Account>,
 }
 
 impl Lock {
     /// Collects the files of `configs` and the folder of their sockets; `None` without
     /// `--lock-down`.
     ///
-    /// Errors: a sentence that names what is missing.
-    pub fn of(configs: &[Config], sockets: &Path) -> Result<Option<Self>, String> {
+    /// Errors: a sentence that names what is missing, or what `account` may not use.
+    pub fn of(
+        configs: &[Config],
+        sockets: &Path,
+        account: Option<Account>,
+    ) -> Result<Option<Self>, String> {
         if !configs.iter().any(|config| config.lock_down) {
             return Ok(None);
         }
@@ -88,10 +90,10 @@ impl Lock {
         {
             allow(&mut files, captures, Access::Write)?;
         }
-        Ok(Some(Self {
-            files,
-            user: unprivileged(configs, sockets),
-        }))
+        if let Some(account) = &account {
+            check_access(account, configs)?;
+        }
+        Ok(Some(Self { files, account }))
     }
 
     /// Waits until no other thread has rights, and then gives up those of this thread.
@@ -106,7 +108,7 @@ impl Lock {
             thread::sleep(Duration::from_millis(10));
         }
         let version = self.confine().map_err(not_given_up)?;
-        let user = rustix::process::getuid();
+        let user = getuid();
         info!(
             "locked down: no capabilities, user {user}, system calls limited by seccomp, files and \
              signals by Landlock (ABI version {version})"
@@ -118,10 +120,8 @@ impl Lock {
     /// version of Landlock's ABI.
     fn confine(&self) -> io::Result<i32> {
         let version = self.files.confine()?;
-        if let Some((user, group)) = self.user {
-            set_thread_groups(&[])?;
-            set_thread_res_gid(group, group, group)?;
-            set_thread_res_uid(user, user, user)?;
+        if let Some(account) = &self.account {
+            account.enter()?;
         }
         keep(CapabilitySet::empty())?;
         restrict_calls()?;
@@ -164,50 +164,41 @@ fn others_have_rights() -> io::Result<bool> {
     Ok(false)
 }
 
-/// The owner of the run-time folder, if this process is root, the owner is not, and the owner has
-/// the access to the files of `configs` that the switch needs.
-fn unprivileged(configs: &[Config], sockets: &Path) -> Option<(Uid, Gid)> {
-    let owner = fs::metadata(sockets).ok()?;
-    if owner.uid() == 0 || !rustix::process::geteuid().is_root() {
-        return None;
-    }
-    for config in configs {
-        let mut may = config
-            .files
-            .iter()
-            .all(|file| has_right(&owner, file, READ));
-        if let Some(captures) = &config.capture_folder {
-            may &= has_right(&owner, captures, WRITE);
-        }
-        for address in &config.listen {
-            if let Endpoint::Unix(socket) = &address.0 {
-                may &= has_right(&owner, folder(socket), WRITE);
-            }
-        }
-        if !may {
-            return None;
-        }
-    }
-    Some((Uid::from_raw(owner.uid()), Gid::from_raw(owner.gid())))
+/// Checks that a user has the access to files and folders that the switches need once they are
+/// locked down.
+///
+/// Errors: a sentence that names the first without.
+fn check_access(account: &Account, configs: &[Config]) -> Result<(), String> {
+    let as_user = || {
+        account.enter().map_err(not_given_up)?;
+        configs.iter().try_for_each(has_access)
+    };
+    // Only this thread becomes that user.
+    let checked = thread::scope(|scope| scope.spawn(as_user).join());
+    checked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Rights as the last three bits of a file's mode have them (inode(7)).
-const READ: u32 = 4;
-const WRITE: u32 = 2;
-
-/// Whether the owner of a file has a right to another one, at `path`.
-fn has_right(owner: &fs::Metadata, path: &Path, right: u32) -> bool {
-    let Ok(file) = fs::metadata(path) else {
-        return false;
-    };
-    let shift = if file.uid() == owner.uid() {
-        6
-    } else if file.gid() == owner.gid() {
-        3
-    } else {
-        0
-    };
-    file.mode() >> shift & right != 0
+/// Whether the calling thread may read the files of a switch again, and make and remove files where
+/// the switch does. Errors: a sentence.
+fn has_access(config: &Config) -> Result<(), String> {
+    let files = config.files.iter();
+    let mut needed: Vec<_> = files.map(|file| (&**file, Right::READ_OK)).collect();
+    let change = Right::WRITE_OK | Right::EXEC_OK;
+    needed.extend(config.capture_folder.iter().map(|path| (&**path, change)));
+    for address in &config.listen {
+        if let Endpoint::Unix(socket) = &address.0 {
+            needed.push((folder(socket), change));
+        }
+    }
+    for (path, right) in needed {
+        let may = access(path, right).map_err(io::Error::from);
+        may.map_err(context(format_args!(
+            "--lock-down: {}: user {}, as whom the switch goes on, needs access",
+            path.display(),
+            getuid()
+        )))?;
+    }
+    Ok(())
 }
 
 /// Gives up all capabilities of the calling thread except those that interfaces need. With `lock`,

@@ -5,7 +5,7 @@ mod build;
 mod sockets;
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -47,6 +47,8 @@ pub type Enter = Box<dyn FnOnce() -> Result<(), String> + Send>;
 pub struct Shared {
     /// The queue for operators' commands to any of them.
     pub requests: mpsc::Sender<control::CommandRequest>,
+    /// The run-time directory of their sockets.
+    pub folder: PathBuf,
     /// What the process may still do once it is locked down, with `--lock-down`.
     pub lock: Option<Arc<Lock>>,
     /// Whether there are several switches; log lines then name theirs.
@@ -372,7 +374,7 @@ pub async fn start(
     let messages = MessageCaptures::default();
     let snoop_clients = SnoopClients::default();
     let hub = Hub::new(settings(&config, &messages, &snoop_clients), events);
-    let sockets = sockets::open(&mut config, &hub, &shared.requests, &snoop_clients).await?;
+    let sockets = sockets::open(&mut config, &hub, shared, &snoop_clients).await?;
     let name = config.name.clone();
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();

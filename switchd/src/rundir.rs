@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::{fs, io};
 
 use bofuss_channel::{SYSTEM_RUN_DIRECTORY, is_own, user_run_directory};
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, access, chownat, fstat, open};
@@ -11,22 +11,21 @@ use rustix::io::Errno;
 use rustix::process::{Gid, Uid, geteuid};
 use tracing::warn;
 
+use crate::account::Account;
 use crate::context::context;
 
 /// The longest name of a switch in bytes: the path of a unix socket is limited to 107.
 const MAX_NAME_BYTES: usize = 32;
 /// Permissions of the run-time directory: its owner only.
 const OWNER_MODE: u32 = 0o700;
-/// Permissions of one that belongs to the user who called sudo: our group, root's, may change it,
-/// too, because the switch gives up root's right to change everything.
-const CALLER_MODE: u32 = 0o770;
+/// Permissions of one that root gives to another user: our group, root's, may change it, too,
+/// because the switch gives up root's right to change everything.
+const GIVEN_MODE: u32 = 0o770;
 /// Permissions of the directory that members of a socket's group need to reach the socket.
 const SEARCH_MODE: u32 = 0o011;
 /// Permissions of a socket: for its owner, or also for its group.
 const SOCKET_MODE: u32 = 0o600;
 const GROUP_SOCKET_MODE: u32 = 0o660;
-/// The environment variable in which sudo names its caller.
-const CALLER: &str = "SUDO_UID";
 /// The file that lists groups.
 const GROUPS: &str = "/etc/group";
 
@@ -43,12 +42,6 @@ pub fn check_name(name: &str) -> Result<(), String> {
     Err(format!(
         "--name '{name}': it is 1 to {MAX_NAME_BYTES} letters, digits, '-', '_' or '.', as in s1"
     ))
-}
-
-/// The user who called sudo to start us, who is to own our sockets.
-fn caller() -> Option<Uid> {
-    let caller = env::var(CALLER).ok()?.parse().ok().map(Uid::from_raw)?;
-    (geteuid().is_root() && !caller.is_root()).then_some(caller)
 }
 
 /// The number of a group, by its name or number. Errors: there is no such group.
@@ -70,18 +63,18 @@ pub fn group(name: &str) -> Result<u32, String> {
     ))
 }
 
-/// Creates the directory for our sockets: the system's, or otherwise the user's.
+/// Creates the directory for our sockets: that of `account`, the system's, or otherwise the user's.
 ///
-/// Errors: that of the last directory tried.
-pub fn directory() -> io::Result<PathBuf> {
-    if let Some(caller) = caller() {
-        let own = PathBuf::from(format!("{SYSTEM_RUN_DIRECTORY}-{}", caller.as_raw()));
-        // A user namespace may not know the caller; then the sockets belong to us.
-        if make(&own).is_ok() && give(&own, caller).is_ok() {
-            return Ok(own);
-        }
-    }
-    own_directory()
+/// Errors: that of the last directory tried; with `account` and no other, why it cannot be its own.
+pub fn directory(account: Option<&Account>) -> io::Result<PathBuf> {
+    let Some(account) = account else {
+        return own_directory();
+    };
+    let number = account.user.as_raw();
+    let given = PathBuf::from(format!("{SYSTEM_RUN_DIRECTORY}-{number}"));
+    make(&given)?;
+    give(&given, account.user)?;
+    Ok(given)
 }
 
 /// Creates the directory for files that a switch leaves to the next one, whoever called sudo: the
@@ -112,11 +105,11 @@ fn make(directory: &Path) -> io::Result<()> {
     Ok(access(directory, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// Gives a directory to `caller` and our group.
-fn give(directory: &Path, caller: Uid) -> io::Result<()> {
-    if fs::metadata(directory)?.uid() != caller.as_raw() {
-        fs::set_permissions(directory, fs::Permissions::from_mode(CALLER_MODE))?;
-        chown(directory, Some(caller.as_raw()), None)?;
+/// Gives a directory to another user and our group.
+fn give(directory: &Path, owner: Uid) -> io::Result<()> {
+    if fs::metadata(directory)?.uid() != owner.as_raw() {
+        fs::set_permissions(directory, fs::Permissions::from_mode(GIVEN_MODE))?;
+        chown(directory, Some(owner.as_raw()), None)?;
     }
     Ok(())
 }
@@ -124,7 +117,7 @@ fn give(directory: &Path, caller: Uid) -> io::Result<()> {
 /// What an error of the run-time directory is about.
 pub const RUN_FOLDER: &str = "run-time directory";
 
-/// Gives one of our sockets to the user who called sudo and to `group`, and to nobody else.
+/// Gives one of our sockets to the owner of its directory and to `group`, and to nobody else.
 ///
 /// Errors: the system's, in a sentence.
 pub fn set_access(socket: &Path, group: Option<u32>) -> Result<(), String> {
@@ -177,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_socket_is_its_owner_s_alone_unless_it_has_a_group() {
-        let directory = env::temp_dir().join(format!("bofuss-rundir-{}", std::process::id()));
+        let directory = std::env::temp_dir().join(format!("bofuss-rundir-{}", std::process::id()));
         make(&directory).expect("it can be made");
         let socket = directory.join("s0.sock");
         let _listener = UnixListener::bind(&socket).expect("it can be bound");

@@ -177,8 +177,8 @@ pub struct Options {
     /// The clock by which bundles are committed at a time: realtime or tai [default: realtime].
     #[arg(long, value_name = "CLOCK")]
     pub bundle_clock: Option<String>,
-    /// Once everything is open, give up all rights, and all files but those that are named here:
-    /// see docs/security.md. Needs a kernel with Landlock.
+    /// Once everything is open, give up all rights, root's user, and all files but those that are
+    /// named here: see docs/security.md. Needs a kernel with Landlock.
     #[arg(long)]
     pub lock_down: bool,
     /// The one folder for captures that --capture names [default: any, and none with --lock-down].

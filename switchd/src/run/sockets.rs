@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tracing::info;
 
-use super::PREDECESSOR_TIMEOUT;
+use super::{PREDECESSOR_TIMEOUT, Shared};
 use crate::config::{Config, DEFAULT_NAME};
 use crate::context::context;
 use crate::snoop::{self, SnoopClients};
@@ -39,20 +39,20 @@ pub(super) struct RunSockets {
 pub(super) async fn open(
     config: &mut Config,
     hub: &Hub,
-    requests: &mpsc::Sender<control::CommandRequest>,
+    shared: &Shared,
     snoop_clients: &SnoopClients,
 ) -> Result<RunSockets, String> {
-    let folder = rundir::directory().map_err(context(rundir::RUN_FOLDER))?;
+    let folder = &shared.folder;
     let end = Instant::now() + PREDECESSOR_TIMEOUT;
     let wanted = config.name.clone();
     let mut number = 0;
     loop {
         // A default name is skipped, too, if a switch in another run-time directory has it.
         if config.is_named || run_sockets("sock", Some(&config.name)).is_empty() {
-            let lock = lock_folder(&folder, end)
+            let lock = lock_folder(folder, end)
                 .await
                 .map_err(context(rundir::RUN_FOLDER))?;
-            let opened = try_open(config, &folder, hub, requests, snoop_clients).await?;
+            let opened = try_open(config, folder, hub, &shared.requests, snoop_clients).await?;
             drop(lock);
             if let Some(sockets) = opened {
                 if number > 0 {
