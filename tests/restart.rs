@@ -182,11 +182,8 @@ fn the_switch_after_a_killed_one_restores_the_settings() {
     let second = settings("kill2");
     assert_eq!(second[1], "1", "what was set since counts");
     assert_eq!((&*second[0], &*second[2], &*second[3]), ("0", "2", "1"));
-    // Files of interfaces that other tests took away with their namespaces may be there.
-    let files = fs::read_dir("/run/bofuss").into_iter().flatten().flatten();
-    let texts = files.map(|file| fs::read_to_string(file.path()).unwrap_or_default());
-    let kept = texts.filter(|text| text.starts_with("kill"));
-    assert_eq!(kept.count(), 0, "nothing is left that is done");
+    let kept = ["kill1", "kill2"].map(files_about);
+    assert_eq!(kept, [0, 0], "nothing is left that is done");
 }
 
 #[test]
@@ -213,6 +210,70 @@ fn the_switch_after_a_locked_one_restores_the_settings() {
     next.signal("-TERM");
     next.ends();
     pair.is_as_before("after one that is not locked down");
+}
+
+/// The files in which settings of interfaces are that have this name.
+fn files_about(interface: &str) -> usize {
+    let files = fs::read_dir("/run/bofuss").into_iter().flatten().flatten();
+    let texts = files.map(|file| fs::read_to_string(file.path()).unwrap_or_default());
+    texts
+        .filter(|text| text.starts_with(&format!("{interface} ")))
+        .count()
+}
+
+#[test]
+fn any_switch_clears_what_killed_ones_have_left_and_nothing_else() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let pairs = ["left1", "left2", "left3"].map(Pair::new);
+    let kill = |words: &str| {
+        let mut killed = Started::bofuss(words).runs();
+        killed.signal("-KILL");
+        killed.ends();
+    };
+    kill("--name l1 --port left1");
+    let next = Started::bofuss("--name l2 --port left2").runs();
+    pairs[0].is_as_before("after the start of a switch on another interface");
+    pairs[1].is_a_port();
+    // That of a running switch stays, also when others come and go.
+    kill("--name l3 --port left3");
+    assert_eq!(["left1", "left2", "left3"].map(files_about), [0, 1, 1]);
+    let mut last = Started::bofuss("--name l4").runs();
+    assert_eq!(["left1", "left2", "left3"].map(files_about), [0, 1, 0]);
+    pairs[1].is_a_port();
+    pairs[2].is_as_before("after the start of a switch without ports");
+    last.signal("-TERM");
+    last.ends();
+    // What is in another namespace is for a switch there, as long as there is that namespace.
+    let space = NetNs::new().unwrap();
+    space
+        .run(|| {
+            std::mem::forget(Pair::new("left4"));
+            kill("--name l5 --port left4");
+        })
+        .unwrap();
+    let start = |count: usize| {
+        let mut other = Started::bofuss("--name l6").runs();
+        assert_eq!(files_about("left4"), count);
+        other.signal("-TERM");
+        other.ends();
+    };
+    start(1);
+    let within = || {
+        start(0);
+        let pair = Pair("left4");
+        pair.is_as_before("after the start of a switch there");
+        kill("--name l7 --port left4x");
+        // It ends with its namespace.
+        std::mem::forget(pair);
+    };
+    space.run(within).unwrap();
+    assert_eq!(files_about("left4x"), 1);
+    drop(space);
+    start(0);
+    assert_eq!(files_about("left4x"), 0, "its namespace is gone");
+    drop((next, pairs));
 }
 
 /// How often both switches are restarted at once.

@@ -5,18 +5,23 @@
 //! packet accepted or forwarded. On every interface, large receive offload is off: it merges frames
 //! beyond repair.
 //!
-//! What the settings were is in a file, too, until they are given back: a switch that is killed
-//! leaves it to the next.
+//! What the settings were is in a file, too, until they are given back. A switch holds a lock on
+//! its files: those without belong to a switch that was killed, and any other one restores them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::fs::File;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::{fs, io};
 
+use rustix::fs::OFlags;
+
 use crate::{Link, link};
 
+/// How the names of these files begin.
+const PREFIX: &str = "interface-";
 /// Where the files are that outlive a switch; none are written before it is known.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
@@ -82,6 +87,8 @@ pub(crate) struct InterfaceSettings {
     link: Link,
     /// What each setting was, where it was changed.
     old: [Option<String>; SETTINGS.len()],
+    /// The file that says so, locked.
+    kept: Option<File>,
     complete: bool,
 }
 
@@ -93,6 +100,7 @@ impl InterfaceSettings {
         let mut this = Self {
             link: link.clone(),
             old: Default::default(),
+            kept: None,
             complete: keep_host_out,
         };
         for (setting, old) in SETTINGS.iter().zip(&mut this.old) {
@@ -117,7 +125,7 @@ impl InterfaceSettings {
                 let _ = setting.write(&link.name, &was);
             }
         }
-        this.remember();
+        this.kept = this.remember();
         for (setting, old) in SETTINGS.iter().zip(&this.old) {
             if old.is_some() && setting.write(&link.name, setting.value).is_err() {
                 this.complete &= setting.family.is_none();
@@ -132,12 +140,12 @@ impl InterfaceSettings {
     }
 
     /// Writes down what the settings were, for the next switch if this one is killed.
-    fn remember(&self) {
-        let Some(file) = file(&self.link) else { return };
+    fn remember(&self) -> Option<File> {
+        let file = file(&self.link)?;
         if self.old.iter().all(Option::is_none) {
             // There is none, as a rule.
             let _ = fs::remove_file(file);
-            return;
+            return None;
         }
         let mut text = identity(&self.link) + "\n";
         for (setting, old) in SETTINGS.iter().zip(&self.old) {
@@ -146,7 +154,7 @@ impl InterfaceSettings {
             }
         }
         // Where nothing can be written, nothing is left to the next switch.
-        let _ = replace(&file, &text);
+        replace(&file, &text).ok()
     }
 }
 
@@ -168,10 +176,149 @@ impl Drop for InterfaceSettings {
     }
 }
 
+/// Restores the settings that killed switches had changed, and removes their files, as far as this
+/// network namespace and this user may. To be called in the thread of a switch once it has its
+/// ports, whose settings then stay as they are.
+///
+/// Errors: the system's, about the folder.
+pub fn restore_settings_left() -> io::Result<()> {
+    let Some(folder) = FOLDER.get() else {
+        return Ok(());
+    };
+    let _lock = lock(folder)?;
+    let mut used = None;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(numbers) = name.strip_prefix(PREFIX) else {
+            continue;
+        };
+        let Some(text) = text_left(&entry.path()) else {
+            continue;
+        };
+        // What was still being written when its switch was killed is about no change.
+        let link = link_of(&text).filter(|link| file(link) == Some(entry.path()));
+        let is_done = match link {
+            Some(link) => restore(&link, &parse(&text, &link)),
+            // The interface is gone, or it may be in another namespace.
+            None => match whose(numbers) {
+                Some(other) if Some(other) != namespace() => {
+                    let used = used.get_or_insert_with(used_namespaces);
+                    used.as_ref().is_ok_and(|used| !used.contains(&other))
+                }
+                Some(_) | None => true,
+            },
+        };
+        if is_done {
+            // What cannot be removed is there for the next switch.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// The namespace in the name of a file that was written wholly.
+fn whose(numbers: &str) -> Option<u64> {
+    let (namespace, index) = numbers.split_once('-')?;
+    index.parse::<u32>().ok().and(namespace.parse().ok())
+}
+
+/// The text of a file of ours that no running switch has.
+fn text_left(path: &Path) -> Option<String> {
+    let mut options = fs::OpenOptions::new();
+    options
+        .read(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    let mut file = options.open(path).ok()?;
+    let found = file.metadata().ok()?;
+    let own = rustix::process::geteuid().as_raw();
+    // In a folder of another user somebody else may have written it; removed ones are done.
+    if !found.is_file() || found.uid() != own || found.nlink() == 0 || file.try_lock().is_err() {
+        return None;
+    }
+    io::read_to_string(&mut file).ok()
+}
+
+/// The interface that a file is about.
+fn link_of(text: &str) -> Option<Link> {
+    let first = text.lines().next()?;
+    let link = Link::by_name(first.split(' ').next()?).ok()?;
+    (identity(&link) == first).then_some(link)
+}
+
+/// Gives an interface the settings that are left, where nothing else has changed them since.
+/// Returns whether all could be written.
+fn restore(link: &Link, left: &BTreeMap<String, String>) -> bool {
+    let mut is_done = true;
+    for setting in &SETTINGS {
+        if let Some(old) = left.get(setting.key)
+            && setting
+                .read(&link.name)
+                .is_ok_and(|now| now == setting.value)
+        {
+            is_done &= setting.write(&link.name, old).is_ok();
+        }
+    }
+    is_done
+}
+
+/// The network namespaces in which a thread runs, or that are open or mounted.
+///
+/// Errors: this user may not see all of them.
+fn used_namespaces() -> io::Result<BTreeSet<u64>> {
+    let mut used = BTreeSet::new();
+    for process in fs::read_dir("/proc")? {
+        let process = process?.path();
+        let mut links = Vec::new();
+        let tasks = seen(fs::read_dir(process.join("task")))?.into_iter();
+        links.extend(
+            tasks
+                .flatten()
+                .flatten()
+                .map(|task| task.path().join("ns/net")),
+        );
+        let files = seen(fs::read_dir(process.join("fd")))?.into_iter();
+        links.extend(files.flatten().flatten().map(|file| file.path()));
+        for link in links {
+            let name = seen(fs::read_link(link))?.unwrap_or_default();
+            used.extend(numbered(&name.to_string_lossy()));
+        }
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let roots = mounts.lines().filter_map(|line| line.split(' ').nth(3));
+    used.extend(roots.filter_map(numbered));
+    Ok(used)
+}
+
+/// What is read of a process; `None` of one that has ended. Errors: this user may not see it.
+fn seen<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        read => Ok(read.ok()),
+    }
+}
+
+/// The number of a network namespace, as links and mounts have it: `net:[4026531840]`.
+fn numbered(name: &str) -> Option<u64> {
+    let number = name.strip_prefix("net:[")?.strip_suffix(']')?;
+    number.parse().ok()
+}
+
+/// Waits until no other switch changes files of the folder.
+fn lock(folder: &Path) -> io::Result<File> {
+    let opened = File::open(folder)?;
+    opened.lock()?;
+    Ok(opened)
+}
+
+/// The number of the network namespace of this thread.
+fn namespace() -> Option<u64> {
+    Some(fs::metadata("/proc/thread-self/ns/net").ok()?.ino())
+}
+
 /// The file of an interface: by its network namespace and its number there.
 fn file(link: &Link) -> Option<PathBuf> {
-    let namespace = fs::metadata("/proc/thread-self/ns/net").ok()?.ino();
-    let name = format!("interface-{namespace}-{}", link.index);
+    let name = format!("{PREFIX}{}-{}", namespace()?, link.index);
     Some(FOLDER.get()?.join(name))
 }
 
@@ -198,8 +345,9 @@ fn parse(text: &str, link: &Link) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Writes a file that is whole at any time, and our own whatever was there.
-fn replace(file: &Path, text: &str) -> io::Result<()> {
+/// Writes a file that is whole at any time, and our own whatever was there. Returns it locked.
+fn replace(file: &Path, text: &str) -> io::Result<File> {
+    let _lock = lock(file.parent().unwrap_or(file))?;
     let new = file.with_extension("new");
     let _ = fs::remove_file(&new);
     let mut options = fs::OpenOptions::new();
@@ -208,8 +356,10 @@ fn replace(file: &Path, text: &str) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(&new)?;
+    opened.lock()?;
     io::Write::write_all(&mut opened, text.as_bytes())?;
-    fs::rename(new, file)
+    fs::rename(new, file)?;
+    Ok(opened)
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub use capture::{CaptureFile, CaptureReader, CaptureSource, CaptureStamp, Direc
 pub use counters::{Counters, DriverDropReason};
 pub use error::{OpenError, PortError};
 pub use huge_pages::HugePageAllocator;
-pub use interface_settings::keep_settings_in;
+pub use interface_settings::{keep_settings_in, restore_settings_left};
 pub use landlock::{Access, Landlock};
 pub use link::{Link, LinkModes, advertise, set_link};
 pub use memory::Memory;

@@ -11,8 +11,9 @@ use bofuss_ext::Switch;
 use bofuss_fastpath::Datapath;
 use bofuss_frame::Pool;
 use bofuss_oflib::message::multipart::TableFeatures;
-use bofuss_ports::LinkMonitor;
+use bofuss_ports::{LinkMonitor, restore_settings_left};
 use tokio::sync::mpsc;
+use tracing::warn;
 
 use super::{Enter, PREDECESSOR_TIMEOUT};
 use crate::config::{Config, extensions, from_line};
@@ -35,6 +36,9 @@ pub(super) fn build(
     let mut ports = Vec::new();
     for spec in &config.ports {
         ports.push(port::open_until(spec, end)?);
+    }
+    if let Err(error) = restore_settings_left() {
+        warn!("settings that killed switches have left: {error}");
     }
     let datapath_id = datapath_id(&config, ports.iter().find_map(OpenPort::mac));
     let pool = Pool::new(POOL_BYTES);
