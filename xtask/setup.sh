@@ -61,7 +61,8 @@ curl curl
 cbindgen cbindgen
 pkg-config pkg-config
 valgrind valgrind
-gdb gdb' ;; fuzz) echo 'c++ g++' ;; ns3) echo 'c++ g++
+gdb gdb
+strace strace' ;; fuzz) echo 'c++ g++' ;; ns3) echo 'c++ g++
 make make
 ns3-headers libns3-dev
 ovs-testcontroller openvswitch-testcontroller' ;; long) echo 'chromium chromium

@@ -197,8 +197,12 @@ async fn bind_tcp(host: &str, port: u16) -> io::Result<(TcpListener, u16)> {
 
 async fn bind_unix(path: &Path) -> io::Result<Acceptor> {
     let listener = match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path).await => {
+        Err(error) if is_stale(path).await => {
             fs::remove_file(path)?;
+            // Otherwise this attempt made the file, and then failed.
+            if error.kind() != io::ErrorKind::AddrInUse {
+                return Err(error);
+            }
             UnixListener::bind(path)?
         }
         bound => bound?,

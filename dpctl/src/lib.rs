@@ -446,12 +446,12 @@ fn words() -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// A runtime with one thread, for one conversation.
-fn runtime() -> tokio::runtime::Runtime {
+/// A runtime with one thread, for one conversation. Errors: the system's, in a sentence.
+fn runtime() -> Result<tokio::runtime::Runtime, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    runtime.expect("a runtime of one thread needs two descriptors")
+    runtime.map_err(|error| format!("waiting for events: {error}"))
 }
 
 /// Runs the program, with the words of its command line.
@@ -461,7 +461,9 @@ pub fn main() -> ExitCode {
         && option == "--complete"
     {
         let tail = tail.first().map(String::as_str);
-        say(runtime().block_on(complete::lines(line, tail)));
+        if let Ok(runtime) = runtime() {
+            say(runtime.block_on(complete::lines(line, tail)));
+        }
         return ExitCode::SUCCESS;
     }
     let words = match words() {
@@ -476,7 +478,11 @@ pub fn main() -> ExitCode {
         generate::print(what);
         return ExitCode::SUCCESS;
     }
-    let (error, code) = match runtime().block_on(run(&cli)) {
+    let done = match runtime() {
+        Ok(runtime) => runtime.block_on(run(&cli)),
+        Err(error) => Err(Failure::Failed(error)),
+    };
+    let (error, code) = match done {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Misused) => ("dpctl help VERB describes the arguments".into(), 2),
         Err(Failure::Usage(error)) => (error, 2),

@@ -266,9 +266,16 @@ fn since_epoch(at: SystemTime) -> Duration {
         .unwrap_or_default()
 }
 
-/// What the library says, as the error of an input or output.
+/// What the library says, as the error of an input or output: the system's, if that is the cause.
 fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, error)
+    let error = error.into();
+    let cause = error
+        .source()
+        .and_then(|cause| cause.downcast_ref::<io::Error>());
+    match cause.and_then(io::Error::raw_os_error) {
+        Some(number) => io::Error::from_raw_os_error(number),
+        None => io::Error::new(io::ErrorKind::InvalidData, error),
+    }
 }
 
 /// What a capture says of a packet, apart from its bytes.

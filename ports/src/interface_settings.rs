@@ -18,7 +18,7 @@ use std::{fs, io};
 
 use rustix::fs::OFlags;
 
-use crate::{Link, link};
+use crate::{Link, OpenError, link};
 
 /// How the names of these files begin.
 const PREFIX: &str = "interface-";
@@ -161,13 +161,17 @@ impl InterfaceSettings {
 impl Drop for InterfaceSettings {
     fn drop(&mut self) {
         let mut is_done = true;
-        // Another interface may have the name by now, and a port of its own.
-        if Link::by_name(&self.link.name).is_ok_and(|link| link.index == self.link.index) {
-            for (setting, old) in SETTINGS.iter().zip(&self.old) {
-                if let Some(old) = old {
-                    is_done &= setting.write(&self.link.name, old).is_ok();
+        match Link::by_name(&self.link.name) {
+            Ok(link) if link.index == self.link.index => {
+                for (setting, old) in SETTINGS.iter().zip(&self.old) {
+                    if let Some(old) = old {
+                        is_done &= setting.write(&self.link.name, old).is_ok();
+                    }
                 }
             }
+            // Another interface may have the name by now, and a port of its own.
+            Ok(_) | Err(OpenError::NoSuchInterface(_)) => {}
+            Err(_) => is_done = false,
         }
         // A locked switch may not write: the next one does.
         if let Some(file) = file(&self.link).filter(|_| is_done) {
@@ -180,12 +184,13 @@ impl Drop for InterfaceSettings {
 /// network namespace and this user may. To be called in the thread of a switch once it has its
 /// ports, whose settings then stay as they are.
 ///
-/// Errors: the system's, about the folder.
+/// Errors: the system's, about the folder or the list of interfaces.
 pub fn restore_settings_left() -> io::Result<()> {
     let Some(folder) = FOLDER.get() else {
         return Ok(());
     };
     let _lock = lock(folder)?;
+    let links = Link::all()?;
     let mut used = None;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -197,9 +202,9 @@ pub fn restore_settings_left() -> io::Result<()> {
             continue;
         };
         // What was still being written when its switch was killed is about no change.
-        let link = link_of(&text).filter(|link| file(link) == Some(entry.path()));
+        let link = link_of(&text, &links).filter(|link| file(link) == Some(entry.path()));
         let is_done = match link {
-            Some(link) => restore(&link, &parse(&text, &link)),
+            Some(link) => restore(link, &parse(&text, link)),
             // The interface is gone, or it may be in another namespace.
             None => match whose(numbers) {
                 Some(other) if Some(other) != namespace() => {
@@ -240,10 +245,9 @@ fn text_left(path: &Path) -> Option<String> {
 }
 
 /// The interface that a file is about.
-fn link_of(text: &str) -> Option<Link> {
+fn link_of<'a>(text: &str, links: &'a [Link]) -> Option<&'a Link> {
     let first = text.lines().next()?;
-    let link = Link::by_name(first.split(' ').next()?).ok()?;
-    (identity(&link) == first).then_some(link)
+    links.iter().find(|link| identity(link) == first)
 }
 
 /// Gives an interface the settings that are left, where nothing else has changed them since.

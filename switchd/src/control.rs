@@ -140,8 +140,12 @@ impl Socket {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let listener = UnixListener::bind(path)?;
-        rundir::set_access(path, None).map_err(io::Error::other)?;
+        let bound = UnixListener::bind(path).and_then(|listener| {
+            rundir::set_access(path, None).map_err(io::Error::other)?;
+            Ok(listener)
+        });
+        // An attempt that fails may have made the file.
+        let listener = bound.inspect_err(|_| drop(fs::remove_file(path)))?;
         Ok(Self {
             path: path.into(),
             task: tokio::spawn(accept(listener)).abort_handle(),

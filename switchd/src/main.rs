@@ -41,6 +41,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::context::context;
+
 #[cfg(feature = "allocator")]
 #[global_allocator]
 static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::allocator();
@@ -175,7 +177,7 @@ fn with_runtime(work: impl Future<Output = Result<(), String>>) -> Result<(), St
         // A resolver thread that was started early has rights that the process gives up later.
         .thread_keep_alive(THREAD_KEEP_ALIVE)
         .build()
-        .expect("a runtime of one thread needs two descriptors");
+        .map_err(context("waiting for events"))?;
     runtime.block_on(work)
 }
 
@@ -214,8 +216,7 @@ fn configured(
 async fn serve(source: reload::ConfigSource, configs: Vec<config::Config>) -> Result<(), String> {
     let stop = stopped();
     let process = process::Process::start(configs, Some(source), None).await?;
-    process.give_up_rights()?;
-    process.until(stop).await
+    process.run(|| Ok(()), stop).await
 }
 
 /// Waits for SIGTERM or SIGINT. A signal after the call counts, even before the first poll.

@@ -122,7 +122,7 @@ impl Process {
     }
 
     /// Gives up the rights that only the start needs. Errors: the system's, in a sentence.
-    pub fn give_up_rights(&self) -> Result<(), String> {
+    fn give_up_rights(&self) -> Result<(), String> {
         match &self.shared.lock {
             Some(lock) => lock.close(),
             None => rights::give_up(None),
@@ -141,6 +141,27 @@ impl Process {
         let listener = metrics::listen(address, self.metrics_requests.0.clone()).await?;
         info!("metrics: {}", listener.address);
         Ok(Some(listener))
+    }
+
+    /// Reports with `ready` that the switches run, gives up the rights that only the start needs,
+    /// and serves commands until one of them, or `stop`, ends the last switch. What `ready` returns
+    /// is kept until then.
+    ///
+    /// Errors: that of `ready`, rights that cannot be given up, or the error that ended a
+    /// data-plane thread. All switches are closed then, too.
+    pub async fn run<T>(
+        mut self,
+        ready: impl FnOnce() -> Result<T, String>,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), String> {
+        let prepared = ready().and_then(|kept| self.give_up_rights().map(|()| kept));
+        match prepared {
+            Ok(_kept) => self.until(stop).await,
+            Err(error) => {
+                self.end().await;
+                Err(error)
+            }
+        }
     }
 
     /// Serves commands until one of them, or `stop`, ends the last switch.

@@ -88,9 +88,7 @@ pub fn main() -> ExitCode {
     let done = with_runtime(async {
         let stop = stopped();
         let process = Process::start(vec![config], None, None).await?;
-        let _pid_file = cli.common.ready(PROGRAM)?;
-        process.give_up_rights()?;
-        process.until(stop).await
+        process.run(|| cli.common.ready(PROGRAM), stop).await
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,
