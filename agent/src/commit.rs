@@ -46,7 +46,7 @@ enum CommitPhase {
     /// All messages are prepared, and their scheduled time has not come.
     Waiting,
     /// Packets see the changes. Hooks and other controllers are now informed, slice by slice.
-    Telling,
+    Reporting,
     /// The prepared changes are being removed again.
     Undoing(UndoReason),
 }
@@ -161,14 +161,14 @@ impl<E: FrameEngine> Switch<E> {
                 self.wait(now, commit, io);
                 false
             }
-            CommitPhase::Telling | CommitPhase::Undoing(_) if self.datapath.has_work() => {
+            CommitPhase::Reporting | CommitPhase::Undoing(_) if self.datapath.has_work() => {
                 let (datapath, mut sink) = self.parts(now, io);
                 datapath.work(now, &mut sink);
                 false
             }
-            CommitPhase::Telling => self.tell_some(now, commit, io),
+            CommitPhase::Reporting => self.report_some(now, commit, io),
             CommitPhase::Undoing(UndoReason::Failed(error)) => {
-                self.tell_failure(commit, error, io);
+                self.report_failure(commit, error, io);
                 true
             }
             CommitPhase::Undoing(UndoReason::Missed) => {
@@ -213,14 +213,14 @@ impl<E: FrameEngine> Switch<E> {
             return self.undo(commit, UndoReason::Ended);
         }
         let Some((due, clock_ns)) = commit.due.as_ref().zip(self.clock.ns(now)) else {
-            return self.let_see(now, commit, io);
+            return self.publish(now, commit, io);
         };
         let n_messages = commit.bundle.messages.len();
         if due.is_missed(clock_ns) {
             self.undo(commit, UndoReason::Missed);
         } else if due.at_ns <= clock_ns {
             self.clock.unmeasured_ns = Some(due.at_ns);
-            self.let_see(now, commit, io);
+            self.publish(now, commit, io);
         } else if due.is_early(clock_ns, n_messages) {
             self.undo(commit, UndoReason::Early);
         }
@@ -293,7 +293,7 @@ impl<E: FrameEngine> Switch<E> {
     }
 
     /// Makes the prepared changes visible to packets, and applies the port-mods.
-    fn let_see<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) {
+    fn publish<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) {
         self.datapath.commit_bundle(now);
         for place in &commit.bundle.port_mods {
             if let Some((_, message)) = commit.bundle.messages.get(*place)
@@ -302,12 +302,12 @@ impl<E: FrameEngine> Switch<E> {
                 self.change_port(now, port_mod, io);
             }
         }
-        commit.phase = CommitPhase::Telling;
+        commit.phase = CommitPhase::Reporting;
     }
 
     /// Runs [`Switch::follow_up`] for the next messages of a committed bundle, and sends the reply
     /// after the last. Returns true if that was the last.
-    fn tell_some<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) -> bool {
+    fn report_some<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) -> bool {
         if !self.connections.contains_key(&commit.conn) {
             return true;
         }
@@ -351,7 +351,7 @@ impl<E: FrameEngine> Switch<E> {
     }
 
     /// Sends the error of the message that failed, and then MSG_FAILED for the commit.
-    fn tell_failure<I: SwitchIo>(&mut self, commit: &Commit, error: ErrorCode, io: &mut I) {
+    fn report_failure<I: SwitchIo>(&mut self, commit: &Commit, error: ErrorCode, io: &mut I) {
         let conn = commit.conn;
         let Some(connection) = self.connections.get(&conn) else {
             return;

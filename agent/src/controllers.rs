@@ -59,7 +59,7 @@ impl Connection {
     }
 
     /// Sends the waiting statuses of other controllers while there is room.
-    pub(crate) fn tell_late_controllers<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
+    pub(crate) fn report_late_controllers<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
         while io.has_room(id)
             && let Some((_, status)) = self.late_controllers.pop_first()
         {
@@ -110,9 +110,9 @@ impl<E: FrameEngine> Switch<E> {
     }
 
     /// Sends waiting statuses to every connection that has room.
-    pub(crate) fn tell_controllers<I: SwitchIo>(&mut self, io: &mut I) {
+    pub(crate) fn report_controllers<I: SwitchIo>(&mut self, io: &mut I) {
         for (id, connection) in &mut self.connections {
-            connection.tell_late_controllers(*id, io);
+            connection.report_late_controllers(*id, io);
         }
     }
 

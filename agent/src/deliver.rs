@@ -140,7 +140,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
                 _ => reason,
             };
             conn.late_ports.insert(desc.port_no, (news, desc.clone()));
-            conn.tell_late_ports(*id, self.io);
+            conn.report_late_ports(*id, self.io);
         }
     }
 }
@@ -148,7 +148,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
 impl<E: FrameEngine> Switch<E> {
     /// Sends ROLE_STATUS to former masters, because another controller has become master. Spec:
     /// OpenFlow 1.4.1 section 7.4.4.
-    pub(crate) fn tell_demoted<I: SwitchIo>(&self, demoted: &[ConnId], io: &mut I) {
+    pub(crate) fn notify_demoted<I: SwitchIo>(&self, demoted: &[ConnId], io: &mut I) {
         let reason = RoleStatusReason::MASTER_REQUEST;
         for id in demoted {
             let conn = &self.connections[id];
@@ -167,7 +167,7 @@ impl<E: FrameEngine> Switch<E> {
     }
 
     /// Sends TABLE_STATUS for vacancy events. Spec: OpenFlow 1.4.1 section 7.4.5.
-    pub(crate) fn tell_tables<I: SwitchIo>(&mut self, io: &mut I) {
+    pub(crate) fn report_tables<I: SwitchIo>(&mut self, io: &mut I) {
         while let Some(status) = self.datapath.next_table_status() {
             let reason = status.reason.0;
             for (id, conn) in &self.connections {
@@ -212,7 +212,7 @@ impl<E: FrameEngine> Switch<E> {
 
 impl Connection {
     /// Sends waiting port changes while there is room.
-    pub(crate) fn tell_late_ports<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
+    pub(crate) fn report_late_ports<I: SwitchIo>(&mut self, id: ConnId, io: &mut I) {
         while io.has_room(id)
             && let Some((_, (reason, desc))) = self.late_ports.pop_first()
         {

@@ -27,7 +27,7 @@ use crate::trace;
 
 /// The values besides ports that the `in_port` of a packet-out may have. Choice: CONTROLLER, and
 /// like Open vSwitch also 0 and ANY (NONE in 1.0); entries can match the number.
-const FROM_NOWHERE: [PortNo; 3] = [PortNo(0), PortNo::ANY, PortNo::CONTROLLER];
+const NO_INGRESS: [PortNo; 3] = [PortNo(0), PortNo::ANY, PortNo::CONTROLLER];
 
 impl<E: FrameEngine> Switch<E> {
     /// Handles a message and sends its reply or error; then reports its changes to monitors.
@@ -349,8 +349,8 @@ impl<E: FrameEngine> Switch<E> {
         conn: ConnId,
         out: &PacketOut,
     ) -> Result<(), ErrorCode> {
-        let is_from_nowhere = FROM_NOWHERE.contains(&out.in_port);
-        if !is_from_nowhere && !out.in_port.is_port() {
+        let has_no_ingress = NO_INGRESS.contains(&out.in_port);
+        if !has_no_ingress && !out.in_port.is_port() {
             return Err(BadRequest::BAD_PORT);
         }
         let mut fields = out.fields.fields().iter();

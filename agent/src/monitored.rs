@@ -107,7 +107,7 @@ impl<E: FrameEngine> Switch<E> {
     }
 
     /// Reports to a connection that reads again one slice of what was held back.
-    pub(crate) fn tell_late_entries<I: SwitchIo>(&mut self, conn: ConnId, io: &mut I) {
+    pub(crate) fn report_late_entries<I: SwitchIo>(&mut self, conn: ConnId, io: &mut I) {
         let Some(connection) = self.connections.get_mut(&conn) else {
             return;
         };

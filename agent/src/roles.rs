@@ -62,7 +62,7 @@ impl<E: FrameEngine> Switch<E> {
                 demoted.push(*id);
             }
         }
-        self.tell_demoted(&demoted, io);
+        self.notify_demoted(&demoted, io);
         for id in demoted {
             self.note_change(id, ControllerStatusReason::ROLE);
         }
@@ -71,7 +71,7 @@ impl<E: FrameEngine> Switch<E> {
         } else if short_id != before.1 {
             self.note_change(conn, ControllerStatusReason::SHORT_ID);
         }
-        self.tell_controllers(io);
+        self.report_controllers(io);
         Ok(Role {
             role,
             generation_id: self.generation_id.unwrap_or(u64::MAX),

@@ -342,7 +342,7 @@ impl<E: FrameEngine> Switch<E> {
         if self.connections.contains_key(&conn) {
             self.handle(now, conn, request, io);
         }
-        self.tell_tables(io);
+        self.report_tables(io);
     }
 
     /// Whether there is something for [`Switch::work`] to do.
@@ -366,7 +366,7 @@ impl<E: FrameEngine> Switch<E> {
         let (datapath, mut sink) = self.parts(now, io);
         datapath.catch_up(now, &mut sink);
         self.go_on(now, io);
-        self.tell_tables(io);
+        self.report_tables(io);
         self.report_news(None, io);
         self.free_discarded();
         let mut waiting = Vec::new();
@@ -386,10 +386,10 @@ impl<E: FrameEngine> Switch<E> {
                 continue;
             }
             if let Some(conn) = self.connections.get_mut(&id) {
-                conn.tell_late_ports(id, io);
-                conn.tell_late_controllers(id, io);
+                conn.report_late_ports(id, io);
+                conn.report_late_controllers(id, io);
             }
-            self.tell_late_entries(id, io);
+            self.report_late_entries(id, io);
             self.continue_late_dump(now, id, io);
         }
     }
@@ -412,7 +412,7 @@ impl<E: FrameEngine> Switch<E> {
         self.report_news(None, io);
         let (datapath, mut sink) = self.parts(now, io);
         datapath.tick(now, &mut sink);
-        self.tell_tables(io);
+        self.report_tables(io);
         self.report_news(None, io);
         self.end_idle_bundles(now, io);
         let waits = self.waits_until().into_iter();

@@ -72,8 +72,8 @@ impl<E: FrameEngine> Datapath<E> {
                 sparse_tables: BTreeSet::new(),
                 watched_tables: BTreeSet::new(),
                 triggered_tables: BTreeSet::new(),
-                next_look: Time(0),
-                look_from: (TableId(0), 0),
+                next_check: Time(0),
+                check_from: (TableId(0), 0),
                 next_serial: 1,
                 groups: BTreeMap::new(),
                 n_buckets: 0,
@@ -214,7 +214,7 @@ impl<E: FrameEngine> Datapath<E> {
         expiry
             .into_iter()
             .chain(compaction.filter(|_| moves))
-            .chain(self.next_look())
+            .chain(self.next_check())
             .chain(E::next_clean(&self.lane.engine))
             .chain(self.hooks.all.iter().filter_map(|h| h.next_tick()))
             .chain(self.lane.reassembler.deadline_ns().map(Time))
@@ -241,7 +241,7 @@ impl<E: FrameEngine> Datapath<E> {
         if self.bundle.is_none() {
             self.compact();
         }
-        self.look_at_noted(now, sink);
+        self.check_noted_triggers(now, sink);
         self.expire(now, sink);
         self.tick_hooks(now, sink);
     }
@@ -262,7 +262,7 @@ impl<E: FrameEngine> Datapath<E> {
             let entry = found.expect("an entry takes its deadline with it");
             let key = entry.key;
             let expired = entry.deadline().filter(|(at, _)| *at <= now);
-            self.look_at(now, table, key, sink);
+            self.check_triggers(now, table, key, sink);
             match expired {
                 Some((_, reason)) => self.expire_entry(now, table, key, reason, sink),
                 None => self.pipeline.set_deadline(table, key),

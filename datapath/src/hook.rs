@@ -90,22 +90,22 @@ pub trait Hook {
 
     /// Prefetches what [`Hook::before_lookup`] will read for packets that come to a table soon, or
     /// [`Hook::on_miss`] if the hook [only acts there](Hook::only_misses), and
-    /// [foresees](Upcoming::foresee) which fields it will set. It may be called for a burst that is
+    /// [predicts](Upcoming::predict) which fields it will set. It may be called for a burst that is
     /// about to be looked up in table 0. It must not change anything that packets or messages can
     /// observe, because some of the burst may never be looked up.
     fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {}
 
     /// Does with a packet what [`Hook::before_lookup`] would do, if that only sets what the last
-    /// [`Hook::prefetch`] foresaw for the packet of this number. Otherwise it returns false and
+    /// [`Hook::prefetch`] predicted for the packet of this number. Otherwise it returns false and
     /// does nothing, and [`Hook::before_lookup`] is called. It is called only if no other hook acts
     /// there and the packet is unchanged since `prefetch`.
-    fn fulfil(&mut self, now: Time, table: TableId, number: usize) -> bool {
+    fn apply_prediction(&mut self, now: Time, table: TableId, number: usize) -> bool {
         false
     }
 
     /// What [`Hook::before_lookup`] would have noted about the packet of this number, for which
-    /// [`Hook::fulfil`] has just returned true.
-    fn fulfilled_note(&self, number: usize) -> Option<LookupNote> {
+    /// [`Hook::apply_prediction`] has just returned true.
+    fn prediction_note(&self, number: usize) -> Option<LookupNote> {
         None
     }
 
@@ -113,7 +113,13 @@ pub trait Hook {
     /// and asks for nothing. Otherwise it returns false and does nothing, and [`Hook::on_action`]
     /// is called. The packet has the number that it had in the last [`Hook::prefetch`], and is
     /// unchanged since then.
-    fn fulfil_action(&mut self, now: Time, number: usize, row: usize, value: &ExtValue) -> bool {
+    fn apply_predicted_action(
+        &mut self,
+        now: Time,
+        number: usize,
+        row: usize,
+        value: &ExtValue,
+    ) -> bool {
         false
     }
 

@@ -334,7 +334,7 @@ impl HookContext<'_> {
 
     /// Gives the packet a QoS record, which from here on decides how it waits at ports. A hook that
     /// does this in [`crate::Hook::before_lookup`] is not [pure](crate::HookEffect::Pure), and such
-    /// a call or action cannot be [fulfilled](crate::Hook::fulfil) in advance.
+    /// a call or action cannot be [applied](crate::Hook::apply_prediction) in advance.
     pub fn set_qos(&mut self, qos: Qos) {
         self.outcome.qos = Some(qos);
     }

@@ -99,5 +99,5 @@ pub mod engine {
     pub use crate::tables::classifier::{Classifier, Scan};
     pub use crate::tables::stage::View;
     pub use crate::tables::tag_table::TagTable;
-    pub use crate::upcoming::{Foreseen, Lookahead, WORDS, arriving_value};
+    pub use crate::upcoming::{Lookahead, Predicted, WORDS, arriving_value};
 }

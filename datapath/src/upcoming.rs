@@ -27,7 +27,7 @@ pub struct Upcoming<'a> {
     /// The key without the fields of headers.
     pub arrival: &'a Key,
     /// The fields that hooks will most likely set.
-    pub foreseen: &'a mut Foreseen,
+    pub predicted: &'a mut Predicted,
 }
 
 impl Upcoming<'_> {
@@ -57,16 +57,16 @@ impl Upcoming<'_> {
     /// header. So the packets' flows can be prefetched. A wrong prediction costs time and has no
     /// other effect.
     #[inline]
-    pub fn foresee(&mut self, field: &'static Field, values: impl Iterator<Item = Option<u64>>) {
+    pub fn predict(&mut self, field: &'static Field, values: impl Iterator<Item = Option<u64>>) {
         debug_assert!(field.at.is_empty() && field.bits <= 64);
-        self.foreseen.add(field, values);
+        self.predicted.add(field, values);
     }
 
-    /// As [`Self::foresee`], with one value for all packets.
+    /// As [`Self::predict`], with one value for all packets.
     #[inline]
-    pub fn foresee_same(&mut self, field: &'static Field, value: Option<u64>) {
+    pub fn predict_same(&mut self, field: &'static Field, value: Option<u64>) {
         debug_assert!(field.at.is_empty() && field.bits <= 64);
-        self.foreseen.same.push((field, value));
+        self.predicted.same.push((field, value));
     }
 }
 
@@ -159,7 +159,7 @@ impl<'a> UpcomingPacket<'a> {
 
 /// The fields that hooks will most likely set in the packets of a burst.
 #[derive(Debug, Default)]
-pub struct Foreseen {
+pub struct Predicted {
     n_packets: usize,
     /// The fields that have one value for all packets.
     pub same: Vec<(&'static Field, Option<u64>)>,
@@ -169,8 +169,8 @@ pub struct Foreseen {
     values: Vec<Option<u64>>,
 }
 
-impl Foreseen {
-    /// Forgets all fields. They will be foreseen for `n_packets` packets, at least one.
+impl Predicted {
+    /// Forgets all fields. They will be predicted for `n_packets` packets, at least one.
     pub fn clear(&mut self, n_packets: usize) {
         self.n_packets = n_packets;
         self.same.clear();

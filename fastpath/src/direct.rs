@@ -5,7 +5,7 @@ use alloc::rc::Rc;
 use alloc::vec::{Drain, Vec};
 
 use bofuss_datapath::WORK_PER_TURN;
-use bofuss_datapath::engine::{Foreseen, Lookahead};
+use bofuss_datapath::engine::{Lookahead, Predicted};
 use bofuss_datapath::{DropReason, HookEffect, Sink};
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
@@ -15,7 +15,7 @@ use bofuss_packet::{Key, Layout, Packet};
 
 use super::direct_hooks::{Acted, Begun};
 use super::direct_hooks::{
-    act_first, fulfils_actions, is_fulfilled_by, prepare, preparer, run_begun,
+    act_first, applies_predicted_actions, is_predicted_by, prepare, preparer, run_begun,
 };
 use super::direct_output::DirectOutput;
 use super::direct_output::{change_output, close_outputs, leaves};
@@ -40,8 +40,8 @@ pub(super) struct Burst<'a> {
     branches: bool,
     /// The hook that does so, if it is the only one.
     pub(super) preparer: Option<usize>,
-    /// The field values that hooks foresee for them.
-    pub(super) foreseen: &'a Foreseen,
+    /// The field values that hooks predict for them.
+    pub(super) predicted: &'a Predicted,
     /// Whether flows are found by the words that were read ahead.
     looks_ahead: bool,
     pub(super) output: DirectOutput,
@@ -73,7 +73,7 @@ impl<'a> Burst<'a> {
     fn new<S: Sink>(
         cx: &FastContext<'_, S>,
         ingress: PortNo,
-        (arrival, foreseen): (&'a PortArrival, &'a Foreseen),
+        (arrival, predicted): (&'a PortArrival, &'a Predicted),
         branches: bool,
     ) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl<'a> Burst<'a> {
             arrival,
             branches,
             preparer: preparer(cx),
-            foreseen,
+            predicted,
             looks_ahead: looks_ahead(cx),
             output: DirectOutput::default(),
             other_output: DirectOutput::default(),
@@ -98,7 +98,7 @@ pub(super) fn process_frames<S: Sink>(
 ) {
     cx.lane.work.begin_turn();
     let mut lookaheads = core::mem::take(&mut cx.lane.engine.lookaheads);
-    let mut foreseen = core::mem::take(&mut cx.lane.engine.foreseen);
+    let mut predicted = core::mem::take(&mut cx.lane.engine.predicted);
     let mut begun = Begun::default();
     lookaheads.resize_with(BATCH, || {
         Lookahead::seeking(cx.pipeline.catalogue.additions())
@@ -107,9 +107,9 @@ pub(super) fn process_frames<S: Sink>(
         let count = frames.len().min(BATCH);
         let branches = cx.hooks.effect(TableId(0)) == HookEffect::Branch;
         let arrival = port_arrival(cx, port, branches);
-        let read = (&mut lookaheads[..count], &mut foreseen);
+        let read = (&mut lookaheads[..count], &mut predicted);
         look_ahead(cx, &arrival, branches, &frames[..count], read);
-        let mut burst = Burst::new(cx, port, (&arrival, &foreseen), branches);
+        let mut burst = Burst::new(cx, port, (&arrival, &predicted), branches);
         let looked_for = known_as(cx);
         let mut left = None;
         let mut batch = frames.drain(..count);
@@ -152,10 +152,10 @@ pub(super) fn process_frames<S: Sink>(
         cx.lane.engine.arrival = Some(arrival);
     }
     cx.lane.engine.lookaheads = lookaheads;
-    cx.lane.engine.foreseen = foreseen;
+    cx.lane.engine.predicted = predicted;
 }
 
-/// Decides about an ordinary frame with which hooks do no more than they foresaw, and counts it
+/// Decides about an ordinary frame with which hooks do no more than they predicted, and counts it
 /// if its path is simple. `None` for any other frame.
 #[inline(always)]
 fn plain_disposition<S: Sink>(
@@ -174,7 +174,7 @@ fn plain_disposition<S: Sink>(
         return slow(None);
     }
     let is_special = cx.pipeline.handles_specially(lookahead.layout.fragment);
-    if burst.branches && (is_special || !is_fulfilled_by(cx, burst.preparer, lookahead, begun)) {
+    if burst.branches && (is_special || !is_predicted_by(cx, burst.preparer, lookahead, begun)) {
         return None;
     }
     let Some(mut flow) = cx.lane.engine.flow(lookahead) else {
@@ -233,7 +233,7 @@ fn other_disposition<S: Sink>(
     let Some((disposition, acts)) = at_end else {
         return slow;
     };
-    if acts && !fulfils_actions(cx, lookahead, begun) {
+    if acts && !applies_predicted_actions(cx, lookahead, begun) {
         return None;
     }
     count_direct(cx, burst, slot, &disposition, (1, frame.len() as u64));

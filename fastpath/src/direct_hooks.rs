@@ -5,7 +5,7 @@ use alloc::{boxed::Box, rc::Rc};
 
 use bofuss_datapath::Qos;
 use bofuss_datapath::engine::{
-    Foreseen, HookOutcome, HookPoint, HookReply, Lookahead, LookupNote, NO_COOKIE, Walk, set_field,
+    HookOutcome, HookPoint, HookReply, Lookahead, LookupNote, NO_COOKIE, Predicted, Walk, set_field,
 };
 use bofuss_datapath::{DropReason, Hook, HookContext, HookEffect, Sink, Upcoming, Verdict};
 use bofuss_frame::Frame;
@@ -57,8 +57,8 @@ pub(super) struct Begun {
     /// What they have asked for.
     outcome: HookOutcome,
     start: Start,
-    /// Whether it is prepared for the lookup in table 0 as hooks foresaw,
-    is_fulfilled: bool,
+    /// Whether it is prepared for the lookup in table 0 as hooks predicted,
+    is_applied: bool,
     /// and how many actions of its path are done.
     acted: usize,
 }
@@ -69,7 +69,7 @@ impl Begun {
     pub(super) fn clear(&mut self) {
         self.made.sets.clear();
         (self.start.notes.prepared, self.start.qos, self.start.note) = (false, None, None);
-        (self.is_fulfilled, self.acted) = (false, 0);
+        (self.is_applied, self.acted) = (false, 0);
     }
 
     /// Defers a hook's output to a port to the frame's path as a packet.
@@ -198,10 +198,10 @@ pub(super) fn preparer<S: Sink>(cx: &FastContext<'_, S>) -> Option<usize> {
     }
 }
 
-/// Has the hook prepare a frame for the lookup in table 0 as it foresaw. Returns false, with
+/// Has the hook prepare a frame for the lookup in table 0 as it predicted. Returns false, with
 /// nothing done, if the hook now acts differently.
 #[inline]
-pub(super) fn is_fulfilled_by<S: Sink>(
+pub(super) fn is_predicted_by<S: Sink>(
     cx: &mut FastContext<'_, S>,
     preparer: Option<usize>,
     lookahead: &Lookahead,
@@ -211,17 +211,17 @@ pub(super) fn is_fulfilled_by<S: Sink>(
         return false;
     };
     let hook = &mut cx.hooks.all[hook];
-    (begun.is_fulfilled, begun.acted) = (
-        lookahead.is_read && hook.fulfil(cx.now, TableId(0), number),
+    (begun.is_applied, begun.acted) = (
+        lookahead.is_read && hook.apply_prediction(cx.now, TableId(0), number),
         0,
     );
-    begun.is_fulfilled
+    begun.is_applied
 }
 
-/// Has hooks execute the actions with which a flow's program begins, as they foresaw. Returns
+/// Has hooks execute the actions with which a flow's program begins, as they predicted. Returns
 /// false if one wants more; then [`act_first`] continues with it.
 #[inline]
-pub(super) fn fulfils_actions<S: Sink>(
+pub(super) fn applies_predicted_actions<S: Sink>(
     cx: &mut FastContext<'_, S>,
     lookahead: &Lookahead,
     begun: &mut Begun,
@@ -234,7 +234,7 @@ pub(super) fn fulfils_actions<S: Sink>(
         let Some((row, value)) = &action.action else {
             return false;
         };
-        if !hook.fulfil_action(cx.now, number, *row, value) {
+        if !hook.apply_predicted_action(cx.now, number, *row, value) {
             return false;
         }
         begun.acted += 1;
@@ -243,7 +243,7 @@ pub(super) fn fulfils_actions<S: Sink>(
 }
 
 /// Has hooks prepare a frame for the lookup in table 0, and writes the fields that they set
-/// into the words by which its flow is found, unless the hooks foresaw them. Returns false if a
+/// into the words by which its flow is found, unless the hooks predicted them. Returns false if a
 /// packet is needed for that.
 pub(super) fn prepare<S: Sink>(
     cx: &mut FastContext<'_, S>,
@@ -252,11 +252,11 @@ pub(super) fn prepare<S: Sink>(
     lookahead: &mut Lookahead,
     begun: &mut Begun,
 ) -> bool {
-    if begun.is_fulfilled {
-        let foreseen = lookahead.number.map(|number| burst.foreseen.of(number));
-        begun.made.sets.extend(foreseen.into_iter().flatten());
+    if begun.is_applied {
+        let predicted = lookahead.number.map(|number| burst.predicted.of(number));
+        begun.made.sets.extend(predicted.into_iter().flatten());
         if let Some((hook, number)) = burst.preparer.zip(lookahead.number) {
-            begun.start.note = cx.hooks.all[hook].fulfilled_note(number);
+            begun.start.note = cx.hooks.all[hook].prediction_note(number);
         }
         begun.start.notes.prepared = true;
         return true;
@@ -276,7 +276,7 @@ pub(super) fn prepare<S: Sink>(
         }
     }
     begun.start.notes.prepared = true;
-    // The words still have the foreseen values.
+    // The words still have the predicted values.
     let cache = &mut cx.lane.engine;
     let sets = &begun.made.sets;
     cache.look_at(frame.bytes(), &burst.arrival.words, lookahead);
@@ -288,25 +288,25 @@ pub(super) fn prepare<S: Sink>(
 }
 
 /// Reads the words by which the flows of frames are found, with the field values that hooks
-/// foresee.
+/// predict.
 pub(super) fn read_ahead<S: Sink>(
     cx: &mut FastContext<'_, S>,
     frames: &[Frame],
     arrival: &PortArrival,
     lookaheads: &mut [Lookahead],
-    foreseen: &mut Foreseen,
+    predicted: &mut Predicted,
 ) {
-    foreseen.clear(frames.len());
+    predicted.clear(frames.len());
     let mut packets = Upcoming {
         now: cx.now,
         frames,
         lookaheads,
         arrival: &arrival.key,
-        foreseen,
+        predicted,
     };
     cx.hooks.prefetch(TableId(0), &mut packets);
     let cache = &cx.lane.engine;
-    cache.foresee(frames, &arrival.words, foreseen, lookaheads);
+    cache.predict(frames, &arrival.words, predicted, lookaheads);
 }
 
 /// Whether the words of a lookahead equal those of the frame's packet with these fields set.

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use bofuss_datapath::Sink;
-use bofuss_datapath::engine::{Foreseen, Lookahead};
+use bofuss_datapath::engine::{Lookahead, Predicted};
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::TableId;
@@ -20,7 +20,7 @@ pub(super) fn look_ahead<S: Sink>(
     arrival: &PortArrival,
     branches: bool,
     frames: &[Frame],
-    read: (&mut [Lookahead], &mut Foreseen),
+    read: (&mut [Lookahead], &mut Predicted),
 ) {
     if arrival.key.is_of_ethernet() {
         look_ahead_of::<S, true>(cx, arrival, branches, frames, read);
@@ -40,7 +40,7 @@ fn look_ahead_of<S: Sink, const ETHERNET: bool>(
     arrival: &PortArrival,
     branches: bool,
     frames: &[Frame],
-    (lookaheads, foreseen): (&mut [Lookahead], &mut Foreseen),
+    (lookaheads, predicted): (&mut [Lookahead], &mut Predicted),
 ) {
     let follows = looks_ahead(cx);
     let is_shown = branches || cx.hooks.has_only_misses(TableId(0));
@@ -66,7 +66,7 @@ fn look_ahead_of<S: Sink, const ETHERNET: bool>(
         }
     }
     if follows && is_shown {
-        read_ahead(cx, frames, arrival, lookaheads, foreseen);
+        read_ahead(cx, frames, arrival, lookaheads, predicted);
     }
     cx.lane.engine.guess_all(lookaheads);
 }

@@ -175,7 +175,7 @@ impl<E: FrameEngine> Datapath<E> {
             return;
         };
         let removed = removal(now, table, &entry, fields, reason);
-        self.tell_hooks(now, sink, |hook, cx| {
+        self.notify_hooks(now, sink, |hook, cx| {
             hook.on_flow_removed(cx, &removed);
         });
         if entry.flags().has(FlowModFlags::SEND_FLOW_REM) {

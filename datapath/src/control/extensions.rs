@@ -114,7 +114,7 @@ impl<E: FrameEngine> Datapath<E> {
 
     /// Calls the hooks whose timers are due.
     pub(crate) fn tick_hooks<S: Sink>(&mut self, now: Time, sink: &mut S) {
-        self.tell_hooks(now, sink, |hook, cx| {
+        self.notify_hooks(now, sink, |hook, cx| {
             if hook.next_tick().is_some_and(|at| at <= cx.now) {
                 hook.on_tick(cx);
             }
@@ -129,7 +129,7 @@ impl<E: FrameEngine> Datapath<E> {
     }
 
     /// Calls every hook for an event that no connection requested.
-    pub(crate) fn tell_hooks<S: Sink>(
+    pub(crate) fn notify_hooks<S: Sink>(
         &mut self,
         now: Time,
         sink: &mut S,

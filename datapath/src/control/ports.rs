@@ -52,7 +52,7 @@ impl<E: FrameEngine> Datapath<E> {
             Some(_) => return,
         }
         let up = !after.state.has(PortState::LINK_DOWN);
-        self.tell_hooks(now, sink, |hook, cx| {
+        self.notify_hooks(now, sink, |hook, cx| {
             hook.on_port_change(cx, number, up);
         });
     }
@@ -65,7 +65,7 @@ impl<E: FrameEngine> Datapath<E> {
                 .clear_queues(number, DropReason::NoSuchPort);
             self.port_liveness_changed(number);
             sink.port_status(PortStatusReason::DELETE, &port.desc);
-            self.tell_hooks(now, sink, |hook, cx| {
+            self.notify_hooks(now, sink, |hook, cx| {
                 hook.on_port_change(cx, number, false);
             });
         }

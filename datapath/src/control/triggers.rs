@@ -16,7 +16,7 @@ use crate::{Datapath, Entry, EntryKey, Sink, Time};
 /// Nanoseconds between two checks of the entries that have had packets. A reached threshold of
 /// packets or bytes is noticed within this time, or some turns later if more entries are due than
 /// one turn checks. An entry is reported at most once in this time.
-const LOOK_INTERVAL: u64 = 10_000_000;
+const CHECK_INTERVAL: u64 = 10_000_000;
 /// How many entries one turn checks, so that packets need not wait.
 const ENTRIES_PER_TURN: usize = 64;
 
@@ -75,7 +75,7 @@ impl<E: FrameEngine> Pipeline<E> {
     /// The next entry that has had packets, after the position of the last one; so each is checked
     /// once, however many packets arrive meanwhile.
     fn next_noted(&self) -> Option<(TableId, EntryKey)> {
-        let (first, mut slot) = self.look_from;
+        let (first, mut slot) = self.check_from;
         for number in self.triggered_tables.range(first..) {
             let table = &self.tables[usize::from(number.0)];
             if *number != first {
@@ -88,19 +88,19 @@ impl<E: FrameEngine> Pipeline<E> {
         None
     }
 
-    /// Ends a round of checks; the next one begins at the first table after [`LOOK_INTERVAL`].
+    /// Ends a round of checks; the next one begins at the first table after [`CHECK_INTERVAL`].
     fn end_looks(&mut self, now: Time) {
         let tables = &self.tables;
         self.triggered_tables
             .retain(|number| !tables[usize::from(number.0)].triggers.is_empty());
-        self.look_from = (TableId(0), 0);
-        self.next_look = now.after(LOOK_INTERVAL);
+        self.check_from = (TableId(0), 0);
+        self.next_check = now.after(CHECK_INTERVAL);
     }
 }
 
 impl<E: FrameEngine> Datapath<E> {
     /// When entries that have had packets have to be checked; `None` if there are none.
-    pub(crate) fn next_look(&self) -> Option<Time> {
+    pub(crate) fn next_check(&self) -> Option<Time> {
         let numbers = &self.pipeline.triggered_tables;
         if numbers.is_empty() {
             return None;
@@ -109,12 +109,12 @@ impl<E: FrameEngine> Datapath<E> {
         let mut triggers = numbers.iter().map(|n| &tables[usize::from(n.0)].triggers);
         let has_noted = triggers.any(|triggers| triggers.noted_from(0).is_some());
         let waits = has_noted || E::is_unsettled(&self.lane.engine);
-        waits.then_some(self.pipeline.next_look)
+        waits.then_some(self.pipeline.next_check)
     }
 
     /// Checks entries that have had packets, if it is time. All counters must be settled.
-    pub(crate) fn look_at_noted<S: Sink>(&mut self, now: Time, sink: &mut S) {
-        if self.pipeline.triggered_tables.is_empty() || now < self.pipeline.next_look {
+    pub(crate) fn check_noted_triggers<S: Sink>(&mut self, now: Time, sink: &mut S) {
+        if self.pipeline.triggered_tables.is_empty() || now < self.pipeline.next_check {
             return;
         }
         for _ in 0..ENTRIES_PER_TURN {
@@ -122,15 +122,15 @@ impl<E: FrameEngine> Datapath<E> {
                 self.pipeline.end_looks(now);
                 return;
             };
-            self.pipeline.look_from = (table, key.slot + 1);
-            self.look_at(now, table, key, sink);
+            self.pipeline.check_from = (table, key.slot + 1);
+            self.check_triggers(now, table, key, sink);
             self.pipeline.set_deadline(table, key);
         }
     }
 
     /// Reports an entry if it has reached a threshold. An entry that packets do not see, because a
     /// bundle is in progress, is skipped.
-    pub(crate) fn look_at<S: Sink>(
+    pub(crate) fn check_triggers<S: Sink>(
         &mut self,
         now: Time,
         number: TableId,

@@ -82,7 +82,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             port => {
                 walk.pending = Some(port);
                 let in_set = walk.reason == PacketInReason::ACTION_SET;
-                walk.leaves = in_set && walk.leaves_by == Some(port);
+                walk.bypasses_egress_tables = in_set && walk.leaves_by == Some(port);
                 if S::TRACES {
                     // So that a trace shows the output in its place.
                     self.flush_pending(walk);

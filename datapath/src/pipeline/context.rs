@@ -52,8 +52,8 @@ pub struct Pipeline<E: FrameEngine> {
     /// Tables with entries that have statistics triggers.
     pub(crate) triggered_tables: BTreeSet<TableId>,
     /// When their entries are checked next, and from which table and slot on.
-    pub(crate) next_look: Time,
-    pub(crate) look_from: (TableId, u32),
+    pub(crate) next_check: Time,
+    pub(crate) check_from: (TableId, u32),
     pub(crate) next_serial: u64,
     /// The groups.
     pub groups: BTreeMap<GroupId, GroupOf<E>>,

@@ -62,7 +62,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Executes an output with the packet itself: directly to the port if it has passed the egress
     /// tables, otherwise like any other output.
     pub(crate) fn output_of(&mut self, walk: &mut Walk<'_, E>, port: PortNo) {
-        if walk.leaves {
+        if walk.bypasses_egress_tables {
             self.leave_after_egress(walk.packet, port, &walk.class);
         } else {
             self.output(walk.packet, port, &walk.class);

@@ -58,7 +58,7 @@ pub struct Walk<'a, E: FrameEngine> {
     /// An output that is still pending, because the last output needs no copy.
     pub pending: Option<PortNo>,
     /// Whether that output is the one with which the action set of egress tables begins.
-    pub(crate) leaves: bool,
+    pub(crate) bypasses_egress_tables: bool,
     /// The port for which it passes the egress tables, if it is there.
     pub(crate) leaves_by: Option<PortNo>,
     /// Whether it was sent anywhere yet.
@@ -95,7 +95,7 @@ impl<'a, E: FrameEngine> From<&'a mut Packet> for Walk<'a, E> {
             reason: PacketInReason::ACTION,
             class,
             pending: None,
-            leaves: false,
+            bypasses_egress_tables: false,
             leaves_by: None,
             sent: false,
             may_enter: false,

@@ -31,7 +31,9 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             return self.drop(DropReason::Work);
         }
         match walk.packet.try_clone() {
-            Some(mut copy) if walk.leaves => self.leave_after_egress(&mut copy, port, &walk.class),
+            Some(mut copy) if walk.bypasses_egress_tables => {
+                self.leave_after_egress(&mut copy, port, &walk.class)
+            }
             Some(mut copy) => self.output(&mut copy, port, &walk.class),
             None => self.drop(DropReason::NoBuffer),
         }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use bofuss_datapath::Time;
 use bofuss_ext::openqflow::{
-    CountedPacket, FlowTable, FlowTuple, ForwardRecord, Meeting, QosRecord,
+    CountedPacket, FlowLookup, FlowTable, FlowTuple, ForwardRecord, QosRecord,
 };
 use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
@@ -120,23 +120,23 @@ fn table(flows: u32) -> FlowTable {
     let rule = ForwardRecord::to(PortNo(2));
     for number in 0..flows {
         let sought = table.seek(tuple(number));
-        let met = table.meet(Time(1), &sought, PACKET);
-        assert!(table.resolve(met.slot, &rule, &QosRecord::default()));
+        let touched = table.touch(Time(1), &sought, PACKET);
+        assert!(table.resolve(touched.slot, &rule, &QosRecord::default()));
     }
     table
 }
 
 /// Looks up and counts packets in the flow table. Returns the nanoseconds for each.
-fn meet(table: &mut FlowTable, sequence: &mut Sequence, packets: usize) -> f64 {
+fn touch(table: &mut FlowTable, sequence: &mut Sequence, packets: usize) -> f64 {
     let started = thread_time();
     let mut left = 0;
     for _ in 0..packets / BATCH {
         let mut sought = [(); BATCH].map(|()| table.seek(tuple(sequence.next())));
         sought.iter_mut().for_each(|one| table.guess(one));
         for one in &sought {
-            let met = table.meet(Time(2), one, PACKET);
-            assert!(met.meeting == Meeting::Known);
-            left += table.resolved(met.slot).unwrap().port.0 as usize / 2;
+            let touched = table.touch(Time(2), one, PACKET);
+            assert!(touched.lookup == FlowLookup::Known);
+            left += table.resolved(touched.slot).unwrap().port.0 as usize / 2;
         }
     }
     assert_eq!(left, packets, "every packet has its port");
@@ -174,7 +174,7 @@ fn state() -> bool {
                     flows,
                     state: 1,
                 };
-                costs.push(meet(table, &mut sequence, PACKETS));
+                costs.push(touch(table, &mut sequence, PACKETS));
             }
         }
         let costs = costs.map(median);

@@ -49,11 +49,11 @@ impl Default for FlowLimits {
 
 /// The result of looking up the flow of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Met {
+pub struct Touched {
     /// The slot of its flow.
     pub slot: u32,
     /// What has to be done with the packet.
-    pub meeting: Meeting,
+    pub lookup: FlowLookup,
     /// Whether the flow's bytes exceed the limit with this packet.
     pub passes: bool,
 }
@@ -259,7 +259,7 @@ pub struct Resolved<'a> {
 
 /// What has to be done with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meeting {
+pub enum FlowLookup {
     /// It is looked up in the rule tables.
     LookUp,
     /// Its flow waits for the controller; the packet is not counted yet.

@@ -17,7 +17,7 @@ use super::admission::Promises;
 use super::dpi::Signatures;
 use super::egress::qos_of;
 use super::error::BAD_TABLE;
-use super::flow::{CountedPacket, DropCause, Meeting, ReportReason, SoughtTuple};
+use super::flow::{CountedPacket, DropCause, FlowLookup, ReportReason, SoughtTuple};
 use super::options::{QflowOptions, Unknown};
 use super::pending::PendingPackets;
 use super::records::{ForwardRecord, QosRecord};
@@ -97,28 +97,32 @@ impl OpenQflow {
             let waits = |port, id| cx.waits(port, id);
             self.table.reroute_after_gap(cx.now, &sought, waits);
         }
-        let met = self.table.meet(cx.now, &sought, packet);
-        if met.passes && self.table.reports_ends {
-            let record = self.table.record(cx.now, met.slot, ReportReason::Threshold);
+        let touched = self.table.touch(cx.now, &sought, packet);
+        if touched.passes && self.table.reports_ends {
+            let record = self
+                .table
+                .record(cx.now, touched.slot, ReportReason::Threshold);
             let list = ValueList(record.into_iter().collect::<Vec<_>>());
             cx.notify(ExtValue::typed(REPORT, list));
         }
-        if self.table.takes_copy(met.slot, packet.bytes) {
+        if self.table.takes_copy(touched.slot, packet.bytes) {
             let frame = cx.frame().bytes();
             cx.notify(report::copy(&tuple, frame));
         }
         if !self.signatures.is_empty() {
-            self.inspect(cx, met.slot, &tuple);
+            self.inspect(cx, touched.slot, &tuple);
         }
-        if self.pending.has(met.slot, &tuple) && met.meeting != Meeting::Wait {
+        if self.pending.has(touched.slot, &tuple) && touched.lookup != FlowLookup::Wait {
             // Earlier packets of the flow that wait go first.
-            self.table.take_back(met.slot, packet, None);
-            return self.keep(cx, met.slot, &tuple, packet);
+            self.table.take_back(touched.slot, packet, None);
+            return self.keep(cx, touched.slot, &tuple, packet);
         }
-        match met.meeting {
-            Meeting::Known if !self.looks_up_each => self.send(cx, met.slot, &tuple, packet),
-            Meeting::Wait => self.keep(cx, met.slot, &tuple, packet),
-            Meeting::Known | Meeting::LookUp => self.look_up(cx, tuple, Some(met.slot), packet),
+        match touched.lookup {
+            FlowLookup::Known if !self.looks_up_each => self.send(cx, touched.slot, &tuple, packet),
+            FlowLookup::Wait => self.keep(cx, touched.slot, &tuple, packet),
+            FlowLookup::Known | FlowLookup::LookUp => {
+                self.look_up(cx, tuple, Some(touched.slot), packet)
+            }
         }
     }
 

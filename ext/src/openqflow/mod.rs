@@ -30,8 +30,8 @@ pub use aggregate::{AggregateCounts, AggregateId, AggregateKey, KeyMod};
 pub use dpi::{Signature, SignatureMod};
 pub use engine::{EngineState, ExpirySlice};
 pub use flow::{
-    CountedPacket, DropCause, FlowLimits, FlowPhase, Meeting, Met, ReportReason, Resolved,
-    SoughtTuple, TrackedFlow,
+    CountedPacket, DropCause, FlowLimits, FlowLookup, FlowPhase, ReportReason, Resolved,
+    SoughtTuple, Touched, TrackedFlow,
 };
 pub use hook::hook;
 pub use message::{AggregateRecord, FlowCopy, FlowFilter, FlowQuery, FlowRecord, LinkSet};

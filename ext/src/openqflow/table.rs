@@ -122,7 +122,7 @@ impl FlowTable {
 
     /// Finds or creates the flow of a received packet, and counts the packet as forwarded unless
     /// the flow waits for the controller.
-    pub fn meet(&mut self, now: Time, sought: &SoughtTuple, packet: CountedPacket) -> Met {
+    pub fn touch(&mut self, now: Time, sought: &SoughtTuple, packet: CountedPacket) -> Touched {
         let found = self.flows.find(sought.hash, sought.slot, &sought.tuple);
         let slot = match found {
             Some(slot) if !self.is_over(now, slot) => slot,
@@ -140,24 +140,24 @@ impl FlowTable {
             flow.flags |= CLOSING;
         }
         let is_fresh = flow.epoch == self.epoch;
-        let meeting = match flow.state {
-            FlowPhase::Resolved if is_fresh => Meeting::Known,
-            FlowPhase::Pending if is_fresh && flow.waits_for_answer(now) => Meeting::Wait,
-            FlowPhase::Resolved | FlowPhase::Pending | FlowPhase::Unresolved => Meeting::LookUp,
+        let lookup = match flow.state {
+            FlowPhase::Resolved if is_fresh => FlowLookup::Known,
+            FlowPhase::Pending if is_fresh && flow.waits_for_answer(now) => FlowLookup::Wait,
+            FlowPhase::Resolved | FlowPhase::Pending | FlowPhase::Unresolved => FlowLookup::LookUp,
         };
         flow.flags |= CHANGED;
         flow.used = now;
-        if meeting != Meeting::Wait {
+        if lookup != FlowLookup::Wait {
             flow.forward(packet);
-            self.counts.resolved += u64::from(meeting == Meeting::LookUp);
+            self.counts.resolved += u64::from(lookup == FlowLookup::LookUp);
         }
         let passes = flow.bytes >= self.limits.report_bytes && !flow.has(REPORTED_BYTES);
         if passes {
             flow.flags |= REPORTED_BYTES;
         }
-        Met {
+        Touched {
             slot,
-            meeting,
+            lookup,
             passes,
         }
     }

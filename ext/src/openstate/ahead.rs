@@ -79,20 +79,20 @@ impl Machine {
             table.states.guess(&mut flow.sought);
         }
         for flow in flows.iter_mut() {
-            let (state, lasts) = table.states.foresee(packets.now, &mut flow.sought);
+            let (state, lasts) = table.states.predict(packets.now, &mut flow.sought);
             flow.state = state;
             flow.is_lasting = lasts && flow.is_known;
         }
     }
 
     /// The states that the upcoming packets would read, in their order.
-    pub fn foreseen(&self) -> impl Iterator<Item = Option<u64>> {
+    pub fn predicted(&self) -> impl Iterator<Item = Option<u64>> {
         let flows = self.ahead.flows.iter();
         flows.map(|flow| Some(flow.state.into()))
     }
 
     /// The table of the lookahead, the slot that a packet's flow has now, and the state that was
-    /// foreseen; `None` if the flow was not looked up ahead.
+    /// predicted; `None` if the flow was not looked up ahead.
     #[inline(always)]
     fn flow_ahead(&mut self, number: usize) -> Option<(&mut Stateful, Option<u32>, u32)> {
         let ahead = &self.ahead;
@@ -115,10 +115,10 @@ impl Machine {
         notes.then_some((table, &flow.sought.key))
     }
 
-    /// Does the lookup of a packet's state, if that is still as foreseen. Returns false if it is
+    /// Does the lookup of a packet's state, if that is still as predicted. Returns false if it is
     /// not; then nothing is done.
     #[inline]
-    pub fn fulfil(&mut self, now: Time, number: usize) -> bool {
+    pub fn apply_prediction(&mut self, now: Time, number: usize) -> bool {
         let ahead = &self.ahead;
         let flow = ahead.flows.get(number);
         if flow.is_some_and(|flow| flow.is_lasting)
@@ -128,15 +128,17 @@ impl Machine {
         {
             return true;
         }
-        self.fulfil_changed(now, number)
+        self.apply_changed(now, number)
     }
 
-    /// As [`Machine::fulfil`], for the case that a timer runs or something has changed.
+    /// As [`Machine::apply_prediction`], for the case that a timer runs or something has changed.
     #[inline(never)]
-    fn fulfil_changed(&mut self, now: Time, number: usize) -> bool {
+    fn apply_changed(&mut self, now: Time, number: usize) -> bool {
         let is_same = self.ahead.global == self.global;
         match self.flow_ahead(number) {
-            Some((table, slot, state)) => is_same && table.states.fulfil(now, slot, state),
+            Some((table, slot, state)) => {
+                is_same && table.states.apply_prediction(now, slot, state)
+            }
             None => false,
         }
     }
@@ -144,7 +146,7 @@ impl Machine {
     /// Carries out a SET_STATE, if the flow that it changes was looked up ahead and keeps its
     /// entry. Returns false if not; then nothing is done.
     #[inline]
-    pub fn fulfil_transition(&mut self, now: Time, number: usize, action: &SetState) -> bool {
+    pub fn apply_transition(&mut self, now: Time, number: usize, action: &SetState) -> bool {
         let is_here = action.table == self.ahead.table && !action.bit && action.scope.is_none();
         match self.flow_ahead(number) {
             Some((table, slot, _)) if is_here && table.updates_what_is_read => {

@@ -297,29 +297,35 @@ impl Hook for OpenState {
     fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
         self.machine.look_ahead(table.0, packets);
         if self.machine.has_opp() {
-            // Time, length and random number differ from packet to packet: they cannot be foreseen.
+            // Time, length and random number differ from packet to packet: nobody predicts them.
             return;
         }
         let global = self.machine.global();
-        packets.foresee_same(self.global_state, Some(global.into()));
-        packets.foresee(self.state, self.machine.foreseen());
+        packets.predict_same(self.global_state, Some(global.into()));
+        packets.predict(self.state, self.machine.predicted());
     }
 
-    fn fulfil(&mut self, now: Time, _: TableId, number: usize) -> bool {
+    fn apply_prediction(&mut self, now: Time, _: TableId, number: usize) -> bool {
         let may = self.trial == Trial::LIVE && !self.machine.has_opp();
-        may && self.machine.fulfil(now, number)
+        may && self.machine.apply_prediction(now, number)
     }
 
-    fn fulfilled_note(&self, number: usize) -> Option<LookupNote> {
+    fn prediction_note(&self, number: usize) -> Option<LookupNote> {
         let (table, key) = self.machine.noted_ahead(number)?;
         let (table, words) = (TableId(table), Some(key.words()));
         Some(LookupNote { table, words })
     }
 
-    fn fulfil_action(&mut self, now: Time, number: usize, _: usize, value: &ExtValue) -> bool {
+    fn apply_predicted_action(
+        &mut self,
+        now: Time,
+        number: usize,
+        _: usize,
+        value: &ExtValue,
+    ) -> bool {
         let may = self.trial == Trial::LIVE && !self.notifies;
         let action = value.body::<SetState>().filter(|_| may);
-        action.is_some_and(|action| self.machine.fulfil_transition(now, number, action))
+        action.is_some_and(|action| self.machine.apply_transition(now, number, action))
     }
 
     fn before_lookup(&mut self, cx: &mut HookContext<'_>) -> Verdict {

@@ -334,7 +334,7 @@ impl StateTable {
     /// Notes the slot of a flow. Returns the state that a packet of it would read at `now`, and
     /// whether no timer runs, so that only an edit can change that.
     #[inline]
-    pub(super) fn foresee(&self, now: Time, sought: &mut SoughtFlow) -> (u32, bool) {
+    pub(super) fn predict(&self, now: Time, sought: &mut SoughtFlow) -> (u32, bool) {
         let flow = match self.flows.at(sought.slot) {
             Some((key, flow)) if *key == sought.key => Some(flow),
             Some(_) | None => {
@@ -354,7 +354,7 @@ impl StateTable {
     /// Does the lookup of the flow in a slot, or of a flow without an entry (`None`), if its state
     /// is `state`. Returns false if it is another; then nothing is done.
     #[inline]
-    pub(super) fn fulfil(&mut self, now: Time, slot: Option<u32>, state: u32) -> bool {
+    pub(super) fn apply_prediction(&mut self, now: Time, slot: Option<u32>, state: u32) -> bool {
         let Some((_, flow)) = slot.and_then(|slot| self.flows.at_mut(slot)) else {
             return state == 0;
         };

@@ -1,7 +1,7 @@
 //! Finds the flow of a packet by the words that identify it, taken from its key or read ahead from
 //! its frame.
 
-use bofuss_datapath::engine::{Foreseen, Lookahead, NONE, WORDS};
+use bofuss_datapath::engine::{Lookahead, NONE, Predicted, WORDS};
 use core::iter::once;
 
 use bofuss_frame::Frame;
@@ -213,23 +213,23 @@ impl Cache {
     }
 
     /// Reads the words of frames, whose layouts are already in the lookaheads, with the field
-    /// values that hooks foresee, and prefetches what is read next to find their flows. `base` has
+    /// values that hooks predict, and prefetches what is read next to find their flows. `base` has
     /// the bits that come from no header.
-    pub(crate) fn foresee(
+    pub(crate) fn predict(
         &self,
         frames: &[Frame],
         base: &Words<WORDS>,
-        foreseen: &Foreseen,
+        predicted: &Predicted,
         lookaheads: &mut [Lookahead],
     ) {
-        let Some(base) = self.foresee_same(base, foreseen) else {
+        let Some(base) = self.predict_same(base, predicted) else {
             return;
         };
         for (number, (frame, lookahead)) in frames.iter().zip(&mut *lookaheads).enumerate() {
             lookahead.number = Some(number);
             self.look_at(frame.bytes(), &base, lookahead);
         }
-        for (field, values) in foreseen.columns() {
+        for (field, values) in predicted.columns() {
             let both = lookaheads.iter_mut().zip(values);
             match SetPlace::of(field, &self.mask) {
                 Some(place) if place.is_read() => {
@@ -251,13 +251,13 @@ impl Cache {
         }
     }
 
-    /// The base words with the values that hooks foresee for all packets; `None` if they have no
+    /// The base words with the values that hooks predict for all packets; `None` if they have no
     /// place for one of the fields.
-    fn foresee_same(&self, base: &Words<WORDS>, foreseen: &Foreseen) -> Option<Words<WORDS>> {
+    fn predict_same(&self, base: &Words<WORDS>, predicted: &Predicted) -> Option<Words<WORDS>> {
         let Words::Few(mut words) = *base else {
             return None;
         };
-        for (field, value) in &foreseen.same {
+        for (field, value) in &predicted.same {
             SetPlace::of(field, &self.mask)?.set(&mut words, *value);
         }
         Some(Words::Few(words))

@@ -17,7 +17,7 @@ mod volatile_tables;
 use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
 
 use bofuss_datapath::StepMap;
-use bofuss_datapath::engine::{Foreseen, HookPoint, Lookahead, Slab, TagTable, WORDS};
+use bofuss_datapath::engine::{HookPoint, Lookahead, Predicted, Slab, TagTable, WORDS};
 use bofuss_datapath::{DropReason, EntryKey, Table, Time};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
@@ -235,7 +235,7 @@ pub struct Cache {
     pub(crate) spare_hits: Vec<Hit>,
     pub(crate) lookaheads: Vec<Lookahead>,
     pub(crate) arrival: Option<Box<PortArrival>>,
-    pub(crate) foreseen: Foreseen,
+    pub(crate) predicted: Predicted,
     /// The places of the fields that hooks set last, in their order.
     places: Vec<SetPlace>,
     pub(crate) stats: CacheStats,
@@ -272,7 +272,7 @@ impl Cache {
             spare_hits: Vec::new(),
             lookaheads: Vec::new(),
             arrival: None,
-            foreseen: Foreseen::default(),
+            predicted: Predicted::default(),
             places: Vec::new(),
             stats: CacheStats::default(),
         }

@@ -62,7 +62,7 @@ impl Extra {
     }
 }
 
-/// What a hook foresees.
+/// What a hook predicts.
 #[derive(Clone, Copy, Debug)]
 enum Foresight {
     Nothing,
@@ -77,11 +77,11 @@ struct Marks {
     /// What it does before the lookup, and in its action.
     extras: [Extra; 2],
     calls: u32,
-    foresees: Foresight,
+    predicts: Foresight,
     /// The sources of the packets in the last prefetch.
     shown: Vec<u128>,
-    /// The marks that it foresaw for them.
-    foreseen: Vec<u32>,
+    /// The marks that it predicted for them.
+    predicted: Vec<u32>,
 }
 
 impl Marks {
@@ -112,39 +112,39 @@ impl Hook for Marks {
     }
     fn prefetch(&mut self, _: TableId, packets: &mut Upcoming<'_>) {
         self.shown.clear();
-        self.foreseen.clear();
+        self.predicted.clear();
         for packet in packets.packets() {
             let source = packet.get(IPV4_SRC).expect("all are IPv4");
             assert_eq!(packet.get(METADATA), Some(0));
             self.shown.push(source);
-            self.foreseen.push(self.counts[source as usize & 3] & 3);
+            self.predicted.push(self.counts[source as usize & 3] & 3);
         }
         let n_packets = packets.len();
-        match self.foresees {
+        match self.predicts {
             Foresight::Nothing => {}
             Foresight::Rightly => {
-                let marks = self.foreseen.iter().map(|mark| Some((*mark).into()));
-                packets.foresee(self.field, marks);
+                let marks = self.predicted.iter().map(|mark| Some((*mark).into()));
+                packets.predict(self.field, marks);
             }
             Foresight::Wrongly => {
-                packets.foresee(self.field, (0..n_packets).map(|_| Some(3)));
+                packets.predict(self.field, (0..n_packets).map(|_| Some(3)));
                 let even = (0..n_packets).map(|number| (number % 2 == 0).then_some(5));
-                packets.foresee(METADATA, even);
+                packets.predict(METADATA, even);
             }
         }
     }
-    fn fulfil(&mut self, _: Time, _: TableId, number: usize) -> bool {
+    fn apply_prediction(&mut self, _: Time, _: TableId, number: usize) -> bool {
         let source = self.shown[number] as usize & 3;
         let mark = self.counts[source] & 3;
-        let foresees = matches!(self.foresees, Foresight::Rightly);
+        let predicts = matches!(self.predicts, Foresight::Rightly);
         let has_extra = (self.calls + 1).is_multiple_of(7) && self.extras[0] != Extra::Nothing;
-        if !foresees || has_extra || self.foreseen[number] != mark {
+        if !predicts || has_extra || self.predicted[number] != mark {
             return false;
         }
         self.calls += 1;
         true
     }
-    fn fulfil_action(&mut self, _: Time, number: usize, _: usize, _: &ExtValue) -> bool {
+    fn apply_predicted_action(&mut self, _: Time, number: usize, _: usize, _: &ExtValue) -> bool {
         let has_extra = (self.calls + 1).is_multiple_of(7) && self.extras[1] != Extra::Nothing;
         // Of two actions of a path, the second one may be called.
         if has_extra || self.calls.is_multiple_of(5) {
@@ -190,7 +190,7 @@ const FLOWS: [&str; 9] = [
 fn run(
     catalogue: &Arc<Catalogue>,
     extras: [Extra; 2],
-    foresees: Foresight,
+    predicts: Foresight,
     batch: usize,
 ) -> CacheStats {
     let hook = |catalogue: &Catalogue| -> Box<dyn Hook> {
@@ -199,9 +199,9 @@ fn run(
             counts: [0; 4],
             extras,
             calls: 0,
-            foresees,
+            predicts,
             shown: Vec::new(),
-            foreseen: Vec::new(),
+            predicted: Vec::new(),
         })
     };
     compare_with(catalogue, &FLOWS, hook, batch, 600)
@@ -215,9 +215,9 @@ fn hooks_treat_frames_as_they_treat_packets() {
         let nothing = Extra::Nothing;
         for extras in [[extra, nothing], [nothing, extra], [extra, extra]] {
             for batch in [1, 32] {
-                for foresees in [Foresight::Nothing, Foresight::Rightly, Foresight::Wrongly] {
-                    let stats = run(&catalogue, extras, foresees, batch);
-                    assert!(stats.hits > 400, "{extras:?} {foresees:?} {stats:?}");
+                for predicts in [Foresight::Nothing, Foresight::Rightly, Foresight::Wrongly] {
+                    let stats = run(&catalogue, extras, predicts, batch);
+                    assert!(stats.hits > 400, "{extras:?} {predicts:?} {stats:?}");
                 }
             }
         }

@@ -31,18 +31,18 @@ fn packet(bytes: u32) -> CountedPacket {
     }
 }
 
-fn meet(table: &mut FlowTable, now: u64, tuple: FlowTuple, bytes: u32) -> Met {
+fn touch(table: &mut FlowTable, now: u64, tuple: FlowTuple, bytes: u32) -> Touched {
     let sought = table.seek(tuple);
     table.reroute_after_gap(Time(now), &sought, |_, _| false);
-    table.meet(Time(now), &sought, packet(bytes))
+    table.touch(Time(now), &sought, packet(bytes))
 }
 
 /// Makes a flow whose packets go to a port; its slot.
 fn known(table: &mut FlowTable, now: u64, number: u32, port: u32) -> u32 {
-    let met = meet(table, now, tuple(number), 100);
+    let touched = touch(table, now, tuple(number), 100);
     let rule = ForwardRecord::to(PortNo(port));
-    assert!(table.resolve(met.slot, &rule, &QosRecord::default()));
-    met.slot
+    assert!(table.resolve(touched.slot, &rule, &QosRecord::default()));
+    touched.slot
 }
 
 fn expire_all(table: &mut FlowTable, now: u64) -> Vec<FlowRecord> {
@@ -95,7 +95,7 @@ fn flows_come_and_go_as_in_a_plain_model() {
         now += random.below(100) * SECOND / 1000;
         let tuple = tuple(random.below(400) as u32);
         let bytes = random.below(1500) as u32;
-        meet(&mut table, now, tuple, bytes);
+        touch(&mut table, now, tuple, bytes);
         let flow = model.entry(tuple).or_default();
         if flow.packets > 0 && now - flow.used >= 10 * SECOND {
             ended.packets += flow.packets;
@@ -153,7 +153,7 @@ fn t16_reports_of_ten_thousand_flows_that_end_have_every_byte() {
     for round in 0..50 {
         for n in 0..500 {
             let bytes = 60 + random.below(1400) as u32;
-            meet(&mut table, now, tuple(round * 200 + n), bytes);
+            touch(&mut table, now, tuple(round * 200 + n), bytes);
             sent = (sent.0 + 1, sent.1 + u64::from(bytes));
             now += 2_000_000;
         }
@@ -180,10 +180,10 @@ fn t23_a_full_table_makes_room_for_each_newcomer_by_one_that_was_idle() {
         ..FlowTable::default()
     };
     for n in 0..16 {
-        meet(&mut table, u64::from(n), tuple(n), 100);
+        touch(&mut table, u64::from(n), tuple(n), 100);
     }
-    meet(&mut table, 20, tuple(0), 100);
-    meet(&mut table, 21, tuple(99), 100);
+    touch(&mut table, 20, tuple(0), 100);
+    touch(&mut table, 21, tuple(99), 100);
     assert_eq!((table.len(), table.counts.evicted), (16, 1));
     assert_eq!(table.find(&tuple(1)), None, "it was idle for longest");
     assert!(table.find(&tuple(0)).is_some());
@@ -214,15 +214,24 @@ fn aggregates_have_as_many_flows_as_live_and_go_with_the_last_one() {
 fn t21_a_flow_of_an_earlier_epoch_is_looked_up_again() {
     let mut table = FlowTable::default();
     known(&mut table, 0, 1, 2);
-    assert_eq!(meet(&mut table, 1, tuple(1), 100).meeting, Meeting::Known);
+    assert_eq!(
+        touch(&mut table, 1, tuple(1), 100).lookup,
+        FlowLookup::Known
+    );
     table.begin_epoch();
-    assert_eq!(meet(&mut table, 2, tuple(1), 100).meeting, Meeting::LookUp);
+    assert_eq!(
+        touch(&mut table, 2, tuple(1), 100).lookup,
+        FlowLookup::LookUp
+    );
     let slot = known(&mut table, 3, 1, 3);
     assert_eq!(
         table.resolved(slot).map(|known| known.port),
         Some(PortNo(3))
     );
-    assert_eq!(meet(&mut table, 4, tuple(1), 100).meeting, Meeting::Known);
+    assert_eq!(
+        touch(&mut table, 4, tuple(1), 100).lookup,
+        FlowLookup::Known
+    );
 }
 
 #[test]
@@ -231,20 +240,20 @@ fn t22_the_controller_is_asked_once_a_second_for_a_flow() {
     let mut asked = 0;
     for n in 0..35 {
         let now = n * SECOND / 10;
-        let met = meet(&mut table, now, tuple(1), 100);
-        if met.meeting == Meeting::LookUp {
-            asked += u32::from(table.wait(Time(now), met.slot));
+        let touched = touch(&mut table, now, tuple(1), 100);
+        if touched.lookup == FlowLookup::LookUp {
+            asked += u32::from(table.wait(Time(now), touched.slot));
         } else {
-            table.suppress(met.slot, &tuple(1), packet(100));
+            table.suppress(touched.slot, &tuple(1), packet(100));
         }
     }
     assert_eq!((asked, table.counts.suppressed), (4, 31));
     // After a change of rules it is looked up, and the controller is not asked again.
     table.begin_epoch();
     let now = 35 * SECOND / 10;
-    let met = meet(&mut table, now, tuple(1), 1);
-    assert_eq!(met.meeting, Meeting::LookUp);
-    assert!(!table.wait(Time(now), met.slot));
+    let touched = touch(&mut table, now, tuple(1), 1);
+    assert_eq!(touched.lookup, FlowLookup::LookUp);
+    assert!(!table.wait(Time(now), touched.slot));
 }
 
 #[test]
@@ -257,9 +266,9 @@ fn t18_all_flows_of_a_record_follow_its_failover_port_and_return() {
     };
     let mut slots = Vec::new();
     for n in 0..1000 {
-        let met = meet(&mut table, 0, tuple(n), 100);
-        table.resolve(met.slot, &rule, &QosRecord::default());
-        slots.push(met.slot);
+        let touched = touch(&mut table, 0, tuple(n), 100);
+        table.resolve(touched.slot, &rule, &QosRecord::default());
+        slots.push(touched.slot);
     }
     let ports = |table: &FlowTable| -> Vec<u32> {
         let known = slots
@@ -299,7 +308,7 @@ fn what_an_engine_chose_outlasts_rules_until_it_is_given_back() {
         ..FlowWrite::of(tuple(1))
     };
     table.write(&back, false).expect("there is room");
-    assert_eq!(meet(&mut table, 2, tuple(1), 1).meeting, Meeting::LookUp);
+    assert_eq!(touch(&mut table, 2, tuple(1), 1).lookup, FlowLookup::LookUp);
     known(&mut table, 2, 1, 2);
     assert_eq!(port(&table), 2);
     assert_eq!(
@@ -315,10 +324,10 @@ fn a_flow_takes_its_new_path_at_a_gap() {
     table.reroute(slot, PortNo(3), 500).expect("there is room");
     let port = |table: &FlowTable| table.resolved(slot).expect("it is resolved").port.0;
     for now in (0..10).map(|n| n * 100_000) {
-        meet(&mut table, now, tuple(1), 100);
+        touch(&mut table, now, tuple(1), 100);
         assert_eq!(port(&table), 2);
     }
-    meet(&mut table, 1_400_000, tuple(1), 100);
+    touch(&mut table, 1_400_000, tuple(1), 100);
     assert_eq!(port(&table), 3);
 }
 
