@@ -21,7 +21,7 @@ PRINTED := man/man5=man/man5 man/man8=man/man8 completions/bash=bash-completion/
   completions/zsh=zsh/site-functions completions/fish=fish/vendor_completions.d
 SHARE := "$(DESTDIR)$(PREFIX)/share"
 
-.PHONY: help demo build check test test-all fuzz ns3 audit dist fetch install uninstall
+.PHONY: help demo build check test test-all interop fuzz ns3 audit dist fetch install uninstall
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' Makefile | while IFS='	' read -r name what; do \
@@ -48,6 +48,10 @@ test: ## everything but the long tier
 test-all: ## everything, the long tier too
 	@for tier in test fuzz dist long; do $(SETUP) need $$tier || exit; done
 	@BOFUSS_PYTHON=$$($(SETUP) venv) && export BOFUSS_PYTHON && $(SETUP) cargo xtask ci --all
+
+interop: ## openflowj, os-ken, python-openflow and tshark read all that a switch says: needs Java, Maven and network
+	@$(SETUP) need interop
+	@BOFUSS_PYTHON=$$($(SETUP) venv) && export BOFUSS_PYTHON && $(SETUP) cargo xtask interop
 
 fuzz: ## fuzz each target for a minute; make fuzz ARGS='600 NAME' for other times, one target
 	@$(SETUP) need fuzz

@@ -9,6 +9,10 @@ use std::{fs, iter};
 use bofuss_tests::{have, run};
 use serde_json::Value;
 
+mod pcap;
+
+use pcap::{capture, capture_of};
+
 const SCRIPT: &str = "contrib/wireshark/openstate.lua";
 const VECTORS: [&str; 2] = ["openstate.txt", "opp.txt"];
 /// Names of numbers in the text of vectors, and the dissector's names for them.
@@ -55,39 +59,6 @@ fn vectors(names: &[&str]) -> Vec<(String, Vec<u8>)> {
         }
     }
     vectors
-}
-
-/// A capture in the classic format.
-fn capture_of(frames: &[Vec<u8>]) -> Vec<u8> {
-    let mut file = Vec::new();
-    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
-        file.extend(word.to_le_bytes());
-    }
-    for frame in frames {
-        for word in [0, 0, frame.len() as u32, frame.len() as u32] {
-            file.extend(word.to_le_bytes());
-        }
-        file.extend(frame);
-    }
-    file
-}
-
-/// A capture with a TCP segment to OpenFlow's port for each message.
-fn capture(messages: &[(String, Vec<u8>)]) -> Vec<u8> {
-    let mut frames = Vec::new();
-    let mut sequence = 1u32;
-    for (_, message) in messages {
-        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
-        frame.extend((40 + message.len() as u16).to_be_bytes());
-        frame.extend([0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-        frame.extend([0x9c, 0x40, 0x19, 0xfd]);
-        frame.extend(sequence.to_be_bytes());
-        frame.extend([0, 0, 0, 1, 0x50, 0x18, 0x20, 0, 0, 0, 0, 0]);
-        frame.extend(message);
-        sequence += message.len() as u32;
-        frames.push(frame);
-    }
-    capture_of(&frames)
 }
 
 /// The numbers that a part of tshark's JSON has under a name.
@@ -139,7 +110,7 @@ fn wireshark_names_the_fields_of_each_message() {
     let head = [4, 1, 0, 8 + refused.len() as u8, 0, 0, 0, 9];
     messages.push(("error".into(), [&head[..], &refused].concat()));
     let path = std::env::temp_dir().join(format!("bofuss-dissector-{}.pcap", std::process::id()));
-    fs::write(&path, capture(&messages)).unwrap();
+    fs::write(&path, capture(messages.iter().map(|(_, bytes)| bytes))).unwrap();
     let tshark = |words: &[&str]| {
         let mut command = Command::new("tshark");
         let output = run(command.arg("-r").arg(&path).args(words));
@@ -287,7 +258,7 @@ fn wireshark_names_the_fields_of_openqflow() {
     }
     let messages = vectors(&["openqflow.txt"]);
     let path = std::env::temp_dir().join(format!("bofuss-qflow-{}.pcap", std::process::id()));
-    fs::write(&path, capture(&messages)).unwrap();
+    fs::write(&path, capture(messages.iter().map(|(_, bytes)| bytes))).unwrap();
     let script = root().join("contrib/wireshark/openqflow.lua");
     let script = format!("lua_script:{}", script.display());
     let mut command = Command::new("tshark");

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 pub mod locked;
-mod misread;
+pub mod misread;
 pub mod peers;
 pub mod raw;
 

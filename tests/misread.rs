@@ -3,7 +3,7 @@
 /// The messages that tshark 4.0 does not know or misreads, as filters of it, and what is wrong. It
 /// has no dissector for OpenFlow 1.1 and 1.2 at all, and of 1.3 none for the ONF's extensions,
 /// which it leaves alone.
-pub(crate) const MISREAD: [(&str, &str); 7] = [
+pub const MISREAD: [(&str, &str); 7] = [
     (
         "openflow_1_0.type == 1 || openflow_v4.type == 1 || openflow_v5.type == 1 || \
          openflow_v6.type == 1",

@@ -1,11 +1,14 @@
 #!/bin/sh
 # Sets the machine up, builds as the calling user, and elevates only the run.
 #
-#   need TIER        install what TIER (demo, check, test, fuzz, dist, ns3, long) lacks: packages and the pinned Rust
+#   need TIER        install what TIER (demo, check, test, fuzz, dist, ns3, long, interop) lacks: packages and the
+#                    pinned Rust
 #   cargo ARGS...    the pinned cargo, as the calling user
 #   pages FROM TO    print the manual pages of the programs of one folder into another, as the calling user
-#   venv [NAME]      make the tests' Python environment, or venv-python, that of the package's tests, as the
-#                    calling user; print its python
+#   venv [NAME]      make the tests' Python environment, or venv-python, that of the package's tests, or
+#                    venv-interop, as the calling user; print its python
+#   java             fetch the tests' Java libraries with Maven, as the calling user; print the file that has their
+#                    class path
 #   elevate CMD...   run with the rights to make interfaces, in the caller's own network
 #   isolate CMD...   the same in new namespaces (network, processes, mounts), which vanish with the command
 set -eu
@@ -65,7 +68,15 @@ gdb gdb
 strace strace' ;; fuzz) echo 'c++ g++' ;; ns3) echo 'c++ g++
 make make
 ns3-headers libns3-dev
-ovs-testcontroller openvswitch-testcontroller' ;; long) echo 'chromium chromium
+ovs-testcontroller openvswitch-testcontroller' ;; interop) echo 'java default-jdk-headless
+javac default-jdk-headless
+mvn maven
+python3 python3
+python3-venv python3-venv
+tshark tshark' ;; long) echo 'chromium chromium
+java default-jdk-headless
+javac default-jdk-headless
+mvn maven
 debootstrap debootstrap
 qemu-aarch64-static qemu-user-static
 systemd-nspawn systemd-container' ;; dist) echo 'python3 python3
@@ -287,6 +298,20 @@ case $verb in
             cp "$wanted" "$target/$name/requirements.txt"
         done
         echo "$target/${1:-venv}/bin/python"
+        ;;
+    java)
+        as_caller "$verb" "$@"
+        cd "$root"
+        wanted=tests/interop/pom.xml
+        have mvn || die "missing program: mvn. make interop installs it, or says what is missing"
+        if ! cmp -s "$wanted" "$target/interop/pom.xml"; then
+            say "fetching the libraries of $wanted"
+            mkdir -p "$target/interop"
+            mvn -q -B -f "$wanted" dependency:build-classpath \
+                -Dmdep.outputFile="$target/interop/classpath" >&2
+            cp "$wanted" "$target/interop/pom.xml"
+        fi
+        echo "$target/interop/classpath"
         ;;
     elevate) run_elevated '' "$@" ;;
     isolate)

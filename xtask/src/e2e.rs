@@ -55,6 +55,9 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
         BuildKind::Debug
     };
     let tests = build(root)?;
+    if is_long {
+        prepare_interop(root)?;
+    }
     let run = Run {
         root,
         arguments,
@@ -69,23 +72,51 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     result
 }
 
+/// Fetches the libraries that read what a switch says. Errors: one cannot be had.
+fn prepare_interop(root: &Path) -> Result<(), String> {
+    setup(root, &["java"])?;
+    environment(root, "venv-interop").map(drop)
+}
+
+/// Runs the test program that has other libraries read what a switch says, with its output.
+///
+/// Errors: the step that failed.
+pub(crate) fn interop(root: &Path, target: &Path) -> Result<(), String> {
+    prepare_interop(root)?;
+    ci::build_all()?;
+    let tests = build_tests(&root.join("tests/Cargo.toml"), &["interop".into()])?;
+    let run = Run {
+        root,
+        arguments: &["--include-ignored".into(), "--nocapture".into()],
+        python: python(root)?,
+        programs: target.join("debug"),
+        packages: dist::folder(target, BuildKind::Debug),
+        scratch: std::env::temp_dir(),
+    };
+    tests.iter().try_for_each(|test| {
+        let mut command = run.command(test);
+        ci::succeed(command.env("TMPDIR", &run.scratch))
+    })
+}
+
 /// Builds the programs under test and the test programs. Returns those.
 ///
 /// Errors: it does not build.
 pub(crate) fn build(root: &Path) -> Result<Vec<TestProgram>, String> {
     ci::build_all()?;
-    build_tests(&root.join("tests/Cargo.toml"))
+    let manifest = root.join("tests/Cargo.toml");
+    build_tests(&manifest, &tree::target_names(&manifest, "test")?)
 }
 
-/// Builds the test programs of the package `manifest`. The command names the whole workspace, so
-/// that cargo takes the libraries of the unit tests: a package alone would select other features,
-/// and compile them again.
+/// Builds the test programs of these names of the package `manifest`. The command names the whole
+/// workspace, so that cargo takes the libraries of the unit tests: a package alone would select
+/// other features, and compile them again.
 ///
 /// Errors: it does not build.
-fn build_tests(manifest: &Path) -> Result<Vec<TestProgram>, String> {
+fn build_tests(manifest: &Path, names: &[String]) -> Result<Vec<TestProgram>, String> {
     let mut cargo = ci::cargo_command("test --locked --workspace --no-run --message-format json");
-    for name in tree::target_names(manifest, "test")? {
-        cargo.args(["--test", &name]);
+    for name in names {
+        cargo.args(["--test", name]);
     }
     let output = cargo.stderr(Stdio::inherit());
     let messages = ci::output(output)?;
@@ -101,13 +132,8 @@ fn build_tests(manifest: &Path) -> Result<Vec<TestProgram>, String> {
 }
 
 impl Run<'_> {
-    /// Runs a test program, then prints all its output at once.
-    ///
-    /// Errors: its name, when it does not succeed.
-    fn test(&self, test: &TestProgram) -> Result<(), String> {
-        let name = &test.target.name;
-        let scratch = self.scratch.join(name);
-        std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
+    /// The command that runs a test program in namespaces of its own.
+    fn command(&self, test: &TestProgram) -> Command {
         let mut isolated = Command::new("sh");
         isolated
             .arg(self.root.join("xtask/setup.sh"))
@@ -119,9 +145,22 @@ impl Run<'_> {
             .env("RUST_TEST_THREADS", "1")
             .env("BOFUSS_PYTHON", &self.python)
             .env("BOFUSS_DIST", &self.packages)
-            .env("BOFUSS_BIN_DIR", &self.programs)
-            .env("TMPDIR", &scratch);
-        let output = isolated.output().map_err(|e| format!("{name}: {e}"))?;
+            .env("BOFUSS_BIN_DIR", &self.programs);
+        isolated
+    }
+
+    /// Runs a test program, then prints all its output at once.
+    ///
+    /// Errors: its name, when it does not succeed.
+    fn test(&self, test: &TestProgram) -> Result<(), String> {
+        let name = &test.target.name;
+        let scratch = self.scratch.join(name);
+        std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
+        let mut isolated = self.command(test);
+        let output = isolated
+            .env("TMPDIR", &scratch)
+            .output()
+            .map_err(|e| format!("{name}: {e}"))?;
         let out = String::from_utf8_lossy(&output.stdout);
         let err = String::from_utf8_lossy(&output.stderr);
         println!("{name}:\n{err}{out}");
@@ -154,14 +193,13 @@ pub(crate) fn python(root: &Path) -> Result<String, String> {
 ///
 /// Errors: it cannot be made.
 pub(crate) fn environment(root: &Path, name: &str) -> Result<String, String> {
-    let mut venv = Command::new("sh");
-    venv.arg(root.join("xtask/setup.sh")).args(["venv", name]);
-    let venv = venv
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|e| format!("sh: {e}"))?;
-    if !venv.status.success() {
-        return Err("no Python environment; see above".into());
-    }
-    Ok(String::from_utf8_lossy(&venv.stdout).trim().to_string())
+    setup(root, &["venv", name])
+}
+
+/// What a verb of `setup.sh` prints. Errors: it fails.
+fn setup(root: &Path, words: &[&str]) -> Result<String, String> {
+    let mut setup = Command::new("sh");
+    setup.arg(root.join("xtask/setup.sh")).args(words);
+    let output = ci::output(setup.stderr(Stdio::inherit()))?;
+    Ok(output.trim().to_string())
 }

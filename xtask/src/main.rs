@@ -45,6 +45,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   dist [--debug]    packages of the programs, into target/dist; with --debug those for this
                     machine, not optimised, for tests, into target/dist-debug
   e2e [ARGS]        end-to-end tests; ARGS for each program: words of names, --ignored
+  interop           other libraries read all that a switch says: make interop
   python [ARGS]     builds the Python package and runs its tests; ARGS as for unittest
   python --write    writes the package's stubs and the outputs of the lecture's cells
   examples [NAME]   runs the examples, and prints which result each has checked
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         ["dist"] => dist::run(root, &target, dist::BuildKind::Release),
         ["dist", "--debug"] => dist::run(root, &target, dist::BuildKind::Debug),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
+        ["interop"] => e2e::interop(root, &target),
         ["python", "--write"] => python::write(root, &target),
         ["python", ..] => python::run(root, &target, &arguments[1..]),
         ["examples"] => examples::run(root, &target, ""),
