@@ -1,6 +1,7 @@
 //! Shell completion: lists the words that may replace the last word of a command line.
 
 use bofuss_oflib::text::{KEYWORDS, PROPERTIES, action_names, match_names, parse_instructions};
+use bofuss_oflib::wire::OneLine;
 use bofuss_oflib::{Catalogue, Match};
 use clap::{CommandFactory, Parser};
 
@@ -238,7 +239,8 @@ async fn ports(verb: &'static Verb, before: &[String], catalogue: Catalogue) -> 
         .await
         .unwrap_or_default()
         .into_iter();
-    names.map(|(name, _)| name).collect()
+    // A line is a candidate.
+    names.map(|(name, _)| OneLine(&name).to_string()).collect()
 }
 
 #[cfg(test)]

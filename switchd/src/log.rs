@@ -1,7 +1,7 @@
 //! The log: lines on standard error, with a level that can change and a rate limit.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -38,9 +38,9 @@ pub enum LogFormat {
 /// Starts the log. Errors: an unknown level.
 pub fn start(level: &str, format: LogFormat) -> Result<(), String> {
     let (filter, handle) = reload::Layer::new(filter(level)?);
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let plain = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(|| LineWriter(io::stderr()))
         .with_target(false)
         // A closed standard error must not end the switch.
         .log_internal_errors(false);
@@ -57,6 +57,32 @@ pub fn start(level: &str, format: LogFormat) -> Result<(), String> {
     // There is one log in a process.
     let _ = CHANGE.set(change);
     Ok(())
+}
+
+/// Writes each event in one line: the text of a peer may have ends of lines, and what follows one
+/// would look like a line of ours. Other control characters are escaped before.
+struct LineWriter<W>(W);
+
+impl<W: Write> Write for LineWriter<W> {
+    /// Writes an event, with the end of its line.
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = event.strip_suffix(b"\n").unwrap_or(event);
+        let mut line = Vec::with_capacity(event.len());
+        for byte in text {
+            match byte {
+                b'\n' => line.extend(b"\\n"),
+                b'\r' => line.extend(b"\\r"),
+                byte => line.push(*byte),
+            }
+        }
+        line.push(b'\n');
+        self.0.write_all(&line)?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Checks a log level. Errors: an unknown one.
@@ -185,6 +211,17 @@ impl Visit for LogText {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_peers_text_adds_no_line_to_the_log() {
+        let mut written = Vec::new();
+        let mut writer = LineWriter(&mut written);
+        for event in ["INFO a peer says x\nERROR forged\r\n\n", "INFO next\n"] {
+            writer.write_all(event.as_bytes()).expect("memory takes it");
+        }
+        let text = String::from_utf8(written).expect("it is text");
+        assert_eq!(text, "INFO a peer says x\\nERROR forged\\r\\n\nINFO next\n");
+    }
 
     #[test]
     fn a_peer_that_comes_again_and_again_writes_so_many_lines_and_the_rest_is_counted() {

@@ -253,7 +253,7 @@ pub(crate) fn port_desc(desc: &PortDesc) -> String {
          max_spd=\"{}kbps\"}}",
         port(desc.port_no),
         desc.hw_addr,
-        desc.name.0,
+        desc.name,
         desc.config.0,
         desc.state.0,
         desc.curr.0,

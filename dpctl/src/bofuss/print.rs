@@ -13,7 +13,7 @@ use bofuss_oflib::message::{
     PortMod, PortStatus, PortStatusReason,
 };
 use bofuss_oflib::types::{BufferId, GroupId, QueueId, TableId};
-use bofuss_oflib::wire::Reader;
+use bofuss_oflib::wire::{OneLine, Reader};
 use bofuss_oflib::{Codec, Message, PortNo, Version, field};
 
 use super::parts::{action, async_config, bands, bucket, group_type, port_desc, queue};
@@ -173,11 +173,13 @@ fn experimenter(value: &ExtValue) -> String {
         "set_discipline" => {
             let port = port(PortNo(value.args[0] as u32));
             let name = String::from_utf8_lossy(&value.data.0);
+            let name = OneLine(&name);
             format!("setdiscipline{{port=\"{port}\", discipline=\"{name}\"}}")
         }
         "set_desc" => {
             let text = String::from_utf8_lossy(&value.data.0);
-            format!("setdesc{{desc=\"{}\"}}", text.trim_end_matches('\0'))
+            let text = OneLine(text.trim_end_matches('\0'));
+            format!("setdesc{{desc=\"{text}\"}}")
         }
         _ => format!("exp{{exp_id=\"{}\"}}", value.row.experimenter),
     }

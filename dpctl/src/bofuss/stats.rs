@@ -94,7 +94,7 @@ pub(crate) fn reply(reply: &MultipartReply) -> String {
     let body = match &reply.body {
         ReplyBody::Desc(d) => format!(
             ", mfr=\"{}\", hw=\"{}\", sw=\"{}\", sn=\"{}\", dp=\"{}\"",
-            d.mfr_desc.0, d.hw_desc.0, d.sw_desc.0, d.serial_num.0, d.dp_desc.0
+            d.mfr_desc, d.hw_desc, d.sw_desc, d.serial_num, d.dp_desc
         ),
         ReplyBody::Flow(entries) => stats(entries.iter().map(|one| flow_entry(&one.0))),
         ReplyBody::Aggregate(a) => format!(
@@ -280,7 +280,7 @@ fn table_features(t: &TableFeatureSet) -> String {
         "{{table=\"{}\", name=\"{}\", metadata_match=\"{:x}\", metadata_write=\"{:x}\", \
          config=\"{}\",max_entries=\"{}\"{properties}",
         table(t.table_id),
-        t.name.0,
+        t.name,
         t.metadata_match,
         t.metadata_write,
         t.config,

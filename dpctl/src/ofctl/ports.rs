@@ -47,7 +47,7 @@ pub(crate) fn ports_in(reply: Message) -> Vec<PortDesc> {
 fn missing(word: &str, ports: &[PortDesc]) -> Failure {
     let names: Vec<String> = ports
         .iter()
-        .map(|port| format!("{} ({})", port.port_no, port.name.0))
+        .map(|port| format!("{} ({})", port.port_no, port.name))
         .collect();
     Failure::Failed(format!(
         "the switch has no port {word}; its ports are {}",

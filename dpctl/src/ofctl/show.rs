@@ -108,11 +108,11 @@ fn body(wording: Wording<'_>, head: &str, body: &ReplyBody) -> String {
     }
     match body {
         ReplyBody::Desc(desc) => {
-            text += &format!("Manufacturer: {}\n", desc.mfr_desc.0);
-            text += &format!("Hardware: {}\n", desc.hw_desc.0);
-            text += &format!("Software: {}\n", desc.sw_desc.0);
-            text += &format!("Serial Num: {}\n", desc.serial_num.0);
-            text += &format!("DP Description: {}\n", desc.dp_desc.0);
+            text += &format!("Manufacturer: {}\n", desc.mfr_desc);
+            text += &format!("Hardware: {}\n", desc.hw_desc);
+            text += &format!("Software: {}\n", desc.sw_desc);
+            text += &format!("Serial Num: {}\n", desc.serial_num);
+            text += &format!("DP Description: {}\n", desc.dp_desc);
         }
         ReplyBody::Flow(entries) => {
             text.extend(entries.iter().map(|one| entry(wording, &one.0) + "\n"));
@@ -229,10 +229,7 @@ fn names_of(fields: &[FieldId]) -> String {
 }
 
 fn port_desc(port: &PortDesc) -> String {
-    let mut text = format!(
-        " {}({}): addr:{}\n",
-        port.port_no, port.name.0, port.hw_addr
-    );
+    let mut text = format!(" {}({}): addr:{}\n", port.port_no, port.name, port.hw_addr);
     text += &format!("     config:     {}\n", words(port.config));
     text += &format!("     state:      {}\n", words(port.state));
     for (name, features) in [

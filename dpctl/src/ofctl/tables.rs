@@ -6,6 +6,7 @@ use bofuss_oflib::Version;
 use bofuss_oflib::message::multipart::TableStats;
 use bofuss_oflib::message::multipart::table_features::{PropertyList, TableFeatureSet};
 use bofuss_oflib::message::table_mod::{TableConfig, TableMiss};
+use bofuss_oflib::wire::OneLine;
 
 use super::field_names::{FieldNames, Fields};
 use super::show::{SETTERS, action_names};
@@ -348,7 +349,7 @@ fn tables(list: &[PrintedTable<'_>], names: &FieldNames) -> String {
         text += &dittos(&mut same);
         text += &format!("\n  table {}", abilities.table);
         if !name.is_empty() {
-            text += &format!(" (\"{name}\")");
+            text += &format!(" (\"{}\")", OneLine(name));
         }
         text.push(':');
         if is_ditto {
