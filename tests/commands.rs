@@ -1,6 +1,8 @@
 //! The command lines: what they say when something is wrong, and the demo.
 #![allow(clippy::unwrap_used)]
 
+mod inputs;
+
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 

@@ -235,16 +235,7 @@ impl Told {
     /// Lets the call number `at` of each thread fail while the switch acts. Returns which did.
     fn fail(&self, fault: Fault, at: u32) -> Vec<String> {
         let trace = self.folder.file("trace");
-        let process = self.lab.switch.0.id().to_string();
-        let mut strace = strace(fault, at, &trace);
-        let mut tracer = Process::start(strace.args(["-p", &process]).stderr(Stdio::null()));
-        until("all threads are traced", || {
-            let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();
-            tasks.into_iter().all(|task| {
-                let status = fs::read_to_string(task.unwrap().path().join("status"));
-                status.is_ok_and(|text| !text.contains("TracerPid:\t0\n"))
-            })
-        });
+        let mut tracer = attach(&mut strace(fault, at, &trace), &self.lab);
         let failed = self.act();
         ok(Command::new("kill").args(["-INT", &tracer.0.id().to_string()]));
         until("it detaches", || tracer.0.try_wait().unwrap().is_some());
@@ -310,4 +301,67 @@ fn a_capture_on_a_full_disk_ends_and_says_why() {
     lab.all_ping();
     assert_eq!(lab.switch.terminate(), Some(0));
     ok(Command::new("umount").arg(&folder.0));
+}
+
+/// Starts strace on a switch, and waits until it traces all threads.
+fn attach(strace: &mut Command, lab: &Lab) -> Process {
+    let process = lab.switch.0.id().to_string();
+    let tracer = Process::start(strace.args(["-p", &process]).stderr(Stdio::null()));
+    until("all threads are traced", || {
+        let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+        tasks.into_iter().all(|task| {
+            let status = fs::read_to_string(task.unwrap().path().join("status"));
+            status.is_ok_and(|text| !text.contains("TracerPid:\t0\n"))
+        })
+    });
+    tracer
+}
+
+#[test]
+fn a_slow_file_system_delays_a_reload_and_nothing_else() {
+    if !have(TOOLS) {
+        return;
+    }
+    let folder = Folder::new("slow-files");
+    let file = folder.file("s.toml");
+    fs::write(&file, "fail-mode = 'standalone'\n").unwrap();
+    let mut lab = Lab::new(2, &["--config", &file]);
+    let trace = folder.file("trace");
+    let slow = |seconds: u32| {
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-o", &trace, "-P", &file]);
+        let inject = format!("inject=openat:delay_enter={seconds}000000");
+        strace.args(["-e", "trace=openat", "-e", &inject]);
+        strace
+    };
+    let reload = |lab: &Lab| {
+        let mut command = Command::new(program("bofuss"));
+        let reload = Process::start(command.args(["ctl", &lab.name, "reload"]));
+        until("the reload is in progress", || {
+            fs::read_to_string(&trace).unwrap().contains(&file)
+        });
+        let busy = "the files of another reload are still being read";
+        let (done, said) = bofuss(&["ctl", &lab.name, "reload"]);
+        assert!(!done && said.contains(busy), "{said}");
+        reload
+    };
+    let tracer = attach(&mut slow(5), &lab);
+    let mut first = reload(&lab);
+    lab.all_ping();
+    assert!(lab.dpctl(&["show"]).status.success());
+    assert!(bofuss(&["ctl", &lab.name, "ports"]).0);
+    assert!(first.0.try_wait().unwrap().is_none(), "others did not wait");
+    assert!(first.0.wait().unwrap().success());
+    drop(tracer);
+    let tracer = attach(&mut slow(3600), &lab);
+    let _second = reload(&lab);
+    let process = lab.switch.0.id().to_string();
+    ok(Command::new("kill").arg(&process));
+    // It is seen to end only once strace lets go of its thread.
+    until("it ends", || {
+        let status = fs::read_to_string(format!("/proc/{process}/status"));
+        status.unwrap().contains("State:\tZ")
+    });
+    drop(tracer);
+    assert_eq!(lab.switch.0.wait().unwrap().code(), Some(0));
 }

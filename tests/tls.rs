@@ -257,3 +257,40 @@ fn a_learning_switch_on_os_ken_by_tls_joins_hosts_while_certificates_change() {
         lab.log().contains("ssl:127.0.0.1:16674: disconnected")
     });
 }
+
+#[test]
+fn keys_on_a_slow_file_system_delay_nobody_for_long() {
+    if !have(&["ip", "openssl", "strace"]) {
+        return;
+    }
+    let pki = Pki::new("slow");
+    pki.ca("ca");
+    pki.sign("ca", "ctl", "IP:127.0.0.1");
+    pki.sign("ca", "switch", "IP:127.0.0.1");
+    let words = ["--listen", "pssl:16678"];
+    let lab = lab(2, &words, &pki.options("switch", "ca-cert.pem"));
+    let (key, trace) = (pki.path("switch-privkey.pem"), pki.path("trace"));
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o", &trace, "-P", &key]);
+    strace.args([
+        "-e",
+        "trace=%file",
+        "-e",
+        "inject=%file:delay_enter=3600000000",
+    ]);
+    let process = lab.switch.0.id().to_string();
+    let _tracer = Process::start(strace.args(["-p", &process]).stderr(Stdio::null()));
+    until("it is traced", || {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+        !status.unwrap().contains("TracerPid:\t0\n")
+    });
+    // The first connection waits a second for its thread, and then takes the files as they were.
+    for _ in 0..3 {
+        let mut dpctl = Command::new(program("dpctl"));
+        dpctl.args(pki.options("ctl", "ca-cert.pem"));
+        ok(dpctl.args(["ssl:127.0.0.1:16678", "show"]));
+        assert!(lab.dpctl(&["show"]).status.success());
+        assert!(std::fs::read_to_string(&trace).unwrap().contains(&key));
+    }
+    lab.all_ping();
+}

@@ -311,7 +311,10 @@ impl Hub {
 
     /// Makes new connections use the files of TLS as they are now.
     async fn refresh_tls(&self) {
-        if let Some(read) = self.settings().tls.as_ref().and_then(Tls::refresh) {
+        let Some(tls) = self.settings().tls.clone() else {
+            return;
+        };
+        if let Some(read) = tls.refresh().await {
             let _ = self.events.send(Event::TlsFiles(read)).await;
         }
     }

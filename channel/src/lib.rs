@@ -41,7 +41,9 @@ pub use newcomers::{MAX_NEWCOMERS, MAX_NEWCOMERS_PER_SOURCE, Newcomer, Newcomers
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
 pub use pace::RateLimit;
 pub use places::MAX_CONNECTIONS_PER_LISTENER;
-pub use regular_file::{MAX_FILE_BYTES, read_file, read_text};
+pub use regular_file::{
+    MAX_FILE_BYTES, open_input, read_file, read_input, read_standard_input, read_text, shortened,
+};
 pub use run_dir::{
     RunSocket, SYSTEM_RUN_DIRECTORY, is_own, is_user, permitted, run_directories, run_sockets,
     user_run_directory,

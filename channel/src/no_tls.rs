@@ -17,7 +17,7 @@ impl NoTls {
         Err("this program is built without TLS; make build builds one that has it".into())
     }
 
-    pub(crate) fn refresh(&self) -> Option<Result<(), String>> {
+    pub(crate) async fn refresh(&self) -> Option<Result<(), String>> {
         match *self {}
     }
 

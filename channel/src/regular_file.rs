@@ -1,36 +1,92 @@
 //! Reads a file that a user names, without waiting and without taking more than a limit.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 /// The largest configuration, key or list of certificates that is read. Debian's bundle of all
 /// certificate authorities has 0.2 MiB.
 pub const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// The largest input of a command, such as a list of flows: a million of them have 100 MiB.
+const MAX_INPUT_BYTES: u64 = 256 << 20;
+
+/// The most characters of an error about a file, which may quote a line of any length.
+const MAX_ERROR_CHARS: usize = 2000;
+
+/// Where a process finds the files that it has open, such as the pipe of a shell's `<(...)`.
+const OPEN_FILES: [&str; 3] = ["/dev/fd", "/proc/self/fd", "/dev/stdin"];
 
 /// Reads a regular file. A pipe without a writer would hold its reader for ever, and a device may
 /// have no end.
 ///
 /// Errors: the system's, or why the file is not read.
 pub fn read_file(path: &Path) -> Result<Vec<u8>> {
-    // Without these, opening waits for a pipe's writer, or makes a terminal this process's own.
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    let mut options = OpenOptions::new();
-    let file = options
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
+    let file = open(path)?;
     if !file.metadata()?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
+    read_all(file, MAX_FILE_BYTES)
+}
+
+/// Opens the input of a command: a regular file, the pipe of a shell's `<(...)`, or `/dev/null`.
+///
+/// Errors: the system's, or why the file is not read.
+pub fn open_input(path: &Path) -> Result<File> {
+    let file = open(path)?;
+    let kind = file.metadata()?.file_type();
+    let is_open = OPEN_FILES.iter().any(|known| path.starts_with(known));
+    if kind.is_file() || path == Path::new("/dev/null") {
+        return Ok(file);
+    }
+    if is_open && kind.is_fifo() {
+        fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+        return Ok(file);
+    }
+    let sentence = "neither a regular file nor a pipe as of <(...)";
+    Err(Error::new(ErrorKind::InvalidInput, sentence))
+}
+
+/// Reads the input of a command, which is text.
+///
+/// Errors: as [`open_input`], it is larger than 256 MiB, or not UTF-8.
+pub fn read_input(path: &Path) -> Result<String> {
+    text(read_all(open_input(path)?, MAX_INPUT_BYTES)?)
+}
+
+/// Reads the standard input of a command, which is text. Errors: as [`read_input`].
+pub fn read_standard_input() -> Result<String> {
+    text(read_all(std::io::stdin().lock(), MAX_INPUT_BYTES)?)
+}
+
+/// Cuts an error that is longer than a reader reads.
+pub fn shortened(mut error: String) -> String {
+    if let Some((end, _)) = error.char_indices().nth(MAX_ERROR_CHARS) {
+        error.truncate(end);
+        error.push_str("...");
+    }
+    error
+}
+
+/// Opens a file without waiting.
+fn open(path: &Path) -> Result<File> {
+    // Without these, opening waits for a pipe's writer, or makes a terminal this process's own.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut options = OpenOptions::new();
+    let options = options.read(true).custom_flags(flags.bits().cast_signed());
+    options.open(path)
+}
+
+/// Reads to the end. Errors: the system's, or there are more than `limit` bytes.
+fn read_all(file: impl Read, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // The file may grow meanwhile, and those in /proc have no size.
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        let sentence = format!("larger than {} MiB", MAX_FILE_BYTES >> 20);
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let sentence = format!("larger than {} MiB", limit >> 20);
         return Err(Error::new(ErrorKind::FileTooLarge, sentence));
     }
     Ok(bytes)
@@ -38,7 +94,11 @@ pub fn read_file(path: &Path) -> Result<Vec<u8>> {
 
 /// Reads a regular file of text. Errors: as [`read_file`], and if it is not UTF-8.
 pub fn read_text(path: &Path) -> Result<String> {
-    String::from_utf8(read_file(path)?).map_err(|error| Error::new(ErrorKind::InvalidData, error))
+    text(read_file(path)?)
+}
+
+fn text(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|error| Error::new(ErrorKind::InvalidData, error))
 }
 
 #[cfg(test)]
@@ -68,7 +128,13 @@ mod tests {
                 no_terminal || refused.to_string() == "not a regular file",
                 "{refused}"
             );
+            let refused = read_input(other).expect_err("it is no pipe of a shell");
+            assert!(
+                no_terminal || refused.to_string().starts_with("neither a regular file"),
+                "{refused}"
+            );
         }
+        assert_eq!(read_input(Path::new("/dev/null")).expect("it is empty"), "");
         fs::write(&plain, "text").expect("the folder is writable");
         assert_eq!(read_text(&plain).expect("it is short"), "text");
         let file = OpenOptions::new()

@@ -4,10 +4,12 @@ use std::fmt::{Debug, Display};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{fmt, fs, io};
+use std::time::Duration;
+use std::{fmt, fs, io, thread};
 
 use tokio::io::{AsyncWriteExt, copy, sink};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
@@ -25,14 +27,21 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use crate::handshake::{HELLO_TIMEOUT, LINGER};
 use crate::stream::{Duplex, Ends, Stream};
-use crate::{Reason, TlsFiles, read_file};
+use crate::{Reason, TlsFiles, read_file, shortened};
 
 /// Who we are and whom we trust. Clones share it.
 ///
 /// A new connection takes the files as they are then or, if they are wrong then, as they were;
 /// those that are up stay.
 #[derive(Clone)]
-pub struct Tls(Arc<Mutex<Loaded>>);
+pub struct Tls {
+    loaded: Arc<Mutex<Loaded>>,
+    /// One thread reads the files at a time.
+    turns: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// How long a new connection waits for the files to be read again.
+const FILES_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,6 +55,8 @@ struct Loaded {
     stamps: [Stamp; 3],
     connector: TlsConnector,
     acceptor: TlsAcceptor,
+    /// What became of the last change, until it is said.
+    news: Option<Result<(), String>>,
 }
 
 /// Identifies a version of a file: inode, size in bytes, time of modification in s and ns.
@@ -56,33 +67,63 @@ impl Tls {
     pub fn load(files: TlsFiles) -> Result<Self, String> {
         let stamps = stamps(&files);
         let (connector, acceptor) = read(&files)?;
-        Ok(Self(Arc::new(Mutex::new(Loaded {
+        let loaded = Loaded {
             files,
             stamps,
             connector,
             acceptor,
-        }))))
+            news: None,
+        };
+        Ok(Self {
+            loaded: Arc::new(Mutex::new(loaded)),
+            turns: Arc::default(),
+        })
     }
 
     fn loaded(&self) -> MutexGuard<'_, Loaded> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the files again if one of them changed; says so, once for each change.
+    /// Reads the files again if one of them changed; says so, once for each change. A thread reads
+    /// them: while a slow file system lets it wait, what was read before counts.
     ///
     /// Errors: as of [`Tls::load`]; what was read before still counts.
-    pub(crate) fn refresh(&self) -> Option<Result<(), String>> {
-        let mut loaded = self.loaded();
-        let stamps = stamps(&loaded.files);
-        if stamps == loaded.stamps {
-            return None;
+    pub(crate) async fn refresh(&self) -> Option<Result<(), String>> {
+        let this = self.clone();
+        let refreshed = async {
+            let turn = this.turns.clone().lock_owned().await;
+            let (done, waits) = oneshot::channel();
+            let work = move || {
+                this.read_again();
+                drop(turn);
+                // The connection may be gone.
+                let _ = done.send(());
+            };
+            // Without a thread, the files are as they were.
+            let _ = thread::Builder::new().name("tls-files".into()).spawn(work);
+            let _ = waits.await;
+        };
+        let _ = timeout(FILES_TIMEOUT, refreshed).await;
+        self.loaded().news.take()
+    }
+
+    /// Reads the files again if one of them changed.
+    fn read_again(&self) {
+        let (files, old) = {
+            let loaded = self.loaded();
+            (loaded.files.clone(), loaded.stamps)
+        };
+        let stamps = stamps(&files);
+        if stamps == old {
+            return;
         }
+        let read = read(&files);
+        let mut loaded = self.loaded();
         loaded.stamps = stamps;
-        let read = read(&loaded.files);
-        Some(read.map(|(connector, acceptor)| {
+        loaded.news = Some(read.map(|(connector, acceptor)| {
             loaded.connector = connector;
             loaded.acceptor = acceptor;
-        }))
+        }));
     }
 
     /// Makes TLS of a connection that we opened to `host`.
@@ -138,7 +179,8 @@ fn stamps(files: &TlsFiles) -> [Stamp; 3] {
 }
 
 fn named(path: &Path, error: impl Display) -> String {
-    format!("{}: {error}", path.display())
+    // The library quotes lines that it does not understand.
+    shortened(format!("{}: {error}", path.display()))
 }
 
 /// The sentence for a key that does not belong to the certificate.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use bofuss_agent::FailMode;
 use bofuss_channel::{
-    ActiveAddress, Auxiliary, MAX_AUXILIARIES, PassiveAddress, RateLimit, Tls, TlsFiles,
+    ActiveAddress, Auxiliary, MAX_AUXILIARIES, PassiveAddress, RateLimit, Tls, TlsFiles, shortened,
 };
 use bofuss_embed::record::FrameDetail;
 use bofuss_oflib::message::multipart::Desc;
@@ -182,6 +182,11 @@ impl Options {
     ///
     /// Errors: one sentence, which begins with the option.
     pub fn check(self) -> Result<Config, String> {
+        // What files say may be quoted.
+        self.checked().map_err(shortened)
+    }
+
+    fn checked(self) -> Result<Config, String> {
         let options = Box::new(self.clone());
         let catalogue = extensions::announced(catalogue(&self.fields)?, &self.extensions)?;
         let profile = profile(self.profile.as_deref(), &catalogue)?;

@@ -22,6 +22,7 @@ mod offline;
 mod port;
 mod process;
 mod profile;
+mod reading;
 mod record;
 mod refusal;
 mod reload;

@@ -1,11 +1,11 @@
 //! A switch for traces, built from a configuration and a file of flows; it opens no ports.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use bofuss_agent::{ConnId, FailMode, Request, SwitchIo};
+use bofuss_channel::{read_input, read_text};
 use bofuss_datapath::Time;
 use bofuss_ext::Switch;
 use bofuss_ext::openstate::AskedStates;
@@ -115,7 +115,7 @@ pub fn states(switch: &mut Switch) -> AskedStates {
 /// Reads the configuration of the switch `name` from a file, or of the only one there. Options of
 /// connections are left out, so that no TLS file is read.
 fn read_file(path: &Path, name: Option<&str>) -> Result<Config, String> {
-    let text = fs::read_to_string(path).map_err(context(path.display()))?;
+    let text = read_text(path).map_err(context(path.display()))?;
     let all: Options = toml::from_str(&text).map_err(context(path.display()))?;
     let mut switches = config::each(all);
     let names: Vec<String> = switches
@@ -190,7 +190,7 @@ type SourcedMessage = (String, Message);
 /// `state_mod table_config,table=0,stateful=1`. Returns meters first, then groups, flows and the
 /// messages of extensions.
 fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<SourcedMessage>, String> {
-    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = read_input(path).map_err(context(path.display()))?;
     let mut all = [const { Vec::new() }; 4];
     for (line, number) in text.lines().zip(1..) {
         let at = format!("{}, line {number}", path.display());
@@ -230,13 +230,13 @@ mod tests {
     #[test]
     fn what_is_wrong_in_a_file_is_told_with_its_line_and_key() {
         let path = std::env::temp_dir().join(format!("bofuss-offline-{}.toml", std::process::id()));
-        fs::write(
+        std::fs::write(
             &path,
             "port = [\"1=mem\"]\n\nfield = [\"x=gre:0:8,number=1\"]\n",
         )
         .unwrap();
         let told = described(Some(&path), None).map(|_| ());
-        fs::remove_file(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
         let start = format!("{}, line 3: field x=gre:0:8,number=1: ", path.display());
         let told = told.unwrap_err();
         assert!(told.starts_with(&start), "{told}");

@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
@@ -18,6 +18,7 @@ use crate::control::CommandRequest;
 use crate::dataplane::{Answer, Operation, Scrape};
 use crate::manager::Manager;
 use crate::metrics::{self, Address, MetricsRequest};
+use crate::reading::Reading;
 use crate::reload::ConfigSource;
 use crate::rights::Lock;
 use crate::run::{self, DataPlaneQueue, Enter, Running, Shared};
@@ -40,12 +41,20 @@ fn ignores_sighup() -> bool {
     ignored.is_none_or(|mask| mask & HANGUP != 0)
 }
 
+/// A configuration that was read again.
+type Reread = (ConfigSource, Vec<Config>);
+
+/// Who asked for a reload, if it was no signal.
+type Asker = Option<oneshot::Sender<Answer>>;
+
 /// The running switches, in the order of the configuration file.
 pub struct Process {
     switches: Vec<Running>,
     shared: Shared,
     /// The configuration's source, for reloads.
-    source: Option<ConfigSource>,
+    source: Option<Arc<ConfigSource>>,
+    /// The reload in progress.
+    reading: Option<(Reading<Reread>, Asker)>,
     log: String,
     /// The address of the metrics, and the listener there.
     metrics: (Option<Address>, Option<metrics::MetricsListener>),
@@ -78,7 +87,8 @@ impl Process {
         let mut this = Self {
             switches: Vec::new(),
             shared,
-            source,
+            source: source.map(Arc::new),
+            reading: None,
             log,
             metrics: (None, None),
             metrics_requests: mpsc::channel(1),
@@ -177,7 +187,7 @@ impl Process {
         let mut stop = std::pin::pin!(stop);
         // Without a configuration file, closing the terminal (SIGHUP) ends the switch, as it ends
         // other programs.
-        let reloads = self.source.as_ref().is_some_and(ConfigSource::has_file);
+        let reloads = self.source.as_ref().is_some_and(|source| source.has_file());
         let mut hangup = None;
         if reloads || !ignores_sighup() {
             hangup = signal(SignalKind::hangup()).ok();
@@ -202,8 +212,9 @@ impl Process {
                     if !reloads {
                         return Ok(());
                     }
-                    drop(self.reload().await);
+                    self.begin_reload(None);
                 }
+                (read, reply) = finished(&mut self.reading) => self.end_reload(read, reply).await,
                 Some(request) = self.metrics_requests.1.recv() => {
                     let switches = self.switches.iter();
                     let queues = switches.map(|switch| (switch.name.clone(), switch.queue.clone()));
@@ -238,7 +249,7 @@ impl Process {
                 Ok(names.collect())
             }
             "log" => log::set(&argument).map(|()| String::new()),
-            "reload" => self.reload().await,
+            "reload" => return self.begin_reload(Some(reply)),
             "shutdown" => Ok(String::new()),
             "trace-next" => {
                 let queue = self.switches[at].queue.clone();
@@ -277,26 +288,37 @@ impl Process {
         }
     }
 
-    /// Applies the changed configuration file, or changes nothing. Errors: why not, in a sentence.
-    async fn reload(&mut self) -> Answer {
-        let tried = self.try_to_reload().await;
-        let done = self.explained(tried);
-        match &done {
-            Ok(_) => info!("the configuration was read again"),
-            Err(error) => warn!("the configuration was not changed: {error}"),
+    /// Begins to read the changed configuration file. Who asked is told the result once it is
+    /// applied, or at once why it cannot be read.
+    fn begin_reload(&mut self, reply: Asker) {
+        let begun = match (&self.reading, &self.source) {
+            (Some(_), _) => Err("the files of another reload are still being read".into()),
+            (None, None) => Err("there is no configuration file".into()),
+            (None, Some(source)) => {
+                let source = Arc::clone(source);
+                Reading::begin(move || source.read_again())
+            }
+        };
+        match begun {
+            Ok(reading) => self.reading = Some((reading, reply)),
+            Err(error) => report_reload(Err(error), reply),
         }
-        done
     }
 
-    async fn try_to_reload(&mut self) -> Answer {
-        let source = self
-            .source
-            .as_ref()
-            .ok_or("there is no configuration file")?;
-        let (source, configs) = source.read_again()?;
+    /// Applies the configuration that was read, or changes nothing.
+    async fn end_reload(&mut self, read: Result<Reread, String>, reply: Asker) {
+        let applied = match read {
+            Ok((source, configs)) => self.apply(source, configs).await,
+            Err(error) => Err(error),
+        };
+        report_reload(self.explained(applied), reply);
+    }
+
+    /// Applies a configuration. Errors: why not, in a sentence.
+    async fn apply(&mut self, source: ConfigSource, configs: Vec<Config>) -> Answer {
         let followed = self.follow(configs).await;
         followed.map_err(|(at, error)| source.located(at, error))?;
-        self.source = Some(source);
+        self.source = Some(Arc::new(source));
         Ok(String::new())
     }
 
@@ -385,6 +407,27 @@ async fn ended(switches: &mut [Running]) -> (usize, Result<(), String>) {
         Poll::Pending
     })
     .await
+}
+
+/// Logs the result of a reload, and tells it to whoever asked.
+fn report_reload(done: Answer, reply: Asker) {
+    match &done {
+        Ok(_) => info!("the configuration was read again"),
+        Err(error) => warn!("the configuration was not changed: {error}"),
+    }
+    // Who asked may be gone.
+    reply.map(|reply| reply.send(done));
+}
+
+/// Waits until the files of a reload are read; forever if there is none.
+async fn finished(
+    current: &mut Option<(Reading<Reread>, Asker)>,
+) -> (Result<Reread, String>, Asker) {
+    let Some((reading, _)) = current else {
+        return std::future::pending().await;
+    };
+    let read = reading.end().await;
+    (read, current.take().and_then(|(_, reply)| reply))
 }
 
 /// Waits for the signal; forever if there is none.

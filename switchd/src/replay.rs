@@ -6,6 +6,7 @@ use std::mem;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use bofuss_channel::open_input;
 use bofuss_embed::record::{
     FrameDetail, Item, LAST_LINE, NotedStep, Player, RecordReader, RecordedConfig, RecordedInput,
     RecordedStep,
@@ -40,7 +41,7 @@ impl ReplayOptions {
     /// Plays the record. Errors: a sentence for the user, also if an output differs.
     pub fn run(&self) -> Result<(), String> {
         let name = self.file.display();
-        let file = File::open(&self.file).map_err(context(&name))?;
+        let file = open_input(&self.file).map_err(context(&name))?;
         let mut replay = Replay {
             explain: self.explain,
             out: self.write.as_deref().map(new_file).transpose()?,

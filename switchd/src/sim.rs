@@ -8,6 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use bofuss_channel::read_input;
 use bofuss_datapath::Time;
 use bofuss_ext::trace::Trace;
 use bofuss_sim::controller::Controller;
@@ -53,7 +54,7 @@ impl SimOptions {
     /// assertion of the scenario does not hold.
     pub fn run(&self) -> Result<(), String> {
         let name = self.file.display();
-        let text = std::fs::read_to_string(&self.file).map_err(context(&name))?;
+        let text = read_input(&self.file).map_err(context(&name))?;
         let lateness = Lateness::default();
         let mut surroundings = Surroundings {
             directory: self.file.parent().unwrap_or(Path::new(".")).into(),
@@ -121,7 +122,7 @@ struct Surroundings {
 
 impl Outside for Surroundings {
     fn read(&mut self, name: &str) -> Result<String, String> {
-        std::fs::read_to_string(self.directory.join(name)).map_err(|error| error.to_string())
+        read_input(&self.directory.join(name)).map_err(|error| error.to_string())
     }
 
     fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String> {

@@ -1,8 +1,10 @@
 //! Reads files with a flow or a group on each line, as ovs-ofctl does.
 
 use std::io;
+use std::path::Path;
 use std::sync::OnceLock;
 
+use bofuss_channel::{read_input, read_standard_input};
 use bofuss_oflib::Message;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::{FlowMod, FlowModCommand};
@@ -40,7 +42,7 @@ pub(crate) fn each_line<K: Copy, T>(
 ) -> Result<Vec<T>, Failure> {
     let got = match name {
         "-" => standard_input(),
-        name => std::fs::read_to_string(name),
+        name => read_input(Path::new(name)),
     };
     let text = got.map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
     let mut list = Vec::new();
@@ -67,7 +69,7 @@ fn standard_input() -> io::Result<String> {
     if let Some(text) = TEXT.get() {
         return Ok(text.clone());
     }
-    let text = io::read_to_string(io::stdin())?;
+    let text = read_standard_input()?;
     Ok(TEXT.get_or_init(|| text).clone())
 }
 

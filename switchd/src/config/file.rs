@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bofuss_channel::read_text;
+use bofuss_channel::{read_text, shortened};
 use bofuss_oflib::text::nearest;
 use toml::{Table, Value};
 
@@ -58,18 +58,6 @@ pub fn read(path: &Path) -> Result<(Vec<Options>, String), String> {
     let text = read_text(path).map_err(context(path.display()))?;
     let switches = checked(path, &text).map_err(shortened)?;
     Ok((switches, text))
-}
-
-/// The most characters of an error about a file, which may quote a line of any length.
-const MAX_ERROR_CHARS: usize = 2000;
-
-/// Cuts an error that is longer than a reader reads.
-fn shortened(mut error: String) -> String {
-    if let Some((end, _)) = error.char_indices().nth(MAX_ERROR_CHARS) {
-        error.truncate(end);
-        error.push_str("...");
-    }
-    error
 }
 
 /// The checked options of each switch in a file's text. Errors: as [`read`], of any length.

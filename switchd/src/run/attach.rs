@@ -7,6 +7,7 @@ use tracing::info;
 use super::{Running, listen, settings};
 use crate::config::from_line;
 use crate::dataplane::{Answer, Operation};
+use crate::reading::Reading;
 
 /// What `ofprotocol` added.
 pub(super) struct Attached {
@@ -27,7 +28,10 @@ impl Running {
         if self.attached.is_some() {
             return Err("another ofprotocol is attached already".into());
         }
-        let config = from_line(line)?.check()?;
+        let options = from_line(line)?;
+        let config = Reading::begin(move || options.check())?
+            .end_in_time()
+            .await?;
         let hub = self
             .hub
             .with(settings(&config, &self.messages, &self.snoop_clients));
