@@ -219,6 +219,30 @@ fn ctl(lab: &Lab, command: &str) -> (i32, String) {
 }
 
 #[test]
+fn a_switch_without_a_command_and_an_unknown_command_are_told_apart() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(1, &[]);
+    let name = &lab.name;
+    for (word, wanted) in [
+        (
+            &**name,
+            format!("{name} is a switch: add a command, as bofuss ctl {name} ports"),
+        ),
+        (
+            "prots",
+            "there is no command 'prots' (bofuss ctl list)".into(),
+        ),
+    ] {
+        let output = run(Command::new(program("bofuss")).args(["ctl", word]));
+        assert!(!output.status.success());
+        assert!(printed(&output).contains(&wanted), "{}", printed(&output));
+    }
+    assert_eq!(ctl(&lab, "ports").0, 0);
+}
+
+#[test]
 fn local_tools_are_logged_at_debug_level_and_values_as_plain_text() {
     if !have(&["ip"]) {
         return;

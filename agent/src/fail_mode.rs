@@ -50,7 +50,7 @@ impl fmt::Display for FailMode {
 }
 
 /// The cookie that marks the entry of the fail mode: "standalo" in ASCII.
-const STANDALONE_COOKIE: u64 = 0x7374_616e_6461_6c6f;
+pub const STANDALONE_COOKIE: u64 = 0x7374_616e_6461_6c6f;
 
 impl<E: FrameEngine> Switch<E> {
     /// Changes the fail mode, with effect at once if there is no controller.

@@ -32,7 +32,7 @@ mod switch;
 pub mod trace;
 mod turns;
 
-pub use fail_mode::FailMode;
+pub use fail_mode::{FailMode, STANDALONE_COOKIE};
 pub use request::{ConnId, Refusal, Request};
 pub use schedule::{CommitErrors, ERROR_COUNTS, FIRST_ERROR_BOUND_NS};
 pub use switch::{Identity, Switch, SwitchIo};

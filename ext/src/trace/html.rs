@@ -1,7 +1,10 @@
 //! A trace as a self-contained HTML page, for a lecture.
 
-use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+use alloc::string::{String, ToString};
+use alloc::{collections::BTreeMap, format, vec::Vec};
 use core::fmt::{Display, Write};
+
+use bofuss_datapath::DropReason;
 
 use super::read::number;
 use super::text::or_any;
@@ -12,6 +15,9 @@ const STYLE: &str = include_str!("page.css");
 const DRAWN_BITS: u32 = 16;
 /// Bytes in a line of a frame.
 const BYTES_PER_LINE: usize = 16;
+
+/// Why no copy goes back to the port that the packet came from.
+const SKIPPED: &str = DropReason::OutputIsIngress.name();
 
 /// Text that is escaped for HTML.
 struct Escaped<T>(T);
@@ -53,7 +59,11 @@ impl Trace {
             page,
             "<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>"
         );
-        put!(page, "<h1>{title}</h1>");
+        put!(
+            page,
+            "<h1>{}</h1>",
+            title.to_string().replace(',', ",<wbr>")
+        );
         let bytes = self.packet.bytes;
         let port = Escaped(&self.packet.port);
         put!(
@@ -66,10 +76,11 @@ impl Trace {
             page,
             "<h2 id=\"path\">Its path</h2>\n<ol class=\"path\" aria-labelledby=\"path\">"
         );
+        let is_lost = !self.leaves();
         let mut before = self.fields.as_str();
         for stage in &self.stages {
             put!(page, "<li>\n<section class=\"stage\">");
-            put_stage(&mut page, stage, before);
+            put_stage(&mut page, stage, before, is_lost);
             if let Some(drawing) = stage.table.and_then(|table| drawings.get(&table)) {
                 put!(
                     page,
@@ -84,7 +95,7 @@ impl Trace {
         }
         put!(page, "<li>\n<section class=\"stage\">\n<h2>Result</h2>");
         for event in &self.result {
-            put_event(&mut page, event, "div");
+            put_event(&mut page, event, is_lost, "div");
             if let TraceEvent::Out(frame) = event {
                 put_frame(&mut page, frame, &self.packet);
             }
@@ -97,6 +108,12 @@ impl Trace {
         }
         put!(page, "</section>\n</li>\n</ol>\n</main>\n</body>\n</html>");
         page
+    }
+
+    /// Whether the packet, or a copy of it, leaves the switch.
+    fn leaves(&self) -> bool {
+        let mut ends = self.result.iter();
+        ends.any(|end| matches!(end, TraceEvent::Out(_) | TraceEvent::PacketIn { .. }))
     }
 }
 
@@ -115,7 +132,7 @@ fn put_fields(page: &mut String, fields: &str, before: &str) {
     put!(page, "</ul>");
 }
 
-fn put_stage(page: &mut String, stage: &Stage, before: &str) {
+fn put_stage(page: &mut String, stage: &Stage, before: &str, is_lost: bool) {
     let name = stage.name();
     let (head, tail) = name.split_at(1);
     put!(page, "<h2>{}{}</h2>", head.to_uppercase(), Escaped(tail));
@@ -123,7 +140,7 @@ fn put_stage(page: &mut String, stage: &Stage, before: &str) {
         if !stage.before.is_empty() {
             put!(page, "<ul class=\"events\">");
             let events = stage.before.iter();
-            events.for_each(|event| put_event(page, event, "li"));
+            events.for_each(|event| put_event(page, event, is_lost, "li"));
             put!(page, "</ul>");
         }
         for one in &stage.extensions {
@@ -155,15 +172,18 @@ fn put_stage(page: &mut String, stage: &Stage, before: &str) {
     if !stage.events.is_empty() {
         put!(page, "<h3>What is done</h3>\n<ul class=\"events\">");
         let events = stage.events.iter();
-        events.for_each(|event| put_event(page, event, "li"));
+        events.for_each(|event| put_event(page, event, is_lost, "li"));
         put!(page, "</ul>");
     }
 }
 
-fn put_event(page: &mut String, event: &TraceEvent, tag: &str) {
+/// Writes an event. `is_lost` says that nothing of the packet leaves: otherwise it is no loss that
+/// no copy goes back to where it came from.
+fn put_event(page: &mut String, event: &TraceEvent, is_lost: bool, tag: &str) {
     let class = match event {
         TraceEvent::Instruction { .. } => "instruction",
         TraceEvent::Out(_) => "end out",
+        TraceEvent::Drop { reason, .. } if !is_lost && *reason == SKIPPED => "end skip",
         TraceEvent::Drop { .. } => "end drop",
         TraceEvent::PacketIn { .. } => "end controllers",
         TraceEvent::Fragment => "end fragment",

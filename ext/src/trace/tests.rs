@@ -57,6 +57,17 @@ fn the_text_says_who_won_and_why_the_others_lost() {
 }
 
 #[test]
+fn the_entry_of_the_fail_mode_is_called_so() {
+    let own = LINES.replace("won\t5\t0x7", "won\t0\t0x7374616e64616c6f");
+    let trace = Trace::read(&own).expect("these are the lines of a trace");
+    let page = trace.html("a packet", &BTreeMap::new());
+    for text in [trace.to_string(), page.replace("&#39;", "'")] {
+        let said = "cookie 0x7374616e64616c6f (the switch's own entry while it has no controller)";
+        assert!(text.contains(said), "{text}");
+    }
+}
+
+#[test]
 fn json_has_a_version_and_is_read_back() {
     let text = serde_json::to_string(&trace()).expect("it can be written");
     let value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
@@ -96,11 +107,41 @@ fn the_page_needs_nothing_else_and_closes_what_it_opens() {
         let name = part.split([' ', '>', '\n']).next().unwrap_or("");
         match name.strip_prefix('/') {
             Some(closed) => assert_eq!(open.pop(), Some(closed), "{part}"),
-            None if ["!DOCTYPE", "meta"].contains(&name) => {}
+            None if ["!DOCTYPE", "meta", "wbr"].contains(&name) => {}
             None => open.push(name),
         }
     }
     assert_eq!(open, [""; 0]);
+}
+
+#[test]
+fn a_packet_is_painted_as_lost_only_if_nothing_of_it_leaves() {
+    let back = "action\tgroup:1\ndrop\toutput_is_ingress\n";
+    let gone = "action\toutput:9\ndrop\tno_such_port\n";
+    let begins = "in\t1\tin_port=1\t60\t0102\ntable\t0\tin_port=1\nwon\t5\t0x7\t\n";
+    let out = "action\toutput:2\nout\t2\t0\t60\t0102\n";
+    for (events, red, grey) in [
+        ([back, out].concat(), 0, 1),
+        ([out, back].concat(), 0, 1),
+        ([out, gone].concat(), 1, 0),
+        (back.into(), 1, 0),
+        ([back, gone].concat(), 2, 0),
+    ] {
+        let trace = Trace::read(&[begins, &events].concat()).expect("these are a trace's lines");
+        let page = trace.html("a packet", &BTreeMap::new());
+        let painted = ["\"end drop\"", "\"end skip\""].map(|class| page.matches(class).count());
+        // Each stands in its stage and in the result.
+        assert_eq!(painted, [2 * red, 2 * grey], "{events}");
+    }
+}
+
+#[test]
+fn a_title_breaks_between_fields() {
+    let page = trace().html("in_port=1,tcp,tcp_dst=80", &BTreeMap::new());
+    assert!(page.contains("<title>in_port=1,tcp,tcp_dst=80</title>"));
+    assert!(page.contains("<h1>in_port=1,<wbr>tcp,<wbr>tcp_dst=80</h1>"));
+    let heading = page.lines().find(|line| line.starts_with("h1 {"));
+    assert!(heading.is_some_and(|style| !style.contains("anywhere")));
 }
 
 #[test]

@@ -3,6 +3,9 @@
 use alloc::string::String;
 use core::fmt;
 
+use bofuss_agent::STANDALONE_COOKIE;
+
+use super::read::number;
 use super::{FieldDifference, HitEntry, LostEntry, Stage, Trace, TraceEvent, TracedFrame};
 
 impl fmt::Display for Trace {
@@ -98,11 +101,12 @@ impl fmt::Display for HitEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let priority = self.priority;
         let cookie = &self.cookie;
-        write!(
-            f,
-            "priority {priority}, {}, cookie {cookie}",
-            or_any(&self.fields)
-        )
+        let fields = or_any(&self.fields);
+        write!(f, "priority {priority}, {fields}, cookie {cookie}")?;
+        if number(cookie) == Some(STANDALONE_COOKIE.into()) {
+            f.write_str(" (the switch's own entry while it has no controller)")?;
+        }
+        Ok(())
     }
 }
 

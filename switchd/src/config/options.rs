@@ -77,7 +77,9 @@ pub struct Options {
     #[arg(long)]
     pub any_peer_name: bool,
     /// What to do without a controller: secure, standalone or arp-path [default: standalone if
-    /// none is named; if a reload names the first, secure once one has connected].
+    /// none is named; if a reload names the first, secure once one has connected]. In the last
+    /// two, table 0 has an entry of the switch's own then, with the cookie 0x7374616e64616c6f
+    /// ("standalo" in ASCII).
     #[arg(long, value_name = "MODE")]
     pub fail_mode: Option<String>,
     /// Flow tables, 1 to 254 [default: 64, or those of the profile].
