@@ -30,8 +30,8 @@ pub use group::{parse_group, parse_meter};
 pub(crate) use group::{write_bucket, write_group, write_group_mod, write_meter, write_meter_mod};
 use matching::parse_field;
 pub use matching::{names as match_names, parse_match};
+pub use nicira::NICIRA_ACTIONS;
 pub(crate) use nicira::no_field;
-pub use nicira::{NICIRA_ACTIONS, NICIRA_FIELDS};
 pub use word::{ParseError, find_unquoted, items, nearest};
 use word::{Word, near_names};
 

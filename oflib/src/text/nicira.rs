@@ -32,7 +32,7 @@ pub const NICIRA_ACTIONS: &[&str] = &[
 ];
 
 /// The fields of ovs-ofctl that OpenFlow has in no version; those with `#` have a number there.
-pub const NICIRA_FIELDS: &[&str] = &[
+const NICIRA_FIELDS: &[&str] = &[
     "conj_id",
     "ct_ipv6_dst",
     "ct_ipv6_src",
