@@ -15,6 +15,7 @@ f.version = ProtoField.uint8("arppath.version", "Version")
 f.type = ProtoField.uint8("arppath.type", "Type", base.DEC, TYPES)
 f.hops = ProtoField.uint8("arppath.hops", "Switches that it may still pass")
 f.for_all = ProtoField.bool("arppath.for_all", "The answer is for all switches", 8, nil, 0x01)
+f.offer = ProtoField.bool("arppath.offer", "Frames are offered to all ports", 8, nil, 0x02)
 f.sender = ProtoField.uint64("arppath.sender", "Sender (datapath id)", base.HEX)
 f.to = ProtoField.uint64("arppath.to", "To (datapath id)", base.HEX)
 f.epoch = ProtoField.uint64("arppath.epoch", "Epoch of the sender on this link", base.HEX)
@@ -28,8 +29,8 @@ f.source = ProtoField.ether("arppath.source", "Source host")
 f.destination = ProtoField.ether("arppath.destination", "Destination host")
 f.tag = ProtoField.uint64("arppath.tag", "SipHash-2-4", base.HEX)
 
--- The fields in their order, with their bytes.
-local ROWS = { { f.version, 1 }, { f.type, 1 }, { f.hops, 1 }, { f.for_all, 1 }, { f.sender, 8 }, { f.to, 8 },
+-- The fields in their order, with their bytes, and how many of these the next field begins after.
+local ROWS = { { f.version, 1 }, { f.type, 1 }, { f.hops, 1 }, { f.for_all, 1, 0 }, { f.offer, 1 }, { f.sender, 8 }, { f.to, 8 },
   { f.epoch, 8 }, { f.number, 8 }, { f.origin, 8 }, { f.sequence, 8 }, { f.challenge, 8 }, { f.answer, 8 }, { f.vlan, 2 }, { f.source, 6 }, { f.destination, 6 }, { f.tag, 8 } }
 
 proto.prefs.ethertype = Pref.uint("EtherType", 0x88b5, "That of arppath.ethertype in the switches")
@@ -40,7 +41,7 @@ function proto.dissector(tvb, pinfo, root)
   local at = 0
   for _, row in ipairs(ROWS) do
     tree:add(row[1], tvb(at, row[2]))
-    at = at + row[2]
+    at = at + (row[3] or row[2])
   end
   local name = TYPES[tvb(1, 1):uint()] or "unknown"
   pinfo.cols.protocol = "ARP-Path"

@@ -34,14 +34,21 @@ fn vector(block: &'static str) -> (Vec<u8>, &'static str) {
     ((0..digits.len()).step_by(2).map(byte).collect(), text)
 }
 
+/// The frame of a vector.
+fn frame(place: usize) -> PathFrame {
+    let (bytes, text) = vectors().remove(place);
+    PathFrame::decode(&bytes[14..], None).expect(text)
+}
+
 fn text(frame: &PathFrame) -> String {
     let pair = frame.pair;
     format!(
-        "type={},hops={},for_all={},sender={:#x},to={:#x},epoch={:#x},number={},origin={:#x},\
-         sequence={},challenge={:#x},answer={:#x},vlan={:#x},source={},destination={}",
+        "type={},hops={},for_all={},offer={},sender={:#x},to={:#x},epoch={:#x},number={},\
+         origin={:#x},sequence={},challenge={:#x},answer={:#x},vlan={:#x},source={},destination={}",
         frame.ty.name(),
         frame.hops,
         u8::from(frame.for_all),
+        u8::from(frame.offer),
         frame.sender,
         frame.to,
         frame.epoch,
@@ -70,7 +77,7 @@ fn the_vectors_of_the_reference_page_are_read_and_written() {
 #[test]
 fn a_frame_with_another_key_or_a_changed_byte_is_forged() {
     let (bytes, _) = vectors().remove(2);
-    let frame = PathFrame::decode(&bytes[14..], None).expect("it is a vector");
+    let frame = frame(2);
     let key = Some(7);
     let mut signed = frame.encode(ETHERTYPE, Mac([2; 6]), key, false);
     assert_eq!(PathFrame::decode(&signed[14..], key), Ok(frame));
@@ -95,6 +102,13 @@ fn every_shortened_frame_is_malformed() {
 fn host(number: u16) -> Mac {
     let [high, low] = number.to_be_bytes();
     Mac([2, 0, 0, 0, high, low])
+}
+
+/// A datagram from a UDP port of a host.
+fn datagram(from: Mac, to: Mac, port: u16) -> Vec<u8> {
+    let data = craft::udp(port, 7, b"x");
+    let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, data);
+    craft::ethernet(to, from, ip)
 }
 
 /// The asker: a controller that may change everything.
@@ -177,13 +191,7 @@ impl Hybrid {
     }
 
     fn send_frame(&mut self, port: u32, from: Mac, to: Mac) -> Vec<u32> {
-        let ip = craft::ipv4(
-            [10, 0, 0, 1].into(),
-            [10, 0, 0, 2].into(),
-            64,
-            craft::udp(7, 7, b"x"),
-        );
-        self.receive(port, &craft::ethernet(to, from, ip))
+        self.receive(port, &datagram(from, to, 7))
     }
 
     /// Receives a frame. Returns the ports by which frames leave.
@@ -315,9 +323,7 @@ fn a_frame_of_an_own_host_comes_back_once_from_where_it_waited_for_a_path() {
     for (name, engine) in Engine::ALL {
         let mut switch = Hybrid::new(engine);
         assert_eq!(switch.send(3, 1, 0), [1, 2], "{name}: host 1 is at port 3");
-        let (hello, _) = vectors().remove(0);
-        let hello = PathFrame::decode(&hello[14..], None).expect("it is a vector");
-        switch.receive(2, &hello.encode(ETHERTYPE, host(9), None, true));
+        switch.receive(2, &frame(0).encode(ETHERTYPE, host(9), None, true));
         assert_eq!(
             switch.send(1, 2, 1),
             [3],
@@ -362,9 +368,8 @@ fn a_locked_path_lives_for_half_a_second_and_one_in_use_for_two_minutes() {
 fn the_ethertype_of_its_frames_is_the_operators_choice() {
     let mut switch = Hybrid::with_options(Engine::ALL[0].1, &[("ethertype", "0x9000")]);
     let (hello, _) = vectors().remove(0);
-    let frame = PathFrame::decode(&hello[14..], None).expect("it is a vector");
     assert_eq!(switch.receive(1, &hello), [2, 3], "a frame as any other");
-    switch.receive(2, &frame.encode(0x9000, host(1), None, true));
+    switch.receive(2, &frame(0).encode(0x9000, host(1), None, true));
     let ports = switch.list("arp_path_ports");
     assert!(
         ports.contains("port=2,kind=switch,neighbour=0x1"),
@@ -419,6 +424,27 @@ fn the_frames_that_wait_for_paths_are_bounded() {
 }
 
 #[test]
+fn frames_to_a_host_that_nobody_knows_are_offered_within_the_bound_of_floods() {
+    for (name, engine) in Engine::ALL {
+        let mut switch = Hybrid::with_options(engine, &[("floods", "100")]);
+        assert_eq!(switch.send(1, 1, 0), [2, 3], "{name}: host 1 is at port 1");
+        assert_eq!(switch.send(1, 1, 2), [0; 0], "{name}: its frame waits");
+        for _ in 0..50 {
+            switch.now = switch.now.after(Time::SEC / 100);
+            switch.datapath.tick(switch.now, &mut switch.left);
+        }
+        assert_eq!(switch.metric("offered"), 1, "{name}: after half a second");
+        switch.left.0.clear();
+        let frames = (1000..2000).map(|number| datagram(host(1), host(2), number));
+        let left: Vec<u32> = frames.flat_map(|frame| switch.receive(1, &frame)).collect();
+        assert!((2 * 98..=2 * 101).contains(&left.len()), "{name}: {left:?}");
+        assert_eq!(switch.send(2, 2, 1), [1], "{name}: host 2 answers");
+        let later = datagram(host(1), host(2), 9);
+        assert_eq!(switch.receive(1, &later), [2], "{name}: it is found");
+    }
+}
+
+#[test]
 fn frames_of_the_protocol_from_ports_of_hosts_are_ignored() {
     for (name, engine) in Engine::ALL {
         let mut switch = Hybrid::with_options(engine, &[("host-ports", "3")]);
@@ -439,29 +465,19 @@ fn frames_of_the_protocol_from_ports_of_hosts_are_ignored() {
 
 #[test]
 fn an_own_hello_that_comes_back_is_a_loop_and_no_neighbour() {
-    let own = |key| {
-        let (hello, _) = vectors().remove(0);
-        let hello = PathFrame::decode(&hello[14..], None).expect("it is a vector");
-        let own = PathFrame { sender: 2, ..hello };
-        own.encode(ETHERTYPE, host(9), key, true)
-    };
-    let key = "000102030405060708090a0b0c0d0e0f";
-    let number = u128::from_str_radix(key, 16).expect("it is a number");
-    for (options, key) in [(vec![], None), (vec![("key", key)], Some(number))] {
+    let mut own = frame(0);
+    own.sender = 2;
+    let key = ("key", "00000000000000000000000000000007");
+    for (options, key) in [(vec![], None), (vec![key], Some(7))] {
         let mut switch = Hybrid::with_options(Engine::ALL[0].1, &options);
-        switch.receive(1, &own(key));
-        let ports = switch.list("arp_path_ports");
-        assert!(ports.contains("port=1,kind=loop"), "{ports}");
-        let (request, _) = vectors().remove(2);
-        let request = PathFrame::decode(&request[14..], None).expect("it is a vector");
-        switch.receive(1, &request.encode(ETHERTYPE, host(1), key, false));
-        assert_eq!(switch.metric("forged"), 1);
-        assert_eq!(switch.metric("entries"), 0);
+        switch.receive(1, &own.encode(ETHERTYPE, host(9), key, true));
+        assert!(switch.list("arp_path_ports").contains("port=1,kind=loop"));
+        switch.receive(1, &frame(2).encode(ETHERTYPE, host(1), key, false));
+        assert_eq!((switch.metric("forged"), switch.metric("entries")), (1, 0));
         assert_eq!(switch.send(1, 1, 0), [2, 3], "hosts there are served");
         assert_eq!(switch.send(1, 1, 0), [0; 0], "what comes back is a copy");
         switch.now = switch.now.after(4 * Time::SEC);
-        let ports = switch.list("arp_path_ports");
-        assert!(ports.contains("port=1,kind=hosts"), "{ports}");
+        assert!(switch.list("arp_path_ports").contains("port=1,kind=hosts"));
     }
 }
 

@@ -14,8 +14,9 @@ use bofuss_packet::craft;
 
 /// Bytes of an operation: what, where, and nine numbers.
 const OPERATION_BYTES: usize = 11;
-/// Frames that one operation causes at most: all that may wait for paths, and what floods.
-const MOST_FRAMES: usize = 600;
+/// Frames that one operation causes at most: all that may wait for paths, at each port, and what
+/// floods.
+const MOST_FRAMES: usize = 1700;
 const PORTS: u8 = 3;
 /// The port on which no switch can be.
 const OF_HOSTS: PortNo = PortNo(3);
@@ -48,6 +49,7 @@ fn path_frame(numbers: &[u8]) -> Vec<u8> {
         ty: FrameType::ALL[usize::from(numbers[0] % 4)].0,
         hops: numbers[1],
         for_all: numbers[5] & 1 != 0,
+        offer: numbers[5] & 2 != 0,
         sender: bridge_id(numbers[2]),
         to: bridge_id(numbers[3]),
         epoch: 0,

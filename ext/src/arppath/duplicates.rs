@@ -30,6 +30,11 @@ impl<T: Copy + Eq + Hash> Duplicates<T> {
         self.until.get(thing).is_some_and(|until| *until > now)
     }
 
+    /// Whether nothing is remembered.
+    pub(super) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
     /// Remembers it for `ns` nanoseconds.
     pub(super) fn insert(&mut self, now: Time, thing: T, ns: u64) {
         if self.until.insert(thing, now.after(ns)).is_some() {
@@ -52,6 +57,16 @@ impl<T: Copy + Eq + Hash> Duplicates<T> {
             self.order.pop_front();
         }
     }
+}
+
+/// The hash by which a frame is recognised: FNV-1a with 64 bits. It only has to distinguish the
+/// frames that one host sends within a second.
+pub(super) fn digest(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in bytes {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
 }
 
 #[cfg(test)]

@@ -28,8 +28,9 @@ const TAGGED_BYTES: usize = 82;
 const TAG_BYTES: usize = 8;
 /// The size of a frame in bytes.
 pub const FRAME_BYTES: usize = BODY_AT + TAGGED_BYTES + TAG_BYTES;
-/// The flag that makes the answer reach all switches; other bits are unused.
+/// The flag that makes the answer reach all switches, and that of an offer; other bits are unused.
 const FOR_ALL: u8 = 1;
+const OFFER: u8 = 2;
 /// The most switches that a frame passes.
 pub const MAX_HOPS: u8 = 64;
 
@@ -86,6 +87,8 @@ pub struct PathFrame {
     /// In a path-fail and a path-request: frames wait at a switch between the edges, so all
     /// switches must learn the answer.
     pub for_all: bool,
+    /// In these, too: no edge has answered, so frames on this path are offered to all ports.
+    pub offer: bool,
     /// The switch that sent it over this link.
     pub sender: u64,
     /// The switch that should handle it; 0 means every switch on the link.
@@ -121,9 +124,10 @@ impl PathFrame {
     pub fn encode(&self, ethertype: u16, source: Mac, key: Option<u128>, near: bool) -> Vec<u8> {
         let row = FrameType::ALL.iter().find(|row| row.0 == self.ty);
         let number = row.map_or(0, |row| row.1);
-        let flags = if self.for_all { FOR_ALL } else { 0 };
+        let for_all = if self.for_all { FOR_ALL } else { 0 };
+        let offer = if self.offer { OFFER } else { 0 };
         let mut body = Vec::with_capacity(FRAME_BYTES);
-        body.extend([VERSION, number, self.hops, flags]);
+        body.extend([VERSION, number, self.hops, for_all | offer]);
         body.extend(self.numbers().into_iter().flat_map(u64::to_be_bytes));
         body.extend(self.pair.vlan.to_be_bytes());
         body.extend(self.pair.source.0);
@@ -166,6 +170,7 @@ impl PathFrame {
             ty: row.0,
             hops: body[2],
             for_all: body[3] & FOR_ALL != 0,
+            offer: body[3] & OFFER != 0,
             sender: number(&body[4..12]),
             to: number(&body[12..20]),
             epoch: number(&body[20..28]),

@@ -12,6 +12,7 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, Mac, PortNo};
 
 use super::frame::{HostPair, NEAREST, PathFrame};
+use super::duplicates::digest;
 use super::machine::{Forwarding, HostFrame, KnownSource, PathMachine};
 use super::options::PathOptions;
 use super::sessions::Nonces;
@@ -146,6 +147,7 @@ impl ArpPath {
             } else {
                 match machine.paths.get(now, &frame.destination()) {
                     Some(entry) => format!("port {} ({})", entry.port, entry.state.name()),
+                    None if machine.is_offered(now, frame) => "unknown to all".into(),
                     None => "unknown".into(),
                 }
             };
@@ -182,26 +184,27 @@ impl ArpPath {
             return;
         }
         let outbox = &mut self.machine.outbox;
-        for (port, packet) in outbox.packets.drain(..) {
-            cx.emit(packet, vec![Action::output(port)]);
-        }
+        // An offer precedes the frames that are offered.
         for (port, bytes) in outbox.frames.drain(..) {
             if let Some(packet) = cx.packet(&bytes, PortNo::CONTROLLER) {
                 cx.emit(packet, vec![Action::output(port)]);
             }
+        }
+        for (packet, actions) in outbox.packets.drain(..) {
+            cx.emit(packet, actions);
         }
     }
 
     /// As [`Self::send`], outside of packet handling.
     fn send_later(&mut self, cx: &mut ControlContext<'_>) {
         let outbox = &mut self.machine.outbox;
-        for (port, packet) in outbox.packets.drain(..) {
-            cx.emit(packet, vec![Action::output(port)]);
-        }
         for (port, bytes) in outbox.frames.drain(..) {
             if let Some(packet) = cx.packet(&bytes, PortNo::CONTROLLER) {
                 cx.emit(packet, vec![Action::output(port)]);
             }
+        }
+        for (packet, actions) in outbox.packets.drain(..) {
+            cx.emit(packet, actions);
         }
     }
 
@@ -231,15 +234,6 @@ fn pair_of(cx: &mut HookContext<'_>) -> HostPair {
 fn mac_at(bytes: &[u8], at: usize) -> Mac {
     let address = bytes.get(at..).and_then(|bytes| bytes.first_chunk());
     address.copied().map(Mac).unwrap_or_default()
-}
-
-/// FNV-1a with 64 bits. It only has to distinguish the frames that one host sends within a second.
-fn digest(bytes: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in bytes {
-        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    hash
 }
 
 impl Hook for ArpPath {

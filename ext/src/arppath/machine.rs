@@ -3,10 +3,10 @@
 //!
 //! Nothing here knows tables or hooks. Frames to send are collected in [`PathMachine::outbox`].
 
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 
 use bofuss_datapath::Time;
-use bofuss_oflib::PortNo;
+use bofuss_oflib::{Action, PortNo};
 use bofuss_packet::Packet;
 
 use super::duplicates::Duplicates;
@@ -16,10 +16,6 @@ use super::options::PathOptions;
 use super::sessions::Nonces;
 use super::table::{PathEntry, PathState, PathTable, VlanHost};
 use super::waiting::{RepairStart, Waiting};
-
-/// For the lock time divided by this after a host's entry has changed, its frames from other ports
-/// count as late ones and start no repair.
-const SETTLE_SHARE: u64 = 10;
 
 /// What forwarding depends on in a host's frame.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +37,7 @@ impl HostFrame {
         (self.pair.vlan, self.pair.destination)
     }
 
-    fn is_group(&self) -> bool {
+    pub(super) fn is_group(&self) -> bool {
         self.pair.destination.is_multicast()
     }
 }
@@ -84,6 +80,7 @@ pub(super) struct PathCounts {
     pub(super) expired_frames: u64,
     pub(super) forged: u64,
     pub(super) replayed: u64,
+    pub(super) offered: u64,
     pub(super) lost_neighbours: u64,
 }
 
@@ -92,8 +89,8 @@ pub(super) struct PathCounts {
 pub(super) struct PathOutbox {
     /// Frames of the protocol, each with its output port.
     pub(super) frames: Vec<(PortNo, Vec<u8>)>,
-    /// Frames of hosts that waited for a path, each with its output port.
-    pub(super) packets: Vec<(PortNo, Packet)>,
+    /// Frames of hosts that waited for a path, each with its output ports.
+    pub(super) packets: Vec<(Packet, Vec<Action>)>,
 }
 
 /// The state of ARP-Path in a switch.
@@ -110,8 +107,10 @@ pub(super) struct PathMachine {
     pub(super) waiting: Waiting,
     /// Requests that were already received: origin and sequence number.
     pub(super) requests: Duplicates<(u64, u64)>,
-    /// Hashes of frames that were received on shared ports.
+    /// Hashes of frames of which copies may arrive.
     pub(super) copies: Duplicates<u64>,
+    /// Paths that no edge has answered for: their frames are offered to all ports.
+    pub(super) offered: Duplicates<HostPair>,
     /// When the next HELLO is due; `None` while ARP-Path is not in use.
     pub(super) next_hello: Option<Time>,
     pub(super) last_hello: Option<Time>,
@@ -134,6 +133,7 @@ impl PathMachine {
             waiting: Waiting::default(),
             requests: Duplicates::default(),
             copies: Duplicates::default(),
+            offered: Duplicates::default(),
             next_hello: None,
             last_hello: None,
             next_loss: None,
@@ -160,6 +160,8 @@ impl PathMachine {
 
     /// Decides what has to be done with a frame, and changes nothing.
     pub(super) fn decide(&self, now: Time, frame: &HostFrame) -> Forwarding {
+        let is_flooded = frame.is_group() || self.is_offered(now, frame);
+        let is_copy = frame.digest.is_some_and(|hash| self.copies.has(now, &hash));
         if let Some(port) = frame.ingress {
             if self.kind(now, port) == NeighbourKind::Unidirectional {
                 return Forwarding::Drop("unidirectional");
@@ -167,8 +169,9 @@ impl PathMachine {
             match self.source(now, &frame.source(), port) {
                 KnownSource::New | KnownSource::Same | KnownSource::Moved => {}
                 KnownSource::Elsewhere if self.may_stray(now, frame, port) => {}
+                KnownSource::Elsewhere if self.may_be_offered(now, frame, port) => {}
                 KnownSource::Elsewhere | KnownSource::Pinned => {
-                    let reason = if frame.is_group() {
+                    let reason = if is_flooded {
                         "late_copy"
                     } else {
                         "wrong_port"
@@ -177,14 +180,12 @@ impl PathMachine {
                 }
             }
         }
-        if frame.is_group() {
-            let is_copy = frame.digest.is_some_and(|hash| self.copies.has(now, &hash));
-            if is_copy {
-                return Forwarding::Drop("late_copy");
-            }
-            return Forwarding::Flood;
+        if is_flooded && is_copy {
+            return Forwarding::Drop("late_copy");
         }
         match self.paths.get(now, &frame.destination()) {
+            _ if frame.is_group() => Forwarding::Flood,
+            None if is_flooded => Forwarding::Flood,
             None => Forwarding::Wait,
             Some(entry) if Some(entry.port) != frame.ingress => Forwarding::Port(entry.port),
             // The destination is towards the switch that the frame came from, so two switches
@@ -199,7 +200,8 @@ impl PathMachine {
     #[inline]
     pub(super) fn known_port(&mut self, now: Time, frame: &HostFrame) -> Option<PortNo> {
         let ingress = frame.ingress?;
-        if !self.neighbours.is_plain(ingress) {
+        // Copies of a frame that was offered may still arrive.
+        if !self.neighbours.is_plain(ingress) || !self.offered.is_empty() {
             return None;
         }
         let destination = self.paths.get(now, &frame.destination())?;
@@ -232,13 +234,27 @@ impl PathMachine {
             }
             Forwarding::Flood | Forwarding::Port(_) | Forwarding::Wait | Forwarding::Drop(_) => {}
         }
-        if self.source(now, &frame.source(), port) == KnownSource::Elsewhere {
+        let is_flooded = forwarding == Forwarding::Flood;
+        if self.source(now, &frame.source(), port) != KnownSource::Elsewhere {
+            let state = if is_flooded {
+                PathState::Locked
+            } else {
+                PathState::Learnt
+            };
+            if self.learn(now, frame.source(), port, state) {
+                self.announce(now, frame.source(), port);
+            }
+        } else if !is_flooded {
             self.let_stray(now, frame, port);
-        } else if self.learn(now, frame, port) {
-            self.announce(now, frame.source(), port);
         }
-        if let (Forwarding::Flood, Some(digest)) = (forwarding, frame.digest) {
+        if let Some(digest) = frame.digest
+            && (is_flooded || self.is_offered(now, frame))
+        {
             self.copies.insert(now, digest, self.options.lock);
+        }
+        if is_flooded && !frame.is_group() {
+            self.waiting.want(&frame.pair);
+            self.counts.offered += 1;
         }
         if let Forwarding::Port(_) = forwarding {
             self.confirm(now, &frame.destination());
@@ -246,40 +262,9 @@ impl PathMachine {
         forwarding
     }
 
-    /// Whether a unicast frame is forwarded although its source was recently seen on another port:
-    /// a broadcast may have given the source another path, through other switches, than the frame
-    /// has taken. It is forwarded only once, so that inconsistent paths cause no loop.
-    fn may_stray(&self, now: Time, frame: &HostFrame, port: PortNo) -> bool {
-        let is_new = frame
-            .digest
-            .is_some_and(|hash| !self.copies.has(now, &hash));
-        let source = self.paths.get(now, &frame.source());
-        let is_between_switches = self.kind(now, port).is_switch()
-            && source.is_some_and(|entry| self.kind(now, entry.port).is_switch());
-        // A path was found recently, and the frame returns from the switch where it waited for
-        // that.
-        let comes_back = self.kind(now, port) == NeighbourKind::Switch
-            && self.was_bound(now, &frame.destination(), self.options.lock);
-        is_new && (is_between_switches || comes_back) && !frame.is_group()
-    }
-
-    /// Forwards such a frame, and has the path between its hosts explored again.
-    fn let_stray(&mut self, now: Time, frame: &HostFrame, port: PortNo) {
-        if let Some(digest) = frame.digest {
-            self.copies.insert(now, digest, self.options.lock);
-        }
-        self.came_wrong(now, frame, port);
-    }
-
     /// Learns the port of a frame's source. Returns true if the host has moved here from another
     /// switch, so that other switches may still have its old place.
-    fn learn(&mut self, now: Time, frame: &HostFrame, port: PortNo) -> bool {
-        let station = frame.source();
-        let state = if frame.is_group() {
-            PathState::Locked
-        } else {
-            PathState::Learnt
-        };
+    fn learn(&mut self, now: Time, station: VlanHost, port: PortNo, state: PathState) -> bool {
         let before = self.paths.get(now, &station).copied();
         if let Some(entry) = before
             && entry.port == port
@@ -387,33 +372,16 @@ impl PathMachine {
         self.confirm(now, &station);
         let leads_to_switch = self.kind(now, port) == NeighbourKind::Switch;
         for packet in frames {
-            if packet.in_port() != port {
-                self.outbox.packets.push((port, packet));
-            } else if leads_to_switch {
-                // The frame returns to its ingress, because the path from the source's edge no
-                // longer passes this switch.
-                self.outbox.packets.push((PortNo::IN_PORT, packet));
-            }
+            // A frame that returns to its ingress is on a path from the source's edge that no
+            // longer passes this switch.
+            let output = match packet.in_port() {
+                ingress if ingress != port => port,
+                _ if leads_to_switch => PortNo::IN_PORT,
+                _ => continue,
+            };
+            let actions = vec![Action::output(output)];
+            self.outbox.packets.push((packet, actions));
         }
-    }
-
-    /// Handles a unicast frame that arrived on another port than its source's. Unless it is late,
-    /// because a path has just changed, the paths of the two hosts are inconsistent, and a repair
-    /// begins.
-    fn came_wrong(&mut self, now: Time, frame: &HostFrame, port: PortNo) {
-        let settle = self.options.lock / SETTLE_SHARE;
-        let is_late = self.was_bound(now, &frame.source(), settle)
-            || self.was_bound(now, &frame.destination(), settle);
-        let is_free = self.waiting.admission(&frame.pair, port, false) == RepairStart::First;
-        if !is_late && is_free && self.kind(now, port).is_switch() {
-            self.repair(now, frame.pair, port, false);
-        }
-    }
-
-    /// Whether the port towards a host changed less than `ns` nanoseconds ago.
-    fn was_bound(&self, now: Time, station: &VlanHost, ns: u64) -> bool {
-        let entry = self.paths.get(now, station);
-        entry.is_some_and(|entry| now.since(entry.bound) < ns)
     }
 
     /// Keeps a frame that has no path, and requests one. Returns the reason if it is dropped.
@@ -466,7 +434,7 @@ impl PathMachine {
         let patience = self.options.repair;
         self.waiting.begin(now, pair, (ingress, for_all), patience);
         self.counts.repairs += 1;
-        self.ask(now, pair);
+        self.ask(now, pair, false);
         true
     }
 
@@ -476,8 +444,8 @@ impl PathMachine {
     }
 
     /// Whether a frame has to be recognised if it arrives again: a multicast frame on a shared
-    /// port, where other switches on the same bridge may send copies; and a frame that arrived on
-    /// another port than its source's.
+    /// port, where other switches on the same bridge may send copies; a frame that arrived on
+    /// another port than its source's; and one that is offered to all ports.
     pub(super) fn needs_digest(&self, now: Time, frame: &HostFrame) -> bool {
         let Some(port) = frame.ingress else {
             return false;
@@ -485,7 +453,8 @@ impl PathMachine {
         if frame.is_group() {
             matches!(self.kind(now, port), NeighbourKind::Shared | NeighbourKind::Loop)
         } else {
-            self.source(now, &frame.source(), port) == KnownSource::Elsewhere
+            let known = self.source(now, &frame.source(), port);
+            known == KnownSource::Elsewhere || self.is_offered(now, frame)
         }
     }
 }

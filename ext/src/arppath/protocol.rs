@@ -8,7 +8,7 @@ use super::machine::PathMachine;
 use super::neighbours::NeighbourKind;
 use super::sessions::Freshness;
 use super::table::{PathEntry, PathState, VlanHost};
-use super::waiting::RepairStart;
+use super::waiting::{DueRepair, RepairStart};
 
 /// A new neighbour gets a HELLO at once, but between two regular HELLOs at most this many are sent.
 const EXTRA_HELLOS: u64 = 10;
@@ -56,13 +56,20 @@ impl PathMachine {
 
     /// Handles all timers that are due.
     pub(super) fn tick(&mut self, now: Time) {
-        let (again, lost) = self.waiting.due(now, self.options.repair);
-        self.counts.expired_frames += lost as u64;
-        for (pair, ingress) in again {
+        let (due, mut lost) = self.waiting.due(now, self.options.repair);
+        for DueRepair {
+            pair,
+            ingress,
+            offer,
+        } in due
+        {
             if self.neighbours.may_repair(now, ingress) {
-                self.ask(now, pair);
+                self.ask(now, pair, offer);
+            } else if offer {
+                lost += self.waiting.take(&pair).len();
             }
         }
+        self.counts.expired_frames += lost as u64;
         if self.next_loss.is_some_and(|at| at <= now) {
             self.drop_lost_neighbours(now);
         }
@@ -70,6 +77,7 @@ impl PathMachine {
             self.say_hello(now);
             self.requests.expire(now);
             self.copies.expire(now);
+            self.offered.expire(now);
             self.next_hello = Some(now.after(self.options.hello));
             if self.paths.expire(now, EXPIRIES_PER_TICK) {
                 self.next_hello = Some(now.after(self.options.hello / EXTRA_HELLOS));
@@ -106,6 +114,7 @@ impl PathMachine {
             ty,
             hops: MAX_HOPS,
             for_all: false,
+            offer: false,
             sender: self.id,
             to: 0,
             epoch: 0,
@@ -141,22 +150,36 @@ impl PathMachine {
     }
 
     /// Requests a path: the source's edge switch asks all switches; any other switch informs that
-    /// edge.
-    pub(super) fn ask(&mut self, now: Time, pair: HostPair) {
+    /// edge. With `offer`, because no edge has answered.
+    pub(super) fn ask(&mut self, now: Time, pair: HostPair, offer: bool) {
         let Some(source) = self.paths.get(now, &(pair.vlan, pair.source)).copied() else {
             return;
         };
         let for_all = self.waiting.is_for_all(&pair);
         if self.kind(now, source.port).is_switch() {
             let fail = self.frame(FrameType::PathFail, pair);
-            self.send_to(&source, PathFrame { for_all, ..fail });
+            let fail = PathFrame {
+                for_all,
+                offer,
+                ..fail
+            };
+            self.send_to(&source, fail);
             return;
         }
         // The request locks the source in all switches, including this one.
         if let Some(source) = self.paths.get_mut(now, &(pair.vlan, pair.source)) {
             source.seen = now;
         }
-        self.request(now, pair, source.port, for_all);
+        let request = self.frame(FrameType::PathRequest, pair);
+        let request = PathFrame {
+            for_all,
+            offer,
+            ..request
+        };
+        self.flood(now, source.port, &request);
+        if offer {
+            self.offer(now, pair);
+        }
     }
 
     /// Announces to all switches that a host is at a port; no answer is wanted.
@@ -167,13 +190,9 @@ impl PathMachine {
             destination: Mac([0; 6]),
         };
         if self.neighbours.may_repair(now, port) {
-            self.request(now, pair, port, false);
+            let request = self.frame(FrameType::PathRequest, pair);
+            self.flood(now, port, &request);
         }
-    }
-
-    fn request(&mut self, now: Time, pair: HostPair, ingress: PortNo, for_all: bool) {
-        let request = self.frame(FrameType::PathRequest, pair);
-        self.flood(now, ingress, &PathFrame { for_all, ..request });
     }
 
     /// Sends a frame to all switches except those reached through `ingress`.
@@ -301,7 +320,12 @@ impl PathMachine {
             }
             return;
         }
-        if self.waiting.admission(&pair, port, frame.for_all) == RepairStart::First {
+        if frame.offer {
+            // Several switches may have frames of one path.
+            if !self.offered.has(now, &pair) && self.neighbours.may_repair(now, port) {
+                self.ask(now, pair, true);
+            }
+        } else if self.waiting.admission(&pair, port, frame.for_all) == RepairStart::First {
             self.repair(now, pair, port, frame.for_all);
         } else {
             self.waiting.want(&pair);
@@ -328,10 +352,9 @@ impl PathMachine {
             self.flood(now, port, &onward);
         }
         let destination = self.paths.get(now, &(pair.vlan, pair.destination));
-        let Some(destination) = destination.copied() else {
-            return;
-        };
-        if self.is_edge(now, &destination, port) {
+        let destination = destination.copied();
+        let edge = destination.filter(|entry| self.is_edge(now, entry, port));
+        if let Some(destination) = edge {
             self.confirm(now, &source);
             let reply = self.frame(FrameType::PathReply, pair);
             if let Some(source) = self.paths.get(now, &source).copied() {
@@ -340,6 +363,12 @@ impl PathMachine {
             if frame.for_all && !self.kind(now, destination.port).is_switch() {
                 self.announce(now, (pair.vlan, pair.destination), destination.port);
             }
+        } else if frame.offer {
+            // The edge that the entry leads to has not answered.
+            self.forget(now, &(pair.vlan, pair.destination));
+        }
+        if frame.offer {
+            self.offer(now, pair);
         }
     }
 

@@ -195,6 +195,11 @@ pub(super) fn metrics(machine: &PathMachine, list: &mut Vec<Metric>) {
             counts.expired_frames,
         ),
         (
+            "offered",
+            "Frames to a host that no switch knows, sent to all ports",
+            counts.offered,
+        ),
+        (
             "forged",
             "Protocol frames ignored as malformed, forged or unexpected",
             counts.forged,

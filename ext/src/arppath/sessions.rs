@@ -145,6 +145,7 @@ mod tests {
             ty: FrameType::Hello,
             hops: 64,
             for_all: false,
+            offer: false,
             sender,
             to: 1,
             epoch: sender + 7,

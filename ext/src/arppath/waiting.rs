@@ -22,14 +22,13 @@ const TRIES: u64 = 4;
 struct Repair {
     /// The ingress port of its first frame.
     ingress: PortNo,
-    /// When frames do not wait any longer.
+    /// When the repair has failed; and after that, when the offer ends.
     deadline: Time,
-    /// When it is requested again; `None` after it failed. Until the deadline, no other frame
-    /// starts a repair.
+    /// When it is requested again; `None` after it failed.
     next_try: Option<Time>,
     /// Whether frames wait at a switch between the edges of the two hosts.
     for_all: bool,
-    /// Whether it was needed since the last request.
+    /// Whether it was needed since the last request or offer.
     is_wanted: bool,
     frames: Vec<Packet>,
 }
@@ -39,6 +38,15 @@ impl Repair {
     fn next(&self) -> Time {
         self.next_try.unwrap_or(Time::NEVER).min(self.deadline)
     }
+}
+
+/// A path that has to be requested again, or offered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DueRepair {
+    pub(super) pair: HostPair,
+    /// The ingress port of its first frame.
+    pub(super) ingress: PortNo,
+    pub(super) offer: bool,
 }
 
 /// Whether a frame without a path may wait.
@@ -178,31 +186,47 @@ impl Waiting {
         repair.frames
     }
 
-    /// The paths to request again because frames wait here or elsewhere, each with the port of its
-    /// first frame; and how many frames have waited too long. After a failure, no repair between
-    /// the same hosts begins for as long again.
-    pub(super) fn due(&mut self, now: Time, patience: u64) -> (Vec<(HostPair, PortNo)>, usize) {
-        let mut again = Vec::new();
+    /// Takes the frames that wait for a path.
+    pub(super) fn take(&mut self, pair: &HostPair) -> Vec<Packet> {
+        let repair = self.repairs.get_mut(pair);
+        let frames = repair.map_or(Vec::new(), |repair| core::mem::take(&mut repair.frames));
+        self.frames -= frames.len();
+        frames
+    }
+
+    /// What has to be done for paths because frames wait here or elsewhere, and how many frames
+    /// have waited too long: until an offer has ended, too. No other repair of the path begins
+    /// before that, and an offer lasts while frames come.
+    pub(super) fn due(&mut self, now: Time, patience: u64) -> (Vec<DueRepair>, usize) {
+        let mut due = Vec::new();
         let mut over = Vec::new();
         let mut lost = 0;
         for (pair, repair) in &mut self.repairs {
-            match repair.next_try {
-                None if repair.deadline <= now => over.push(*pair),
-                None => {}
-                Some(_) if repair.deadline <= now => {
-                    lost += repair.frames.len();
-                    repair.frames.clear();
-                    repair.next_try = None;
-                    repair.deadline = now.after(patience);
+            let has_failed = repair.deadline <= now;
+            if !has_failed && repair.next_try.is_none_or(|at| at > now) {
+                continue;
+            }
+            let was_wanted = core::mem::take(&mut repair.is_wanted);
+            if has_failed && repair.next_try.is_none() {
+                lost += repair.frames.len();
+                repair.frames.clear();
+                if !was_wanted {
+                    over.push(*pair);
+                    continue;
                 }
-                Some(at) if at <= now => {
-                    repair.next_try = Some(now.after(patience / TRIES));
-                    let was_wanted = core::mem::take(&mut repair.is_wanted);
-                    if was_wanted || !repair.frames.is_empty() {
-                        again.push((*pair, repair.ingress));
-                    }
-                }
-                Some(_) => {}
+            }
+            if has_failed {
+                repair.next_try = None;
+                repair.deadline = now.after(patience);
+            } else {
+                repair.next_try = Some(now.after(patience / TRIES));
+            }
+            if was_wanted || !repair.frames.is_empty() {
+                due.push(DueRepair {
+                    pair: *pair,
+                    ingress: repair.ingress,
+                    offer: has_failed,
+                });
             }
         }
         self.frames -= lost;
@@ -211,7 +235,7 @@ impl Waiting {
         }
         let times = self.repairs.values().map(Repair::next);
         self.next = times.min();
-        (again, lost)
+        (due, lost)
     }
 
     /// When [`Waiting::due`] has something to do next, or earlier.

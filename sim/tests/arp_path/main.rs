@@ -1,6 +1,7 @@
 //! ARP-Path in networks with loops. Every frame is followed.
 
 mod bridges;
+mod moved;
 mod net;
 mod replay;
 mod spread;
@@ -310,7 +311,7 @@ proptest! {
             lab.plan_link(1900 + 500 * turn, link, LinkState::Up);
         }
         lab.run(9000);
-        lab.check();
+        lab.check_in_trouble();
         for (first, one, second, other) in hosts {
             // What was sent last arrives: repair has ended.
             for (to, from) in [(second, one), (first, other)] {

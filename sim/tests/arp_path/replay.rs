@@ -14,11 +14,10 @@ use crate::net::{KEY, Lab, MS, PATH_TYPE, Plan, Trail};
 use crate::{ring, slow_stream};
 
 const SWITCHES: usize = 4;
-/// When hosts ask, links fail and are back, a host moves, and frames are first played back, and
+/// When hosts ask, the first link fails, a host moves, and frames are first played back, and
 /// when hosts stop to send; in milliseconds.
 const FIRST: u64 = 4_000;
 const FAILED: u64 = 5_000;
-const RESTORED: u64 = 9_000;
 const MOVED: u64 = 10_000;
 const PLAYED: u64 = 13_000;
 const END: u64 = 60_000;
@@ -125,11 +124,11 @@ impl Stage {
         this.lab.plan_link(0, new, LinkState::Down);
         this.lab.plan_link(MOVED, old, LinkState::Down);
         this.lab.plan_link(MOVED, new, LinkState::Up);
-        for link in [0, 3] {
+        for link in [0, 1, 3] {
             let failing = this.lab.links[link].3;
-            this.lab
-                .plan_link(FAILED + link as u64 * 1_000, failing, LinkState::Down);
-            this.lab.plan_link(RESTORED, failing, LinkState::Up);
+            let at = FAILED + link as u64 * 1_000;
+            this.lab.plan_link(at, failing, LinkState::Down);
+            this.lab.plan_link(at + 900, failing, LinkState::Up);
         }
         this
     }
@@ -292,7 +291,7 @@ fn signed_frames_that_are_played_back_later_have_no_effect() {
     for kind in 1..=4 {
         let of_kind = frames.iter().filter(|(_, bytes)| bytes[15] == kind).count();
         assert!(
-            of_kind >= 4,
+            of_kind >= 2,
             "{of_kind} frames of type {kind} were recorded"
         );
     }

@@ -123,7 +123,7 @@ proptest! {
         }
         break_links(&mut lab, &mut random);
         run_with_a_deaf_end(&mut lab, cable);
-        lab.check();
+        lab.check_in_trouble();
         let most = (SENDING.end - REPAIRED) / PAUSE;
         for Pair { places: [first, second] } in &hosts {
             for (to, from) in [(second, first.1), (first, second.1)] {
