@@ -128,13 +128,14 @@ fn a_courses_first_exercises_work_with_either_class() {
 }
 
 #[test]
-fn several_controllers_and_links_with_a_rate_work() {
+fn several_controllers_links_with_a_rate_and_numbers_of_ports_work() {
     if !have(TOOLS) {
         return;
     }
     for class in ["user", OURS] {
         tour(class, "controllers");
         tour(class, "shaped");
+        tour(class, "numbered");
     }
     tour(OURS, "late");
 }

@@ -171,3 +171,26 @@ fn a_refused_request_leaves_one_line_in_the_log_in_both_versions() {
     let refusals = lab.log().matches("PORT_MOD_FAILED").count();
     assert!(refusals <= 101, "{refusals}");
 }
+
+#[test]
+fn an_entry_for_a_port_that_does_not_exist_is_noted_once() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(2, &["--fail-mode", "secure"]);
+    for text in ["in_port=1,actions=output:9", "in_port=2,actions=output:9"] {
+        lab.asks(&["add-flow", text]);
+    }
+    lab.asks(&[
+        "add-group",
+        "group_id=1,type=all,bucket=output:9,bucket=output:1",
+    ]);
+    let log = lab.log();
+    let line = log.lines().find(|line| line.contains("port 9")).unwrap();
+    for port in [1, 2] {
+        let known = format!("{port} ({})", lab.port(port));
+        assert!(line.contains(&known), "{line}");
+    }
+    let noted = log.matches("port 9, which does not exist").count();
+    assert_eq!(noted, 1, "{log}");
+}

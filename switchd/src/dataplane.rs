@@ -8,6 +8,7 @@ mod inbox;
 mod io;
 mod links;
 mod loop_counters;
+mod missing_ports;
 mod poller;
 mod port_set;
 mod quick_closes;
@@ -40,6 +41,7 @@ use crate::record::{RecordWriter, SwitchRecorder};
 use inbox::Inbox;
 use io::DataPlaneIo;
 use loop_counters::LoopCounters;
+use missing_ports::MissingPorts;
 use poller::{Poller, Ready};
 use quick_closes::QuickCloses;
 use trace::PendingTrace;
@@ -94,6 +96,8 @@ struct Lane {
     counters: LoopCounters,
     /// Controllers that close their connections quickly.
     quick_closes: QuickCloses,
+    /// Ports that entries name and that do not exist.
+    missing_ports: MissingPorts,
     /// When the drivers' counters were last read.
     counted: Time,
     /// Requests to trace the next matching packet.
@@ -168,6 +172,7 @@ impl DataPlane {
                 stopped_at: None,
                 counters: LoopCounters::default(),
                 quick_closes: QuickCloses::default(),
+                missing_ports: MissingPorts::default(),
                 counted: Time(0),
                 pending_traces: Vec::new(),
             },

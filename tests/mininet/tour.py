@@ -112,6 +112,20 @@ def shaped(switch):
     net.stop()
 
 
+def numbered(switch):
+    """A port whose number is not its place."""
+    net = Mininet(switch=switch, controller=None)
+    s1 = net.addSwitch('s1')
+    net.addLink(net.addHost('h1'), s1)
+    net.addLink(net.addHost('h2'), s1, port2=9)
+    net.start()
+    until(lambda: 'n_tables' in s1.dpctl('show'), 'the switch listens')
+    for way in 'in_port=1,actions=output:9', 'in_port=9,actions=output:1':
+        s1.dpctl('add-flow', way)
+    check(net.pingAll() == 0, 'the hosts reach each other by ports 1 and 9')
+    net.stop()
+
+
 def late(switch):
     """A port that comes and goes while the switch runs; for our class."""
     net = Mininet(SingleSwitchTopo(2), switch=switch, controller=None)

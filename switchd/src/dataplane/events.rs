@@ -11,7 +11,7 @@ use tracing::{debug, info, warn};
 use super::connection_set::RemovedPeer;
 use super::io::conn_id;
 use super::quick_closes::CloseReport;
-use super::{DataPlane, reconfigure};
+use super::{DataPlane, missing_ports, reconfigure};
 use crate::refusal;
 
 impl DataPlane {
@@ -85,6 +85,14 @@ impl DataPlane {
         let name = message.name();
         if let Some(recorder) = &mut self.io.recorder {
             recorder.begin(now, |known| known.message(conn, xid, head, &message));
+        }
+        let ports = &self.io.ports;
+        let missing = self
+            .lane
+            .missing_ports
+            .new_in(&message, |port| ports.get(port).is_some());
+        for port in missing {
+            warn!("{}", missing_ports::sentence(port, &self.config.ports));
         }
         let request = Request {
             xid,

@@ -1,5 +1,6 @@
 //! `ofdatapath`: starts a switch that waits for its `ofprotocol`, or for controllers.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::process::ExitCode;
 
@@ -115,7 +116,7 @@ impl OfdatapathCli {
         let mut options = Options {
             name: self.name(),
             dpid: self.datapath_id.clone(),
-            ports: self.interfaces.clone(),
+            ports: numbered(&self.interfaces),
             listen: listen.into_iter().cloned().collect(),
             controllers: controllers.into_iter().cloned().collect(),
             fail_mode: Some("secure".into()),
@@ -155,6 +156,24 @@ impl OfdatapathCli {
             }
         }
     }
+}
+
+/// Interfaces as `--port` has them: with the numbers that Mininet means, if each is called
+/// `NAME-ethN` and no number is there twice; otherwise each gets its place.
+fn numbered(interfaces: &[String]) -> Vec<String> {
+    let number = |name: &String| {
+        let (_, digits) = name.rsplit_once("-eth")?;
+        digits.parse::<u32>().ok().filter(|number| *number > 0)
+    };
+    let numbers: BTreeSet<u32> = interfaces.iter().filter_map(number).collect();
+    if numbers.len() < interfaces.len() {
+        return interfaces.to_vec();
+    }
+    let with_number = interfaces.iter().map(|name| match number(name) {
+        Some(number) => format!("{number}={name}"),
+        None => name.clone(),
+    });
+    with_number.collect()
 }
 
 /// Replaces a text if the user gave one.
@@ -219,6 +238,23 @@ mod tests {
             "{ports:?}"
         );
         assert!(config.controllers.is_empty() && config.listen.len() == 1);
+    }
+
+    #[test]
+    fn ports_have_the_numbers_of_mininet_s_names_or_their_places() {
+        for (interfaces, wanted) in [
+            ("s1-eth1,s1-eth9", [1, 9]),
+            ("s1-eth2,s1-eth1", [2, 1]),
+            ("s1-eth3,veth0", [1, 2]),
+            ("s1-eth4,s2-eth4", [1, 2]),
+            ("s1-eth0,s1-eth5", [1, 2]),
+            ("s1-eth5,s1-eth6x", [1, 2]),
+        ] {
+            let line = format!("ofdatapath -i {interfaces} punix:/tmp/s1 --no-local-port");
+            let config = config(&line).expect("it is right");
+            let numbers = config.ports.iter().map(|port| port.number.0);
+            assert_eq!(numbers.collect::<Vec<_>>(), wanted, "{interfaces}");
+        }
     }
 
     #[test]
