@@ -2,13 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
 use bofuss_oflib::message::{FlowModCommand, PortMod};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::{Codec, Message, PortNo, Version};
-use bofuss_tests::{Lab, have, raw, until};
+use bofuss_tests::{Lab, PATIENCE, have, raw, until};
 
 const TOOLS: &[&str] = &["ip", "ping"];
 
@@ -193,4 +193,39 @@ fn an_entry_for_a_port_that_does_not_exist_is_noted_once() {
     }
     let noted = log.matches("port 9, which does not exist").count();
     assert_eq!(noted, 1, "{log}");
+}
+
+#[test]
+fn a_controller_that_closes_quickly_three_times_is_one_warning() {
+    const FEATURES_REQUEST: [u8; 8] = [4, 5, 0, 8, 0, 0, 0, 2];
+    const FEATURES_REPLY: u8 = 6;
+    if !have(&["ip"]) {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let controller = format!("tcp:{}", listener.local_addr().unwrap());
+    let lab = Lab::new(1, &["--controller", &controller, "--max-backoff", "1"]);
+    for closed in 1..=5 {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(&raw::HELLO).unwrap();
+        stream.write_all(&FEATURES_REQUEST).unwrap();
+        while raw::message(&mut stream).unwrap()[1] != FEATURES_REPLY {}
+        drop(stream);
+        until("the switch notices it", || {
+            lab.log().matches(": disconnected: ").count() == closed
+        });
+    }
+    let log = lab.log();
+    let warnings = log
+        .lines()
+        .filter(|line| line.contains("closed the connection 3"));
+    let warnings: Vec<&str> = warnings.collect();
+    let [warning] = warnings[..] else {
+        panic!("{log}");
+    };
+    let last = "times within 5 s, now after a FEATURES_REPLY of 32 bytes";
+    for part in ["WARN", &controller, last, "--versions"] {
+        assert!(warning.contains(part), "{part:?} in: {warning}");
+    }
 }
