@@ -177,6 +177,9 @@ fn with_steps(
         ("long bundles as released", Tier::All, Behind, &|| {
             cargo("test --locked --release -p bofuss-agent --test bundles atomic::")
         }),
+        ("sanitizers", Tier::All, Behind, &|| {
+            sanitizers(root, target)
+        }),
         ("cost after each tutorial", Tier::All, Behind, &|| {
             cost::run_after_each(root, target)
         }),
@@ -240,6 +243,22 @@ fn unit_tests(root: &Path, arguments: &[String]) -> Result<(), String> {
             c.args(["--config", &e2e::isolating(root)]);
         }
         c.args(arguments);
+    })
+}
+
+/// Runs the tests that reach `unsafe` code, of frames, ports and the C interface, with
+/// AddressSanitizer: it reports accesses to memory that is not the program's, and leaks. The pinned
+/// compiler has it, but takes its option only with this variable.
+fn sanitizers(root: &Path, target: &Path) -> Result<(), String> {
+    cargo_with("test --locked --target host-tuple", |cargo| {
+        for room in ["bofuss-frame", "bofuss-ports", "bofuss-capi"] {
+            cargo.args(["--package", room]);
+        }
+        cargo.args(["--lib", "--test", "namespaces", "--test", "corpus"]);
+        cargo.arg("--target-dir").arg(target.join("sanitizers"));
+        cargo.args(["--config", &e2e::isolating(root)]);
+        cargo.env("RUSTC_BOOTSTRAP", "1");
+        cargo.env("RUSTFLAGS", "-Zsanitizer=address");
     })
 }
 
