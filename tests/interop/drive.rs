@@ -13,8 +13,8 @@ use bofuss_tests::{PATIENCE, raw};
 /// The type of messages of experimenters.
 const EXPERIMENTER: u8 = 4;
 const REPLY: &str = "MULTIPART_REPLY";
-/// What only those hear who ask for it, here nobody: extensions' replies, and multiparts by which
-/// the names of their messages are counted.
+/// Names that are not counted: multiparts go by their types, and those of extensions are for those
+/// who ask for them.
 const NEVER: [&str; 2] = [REPLY, "MULTIPART_REPLY EXPERIMENTER"];
 
 /// A message of the switch.

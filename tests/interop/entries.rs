@@ -24,7 +24,7 @@ pub const METERS: [&str; 3] = [
 ];
 
 /// Entries as they are written by hand.
-const FLOWS: [&str; 12] = [
+const FLOWS: [&str; 13] = [
     "priority=10,in_port=1,tcp,nw_src=10.0.0.0/8,tp_dst=80,actions=output:2",
     "priority=11,in_port=2,udp,nw_dst=10.0.0.1,tp_src=53,actions=output:1,output:3",
     "priority=12,dl_vlan=5,dl_vlan_pcp=3,dl_src=02:00:00:00:00:01,actions=strip_vlan,normal",
@@ -39,6 +39,7 @@ const FLOWS: [&str; 12] = [
     "priority=20,in_port=3,actions=write_actions(output:2,group:4),write_metadata:0x7/0xf,\
      goto_table:1",
     "priority=21,in_port=3,tcp,actions=meter:7,clear_actions,goto_table:2",
+    "priority=22,dl_type=0x88ce,actions=stat_trigger(packet_count=5),output:2",
 ];
 
 /// An action that is an extension before 1.5.

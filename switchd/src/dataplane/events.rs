@@ -86,14 +86,7 @@ impl DataPlane {
         if let Some(recorder) = &mut self.io.recorder {
             recorder.begin(now, |known| known.message(conn, xid, head, &message));
         }
-        let ports = &self.io.ports;
-        let missing = self
-            .lane
-            .missing_ports
-            .new_in(&message, |port| ports.get(port).is_some());
-        for port in missing {
-            warn!("{}", missing_ports::sentence(port, &self.config.ports));
-        }
+        self.note_missing_ports(&message);
         let request = Request {
             xid,
             head,
@@ -104,6 +97,14 @@ impl DataPlane {
             recorder.end();
         }
         self.lane.counters.message(name, self.now().since(now));
+    }
+
+    /// Logs the ports that an entry or group outputs to and that do not exist, each once.
+    fn note_missing_ports(&mut self, message: &Message) {
+        let exists = |port| self.io.ports.get(port).is_some();
+        for port in self.lane.missing_ports.new_in(message, exists) {
+            warn!("{}", missing_ports::sentence(port, &self.config.ports));
+        }
     }
 
     /// Answers a message that could not be decoded, in its order.
