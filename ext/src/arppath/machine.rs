@@ -204,12 +204,14 @@ impl PathMachine {
         if !self.neighbours.is_plain(ingress) || !self.offered.is_empty() {
             return None;
         }
-        let destination = self.paths.get(now, &frame.destination())?;
+        let until = now.after(self.options.learnt);
+        let destination = self.paths.get_mut(now, &frame.destination())?;
         if destination.state != PathState::Learnt || destination.port == ingress {
             return None;
         }
+        // A host that only receives is kept by what is sent to it.
+        destination.until = destination.until.max(until);
         let port = destination.port;
-        let until = now.after(self.options.learnt);
         let source = self.paths.get_mut(now, &frame.source())?;
         if source.port != ingress || source.state != PathState::Learnt || source.is_pinned() {
             return None;
@@ -305,12 +307,10 @@ impl PathMachine {
         }
     }
 
-    /// Marks the path to a host as in use.
+    /// Marks the path to a host as in use, so that it lives as if the host had sent a frame.
     pub(super) fn confirm(&mut self, now: Time, station: &VlanHost) {
         let until = now.after(self.options.learnt);
-        if let Some(entry) = self.paths.get_mut(now, station)
-            && entry.state == PathState::Locked
-        {
+        if let Some(entry) = self.paths.get_mut(now, station) {
             entry.state = PathState::Learnt;
             entry.until = entry.until.max(until);
         }

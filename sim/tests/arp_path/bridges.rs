@@ -25,6 +25,26 @@ fn a_bridge_between_two_switches_carries_what_is_for_the_other_side() {
 }
 
 #[test]
+fn a_host_on_a_bridge_gets_a_broadcast_from_each_switch_there_at_most() {
+    // Switches 0 and 1 are joined by a slow bridge, and by a fast path through switch 2.
+    let mut lab = Lab::new(3, &[(0, 2, 1_000), (2, 1, 1_000)], &[]);
+    let bridge = lab.add_bridge(&[0, 1], &[], 50_000);
+    let shared = lab.with_hosts(bridge, 2);
+    let (first, _) = lab.add_host(1, 0, &[(ASKED, Plan::Ask(2)), (ASKED + 100, Plan::Data(2))]);
+    let (second, _) = lab.add_host(2, shared, &[(ASKED + 200, Plan::Data(1))]);
+    let (third, _) = lab.add_host(3, 2, &[]);
+    lab.run(6_000);
+    lab.check_loops();
+    let counts = |place: usize| {
+        let received = lab.station(place).received.values();
+        received.map(|(count, _)| *count).collect::<Vec<u32>>()
+    };
+    assert_eq!(counts(second), [2, 1], "the broadcast, and the datagram");
+    assert_eq!(counts(first), [1, 1, 1], "its answers, and its datagram");
+    assert_eq!(counts(third), [1], "the broadcast");
+}
+
+#[test]
 fn a_ring_that_a_bridge_is_part_of_heals_when_the_bridge_is_cut_off() {
     for options in [&[][..], &KEY] {
         heals(options);

@@ -180,6 +180,21 @@ fn a_host_that_moves_is_found_where_it_speaks() {
 }
 
 #[test]
+fn a_stream_in_one_direction_keeps_its_path_also_when_a_link_fails() {
+    let mut lab = Lab::new(5, &ring(5, 10_000), &[("learnt-ms", "2000")]);
+    let mut plan = vec![(1000, Plan::Ask(2))];
+    plan.extend(stream(2, 1100..6100));
+    lab.add_host(1, 0, &plan);
+    // It has answered by ARP, and says nothing more.
+    let (second, _) = lab.add_host(2, 2, &[]);
+    let used = lab.links[1].3;
+    lab.plan_link(5000, used, LinkState::Down);
+    lab.run(8000);
+    lab.check();
+    assert!(lab.arrived(second, 1) >= 4998, "{}", lab.arrived(second, 1));
+}
+
+#[test]
 fn what_nobody_uses_is_forgotten() {
     let options = [("learnt-ms", "2000")];
     let mut lab = Lab::new(4, &ring(4, 10_000), &options);
