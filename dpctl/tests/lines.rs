@@ -70,7 +70,7 @@ impl SwitchIo for Wire {
 fn switch(catalogue: &Arc<Catalogue>, io: &mut Wire) -> Switch {
     let config = Config {
         n_tables: TABLES,
-        ..Config::default()
+        ..bofuss_disciplines::config()
     };
     let mut datapath = Datapath::new(config, catalogue.clone(), Pool::new(1 << 26));
     let hooks = bofuss_ext::hooks(catalogue);
