@@ -11,8 +11,8 @@ use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Catalogue, ErrorCode, ExtValue, Mac, PortNo};
 
-use super::frame::{HostPair, NEAREST, PathFrame};
 use super::duplicates::digest;
+use super::frame::{HostPair, NEAREST, PathFrame};
 use super::machine::{Forwarding, HostFrame, KnownSource, PathMachine};
 use super::options::PathOptions;
 use super::sessions::Nonces;

@@ -451,7 +451,10 @@ impl PathMachine {
             return false;
         };
         if frame.is_group() {
-            matches!(self.kind(now, port), NeighbourKind::Shared | NeighbourKind::Loop)
+            matches!(
+                self.kind(now, port),
+                NeighbourKind::Shared | NeighbourKind::Loop
+            )
         } else {
             let known = self.source(now, &frame.source(), port);
             known == KnownSource::Elsewhere || self.is_offered(now, frame)

@@ -274,7 +274,11 @@ impl PathMachine {
             Some(Freshness::Unproven(challenge)) => challenge,
         };
         let is_hello = frame.ty == FrameType::Hello;
-        let answer = if frame.to == self.id { frame.challenge } else { 0 };
+        let answer = if frame.to == self.id {
+            frame.challenge
+        } else {
+            0
+        };
         if is_hello && (challenge, answer) != (0, 0) && self.neighbours.may_challenge(now, port) {
             let hello = PathFrame {
                 to: frame.sender,

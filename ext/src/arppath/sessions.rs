@@ -60,13 +60,7 @@ impl Nonces {
     /// begins a second session after the first has ended.
     fn challenge(&self, at: (PortNo, Time), turn: u64, frame: &PathFrame) -> u64 {
         let (port, since) = at;
-        self.number(&[
-            port.0.into(),
-            since.0,
-            turn,
-            frame.sender,
-            frame.epoch,
-        ])
+        self.number(&[port.0.into(), since.0, turn, frame.sender, frame.epoch])
     }
 }
 
@@ -184,9 +178,16 @@ mod tests {
     fn numbers_have_to_grow_after_an_answer_and_silence_ends_it() {
         let mut side = Side::new(5);
         let answer = side.challenge(Time(1), 2);
-        assert_ne!(side.challenge(Time(1), 3), answer, "it is that of one sender");
+        assert_ne!(
+            side.challenge(Time(1), 3),
+            answer,
+            "it is that of one sender"
+        );
         assert_eq!(side.take(Time(2), &hello(2, 4, answer)), Freshness::Fresh);
-        assert_eq!(side.take(Time(3), &hello(2, 4, answer)), Freshness::Replayed);
+        assert_eq!(
+            side.take(Time(3), &hello(2, 4, answer)),
+            Freshness::Replayed
+        );
         assert_eq!(side.take(Time(3), &hello(2, 3, 0)), Freshness::Replayed);
         assert_eq!(side.take(Time(3), &hello(2, 6, 0)), Freshness::Fresh);
         let hold = side.2.hold;
@@ -203,7 +204,10 @@ mod tests {
         let answer = before.challenge(Time(1), 2);
         let frame = hello(2, 4, answer);
         let mut after = Side::new(6);
-        assert!(matches!(after.take(Time(1), &frame), Freshness::Unproven(_)));
+        assert!(matches!(
+            after.take(Time(1), &frame),
+            Freshness::Unproven(_)
+        ));
         let late = Time(before.2.lock);
         assert!(matches!(before.take(late, &frame), Freshness::Unproven(_)));
     }
