@@ -28,8 +28,7 @@ pub const fn allocator() -> Allocator {
     HugePageAllocator(MiMalloc)
 }
 
-/// Makes [`Allocator`] free empty pages at once, those of large blocks in a thread beside. Call it
-/// first in `main`.
+/// Makes [`Allocator`] free empty pages at once. Call it first in `main`.
 ///
 /// Only blocks that ask for them get transparent huge pages: otherwise each thread's first block of
 /// a size would take 2 MiB, and memory that is returned by 64 KiB would be cut out of them. A
@@ -43,5 +42,10 @@ pub fn return_memory_at_once() {
         // SAFETY: takes integers only.
         unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
     }
+}
+
+/// Starts the thread that gives back large blocks of [`Allocator`]. It has the rights that the
+/// calling thread has left.
+pub fn give_back_beside() {
     allocator().give_back_beside();
 }

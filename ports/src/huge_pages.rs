@@ -51,8 +51,11 @@ pub struct HugePageAllocator<A>(pub A);
 impl<A: GlobalAlloc + Send + 'static> HugePageAllocator<A> {
     /// Starts a thread that gives the pages of freed large blocks back to the system: 4 MiB take a
     /// third of a millisecond, and whoever freed them goes on at once. Without it they are given
-    /// back by whoever frees them.
+    /// back by whoever frees them. One such thread is enough.
     pub fn give_back_beside(self) {
+        if GIVER.get().is_some() {
+            return;
+        }
         let thread = thread::Builder::new().name("memory".into());
         let thread = thread.spawn(move || {
             loop {

@@ -391,6 +391,9 @@ pub async fn start(
                 Ok(plane) => plane,
                 Err(error) => return drop(up.send(Err(error))),
             };
+            // After the rights are given up: the thread that it starts gets what is left.
+            #[cfg(feature = "allocator")]
+            bofuss_ports::give_back_beside();
             if up.send(Ok(id)).is_ok() {
                 let _ = end.send(plane.run().map_err(|e| format!("data plane: {e}")));
             }
