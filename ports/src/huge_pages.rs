@@ -126,11 +126,15 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for HugePageAllocator<A> {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        match (at_huge_page(layout), GIVER.get()) {
-            // SAFETY: it was allocated with this layout, and the caller uses it no more.
-            (Some(large), Some(giver)) => unsafe { free_beside(giver, block, large) },
+        let Some(large) = at_huge_page(layout) else {
             // SAFETY: it was allocated with this layout.
-            (large, _) => unsafe { self.0.dealloc(block, large.unwrap_or(layout)) },
+            return unsafe { self.0.dealloc(block, layout) };
+        };
+        match GIVER.get() {
+            // SAFETY: it was allocated with this layout, and the caller uses it no more.
+            Some(giver) => unsafe { free_beside(giver, block, large) },
+            // SAFETY: it was allocated with this layout.
+            None => unsafe { self.0.dealloc(block, large) },
         }
     }
 

@@ -9,8 +9,8 @@ use seccompiler::{
 };
 
 /// What threads, memory, clocks, files, sockets and polling need. No program is started, no process
-/// is traced, and nothing is mounted, loaded or set on the machine.
-/// Owners and modes of files stay as they are.
+/// is traced, nothing is mounted, loaded or set on the machine, and owners and modes of files stay
+/// as they are.
 #[rustfmt::skip]
 const CALLS: &[c_long] = &[
     // threads and memory
