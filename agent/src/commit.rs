@@ -8,7 +8,7 @@ use bofuss_datapath::engine::FrameEngine;
 use bofuss_oflib::error::BundleFailed;
 use bofuss_oflib::message::bundle::BundleControlType;
 use bofuss_oflib::message::{BundleControl, ErrorMsg};
-use bofuss_oflib::{Action, Codec, ErrorCode, Message, PortNo};
+use bofuss_oflib::{Codec, ErrorCode, Message};
 
 use crate::bundles::Bundle;
 use crate::request::{ConnId, Origin, buffer_of};
@@ -66,9 +66,13 @@ enum UndoReason {
 }
 
 impl Commit {
-    /// The connection that asked for the commit, and the transaction id of that request.
-    pub(crate) fn origin(&self) -> (ConnId, u32) {
-        (self.conn, self.xid)
+    /// Where the request for the commit comes from.
+    pub(crate) fn origin(&self) -> Origin<'_> {
+        Origin {
+            conn: self.conn,
+            xid: self.xid,
+            head: &self.head,
+        }
     }
 
     /// Whether it has a scheduled time.
@@ -272,11 +276,7 @@ impl<E: FrameEngine> Switch<E> {
         io: &mut I,
     ) -> Result<(), ErrorCode> {
         if let Message::FlowMod(flow_mod) = message {
-            if let Some(buffer) = buffer_of(flow_mod) {
-                self.channel(conn).buffers.check(now, buffer)?;
-            }
-            let (datapath, mut sink) = self.parts(now, io);
-            datapath.flow_mod(now, flow_mod, &mut sink)
+            self.flow_mod(now, conn, flow_mod, io).map(drop)
         } else if let Message::GroupMod(group_mod) = message {
             let (datapath, mut sink) = self.parts(now, io);
             datapath.stage_group_mod(now, group_mod, &mut sink)
@@ -341,12 +341,8 @@ impl<E: FrameEngine> Switch<E> {
             return;
         };
         self.flow_mod_done(now, conn, xid, flow_mod, io);
-        let Some(buffer) = buffer_of(flow_mod) else {
-            return;
-        };
-        if let Ok(packet) = self.channel(conn).buffers.take(now, buffer) {
-            let (datapath, mut sink) = self.parts(now, io);
-            datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], &mut sink);
+        if let Some(buffer) = buffer_of(flow_mod) {
+            let _ = self.resubmit(now, conn, buffer, io);
         }
     }
 

@@ -85,12 +85,11 @@ impl<E: FrameEngine> Switch<E> {
         if self.waits_for_reads(now, io) {
             return;
         }
-        let pending = self.pending.as_ref();
-        let pending = pending.map(|pending| (pending.conn, pending.xid));
+        let pending = self.pending.as_ref().map(Pending::origin);
         let commit = self.commit.as_ref().map(|commit| commit.origin());
         let cause = commit
             .or(pending)
-            .and_then(|(conn, xid)| self.cause(conn, xid));
+            .and_then(|from| self.cause(from.conn, from.xid));
         if self.commit.is_some() {
             self.go_on_with_commit(now, io);
         } else {
@@ -127,13 +126,7 @@ impl<E: FrameEngine> Switch<E> {
                 buffer = buffer_of(flow_mod);
             }
             self.forward_request(conn, xid, message, io);
-            let Some(buffer) = buffer else {
-                return Ok(());
-            };
-            let packet = self.channel(conn).buffers.take(now, buffer)?;
-            let (datapath, mut sink) = self.parts(now, io);
-            datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], &mut sink);
-            Ok(())
+            buffer.map_or(Ok(()), |buffer| self.resubmit(now, conn, buffer, io))
         });
         if let Err(error) = done {
             let refusal = self.refusal(message, error);
@@ -141,6 +134,20 @@ impl<E: FrameEngine> Switch<E> {
             let error = ErrorMsg::quoting(error, head);
             io.send(conn, xid, Message::Error(error));
         }
+    }
+
+    /// Has a buffered packet pass the tables again. Errors: those of its buffer.
+    pub(crate) fn resubmit<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        buffer: BufferId,
+        io: &mut I,
+    ) -> Result<(), ErrorCode> {
+        let packet = self.channel(conn).buffers.take(now, buffer)?;
+        let (datapath, mut sink) = self.parts(now, io);
+        datapath.packet_out(now, packet, &[Action::output(PortNo::TABLE)], &mut sink);
+        Ok(())
     }
 
     /// What became of a message that changes tables, groups or meters, once the datapath has begun
@@ -222,7 +229,7 @@ impl<E: FrameEngine> Switch<E> {
     }
 
     /// Errors: those of FLOW_MOD; then nothing has changed.
-    fn flow_mod<I: SwitchIo>(
+    pub(crate) fn flow_mod<I: SwitchIo>(
         &mut self,
         now: Time,
         conn: ConnId,

@@ -159,7 +159,7 @@ impl<E: FrameEngine> Switch<E> {
                 message,
                 Some(Message::BundleControl(_) | Message::BundleAdd(_))
             );
-            return commit.origin().0 == conn && (!commit.is_scheduled() || is_about_bundles);
+            return commit.origin().conn == conn && (!commit.is_scheduled() || is_about_bundles);
         }
         let pending = self.pending.as_ref();
         pending.is_some_and(|pending| pending.conn == conn)
