@@ -3,30 +3,22 @@
 use alloc::{collections::VecDeque, vec::Vec};
 use core::slice;
 
-use bofuss_datapath::egress::{
-    AHEAD_NS, DEFAULT_QUEUE, Discipline, Pace, Queue, QueueClass, QueueSpec,
-};
+use bofuss_datapath::egress::{AHEAD_NS, DEFAULT_QUEUE, Discipline, Queue, QueueClass, QueueSpec};
 use bofuss_datapath::{DropReason, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 
+use crate::lone_queue::LoneQueue;
+
 /// One queue for all packets of a port.
 #[derive(Debug)]
-pub(crate) struct Fifo {
-    queue: Queue,
-    pace: Pace,
-}
+pub(crate) struct Fifo(LoneQueue);
 
 impl Fifo {
     /// On a port of `kbps`, 0 if that is not known.
     pub(crate) fn new(now: Time, port_no: PortNo, kbps: u32) -> Self {
-        let mut this = Self {
-            queue: Queue::new(now, port_no, DEFAULT_QUEUE),
-            pace: Pace::default(),
-        };
-        this.set_rate(now, kbps);
-        this
+        Self(LoneQueue::new(now, port_no, kbps))
     }
 }
 
@@ -42,56 +34,47 @@ impl Discipline for Fifo {
         frame: Frame,
         has_room: bool,
     ) -> Result<(), DropReason> {
-        self.queue.push(now, frame, has_room)
+        self.0.queue.push(now, frame, has_room)
     }
 
     fn dequeue(&mut self, now: Time) -> Option<(QueueId, Frame)> {
         if self.next_wakeup()? > now.after(AHEAD_NS) {
             return None;
         }
-        self.pace.begin(self.queue.max.due);
-        let (frame, bytes) = self.queue.pop()?;
-        self.queue.max.charge(now, bytes);
-        self.pace.charge(now, bytes);
+        self.0.pace.begin(self.0.queue.max.due);
+        let (frame, bytes) = self.0.queue.pop()?;
+        self.0.charge(now, bytes);
         Some((DEFAULT_QUEUE, frame))
     }
 
     fn next_wakeup(&self) -> Option<Time> {
-        let waits = !self.queue.frames.is_empty();
-        waits.then_some(self.queue.max.due.max(self.pace.due))
+        let waits = !self.0.queue.frames.is_empty();
+        waits.then(|| self.0.due())
     }
 
     fn takes_whole(&self, _: QueueId, frame: &Frame) -> bool {
-        self.queue.takes_whole(&self.pace, frame)
+        self.0.queue.takes_whole(&self.0.pace, frame)
     }
 
     fn queues(&self) -> &[Queue] {
-        slice::from_ref(&self.queue)
+        slice::from_ref(&self.0.queue)
     }
 
     fn set_rate(&mut self, now: Time, kbps: u32) {
-        self.pace.set(now, kbps);
-        let max = self.queue.spec.max;
-        self.queue
-            .max
-            .set(now, max.map_or(0, |rate| rate.kbps(kbps)));
+        self.0.set_rate(now, kbps);
     }
 
     fn modify(&mut self, now: Time, _: QueueId, spec: QueueSpec) {
-        self.queue.spec = spec;
-        self.set_rate(now, self.pace.kbps);
+        self.0.modify(now, spec);
     }
 
     fn remove(&mut self, id: QueueId) -> Option<VecDeque<Frame>> {
-        if id != DEFAULT_QUEUE {
-            return None;
-        }
-        self.queue.spec = QueueSpec::default();
-        Some(self.queue.take_frames())
+        self.0.reset(id)?;
+        Some(self.0.queue.take_frames())
     }
 
     fn take_frames(&mut self) -> Vec<Frame> {
-        self.queue.take_frames().into()
+        self.0.queue.take_frames().into()
     }
 }
 

@@ -26,6 +26,7 @@ mod dumbbell;
 mod ecn;
 #[cfg(test)]
 mod entitlements;
+mod lone_queue;
 #[cfg(test)]
 mod mixtures;
 #[cfg(test)]

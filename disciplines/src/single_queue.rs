@@ -5,13 +5,15 @@ use core::fmt::Debug;
 use core::slice;
 
 use bofuss_datapath::egress::{
-    AHEAD_NS, DEFAULT_QUEUE, Discipline, MAX_QUEUE_BYTES, Pace, Queue, QueueClass, QueueSpec,
+    AHEAD_NS, DEFAULT_QUEUE, Discipline, MAX_QUEUE_BYTES, Queue, QueueClass, QueueSpec,
 };
 use bofuss_datapath::{DropReason, Guarantees, Microflow, Standing, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::QueueId;
 use bofuss_packet::offload;
+
+use crate::lone_queue::LoneQueue;
 
 /// The most waiting bytes are those that the port sends in this time, in milliseconds.
 pub(super) const BUFFER_MS: u64 = 200;
@@ -70,21 +72,17 @@ pub(crate) trait FrameOrder: Debug + Default {
 #[derive(Debug)]
 pub(crate) struct SingleQueue<O> {
     /// The configuration and the counters of the queue. Its frames are in `order`.
-    queue: Queue,
-    pace: Pace,
+    lone: LoneQueue,
     order: O,
 }
 
 impl<O: FrameOrder> SingleQueue<O> {
     /// Makes it for a port with a rate of `kbps`; 0 if that is not known.
     pub(crate) fn new(now: Time, port_no: PortNo, kbps: u32) -> Self {
-        let mut this = Self {
-            queue: Queue::new(now, port_no, DEFAULT_QUEUE),
-            pace: Pace::default(),
+        Self {
+            lone: LoneQueue::new(now, port_no, kbps),
             order: O::default(),
-        };
-        this.set_rate(now, kbps);
-        this
+        }
     }
 
     /// Makes only an order of frames.
@@ -94,7 +92,7 @@ impl<O: FrameOrder> SingleQueue<O> {
     }
 
     fn bounds(&self) -> Bounds {
-        let rates = [self.pace.kbps, self.queue.max.kbps];
+        let rates = [self.lone.pace.kbps, self.lone.queue.max.kbps];
         let Some(kbps) = rates.into_iter().filter(|kbps| *kbps > 0).min() else {
             return Bounds {
                 kbps: 0,
@@ -123,7 +121,7 @@ impl<O: FrameOrder> Discipline for SingleQueue<O> {
     ) -> Result<(), DropReason> {
         let (packets, _) = offload::wire_count(&frame);
         if self.order.due().is_none() {
-            self.queue.max.begin(now);
+            self.lone.queue.max.begin(now);
         }
         let bounds = self.bounds();
         let taken = if has_room {
@@ -132,7 +130,7 @@ impl<O: FrameOrder> Discipline for SingleQueue<O> {
             Err(DropReason::QueuesFull)
         };
         if taken.is_err() {
-            self.queue.stats.tx_errors += packets;
+            self.lone.queue.stats.tx_errors += packets;
         }
         taken
     }
@@ -141,19 +139,17 @@ impl<O: FrameOrder> Discipline for SingleQueue<O> {
         if self.order.due()? > now || self.next_wakeup()? > now.after(AHEAD_NS) {
             return None;
         }
-        self.pace.begin(self.queue.max.due);
+        self.lone.pace.begin(self.lone.queue.max.due);
         let frame = self.order.pop(now)?;
         let (packets, bytes) = offload::wire_count(&frame);
-        self.queue.stats.tx_packets += packets;
-        self.queue.stats.tx_bytes += bytes;
-        self.queue.max.charge(now, bytes);
-        self.pace.charge(now, bytes);
+        self.lone.queue.stats.tx_packets += packets;
+        self.lone.queue.stats.tx_bytes += bytes;
+        self.lone.charge(now, bytes);
         Some((DEFAULT_QUEUE, frame))
     }
 
     fn next_wakeup(&self) -> Option<Time> {
-        let rates = self.queue.max.due.max(self.pace.due);
-        self.order.due().map(|due| due.max(rates))
+        self.order.due().map(|due| due.max(self.lone.due()))
     }
 
     /// A super-frame would count as one packet, however long it is.
@@ -162,27 +158,19 @@ impl<O: FrameOrder> Discipline for SingleQueue<O> {
     }
 
     fn queues(&self) -> &[Queue] {
-        slice::from_ref(&self.queue)
+        slice::from_ref(&self.lone.queue)
     }
 
     fn set_rate(&mut self, now: Time, kbps: u32) {
-        self.pace.set(now, kbps);
-        let max = self.queue.spec.max;
-        self.queue
-            .max
-            .set(now, max.map_or(0, |rate| rate.kbps(kbps)));
+        self.lone.set_rate(now, kbps);
     }
 
     fn modify(&mut self, now: Time, _: QueueId, spec: QueueSpec) {
-        self.queue.spec = spec;
-        self.set_rate(now, self.pace.kbps);
+        self.lone.modify(now, spec);
     }
 
     fn remove(&mut self, id: QueueId) -> Option<VecDeque<Frame>> {
-        if id != DEFAULT_QUEUE {
-            return None;
-        }
-        self.queue.spec = QueueSpec::default();
+        self.lone.reset(id)?;
         Some(self.take_frames().into())
     }
 
