@@ -20,6 +20,7 @@ mod newcomers;
 mod outbox;
 mod pace;
 mod places;
+mod reading;
 mod regular_file;
 mod run_dir;
 mod stream;
@@ -41,6 +42,7 @@ pub use newcomers::{MAX_NEWCOMERS, MAX_NEWCOMERS_PER_SOURCE, Newcomer, Newcomers
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
 pub use pace::RateLimit;
 pub use places::MAX_CONNECTIONS_PER_LISTENER;
+pub use reading::Reading;
 pub use regular_file::{
     MAX_FILE_BYTES, open_input, read_file, read_input, read_standard_input, read_text, shortened,
 };

@@ -6,12 +6,11 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::context::context;
-
 /// How long a command waits for its files.
 const FILES_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a thread is reading.
+#[derive(Debug)]
 pub struct Reading<T>(oneshot::Receiver<Result<T, String>>);
 
 impl<T: Send + 'static> Reading<T> {
@@ -23,7 +22,7 @@ impl<T: Send + 'static> Reading<T> {
         // Nobody may wait any more.
         let work = move || drop(done.send(read()));
         let started = thread::Builder::new().name("reading".into()).spawn(work);
-        started.map_err(context("a thread that reads files"))?;
+        started.map_err(|error| format!("a thread that reads files: {error}"))?;
         Ok(Self(waits))
     }
 

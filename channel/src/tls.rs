@@ -5,11 +5,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use std::{fmt, fs, io, thread};
+use std::{fmt, fs, io};
 
 use tokio::io::{AsyncWriteExt, copy, sink};
 use tokio::net::TcpStream;
-use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
@@ -27,7 +26,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use crate::handshake::{HELLO_TIMEOUT, LINGER};
 use crate::stream::{Duplex, Ends, Stream};
-use crate::{Reason, TlsFiles, read_file, shortened};
+use crate::{Reading, Reason, TlsFiles, read_file, shortened};
 
 /// Who we are and whom we trust. Clones share it.
 ///
@@ -92,16 +91,15 @@ impl Tls {
         let this = self.clone();
         let refreshed = async {
             let turn = this.turns.clone().lock_owned().await;
-            let (done, waits) = oneshot::channel();
-            let work = move || {
+            let read = move || {
                 this.read_again();
                 drop(turn);
-                // The connection may be gone.
-                let _ = done.send(());
+                Ok(())
             };
             // Without a thread, the files are as they were.
-            let _ = thread::Builder::new().name("tls-files".into()).spawn(work);
-            let _ = waits.await;
+            if let Ok(mut reading) = Reading::begin(read) {
+                let _ = reading.end().await;
+            }
         };
         let _ = timeout(FILES_TIMEOUT, refreshed).await;
         self.loaded().news.take()

@@ -22,7 +22,6 @@ mod offline;
 mod port;
 mod process;
 mod profile;
-mod reading;
 mod record;
 mod refusal;
 mod reload;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use bofuss_channel::Reading;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
@@ -18,7 +19,6 @@ use crate::control::CommandRequest;
 use crate::dataplane::{Answer, Operation, Scrape};
 use crate::manager::Manager;
 use crate::metrics::{self, Address, MetricsRequest};
-use crate::reading::Reading;
 use crate::reload::ConfigSource;
 use crate::rights::Lock;
 use crate::run::{self, DataPlaneQueue, Enter, Running, Shared};

@@ -1,13 +1,12 @@
 //! Controllers and listeners that a second process (`ofprotocol`) adds for as long as it runs.
 
 use bofuss_agent::FailMode;
-use bofuss_channel::{ActiveAddress, Listener, Target};
+use bofuss_channel::{ActiveAddress, Listener, Reading, Target};
 use tracing::info;
 
 use super::{Running, listen, settings};
 use crate::config::from_line;
 use crate::dataplane::{Answer, Operation};
-use crate::reading::Reading;
 
 /// What `ofprotocol` added.
 pub(super) struct Attached {
