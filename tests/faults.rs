@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use bofuss_tests::folder::Folder;
 use bofuss_tests::{Lab, Process, have, ip, ok, printed, program, run, until};
 
 /// A kind of call, and an error that the kernel may answer it with.
@@ -56,27 +56,6 @@ const RUNNING_LONG: &[Fault] = &[
 ];
 /// A setting of an interface while it is a port, and otherwise.
 const SETTING: &str = "/proc/sys/net/ipv4/conf/fault1/arp_ignore";
-
-/// A folder that is removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("bofuss-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// strace that lets the call number `at` of each thread fail; it writes these calls to `trace`.
 fn strace((call, error): Fault, at: u32, trace: &str) -> Command {

@@ -1,6 +1,7 @@
 //! A laboratory: a switch process and hosts on veth with default offloads, removed when dropped.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
+pub mod folder;
 pub mod locked;
 pub mod misread;
 pub mod peers;

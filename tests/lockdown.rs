@@ -8,32 +8,11 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use bofuss_tests::folder::Folder;
 use bofuss_tests::locked::{give, lock_user};
 use bofuss_tests::{Lab, Process, have, have_users, ip, printed, program, python, run, until};
-
-/// A folder that is removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("bofuss-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Self(folder)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Sends a command to a switch. Returns whether it succeeded, and what it prints.
 fn ctl(lab: &Lab, command: &str) -> (bool, String) {
