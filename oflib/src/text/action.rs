@@ -79,13 +79,15 @@ pub(super) fn actions(
     Ok(list)
 }
 
-/// The name and the argument of an action or instruction. Errors: also that only Nicira has it.
-fn call(item: Word<'_>) -> Result<(Word<'_>, Word<'_>), ParseError> {
+/// The name and the argument of an action or instruction. Errors: also that only Nicira has it; an
+/// extension may have one of the same name.
+fn call<'a>(item: Word<'a>, catalogue: &Catalogue) -> Result<(Word<'a>, Word<'a>), ParseError> {
     let end = item
         .text
         .find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let name = item.part(0, end.unwrap_or(item.text.len()));
-    if NICIRA_ACTIONS.iter().any(|known| name.is(known)) {
+    let is_nicira = NICIRA_ACTIONS.iter().any(|known| name.is(known));
+    if is_nicira && !names(catalogue).any(|known| name.is(known)) {
         return Err(name.err(NICIRA));
     }
     item.call()
@@ -98,7 +100,7 @@ fn append(
     catalogue: &Catalogue,
     list: &mut Vec<Action>,
 ) -> Result<(), ParseError> {
-    let (name, argument) = call(item)?;
+    let (name, argument) = call(item, catalogue)?;
     if !name.is(ENQUEUE) {
         let one = action(item, fields, catalogue)?;
         if tags(name, is_tagged(fields, list)) {
@@ -193,7 +195,7 @@ fn instruction(
     fields: &Match,
     catalogue: &Catalogue,
 ) -> Result<Option<Instruction>, ParseError> {
-    let (name, argument) = call(item)?;
+    let (name, argument) = call(item, catalogue)?;
     let name = name.without("ofpit_");
     let Some(row) = INSTRUCTIONS.iter().find(|row| name.is(row.name)) else {
         let value = ext(ExtKind::Instruction, name, argument, catalogue)?;
@@ -222,7 +224,7 @@ fn instruction(
 
 /// Reads one action.
 fn action(item: Word<'_>, fields: &Match, catalogue: &Catalogue) -> Result<Action, ParseError> {
-    let (name, argument) = call(item)?;
+    let (name, argument) = call(item, catalogue)?;
     let name = name.without("ofpat_");
     if is_nicira_form(name, argument) {
         return Err(item.err(NICIRA));
@@ -417,6 +419,20 @@ mod tests {
     use alloc::string::ToString;
 
     use super::*;
+    use crate::ext::ExtRow;
+
+    #[test]
+    fn an_extension_may_have_a_name_of_nicira_s() {
+        static LEARN: [ExtRow; 1] = [ExtRow::new(ExtKind::Action, 0x00b0_f055, 1, "learn")];
+        let mut catalogue = Catalogue::default();
+        let read = |catalogue: &Catalogue| parse_actions("learn()", &Match::ANY, catalogue);
+        let error = read(&catalogue).expect_err("OpenFlow has none").to_string();
+        assert!(error.contains(NICIRA), "{error}");
+        let added = catalogue.add("pupil", &[], &LEARN);
+        added.expect("no other has such rows");
+        let actions = read(&catalogue).expect("the extension has it");
+        assert!(matches!(actions[..], [Action::Experimenter(_)]));
+    }
 
     #[test]
     fn words_of_nicira_that_are_standard_actions_are_read_as_these() {
