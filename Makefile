@@ -48,6 +48,7 @@ test: ## everything but the long tier
 test-all: ## everything, the long tier too
 	@for tier in test fuzz dist long; do $(SETUP) need $$tier || exit; done
 	@BOFUSS_PYTHON=$$($(SETUP) venv) && export BOFUSS_PYTHON && $(SETUP) cargo xtask ci --all
+	@$(MAKE) audit ARGS='bans licenses sources'
 
 interop: ## openflowj, os-ken, python-openflow and tshark read all that a switch says: needs Java, Maven and network
 	@$(SETUP) need interop
@@ -62,10 +63,10 @@ ns3: ## build and run the examples of the module for ns-3 3.37; installs libns3-
 	@$(SETUP) cargo build --locked --profile $(PROFILE) $(LIBRARY)
 	$(MAKE) -C ns3 run PROFILE=$(PROFILE) CARGO_TARGET_DIR=$(abspath $(T))
 
-audit: ## look for known weaknesses in libraries: asks github.com/RustSec; builds cargo-deny
+audit: ## look at libraries' licences, sources and known weaknesses: builds cargo-deny, asks github.com/RustSec
 	@$(SETUP) need check
 	@$(SETUP) cargo deny --version >/dev/null 2>&1 || $(SETUP) cargo install --locked --version 0.20.2 cargo-deny
-	$(SETUP) cargo deny check
+	$(SETUP) cargo deny check $(ARGS)
 
 dist: ## packages: static tarballs, Debian, OCI images, Python wheel, into target/dist
 	@$(SETUP) need dist

@@ -80,6 +80,7 @@ mvn maven
 debootstrap debootstrap
 qemu-aarch64-static qemu-user-static
 systemd-nspawn systemd-container' ;; dist) echo 'python3 python3
+dpkg-deb dpkg
 x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
 x86_64-headers libc6-dev-amd64-cross
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu

@@ -52,32 +52,8 @@ const PRINTED: [(&str, &str); 4] = [
     ("completions/zsh", "share/zsh/vendor-completions"),
     ("completions/fish", "share/fish/vendor_completions.d"),
 ];
-/// The start of each maintainer script. Its function `systemd` does nothing where systemd does not
-/// run.
-const SYSTEMD: &str = "#!/bin/sh\nset -e\n\
-    systemd() { [ ! -d \"$DPKG_ROOT/run/systemd/system\" ] || systemctl \"$@\"; }\n";
-/// The maintainer scripts. An upgrade does not stop running switches.
-const SCRIPTS: [(&str, &str); 3] = [
-    (
-        "postinst",
-        "[ ! -x \"$DPKG_ROOT/usr/bin/systemd-sysusers\" ] ||\n\
-        systemd-sysusers --root=\"$DPKG_ROOT/\" bofuss.conf\n\
-        systemd daemon-reload\n",
-    ),
-    (
-        "prerm",
-        "[ \"$1\" != remove ] || systemd stop 'bofuss@*.service'\n",
-    ),
-    (
-        "postrm",
-        "[ \"$1\" != purge ] || {\n\
-        rm -f \"$DPKG_ROOT\"/etc/systemd/system/*.wants/bofuss@*.service\n\
-        [ ! -d \"$DPKG_ROOT/run/bofuss\" ] ||\n\
-        rmdir --ignore-fail-on-non-empty \"$DPKG_ROOT/run/bofuss\"\n}\n\
-        systemd daemon-reload\n\
-        [ \"$1\" = upgrade ] || systemd reset-failed 'bofuss@*.service'\n",
-    ),
-];
+/// The maintainer scripts, in `contrib/debian`.
+const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 const MAINTAINER: &str = "The bofuss developers";
 pub(crate) const SUMMARY: &str = "user-space OpenFlow software switch";
 const ABOUT: &str = " It speaks OpenFlow 1.0 to 1.5 and runs as an ordinary process. It\n \
@@ -94,19 +70,19 @@ pub(crate) enum BuildKind {
 }
 
 impl BuildKind {
-    /// cargo's folder of the programs.
+    /// cargo's profile of the programs, and the name of its folder.
     fn profile(self) -> &'static str {
         match self {
             Self::Release => "release",
-            Self::Debug => "debug",
+            Self::Debug => "demo",
         }
     }
 
-    /// The option that cargo takes for it, if any.
-    pub(crate) fn option(self) -> Option<&'static str> {
+    /// The folder of the Python module: for tests, that of all other tests.
+    fn module_folder(self) -> &'static str {
         match self {
-            Self::Release => Some("--release"),
-            Self::Debug => None,
+            Self::Release => "release",
+            Self::Debug => "debug",
         }
     }
 }
@@ -150,7 +126,7 @@ pub(crate) fn run(root: &Path, target: &Path, kind: BuildKind) -> Result<(), Str
         image(&stage, debian, &out)?;
         package(root, &stage, debian, &out)?;
         wheel::build(machine, kind)?;
-        let built = wheel::folder(target, machine).join(profile);
+        let built = wheel::folder(target, machine).join(kind.module_folder());
         wheel::pack(root, machine, &built, &stage.join("wheel"), &out)?;
     }
     let _ = fs::remove_dir_all(&stages);
@@ -159,8 +135,9 @@ pub(crate) fn run(root: &Path, target: &Path, kind: BuildKind) -> Result<(), Str
 
 /// The machines to make packages for.
 ///
-/// Errors: one that the compiler cannot make programs for, and what to type.
+/// Errors: one that the compiler cannot make programs for, and what to type; or no `dpkg-deb`.
 pub(crate) fn prepare(kind: BuildKind) -> Result<Vec<(&'static str, &'static str)>, String> {
+    ci::output(Command::new("dpkg-deb").arg("--version"))?;
     let mut machines = MACHINES.to_vec();
     if kind == BuildKind::Debug {
         machines.retain(|(name, _)| *name == HERE);
@@ -209,7 +186,7 @@ pub(crate) fn tool(machine: &str, name: &str) -> String {
 /// Builds static programs.
 fn build(machines: &[(&str, &str)], kind: BuildKind) -> Result<(), String> {
     ci::cargo_with(&format!("build {PACKAGES}"), |cargo| {
-        cargo.args(kind.option());
+        cargo.args(["--profile", kind.profile()]);
         for (machine, _) in machines {
             let triple = triple(machine);
             cargo.args(["--target", &triple]);
@@ -246,7 +223,7 @@ fn install(root: &Path, programs: &Path, share: &Path, usr: &Path) -> Result<(),
     sh(usr, "gzip -9nr share/man share/doc/bofuss/NEWS")
 }
 
-/// Writes a Debian package: an `ar` archive of three files, two of which are tar archives (deb(5)).
+/// Makes a Debian package.
 fn package(root: &Path, stage: &Path, debian: &str, out: &Path) -> Result<(), String> {
     let control = stage.join("DEBIAN");
     copy(
@@ -259,49 +236,27 @@ fn package(root: &Path, stage: &Path, debian: &str, out: &Path) -> Result<(), St
     );
     let history = "usr/share/doc/bofuss/changelog";
     write(&stage.join(history), changes.as_bytes())?;
-    let dated = format!("date -Rud @{} >>{history} && gzip -9n {history}", time());
-    sh(stage, &dated)?;
-    let size: usize = tree::files(&stage.join("usr"))?
-        .iter()
-        .map(|file| read(&stage.join("usr").join(file)).map(|bytes| bytes.len().div_ceil(1024)))
-        .sum::<Result<_, _>>()?;
     let text = format!(
         "Package: bofuss\nVersion: {VERSION}\nArchitecture: {debian}\nMaintainer: {MAINTAINER}\n\
-         Installed-Size: {size}\nSuggests: mininet\nSection: net\nPriority: optional\n\
+         Suggests: mininet\nSection: net\nPriority: optional\n\
          Description: {SUMMARY}\n{ABOUT}"
     );
     write(&control.join("control"), text.as_bytes())?;
-    for (name, does) in SCRIPTS {
-        write(&control.join(name), [SYSTEMD, does].concat().as_bytes())?;
+    for name in SCRIPTS {
+        let script = root.join("contrib/debian").join(name);
+        copy(&script, &control.join(name))?;
     }
-    let prepare = "chmod 755 DEBIAN/p*
+    let time = time();
+    let pack = format!(
+        "date -Rud @{time} >>{history} && gzip -9n {history}
+        sed -i \"4a Installed-Size: $(du -ks usr | cut -f1)\" DEBIAN/control
         find usr etc -type f | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums
-        mkdir data && mv usr etc data";
-    sh(stage, prepare)?;
-    write(&stage.join("debian-binary"), b"2.0\n")?;
-    let mut archive = b"!<arch>\n".to_vec();
-    for (name, folder) in [
-        ("debian-binary", ""),
-        ("control.tar.gz", "DEBIAN"),
-        ("data.tar.gz", "data"),
-    ] {
-        if !folder.is_empty() {
-            tar(&stage.join(folder), ".", &stage.join(name), &["--gzip"])?;
-        }
-        let bytes = read(&stage.join(name))?;
-        let zero = 0;
-        let size = bytes.len();
-        let head = format!(
-            "{name:<16}{zero:<12}{zero:<6}{zero:<6}{:<8}{size:<10}`\n",
-            100_644
-        );
-        archive.extend([head.as_bytes(), &bytes].concat());
-        archive.resize(archive.len().next_multiple_of(2), b'\n');
-    }
-    write(
-        &out.join(format!("bofuss_{VERSION}_{debian}.deb")),
-        &archive,
-    )
+        chmod -R go=rX . && chmod 755 DEBIAN/p*
+        mkdir deb && mv DEBIAN usr etc deb
+        SOURCE_DATE_EPOCH={time} dpkg-deb --root-owner-group -Zgzip --build deb '{}'",
+        out.join(format!("bofuss_{VERSION}_{debian}.deb")).display()
+    );
+    sh(stage, &pack)
 }
 
 /// Writes an OCI image with only the programs, for `podman load` and `skopeo`.

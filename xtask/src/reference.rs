@@ -15,7 +15,7 @@ use bofuss_oflib::message::{ErrorMsg, MESSAGES};
 use bofuss_oflib::{Catalogue, Codec, ErrorCode, Field, HEADER_BYTES, Message, Version};
 
 use crate::api;
-use crate::evidence::{CHAPTERS, NEVER, OTHERS, Tests, section};
+use crate::evidence::{CITED, Tests, section};
 use crate::rooms::{self, ARROWS};
 use crate::{pictures, tree};
 
@@ -72,8 +72,8 @@ impl PageAction {
 
 /// The name and text of each page; `old` has the types of messages in 1.0.
 ///
-/// Errors: an OpenFlow error that neither a test provokes nor [`NEVER`] explains; a section that
-/// no test names.
+/// Errors: an OpenFlow error that neither a test provokes nor `evidence.toml` explains; a section
+/// that no test names.
 fn pages(
     catalogue: &Catalogue,
     tests: &Tests,
@@ -303,10 +303,10 @@ fn errors(catalogue: &Catalogue, tests: &Tests) -> Result<String, String> {
         let code_name = row.code_name;
         let name = format!("{type_name}/{code_name}");
         let constant = format!("{}::{code_name}", camel(type_name));
-        let never = NEVER.iter().find(|(never, _)| *never == name);
+        let never = CITED.never.iter().find(|[never, _]| *never == name);
         let shown = match (tests.provoking(&[&name, &constant]), never) {
             (Some(test), None) => test,
-            (None, Some((_, why))) => format!("never: {why}"),
+            (None, Some([_, why])) => format!("never: {why}"),
             (Some(test), Some(_)) => {
                 return Err(format!("{name} is never sent, but {test} has it"));
             }
@@ -350,9 +350,9 @@ fn extension_error(row: &ErrorRow) -> String {
 fn sections(tests: &Tests) -> Result<String, String> {
     let about = "The sections of OpenFlow 1.3.5 that say what a switch does, each with its tests. \
         Chapter 7 stands in the other pages.";
-    let mut page = page("Sections", about, "xtask/src/evidence.rs");
+    let mut page = page("Sections", about, "xtask/evidence.toml");
     let mut rows = Vec::new();
-    for (section, title) in CHAPTERS {
+    for [section, title] in &CITED.chapters {
         let tests = tests
             .about(section)
             .ok_or_else(|| format!("no test names section {section}"))?;
@@ -361,7 +361,7 @@ fn sections(tests: &Tests) -> Result<String, String> {
     table(&mut page, "section | title | tests", rows.into_iter());
     page += "\n## What other versions have\n\nA section without a test that names it says so.\n";
     let mut others = Vec::new();
-    for (version, section, item) in OTHERS {
+    for [version, section, item] in &CITED.others {
         let tests = tests
             .about_in(version, section)
             .unwrap_or_else(|| "no test names it".into());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::source::{self, Function, Source, words};
-use crate::{captions, circles, docs, licenses, mutants, rooms};
+use crate::{captions, circles, docs, mutants, rooms};
 
 /// The most lines of a file without its tests, or of a file of tests. A longer file has to give the
 /// reason in a line with [`LONG_FILE`].
@@ -34,7 +34,6 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     findings.extend(docs::check(root, &sources)?);
     findings.extend(captions::check(root)?);
     findings.extend(mutants::check(root)?);
-    findings.extend(licenses::check(root)?);
     for finding in &findings {
         println!("{finding}");
     }
