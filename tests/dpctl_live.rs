@@ -121,7 +121,7 @@ fn a_monitored_packet_is_a_line_that_trace_takes_by_number_or_name() {
     std::fs::remove_file(&page).unwrap();
     let port = lab.port(1);
     assert!(
-        text.contains(&format!("comes in by port <b>&quot;{port}&quot;</b>")),
+        text.contains(&format!("is received on port <b>&quot;{port}&quot;</b>")),
         "{text}"
     );
 }

@@ -72,11 +72,14 @@ fn commands_read_no_pipe_without_an_end_and_no_device_but_pipes_of_a_shell() {
             assert!(told.len() < 5000, "{words:?}");
         }
     }
-    let (done, told) = at_once(&["bofuss", "trace", "--config", "/dev/zero", "in_port=1"]);
-    assert!(
-        !done && told.contains("/dev/zero: not a regular file"),
-        "{told}"
-    );
+    for (words, input) in [
+        (&["--config", "/dev/zero", "in_port=1"][..], "/dev/zero"),
+        (&["--config", &empty, "--pcap", &pipe], &pipe),
+    ] {
+        let (done, told) = at_once(&[&["bofuss", "trace"], words].concat());
+        let is_clear = told.contains(input) && told.contains("not a regular file");
+        assert!(!done && is_clear, "{words:?}: {told}");
+    }
     let dpctl = format!("{} {name}", program("dpctl").display());
     for (shell, count) in [
         (format!("{dpctl} add-flows <(echo tcp,actions=drop)"), 1),

@@ -305,7 +305,7 @@ fn the_page_of_a_running_switch_has_the_machine_of_its_states() {
     let text = fs::read_to_string(&page).unwrap();
     fs::remove_file(page).unwrap();
     assert!(text.contains("<svg"), "{text}");
-    let port = format!("comes in by port <b>&quot;{}&quot;</b>", lab.port(1));
+    let port = format!("is received on port <b>&quot;{}&quot;</b>", lab.port(1));
     assert!(text.contains(&port), "{text}");
 }
 

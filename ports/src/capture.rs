@@ -297,11 +297,20 @@ enum ReadFormat {
 }
 
 impl CaptureReader {
-    /// Opens a file, pcap or pcapng.
+    /// Opens a file, pcap or pcapng. It does not wait for the writer of a named pipe.
     ///
-    /// Errors: the system's; `InvalidData` if it is no capture, or one without Ethernet.
+    /// Errors: the system's; `InvalidInput` if it is no regular file; `InvalidData` if it is no
+    /// capture, or one without Ethernet.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut file = File::open(path)?;
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(path)?;
+        if !file.metadata()?.is_file() {
+            let error = "not a regular file";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
+        }
         let mut magic = [0; 4];
         file.read_exact(&mut magic)?;
         file.rewind()?;

@@ -68,7 +68,7 @@ impl Trace {
         let port = Escaped(&self.packet.port);
         put!(
             page,
-            "<p>A packet of {bytes} bytes comes in by port <b>{port}</b>:</p>"
+            "<p>A packet of {bytes} bytes is received on port <b>{port}</b>:</p>"
         );
         put_fields(&mut page, &self.fields, &self.fields);
         put_frame(&mut page, &self.packet, &self.packet);

@@ -38,7 +38,7 @@ fn trace() -> Trace {
 fn the_text_says_who_won_and_why_the_others_lost() {
     let text = trace().to_string();
     for part in [
-        "packet of 60 bytes in by port 1",
+        "packet of 60 bytes received on port 1",
         "flow_state: reads flow=(in_port=<1>,dl_dst=2),state=2",
         "      flow_state: is content",
         "extension flow_state prepares the packet",

@@ -12,7 +12,7 @@ impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.packet.bytes;
         let port = &self.packet.port;
-        writeln!(f, "packet of {bytes} bytes in by port {port}")?;
+        writeln!(f, "packet of {bytes} bytes received on port {port}")?;
         writeln!(f, "  {}", self.fields)?;
         let mut before = self.fields.as_str();
         for stage in &self.stages {

@@ -65,7 +65,7 @@ fn checked(path: &Path, text: &str) -> Result<Vec<Options>, String> {
     let all: Options = toml::from_str(text).map_err(|error| {
         let short = short_error(error.message());
         let text = error.to_string().replace(error.message(), &short);
-        format!("{}: {text}", path.display())
+        format!("{}: {}", path.display(), text.trim_end())
     })?;
     for (at, own) in all.switches.iter().enumerate() {
         only_own_keys(own).map_err(|error| in_file(path, text, at, &error))?;

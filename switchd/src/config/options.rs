@@ -123,7 +123,7 @@ pub struct Options {
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u32>,
     /// How packets find their entries: reference (a plain scan), tables (hashed) or cache (hashed,
-    /// and ways through the tables remembered) [default: cache].
+    /// and the paths of flows through the tables cached) [default: cache].
     #[arg(long, value_name = "ENGINE")]
     pub datapath: Option<String>,
     /// Take the shape of a given pipeline from a TOML file: its tables, and what each can do.
