@@ -23,6 +23,7 @@ use crate::given_packet::check_bytes;
 use crate::monitored::Cause;
 use crate::request::{ConnId, HandlerResult, Origin, Outcome, Pending, Request, buffer_of};
 use crate::switch::{Switch, SwitchIo};
+#[cfg(feature = "text")]
 use crate::trace;
 
 /// The values besides ports that the `in_port` of a packet-out may have. Choice: CONTROLLER, and
@@ -254,6 +255,7 @@ impl<E: FrameEngine> Switch<E> {
         value: &ExtValue,
         io: &mut I,
     ) -> HandlerResult {
+        #[cfg(feature = "text")]
         if trace::asks(value) {
             let reply = Message::Experimenter(self.trace(now, value)?);
             return Ok(Outcome::Reply(reply));

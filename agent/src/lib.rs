@@ -29,6 +29,7 @@ mod request;
 mod roles;
 mod schedule;
 mod switch;
+#[cfg(feature = "text")]
 pub mod trace;
 mod turns;
 

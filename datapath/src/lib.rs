@@ -24,6 +24,7 @@ mod references;
 mod sink;
 mod slab;
 mod time;
+#[cfg(feature = "text")]
 mod trace_text;
 mod trial;
 mod upcoming;

@@ -1,19 +1,16 @@
 //! The actions: one row each gives number, argument, text form, place in the action set, and an
 //! example.
 
-use alloc::{format, string::String, vec::Vec};
-use core::fmt;
+use alloc::vec::Vec;
 
-use crate::catalogue::Catalogue;
 use crate::copy_field::CopyField;
 use crate::error::{BadAction, DecodeError};
 use crate::ext::{BOFUSS, ExtKind, ExtRow, ExtValue};
 use crate::matching::FieldMatch;
 use crate::model::model;
-use crate::text::ActionArg;
 use crate::types::{EtherType, GroupId, MaxLen, MeterId, PortNo, QueueId};
 use crate::version::{Span, span};
-use crate::wire::{Bytes, Reader, TextForm, Writer};
+use crate::wire::{Bytes, Reader, Writer};
 
 /// The action type of experimenters.
 const EXPERIMENTER: u16 = 0xffff;
@@ -100,29 +97,9 @@ macro_rules! actions {
                     Self::Experimenter(value) => value.encode(w),
                 }
             }
-            /// Reads `name:argument`, the two apart. Errors: what is wrong, in words; `None` if no
-            /// action has the name.
-            pub fn parse(
-                name: &str,
-                argument: &str,
-                catalogue: &Catalogue,
-            ) -> Option<Result<Self, String>> {
-                $(if is_one_of(name, &[$name, $($alias),*]) {
-                    return Some(actions!(@parse $V argument catalogue name $($T)?));
-                })*
-                None
-            }
         }
-        impl fmt::Display for Action {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(actions!(@pattern $V argument $($T)?) => {
-                        actions!(@write $name f argument $($T)?)
-                    })*
-                    Self::Experimenter(value) => fmt::Display::fmt(value, f),
-                }
-            }
-        }
+        #[cfg(feature = "text")]
+        $crate::text::actions_text! { $($V $(($T))? $name [$($alias)*];)* }
     };
     (@span [$($span:tt)*]) => { span!($($span)*) };
     (@span) => { span!(since V1_1) };
@@ -130,20 +107,6 @@ macro_rules! actions {
     (@decode $V:ident $r:ident) => { Ok(Self::$V) };
     (@pattern $V:ident $name:ident $T:ty) => { Self::$V($name) };
     (@pattern $V:ident $name:ident) => { Self::$V };
-    (@write $name:literal $f:ident $argument:ident $T:ty) => {
-        <$T as ActionArg>::write($argument, $name, $f)
-    };
-    (@write $name:literal $f:ident $argument:ident) => { $f.write_str($name) };
-    (@parse $V:ident $text:ident $catalogue:ident $name:ident $T:ty) => {
-        <$T as ActionArg>::parse($text, $catalogue).map(Self::$V)
-    };
-    (@parse $V:ident $text:ident $catalogue:ident $name:ident) => {
-        if $text.is_empty() {
-            Ok(Self::$V)
-        } else {
-            Err(format!("'{}' takes no argument", $name))
-        }
-    };
 }
 
 actions! {
@@ -208,12 +171,6 @@ actions! {
 /// tag. OpenFlow 1.0's SET_VLAN_VID and SET_VLAN_PCP do so before they write.
 pub static TAG_VLAN: ExtRow = ExtRow::new(ExtKind::Action, BOFUSS, 1, "tag_vlan");
 
-impl TextForm for SetField {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
 impl Action {
     /// Output to a port, without a copy for the controller to cut.
     pub const fn output(port: PortNo) -> Self {
@@ -259,16 +216,5 @@ impl Action {
     /// Errors: BAD_ACTION/BAD_LEN if it runs past the window, else the first action's error.
     pub fn decode_list(r: &mut Reader<'_>, bytes: usize) -> Result<Vec<Self>, DecodeError> {
         r.at("actions").sub(bytes, BadAction::BAD_LEN)?.get()
-    }
-}
-
-/// Whether `names` has `name`, in either case.
-fn is_one_of(name: &str, names: &[&str]) -> bool {
-    names.iter().any(|one| one.eq_ignore_ascii_case(name))
-}
-
-impl TextForm for Action {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }

@@ -6,7 +6,7 @@
 mod list;
 mod rows;
 
-use alloc::{format, string::String, sync::Arc, vec::Vec};
+use alloc::{string::String, sync::Arc, vec::Vec};
 use core::any::{Any, TypeId};
 use core::fmt::{self, Debug};
 use core::hash::{Hash, Hasher};
@@ -14,7 +14,6 @@ use core::hash::{Hash, Hasher};
 use crate::catalogue::Catalogue;
 use crate::error::{BadAction, DecodeError};
 use crate::message::Message;
-use crate::text::number;
 use crate::version::Version;
 use crate::wire::{Bytes, Reader, TextForm, Wire, Writer, be_number};
 
@@ -61,7 +60,7 @@ pub trait TypedBody: Wire + TextForm + Clone + Debug + Eq + Hash + Send + Sync +
 }
 
 /// A [`TypedBody`] whose type only its row knows.
-trait AnyBody: Any + Debug + Send + Sync {
+pub(crate) trait AnyBody: Any + Debug + Send + Sync {
     fn encode(&self, w: &mut Writer<'_>);
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     fn is_equal(&self, other: &dyn AnyBody) -> bool;
@@ -106,14 +105,15 @@ impl<T: TypedBody> AnyBody for T {
 }
 
 /// A body as values hold it; copies share it.
-type SharedBody = Arc<dyn AnyBody>;
+pub(crate) type SharedBody = Arc<dyn AnyBody>;
 
 /// How the bodies of a row are read.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyType {
     ty: TypeId,
     decode: fn(&mut Reader<'_>) -> Result<SharedBody, DecodeError>,
-    parse: fn(&str, &Catalogue) -> Result<SharedBody, String>,
+    #[cfg(feature = "text")]
+    pub(crate) parse: fn(&str, &Catalogue) -> Result<SharedBody, String>,
 }
 
 impl BodyType {
@@ -122,6 +122,7 @@ impl BodyType {
         Self {
             ty: TypeId::of::<T>(),
             decode: |r| Ok(Arc::new(r.get::<T>()?)),
+            #[cfg(feature = "text")]
             parse: |text, catalogue| Ok(Arc::new(T::parse(text, catalogue)?)),
         }
     }
@@ -189,7 +190,7 @@ impl ExtValue {
         Self::with_body(row, Arc::new(body))
     }
 
-    fn with_body(row: &'static ExtRow, body: SharedBody) -> Self {
+    pub(crate) fn with_body(row: &'static ExtRow, body: SharedBody) -> Self {
         Self {
             body: Some(body),
             ..Self::new(row, Vec::new(), Bytes::default())
@@ -250,21 +251,6 @@ impl ExtValue {
             }
             (_, _) => false,
         }
-    }
-
-    /// Reads what is between the parentheses of a text.
-    ///
-    /// Errors: which argument is missing, unknown or out of range, or what the body's type finds.
-    pub fn parse(row: &'static ExtRow, text: &str, catalogue: &Catalogue) -> Result<Self, String> {
-        let Some(body) = row.body else {
-            return parse_numbers(row, text);
-        };
-        if nesting(text) >= MAX_NESTED.into() {
-            return Err(format!(
-                "more than {MAX_NESTED} parentheses within each other"
-            ));
-        }
-        Ok(Self::with_body(row, (body.parse)(text, catalogue)?))
     }
 
     /// Reads experimenter, type, arguments and data, or the body, to the end of the window; after
@@ -343,31 +329,6 @@ impl ExtValue {
     }
 }
 
-/// Reads the arguments of a row of numbers: `a=1,b=2`; what is not named is 0.
-fn parse_numbers(row: &'static ExtRow, text: &str) -> Result<ExtValue, String> {
-    let mut given: Vec<(&str, &str)> = Vec::new();
-    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
-        let (key, value) = part
-            .split_once('=')
-            .ok_or_else(|| format!("'{part}' is not key=value"))?;
-        if !row.args.iter().any(|arg| arg.name == key) {
-            return Err(format!("{} has no argument '{key}'", row.name));
-        }
-        given.push((key, value));
-    }
-    let mut args = Vec::new();
-    for arg in row.args {
-        let text = given
-            .iter()
-            .find(|(key, _)| *key == arg.name)
-            .map_or("0", |(_, v)| v);
-        let max = u64::MAX >> (64 - 8 * u32::from(arg.bytes));
-        let value = number(text).filter(|n| *n <= max);
-        args.push(value.ok_or_else(|| format!("'{text}' is no number up to {max}"))?);
-    }
-    Ok(ExtValue::new(row, args, Bytes::default()))
-}
-
 /// The values of one kind that an experimenter has.
 fn rows_of(
     catalogue: &Catalogue,
@@ -376,21 +337,6 @@ fn rows_of(
 ) -> impl Iterator<Item = &'static ExtRow> {
     let rows = catalogue.values(kind);
     rows.filter(move |row| row.experimenter == experimenter)
-}
-
-/// How deeply the parentheses of a text are nested.
-fn nesting(text: &str) -> usize {
-    let mut open = 0usize;
-    let mut most = 0;
-    for byte in text.bytes() {
-        match byte {
-            b'(' => open += 1,
-            b')' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        most = most.max(open);
-    }
-    most
 }
 
 impl fmt::Display for ExtValue {

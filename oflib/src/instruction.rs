@@ -1,15 +1,12 @@
 //! The instructions of a flow entry.
 
 use alloc::{sync::Arc, vec::Vec};
-use core::fmt;
 
 use crate::action::Action;
 use crate::ext::ExtValue;
 use crate::stat_trigger::StatTrigger;
-use crate::text::Actions;
 use crate::types::{MeterId, TableId};
 use crate::version::{Span, Version, span};
-use crate::wire::{Text, TextForm};
 
 /// One instruction. The order of the variants is the order of execution.
 ///
@@ -114,40 +111,6 @@ impl Instruction {
             return 0;
         }
         1 + self.row().order
-    }
-}
-
-fn is_meter(action: &Action) -> bool {
-    matches!(action, Action::Meter(_))
-}
-
-impl fmt::Display for Instruction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        TextForm::text(self, f)
-    }
-}
-
-impl TextForm for Instruction {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::GotoTable(table) => write!(f, "goto_table:{}", table.0),
-            Self::WriteMetadata {
-                value,
-                mask: u64::MAX,
-            } => write!(f, "write_metadata:{value:#x}"),
-            Self::WriteMetadata { value, mask } => write!(f, "write_metadata:{value:#x}/{mask:#x}"),
-            Self::WriteActions(actions) => write!(f, "write_actions({})", Actions(actions)),
-            Self::ApplyActions(actions) if actions.is_empty() => f.write_str("apply_actions(drop)"),
-            // Alone, a meter is the instruction.
-            Self::ApplyActions(actions) if actions.iter().any(is_meter) => {
-                write!(f, "apply_actions({})", Actions(actions))
-            }
-            Self::ApplyActions(actions) => write!(f, "{}", Actions(actions)),
-            Self::ClearActions => f.write_str("clear_actions"),
-            Self::Meter(meter) => write!(f, "meter:{meter}"),
-            Self::StatTrigger(trigger) => write!(f, "stat_trigger({})", Text(trigger)),
-            Self::Experimenter(value) => fmt::Display::fmt(value, f),
-        }
     }
 }
 
@@ -271,18 +234,5 @@ impl Instructions {
         let mut others = self.list().to_vec();
         others.retain(|one| !matches!(one, Instruction::StatTrigger(_)));
         Some(Self(others.into()))
-    }
-}
-
-impl TextForm for Instructions {
-    /// The text behind `actions=`: `drop` if there is nothing.
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&Actions(&self.0), f)
-    }
-}
-
-impl fmt::Display for Instructions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        TextForm::text(self, f)
     }
 }

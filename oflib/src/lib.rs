@@ -28,6 +28,7 @@ pub mod message;
 mod model;
 pub mod registers;
 pub mod stat_trigger;
+#[cfg(feature = "text")]
 pub mod text;
 pub mod types;
 mod v1_0;

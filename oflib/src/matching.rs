@@ -5,7 +5,6 @@ use core::fmt;
 
 use crate::error::{BadMatch, ErrorCode};
 use crate::field::{self, ETH_TYPE, Field, OFPHTN_ETHERTYPE, PACKET_TYPE, VID_PRESENT, VLAN_VID};
-use crate::wire::TextForm;
 
 /// One field with the value wanted and the bits that matter.
 ///
@@ -199,11 +198,5 @@ impl Match {
     /// Whether every packet of this match has `field`: the prerequisite is matched.
     pub fn meets_need(&self, field: &Field) -> bool {
         meets_need(&self.fields, field)
-    }
-}
-
-impl TextForm for Match {
-    fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        crate::text::write_match(self, f)
     }
 }

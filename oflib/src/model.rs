@@ -1,40 +1,17 @@
 //! The macros that define what the model is made of: structures, numbers with names, flags.
 
 /// Defines a structure of the model and its text form: `name=value,...` with `as hex` for a number
-/// printed so, or what the function after `text` writes. Fields after `in_some_versions` are
-/// printed only where they are not zero.
+/// printed so, or what the function of `text` that is named after `text` writes. Fields after
+/// `in_some_versions` are printed only where they are not zero.
 macro_rules! model {
-    (@text $this:ident $f:ident $write:path; $($rest:tt)*) => { $write($this, $f) };
-    (@text $this:ident $f:ident; $($field:ident [$($hex:ident)?])*) => {{
-        let mut comma = "";
-        $(
-            let before = core::mem::replace(&mut comma, ",");
-            write!($f, concat!("{}", stringify!($field), "="), before)?;
-            $crate::model::model!(@value $($hex)? $this $f $field);
-        )*
-        let _ = comma;
-        Ok(())
-    }};
-    (@value hex $this:ident $f:ident $field:ident) => { write!($f, "{:#x}", $this.$field)? };
-    (@value $this:ident $f:ident $field:ident) => {
-        $crate::wire::TextForm::text(&$this.$field, $f)?
-    };
-    ($(#[$m:meta])* pub struct $N:ident $(text $write:path)? {
+    ($(#[$m:meta])* pub struct $N:ident $(text $write:ident)? {
         $($(#[$fm:meta])* pub $f:ident : $t:ty $(as $hex:ident)?),* $(,)?
     } $(in_some_versions { $($(#[$am:meta])* pub $a:ident : $at:ty),* $(,)? })?) => {
         $(#[$m])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
         pub struct $N { $($(#[$fm])* pub $f: $t,)* $($($(#[$am])* pub $a: $at),*)? }
-        impl $crate::wire::TextForm for $N {
-            fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                $($(if self.$a != <$at>::default() {
-                    f.write_str(concat!(stringify!($a), "="))?;
-                    $crate::wire::TextForm::text(&self.$a, f)?;
-                    f.write_str(",")?;
-                })*)?
-                $crate::model::model!(@text self f $($write)?; $($f [$($hex)?])*)
-            }
-        }
+        #[cfg(feature = "text")]
+        $crate::text::model_text! { $N $($write)?; $($f [$($hex)?])*; $($($a: $at;)*)? }
     };
 }
 pub(crate) use model;
@@ -70,17 +47,6 @@ macro_rules! named {
                 Self::NAMES.iter().find(|(_, n)| n.eq_ignore_ascii_case(name)).map(|(v, _)| *v)
             }
         }
-        impl core::str::FromStr for $N {
-            type Err = ();
-            /// A name in either case, or a number.
-            fn from_str(s: &str) -> Result<Self, ()> {
-                if let Some(value) = Self::named(s) {
-                    return Ok(value);
-                }
-                let number = $crate::text::number(s).ok_or(())?;
-                number.try_into().map(Self).map_err(|_| ())
-            }
-        }
         impl $crate::forms::Form<$crate::forms::Plain> for $N {
             fn read(
                 r: &mut $crate::wire::Reader<'_>,
@@ -96,19 +62,8 @@ macro_rules! named {
                 w.put(&self.0);
             }
         }
-        impl $crate::wire::TextForm for $N {
-            fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                match self.name() {
-                    Some(name) => f.write_str(name),
-                    None => core::fmt::Display::fmt(&self.0, f),
-                }
-            }
-        }
-        impl core::fmt::Display for $N {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                $crate::wire::TextForm::text(self, f)
-            }
-        }
+        #[cfg(feature = "text")]
+        $crate::text::named_text! { $N }
     };
 }
 pub(crate) use named;
@@ -160,25 +115,8 @@ macro_rules! flags {
                 w.put(&self.0);
             }
         }
-        impl $crate::wire::TextForm for $N {
-            fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                let mut bar = "";
-                let mut rest = self.0;
-                for (flag, name) in Self::NAMES.iter().filter(|(flag, _)| self.has(*flag)) {
-                    write!(f, "{bar}{name}")?;
-                    (bar, rest) = ("|", rest & !flag.0);
-                }
-                if rest != 0 || bar.is_empty() {
-                    write!(f, "{bar}{rest:#x}")?;
-                }
-                Ok(())
-            }
-        }
-        impl core::fmt::Display for $N {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                $crate::wire::TextForm::text(self, f)
-            }
-        }
+        #[cfg(feature = "text")]
+        $crate::text::flags_text! { $N }
     };
 }
 pub(crate) use flags;

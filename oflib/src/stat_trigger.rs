@@ -1,15 +1,10 @@
-//! The instruction that says when the statistics of an entry are sent: its model, text form and
-//! checks.
+//! The instruction that says when the statistics of an entry are sent: its model and checks.
 
-use alloc::{boxed::Box, format, string::String};
-use core::fmt;
-use core::str::FromStr;
+use alloc::boxed::Box;
 
 use crate::error::{BadInstruction, ErrorCode};
 use crate::message::stats::{NANOS, StatTime, Stats};
 use crate::model::flags;
-use crate::text::{items, number};
-use crate::wire::{Text, TextForm};
 
 flags! {
     /// How often thresholds count (`OFPSTF_*`).
@@ -61,43 +56,4 @@ impl StatTrigger {
         }
         Ok(())
     }
-}
-
-impl TextForm for StatTrigger {
-    /// `periodic|only_first,packet_count=100`: the flags if there are any, and the thresholds.
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let thresholds = Text(&*self.thresholds);
-        let has_thresholds = *self.thresholds != Stats::default();
-        match (self.flags.0, has_thresholds) {
-            (0, _) => write!(f, "{thresholds}"),
-            (_, true) => write!(f, "{},{thresholds}", self.flags),
-            (_, false) => write!(f, "{}", self.flags),
-        }
-    }
-}
-
-impl FromStr for StatTrigger {
-    type Err = String;
-    /// Reads `periodic,packet_count=100,duration=1.5s`. Errors: what is wrong, in words.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut this = Self::default();
-        for item in items(text) {
-            if let Some((name, value)) = item.split_once(['=', ':']) {
-                if !this.thresholds.set(name, value)? {
-                    return Err(format!("'{name}' stands twice"));
-                }
-                continue;
-            }
-            for name in item.split('|') {
-                let flag = StatTriggerFlags::named(name).or_else(|| numbered_flag(name));
-                this.flags =
-                    this.flags | flag.ok_or_else(|| format!("there is no flag '{name}'"))?;
-            }
-        }
-        Ok(this)
-    }
-}
-
-fn numbered_flag(text: &str) -> Option<StatTriggerFlags> {
-    u32::try_from(number(text)?).ok().map(StatTriggerFlags)
 }

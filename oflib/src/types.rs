@@ -1,11 +1,9 @@
 //! Small values that many messages share: addresses, port, table, group, meter, queue and buffer
 //! numbers.
 
-use core::{fmt, str::FromStr};
-
 use crate::error::DecodeError;
 use crate::model::named;
-use crate::wire::{Reader, TextForm, Wire, Writer};
+use crate::wire::{Reader, Wire, Writer};
 
 /// An Ethernet address, first byte first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,46 +21,12 @@ impl Mac {
     }
 }
 
-impl fmt::Display for Mac {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
-    }
-}
-
-impl FromStr for Mac {
-    type Err = ();
-    /// Six hexadecimal bytes with `:` or `-` between them.
-    fn from_str(s: &str) -> Result<Self, ()> {
-        let mut mac = Self::default();
-        let mut parts = s.split([':', '-']);
-        for byte in &mut mac.0 {
-            let part = parts
-                .next()
-                .filter(|p| (1..=2).contains(&p.len()))
-                .ok_or(())?;
-            *byte = u8::from_str_radix(part, 16).map_err(|_| ())?;
-        }
-        if parts.next().is_none() {
-            Ok(mac)
-        } else {
-            Err(())
-        }
-    }
-}
-
 impl Wire for Mac {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self(r.array()?))
     }
     fn encode(&self, w: &mut Writer<'_>) {
         w.raw(&self.0);
-    }
-}
-
-impl TextForm for Mac {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 
@@ -183,11 +147,5 @@ impl Wire for EtherType {
     }
     fn encode(&self, w: &mut Writer<'_>) {
         w.put(&self.0);
-    }
-}
-
-impl TextForm for EtherType {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#06x}", self.0)
     }
 }

@@ -304,11 +304,6 @@ macro_rules! integers {
                 w.raw(&self.to_be_bytes());
             }
         }
-        impl TextForm for $t {
-            fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(self, f)
-            }
-        }
     )* };
 }
 integers!(u8 u16 u32 u64 i32);
@@ -333,28 +328,6 @@ impl<T: Wire> Wire for Vec<T> {
             }
         }
         w.in_list = !outermost;
-    }
-}
-
-/// A value that may lack, as a list of at most one.
-impl<T: TextForm> TextForm for Option<T> {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[")?;
-        if let Some(value) = self {
-            value.text(f)?;
-        }
-        f.write_str("]")
-    }
-}
-
-impl<T: TextForm> TextForm for Vec<T> {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[")?;
-        for (i, item) in self.iter().enumerate() {
-            f.write_str(if i == 0 { "" } else { "; " })?;
-            item.text(f)?;
-        }
-        f.write_str("]")
     }
 }
 
@@ -409,12 +382,6 @@ impl<const N: usize> Wire for FixedStr<N> {
     fn encode(&self, w: &mut Writer<'_>) {
         let len = self.0.floor_char_boundary(N - 1);
         w.raw(&self.0.as_bytes()[..len]).pad(N - len);
-    }
-}
-
-impl<const N: usize> TextForm for FixedStr<N> {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0)
     }
 }
 

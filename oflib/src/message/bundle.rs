@@ -2,13 +2,11 @@
 //! section 7.3.9.
 
 use alloc::{boxed::Box, vec::Vec};
-use core::fmt;
 
 use super::Message;
 use super::property::ExperimenterProperty;
 use crate::codec::HEADER_BYTES;
 use crate::model::{flags, model, named};
-use crate::wire::{Text, TextForm};
 
 named! {
     /// What is done with a bundle, or was (`OFPBCT_*`).
@@ -74,10 +72,6 @@ impl Timestamp {
     }
 }
 
-fn write_timestamp(time: &Timestamp, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{}.{:09}", time.seconds, time.nanoseconds)
-}
-
 model! {
     /// Begins, ends or carries out a bundle, or says that this is done.
     pub struct BundleControl {
@@ -125,14 +119,4 @@ pub struct BundleAdd {
 impl BundleAdd {
     /// Bytes of BUNDLE_ADD_MESSAGE in front of the message in it, header included.
     pub const HEAD_BYTES: usize = HEADER_BYTES + 8;
-}
-
-impl TextForm for BundleAdd {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.experimenters.is_empty() {
-            write!(f, "experimenters={},", Text(&self.experimenters))?;
-        }
-        write!(f, "bundle_id={},flags={},", self.bundle_id, self.flags)?;
-        write!(f, "xid={:#x},message={}", self.xid, self.message)
-    }
 }

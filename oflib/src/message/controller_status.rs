@@ -2,12 +2,10 @@
 //! 7.3.5.20, 7.4.8.
 
 use alloc::{string::String, vec::Vec};
-use core::fmt;
 
 use super::property::ExperimenterProperty;
 use super::role::ControllerRole;
 use crate::model::{model, named};
-use crate::wire::TextForm;
 
 named! {
     /// Why the status of a controller is sent (`OFPCSR_*`).
@@ -43,12 +41,6 @@ named! {
 /// above 127 become `?`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Uri(pub String);
-
-impl TextForm for Uri {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.0)
-    }
-}
 
 model! {
     /// A controller of the switch, and how it is connected (since OpenFlow 1.5).

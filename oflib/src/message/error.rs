@@ -1,9 +1,7 @@
 //! ERROR: what was wrong with a request. Spec: OpenFlow 1.3.5 section 7.4.4.
 
-use core::fmt;
-
 use crate::error::ErrorCode;
-use crate::wire::{Bytes, TextForm};
+use crate::wire::Bytes;
 
 /// The most bytes of a request that an ERROR quotes.
 pub const ERROR_DATA_BYTES: usize = 64;
@@ -25,12 +23,5 @@ impl ErrorMsg {
             error,
             data: Bytes(quoted.into()),
         }
-    }
-}
-
-impl TextForm for ErrorMsg {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},data=", self.error)?;
-        self.data.text(f)
     }
 }

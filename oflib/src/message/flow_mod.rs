@@ -5,7 +5,6 @@ use crate::instruction::Instructions;
 use crate::matching::Match;
 use crate::message::multipart::flow::FlowEntry;
 use crate::model::{flags, model, named};
-use crate::text::write_flow_mod;
 use crate::types::{BufferId, GroupId, PortNo, TableId};
 
 named! {

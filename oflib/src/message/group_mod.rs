@@ -1,15 +1,12 @@
 //! GROUP_MOD: a change of groups. Spec: OpenFlow 1.3.5 section 7.3.4.2.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::property::ExperimenterProperty;
 use crate::action::Action;
 use crate::error::GroupModFailed;
 use crate::model::{model, named};
-use crate::text::write_group_mod;
 use crate::types::{BucketId, GroupId, PortNo};
-use crate::wire::TextForm;
 
 named! {
     /// What a group-mod does (`OFPGC_*`).
@@ -79,12 +76,6 @@ impl Bucket {
 pub(crate) fn number(buckets: &mut [Bucket]) {
     for (id, bucket) in (0..).zip(buckets) {
         bucket.bucket_id = BucketId(id);
-    }
-}
-
-impl TextForm for Bucket {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        crate::text::write_bucket(self, f)
     }
 }
 

@@ -1,10 +1,8 @@
 //! HELLO: the versions that a peer speaks. Spec: OpenFlow 1.3.5 section 7.5.1.
 
 use alloc::vec::Vec;
-use core::fmt;
 
-use crate::version::{Name, Version};
-use crate::wire::TextForm;
+use crate::version::Version;
 
 /// The version bitmap of a hello: bit `n % 32` of word `n / 32` says that wire version `n` is
 /// spoken.
@@ -40,18 +38,5 @@ impl Hello {
                 lower.filter(|v| ours.contains(v))
             }
         }
-    }
-}
-
-impl TextForm for Hello {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut comma = "versions=";
-        for (word, bits) in self.bitmap.iter().enumerate() {
-            for bit in (0..32).filter(|bit| bits >> bit & 1 == 1) {
-                write!(f, "{comma}{}", Name((32 * word + bit) as u8))?;
-                comma = ",";
-            }
-        }
-        Ok(())
     }
 }

@@ -1,13 +1,10 @@
 //! METER_MOD: a change of meters. Spec: OpenFlow 1.3.5 section 7.3.4.4.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::error::MeterModFailed;
 use crate::model::{flags, model, named};
-use crate::text::write_meter_mod;
 use crate::types::MeterId;
-use crate::wire::TextForm;
 
 named! {
     /// What a meter-mod does (`OFPMC_*`).
@@ -66,23 +63,6 @@ pub struct Band {
     pub rate: u32,
     /// How much may pass at once, in kilobits or packets.
     pub burst_size: u32,
-}
-
-impl TextForm for Band {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for Band {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            BandKind::Drop => f.write_str("type=drop")?,
-            BandKind::DscpRemark(levels) => write!(f, "type=dscp_remark,prec_level={levels}")?,
-            BandKind::Experimenter(id) => write!(f, "type=experimenter,experimenter={id:#x}")?,
-        }
-        write!(f, ",rate={},burst_size={}", self.rate, self.burst_size)
-    }
 }
 
 model! {

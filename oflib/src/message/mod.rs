@@ -22,8 +22,6 @@ pub mod role;
 pub mod stats;
 pub mod table_mod;
 
-use core::fmt::{self, Write};
-
 pub use async_config::AsyncConfig;
 pub use bundle::{BundleAdd, BundleControl};
 pub use config::SwitchConfig;
@@ -48,7 +46,7 @@ pub use table_mod::TableMod;
 use crate::error::{BadRequest, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
 use crate::version::{Span, span};
-use crate::wire::{Bytes, Reader, Text, TextForm, Wire, Writer};
+use crate::wire::{Bytes, Reader, Wire, Writer};
 
 /// The body of a message that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -61,12 +59,6 @@ impl Wire for Empty {
     fn encode(&self, _: &mut Writer<'_>) {}
 }
 
-impl TextForm for Empty {
-    fn text(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Ok(())
-    }
-}
-
 impl Wire for ExtValue {
     /// An experimenter message. Errors: BAD_REQUEST with BAD_EXPERIMENTER, BAD_EXP_TYPE or BAD_LEN.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -74,12 +66,6 @@ impl Wire for ExtValue {
     }
     fn encode(&self, w: &mut Writer<'_>) {
         self.encode(w);
-    }
-}
-
-impl TextForm for ExtValue {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 
@@ -126,14 +112,8 @@ macro_rules! messages {
                 self.type_number()
             }
         }
-        impl fmt::Display for Message {
-            /// `OFPT_NAME: field=value,...`
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "OFPT_{}", self.name())?;
-                let mut body_writer = BodyWriter { out: f, is_empty: true };
-                match self { $(Self::$V(body) => write!(body_writer, "{}", Text(body)),)* }
-            }
-        }
+        #[cfg(feature = "text")]
+        $crate::text::messages_text! { $($V)* }
     };
 }
 
@@ -174,23 +154,6 @@ messages! {
     33 BundleControl(BundleControl) "BUNDLE_CONTROL" [since V1_3];
     34 BundleAdd(BundleAdd) "BUNDLE_ADD_MESSAGE" [since V1_3];
     35 ControllerStatus(ControllerStatus) "CONTROLLER_STATUS" [since V1_5];
-}
-
-/// Writes a colon before a body, unless that is empty. It stores nothing, so a reader that wants
-/// only the beginning of a long message does not pay for the rest.
-struct BodyWriter<'a, 'b> {
-    out: &'a mut fmt::Formatter<'b>,
-    is_empty: bool,
-}
-
-impl fmt::Write for BodyWriter<'_, '_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.is_empty && !text.is_empty() {
-            self.is_empty = false;
-            self.out.write_str(": ")?;
-        }
-        self.out.write_str(text)
-    }
 }
 
 /// The types of messages that only switches send: replies and asynchronous messages.

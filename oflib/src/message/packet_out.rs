@@ -1,13 +1,11 @@
 //! PACKET_OUT: a packet from the controller. Spec: OpenFlow 1.3.5 section 7.3.7.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::action::Action;
 use crate::matching::Match;
-use crate::text::Actions;
 use crate::types::{BufferId, PortNo};
-use crate::wire::{Bytes, Text, TextForm, Writer};
+use crate::wire::{Bytes, Writer};
 
 /// A packet that the controller sends through the switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -30,21 +28,5 @@ impl PacketOut {
         if self.fields != Match::ANY {
             w.cannot_say("fields");
         }
-    }
-}
-
-impl TextForm for PacketOut {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.fields.fields().is_empty() {
-            write!(f, "fields={},", self.fields)?;
-        }
-        write!(
-            f,
-            "buffer_id={},in_port={},data={},actions={}",
-            self.buffer_id,
-            self.in_port,
-            Text(&self.data),
-            Actions(&self.actions)
-        )
     }
 }

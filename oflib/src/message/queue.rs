@@ -2,11 +2,10 @@
 //! 7.2.2, 7.3.6.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::model::model;
 use crate::types::{PortNo, QueueId};
-use crate::wire::{Bytes, Text, TextForm};
+use crate::wire::Bytes;
 
 model! {
     /// Asks for the queues of a port, or of ANY.
@@ -28,22 +27,6 @@ pub enum QueueProperty {
     Experimenter(u32, u32, Bytes),
 }
 
-impl TextForm for QueueProperty {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MinRate(rate) => write!(f, "min_rate={rate}"),
-            Self::MaxRate(rate) => write!(f, "max_rate={rate}"),
-            Self::Experimenter(id, exp_type, data) => {
-                write!(f, "experimenter={id:#x},")?;
-                if *exp_type != 0 {
-                    write!(f, "exp_type={exp_type},")?;
-                }
-                write!(f, "data={}", Text(data))
-            }
-        }
-    }
-}
-
 /// One queue with its properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PacketQueue {
@@ -53,17 +36,6 @@ pub struct PacketQueue {
     pub port: PortNo,
     /// Its properties.
     pub properties: Vec<QueueProperty>,
-}
-
-impl TextForm for PacketQueue {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "queue_id={},port={},properties=",
-            self.queue_id, self.port
-        )?;
-        self.properties.text(f)
-    }
 }
 
 model! {

@@ -1,11 +1,9 @@
 //! REQUESTFORWARD: what another controller asked for, and got. Spec: OpenFlow 1.4.1 section 7.4.6.
 
 use alloc::boxed::Box;
-use core::fmt;
 
 use super::Message;
 use crate::model::named;
-use crate::wire::TextForm;
 
 named! {
     /// What kind of request is forwarded (`OFPRFR_*`).
@@ -24,10 +22,4 @@ pub struct RequestForward {
     pub xid: u32,
     /// The request.
     pub request: Box<Message>,
-}
-
-impl TextForm for RequestForward {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "xid={:#x},request={}", self.xid, self.request)
-    }
 }

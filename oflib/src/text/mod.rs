@@ -4,11 +4,19 @@
 //! texts, and what is printed of a thing reads back as that thing.
 
 mod action;
+mod copy_field;
+mod ext;
 mod field_row;
 mod flow;
 mod group;
+mod instruction;
 mod matching;
+mod message;
+mod model;
+mod multipart;
 mod nicira;
+mod stats;
+mod values;
 mod word;
 
 use alloc::{format, string::String};
@@ -27,11 +35,16 @@ pub use field_row::add_field;
 pub use flow::{PROPERTIES, parse_flow};
 pub(crate) use flow::{write_flow_entry, write_flow_mod};
 pub use group::{parse_group, parse_meter};
-pub(crate) use group::{write_bucket, write_group, write_group_mod, write_meter, write_meter_mod};
+use group::{write_bucket, write_group, write_meter};
+pub(crate) use group::{write_group_mod, write_meter_mod};
+pub(crate) use instruction::actions_text;
 use matching::parse_field;
 pub use matching::{names as match_names, parse_match};
+pub(crate) use message::{messages_text, write_body, write_timestamp};
+pub(crate) use model::{flags_text, model_text, named_text};
+pub(crate) use multipart::multipart_text;
 pub use nicira::NICIRA_ACTIONS;
-pub(crate) use nicira::no_field;
+use nicira::no_field;
 pub use word::{ParseError, find_unquoted, items, nearest};
 use word::{Word, near_names};
 

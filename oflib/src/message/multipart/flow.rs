@@ -1,16 +1,12 @@
 //! Multiparts about flow entries: FLOW and AGGREGATE. Spec: OpenFlow 1.3.5 sections 7.3.5.2,
 //! 7.3.5.3.
 
-use core::fmt;
-
 use crate::instruction::Instructions;
 use crate::matching::Match;
 use crate::message::FlowModFlags;
 use crate::message::stats::{StatTime, Stats};
 use crate::model::{model, named};
-use crate::text::write_flow_entry;
 use crate::types::{GroupId, PortNo, TableId};
-use crate::wire::TextForm;
 
 model! {
     /// Which entries are asked for.
@@ -94,12 +90,6 @@ impl FlowEntry {
 /// An entry with its counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FlowStats(pub FlowEntry);
-
-impl TextForm for FlowStats {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.text(f)
-    }
-}
 
 model! {
     /// Sums over entries.

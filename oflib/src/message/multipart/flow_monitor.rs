@@ -1,15 +1,10 @@
 //! FLOW_MONITOR: a controller follows how entries change. Spec: OpenFlow 1.4.1 section 7.3.5.17.
 
-use alloc::string::ToString;
-use core::fmt;
-
 use crate::error::FlowMonitorFailed;
 use crate::instruction::Instructions;
 use crate::matching::Match;
-use crate::message::FlowRemovedReason;
 use crate::model::{flags, model, named};
 use crate::types::{GroupId, PortNo, TableId};
-use crate::wire::TextForm;
 
 named! {
     /// What a request does to a monitor (`OFPFMC_*`).
@@ -113,38 +108,4 @@ pub enum FlowUpdate {
     Abbrev(u32),
     /// PAUSED or RESUMED.
     Stream(FlowUpdateEvent),
-}
-
-impl TextForm for MonitoredFlow {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "table={}", self.table_id)?;
-        for (name, seconds) in [
-            ("idle_timeout", self.idle_timeout),
-            ("hard_timeout", self.hard_timeout),
-        ] {
-            if seconds != 0 {
-                write!(f, ",{name}={seconds}")?;
-            }
-        }
-        write!(f, ",cookie={:#x},priority={}", self.cookie, self.priority)?;
-        let fields = self.fields.to_string();
-        let comma = if fields.is_empty() { "" } else { "," };
-        write!(f, "{comma}{fields} actions={}", self.instructions)
-    }
-}
-
-impl TextForm for FlowUpdate {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Full(event, flow) => {
-                write!(f, "event={event},")?;
-                if *event == FlowUpdateEvent::REMOVED {
-                    write!(f, "reason={},", FlowRemovedReason(flow.reason))?;
-                }
-                flow.text(f)
-            }
-            Self::Abbrev(xid) => write!(f, "event=abbrev,xid={xid:#x}"),
-            Self::Stream(event) => write!(f, "event={event}"),
-        }
-    }
 }

@@ -1,14 +1,11 @@
 //! Multiparts about groups. Spec: OpenFlow 1.3.5 sections 7.3.5.9 to 7.3.5.11.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::message::group_mod::{Bucket, GroupType};
 use crate::message::property::ExperimenterProperty;
 use crate::model::{flags, model};
-use crate::text::write_group;
 use crate::types::GroupId;
-use crate::wire::TextForm;
 
 model! {
     /// Which group is asked for; ALL is all.
@@ -63,24 +60,9 @@ impl GroupDescRequest {
     };
 }
 
-impl TextForm for GroupDescRequest {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == Self::ALL {
-            return Ok(());
-        }
-        write!(f, "group_id={}", self.group_id)
-    }
-}
-
 /// What a group did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupStats(pub GroupCounters);
-
-impl TextForm for GroupStats {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.text(f)
-    }
-}
 
 /// A group as it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -93,12 +75,6 @@ pub struct GroupDesc {
     pub buckets: Vec<Bucket>,
     /// Properties of experimenters (since OpenFlow 1.5).
     pub experimenters: Vec<ExperimenterProperty>,
-}
-
-impl TextForm for GroupDesc {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_group(self.group_id, self.ty, &self.buckets, f)
-    }
 }
 
 flags! {
@@ -126,14 +102,4 @@ pub struct GroupFeatures {
     pub max_groups: [u32; 4],
     /// For each type, a bit for each action type.
     pub actions: [u32; 4],
-}
-
-impl TextForm for GroupFeatures {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "types={:#x},capabilities={},max_groups={:?},actions={:x?}",
-            self.types, self.capabilities, self.max_groups, self.actions
-        )
-    }
 }

@@ -1,14 +1,11 @@
 //! Multiparts about meters. Spec: OpenFlow 1.3.5 sections 7.3.5.12 to 7.3.5.14.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use super::group::BucketCounter;
 use crate::message::meter_mod::{Band, MeterFlags};
 use crate::model::{flags, model};
-use crate::text::write_meter;
 use crate::types::MeterId;
-use crate::wire::TextForm;
 
 model! {
     /// Which meter is asked for; ALL is all.
@@ -35,23 +32,6 @@ pub struct MeterStats {
     pub bands: Vec<BucketCounter>,
 }
 
-impl TextForm for MeterStats {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "meter_id={},flow_count={},",
-            self.meter_id, self.flow_count
-        )?;
-        self.input.text(f)?;
-        write!(
-            f,
-            ",duration={}.{:09}s,bands=",
-            self.duration_sec, self.duration_nsec
-        )?;
-        self.bands.text(f)
-    }
-}
-
 /// A meter as it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MeterConfig {
@@ -61,12 +41,6 @@ pub struct MeterConfig {
     pub meter_id: MeterId,
     /// Its bands.
     pub bands: Vec<Band>,
-}
-
-impl TextForm for MeterConfig {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_meter(self.meter_id, self.flags, &self.bands, f)
-    }
 }
 
 flags! {

@@ -10,8 +10,7 @@ pub mod switch;
 pub mod table_desc;
 pub mod table_features;
 
-use alloc::{format, vec::Vec};
-use core::fmt;
+use alloc::vec::Vec;
 
 pub use bundle_features::{BundleFeatures, BundleFeaturesRequest};
 pub use flow::{AggregateStats, FlowCounters, FlowStats, FlowStatsRequest};
@@ -27,7 +26,7 @@ use crate::error::{BadRequest, DecodeError};
 use crate::ext::{ExtKind, ExtValue};
 use crate::message::{ControllerStatus, Empty, PortDesc};
 use crate::version::{Span, span};
-use crate::wire::{Reader, Text, TextForm, Wire, Writer};
+use crate::wire::{Reader, Wire, Writer};
 
 /// The flag that says that more parts follow.
 pub(crate) const MORE: u16 = 1;
@@ -42,12 +41,6 @@ impl Wire for ExtBody {
     }
     fn encode(&self, w: &mut Writer<'_>) {
         self.0.encode(w);
-    }
-}
-
-impl TextForm for ExtBody {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
     }
 }
 
@@ -142,14 +135,8 @@ macro_rules! body_enum {
                 }
             }
         }
-        impl TextForm for $N {
-            fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let body = match &self.body { $($Body::$V(body) => format!("{}", Text(body)),)* };
-                let more = if self.more { " (more)" } else { "" };
-                let blank = if body.is_empty() { "" } else { " " };
-                write!(f, "OFPMP_{}{more}{blank}{body}", self.body.name())
-            }
-        }
+        #[cfg(feature = "text")]
+        $crate::text::multipart_text! { $N $Body $($V)* }
         impl From<$Body> for $N {
             fn from(body: $Body) -> Self {
                 Self { more: false, body }

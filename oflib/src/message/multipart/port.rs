@@ -2,13 +2,11 @@
 //! 7.3.5.8, OpenFlow 1.4.1 sections 7.3.5.7 to 7.3.5.10.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::message::property::ExperimenterProperty;
 use crate::message::queue::QueueProperty;
 use crate::model::{flags, model};
 use crate::types::{PortNo, QueueId};
-use crate::wire::TextForm;
 
 model! {
     /// Which port is asked for; ANY is all.
@@ -30,15 +28,6 @@ impl PortDescRequest {
     pub const ALL: Self = Self {
         port_no: PortNo::ANY,
     };
-}
-
-impl TextForm for PortDescRequest {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == Self::ALL {
-            return Ok(());
-        }
-        write!(f, "port_no={}", self.port_no)
-    }
 }
 
 flags! {

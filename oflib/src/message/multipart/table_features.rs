@@ -1,7 +1,6 @@
 //! TABLE_FEATURES: what each table can do. Spec: OpenFlow 1.3.5 section 7.3.5.5.
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::action::ACTIONS;
 use crate::catalogue::Catalogue;
@@ -13,10 +12,8 @@ use crate::model::{flags, model, named};
 use crate::registers::PACKET_REGISTERS;
 use crate::types::TableId;
 use crate::version::{Span, Version, span};
-use crate::wire::{Bytes, FixedStr, TextForm};
+use crate::wire::{Bytes, FixedStr};
 
-/// The type number of experimenters.
-const EXPERIMENTER: u16 = 0xffff;
 /// The action that is the ONF's in versions before its own.
 const COPY_FIELD: u16 = 28;
 
@@ -223,65 +220,6 @@ impl TypeId {
         });
         ids.filter(|id| id.is_known_to(property, version)).collect()
     }
-
-    /// The name of the instruction (`kind` i) or action (a).
-    fn name(self, kind: char) -> &'static str {
-        let name = match kind {
-            'i' => INSTRUCTIONS
-                .iter()
-                .find(|row| row.number == self.ty)
-                .map(|row| row.name),
-            _ => ACTIONS
-                .iter()
-                .find(|row| row.number == self.ty)
-                .map(|row| row.name),
-        };
-        name.unwrap_or(if self.ty == EXPERIMENTER {
-            "experimenter"
-        } else {
-            "unknown"
-        })
-    }
-}
-
-impl TextForm for TypeId {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.ty)
-    }
-}
-
-impl TextForm for FieldId {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Known(field, false) => f.write_str(field.name),
-            Self::Known(field, true) => write!(f, "{}/mask", field.name),
-            Self::Unknown(header, 0) => write!(f, "oxm:{header:#010x}"),
-            Self::Unknown(header, experimenter) => {
-                write!(f, "oxm:{header:#010x}:{experimenter:#x}")
-            }
-        }
-    }
-}
-
-impl TextForm for TableProperty {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let row = PROPERTIES.iter().find(|row| row.0 == self.ty);
-        let (name, kind) = row.map_or(("?", 'e'), |row| (row.1, row.2));
-        write!(f, "{name}=")?;
-        match &self.list {
-            PropertyList::Types(list) => {
-                let names: Vec<&str> = list.iter().map(|id| id.name(kind)).collect();
-                write!(f, "[{}]", names.join("; "))
-            }
-            PropertyList::Tables(list) => list.text(f),
-            PropertyList::Fields(list) => list.text(f),
-            PropertyList::Values(list) => list.text(f),
-            PropertyList::Experimenter(id, ty, data) => {
-                write!(f, "{id:#x}:{ty}:")?;
-                data.text(f)
-            }
-        }
-    }
 }
 
 named! {
@@ -338,9 +276,3 @@ model! {
 /// What a table can do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TableFeatures(pub TableFeatureSet);
-
-impl TextForm for TableFeatures {
-    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.text(f)
-    }
-}

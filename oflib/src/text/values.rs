@@ -1,0 +1,101 @@
+//! The text of numbers, lists, strings and addresses.
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+use crate::ext::ExtValue;
+use crate::matching::Match;
+use crate::types::{EtherType, Mac};
+use crate::wire::{FixedStr, TextForm};
+
+macro_rules! integers {
+    ($($t:ty)*) => { $(
+        impl TextForm for $t {
+            fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    )* };
+}
+integers!(u8 u16 u32 u64 i32);
+
+/// A value that may lack, as a list of at most one.
+impl<T: TextForm> TextForm for Option<T> {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        if let Some(value) = self {
+            value.text(f)?;
+        }
+        f.write_str("]")
+    }
+}
+
+impl<T: TextForm> TextForm for Vec<T> {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (i, item) in self.iter().enumerate() {
+            f.write_str(if i == 0 { "" } else { "; " })?;
+            item.text(f)?;
+        }
+        f.write_str("]")
+    }
+}
+
+impl<const N: usize> TextForm for FixedStr<N> {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl FromStr for Mac {
+    type Err = ();
+    /// Six hexadecimal bytes with `:` or `-` between them.
+    fn from_str(s: &str) -> Result<Self, ()> {
+        let mut mac = Self::default();
+        let mut parts = s.split([':', '-']);
+        for byte in &mut mac.0 {
+            let part = parts
+                .next()
+                .filter(|p| (1..=2).contains(&p.len()))
+                .ok_or(())?;
+            *byte = u8::from_str_radix(part, 16).map_err(|_| ())?;
+        }
+        if parts.next().is_none() {
+            Ok(mac)
+        } else {
+            Err(())
+        }
+    }
+}
+
+impl TextForm for Mac {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl TextForm for EtherType {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#06x}", self.0)
+    }
+}
+
+impl TextForm for ExtValue {
+    fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl TextForm for Match {
+    fn text(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        crate::text::write_match(self, f)
+    }
+}
