@@ -7,7 +7,7 @@ use crate::error::{BadRequest, BundleFailed, DecodeError, ErrorCode};
 use crate::framing::xid_of;
 use crate::instruction::Instructions;
 use crate::message::{ErrorMsg, Message};
-use crate::v1_4::inner_message;
+use crate::v1_3::bundle::inner_message;
 
 /// The most multipart messages that a peer may have begun and not finished.
 pub const MAX_SEQUENCES: usize = 16;

@@ -5,9 +5,8 @@ use core::fmt;
 
 use crate::catalogue::Catalogue;
 use crate::error::{BadRequest, DecodeError};
+use crate::forms;
 use crate::message::Message;
-use crate::v1_0;
-use crate::v1_3::onf;
 use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
@@ -70,13 +69,7 @@ impl Codec {
             r.codec = &other;
         }
         r.take(HEADER_BYTES)?;
-        let message = if r.version() == Version::V1_0 {
-            v1_0::decode_body(ty, &mut r)?
-        } else if r.version() == Version::V1_3 {
-            onf::decode_body(ty, &mut r)?
-        } else {
-            Message::decode_body(ty, &mut r)?
-        };
+        let message = forms::read_body(ty, &mut r)?;
         r.at("end of message").finish()?;
         Ok((xid, message))
     }
@@ -95,13 +88,7 @@ impl Codec {
         let mut w = Writer::new(self);
         w.bytes = core::mem::take(out);
         w.pad(HEADER_BYTES);
-        let ty = if self.version == Version::V1_0 {
-            v1_0::encode_body(message, &mut w)
-        } else if self.version == Version::V1_3 {
-            onf::encode_body(message, &mut w)
-        } else {
-            message.encode_body(&mut w)
-        };
+        let ty = forms::write_body(message, &mut w);
         let unsaid = w.unsaid();
         let mut starts = w.item_starts;
         *out = w.bytes;

@@ -1,7 +1,8 @@
 //! Which form each structure has in each version: one row each.
 //!
 //! The columns are the versions; `-` stands where a version has no such structure. A version that
-//! writes a structure as its neighbour does has the neighbour's form in its column.
+//! writes a structure as its neighbour does has the neighbour's form in its column. A version whose
+//! feature is off has no structures.
 
 use crate::action::{Action, Output};
 use crate::error::{DecodeError, ErrorCode};
@@ -56,15 +57,21 @@ use crate::message::request_forward::RequestForward;
 use crate::message::role::{ControllerRole, Role, RoleStatus, RoleStatusReason};
 use crate::message::stats::{StatTime, Stats};
 use crate::message::table_mod::{EvictionFlags, TableConfig, Vacancy};
-use crate::message::{ErrorMsg, Hello, PacketOut, TableMod};
+use crate::message::{ErrorMsg, Hello, Message, PacketOut, TableMod};
 use crate::stat_trigger::{StatTrigger, StatTriggerFlags};
 use crate::types::{BucketId, BufferId, GroupId, MaxLen, MeterId, PortNo, QueueId, TableId};
-use crate::v1_0::V1_0;
+#[cfg(feature = "v1_0")]
+use crate::v1_0::{self, V1_0};
+#[cfg(feature = "v1_1")]
 use crate::v1_1::V1_1;
+#[cfg(feature = "v1_2")]
 use crate::v1_2::V1_2;
-use crate::v1_3::V1_3;
+use crate::v1_3::{V1_3, onf};
+#[cfg(feature = "v1_4")]
 use crate::v1_4::V1_4;
+#[cfg(feature = "v1_5")]
 use crate::v1_5::V1_5;
+use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
 /// One wire form of a structure, named by the version that brought it.
@@ -73,6 +80,32 @@ pub(crate) trait Form<V>: Sized {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
     /// Appends it, or notes what cannot be said.
     fn write(&self, w: &mut Writer<'_>);
+}
+
+/// Reads the body of a message of type `ty`. Errors: BAD_REQUEST/BAD_TYPE, or the body's.
+pub(crate) fn read_body(ty: u8, r: &mut Reader<'_>) -> Result<Message, DecodeError> {
+    #[cfg(feature = "v1_0")]
+    if r.version() == Version::V1_0 {
+        return v1_0::decode_body(ty, r);
+    }
+    if r.version() == Version::V1_3 {
+        onf::decode_body(ty, r)
+    } else {
+        Message::decode_body(ty, r)
+    }
+}
+
+/// Appends the body of a message; gives the message's type.
+pub(crate) fn write_body(message: &Message, w: &mut Writer<'_>) -> u8 {
+    #[cfg(feature = "v1_0")]
+    if w.version() == Version::V1_0 {
+        return v1_0::encode_body(message, w);
+    }
+    if w.version() == Version::V1_3 {
+        onf::encode_body(message, w)
+    } else {
+        message.encode_body(w)
+    }
 }
 
 /// The form of a number whose values mean the same in every version.
@@ -87,28 +120,42 @@ macro_rules! forms {
     };
     ($($T:ident: $v1_0:tt $v1_1:tt $v1_2:tt $v1_3:tt $v1_4:tt $v1_5:tt;)*) => { $(
         impl $crate::wire::Wire for $T {
+            #[allow(unreachable_patterns, clippy::wildcard_enum_match_arm)]
             fn decode(
                 r: &mut $crate::wire::Reader<'_>,
             ) -> Result<Self, $crate::error::DecodeError> {
                 use $crate::version::Version;
                 match r.version() {
+                    #[cfg(feature = "v1_0")]
                     Version::V1_0 => $crate::forms::forms!(@read $v1_0 $T r),
+                    #[cfg(feature = "v1_1")]
                     Version::V1_1 => $crate::forms::forms!(@read $v1_1 $T r),
+                    #[cfg(feature = "v1_2")]
                     Version::V1_2 => $crate::forms::forms!(@read $v1_2 $T r),
                     Version::V1_3 => $crate::forms::forms!(@read $v1_3 $T r),
+                    #[cfg(feature = "v1_4")]
                     Version::V1_4 => $crate::forms::forms!(@read $v1_4 $T r),
+                    #[cfg(feature = "v1_5")]
                     Version::V1_5 => $crate::forms::forms!(@read $v1_5 $T r),
+                    _ => $crate::forms::forms!(@read - $T r),
                 }
             }
+            #[allow(unreachable_patterns, clippy::wildcard_enum_match_arm)]
             fn encode(&self, w: &mut $crate::wire::Writer<'_>) {
                 use $crate::version::Version;
                 match w.version() {
+                    #[cfg(feature = "v1_0")]
                     Version::V1_0 => $crate::forms::forms!(@write $v1_0 self $T w),
+                    #[cfg(feature = "v1_1")]
                     Version::V1_1 => $crate::forms::forms!(@write $v1_1 self $T w),
+                    #[cfg(feature = "v1_2")]
                     Version::V1_2 => $crate::forms::forms!(@write $v1_2 self $T w),
                     Version::V1_3 => $crate::forms::forms!(@write $v1_3 self $T w),
+                    #[cfg(feature = "v1_4")]
                     Version::V1_4 => $crate::forms::forms!(@write $v1_4 self $T w),
+                    #[cfg(feature = "v1_5")]
                     Version::V1_5 => $crate::forms::forms!(@write $v1_5 self $T w),
+                    _ => $crate::forms::forms!(@write - self $T w),
                 }
             }
         }
@@ -193,10 +240,10 @@ forms! {
     RoleStatus:           -      -      -      -      V1_4   V1_4;
     TableStatus:          -      -      -      -      V1_4   V1_4;
     RequestForward:       -      -      -      -      V1_4   V1_4;
-    BundleControl:        -      -      -      V1_4   V1_4   V1_4;
-    BundleAdd:            -      -      -      V1_4   V1_4   V1_4;
-    Timestamp:            -      -      -      V1_4   V1_4   V1_4;
-    ExperimenterProperty: -      -      -      V1_4   V1_4   V1_4;
+    BundleControl:        -      -      -      V1_3   V1_3   V1_3;
+    BundleAdd:            -      -      -      V1_3   V1_3   V1_3;
+    Timestamp:            -      -      -      V1_3   V1_3   V1_3;
+    ExperimenterProperty: -      -      -      V1_3   V1_3   V1_3;
     OpticalPort:          -      -      -      -      V1_4   V1_4;
     OpticalPortMod:       -      -      -      -      V1_4   V1_4;
     Vacancy:              -      -      -      -      V1_4   V1_4;
@@ -235,11 +282,11 @@ forms! {
     TableDesc:            -      -      -      -      V1_4   V1_4;
     QueueDesc:            -      -      -      -      V1_4   V1_4;
     OpticalStats:         -      -      -      -      V1_4   V1_4;
-    BundleFeaturesRequest: -     -      -      V1_4   V1_4   V1_4;
-    BundleFeatures:       -      -      -      V1_4   V1_4   V1_4;
-    TimeCapability:       -      -      -      V1_4   V1_4   V1_4;
+    BundleFeaturesRequest: -     -      -      V1_3   V1_3   V1_3;
+    BundleFeatures:       -      -      -      V1_3   V1_3   V1_3;
+    TimeCapability:       -      -      -      V1_3   V1_3   V1_3;
     FlowMonitorRequest:   V1_0   -      -      V1_3   V1_4   V1_4;
-    FlowUpdate:           V1_3   -      -      V1_3   V1_4   V1_4;
+    FlowUpdate:           V1_0   -      -      V1_3   V1_4   V1_4;
     MonitoredFlow:        -      -      -      -      V1_4   V1_4;
     FlowCounters:         -      -      -      -      -      V1_5;
 }

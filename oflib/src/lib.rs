@@ -31,11 +31,16 @@ pub mod stat_trigger;
 #[cfg(feature = "text")]
 pub mod text;
 pub mod types;
+#[cfg(feature = "v1_0")]
 mod v1_0;
+#[cfg(feature = "v1_1")]
 mod v1_1;
+#[cfg(feature = "v1_2")]
 mod v1_2;
 mod v1_3;
+#[cfg(feature = "v1_4")]
 mod v1_4;
+#[cfg(feature = "v1_5")]
 mod v1_5;
 pub mod version;
 pub mod wire;

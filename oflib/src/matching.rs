@@ -104,7 +104,7 @@ fn is_of_ethernet(fields: &[FieldMatch]) -> bool {
 ///
 /// Shape: the 40 bytes of OpenFlow 1.0, or the 88 of 1.1.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Sent(Box<[u8]>);
+pub struct Sent(pub(crate) Box<[u8]>);
 
 /// What packets a flow entry is for.
 ///
@@ -156,21 +156,9 @@ impl Match {
         Self { sent, ..self }
     }
 
-    /// The same match, to be written again in these bytes of a version.
-    pub(crate) fn sent_in(self, bytes: &[u8]) -> Self {
-        let sent = Some(Sent(bytes.into()));
-        Self { sent, ..self }
-    }
-
     /// How it was sent, where the fields would be written otherwise.
     pub fn sent(&self) -> Option<&Sent> {
         self.sent.as_ref()
-    }
-
-    /// The same, if these are the bytes of the version whose matches have so many.
-    pub(crate) fn sent_as<const N: usize>(&self) -> Option<[u8; N]> {
-        let Sent(bytes) = self.sent()?;
-        bytes.as_ref().try_into().ok()
     }
 
     /// The fields, ascending by id.

@@ -9,9 +9,9 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::message::{FROM_SWITCH, MESSAGES};
-use crate::v1_0;
 
-/// An OpenFlow version that this library speaks; its number is the one on the wire.
+/// An OpenFlow version that this library speaks; its number is the one on the wire. Each but 1.3 is
+/// a feature: without it, the version is not in [`Version::ALL`] and has no messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Version {
@@ -32,11 +32,16 @@ pub enum Version {
 impl Version {
     /// Every version that messages are read and written in, the lowest first.
     pub const ALL: &'static [Self] = &[
+        #[cfg(feature = "v1_0")]
         Self::V1_0,
+        #[cfg(feature = "v1_1")]
         Self::V1_1,
+        #[cfg(feature = "v1_2")]
         Self::V1_2,
         Self::V1_3,
+        #[cfg(feature = "v1_4")]
         Self::V1_4,
+        #[cfg(feature = "v1_5")]
         Self::V1_5,
     ];
     /// The versions of which the switch does all that they ask, the lowest first: what it offers.
@@ -99,11 +104,11 @@ impl Version {
 
     /// The type since 1.3 of what has this type in this version.
     fn model_type(self, ty: u8) -> Option<u8> {
+        #[cfg(feature = "v1_0")]
         if self == Self::V1_0 {
-            v1_0::model_type(ty)
-        } else {
-            Some(ty)
+            return crate::v1_0::model_type(ty);
         }
+        Some(ty)
     }
 
     /// Whether table statistics contain the features of tables; later versions have a message of

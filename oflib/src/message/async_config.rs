@@ -98,21 +98,6 @@ const REASONS: [u32; 8] = [
     0b11_1111, 0b111, 0b11_1111, 0b111, 0b1_1000, 0b11, 0b11, 0b111_1111,
 ];
 
-impl AsyncMasks {
-    /// The masks that a version has.
-    pub(crate) fn of(version: Version) -> Self {
-        let newer = Self::FLOW_STATS_SLAVE
-            | Self::FLOW_STATS
-            | Self::CONTROLLER_STATUS_SLAVE
-            | Self::CONTROLLER_STATUS;
-        if version.has_stat_lists() {
-            Self::ALL
-        } else {
-            Self::ALL.without(newer)
-        }
-    }
-}
-
 impl AsyncConfig {
     /// What holds until a controller of 1.3 says otherwise: all but INVALID_TTL for a master or
     /// equal, only port status for a slave. Spec: OpenFlow 1.3.5 section 6.3.5.
@@ -166,7 +151,7 @@ impl AsyncConfig {
     }
 
     /// Each mask with its bit.
-    fn masks(&mut self) -> [(AsyncMasks, &mut u32); 16] {
+    pub(crate) fn masks(&mut self) -> [(AsyncMasks, &mut u32); 16] {
         [
             (AsyncMasks::PACKET_IN_SLAVE, &mut self.packet_in_slave),
             (AsyncMasks::PACKET_IN, &mut self.packet_in),
@@ -191,12 +176,6 @@ impl AsyncConfig {
             ),
             (AsyncMasks::CONTROLLER_STATUS, &mut self.controller_status),
         ]
-    }
-
-    /// The mask of a property of OpenFlow 1.4 and later, with its bit, if the version has it.
-    pub(crate) fn mask(&mut self, ty: u16, version: Version) -> Option<(AsyncMasks, &mut u32)> {
-        let mask = self.masks().into_iter().nth(ty.into());
-        mask.filter(|(bit, _)| AsyncMasks::of(version).has(*bit))
     }
 
     /// Whether a mask has a bit that is no reason of its message in OpenFlow 1.4 and later.

@@ -65,12 +65,4 @@ impl PacketIn {
         let one = self.fields.get(IN_PORT)?;
         Some(PortNo(one.number() as u32))
     }
-
-    /// An empty packet-in with the cookie that means that none is known.
-    pub(crate) fn without_cookie() -> Self {
-        Self {
-            cookie: u64::MAX,
-            ..Self::default()
-        }
-    }
 }

@@ -145,7 +145,7 @@ fn read_actions(r: &mut Reader<'_>, fields: &Match) -> Result<Vec<Action>, Decod
 }
 
 /// The same as instructions.
-pub(crate) fn read_instructions(
+pub(super) fn read_instructions(
     r: &mut Reader<'_>,
     fields: &Match,
 ) -> Result<Instructions, DecodeError> {
@@ -169,7 +169,7 @@ fn is_reported_exact(priority: u16) -> bool {
 }
 
 /// Appends the list of actions that the instructions are in 1.0.
-pub(crate) fn write_instructions(instructions: &Instructions, fields: &Match, w: &mut Writer<'_>) {
+pub(super) fn write_instructions(instructions: &Instructions, fields: &Match, w: &mut Writer<'_>) {
     let reported = instructions
         .reported_in(w.version())
         .filter(|_| w.leaves_out);

@@ -83,7 +83,8 @@ impl Form<V1_0> for PacketIn {
             reason,
             fields: Match::new(&[in_port]).expect("the ingress port needs no other field"),
             data: r.at("data").get()?,
-            ..Self::without_cookie()
+            cookie: u64::MAX,
+            ..Self::default()
         })
     }
     fn write(&self, w: &mut Writer<'_>) {

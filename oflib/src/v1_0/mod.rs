@@ -8,12 +8,9 @@ mod error;
 mod flow;
 mod matching;
 mod message;
-pub(crate) mod nxm;
+mod nxm;
 mod stats;
-mod values;
-
-pub(crate) use flow::{read_instructions, write_instructions};
-pub(crate) use values::{read_capabilities, write_capabilities};
+pub(crate) mod values;
 
 use crate::error::{BadRequest, DecodeError};
 use crate::ext::{ExtKind, ExtValue};

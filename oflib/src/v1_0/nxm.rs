@@ -9,7 +9,7 @@ use crate::error::{BadMatch, DecodeError};
 use crate::field::{Field, IN_PORT, IP_DSCP, VID_PRESENT, VLAN_PCP, VLAN_VID};
 use crate::matching::{FieldMatch, Match};
 use crate::types::PortNo;
-use crate::v1_3::NXM;
+use crate::v1_3::nicira::NXM;
 use crate::wire::{Reader, Writer, be_number};
 
 /// The numbers of the fields that NXM has otherwise than the model: the ingress port in 16 bits, a
@@ -26,7 +26,7 @@ const PCP_BITS: u128 = 0xe000;
 /// Reads a match of so many bytes, and its padding.
 ///
 /// Errors: BAD_MATCH with BAD_LEN, BAD_FIELD, BAD_MASK, BAD_VALUE, BAD_PREREQ or DUP_FIELD.
-pub(crate) fn read(length: u16, r: &mut Reader<'_>) -> Result<Match, DecodeError> {
+pub(super) fn read(length: u16, r: &mut Reader<'_>) -> Result<Match, DecodeError> {
     let length = usize::from(length);
     let start = r.at("match").clone();
     let mut list = r.sub(length, BadMatch::BAD_LEN)?;
@@ -87,7 +87,7 @@ fn read_field(list: &mut Reader<'_>, fields: &mut Vec<FieldMatch>) -> Result<(),
 }
 
 /// Appends a match with its padding, and its length without that at `at`.
-pub(crate) fn write(fields: &Match, at: usize, w: &mut Writer<'_>) {
+pub(super) fn write(fields: &Match, at: usize, w: &mut Writer<'_>) {
     let start = w.bytes.len();
     for one in fields.fields() {
         write_field(one, fields, w);

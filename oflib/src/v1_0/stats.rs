@@ -1,12 +1,15 @@
 //! Statistics of OpenFlow 1.0, which became multiparts: requests and replies, a row each.
 //! Spec: OpenFlow 1.0.2 section 5.3.5.
 
+use super::flow::{read_instructions, write_instructions};
 use super::matching::{fields_of, wildcards_of};
 use super::nxm;
 use super::{NICIRA, V1_0};
 use crate::error::DecodeError;
 use crate::forms::Form;
-use crate::message::multipart::flow_monitor::{FlowMonitorCommand, FlowMonitorRequest};
+use crate::instruction::Instructions;
+use crate::matching::Match;
+use crate::message::multipart::flow_monitor::{FlowMonitorCommand, FlowMonitorRequest, FlowUpdate};
 use crate::message::multipart::table_features::{PropertyList, TableFeatureSet, TableProperty};
 use crate::message::multipart::{
     MORE, MultipartReply, MultipartRequest, PortRequest, PortStats, QueueStats, QueueStatsRequest,
@@ -14,6 +17,7 @@ use crate::message::multipart::{
 };
 use crate::types::{GroupId, PortNo};
 use crate::v1_3::layout;
+use crate::v1_3::monitor::{EntryForm, read_update, write_update};
 use crate::wire::{Reader, Writer};
 
 /// The type of vendors' statistics.
@@ -106,6 +110,30 @@ impl Form<V1_0> for FlowMonitorRequest {
         let at = w.bytes.len();
         w.pad(2).put(&self.table_id).pad(5);
         nxm::write(&self.fields, at, w);
+    }
+}
+
+impl EntryForm for V1_0 {
+    fn read_match(length: u16, r: &mut Reader<'_>) -> Result<Match, DecodeError> {
+        nxm::read(length, r)
+    }
+    fn write_match(fields: &Match, at: usize, w: &mut Writer<'_>) {
+        nxm::write(fields, at, w);
+    }
+    fn read_instructions(fields: &Match, r: &mut Reader<'_>) -> Result<Instructions, DecodeError> {
+        read_instructions(r, fields)
+    }
+    fn write_instructions(list: &Instructions, fields: &Match, w: &mut Writer<'_>) {
+        write_instructions(list, fields, w);
+    }
+}
+
+impl Form<V1_0> for FlowUpdate {
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        read_update::<V1_0>(r)
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        write_update::<V1_0>(self, w);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::matching::{FieldMatch, Match};
 use crate::message::features::Capabilities;
 use crate::message::{PacketIn, QueueConfig, QueueConfigRequest};
 use crate::types::PortNo;
-use crate::v1_0::{read_capabilities, write_capabilities};
+use crate::v1_0::values::{read_capabilities, write_capabilities};
 use crate::v1_3::V1_3;
 use crate::wire::{Reader, Writer};
 

@@ -40,6 +40,16 @@ layout! {
     }
 }
 
+impl PacketIn {
+    /// An empty packet-in with the cookie that means that none is known.
+    pub(crate) fn without_cookie() -> Self {
+        Self {
+            cookie: u64::MAX,
+            ..Self::default()
+        }
+    }
+}
+
 /// The flags of a flow-mod.
 const FLOW_MOD_FLAGS: u32 =
     FlowModFlags::SEND_FLOW_REM.0 | FlowModFlags::CHECK_OVERLAP.0 | FlowModFlags::RESET_COUNTS.0;

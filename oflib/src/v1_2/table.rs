@@ -12,6 +12,7 @@ use crate::message::multipart::table_features::{
     FieldId, PropertyList, TableFeatureSet, TableProperty, TypeId,
 };
 use crate::message::table_mod::TableMiss;
+use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
 impl Form<V1_2> for TableMod {
@@ -159,5 +160,17 @@ impl Form<V1_2> for TableStats {
         w.put(&features.config).put(&features.max_entries);
         w.put(&self.active_count);
         w.put(&self.lookup_count).put(&self.matched_count);
+    }
+}
+
+impl TypeId {
+    /// Those whose bits are set, as far as the version has them in a property.
+    pub(crate) fn of_bitmap(property: u16, bits: u32, version: Version) -> Vec<Self> {
+        let all = (0..32).filter(|ty| bits >> ty & 1 == 1);
+        let ids = all.map(|ty| Self {
+            ty,
+            experimenter: 0,
+        });
+        ids.filter(|id| id.is_known_to(property, version)).collect()
     }
 }

@@ -3,16 +3,19 @@
 //! Structures whose fields stand in order are rows of `layout!`; the others are functions.
 
 mod action;
+pub(crate) mod bundle;
+pub(crate) mod error;
 mod flow;
 mod group;
 mod matching;
 mod meter;
 pub(crate) mod monitor;
 mod multipart;
-mod nicira;
+pub(crate) mod nicira;
 pub(crate) mod onf;
 mod packet;
 mod port;
+mod properties;
 pub(crate) mod session;
 mod table_features;
 
@@ -49,4 +52,6 @@ macro_rules! layout {
     )* };
 }
 pub(crate) use layout;
-pub(crate) use nicira::NXM;
+pub(crate) use properties::{
+    EXPERIMENTER, Properties, properties, read_properties, with_properties,
+};

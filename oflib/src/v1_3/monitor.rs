@@ -8,6 +8,7 @@ use super::V1_3;
 use super::matching::decode_fields;
 use crate::error::{BadMatch, BadRequest, DecodeError};
 use crate::forms::Form;
+use crate::instruction::Instructions;
 use crate::matching::Match;
 use crate::message::Message;
 use crate::message::multipart::flow_monitor::{
@@ -15,8 +16,6 @@ use crate::message::multipart::flow_monitor::{
 };
 use crate::message::multipart::{MultipartReply, MultipartRequest, ReplyBody, RequestBody};
 use crate::types::{GroupId, PortNo};
-use crate::v1_0;
-use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
 /// The ONF's type of the message that ends a monitor.
@@ -75,33 +74,44 @@ pub(crate) fn message_of(message: &Message) -> Option<(u32, Option<u32>)> {
     None
 }
 
-/// Reads a match of which `length` says how long it is without padding: one of 1.3 with its head,
-/// as Open vSwitch sends it, or its fields alone, as the extension's text has it.
-///
-/// Errors: BAD_MATCH's.
-fn read_match(length: u16, r: &mut Reader<'_>) -> Result<Match, DecodeError> {
-    if r.version() == Version::V1_0 {
-        return v1_0::nxm::read(length, r);
-    }
-    let [high, low] = length.to_be_bytes();
-    if r.clone().array() == Ok([0, 1, high, low]) {
-        return r.get();
-    }
-    let length = usize::from(length);
-    let list = r.at("match").sub(length, BadMatch::BAD_LEN)?;
-    r.at("match padding")
-        .take(length.next_multiple_of(8) - length)?;
-    decode_fields(list)
+/// How a version writes a monitored entry's match and instructions. All else is the same in 1.0 and
+/// 1.3.
+pub(crate) trait EntryForm {
+    /// Reads a match of which `length` says how long it is without padding. Errors: BAD_MATCH's.
+    fn read_match(length: u16, r: &mut Reader<'_>) -> Result<Match, DecodeError>;
+    /// Appends a match, and its length without padding at `at`.
+    fn write_match(fields: &Match, at: usize, w: &mut Writer<'_>);
+    /// Reads instructions up to the window's end. Errors: theirs.
+    fn read_instructions(fields: &Match, r: &mut Reader<'_>) -> Result<Instructions, DecodeError>;
+    /// Appends them.
+    fn write_instructions(list: &Instructions, fields: &Match, w: &mut Writer<'_>);
 }
 
-/// Appends a match, and its length without padding at `at`.
-fn write_match(fields: &Match, at: usize, w: &mut Writer<'_>) {
-    if w.version() == Version::V1_0 {
-        return v1_0::nxm::write(fields, at, w);
+impl EntryForm for V1_3 {
+    /// The match is one of 1.3 with its head, as Open vSwitch sends it, or its fields alone, as the
+    /// extension's text has it.
+    fn read_match(length: u16, r: &mut Reader<'_>) -> Result<Match, DecodeError> {
+        let [high, low] = length.to_be_bytes();
+        if r.clone().array() == Ok([0, 1, high, low]) {
+            return r.get();
+        }
+        let length = usize::from(length);
+        let list = r.at("match").sub(length, BadMatch::BAD_LEN)?;
+        r.at("match padding")
+            .take(length.next_multiple_of(8) - length)?;
+        decode_fields(list)
     }
-    let start = w.bytes.len();
-    w.put(fields);
-    w.bytes.copy_within(start + 2..start + 4, at);
+    fn write_match(fields: &Match, at: usize, w: &mut Writer<'_>) {
+        let start = w.bytes.len();
+        w.put(fields);
+        w.bytes.copy_within(start + 2..start + 4, at);
+    }
+    fn read_instructions(_: &Match, r: &mut Reader<'_>) -> Result<Instructions, DecodeError> {
+        r.get()
+    }
+    fn write_instructions(list: &Instructions, _: &Match, w: &mut Writer<'_>) {
+        w.put(list);
+    }
 }
 
 impl Form<V1_3> for FlowMonitorRequest {
@@ -120,7 +130,7 @@ impl Form<V1_3> for FlowMonitorRequest {
             flags,
             table_id,
             command: FlowMonitorCommand::ADD,
-            fields: read_match(length, r)?,
+            fields: V1_3::read_match(length, r)?,
         })
     }
     fn write(&self, w: &mut Writer<'_>) {
@@ -133,7 +143,7 @@ impl Form<V1_3> for FlowMonitorRequest {
         w.put(&self.monitor_id).put(&self.flags);
         let at = w.bytes.len();
         w.pad(2).put(&self.out_port).put(&self.table_id).pad(3);
-        write_match(&self.fields, at, w);
+        V1_3::write_match(&self.fields, at, w);
     }
 }
 
@@ -149,41 +159,52 @@ impl Form<V1_3> for FlowUpdateEvent {
 }
 
 impl Form<V1_3> for FlowUpdate {
-    /// Errors: BAD_REQUEST with BAD_LEN, or BAD_TYPE for an unknown event; the entry's.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut body = r.at("flow update").sized(0, 8, 8, BadRequest::BAD_LEN)?;
-        body.take(2)?;
-        let at_event = body.at("event").clone();
-        let event: FlowUpdateEvent = body.get()?;
-        let update = match event {
-            FlowUpdateEvent::ADDED | FlowUpdateEvent::REMOVED | FlowUpdateEvent::MODIFIED => {
-                Self::Full(event, read_flow(&mut body)?)
-            }
-            FlowUpdateEvent::ABBREV => Self::Abbrev(body.at("xid").get()?),
-            _ => return Err(at_event.err(BadRequest::BAD_TYPE)),
-        };
-        body.finish()?;
-        Ok(update)
+        read_update::<V1_3>(r)
     }
     fn write(&self, w: &mut Writer<'_>) {
-        let start = w.bytes.len();
-        w.put(&0u16);
-        match self {
-            Self::Full(event, flow) => {
-                w.put(event);
-                write_flow(flow, w);
-            }
-            Self::Abbrev(xid) => {
-                w.put(&FlowUpdateEvent::ABBREV).put(xid);
-            }
-            Self::Stream(_) => w.cannot_say("PAUSED and RESUMED among updates"),
-        }
-        w.patch_length(start, start);
+        write_update::<V1_3>(self, w);
     }
 }
 
+/// Reads an update.
+///
+/// Errors: BAD_REQUEST with BAD_LEN, or BAD_TYPE for an unknown event; the entry's.
+pub(crate) fn read_update<V: EntryForm>(r: &mut Reader<'_>) -> Result<FlowUpdate, DecodeError> {
+    let mut body = r.at("flow update").sized(0, 8, 8, BadRequest::BAD_LEN)?;
+    body.take(2)?;
+    let at_event = body.at("event").clone();
+    let event: FlowUpdateEvent = body.get()?;
+    let update = match event {
+        FlowUpdateEvent::ADDED | FlowUpdateEvent::REMOVED | FlowUpdateEvent::MODIFIED => {
+            FlowUpdate::Full(event, read_flow::<V>(&mut body)?)
+        }
+        FlowUpdateEvent::ABBREV => FlowUpdate::Abbrev(body.at("xid").get()?),
+        _ => return Err(at_event.err(BadRequest::BAD_TYPE)),
+    };
+    body.finish()?;
+    Ok(update)
+}
+
+/// Appends an update.
+pub(crate) fn write_update<V: EntryForm>(update: &FlowUpdate, w: &mut Writer<'_>) {
+    let start = w.bytes.len();
+    w.put(&0u16);
+    match update {
+        FlowUpdate::Full(event, flow) => {
+            w.put(event);
+            write_flow::<V>(flow, w);
+        }
+        FlowUpdate::Abbrev(xid) => {
+            w.put(&FlowUpdateEvent::ABBREV).put(xid);
+        }
+        FlowUpdate::Stream(_) => w.cannot_say("PAUSED and RESUMED among updates"),
+    }
+    w.patch_length(start, start);
+}
+
 /// Reads an entry. Errors: BAD_REQUEST/BAD_LEN, BAD_MATCH's, BAD_INSTRUCTION's.
-fn read_flow(r: &mut Reader<'_>) -> Result<MonitoredFlow, DecodeError> {
+fn read_flow<V: EntryForm>(r: &mut Reader<'_>) -> Result<MonitoredFlow, DecodeError> {
     // No reason has more than a byte.
     r.take(1)?;
     let reason = r.at("reason").get()?;
@@ -194,12 +215,7 @@ fn read_flow(r: &mut Reader<'_>) -> Result<MonitoredFlow, DecodeError> {
     let table_id = r.at("table_id").get()?;
     r.take(1)?;
     let cookie = r.at("cookie").get()?;
-    let fields = read_match(length, r)?;
-    let instructions = if r.version() == Version::V1_0 {
-        v1_0::read_instructions(r, &fields)?
-    } else {
-        r.get()?
-    };
+    let fields = V::read_match(length, r)?;
     Ok(MonitoredFlow {
         table_id,
         reason,
@@ -207,23 +223,19 @@ fn read_flow(r: &mut Reader<'_>) -> Result<MonitoredFlow, DecodeError> {
         hard_timeout,
         priority,
         cookie,
+        instructions: V::read_instructions(&fields, r)?,
         fields,
-        instructions,
     })
 }
 
 /// Appends what [`read_flow`] reads.
-fn write_flow(flow: &MonitoredFlow, w: &mut Writer<'_>) {
+fn write_flow<V: EntryForm>(flow: &MonitoredFlow, w: &mut Writer<'_>) {
     w.pad(1).put(&flow.reason).put(&flow.priority);
     w.put(&flow.idle_timeout).put(&flow.hard_timeout);
     let at = w.bytes.len();
     w.pad(2).put(&flow.table_id).pad(1).put(&flow.cookie);
-    write_match(&flow.fields, at, w);
-    if w.version() == Version::V1_0 {
-        v1_0::write_instructions(&flow.instructions, &flow.fields, w);
-    } else {
-        w.put(&flow.instructions);
-    }
+    V::write_match(&flow.fields, at, w);
+    V::write_instructions(&flow.instructions, &flow.fields, w);
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the ONF added to 1.3 as an experimenter, in the words of 1.4, and the features of bundles
 //! that it added to 1.4, too. Spec: ONF extensions 230, 187 and 340.
 
+use super::error::older;
 use super::session::{read_code, write_code};
 use super::{V1_3, monitor};
 use crate::error::{
@@ -10,7 +11,6 @@ use crate::error::{
 use crate::forms::Form;
 use crate::message::multipart::table_features::TypeId;
 use crate::message::{Message, TYPE_OFFSET};
-use crate::v1_4;
 use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
@@ -198,7 +198,7 @@ impl Form<V1_3> for ErrorCode {
         Ok(error)
     }
     fn write(&self, w: &mut Writer<'_>) {
-        let older = v1_4::older(*self);
+        let older = older(*self);
         for (first, count, onf) in &ERRORS {
             let codes = first.code..first.code + count;
             if first.ty == older.ty && codes.contains(&older.code) {

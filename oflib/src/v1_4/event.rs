@@ -1,12 +1,17 @@
-//! Which events a controller wants, and those of roles. Spec: OpenFlow 1.4.1 sections 7.3.10,
-//! 7.4.4.
+//! Which events a controller wants, those of roles, and requests of others. Spec: OpenFlow 1.4.1
+//! sections 7.3.10, 7.4.4, 7.4.6.
 
-use super::properties::EXPERIMENTER;
-use super::{Properties, V1_4, properties, read_properties, with_properties};
-use crate::error::DecodeError;
+use alloc::boxed::Box;
+
+use super::V1_4;
+use crate::error::{BadRequest, DecodeError};
 use crate::forms::Form;
 use crate::message::async_config::{AsyncConfig, AsyncMasks};
+use crate::message::request_forward::RequestForward;
 use crate::message::role::RoleStatus;
+use crate::v1_3::bundle::{read_message, write_message};
+use crate::v1_3::{EXPERIMENTER, Properties, properties, read_properties, with_properties};
+use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
 with_properties! {
@@ -20,6 +25,29 @@ properties! {
 
 /// The type of experimenters' properties that are for slaves.
 const EXPERIMENTER_SLAVE: u16 = EXPERIMENTER - 1;
+
+impl AsyncMasks {
+    /// The masks that a version has.
+    fn of(version: Version) -> Self {
+        let newer = Self::FLOW_STATS_SLAVE
+            | Self::FLOW_STATS
+            | Self::CONTROLLER_STATUS_SLAVE
+            | Self::CONTROLLER_STATUS;
+        if version.has_stat_lists() {
+            Self::ALL
+        } else {
+            Self::ALL.without(newer)
+        }
+    }
+}
+
+impl AsyncConfig {
+    /// The mask of a property of OpenFlow 1.4 and later, with its bit, if the version has it.
+    fn mask(&mut self, ty: u16, version: Version) -> Option<(AsyncMasks, &mut u32)> {
+        let mask = self.masks().into_iter().nth(ty.into());
+        mask.filter(|(bit, _)| AsyncMasks::of(version).has(*bit))
+    }
+}
 
 impl Properties for AsyncConfig {
     fn read_property(&mut self, ty: u16, r: &mut Reader<'_>) -> Result<bool, DecodeError> {
@@ -72,5 +100,19 @@ impl Form<V1_4> for AsyncConfig {
     }
     fn write(&self, w: &mut Writer<'_>) {
         self.write_properties(w);
+    }
+}
+
+impl Form<V1_4> for RequestForward {
+    /// Errors: BAD_REQUEST with BAD_LEN, BAD_TYPE or BAD_VERSION, or the request's.
+    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (xid, request) = read_message(r, BadRequest::BAD_LEN, BadRequest::BAD_TYPE)?;
+        Ok(Self {
+            xid,
+            request: Box::new(request),
+        })
+    }
+    fn write(&self, w: &mut Writer<'_>) {
+        write_message(self.xid, &self.request, w);
     }
 }

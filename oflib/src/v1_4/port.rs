@@ -1,14 +1,13 @@
 //! Ports and queues. Spec: OpenFlow 1.4.1 sections 7.2.1, 7.3.4.4, 7.3.5.7 to 7.3.5.10.
 
-use super::properties::EXPERIMENTER;
-use super::{V1_4, properties, with_properties};
+use super::V1_4;
 use crate::error::{BadProperty, BadRequest, DecodeError};
 use crate::forms::Form;
 use crate::message::multipart::port::{OpticalStats, QueueDesc};
 use crate::message::multipart::{PortStats, QueueStats};
 use crate::message::port::{OpticalPort, OpticalPortMod, PortDesc, PortMod};
 use crate::message::queue::QueueProperty;
-use crate::v1_3::layout;
+use crate::v1_3::{EXPERIMENTER, layout, properties, with_properties};
 use crate::wire::{Reader, Writer};
 
 with_properties! {

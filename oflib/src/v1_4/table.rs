@@ -1,11 +1,11 @@
 //! Tables: their configuration and what happens to them. Spec: OpenFlow 1.4.1 sections 7.3.4.1,
 //! 7.3.5.5, 7.4.5.
 
-use super::{V1_4, properties, with_properties};
+use super::V1_4;
 use crate::message::TableMod;
 use crate::message::multipart::table_desc::{TableDesc, TableStatus};
 use crate::message::table_mod::Vacancy;
-use crate::v1_3::layout;
+use crate::v1_3::{layout, properties, with_properties};
 
 with_properties! {
     V1_4;

@@ -8,8 +8,7 @@ use crate::message::ControllerStatus;
 use crate::message::controller_status::Uri;
 use crate::message::features::Capabilities;
 use crate::message::role::Role;
-use crate::v1_3::layout;
-use crate::v1_4::{properties, with_properties};
+use crate::v1_3::{layout, properties, with_properties};
 use crate::wire::{Reader, Writer, text_of};
 
 layout! {

@@ -11,7 +11,7 @@ use crate::message::group_mod::{Bucket, GroupMod, GroupType};
 use crate::message::multipart::GroupDesc;
 use crate::message::property::ExperimenterProperty;
 use crate::types::{GroupId, PortNo};
-use crate::v1_4::{Properties, properties, read_properties};
+use crate::v1_3::{Properties, properties, read_properties};
 use crate::wire::{Reader, Wire, Writer};
 
 /// Bytes of a bucket in front of its actions.

@@ -2,6 +2,7 @@
 //! properties, packet-outs with a match, the status of controllers. Spec: OpenFlow 1.5.1.
 
 mod controller;
+mod error;
 mod flow;
 mod group;
 mod packet;

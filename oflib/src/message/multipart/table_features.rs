@@ -210,16 +210,6 @@ impl TypeId {
             _ => self.is_action_of(version),
         }
     }
-
-    /// Those whose bits are set, as far as the version has them in a property.
-    pub(crate) fn of_bitmap(property: u16, bits: u32, version: Version) -> Vec<Self> {
-        let all = (0..32).filter(|ty| bits >> ty & 1 == 1);
-        let ids = all.map(|ty| Self {
-            ty,
-            experimenter: 0,
-        });
-        ids.filter(|id| id.is_known_to(property, version)).collect()
-    }
 }
 
 named! {

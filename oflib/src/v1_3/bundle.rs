@@ -1,10 +1,11 @@
-//! Bundles and their time, and other messages with a message in them. Spec: OpenFlow 1.4.1 sections
-//! 7.3.9, 7.4.6; ONF extension 340, as 1.5.1 has it in sections 7.3.5.22 and 7.3.9.
+//! Bundles and their time, which the ONF added to 1.3 as 1.4 has them, and messages in messages.
+//! Spec: ONF extension 230, OpenFlow 1.4.1 section 7.3.9; ONF extension 340, as 1.5.1 has it in
+//! sections 7.3.5.22 and 7.3.9.
 
 use alloc::{boxed::Box, vec::Vec};
 use core::ops::Range;
 
-use super::{Properties, V1_4, properties, read_properties, with_properties};
+use super::{Properties, V1_3, layout, onf, properties, read_properties, with_properties};
 use crate::codec::{Codec, HEADER_BYTES};
 use crate::error::{BadRequest, BundleFailed, DecodeError, ErrorCode};
 use crate::forms::Form;
@@ -13,14 +14,12 @@ use crate::message::multipart::bundle_features::{
     BundleFeatures, BundleFeaturesRequest, TimeCapability,
 };
 use crate::message::property::ExperimenterProperty;
-use crate::message::request_forward::RequestForward;
 use crate::message::{Message, TYPE_OFFSET};
-use crate::v1_3::{layout, onf};
 use crate::version::Version;
 use crate::wire::{Reader, Writer};
 
 with_properties! {
-    V1_4;
+    V1_3;
     BundleControl { bundle_id, ty, flags }
     BundleFeaturesRequest { flags => 4 }
     BundleFeatures { capabilities => 6 }
@@ -40,7 +39,7 @@ properties! {
 }
 
 layout! {
-    V1_4;
+    V1_3;
     Timestamp { seconds, nanoseconds => 4 }
     TimeCapability { sched_accuracy, sched_max_future, sched_max_past, timestamp }
 }
@@ -78,7 +77,7 @@ pub(crate) fn inner_message(codec: &Codec, frame: &[u8]) -> Option<Range<usize>>
 ///
 /// Errors: `bad_length` for a length less than a header or past the window, `bad_type` for a
 /// message that has one in it, BAD_REQUEST/BAD_VERSION, or the message's.
-fn read_message(
+pub(crate) fn read_message(
     r: &mut Reader<'_>,
     bad_length: ErrorCode,
     bad_type: ErrorCode,
@@ -111,7 +110,7 @@ fn read_message(
 }
 
 /// Appends a whole message with its header.
-fn write_message(xid: u32, message: &Message, w: &mut Writer<'_>) {
+pub(crate) fn write_message(xid: u32, message: &Message, w: &mut Writer<'_>) {
     let start = w.bytes.len();
     let version = w.version().number();
     w.raw(&[version, message.type_number(), 0, 0]).put(&xid);
@@ -121,7 +120,7 @@ fn write_message(xid: u32, message: &Message, w: &mut Writer<'_>) {
     w.patch_length(start, start + 2);
 }
 
-impl Form<V1_4> for BundleAdd {
+impl Form<V1_3> for BundleAdd {
     /// Errors: BUNDLE_FAILED with MSG_BAD_LEN or MSG_UNSUP, BAD_REQUEST/BAD_VERSION, the message's,
     /// or BAD_PROPERTY's.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -157,19 +156,5 @@ impl Form<V1_4> for BundleAdd {
             experimenters: self.experimenters.clone(),
         };
         properties.write_properties(w);
-    }
-}
-
-impl Form<V1_4> for RequestForward {
-    /// Errors: BAD_REQUEST with BAD_LEN, BAD_TYPE or BAD_VERSION, or the request's.
-    fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let (xid, request) = read_message(r, BadRequest::BAD_LEN, BadRequest::BAD_TYPE)?;
-        Ok(Self {
-            xid,
-            request: Box::new(request),
-        })
-    }
-    fn write(&self, w: &mut Writer<'_>) {
-        write_message(self.xid, &self.request, w);
     }
 }

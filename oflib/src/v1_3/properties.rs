@@ -1,16 +1,15 @@
-//! Lists of properties: type, length, contents; each type at most once but for experimenters'.
-//! Spec: OpenFlow 1.4.1 section 7.2.
+//! Lists of properties, which came with 1.4, and which the ONF's bundles have in 1.3: type, length,
+//! contents; each type at most once but for experimenters'. Spec: OpenFlow 1.4.1 section 7.2.
 
 use alloc::vec::Vec;
 
-use super::V1_4;
+use super::{V1_3, layout};
 use crate::error::{BadProperty, DecodeError};
 use crate::message::property::ExperimenterProperty;
-use crate::v1_3::layout;
 use crate::wire::{Reader, Writer};
 
 layout! {
-    V1_4;
+    V1_3;
     ExperimenterProperty { experimenter, exp_type, data }
 }
 
@@ -82,17 +81,17 @@ macro_rules! properties {
     ($($T:ident {
         $($ty:literal pad $pad:literal $kind:ident $($f:ident),* $([since $since:ident])?;)*
     })*) => { $(
-        impl $crate::v1_4::Properties for $T {
+        impl $crate::v1_3::Properties for $T {
             fn read_property(
                 &mut self,
                 ty: u16,
                 r: &mut $crate::wire::Reader<'_>,
             ) -> Result<bool, $crate::error::DecodeError> {
                 match ty {
-                    $($ty if $crate::v1_4::properties!(@since r.version(), $($since)?) => {
-                        $crate::v1_4::properties!(@read self r $pad $kind $($f)*)
+                    $($ty if $crate::v1_3::properties!(@since r.version(), $($since)?) => {
+                        $crate::v1_3::properties!(@read self r $pad $kind $($f)*)
                     })*
-                    $crate::v1_4::EXPERIMENTER => {
+                    $crate::v1_3::EXPERIMENTER => {
                         self.experimenters.push(r.get()?);
                     }
                     _ => return Ok(false),
@@ -100,11 +99,11 @@ macro_rules! properties {
                 Ok(true)
             }
             fn write_properties(&self, w: &mut $crate::wire::Writer<'_>) {
-                $(if $crate::v1_4::properties!(@since w.version(), $($since)?) {
-                    $crate::v1_4::properties!(@write self w $ty $pad $kind $($f)*);
+                $(if $crate::v1_3::properties!(@since w.version(), $($since)?) {
+                    $crate::v1_3::properties!(@write self w $ty $pad $kind $($f)*);
                 })*
                 for one in &self.experimenters {
-                    w.property($crate::v1_4::EXPERIMENTER, |w| {
+                    w.property($crate::v1_3::EXPERIMENTER, |w| {
                         w.put(one);
                     });
                 }
@@ -133,7 +132,7 @@ macro_rules! with_properties {
             fn read(
                 r: &mut $crate::wire::Reader<'_>,
             ) -> Result<Self, $crate::error::DecodeError> {
-                let mut body = $crate::v1_4::with_properties!(@open r $($at $least $skip)?);
+                let mut body = $crate::v1_3::with_properties!(@open r $($at $least $skip)?);
                 let mut this = Self {
                     $($f: {
                         let value = body.at(stringify!($f)).get()?;
@@ -142,7 +141,7 @@ macro_rules! with_properties {
                     },)*
                     ..Self::default()
                 };
-                $crate::v1_4::read_properties(&mut this, &mut body)?;
+                $crate::v1_3::read_properties(&mut this, &mut body)?;
                 Ok(this)
             }
             fn write(&self, w: &mut $crate::wire::Writer<'_>) {
@@ -152,7 +151,7 @@ macro_rules! with_properties {
                 let _start = w.bytes.len();
                 $(w.pad($skip);)?
                 $(w.put(&self.$f)$(.pad($pad))?;)*
-                $crate::v1_4::Properties::write_properties(self, w);
+                $crate::v1_3::Properties::write_properties(self, w);
                 $(w.patch_length(_start, _start + $at);)?
             }
         }
