@@ -91,10 +91,11 @@ pub mod engine {
     pub use crate::hook_context::{HookOutcome, LookupNote, Subject, set_field};
     pub use crate::hooks::Hooks;
     pub use crate::pipeline::context::{Context, Lane, Pipeline, ThroughTables};
+    pub use crate::pipeline::each_table;
     pub use crate::pipeline::hooking::{BegunCall, HookCall, HookReply, MissReply};
     pub use crate::pipeline::metering::remarked;
+    pub use crate::pipeline::walk::{NO_COOKIE, PendingOutput, Walk};
     pub use crate::pipeline::work::Work;
-    pub use crate::pipeline::{NO_COOKIE, Walk, each_table};
     pub use crate::references::{count, sole_output};
     pub use crate::slab::{NONE, Slab};
     pub use crate::tables::classifier::{Classifier, Scan};

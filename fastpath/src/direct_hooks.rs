@@ -403,11 +403,11 @@ fn finish_preparing<S: Sink>(
 ) -> Result<Option<TableId>, DropReason> {
     let after = reply.hook + 1;
     cx.carry_out(walk, reply)?;
-    if walk.goto.is_none() {
+    if walk.hook.goto.is_none() {
         cx.call_hooks(walk, HookPoint::BeforeLookup, after)?;
     }
-    if walk.goto.is_some() {
-        return Ok(walk.goto.take());
+    if walk.hook.goto.is_some() {
+        return Ok(walk.hook.goto.take());
     }
     walk.notes.prepared = true;
     Ok(Some(walk.table))
@@ -421,7 +421,7 @@ fn run_from<S: Sink>(cx: &mut FastContext<'_, S>, packet: &mut Packet, start: St
     let mut walk = Walk::from(packet);
     walk.notes = start.notes;
     walk.class.qos = start.qos;
-    walk.note = start.note;
+    walk.hook.note = start.note;
     cx.run_walk(walk, |this, walk| match start.reply {
         None => Ok(Some(walk.table)),
         Some(reply) => finish_preparing(this, walk, *reply),

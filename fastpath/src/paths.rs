@@ -3,7 +3,7 @@
 use alloc::{rc::Rc, vec::Vec};
 
 use bofuss_datapath::engine::{
-    HookPoint, MissReply, NO_COOKIE, NONE, WORDS, each_table, set_field,
+    HookPoint, MissReply, NO_COOKIE, NONE, PendingOutput, WORDS, each_table, set_field,
 };
 use bofuss_datapath::{DropReason, EntryKey, HookEffect, Sink, Table};
 use bofuss_oflib::types::TableId;
@@ -75,8 +75,8 @@ fn one_path<S: Sink>(
     }
     if effect == HookEffect::Branch && !walk.notes.prepared {
         cx.call_hooks(walk, HookPoint::BeforeLookup, 0)?;
-        if walk.goto.is_some() {
-            return Ok(walk.goto.take());
+        if walk.hook.goto.is_some() {
+            return Ok(walk.hook.goto.take());
         }
         walk.notes.prepared = true;
     }
@@ -153,7 +153,7 @@ fn replay<S: Sink>(
         let number = usize::from(body.hit);
         if body.may_packet_in {
             let hit = cx.lane.engine.flows[slot].hit(number);
-            walk.cookie = cookie_of(cx, hit);
+            walk.cause.cookie = cookie_of(cx, hit);
         }
         if number + 1 == n_hits {
             // Packets that the execution of this one causes may make the cache forget the flow.
@@ -208,7 +208,7 @@ fn replay_with_hooks<S: Sink>(
             ProgramStep::Set(..) | ProgramStep::Call(_) => {}
             ProgramStep::Execute(body) => {
                 count_hits(cx, &hits, &mut counted, usize::from(body.hit) + 1, counts);
-                walk.cookie = cookie_of(cx, hits[counted - 1]);
+                walk.cause.cookie = cookie_of(cx, hits[counted - 1]);
                 walk.notes.uncacheable = false;
                 next = run_body(cx, walk, body)?;
                 if leaves || walk.notes.uncacheable {
@@ -248,8 +248,8 @@ pub(super) fn after_miss<S: Sink>(
     } else {
         MissReply::Nothing
     };
-    if walk.goto.is_some() {
-        return Ok(walk.goto.take());
+    if walk.hook.goto.is_some() {
+        return Ok(walk.hook.goto.take());
     }
     match reply {
         MissReply::Nothing => cx.no_entry(walk),
@@ -269,7 +269,7 @@ fn call_on_path<S: Sink>(
     call: &PathCall,
     last: Option<&Hit>,
 ) -> Result<bool, DropReason> {
-    walk.cookie = last.map_or(NO_COOKIE, |hit| cookie_of(cx, *hit));
+    walk.cause.cookie = last.map_or(NO_COOKIE, |hit| cookie_of(cx, *hit));
     let called = cx.call_point(call.hook, walk, call.point, false)?;
     if called.deviates {
         cx.call_hooks(walk, call.point, call.hook + 1)?;
@@ -284,8 +284,8 @@ pub(super) fn leave_before_lookup<S: Sink>(
     walk: &mut FastWalk<'_>,
 ) -> Option<TableId> {
     cx.lane.engine.stats.cut_short += 1;
-    if walk.goto.is_some() {
-        return walk.goto.take();
+    if walk.hook.goto.is_some() {
+        return walk.hook.goto.take();
     }
     walk.notes.prepared = true;
     Some(walk.table)
@@ -356,13 +356,13 @@ fn run_body<S: Sink>(
     walk: &mut FastWalk<'_>,
     body: &Body,
 ) -> Result<Option<TableId>, DropReason> {
-    (walk.table, walk.reason) = (body.table, body.reason);
+    (walk.table, walk.cause.reason) = (body.table, body.reason);
     let Some(port) = body.output else {
         return cx.act(walk, &body.instructions);
     };
     cx.flush_pending(walk);
-    walk.pending = Some(port);
-    Ok(walk.goto.take())
+    walk.output.pending = Some(PendingOutput::To(port));
+    Ok(walk.hook.goto.take())
 }
 
 /// Revalidates a flow by looking up its entries again: whether packets with this key still hit the

@@ -152,14 +152,14 @@ pub(super) fn record_path<S: Sink>(
         ..Recording::default()
     };
     path.hits.clear();
-    walk.log = FieldSet::EMPTY;
+    walk.lookup.read = FieldSet::EMPTY;
     let widened = cx.lane.engine.stats.widened;
     let result = record_steps(cx, walk, &mut path);
     let cache = &mut cx.lane.engine;
     // A packet that this one caused may have been recorded meanwhile and have widened the key.
     path.is_complete &= cache.stats.widened == widened;
     debug_assert!(
-        cache.fields.is_superset(walk.log),
+        cache.fields.is_superset(walk.lookup.read),
         "I14: the key has what was read"
     );
     let tables = &mut cx.pipeline.tables;
@@ -198,7 +198,7 @@ fn record_steps<S: Sink>(
             return Ok(leave_before_lookup(cx, walk));
         }
         cx.look_up(walk);
-        let slot = walk.hit.map_or(NONE, |hit| hit.slot);
+        let slot = walk.lookup.hit.map_or(NONE, |hit| hit.slot);
         path.hits.push(Hit { slot, table });
         path.program.last = table;
         path.program.unchanged += u8::from(!path.sets_fields);
@@ -215,7 +215,7 @@ fn record_steps<S: Sink>(
         let leaves = record_calls(cx, walk, path, HookPoint::AfterHit)?;
         let acted = path.program.steps.len() > n_steps;
         let effect = PathEffect::of(&instructions, cx.hooks, cx.lane.engine.fields);
-        let reason = walk.reason;
+        let reason = walk.cause.reason;
         (walk.notes.uncacheable, walk.notes.action_reads) = (false, FieldSet::EMPTY);
         let result = cx.act(walk, &instructions);
         let leaves = leaves || core::mem::take(&mut walk.notes.uncacheable);

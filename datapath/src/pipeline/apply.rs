@@ -9,6 +9,7 @@ use bofuss_packet::EditError;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
+use crate::pipeline::walk::{PendingOutput, Stage};
 use crate::{DropReason, Sink, Step};
 
 impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
@@ -76,13 +77,17 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     fn output_to(&mut self, walk: &mut Walk<'_, E>, output: &Output) -> Result<(), DropReason> {
         match output.port {
             PortNo::CONTROLLER => {
-                self.offer_to_controllers(walk, walk.reason, Some(output.max_len));
+                self.offer_to_controllers(walk, walk.cause.reason, Some(output.max_len));
             }
             PortNo::TABLE => return self.enter_tables(walk),
             port => {
-                walk.pending = Some(port);
-                let in_set = walk.reason == PacketInReason::ACTION_SET;
-                walk.bypasses_egress_tables = in_set && walk.leaves_by == Some(port);
+                let in_set = walk.cause.reason == PacketInReason::ACTION_SET;
+                let has_passed = in_set && walk.stage == Stage::EgressTables(port);
+                walk.output.pending = Some(if has_passed {
+                    PendingOutput::AfterEgressTables(port)
+                } else {
+                    PendingOutput::To(port)
+                });
                 if S::TRACES {
                     // So that a trace shows the output in its place.
                     self.flush_pending(walk);
@@ -94,11 +99,11 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
 
     /// Sends a packet-out's packet through the tables.
     fn enter_tables(&mut self, walk: &mut Walk<'_, E>) -> Result<(), DropReason> {
-        if !core::mem::take(&mut walk.may_enter) {
+        if core::mem::replace(&mut walk.stage, Stage::Tables) != Stage::BeforeTables {
             return Err(DropReason::Resubmitted);
         }
         let mut packet = walk.packet.try_clone().ok_or(DropReason::NoBuffer)?;
-        walk.sent = true;
+        walk.output.sent = true;
         self.run(&mut packet, E::PathNotes::default());
         Ok(())
     }

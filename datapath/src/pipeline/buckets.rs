@@ -10,6 +10,7 @@ use bofuss_packet::{Packet, offload};
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
+use crate::pipeline::walk::{GroupLimits, HookMarks, NO_COOKIE, PacketInCause};
 use crate::references::count;
 use crate::{DropReason, Sink, Step};
 
@@ -21,7 +22,7 @@ pub const MAX_CHAIN: u8 = 16;
 impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Sends a copy of a packet through a group. The packet itself is unchanged.
     pub(crate) fn enter_group(&mut self, walk: &mut Walk<'_, E>, id: GroupId) {
-        walk.sent = true;
+        walk.output.sent = true;
         if let Err(reason) = self.copy_to_group(walk, id) {
             self.drop(reason);
         }
@@ -30,7 +31,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Errors: why the copy, or the rest of its segments, is lost.
     fn copy_to_group(&mut self, walk: &mut Walk<'_, E>, id: GroupId) -> Result<(), DropReason> {
         let group = self.pipeline.groups.get(&id).ok_or(DropReason::NoGroup)?;
-        if walk.depth >= MAX_CHAIN {
+        if walk.limits.depth >= MAX_CHAIN {
             return Err(DropReason::GroupLimit);
         }
         let per_packet = group.ty == GroupType::SELECT && group.selector.is_per_packet();
@@ -86,7 +87,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         mut packet: Packet,
         (id, number): (GroupId, usize),
     ) {
-        let Some(left) = walk.buckets_left.checked_sub(1) else {
+        let Some(left) = walk.limits.buckets_left.checked_sub(1) else {
             return self.drop(DropReason::GroupLimit);
         };
         let Some(group) = self.pipeline.groups.get_mut(&id) else {
@@ -104,15 +105,23 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         let mut copy = Walk {
             table: walk.table,
             class: walk.class,
-            depth: walk.depth + 1,
-            reason: PacketInReason::GROUP,
-            buckets_left: left,
-            note: walk.note,
+            cause: PacketInCause {
+                cookie: NO_COOKIE,
+                reason: PacketInReason::GROUP,
+            },
+            limits: GroupLimits {
+                depth: walk.limits.depth + 1,
+                buckets_left: left,
+            },
+            hook: HookMarks {
+                goto: None,
+                note: walk.hook.note,
+            },
             ..Walk::from(&mut packet)
         };
         let mut actions = plans[number].actions.iter();
         let result = actions.try_for_each(|action| self.apply(&mut copy, action));
-        walk.buckets_left = copy.buckets_left;
+        walk.limits.buckets_left = copy.limits.buckets_left;
         self.end_copy(&mut copy, result);
     }
 }

@@ -10,17 +10,9 @@ use bofuss_packet::{Packet, offload};
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
+use crate::pipeline::walk::Stage;
 use crate::qos::QueueClass;
 use crate::{DropReason, Sink, Step};
-
-impl<E: FrameEngine> Walk<'_, E> {
-    /// Sets the field ACTSET_OUTPUT of the key to the output in the action set. Spec: OpenFlow
-    /// 1.5.1 section 7.2.3.9.
-    pub(super) fn note_output(&mut self) {
-        let port = u128::from(self.set.output().0);
-        self.packet.key_mut().set(ACTSET_OUTPUT, port);
-    }
-}
 
 impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Sends a packet that has to leave by a port through the egress tables from `first` on. Its
@@ -46,7 +38,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         packet.key_mut().set(ACTSET_OUTPUT, number.0.into());
         let mut walk = Walk::from(packet);
         walk.class = *class;
-        walk.leaves_by = Some(number);
+        walk.stage = Stage::EgressTables(number);
         core::mem::swap(&mut walk.set, &mut self.lane.spare_set);
         walk.set.write(&[Action::Output(Output {
             port: number,
@@ -57,15 +49,5 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         core::mem::swap(&mut walk.set, &mut self.lane.spare_set);
         self.end_copy(&mut walk, result);
         self.lane.work.end_egress();
-    }
-
-    /// Executes an output with the packet itself: directly to the port if it has passed the egress
-    /// tables, otherwise like any other output.
-    pub(crate) fn output_of(&mut self, walk: &mut Walk<'_, E>, port: PortNo) {
-        if walk.bypasses_egress_tables {
-            self.leave_after_egress(walk.packet, port, &walk.class);
-        } else {
-            self.output(walk.packet, port, &walk.class);
-        }
     }
 }

@@ -12,6 +12,7 @@ use crate::hook::HookPoint;
 use crate::hook_context::{HookAct, HookOutcome, LookupNote, Subject};
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
+use crate::pipeline::walk::Stage;
 use crate::qos::QueueClass;
 use crate::{DropReason, Hook, HookContext, HookEffect, Sink, Step, Verdict};
 
@@ -114,7 +115,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
     ) -> Result<HookCall, DropReason> {
         self.flush_pending(walk);
-        let place = (walk.table, walk.cookie, walk.note);
+        let place = (walk.table, walk.cause.cookie, walk.hook.note);
         let progress = Some((&walk.set, walk.class));
         let mut outcome = HookOutcome::default();
         let asked = (records, &mut outcome);
@@ -161,16 +162,16 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             if table <= walk.table || !self.pipeline.joins(walk.table, table) {
                 return Err(DropReason::Hook);
             }
-            walk.goto = Some(table);
+            walk.hook.goto = Some(table);
         }
-        walk.sent |= outcome.taken;
+        walk.output.sent |= outcome.taken;
         if outcome.held {
             walk.set.clear();
         }
         if outcome.qos.is_some() {
             walk.class.qos = outcome.qos;
         }
-        walk.note = outcome.note.or(walk.note);
+        walk.hook.note = outcome.note.or(walk.hook.note);
         if let Some(port) = outcome.forward {
             self.apply(walk, &Action::output(port))?;
         }
@@ -234,7 +235,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     fn emit(&mut self, mut packet: Packet, actions: &[Action]) {
         self.lane.work.count(&packet.frame);
         let mut walk = Walk::from(&mut packet);
-        walk.may_enter = true;
+        walk.stage = Stage::BeforeTables;
         let result = actions.iter().try_for_each(|a| self.apply(&mut walk, a));
         self.end_copy(&mut walk, result);
     }

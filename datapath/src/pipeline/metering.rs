@@ -12,6 +12,7 @@ use bofuss_packet::{Packet, offload};
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
+use crate::pipeline::walk::OutputState;
 use crate::{DropReason, Sink, Step};
 
 impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
@@ -85,7 +86,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             let next = this.execute_all(part, instructions)?;
             this.tables_and_set(part, next)
         })?;
-        walk.goto = None;
+        walk.hook.goto = None;
         Ok(None)
     }
 
@@ -107,7 +108,10 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             let mut part = Walk {
                 packet: &mut walk.packet.with_frame(segment),
                 set: set.clone(),
-                pending: None,
+                output: OutputState {
+                    pending: None,
+                    ..walk.output
+                },
                 notes: walk.notes.clone(),
                 ..*walk
             };
@@ -116,7 +120,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         });
         walk.set = set;
         walk.set.clear();
-        walk.sent = true;
+        walk.output.sent = true;
         whole.then_some(()).ok_or(DropReason::Segmentation)
     }
 }

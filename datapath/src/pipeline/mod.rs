@@ -13,6 +13,7 @@ mod normal;
 mod output;
 pub(crate) mod queueing;
 mod tracing;
+pub(crate) mod walk;
 pub(crate) mod work;
 
 use alloc::vec::Vec;
@@ -21,96 +22,22 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Action, FieldSet, Instruction, PortNo};
+use bofuss_oflib::{Action, Instruction};
 use bofuss_packet::{Packet, offload};
 
-use crate::action_set::ActionSet;
 use crate::frame_engine::FrameEngine;
 use crate::hook::HookPoint;
-use crate::hook_context::LookupNote;
-use crate::pipeline::buckets::MAX_BUCKETS_PER_PACKET;
 use crate::pipeline::context::Context;
 use crate::pipeline::hooking::MissReply;
 use crate::pipeline::tracing::{LOST_SEARCHED, describe, lost, received};
-use crate::qos::QueueClass;
+pub use crate::pipeline::walk::{NO_COOKIE, Walk};
+use crate::pipeline::walk::{PacketInCause, PendingOutput, Stage};
 use crate::references::{meters, sole_output};
 use crate::slab::NONE;
 use crate::{DropReason, Entry, EntryKey, HeldPacket, Port, Sink, Step};
 
 /// How many entries a trace names that matched but lost a lookup.
 const LOST_SHOWN: usize = 4;
-/// The cookie of a packet-in that no single entry caused.
-pub const NO_COOKIE: u64 = u64::MAX;
-
-/// A packet on its path through the pipeline.
-pub struct Walk<'a, E: FrameEngine> {
-    /// The packet.
-    pub packet: &'a mut Packet,
-    pub(crate) set: ActionSet,
-    /// The table that it is in.
-    pub table: TableId,
-    /// The cookie of the entry that was hit last.
-    pub cookie: u64,
-    /// The reason that a packet-in caused now would have.
-    pub reason: PacketInReason,
-    /// How it waits at ports.
-    pub class: QueueClass,
-    /// An output that is still pending, because the last output needs no copy.
-    pub pending: Option<PortNo>,
-    /// Whether that output is the one with which the action set of egress tables begins.
-    pub(crate) bypasses_egress_tables: bool,
-    /// The port for which it passes the egress tables, if it is there.
-    pub(crate) leaves_by: Option<PortNo>,
-    /// Whether it was sent anywhere yet.
-    pub(crate) sent: bool,
-    /// Whether an output to TABLE is allowed: only in a packet-out, before the tables.
-    pub(crate) may_enter: bool,
-    /// How deeply groups are nested so far.
-    pub(crate) depth: u8,
-    /// How many more buckets it may enter.
-    pub(crate) buckets_left: u16,
-    /// Whether no entry matched.
-    pub(crate) unmatched: bool,
-    /// The entry that was hit last.
-    pub hit: Option<EntryKey>,
-    /// The fields that lookups have read.
-    pub log: FieldSet,
-    /// What the engine notes of it.
-    pub notes: E::PathNotes,
-    /// The table to which a hook sends it.
-    pub goto: Option<TableId>,
-    /// What a hook has noted about it.
-    pub note: Option<LookupNote>,
-}
-
-impl<'a, E: FrameEngine> From<&'a mut Packet> for Walk<'a, E> {
-    #[inline]
-    fn from(packet: &'a mut Packet) -> Self {
-        let class = QueueClass::arrived(packet.in_port());
-        Self {
-            packet,
-            set: ActionSet::default(),
-            table: TableId(0),
-            cookie: NO_COOKIE,
-            reason: PacketInReason::ACTION,
-            class,
-            pending: None,
-            bypasses_egress_tables: false,
-            leaves_by: None,
-            sent: false,
-            may_enter: false,
-            depth: 0,
-            buckets_left: MAX_BUCKETS_PER_PACKET,
-            unmatched: false,
-            hit: None,
-            log: FieldSet::EMPTY,
-            notes: E::PathNotes::default(),
-            goto: None,
-            note: None,
-        }
-    }
-}
-
 impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Sends a packet through the tables from table 0 on.
     #[inline]
@@ -172,8 +99,8 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     pub(crate) fn packet_out(&mut self, mut packet: Packet, actions: &[Action]) {
         self.lane.work.begin_frame();
         let mut walk = Walk::from(&mut packet);
-        walk.may_enter = true;
-        walk.reason = PacketInReason::PACKET_OUT;
+        walk.stage = Stage::BeforeTables;
+        walk.cause.reason = PacketInReason::PACKET_OUT;
         let result = actions.iter().try_for_each(|a| self.apply(&mut walk, a));
         self.end_copy(&mut walk, result);
     }
@@ -191,13 +118,13 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
 
     /// Passes the packet itself to its last output, and accounts for a packet that went nowhere.
     pub(crate) fn end_copy(&mut self, walk: &mut Walk<'_, E>, result: Result<(), DropReason>) {
-        match (result, walk.pending.take()) {
-            (Ok(()), None) if !walk.sent => self.drop(DropReason::NoOutput),
+        match (result, walk.output.pending.take()) {
+            (Ok(()), None) if !walk.output.sent => self.drop(DropReason::NoOutput),
             (Ok(()), None) => {}
-            (Ok(()), Some(port)) => self.output_of(walk, port),
+            (Ok(()), Some(output)) => self.do_output(walk.packet, output, &walk.class),
             (Err(reason), pending) => {
-                if let Some(port) = pending {
-                    self.output_of(walk, port);
+                if let Some(output) = pending {
+                    self.do_output(walk.packet, output, &walk.class);
                 }
                 self.drop(reason);
             }
@@ -219,7 +146,10 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         if S::TRACES {
             self.sink.step(Step::ActionSet);
         }
-        (walk.cookie, walk.reason) = (NO_COOKIE, PacketInReason::ACTION_SET);
+        walk.cause = PacketInCause {
+            cookie: NO_COOKIE,
+            reason: PacketInReason::ACTION_SET,
+        };
         let is_super = walk.packet.frame.offload.gso.is_some();
         if is_super && !self.meters_whole(walk.set.meters(), walk.packet) {
             return self.set_by_segments(walk);
@@ -235,21 +165,21 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     pub fn one_table(&mut self, walk: &mut Walk<'_, E>) -> Result<Option<TableId>, DropReason> {
         if !E::take_prepared(&mut walk.notes) {
             self.call_hooks(walk, HookPoint::BeforeLookup, 0)?;
-            if walk.goto.is_some() {
-                return Ok(walk.goto.take());
+            if walk.hook.goto.is_some() {
+                return Ok(walk.hook.goto.take());
             }
         }
         self.look_up(walk);
         let looked_up_again = E::take_looked_up_again(&mut walk.notes);
-        if walk.hit.is_none() && !looked_up_again {
+        if walk.lookup.hit.is_none() && !looked_up_again {
             match self.on_miss(walk)? {
                 MissReply::Nothing => {}
                 MissReply::Again => self.look_up(walk),
                 MissReply::Taken => return Ok(None),
             }
         }
-        if walk.goto.is_some() {
-            return Ok(walk.goto.take());
+        if walk.hook.goto.is_some() {
+            return Ok(walk.hook.goto.take());
         }
         let Some(entry) = self.hit(walk) else {
             return self.no_entry(walk);
@@ -269,7 +199,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
                 [Instruction::ApplyActions(actions)] => {
                     if let Some(port) = sole_output(actions) {
                         self.flush_pending(walk);
-                        walk.pending = Some(port);
+                        walk.output.pending = Some(PendingOutput::To(port));
                         return Ok(None);
                     }
                 }
@@ -285,10 +215,10 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     #[inline]
     pub fn hit(&self, walk: &mut Walk<'_, E>) -> Option<&Entry> {
         let table = &self.pipeline.tables[usize::from(walk.table.0)];
-        let found = table.at(walk.hit?.slot);
+        let found = table.at(walk.lookup.hit?.slot);
         let entry = found.expect("the entry was hit just now");
-        walk.cookie = entry.cookie;
-        walk.reason = entry.reason();
+        walk.cause.cookie = entry.cookie;
+        walk.cause.reason = entry.reason();
         Some(entry)
     }
 
@@ -318,7 +248,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         for instruction in instructions.list() {
             next = self.execute(walk, instruction)?;
         }
-        Ok(walk.goto.take().or(next))
+        Ok(walk.hook.goto.take().or(next))
     }
 
     /// Handles a miss as the current table is configured: drops the packet, after a packet-in if a
@@ -331,8 +261,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
                 return Ok(Some(next));
             }
         } else if miss != TableMiss::DROP && self.sink.wants_misses() {
-            walk.cookie = NO_COOKIE;
-            walk.unmatched = true;
+            walk.cause.cookie = NO_COOKIE;
             self.offer_to_controllers(walk, PacketInReason::NO_MATCH, None);
         }
         Err(DropReason::TableMiss)
@@ -378,10 +307,10 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     #[inline(always)]
     pub fn look_up(&mut self, walk: &mut Walk<'_, E>) {
         let table = &mut self.pipeline.tables[usize::from(walk.table.0)];
-        walk.hit = table.lookup(walk.packet.key(), &mut walk.log);
+        walk.lookup.hit = table.lookup(walk.packet.key(), &mut walk.lookup.read);
         if !S::DRY {
             let (packets, bytes) = offload::wire_count(&walk.packet.frame);
-            let slot = walk.hit.map_or(NONE, |hit| hit.slot);
+            let slot = walk.lookup.hit.map_or(NONE, |hit| hit.slot);
             table.count(slot, packets, bytes, self.now);
         }
         if S::TRACES {
@@ -393,7 +322,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         let key = walk.packet.key();
         let table = &self.pipeline.tables[usize::from(walk.table.0)];
         let catalogue = &self.pipeline.catalogue;
-        let won = walk.hit.and_then(|hit| table.get(hit));
+        let won = walk.lookup.hit.and_then(|hit| table.get(hit));
         let mut near = Vec::new();
         let searches = &mut self.lane.work.searches;
         for (_, entry) in table.entries(EntryKey::FIRST).take(*searches) {
@@ -401,7 +330,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             let is_after = won.is_some_and(|won| entry.key > won.key);
             let distance = key.distance(&entry.rule);
             // After the winner, only entries that also match are of interest.
-            if walk.hit != Some(entry.key) && (!is_after || distance == 0) {
+            if walk.lookup.hit != Some(entry.key) && (!is_after || distance == 0) {
                 near.push(((is_after, distance, entry.key), entry));
             }
         }

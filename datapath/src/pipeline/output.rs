@@ -12,6 +12,7 @@ use crate::frame_engine::FrameEngine;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::pipeline::metering::remark;
+use crate::pipeline::walk::PendingOutput;
 use crate::qos::QueueClass;
 use crate::{DropReason, PacketInEvent, Sink, Step};
 
@@ -19,23 +20,33 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Executes the pending output with a copy, because the packet itself is still needed.
     #[inline(always)]
     pub fn flush_pending(&mut self, walk: &mut Walk<'_, E>) {
-        if let Some(port) = walk.pending.take() {
-            self.output_copy(walk, port);
+        if let Some(output) = walk.output.pending.take() {
+            self.output_copy(walk, output);
         }
     }
 
     #[inline(never)]
-    fn output_copy(&mut self, walk: &mut Walk<'_, E>, port: PortNo) {
-        walk.sent = true;
+    fn output_copy(&mut self, walk: &mut Walk<'_, E>, output: PendingOutput) {
+        walk.output.sent = true;
         if self.lane.work.is_spent() {
             return self.drop(DropReason::Work);
         }
         match walk.packet.try_clone() {
-            Some(mut copy) if walk.bypasses_egress_tables => {
-                self.leave_after_egress(&mut copy, port, &walk.class)
-            }
-            Some(mut copy) => self.output(&mut copy, port, &walk.class),
+            Some(mut copy) => self.do_output(&mut copy, output, &walk.class),
             None => self.drop(DropReason::NoBuffer),
+        }
+    }
+
+    /// Carries out an output that was pending; the packet's frame is taken.
+    pub(crate) fn do_output(
+        &mut self,
+        packet: &mut Packet,
+        output: PendingOutput,
+        class: &QueueClass,
+    ) {
+        match output {
+            PendingOutput::To(port) => self.output(packet, port, class),
+            PendingOutput::AfterEgressTables(port) => self.leave_after_egress(packet, port, class),
         }
     }
 
@@ -205,10 +216,12 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         reason: PacketInReason,
         max_len: Option<MaxLen>,
     ) {
-        walk.sent = true;
+        walk.output.sent = true;
         let ingress = self.pipeline.ports.get(&walk.packet.in_port());
         let no_packet_ins = ingress.is_some_and(|p| p.desc.config.has(PortConfig::NO_PACKET_IN));
-        if no_packet_ins && walk.unmatched {
+        // Otherwise an entry matched, whose output names a length.
+        let unmatched = reason == PacketInReason::NO_MATCH && max_len.is_none();
+        if no_packet_ins && unmatched {
             return;
         }
         // For versions without table-miss entries this is not one.
@@ -227,9 +240,9 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             packet: walk.packet,
             reason,
             table_id: walk.table,
-            cookie: walk.cookie,
+            cookie: walk.cause.cookie,
             max_len,
-            unmatched: walk.unmatched,
+            unmatched,
             silenced,
         };
         let offload = walk.packet.frame.offload;

@@ -1,0 +1,147 @@
+//! A packet on its path through the pipeline.
+
+use bofuss_oflib::field::ACTSET_OUTPUT;
+use bofuss_oflib::message::PacketInReason;
+use bofuss_oflib::types::TableId;
+use bofuss_oflib::{FieldSet, PortNo};
+use bofuss_packet::Packet;
+
+use crate::EntryKey;
+use crate::action_set::ActionSet;
+use crate::frame_engine::FrameEngine;
+use crate::hook_context::LookupNote;
+use crate::pipeline::buckets::MAX_BUCKETS_PER_PACKET;
+use crate::qos::QueueClass;
+
+/// The cookie of a packet-in that no single entry caused.
+pub const NO_COOKIE: u64 = u64::MAX;
+
+/// A packet on its path through the pipeline.
+pub struct Walk<'a, E: FrameEngine> {
+    /// The packet.
+    pub packet: &'a mut Packet,
+    /// The table that it is in.
+    pub table: TableId,
+    pub(crate) set: ActionSet,
+    /// How it waits at ports.
+    pub class: QueueClass,
+    pub(crate) stage: Stage,
+    /// What a packet-in says about it now.
+    pub cause: PacketInCause,
+    /// Where it was sent.
+    pub output: OutputState,
+    pub(crate) limits: GroupLimits,
+    /// What lookups have found.
+    pub lookup: LookupState,
+    /// What hooks have asked for.
+    pub hook: HookMarks,
+    /// What the engine notes of it.
+    pub notes: E::PathNotes,
+}
+
+/// The part of the pipeline that a packet is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// In a list of actions before the tables, in which an output to TABLE is allowed once: that of
+    /// a packet-out, or of a packet that a hook emits.
+    BeforeTables,
+    /// In the tables, or after them.
+    Tables,
+    /// In the egress tables, which it passes for this port.
+    EgressTables(PortNo),
+}
+
+/// What a packet-in that is caused now says of its cause.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketInCause {
+    /// The cookie of the entry that was hit last.
+    pub cookie: u64,
+    /// The reason.
+    pub reason: PacketInReason,
+}
+
+/// Where a packet was sent so far.
+#[derive(Clone, Copy, Debug)]
+pub struct OutputState {
+    /// An output that is still pending, because the last output needs no copy.
+    pub pending: Option<PendingOutput>,
+    /// Whether the packet or a copy was sent anywhere yet.
+    pub(crate) sent: bool,
+}
+
+/// An output that is still pending.
+#[derive(Clone, Copy, Debug)]
+pub enum PendingOutput {
+    /// To a port, through the egress tables if there are some.
+    To(PortNo),
+    /// To the port for which the packet has passed the egress tables.
+    AfterEgressTables(PortNo),
+}
+
+/// How much a packet may still do in groups.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupLimits {
+    /// How deeply groups are nested so far.
+    pub(crate) depth: u8,
+    /// How many more buckets it may enter.
+    pub(crate) buckets_left: u16,
+}
+
+/// What lookups of a packet have found.
+#[derive(Clone, Copy, Debug)]
+pub struct LookupState {
+    /// The entry that was hit last; `None` after a miss.
+    pub hit: Option<EntryKey>,
+    /// The fields that lookups have read.
+    pub read: FieldSet,
+}
+
+/// What hooks ask for that takes effect later.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HookMarks {
+    /// The table to which a hook sends the packet.
+    pub goto: Option<TableId>,
+    /// What a hook has noted about it.
+    pub note: Option<LookupNote>,
+}
+
+impl<'a, E: FrameEngine> From<&'a mut Packet> for Walk<'a, E> {
+    #[inline]
+    fn from(packet: &'a mut Packet) -> Self {
+        let class = QueueClass::arrived(packet.in_port());
+        Self {
+            packet,
+            table: TableId(0),
+            set: ActionSet::default(),
+            class,
+            stage: Stage::Tables,
+            cause: PacketInCause {
+                cookie: NO_COOKIE,
+                reason: PacketInReason::ACTION,
+            },
+            output: OutputState {
+                pending: None,
+                sent: false,
+            },
+            limits: GroupLimits {
+                depth: 0,
+                buckets_left: MAX_BUCKETS_PER_PACKET,
+            },
+            lookup: LookupState {
+                hit: None,
+                read: FieldSet::EMPTY,
+            },
+            hook: HookMarks::default(),
+            notes: E::PathNotes::default(),
+        }
+    }
+}
+
+impl<E: FrameEngine> Walk<'_, E> {
+    /// Sets the field ACTSET_OUTPUT of the key to the output in the action set. Spec: OpenFlow
+    /// 1.5.1 section 7.2.3.9.
+    pub(crate) fn note_output(&mut self) {
+        let port = u128::from(self.set.output().0);
+        self.packet.key_mut().set(ACTSET_OUTPUT, port);
+    }
+}
