@@ -1,19 +1,17 @@
 //! Bundles: messages that a connection collects and then has carried out together. Spec: OpenFlow
 //! 1.4.1 section 7.3.9.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
-use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{ChunkedQueue, Time};
 use bofuss_oflib::error::BundleFailed;
 use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
 use bofuss_oflib::message::{BundleAdd, BundleControl, ErrorMsg};
 use bofuss_oflib::{ErrorCode, Message};
 
-use crate::handle::refuse_experimenters;
-use crate::request::{ConnId, HandlerResult, Origin, Outcome};
+use crate::io::SwitchIo;
+use crate::request::{ConnId, HandlerResult, Origin, Outcome, refuse_experimenters};
 use crate::schedule::ScheduledCommit;
-use crate::switch::{Switch, SwitchIo};
 
 /// The most bundles that a connection may have open.
 const MAX_BUNDLES: usize = 16;
@@ -47,7 +45,7 @@ pub(crate) struct Bundle {
     pub(crate) changes_groups: bool,
     held_bytes: usize,
     /// The commit that waits for its time, if one does.
-    pub(crate) scheduled: Option<ScheduledCommit>,
+    scheduled: Option<ScheduledCommit>,
     /// When the last message for this bundle came.
     used: Time,
     /// The transaction id of the message that opened it, which TIMEOUT quotes.
@@ -61,6 +59,21 @@ impl Bundle {
         let end = self.used.after(MAX_IDLE_NS);
         self.scheduled.is_none().then_some(end)
     }
+
+    /// When its preparation begins if its commit is scheduled, in nanoseconds since 1970.
+    fn begins_ns(&self) -> Option<u64> {
+        let commit = self.scheduled.as_ref()?;
+        Some(commit.begins_ns(self.messages.len()))
+    }
+}
+
+/// The bundles of all connections.
+#[derive(Default)]
+pub(crate) struct Bundles {
+    /// The open ones, by connection and bundle id.
+    open: BTreeMap<(ConnId, u32), Bundle>,
+    /// Finished and discarded ones, whose memory is freed in slices.
+    discarded: Vec<Bundle>,
 }
 
 /// Estimates the memory of a message from the length in its header.
@@ -71,63 +84,52 @@ fn held_bytes(head: &[u8]) -> usize {
     MESSAGE_BYTES + length * BYTES_PER_WIRE_BYTE
 }
 
-impl<E: FrameEngine> Switch<E> {
-    /// Handles BUNDLE_CONTROL: opens, closes, commits or discards a bundle.
+impl Bundles {
+    /// Handles a BUNDLE_CONTROL that opens, closes or discards a bundle, and returns its reply. One
+    /// that commits does not come here.
     ///
     /// Errors: BUNDLE_FAILED with BAD_ID, BUNDLE_CLOSED, OUT_OF_BUNDLES, BAD_TYPE or BAD_FLAGS;
     /// BAD_PROPERTY/BAD_EXPERIMENTER.
-    pub(crate) fn bundle_control(
+    pub(crate) fn control(
         &mut self,
         now: Time,
         from: Origin<'_>,
         control: &BundleControl,
-    ) -> HandlerResult {
-        refuse_experimenters(&control.experimenters)?;
+    ) -> Result<BundleControl, ErrorCode> {
         let conn = from.conn;
         let id = control.bundle_id;
         let reply = match control.ty {
             BundleControlType::OPEN_REQUEST => {
-                if self.discard_bundle(conn, id).is_ok() {
+                if self.discard(conn, id).is_ok() {
                     return Err(BundleFailed::BAD_ID);
                 }
-                self.open_bundle(now, from, id, control.flags)?;
+                self.start(now, from, id, control.flags)?;
                 BundleControlType::OPEN_REPLY
             }
             BundleControlType::CLOSE_REQUEST => {
-                let bundle = self.bundle(conn, id, control.flags)?;
+                let bundle = self.find(conn, id, control.flags)?;
                 if core::mem::replace(&mut bundle.is_closed, true) {
-                    self.discard_bundle(conn, id)?;
+                    self.discard(conn, id)?;
                     return Err(BundleFailed::BUNDLE_CLOSED);
                 }
                 bundle.used = now;
                 BundleControlType::CLOSE_REPLY
             }
-            BundleControlType::COMMIT_REQUEST => {
-                if self.bundle(conn, id, control.flags)?.scheduled.is_some() {
-                    return Err(BundleFailed::BUNDLE_IN_PROGRESS);
-                }
-                if control.flags.has(BundleFlags::TIME) {
-                    return self.schedule_commit(now, from, control);
-                }
-                let bundle = self.take_bundle(conn, id)?;
-                self.begin_commit(from, control, bundle);
-                return Ok(Outcome::Begun);
-            }
             BundleControlType::DISCARD_REQUEST => {
-                self.discard_bundle(conn, id)?;
+                self.discard(conn, id)?;
                 BundleControlType::DISCARD_REPLY
             }
             _ => return Err(BundleFailed::BAD_TYPE),
         };
-        Ok(Outcome::Reply(Message::BundleControl(control.reply(reply))))
+        Ok(control.reply(reply))
     }
 
     /// Checks whether a message may be added to its bundle, and opens the bundle if it does not
-    /// exist. [`Switch::put_into_bundle`] then adds the message.
+    /// exist. [`Bundles::add`] then adds the message.
     ///
     /// Errors: BUNDLE_FAILED with BUNDLE_CLOSED, OUT_OF_BUNDLES, BAD_FLAGS, MSG_BAD_XID, MSG_UNSUP
     /// or MSG_TOO_MANY; BAD_PROPERTY/BAD_EXPERIMENTER.
-    pub(crate) fn bundle_add(
+    pub(crate) fn check_add(
         &mut self,
         now: Time,
         from: Origin<'_>,
@@ -140,14 +142,14 @@ impl<E: FrameEngine> Switch<E> {
         }
         let id = add.bundle_id;
         let has_memory = held_bytes(head) <= self.free_bytes(conn);
-        if !self.connections[&conn].bundles.contains_key(&id) {
+        if !self.open.contains_key(&(conn, id)) {
             // A message that is refused opens no bundle.
             check_added(&add.message, has_memory)?;
-            self.open_bundle(now, from, id, add.flags)?;
+            self.start(now, from, id, add.flags)?;
         }
-        let bundle = self.bundle(conn, id, add.flags)?;
+        let bundle = self.find(conn, id, add.flags)?;
         if bundle.is_closed || bundle.scheduled.is_some() {
-            self.discard_bundle(conn, id)?;
+            self.discard(conn, id)?;
             return Err(BundleFailed::BUNDLE_CLOSED);
         }
         let is_port_mod = matches!(*add.message, Message::PortMod(_));
@@ -158,11 +160,10 @@ impl<E: FrameEngine> Switch<E> {
         Ok(Outcome::Kept)
     }
 
-    /// Adds a message that [`Switch::bundle_add`] accepted.
-    pub(crate) fn put_into_bundle(&mut self, from: Origin<'_>, message: Message) {
+    /// Adds a message that [`Bundles::check_add`] accepted.
+    pub(crate) fn add(&mut self, from: Origin<'_>, message: Message) {
         if let Message::BundleAdd(add) = message
-            && let Some(connection) = self.connections.get_mut(&from.conn)
-            && let Some(bundle) = connection.bundles.get_mut(&add.bundle_id)
+            && let Some(bundle) = self.open.get_mut(&(from.conn, add.bundle_id))
         {
             if matches!(*add.message, Message::PortMod(_)) {
                 bundle.port_mods.push(bundle.messages.len());
@@ -175,7 +176,7 @@ impl<E: FrameEngine> Switch<E> {
     }
 
     /// Errors: BUNDLE_FAILED with OUT_OF_BUNDLES or BAD_FLAGS.
-    fn open_bundle(
+    fn start(
         &mut self,
         now: Time,
         from: Origin<'_>,
@@ -185,10 +186,7 @@ impl<E: FrameEngine> Switch<E> {
         if flags.0 & !BundleFlags::ALL.0 != 0 {
             return Err(BundleFailed::BAD_FLAGS);
         }
-        let Some(connection) = self.connections.get_mut(&from.conn) else {
-            return Ok(());
-        };
-        if connection.bundles.len() >= MAX_BUNDLES {
+        if self.of(from.conn).count() >= MAX_BUNDLES {
             return Err(BundleFailed::OUT_OF_BUNDLES);
         }
         let bundle = Bundle {
@@ -203,7 +201,7 @@ impl<E: FrameEngine> Switch<E> {
             xid: from.xid,
             head: from.head.into(),
         };
-        connection.bundles.insert(id, bundle);
+        self.open.insert((from.conn, id), bundle);
         Ok(())
     }
 
@@ -211,34 +209,30 @@ impl<E: FrameEngine> Switch<E> {
     ///
     /// Errors: BUNDLE_FAILED with BAD_ID; or BAD_FLAGS if it was opened with other flags, which
     /// discards it.
-    fn bundle(
+    fn find(
         &mut self,
         conn: ConnId,
         id: u32,
         flags: BundleFlags,
     ) -> Result<&mut Bundle, ErrorCode> {
-        let bundles = &self.connections[&conn].bundles;
         let flags = flags.without(BundleFlags::TIME);
-        let has_others = bundles.get(&id).is_some_and(|b| b.flags != flags);
+        let bundle = self.open.get(&(conn, id));
+        let has_others = bundle.is_some_and(|bundle| bundle.flags != flags);
         if has_others {
-            self.discard_bundle(conn, id)?;
+            self.discard(conn, id)?;
             return Err(BundleFailed::BAD_FLAGS);
         }
-        let connection = self.connections.get_mut(&conn);
-        let bundle = connection.and_then(|connection| connection.bundles.get_mut(&id));
-        bundle.ok_or(BundleFailed::BAD_ID)
+        self.open.get_mut(&(conn, id)).ok_or(BundleFailed::BAD_ID)
     }
 
     /// Errors: BUNDLE_FAILED/BAD_ID.
-    pub(crate) fn take_bundle(&mut self, conn: ConnId, id: u32) -> Result<Bundle, ErrorCode> {
-        let connection = self.connections.get_mut(&conn);
-        let bundle = connection.and_then(|connection| connection.bundles.remove(&id));
-        bundle.ok_or(BundleFailed::BAD_ID)
+    pub(crate) fn take(&mut self, conn: ConnId, id: u32) -> Result<Bundle, ErrorCode> {
+        self.open.remove(&(conn, id)).ok_or(BundleFailed::BAD_ID)
     }
 
     /// Errors: BUNDLE_FAILED/BAD_ID.
-    fn discard_bundle(&mut self, conn: ConnId, id: u32) -> Result<(), ErrorCode> {
-        let bundle = self.take_bundle(conn, id)?;
+    pub(crate) fn discard(&mut self, conn: ConnId, id: u32) -> Result<(), ErrorCode> {
+        let bundle = self.take(conn, id)?;
         self.discarded.push(bundle);
         Ok(())
     }
@@ -246,21 +240,14 @@ impl<E: FrameEngine> Switch<E> {
     /// How many bytes a connection may still add to its bundles. It may hold at most as much as is
     /// free, so this is the free memory less what it already holds.
     fn free_bytes(&self, conn: ConnId) -> usize {
-        let mut own = 0;
-        let mut all = 0;
-        for (id, connection) in &self.connections {
-            let held = connection.bundles.values().map(|b| b.held_bytes).sum();
-            all += held;
-            if *id == conn {
-                own = held;
-            }
-        }
+        let all: usize = self.open.values().map(|bundle| bundle.held_bytes).sum();
+        let own: usize = self.of(conn).map(|bundle| bundle.held_bytes).sum();
         let left = MAX_HELD_BYTES.saturating_sub(all);
         left.saturating_sub(own)
     }
 
     /// Frees a few messages of a discarded bundle.
-    pub(crate) fn free_discarded(&mut self) {
+    pub(crate) fn free_some(&mut self) {
         if let Some(bundle) = self.discarded.last_mut() {
             for _ in 0..FREED_PER_TURN {
                 bundle.messages.pop();
@@ -272,25 +259,87 @@ impl<E: FrameEngine> Switch<E> {
     }
 
     /// When the next bundle will be discarded as idle.
-    pub(crate) fn next_bundle_end(&self) -> Option<Time> {
-        let connections = self.connections.values();
-        let bundles = connections.flat_map(|conn| conn.bundles.values());
-        bundles.filter_map(Bundle::idle_end).min()
+    pub(crate) fn next_end(&self) -> Option<Time> {
+        self.open.values().filter_map(Bundle::idle_end).min()
     }
 
     /// Discards idle bundles. Their connections get BUNDLE_FAILED/TIMEOUT.
-    pub(crate) fn end_idle_bundles<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
-        for (conn, connection) in &mut self.connections {
-            let bundles = &mut connection.bundles;
-            let over = bundles.extract_if(.., |_, bundle| {
-                bundle.idle_end().is_some_and(|end| end <= now)
-            });
-            for (_, bundle) in over {
-                let error = ErrorMsg::quoting(BundleFailed::TIMEOUT, &bundle.head);
-                io.send(*conn, bundle.xid, Message::Error(error));
-                self.discarded.push(bundle);
-            }
+    pub(crate) fn end_idle<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
+        let is_over = |_: &_, bundle: &mut Bundle| bundle.idle_end().is_some_and(|end| end <= now);
+        for ((conn, _), bundle) in self.open.extract_if(.., is_over) {
+            let error = ErrorMsg::quoting(BundleFailed::TIMEOUT, &bundle.head);
+            io.send(conn, bundle.xid, Message::Error(error));
+            self.discarded.push(bundle);
         }
+    }
+
+    /// The open bundles of a connection.
+    fn of(&self, conn: ConnId) -> impl Iterator<Item = &Bundle> {
+        let range = self.open.range((conn, 0)..=(conn, u32::MAX));
+        range.map(|(_, bundle)| bundle)
+    }
+
+    /// Checks whether a bundle may be committed. Errors: BUNDLE_FAILED with BAD_ID, BAD_FLAGS, or
+    /// BUNDLE_IN_PROGRESS if its commit is scheduled.
+    pub(crate) fn check_commit(
+        &mut self,
+        conn: ConnId,
+        control: &BundleControl,
+    ) -> Result<(), ErrorCode> {
+        let bundle = self.find(conn, control.bundle_id, control.flags)?;
+        match bundle.scheduled {
+            Some(_) => Err(BundleFailed::BUNDLE_IN_PROGRESS),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens a bundle again that waits for the time of its commit.
+    pub(crate) fn put_back(&mut self, conn: ConnId, bundle: Bundle, scheduled: ScheduledCommit) {
+        let id = scheduled.control.bundle_id;
+        let scheduled = Some(scheduled);
+        self.open.insert(
+            (conn, id),
+            Bundle {
+                scheduled,
+                ..bundle
+            },
+        );
+    }
+
+    /// Discards a bundle that is not open any more.
+    pub(crate) fn dispose(&mut self, bundle: Bundle) {
+        self.discarded.push(bundle);
+    }
+
+    /// Discards the bundles of a connection.
+    pub(crate) fn end(&mut self, conn: ConnId) {
+        let range = (conn, 0)..=(conn, u32::MAX);
+        let ended = self.open.extract_if(range, |_, _| true);
+        self.discarded.extend(ended.map(|(_, bundle)| bundle));
+    }
+
+    /// Whether memory of discarded bundles is still to be freed.
+    pub(crate) fn has_discarded(&self) -> bool {
+        !self.discarded.is_empty()
+    }
+
+    /// When the preparation of the next scheduled commit has to begin, in nanoseconds since 1970.
+    pub(crate) fn next_scheduled_ns(&self) -> Option<u64> {
+        self.open.values().filter_map(Bundle::begins_ns).min()
+    }
+
+    /// Takes the earliest scheduled bundle whose preparation is due.
+    pub(crate) fn take_due(&mut self, clock_ns: u64) -> Option<(ConnId, ScheduledCommit, Bundle)> {
+        let due = self.open.iter().filter(|(_, bundle)| {
+            let begins_ns = bundle.begins_ns();
+            begins_ns.is_some_and(|begins_ns| begins_ns <= clock_ns)
+        });
+        let at_ns = |bundle: &Bundle| bundle.scheduled.as_ref().map(|commit| commit.at_ns);
+        let (place, _) = due.min_by_key(|(_, bundle)| at_ns(bundle))?;
+        let (conn, id) = *place;
+        let mut bundle = self.take(conn, id).ok()?;
+        let commit = bundle.scheduled.take()?;
+        Some((conn, commit, bundle))
     }
 }
 

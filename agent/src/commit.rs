@@ -1,19 +1,24 @@
 //! The commit of a bundle: prepared in slices next to the live tables, then made visible to packets
 //! in one step, or undone. Spec: OpenFlow 1.4.1 section 7.3.9.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::vec::Vec;
 
-use bofuss_datapath::Time;
 use bofuss_datapath::engine::FrameEngine;
+use bofuss_datapath::{Datapath, Time};
 use bofuss_oflib::error::BundleFailed;
 use bofuss_oflib::message::bundle::BundleControlType;
 use bofuss_oflib::message::{BundleControl, ErrorMsg};
 use bofuss_oflib::{Codec, ErrorCode, Message};
 
-use crate::bundles::Bundle;
+use crate::bundles::{Bundle, Bundles};
+use crate::connections::Connections;
+use crate::deliver::{SwitchSink, forward_request};
+use crate::extensions::{flow_mod_done, refusal};
+use crate::given_packet::{check_packet_out, packet_out, resubmit};
+use crate::io::SwitchIo;
+use crate::mods::{change_port, check_port_mod, flow_mod};
 use crate::request::{ConnId, Origin, buffer_of};
-use crate::schedule::ScheduledCommit;
-use crate::switch::{Switch, SwitchIo};
+use crate::schedule::{CommitClock, ScheduledCommit};
 
 /// How many messages one slice prepares or reports; that takes some 20 us.
 const MESSAGES_PER_SLICE: usize = 16;
@@ -66,6 +71,43 @@ enum UndoReason {
 }
 
 impl Commit {
+    /// Begins a commit, which [`Commit::slice`] does in slices.
+    pub(crate) fn begin(
+        datapath: &mut Datapath<impl FrameEngine>,
+        from: Origin<'_>,
+        control: &BundleControl,
+        bundle: Bundle,
+    ) -> Self {
+        datapath.begin_bundle(bundle.changes_groups);
+        Self {
+            conn: from.conn,
+            xid: from.xid,
+            head: from.head.into(),
+            control: control.clone(),
+            bundle,
+            prepared: 0,
+            slices: 0,
+            phase: CommitPhase::Preparing,
+            due: None,
+        }
+    }
+
+    /// The same, but packets see its changes at its scheduled time.
+    pub(crate) fn at(self, due: ScheduledCommit) -> Self {
+        let due = Some(due);
+        Self { due, ..self }
+    }
+
+    /// Ends it after its last slice: its bundle waits for its time again, or is discarded.
+    pub(crate) fn end(self, connections: &Connections, bundles: &mut Bundles) {
+        match (self.phase, self.due) {
+            (CommitPhase::Undoing(UndoReason::Early), Some(due)) if connections.has(self.conn) => {
+                bundles.put_back(self.conn, self.bundle, due);
+            }
+            _ => bundles.dispose(self.bundle),
+        }
+    }
+
     /// Where the request for the commit comes from.
     pub(crate) fn origin(&self) -> Origin<'_> {
         Origin {
@@ -79,154 +121,96 @@ impl Commit {
     pub(crate) fn is_scheduled(&self) -> bool {
         self.due.is_some()
     }
-}
 
-impl<E: FrameEngine> Switch<E> {
-    /// Begins a commit. [`Switch::go_on_with_commit`] does the rest in slices.
-    pub(crate) fn begin_commit(
+    /// The scheduled time of a prepared bundle that waits for it. Until then no other changes are
+    /// made.
+    pub(crate) fn waits_until(&self, clock: &CommitClock) -> Option<Time> {
+        let due = self.due.as_ref()?;
+        let is_waiting = matches!(self.phase, CommitPhase::Waiting);
+        clock.time_of(due.at_ns).filter(|_| is_waiting)
+    }
+
+    /// Undoes a prepared bundle that waits for its time, because a message has to be handled now;
+    /// the bundle will be prepared again.
+    pub(crate) fn stop_waiting(&mut self, datapath: &mut Datapath<impl FrameEngine>) {
+        if matches!(self.phase, CommitPhase::Waiting) {
+            self.undo(datapath, UndoReason::Early);
+        }
+    }
+
+    /// Does one slice. Returns true if that was the last.
+    pub(crate) fn slice<I: SwitchIo>(
         &mut self,
-        from: Origin<'_>,
-        control: &BundleControl,
-        bundle: Bundle,
-    ) {
-        self.datapath.begin_bundle(bundle.changes_groups);
-        self.commit = Some(Box::new(Commit {
-            conn: from.conn,
-            xid: from.xid,
-            head: from.head.into(),
-            control: control.clone(),
-            bundle,
-            prepared: 0,
-            slices: 0,
-            phase: CommitPhase::Preparing,
-            due: None,
-        }));
-    }
-
-    /// Begins a commit whose changes packets see at its scheduled time.
-    pub(crate) fn begin_scheduled(
-        &mut self,
-        conn: ConnId,
-        scheduled: ScheduledCommit,
-        bundle: Bundle,
-    ) {
-        let from = Origin {
-            conn,
-            xid: scheduled.xid,
-            head: &scheduled.head,
-        };
-        self.begin_commit(from, &scheduled.control, bundle);
-        if let Some(commit) = &mut self.commit {
-            commit.due = Some(scheduled);
-        }
-    }
-
-    /// Does one slice of the commit. At the end the bundle is discarded, or waits for its time
-    /// again.
-    pub(crate) fn go_on_with_commit<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
-        let Some(mut commit) = self.commit.take() else {
-            return;
-        };
-        if !self.commit_slice(now, &mut commit, io) {
-            self.commit = Some(commit);
-            return;
-        }
-        if matches!(commit.phase, CommitPhase::Undoing(UndoReason::Early))
-            && let Some(connection) = self.connections.get_mut(&commit.conn)
-        {
-            commit.bundle.scheduled = commit.due;
-            let id = commit.control.bundle_id;
-            connection.bundles.insert(id, commit.bundle);
-        } else {
-            self.discarded.push(commit.bundle);
-        }
-        self.follow_fail_mode(now);
-    }
-
-    /// Does one slice of a commit. Returns true if that was the last.
-    fn commit_slice<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) -> bool {
-        match commit.phase {
-            CommitPhase::Preparing if self.datapath.copy_groups() => false,
+        datapath: &mut Datapath<impl FrameEngine>,
+        sink: &mut SwitchSink<'_, I>,
+        clock: &mut CommitClock,
+    ) -> bool {
+        match self.phase {
+            CommitPhase::Preparing if datapath.copy_groups() => false,
             CommitPhase::Preparing => {
-                self.datapath.swap_groups();
-                let prepared = self.prepare_some(now, commit, io);
-                self.datapath.swap_groups();
+                datapath.swap_groups();
+                let prepared = self.prepare_some(datapath, sink);
+                datapath.swap_groups();
                 match prepared {
-                    Ok(true) => commit.phase = CommitPhase::Waiting,
+                    Ok(true) => self.phase = CommitPhase::Waiting,
                     Ok(false) => {}
-                    Err(reason) => self.undo(commit, reason),
+                    Err(reason) => self.undo(datapath, reason),
                 }
-                if matches!(commit.phase, CommitPhase::Waiting) {
-                    self.wait(now, commit, io);
+                if matches!(self.phase, CommitPhase::Waiting) {
+                    self.wait(datapath, sink, clock);
                 }
                 false
             }
             CommitPhase::Waiting => {
-                self.wait(now, commit, io);
+                self.wait(datapath, sink, clock);
                 false
             }
-            CommitPhase::Reporting | CommitPhase::Undoing(_) if self.datapath.has_work() => {
-                let (datapath, mut sink) = self.parts(now, io);
-                datapath.work(now, &mut sink);
+            CommitPhase::Reporting | CommitPhase::Undoing(_) if datapath.has_work() => {
+                datapath.work(sink.now, sink);
                 false
             }
-            CommitPhase::Reporting => self.report_some(now, commit, io),
+            CommitPhase::Reporting => self.report_some(datapath, sink),
             CommitPhase::Undoing(UndoReason::Failed(error)) => {
-                self.report_failure(commit, error, io);
+                self.report_failure(datapath, sink, error);
                 true
             }
             CommitPhase::Undoing(UndoReason::Missed) => {
-                let error = ErrorMsg::quoting(BundleFailed::SCHED_PAST, &commit.head);
-                io.send(commit.conn, commit.xid, Message::Error(error));
+                let error = ErrorMsg::quoting(BundleFailed::SCHED_PAST, &self.head);
+                sink.io.send(self.conn, self.xid, Message::Error(error));
                 true
             }
             CommitPhase::Undoing(UndoReason::Early | UndoReason::Ended) => true,
         }
     }
 
-    /// The scheduled time of a prepared bundle that waits for it. Until then no other changes are
-    /// made.
-    pub fn waits_until(&self) -> Option<Time> {
-        let commit = self.commit.as_ref()?;
-        let due = commit.due.as_ref()?;
-        let is_waiting = matches!(commit.phase, CommitPhase::Waiting);
-        self.clock.time_of(due.at_ns).filter(|_| is_waiting)
-    }
-
-    /// Undoes a prepared bundle that waits for its time, because a message has to be handled now;
-    /// the bundle will be prepared again.
-    pub(crate) fn stop_waiting(&mut self) {
-        if let Some(mut commit) = self.commit.take() {
-            if matches!(commit.phase, CommitPhase::Waiting) {
-                self.undo(&mut commit, UndoReason::Early);
-            }
-            self.commit = Some(commit);
-        }
-    }
-
-    fn undo(&mut self, commit: &mut Commit, reason: UndoReason) {
-        self.datapath.undo_bundle();
-        commit.phase = CommitPhase::Undoing(reason);
+    fn undo(&mut self, datapath: &mut Datapath<impl FrameEngine>, reason: UndoReason) {
+        datapath.undo_bundle();
+        self.phase = CommitPhase::Undoing(reason);
     }
 
     /// Makes a prepared bundle visible if it is not scheduled or its time has come; undoes it if
     /// the clock was set past it or back, or if the connection was closed.
-    fn wait<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) {
-        self.clock.was_set = false;
-        if !self.connections.contains_key(&commit.conn) {
-            return self.undo(commit, UndoReason::Ended);
+    fn wait<I: SwitchIo>(
+        &mut self,
+        datapath: &mut Datapath<impl FrameEngine>,
+        sink: &mut SwitchSink<'_, I>,
+        clock: &mut CommitClock,
+    ) {
+        clock.was_set = false;
+        if !sink.connections.has(self.conn) {
+            return self.undo(datapath, UndoReason::Ended);
         }
-        let Some((due, clock_ns)) = commit.due.as_ref().zip(self.clock.ns(now)) else {
-            return self.publish(now, commit, io);
+        let Some((due, clock_ns)) = self.due.as_ref().zip(clock.ns(sink.now)) else {
+            return self.publish(datapath, sink);
         };
-        let n_messages = commit.bundle.messages.len();
+        let n_messages = self.bundle.messages.len();
         if due.is_missed(clock_ns) {
-            self.undo(commit, UndoReason::Missed);
+            self.undo(datapath, UndoReason::Missed);
         } else if due.at_ns <= clock_ns {
-            self.clock.unmeasured_ns = Some(due.at_ns);
-            self.publish(now, commit, io);
+            clock.unmeasured_ns = Some(due.at_ns);
+            self.publish(datapath, sink);
         } else if due.is_early(clock_ns, n_messages) {
-            self.undo(commit, UndoReason::Early);
+            self.undo(datapath, UndoReason::Early);
         }
     }
 
@@ -236,133 +220,143 @@ impl<E: FrameEngine> Switch<E> {
     /// Errors: why the commit has to be undone; BUNDLE_FAILED/MSG_TOO_MANY if it takes too long.
     fn prepare_some<I: SwitchIo>(
         &mut self,
-        now: Time,
-        commit: &mut Commit,
-        io: &mut I,
+        datapath: &mut Datapath<impl FrameEngine>,
+        sink: &mut SwitchSink<'_, I>,
     ) -> Result<bool, UndoReason> {
-        if !self.connections.contains_key(&commit.conn) {
+        if !sink.connections.has(self.conn) {
             return Err(UndoReason::Ended);
         }
-        commit.slices += 1;
-        if commit.slices > MAX_SLICES {
+        self.slices += 1;
+        if self.slices > MAX_SLICES {
             return Err(UndoReason::Failed(BundleFailed::MSG_TOO_MANY));
         }
-        if self.datapath.has_work() {
-            let (datapath, mut sink) = self.parts(now, io);
-            let result = datapath.work(now, &mut sink).unwrap_or(Ok(()));
+        if datapath.has_work() {
+            let result = datapath.work(sink.now, sink).unwrap_or(Ok(()));
             result.map_err(UndoReason::Failed)?;
             return Ok(false);
         }
         for _ in 0..MESSAGES_PER_SLICE {
-            let Some((_, message)) = commit.bundle.messages.get(commit.prepared) else {
+            let Some((_, message)) = self.bundle.messages.get(self.prepared) else {
                 return Ok(true);
             };
-            commit.prepared += 1;
-            let prepared = self.prepare(now, commit.conn, message, io);
+            self.prepared += 1;
+            let prepared = prepare(datapath, sink, self.conn, message);
             prepared.map_err(UndoReason::Failed)?;
-            if self.datapath.has_work() {
+            if datapath.has_work() {
                 break;
             }
         }
         Ok(false)
     }
 
-    /// Prepares one message of a bundle. Errors: the message's.
-    fn prepare<I: SwitchIo>(
-        &mut self,
-        now: Time,
-        conn: ConnId,
-        message: &Message,
-        io: &mut I,
-    ) -> Result<(), ErrorCode> {
-        if let Message::FlowMod(flow_mod) = message {
-            self.flow_mod(now, conn, flow_mod, io).map(drop)
-        } else if let Message::GroupMod(group_mod) = message {
-            let (datapath, mut sink) = self.parts(now, io);
-            datapath.stage_group_mod(now, group_mod, &mut sink)
-        } else if let Message::MeterMod(meter_mod) = message {
-            let (datapath, mut sink) = self.parts(now, io);
-            datapath.stage_meter_mod(now, meter_mod, &mut sink)
-        } else if let Message::PortMod(port_mod) = message {
-            self.check_port_mod(port_mod, io)
-        } else if let Message::PacketOut(out) = message {
-            self.check_packet_out(now, conn, out)
-        } else {
-            Err(BundleFailed::MSG_UNSUP)
-        }
-    }
-
     /// Makes the prepared changes visible to packets, and applies the port-mods.
-    fn publish<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) {
-        self.datapath.commit_bundle(now);
-        for place in &commit.bundle.port_mods {
-            if let Some((_, message)) = commit.bundle.messages.get(*place)
+    fn publish<I: SwitchIo>(
+        &mut self,
+        datapath: &mut Datapath<impl FrameEngine>,
+        sink: &mut SwitchSink<'_, I>,
+    ) {
+        datapath.commit_bundle(sink.now);
+        for place in &self.bundle.port_mods {
+            if let Some((_, message)) = self.bundle.messages.get(*place)
                 && let Message::PortMod(port_mod) = &**message
             {
-                self.change_port(now, port_mod, io);
+                change_port(datapath, sink, port_mod);
             }
         }
-        commit.phase = CommitPhase::Reporting;
+        self.phase = CommitPhase::Reporting;
     }
 
-    /// Runs [`Switch::follow_up`] for the next messages of a committed bundle, and sends the reply
+    /// Runs [`follow_up`] for the next messages of a committed bundle, and sends the reply
     /// after the last. Returns true if that was the last.
-    fn report_some<I: SwitchIo>(&mut self, now: Time, commit: &mut Commit, io: &mut I) -> bool {
-        if !self.connections.contains_key(&commit.conn) {
+    fn report_some<I: SwitchIo>(
+        &mut self,
+        datapath: &mut Datapath<impl FrameEngine>,
+        sink: &mut SwitchSink<'_, I>,
+    ) -> bool {
+        if !sink.connections.has(self.conn) {
             return true;
         }
         for _ in 0..MESSAGES_PER_SLICE {
-            let Some((xid, message)) = commit.bundle.messages.pop() else {
-                let reply = commit.control.reply(BundleControlType::COMMIT_REPLY);
-                io.send(commit.conn, commit.xid, Message::BundleControl(reply));
+            let Some((xid, message)) = self.bundle.messages.pop() else {
+                let reply = self.control.reply(BundleControlType::COMMIT_REPLY);
+                sink.io
+                    .send(self.conn, self.xid, Message::BundleControl(reply));
                 return true;
             };
-            self.follow_up(now, commit.conn, xid, &message, io);
+            follow_up(datapath, sink, self.conn, xid, &message);
         }
         false
     }
 
-    /// Does what follows a committed message: informs hooks and other controllers, sends its
-    /// packet-out, and resubmits the buffered packet of a flow-mod. A buffered packet that has
-    /// expired meanwhile is lost.
-    fn follow_up<I: SwitchIo>(
-        &mut self,
-        now: Time,
-        conn: ConnId,
-        xid: u32,
-        message: &Message,
-        io: &mut I,
-    ) {
-        self.forward_request(conn, xid, message, io);
-        if let Message::PacketOut(out) = message {
-            let _ = self.packet_out(now, conn, out, io);
-        }
-        let Message::FlowMod(flow_mod) = message else {
-            return;
-        };
-        self.flow_mod_done(now, conn, xid, flow_mod, io);
-        if let Some(buffer) = buffer_of(flow_mod) {
-            let _ = self.resubmit(now, conn, buffer, io);
-        }
-    }
-
     /// Sends the error of the message that failed, and then MSG_FAILED for the commit.
-    fn report_failure<I: SwitchIo>(&mut self, commit: &Commit, error: ErrorCode, io: &mut I) {
-        let conn = commit.conn;
-        let Some(connection) = self.connections.get(&conn) else {
+    fn report_failure<I: SwitchIo>(
+        &self,
+        datapath: &Datapath<impl FrameEngine>,
+        sink: &mut SwitchSink<'_, I>,
+        error: ErrorCode,
+    ) {
+        let conn = self.conn;
+        let Some(connection) = sink.connections.by_id.get(&conn) else {
             return;
         };
-        let failed = commit.prepared.checked_sub(1);
-        if let Some((xid, message)) = failed.and_then(|place| commit.bundle.messages.get(place)) {
-            let catalogue = self.datapath.catalogue().clone();
+        let failed = self.prepared.checked_sub(1);
+        if let Some((xid, message)) = failed.and_then(|place| self.bundle.messages.get(place)) {
+            let catalogue = datapath.catalogue().clone();
             let codec = Codec::new(connection.version, catalogue);
             let mut bytes = Vec::new();
             // A message that this version cannot express is quoted as no bytes.
             let _ = codec.encode(*xid, message, &mut bytes);
-            io.refused(conn, *xid, message, &self.refusal(message, error));
-            io.send(conn, *xid, Message::Error(ErrorMsg::quoting(error, &bytes)));
+            sink.io
+                .refused(conn, *xid, message, &refusal(datapath, message, error));
+            sink.io
+                .send(conn, *xid, Message::Error(ErrorMsg::quoting(error, &bytes)));
         }
-        let failed = ErrorMsg::quoting(BundleFailed::MSG_FAILED, &commit.head);
-        io.send(conn, commit.xid, Message::Error(failed));
+        let failed = ErrorMsg::quoting(BundleFailed::MSG_FAILED, &self.head);
+        sink.io.send(conn, self.xid, Message::Error(failed));
+    }
+}
+
+/// Prepares one message of a bundle. Errors: the message's.
+fn prepare<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    conn: ConnId,
+    message: &Message,
+) -> Result<(), ErrorCode> {
+    if let Message::FlowMod(request) = message {
+        flow_mod(datapath, sink, conn, request).map(drop)
+    } else if let Message::GroupMod(group_mod) = message {
+        datapath.stage_group_mod(sink.now, group_mod, sink)
+    } else if let Message::MeterMod(meter_mod) = message {
+        datapath.stage_meter_mod(sink.now, meter_mod, sink)
+    } else if let Message::PortMod(port_mod) = message {
+        check_port_mod(datapath, port_mod, sink.io)
+    } else if let Message::PacketOut(out) = message {
+        check_packet_out(datapath, sink.connections, sink.now, conn, out)
+    } else {
+        Err(BundleFailed::MSG_UNSUP)
+    }
+}
+
+/// Does what follows a committed message: informs hooks and other controllers, sends its
+/// packet-out, and resubmits the buffered packet of a flow-mod. A buffered packet that has
+/// expired meanwhile is lost.
+fn follow_up<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    conn: ConnId,
+    xid: u32,
+    message: &Message,
+) {
+    forward_request(sink, conn, xid, message);
+    if let Message::PacketOut(out) = message {
+        let _ = packet_out(datapath, sink, conn, out);
+    }
+    let Message::FlowMod(flow_mod) = message else {
+        return;
+    };
+    flow_mod_done(datapath, sink, conn, xid, flow_mod);
+    if let Some(buffer) = buffer_of(flow_mod) {
+        let _ = resubmit(datapath, sink, conn, buffer);
     }
 }

@@ -14,7 +14,6 @@ use bofuss_oflib::{PortNo, Version};
 use bofuss_packet::Packet;
 
 use crate::buffers::Buffers;
-use crate::bundles::Bundle;
 use crate::dump::Dump;
 use crate::monitors::Monitoring;
 use crate::request::ConnId;
@@ -46,8 +45,6 @@ pub(crate) struct Connection {
     pub(crate) async_config: AsyncConfig,
     pub(crate) miss_send_len: MaxLen,
     pub(crate) buffers: Buffers,
-    /// Its open bundles, by bundle id.
-    pub(crate) bundles: BTreeMap<u32, Bundle>,
     /// How far from now it may schedule commits.
     pub(crate) tolerances: Tolerances,
     /// Its flow monitors.
@@ -85,7 +82,6 @@ impl Connection {
             async_config: AsyncConfig::initial(version),
             miss_send_len: DEFAULT_MISS_SEND_LEN,
             buffers: Buffers::default(),
-            bundles: BTreeMap::new(),
             tolerances: Tolerances::default(),
             monitoring: Monitoring::default(),
             dump: None,
@@ -97,6 +93,11 @@ impl Connection {
             forms: BTreeMap::new(),
             lost_notifications: 0,
         }
+    }
+
+    /// Whether a long reply is in progress.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.dump.is_some()
     }
 
     /// Whether a long reply is in progress, or changes of ports, entries or controllers wait to be

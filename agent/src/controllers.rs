@@ -9,15 +9,15 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use bofuss_datapath::engine::FrameEngine;
 use bofuss_oflib::Message;
 use bofuss_oflib::message::ControllerStatus;
 use bofuss_oflib::message::controller_status::{ChannelStatus, ControllerStatusReason, Uri};
 
 use crate::connection::Connection;
+use crate::connections::Connections;
 use crate::deliver::UNASKED;
+use crate::io::SwitchIo;
 use crate::request::ConnId;
-use crate::switch::{Switch, SwitchIo};
 
 impl Connection {
     /// The status of its controller.
@@ -68,59 +68,61 @@ impl Connection {
     }
 }
 
-impl<E: FrameEngine> Switch<E> {
-    /// Sets the address of a connection's peer, such as `tcp:192.0.2.1:6653`.
-    pub fn set_peer(&mut self, conn: ConnId, uri: &str) {
-        let uri = Some(Uri(String::from(uri)));
-        if let Some(connection) = self.connections.get_mut(&conn) {
-            connection.uri = uri.clone();
-        }
-        for other in self.connections.values_mut() {
-            if let Some(status) = other.late_controllers.get_mut(&conn) {
-                status.uri = uri.clone();
-            }
+/// Sets the address of a connection's peer.
+pub(crate) fn set_peer(connections: &mut Connections, conn: ConnId, uri: &str) {
+    let uri = Some(Uri(String::from(uri)));
+    if let Some(connection) = connections.by_id.get_mut(&conn) {
+        connection.uri = uri.clone();
+    }
+    for other in connections.by_id.values_mut() {
+        if let Some(status) = other.late_controllers.get_mut(&conn) {
+            status.uri = uri.clone();
         }
     }
+}
 
-    /// Stores the status of a connection's controller for all other controllers that want it.
-    pub(crate) fn note_status(&mut self, of: ConnId, status: &ControllerStatus) {
-        for (id, other) in &mut self.connections {
-            if *id != of {
-                other.note_controller(of, status.clone());
-            }
+/// Stores the status of a connection's controller for all other controllers that want it.
+pub(crate) fn note_status(connections: &mut Connections, of: ConnId, status: &ControllerStatus) {
+    for (id, other) in &mut connections.by_id {
+        if *id != of {
+            other.note_controller(of, status.clone());
         }
     }
+}
 
-    /// Stores, for all other controllers, that a connection opened or that its controller changed.
-    pub(crate) fn note_change(&mut self, of: ConnId, reason: ControllerStatusReason) {
-        if let Some(connection) = self.connections.get(&of) {
-            let status = connection.status(reason);
-            self.note_status(of, &status);
-        }
+/// Stores, for all other controllers, that a connection opened or that its controller changed.
+pub(crate) fn note_change(
+    connections: &mut Connections,
+    of: ConnId,
+    reason: ControllerStatusReason,
+) {
+    if let Some(connection) = connections.by_id.get(&of) {
+        let status = connection.status(reason);
+        note_status(connections, of, &status);
     }
+}
 
-    /// The last status of the controller of a connection that closes; `None` for an auxiliary one.
-    pub(crate) fn ended_status(&self, conn: ConnId) -> Option<ControllerStatus> {
-        let ended = self.connections.get(&conn)?;
-        let status = ended.status(ControllerStatusReason::CHANNEL_STATUS);
-        (ended.auxiliary_id == 0).then_some(ControllerStatus {
-            channel_status: ChannelStatus::DOWN,
-            ..status
-        })
-    }
+/// The last status of the controller of a connection that closes; `None` for an auxiliary one.
+pub(crate) fn ended_status(connections: &Connections, conn: ConnId) -> Option<ControllerStatus> {
+    let ended = connections.by_id.get(&conn)?;
+    let status = ended.status(ControllerStatusReason::CHANNEL_STATUS);
+    (ended.auxiliary_id == 0).then_some(ControllerStatus {
+        channel_status: ChannelStatus::DOWN,
+        ..status
+    })
+}
 
-    /// Sends waiting statuses to every connection that has room.
-    pub(crate) fn report_controllers<I: SwitchIo>(&mut self, io: &mut I) {
-        for (id, connection) in &mut self.connections {
-            connection.report_late_controllers(*id, io);
-        }
+/// Sends waiting statuses to every connection that has room.
+pub(crate) fn report_controllers<I: SwitchIo>(connections: &mut Connections, io: &mut I) {
+    for (id, connection) in &mut connections.by_id {
+        connection.report_late_controllers(*id, io);
     }
+}
 
-    /// The status of every controller.
-    pub(crate) fn controller_statuses(&self) -> Vec<ControllerStatus> {
-        let mains = self.connections.values().filter(|c| c.auxiliary_id == 0);
-        mains
-            .map(|main| main.status(ControllerStatusReason::REQUEST))
-            .collect()
-    }
+/// The status of every controller.
+pub(crate) fn controller_statuses(connections: &Connections) -> Vec<ControllerStatus> {
+    let mains = connections.by_id.values().filter(|c| c.auxiliary_id == 0);
+    mains
+        .map(|main| main.status(ControllerStatusReason::REQUEST))
+        .collect()
 }

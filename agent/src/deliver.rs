@@ -4,10 +4,11 @@
 use alloc::boxed::Box;
 
 use bofuss_datapath::engine::FrameEngine;
-use bofuss_datapath::{PacketInEvent, Sink};
+use bofuss_datapath::{Datapath, PacketInEvent, Sink, Step, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::field::{ACTSET_OUTPUT, IN_PORT, METADATA, PACKET_TYPE, TUNNEL_ID};
 use bofuss_oflib::message::multipart::{FlowCounters, MultipartReply, ReplyBody};
+use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::message::request_forward::RequestForwardReason;
 use bofuss_oflib::message::role::RoleStatusReason;
 use bofuss_oflib::message::{
@@ -21,8 +22,9 @@ use bofuss_oflib::{ExtValue, FieldMatch, Match, Message, PortNo, Version};
 use bofuss_packet::Packet;
 
 use crate::connection::Connection;
+use crate::connections::Connections;
+use crate::io::SwitchIo;
 use crate::request::ConnId;
-use crate::switch::{Switch, SwitchIo, SwitchSink};
 
 /// The most bytes of a packet that a packet-in carries: a message has at most 65,535 including its
 /// headers.
@@ -30,13 +32,58 @@ const MAX_DATA_BYTES: usize = 65_000;
 /// The transaction id of asynchronous messages.
 pub(crate) const UNASKED: u32 = 0;
 
+/// The datapath's sink: passes frames to the ports, and events to the connections that want them.
+pub(crate) struct SwitchSink<'a, I> {
+    pub(crate) now: Time,
+    pub(crate) connections: &'a mut Connections,
+    pub(crate) io: &'a mut I,
+}
+
+impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
+    const TRACES: bool = I::TRACES;
+    fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame) {
+        self.io.transmit(port, queue, frame);
+    }
+    fn has_room(&self, port: PortNo) -> bool {
+        self.io.port_takes_frames(port)
+    }
+    fn wants_misses(&self) -> bool {
+        let mut versions = self.connections.by_id.values().map(|conn| conn.version);
+        versions.any(Version::miss_goes_to_controller)
+    }
+    fn packet_in(&mut self, event: &PacketInEvent<'_>) {
+        self.deliver_packet_in(event);
+    }
+    fn flow_removed(&mut self, removed: FlowRemoved) {
+        self.deliver_flow_removed(removed);
+    }
+    fn flow_stats(&mut self, stats: FlowCounters) {
+        self.deliver_flow_stats(stats);
+    }
+    fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
+        self.deliver_port_status(reason, desc);
+    }
+    fn notify(&mut self, value: &ExtValue) {
+        self.deliver_notification(value);
+    }
+    fn set_link(&mut self, port: PortNo, up: bool) {
+        self.io.set_link(port, up);
+    }
+    fn advertise(&mut self, port: PortNo, features: PortFeatures) {
+        self.io.advertise(port, features);
+    }
+    fn step(&mut self, step: Step<'_>) {
+        self.io.step(step);
+    }
+}
+
 impl<I: SwitchIo> SwitchSink<'_, I> {
     /// Sends a packet-in to each connection that wants it. A packet without an Ethernet header is
     /// sent only in versions that have packet types: in others its first bytes would be taken for
     /// addresses.
     pub(crate) fn deliver_packet_in(&mut self, event: &PacketInEvent<'_>) {
         let is_of_ethernet = event.packet.key().is_of_ethernet();
-        for conn in self.connections.values_mut() {
+        for conn in self.connections.by_id.values_mut() {
             let reason = reason(event, conn.version);
             let wants = conn.wants(|a| (a.packet_in, a.packet_in_slave), reason.0);
             let is_own_miss = !event.unmatched || conn.version.miss_goes_to_controller();
@@ -78,7 +125,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
     }
 
     pub(crate) fn deliver_notification(&mut self, value: &ExtValue) {
-        for (id, conn) in self.connections.iter_mut() {
+        for (id, conn) in self.connections.by_id.iter_mut() {
             if !conn.wants_notification(value.row) {
                 continue;
             }
@@ -99,7 +146,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
     }
 
     pub(crate) fn deliver_flow_removed(&mut self, removed: FlowRemoved) {
-        for (id, conn) in self.connections.iter() {
+        for (id, conn) in self.connections.by_id.iter() {
             let reason = removed.reason.in_version(conn.version);
             if conn.wants(|a| (a.flow_removed, a.flow_removed_slave), reason.0) {
                 self.io
@@ -112,7 +159,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
     /// 7.3.5.3.
     pub(crate) fn deliver_flow_stats(&mut self, stats: FlowCounters) {
         let reason = stats.reason.0;
-        for (id, conn) in self.connections.iter_mut() {
+        for (id, conn) in self.connections.by_id.iter_mut() {
             let wants = conn.wants(|a| (a.flow_stats, a.flow_stats_slave), reason);
             if !conn.version.has_stat_lists() || !wants {
                 continue;
@@ -128,7 +175,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
     }
 
     pub(crate) fn deliver_port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
-        for (id, conn) in self.connections.iter_mut() {
+        for (id, conn) in self.connections.by_id.iter_mut() {
             if !conn.wants(|a| (a.port_status, a.port_status_slave), reason.0) {
                 continue;
             }
@@ -145,68 +192,73 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
     }
 }
 
-impl<E: FrameEngine> Switch<E> {
-    /// Sends ROLE_STATUS to former masters, because another controller has become master. Spec:
-    /// OpenFlow 1.4.1 section 7.4.4.
-    pub(crate) fn notify_demoted<I: SwitchIo>(&self, demoted: &[ConnId], io: &mut I) {
-        let reason = RoleStatusReason::MASTER_REQUEST;
-        for id in demoted {
-            let conn = &self.connections[id];
-            let wants = conn.wants(|a| (a.role_status, a.role_status_slave), reason.0);
-            if !conn.version.has_bundles() || !wants {
-                continue;
-            }
-            let status = RoleStatus {
-                role: conn.role,
-                reason,
-                generation_id: self.generation_id.unwrap_or(u64::MAX),
-                ..RoleStatus::default()
-            };
-            io.send(*id, UNASKED, Message::RoleStatus(status));
+/// Sends ROLE_STATUS to former masters, because another controller has become master. Spec:
+/// OpenFlow 1.4.1 section 7.4.4.
+pub(crate) fn notify_demoted<I: SwitchIo>(
+    connections: &Connections,
+    demoted: &[ConnId],
+    io: &mut I,
+) {
+    let reason = RoleStatusReason::MASTER_REQUEST;
+    for id in demoted {
+        let conn = &connections.by_id[id];
+        let wants = conn.wants(|a| (a.role_status, a.role_status_slave), reason.0);
+        if !conn.version.has_bundles() || !wants {
+            continue;
         }
-    }
-
-    /// Sends TABLE_STATUS for vacancy events. Spec: OpenFlow 1.4.1 section 7.4.5.
-    pub(crate) fn report_tables<I: SwitchIo>(&mut self, io: &mut I) {
-        while let Some(status) = self.datapath.next_table_status() {
-            let reason = status.reason.0;
-            for (id, conn) in &self.connections {
-                let wants = conn.wants(|a| (a.table_status, a.table_status_slave), reason);
-                if conn.version.has_bundles() && wants {
-                    io.send(*id, UNASKED, Message::TableStatus(status.clone()));
-                }
-            }
-        }
-    }
-
-    /// Forwards a request that changed groups or meters to the other controllers that want it.
-    /// Spec: OpenFlow 1.4.1 section 7.4.6.
-    pub(crate) fn forward_request<I: SwitchIo>(
-        &mut self,
-        from: ConnId,
-        xid: u32,
-        request: &Message,
-        io: &mut I,
-    ) {
-        let reason = if matches!(request, Message::GroupMod(_)) {
-            RequestForwardReason::GROUP_MOD
-        } else if matches!(request, Message::MeterMod(_)) {
-            RequestForwardReason::METER_MOD
-        } else {
-            return;
+        let status = RoleStatus {
+            role: conn.role,
+            reason,
+            generation_id: connections.generation_id.unwrap_or(u64::MAX),
+            ..RoleStatus::default()
         };
-        let from = self.channel(from).main;
-        for (id, conn) in &self.connections {
-            let wants = conn.wants(|a| (a.request_forward, a.request_forward_slave), reason.0);
-            if *id == from || !conn.version.has_bundles() || !wants {
-                continue;
+        io.send(*id, UNASKED, Message::RoleStatus(status));
+    }
+}
+
+/// Sends TABLE_STATUS for vacancy events. Spec: OpenFlow 1.4.1 section 7.4.5.
+pub(crate) fn report_tables<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+) {
+    while let Some(status) = datapath.next_table_status() {
+        let reason = status.reason.0;
+        for (id, conn) in &sink.connections.by_id {
+            let wants = conn.wants(|a| (a.table_status, a.table_status_slave), reason);
+            if conn.version.has_bundles() && wants {
+                sink.io
+                    .send(*id, UNASKED, Message::TableStatus(status.clone()));
             }
-            let forward = RequestForward {
-                xid,
-                request: Box::new(request.clone()),
-            };
-            io.send(*id, UNASKED, Message::RequestForward(forward));
         }
+    }
+}
+
+/// Forwards a request that changed groups or meters to the other controllers that want it.
+/// Spec: OpenFlow 1.4.1 section 7.4.6.
+pub(crate) fn forward_request<I: SwitchIo>(
+    sink: &mut SwitchSink<'_, I>,
+    from: ConnId,
+    xid: u32,
+    request: &Message,
+) {
+    let reason = if matches!(request, Message::GroupMod(_)) {
+        RequestForwardReason::GROUP_MOD
+    } else if matches!(request, Message::MeterMod(_)) {
+        RequestForwardReason::METER_MOD
+    } else {
+        return;
+    };
+    let from = sink.connections.channel(from).main;
+    for (id, conn) in &sink.connections.by_id {
+        let wants = conn.wants(|a| (a.request_forward, a.request_forward_slave), reason.0);
+        if *id == from || !conn.version.has_bundles() || !wants {
+            continue;
+        }
+        let forward = RequestForward {
+            xid,
+            request: Box::new(request.clone()),
+        };
+        sink.io.send(*id, UNASKED, Message::RequestForward(forward));
     }
 }
 

@@ -6,16 +6,11 @@ use core::ops::RangeInclusive;
 use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Cursor, Datapath, Entry, Filter, Settled, Time};
 use bofuss_oflib::error::MeterModFailed;
-use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::message::multipart::flow::{FlowCounters, FlowEntry, FlowStatsReason};
-use bofuss_oflib::message::multipart::{
-    AggregateStats, ExtBody, FlowStats, FlowStatsRequest, MultipartReply, ReplyBody,
-};
+use bofuss_oflib::message::multipart::{AggregateStats, FlowStats, FlowStatsRequest, ReplyBody};
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
-use bofuss_oflib::{ErrorCode, ExtValue, Message};
+use bofuss_oflib::{ErrorCode, ExtValue};
 
-use crate::request::ConnId;
-use crate::switch::{Switch, SwitchIo};
 use crate::turns::Needs;
 
 /// How many groups or meters one slice lists.
@@ -24,13 +19,13 @@ const LISTED_PER_SLICE: usize = 32;
 /// A long reply in progress.
 pub(crate) struct Dump {
     pub(crate) xid: u32,
-    what: What,
+    pub(crate) what: What,
     /// When its last part was sent.
     pub(crate) continued: Time,
 }
 
 /// What a long reply lists.
-enum What {
+pub(crate) enum What {
     /// Flow entries.
     Entries(Entries),
     /// Groups or meters, and the ids that are still to be visited.
@@ -55,7 +50,7 @@ pub(crate) enum DumpedList {
 }
 
 /// A walk over flow entries.
-struct Entries {
+pub(crate) struct Entries {
     filter: Filter,
     cursor: Cursor,
     report: EntryReport,
@@ -160,84 +155,11 @@ impl Dump {
     }
 }
 
-impl<E: FrameEngine> Switch<E> {
-    /// Makes and sends the next slice of a connection's long reply.
-    ///
-    /// Errors: an extension's; they end the reply.
-    pub(crate) fn continue_dump<I: SwitchIo>(
-        &mut self,
-        now: Time,
-        conn: ConnId,
-        io: &mut I,
-    ) -> Result<(), ErrorCode> {
-        let connection = self.connections.get_mut(&conn);
-        let Some(mut dump) = connection.and_then(|connection| connection.dump.take()) else {
-            return Ok(());
-        };
-        let (last, body) = match &mut dump.what {
-            What::Entries(entries) => entries.slice(now, &self.datapath.settled()),
-            What::List(listed, ids) => list(now, &self.datapath, *listed, ids),
-            What::Monitored(cursor) => self.monitored_slice(conn, cursor),
-            What::Extension(request, from) => {
-                let part = self.extension_multipart(now, conn, request, *from, io)?;
-                *from = part.next.unwrap_or(0);
-                let body = part
-                    .value
-                    .map(|value| ReplyBody::Experimenter(ExtBody(value)));
-                (part.next.is_none(), body)
-            }
-        };
-        if let Some(body) = body {
-            let reply = MultipartReply { more: !last, body };
-            io.send(conn, dump.xid, Message::MultipartReply(reply));
-        }
-        dump.continued = now;
-        if !last && let Some(connection) = self.connections.get_mut(&conn) {
-            connection.dump = Some(dump);
-        }
-        Ok(())
-    }
-
-    /// The next slice of an initial report.
-    fn monitored_slice(&mut self, conn: ConnId, cursor: &mut Cursor) -> Slice {
-        let mut updates = Vec::new();
-        let Some(connection) = self.connections.get_mut(&conn) else {
-            return (true, None);
-        };
-        let monitoring = &mut connection.monitoring;
-        let settled = self.datapath.settled();
-        let last = settled.slice(cursor, |table, entry| {
-            updates.extend(monitoring.initial(settled.datapath(), table, entry));
-        });
-        if last {
-            monitoring.has_begun();
-        }
-        let has_body = last || !updates.is_empty();
-        (last, has_body.then_some(ReplyBody::FlowMonitor(updates)))
-    }
-
-    /// As [`Switch::continue_dump`], in a turn after that of the request: an error is sent to the
-    /// connection.
-    pub(crate) fn continue_late_dump<I: SwitchIo>(&mut self, now: Time, conn: ConnId, io: &mut I) {
-        let dump = self
-            .connections
-            .get(&conn)
-            .and_then(|conn| conn.dump.as_ref());
-        let Some(xid) = dump.map(|dump| dump.xid) else {
-            return;
-        };
-        if let Err(error) = self.continue_dump(now, conn, io) {
-            let error = ErrorMsg::quoting(error, &[]);
-            io.send(conn, xid, Message::Error(error));
-        }
-    }
-}
-
 /// A slice of a reply: whether it is the last, and its body if there is one.
-type Slice = (bool, Option<ReplyBody>);
+pub(crate) type Slice = (bool, Option<ReplyBody>);
 
 impl Entries {
-    fn slice(&mut self, now: Time, settled: &Settled<'_, impl FrameEngine>) -> Slice {
+    pub(crate) fn slice(&mut self, now: Time, settled: &Settled<'_, impl FrameEngine>) -> Slice {
         let datapath = settled.datapath();
         let filter = &self.filter;
         let report = &mut self.report;
@@ -278,7 +200,7 @@ fn counters(entry: FlowEntry) -> FlowCounters {
 }
 
 /// Lists the next groups or meters.
-fn list(
+pub(crate) fn list(
     now: Time,
     datapath: &Datapath<impl FrameEngine>,
     listed: DumpedList,

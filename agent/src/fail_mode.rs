@@ -2,16 +2,17 @@
 
 use core::fmt;
 
-use bofuss_datapath::Time;
 use bofuss_datapath::engine::FrameEngine;
+use bofuss_datapath::{Datapath, Time};
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowModCommand};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Action, ExtValue, Match, PortNo};
+use bofuss_oflib::{Action, Catalogue, ExtValue, Match, PortNo};
 
-use crate::Switch;
+use crate::change::Change;
+use crate::connections::Connections;
 use crate::deliver::DiscardSink;
 
 /// What the switch does while no configured controller is connected.
@@ -39,6 +40,20 @@ impl FailMode {
         (Self::Standalone, "standalone"),
         (Self::ArpPath, "arp-path"),
     ];
+
+    /// The action of its entry; `None` in secure mode.
+    fn action(self, catalogue: &Catalogue) -> Option<Action> {
+        match self {
+            Self::Secure => None,
+            Self::Standalone => Some(Action::output(PortNo::NORMAL)),
+            Self::ArpPath => {
+                let mut rows = catalogue.values(ExtKind::Action);
+                let row = rows.find(|row| row.name == ARP_PATH)?;
+                let value = ExtValue::new(row, [].into(), Bytes::default());
+                Some(Action::Experimenter(value))
+            }
+        }
+    }
 }
 
 impl fmt::Display for FailMode {
@@ -52,70 +67,67 @@ impl fmt::Display for FailMode {
 /// The cookie that marks the entry of the fail mode: "standalo" in ASCII.
 pub const STANDALONE_COOKIE: u64 = 0x7374_616e_6461_6c6f;
 
-impl<E: FrameEngine> Switch<E> {
-    /// Changes the fail mode, with effect at once if there is no controller.
-    pub fn set_fail_mode(&mut self, now: Time, fail_mode: FailMode) {
-        self.fail_mode = fail_mode;
-        self.follow_fail_mode(now);
+/// The entry that stands in for a controller.
+pub(crate) struct StandIn {
+    pub(crate) mode: FailMode,
+    /// The action of the entry, while it is in table 0.
+    action: Option<Action>,
+}
+
+impl StandIn {
+    /// Makes that of a mode; no entry is in table 0 yet.
+    pub(crate) fn new(mode: FailMode) -> Self {
+        Self { mode, action: None }
     }
 
-    /// Adds or removes the fail mode's entry according to the connections that there are now.
-    pub(crate) fn follow_fail_mode(&mut self, now: Time) {
+    /// Adds or removes the entry according to the connections that there are now.
+    pub(crate) fn follow(
+        &mut self,
+        now: Time,
+        datapath: &mut Datapath<impl FrameEngine>,
+        connections: &Connections,
+        change: &Change,
+    ) {
         // The entry must not become part of a bundle; this is called again after the commit.
-        if self.commit.is_some() {
+        if change.commit.is_some() {
             return;
         }
-        let alone = !self.connections.values().any(|conn| conn.is_controller);
-        let wanted = self.stand_in_action().filter(|_| alone);
-        if wanted == self.stands_in {
+        let alone = !connections.has_controller();
+        let wanted = self.mode.action(datapath.catalogue()).filter(|_| alone);
+        if wanted == self.action {
             return;
         }
-        if self.stands_in.take().is_some() {
-            self.remove_stand_in(now);
+        if self.action.take().is_some() {
+            remove(now, datapath);
         }
         if let Some(action) = wanted {
-            self.stands_in = Some(action.clone());
-            self.add_stand_in(now, action);
+            self.action = Some(action.clone());
+            add(now, datapath, action);
         }
     }
+}
 
-    /// The action of the fail mode's entry; `None` in secure mode.
-    fn stand_in_action(&self) -> Option<Action> {
-        match self.fail_mode {
-            FailMode::Secure => None,
-            FailMode::Standalone => Some(Action::output(PortNo::NORMAL)),
-            FailMode::ArpPath => {
-                let mut rows = self.datapath.catalogue().values(ExtKind::Action);
-                let row = rows.find(|row| row.name == ARP_PATH)?;
-                let value = ExtValue::new(row, [].into(), Bytes::default());
-                Some(Action::Experimenter(value))
-            }
-        }
+fn add(now: Time, datapath: &mut Datapath<impl FrameEngine>, action: Action) {
+    let miss = datapath.tables()[0].find(0, &(&Match::ANY).into());
+    if miss.is_some() || !datapath.has_place(TableId(0)) {
+        return;
     }
+    let mut flow_mod = stand_in();
+    flow_mod.instructions = Instructions::apply([action].into());
+    // A full table has no room for the entry; its other entries stay in use.
+    let added = datapath.flow_mod(now, &flow_mod, &mut DiscardSink);
+    if added.is_ok() {
+        // There is nobody to send the extensions' replies to.
+        datapath.flow_mod_done(now, |_| None, &flow_mod, &mut DiscardSink);
+    }
+}
 
-    fn add_stand_in(&mut self, now: Time, action: Action) {
-        let miss = self.datapath.tables()[0].find(0, &(&Match::ANY).into());
-        if miss.is_some() || !self.datapath.has_place(TableId(0)) {
-            return;
-        }
-        let mut flow_mod = stand_in();
-        flow_mod.instructions = Instructions::apply([action].into());
-        // A full table has no room for the entry; its other entries stay in use.
-        let added = self.datapath.flow_mod(now, &flow_mod, &mut DiscardSink);
-        if added.is_ok() {
-            // There is nobody to send the extensions' replies to.
-            let sink = &mut DiscardSink;
-            self.datapath.flow_mod_done(now, |_| None, &flow_mod, sink);
-        }
-    }
-
-    fn remove_stand_in(&mut self, now: Time) {
-        let mut flow_mod = stand_in();
-        flow_mod.command = FlowModCommand::DELETE_STRICT;
-        flow_mod.cookie_mask = u64::MAX;
-        // Without table 0 there is no such entry.
-        let _ = self.datapath.flow_mod(now, &flow_mod, &mut DiscardSink);
-    }
+fn remove(now: Time, datapath: &mut Datapath<impl FrameEngine>) {
+    let mut flow_mod = stand_in();
+    flow_mod.command = FlowModCommand::DELETE_STRICT;
+    flow_mod.cookie_mask = u64::MAX;
+    // Without table 0 there is no such entry.
+    let _ = datapath.flow_mod(now, &flow_mod, &mut DiscardSink);
 }
 
 /// The fail mode's entry, without instructions.

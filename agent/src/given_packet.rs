@@ -1,13 +1,23 @@
-//! Packets that a controller sends as bytes, for a packet-out or a trace.
+//! Packets of a controller: sent as bytes or held for it, for a packet-out, a flow-mod or a trace.
 
 use bofuss_datapath::engine::FrameEngine;
+use bofuss_datapath::{Datapath, Time};
 use bofuss_oflib::error::{BadMatch, BadRequest};
-use bofuss_oflib::field::PACKET_TYPE;
-use bofuss_oflib::{ErrorCode, FieldMatch, Match, PortNo};
+use bofuss_oflib::field::{Field, IN_PHY_PORT, PACKET_TYPE};
+use bofuss_oflib::message::PacketOut;
+use bofuss_oflib::types::{BufferId, TableId};
+use bofuss_oflib::{Action, ErrorCode, FieldMatch, Match, PortNo};
 use bofuss_packet::Packet;
 use bofuss_packet::packet_type;
 
-use crate::switch::Switch;
+use crate::connections::Connections;
+use crate::deliver::SwitchSink;
+use crate::io::SwitchIo;
+use crate::request::{ConnId, HandlerResult, Outcome};
+
+/// The values besides ports that the `in_port` of a packet-out may have. Choice: CONTROLLER, and
+/// like Open vSwitch also 0 and ANY (NONE in 1.0); entries can match the number.
+const NO_INGRESS: [PortNo; 3] = [PortNo(0), PortNo::ANY, PortNo::CONTROLLER];
 
 /// Checks the bytes of a packet-out. Errors: BAD_MATCH/BAD_VALUE for a packet type that the switch
 /// does not support, BAD_REQUEST/BAD_PACKET if there are no bytes, or they are not of the stated
@@ -28,26 +38,99 @@ pub(crate) fn check_bytes(bytes: &[u8], fields: &Match) -> Result<(), ErrorCode>
     Ok(())
 }
 
-impl<E: FrameEngine> Switch<E> {
-    /// Makes a packet of bytes that a controller sent; `None` if the pool is exhausted. Errors:
-    /// BAD_REQUEST/BAD_PACKET if there are no bytes, or if a packet without Ethernet is not IP.
-    pub(crate) fn packet_of(
-        &self,
-        bytes: &[u8],
-        in_port: PortNo,
-        is_of_ethernet: bool,
-    ) -> Result<Option<Packet>, ErrorCode> {
-        if bytes.is_empty() {
-            return Err(BadRequest::BAD_PACKET);
-        }
-        let additions = self.datapath.catalogue().additions();
-        let pool = self.datapath.pool();
-        if is_of_ethernet {
-            let frame = pool.frame(bytes);
-            return Ok(frame.map(|frame| Packet::with_additions(frame, in_port, additions)));
-        }
-        let front = packet_type::front(bytes).ok_or(BadRequest::BAD_PACKET)?;
-        let frame = pool.frame(&[&front[..], bytes].concat());
-        Ok(frame.map(|frame| Packet::without_ethernet(frame, in_port, additions)))
+/// Makes a packet of bytes that a controller sent; `None` if the pool is exhausted. Errors:
+/// BAD_REQUEST/BAD_PACKET if there are no bytes, or if a packet without Ethernet is not IP.
+pub(crate) fn packet_of(
+    datapath: &Datapath<impl FrameEngine>,
+    bytes: &[u8],
+    in_port: PortNo,
+    is_of_ethernet: bool,
+) -> Result<Option<Packet>, ErrorCode> {
+    if bytes.is_empty() {
+        return Err(BadRequest::BAD_PACKET);
     }
+    let additions = datapath.catalogue().additions();
+    let pool = datapath.pool();
+    if is_of_ethernet {
+        let frame = pool.frame(bytes);
+        return Ok(frame.map(|frame| Packet::with_additions(frame, in_port, additions)));
+    }
+    let front = packet_type::front(bytes).ok_or(BadRequest::BAD_PACKET)?;
+    let frame = pool.frame(&[&front[..], bytes].concat());
+    Ok(frame.map(|frame| Packet::without_ethernet(frame, in_port, additions)))
+}
+
+pub(crate) fn packet_out<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    conn: ConnId,
+    out: &PacketOut,
+) -> HandlerResult {
+    check_packet_out(datapath, sink.connections, sink.now, conn, out)?;
+    let mut packet = if out.buffer_id == BufferId::NO_BUFFER {
+        // An empty pool drops the packet, as it drops received ones; the pool counts it.
+        let is_of_ethernet = out.fields.is_of_ethernet();
+        let made = packet_of(datapath, &out.data.0, out.in_port, is_of_ethernet)?;
+        let Some(packet) = made else {
+            return Ok(Outcome::Done);
+        };
+        packet
+    } else {
+        sink.connections
+            .channel(conn)
+            .buffers
+            .take(sink.now, out.buffer_id)?
+    };
+    let given = out.fields.fields().iter();
+    for one in given.filter(|one| one.field != PACKET_TYPE) {
+        packet.key_mut().set(one.field, one.number());
+    }
+    datapath.packet_out(sink.now, packet, &out.actions, sink);
+    Ok(Outcome::Done)
+}
+
+/// Errors: those of PACKET_OUT; then nothing is sent.
+pub(crate) fn check_packet_out(
+    datapath: &Datapath<impl FrameEngine>,
+    connections: &mut Connections,
+    now: Time,
+    conn: ConnId,
+    out: &PacketOut,
+) -> Result<(), ErrorCode> {
+    let has_no_ingress = NO_INGRESS.contains(&out.in_port);
+    if !has_no_ingress && !out.in_port.is_port() {
+        return Err(BadRequest::BAD_PORT);
+    }
+    let mut fields = out.fields.fields().iter();
+    if !fields.all(|one| may_be_given(one.field)) {
+        return Err(BadMatch::BAD_FIELD);
+    }
+    datapath.check_actions(TableId(0), None, &out.actions)?;
+    if out.buffer_id != BufferId::NO_BUFFER {
+        connections.channel(conn).buffers.check(now, out.buffer_id)
+    } else {
+        check_bytes(&out.data.0, &out.fields)
+    }
+}
+
+/// Has a buffered packet pass the tables again. Errors: those of its buffer.
+pub(crate) fn resubmit<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    conn: ConnId,
+    buffer: BufferId,
+) -> Result<(), ErrorCode> {
+    let packet = sink
+        .connections
+        .channel(conn)
+        .buffers
+        .take(sink.now, buffer)?;
+    datapath.packet_out(sink.now, packet, &[Action::output(PortNo::TABLE)], sink);
+    Ok(())
+}
+
+/// Whether the match of a packet-out may set this field, which is in no header. Choice: the fields
+/// that entries may write, and IN_PHY_PORT; an extension's own state is excluded.
+fn may_be_given(field: &Field) -> bool {
+    field.is_copied_to() || [IN_PHY_PORT, PACKET_TYPE].contains(&field)
 }

@@ -4,7 +4,7 @@
 use alloc::{string::String, string::ToString, vec::Vec};
 
 use bofuss_datapath::engine::FrameEngine;
-use bofuss_datapath::{Egress, Queue, QueueSpec, Rate, Time};
+use bofuss_datapath::{Datapath, Egress, Queue, QueueSpec, Rate, Time};
 use bofuss_oflib::Version;
 use bofuss_oflib::error::{BadRequest, QueueOpFailed};
 use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow};
@@ -15,7 +15,9 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::{Bytes, FixedStr, Reader};
 use bofuss_oflib::{Codec, ErrorCode, ExtValue, PortNo};
 
-use crate::switch::{Switch, SwitchIo};
+use crate::deliver::SwitchSink;
+use crate::features::Identity;
+use crate::io::SwitchIo;
 
 /// The experimenter id of OpenFlow itself, under which BOFUSS defined its messages.
 const OPENFLOW: u32 = 0x0000_26e1;
@@ -129,169 +131,146 @@ pub fn spec(properties: &[QueueProperty]) -> Result<QueueSpec, ErrorCode> {
     Ok(spec)
 }
 
-impl<E: FrameEngine> Switch<E> {
-    /// Creates or changes a queue of a port.
-    ///
-    /// Errors: why that is not possible.
-    pub fn modify_queue(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        id: QueueId,
-        spec: QueueSpec,
-    ) -> Result<(), bofuss_datapath::QueueError> {
-        self.datapath.modify_queue(now, port, id, spec)
-    }
+/// Handles a message of [`ROWS`]; `None` if it is none of these.
+///
+/// Errors: BAD_REQUEST with BAD_LEN or BAD_EXPERIMENTER, QUEUE_OP_FAILED.
+pub(crate) fn queue_message<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    identity: &mut Identity,
+    sink: &mut SwitchSink<'_, I>,
+    value: &ExtValue,
+) -> Option<Result<(), ErrorCode>> {
+    let at = value.row.place_in(&ROWS)?;
+    Some(match at {
+        2 => set_description(identity, &value.data.0),
+        3 => set_discipline(datapath, sink, value),
+        _ => change_queue(datapath, sink, value, at == 1),
+    })
+}
 
-    /// Deletes a queue of a port; the frames in it are dropped.
-    ///
-    /// Errors: why it stays.
-    pub fn delete_queue<I: SwitchIo>(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        id: QueueId,
-        io: &mut I,
-    ) -> Result<(), bofuss_datapath::QueueError> {
-        let (datapath, mut sink) = self.parts(now, io);
-        datapath.delete_queue(now, port, id, &mut sink)
-    }
+fn set_discipline<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    value: &ExtValue,
+) -> Result<(), ErrorCode> {
+    let port = PortNo(value.args[0] as u32);
+    let name = core::str::from_utf8(&value.data.0).unwrap_or_default();
+    let set = datapath.set_discipline(sink.now, port, name, sink);
+    set.map_err(|error| error.0)
+}
 
-    /// Handles a message of [`ROWS`]; `None` if it is none of these.
-    ///
-    /// Errors: BAD_REQUEST with BAD_LEN or BAD_EXPERIMENTER, QUEUE_OP_FAILED.
-    pub(crate) fn queue_message<I: SwitchIo>(
-        &mut self,
-        now: Time,
-        value: &ExtValue,
-        io: &mut I,
-    ) -> Option<Result<(), ErrorCode>> {
-        let at = value.row.place_in(&ROWS)?;
-        Some(match at {
-            2 => self.set_description(&value.data.0),
-            3 => self.set_discipline(now, value, io),
-            _ => self.change_queue(now, value, at == 1, io),
-        })
+fn set_description(identity: &mut Identity, data: &[u8]) -> Result<(), ErrorCode> {
+    if data.len() != DESC_BYTES {
+        return Err(BadRequest::BAD_LEN);
     }
+    let text = data.split(|byte| *byte == 0).next().unwrap_or_default();
+    identity.desc.dp_desc = FixedStr(String::from_utf8_lossy(text).to_string());
+    Ok(())
+}
 
-    fn set_discipline<I: SwitchIo>(
-        &mut self,
-        now: Time,
-        value: &ExtValue,
-        io: &mut I,
-    ) -> Result<(), ErrorCode> {
-        let port = PortNo(value.args[0] as u32);
-        let name = core::str::from_utf8(&value.data.0).unwrap_or_default();
-        let (datapath, mut sink) = self.parts(now, io);
-        let set = datapath.set_discipline(now, port, name, &mut sink);
-        set.map_err(|error| error.0)
+fn change_queue<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    value: &ExtValue,
+    delete: bool,
+) -> Result<(), ErrorCode> {
+    let codec = codec();
+    let port = PortNo(value.args[0] as u32);
+    let mut r = Reader::new(&codec, &value.data.0);
+    let queue = r.get::<PacketQueue>().map_err(|error| error.error)?;
+    r.finish().map_err(|error| error.error)?;
+    if delete {
+        let deleted = datapath.delete_queue(sink.now, port, queue.queue_id, sink);
+        return deleted.map_err(|error| error.0);
     }
+    let spec = spec(&queue.properties)?;
+    let modified = datapath.modify_queue(sink.now, port, queue.queue_id, spec);
+    modified.map_err(|error| error.0)
+}
 
-    fn set_description(&mut self, data: &[u8]) -> Result<(), ErrorCode> {
-        if data.len() != DESC_BYTES {
-            return Err(BadRequest::BAD_LEN);
-        }
-        let text = data.split(|byte| *byte == 0).next().unwrap_or_default();
-        self.identity.desc.dp_desc = FixedStr(String::from_utf8_lossy(text).to_string());
-        Ok(())
+/// The queues of a port, or for ANY those of all ports. Errors: QUEUE_OP_FAILED/BAD_PORT.
+fn queues_of(
+    datapath: &Datapath<impl FrameEngine>,
+    wanted: PortNo,
+) -> Result<Vec<&Queue>, ErrorCode> {
+    let ports = datapath.ports();
+    let any = wanted == PortNo::ANY;
+    if !any && !ports.contains_key(&wanted) {
+        return Err(QueueOpFailed::BAD_PORT);
     }
+    let chosen = ports.keys().filter(|port| any || wanted == **port);
+    let egresses = chosen.filter_map(|port| datapath.egress(*port));
+    Ok(egresses.flat_map(Egress::queues).collect())
+}
 
-    fn change_queue<I: SwitchIo>(
-        &mut self,
-        now: Time,
-        value: &ExtValue,
-        delete: bool,
-        io: &mut I,
-    ) -> Result<(), ErrorCode> {
-        let codec = codec();
-        let port = PortNo(value.args[0] as u32);
-        let mut r = Reader::new(&codec, &value.data.0);
-        let queue = r.get::<PacketQueue>().map_err(|error| error.error)?;
-        r.finish().map_err(|error| error.error)?;
-        if delete {
-            let deleted = self.delete_queue(now, port, queue.queue_id, io);
-            return deleted.map_err(|error| error.0);
-        }
-        let spec = spec(&queue.properties)?;
-        let modified = self.modify_queue(now, port, queue.queue_id, spec);
-        modified.map_err(|error| error.0)
+/// The body of QUEUE_GET_CONFIG_REPLY. Errors: QUEUE_OP_FAILED/BAD_PORT.
+pub(crate) fn queues(
+    datapath: &Datapath<impl FrameEngine>,
+    request: &QueueConfigRequest,
+) -> Result<QueueConfig, ErrorCode> {
+    let port = request.port;
+    let mut queues = Vec::new();
+    for queue in queues_of(datapath, port)? {
+        let port = queue.stats.port_no;
+        let port_kbps = datapath.ports()[&port].desc.curr_speed;
+        queues.push(PacketQueue {
+            queue_id: queue.id,
+            port,
+            properties: properties(&queue.spec, port_kbps),
+        });
     }
+    Ok(QueueConfig { port, queues })
+}
 
-    /// The queues of a port, or for ANY those of all ports. Errors: QUEUE_OP_FAILED/BAD_PORT.
-    fn queues_of(&self, wanted: PortNo) -> Result<Vec<&Queue>, ErrorCode> {
-        let ports = self.datapath.ports();
-        let any = wanted == PortNo::ANY;
-        if !any && !ports.contains_key(&wanted) {
-            return Err(QueueOpFailed::BAD_PORT);
-        }
-        let chosen = ports.keys().filter(|port| any || wanted == **port);
-        let egresses = chosen.filter_map(|port| self.datapath.egress(*port));
-        Ok(egresses.flat_map(Egress::queues).collect())
+/// The queues that a request names.
+///
+/// Errors: QUEUE_OP_FAILED with BAD_PORT, or BAD_QUEUE if none of the requested ports has it.
+fn queues_asked<'a>(
+    datapath: &'a Datapath<impl FrameEngine>,
+    request: &QueueStatsRequest,
+) -> Result<Vec<&'a Queue>, ErrorCode> {
+    let wanted = request.queue_id;
+    let mut queues = queues_of(datapath, request.port_no)?;
+    queues.retain(|queue| wanted == QueueId::ALL || wanted == queue.id);
+    if queues.is_empty() && wanted != QueueId::ALL {
+        return Err(QueueOpFailed::BAD_QUEUE);
     }
+    Ok(queues)
+}
 
-    /// The body of QUEUE_GET_CONFIG_REPLY. Errors: QUEUE_OP_FAILED/BAD_PORT.
-    pub(crate) fn queues(&self, request: &QueueConfigRequest) -> Result<QueueConfig, ErrorCode> {
-        let port = request.port;
-        let mut queues = Vec::new();
-        for queue in self.queues_of(port)? {
-            let port = queue.stats.port_no;
-            let port_kbps = self.datapath.ports()[&port].desc.curr_speed;
-            queues.push(PacketQueue {
-                queue_id: queue.id,
-                port,
-                properties: properties(&queue.spec, port_kbps),
-            });
-        }
-        Ok(QueueConfig { port, queues })
+/// The body of a QUEUE_DESC reply. Errors: as [`queues_asked`].
+pub(crate) fn queue_descs(
+    datapath: &Datapath<impl FrameEngine>,
+    request: &QueueStatsRequest,
+) -> Result<Vec<QueueDesc>, ErrorCode> {
+    let mut list = Vec::new();
+    for queue in queues_asked(datapath, request)? {
+        let port_no = queue.stats.port_no;
+        let port_kbps = datapath.ports()[&port_no].desc.curr_speed;
+        list.push(QueueDesc {
+            port_no,
+            queue_id: queue.id,
+            properties: properties(&queue.spec, port_kbps),
+        });
     }
+    Ok(list)
+}
 
-    /// The queues that a request names.
-    ///
-    /// Errors: QUEUE_OP_FAILED with BAD_PORT, or BAD_QUEUE if none of the requested ports has it.
-    fn queues_asked(&self, request: &QueueStatsRequest) -> Result<Vec<&Queue>, ErrorCode> {
-        let wanted = request.queue_id;
-        let mut queues = self.queues_of(request.port_no)?;
-        queues.retain(|queue| wanted == QueueId::ALL || wanted == queue.id);
-        if queues.is_empty() && wanted != QueueId::ALL {
-            return Err(QueueOpFailed::BAD_QUEUE);
-        }
-        Ok(queues)
+/// The body of a QUEUE reply. Errors: as [`queues_asked`].
+pub(crate) fn queue_stats(
+    datapath: &Datapath<impl FrameEngine>,
+    now: Time,
+    request: &QueueStatsRequest,
+) -> Result<Vec<QueueStats>, ErrorCode> {
+    let queues = queues_asked(datapath, request)?;
+    let mut list = Vec::with_capacity(queues.len());
+    for queue in queues {
+        let (duration_sec, duration_nsec) = now.duration(queue.since);
+        list.push(QueueStats {
+            duration_sec,
+            duration_nsec,
+            ..queue.stats.clone()
+        });
     }
-
-    /// The body of a QUEUE_DESC reply. Errors: as [`Switch::queues_asked`].
-    pub(crate) fn queue_descs(
-        &self,
-        request: &QueueStatsRequest,
-    ) -> Result<Vec<QueueDesc>, ErrorCode> {
-        let mut list = Vec::new();
-        for queue in self.queues_asked(request)? {
-            let port_no = queue.stats.port_no;
-            let port_kbps = self.datapath.ports()[&port_no].desc.curr_speed;
-            list.push(QueueDesc {
-                port_no,
-                queue_id: queue.id,
-                properties: properties(&queue.spec, port_kbps),
-            });
-        }
-        Ok(list)
-    }
-
-    /// The body of a QUEUE reply. Errors: as [`Switch::queues_asked`].
-    pub(crate) fn queue_stats(
-        &self,
-        now: Time,
-        request: &QueueStatsRequest,
-    ) -> Result<Vec<QueueStats>, ErrorCode> {
-        let queues = self.queues_asked(request)?;
-        let mut list = Vec::with_capacity(queues.len());
-        for queue in queues {
-            let (duration_sec, duration_nsec) = now.duration(queue.since);
-            list.push(QueueStats {
-                duration_sec,
-                duration_nsec,
-                ..queue.stats.clone()
-            });
-        }
-        Ok(list)
-    }
+    Ok(list)
 }

@@ -2,6 +2,8 @@
 
 use alloc::{string::String, vec::Vec};
 
+use bofuss_oflib::error::BadProperty;
+use bofuss_oflib::message::property::ExperimenterProperty;
 use bofuss_oflib::message::{ErrorMsg, FlowMod};
 use bofuss_oflib::types::BufferId;
 use bofuss_oflib::{ErrorCode, Message};
@@ -83,4 +85,13 @@ impl Pending {
 pub(crate) fn buffer_of(flow_mod: &FlowMod) -> Option<BufferId> {
     let is_named = !flow_mod.deletes() && flow_mod.buffer_id != BufferId::NO_BUFFER;
     is_named.then_some(flow_mod.buffer_id)
+}
+
+/// Refuses experimenter properties; we know none. Errors: BAD_PROPERTY/BAD_EXPERIMENTER.
+pub(crate) fn refuse_experimenters(properties: &[ExperimenterProperty]) -> Result<(), ErrorCode> {
+    if properties.is_empty() {
+        Ok(())
+    } else {
+        Err(BadProperty::BAD_EXPERIMENTER)
+    }
 }

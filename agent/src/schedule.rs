@@ -4,17 +4,14 @@
 use alloc::vec::Vec;
 
 use bofuss_datapath::Time;
-use bofuss_datapath::engine::FrameEngine;
+use bofuss_oflib::ErrorCode;
 use bofuss_oflib::error::BundleFailed;
+use bofuss_oflib::message::BundleControl;
 use bofuss_oflib::message::bundle::{BundleFlags, Timestamp};
 use bofuss_oflib::message::multipart::bundle_features::{BundleFeatureFlags, TimeCapability};
 use bofuss_oflib::message::multipart::{BundleFeatures, BundleFeaturesRequest, ReplyBody};
-use bofuss_oflib::message::{BundleControl, ErrorMsg};
-use bofuss_oflib::{ErrorCode, Message};
 
-use crate::handle::refuse_experimenters;
-use crate::request::{ConnId, HandlerResult, Origin, Outcome};
-use crate::switch::{Switch, SwitchIo};
+use crate::request::{ConnId, Origin, refuse_experimenters};
 
 /// The scheduling accuracy that BUNDLE_FEATURES reports as long as none worse has been measured.
 const ACCURACY_NS: u64 = 100_000;
@@ -76,10 +73,10 @@ impl CommitErrors {
 #[derive(Default)]
 pub(crate) struct CommitClock {
     /// What it showed at [`Time`] 0, in nanoseconds since 1970, if there is a clock.
-    ns_at_0: Option<u64>,
+    pub(crate) ns_at_0: Option<u64>,
     /// Whether it was set since a waiting commit last compared it with its time.
     pub(crate) was_set: bool,
-    errors: CommitErrors,
+    pub(crate) errors: CommitErrors,
     /// The scheduled time of a commit that took effect and whose error is not recorded yet.
     pub(crate) unmeasured_ns: Option<u64>,
 }
@@ -96,12 +93,82 @@ impl CommitClock {
     }
 
     /// Records the error of the commit that took effect since the last call, if there was one.
-    fn measure(&mut self, now: Time) {
+    pub(crate) fn measure(&mut self, now: Time) {
         if let Some(at_ns) = self.unmeasured_ns.take()
             && let Some(ns) = self.ns(now)
         {
             self.errors.add(ns.abs_diff(at_ns));
         }
+    }
+
+    /// Handles the multipart BUNDLE_FEATURES: reports what bundles can do, and sets the scheduling
+    /// limits that the controller requests.
+    ///
+    /// Errors: BAD_PROPERTY/BAD_EXPERIMENTER.
+    pub(crate) fn bundle_features(
+        &self,
+        now: Time,
+        tolerances: &mut Tolerances,
+        request: &BundleFeaturesRequest,
+    ) -> Result<ReplyBody, ErrorCode> {
+        refuse_experimenters(&request.experimenters)?;
+        let clock_ns = self.ns(now);
+        let accuracy_ns = self.errors.accuracy_ns();
+        if request.flags.has(BundleFeatureFlags::TIME_SET_SCHED)
+            && let Some(asked) = &request.time_capability
+        {
+            tolerances.max_future_ns = asked.sched_max_future.nanos().min(MAX_TOLERANCE_NS);
+            tolerances.max_past_ns = asked.sched_max_past.nanos().min(MAX_TOLERANCE_NS);
+        }
+        let mut capabilities = BundleFlags::ALL;
+        if clock_ns.is_none() {
+            capabilities = capabilities.without(BundleFlags::TIME);
+        }
+        let time_capability = clock_ns.map(|clock_ns| TimeCapability {
+            sched_accuracy: Timestamp::of_nanos(accuracy_ns),
+            sched_max_future: Timestamp::of_nanos(tolerances.max_future_ns),
+            sched_max_past: Timestamp::of_nanos(tolerances.max_past_ns),
+            timestamp: Timestamp::of_nanos(clock_ns),
+        });
+        Ok(ReplyBody::BundleFeatures(BundleFeatures {
+            capabilities,
+            time_capability,
+            experimenters: Vec::new(),
+        }))
+    }
+
+    /// Whether the time of a commit has come.
+    pub(crate) fn is_due(&self, now: Time, commit: &ScheduledCommit) -> bool {
+        self.ns(now).is_some_and(|ns| commit.at_ns <= ns)
+    }
+
+    /// Schedules the commit of a bundle.
+    ///
+    /// Errors: BUNDLE_FAILED with SCHED_NOT_SUPPORTED, SCHED_FUTURE, SCHED_PAST, or BAD_FLAGS if no
+    /// time is named.
+    pub(crate) fn schedule(
+        &self,
+        now: Time,
+        from: Origin<'_>,
+        control: &BundleControl,
+        tolerances: Tolerances,
+    ) -> Result<ScheduledCommit, ErrorCode> {
+        let clock_ns = self.ns(now).ok_or(BundleFailed::SCHED_NOT_SUPPORTED)?;
+        let asked = control.scheduled.ok_or(BundleFailed::BAD_FLAGS)?;
+        let at_ns = asked.nanos();
+        if at_ns > clock_ns.saturating_add(tolerances.max_future_ns) {
+            return Err(BundleFailed::SCHED_FUTURE);
+        }
+        if at_ns.saturating_add(tolerances.max_past_ns) < clock_ns {
+            return Err(BundleFailed::SCHED_PAST);
+        }
+        Ok(ScheduledCommit {
+            at_ns,
+            max_past_ns: tolerances.max_past_ns,
+            xid: from.xid,
+            head: from.head.into(),
+            control: control.clone(),
+        })
     }
 }
 
@@ -126,7 +193,7 @@ pub(crate) struct ScheduledCommit {
     /// The scheduled time, in nanoseconds since 1970.
     pub(crate) at_ns: u64,
     /// How late it may be, in nanoseconds.
-    pub(crate) max_past_ns: u64,
+    max_past_ns: u64,
     pub(crate) xid: u32,
     /// The first bytes of the commit request, which errors quote, and the request itself.
     pub(crate) head: Vec<u8>,
@@ -134,13 +201,22 @@ pub(crate) struct ScheduledCommit {
 }
 
 impl ScheduledCommit {
+    /// Where the request for it comes from.
+    pub(crate) fn origin(&self, conn: ConnId) -> Origin<'_> {
+        Origin {
+            conn,
+            xid: self.xid,
+            head: &self.head,
+        }
+    }
+
     /// Whether it is too late to carry it out.
     pub(crate) fn is_missed(&self, clock_ns: u64) -> bool {
         clock_ns > self.at_ns.saturating_add(self.max_past_ns)
     }
 
     /// When the preparation of its `n_messages` messages begins, in nanoseconds since 1970.
-    fn begins_ns(&self, n_messages: usize) -> u64 {
+    pub(crate) fn begins_ns(&self, n_messages: usize) -> u64 {
         let lead = LEAD_NS + LEAD_PER_MESSAGE_NS * n_messages as u64;
         self.at_ns.saturating_sub(lead)
     }
@@ -149,183 +225,5 @@ impl ScheduledCommit {
     /// waits, no other changes are made.
     pub(crate) fn is_early(&self, clock_ns: u64, n_messages: usize) -> bool {
         clock_ns.saturating_add(LEAD_NS) < self.begins_ns(n_messages)
-    }
-}
-
-impl<E: FrameEngine> Switch<E> {
-    /// Sets the clock for scheduled commits: what it showed at [`Time`] 0, in nanoseconds since
-    /// 1970. Call this again whenever the value changes, because the clock was set or its rate
-    /// differs from that of [`Time`]. Without a clock, commits cannot be scheduled.
-    pub fn set_clock(&mut self, nanos_at_0: u64) {
-        self.clock.ns_at_0 = Some(nanos_at_0);
-        self.clock.was_set = true;
-    }
-
-    /// What the clock showed at [`Time`] 0, if there is a clock.
-    pub fn clock_at_0(&self) -> Option<u64> {
-        self.clock.ns_at_0
-    }
-
-    /// Whether the caller has to watch the clock: a commit is in progress, scheduled or not, or one
-    /// is scheduled.
-    pub fn follows_clock(&self) -> bool {
-        self.commit.is_some() || self.next_scheduled().is_some()
-    }
-
-    /// The errors of the scheduled commits so far.
-    pub fn commit_errors(&self) -> &CommitErrors {
-        &self.clock.errors
-    }
-
-    /// Records the error of the scheduled commit that took effect since the last call, if there was
-    /// one. `now` is when the first packet that can see it is handled.
-    pub fn measure_commit(&mut self, now: Time) {
-        self.clock.measure(now);
-    }
-
-    /// Handles the multipart BUNDLE_FEATURES: reports what bundles can do, and sets the scheduling
-    /// limits that the controller requests.
-    ///
-    /// Errors: BAD_PROPERTY/BAD_EXPERIMENTER.
-    pub(crate) fn bundle_features(
-        &mut self,
-        now: Time,
-        conn: ConnId,
-        request: &BundleFeaturesRequest,
-    ) -> Result<ReplyBody, ErrorCode> {
-        refuse_experimenters(&request.experimenters)?;
-        let clock_ns = self.clock.ns(now);
-        let accuracy_ns = self.clock.errors.accuracy_ns();
-        let tolerances = &mut self.channel(conn).tolerances;
-        if request.flags.has(BundleFeatureFlags::TIME_SET_SCHED)
-            && let Some(asked) = &request.time_capability
-        {
-            tolerances.max_future_ns = asked.sched_max_future.nanos().min(MAX_TOLERANCE_NS);
-            tolerances.max_past_ns = asked.sched_max_past.nanos().min(MAX_TOLERANCE_NS);
-        }
-        let tolerances = *tolerances;
-        let mut capabilities = BundleFlags::ALL;
-        if clock_ns.is_none() {
-            capabilities = capabilities.without(BundleFlags::TIME);
-        }
-        let time_capability = clock_ns.map(|clock_ns| TimeCapability {
-            sched_accuracy: Timestamp::of_nanos(accuracy_ns),
-            sched_max_future: Timestamp::of_nanos(tolerances.max_future_ns),
-            sched_max_past: Timestamp::of_nanos(tolerances.max_past_ns),
-            timestamp: Timestamp::of_nanos(clock_ns),
-        });
-        Ok(ReplyBody::BundleFeatures(BundleFeatures {
-            capabilities,
-            time_capability,
-            experimenters: Vec::new(),
-        }))
-    }
-
-    /// Schedules the commit of an open bundle, or begins it at once if its time is past but within
-    /// the limit. A bundle that cannot be scheduled is discarded.
-    ///
-    /// Errors: BUNDLE_FAILED with SCHED_NOT_SUPPORTED, SCHED_FUTURE, SCHED_PAST, or BAD_FLAGS if no
-    /// time is named.
-    pub(crate) fn schedule_commit(
-        &mut self,
-        now: Time,
-        from: Origin<'_>,
-        control: &BundleControl,
-    ) -> HandlerResult {
-        let Origin { conn, xid, head } = from;
-        let tolerances = self.channel(conn).tolerances;
-        let mut bundle = self.take_bundle(conn, control.bundle_id)?;
-        let checked = self.check_time(now, control, tolerances);
-        let (at_ns, clock_ns) = match checked {
-            Ok(times) => times,
-            Err(error) => {
-                self.discarded.push(bundle);
-                return Err(error);
-            }
-        };
-        let commit = ScheduledCommit {
-            at_ns,
-            max_past_ns: tolerances.max_past_ns,
-            xid,
-            head: head.into(),
-            control: control.clone(),
-        };
-        if at_ns <= clock_ns && !self.is_changing() {
-            self.begin_scheduled(conn, commit, bundle);
-        } else if let Some(connection) = self.connections.get_mut(&conn) {
-            bundle.scheduled = Some(commit);
-            connection.bundles.insert(control.bundle_id, bundle);
-        }
-        Ok(Outcome::Begun)
-    }
-
-    /// Returns the time of a commit and what the clock shows. Errors: as
-    /// [`Switch::schedule_commit`].
-    fn check_time(
-        &self,
-        now: Time,
-        control: &BundleControl,
-        tolerances: Tolerances,
-    ) -> Result<(u64, u64), ErrorCode> {
-        let clock_ns = self
-            .clock
-            .ns(now)
-            .ok_or(BundleFailed::SCHED_NOT_SUPPORTED)?;
-        let asked = control.scheduled.ok_or(BundleFailed::BAD_FLAGS)?;
-        let at_ns = asked.nanos();
-        if at_ns > clock_ns.saturating_add(tolerances.max_future_ns) {
-            return Err(BundleFailed::SCHED_FUTURE);
-        }
-        if at_ns.saturating_add(tolerances.max_past_ns) < clock_ns {
-            return Err(BundleFailed::SCHED_PAST);
-        }
-        Ok((at_ns, clock_ns))
-    }
-
-    /// When the preparation of the next scheduled commit has to begin.
-    pub(crate) fn next_scheduled(&self) -> Option<Time> {
-        let connections = self.connections.values();
-        let bundles = connections.flat_map(|conn| conn.bundles.values());
-        let begins = bundles.filter_map(|bundle| {
-            let commit = bundle.scheduled.as_ref()?;
-            Some(commit.begins_ns(bundle.messages.len()))
-        });
-        begins.min().and_then(|at| self.clock.time_of(at))
-    }
-
-    /// Begins the earliest scheduled commit whose preparation is due, unless another change is in
-    /// progress. If it has missed its time, it is discarded and its connection gets
-    /// BUNDLE_FAILED/SCHED_PAST.
-    pub(crate) fn begin_due_commit<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
-        let Some(clock_ns) = self.clock.ns(now) else {
-            return;
-        };
-        let mut due: Option<(u64, ConnId, u32)> = None;
-        for (conn, connection) in &self.connections {
-            for (id, bundle) in &connection.bundles {
-                if let Some(commit) = &bundle.scheduled
-                    && commit.begins_ns(bundle.messages.len()) <= clock_ns
-                    && due.is_none_or(|(earliest, ..)| commit.at_ns < earliest)
-                {
-                    due = Some((commit.at_ns, *conn, *id));
-                }
-            }
-        }
-        let Some((_, conn, id)) = due.filter(|_| !self.is_changing()) else {
-            return;
-        };
-        let Ok(mut bundle) = self.take_bundle(conn, id) else {
-            return;
-        };
-        let Some(commit) = bundle.scheduled.take() else {
-            return;
-        };
-        if commit.is_missed(clock_ns) {
-            let error = ErrorMsg::quoting(BundleFailed::SCHED_PAST, &commit.head);
-            io.send(conn, commit.xid, Message::Error(error));
-            self.discarded.push(bundle);
-        } else {
-            self.begin_scheduled(conn, commit, bundle);
-        }
     }
 }

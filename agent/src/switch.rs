@@ -1,137 +1,44 @@
 //! The whole switch: a datapath and its connections. Inputs are method calls, and outputs go
 //! through a [`SwitchIo`].
 
-use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use alloc::vec::Vec;
 
 use bofuss_datapath::engine::{FrameEngine, PlainEngine};
-use bofuss_datapath::{Datapath, Settled, Sink, Step, Time};
+use bofuss_datapath::reconfigure::Obstacle;
+use bofuss_datapath::{Datapath, QueueError, QueueSpec, Settled, Time};
 use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::message::controller_status::ControllerStatusReason;
-use bofuss_oflib::message::multipart::{Desc, FlowCounters, PortStats};
-use bofuss_oflib::message::port::PortFeatures;
-use bofuss_oflib::message::{ControllerRole, FlowRemoved, PortDesc, PortStatusReason};
+use bofuss_oflib::message::multipart::PortStats;
+use bofuss_oflib::message::{ControllerRole, PortDesc};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Action, ExtValue, Message, PortNo, Version};
+use bofuss_oflib::{ErrorCode, ExtValue, Message, PortNo, Version};
 
-use crate::bundles::Bundle;
-use crate::commit::Commit;
+use crate::bundles::Bundles;
+use crate::change::Change;
 use crate::connection::Connection;
-use crate::fail_mode::FailMode;
-use crate::request::{ConnId, Pending, Refusal, Request};
-use crate::schedule::CommitClock;
-
-/// The outputs of a switch: frames, messages and changes of links. The program that runs the switch
-/// implements it.
-pub trait SwitchIo {
-    /// Whether [`SwitchIo::step`] wants the steps of a trace.
-    const TRACES: bool = false;
-    /// Sends a frame out of a port, at the latest by the next [`SwitchIo::flush`].
-    fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);
-    /// Sends all frames that were transmitted before.
-    fn flush(&mut self);
-    /// Sends a message on a connection. No message is lost silently: a connection whose peer does
-    /// not read is closed in the end, and the controller has to synchronise again.
-    fn send(&mut self, conn: ConnId, xid: u32, message: Message);
-    /// Whether a connection has room for messages. If false, packet-ins are dropped and other
-    /// messages are deferred.
-    fn has_room(&self, conn: ConnId) -> bool;
-    /// Whether a connection has room for a packet-in from this ingress port; if so, the packet-in
-    /// is counted as sent.
-    fn takes_packet_in(&mut self, conn: ConnId, _in_port: PortNo) -> bool {
-        self.has_room(conn)
-    }
-    /// Whether a port accepts frames now. If false, call [`Switch::port_has_room`] when it does
-    /// again.
-    fn port_takes_frames(&self, _port: PortNo) -> bool {
-        true
-    }
-    /// Whether controllers may set links up and down and change what they advertise.
-    fn may_change_links(&self) -> bool {
-        true
-    }
-    /// Called when a message of a connection is refused, before the ERROR is sent.
-    fn refused(&mut self, _conn: ConnId, _xid: u32, _message: &Message, _why: &Refusal) {}
-    /// Sets a port's link administratively up or down.
-    fn set_link(&mut self, port: PortNo, up: bool);
-    /// Changes the features that a port's interface advertises.
-    fn advertise(&mut self, _port: PortNo, _features: PortFeatures) {}
-    /// Takes one step of a trace.
-    fn step(&mut self, _: Step<'_>) {}
-}
-
-/// How the switch identifies itself to controllers.
-#[derive(Clone, Debug, Default)]
-pub struct Identity {
-    /// Its datapath id.
-    pub datapath_id: u64,
-    /// Its description.
-    pub desc: Desc,
-}
+use crate::connections::Connections;
+use crate::controllers::{self, ended_status, note_change, note_status};
+use crate::deliver::{SwitchSink, report_tables};
+use crate::fail_mode::{FailMode, StandIn};
+use crate::features::Identity;
+use crate::handle::{begin_due_commit, go_on, handle, hurry};
+use crate::io::SwitchIo;
+use crate::monitored::{follow_monitored, report_late_entries, report_news};
+use crate::parts::Parts;
+use crate::replies::continue_late_dump;
+use crate::request::{ConnId, Request};
+use crate::schedule::{CommitClock, CommitErrors};
+use crate::trace;
 
 /// An OpenFlow switch: everything but threads, sockets, clocks and files.
 pub struct Switch<E: FrameEngine = PlainEngine> {
-    pub(crate) datapath: Datapath<E>,
-    pub(crate) identity: Identity,
-    pub(crate) connections: BTreeMap<ConnId, Connection>,
-    pub(crate) fail_mode: FailMode,
-    /// The message whose bulk change is in progress.
-    pub(crate) pending: Option<Pending>,
-    /// The commit in progress.
-    pub(crate) commit: Option<Box<Commit>>,
-    /// Since when the change in progress waits for reads.
-    pub(crate) held_since: Option<Time>,
-    /// Finished and discarded bundles, whose memory is freed in slices.
-    pub(crate) discarded: Vec<Bundle>,
-    /// The newest generation id of a role request for master or slave.
-    pub(crate) generation_id: Option<u64>,
-    /// The action of the fail mode's entry, while that is in table 0.
-    pub(crate) stands_in: Option<Action>,
-    pub(crate) clock: CommitClock,
-}
-
-/// The datapath's sink: passes frames to the ports, and events to the connections that want them.
-pub(crate) struct SwitchSink<'a, I> {
-    pub(crate) now: Time,
-    pub(crate) connections: &'a mut BTreeMap<ConnId, Connection>,
-    pub(crate) io: &'a mut I,
-}
-
-impl<I: SwitchIo> Sink for SwitchSink<'_, I> {
-    const TRACES: bool = I::TRACES;
-    fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame) {
-        self.io.transmit(port, queue, frame);
-    }
-    fn has_room(&self, port: PortNo) -> bool {
-        self.io.port_takes_frames(port)
-    }
-    fn wants_misses(&self) -> bool {
-        let mut versions = self.connections.values().map(|conn| conn.version);
-        versions.any(Version::miss_goes_to_controller)
-    }
-    fn packet_in(&mut self, event: &bofuss_datapath::PacketInEvent<'_>) {
-        self.deliver_packet_in(event);
-    }
-    fn flow_removed(&mut self, removed: FlowRemoved) {
-        self.deliver_flow_removed(removed);
-    }
-    fn flow_stats(&mut self, stats: FlowCounters) {
-        self.deliver_flow_stats(stats);
-    }
-    fn port_status(&mut self, reason: PortStatusReason, desc: &PortDesc) {
-        self.deliver_port_status(reason, desc);
-    }
-    fn notify(&mut self, value: &ExtValue) {
-        self.deliver_notification(value);
-    }
-    fn set_link(&mut self, port: PortNo, up: bool) {
-        self.io.set_link(port, up);
-    }
-    fn advertise(&mut self, port: PortNo, features: PortFeatures) {
-        self.io.advertise(port, features);
-    }
-    fn step(&mut self, step: Step<'_>) {
-        self.io.step(step);
-    }
+    datapath: Datapath<E>,
+    identity: Identity,
+    connections: Connections,
+    bundles: Bundles,
+    clock: CommitClock,
+    change: Change,
+    stand_in: StandIn,
 }
 
 impl<E: FrameEngine> Switch<E> {
@@ -140,33 +47,35 @@ impl<E: FrameEngine> Switch<E> {
         let mut this = Self {
             datapath,
             identity,
-            connections: BTreeMap::new(),
-            fail_mode,
-            pending: None,
-            commit: None,
-            held_since: None,
-            discarded: Vec::new(),
-            generation_id: None,
-            stands_in: None,
+            connections: Connections::default(),
+            bundles: Bundles::default(),
             clock: CommitClock::default(),
+            change: Change::default(),
+            stand_in: StandIn::new(fail_mode),
         };
         this.follow_fail_mode(now);
         this
     }
 
-    /// Its datapath, and a sink for what that does.
-    pub(crate) fn parts<'a, I>(
-        &'a mut self,
-        now: Time,
-        io: &'a mut I,
-    ) -> (&'a mut Datapath<E>, SwitchSink<'a, I>) {
-        let connections = &mut self.connections;
-        let sink = SwitchSink {
-            now,
-            connections,
-            io,
-        };
-        (&mut self.datapath, sink)
+    fn parts<'a, I>(&'a mut self, now: Time, io: &'a mut I) -> Parts<'a, E, I> {
+        Parts {
+            datapath: &mut self.datapath,
+            identity: &mut self.identity,
+            bundles: &mut self.bundles,
+            clock: &mut self.clock,
+            change: &mut self.change,
+            stand_in: &mut self.stand_in,
+            sink: SwitchSink {
+                now,
+                connections: &mut self.connections,
+                io,
+            },
+        }
+    }
+
+    fn follow_fail_mode(&mut self, now: Time) {
+        let stand_in = &mut self.stand_in;
+        stand_in.follow(now, &mut self.datapath, &self.connections, &self.change);
     }
 
     /// The datapath, read-only.
@@ -193,8 +102,8 @@ impl<E: FrameEngine> Switch<E> {
         frames: &mut Vec<Frame>,
         io: &mut I,
     ) {
-        let (datapath, mut sink) = self.parts(now, io);
-        datapath.receive(now, port, frames, &mut sink);
+        let parts = &mut self.parts(now, io);
+        parts.datapath.receive(now, port, frames, &mut parts.sink);
     }
 
     /// Adds a port, or changes its description.
@@ -205,20 +114,22 @@ impl<E: FrameEngine> Switch<E> {
         capabilities: OffloadCapabilities,
         io: &mut I,
     ) {
-        let (datapath, mut sink) = self.parts(now, io);
-        datapath.port_changed(now, desc, capabilities, &mut sink);
+        let parts = &mut self.parts(now, io);
+        parts
+            .datapath
+            .port_changed(now, desc, capabilities, &mut parts.sink);
     }
 
     /// Removes a port.
     pub fn port_removed<I: SwitchIo>(&mut self, now: Time, port: PortNo, io: &mut I) {
-        let (datapath, mut sink) = self.parts(now, io);
-        datapath.port_removed(now, port, &mut sink);
+        let parts = &mut self.parts(now, io);
+        parts.datapath.port_removed(now, port, &mut parts.sink);
     }
 
     /// Reports that a port which accepted no frames accepts them again.
     pub fn port_has_room<I: SwitchIo>(&mut self, now: Time, port: PortNo, io: &mut I) {
-        let (datapath, mut sink) = self.parts(now, io);
-        datapath.port_has_room(now, port, &mut sink);
+        let parts = &mut self.parts(now, io);
+        parts.datapath.port_has_room(now, port, &mut parts.sink);
     }
 
     /// Sets the counters of what a port's driver lost.
@@ -229,9 +140,9 @@ impl<E: FrameEngine> Switch<E> {
     /// Adds a connection that speaks `version`; `is_controller` says whether its peer is a
     /// configured controller.
     pub fn connected(&mut self, now: Time, conn: ConnId, version: Version, is_controller: bool) {
-        self.connections
-            .insert(conn, Connection::new(conn, version, is_controller));
-        self.note_change(conn, ControllerStatusReason::CHANNEL_STATUS);
+        self.connections.add(conn, version, is_controller);
+        let reason = ControllerStatusReason::CHANNEL_STATUS;
+        note_change(&mut self.connections, conn, reason);
         self.follow_fail_mode(now);
     }
 
@@ -245,54 +156,34 @@ impl<E: FrameEngine> Switch<E> {
         auxiliary_id: u8,
         datagrams: bool,
     ) -> bool {
-        let Some(of) = self.connections.get_mut(&main) else {
-            return false;
-        };
-        of.auxiliaries.push(conn);
-        let auxiliary = Connection {
-            main,
-            auxiliary_id,
-            datagrams,
-            ..Connection::new(conn, of.version, false)
-        };
-        self.connections.insert(conn, auxiliary);
-        true
+        self.connections
+            .add_auxiliary(main, conn, auxiliary_id, datagrams)
     }
 
     /// Removes a connection that was closed; with a main connection also its auxiliary ones.
     pub fn disconnected(&mut self, now: Time, conn: ConnId) {
-        let ended = self.connections.get(&conn);
-        if ended.is_some_and(|ended| ended.main == conn) {
-            self.datapath.connection_ended(conn.0);
+        let status = ended_status(&self.connections, conn);
+        for ended in self.connections.remove(conn) {
+            self.bundles.end(ended);
         }
-        let discarded = &mut self.discarded;
-        for (id, other) in &mut self.connections {
-            if *id == conn || other.main == conn {
-                discarded.extend(core::mem::take(&mut other.bundles).into_values());
-            }
-        }
-        let status = self.ended_status(conn);
-        self.connections
-            .retain(|id, other| *id != conn && other.main != conn);
         if let Some(status) = status {
-            self.note_status(conn, &status);
+            self.datapath.connection_ended(conn.0);
+            note_status(&mut self.connections, conn, &status);
         }
-        self.follow_monitored();
-        for main in self.connections.values_mut() {
-            main.auxiliaries.retain(|id| *id != conn);
-        }
+        follow_monitored(&mut self.datapath, &self.connections);
         self.follow_fail_mode(now);
     }
 
     /// The role of a connection's controller; `None` if the connection does not exist.
     pub fn role(&self, conn: ConnId) -> Option<ControllerRole> {
-        let main = self.connections.get(&conn)?.main;
-        self.connections.get(&main).map(|main| main.role)
+        let main = self.connections.by_id.get(&conn)?.main;
+        self.connections.by_id.get(&main).map(|main| main.role)
     }
 
     /// How many packet-ins for a connection were dropped because it does not read.
     pub fn lost_packet_ins(&self, conn: ConnId) -> u64 {
         self.connections
+            .by_id
             .get(&conn)
             .map_or(0, |conn| conn.lost_packet_ins)
     }
@@ -300,6 +191,7 @@ impl<E: FrameEngine> Switch<E> {
     /// How many triggered statistics for a connection were dropped because it does not read.
     pub fn lost_flow_stats(&self, conn: ConnId) -> u64 {
         self.connections
+            .by_id
             .get(&conn)
             .map_or(0, |conn| conn.lost_flow_stats)
     }
@@ -307,6 +199,7 @@ impl<E: FrameEngine> Switch<E> {
     /// How many notifications of extensions for a connection were dropped because it does not read.
     pub fn lost_notifications(&self, conn: ConnId) -> u64 {
         self.connections
+            .by_id
             .get(&conn)
             .map_or(0, |conn| conn.lost_notifications)
     }
@@ -315,16 +208,23 @@ impl<E: FrameEngine> Switch<E> {
     /// reply is complete, no change is in progress, and the connection has room. While a change is
     /// in progress, [`Switch::takes`] knows which messages need not wait for it.
     pub fn is_ready<I: SwitchIo>(&self, conn: ConnId, io: &I) -> bool {
-        let busy = self
-            .connections
-            .get(&conn)
-            .is_some_and(|c| c.dump.is_some());
-        !busy && !self.is_changing() && io.has_room(conn)
+        let of = self.connections.by_id.get(&conn);
+        let is_busy = of.is_some_and(Connection::is_busy);
+        !is_busy && !self.is_changing() && io.has_room(conn)
+    }
+
+    /// Whether a message of a connection may be passed to [`Switch::message`] now: the connection's
+    /// previous message is complete and it has room for a reply, and the message does not depend on
+    /// the change in progress.
+    pub fn takes<I: SwitchIo>(&self, conn: ConnId, message: Option<&Message>, io: &I) -> bool {
+        let of = self.connections.by_id.get(&conn);
+        let is_busy = of.is_some_and(Connection::is_busy);
+        !is_busy && io.has_room(conn) && self.change.lets_pass(&self.datapath, conn, message)
     }
 
     /// Whether a long change is in progress. Other changes wait for its end, packets do not.
     pub fn is_changing(&self) -> bool {
-        self.commit.is_some() || self.datapath.has_work()
+        self.change.goes_on(&self.datapath)
     }
 
     /// Handles a message of a connection for which [`Switch::takes`] returned true. Otherwise the
@@ -336,90 +236,220 @@ impl<E: FrameEngine> Switch<E> {
         request: Request<'_>,
         io: &mut I,
     ) {
-        while !self.may_pass(conn, request.message.as_ref().ok()) {
-            self.hurry(now, io);
+        let parts = &mut self.parts(now, io);
+        let message = request.message.as_ref().ok();
+        while !parts.change.lets_pass(parts.datapath, conn, message) {
+            hurry(parts);
         }
-        if self.connections.contains_key(&conn) {
-            self.handle(now, conn, request, io);
+        if parts.sink.connections.has(conn) {
+            handle(parts, conn, request);
         }
-        self.report_tables(io);
+        report_tables(parts.datapath, &mut parts.sink);
     }
 
     /// Whether there is something for [`Switch::work`] to do.
     pub fn has_work<I: SwitchIo>(&self, io: &I) -> bool {
         let waits_for_time = self.waits_until().is_some() && !self.clock.was_set;
-        let waits = waits_for_time || self.waits_for_reads_until().is_some();
-        let is_working = self.is_changing() && !waits;
-        if is_working || self.datapath.has_backlog() || !self.discarded.is_empty() {
+        let is_working = self.is_changing() && !waits_for_time && self.reads_until().is_none();
+        if is_working || self.datapath.has_backlog() || self.bundles.has_discarded() {
             return true;
         }
         if self.datapath.has_news() {
             return true;
         }
-        let mut connections = self.connections.iter();
+        let mut connections = self.connections.by_id.iter();
         connections.any(|(id, conn)| conn.has_more() && io.has_room(*id))
+    }
+
+    /// Until when the change in progress waits for reads.
+    fn reads_until(&self) -> Option<Time> {
+        let datapath = &self.datapath;
+        self.change
+            .waits_for_reads_until(datapath, &self.connections)
     }
 
     /// Does one slice of the long change in progress, of each long reply, and of the frames that
     /// wait for a later turn.
     pub fn work<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
-        let (datapath, mut sink) = self.parts(now, io);
-        datapath.catch_up(now, &mut sink);
-        self.go_on(now, io);
-        self.report_tables(io);
-        self.report_news(None, io);
-        self.free_discarded();
+        let parts = &mut self.parts(now, io);
+        parts.datapath.catch_up(now, &mut parts.sink);
+        go_on(parts);
+        let Parts { datapath, sink, .. } = parts;
+        report_tables(datapath, sink);
+        report_news(datapath, sink, None);
+        parts.bundles.free_some();
+        let is_committing = parts.change.commit.is_some();
         let mut waiting = Vec::new();
-        for (id, conn) in &self.connections {
+        for (id, conn) in &sink.connections.by_id {
             let goes_on = match &conn.dump {
-                _ if self.commit.is_none() => conn.has_more(),
+                _ if !is_committing => conn.has_more(),
                 Some(dump) => dump.passes_bundles(),
                 None => false,
             };
-            if goes_on && io.has_room(*id) {
+            if goes_on && sink.io.has_room(*id) {
                 waiting.push(*id);
             }
         }
         for id in waiting {
-            if self.commit.is_some() {
-                self.continue_late_dump(now, id, io);
-                continue;
+            if let Some(conn) = sink.connections.by_id.get_mut(&id)
+                && !is_committing
+            {
+                conn.report_late_ports(id, sink.io);
+                conn.report_late_controllers(id, sink.io);
+                report_late_entries(datapath, sink, id);
             }
-            if let Some(conn) = self.connections.get_mut(&id) {
-                conn.report_late_ports(id, io);
-                conn.report_late_controllers(id, io);
-            }
-            self.report_late_entries(id, io);
-            self.continue_late_dump(now, id, io);
+            continue_late_dump(datapath, sink, id);
         }
     }
 
     /// When [`Switch::tick`] has to be called next.
     pub fn next_tick(&self) -> Option<Time> {
-        let bundle_ends = self.next_bundle_end();
+        let scheduled_ns = self.bundles.next_scheduled_ns();
+        let scheduled = scheduled_ns.and_then(|at| self.clock.time_of(at));
         self.datapath
             .next_tick()
             .into_iter()
-            .chain(bundle_ends)
-            .chain(self.waits_until().or_else(|| self.next_scheduled()))
-            .chain(self.waits_for_reads_until())
+            .chain(self.bundles.next_end())
+            .chain(self.waits_until().or(scheduled))
+            .chain(self.reads_until())
             .min()
     }
 
     /// Handles all timers that are due: expires entries and idle bundles, and begins scheduled
     /// commits.
     pub fn tick<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
-        self.report_news(None, io);
-        let (datapath, mut sink) = self.parts(now, io);
-        datapath.tick(now, &mut sink);
-        self.report_tables(io);
-        self.report_news(None, io);
-        self.end_idle_bundles(now, io);
-        let waits = self.waits_until().into_iter();
-        let mut due = waits.chain(self.waits_for_reads_until());
-        if due.any(|due| due <= now) {
-            self.go_on(now, io);
+        let parts = &mut self.parts(now, io);
+        report_news(parts.datapath, &mut parts.sink, None);
+        parts.datapath.tick(now, &mut parts.sink);
+        report_tables(parts.datapath, &mut parts.sink);
+        report_news(parts.datapath, &mut parts.sink, None);
+        parts.bundles.end_idle(now, parts.sink.io);
+        let change = &parts.change;
+        let waits = change.waits_until(parts.clock).into_iter();
+        let reads = change.waits_for_reads_until(parts.datapath, parts.sink.connections);
+        if waits.chain(reads).any(|due| due <= now) {
+            go_on(parts);
         }
-        self.begin_due_commit(now, io);
+        begin_due_commit(parts);
+    }
+
+    /// The scheduled time of a prepared bundle that waits for it. Until then no other changes are
+    /// made.
+    pub fn waits_until(&self) -> Option<Time> {
+        self.change.waits_until(&self.clock)
+    }
+
+    /// Sets the clock for scheduled commits: what it showed at [`Time`] 0, in nanoseconds since
+    /// 1970. Call this again whenever the value changes, because the clock was set or its rate
+    /// differs from that of [`Time`]. Without a clock, commits cannot be scheduled.
+    pub fn set_clock(&mut self, nanos_at_0: u64) {
+        self.clock.ns_at_0 = Some(nanos_at_0);
+        self.clock.was_set = true;
+    }
+
+    /// What the clock showed at [`Time`] 0, if there is a clock.
+    pub fn clock_at_0(&self) -> Option<u64> {
+        self.clock.ns_at_0
+    }
+
+    /// Whether the caller has to watch the clock: a commit is in progress, scheduled or not, or one
+    /// is scheduled.
+    pub fn follows_clock(&self) -> bool {
+        self.change.commit.is_some() || self.bundles.next_scheduled_ns().is_some()
+    }
+
+    /// The errors of the scheduled commits so far.
+    pub fn commit_errors(&self) -> &CommitErrors {
+        &self.clock.errors
+    }
+
+    /// Records the error of the scheduled commit that took effect since the last call, if there was
+    /// one. `now` is when the first packet that can see it is handled.
+    pub fn measure_commit(&mut self, now: Time) {
+        self.clock.measure(now);
+    }
+
+    /// Sets the address of a connection's peer, such as `tcp:192.0.2.1:6653`.
+    pub fn set_peer(&mut self, conn: ConnId, uri: &str) {
+        controllers::set_peer(&mut self.connections, conn, uri);
+    }
+
+    /// Creates or changes a queue of a port.
+    ///
+    /// Errors: why that is not possible.
+    pub fn modify_queue(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        id: QueueId,
+        spec: QueueSpec,
+    ) -> Result<(), QueueError> {
+        self.datapath.modify_queue(now, port, id, spec)
+    }
+
+    /// Deletes a queue of a port; the frames in it are dropped.
+    ///
+    /// Errors: why it stays.
+    pub fn delete_queue<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        id: QueueId,
+        io: &mut I,
+    ) -> Result<(), QueueError> {
+        let parts = &mut self.parts(now, io);
+        parts.datapath.delete_queue(now, port, id, &mut parts.sink)
+    }
+
+    /// Runs the request's frame through the pipeline without any effect, and returns the steps.
+    ///
+    /// Errors: BAD_REQUEST/BAD_PORT for a number that no port may have, BAD_PACKET if there is no
+    /// frame or no room for it.
+    pub fn trace(&mut self, now: Time, value: &ExtValue) -> Result<ExtValue, ErrorCode> {
+        trace::trace(&mut self.datapath, now, value)
+    }
+
+    /// Changes the fail mode, with effect at once if there is no controller.
+    pub fn set_fail_mode(&mut self, now: Time, fail_mode: FailMode) {
+        self.stand_in.mode = fail_mode;
+        self.follow_fail_mode(now);
+    }
+
+    /// Checks that everything in this switch fits into `other`, see
+    /// [`bofuss_datapath::Datapath::check_reconfigure`]. Changes in progress are completed first.
+    ///
+    /// Errors: the first thing that does not fit.
+    pub fn check_reconfigure<I: SwitchIo>(
+        &mut self,
+        now: Time,
+        other: &mut Self,
+        io: &mut I,
+    ) -> Result<(), Obstacle> {
+        while self.is_changing() {
+            hurry(&mut self.parts(now, io));
+        }
+        self.datapath.check_reconfigure(&mut other.datapath)
+    }
+
+    /// Takes over the configuration of `other`: that of the datapath (see
+    /// [`bofuss_datapath::Datapath::reconfigure`]), the identity and the fail mode. `other` is new,
+    /// and [`Switch::check_reconfigure`] found no obstacle. If the engine changes, long replies are
+    /// completed first, because their cursors depend on it.
+    pub fn reconfigure<I: SwitchIo>(&mut self, now: Time, other: Self, io: &mut I) {
+        let Parts { datapath, sink, .. } = &mut self.parts(now, io);
+        if other.datapath.config().engine != datapath.config().engine {
+            let all: Vec<ConnId> = sink.connections.by_id.keys().copied().collect();
+            for conn in all {
+                while sink.connections.by_id[&conn].is_busy() {
+                    continue_late_dump(datapath, sink, conn);
+                }
+                if let Some(connection) = sink.connections.by_id.get_mut(&conn) {
+                    connection.monitoring.order_changes();
+                }
+            }
+        }
+        datapath.reconfigure(now, other.datapath, sink);
+        self.identity = other.identity;
+        self.set_fail_mode(now, other.stand_in.mode);
     }
 }

@@ -5,7 +5,7 @@ use alloc::vec;
 use core::fmt::Write;
 
 use bofuss_datapath::engine::FrameEngine;
-use bofuss_datapath::{PacketInEvent, Sink, Step, Time};
+use bofuss_datapath::{Datapath, PacketInEvent, Sink, Step, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow};
@@ -14,7 +14,7 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 
-use crate::Switch;
+use crate::given_packet::packet_of;
 
 /// The messages: a request with the frame as its data, and a reply whose data are the steps as
 /// lines of UTF-8. If the last line has no end, the trace was cut off.
@@ -56,26 +56,25 @@ impl Sink for StepLines {
     }
 }
 
-impl<E: FrameEngine> Switch<E> {
-    /// Runs the request's frame through the pipeline without any effect, and returns the steps.
-    ///
-    /// Errors: BAD_REQUEST/BAD_PORT for a number that no port may have, BAD_PACKET if there is no
-    /// frame or no room for it.
-    pub fn trace(&mut self, now: Time, value: &ExtValue) -> Result<ExtValue, ErrorCode> {
-        let in_port = PortNo(value.args[0] as u32);
-        if !in_port.is_port() {
-            return Err(BadRequest::BAD_PORT);
-        }
-        let ingress = self.datapath.ports().get(&in_port);
-        let is_of_ethernet = ingress.is_none_or(|port| !port.without_ethernet);
-        let made = self.packet_of(&value.data.0, in_port, is_of_ethernet)?;
-        let packet = made.ok_or(BadRequest::BAD_PACKET)?;
-        let mut lines = StepLines(String::new());
-        self.datapath.trace(now, packet, &mut lines);
-        lines
-            .0
-            .truncate(lines.0.floor_char_boundary(MAX_TRACE_BYTES));
-        let data = Bytes(lines.0.into_bytes());
-        Ok(ExtValue::new(&ROWS[1], vec![], data))
+/// Carries out [`crate::Switch::trace`].
+pub(crate) fn trace(
+    datapath: &mut Datapath<impl FrameEngine>,
+    now: Time,
+    value: &ExtValue,
+) -> Result<ExtValue, ErrorCode> {
+    let in_port = PortNo(value.args[0] as u32);
+    if !in_port.is_port() {
+        return Err(BadRequest::BAD_PORT);
     }
+    let ingress = datapath.ports().get(&in_port);
+    let is_of_ethernet = ingress.is_none_or(|port| !port.without_ethernet);
+    let made = packet_of(datapath, &value.data.0, in_port, is_of_ethernet)?;
+    let packet = made.ok_or(BadRequest::BAD_PACKET)?;
+    let mut lines = StepLines(String::new());
+    datapath.trace(now, packet, &mut lines);
+    lines
+        .0
+        .truncate(lines.0.floor_char_boundary(MAX_TRACE_BYTES));
+    let data = Bytes(lines.0.into_bytes());
+    Ok(ExtValue::new(&ROWS[1], vec![], data))
 }

@@ -1,25 +1,12 @@
-//! Long changes and the messages of others: which are handled between the slices of a change, and
-//! which reads a change waits for, so that each read shows one state.
+//! What messages and reads need of the tables: whether they are handled between the slices of a
+//! change.
 
+use bofuss_datapath::Datapath;
 use bofuss_datapath::engine::FrameEngine;
-use bofuss_datapath::{Datapath, Time};
-use bofuss_oflib::error::BadRequest;
+use bofuss_oflib::Message;
+use bofuss_oflib::message::BundleControl;
 use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
 use bofuss_oflib::message::multipart::{ExtBody, RequestBody};
-use bofuss_oflib::message::{BundleControl, ErrorMsg};
-use bofuss_oflib::{ErrorCode, Message};
-
-use crate::dump::Dump;
-use crate::request::ConnId;
-use crate::switch::{Switch, SwitchIo};
-
-/// How long a change waits for reads that began before it. A full table is listed in less.
-const MAX_WAIT_NS: u64 = Time::SEC;
-/// A change does not wait longer than this for the next part of a reply: its controller does not
-/// read.
-const MAX_PART_NS: u64 = Time::SEC / 10;
-/// What ends a read that a change did not wait for.
-const READ_ENDED: ErrorCode = BadRequest::MULTIPART_REPLY_TIMEOUT;
 
 /// What a message needs of the tables, groups and meters.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -125,88 +112,6 @@ impl Needs {
             Self::Nothing => true,
             Self::OneState(with_uses) => datapath.shows_one_state(with_uses),
             Self::Turn => false,
-        }
-    }
-}
-
-impl<E: FrameEngine> Switch<E> {
-    /// Whether a message of a connection may be passed to [`Switch::message`] now: the connection's
-    /// previous message is complete and it has room for a reply, and the message does not depend on
-    /// the change in progress.
-    pub fn takes<I: SwitchIo>(&self, conn: ConnId, message: Option<&Message>, io: &I) -> bool {
-        let is_busy = self
-            .connections
-            .get(&conn)
-            .is_some_and(|connection| connection.dump.is_some());
-        !is_busy && io.has_room(conn) && self.may_pass(conn, message)
-    }
-
-    /// Whether a message may be handled before the change in progress is complete. `None` is one
-    /// that could not be decoded.
-    pub(crate) fn may_pass(&self, conn: ConnId, message: Option<&Message>) -> bool {
-        if !self.is_changing() {
-            return true;
-        }
-        let is_met = message.is_none_or(|message| Needs::of(message).are_met(&self.datapath));
-        is_met && !self.is_changed_by(conn, message)
-    }
-
-    /// Whether the change in progress is of a connection whose next message waits for it. A
-    /// scheduled commit was accepted long before, so only messages about bundles wait.
-    fn is_changed_by(&self, conn: ConnId, message: Option<&Message>) -> bool {
-        if let Some(commit) = &self.commit {
-            let is_about_bundles = matches!(
-                message,
-                Some(Message::BundleControl(_) | Message::BundleAdd(_))
-            );
-            return commit.origin().conn == conn && (!commit.is_scheduled() || is_about_bundles);
-        }
-        let pending = self.pending.as_ref();
-        pending.is_some_and(|pending| pending.conn == conn)
-    }
-
-    /// Until when the change in progress waits for reads that began before it, and that its next
-    /// slice would change; `None` if there are none.
-    pub(crate) fn waits_for_reads_until(&self) -> Option<Time> {
-        let connections = self.connections.values();
-        let dumps = connections.filter_map(|connection| connection.dump.as_ref());
-        let torn = dumps.filter(|dump| !dump.needs().are_met(&self.datapath));
-        let last = torn.map(|dump| dump.continued.after(MAX_PART_NS)).max()?;
-        let most = self
-            .held_since
-            .map_or(last, |since| since.after(MAX_WAIT_NS));
-        Some(last.min(most))
-    }
-
-    /// Whether the change in progress waits for reads. Ends those that it no longer waits for.
-    pub(crate) fn waits_for_reads<I: SwitchIo>(&mut self, now: Time, io: &mut I) -> bool {
-        match self.waits_for_reads_until() {
-            Some(until) if now < until => {
-                self.held_since.get_or_insert(now);
-                return true;
-            }
-            Some(_) => self.end_reads(io),
-            None => {}
-        }
-        self.held_since = None;
-        false
-    }
-
-    /// Does one slice of the change in progress, which waits neither for its time nor for reads.
-    pub(crate) fn hurry<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
-        self.stop_waiting();
-        self.end_reads(io);
-        self.go_on(now, io);
-    }
-
-    /// Ends the reads that the next slice of the change would tear, with an error.
-    fn end_reads<I: SwitchIo>(&mut self, io: &mut I) {
-        for (conn, connection) in &mut self.connections {
-            let torn = |dump: &mut Dump| !dump.needs().are_met(&self.datapath);
-            if let Some(dump) = connection.dump.take_if(torn) {
-                let error = ErrorMsg::quoting(READ_ENDED, &[]);
-                io.send(*conn, dump.xid, Message::Error(error));
-            }
         }
     }
 }

@@ -1,0 +1,76 @@
+//! The connections of a switch.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use bofuss_oflib::Version;
+
+use crate::connection::Connection;
+use crate::request::ConnId;
+
+/// All connections, and what their controllers share.
+#[derive(Default)]
+pub(crate) struct Connections {
+    pub(crate) by_id: BTreeMap<ConnId, Connection>,
+    /// The newest generation id of a role request for master or slave.
+    pub(crate) generation_id: Option<u64>,
+}
+
+impl Connections {
+    /// The main connection of the channel to which `conn` belongs.
+    pub(crate) fn channel(&mut self, conn: ConnId) -> &mut Connection {
+        let main = self.by_id.get(&conn).map_or(conn, |conn| conn.main);
+        self.by_id
+            .get_mut(&main)
+            .expect("messages of closed connections are not handled")
+    }
+
+    /// Whether there is a connection with this number.
+    pub(crate) fn has(&self, conn: ConnId) -> bool {
+        self.by_id.contains_key(&conn)
+    }
+
+    /// Whether a configured controller is connected.
+    pub(crate) fn has_controller(&self) -> bool {
+        self.by_id.values().any(|conn| conn.is_controller)
+    }
+
+    /// Adds a main connection.
+    pub(crate) fn add(&mut self, conn: ConnId, version: Version, is_controller: bool) {
+        let connection = Connection::new(conn, version, is_controller);
+        self.by_id.insert(conn, connection);
+    }
+
+    /// Adds an auxiliary connection to the channel of `main`. Returns false if `main` is gone.
+    pub(crate) fn add_auxiliary(
+        &mut self,
+        main: ConnId,
+        conn: ConnId,
+        auxiliary_id: u8,
+        datagrams: bool,
+    ) -> bool {
+        let Some(of) = self.by_id.get_mut(&main) else {
+            return false;
+        };
+        of.auxiliaries.push(conn);
+        let auxiliary = Connection {
+            main,
+            auxiliary_id,
+            datagrams,
+            ..Connection::new(conn, of.version, false)
+        };
+        self.by_id.insert(conn, auxiliary);
+        true
+    }
+
+    /// Removes a connection; with a main connection also its auxiliary ones. Returns all of them.
+    pub(crate) fn remove(&mut self, conn: ConnId) -> Vec<ConnId> {
+        let is_ended = |id: &ConnId, other: &mut Connection| *id == conn || other.main == conn;
+        let ended = self.by_id.extract_if(.., is_ended);
+        let ended = ended.map(|(id, _)| id).collect();
+        for main in self.by_id.values_mut() {
+            main.auxiliaries.retain(|id| *id != conn);
+        }
+        ended
+    }
+}

@@ -1,0 +1,133 @@
+//! Messages that change the switch: FLOW_MOD, PORT_MOD, TABLE_MOD.
+
+use bofuss_datapath::engine::FrameEngine;
+use bofuss_datapath::{Datapath, TABLE_CONFIG_BITS};
+use bofuss_oflib::ErrorCode;
+use bofuss_oflib::error::{PortModFailed, TableModFailed};
+use bofuss_oflib::message::port::{PortConfig, PortFeatures};
+use bofuss_oflib::message::table_mod::TableConfig;
+use bofuss_oflib::message::{FlowMod, PortDesc, PortMod, TableMod};
+use bofuss_oflib::types::TableId;
+
+use crate::deliver::SwitchSink;
+use crate::io::SwitchIo;
+use crate::request::{ConnId, HandlerResult, Outcome, buffer_of, refuse_experimenters};
+
+/// What became of a message that changes tables, groups or meters, once the datapath has begun
+/// with it. No other change is in progress then: see [`crate::turns`].
+pub(crate) fn progress(datapath: &Datapath<impl FrameEngine>) -> Outcome {
+    if datapath.has_work() {
+        Outcome::GoesOn
+    } else {
+        Outcome::Done
+    }
+}
+
+/// Errors: those of FLOW_MOD; then nothing has changed.
+pub(crate) fn flow_mod<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    conn: ConnId,
+    flow_mod: &FlowMod,
+) -> HandlerResult {
+    if let Some(buffer) = buffer_of(flow_mod) {
+        sink.connections
+            .channel(conn)
+            .buffers
+            .check(sink.now, buffer)?;
+    }
+    datapath.flow_mod(sink.now, flow_mod, sink)?;
+    Ok(progress(datapath))
+}
+
+pub(crate) fn port_mod<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    port_mod: &PortMod,
+) -> HandlerResult {
+    check_port_mod(datapath, port_mod, sink.io)?;
+    change_port(datapath, sink, port_mod);
+    Ok(Outcome::Done)
+}
+
+/// Errors: those of PORT_MOD; then nothing has changed.
+pub(crate) fn check_port_mod<I: SwitchIo>(
+    datapath: &Datapath<impl FrameEngine>,
+    port_mod: &PortMod,
+    io: &I,
+) -> Result<(), ErrorCode> {
+    let ports = datapath.ports();
+    let port = ports
+        .get(&port_mod.port_no)
+        .ok_or(PortModFailed::BAD_PORT)?;
+    if port.desc.hw_addr != port_mod.hw_addr {
+        return Err(PortModFailed::BAD_HW_ADDR);
+    }
+    refuse_experimenters(&port_mod.experimenters)?;
+    // We have no optical ports.
+    let unknown = (port_mod.mask.0 | port_mod.config.0) & !PortConfig::ALL.0;
+    if unknown != 0 || port_mod.optical.is_some() {
+        return Err(PortModFailed::BAD_CONFIG);
+    }
+    // All zeros leave it unchanged. Choice: a port without autonegotiation cannot change it.
+    let advertise = port_mod.advertise;
+    let desc = &port.desc;
+    let changes = changes_advertised(desc, port_mod);
+    if changes && !desc.supported.has(advertise | PortFeatures::AUTONEG) {
+        return Err(PortModFailed::BAD_ADVERTISE);
+    }
+    let turns = PortConfig((desc.config.0 ^ port_mod.config.0) & port_mod.mask.0);
+    if (changes || turns.has(PortConfig::PORT_DOWN)) && !io.may_change_links() {
+        return Err(PortModFailed::EPERM);
+    }
+    Ok(())
+}
+
+/// Applies a port-mod that was checked, if the port still exists.
+pub(crate) fn change_port<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    port_mod: &PortMod,
+) {
+    let number = port_mod.port_no;
+    let port = datapath.ports().get(&number);
+    let advertises = port.is_some_and(|port| changes_advertised(&port.desc, port_mod));
+    datapath.configure_port(number, port_mod.config, port_mod.mask, sink);
+    if advertises {
+        datapath.advertise(number, port_mod.advertise, sink);
+    }
+}
+
+/// Configures tables. Only since 1.4 does a table-mod set eviction and vacancy events; in older
+/// versions they stay unchanged.
+pub(crate) fn table_mod<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    conn: ConnId,
+    table_mod: &TableMod,
+) -> HandlerResult {
+    let table = table_mod.table_id;
+    if table != TableId::ALL && !datapath.has_table(table) {
+        return Err(TableModFailed::BAD_TABLE);
+    }
+    refuse_experimenters(&table_mod.experimenters)?;
+    let fills = sink.connections.channel(conn).version.has_bundles();
+    let known = if fills {
+        TABLE_CONFIG_BITS | TableConfig::ALL.0
+    } else {
+        TABLE_CONFIG_BITS
+    };
+    if table_mod.config & !known != 0 {
+        return Err(TableModFailed::BAD_CONFIG);
+    }
+    if fills {
+        datapath.configure_filling(sink.now, table_mod, sink)?;
+    }
+    datapath.configure_table(table, table_mod.config & TABLE_CONFIG_BITS, table_mod.miss);
+    Ok(progress(datapath))
+}
+
+/// Whether a port-mod changes the features that a port advertises.
+fn changes_advertised(desc: &PortDesc, port_mod: &PortMod) -> bool {
+    port_mod.advertise.0 != 0 && port_mod.advertise != desc.advertised
+}

@@ -1,0 +1,113 @@
+//! Long replies in progress: begun, continued in slices, ended.
+
+use alloc::vec::Vec;
+
+use bofuss_datapath::engine::FrameEngine;
+use bofuss_datapath::{Cursor, Datapath};
+use bofuss_oflib::message::ErrorMsg;
+use bofuss_oflib::message::multipart::{ExtBody, MultipartReply, ReplyBody};
+use bofuss_oflib::{ErrorCode, Message};
+
+use crate::connections::Connections;
+use crate::deliver::SwitchSink;
+use crate::dump::{Dump, Slice, What, list};
+use crate::extensions::extension_multipart;
+use crate::io::SwitchIo;
+use crate::request::{ConnId, HandlerResult, Outcome};
+
+/// Begins a long reply. Errors: those of its first part.
+pub(crate) fn start<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    conn: ConnId,
+    dump: Dump,
+) -> HandlerResult {
+    let connection = sink
+        .connections
+        .by_id
+        .get_mut(&conn)
+        .expect("the request came from it");
+    connection.dump = Some(dump);
+    continue_dump(datapath, sink, conn)?;
+    Ok(Outcome::Begun)
+}
+
+/// Makes and sends the next slice of a connection's long reply.
+///
+/// Errors: an extension's; they end the reply.
+pub(crate) fn continue_dump<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    conn: ConnId,
+) -> Result<(), ErrorCode> {
+    let connection = sink.connections.by_id.get_mut(&conn);
+    let Some(mut dump) = connection.and_then(|connection| connection.dump.take()) else {
+        return Ok(());
+    };
+    let (last, body) = match &mut dump.what {
+        What::Entries(entries) => entries.slice(sink.now, &datapath.settled()),
+        What::List(listed, ids) => list(sink.now, datapath, *listed, ids),
+        What::Monitored(cursor) => monitored_slice(datapath, sink.connections, conn, cursor),
+        What::Extension(request, from) => {
+            let part = extension_multipart(datapath, sink, conn, request, *from)?;
+            *from = part.next.unwrap_or(0);
+            let body = part
+                .value
+                .map(|value| ReplyBody::Experimenter(ExtBody(value)));
+            (part.next.is_none(), body)
+        }
+    };
+    if let Some(body) = body {
+        let reply = MultipartReply { more: !last, body };
+        sink.io.send(conn, dump.xid, Message::MultipartReply(reply));
+    }
+    dump.continued = sink.now;
+    if !last && let Some(connection) = sink.connections.by_id.get_mut(&conn) {
+        connection.dump = Some(dump);
+    }
+    Ok(())
+}
+
+/// The next slice of an initial report.
+fn monitored_slice(
+    datapath: &mut Datapath<impl FrameEngine>,
+    connections: &mut Connections,
+    conn: ConnId,
+    cursor: &mut Cursor,
+) -> Slice {
+    let mut updates = Vec::new();
+    let Some(connection) = connections.by_id.get_mut(&conn) else {
+        return (true, None);
+    };
+    let monitoring = &mut connection.monitoring;
+    let settled = datapath.settled();
+    let last = settled.slice(cursor, |table, entry| {
+        updates.extend(monitoring.initial(settled.datapath(), table, entry));
+    });
+    if last {
+        monitoring.has_begun();
+    }
+    let has_body = last || !updates.is_empty();
+    (last, has_body.then_some(ReplyBody::FlowMonitor(updates)))
+}
+
+/// As [`continue_dump`], in a turn after that of the request: an error is sent to the
+/// connection.
+pub(crate) fn continue_late_dump<I: SwitchIo>(
+    datapath: &mut Datapath<impl FrameEngine>,
+    sink: &mut SwitchSink<'_, I>,
+    conn: ConnId,
+) {
+    let dump = sink
+        .connections
+        .by_id
+        .get(&conn)
+        .and_then(|conn| conn.dump.as_ref());
+    let Some(xid) = dump.map(|dump| dump.xid) else {
+        return;
+    };
+    if let Err(error) = continue_dump(datapath, sink, conn) {
+        let error = ErrorMsg::quoting(error, &[]);
+        sink.io.send(conn, xid, Message::Error(error));
+    }
+}
