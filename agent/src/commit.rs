@@ -326,9 +326,9 @@ fn prepare<I: SwitchIo>(
     if let Message::FlowMod(request) = message {
         flow_mod(datapath, sink, conn, request).map(drop)
     } else if let Message::GroupMod(group_mod) = message {
-        datapath.stage_group_mod(sink.now, group_mod, sink)
+        datapath.group_mod(sink.now, group_mod, sink)
     } else if let Message::MeterMod(meter_mod) = message {
-        datapath.stage_meter_mod(sink.now, meter_mod, sink)
+        datapath.meter_mod(sink.now, meter_mod, sink)
     } else if let Message::PortMod(port_mod) = message {
         check_port_mod(datapath, port_mod, sink.io)
     } else if let Message::PacketOut(out) = message {

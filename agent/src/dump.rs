@@ -142,7 +142,7 @@ impl Dump {
         datapath: &Datapath<impl FrameEngine>,
     ) -> Result<Self, ErrorCode> {
         let one = (id != MeterId::ALL).then_some(id.0);
-        if one.is_some() && !datapath.has_meter(id) {
+        if one.is_some() && !datapath.meters().has(id) {
             return Err(MeterModFailed::UNKNOWN_METER);
         }
         Ok(Self::list(xid, listed, one))
@@ -211,22 +211,22 @@ pub(crate) fn list(
     let meters = MeterId(*ids.start())..=MeterId(*ids.end());
     let (count, next, body) = match listed {
         DumpedList::Group => {
-            let list: Vec<_> = datapath.group_stats(now, groups).take(most).collect();
+            let list: Vec<_> = datapath.groups().stats(now, groups).take(most).collect();
             let next = list.last().map(|group| group.0.group_id.0);
             (list.len(), next, ReplyBody::Group(list))
         }
         DumpedList::GroupDesc => {
-            let list: Vec<_> = datapath.group_descs(groups).take(most).collect();
+            let list: Vec<_> = datapath.groups().descs(groups).take(most).collect();
             let next = list.last().map(|group| group.group_id.0);
             (list.len(), next, ReplyBody::GroupDesc(list))
         }
         DumpedList::Meter => {
-            let list: Vec<_> = datapath.meter_stats(now, meters).take(most).collect();
+            let list: Vec<_> = datapath.meters().stats(now, meters).take(most).collect();
             let next = list.last().map(|meter| meter.meter_id.0);
             (list.len(), next, ReplyBody::Meter(list))
         }
         DumpedList::MeterConfig => {
-            let list: Vec<_> = datapath.meter_configs(meters).take(most).collect();
+            let list: Vec<_> = datapath.meters().configs(meters).take(most).collect();
             let next = list.last().map(|meter| meter.meter_id.0);
             (list.len(), next, ReplyBody::MeterConfig(list))
         }

@@ -57,8 +57,8 @@ pub(crate) fn follow_monitored(
         .by_id
         .values()
         .any(|conn| !conn.monitoring.is_empty());
-    if wanted != datapath.is_followed() {
-        datapath.follow_entries(wanted);
+    if wanted != datapath.news().is_followed() {
+        datapath.news_mut().follow(wanted);
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn begin_request<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
 ) {
-    if !datapath.is_followed() {
+    if !datapath.news().is_followed() {
         return;
     }
     report_news(datapath, sink, None);
@@ -83,10 +83,10 @@ pub(crate) fn report_news<I: SwitchIo>(
     sink: &mut SwitchSink<'_, I>,
     cause: Cause,
 ) {
-    if !datapath.has_news() {
+    if datapath.news().is_empty() {
         return;
     }
-    let news = datapath.take_news();
+    let news = datapath.news_mut().take();
     let first = first_added(&news);
     let since = first.unwrap_or_else(|| datapath.next_entry_number());
     for (id, conn) in &mut sink.connections.by_id {

@@ -69,8 +69,8 @@ pub(crate) fn multipart<E: FrameEngine, I: SwitchIo>(
             let dump = Dump::meters(xid, DumpedList::MeterConfig, of.meter_id, datapath)?;
             return start(datapath, sink, conn, dump);
         }
-        RequestBody::GroupFeatures(_) => ReplyBody::GroupFeatures(datapath.group_features()),
-        RequestBody::MeterFeatures(_) => ReplyBody::MeterFeatures(datapath.meter_features()),
+        RequestBody::GroupFeatures(_) => ReplyBody::GroupFeatures(datapath.groups().features()),
+        RequestBody::MeterFeatures(_) => ReplyBody::MeterFeatures(datapath.meters().features()),
         RequestBody::TableFeatures(wanted) => {
             ReplyBody::TableFeatures(shape_tables(datapath, sink, version, wanted)?)
         }

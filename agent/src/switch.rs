@@ -254,7 +254,7 @@ impl<E: FrameEngine> Switch<E> {
         if is_working || self.datapath.has_backlog() || self.bundles.has_discarded() {
             return true;
         }
-        if self.datapath.has_news() {
+        if !self.datapath.news().is_empty() {
             return true;
         }
         let mut connections = self.connections.by_id.iter();

@@ -170,7 +170,7 @@ fn plain_changes_of_many_entries_let_others_be_served_between_their_slices() {
     lab.message(Message::GroupMod(delete));
     assert!(finish(&mut lab) > 50);
     assert_eq!(lab.switch.datapath().tables()[1].len(), 1);
-    assert_eq!(lab.switch.datapath().n_groups(), 0);
+    assert_eq!(lab.switch.datapath().groups().count(), 0);
     assert_eq!(lab.io.messages, []);
 }
 

@@ -459,8 +459,8 @@ pub unsafe extern "C" fn bofuss_get_usage(
         let mut made = SwitchUsage {
             ports: datapath.ports().len() as u32,
             flow_entries: entries.sum(),
-            groups: datapath.n_groups() as u32,
-            meters: datapath.n_meters() as u32,
+            groups: datapath.groups().count() as u32,
+            meters: datapath.meters().count() as u32,
             ..SwitchUsage::default()
         };
         for (reason, count) in datapath.drops() {

@@ -2,7 +2,6 @@
 
 use alloc::{
     boxed::Box, collections::BTreeMap, collections::BTreeSet, collections::VecDeque, sync::Arc,
-    vec::Vec,
 };
 
 use bofuss_frame::Pool;
@@ -12,9 +11,9 @@ use bofuss_oflib::{Action, Catalogue, PortNo};
 use bofuss_packet::Packet;
 
 use crate::control::bulk_change::BulkChange;
-use crate::control::bundle::StagedBundle;
 use crate::control::deleted::Deleted;
-use crate::control::news::EntryNews;
+use crate::control::news::News;
+use crate::control::staged_bundle::StagedBundle;
 use crate::egress::Egress;
 use crate::frame_engine::{FrameEngine, PlainEngine};
 use crate::hooks::Hooks;
@@ -40,8 +39,8 @@ pub struct Datapath<E: FrameEngine = PlainEngine> {
     pub(crate) deleted: Deleted<E>,
     /// The bundle in progress.
     pub(crate) bundle: Option<StagedBundle<E>>,
-    /// The recorded changes of entries, if they are recorded.
-    pub(crate) news: Option<Vec<EntryNews>>,
+    /// The recorded changes of entries.
+    pub(crate) news: News,
 }
 
 impl<E: FrameEngine> Datapath<E> {
@@ -87,7 +86,7 @@ impl<E: FrameEngine> Datapath<E> {
             bulk_changes: VecDeque::new(),
             deleted: Deleted::default(),
             bundle: None,
-            news: None,
+            news: News::default(),
         }
     }
 
@@ -268,6 +267,21 @@ impl<E: FrameEngine> Datapath<E> {
                 None => self.pipeline.set_deadline(table, key),
             }
         }
+    }
+
+    /// The recorded changes of entries.
+    pub fn news(&self) -> &News {
+        &self.news
+    }
+
+    /// The recorded changes of entries, and whether they are recorded.
+    pub fn news_mut(&mut self) -> &mut News {
+        &mut self.news
+    }
+
+    /// The [`EntryKey::number`] of the next entry that is added.
+    pub fn next_entry_number(&self) -> u64 {
+        self.pipeline.next_serial
     }
 
     /// Adds what flows have counted to the counters of entries and tables.

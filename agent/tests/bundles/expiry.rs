@@ -55,7 +55,7 @@ fn an_entry_expires_while_a_bundle_is_prepared() {
         assert!(out(&mut lab, 1).is_empty(), "packets do not see it");
         lab.work();
         assert_eq!(out(&mut lab, 1), [2], "they see the bundle's entry");
-        let stats = lab.switch.datapath().group_stats(lab.now, ALL_GROUPS);
+        let stats = lab.switch.datapath().groups().stats(lab.now, ALL_GROUPS);
         let references: Vec<u32> = stats.map(|group| group.0.ref_count).collect();
         assert_eq!(references, [1, 0]);
     }

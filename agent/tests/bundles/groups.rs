@@ -46,7 +46,7 @@ fn groups_and_meters_of_a_bundle_come_with_its_flows() {
         assert_eq!(seen, [[2; 3], [3; 3]], "{engine:?}");
         assert_eq!(lab.io.messages, [control(T::COMMIT_REPLY, BOTH)]);
         let datapath = lab.switch.datapath();
-        let all: Vec<_> = datapath.group_stats(lab.now, ALL_GROUPS).collect();
+        let all: Vec<_> = datapath.groups().stats(lab.now, ALL_GROUPS).collect();
         let refs = |place: usize| (all[place].0.group_id.0, all[place].0.ref_count);
         assert_eq!((all.len(), refs(0), refs(1)), (2, (1, 1), (3, 1)));
         assert!(
@@ -80,13 +80,13 @@ fn groups_count_on_while_many_are_copied_in_slices() {
     }
     assert!(turns > 15, "{turns} slices");
     let datapath = lab.switch.datapath();
-    let all: Vec<_> = datapath.group_stats(lab.now, ALL_GROUPS).collect();
+    let all: Vec<_> = datapath.groups().stats(lab.now, ALL_GROUPS).collect();
     assert_eq!(all.len(), MANY as usize);
     let counted = &all[6].0;
     assert_eq!((counted.ref_count, counted.packet_count), (1, sent));
     assert_eq!(counted.bucket_stats[0].packet_count, sent);
     let meters = MeterId(0)..=MeterId::MAX;
-    let meters: Vec<_> = datapath.meter_stats(lab.now, meters).collect();
+    let meters: Vec<_> = datapath.meters().stats(lab.now, meters).collect();
     assert_eq!(meters[0].input.packet_count, sent);
 }
 
@@ -103,7 +103,8 @@ fn a_group_that_a_bundle_deletes_and_adds_begins_anew() {
     let stats: Vec<_> = lab
         .switch
         .datapath()
-        .group_stats(lab.now, ALL_GROUPS)
+        .groups()
+        .stats(lab.now, ALL_GROUPS)
         .collect();
     assert_eq!((stats[0].0.ref_count, stats[0].0.packet_count), (1, 1));
     assert_eq!(dump(&mut lab).len(), 1, "what used it is gone");
@@ -174,18 +175,21 @@ fn all(lab: &mut Lab) -> Vec<String> {
     let datapath = lab.switch.datapath();
     told.extend(
         datapath
-            .group_stats(lab.now, ALL_GROUPS)
+            .groups()
+            .stats(lab.now, ALL_GROUPS)
             .map(|one| format!("{:?}", one.0)),
     );
     told.extend(
         datapath
-            .group_descs(ALL_GROUPS)
+            .groups()
+            .descs(ALL_GROUPS)
             .map(|one| format!("{one:?}")),
     );
     let meters = MeterId(0)..=MeterId::MAX;
     told.extend(
         datapath
-            .meter_stats(lab.now, meters)
+            .meters()
+            .stats(lab.now, meters)
             .map(|one| format!("{one:?}")),
     );
     told

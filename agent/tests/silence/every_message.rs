@@ -210,7 +210,7 @@ fn check(version: Version, all: impl Iterator<Item = &'static str>, is_multipart
     let (mut lab, mut conn) = full(version);
     for name in all {
         let entries = |lab: &Lab| lab.switch.datapath().tables()[1].len();
-        if entries(&lab) < usize::from(ENTRIES) || lab.switch.datapath().n_meters() == 0 {
+        if entries(&lab) < usize::from(ENTRIES) || lab.switch.datapath().meters().count() == 0 {
             (lab, conn) = full(version);
         }
         if name == "BUNDLE_CONTROL" {

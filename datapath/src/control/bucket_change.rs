@@ -155,7 +155,7 @@ mod tests {
 
     /// The ids of the buckets of group 1, in order.
     fn ids(datapath: &Datapath) -> Vec<u32> {
-        let mut all = datapath.group_descs(GroupId(1)..=GroupId(1));
+        let mut all = datapath.groups().descs(GroupId(1)..=GroupId(1));
         let buckets = all.next().expect("it is there").buckets;
         buckets.iter().map(|bucket| bucket.bucket_id.0).collect()
     }
@@ -286,7 +286,7 @@ mod tests {
             }
             assert!(last.contains(&5) && !last.contains(&3), "{name}");
             datapath.settle();
-            let all = datapath.group_stats(Time(1), GroupId(1)..=GroupId(1));
+            let all = datapath.groups().stats(Time(1), GroupId(1)..=GroupId(1));
             let counters: Vec<_> = all.flat_map(|group| group.0.bucket_stats).collect();
             for (counter, port) in counters.iter().zip([5, 2, 4]) {
                 let rounds = [&before, &after, &last].into_iter().flatten();
@@ -306,7 +306,7 @@ mod tests {
         let text = "group_id=1,command_bucket_id=first,bucket=bucket_id:7,output:4";
         let insert = GroupModCommand::INSERT_BUCKET;
         let group = parse_group(text, insert, &Catalogue::default()).expect(text);
-        let staged = datapath.stage_group_mod(Time(0), &group, &mut Ports::default());
+        let staged = datapath.group_mod(Time(0), &group, &mut Ports::default());
         staged.expect("it is right");
         datapath.swap_groups();
         datapath.commit_bundle(Time(1));
@@ -314,7 +314,7 @@ mod tests {
             datapath.work(Time(1), &mut Ports::default());
         }
         datapath.settle();
-        let all = datapath.group_stats(Time(1), GroupId(1)..=GroupId(1));
+        let all = datapath.groups().stats(Time(1), GroupId(1)..=GroupId(1));
         let counters = all.flat_map(|group| group.0.bucket_stats);
         let counted: Vec<_> = counters.map(|counter| counter.packet_count).collect();
         let sent = [4, 2, 3].map(|port| before.iter().filter(|one| **one == port).count() as u64);

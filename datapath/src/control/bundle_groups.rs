@@ -9,16 +9,13 @@ use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::multipart::group::BucketCounter;
 use bofuss_oflib::message::{GroupMod, MeterMod};
 use bofuss_oflib::types::{GroupId, MeterId};
-use bofuss_oflib::{ErrorCode, PortNo};
 
 use crate::control::bucket_change::is_about_buckets;
-use crate::control::bundle::StagedBundle;
 use crate::frame_engine::{FrameEngine, GroupOf};
 use crate::groups::{Group, actions_of};
 use crate::meters::Meter;
 use crate::pipeline::context::Pipeline;
 use crate::references::count;
-use crate::{Datapath, Sink, Time};
 
 /// How many groups and meters one slice copies or ends; a group with many buckets counts as
 /// several.
@@ -29,14 +26,14 @@ const BUCKETS_PER_GROUP: usize = 4;
 /// The second set of groups and meters. During the preparation it is the bundle's, and the live
 /// ones while a slice works on the bundle's; after the commit it is the one from before the bundle.
 pub(crate) struct StagedGroups<E: FrameEngine> {
-    groups: BTreeMap<GroupId, GroupOf<E>>,
+    pub(crate) groups: BTreeMap<GroupId, GroupOf<E>>,
     n_buckets: usize,
-    meters: BTreeMap<MeterId, Meter>,
+    pub(crate) meters: BTreeMap<MeterId, Meter>,
     /// The next id to copy; above all ids if the copy is complete.
     next_group: GroupId,
     next_meter: MeterId,
     /// Whether a port was added, removed or changed since it began.
-    ports_changed: bool,
+    pub(crate) ports_changed: bool,
     /// The groups that the bundle adds, modifies and deletes. One that is deleted and added again
     /// begins with new counters.
     changed_groups: BTreeSet<GroupId>,
@@ -72,7 +69,7 @@ impl<E: FrameEngine> StagedGroups<E> {
     }
 
     /// Copies the next groups and meters, with counters at 0. Returns true if there were any.
-    fn copy_some(&mut self, pipeline: &mut Pipeline<E>) -> bool {
+    pub(crate) fn copy_some(&mut self, pipeline: &mut Pipeline<E>) -> bool {
         let Pipeline {
             groups,
             meters,
@@ -112,6 +109,33 @@ impl<E: FrameEngine> StagedGroups<E> {
         core::mem::swap(&mut self.groups, &mut pipeline.groups);
         core::mem::swap(&mut self.n_buckets, &mut pipeline.n_buckets);
         core::mem::swap(&mut self.meters, &mut pipeline.meters);
+    }
+
+    /// Notes a change of groups that the bundle is about to make.
+    pub(crate) fn note_group_mod(&mut self, group_mod: &GroupMod) {
+        let id = group_mod.group_id;
+        if group_mod.command != GroupModCommand::DELETE {
+            self.changed_groups.insert(id);
+            if !is_about_buckets(group_mod.command) {
+                self.renewed_groups.insert(id);
+            }
+        } else if id == GroupId::ALL {
+            self.deletes_groups = true;
+        } else {
+            self.deleted_groups.insert(id);
+        }
+    }
+
+    /// Notes a change of meters that the bundle is about to make.
+    pub(crate) fn note_meter_mod(&mut self, meter_mod: &MeterMod) {
+        let id = meter_mod.meter_id;
+        if meter_mod.command != MeterModCommand::DELETE {
+            self.changed_meters.insert(id);
+        } else if id == MeterId::ALL {
+            self.deletes_meters = true;
+        } else {
+            self.deleted_meters.insert(id);
+        }
     }
 
     /// Makes the bundle's groups and meters the live ones. [`Self::end_some`] adds what was counted
@@ -184,89 +208,4 @@ impl<E: FrameEngine> StagedGroups<E> {
 /// Adds a counter to another.
 fn add(counter: &mut BucketCounter, other: &BucketCounter) {
     count(counter, (other.packet_count, other.byte_count));
-}
-
-impl<E: FrameEngine> Datapath<E> {
-    /// Does one slice of the copy of groups and meters for a bundle. Returns true if there was
-    /// something to copy; the bundle's changes then have to wait.
-    pub fn copy_groups(&mut self) -> bool {
-        let Self {
-            bundle, pipeline, ..
-        } = self;
-        let staged = bundle.as_mut().and_then(StagedBundle::groups);
-        staged.is_some_and(|staged| staged.copy_some(pipeline))
-    }
-
-    /// The groups that reads show: while a bundle is in progress, those before it.
-    pub(crate) fn read_groups(&self) -> &BTreeMap<GroupId, GroupOf<E>> {
-        let unseen = self.groups_before_commit();
-        unseen.map_or(&self.pipeline.groups, |staged| &staged.groups)
-    }
-
-    /// The meters that reads show: while a bundle is in progress, those before it.
-    pub(crate) fn read_meters(&self) -> &BTreeMap<MeterId, Meter> {
-        let unseen = self.groups_before_commit();
-        unseen.map_or(&self.pipeline.meters, |staged| &staged.meters)
-    }
-
-    /// The groups and meters before the commit of a bundle that is being settled.
-    fn groups_before_commit(&self) -> Option<&StagedGroups<E>> {
-        let bundle = self.bundle.as_ref()?;
-        bundle.is_settling().then_some(bundle.groups.as_deref())?
-    }
-
-    /// Determines anew which groups are live, after a port was added, removed or changed.
-    pub(crate) fn port_liveness_changed(&mut self, port: PortNo) {
-        self.pipeline.port_liveness_changed(port);
-        if let Some(staged) = self.staged_groups() {
-            staged.ports_changed = true;
-        }
-    }
-
-    /// [`Datapath::group_mod`] in a bundle.
-    ///
-    /// Errors: as there.
-    pub fn stage_group_mod<S: Sink>(
-        &mut self,
-        now: Time,
-        group_mod: &GroupMod,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
-        let id = group_mod.group_id;
-        if let Some(staged) = self.staged_groups() {
-            if group_mod.command != GroupModCommand::DELETE {
-                staged.changed_groups.insert(id);
-                if !is_about_buckets(group_mod.command) {
-                    staged.renewed_groups.insert(id);
-                }
-            } else if id == GroupId::ALL {
-                staged.deletes_groups = true;
-            } else {
-                staged.deleted_groups.insert(id);
-            }
-        }
-        self.group_mod(now, group_mod, sink)
-    }
-
-    /// [`Datapath::meter_mod`] in a bundle.
-    ///
-    /// Errors: as there.
-    pub fn stage_meter_mod<S: Sink>(
-        &mut self,
-        now: Time,
-        meter_mod: &MeterMod,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
-        let id = meter_mod.meter_id;
-        if let Some(staged) = self.staged_groups() {
-            if meter_mod.command != MeterModCommand::DELETE {
-                staged.changed_meters.insert(id);
-            } else if id == MeterId::ALL {
-                staged.deletes_meters = true;
-            } else {
-                staged.deleted_meters.insert(id);
-            }
-        }
-        self.meter_mod(now, meter_mod, sink)
-    }
 }

@@ -40,7 +40,7 @@ impl<E: FrameEngine> Datapath<E> {
                 return;
             };
             let key = entries[slot].key;
-            self.edit_entry(number, EntryEdit::Move(key));
+            self.editor().edit(number, EntryEdit::Move(key));
         }
     }
 }

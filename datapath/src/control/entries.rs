@@ -1,18 +1,17 @@
-//! Adding, changing and removing one entry, and notifying all that depend on it.
+//! Adding, changing and removing one entry, and notifying what depends on it.
 
 use alloc::boxed::Box;
 
-use bofuss_oflib::Match;
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::matching::Sent;
-use bofuss_oflib::message::{FlowModFlags, FlowRemoved, FlowRemovedReason};
+use bofuss_oflib::message::FlowRemovedReason;
 use bofuss_oflib::types::TableId;
 
-use crate::control::news::{EntryFate, RemovedEntry};
+use crate::control::news::{EntryFate, News, RemovedEntry};
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
 use crate::tables::stage::EntryStage;
-use crate::{Datapath, Entry, EntryKey, Sink, Time};
+use crate::{Entry, EntryKey, Time};
 
 /// A change of one entry.
 pub(crate) enum EntryEdit<'a> {
@@ -27,16 +26,29 @@ pub(crate) enum EntryEdit<'a> {
     Move(EntryKey),
 }
 
-impl<E: FrameEngine> Datapath<E> {
+/// What a change of an entry touches.
+pub(crate) struct EntryEditor<'a, E: FrameEngine> {
+    pub(crate) pipeline: &'a mut Pipeline<E>,
+    /// What the engine knows, which depends on entries.
+    pub(crate) engine: &'a mut E::State,
+    /// The record for flow monitors.
+    pub(crate) news: &'a mut News,
+}
+
+impl<E: FrameEngine> EntryEditor<'_, E> {
     /// Changes one entry of a table. All changes except a bundle's are made here, so that the cache
     /// and flow monitors are notified of each. Returns the entry that was removed, if one was.
-    pub(crate) fn edit_entry(&mut self, table: TableId, edit: EntryEdit<'_>) -> Option<Entry> {
-        let Self { pipeline, lane, .. } = self;
+    pub(crate) fn edit(&mut self, table: TableId, edit: EntryEdit<'_>) -> Option<Entry> {
+        let Self {
+            pipeline,
+            engine,
+            news,
+        } = self;
         match edit {
             EntryEdit::Add(mut entry, sent, old) => {
                 let mut replaced = None;
                 if let Some((old, keeps_counts)) = old {
-                    E::entry_gone(&mut lane.engine, &mut pipeline.tables, table, old);
+                    E::entry_gone(engine, &mut pipeline.tables, table, old);
                     replaced = pipeline.take_entry(table, old);
                     if let Some(before) = replaced.as_ref().filter(|_| keeps_counts) {
                         entry.packets = before.packets;
@@ -45,54 +57,42 @@ impl<E: FrameEngine> Datapath<E> {
                 }
                 let key = pipeline.insert_entry(table, entry, sent);
                 let catalogue = &pipeline.catalogue;
-                E::entry_added(
-                    &mut lane.engine,
-                    catalogue,
-                    &mut pipeline.tables,
-                    table,
-                    key,
-                );
+                E::entry_added(engine, catalogue, &mut pipeline.tables, table, key);
                 let fate = replaced.as_ref().map_or(EntryFate::Added, |old| {
                     EntryFate::Replaced(old.key, old.instructions.clone())
                 });
-                self.note(table, key, fate);
+                news.note(table, key, fate);
                 replaced
             }
             EntryEdit::Instruct(now, key, instructions, reset) => {
-                E::entry_gone(&mut lane.engine, &mut pipeline.tables, table, key);
+                E::entry_gone(engine, &mut pipeline.tables, table, key);
                 let before = pipeline.instruct_entry(now, table, key, instructions, reset);
                 if let Some(before) = before {
-                    self.note(table, key, EntryFate::Modified(before));
+                    news.note(table, key, EntryFate::Modified(before));
                 }
                 None
             }
             EntryEdit::Remove(key, reason) => {
-                E::entry_gone(&mut lane.engine, &mut pipeline.tables, table, key);
-                if self.is_followed() {
+                E::entry_gone(engine, &mut pipeline.tables, table, key);
+                if news.is_followed() {
                     return self.take_followed(table, key, reason);
                 }
-                self.pipeline.take_entry(table, key)
+                pipeline.take_entry(table, key)
             }
             EntryEdit::Move(before) => {
-                E::entry_gone(&mut lane.engine, &mut pipeline.tables, table, before);
+                E::entry_gone(engine, &mut pipeline.tables, table, before);
                 let key = pipeline.move_entry(table, before)?;
                 let catalogue = &pipeline.catalogue;
-                E::entry_added(
-                    &mut lane.engine,
-                    catalogue,
-                    &mut pipeline.tables,
-                    table,
-                    key,
-                );
-                self.note(table, key, EntryFate::Moved(before));
+                E::entry_added(engine, catalogue, &mut pipeline.tables, table, key);
+                news.note(table, key, EntryFate::Moved(before));
                 None
             }
         }
     }
 
     /// Notifies the engine that an entry is about to be removed or changed.
-    pub(crate) fn entry_goes(&mut self, table: TableId, key: EntryKey) {
-        E::entry_gone(&mut self.lane.engine, &mut self.pipeline.tables, table, key);
+    pub(crate) fn goes(&mut self, table: TableId, key: EntryKey) {
+        E::entry_gone(self.engine, &mut self.pipeline.tables, table, key);
     }
 
     /// Removes an entry, and records it for flow monitors.
@@ -110,77 +110,14 @@ impl<E: FrameEngine> Datapath<E> {
             fields,
             reason,
         };
-        self.note(table, key, EntryFate::Removed(Box::new(gone)));
+        self.news
+            .note(table, key, EntryFate::Removed(Box::new(gone)));
         Some(entry)
     }
 
-    /// Removes an entry and informs hooks and, if it asked for it, controllers.
-    pub(crate) fn remove_entry<S: Sink>(
-        &mut self,
-        now: Time,
-        table: TableId,
-        key: EntryKey,
-        reason: FlowRemovedReason,
-        sink: &mut S,
-    ) {
-        if self.is_staging() {
-            self.stage_remove(table, key, reason);
-        } else {
-            self.remove_at_once(now, table, key, reason, sink);
-        }
-    }
-
-    /// Removes an expired entry, also while a bundle is prepared; then neither packets nor the
-    /// bundle see it any more. One that the bundle removes waits for the bundle's end.
-    pub(crate) fn expire_entry<S: Sink>(
-        &mut self,
-        now: Time,
-        table: TableId,
-        key: EntryKey,
-        reason: FlowRemovedReason,
-        sink: &mut S,
-    ) {
-        let Some(entry) = self.pipeline.tables[usize::from(table.0)].get_mut(key) else {
-            return;
-        };
-        if entry.stage != EntryStage::Settled {
-            // If the bundle is undone, its deadline is set again.
-            entry.due = Time::NEVER;
-            return;
-        }
-        let instructions = entry.instructions.clone();
-        self.remove_at_once(now, table, key, reason, sink);
-        if self.is_staging() && self.staged_groups().is_some() {
-            self.swap_groups();
-            self.pipeline.count_references(&instructions, false);
-            self.swap_groups();
-        }
-    }
-
-    fn remove_at_once<S: Sink>(
-        &mut self,
-        now: Time,
-        table: TableId,
-        key: EntryKey,
-        reason: FlowRemovedReason,
-        sink: &mut S,
-    ) {
-        let before = &self.pipeline.tables[usize::from(table.0)];
-        let reported = before.get(key).filter(|entry| {
-            entry.flags().has(FlowModFlags::SEND_FLOW_REM) || !self.hooks.all.is_empty()
-        });
-        let fields = reported.map(|entry| before.fields_of(entry, &self.pipeline.catalogue));
-        let entry = self.edit_entry(table, EntryEdit::Remove(key, reason));
-        let Some((entry, fields)) = entry.zip(fields) else {
-            return;
-        };
-        let removed = removal(now, table, &entry, fields, reason);
-        self.notify_hooks(now, sink, |hook, cx| {
-            hook.on_flow_removed(cx, &removed);
-        });
-        if entry.flags().has(FlowModFlags::SEND_FLOW_REM) {
-            sink.flow_removed(removed);
-        }
+    /// Adds what the engine has counted to the counters of entries and tables.
+    pub(crate) fn settle(&mut self) {
+        E::settle(self.engine, &mut self.pipeline.tables);
     }
 }
 
@@ -297,30 +234,5 @@ impl<E: FrameEngine> Pipeline<E> {
         if next != Time::NEVER {
             self.deadlines.insert((next, table, key.slot));
         }
-    }
-}
-
-/// The FLOW_REMOVED of a removed entry.
-fn removal(
-    now: Time,
-    table_id: TableId,
-    entry: &Entry,
-    fields: Match,
-    reason: FlowRemovedReason,
-) -> FlowRemoved {
-    let (duration_sec, duration_nsec) = now.duration(entry.created);
-    FlowRemoved {
-        cookie: entry.cookie,
-        priority: entry.key.priority.0,
-        reason,
-        table_id,
-        duration_sec,
-        duration_nsec,
-        idle_timeout: entry.idle_timeout,
-        hard_timeout: entry.hard_timeout,
-        packet_count: entry.packet_count(),
-        byte_count: entry.byte_count(),
-        fields,
-        idle_time: entry.stats(now).idle_time,
     }
 }

@@ -264,12 +264,13 @@ impl<E: FrameEngine> Datapath<E> {
         let instructions = self.pipeline.instructions.share(&flow_mod.instructions);
         let entry = Entry::new(now, flow_mod, rule, instructions, serial);
         let keeps_counts = !flow_mod.flags.has(FlowModFlags::RESET_COUNTS);
-        if self.is_staging() {
-            self.stage_add(number, entry, flow_mod.fields.sent(), (old, keeps_counts));
+        let sent = flow_mod.fields.sent();
+        if let Some((bundle, mut editor)) = self.staging() {
+            bundle.add(&mut editor, number, entry, sent, (old, keeps_counts));
             return Ok(());
         }
         let old = old.map(|key| (key, keeps_counts));
-        self.edit_entry(number, EntryEdit::Add(entry, flow_mod.fields.sent(), old));
+        self.editor().edit(number, EntryEdit::Add(entry, sent, old));
         Ok(())
     }
 }

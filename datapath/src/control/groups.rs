@@ -1,7 +1,7 @@
 //! Groups: group-mods, liveness of buckets, and statistics. Spec: OpenFlow 1.3.5 sections 5.6, 6.5
 //! and 7.3.4.2.
 
-use alloc::{collections::BTreeSet, rc::Rc, vec, vec::Vec};
+use alloc::{collections::BTreeMap, collections::BTreeSet, rc::Rc, vec, vec::Vec};
 use core::ops::RangeInclusive;
 
 use bofuss_oflib::action::ACTIONS;
@@ -17,12 +17,78 @@ use bofuss_oflib::{Action, ErrorCode, PortNo};
 
 use crate::control::bucket_change::{check_numbers, is_about_buckets};
 use crate::control::bulk_change::{BulkChange, EntryChange};
+use crate::control::staged_bundle::StagedBundle;
 use crate::frame_engine::{FrameEngine, GroupOf};
 use crate::groups::select::Selector;
 use crate::groups::{Group, Plan, actions_of, places, watches};
 use crate::pipeline::context::Pipeline;
 use crate::references::{groups, meters};
 use crate::{Datapath, Entry, Label, Sink, Time};
+
+/// The groups as reads show them: while a bundle is in progress, those before it.
+pub struct GroupsView<'a, E: FrameEngine> {
+    groups: &'a BTreeMap<GroupId, GroupOf<E>>,
+    max_groups: u32,
+}
+
+impl<'a, E: FrameEngine> GroupsView<'a, E> {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// The statistics of the groups with these numbers.
+    pub fn stats(
+        &self,
+        now: Time,
+        ids: RangeInclusive<GroupId>,
+    ) -> impl Iterator<Item = GroupStats> + use<'a, E> {
+        let groups = self.groups.range(ids);
+        groups.map(move |(id, group)| {
+            let (duration_sec, duration_nsec) = now.duration(group.created);
+            GroupStats(GroupCounters {
+                group_id: *id,
+                ref_count: group.flows + group.forwarders.len() as u32,
+                packet_count: group.counter.packet_count,
+                byte_count: group.counter.byte_count,
+                duration_sec,
+                duration_nsec,
+                bucket_stats: group.bucket_counters.clone(),
+            })
+        })
+    }
+
+    /// The descriptions of the groups with these numbers.
+    pub fn descs(
+        &self,
+        ids: RangeInclusive<GroupId>,
+    ) -> impl Iterator<Item = GroupDesc> + use<'a, E> {
+        let groups = self.groups.range(ids);
+        groups.map(|(id, group)| GroupDesc {
+            ty: group.ty,
+            group_id: *id,
+            buckets: group.plans.iter().map(|p| p.bucket.clone()).collect(),
+            experimenters: Vec::new(),
+        })
+    }
+
+    /// The features of groups: all four types, with every action.
+    pub fn features(&self) -> GroupFeatures {
+        let mut actions = 0;
+        for row in ACTIONS {
+            // Buckets cannot have the action METER.
+            if row.name != "meter" {
+                actions |= 1_u32.checked_shl(row.number.into()).unwrap_or(0);
+            }
+        }
+        GroupFeatures {
+            types: GroupType::NAMES.iter().map(|(ty, _)| 1 << ty.0).sum(),
+            capabilities: GroupCapabilities::ALL,
+            max_groups: [self.max_groups; 4],
+            actions: [actions; 4],
+        }
+    }
+}
 
 impl<E: FrameEngine> Datapath<E> {
     /// Executes a group-mod, or changes nothing.
@@ -36,6 +102,11 @@ impl<E: FrameEngine> Datapath<E> {
         sink: &mut S,
     ) -> Result<(), ErrorCode> {
         let id = group_mod.group_id;
+        if let Some((bundle, _)) = self.staging()
+            && let Some(groups) = bundle.groups()
+        {
+            groups.note_group_mod(group_mod);
+        }
         let exists = self.pipeline.groups.contains_key(&id);
         match group_mod.command {
             GroupModCommand::ADD if exists => return Err(GroupModFailed::GROUP_EXISTS),
@@ -147,57 +218,12 @@ impl<E: FrameEngine> Datapath<E> {
         Ok(())
     }
 
-    /// The statistics of the groups with these numbers.
-    pub fn group_stats(
-        &self,
-        now: Time,
-        ids: RangeInclusive<GroupId>,
-    ) -> impl Iterator<Item = GroupStats> {
-        let groups = self.read_groups().range(ids);
-        groups.map(move |(id, group)| {
-            let (duration_sec, duration_nsec) = now.duration(group.created);
-            GroupStats(GroupCounters {
-                group_id: *id,
-                ref_count: group.flows + group.forwarders.len() as u32,
-                packet_count: group.counter.packet_count,
-                byte_count: group.counter.byte_count,
-                duration_sec,
-                duration_nsec,
-                bucket_stats: group.bucket_counters.clone(),
-            })
-        })
-    }
-
-    /// How many groups there are.
-    pub fn n_groups(&self) -> usize {
-        self.pipeline.groups.len()
-    }
-
-    /// The descriptions of the groups with these numbers.
-    pub fn group_descs(&self, ids: RangeInclusive<GroupId>) -> impl Iterator<Item = GroupDesc> {
-        let groups = self.read_groups().range(ids);
-        groups.map(|(id, group)| GroupDesc {
-            ty: group.ty,
-            group_id: *id,
-            buckets: group.plans.iter().map(|p| p.bucket.clone()).collect(),
-            experimenters: Vec::new(),
-        })
-    }
-
-    /// The features of groups: all four types, with every action.
-    pub fn group_features(&self) -> GroupFeatures {
-        let mut actions = 0;
-        for row in ACTIONS {
-            // Buckets cannot have the action METER.
-            if row.name != "meter" {
-                actions |= 1_u32.checked_shl(row.number.into()).unwrap_or(0);
-            }
-        }
-        GroupFeatures {
-            types: GroupType::NAMES.iter().map(|(ty, _)| 1 << ty.0).sum(),
-            capabilities: GroupCapabilities::ALL,
-            max_groups: [self.pipeline.config.max_groups; 4],
-            actions: [actions; 4],
+    /// The groups, for reading.
+    pub fn groups(&self) -> GroupsView<'_, E> {
+        let before = self.bundle.as_ref().and_then(StagedBundle::groups_before);
+        GroupsView {
+            groups: before.map_or(&self.pipeline.groups, |before| &before.groups),
+            max_groups: self.pipeline.config.max_groups,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Meters: meter-mods and statistics. Spec: OpenFlow 1.3.5 sections 6.6 and 7.3.4.4.
 
+use alloc::collections::BTreeMap;
 use core::ops::RangeInclusive;
 
 use bofuss_oflib::ErrorCode;
@@ -10,10 +11,67 @@ use bofuss_oflib::message::{FlowRemovedReason, MeterMod};
 use bofuss_oflib::types::{MeterId, TableId};
 
 use crate::control::bulk_change::{BulkChange, EntryChange};
+use crate::control::staged_bundle::StagedBundle;
 use crate::frame_engine::FrameEngine;
 use crate::meters::{MAX_LEVELS, Meter, VIRTUAL};
 use crate::references::meters;
-use crate::{Datapath, Sink, Time};
+use crate::{Config, Datapath, Sink, Time};
+
+/// The meters as reads show them: while a bundle is in progress, those before it.
+pub struct MetersView<'a> {
+    meters: &'a BTreeMap<MeterId, Meter>,
+    config: &'a Config,
+}
+
+impl<'a> MetersView<'a> {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.meters.len()
+    }
+
+    /// Whether a meter exists.
+    pub fn has(&self, id: MeterId) -> bool {
+        self.meters.contains_key(&id)
+    }
+
+    /// The statistics of the meters with these numbers.
+    pub fn stats(
+        &self,
+        now: Time,
+        ids: RangeInclusive<MeterId>,
+    ) -> impl Iterator<Item = MeterStats> + use<'a> {
+        self.meters.range(ids).map(move |(_, meter)| {
+            let (duration_sec, duration_nsec) = now.duration(meter.created);
+            MeterStats {
+                duration_sec,
+                duration_nsec,
+                ..meter.stats.clone()
+            }
+        })
+    }
+
+    /// The configurations of the meters with these numbers.
+    pub fn configs(
+        &self,
+        ids: RangeInclusive<MeterId>,
+    ) -> impl Iterator<Item = MeterConfig> + use<'a> {
+        self.meters
+            .range(ids)
+            .map(|(_, meter)| meter.config.clone())
+    }
+
+    /// The features of meters.
+    pub fn features(&self) -> MeterFeatures {
+        MeterFeatures {
+            max_meter: self.config.max_meters,
+            band_types: 1 << BandKind::Drop.number() | 1 << BandKind::DscpRemark(1).number(),
+            capabilities: MeterFlags::ALL.0.into(),
+            max_bands: self.config.max_bands,
+            max_color: 0,
+            ..MeterFeatures::default()
+        }
+    }
+}
 
 impl<E: FrameEngine> Datapath<E> {
     /// Executes a meter-mod, or changes nothing.
@@ -26,6 +84,11 @@ impl<E: FrameEngine> Datapath<E> {
         sink: &mut S,
     ) -> Result<(), ErrorCode> {
         let id = meter_mod.meter_id;
+        if let Some((bundle, _)) = self.staging()
+            && let Some(groups) = bundle.groups()
+        {
+            groups.note_meter_mod(meter_mod);
+        }
         let exists = self.pipeline.meters.contains_key(&id);
         match meter_mod.command {
             MeterModCommand::ADD if exists => return Err(MeterModFailed::METER_EXISTS),
@@ -106,48 +169,12 @@ impl<E: FrameEngine> Datapath<E> {
         Ok(())
     }
 
-    /// How many meters there are.
-    pub fn n_meters(&self) -> usize {
-        self.pipeline.meters.len()
-    }
-
-    /// Whether a meter exists.
-    pub fn has_meter(&self, id: MeterId) -> bool {
-        self.pipeline.meters.contains_key(&id)
-    }
-
-    /// The statistics of the meters with these numbers.
-    pub fn meter_stats(
-        &self,
-        now: Time,
-        ids: RangeInclusive<MeterId>,
-    ) -> impl Iterator<Item = MeterStats> {
-        self.read_meters().range(ids).map(move |(_, meter)| {
-            let (duration_sec, duration_nsec) = now.duration(meter.created);
-            MeterStats {
-                duration_sec,
-                duration_nsec,
-                ..meter.stats.clone()
-            }
-        })
-    }
-
-    /// The configurations of the meters with these numbers.
-    pub fn meter_configs(&self, ids: RangeInclusive<MeterId>) -> impl Iterator<Item = MeterConfig> {
-        self.read_meters()
-            .range(ids)
-            .map(|(_, meter)| meter.config.clone())
-    }
-
-    /// The features of meters.
-    pub fn meter_features(&self) -> MeterFeatures {
-        MeterFeatures {
-            max_meter: self.pipeline.config.max_meters,
-            band_types: 1 << BandKind::Drop.number() | 1 << BandKind::DscpRemark(1).number(),
-            capabilities: MeterFlags::ALL.0.into(),
-            max_bands: self.pipeline.config.max_bands,
-            max_color: 0,
-            ..MeterFeatures::default()
+    /// The meters, for reading.
+    pub fn meters(&self) -> MetersView<'_> {
+        let before = self.bundle.as_ref().and_then(StagedBundle::groups_before);
+        MetersView {
+            meters: before.map_or(&self.pipeline.meters, |before| &before.meters),
+            config: &self.pipeline.config,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod bucket_change;
 pub(crate) mod bulk_change;
-pub(crate) mod bundle;
+mod bundle;
 mod bundle_groups;
 mod change_engine;
 pub(crate) mod check;
@@ -14,11 +14,14 @@ mod extensions;
 mod features;
 mod filling;
 pub(crate) mod flow_mod;
-mod groups;
-mod meters;
+pub(crate) mod groups;
+pub(crate) mod meters;
 pub(crate) mod news;
 mod ports;
 pub(crate) mod queues;
 pub mod reconfigure;
+mod removal;
 pub(crate) mod settled;
+mod slices;
+pub(crate) mod staged_bundle;
 mod triggers;

@@ -8,8 +8,7 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::FlowRemovedReason;
 use bofuss_oflib::types::TableId;
 
-use crate::frame_engine::FrameEngine;
-use crate::{Datapath, Entry, EntryKey};
+use crate::{Entry, EntryKey};
 
 /// One change of an entry.
 #[derive(Debug)]
@@ -48,38 +47,36 @@ pub struct RemovedEntry {
     pub reason: FlowRemovedReason,
 }
 
-impl<E: FrameEngine> Datapath<E> {
-    /// Sets whether changes of entries are recorded. If so, call [`Datapath::take_news`] after each
-    /// call that may change entries. Changes recorded so far are forgotten.
-    pub fn follow_entries(&mut self, followed: bool) {
-        self.news = followed.then(Vec::new);
-    }
+/// The recorded changes of entries, if they are recorded.
+#[derive(Debug, Default)]
+pub struct News(Option<Vec<EntryNews>>);
 
-    /// Whether changes were recorded since the last [`Datapath::take_news`].
-    pub fn has_news(&self) -> bool {
-        self.news.as_ref().is_some_and(|news| !news.is_empty())
-    }
-
-    /// The changes since the last call, in order. Their number is bounded, because each call of the
-    /// datapath changes only one slice of entries.
-    pub fn take_news(&mut self) -> Vec<EntryNews> {
-        let news = self.news.as_mut();
-        news.map(core::mem::take).unwrap_or_default()
-    }
-
-    /// The [`EntryKey::number`] of the next entry that is added.
-    pub fn next_entry_number(&self) -> u64 {
-        self.pipeline.next_serial
+impl News {
+    /// Sets whether changes of entries are recorded. If so, call [`News::take`] after each call
+    /// that may change entries. Changes recorded so far are forgotten.
+    pub fn follow(&mut self, followed: bool) {
+        self.0 = followed.then(Vec::new);
     }
 
     /// Whether changes of entries are recorded.
     pub fn is_followed(&self) -> bool {
-        self.news.is_some()
+        self.0.is_some()
+    }
+
+    /// Whether there are none since the last [`News::take`].
+    pub fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(Vec::is_empty)
+    }
+
+    /// The changes since the last call, in order. Their number is bounded, because each call of the
+    /// datapath changes only one slice of entries.
+    pub fn take(&mut self) -> Vec<EntryNews> {
+        self.0.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
     /// Records a change of an entry, if changes are recorded.
     pub(crate) fn note(&mut self, table_id: TableId, key: EntryKey, change: EntryFate) {
-        if let Some(news) = &mut self.news {
+        if let Some(news) = &mut self.0 {
             news.push(EntryNews {
                 table_id,
                 key,

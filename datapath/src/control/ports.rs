@@ -6,6 +6,7 @@ use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::message::{PortDesc, PortStatusReason};
 
+use crate::control::staged_bundle::StagedBundle;
 use crate::frame_engine::FrameEngine;
 use crate::{Datapath, DropReason, Port, Sink, Time};
 
@@ -102,6 +103,14 @@ impl<E: FrameEngine> Datapath<E> {
             port.desc.advertised = features;
             sink.advertise(number, features);
             sink.port_status(PortStatusReason::MODIFY, &port.desc);
+        }
+    }
+
+    /// Determines anew which groups are live, after a port was added, removed or changed.
+    fn port_liveness_changed(&mut self, port: PortNo) {
+        self.pipeline.port_liveness_changed(port);
+        if let Some(groups) = self.bundle.as_mut().and_then(StagedBundle::groups) {
+            groups.ports_changed = true;
         }
     }
 

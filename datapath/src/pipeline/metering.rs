@@ -263,7 +263,7 @@ mod tests {
                     assert!(offload::segment(frame, |s| left.push(s.bytes().to_vec())));
                 }
                 let all = MeterId(0)..=MeterId::ALL;
-                let stats: Vec<_> = datapath.meter_stats(Time(0), all).collect();
+                let stats: Vec<_> = datapath.meters().stats(Time(0), all).collect();
                 let tables: Vec<_> = datapath.tables().iter().map(|t| t.lookup_count).collect();
                 (
                     left,

@@ -80,7 +80,8 @@ fn result(bench: &mut Bench) -> (Vec<Vec<u8>>, String) {
     bench.renew();
     let groups = bench
         .datapath
-        .group_stats(Time(0), GroupId(0)..=GroupId::ALL)
+        .groups()
+        .stats(Time(0), GroupId(0)..=GroupId::ALL)
         .map(|group| {
             (
                 group.0.packet_count,
@@ -91,7 +92,8 @@ fn result(bench: &mut Bench) -> (Vec<Vec<u8>>, String) {
     let groups: Vec<_> = groups.collect();
     let meters = bench
         .datapath
-        .meter_stats(Time(0), MeterId(0)..=MeterId::ALL)
+        .meters()
+        .stats(Time(0), MeterId(0)..=MeterId::ALL)
         .map(|meter| (meter.input, meter.bands));
     let meters: Vec<_> = meters.collect();
     (left, format!("{groups:?} {meters:?}"))

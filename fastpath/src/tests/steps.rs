@@ -236,10 +236,12 @@ fn outcome(engine: Engine, fragments: u16, wants_misses: bool) -> (String, Seen,
     }
     let counters = counters(&mut datapath, 4);
     let groups: Vec<_> = datapath
-        .group_stats(Time(0), GroupId(0)..=GroupId::ALL)
+        .groups()
+        .stats(Time(0), GroupId(0)..=GroupId::ALL)
         .collect();
     let meters: Vec<_> = datapath
-        .meter_stats(Time(0), MeterId(0)..=MeterId::ALL)
+        .meters()
+        .stats(Time(0), MeterId(0)..=MeterId::ALL)
         .collect();
     let told = format!("{counters} {groups:?} {meters:?}");
     (told, seen, datapath.engine().stats().hits)

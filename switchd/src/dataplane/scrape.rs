@@ -234,7 +234,7 @@ impl DataPlane {
 
     fn scrape_groups(&self, samples: &mut Samples, from: GroupId) -> NextSlice {
         let all = from..=GroupId(u32::MAX);
-        let mut groups = self.switch.datapath().group_stats(self.now(), all);
+        let mut groups = self.switch.datapath().groups().stats(self.now(), all);
         for group in groups.by_ref().take(SLICE).map(|group| group.0) {
             let labels = [("group", &group.group_id.0 as _)];
             samples.add("group_flows", &labels, group.ref_count);
@@ -249,7 +249,7 @@ impl DataPlane {
 
     fn scrape_meters(&self, samples: &mut Samples, from: MeterId) -> NextSlice {
         let all = from..=MeterId(u32::MAX);
-        let mut meters = self.switch.datapath().meter_stats(self.now(), all);
+        let mut meters = self.switch.datapath().meters().stats(self.now(), all);
         for meter in meters.by_ref().take(SLICE) {
             let labels = [("meter", &meter.meter_id.0 as _)];
             samples.add("meter_flows", &labels, meter.flow_count);
