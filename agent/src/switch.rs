@@ -11,7 +11,9 @@ use bofuss_oflib::message::controller_status::ControllerStatusReason;
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::{ControllerRole, PortDesc};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{ErrorCode, ExtValue, Message, PortNo, Version};
+#[cfg(feature = "text")]
+use bofuss_oflib::{ErrorCode, ExtValue};
+use bofuss_oflib::{Message, PortNo, Version};
 
 use crate::bundles::Bundles;
 use crate::change::Change;
@@ -28,6 +30,7 @@ use crate::parts::Parts;
 use crate::replies::continue_late_dump;
 use crate::request::{ConnId, Request};
 use crate::schedule::{CommitClock, CommitErrors};
+#[cfg(feature = "text")]
 use crate::trace;
 
 /// An OpenFlow switch: everything but threads, sockets, clocks and files.
@@ -405,6 +408,7 @@ impl<E: FrameEngine> Switch<E> {
     ///
     /// Errors: BAD_REQUEST/BAD_PORT for a number that no port may have, BAD_PACKET if there is no
     /// frame or no room for it.
+    #[cfg(feature = "text")]
     pub fn trace(&mut self, now: Time, value: &ExtValue) -> Result<ExtValue, ErrorCode> {
         trace::trace(&mut self.datapath, now, value)
     }
