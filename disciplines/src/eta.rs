@@ -10,7 +10,6 @@ use alloc::{collections::BTreeSet, vec::Vec};
 use core::marker::PhantomData;
 
 use bofuss_datapath::egress::QueueClass;
-use bofuss_datapath::engine::Slab;
 use bofuss_datapath::{Aggregate, DropReason, Microflow, Standing, Time};
 use bofuss_frame::Frame;
 use bofuss_packet::offload;
@@ -20,6 +19,7 @@ use crate::calendar::Calendar;
 use crate::ecn;
 use crate::eta::schemes::{OneTier, Scheme, TwoTiers, TwoTiersMended};
 use crate::eta::shares::{INTERVAL_NS, Rights, Tally, Waterline};
+use crate::numbers::{AggregateKind, AggregateNumber, FlowKind, FlowNumber, Members};
 use crate::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, Promised, SingleQueue};
 
 mod members;
@@ -36,8 +36,6 @@ const EARLY_TCP_NS: u64 = Time::SEC / 10;
 const FRAME_BITS: f64 = 8.0 * 1_514.0;
 /// After how long without frames a microflow is forgotten.
 const IDLE_NS: u64 = 10 * Time::SEC;
-/// Why a stored number refers to something that exists.
-const KNOWN: &str = "a number that is kept is that of something known";
 
 /// The disciplines.
 pub(crate) type Beta = SingleQueue<EtaOrder<OneTier>>;
@@ -47,7 +45,7 @@ pub(crate) type Ceta2 = SingleQueue<EtaOrder<TwoTiersMended>>;
 #[derive(Debug)]
 struct EtaFlow {
     microflow: Microflow,
-    aggregate: u32,
+    aggregate: AggregateNumber,
     rights: Rights,
     /// The strict priority of its new frames, and how many frames wait.
     priority: usize,
@@ -76,20 +74,20 @@ struct EtaAggregate {
 }
 
 /// A frame that was accepted, and the number of its microflow.
-type Accepted = (u32, Frame);
+type Accepted = (FlowNumber, Frame);
 
 /// The accepted frames, and the state that decides about acceptance.
 #[derive(Debug)]
 pub(crate) struct EtaOrder<S> {
     /// A calendar for each priority.
     calendars: Vec<Calendar<Accepted>>,
-    flows: Slab<EtaFlow>,
-    flow_of: HashMap<Microflow, u32>,
+    flows: Members<FlowKind, EtaFlow>,
+    flow_of: HashMap<Microflow, FlowNumber>,
     /// When each microflow is forgotten if it has sent nothing since.
-    deadlines: BTreeSet<(u64, u32)>,
-    aggregates: Slab<EtaAggregate>,
+    deadlines: BTreeSet<(u64, FlowNumber)>,
+    aggregates: Members<AggregateKind, EtaAggregate>,
     /// Numbers of aggregates; `None` is the single aggregate of schemes without aggregates.
-    aggregate_of: HashMap<Option<Aggregate>, u32>,
+    aggregate_of: HashMap<Option<Aggregate>, AggregateNumber>,
     tally: Tally,
     /// The share of aggregates, or of microflows if there is only one tier.
     waterline: Waterline,
@@ -105,10 +103,10 @@ impl<S> Default for EtaOrder<S> {
     fn default() -> Self {
         Self {
             calendars: Vec::new(),
-            flows: Slab::default(),
+            flows: Members::default(),
             flow_of: HashMap::new(),
             deadlines: BTreeSet::new(),
-            aggregates: Slab::default(),
+            aggregates: Members::default(),
             aggregate_of: HashMap::new(),
             tally: Tally::default(),
             waterline: Waterline { share: 0.0 },
@@ -161,8 +159,8 @@ impl<S: Scheme> EtaOrder<S> {
     }
 
     /// Recomputes the shares of an aggregate's microflows if an interval has passed.
-    fn update_within(&mut self, number: u32, interval: u64) {
-        let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
+    fn update_within(&mut self, number: AggregateNumber, interval: u64) {
+        let aggregate = &mut self.aggregates[number];
         if let Some((used, tally)) = aggregate.tally.end(interval) {
             let rate = aggregate.rights.rate(self.waterline.share);
             let begin = interval * INTERVAL_NS;
@@ -173,7 +171,7 @@ impl<S: Scheme> EtaOrder<S> {
 
     /// The rate of a microflow, in bit/s.
     fn rate_of(&self, flow: &EtaFlow) -> f64 {
-        let aggregate = self.aggregates.get(flow.aggregate).expect(KNOWN);
+        let aggregate = &self.aggregates[flow.aggregate];
         let share = self.waterline.share;
         if S::IS_MENDED {
             let most = aggregate.rights.rate(share).max(flow.rights.guaranteed);
@@ -204,11 +202,11 @@ impl<S: Scheme> EtaOrder<S> {
     }
 
     /// Decides about a frame that arrives now, and advances the ETA if it is accepted.
-    fn test(&mut self, now: u64, number: u32, is_known: bool, bits: f64) -> Test {
-        let flow = self.flows.get(number).expect(KNOWN);
+    fn test(&mut self, now: u64, number: FlowNumber, is_known: bool, bits: f64) -> Test {
+        let flow = &self.flows[number];
         let rate = self.rate_of(flow);
-        let flow = self.flows.get_mut(number).expect(KNOWN);
-        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+        let flow = &mut self.flows[number];
+        let aggregate = &mut self.aggregates[flow.aggregate];
         let all_have = aggregate.rights.rate(self.waterline.share);
         let all_takes = time_ns(bits, all_have);
         let early = Self::tolerance(&flow.microflow, rate);
@@ -236,10 +234,10 @@ impl<S: Scheme> EtaOrder<S> {
     }
 
     /// Records the decision about a frame for the next computation of shares.
-    fn count(&mut self, now: u64, number: u32, bits: f64, test: &Test) {
+    fn count(&mut self, now: u64, number: FlowNumber, bits: f64, test: &Test) {
         let interval = now / INTERVAL_NS;
-        let flow = self.flows.get_mut(number).expect(KNOWN);
-        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+        let flow = &mut self.flows[number];
+        let aggregate = &mut self.aggregates[flow.aggregate];
         flow.last_ns = now;
         if flow.active_in != interval {
             flow.active_in = interval;
@@ -312,9 +310,9 @@ impl<S: Scheme> FrameOrder for EtaOrder<S> {
         }
         let microflow = Microflow::in_class(frame.bytes(), class);
         let (number, is_known) = self.flow(now.0, microflow, class, capacity);
-        let mut leaves = Time(self.flows.get(number).expect(KNOWN).leaves_ns).max(now);
+        let mut leaves = Time(self.flows[number].leaves_ns).max(now);
         if bounds.kbps > 0 {
-            let aggregate = self.flows.get(number).expect(KNOWN).aggregate;
+            let aggregate = self.flows[number].aggregate;
             self.update(now.0 / INTERVAL_NS, capacity);
             self.update_within(aggregate, now.0 / INTERVAL_NS);
             let bits = bytes as f64 * 8.0;
@@ -329,7 +327,7 @@ impl<S: Scheme> FrameOrder for EtaOrder<S> {
             }
             leaves = at;
         }
-        let flow = self.flows.get_mut(number).expect(KNOWN);
+        let flow = &mut self.flows[number];
         let mut limit = bounds.limit_bytes;
         if flow.rights.guaranteed > 0.0 {
             limit += GUARANTEED_BYTES;
@@ -350,7 +348,7 @@ impl<S: Scheme> FrameOrder for EtaOrder<S> {
         let (number, frame) = self.calendars[next].pop()?;
         let (_, bytes) = offload::wire_count(&frame);
         self.waiting_bytes -= bytes;
-        let flow = self.flows.get_mut(number).expect(KNOWN);
+        let flow = &mut self.flows[number];
         flow.n_waiting -= 1;
         flow.waiting_bytes -= bytes;
         Some(frame)
@@ -369,8 +367,8 @@ impl<S: Scheme> FrameOrder for EtaOrder<S> {
     }
 
     fn standing(&self, now: Time, microflow: &Microflow, _: u32) -> Option<Standing> {
-        let flow = self.flows.get(*self.flow_of.get(microflow)?)?;
-        let aggregate = self.aggregates.get(flow.aggregate)?;
+        let flow = &self.flows[*self.flow_of.get(microflow)?];
+        let aggregate = &self.aggregates[flow.aggregate];
         let rate = self.rate_of(flow);
         let of_all = aggregate.rights.rate(self.waterline.share);
         let guaranteed = flow.rights.guaranteed.max(aggregate.rights.guaranteed);

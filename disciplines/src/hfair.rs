@@ -14,7 +14,6 @@
 use alloc::{collections::BTreeSet, collections::VecDeque, vec::Vec};
 
 use bofuss_datapath::egress::{MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, QueueClass, duration_ns};
-use bofuss_datapath::engine::Slab;
 use bofuss_datapath::{
     Aggregate, DropReason, MAX_MICROFLOWS, Microflow, PRIORITIES, Standing, Time,
 };
@@ -26,6 +25,7 @@ use crate::buckets::{Buckets, Links};
 use crate::ecn;
 use crate::hfair::account::{Account, Right, WaitingSiblings};
 use crate::hfair::timed::Contender;
+use crate::numbers::{AggregateKind, AggregateNumber, FlowKind, FlowNumber, Members};
 use crate::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, Promised, SingleQueue};
 
 mod account;
@@ -48,8 +48,6 @@ const MARK_PART: u64 = 4;
 /// wait then have to last for a round trip: with marks after 20 ms, connections with a round trip
 /// of 80 ms lost 2 % of the link; with marks after 50 ms, nothing.
 const MAX_MARK_NS: u64 = Time::SEC / 20;
-/// Why a stored number refers to something that exists.
-const KNOWN: &str = "a number that is kept is that of something known";
 
 /// How long a frame may wait before it is marked.
 fn mark_after_ns(bounds: Bounds) -> u64 {
@@ -89,7 +87,7 @@ struct WaitingFrame {
 #[derive(Debug)]
 struct FlowQueue {
     microflow: Microflow,
-    aggregate: u32,
+    aggregate: AggregateNumber,
     priority: usize,
     frames: VecDeque<WaitingFrame>,
     account: Account,
@@ -126,18 +124,18 @@ pub(crate) type HierarchicalFair = SingleQueue<FairOrder>;
 /// The waiting frames, by aggregate and microflow.
 #[derive(Debug)]
 pub(crate) struct FairOrder {
-    flows: Slab<FlowQueue>,
-    flow_of: HashMap<Microflow, u32>,
+    flows: Members<FlowKind, FlowQueue>,
+    flow_of: HashMap<Microflow, FlowNumber>,
     flow_links: Links,
-    aggregates: Slab<AggregateQueue>,
-    aggregate_of: HashMap<Aggregate, u32>,
+    aggregates: Members<AggregateKind, AggregateQueue>,
+    aggregate_of: HashMap<Aggregate, AggregateNumber>,
     aggregate_links: Links,
     /// The aggregates that wait for their turn, by the service they have had.
     order: Buckets,
     /// The virtual time of aggregates: the start of the last that sent in its turn.
     reached: u64,
     /// New microflows whose first frame waits.
-    newcomers: VecDeque<u32>,
+    newcomers: VecDeque<FlowNumber>,
     /// Whether the last frame was a newcomer's, so that now it is the turn of the others, if there
     /// are any.
     newcomer_was_last: bool,
@@ -161,10 +159,10 @@ pub(crate) struct FairOrder {
 impl Default for FairOrder {
     fn default() -> Self {
         Self {
-            flows: Slab::default(),
+            flows: Members::default(),
             flow_of: HashMap::new(),
             flow_links: Links::new(),
-            aggregates: Slab::default(),
+            aggregates: Members::default(),
             aggregate_of: HashMap::new(),
             aggregate_links: Links::new(),
             order: buckets(),
@@ -212,8 +210,8 @@ impl FrameOrder for FairOrder {
         self.mark_after_ns = mark_after_ns(bounds);
         self.forget_idle(now, self.flows.len() >= MAX_MICROFLOWS);
         let number = self.flow(now, microflow, class, bounds.kbps);
-        let flow = self.flows.get_mut(number).expect(KNOWN);
-        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+        let flow = &mut self.flows[number];
+        let aggregate = &mut self.aggregates[flow.aggregate];
         for account in [&mut flow.account, &mut aggregate.account] {
             if account.size == 0 {
                 account.begin(now);
@@ -240,7 +238,7 @@ impl FrameOrder for FairOrder {
             Some(turn) => turn,
             None => (self.next(now)?, Right::Share),
         };
-        Some(self.serve(now, number, right))
+        self.serve(now, number, right)
     }
 
     fn due(&self) -> Option<Time> {
@@ -252,23 +250,17 @@ impl FrameOrder for FairOrder {
 
     /// The frames of each microflow stay in order.
     fn take_frames(&mut self) -> Vec<Frame> {
-        let mut flows = core::mem::take(self).flows;
-        let mut frames = Vec::new();
-        let mut next = 0;
-        while let Some(number) = flows.used(next) {
-            let flow = flows.remove(number).expect(KNOWN);
-            frames.extend(flow.frames.into_iter().map(|waiting| waiting.frame));
-            next = number + 1;
-        }
-        frames
+        let flows = core::mem::take(self).flows.take_all();
+        let frames = flows.flat_map(|flow| flow.frames);
+        frames.map(|waiting| waiting.frame).collect()
     }
 
     /// The share assumes that all members that wait now continue to send, and that no other has a
     /// maximum. The expected time of arrival is when the microflow's waiting frames will have left
     /// at that rate.
     fn standing(&self, _: Time, microflow: &Microflow, kbps: u32) -> Option<Standing> {
-        let flow = self.flows.get(*self.flow_of.get(microflow)?)?;
-        let aggregate = self.aggregates.get(flow.aggregate)?;
+        let flow = &self.flows[*self.flow_of.get(microflow)?];
+        let aggregate = &self.aggregates[flow.aggregate];
         let of_aggregate = self.backlog.share_kbps(kbps.into(), &aggregate.account);
         let share = aggregate.backlog.share_kbps(of_aggregate, &flow.account);
         let own = flow.account.guaranteed_kbps();
@@ -304,10 +296,8 @@ impl FairOrder {
         size: u64,
         limit: u64,
     ) -> bool {
-        let flow = self
-            .flow_of
-            .get(microflow)
-            .and_then(|number| self.flows.get(*number));
+        let flow = self.flow_of.get(microflow);
+        let flow = flow.map(|number| &self.flows[*number]);
         let is_guaranteed = match flow {
             Some(flow) => flow.account.is_within_guarantee(now),
             None => class.qos().flow.guaranteed_kbps > 0,
@@ -315,10 +305,8 @@ impl FairOrder {
         if is_guaranteed {
             return self.size + size <= limit + GUARANTEED_BYTES;
         }
-        let aggregate = self
-            .aggregate_of
-            .get(&microflow.aggregate(class))
-            .and_then(|number| self.aggregates.get(*number));
+        let aggregate = self.aggregate_of.get(&microflow.aggregate(class));
+        let aggregate = aggregate.map(|number| &self.aggregates[*number]);
         let of_all = aggregate.map_or(0, |aggregate| aggregate.account.size);
         let free = limit.saturating_sub(self.size);
         let capped = aggregate.map_or(u64::MAX, |aggregate| aggregate.account.most_waiting());
@@ -330,28 +318,24 @@ impl FairOrder {
 
     /// Puts a microflow into the order of its aggregate, and the aggregate into the order of
     /// aggregates.
-    fn put_in_order(&mut self, number: u32) {
-        let flow = self.flows.get_mut(number).expect(KNOWN);
+    fn put_in_order(&mut self, number: FlowNumber) {
+        let flow = &mut self.flows[number];
         let aggregate = flow.aggregate;
-        let level = self
-            .aggregates
-            .get_mut(aggregate)
-            .expect(KNOWN)
-            .level(flow.priority);
+        let level = self.aggregates[aggregate].level(flow.priority);
         if flow.place == TurnPlace::Out {
             flow.account.start = flow.account.start.max(level.reached);
         }
         flow.place = TurnPlace::InOrder;
         level
             .order
-            .push(&mut self.flow_links, flow.account.start, number);
+            .push(&mut self.flow_links, flow.account.start, number.slot());
         self.put_aggregate_in_order(aggregate);
     }
 
     /// Puts an aggregate into the order of aggregates, if it has a microflow in order and is not
     /// there yet.
-    fn put_aggregate_in_order(&mut self, number: u32) {
-        let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
+    fn put_aggregate_in_order(&mut self, number: AggregateNumber) {
+        let aggregate = &mut self.aggregates[number];
         let is_empty = aggregate.levels.iter().all(|level| level.order.is_empty());
         if aggregate.is_in_order || aggregate.account.is_paused || is_empty {
             return;
@@ -359,18 +343,18 @@ impl FairOrder {
         aggregate.is_in_order = true;
         aggregate.account.start = aggregate.account.start.max(self.reached);
         self.order
-            .push(&mut self.aggregate_links, aggregate.account.start, number);
+            .push(&mut self.aggregate_links, aggregate.account.start, number.slot());
     }
 
     /// The newcomer whose turn it is. Newcomers whose aggregate is ahead wait like others.
-    fn next_newcomer(&mut self) -> Option<u32> {
+    fn next_newcomer(&mut self) -> Option<FlowNumber> {
         while let Some(number) = self.newcomers.pop_front() {
-            let flow = self.flows.get_mut(number).expect(KNOWN);
+            let flow = &mut self.flows[number];
             if flow.account.is_paused {
                 flow.place = TurnPlace::Out;
                 continue;
             }
-            let aggregate = &self.aggregates.get(flow.aggregate).expect(KNOWN).account;
+            let aggregate = &self.aggregates[flow.aggregate].account;
             let is_ahead = aggregate.start > self.reached + MAX_AHEAD;
             if !flow.frames.is_empty() && !is_ahead && !aggregate.is_paused {
                 return Some(number);
@@ -381,13 +365,14 @@ impl FairOrder {
     }
 
     /// The next microflow in order, without newcomers.
-    fn next_in_order(&mut self, now: Time) -> Option<u32> {
-        while let Some(number) = self.order.pop(&self.aggregate_links) {
-            let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
+    fn next_in_order(&mut self, now: Time) -> Option<FlowNumber> {
+        while let Some(slot) = self.order.pop(&self.aggregate_links) {
+            let number = AggregateNumber::of(slot);
+            let aggregate = &mut self.aggregates[number];
             let start = aggregate.account.start;
             if self.order.is_later(start) {
                 // It was served since it was put there.
-                self.order.push(&mut self.aggregate_links, start, number);
+                self.order.push(&mut self.aggregate_links, start, number.slot());
                 continue;
             }
             if aggregate.account.is_paused {
@@ -396,10 +381,10 @@ impl FairOrder {
             }
             self.reached = self.reached.max(start);
             if let Some(flow) = self.next_of(now, number) {
-                self.order.push(&mut self.aggregate_links, start, number);
+                self.order.push(&mut self.aggregate_links, start, number.slot());
                 return Some(flow);
             }
-            self.aggregates.get_mut(number).expect(KNOWN).is_in_order = false;
+            self.aggregates[number].is_in_order = false;
             self.retire_aggregate(now, number);
         }
         None
@@ -407,11 +392,11 @@ impl FairOrder {
 
     /// The next microflow of an aggregate. A microflow whose turn comes without a frame is
     /// forgotten.
-    fn next_of(&mut self, now: Time, number: u32) -> Option<u32> {
-        let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
+    fn next_of(&mut self, now: Time, number: AggregateNumber) -> Option<FlowNumber> {
+        let aggregate = &mut self.aggregates[number];
         for priority in (0..aggregate.levels.len()).rev() {
             while let Some(next) = self.pop_level(number, priority) {
-                let flow = self.flows.get_mut(next).expect(KNOWN);
+                let flow = &mut self.flows[next];
                 if flow.account.is_paused {
                     flow.place = TurnPlace::Out;
                 } else if flow.frames.is_empty() {
@@ -425,17 +410,17 @@ impl FairOrder {
     }
 
     /// Removes the first microflow from a level of an aggregate.
-    fn pop_level(&mut self, number: u32, priority: usize) -> Option<u32> {
-        let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
+    fn pop_level(&mut self, number: AggregateNumber, priority: usize) -> Option<FlowNumber> {
+        let aggregate = &mut self.aggregates[number];
         let level = aggregate.level(priority);
-        let flow = level.order.pop(&self.flow_links)?;
-        let start = self.flows.get(flow).expect(KNOWN).account.start;
+        let flow = FlowNumber::of(level.order.pop(&self.flow_links)?);
+        let start = self.flows[flow].account.start;
         level.reached = level.reached.max(start);
         Some(flow)
     }
 
     /// The microflow that sends next by its share. Newcomers take turns with the others.
-    fn next(&mut self, now: Time) -> Option<u32> {
+    fn next(&mut self, now: Time) -> Option<FlowNumber> {
         if self.newcomer_was_last
             && let Some(number) = self.next_in_order(now)
         {
@@ -448,11 +433,10 @@ impl FairOrder {
     }
 
     /// Removes the first frame of a microflow, which is served by this right.
-    fn serve(&mut self, now: Time, number: u32, right: Right) -> Frame {
-        let flow = self.flows.get_mut(number).expect(KNOWN);
-        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
-        let first = flow.frames.pop_front();
-        let mut waiting = first.expect("one whose turn it is has a frame");
+    fn serve(&mut self, now: Time, number: FlowNumber, right: Right) -> Option<Frame> {
+        let flow = &mut self.flows[number];
+        let aggregate = &mut self.aggregates[flow.aggregate];
+        let mut waiting = flow.frames.pop_front()?;
         let (_, bytes) = offload::wire_count(&waiting.frame);
         flow.account.charge(now, bytes, right == Right::OfFlow);
         // A microflow's guarantee counts against that of its aggregate, if it has one.
@@ -473,7 +457,7 @@ impl FairOrder {
         if now.0.saturating_sub(waiting.since.0) > self.mark_after_ns {
             ecn::mark(&mut waiting.frame);
         }
-        waiting.frame
+        Some(waiting.frame)
     }
 }
 

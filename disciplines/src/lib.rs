@@ -31,6 +31,7 @@ mod lone_queue;
 mod mixtures;
 #[cfg(test)]
 mod models;
+mod numbers;
 mod single_queue;
 
 /// Defines the modules of disciplines and the list of them. A module with several disciplines is in

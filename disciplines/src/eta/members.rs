@@ -5,7 +5,8 @@ use bofuss_datapath::{Aggregate, MAX_MICROFLOWS, Microflow, PRIORITIES, Qos};
 
 use super::schemes::Scheme;
 use super::shares::{Rights, Tally, Waterline};
-use super::{EtaAggregate, EtaFlow, EtaOrder, IDLE_NS, KNOWN};
+use super::{EtaAggregate, EtaFlow, EtaOrder, IDLE_NS};
+use crate::numbers::{AggregateNumber, FlowNumber};
 
 /// Microflows that are forgotten with one frame, so that none is late because many end at once.
 const FORGOTTEN_AT_ONCE: usize = 32;
@@ -18,7 +19,7 @@ impl<S: Scheme> EtaOrder<S> {
         microflow: Microflow,
         class: &QueueClass,
         capacity: f64,
-    ) -> (u32, bool) {
+    ) -> (FlowNumber, bool) {
         self.forget_idle(now);
         let key = S::HAS_AGGREGATES.then(|| microflow.aggregate(class));
         if let Some(&number) = self.flow_of.get(&microflow) {
@@ -32,8 +33,8 @@ impl<S: Scheme> EtaOrder<S> {
         }
         let members = self.n_members();
         let aggregate = self.aggregate(key);
-        self.aggregates.get_mut(aggregate).expect(KNOWN).n_flows += 1;
-        let number = self.flows.insert(|_| EtaFlow {
+        self.aggregates[aggregate].n_flows += 1;
+        let number = self.flows.insert(EtaFlow {
             microflow,
             aggregate,
             rights: Rights::DEFAULT,
@@ -63,11 +64,11 @@ impl<S: Scheme> EtaOrder<S> {
     }
 
     /// Finds or adds an aggregate. Returns its number.
-    fn aggregate(&mut self, key: Option<Aggregate>) -> u32 {
+    fn aggregate(&mut self, key: Option<Aggregate>) -> AggregateNumber {
         if let Some(number) = self.aggregate_of.get(&key) {
             return *number;
         }
-        let number = self.aggregates.insert(|_| EtaAggregate {
+        let number = self.aggregates.insert(EtaAggregate {
             key,
             n_flows: 0,
             rights: Rights::DEFAULT,
@@ -84,31 +85,31 @@ impl<S: Scheme> EtaOrder<S> {
     }
 
     /// Moves a microflow to another aggregate, if its record says so.
-    fn change_aggregate(&mut self, number: u32, key: Option<Aggregate>) {
-        let old = self.flows.get(number).expect(KNOWN).aggregate;
-        if self.aggregates.get(old).expect(KNOWN).key == key {
+    fn change_aggregate(&mut self, number: FlowNumber, key: Option<Aggregate>) {
+        let old = self.flows[number].aggregate;
+        if self.aggregates[old].key == key {
             return;
         }
         let new = self.aggregate(key);
-        self.aggregates.get_mut(new).expect(KNOWN).n_flows += 1;
-        let flow = self.flows.get_mut(number).expect(KNOWN);
+        self.aggregates[new].n_flows += 1;
+        let flow = &mut self.flows[number];
         (flow.aggregate, flow.active_in, flow.limited_in) = (new, u64::MAX, u64::MAX);
         self.leave_aggregate(old);
     }
 
     /// Sets the rights of a microflow and its aggregate by its record; the paper's schemes ignore
     /// records.
-    fn entitle(&mut self, number: u32, qos: &Qos, capacity: f64) {
+    fn entitle(&mut self, number: FlowNumber, qos: &Qos, capacity: f64) {
         if !S::IS_MENDED {
             return;
         }
-        let flow = self.flows.get_mut(number).expect(KNOWN);
+        let flow = &mut self.flows[number];
         let priority = usize::from(qos.priority).min(PRIORITIES - 1);
         // Frames of a higher priority would overtake those that already wait.
         if priority < flow.priority || flow.n_waiting == 0 {
             flow.priority = priority;
         }
-        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+        let aggregate = &mut self.aggregates[flow.aggregate];
         let of_flow = (&mut flow.rights, Some(&qos.flow));
         let of_aggregate = (&mut aggregate.rights, qos.aggregate.as_ref());
         for (rights, entitlement) in [of_flow, of_aggregate] {
@@ -134,7 +135,7 @@ impl<S: Scheme> EtaOrder<S> {
                 return;
             }
             self.deadlines.pop_first();
-            let flow = self.flows.get(number).expect(KNOWN);
+            let flow = &self.flows[number];
             // A microflow with a waiting frame stays.
             let idle_from = if flow.n_waiting > 0 {
                 now
@@ -154,7 +155,7 @@ impl<S: Scheme> EtaOrder<S> {
         let Some((_, number)) = self.deadlines.pop_first() else {
             return;
         };
-        if self.flows.get(number).expect(KNOWN).n_waiting > 0 {
+        if self.flows[number].n_waiting > 0 {
             self.deadlines.insert((now + IDLE_NS, number));
         } else {
             self.forget(number);
@@ -162,16 +163,16 @@ impl<S: Scheme> EtaOrder<S> {
     }
 
     /// Forgets a microflow that has no deadline any more.
-    fn forget(&mut self, number: u32) {
-        let flow = self.flows.remove(number).expect(KNOWN);
+    fn forget(&mut self, number: FlowNumber) {
+        let flow = self.flows.remove(number);
         self.flow_of.remove(&flow.microflow);
         self.guaranteed -= flow.rights.guaranteed;
         self.leave_aggregate(flow.aggregate);
     }
 
     /// Counts one microflow less in an aggregate, and forgets the aggregate with its last one.
-    fn leave_aggregate(&mut self, number: u32) {
-        let aggregate = self.aggregates.get_mut(number).expect(KNOWN);
+    fn leave_aggregate(&mut self, number: AggregateNumber) {
+        let aggregate = &mut self.aggregates[number];
         aggregate.n_flows -= 1;
         if aggregate.n_flows == 0 {
             self.guaranteed -= aggregate.rights.guaranteed;

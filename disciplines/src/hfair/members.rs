@@ -8,7 +8,8 @@ use bofuss_datapath::{Aggregate, Entitlement, Microflow, PRIORITIES, Time};
 
 use super::account::{Account, WaitingSiblings};
 use super::timed::Contender;
-use super::{AggregateQueue, FairOrder, FlowQueue, KNOWN, TurnPlace, WaitingFrame};
+use super::{AggregateQueue, FairOrder, FlowQueue, TurnPlace, WaitingFrame};
+use crate::numbers::{AggregateNumber, FlowNumber};
 
 impl FairOrder {
     /// Finds or adds the microflow of this class. Returns its number; a new one is a newcomer.
@@ -18,15 +19,15 @@ impl FairOrder {
         microflow: Microflow,
         class: &QueueClass,
         kbps: u32,
-    ) -> u32 {
+    ) -> FlowNumber {
         let key = microflow.aggregate(class);
         let qos = class.qos();
         let priority = usize::from(qos.priority).min(PRIORITIES - 1);
         let mut frames = VecDeque::new();
         let mut known = None;
         if let Some(&number) = self.flow_of.get(&microflow) {
-            let flow = self.flows.get(number).expect(KNOWN);
-            let aggregate = self.aggregates.get(flow.aggregate).expect(KNOWN);
+            let flow = &self.flows[number];
+            let aggregate = &self.aggregates[flow.aggregate];
             if aggregate.key == key && flow.priority == priority {
                 self.awake(number);
                 known = Some(number);
@@ -40,15 +41,15 @@ impl FairOrder {
         };
         self.entitle(now, Contender::Flow(number), &qos.flow, kbps);
         if let Some(rights) = &qos.aggregate {
-            let aggregate = self.flows.get(number).expect(KNOWN).aggregate;
+            let aggregate = self.flows[number].aggregate;
             self.entitle(now, Contender::Aggregate(aggregate), rights, kbps);
         }
         number
     }
 
     /// Puts a microflow that was idle back into the order.
-    fn awake(&mut self, number: u32) {
-        let flow = self.flows.get(number).expect(KNOWN);
+    fn awake(&mut self, number: FlowNumber) {
+        let flow = &self.flows[number];
         if flow.place == TurnPlace::Out && flow.frames.is_empty() {
             let until = flow.account.matters_until();
             self.idle.remove(&(until, Contender::Flow(number)));
@@ -57,8 +58,8 @@ impl FairOrder {
     }
 
     /// Removes the frames of a microflow whose identity changes.
-    fn take_out(&mut self, now: Time, number: u32) -> VecDeque<WaitingFrame> {
-        let flow = self.flows.get_mut(number).expect(KNOWN);
+    fn take_out(&mut self, now: Time, number: FlowNumber) -> VecDeque<WaitingFrame> {
+        let flow = &mut self.flows[number];
         let frames = core::mem::take(&mut flow.frames);
         let size = flow.account.size;
         let aggregate = flow.aggregate;
@@ -87,14 +88,14 @@ impl FairOrder {
         key: Aggregate,
         priority: usize,
         frames: VecDeque<WaitingFrame>,
-    ) -> u32 {
+    ) -> FlowNumber {
         let aggregate = self.aggregate(key);
         let size: u64 = frames.iter().map(|waiting| waiting.size).sum();
         let n_frames = frames.len() as i64;
-        let queue = self.aggregates.get_mut(aggregate).expect(KNOWN);
+        let queue = &mut self.aggregates[aggregate];
         queue.n_flows += 1;
         let account = Account::beginning_at(queue.level(priority).reached);
-        let number = self.flows.insert(|_| FlowQueue {
+        let number = self.flows.insert(FlowQueue {
             microflow,
             aggregate,
             priority,
@@ -110,15 +111,15 @@ impl FairOrder {
     }
 
     /// Finds or adds an aggregate. Returns its number.
-    fn aggregate(&mut self, key: Aggregate) -> u32 {
+    fn aggregate(&mut self, key: Aggregate) -> AggregateNumber {
         if let Some(number) = self.aggregate_of.get(&key) {
-            let account = &self.aggregates.get(*number).expect(KNOWN).account;
+            let account = &self.aggregates[*number].account;
             let until = account.matters_until();
             self.idle.remove(&(until, Contender::Aggregate(*number)));
             return *number;
         }
         let account = Account::beginning_at(self.reached);
-        let number = self.aggregates.insert(|_| AggregateQueue {
+        let number = self.aggregates.insert(AggregateQueue {
             key,
             n_flows: 0,
             levels: Vec::new(),
@@ -161,21 +162,21 @@ impl FairOrder {
     fn change_backlog(&mut self, member: Contender, change: fn(&mut WaitingSiblings, &Account)) {
         match member {
             Contender::Flow(number) => {
-                let flow = self.flows.get(number).expect(KNOWN);
-                let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+                let flow = &self.flows[number];
+                let aggregate = &mut self.aggregates[flow.aggregate];
                 change(&mut aggregate.backlog, &flow.account);
             }
             Contender::Aggregate(number) => {
-                let aggregate = self.aggregates.get(number).expect(KNOWN);
+                let aggregate = &self.aggregates[number];
                 change(&mut self.backlog, &aggregate.account);
             }
         }
     }
 
     /// Changes the size of a microflow's waiting frames, and so that of its aggregate and of all.
-    pub(super) fn change_size(&mut self, number: u32, by: i64) {
-        let flow = self.flows.get_mut(number).expect(KNOWN);
-        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+    pub(super) fn change_size(&mut self, number: FlowNumber, by: i64) {
+        let flow = &mut self.flows[number];
+        let aggregate = &mut self.aggregates[flow.aggregate];
         aggregate.backlog.resize(&mut flow.account, by);
         self.backlog.resize(&mut aggregate.account, by);
         self.size = self.size.strict_add_signed(by);
@@ -183,8 +184,8 @@ impl FairOrder {
 
     /// Forgets a microflow that has nothing to send and no turn to wait for, once its past service
     /// does not matter.
-    pub(super) fn retire_flow(&mut self, now: Time, number: u32) {
-        let flow = self.flows.get_mut(number).expect(KNOWN);
+    pub(super) fn retire_flow(&mut self, now: Time, number: FlowNumber) {
+        let flow = &mut self.flows[number];
         flow.place = TurnPlace::Out;
         let until = flow.account.matters_until();
         if until > now {
@@ -195,8 +196,8 @@ impl FairOrder {
     }
 
     /// As [`Self::retire_flow`], for an aggregate without microflows.
-    pub(super) fn retire_aggregate(&mut self, now: Time, number: u32) {
-        let aggregate = self.aggregates.get(number).expect(KNOWN);
+    pub(super) fn retire_aggregate(&mut self, now: Time, number: AggregateNumber) {
+        let aggregate = &self.aggregates[number];
         if aggregate.n_flows > 0 || aggregate.is_in_order {
             return;
         }
@@ -208,20 +209,20 @@ impl FairOrder {
         }
     }
 
-    fn forget_flow(&mut self, now: Time, number: u32) {
+    fn forget_flow(&mut self, now: Time, number: FlowNumber) {
         self.release(Contender::Flow(number));
-        let flow = self.flows.remove(number).expect(KNOWN);
+        let flow = self.flows.remove(number);
         if self.flow_of.get(&flow.microflow) == Some(&number) {
             self.flow_of.remove(&flow.microflow);
         }
-        let aggregate = self.aggregates.get_mut(flow.aggregate).expect(KNOWN);
+        let aggregate = &mut self.aggregates[flow.aggregate];
         aggregate.n_flows -= 1;
         self.retire_aggregate(now, flow.aggregate);
     }
 
-    fn forget_aggregate(&mut self, number: u32) {
+    fn forget_aggregate(&mut self, number: AggregateNumber) {
         self.release(Contender::Aggregate(number));
-        let aggregate = self.aggregates.remove(number).expect(KNOWN);
+        let aggregate = self.aggregates.remove(number);
         self.aggregate_of.remove(&aggregate.key);
     }
 

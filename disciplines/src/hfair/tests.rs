@@ -243,19 +243,17 @@ fn reported_shares_follow_changing_records_and_frames() {
             n_waiting -= usize::from(order.pop(Time(below(2) * 1_000_000)).is_some());
         }
         let mut of_all = WaitingSiblings::default();
-        let mut next = 0;
-        while let Some(number) = order.aggregates.used(next) {
-            let aggregate = order.aggregates.get(number).expect("it is used");
+        for &number in order.aggregate_of.values() {
+            let aggregate = &order.aggregates[number];
             of_all.add(&aggregate.account);
             let mut own = WaitingSiblings::default();
             for flow in order.flow_of.values() {
-                let flow = order.flows.get(*flow).expect("it is known");
+                let flow = &order.flows[*flow];
                 if flow.aggregate == number {
                     own.add(&flow.account);
                 }
             }
             assert_eq!(aggregate.backlog, own);
-            next = number + 1;
         }
         assert_eq!(order.backlog, of_all);
     }

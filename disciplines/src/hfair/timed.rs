@@ -3,34 +3,28 @@
 use bofuss_datapath::{PRIORITIES, Time};
 
 use super::account::{Account, Right};
-use super::{FairOrder, KNOWN, TurnPlace};
+use super::{FairOrder, TurnPlace};
+use crate::numbers::{AggregateNumber, FlowNumber};
 
 /// A microflow or an aggregate, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Contender {
-    Flow(u32),
-    Aggregate(u32),
+    Flow(FlowNumber),
+    Aggregate(AggregateNumber),
 }
 
 impl FairOrder {
     pub(super) fn account(&mut self, member: Contender) -> &mut Account {
-        let account = match member {
-            Contender::Flow(number) => {
-                let flow = self.flows.get_mut(number);
-                flow.map(|flow| &mut flow.account)
-            }
-            Contender::Aggregate(number) => {
-                let aggregate = self.aggregates.get_mut(number);
-                aggregate.map(|aggregate| &mut aggregate.account)
-            }
-        };
-        account.expect(KNOWN)
+        match member {
+            Contender::Flow(number) => &mut self.flows[number].account,
+            Contender::Aggregate(number) => &mut self.aggregates[number].account,
+        }
     }
 
     /// The strict priority of its guarantee; an aggregate has the lowest.
     pub(super) fn priority(&self, member: Contender) -> usize {
         match member {
-            Contender::Flow(number) => self.flows.get(number).expect(KNOWN).priority,
+            Contender::Flow(number) => self.flows[number].priority,
             Contender::Aggregate(_) => 0,
         }
     }
@@ -39,7 +33,7 @@ impl FairOrder {
     fn n_ready(&self, member: Contender) -> i64 {
         match member {
             Contender::Flow(number) => {
-                let flow = self.flows.get(number).expect(KNOWN);
+                let flow = &self.flows[number];
                 if flow.account.is_paused {
                     0
                 } else {
@@ -47,7 +41,7 @@ impl FairOrder {
                 }
             }
             Contender::Aggregate(number) => {
-                let aggregate = self.aggregates.get(number).expect(KNOWN);
+                let aggregate = &self.aggregates[number];
                 if aggregate.account.is_paused {
                     0
                 } else {
@@ -58,8 +52,8 @@ impl FairOrder {
     }
 
     /// Changes the number of frames that no maximum holds back; `n_frames` may be negative.
-    pub(super) fn change_ready(&mut self, aggregate: u32, n_frames: i64) {
-        let aggregate = self.aggregates.get_mut(aggregate).expect(KNOWN);
+    pub(super) fn change_ready(&mut self, aggregate: AggregateNumber, n_frames: i64) {
+        let aggregate = &mut self.aggregates[aggregate];
         aggregate.n_ready += n_frames;
         if !aggregate.account.is_paused {
             self.n_ready += n_frames;
@@ -68,8 +62,8 @@ impl FairOrder {
 
     /// Updates the timers of a microflow and its aggregate, after a frame of theirs arrived or
     /// left.
-    pub(super) fn settle(&mut self, now: Time, number: u32) {
-        let flow = self.flows.get(number).expect(KNOWN);
+    pub(super) fn settle(&mut self, now: Time, number: FlowNumber) {
+        let flow = &self.flows[number];
         let aggregate = Contender::Aggregate(flow.aggregate);
         for member in [Contender::Flow(number), aggregate] {
             let account = self.account(member);
@@ -87,7 +81,7 @@ impl FairOrder {
         let until = account.may_send_from();
         match member {
             Contender::Flow(number) => {
-                let aggregate = self.flows.get(number).expect(KNOWN).aggregate;
+                let aggregate = self.flows[number].aggregate;
                 self.change_ready(aggregate, -n_frames);
             }
             Contender::Aggregate(_) => self.n_ready -= n_frames,
@@ -113,7 +107,7 @@ impl FairOrder {
         let n_frames = self.n_ready(member);
         match member {
             Contender::Flow(number) => {
-                let flow = self.flows.get(number).expect(KNOWN);
+                let flow = &self.flows[number];
                 let aggregate = flow.aggregate;
                 let place = flow.place;
                 self.change_ready(aggregate, n_frames);
@@ -138,8 +132,8 @@ impl FairOrder {
             }
             let sends = match member {
                 Contender::Flow(number) => {
-                    let flow = self.flows.get(*number).expect(KNOWN);
-                    let account = &self.aggregates.get(flow.aggregate).expect(KNOWN).account;
+                    let flow = &self.flows[*number];
+                    let account = &self.aggregates[flow.aggregate].account;
                     let is_kept = account.is_paused && account.may_send_from() > *at;
                     Some(if is_kept {
                         account.may_send_from()
@@ -148,7 +142,7 @@ impl FairOrder {
                     })
                 }
                 Contender::Aggregate(number) => {
-                    let aggregate = self.aggregates.get(*number).expect(KNOWN);
+                    let aggregate = &self.aggregates[*number];
                     (aggregate.n_ready > 0).then_some(*at)
                 }
             };
@@ -175,7 +169,7 @@ impl FairOrder {
 
     /// The next microflow by guaranteed rates: of highest priority, and of these the one that is
     /// due first.
-    pub(super) fn next_owed(&mut self, now: Time) -> Option<(u32, Right)> {
+    pub(super) fn next_owed(&mut self, now: Time) -> Option<(FlowNumber, Right)> {
         for priority in (0..PRIORITIES).rev() {
             while let Some((at, member)) = self.owed[priority].first().copied()
                 && at <= now
@@ -192,7 +186,7 @@ impl FairOrder {
     }
 
     /// The turn of a member whose guaranteed rate was due, if it is still due.
-    fn guaranteed_turn(&mut self, now: Time, member: Contender) -> Option<(u32, Right)> {
+    fn guaranteed_turn(&mut self, now: Time, member: Contender) -> Option<(FlowNumber, Right)> {
         if self.n_ready(member) == 0 {
             return None;
         }
@@ -202,8 +196,8 @@ impl FairOrder {
         }
         match member {
             Contender::Flow(number) => {
-                let flow = self.flows.get(number).expect(KNOWN);
-                let account = &self.aggregates.get(flow.aggregate).expect(KNOWN).account;
+                let flow = &self.flows[number];
+                let account = &self.aggregates[flow.aggregate].account;
                 if account.is_paused {
                     let until = account.may_send_from();
                     self.await_until(member, until);
