@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::case::{Case, CaseContext, CaseGroup, GROUPS, RATE};
+use crate::error::Result;
 use crate::host_case::{FRAMES, frames};
 use crate::meter::statistics::median;
 use crate::net::{self, Bed, HOST_PORT};
@@ -44,12 +45,12 @@ impl BenchOptions<'_> {
 /// Runs the bench. What fails is reported, and has no figure.
 ///
 /// Errors: an unknown case; bofuss does not start.
-pub fn run(wanted: &BenchOptions<'_>) -> Result<BenchReport, String> {
+pub fn run(wanted: &BenchOptions<'_>) -> Result<BenchReport> {
     let all = GROUPS.iter().flat_map(|group| group.cases);
     let names: Vec<_> = all.map(|case| case.name).collect();
     for name in wanted.cases {
         if !names.contains(&name.as_str()) {
-            return Err(format!("no case {name}; there are {}", names.join(", ")));
+            return Err(format!("no case {name}; there are {}", names.join(", ")).into());
         }
     }
     let started = Instant::now();
@@ -108,7 +109,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn capacity(&self) -> Result<f64, String> {
+    fn capacity(&self) -> Result<f64> {
         let bed = Bed::new(false, false)?;
         let forwarder = Setup::Yardstick.start(self.wanted.programs)?;
         let context = self.context(&bed, &forwarder, Setup::Yardstick, 0);
@@ -144,7 +145,7 @@ impl Bench<'_> {
         cases: &[&Case],
         setup: Setup,
         progress: &str,
-    ) -> Result<(), String> {
+    ) -> Result<()> {
         let bed = Bed::new(setup == Setup::Direct, group.offloads)?;
         let forwarder = match setup.start(self.wanted.programs) {
             Ok(forwarder) => forwarder,
@@ -155,7 +156,7 @@ impl Bench<'_> {
                 self.absent.push(setup);
                 return Ok(());
             }
-            Err(error) => return Err(format!("{}: {error}", setup.name())),
+            Err(error) => return Err(format!("{}: {error}", setup.name()).into()),
         };
         // A busy machine may lose frames at any rate.
         if let Some(error) = (0..CHECKS).map_while(|_| check(&bed).err()).nth(CHECKS - 1) {
@@ -191,7 +192,7 @@ impl Bench<'_> {
 
 /// Checks the result before the time is measured: numbered frames arrive complete, in order and
 /// unchanged.
-fn check(bed: &Bed) -> Result<(), String> {
+fn check(bed: &Bed) -> Result<()> {
     let load = Load {
         rate: CHECKED_RATE,
         ..Load::of(CHECKED_FRAMES)

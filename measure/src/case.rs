@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bofuss_oflib::message::FlowModCommand;
 
+use crate::error::Result;
 use crate::net::Bed;
 use crate::openflow::{adds, codec, encode, mods};
 use crate::setup::{Forwarder, Setup};
@@ -40,7 +41,7 @@ pub const TCP_RATE: BenchMetric = ("rate", "Gb/s");
 pub const MODE_SPEEDUP: &str = "mode-speedup";
 
 /// The results of a case.
-pub type Figures = Result<Vec<(BenchMetric, f64)>, String>;
+pub type Figures = Result<Vec<(BenchMetric, f64)>>;
 
 /// One case.
 pub struct Case {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
+use crate::error::Result;
 use crate::net::context;
 
 /// Echoes of the warm-up, which do not count.
@@ -19,7 +20,7 @@ const LONGEST_NS: u64 = 1_000_000_000;
 /// Answers datagrams until `over` returns true.
 ///
 /// Errors: the socket's.
-pub fn serve(address: Ipv4Addr, port: u16, over: impl Fn() -> bool) -> Result<(), String> {
+pub fn serve(address: Ipv4Addr, port: u16, over: impl Fn() -> bool) -> Result<()> {
     let socket = UdpSocket::bind((address, port)).map_err(|e| format!("echo: {e}"))?;
     let timeout = Some(Duration::from_millis(50));
     socket
@@ -38,12 +39,7 @@ pub fn serve(address: Ipv4Addr, port: u16, over: impl Fn() -> bool) -> Result<()
 /// from another port. Returns the times in nanoseconds.
 ///
 /// Errors: an echo that is lost or changed.
-pub fn ask(
-    to: (Ipv4Addr, u16),
-    count: usize,
-    size: usize,
-    fresh: bool,
-) -> Result<Histogram<u64>, String> {
+pub fn ask(to: (Ipv4Addr, u16), count: usize, size: usize, fresh: bool) -> Result<Histogram<u64>> {
     let failed = context("echo");
     let mut socket = open().map_err(failed)?;
     let mut times = Histogram::new_with_max(LONGEST_NS, 3).expect("a valid range");
@@ -62,7 +58,7 @@ pub fn ask(
             .map_err(|e| format!("echo {number}: {e}"))?;
         let took = start.elapsed();
         if back[..length] != data[..] {
-            return Err(format!("echo {number} came back changed"));
+            return Err(format!("echo {number} came back changed").into());
         }
         if number >= warm_ups {
             times.saturating_record(took.as_nanos() as u64);

@@ -7,6 +7,7 @@ use std::path::Path;
 use bofuss_sim::scenario::{NoOutside, Scenario};
 use serde::Serialize;
 
+use crate::error::Result;
 use crate::meter::papers;
 use crate::plot::{self, Bar};
 use crate::{flow_cost, heavy_tail};
@@ -51,7 +52,7 @@ pub struct Shares {
 
 impl Shares {
     /// The fairness of a discipline, computed from each flow's subscriber and rate.
-    pub fn of(discipline: &'static str, flows: Vec<(String, f64)>) -> Result<Self, String> {
+    pub fn of(discipline: &'static str, flows: Vec<(String, f64)>) -> Result<Self> {
         let mut subscribers: Vec<(String, f64)> = Vec::new();
         for (to, rate) in &flows {
             match subscribers.iter_mut().find(|(name, _)| name == to) {
@@ -97,7 +98,7 @@ fn fairness(rates: &[(String, f64)]) -> f64 {
 /// Plays the scenario with a discipline.
 ///
 /// Errors: the scenario does not run, or lacks a part of its statistics.
-fn play(discipline: &'static str, short: bool) -> Result<Shares, String> {
+fn play(discipline: &'static str, short: bool) -> Result<Shares> {
     let choice = format!("discipline = \"{discipline}\"");
     let mut text = SCENARIO.replace(CHOICE, &choice);
     let mut warm_up = WARM_UP;
@@ -175,7 +176,7 @@ impl FairnessRun {
     /// read from a capture, or made from a seed without one.
     ///
     /// Errors: the scenario's, or the capture's.
-    pub fn play(short: bool, capture: Option<&Path>) -> Result<Self, String> {
+    pub fn play(short: bool, capture: Option<&Path>) -> Result<Self> {
         let (trace, trace_name) = match capture {
             Some(path) => (heavy_tail::of_capture(path)?, path.display().to_string()),
             None => (heavy_tail::trace(TRACE_SEED), "a heavy-tailed trace".into()),
@@ -266,7 +267,7 @@ impl FairnessRun {
 /// folder. Returns a table of them.
 ///
 /// Errors: the scenario's, the capture's, or the system's.
-pub fn run(folder: &Path, capture: Option<&Path>) -> Result<String, String> {
+pub fn run(folder: &Path, capture: Option<&Path>) -> Result<String> {
     let played = FairnessRun::play(false, capture)?;
     let costs = flow_cost::measure(false)?;
     std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;

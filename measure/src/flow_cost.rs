@@ -17,6 +17,7 @@ use bofuss_ports::thread_time;
 use bofuss_sim::Random;
 
 use self::tuples::{PORTS, SOURCE, Tuples};
+use crate::error::Result;
 use crate::meter::statistics::median;
 use crate::plot::{self, Axes, Line};
 
@@ -115,7 +116,7 @@ impl FlowCost {
 /// Measures each order at each number of flows; fewer in the shortest form.
 ///
 /// Errors: the switch refuses its configuration, or loses packets.
-pub fn measure(short: bool) -> Result<Vec<FlowCost>, String> {
+pub fn measure(short: bool) -> Result<Vec<FlowCost>> {
     let flows = if short { &SHORT_FLOWS[..] } else { &FLOWS[..] };
     let packets = if short { SHORT_PACKETS } else { PACKETS };
     let mut costs = Vec::new();
@@ -127,7 +128,7 @@ pub fn measure(short: bool) -> Result<Vec<FlowCost>, String> {
     Ok(costs)
 }
 
-fn with_flows(order: PacketOrder, flows: u32, packets: u32) -> Result<FlowCost, String> {
+fn with_flows(order: PacketOrder, flows: u32, packets: u32) -> Result<FlowCost> {
     let mut switch = FlowSwitch::new(order.tuples())?;
     switch.send(0..flows)?;
     let mut random = Random::new(1, 0);
@@ -239,7 +240,7 @@ struct FlowSwitch {
 
 impl FlowSwitch {
     /// A switch with OpenQFlow and one rule.
-    fn new(tuples: Tuples) -> Result<Self, String> {
+    fn new(tuples: Tuples) -> Result<Self> {
         let pool = Pool::new(POOL_BYTES);
         let catalogue = Arc::new(bofuss_ext::catalogue());
         let mut datapath = Datapath::new(Config::default(), Arc::clone(&catalogue), pool.clone());
@@ -281,7 +282,7 @@ impl FlowSwitch {
     /// writing its tuple.
     ///
     /// Errors: some did not leave.
-    fn send(&mut self, flows: impl Iterator<Item = u32>) -> Result<f64, String> {
+    fn send(&mut self, flows: impl Iterator<Item = u32>) -> Result<f64> {
         let mut flows = flows.peekable();
         let mut packets = 0_u64;
         let started = thread_time();
@@ -301,7 +302,7 @@ impl FlowSwitch {
             self.datapath
                 .receive(self.now, PortNo(1), &mut frames, &mut self.left);
             if self.left.len() != count {
-                return Err(format!("{} of {count} packets left", self.left.len()));
+                return Err(format!("{} of {count} packets left", self.left.len()).into());
             }
             packets += count as u64;
         }

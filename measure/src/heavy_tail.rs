@@ -9,6 +9,7 @@ use bofuss_ports::CaptureReader;
 use bofuss_sim::Random;
 
 use crate::crc16::crc16;
+use crate::error::Result;
 use crate::net::context;
 use crate::plot::Bar;
 
@@ -97,7 +98,7 @@ fn bin_of(flow: &Microflow) -> usize {
 /// does not count. An interval without packets is left out.
 ///
 /// Errors: the file's, in words; it has no packets of IP.
-pub fn of_capture(path: &Path) -> Result<Vec<TraceInterval>, String> {
+pub fn of_capture(path: &Path) -> Result<Vec<TraceInterval>> {
     let name = path.display().to_string();
     let mut capture = CaptureReader::open(path).map_err(context(&name))?;
     let mut intervals = vec![TraceInterval::default(); SECONDS / INTERVAL];
@@ -127,7 +128,7 @@ pub fn of_capture(path: &Path) -> Result<Vec<TraceInterval>, String> {
     }
     intervals.retain(|interval| interval.flows.iter().any(|flows| *flows > 0.0));
     if intervals.is_empty() {
-        return Err(format!("{name}: it has no packets of IP"));
+        return Err(format!("{name}: it has no packets of IP").into());
     }
     Ok(intervals)
 }
@@ -192,7 +193,7 @@ mod tests {
     }
 
     /// A capture with these packets: seconds, source port, bytes on the wire.
-    fn captured(packets: &[(u64, u16, usize)]) -> Result<Vec<TraceInterval>, String> {
+    fn captured(packets: &[(u64, u16, usize)]) -> Result<Vec<TraceInterval>> {
         let name = format!(
             "bofuss-heavy-tail-{}-{}.pcap",
             std::process::id(),
@@ -238,6 +239,11 @@ mod tests {
         let all: Vec<_> = intervals.iter().map(sums).collect();
         // The interval from 10 s to 20 s has no packets, and the last one is too late.
         assert_eq!(all, [(2.0, 1160.0), (1.0, 70.0)]);
-        assert!(captured(&[]).unwrap_err().contains("no packets of IP"));
+        assert!(
+            captured(&[])
+                .unwrap_err()
+                .to_string()
+                .contains("no packets of IP")
+        );
     }
 }

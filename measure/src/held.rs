@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
+use crate::error::Result;
 use crate::net::context;
 
 /// How the names of scratch folders begin, and the file in each that its owner has locked.
@@ -28,7 +29,7 @@ pub fn held(program: impl AsRef<OsStr>) -> Command {
 /// Becomes a program that ends with its parent, which has to be `parent`.
 ///
 /// Errors: the parent has ended already, or the program does not start.
-pub fn hold(parent: u32, words: &[OsString]) -> Result<Infallible, String> {
+pub fn hold(parent: u32, words: &[OsString]) -> Result<Infallible> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(context("a death signal"))?;
     // The parent may have ended before the signal was set.
     if getppid().map(Pid::as_raw_nonzero).map(|id| id.get()) != i32::try_from(parent).ok() {
@@ -36,7 +37,7 @@ pub fn hold(parent: u32, words: &[OsString]) -> Result<Infallible, String> {
     }
     let (program, arguments) = words.split_first().ok_or("no program to hold")?;
     let failed = Command::new(program).args(arguments).exec();
-    Err(format!("{}: {failed}", program.display()))
+    Err(format!("{}: {failed}", program.display()).into())
 }
 
 /// A folder that is removed when dropped, and at the next start if its owner was killed.
@@ -51,7 +52,7 @@ impl ScratchFolder {
     /// Makes a folder, and removes those whose owners have ended.
     ///
     /// Errors: the system's.
-    pub fn new() -> Result<Self, String> {
+    pub fn new() -> Result<Self> {
         let parent = std::env::temp_dir();
         remove_ownerless(&parent);
         let now = SystemTime::now()

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::case::{CaseContext, Figures, PROCESSOR, RATE, TCP_RATE};
 use crate::echo;
+use crate::error::Result;
 use crate::net::{B_ADDRESS, Bed, HOST_PORT, context};
 use crate::traffic::{FIRST_PORT, Load, send};
 
@@ -50,7 +51,7 @@ pub fn frames(c: &CaseContext<'_>, load: Load) -> Figures {
     let cpu = c.forwarder.cpu_nanos() - cpu;
     let delivered = (received - before) as f64;
     if delivered < load.frames as f64 * MIN_DELIVERED {
-        return Err(format!("{delivered} of {} frames arrived", load.frames));
+        return Err(format!("{delivered} of {} frames arrived", load.frames).into());
     }
     Ok(vec![
         (PROCESSOR, cpu / delivered),
@@ -59,7 +60,7 @@ pub fn frames(c: &CaseContext<'_>, load: Load) -> Figures {
 }
 
 /// Waits until no more frames arrive. Returns how many arrived, and when the last one was seen.
-fn drained(count: impl Fn() -> Result<u64, String>) -> Result<(u64, Instant), String> {
+fn drained(count: impl Fn() -> Result<u64>) -> Result<(u64, Instant)> {
     let mut seen = count()?;
     let mut at = Instant::now();
     while at.elapsed() < SETTLE {
@@ -73,12 +74,12 @@ fn drained(count: impl Fn() -> Result<u64, String>) -> Result<(u64, Instant), St
 }
 
 /// How many frames both hosts have received.
-fn received_by_both(bed: &Bed) -> Result<u64, String> {
+fn received_by_both(bed: &Bed) -> Result<u64> {
     Ok(bed.received(false)? + bed.received(true)?)
 }
 
 /// Sends one half of [`FRAMES`], from host B if `back`.
-fn send_half(bed: &Bed, back: bool) -> Result<(), String> {
+fn send_half(bed: &Bed, back: bool) -> Result<()> {
     let load = Load {
         back,
         ..Load::of(FRAMES / 2)
@@ -102,7 +103,7 @@ pub fn both_ways(c: &CaseContext<'_>) -> Figures {
     let took = last - start;
     let cpu = c.forwarder.cpu_nanos() - cpu;
     if delivered < FRAMES as f64 * MIN_DELIVERED {
-        return Err(format!("{delivered} of {FRAMES} frames arrived"));
+        return Err(format!("{delivered} of {FRAMES} frames arrived").into());
     }
     Ok(vec![
         (PROCESSOR, cpu / delivered),
@@ -138,7 +139,7 @@ fn iperf_listens(file: &str) -> bool {
 }
 
 /// Waits until iperf3 listens in this network namespace.
-fn until_iperf_listens() -> Result<(), String> {
+fn until_iperf_listens() -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < IPERF_PATIENCE {
         if iperf_listens("tcp") || iperf_listens("tcp6") {
@@ -179,10 +180,7 @@ pub fn tcp(c: &CaseContext<'_>) -> Figures {
     let bytes = number(&received["bytes"]);
     let sent = number(&report["end"]["sum_sent"]["bytes"]);
     if bytes < 1e6 || bytes > sent {
-        return Err(format!(
-            "TCP: {bytes} of {sent} bytes arrived: {}",
-            report["error"]
-        ));
+        return Err(format!("TCP: {bytes} of {sent} bytes arrived: {}", report["error"]).into());
     }
     Ok(vec![
         (("processor", "ns/KB"), cpu / (bytes / 1024.0)),

@@ -12,6 +12,7 @@ use hdrhistogram::Histogram;
 
 use crate::case::{CaseContext, Figures};
 use crate::echo;
+use crate::error::Result;
 use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS, B_MAC, HOST_PORT, context, namespace_path, run};
 use crate::openflow::{adds, codec};
 use crate::real_time::RealTime;
@@ -46,7 +47,7 @@ struct Attacker<'a> {
 }
 
 impl<'a> Attacker<'a> {
-    fn new(context: &'a CaseContext<'a>) -> Result<Self, String> {
+    fn new(context: &'a CaseContext<'a>) -> Result<Self> {
         let namespace = NetNs::new().map_err(|e| format!("a network namespace: {e}"))?;
         let there = namespace_path(&namespace);
         run(&format!(
@@ -61,13 +62,13 @@ impl<'a> Attacker<'a> {
         Ok(this)
     }
 
-    fn ctl(&self, command: &str) -> Result<String, String> {
+    fn ctl(&self, command: &str) -> Result<String> {
         let bofuss = self.context.programs.join("bofuss");
         run(&format!("{} ctl bench {command}", bofuss.display()))
     }
 
     /// Sends super-frames until it is over.
-    fn flood(&self, over: &AtomicBool) -> Result<(), String> {
+    fn flood(&self, over: &AtomicBool) -> Result<()> {
         self.namespace
             .run(|| send_super_frames(over))
             .map_err(|e| format!("a host: {e}"))?
@@ -75,7 +76,7 @@ impl<'a> Attacker<'a> {
 }
 
 /// Sends super-frames from this network namespace until it is over.
-fn send_super_frames(over: &AtomicBool) -> Result<(), String> {
+fn send_super_frames(over: &AtomicBool) -> Result<()> {
     let mut port = traffic::open(HOST_PORT)?;
     let pool = Pool::new(POOL_BYTES);
     let segments = craft::tcp(1, 2, 0x10, &[0; PAYLOAD_BYTES]);
@@ -108,7 +109,7 @@ impl Drop for Attacker<'_> {
 
 /// Sends echoes from this network namespace to host B, one after another. Returns their times in
 /// nanoseconds.
-fn time_echoes() -> Result<Histogram<u64>, String> {
+fn time_echoes() -> Result<Histogram<u64>> {
     let failed = context("echo");
     let socket = UdpSocket::bind((A_ADDRESS, 0)).map_err(failed)?;
     socket.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
@@ -123,7 +124,7 @@ fn time_echoes() -> Result<Histogram<u64>, String> {
         let length = socket.recv(&mut back).map_err(failed)?;
         let elapsed = start.elapsed();
         if back[..length] != data {
-            return Err(format!("echo {number} came back changed"));
+            return Err(format!("echo {number} came back changed").into());
         }
         times.saturating_record(elapsed.as_nanos() as u64);
     }
@@ -131,7 +132,7 @@ fn time_echoes() -> Result<Histogram<u64>, String> {
 }
 
 /// The times of echoes between the two hosts.
-fn waits(c: &CaseContext<'_>) -> Result<Histogram<u64>, String> {
+fn waits(c: &CaseContext<'_>) -> Result<Histogram<u64>> {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| {
@@ -169,7 +170,7 @@ pub fn super_frames(c: &CaseContext<'_>) -> Figures {
     let from_third = ports.split("tx_packets=").nth(3);
     let sent = from_third.and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
     if sent.is_none_or(|sent| sent < MIN_COPIES) {
-        return Err(format!("the super-frames made too little work: {ports}"));
+        return Err(format!("the super-frames made too little work: {ports}").into());
     }
     Ok(vec![
         (("alone, p99", "us"), echo::us(&alone, 0.99)),

@@ -1,5 +1,6 @@
 //! Huge pages for DPDK, as long as they are needed.
 
+use crate::error::Result;
 use crate::net::context;
 
 /// The file that sets the number of 2 MiB huge pages, and how many DPDK needs.
@@ -15,7 +16,7 @@ pub struct HugePages(String);
 
 impl HugePages {
     /// Errors: there are not enough, or the system's.
-    pub fn reserve() -> Result<Self, String> {
+    pub fn reserve() -> Result<Self> {
         let failed = context(HUGE_PAGES);
         let this = Self(std::fs::read_to_string(HUGE_PAGES).map_err(failed)?);
         for _ in 0..RESERVATIONS {
@@ -26,7 +27,7 @@ impl HugePages {
             }
             std::fs::write(COMPACT, "1").map_err(|e| format!("{COMPACT}: {e}"))?;
         }
-        Err(format!("there are no {WANTED_PAGES} huge pages"))
+        Err(format!("there are no {WANTED_PAGES} huge pages").into())
     }
 }
 

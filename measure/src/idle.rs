@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::case::{CaseContext, Figures};
+use crate::error::Result;
 use crate::net::{disable_ipv6, run_batch};
 use crate::setup::{Forwarder, Setup};
 
@@ -16,7 +17,7 @@ const WATCHED: Duration = Duration::from_secs(5);
 struct Cables(Vec<[String; PORTS]>);
 
 impl Cables {
-    fn new(switches: u32) -> Result<Self, String> {
+    fn new(switches: u32) -> Result<Self> {
         let this = Self(
             (0..switches)
                 .map(|switch| std::array::from_fn(|port| format!("i{switch}p{port}")))
@@ -28,7 +29,7 @@ impl Cables {
         Ok(this)
     }
 
-    fn all_pairs(&self, line: impl Fn(&[String; 2]) -> String) -> Result<(), String> {
+    fn all_pairs(&self, line: impl Fn(&[String; 2]) -> String) -> Result<()> {
         let pairs = self.0.iter().flat_map(|ports| ports.as_chunks::<2>().0);
         run_batch(&pairs.map(line).collect::<String>())
     }

@@ -11,6 +11,7 @@ use bofuss_sim::Random;
 use clap::Args;
 use serde::Serialize;
 
+use crate::error::Result;
 use crate::fairness::{DISCIPLINES, Shares, subscriber_plot};
 use crate::heavy_tail::fraction;
 use crate::meter::html_table::HtmlTable;
@@ -91,7 +92,7 @@ impl SharesArguments {
     /// Measures, prints the table and writes plot, JSON and page.
     ///
     /// Errors: an unknown discipline, what does not start, the system's.
-    pub fn run(&self) -> Result<(), String> {
+    pub fn run(&self) -> Result<()> {
         let names = chosen(&self.disciplines)?;
         let seconds = f64::from(self.seconds);
         let runs = measure(&names, self.rounds, WARM_UP, seconds)?;
@@ -104,7 +105,7 @@ impl SharesArguments {
         }
     }
 
-    fn write(&self, runs: &[LiveShares]) -> Result<(), String> {
+    fn write(&self, runs: &[LiveShares]) -> Result<()> {
         let named = self.out.display().to_string();
         let failed = context(named.as_str());
         std::fs::create_dir_all(&self.out).map_err(failed)?;
@@ -121,7 +122,7 @@ fn all_names() -> Vec<&'static str> {
     names
 }
 
-fn chosen(wanted: &[String]) -> Result<Vec<&'static str>, String> {
+fn chosen(wanted: &[String]) -> Result<Vec<&'static str>> {
     let all = all_names();
     if wanted.is_empty() {
         return Ok(all);
@@ -152,14 +153,14 @@ pub struct LiveShares {
 /// The shortest form: two disciplines and the kernel's FIFO, once.
 ///
 /// Errors: those of [`measure`].
-pub fn measure_short() -> Result<Vec<LiveShares>, String> {
+pub fn measure_short() -> Result<Vec<LiveShares>> {
     measure(&["hfair", "ceta", KERNEL_FIFO], 1, SHORT_WARM_UP, 2.0)
 }
 
 /// Measures everything that `ofmeter shares` measures by default.
 ///
 /// Errors: those of [`measure`].
-pub fn measure_all() -> Result<Vec<LiveShares>, String> {
+pub fn measure_all() -> Result<Vec<LiveShares>> {
     measure(&all_names(), 3, WARM_UP, 8.0)
 }
 
@@ -170,7 +171,7 @@ fn measure(
     rounds: u8,
     warm_up: f64,
     seconds: f64,
-) -> Result<Vec<LiveShares>, String> {
+) -> Result<Vec<LiveShares>> {
     let mut of_each = vec![Vec::new(); names.len()];
     for round in 1..=rounds {
         for (name, runs) in names.iter().zip(&mut of_each) {
@@ -228,7 +229,7 @@ struct SharesRun {
 
 impl SharesRun {
     /// Measures a discipline between two hosts of its own.
-    fn measure(&self, name: &'static str) -> Result<LiveShares, String> {
+    fn measure(&self, name: &'static str) -> Result<LiveShares> {
         // The loopback interface carries the switch's rules.
         run("ip link set lo up")?;
         let bed = Bed::new(false, false)?;
@@ -258,7 +259,7 @@ impl SharesRun {
         }
         let arrived: u64 = counts.iter().sum();
         if arrived == 0 {
-            return Err(format!("{name}: nothing arrives"));
+            return Err(format!("{name}: nothing arrives").into());
         }
         Ok(LiveShares {
             shares: Shares::of(name, flows)?,
@@ -273,7 +274,7 @@ impl SharesRun {
         &self,
         receivers: &[UdpSocket],
         senders: &[UdpSocket],
-    ) -> Result<([u64; FLOWS], f64), String> {
+    ) -> Result<([u64; FLOWS], f64)> {
         let end = self.warm_up + self.seconds;
         // A sender that pauses ends later.
         let packets = schedule(self.seed, 2.0 * end);
@@ -301,7 +302,7 @@ impl SharesRun {
 }
 
 /// A socket for each subscriber.
-fn receivers() -> Result<Vec<UdpSocket>, String> {
+fn receivers() -> Result<Vec<UdpSocket>> {
     let failed = context("a receiver");
     let mut sockets = Vec::new();
     for (_, address, _) in SUBSCRIBERS {
@@ -313,7 +314,7 @@ fn receivers() -> Result<Vec<UdpSocket>, String> {
 }
 
 /// A socket for each flow.
-fn senders() -> Result<Vec<UdpSocket>, String> {
+fn senders() -> Result<Vec<UdpSocket>> {
     let failed = context("a sender");
     let mut sockets = Vec::new();
     for (_, address, numbers) in SUBSCRIBERS {
@@ -345,7 +346,7 @@ fn schedule(seed: u64, seconds: f64) -> Vec<(f64, usize)> {
 }
 
 /// Sends packets until `end`. Returns how many.
-fn send(sockets: &[UdpSocket], packets: &[(f64, usize)], end: Instant) -> Result<u64, String> {
+fn send(sockets: &[UdpSocket], packets: &[(f64, usize)], end: Instant) -> Result<u64> {
     let data = [0; FRAME - HEADERS];
     let mut start = Instant::now();
     let mut sent = 0;
@@ -367,14 +368,14 @@ fn send(sockets: &[UdpSocket], packets: &[(f64, usize)], end: Instant) -> Result
 }
 
 /// Counts packets of each flow that arrive in some time.
-fn receive(socket: &UdpSocket, counted: Range<Instant>) -> Result<[u64; FLOWS], String> {
+fn receive(socket: &UdpSocket, counted: Range<Instant>) -> Result<[u64; FLOWS]> {
     let mut counts = [0; FLOWS];
     let mut data = [0; FRAME];
     while Instant::now() < counted.end {
         let from = match socket.recv_from(&mut data) {
             Ok((_, from)) => from,
             Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
-            Err(error) => return Err(format!("a receiver: {error}")),
+            Err(error) => return Err(format!("a receiver: {error}").into()),
         };
         let flow = usize::from(from.port().wrapping_sub(SOURCE_BASE + 1));
         if counted.contains(&Instant::now())
@@ -387,7 +388,7 @@ fn receive(socket: &UdpSocket, counted: Range<Instant>) -> Result<[u64; FLOWS], 
 }
 
 /// Starts what shapes the port to host B.
-fn start(name: &str) -> Result<Forwarder, String> {
+fn start(name: &str) -> Result<Forwarder> {
     match name {
         KERNEL_FIFO => bridge(&fifo_lines()),
         KERNEL_HTB => bridge(&htb_lines()),
@@ -396,7 +397,7 @@ fn start(name: &str) -> Result<Forwarder, String> {
 }
 
 /// bofuss with OpenQFlow's rules, and this discipline at port 2.
-fn bofuss(discipline: &str, programs: &Path) -> Result<Forwarder, String> {
+fn bofuss(discipline: &str, programs: &Path) -> Result<Forwarder> {
     let setup = Setup::BofussOpenQflow;
     let rate = format!("2:0:max={}k", PORT_BPS / 1e3);
     let chosen = format!("2={discipline}");
@@ -416,7 +417,7 @@ fn bofuss(discipline: &str, programs: &Path) -> Result<Forwarder, String> {
 }
 
 /// The kernel's bridge, whose port to host B is set up by lines of `tc`.
-fn bridge(lines: &str) -> Result<Forwarder, String> {
+fn bridge(lines: &str) -> Result<Forwarder> {
     let forwarder = Setup::Bridge.start(&own_folder())?;
     run_lines("tc", lines)?;
     Ok(forwarder)
@@ -473,7 +474,7 @@ mod tests {
 
     #[test]
     fn a_discipline_that_is_not_there_is_refused_with_those_that_are() {
-        let refused = chosen(&["cake".into()]).unwrap_err();
+        let refused = chosen(&["cake".into()]).unwrap_err().to_string();
         assert!(
             refused.contains("cake") && refused.contains("kernel-htb"),
             "{refused}"

@@ -6,6 +6,7 @@ mod bench;
 mod case;
 mod crc16;
 mod echo;
+mod error;
 mod fairness;
 mod flow_cost;
 mod generate;
@@ -38,6 +39,7 @@ use bofuss_ports::HugePageAllocator;
 use clap::{CommandFactory, Parser, Subcommand};
 use hdrhistogram::Histogram;
 
+use crate::error::Result;
 use crate::generate::Generate;
 use crate::live_shares::SharesArguments;
 use crate::meter::cli::MeterCommand;
@@ -162,7 +164,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(verb: CliCommand) -> Result<(), String> {
+fn run(verb: CliCommand) -> Result<()> {
     match verb {
         CliCommand::Meter(command) => meter::cli::run(command)?,
         CliCommand::Generate { what } => {
@@ -191,7 +193,7 @@ fn run(verb: CliCommand) -> Result<(), String> {
             report.write(&out)?;
             println!("{}\nwritten to {}", report.table(), out.display());
             if !report.failures.is_empty() {
-                return Err(format!("what failed:\n{}", report.failures.join("\n")));
+                return Err(format!("what failed:\n{}", report.failures.join("\n")).into());
             }
         }
         CliCommand::Fairness { out, trace } => {
@@ -239,7 +241,7 @@ fn print_times(times: &Histogram<u64>) {
 }
 
 /// The set-ups with these names; without names, those that this machine has.
-fn chosen(names: &[String], programs: &Path) -> Result<Vec<Setup>, String> {
+fn chosen(names: &[String], programs: &Path) -> Result<Vec<Setup>> {
     if names.is_empty() {
         let (here, absent): (Vec<_>, Vec<_>) =
             Setup::ALL.into_iter().partition(|s| s.is_here(programs));
@@ -252,7 +254,7 @@ fn chosen(names: &[String], programs: &Path) -> Result<Vec<Setup>, String> {
         .iter()
         .map(|name| {
             let found = Setup::ALL.into_iter().find(|setup| setup.name() == name);
-            found.ok_or_else(|| format!("no set-up is called {name}"))
+            found.ok_or_else(|| format!("no set-up is called {name}").into())
         })
         .collect()
 }

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::error::{Error, Result};
 use bofuss_ports::NetNs;
 
 /// Host A's address.
@@ -32,7 +33,7 @@ pub struct Bed {
 /// Runs a program with arguments separated by blanks, and returns its output.
 ///
 /// Errors: its error output.
-pub fn run(words: &str) -> Result<String, String> {
+pub fn run(words: &str) -> Result<String> {
     let mut list = words.split_whitespace();
     let program = list.next().expect("a command names a program");
     let output = Command::new(program)
@@ -43,7 +44,7 @@ pub fn run(words: &str) -> Result<String, String> {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
         let error = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{words}: {error}"))
+        Err(format!("{words}: {error}").into())
     }
 }
 
@@ -53,21 +54,21 @@ pub fn mac_text(mac: [u8; 6]) -> String {
 }
 
 /// Puts what failed before an error.
-pub fn context<E: Display>(what: impl Display + Copy) -> impl Fn(E) -> String + Copy {
-    move |error| format!("{what}: {error}")
+pub fn context<E: Display>(what: impl Display + Copy) -> impl Fn(E) -> Error + Copy {
+    move |error| format!("{what}: {error}").into()
 }
 
 /// Runs lines of `ip`'s commands.
 ///
 /// Errors: its error output.
-pub fn run_batch(lines: &str) -> Result<(), String> {
+pub fn run_batch(lines: &str) -> Result<()> {
     run_lines("ip", lines)
 }
 
 /// Runs lines of the commands of a program that takes them as `ip` does.
 ///
 /// Errors: its error output.
-pub fn run_lines(program: &str, lines: &str) -> Result<(), String> {
+pub fn run_lines(program: &str, lines: &str) -> Result<()> {
     let failed = context(program);
     let mut command = Command::new(program);
     command.args(["-batch", "-"]).stdin(Stdio::piped());
@@ -80,7 +81,7 @@ pub fn run_lines(program: &str, lines: &str) -> Result<(), String> {
         Ok(())
     } else {
         let error = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{program}: {error}"))
+        Err(format!("{program}: {error}").into())
     }
 }
 
@@ -96,7 +97,7 @@ impl Bed {
     /// [`SWITCH_PORTS`].
     ///
     /// Errors: the system's, also without the right to make interfaces.
-    pub fn new(direct: bool, offloads: bool) -> Result<Self, String> {
+    pub fn new(direct: bool, offloads: bool) -> Result<Self> {
         let this = Self {
             a: NetNs::new().map_err(context("a network namespace"))?,
             b: NetNs::new().map_err(context("a network namespace"))?,
@@ -125,11 +126,7 @@ impl Bed {
     /// Runs `work` in a host: in B if `far`, otherwise in A.
     ///
     /// Errors: those of `work`, or of entering the namespace.
-    pub fn host<T: Send>(
-        &self,
-        far: bool,
-        work: impl FnOnce() -> Result<T, String> + Send,
-    ) -> Result<T, String> {
+    pub fn host<T: Send>(&self, far: bool, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         let namespace = if far { &self.b } else { &self.a };
         namespace.run(work).map_err(|e| format!("a host: {e}"))?
     }
@@ -137,7 +134,7 @@ impl Bed {
     /// Switches the offloads of both hosts, and of the switch's ports if there are some.
     ///
     /// Errors: the system's.
-    pub fn set_offloads(&self, on: bool) -> Result<(), String> {
+    pub fn set_offloads(&self, on: bool) -> Result<()> {
         for far in [false, true] {
             self.host(far, || set_offloads(HOST_PORT, on))?;
         }
@@ -151,7 +148,7 @@ impl Bed {
     /// The number of frames that a host has received.
     ///
     /// Errors: the system's.
-    pub fn received(&self, far: bool) -> Result<u64, String> {
+    pub fn received(&self, far: bool) -> Result<u64> {
         self.host(far, || {
             let counters = run(&format!("ip -s link show {HOST_PORT}"))?;
             let mut lines = counters.lines();
@@ -159,7 +156,7 @@ impl Bed {
             let packets = lines
                 .next()
                 .and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
-            packets.ok_or_else(|| format!("ip -s link shows: {counters}"))
+            packets.ok_or_else(|| format!("ip -s link shows: {counters}").into())
         })
     }
 }
@@ -182,7 +179,7 @@ pub fn disable_ipv6(interface: &str) {
 /// Switches the offloads of an interface.
 ///
 /// Errors: the system's.
-pub fn set_offloads(interface: &str, on: bool) -> Result<(), String> {
+pub fn set_offloads(interface: &str, on: bool) -> Result<()> {
     let state = if on { " on" } else { " off" };
     let words = OFFLOADS.map(|name| format!("{name}{state}")).join(" ");
     run(&format!("ethtool -K {interface} {words}")).map(drop)
@@ -195,7 +192,7 @@ fn host(
     peer_mac: [u8; 6],
     peer: Ipv4Addr,
     offloads: bool,
-) -> Result<(), String> {
+) -> Result<()> {
     disable_ipv6("all");
     disable_ipv6(HOST_PORT);
     run(&format!(

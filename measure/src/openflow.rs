@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use crate::error::{Error, Result};
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::field::IN_PORT;
 use bofuss_oflib::message::config::ConfigFlags;
@@ -46,8 +47,8 @@ pub struct Session {
     pending: Vec<u8>,
 }
 
-fn failed(error: impl std::fmt::Display) -> String {
-    format!("OpenFlow connection: {error}")
+fn failed(error: impl std::fmt::Display) -> Error {
+    format!("OpenFlow connection: {error}").into()
 }
 
 /// Encoded messages.
@@ -69,10 +70,7 @@ pub fn codec() -> Codec {
 /// The flow-mods that add these entries.
 ///
 /// Errors: the text that is no flow.
-pub fn adds<T: AsRef<str>>(
-    codec: &Codec,
-    flows: impl IntoIterator<Item = T>,
-) -> Result<Vec<u8>, String> {
+pub fn adds<T: AsRef<str>>(codec: &Codec, flows: impl IntoIterator<Item = T>) -> Result<Vec<u8>> {
     mods(&codec.catalogue, FlowModCommand::ADD, flows).map(|mods| encode(codec, mods))
 }
 
@@ -83,12 +81,12 @@ pub fn mods<T: AsRef<str>>(
     catalogue: &Catalogue,
     command: FlowModCommand,
     flows: impl IntoIterator<Item = T>,
-) -> Result<Vec<Message>, String> {
+) -> Result<Vec<Message>> {
     flows
         .into_iter()
         .map(|flow| {
             let parsed = parse_flow(flow.as_ref(), command, catalogue);
-            parsed.map(Message::FlowMod).map_err(|e| e.to_string())
+            Ok(Message::FlowMod(parsed.map_err(|e| e.to_string())?))
         })
         .collect()
 }
@@ -96,11 +94,13 @@ pub fn mods<T: AsRef<str>>(
 /// A message of an extension, from text.
 ///
 /// Errors: no extension has a message of that name, or the text is wrong.
-pub fn extension(catalogue: &Catalogue, name: &str, text: &str) -> Result<Message, String> {
+pub fn extension(catalogue: &Catalogue, name: &str, text: &str) -> Result<Message> {
     let mut rows = catalogue.values(ExtKind::Message);
     match rows.find(|row| row.name == name) {
-        Some(row) => ExtValue::parse(row, text, catalogue).map(Message::Experimenter),
-        None => Err(format!("there is no message {name}")),
+        Some(row) => Ok(Message::Experimenter(ExtValue::parse(
+            row, text, catalogue,
+        )?)),
+        None => Err(format!("there is no message {name}").into()),
     }
 }
 
@@ -127,7 +127,7 @@ impl Session {
     /// Connects to a switch's TCP port on this machine, and exchanges HELLOs.
     ///
     /// Errors: the connection's.
-    pub fn connect(port: u16) -> Result<Self, String> {
+    pub fn connect(port: u16) -> Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
@@ -150,15 +150,12 @@ impl Session {
         Ok(this)
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
         lock(&self.writer).write_all(bytes).map_err(failed)
     }
 
     /// Reads messages until `look` returns a value; answers echo requests.
-    fn read_until<T>(
-        &mut self,
-        mut look: impl FnMut(u32, &Message) -> Option<T>,
-    ) -> Result<T, String> {
+    fn read_until<T>(&mut self, mut look: impl FnMut(u32, &Message) -> Option<T>) -> Result<T> {
         let codec = self.codec.clone();
         self.walk(|bytes| {
             let (xid, message) = codec.decode(bytes).map_err(failed)?;
@@ -167,10 +164,7 @@ impl Session {
     }
 
     /// The same with undecoded messages.
-    fn walk<T>(
-        &mut self,
-        mut look: impl FnMut(&[u8]) -> Result<Option<T>, String>,
-    ) -> Result<T, String> {
+    fn walk<T>(&mut self, mut look: impl FnMut(&[u8]) -> Result<Option<T>>) -> Result<T> {
         let mut block = vec![0; CHUNK];
         loop {
             let mut at = 0;
@@ -202,7 +196,7 @@ impl Session {
     /// Sends prepared changes and waits for the barrier. Returns the time.
     ///
     /// Errors: the first change that the switch refuses, or the connection's.
-    pub fn change(&mut self, changes: &[u8]) -> Result<Duration, String> {
+    pub fn change(&mut self, changes: &[u8]) -> Result<Duration> {
         let start = Instant::now();
         let barrier = encode(&self.codec, [Message::BarrierRequest(Empty)]);
         let writer = Arc::clone(&self.writer);
@@ -222,7 +216,7 @@ impl Session {
         })?;
         match refused {
             None => Ok(start.elapsed()),
-            Some(error) => Err(format!("the switch answered {error}")),
+            Some(error) => Err(format!("the switch answered {error}").into()),
         }
     }
 
@@ -231,7 +225,7 @@ impl Session {
     /// measured and not this side.
     ///
     /// Errors: the connection's.
-    pub fn flow_stats(&mut self) -> Result<(usize, u64, Duration), String> {
+    pub fn flow_stats(&mut self) -> Result<(usize, u64, Duration)> {
         let start = Instant::now();
         let body = RequestBody::Flow(FlowStatsRequest {
             table_id: TableId::ALL,
@@ -270,7 +264,7 @@ impl Session {
     /// ports 1 and 2.
     ///
     /// Errors: the connection's.
-    pub fn react(&mut self, install: bool, over: &AtomicBool) -> Result<[u64; 2], String> {
+    pub fn react(&mut self, install: bool, over: &AtomicBool) -> Result<[u64; 2]> {
         let timeout = Some(Duration::from_millis(20));
         self.stream.set_read_timeout(timeout).map_err(failed)?;
         let mut counts = [0; 2];
@@ -330,7 +324,7 @@ fn udp_source(entry: &[u8]) -> Option<u64> {
 }
 
 /// An entry for the flow of a UDP packet, and the packet sent on.
-fn answer(codec: &Codec, packet: &[u8]) -> Result<Vec<u8>, String> {
+fn answer(codec: &Codec, packet: &[u8]) -> Result<Vec<u8>> {
     let Some(ports) = packet.get(34..38) else {
         return Ok(Vec::new());
     };

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use crate::case::MODE_SPEEDUP;
+use crate::error::Result;
 use crate::net::context;
 use crate::plot::{Bar, Stack, bars, stacks, title};
 use crate::report::{BenchReport, counted, number};
@@ -67,7 +68,7 @@ const SECTIONS: [(&str, &[(&str, &str)]); 5] = [
 /// Writes the figures of the run in `folder` into `docs/performance.md` and `docs/performance`.
 ///
 /// Errors: the system's, or a page without the marks.
-pub fn write(folder: &Path, docs: &Path) -> Result<(), String> {
+pub fn write(folder: &Path, docs: &Path) -> Result<()> {
     let report = BenchReport::read(folder)?;
     // Without this file, its rows are shown as not measured.
     let text = std::fs::read_to_string(folder.join(IN_MEMORY)).unwrap_or_default();

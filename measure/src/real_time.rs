@@ -1,5 +1,6 @@
 //! Real-time priority, for cases in which what else runs on the machine must not count.
 
+use crate::error::Result;
 use crate::net::run;
 use crate::setup::Forwarder;
 
@@ -12,7 +13,7 @@ pub struct RealTime(Vec<u32>);
 
 impl RealTime {
     /// Errors: those of `chrt`.
-    pub fn begin(forwarder: &Forwarder) -> Result<Self, String> {
+    pub fn begin(forwarder: &Forwarder) -> Result<Self> {
         let mut processes = vec![forwarder.process_id(), std::process::id()];
         // The kernel forwards without a process.
         processes.retain(|process| *process != 0);
@@ -21,7 +22,7 @@ impl RealTime {
         Ok(this)
     }
 
-    fn set(&self, policy: &str, priority: u8) -> Result<(), String> {
+    fn set(&self, policy: &str, priority: u8) -> Result<()> {
         for process in &self.0 {
             run(&format!("chrt -a {policy} -p {priority} {process}"))?;
         }

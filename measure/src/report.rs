@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{BenchMetric, Case, MODE_SPEEDUP};
+use crate::error::Result;
 use crate::meter::statistics::median;
 use crate::plot::{Bar, bars};
 use crate::setup::Setup;
@@ -219,13 +220,13 @@ impl BenchReport {
     /// Writes `bench.md`, `bench.json` and a plot for each case and figure into a folder.
     ///
     /// Errors: the system's.
-    pub fn write(&mut self, folder: &Path) -> Result<(), String> {
+    pub fn write(&mut self, folder: &Path) -> Result<()> {
         self.add_speed_ups();
         for at in 0..self.figures.len() {
             self.figures[at].ratio = self.ratio(&self.figures[at]);
         }
         self.write_files(folder)
-            .map_err(|e| format!("{}: {e}", folder.display()))
+            .map_err(|e| format!("{}: {e}", folder.display()).into())
     }
 
     fn write_files(&self, folder: &Path) -> std::io::Result<()> {
@@ -244,10 +245,10 @@ impl BenchReport {
     /// Reads a report from a folder.
     ///
     /// Errors: the system's, or a file that is no report.
-    pub fn read(folder: &Path) -> Result<Self, String> {
+    pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(JSON);
         let json = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        serde_json::from_slice(&json).map_err(|e| format!("{}: {e}", path.display()))
+        serde_json::from_slice(&json).map_err(|e| format!("{}: {e}", path.display()).into())
     }
 
     /// Bars: a group for each parameter, a bar for each set-up.

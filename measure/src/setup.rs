@@ -1,6 +1,7 @@
 //! The set-ups that are measured: the switch, the yardsticks and Open vSwitch, each between the
 //! same two hosts.
 
+use crate::error::Result;
 pub mod foreign;
 
 use std::io::{BufRead, BufReader};
@@ -186,7 +187,7 @@ impl Setup {
     /// Starts it on the two ports; a switch has its entries.
     ///
     /// Errors: a program that does not start or become ready.
-    pub fn start(self, programs: &Path) -> Result<Forwarder, String> {
+    pub fn start(self, programs: &Path) -> Result<Forwarder> {
         let mut forwarder = Forwarder::default();
         match self {
             Self::Direct => {}
@@ -234,7 +235,7 @@ impl Setup {
 /// addresses.
 ///
 /// Errors: bofuss does not know the message.
-fn pins(codec: &Codec) -> Result<Vec<Message>, String> {
+fn pins(codec: &Codec) -> Result<Vec<Message>> {
     let mut messages = Vec::new();
     for (mac, port) in ABSENT_HOSTS.into_iter().zip([2, 1]) {
         let text = format!("pin,mac={},port={port}", mac_text(mac));
@@ -306,7 +307,7 @@ impl Drop for Forwarder {
 
 impl Forwarder {
     /// Starts a program and waits for a line that contains `ready` on either output.
-    fn start(&mut self, command: &mut Command, ready: &str) -> Result<(), String> {
+    fn start(&mut self, command: &mut Command, ready: &str) -> Result<()> {
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -336,20 +337,20 @@ impl Forwarder {
             seen.push_str(&line);
             seen.push('\n');
         }
-        Err(format!("{command:?}: {seen}"))
+        Err(format!("{command:?}: {seen}").into())
     }
 
     /// A program that forwards once it prints `ready`.
     ///
     /// Errors: it does not start.
-    pub fn of(command: &mut Command, ready: &str) -> Result<Self, String> {
+    pub fn of(command: &mut Command, ready: &str) -> Result<Self> {
         let mut this = Self::default();
         this.start(command, ready)?;
         Ok(this)
     }
 
     /// Makes a folder that lasts as long as this.
-    fn scratch_folder(&mut self) -> Result<String, String> {
+    fn scratch_folder(&mut self) -> Result<String> {
         let folder = self.folder.insert(ScratchFolder::new()?);
         Ok(folder.path().display().to_string())
     }
@@ -357,7 +358,7 @@ impl Forwarder {
     /// Starts bofuss.
     ///
     /// Errors: it does not start.
-    pub fn bofuss(program: &Path, plan: &SwitchPlan) -> Result<Self, String> {
+    pub fn bofuss(program: &Path, plan: &SwitchPlan) -> Result<Self> {
         let mut bofuss = held(program);
         let listen = format!("ptcp:{}", plan.openflow_port);
         bofuss.args(["run", "--name", &plan.name, "--fail-mode", plan.fail_mode]);
@@ -377,7 +378,7 @@ impl Forwarder {
     /// Starts bofuss on some ports, without controllers and entries.
     ///
     /// Errors: it does not start.
-    pub fn idle(programs: &Path, number: usize, ports: &[String]) -> Result<Self, String> {
+    pub fn idle(programs: &Path, number: usize, ports: &[String]) -> Result<Self> {
         let mut bofuss = held(programs.join("bofuss"));
         bofuss.args(["run", "--fail-mode", "secure", "--name"]);
         bofuss.arg(format!("idle{number}"));
@@ -397,7 +398,7 @@ impl Forwarder {
     /// Connects as a controller.
     ///
     /// Errors: the connection's.
-    pub fn session(&self) -> Result<Session, String> {
+    pub fn session(&self) -> Result<Session> {
         Session::connect(OPENFLOW_PORT)
     }
 
@@ -446,12 +447,12 @@ fn number(text: &str, name: &str) -> Option<f64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-fn ready(what: &str, is: impl Fn() -> bool) -> Result<(), String> {
+fn ready(what: &str, is: impl Fn() -> bool) -> Result<()> {
     for _ in 0..READY_STEPS {
         if is() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    Err(format!("{what} is not ready"))
+    Err(format!("{what} is not ready").into())
 }

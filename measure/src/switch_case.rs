@@ -7,6 +7,7 @@ use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::{Codec, Mac};
 
 use crate::case::{BASE, BenchMetric, CaseContext, Figures, RATE, TCP_RATE};
+use crate::error::Result;
 use crate::host_case::{FRAMES, echoes, frames, spread, tcp};
 use crate::meter::statistics::median;
 use crate::net::{Bed, HOST_PORT};
@@ -143,9 +144,9 @@ pub fn stats(c: &CaseContext<'_>) -> Figures {
         let cpu = c.forwarder.cpu_nanos();
         let (count_reported, sum, took) = session.flow_stats()?;
         if (count_reported, sum) != wanted {
-            return Err(format!(
-                "{count_reported} entries with a sum of {sum}, not {wanted:?}"
-            ));
+            return Err(
+                format!("{count_reported} entries with a sum of {sum}, not {wanted:?}").into(),
+            );
         }
         times.push(took.as_secs_f64() * 1e6);
         costs.push((c.forwarder.cpu_nanos() - cpu) / count_reported as f64);
@@ -174,7 +175,7 @@ fn modifications(c: &CaseContext<'_>) -> Figures {
     let (reported, ..) = session.flow_stats()?;
     match c.parameter as usize + BASE.len() {
         wanted if wanted == reported => Ok(figures),
-        wanted => Err(format!("{reported} of {wanted} entries are reported")),
+        wanted => Err(format!("{reported} of {wanted} entries are reported").into()),
     }
 }
 
@@ -210,7 +211,7 @@ pub fn tables(c: &CaseContext<'_>) -> Figures {
 
 /// Rules of higher priority than the traffic's, each with another mask. Beyond 625 pairs of
 /// prefixes, they match some of the last bits of the Ethernet source, too.
-fn access_list(c: &CaseContext<'_>) -> Result<(), String> {
+fn access_list(c: &CaseContext<'_>) -> Result<()> {
     let rules = (0..c.parameter).map(|i| {
         let source = 8 + i % 25;
         let destination = 8 + i / 25 % 25;
@@ -262,7 +263,7 @@ fn figure_of(figures: &[(BenchMetric, f64)], metric: BenchMetric) -> f64 {
 }
 
 /// Flow-mods that add rules that no frame matches, and delete them again.
-fn batch_of_changes(codec: &Codec, mut next: impl FnMut() -> u64) -> Result<Vec<u8>, String> {
+fn batch_of_changes(codec: &Codec, mut next: impl FnMut() -> u64) -> Result<Vec<u8>> {
     let flows: Vec<String> = (0..CHANGES_AT_ONCE / 2)
         .map(|_| format!("priority=20,in_port=3,{}", exact(next() as u16, 1)))
         .collect();
@@ -277,7 +278,7 @@ fn batch_of_changes(codec: &Codec, mut next: impl FnMut() -> u64) -> Result<Vec<
 }
 
 /// Adds and deletes rules that no frame matches, at [`CHANGE_RATE`].
-fn change_on(c: &CaseContext<'_>, over: &AtomicBool) -> Result<u64, String> {
+fn change_on(c: &CaseContext<'_>, over: &AtomicBool) -> Result<u64> {
     let mut session = c.forwarder.session()?;
     let codec = codec();
     let mut next = random(11);
@@ -316,7 +317,7 @@ fn churned(c: &CaseContext<'_>, load: Load) -> Figures {
 }
 
 /// The loss of rate while rules are added and deleted, in percent.
-fn lost(c: &CaseContext<'_>, load: Load) -> Result<f64, String> {
+fn lost(c: &CaseContext<'_>, load: Load) -> Result<f64> {
     let mut shares = Vec::new();
     for _ in 0..LOST_RUNS {
         let before = figure_of(&frames(c, load)?, RATE);
@@ -338,8 +339,8 @@ pub fn churn(c: &CaseContext<'_>) -> Figures {
 fn with_controller<T>(
     c: &CaseContext<'_>,
     install: bool,
-    work: impl FnOnce() -> Result<T, String>,
-) -> Result<(T, [u64; 2]), String> {
+    work: impl FnOnce() -> Result<T>,
+) -> Result<(T, [u64; 2])> {
     let mut session = c.forwarder.session()?;
     let miss = ["priority=15,in_port=1,actions=CONTROLLER:65535"];
     session.change(&adds(&openflow::codec(), miss)?)?;
@@ -373,12 +374,12 @@ pub fn first_packets(c: &CaseContext<'_>) -> Figures {
     if count * 10 >= FIRST_ECHOES as u64 * 9 {
         Ok(figures)
     } else {
-        Err(format!("{count} packet-ins for {FIRST_ECHOES} new flows"))
+        Err(format!("{count} packet-ins for {FIRST_ECHOES} new flows").into())
     }
 }
 
 /// Sends a share of the yardstick's maximum until it is over.
-fn send_on(c: &CaseContext<'_>, over: &AtomicBool) -> Result<(), String> {
+fn send_on(c: &CaseContext<'_>, over: &AtomicBool) -> Result<()> {
     let rate = (c.capacity * f64::from(c.parameter) / 100.0) as u64;
     let load = Load {
         rate,
@@ -389,7 +390,7 @@ fn send_on(c: &CaseContext<'_>, over: &AtomicBool) -> Result<(), String> {
 }
 
 /// Floods from host A, and sends frames from host B meanwhile. Returns how long the flood was.
-fn send_during_flood(bed: &Bed) -> Result<Duration, String> {
+fn send_during_flood(bed: &Bed) -> Result<Duration> {
     let over = AtomicBool::new(false);
     let flood = Load {
         frames: u64::MAX,

@@ -8,6 +8,7 @@ use bofuss_oflib::Mac;
 use bofuss_packet::craft;
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, PortDriver};
 
+use crate::error::Result;
 use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS, B_MAC};
 
 /// Bytes of the smallest frame, without its check sequence.
@@ -112,18 +113,14 @@ pub fn random(seed: u64) -> impl FnMut() -> u64 {
 /// Sends a load out of an interface and returns the time.
 ///
 /// Errors: the interface's.
-pub fn send(interface: &str, load: Load) -> Result<Duration, String> {
+pub fn send(interface: &str, load: Load) -> Result<Duration> {
     send_until(interface, load, || false)
 }
 
 /// The same, but ends early when `over` is set.
 ///
 /// Errors: the interface's.
-pub fn send_until(
-    interface: &str,
-    mut load: Load,
-    over: impl Fn() -> bool,
-) -> Result<Duration, String> {
+pub fn send_until(interface: &str, mut load: Load, over: impl Fn() -> bool) -> Result<Duration> {
     let mut port = open(interface)?;
     let pool = Pool::new(POOL_BYTES);
     let mut next = random(7);
@@ -165,19 +162,19 @@ pub fn send_until(
 }
 
 /// Opens an interface, also one that has an address. Errors: the interface's.
-pub fn open(interface: &str) -> Result<AfPacket, String> {
+pub fn open(interface: &str) -> Result<AfPacket> {
     let options = AfPacketOptions {
         take_over: true,
         ..AfPacketOptions::default()
     };
-    AfPacket::open(interface, options).map_err(|e| format!("{interface}: {e}"))
+    AfPacket::open(interface, options).map_err(|e| format!("{interface}: {e}").into())
 }
 
 /// Checks that `count` frames of one flow arrive complete, in order and unchanged. Calls `ready`
 /// before the first may arrive.
 ///
 /// Errors: the first frame that is lost or changed.
-pub fn receive(interface: &str, count: u64, ready: impl FnOnce()) -> Result<(), String> {
+pub fn receive(interface: &str, count: u64, ready: impl FnOnce()) -> Result<()> {
     let mut port = open(interface)?;
     let pool = Pool::new(POOL_BYTES);
     let mut wanted = template(false);
@@ -194,12 +191,12 @@ pub fn receive(interface: &str, count: u64, ready: impl FnOnce()) -> Result<(), 
             }
             stamp(&mut wanted, 0, next);
             if frame.bytes() != wanted {
-                return Err(format!("frame {next} is lost, late or changed"));
+                return Err(format!("frame {next} is lost, late or changed").into());
             }
             (next, last) = (next + 1, Instant::now());
         }
         if last.elapsed() > PATIENCE {
-            return Err(format!("{next} of {count} frames arrived"));
+            return Err(format!("{next} of {count} frames arrived").into());
         }
         std::thread::sleep(Duration::from_micros(200));
     }

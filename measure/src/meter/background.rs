@@ -6,6 +6,7 @@ use std::sync::mpsc::Sender;
 use super::probe::{Observation, ProbeLoad};
 use super::subject::TestSubject;
 use super::template::Template;
+use crate::error::Result;
 
 /// A load is sent in pieces of at most this many seconds and frames: what is kept of each frame
 /// until its piece ends takes 24 bytes.
@@ -27,7 +28,7 @@ pub fn send_until(
     begun: &Sender<()>,
     done: &AtomicBool,
     over: &(dyn Fn() -> bool + Sync),
-) -> Result<Observation, String> {
+) -> Result<Observation> {
     let frames = (rate * PIECE_SECONDS).clamp(1.0, PIECE_FRAMES) as u32;
     let template = Template::plain(bytes);
     let mut probe = subject.probe(false)?;
@@ -44,8 +45,8 @@ pub fn send_until(
 /// Adds up pieces of a load until it is done; there is at least one.
 fn in_pieces(
     is_done: impl Fn() -> bool,
-    mut send: impl FnMut() -> Result<Observation, String>,
-) -> Result<Observation, String> {
+    mut send: impl FnMut() -> Result<Observation>,
+) -> Result<Observation> {
     let mut all = Observation::default();
     let mut seconds = 0.0;
     loop {

@@ -10,6 +10,7 @@ use super::statistics::{Interval, Summary, greatest};
 use super::template::Template;
 use super::time_stamps::TimeStamps;
 use super::workbench::{USUAL_MBPS, Workbench};
+use crate::error::{Error, Result};
 
 /// A load is within the instrument's limit if its mean delay is below this many times that when
 /// idle.
@@ -173,7 +174,7 @@ impl Calibration {
     }
 }
 
-fn measured(point: &Point, seen: &Observation) -> Result<CalibrationPoint, String> {
+fn measured(point: &Point, seen: &Observation) -> Result<CalibrationPoint> {
     let delay = Summary::of(&seen.delays_ns).ok_or("no frame came back from the instrument")?;
     Ok(CalibrationPoint {
         bytes: point.bytes,
@@ -187,10 +188,10 @@ fn measured(point: &Point, seen: &Observation) -> Result<CalibrationPoint, Strin
     })
 }
 
-fn at(bench: &Workbench<'_>, point: &Point) -> Result<CalibrationPoint, String> {
+fn at(bench: &Workbench<'_>, point: &Point) -> Result<CalibrationPoint> {
     let frames = bench.count(FRAMES, SHORT_FRAMES);
     let load = ProbeLoad::new(frames, point.frames_per_second());
-    let mut outcome = Err(String::new());
+    let mut outcome = Err(Error::from(""));
     for _ in 0..ATTEMPTS {
         let seen = bench.observe(&Template::plain(point.bytes), &load)?;
         outcome = measured(point, &seen);
@@ -202,7 +203,7 @@ fn at(bench: &Workbench<'_>, point: &Point) -> Result<CalibrationPoint, String> 
 }
 
 /// The sizes and loads of a path.
-fn all_points(bench: &Workbench<'_>) -> Result<Vec<CalibrationPoint>, String> {
+fn all_points(bench: &Workbench<'_>) -> Result<Vec<CalibrationPoint>> {
     let step = if bench.limits.short { 6 } else { 1 };
     let mut points = Vec::new();
     for bytes in SIZES.iter().step_by(step) {
@@ -223,11 +224,7 @@ fn is_within(point: &CalibrationPoint, idle_mean: f64) -> bool {
 /// Measures a path: the wire also gives floor and limit.
 ///
 /// Errors: nothing comes back, or the interfaces'.
-pub fn measure(
-    bench: &Workbench<'_>,
-    name: &str,
-    calibration: &mut Calibration,
-) -> Result<(), String> {
+pub fn measure(bench: &Workbench<'_>, name: &str, calibration: &mut Calibration) -> Result<()> {
     let mut points = all_points(bench)?;
     if calibration.paths.is_empty() {
         let frames = bench.count(FRAMES, SHORT_FRAMES);

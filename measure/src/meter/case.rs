@@ -3,6 +3,7 @@
 use super::point::{Point, PointOutcome};
 use super::workbench::{Limits, Workbench};
 use super::{changes, fct, forwarding, live_fct, packets, statistics_delay, table_size, tcp};
+use crate::error::Result;
 
 /// A case.
 pub struct MeterCase {
@@ -19,7 +20,7 @@ pub struct MeterCase {
     /// Its points.
     pub points: fn(&Limits) -> Vec<Point>,
     /// Measures at one of them.
-    pub run: fn(&mut Workbench<'_>, &Point) -> Result<PointOutcome, String>,
+    pub run: fn(&mut Workbench<'_>, &Point) -> Result<PointOutcome>,
 }
 
 /// The papers.
@@ -211,7 +212,7 @@ pub const CASES: &[MeterCase] = &[
 /// The cases of these names; all for none.
 ///
 /// Errors: there is none of a name.
-pub fn chosen(names: &[String]) -> Result<Vec<&'static MeterCase>, String> {
+pub fn chosen(names: &[String]) -> Result<Vec<&'static MeterCase>> {
     if names.is_empty() {
         return Ok(CASES.iter().collect());
     }

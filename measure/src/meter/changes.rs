@@ -12,6 +12,7 @@ use super::probe::{Observation, ProbeLoad};
 use super::statistics::greatest;
 use super::template::Template;
 use super::workbench::{Limits, Workbench};
+use crate::error::{Error, Result};
 use crate::openflow::exact;
 use crate::traffic::flow_ports;
 
@@ -64,7 +65,7 @@ fn flow_mods(
     flows: std::ops::Range<u32>,
     actions: &str,
     command: FlowModCommand,
-) -> Result<Vec<Message>, String> {
+) -> Result<Vec<Message>> {
     let mut messages = Vec::with_capacity(flows.len());
     for flow in flows {
         let mut text = flow_rule(bench, flow, actions);
@@ -86,7 +87,7 @@ fn timed_singles(
     singles: &[Message],
 ) -> Result<PointOutcome, ControlError> {
     let over = bench.over;
-    let controller = bench.control().map_err(ControlError::Other)?;
+    let controller = bench.control()?;
     let mut outcome = PointOutcome::default();
     for change in singles {
         if over() {
@@ -104,7 +105,7 @@ fn time_bulk(
     bulk: &[Message],
     outcome: &mut PointOutcome,
 ) -> Result<(), ControlError> {
-    let controller = bench.control().map_err(ControlError::Other)?;
+    let controller = bench.control()?;
     let took = controller.change(bulk)?;
     let rate = bulk.len() as f64 / took.as_secs_f64();
     outcome.add("rate", "flow-mods/s", rate);
@@ -112,7 +113,7 @@ fn time_bulk(
 }
 
 /// The outcome of changes that the switch may refuse, or not answer in time.
-pub fn judged(timed: Result<PointOutcome, ControlError>) -> Result<PointOutcome, String> {
+pub fn judged(timed: Result<PointOutcome, ControlError>) -> Result<PointOutcome> {
     match timed {
         Err(error @ (ControlError::Refused(_) | ControlError::Unsaid(_))) => Ok(PointOutcome::of(
             CaseVerdict::Unsupported,
@@ -126,11 +127,7 @@ pub fn judged(timed: Result<PointOutcome, ControlError>) -> Result<PointOutcome,
 }
 
 /// Compares the number of entries with what there should be.
-fn check_count(
-    bench: &mut Workbench<'_>,
-    wanted: u64,
-    outcome: &mut PointOutcome,
-) -> Result<(), String> {
+fn check_count(bench: &mut Workbench<'_>, wanted: u64, outcome: &mut PointOutcome) -> Result<()> {
     let controller = bench.control()?;
     let count = controller.count_until(wanted, ControlSession::entry_count)?;
     if outcome.verdict == CaseVerdict::Ok && count != wanted {
@@ -148,7 +145,7 @@ fn both(
     point: &Point,
     actions: &str,
     command: FlowModCommand,
-) -> Result<(Vec<Message>, Vec<Message>), String> {
+) -> Result<(Vec<Message>, Vec<Message>)> {
     let singles = bench.count(SINGLES, SHORT_SINGLES).min(point.rules);
     let one_by_one = flow_mods(bench, 0..singles, actions, command)?;
     let together = flow_mods(bench, 0..point.rules, actions, command)?;
@@ -157,7 +154,7 @@ fn both(
 
 /// Adding rules. Those that were added one by one are removed before all are added together, so
 /// that there are never more than the point says.
-pub fn add(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn add(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let actions = format!("output:{}", bench.ports[1]);
     let (one_by_one, together) = both(bench, point, &actions, FlowModCommand::ADD)?;
     bench.set_rules(&[])?;
@@ -174,7 +171,7 @@ pub fn add(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
 }
 
 /// Modifying rules: they drop, and then they forward.
-pub fn modify(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn modify(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let actions = format!("output:{}", bench.ports[1]);
     let (one_by_one, together) = both(bench, point, &actions, FlowModCommand::MODIFY_STRICT)?;
     fill_with_drops(bench, point.rules)?;
@@ -189,7 +186,7 @@ pub fn modify(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, 
 }
 
 /// Removing rules: some one by one; then all are added again, and removed together.
-pub fn delete(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn delete(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let (one_by_one, together) = both(bench, point, "", FlowModCommand::DELETE_STRICT)?;
     fill_with_drops(bench, point.rules)?;
     let mut outcome = judged(timed_singles(bench, &one_by_one))?;
@@ -206,7 +203,7 @@ pub fn delete(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, 
 }
 
 /// Replaces all entries by rules of single flows that drop.
-fn fill_with_drops(bench: &mut Workbench<'_>, rules: u32) -> Result<(), String> {
+fn fill_with_drops(bench: &mut Workbench<'_>, rules: u32) -> Result<()> {
     let drops = flow_mods(bench, 0..rules, "drop", FlowModCommand::ADD)?;
     bench.set_rules(&[])?;
     bench.control()?.change(&drops)?;
@@ -225,7 +222,7 @@ pub fn barrier_points(limits: &Limits) -> Vec<Point> {
 }
 
 /// Whether the rule of a flow acts before the switch counts as hanging.
-fn acts(bench: &Workbench<'_>, flow: u32) -> Result<bool, String> {
+fn acts(bench: &Workbench<'_>, flow: u32) -> Result<bool> {
     let mut probe = bench.subject.probe(false)?;
     let mut template = Template::plain(0);
     template.set_ports(flow_ports(flow));
@@ -244,7 +241,7 @@ fn acts(bench: &Workbench<'_>, flow: u32) -> Result<bool, String> {
 /// barrier's reply and is not handled shows that the reply came too early. Every other frame is of
 /// one more rule, which is there from the beginning. If one of these is lost, others may have been
 /// lost, too, so that nothing is said of the switch, and it is tried again.
-pub fn barrier_truth(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn barrier_truth(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let mut outcome = tried_barrier(bench, point.rules)?;
     for _ in 1..ATTEMPTS {
         let is_result = outcome.marks.is_empty() && outcome.beyond.is_empty();
@@ -273,7 +270,7 @@ fn probed_rule(frame: u32, rules: u32) -> u32 {
     frame / 2 % rules
 }
 
-fn tried_barrier(bench: &mut Workbench<'_>, rules: u32) -> Result<PointOutcome, String> {
+fn tried_barrier(bench: &mut Workbench<'_>, rules: u32) -> Result<PointOutcome> {
     let actions = format!("output:{}", bench.ports[1]);
     let control = flow_rule(bench, rules, &actions);
     bench.set_rules(&[control, "priority=1,actions=drop".into()])?;
@@ -319,7 +316,7 @@ fn tried_barrier(bench: &mut Workbench<'_>, rules: u32) -> Result<PointOutcome, 
             .map(|answered| (answered, answered.saturating_duration_since(sent)));
         probing_ends.get_or_init(|| Instant::now() + Duration::from_secs_f64(after));
         let seen = probing.join().map_err(|_| "the prober died")?;
-        Ok::<_, String>((seen?, answered))
+        Ok::<_, Error>((seen?, answered))
     })?;
     match answered {
         Err(error) => judged(Err(error)),

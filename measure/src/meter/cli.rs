@@ -13,6 +13,7 @@ use super::subject::{TestSubject, reflect_all};
 use super::time_stamps::TimeStamps;
 use super::workbench::{Limits, Workbench};
 use super::{calibration, compare, forward, runner, signals};
+use crate::error::Result;
 use crate::traffic::open;
 
 /// The user's commands.
@@ -71,7 +72,7 @@ pub enum MeterCommand {
 /// Carries out a command.
 ///
 /// Errors: a sentence.
-pub fn run(command: MeterCommand) -> Result<(), String> {
+pub fn run(command: MeterCommand) -> Result<()> {
     match command {
         MeterCommand::List => {
             for case in CASES {
@@ -100,12 +101,7 @@ pub fn run(command: MeterCommand) -> Result<(), String> {
     Ok(())
 }
 
-fn calibrate(
-    out: &Path,
-    ports: &[String],
-    stamps: Option<TimeStamps>,
-    short: bool,
-) -> Result<(), String> {
+fn calibrate(out: &Path, ports: &[String], stamps: Option<TimeStamps>, short: bool) -> Result<()> {
     signals::listen();
     let store = Store::open(out)?;
     let _claim = store.claim()?;

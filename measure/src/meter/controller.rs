@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::error::{Error, Result};
 use bofuss_channel::{ActiveAddress, Client, ClientError, PassiveAddress};
 use bofuss_oflib::error::{ErrorCode, FlowModFailed};
 use bofuss_oflib::message::config::ConfigFlags;
@@ -43,11 +44,14 @@ pub enum SwitchAddress {
 }
 
 impl std::str::FromStr for SwitchAddress {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self> {
         if !text.starts_with("ptcp:") {
-            return text.parse().map(Self::Active).map_err(|e| format!("{e}"));
+            return text
+                .parse()
+                .map(Self::Active)
+                .map_err(|e| format!("{e}").into());
         }
         let passive: PassiveAddress = text.parse().map_err(|e| format!("{e}"))?;
         match passive.0 {
@@ -55,7 +59,7 @@ impl std::str::FromStr for SwitchAddress {
                 Ok(Self::Passive(format!("{host}:{port}")))
             }
             bofuss_channel::Endpoint::Tls { .. } | bofuss_channel::Endpoint::Unix(_) => {
-                Err(format!("{text:?}: a switch connects over TCP"))
+                Err(format!("{text:?}: a switch connects over TCP").into())
             }
         }
     }
@@ -71,7 +75,7 @@ impl std::fmt::Display for SwitchAddress {
 }
 
 /// How an exchange with the switch failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
     /// It answered with an error.
     #[error("the switch answered {0}")]
@@ -113,16 +117,10 @@ impl From<ClientError> for ControlError {
     }
 }
 
-impl From<ControlError> for String {
-    fn from(error: ControlError) -> Self {
-        error.to_string()
-    }
-}
-
 /// The versions to offer: the named one, or all.
 ///
 /// Errors: there is none of that name.
-pub fn offered_versions(named: Option<&str>) -> Result<Vec<Version>, String> {
+pub fn offered_versions(named: Option<&str>) -> Result<Vec<Version>> {
     let Some(name) = named else {
         return Ok(Version::SPOKEN.to_vec());
     };
@@ -130,7 +128,7 @@ pub fn offered_versions(named: Option<&str>) -> Result<Vec<Version>, String> {
     let found = all.find(|version| version.to_string() == name);
     found.map(|version| vec![*version]).ok_or_else(|| {
         let names: Vec<String> = Version::ALL.iter().map(Version::to_string).collect();
-        format!("no version {name}; there are {}", names.join(", "))
+        format!("no version {name}; there are {}", names.join(", ")).into()
     })
 }
 

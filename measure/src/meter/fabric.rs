@@ -10,6 +10,7 @@ use bofuss_ports::NetNs;
 use super::controller::{ControlSession, STALL_SECONDS};
 use super::leaf_spine::LeafSpine;
 use super::subject::SetupName;
+use crate::error::Result;
 use crate::net::{
     HOST_PORT, context, disable_ipv6, namespace_path, run, run_batch, run_lines, set_offloads,
 };
@@ -102,7 +103,7 @@ impl FabricPlan {
     }
 
     /// Makes the links, those to the servers and those between the tiers.
-    fn connect(&self, servers: &[NetNs]) -> Result<(), String> {
+    fn connect(&self, servers: &[NetNs]) -> Result<()> {
         disable_ipv6("default");
         let network = &self.network;
         let mut links = String::new();
@@ -131,7 +132,7 @@ impl FabricPlan {
     }
 
     /// Makes a server of the namespace of this thread. Without ARP-Path it knows all others.
-    fn serve(&self, server: usize) -> Result<(), String> {
+    fn serve(&self, server: usize) -> Result<()> {
         let network = &self.network;
         disable_ipv6("all");
         run("ip link set lo up")?;
@@ -156,7 +157,7 @@ impl FabricPlan {
     }
 
     /// Makes all that is between and in these servers, and starts the switches.
-    fn build(&self, servers: &[NetNs]) -> Result<Vec<Forwarder>, String> {
+    fn build(&self, servers: &[NetNs]) -> Result<Vec<Forwarder>> {
         run("ip link set lo up")?;
         self.connect(servers)?;
         for (number, server) in servers.iter().enumerate() {
@@ -167,7 +168,7 @@ impl FabricPlan {
     }
 
     /// Starts the switches, with their entries.
-    fn start(&self) -> Result<Vec<Forwarder>, String> {
+    fn start(&self) -> Result<Vec<Forwarder>> {
         let plans = self.switches();
         let mut started = Vec::new();
         match &self.setup {
@@ -194,7 +195,7 @@ impl FabricPlan {
         Ok(started)
     }
 
-    fn configure(&self, number: usize, plan: &SwitchPlan) -> Result<(), String> {
+    fn configure(&self, number: usize, plan: &SwitchPlan) -> Result<()> {
         let address = format!("tcp:127.0.0.1:{}", plan.openflow_port).parse()?;
         let stall = Duration::from_secs(STALL_SECONDS);
         // Groups came with 1.1, and 1.3 is what all of them speak.
@@ -220,7 +221,7 @@ impl Fabric {
     /// Makes the network of a plan and starts its switches.
     ///
     /// Errors: the system's, or a switch that does not start.
-    pub fn start(plan: &FabricPlan) -> Result<Self, String> {
+    pub fn start(plan: &FabricPlan) -> Result<Self> {
         let failed = context("a network namespace");
         let place = NetNs::new().map_err(failed)?;
         let mut servers = Vec::new();
@@ -262,7 +263,7 @@ impl Fabric {
     /// Bytes that each spine has received so far.
     ///
     /// Errors: the system's.
-    pub fn spine_bytes(&self) -> Result<Vec<f64>, String> {
+    pub fn spine_bytes(&self) -> Result<Vec<f64>> {
         let failed = context("counters");
         let place = &self.place;
         let read = place.run(|| std::fs::read_to_string("/proc/thread-self/net/dev"));
@@ -288,7 +289,7 @@ impl Fabric {
     /// Segments that the servers have sent again so far.
     ///
     /// Errors: the system's.
-    pub fn resent(&self) -> Result<f64, String> {
+    pub fn resent(&self) -> Result<f64> {
         let failed = context("counters");
         let mut sum = 0.0;
         for server in &self.servers {

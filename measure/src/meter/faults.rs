@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use bofuss_frame::{Frame, Pool};
 use bofuss_ports::{BATCH_FRAMES, Counters, OffloadCapabilities, PortDriver, PortError};
 
+use crate::error::{Error, Result};
 use crate::traffic::random;
 
 /// Frames that wait in a delay line at most; further ones are dropped.
@@ -34,9 +35,9 @@ pub struct Faults {
 }
 
 impl FromStr for Faults {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self> {
         let mut faults = Self::default();
         for word in text.split(',').filter(|word| !word.is_empty()) {
             let wrong = format!("{word:?} is no fault; example: {EXAMPLE}");
@@ -55,7 +56,7 @@ impl FromStr for Faults {
                 "loss" => faults.loss = share.ok_or(wrong)?,
                 "duplicate" => faults.duplicate_every = every.ok_or(wrong)?,
                 "reorder" => faults.reorder_every = every.ok_or(wrong)?,
-                _ => return Err(wrong),
+                _ => return Err(wrong.into()),
             }
         }
         Ok(faults)
@@ -280,7 +281,7 @@ mod tests {
         assert_eq!(faults.delay, Duration::from_micros(500));
         assert_eq!((faults.loss, faults.reorder_every), (0.01, 1_000));
         for wrong in ["loss=200%", "delay=5", "reorder=0%", "pain=1%", "loss"] {
-            let error = wrong.parse::<Faults>().unwrap_err();
+            let error = wrong.parse::<Faults>().unwrap_err().to_string();
             assert!(error.contains("example: delay=500us"), "{error}");
         }
     }

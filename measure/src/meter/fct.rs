@@ -10,6 +10,7 @@ use super::point::{CaseVerdict, DelayClock, Point, PointOutcome};
 use super::statistics::{greatest, mean};
 use super::template::Template;
 use super::workbench::{Limits, Workbench};
+use crate::error::Result;
 use bofuss_datapath::Time;
 use bofuss_sim::scenario::{NoOutside, Scenario};
 use serde_json::Value;
@@ -145,7 +146,7 @@ fn scenario(network: &LeafSpine, arrivals: &[FlowArrival], paths: &str, cost_us:
 }
 
 /// Processor nanoseconds of the subject for a frame; none if nothing of it is a process.
-fn cost_ns(bench: &mut Workbench<'_>) -> Result<Option<f64>, String> {
+fn cost_ns(bench: &mut Workbench<'_>) -> Result<Option<f64>> {
     bench.reset()?;
     let Some(forwarder) = &bench.subject.forwarder else {
         return Ok(None);
@@ -174,7 +175,7 @@ fn carried(network: &LeafSpine, statistics: &Value) -> Vec<f64> {
 }
 
 /// Lets a scenario run to its end, or until the user wants one.
-fn simulate(scenario: &mut Scenario, over: &dyn Fn() -> bool) -> Result<(), String> {
+fn simulate(scenario: &mut Scenario, over: &dyn Fn() -> bool) -> Result<()> {
     let end = scenario.end();
     let mut until = Time::default();
     while until < end && !over() {
@@ -187,7 +188,7 @@ fn simulate(scenario: &mut Scenario, over: &dyn Fn() -> bool) -> Result<(), Stri
 
 /// Simulates the flows of a point; the seed is the number of the repeat, so that all subjects have
 /// the same flows.
-pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let Some(cost) = cost_ns(bench)? else {
         let unknown = "its work is done in the kernel, so that the time of a frame is unknown";
         return Ok(PointOutcome::of(CaseVerdict::Unsupported, unknown));

@@ -8,6 +8,7 @@ use bofuss_ports::{BATCH_FRAMES, PortDriver};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::faults::{Faults, FaultyPort};
+use crate::error::Result;
 use crate::net::context;
 use crate::traffic::open;
 
@@ -24,7 +25,7 @@ pub const READY: &str = "ready";
 /// Moves frames until killed.
 ///
 /// Errors: the interfaces'.
-pub fn run(interfaces: [&str; 2], faults: Faults) -> Result<(), String> {
+pub fn run(interfaces: [&str; 2], faults: Faults) -> Result<()> {
     let [one, two] = interfaces;
     let mut ports = [
         FaultyPort::new(open(one)?, faults),

@@ -8,6 +8,7 @@ use super::statistics::Summary;
 use super::table_size::AT_LEAST;
 use super::template::{A_ADDRESS6, B_ADDRESS6, FrameHeaders, PORTS, Template};
 use super::workbench::{Limits, USUAL_MBPS, Workbench};
+use crate::error::Result;
 use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS, HOST_PORT, SWITCH_PORTS, mac_text, run};
 use crate::traffic::ABSENT_HOSTS;
 
@@ -60,7 +61,7 @@ pub fn action_delay_points(limits: &Limits) -> Vec<Point> {
 }
 
 /// The delay of one action.
-pub fn action_delay(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn action_delay(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     match &point.kind[..] {
         "knee" => {
             bench.reset()?;
@@ -104,7 +105,7 @@ fn with_rule(
     fields: &str,
     actions: &str,
     template: &Template,
-) -> Result<PointOutcome, String> {
+) -> Result<PointOutcome> {
     let [near, far] = bench.ports;
     let mut all = vec![format!("output:{far}")];
     if !actions.is_empty() {
@@ -127,7 +128,7 @@ fn with_rules(
     point: &Point,
     rules: &[String],
     template: &Template,
-) -> Result<PointOutcome, String> {
+) -> Result<PointOutcome> {
     match bench.set_rules(rules) {
         Ok(()) => {}
         Err(error @ (ControlError::Refused(_) | ControlError::Unsaid(_))) => {
@@ -136,7 +137,7 @@ fn with_rules(
                 error.to_string(),
             ));
         }
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.into()),
     }
     let load = bench.load(point);
     bench.outcome(template, &load)
@@ -145,12 +146,12 @@ fn with_rules(
 /// The highest load without loss, and that at which delays have grown.
 ///
 /// Errors: no frame arrives, or the interfaces'.
-pub fn knee(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn knee(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     bench.served(|bench| search_knee(bench, point))
 }
 
 /// The same; the switch is served meanwhile.
-fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let template = Template::plain(point.bytes);
     let idle = bench.observe(&template, &bench.load(point))?;
     let idle_p99 = Summary::of(&idle.delays_ns).ok_or("no frame arrived")?.p99;
@@ -225,12 +226,7 @@ struct Tried {
     p99: f64,
 }
 
-fn try_load(
-    bench: &Workbench<'_>,
-    point: &Point,
-    template: &Template,
-    mbps: f64,
-) -> Result<Tried, String> {
+fn try_load(bench: &Workbench<'_>, point: &Point, template: &Template, mbps: f64) -> Result<Tried> {
     let rate = rate_of(point, mbps);
     let mut tried = Tried {
         passes: rate <= bench.limits.max_rate,
@@ -290,7 +286,7 @@ pub fn match_type_points(limits: &Limits) -> Vec<Point> {
 }
 
 /// The delay by what is matched.
-pub fn match_type(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn match_type(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let kind = &point.kind[..];
     let mut headers = FrameHeaders::default();
     if kind == "ipv6" {
@@ -331,7 +327,7 @@ pub fn mode_points(limits: &Limits) -> Vec<Point> {
 }
 
 /// The delay in OpenFlow mode, and in the switch's own mode: by NORMAL, or without OpenFlow.
-pub fn mode(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn mode(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let template = Template::plain(point.bytes);
     if point.kind == "openflow" {
         if bench.controller.is_none() {
@@ -358,7 +354,7 @@ pub fn rewrite_points(_: &Limits) -> Vec<Point> {
 }
 
 /// The delay of one rewrite.
-pub fn rewrite(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn rewrite(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let mut rows = REWRITES.iter();
     let row = rows
         .find(|row| row.name == point.kind)
@@ -378,7 +374,7 @@ pub fn mtu_points(_: &Limits) -> Vec<Point> {
 
 /// How large frames are treated. Where the hosts are the meter's, the MTU of the switch's
 /// interfaces is as the point says; elsewhere the user has set it.
-pub fn mtu(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn mtu(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     bench.reset()?;
     let jumbo = point.kind == "jumbo MTU";
     set_mtu(bench, JUMBO_MTU, if jumbo { JUMBO_MTU } else { USUAL_MTU })?;
@@ -395,7 +391,7 @@ pub fn mtu(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
     Ok(outcome)
 }
 
-fn set_mtu(bench: &Workbench<'_>, hosts: usize, switch: usize) -> Result<(), String> {
+fn set_mtu(bench: &Workbench<'_>, hosts: usize, switch: usize) -> Result<()> {
     let Some(bed) = bench.subject.bed() else {
         return Ok(());
     };

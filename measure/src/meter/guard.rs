@@ -6,6 +6,7 @@ use bofuss_oflib::message::FlowMod;
 
 use super::controller::ControlSession;
 use super::results::Store;
+use crate::error::Result;
 
 /// Rules that are shown at most.
 const MAX_SHOWN: usize = 20;
@@ -19,7 +20,7 @@ impl Guard {
     /// Reads the rules of the switch, and writes them into the folder.
     ///
     /// Errors: there are rules, and `wipe` is not set; or the connection's.
-    pub fn new(controller: &mut ControlSession, wipe: bool, store: &Store) -> Result<Self, String> {
+    pub fn new(controller: &mut ControlSession, wipe: bool, store: &Store) -> Result<Self> {
         let rules = controller.entries()?;
         // As dpctl reads them.
         let lines: Vec<String> = rules.iter().map(FlowMod::to_string).collect();
@@ -34,7 +35,8 @@ impl Guard {
             return Err(format!(
                 "the switch has {count} rules:\n  {shown}\n\
                  with --wipe they are removed during the run and put back in the end"
-            ));
+            )
+            .into());
         }
         keep_earlier(&lines, store)?;
         if !rules.is_empty() {
@@ -51,7 +53,7 @@ impl Guard {
     /// Puts the rules back.
     ///
     /// Errors: the connection's.
-    pub fn restore(self, controller: &mut ControlSession, store: &Store) -> Result<(), String> {
+    pub fn restore(self, controller: &mut ControlSession, store: &Store) -> Result<()> {
         controller.remove_all()?;
         let messages: Vec<Message> = self.0.into_iter().map(Message::FlowMod).collect();
         controller.change(&messages)?;
@@ -65,7 +67,7 @@ impl Guard {
 /// Keeps the rules that an earlier run wrote and did not put back.
 ///
 /// Errors: there are some, and the switch has others now.
-fn keep_earlier(now: &[String], store: &Store) -> Result<(), String> {
+fn keep_earlier(now: &[String], store: &Store) -> Result<()> {
     let Some(text) = store.read(BEFORE)? else {
         return Ok(());
     };
@@ -82,5 +84,6 @@ fn keep_earlier(now: &[String], store: &Store) -> Result<(), String> {
         "{path} has {} rules that an earlier run removed and did not put back, and those of the \
          switch differ. Put them back (dpctl SWITCH replace-flows {path}), or delete the file",
         earlier.len()
-    ))
+    )
+    .into())
 }

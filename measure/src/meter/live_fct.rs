@@ -29,6 +29,7 @@ use super::point::{CaseVerdict, DelayClock, Point, PointOutcome};
 use super::statistics::{greatest, least, mean};
 use super::subject::SetupName;
 use super::workbench::{Limits, Workbench};
+use crate::error::Result;
 use crate::net::context;
 
 /// The name of the case.
@@ -118,7 +119,7 @@ fn is_arp_path(point: &Point) -> bool {
 
 /// Starts the network of a point and sends its flows; the seed is the number of the repeat, so that
 /// all set-ups have the same flows.
-pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let arp_path = is_arp_path(point);
     let Some(own) = &bench.subject.own else {
         let note = "a switch that is there is not started as a network";
@@ -161,11 +162,7 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
 
 impl LiveRun {
     /// Sends the flows, and counts what it cost.
-    fn measure(
-        &self,
-        fabric: &Fabric,
-        over: &(dyn Fn() -> bool + Sync),
-    ) -> Result<PointOutcome, String> {
+    fn measure(&self, fabric: &Fabric, over: &(dyn Fn() -> bool + Sync)) -> Result<PointOutcome> {
         allow_files();
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -288,7 +285,7 @@ fn address(network: &LeafSpine, server: usize) -> SocketAddr {
 fn in_namespace<T: Send>(
     namespace: &NetNs,
     work: impl FnOnce() -> io::Result<T> + Send,
-) -> Result<T, String> {
+) -> Result<T> {
     let failed = context("a server");
     namespace.run(work).map_err(failed)?.map_err(failed)
 }
@@ -313,7 +310,7 @@ async fn read_all(mut stream: TcpStream) {
 }
 
 /// A connection from a server.
-async fn connected(from: &NetNs, to: SocketAddr) -> Result<TcpStream, String> {
+async fn connected(from: &NetNs, to: SocketAddr) -> Result<TcpStream> {
     // The socket belongs to the namespace in which it was made.
     let socket = in_namespace(from, TcpSocket::new_v4)?;
     // Nothing stays in the kernel after the end of a flow, or of a run.
@@ -322,7 +319,7 @@ async fn connected(from: &NetNs, to: SocketAddr) -> Result<TcpStream, String> {
 }
 
 /// Sends bytes from a server, and waits until all have arrived.
-async fn send(from: &NetNs, to: SocketAddr, bytes: u64) -> Result<(), String> {
+async fn send(from: &NetNs, to: SocketAddr, bytes: u64) -> Result<()> {
     let failed = context("a flow");
     let mut stream = connected(from, to).await?;
     let chunk = [0; CHUNK];
@@ -338,7 +335,7 @@ async fn send(from: &NetNs, to: SocketAddr, bytes: u64) -> Result<(), String> {
 
 /// The round-trip time of an idle network in seconds: the least of some connections. Waits until
 /// the network carries frames.
-async fn idle_round_trip(servers: &[NetNs], network: &LeafSpine) -> Result<f64, String> {
+async fn idle_round_trip(servers: &[NetNs], network: &LeafSpine) -> Result<f64> {
     let to = address(network, network.servers() - 1);
     let first = timeout(FIRST_CONNECTION, connected(&servers[0], to)).await;
     first.map_err(|_| "the network carries nothing from leaf to leaf")??;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::error::Result;
 use crate::net::context;
 
 /// The entities in our pages, with the characters that they mean.
@@ -15,7 +16,7 @@ const ENTITIES: [(&str, &str); 4] = [
 /// Writes tables into a Markdown document, between the two marks of the verb that makes them.
 ///
 /// Errors: the marks are not there, or the file's.
-pub fn fill_page(path: &Path, verb: &str, tables: &str) -> Result<(), String> {
+pub fn fill_page(path: &Path, verb: &str, tables: &str) -> Result<()> {
     let named = path.display().to_string();
     let failed = context(named.as_str());
     let old = std::fs::read_to_string(path).map_err(failed)?;
@@ -25,7 +26,7 @@ pub fn fill_page(path: &Path, verb: &str, tables: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn with_tables(document: &str, verb: &str, tables: &str) -> Result<String, String> {
+fn with_tables(document: &str, verb: &str, tables: &str) -> Result<String> {
     let begin = format!("<!-- ofmeter {verb}: begin -->");
     let end = format!("<!-- ofmeter {verb}: end -->");
     let marked = document
@@ -121,6 +122,7 @@ mod tests {
         assert!(
             with_tables(document, "paper 004", "")
                 .unwrap_err()
+                .to_string()
                 .contains("paper 004: begin")
         );
     }

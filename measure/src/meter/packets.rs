@@ -16,6 +16,7 @@ use super::probe::{ProbeLoad, SINGLE_FRAMES};
 use super::subject::TestSubject;
 use super::template::{FrameSignature, Template};
 use super::workbench::{Limits, Workbench};
+use crate::error::{Error, Result};
 use crate::traffic::flow_ports;
 
 /// Packets that are timed one by one.
@@ -59,7 +60,7 @@ fn numbered(number: u32, flow: u32) -> Vec<u8> {
 }
 
 /// Makes the switch send every frame from the near side to the controller.
-fn send_all_up(bench: &mut Workbench<'_>) -> Result<(), String> {
+fn send_all_up(bench: &mut Workbench<'_>) -> Result<()> {
     let near = bench.ports[0];
     let rule = format!("priority=10,in_port={near},actions=CONTROLLER:65535");
     Ok(bench.set_rules(&[rule])?)
@@ -117,7 +118,7 @@ fn number_of(template: &Template, frame: &[u8]) -> Option<u32> {
 }
 
 /// The delay from a frame to its packet-in, one at a time.
-pub fn packet_in_delay(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome, String> {
+pub fn packet_in_delay(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome> {
     send_all_up(bench)?;
     let mut probe = bench.subject.probe(true)?;
     let template = Template::plain(0);
@@ -143,7 +144,7 @@ pub fn packet_in_delay(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutc
 }
 
 /// Packet-ins per second during a flood.
-pub fn packet_in_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome, String> {
+pub fn packet_in_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome> {
     send_all_up(bench)?;
     let seconds = if bench.limits.short {
         SHORT_FLOOD_SECONDS
@@ -174,7 +175,7 @@ pub fn packet_in_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutco
             }
         }
         let sent = flooding.join().map_err(|_| "the sender died")??;
-        Ok::<_, String>((sent, count, last - start))
+        Ok::<_, Error>((sent, count, last - start))
     })?;
     Ok(PointOutcome::default()
         .with(
@@ -192,7 +193,7 @@ pub fn packet_in_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutco
 }
 
 /// Packet-outs per second that come out of the far port.
-pub fn packet_out_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome, String> {
+pub fn packet_out_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome> {
     bench.set_rules(&[])?;
     let count = bench.count(PACKET_OUTS, SHORT_PACKET_OUTS);
     let far = bench.ports[1];
@@ -233,7 +234,7 @@ fn watch_packet_outs(
     count: u32,
     opened: mpsc::Sender<()>,
     are_done: &AtomicBool,
-) -> Result<(usize, Duration), String> {
+) -> Result<(usize, Duration)> {
     let mut probe = subject.probe(false)?;
     let template = Template::plain(0);
     let _ = opened.send(());
@@ -296,7 +297,7 @@ pub fn echo_points(limits: &Limits) -> Vec<Point> {
 }
 
 /// The delay of OpenFlow echoes while frames pass.
-pub fn echo_under_load(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn echo_under_load(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     bench.reset()?;
     let count = bench.count(SINGLES, SHORT_SINGLES);
     let subject = bench.subject;
@@ -331,7 +332,7 @@ pub fn echo_under_load(bench: &mut Workbench<'_>, point: &Point) -> Result<Point
         done.store(true, Relaxed);
         let seen = sending.join().map_err(|_| "the sender died")?;
         asked?;
-        Ok::<_, String>((delays, seen?))
+        Ok::<_, Error>((delays, seen?))
     })?;
     let mut outcome = PointOutcome::default();
     if let Some(seen) = seen {
@@ -343,7 +344,7 @@ pub fn echo_under_load(bench: &mut Workbench<'_>, point: &Point) -> Result<Point
 
 /// The delay of the first packet of each of many flows: the controller adds a rule and sends the
 /// packet on.
-pub fn first_packet(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome, String> {
+pub fn first_packet(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome> {
     send_all_up(bench)?;
     // One rule sends the frames of new flows to the controller.
     let count = bench.rules(bench.count(10 * SINGLES, SHORT_SINGLES) + 1) - 1;
@@ -385,7 +386,7 @@ fn first_packets(
     subject: &TestSubject,
     count: u32,
     over: &(dyn Fn() -> bool + Sync),
-) -> Result<TimedSingles, String> {
+) -> Result<TimedSingles> {
     let mut probe = subject.probe(false)?;
     let template = Template::plain(0);
     let mut singles = TimedSingles::default();

@@ -6,6 +6,7 @@ use super::html::{form_note, page, titled};
 use super::html_table::{HtmlTable, list, paragraph};
 use super::papers::PublishedPaper;
 use super::runner::host;
+use crate::error::Result;
 use crate::fairness::{FairnessRun, Shares};
 use crate::flow_cost::{self, FlowCost};
 use crate::live_shares::{self, LiveShares};
@@ -14,7 +15,7 @@ use crate::report::number;
 /// Runs the experiments, and returns their report.
 ///
 /// Errors: what does not run.
-pub fn run(paper: &PublishedPaper, short: bool) -> Result<String, String> {
+pub fn run(paper: &PublishedPaper, short: bool) -> Result<String> {
     // What needs root comes first, so that a user without these rights learns it at once.
     eprintln!("shares: 32 flows of four subscribers, on real interfaces");
     let live = if short {

@@ -14,6 +14,7 @@ use super::results::{Results, Store};
 use super::run_arguments::{ORIGINAL_FOLDER, REPORT, RunArguments, repeats};
 use super::runner::left;
 use super::subject::{SetupName, own_folder};
+use crate::error::Result;
 
 /// The file of the report's text.
 const MARKDOWN: &str = "report.md";
@@ -52,7 +53,7 @@ impl PaperArguments {
     /// Runs the experiments and writes the report.
     ///
     /// Errors: no such paper or set-up; what does not start; the user ends it.
-    pub fn run(&self) -> Result<(), String> {
+    pub fn run(&self) -> Result<()> {
         let paper = papers::of(&self.number)?;
         let report = if paper.cases.is_empty() {
             paper_qos::run(&paper, self.short)?
@@ -74,7 +75,7 @@ impl PaperArguments {
 
     /// Measures each set-up once, then each again: what else the machine does meanwhile affects all
     /// of them alike.
-    fn results(&self, paper: &PublishedPaper) -> Result<Vec<Results>, String> {
+    fn results(&self, paper: &PublishedPaper) -> Result<Vec<Results>> {
         let setups = self.setups(paper)?;
         let rounds = repeats(self.repeats, self.short);
         self.announce(paper, &setups, rounds);
@@ -116,7 +117,7 @@ impl PaperArguments {
     }
 
     /// The set-ups that are on this machine.
-    fn setups<'a>(&'a self, paper: &'a PublishedPaper) -> Result<Vec<PaperSetup<'a>>, String> {
+    fn setups<'a>(&'a self, paper: &'a PublishedPaper) -> Result<Vec<PaperSetup<'a>>> {
         let names = if self.setups.is_empty() {
             &paper.setups
         } else {

@@ -15,6 +15,7 @@ use super::skew;
 use super::statistics::{deviation, mean, median};
 use super::table_size::AT_LEAST;
 use super::{case_tables, flow_classes};
+use crate::error::Result;
 use crate::report::number;
 
 /// The numbers of all papers.
@@ -97,11 +98,11 @@ pub fn all() -> Vec<PublishedPaper> {
 /// The paper of a number.
 ///
 /// Errors: there is none.
-pub fn of(wanted: &str) -> Result<PublishedPaper, String> {
+pub fn of(wanted: &str) -> Result<PublishedPaper> {
     let papers = all();
     let numbers: Vec<String> = papers.iter().map(|paper| paper.number.clone()).collect();
     let found = papers.into_iter().find(|paper| paper.number == wanted);
-    found.ok_or_else(|| format!("no paper {wanted}; there are {}", numbers.join(", ")))
+    found.ok_or_else(|| format!("no paper {wanted}; there are {}", numbers.join(", ")).into())
 }
 
 impl PublishedPaper {

@@ -9,6 +9,7 @@ use bofuss_ports::{BATCH_FRAMES, PortDriver};
 
 use super::template::{FrameSignature, Template};
 use super::time_stamps::{StampTable, StampedEnds};
+use crate::error::Result;
 
 /// The most bytes of frames inside this program.
 const POOL_BYTES: usize = 16 << 20;
@@ -162,7 +163,7 @@ impl FrameProbe {
         template: &Template,
         load: &ProbeLoad<'_>,
         over: &dyn Fn() -> bool,
-    ) -> Result<Observation, String> {
+    ) -> Result<Observation> {
         self.run = NEXT_RUN.fetch_add(1, Relaxed) % SINGLE_FRAMES;
         if let Some(stamped) = &mut self.stamped {
             stamped.warm_up(&template.sent.bytes)?;
@@ -211,7 +212,7 @@ impl FrameProbe {
     /// Sends one frame now. Returns the time.
     ///
     /// Errors: the interface's, or it has no room.
-    pub fn send_one(&mut self, frame: &[u8]) -> Result<Instant, String> {
+    pub fn send_one(&mut self, frame: &[u8]) -> Result<Instant> {
         let pooled = self
             .pool
             .frame(frame)
@@ -220,14 +221,14 @@ impl FrameProbe {
         match self.near.send(&mut vec![pooled]) {
             Ok(1) => Ok(departed),
             Ok(_) => Err("the interface has no room".into()),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error.to_string().into()),
         }
     }
 
     /// Passes each frame that has arrived to `look`.
     ///
     /// Errors: the interface's.
-    pub fn poll(&mut self, mut look: impl FnMut(&[u8])) -> Result<(), String> {
+    pub fn poll(&mut self, mut look: impl FnMut(&[u8])) -> Result<()> {
         let receiver = self.far.as_mut().unwrap_or(&mut self.near);
         receiver
             .recv(&self.pool, &mut self.frames, BATCH_FRAMES)
@@ -241,7 +242,7 @@ impl FrameProbe {
     /// Discards what arrives until nothing has arrived for `idle`, or `most` is over.
     ///
     /// Errors: the interface's.
-    pub fn discard_until_idle(&mut self, idle: Duration, most: Duration) -> Result<(), String> {
+    pub fn discard_until_idle(&mut self, idle: Duration, most: Duration) -> Result<()> {
         let start = Instant::now();
         let mut last = start;
         while last.elapsed() < idle && start.elapsed() < most {
@@ -253,7 +254,7 @@ impl FrameProbe {
     /// Whether a frame arrives in time.
     ///
     /// Errors: the interface's.
-    pub fn sees(&mut self, wanted: &[u8], within: Duration) -> Result<bool, String> {
+    pub fn sees(&mut self, wanted: &[u8], within: Duration) -> Result<bool> {
         let start = Instant::now();
         let mut found = false;
         while !found && start.elapsed() < within {
@@ -263,7 +264,7 @@ impl FrameProbe {
     }
 
     /// Discards what has arrived of earlier runs.
-    fn drain(&mut self) -> Result<(), String> {
+    fn drain(&mut self) -> Result<()> {
         let mut count = 1;
         while count > 0 {
             count = 0;
@@ -273,12 +274,7 @@ impl FrameProbe {
     }
 
     /// Sends the frames whose time has come, at most a batch. Returns the number of the next.
-    fn send_due(
-        &mut self,
-        run: &mut ProbeRun<'_>,
-        mut next: u32,
-        total: u32,
-    ) -> Result<u32, String> {
+    fn send_due(&mut self, run: &mut ProbeRun<'_>, mut next: u32, total: u32) -> Result<u32> {
         let elapsed = run.start.elapsed().as_nanos() as f64;
         let passed = (elapsed * run.load.rate / 1e9) as u64 + 1;
         let due = passed.min(u64::from(total)) as u32;
@@ -302,7 +298,7 @@ impl FrameProbe {
     }
 
     /// Receives what has arrived. Returns how many frames were ours.
-    fn receive(&mut self, run: &mut ProbeRun<'_>) -> Result<usize, String> {
+    fn receive(&mut self, run: &mut ProbeRun<'_>) -> Result<usize> {
         let receiver = self.far.as_mut().unwrap_or(&mut self.near);
         receiver
             .recv(&self.pool, &mut self.frames, BATCH_FRAMES)

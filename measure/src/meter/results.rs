@@ -15,6 +15,7 @@ use super::calibration::Calibration;
 use super::point::{CaseVerdict, Point, ResultMetric};
 use super::statistics::Summary;
 use super::time_stamps::TimeStamps;
+use crate::error::{Error, Result};
 
 /// The files of a folder.
 const RUN: &str = "run.json";
@@ -160,7 +161,7 @@ impl Store {
     /// Opens a folder, and makes it if it is not there.
     ///
     /// Errors: the system's.
-    pub fn open(folder: &Path) -> Result<Self, String> {
+    pub fn open(folder: &Path) -> Result<Self> {
         let this = Self {
             folder: folder.into(),
         };
@@ -171,7 +172,7 @@ impl Store {
     /// Keeps other runs out of the folder as long as the file is open.
     ///
     /// Errors: another run is in it.
-    pub fn claim(&self) -> Result<File, String> {
+    pub fn claim(&self) -> Result<File> {
         let raw = File::open(self.folder.join(RAW)).map_err(|e| self.failed(RAW, e))?;
         raw.try_lock().map_err(|_| {
             let folder = self.folder.display();
@@ -180,16 +181,16 @@ impl Store {
         Ok(raw)
     }
 
-    fn failed(&self, name: &str, error: impl std::fmt::Display) -> String {
-        format!("{}: {error}", self.folder.join(name).display())
+    fn failed(&self, name: &str, error: impl std::fmt::Display) -> Error {
+        format!("{}: {error}", self.folder.join(name).display()).into()
     }
 
-    fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), String> {
+    fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
         let text = serde_json::to_string_pretty(value).map_err(|e| self.failed(name, e))?;
         self.write(name, &(text + "\n")).map(drop)
     }
 
-    fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, String> {
+    fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         let Some(text) = self.read(name)? else {
             return Ok(None);
         };
@@ -200,7 +201,7 @@ impl Store {
     /// Writes what was requested.
     ///
     /// Errors: the system's; results of another subject are there.
-    pub fn begin(&self, info: &RunInfo) -> Result<(), String> {
+    pub fn begin(&self, info: &RunInfo) -> Result<()> {
         if let Some(there) = self.read_json::<RunInfo>(RUN)?
             && let Some(difference) = there.difference(info)
         {
@@ -213,21 +214,21 @@ impl Store {
     /// Writes what the instrument can do.
     ///
     /// Errors: the system's.
-    pub fn set_calibration(&self, calibration: &Calibration) -> Result<(), String> {
+    pub fn set_calibration(&self, calibration: &Calibration) -> Result<()> {
         self.write_json(CALIBRATION, calibration)
     }
 
     /// What the instrument can do, if that is known.
     ///
     /// Errors: the system's, or a file of another kind.
-    pub fn calibration(&self) -> Result<Option<Calibration>, String> {
+    pub fn calibration(&self) -> Result<Option<Calibration>> {
         self.read_json(CALIBRATION)
     }
 
     /// Adds a result with its delays.
     ///
     /// Errors: the system's.
-    pub fn add(&self, record: &mut ResultRecord, delays_ns: &[u64]) -> Result<(), String> {
+    pub fn add(&self, record: &mut ResultRecord, delays_ns: &[u64]) -> Result<()> {
         if !delays_ns.is_empty() {
             let words = format!("{}-{}-{}.ns", record.case, record.point.name, record.round);
             let name = words.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
@@ -255,7 +256,7 @@ impl Store {
     /// out.
     ///
     /// Errors: the system's.
-    pub fn records(&self) -> Result<Vec<ResultRecord>, String> {
+    pub fn records(&self) -> Result<Vec<ResultRecord>> {
         let text = self.read(RESULTS)?.unwrap_or_default();
         Ok(text
             .lines()
@@ -271,7 +272,7 @@ impl Store {
     /// Reads a file of the folder, if it is there.
     ///
     /// Errors: the system's.
-    pub fn read(&self, name: &str) -> Result<Option<String>, String> {
+    pub fn read(&self, name: &str) -> Result<Option<String>> {
         let path = self.path(name);
         if !path.exists() {
             return Ok(None);
@@ -283,7 +284,7 @@ impl Store {
     /// Removes a file of the folder, if it is there.
     ///
     /// Errors: the system's.
-    pub fn remove(&self, name: &str) -> Result<(), String> {
+    pub fn remove(&self, name: &str) -> Result<()> {
         let path = self.path(name);
         if !path.exists() {
             return Ok(());
@@ -294,7 +295,7 @@ impl Store {
     /// Writes a file of the folder.
     ///
     /// Errors: the system's.
-    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, String> {
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.folder.join(name);
         // What was there stays if the disk is full.
         let fresh = self.folder.join(format!("{name}.new"));
@@ -309,7 +310,7 @@ impl Store {
     /// Writes all numbers as a table for other programs.
     ///
     /// Errors: the system's.
-    pub fn write_csv(&self) -> Result<(), String> {
+    pub fn write_csv(&self) -> Result<()> {
         let mut text = CSV_HEAD.to_string();
         for record in self.records()? {
             text += &csv_rows(&record);
@@ -375,7 +376,7 @@ impl Results {
     /// Reads a folder.
     ///
     /// Errors: there are no results, or the system's.
-    pub fn read(folder: &Path) -> Result<Self, String> {
+    pub fn read(folder: &Path) -> Result<Self> {
         let store = Store {
             folder: folder.into(),
         };
@@ -493,7 +494,7 @@ mod tests {
         let folder = ScratchFolder::new().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let claim = store.claim().unwrap();
-        assert!(store.claim().unwrap_err().contains("--out"));
+        assert!(store.claim().unwrap_err().to_string().contains("--out"));
         drop(claim);
         store.claim().unwrap();
         store.add(&mut ResultRecord::default(), &[]).unwrap();

@@ -16,6 +16,7 @@ use super::subject::{SetupName, TestSubject, isolated, own_folder};
 use super::time_stamps::TimeStamps;
 use super::workbench::{Limits, MAX_OWN_RULES, Workbench};
 use super::{html, signals};
+use crate::error::Result;
 
 /// Rules that a switch that was not started here is given at most, and any in the shortest form,
 /// unless the user says otherwise.
@@ -119,7 +120,7 @@ pub struct RunArguments {
 /// Writes the report of a folder.
 ///
 /// Errors: there are no results, or the system's.
-pub fn report(folder: &Path) -> Result<(), String> {
+pub fn report(folder: &Path) -> Result<()> {
     let results = Results::read(folder)?;
     let path = Store::open(folder)?.write(REPORT, &html::report(&results))?;
     println!("{}", path.display());
@@ -190,7 +191,7 @@ impl RunArguments {
         self.programs.clone().unwrap_or_else(own_folder)
     }
 
-    fn subject(&self) -> Result<TestSubject, String> {
+    fn subject(&self) -> Result<TestSubject> {
         if let Some(setup) = &self.setup {
             return TestSubject::start(setup, &self.program_folder(), &self.original);
         }
@@ -202,7 +203,8 @@ impl RunArguments {
             return Err(format!(
                 "--ports {}: takes two interfaces as A,B, or one if another machine reflects",
                 self.ports.join(",")
-            ));
+            )
+            .into());
         }
         Ok(TestSubject::existing(address.clone(), near, far))
     }
@@ -210,7 +212,7 @@ impl RunArguments {
     /// Runs the cases that are not in the folder yet, and writes the report.
     ///
     /// Errors: the user ends it; the set-up's or the switch's.
-    pub fn run(&self) -> Result<(), String> {
+    pub fn run(&self) -> Result<()> {
         signals::listen();
         let cases = chosen(&self.cases)?;
         let versions = offered_versions(self.openflow.as_deref())?;
@@ -218,7 +220,7 @@ impl RunArguments {
             let named = SetupName::of(setup)?;
             if !named.is_here(&self.program_folder(), &self.original) {
                 let hint = named.hint();
-                return Err(format!("{setup} is not on this machine{hint}"));
+                return Err(format!("{setup} is not on this machine{hint}").into());
             }
         }
         let limits = self.limits();
@@ -247,7 +249,7 @@ impl RunArguments {
     /// Who stamps the frames of this run.
     ///
     /// Errors: a switch that is there does not answer, or an interface is not usable.
-    fn stamps(&self, versions: &[Version]) -> Result<TimeStamps, String> {
+    fn stamps(&self, versions: &[Version]) -> Result<TimeStamps> {
         if self.setup.is_some() {
             return TimeStamps::of_virtual_interfaces(self.time_stamps);
         }
@@ -262,7 +264,7 @@ impl RunArguments {
     }
 
     /// Calibrates the instrument, unless the folder has a calibration with these time stamps.
-    fn calibrated(&self, store: &Store, stamps: TimeStamps) -> Result<(), String> {
+    fn calibrated(&self, store: &Store, stamps: TimeStamps) -> Result<()> {
         if let Some(there) = store.calibration()?
             && [stamps, stamps.on_virtual_interfaces()].contains(&there.stamps)
         {
@@ -279,7 +281,7 @@ impl RunArguments {
         bench: &mut Workbench<'_>,
         plan: &RunPlan<'_>,
         store: &Store,
-    ) -> Result<bool, String> {
+    ) -> Result<bool> {
         let info = RunInfo {
             program: format!("ofmeter {}", env!("CARGO_PKG_VERSION")),
             subject: bench.subject.name.clone(),

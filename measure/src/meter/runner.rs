@@ -13,6 +13,7 @@ use super::statistics::{Summary, distribution};
 use super::subject::{TestSubject, isolated, own_folder};
 use super::time_stamps::TimeStamps;
 use super::workbench::{Limits, Workbench};
+use crate::error::Result;
 use crate::net::run as run_command;
 
 /// What to run.
@@ -71,7 +72,7 @@ pub fn calibrate(
     limits: &Limits,
     stamps: TimeStamps,
     over: &(dyn Fn() -> bool + Sync),
-) -> Result<Calibration, String> {
+) -> Result<Calibration> {
     let stamps = stamps.on_virtual_interfaces();
     let mut calibration = Calibration {
         stamps,
@@ -141,7 +142,7 @@ pub fn run(
     plan: &RunPlan<'_>,
     store: &Store,
     info: &RunInfo,
-) -> Result<bool, String> {
+) -> Result<bool> {
     let calibration = store.calibration()?;
     let steps = steps_left(bench.limits, plan, &store.records()?);
     announce(bench, &steps);
@@ -235,6 +236,7 @@ fn measure(bench: &mut Workbench<'_>, case: &MeterCase, point: &Point) -> PointO
     match ready.and_then(|()| (case.run)(bench, point)) {
         Ok(outcome) => outcome,
         Err(why) => {
+            let why = why.to_string();
             let mut outcome = PointOutcome::of(bench.verdict(), &why);
             outcome.marks.push(why);
             outcome

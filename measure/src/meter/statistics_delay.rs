@@ -18,6 +18,7 @@ use super::probe::Observation;
 use super::statistics::Summary;
 use super::table_size::room_left;
 use super::workbench::{Limits, Workbench};
+use crate::error::{Error, Result};
 
 /// The loads: 1 MB/s, and frames as fast as the generator makes them, in Mb/s.
 const LIGHT_MBPS: f64 = 8.0;
@@ -58,7 +59,7 @@ pub fn points(limits: &Limits) -> Vec<Point> {
 
 /// Adds rules that no frame hits until there are this many, or the table is full. Returns how many
 /// there are.
-fn fill(bench: &mut Workbench<'_>, rules: u32) -> Result<u32, String> {
+fn fill(bench: &mut Workbench<'_>, rules: u32) -> Result<u32> {
     let mut count = 1;
     while count < rules {
         let until = rules.min(count + PIECE);
@@ -70,7 +71,7 @@ fn fill(bench: &mut Workbench<'_>, rules: u32) -> Result<u32, String> {
         match bench.control()?.change(&batch) {
             Ok(_) => count = until,
             Err(error) if error.is_table_full() => return Ok(count + room_left(bench, &batch)?),
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(count)
@@ -85,7 +86,7 @@ fn ask(bench: &mut Workbench<'_>, of_flows: bool) -> Result<usize, ControlError>
             port_no: PortNo::ANY,
         })
     };
-    let controller = bench.control().map_err(ControlError::Other)?;
+    let controller = bench.control()?;
     let reply = controller.multipart(body)?;
     if let ReplyBody::Flow(entries) = &reply {
         Ok(entries.len())
@@ -117,7 +118,7 @@ fn meanwhile(seen: &Observation, rules: u32) -> PointOutcome {
 }
 
 /// The delay of statistics.
-pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let [near, far] = bench.ports;
     bench.set_rules(&[format!("priority=10,in_port={near},actions=output:{far}")])?;
     let rules = fill(bench, point.rules)?;
@@ -161,7 +162,7 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
         }
         done.store(true, Relaxed);
         let seen = sending.join().map_err(|_| "the sender died")?;
-        Ok::<_, String>((delays, failed, seen?))
+        Ok::<_, Error>((delays, failed, seen?))
     })?;
     let mut outcome = meanwhile(&seen, rules);
     if let Some(times) = Summary::of(&delays)

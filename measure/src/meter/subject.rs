@@ -18,6 +18,7 @@ use super::forward::READY;
 use super::probe::FrameProbe;
 use super::template::reflect;
 use super::time_stamps::{StampedEnds, TimeStamps};
+use crate::error::Result;
 use crate::held::held;
 use crate::net::{Bed, HOST_PORT, SWITCH_PORTS, context, run};
 use crate::setup::foreign::{kernel_datapath, original_is_in};
@@ -48,7 +49,7 @@ impl SetupName {
     /// with faults.
     ///
     /// Errors: there is none of that name.
-    pub fn of(name: &str) -> Result<Self, String> {
+    pub fn of(name: &str) -> Result<Self> {
         if let Some(faults) = name.strip_prefix("forwarder:") {
             faults.parse::<Faults>()?;
             return Ok(Self::Faulty(faults.into()));
@@ -65,6 +66,7 @@ impl SetupName {
             format!(
                 "no set-up is called {name}; there are wire, {names}, {ORIGINAL}, forwarder:FAULTS"
             )
+            .into()
         })
     }
 
@@ -98,7 +100,7 @@ impl SetupName {
         }
     }
 
-    fn start(&self, programs: &Path, original: &Path) -> Result<Forwarder, String> {
+    fn start(&self, programs: &Path, original: &Path) -> Result<Forwarder> {
         let own = std::env::current_exe().map_err(|e| format!("own path: {e}"))?;
         match self {
             Self::Known(Setup::Yardstick) => {
@@ -154,7 +156,7 @@ impl TestSubject {
     /// Starts a set-up in this network namespace, which should be one of its own.
     ///
     /// Errors: what does not start.
-    pub fn start(name: &str, programs: &Path, original: &Path) -> Result<Self, String> {
+    pub fn start(name: &str, programs: &Path, original: &Path) -> Result<Self> {
         let setup = SetupName::of(name)?;
         run("ip link set lo up")?;
         let is_wire = setup == SetupName::Known(Setup::Direct);
@@ -206,7 +208,7 @@ impl TestSubject {
     }
 
     /// What the interfaces of this machine offer, with their names.
-    fn offers(&self) -> Result<Vec<(&str, StampOffer)>, String> {
+    fn offers(&self) -> Result<Vec<(&str, StampOffer)>> {
         match &self.places {
             SubjectEnds::Bed(bed) => {
                 let offer = bed.host(false, || Ok(StampOffer::of(HOST_PORT)))?;
@@ -223,7 +225,7 @@ impl TestSubject {
     /// Chooses who stamps frames: what was asked for, or the best that the interfaces offer.
     ///
     /// Errors: they do not offer what was asked for.
-    pub fn choose_stamps(&mut self, wanted: Option<TimeStamps>) -> Result<(), String> {
+    pub fn choose_stamps(&mut self, wanted: Option<TimeStamps>) -> Result<()> {
         let chosen = TimeStamps::choose(wanted, &self.offers()?)?;
         self.stamps = chosen;
         Ok(())
@@ -232,13 +234,13 @@ impl TestSubject {
     /// Checks that the interfaces are there, usable and up.
     ///
     /// Errors: the first that is not, and what to do.
-    pub fn check_interfaces(&self) -> Result<(), String> {
+    pub fn check_interfaces(&self) -> Result<()> {
         let SubjectEnds::Here(near, far) = &self.places else {
             return Ok(());
         };
         for interface in [Some(near), far.as_ref()].into_iter().flatten() {
             if !open(interface)?.link().admin_up {
-                return Err(format!("{interface} is down: ip link set {interface} up"));
+                return Err(format!("{interface} is down: ip link set {interface} up").into());
             }
         }
         Ok(())
@@ -278,7 +280,7 @@ impl TestSubject {
     /// Opens the interface where frames go in, or that where they come out.
     ///
     /// Errors: the interface's.
-    fn port(&self, far: bool) -> Result<AfPacket, String> {
+    fn port(&self, far: bool) -> Result<AfPacket> {
         match &self.places {
             SubjectEnds::Bed(bed) => bed.host(far, || open(HOST_PORT)),
             SubjectEnds::Here(near, None) => open(near),
@@ -289,7 +291,7 @@ impl TestSubject {
     /// A probe from one side to the other, or to the side that it sends from if `echo`.
     ///
     /// Errors: the interfaces'.
-    pub fn probe(&self, echo: bool) -> Result<FrameProbe, String> {
+    pub fn probe(&self, echo: bool) -> Result<FrameProbe> {
         let near = Box::new(self.port(false)?);
         if echo || self.is_reflected_elsewhere() {
             return Ok(FrameProbe::new(near, None).stamped_by(self.stamped(false)?));
@@ -299,7 +301,7 @@ impl TestSubject {
     }
 
     /// The sockets that stamp, if this program does not.
-    fn stamped(&self, has_far: bool) -> Result<Option<StampedEnds>, String> {
+    fn stamped(&self, has_far: bool) -> Result<Option<StampedEnds>> {
         let Some(source) = self.stamps.source() else {
             return Ok(None);
         };
@@ -313,7 +315,7 @@ impl TestSubject {
         }))
     }
 
-    fn stamped_socket(&self, far: bool, source: StampSource) -> Result<StampedSocket, String> {
+    fn stamped_socket(&self, far: bool, source: StampSource) -> Result<StampedSocket> {
         match &self.places {
             SubjectEnds::Bed(bed) => bed.host(far, || stamped_socket(HOST_PORT, source)),
             SubjectEnds::Here(_, Some(other)) if far => stamped_socket(other, source),
@@ -324,7 +326,7 @@ impl TestSubject {
     /// Reflects frames at the far side until dropped.
     ///
     /// Errors: the interface's.
-    pub fn reflector(&self) -> Result<Option<Reflector>, String> {
+    pub fn reflector(&self) -> Result<Option<Reflector>> {
         if self.is_reflected_elsewhere() {
             return Ok(None);
         }
@@ -339,14 +341,14 @@ impl TestSubject {
     }
 }
 
-fn stamped_socket(interface: &str, source: StampSource) -> Result<StampedSocket, String> {
+fn stamped_socket(interface: &str, source: StampSource) -> Result<StampedSocket> {
     StampedSocket::open(interface, source).map_err(context(interface))
 }
 
 /// A thread that reflects frames, ended when dropped.
 pub struct Reflector {
     over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<(), String>>>,
+    thread: Option<JoinHandle<Result<()>>>,
 }
 
 impl Drop for Reflector {
@@ -361,7 +363,7 @@ impl Drop for Reflector {
 /// Sends frames of UDP back where they came from, until `over` returns true.
 ///
 /// Errors: the interface's.
-pub fn reflect_all(mut port: AfPacket, over: &dyn Fn() -> bool) -> Result<(), String> {
+pub fn reflect_all(mut port: AfPacket, over: &dyn Fn() -> bool) -> Result<()> {
     let pool = Pool::new(POOL_BYTES);
     let mut frames = Vec::with_capacity(BATCH_FRAMES);
     while !over() {
@@ -390,10 +392,7 @@ pub fn reflect_all(mut port: AfPacket, over: &dyn Fn() -> bool) -> Result<(), St
 /// Runs `work` in a network namespace of its own if there is a set-up to start, otherwise here.
 ///
 /// Errors: those of `work`, or of making a namespace.
-pub fn isolated<T: Send>(
-    isolate: bool,
-    work: impl FnOnce() -> Result<T, String> + Send,
-) -> Result<T, String> {
+pub fn isolated<T: Send>(isolate: bool, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     if !isolate {
         return work();
     }

@@ -13,6 +13,7 @@ use super::probe::ProbeLoad;
 use super::special::share_interval;
 use super::template::Template;
 use super::workbench::{Limits, Workbench};
+use crate::error::Result;
 use crate::net::{A_MAC, B_ADDRESS, mac_text};
 use crate::openflow::exact;
 use crate::traffic::{ABSENT_HOSTS, flow_ports, random};
@@ -53,11 +54,11 @@ pub fn points(_: &Limits) -> Vec<Point> {
 }
 
 /// Measures at a point.
-pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     match point.kind.split_once(", ") {
         Some(("limit", kind)) => limit(bench, kind),
         Some(("delay", kind)) => delay(bench, point, kind),
-        _ => Err(format!("no point {}", point.kind)),
+        _ => Err(format!("no point {}", point.kind).into()),
     }
 }
 
@@ -100,7 +101,7 @@ fn memory(bench: &Workbench<'_>) -> Option<f64> {
 }
 
 /// Adds rules in batches until the switch refuses one, or as many as are permitted are there.
-fn fill(bench: &mut Workbench<'_>, kind: &str) -> Result<Fill, String> {
+fn fill(bench: &mut Workbench<'_>, kind: &str) -> Result<Fill> {
     let actions = format!("output:{}", bench.ports[1]);
     let most = bench.limits.max_rules.saturating_sub(1);
     let over = bench.over;
@@ -142,20 +143,20 @@ fn fill(bench: &mut Workbench<'_>, kind: &str) -> Result<Fill, String> {
 /// change.
 ///
 /// Errors: the connection's.
-pub fn room_left(bench: &mut Workbench<'_>, batch: &[Message]) -> Result<u32, String> {
+pub fn room_left(bench: &mut Workbench<'_>, batch: &[Message]) -> Result<u32> {
     let mut count = 0;
     for message in batch {
         match bench.control()?.change(std::slice::from_ref(message)) {
             Ok(_) => count += 1,
             Err(ControlError::Refused(_)) => break,
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(count)
 }
 
 /// The number of rules that a switch takes, and whether all that it took act.
-fn limit(bench: &mut Workbench<'_>, kind: &str) -> Result<PointOutcome, String> {
+fn limit(bench: &mut Workbench<'_>, kind: &str) -> Result<PointOutcome> {
     let catch_all = format!("{CATCH_ALL}drop");
     bench.set_rules(&[catch_all])?;
     let before = memory(bench);
@@ -245,7 +246,7 @@ fn add_blocks(outcome: &mut PointOutcome, times: &[f64], memory: &[(usize, f64)]
 
 /// Sends a frame to each of some rules chosen at random, and again to those of which it was lost.
 /// Returns the rules that never let a frame through.
-fn idle_rules(bench: &Workbench<'_>, rules: u32, checked: u32) -> Result<Vec<u32>, String> {
+fn idle_rules(bench: &Workbench<'_>, rules: u32, checked: u32) -> Result<Vec<u32>> {
     let mut next = random(SEED);
     let mut idle: Vec<u32> = (0..checked)
         .map(|_| (next() % u64::from(rules.max(1))) as u32)
@@ -282,7 +283,7 @@ fn without_effect(rules: &[u32], arrivals_ns: &[u64]) -> Vec<u32> {
 }
 
 /// The delay of frames that hit one rule of a full table, or any, or none.
-fn delay(bench: &mut Workbench<'_>, point: &Point, kind: &str) -> Result<PointOutcome, String> {
+fn delay(bench: &mut Workbench<'_>, point: &Point, kind: &str) -> Result<PointOutcome> {
     let far = bench.ports[1];
     let action = if kind == "miss" {
         format!("output:{far}")

@@ -7,6 +7,7 @@ use super::forwarding::knee;
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::workbench::{Limits, Workbench};
 use crate::case::{CaseContext, TCP_RATE};
+use crate::error::Result;
 use crate::host_case;
 use crate::setup::Setup;
 
@@ -26,7 +27,7 @@ pub fn points(_: &Limits) -> Vec<Point> {
 }
 
 /// The rate of one stream, and the processor time of the switch for it; or that of small frames.
-pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, String> {
+pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     bench.reset()?;
     if point.kind == UDP {
         let mut outcome = knee(bench, point)?;
@@ -64,7 +65,9 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome, Str
             Ok(outcome)
         }
         // Open vSwitch drops frames with an unfinished checksum, unless userspace-tso is on.
-        Err(why) if with_offloads => Ok(PointOutcome::of(CaseVerdict::Unsupported, why)),
+        Err(why) if with_offloads => {
+            Ok(PointOutcome::of(CaseVerdict::Unsupported, why.to_string()))
+        }
         Err(why) => Err(why),
     }
 }

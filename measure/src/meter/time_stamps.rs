@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use super::template::{FrameSignature, SignedFrame};
+use crate::error::Result;
 
 /// How long frames are sent before a run until one is stamped, and the pause between them.
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -39,7 +40,7 @@ impl TimeStamps {
     /// The stamps on interfaces of our own: the requested ones, or else the program's.
     ///
     /// Errors: these have no network card.
-    pub fn of_virtual_interfaces(wanted: Option<Self>) -> Result<Self, String> {
+    pub fn of_virtual_interfaces(wanted: Option<Self>) -> Result<Self> {
         if wanted == Some(Self::Card) {
             return Err("the interfaces of set-ups are virtual: they have no network card".into());
         }
@@ -68,7 +69,7 @@ impl TimeStamps {
     /// have one clock; or else the program's.
     ///
     /// Errors: an interface does not offer what was asked for.
-    pub fn choose(wanted: Option<Self>, offers: &[(&str, StampOffer)]) -> Result<Self, String> {
+    pub fn choose(wanted: Option<Self>, offers: &[(&str, StampOffer)]) -> Result<Self> {
         let clocks: Vec<Option<u32>> = offers.iter().map(|(_, offer)| offer.card).collect();
         let one_clock = clocks.windows(2).all(|pair| pair[0] == pair[1]);
         let has_card = one_clock && clocks.iter().all(Option::is_some) && !clocks.is_empty();
@@ -81,9 +82,7 @@ impl TimeStamps {
                 Self::Card if offer.card.is_none() => "a network card for every frame",
                 Self::Program | Self::Kernel | Self::Card => continue,
             };
-            return Err(format!(
-                "interface {interface} offers no time stamps by {refused}"
-            ));
+            return Err(format!("interface {interface} offers no time stamps by {refused}").into());
         }
         if wanted == Self::Card && !has_card {
             return Err("the interfaces' network cards have two clocks, which differ".into());
@@ -112,7 +111,7 @@ impl StampedEnds {
     /// some time after it was asked to. Goes on without one after a second.
     ///
     /// Errors: the interfaces'.
-    pub fn warm_up(&mut self, frame: &[u8]) -> Result<(), String> {
+    pub fn warm_up(&mut self, frame: &[u8]) -> Result<()> {
         let start = Instant::now();
         while start.elapsed() < WARM_UP {
             self.near.send(frame).map_err(|e| e.to_string())?;
@@ -130,7 +129,7 @@ impl StampedEnds {
     /// Sends frames, as many as there is room for, and removes them from the list.
     ///
     /// Errors: the interface's.
-    pub fn send(&mut self, frames: &mut Vec<Frame>) -> Result<(), String> {
+    pub fn send(&mut self, frames: &mut Vec<Frame>) -> Result<()> {
         let mut sent = 0;
         for frame in frames.iter() {
             if !self.near.send(frame.bytes()).map_err(|e| e.to_string())? {
@@ -150,7 +149,7 @@ impl StampedEnds {
         frame: &SignedFrame,
         table: &mut StampTable,
         number: impl Fn(FrameSignature) -> Option<usize>,
-    ) -> Result<(), String> {
+    ) -> Result<()> {
         while let Some(stamped) = self.near.next_sent().map_err(|e| e.to_string())? {
             let at = frame.read_from_end(stamped.bytes).and_then(&number);
             note(&mut table.sent_ns, at, stamped.nanos);
@@ -235,7 +234,9 @@ mod tests {
     #[test]
     fn stamps_that_are_not_offered_are_refused_by_the_name_of_their_interface() {
         let refused = |wanted, offers: &[(&str, StampOffer)]| {
-            TimeStamps::choose(Some(wanted), offers).unwrap_err()
+            TimeStamps::choose(Some(wanted), offers)
+                .unwrap_err()
+                .to_string()
         };
         let said = refused(TimeStamps::Card, &[("a", card(0)), ("b", KERNEL)]);
         assert_eq!(

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use bofuss_oflib::{PortNo, Version};
 
-use super::controller::{ControlSession, Controlled, STALL_SECONDS};
+use super::controller::{ControlError, ControlSession, Controlled, STALL_SECONDS};
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::probe::{FrameProbe, Observation, ProbeLoad, SINGLE_FRAMES};
 use super::subject::TestSubject;
 use super::template::{FrameSignature, Template};
+use crate::error::Result;
 
 /// Frames of a series, in one direction and for round trips. Both numbers are those of the papers.
 const FORTH_FRAMES: u32 = 30_000;
@@ -92,7 +93,7 @@ impl<'a> Workbench<'a> {
         versions: &[Version],
         limits: &'a Limits,
         over: &'a (dyn Fn() -> bool + Sync),
-    ) -> Result<Self, String> {
+    ) -> Result<Self> {
         let mut this = Self {
             subject,
             controller: None,
@@ -113,16 +114,16 @@ impl<'a> Workbench<'a> {
     /// The controller.
     ///
     /// Errors: the subject does not speak OpenFlow.
-    pub fn control(&mut self) -> Result<&mut ControlSession, String> {
-        let missing = "this set-up does not speak OpenFlow";
-        self.controller.as_mut().ok_or_else(|| missing.into())
+    pub fn control(&mut self) -> Controlled<&mut ControlSession> {
+        let missing = || ControlError::Other("this set-up does not speak OpenFlow".into());
+        self.controller.as_mut().ok_or_else(missing)
     }
 
     /// Connects anew if the switch has closed the connection, as some do whose echo requests were
     /// not answered while their controller did something else.
     ///
     /// Errors: the switch takes no connection, or does not answer.
-    pub fn reconnect_if_closed(&mut self) -> Result<(), String> {
+    pub fn reconnect_if_closed(&mut self) -> Result<()> {
         let (Some(address), Some(controller)) = (&self.subject.address, &mut self.controller)
         else {
             return Ok(());
@@ -138,7 +139,7 @@ impl<'a> Workbench<'a> {
     /// The same for a switch that may be restarting. It has as long as it may take to answer.
     ///
     /// Errors: it is still gone.
-    pub fn await_switch(&mut self) -> Result<(), String> {
+    pub fn await_switch(&mut self) -> Result<()> {
         let until = Instant::now() + self.limits.stall;
         loop {
             let ready = self.reconnect_if_closed();
@@ -194,7 +195,7 @@ impl<'a> Workbench<'a> {
     }
 
     /// Removes all entries of the switch, and adds the two that connect its ports.
-    pub fn reset(&mut self) -> Result<(), String> {
+    pub fn reset(&mut self) -> Result<()> {
         if self.controller.is_some() {
             let [near, far] = self.ports;
             let forth = format!("priority={BASE_PRIORITY},in_port={near},actions=output:{far}");
@@ -229,11 +230,7 @@ impl<'a> Workbench<'a> {
     }
 
     /// Sends a load from one side to the other.
-    pub fn observe(
-        &self,
-        template: &Template,
-        load: &ProbeLoad<'_>,
-    ) -> Result<Observation, String> {
+    pub fn observe(&self, template: &Template, load: &ProbeLoad<'_>) -> Result<Observation> {
         let mut reflector = None;
         let mut template = template.clone();
         // Only plain frames go back.
@@ -262,18 +259,14 @@ impl<'a> Workbench<'a> {
     }
 
     /// How many packet-ins have come since this was asked last, if there is a controller.
-    fn take_packet_ins(&mut self) -> Result<Option<u64>, String> {
+    fn take_packet_ins(&mut self) -> Result<Option<u64>> {
         let controller = self.controller.as_mut();
         let taken = controller.map(ControlSession::take_packet_ins);
         Ok(taken.transpose()?)
     }
 
     /// The outcome of a load, which is no result if packet-ins came meanwhile.
-    pub fn outcome(
-        &mut self,
-        template: &Template,
-        load: &ProbeLoad<'_>,
-    ) -> Result<PointOutcome, String> {
+    pub fn outcome(&mut self, template: &Template, load: &ProbeLoad<'_>) -> Result<PointOutcome> {
         self.take_packet_ins()?;
         let seen = self.served(|bench| bench.observe(template, load))?;
         outcome_of(&seen, self.take_packet_ins()?)
@@ -281,7 +274,7 @@ impl<'a> Workbench<'a> {
 }
 
 /// The outcome of a load, with the packet-ins that were counted, if there is a controller.
-fn outcome_of(seen: &Observation, packet_ins: Option<u64>) -> Result<PointOutcome, String> {
+fn outcome_of(seen: &Observation, packet_ins: Option<u64>) -> Result<PointOutcome> {
     if seen.received == 0 {
         return Err("no frame arrived".into());
     }
@@ -308,7 +301,7 @@ fn arrived_from(
     probe: &mut FrameProbe,
     ports: &[PortNo],
     within: Duration,
-) -> Result<Option<PortNo>, String> {
+) -> Result<Option<PortNo>> {
     let template = Template::plain(0);
     let start = Instant::now();
     let mut found = None;
@@ -328,7 +321,7 @@ fn port_at(
     probe: &mut FrameProbe,
     controller: &mut ControlSession,
     ports: &[PortNo],
-) -> Result<Option<PortNo>, String> {
+) -> Result<Option<PortNo>> {
     for port in ports {
         controller.change(&[ControlSession::packet_out(&port_frame(*port), *port)])?;
         let found = arrived_from(probe, ports, PORT_PATIENCE)?;
@@ -340,10 +333,7 @@ fn port_at(
 }
 
 /// Finds the OpenFlow numbers of the ports at both sides.
-fn find_ports(
-    subject: &TestSubject,
-    controller: &mut ControlSession,
-) -> Result<[PortNo; 2], String> {
+fn find_ports(subject: &TestSubject, controller: &mut ControlSession) -> Result<[PortNo; 2]> {
     let ports = controller.ports()?;
     let near = port_at(&mut subject.probe(true)?, controller, &ports)?
         .ok_or("no port of the switch is at the interface that frames go into")?;

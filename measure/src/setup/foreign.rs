@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{Forwarder, Setup, SwitchPlan, ready};
+use crate::error::Result;
 use crate::held::held;
 use crate::huge_pages::{HUGE_MIB, HugePages};
 use crate::net::run;
@@ -24,7 +25,7 @@ pub fn original_is_in(folder: &Path) -> bool {
 /// nothing is loaded.
 ///
 /// Errors: what is missing.
-pub fn kernel_datapath() -> Result<(), String> {
+pub fn kernel_datapath() -> Result<()> {
     run("which ovs-vswitchd").map_err(|_| "ovs-vswitchd is not installed")?;
     if Path::new(LOADED).exists() {
         return Ok(());
@@ -38,7 +39,8 @@ pub fn kernel_datapath() -> Result<(), String> {
     Err(format!(
         "this kernel has no module openvswitch, which has the datapath: none is loaded, and \
          {modules} lists none"
-    ))
+    )
+    .into())
 }
 
 /// Whether the datapath is a module of this folder, or of those that the kernel has in itself.
@@ -53,7 +55,7 @@ fn lists_datapath(modules: &Path) -> bool {
 }
 
 /// Loads the datapath into the kernel, unless it is there.
-fn load_datapath() -> Result<(), String> {
+fn load_datapath() -> Result<()> {
     if Path::new(LOADED).exists() {
         return Ok(());
     }
@@ -64,13 +66,13 @@ impl Forwarder {
     /// The original BOFUSS: `ofdatapath` and `ofprotocol` of a folder.
     ///
     /// Errors: they are not there or do not start, or nothing listens for OpenFlow.
-    pub fn original(folder: &Path, plan: &SwitchPlan) -> Result<Self, String> {
+    pub fn original(folder: &Path, plan: &SwitchPlan) -> Result<Self> {
         if !original_is_in(folder) {
             let names = ORIGINAL.join(" and ");
             let at = folder.display();
-            return Err(format!(
-                "{at} does not have {names}: name their folder by --original"
-            ));
+            return Err(
+                format!("{at} does not have {names}: name their folder by --original").into(),
+            );
         }
         let [datapath, protocol] = ORIGINAL.map(|name| folder.join(name));
         let mut this = Self::default();
@@ -94,7 +96,7 @@ impl Forwarder {
     /// Open vSwitch with these bridges.
     ///
     /// Errors: a program that does not start or become ready.
-    pub fn open_vswitch(setup: Setup, plans: &[SwitchPlan]) -> Result<Self, String> {
+    pub fn open_vswitch(setup: Setup, plans: &[SwitchPlan]) -> Result<Self> {
         if setup == Setup::OvsKernel {
             load_datapath()?;
         }
@@ -140,7 +142,7 @@ impl Forwarder {
     }
 
     /// Adds a bridge of which the ports have their place in the list as their number.
-    fn add_bridge(&self, setup: Setup, plan: &SwitchPlan) -> Result<(), String> {
+    fn add_bridge(&self, setup: Setup, plan: &SwitchPlan) -> Result<()> {
         let name = &plan.name;
         let datapath = if setup == Setup::OvsKernel {
             "system"
@@ -166,7 +168,7 @@ impl Forwarder {
     /// Adds more bridges with these ports to Open vSwitch.
     ///
     /// Errors: what it complains about.
-    pub fn add_bridges(&self, ports: &[[String; 4]]) -> Result<(), String> {
+    pub fn add_bridges(&self, ports: &[[String; 4]]) -> Result<()> {
         let mut words = String::new();
         for (number, ports) in ports.iter().enumerate() {
             let bridge = format!("idle{number}");
@@ -181,13 +183,13 @@ impl Forwarder {
     /// Removes these bridges.
     ///
     /// Errors: what it complains about.
-    pub fn remove_bridges(&self, count: usize) -> Result<(), String> {
+    pub fn remove_bridges(&self, count: usize) -> Result<()> {
         let words: String = (0..count).map(|n| format!(" -- del-br idle{n}")).collect();
         self.vsctl(&words)
     }
 
     /// Runs a command on the database of this Open vSwitch.
-    fn vsctl(&self, words: &str) -> Result<(), String> {
+    fn vsctl(&self, words: &str) -> Result<()> {
         let folder = self.folder.as_ref().ok_or("this is not Open vSwitch")?;
         let at = folder.path().display();
         let command = format!("ovs-vsctl --db=unix:{at}/db.sock --timeout=30 {words}");
@@ -195,7 +197,7 @@ impl Forwarder {
     }
 
     /// Starts a program and discards its output; the last one is the first of the processes.
-    fn spawn_unread(&mut self, command: &mut Command) -> Result<(), String> {
+    fn spawn_unread(&mut self, command: &mut Command) -> Result<()> {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|e| format!("{command:?}: {e}"))?;
         self.processes.insert(0, child);
