@@ -1,6 +1,7 @@
 //! Why a measurement fails.
 
-use crate::meter::controller::ControlError;
+use bofuss_channel::ClientError;
+use bofuss_oflib::error::{ErrorCode, FlowModFailed};
 
 /// What a measurement returns, or why it fails.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -25,5 +26,48 @@ impl From<String> for Error {
 impl From<&str> for Error {
     fn from(text: &str) -> Self {
         Self::Failed(text.into())
+    }
+}
+
+/// How an exchange with the switch failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ControlError {
+    /// It answered with an error.
+    #[error("the switch answered {0}")]
+    Refused(ErrorCode),
+    /// The version that is spoken cannot express it.
+    #[error("{0}")]
+    Unsaid(String),
+    /// It did not answer.
+    #[error("the switch hangs: it does not answer in time")]
+    Hangs,
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl ControlError {
+    /// The error if the reply is to another request.
+    pub fn another_reply() -> Self {
+        Self::Other("a reply to another question".into())
+    }
+
+    /// Whether a table had no room.
+    pub fn is_table_full(&self) -> bool {
+        matches!(self, Self::Refused(code) if *code == FlowModFailed::TABLE_FULL)
+    }
+}
+
+impl From<ClientError> for ControlError {
+    fn from(error: ClientError) -> Self {
+        if let ClientError::Refused(error) = error {
+            Self::Refused(error.error)
+        } else if let ClientError::Timeout(_) = error {
+            Self::Hangs
+        } else if let ClientError::Unsent(error) = error {
+            Self::Unsaid(error.to_string())
+        } else {
+            Self::Other(format!("OpenFlow connection: {error}"))
+        }
     }
 }

@@ -6,8 +6,9 @@ use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::error::{Error, Result};
 use bofuss_ports::NetNs;
+
+use crate::error::{Error, Result};
 
 /// Host A's address.
 pub const A_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);

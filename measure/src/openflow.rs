@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::field::IN_PORT;
 use bofuss_oflib::message::config::ConfigFlags;
@@ -18,6 +17,8 @@ use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::{BufferId, GroupId, MaxLen, TableId};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Catalogue, Codec, ExtValue, FieldMatch, Message, PortNo, Version};
+
+use crate::error::{Error, Result};
 
 /// How long to wait for a reply.
 const PATIENCE: Duration = Duration::from_secs(60);

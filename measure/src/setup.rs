@@ -1,7 +1,6 @@
 //! The set-ups that are measured: the switch, the yardsticks and Open vSwitch, each between the
 //! same two hosts.
 
-use crate::error::Result;
 pub mod foreign;
 
 use std::io::{BufRead, BufReader};
@@ -12,6 +11,7 @@ use std::time::Duration;
 use bofuss_oflib::{Codec, Message};
 
 use crate::case::BASE;
+use crate::error::Result;
 use crate::held::{ScratchFolder, held};
 use crate::huge_pages::HugePages;
 use crate::net::{SWITCH_PORTS, mac_text, run};

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use bofuss_oflib::Message;
 use bofuss_oflib::message::FlowModCommand;
 
-use super::controller::{ControlError, ControlSession};
+use super::controller::ControlSession;
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::probe::{Observation, ProbeLoad};
 use super::statistics::greatest;
 use super::template::Template;
 use super::workbench::{Limits, Workbench};
-use crate::error::{Error, Result};
+use crate::error::{ControlError, Error, Result};
 use crate::openflow::exact;
 use crate::traffic::flow_ports;
 

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
-use bofuss_channel::{ActiveAddress, Client, ClientError, PassiveAddress};
-use bofuss_oflib::error::{ErrorCode, FlowModFailed};
+use bofuss_channel::{ActiveAddress, Client, PassiveAddress};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, PortDescRequest, ReplyBody, RequestBody};
@@ -19,6 +17,8 @@ use bofuss_oflib::{Action, Catalogue, Match, Message, PortNo, Version};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
+
+use crate::error::{ControlError, Error, Result};
 
 /// Seconds that a switch may take to answer before it counts as hanging, unless the user says
 /// otherwise.
@@ -70,49 +70,6 @@ impl std::fmt::Display for SwitchAddress {
         match self {
             Self::Active(address) => address.fmt(f),
             Self::Passive(address) => write!(f, "the switch that connects to {address}"),
-        }
-    }
-}
-
-/// How an exchange with the switch failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ControlError {
-    /// It answered with an error.
-    #[error("the switch answered {0}")]
-    Refused(ErrorCode),
-    /// The version that is spoken cannot express it.
-    #[error("{0}")]
-    Unsaid(String),
-    /// It did not answer.
-    #[error("the switch hangs: it does not answer in time")]
-    Hangs,
-    /// Anything else.
-    #[error("{0}")]
-    Other(String),
-}
-
-impl ControlError {
-    /// The error if the reply is to another request.
-    pub fn another_reply() -> Self {
-        Self::Other("a reply to another question".into())
-    }
-
-    /// Whether a table had no room.
-    pub fn is_table_full(&self) -> bool {
-        matches!(self, Self::Refused(code) if *code == FlowModFailed::TABLE_FULL)
-    }
-}
-
-impl From<ClientError> for ControlError {
-    fn from(error: ClientError) -> Self {
-        if let ClientError::Refused(error) = error {
-            Self::Refused(error.error)
-        } else if let ClientError::Timeout(_) = error {
-            Self::Hangs
-        } else if let ClientError::Unsent(error) = error {
-            Self::Unsaid(error.to_string())
-        } else {
-            Self::Other(format!("OpenFlow connection: {error}"))
         }
     }
 }

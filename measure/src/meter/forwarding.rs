@@ -1,6 +1,5 @@
 //! Cases of frames that a rule forwards: by match, by action, by size, by load.
 
-use super::controller::ControlError;
 use super::point::{CaseVerdict, DEFAULT_BYTES, Point, PointOutcome};
 use super::probe::ProbeLoad;
 use super::rewrites::REWRITES;
@@ -8,7 +7,7 @@ use super::statistics::Summary;
 use super::table_size::AT_LEAST;
 use super::template::{A_ADDRESS6, B_ADDRESS6, FrameHeaders, PORTS, Template};
 use super::workbench::{Limits, USUAL_MBPS, Workbench};
-use crate::error::Result;
+use crate::error::{ControlError, Result};
 use crate::net::{A_ADDRESS, A_MAC, B_ADDRESS, HOST_PORT, SWITCH_PORTS, mac_text, run};
 use crate::traffic::ABSENT_HOSTS;
 

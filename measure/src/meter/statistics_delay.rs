@@ -12,13 +12,12 @@ use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody}
 
 use super::background::send_until;
 use super::changes::flow_rule;
-use super::controller::ControlError;
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::probe::Observation;
 use super::statistics::Summary;
 use super::table_size::room_left;
 use super::workbench::{Limits, Workbench};
-use crate::error::{Error, Result};
+use crate::error::{ControlError, Error, Result};
 
 /// The loads: 1 MB/s, and frames as fast as the generator makes them, in Mb/s.
 const LIGHT_MBPS: f64 = 8.0;

@@ -7,13 +7,13 @@ use bofuss_oflib::Message;
 use bofuss_oflib::message::FlowModCommand;
 
 use super::changes::{flow_rule, judged};
-use super::controller::{ControlError, ControlSession};
+use super::controller::ControlSession;
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::probe::ProbeLoad;
 use super::special::share_interval;
 use super::template::Template;
 use super::workbench::{Limits, Workbench};
-use crate::error::Result;
+use crate::error::{ControlError, Result};
 use crate::net::{A_MAC, B_ADDRESS, mac_text};
 use crate::openflow::exact;
 use crate::traffic::{ABSENT_HOSTS, flow_ports, random};

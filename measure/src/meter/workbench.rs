@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use bofuss_oflib::{PortNo, Version};
 
-use super::controller::{ControlError, ControlSession, Controlled, STALL_SECONDS};
+use super::controller::{ControlSession, Controlled, STALL_SECONDS};
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::probe::{FrameProbe, Observation, ProbeLoad, SINGLE_FRAMES};
 use super::subject::TestSubject;
 use super::template::{FrameSignature, Template};
-use crate::error::Result;
+use crate::error::{ControlError, Result};
 
 /// Frames of a series, in one direction and for round trips. Both numbers are those of the papers.
 const FORTH_FRAMES: u32 = 30_000;
