@@ -203,7 +203,7 @@ pub unsafe extern "C" fn bofuss_command(
         let line = unsafe { text_at(line) }?;
         let version = Version::of_number(version).ok_or(Status::BadValue)?;
         let messages = bofuss_dpctl::messages(line, &this.catalogue)
-            .map_err(|error| this.fail(Status::BadText, &error))?;
+            .map_err(|error| this.fail(Status::BadText, &error.to_string()))?;
         let wire = Wire::new(version, this.catalogue.clone());
         let mut bytes = Vec::new();
         for (number, message) in (0..).zip(&messages) {

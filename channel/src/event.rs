@@ -8,7 +8,9 @@ use bofuss_oflib::message::error::{ERROR_DATA_BYTES, ErrorMsg};
 use bofuss_oflib::{DecodeError, EncodeError, Message, Version};
 
 use crate::handshake::HELLO_TIMEOUT;
-use crate::{ActiveAddress, Endpoint, PassiveAddress, QueuePlace, Sender, Transport, tls};
+use crate::{
+    ActiveAddress, Endpoint, PassiveAddress, QueuePlace, Sender, TlsError, Transport, tls,
+};
 
 /// Names a connection. Never used again in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -175,7 +177,7 @@ pub enum Event {
         reason: Reason,
     },
     /// The files of TLS changed and were read again; or why not, and what was read before counts.
-    TlsFiles(Result<(), String>),
+    TlsFiles(Result<(), TlsError>),
     /// No connection came about. For an active address once per reason, not per try.
     Failed {
         /// With whom.

@@ -1,6 +1,7 @@
 //! The files that say who we are, and the refusal where there are none.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::{Reason, Tls};
 
@@ -15,6 +16,41 @@ pub struct TlsFiles {
     pub ca_cert: PathBuf,
     /// Whether a peer that we connect to may have a certificate of any name.
     pub any_peer_name: bool,
+}
+
+/// Why the files of TLS cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("{}: {error}", .path.display())]
+    Unread {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A file does not hold what it should, or does not fit the others.
+    #[error("{}: {reason}", .path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The program has no TLS.
+    #[error("this program is built without TLS; make build builds one that has it")]
+    NotBuilt,
+}
+
+impl TlsError {
+    /// The file, if one is wrong.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Unread { path, .. } | Self::Wrong { path, .. } => Some(path),
+            Self::NotBuilt => None,
+        }
+    }
 }
 
 /// What TLS needs, if it is there.

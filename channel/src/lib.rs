@@ -37,18 +37,18 @@ pub use connection::{MAX_MULTIPART_REQUEST_BYTES, MAX_WAITING, QueuePlace};
 pub use event::{ConnId, Event, Head, Origin, Reason};
 pub use handshake::HELLO_TIMEOUT;
 pub use hub::{FIRST_BACKOFF, Hub, LASTING, Listener, See, Settings, Target, Watch};
-pub use identity::TlsFiles;
+pub use identity::{TlsError, TlsFiles};
 pub use newcomers::{MAX_NEWCOMERS, MAX_NEWCOMERS_PER_SOURCE, Newcomer, Newcomers, PeerSource};
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
 pub use pace::RateLimit;
 pub use places::MAX_CONNECTIONS_PER_LISTENER;
-pub use reading::Reading;
+pub use reading::{Reading, ReadingError};
 pub use regular_file::{
     MAX_FILE_BYTES, open_input, read_file, read_input, read_standard_input, read_text, shortened,
 };
 pub use run_dir::{
-    RunSocket, SYSTEM_RUN_DIRECTORY, is_own, is_user, permitted, run_directories, run_sockets,
-    user_run_directory,
+    NotPermitted, RunSocket, SYSTEM_RUN_DIRECTORY, is_own, is_user, permitted, run_directories,
+    run_sockets, user_run_directory,
 };
 pub use stream::Ends;
 #[cfg(not(feature = "tls"))]

@@ -5,19 +5,19 @@ use std::io;
 use tokio::net::TcpStream;
 
 use crate::stream::Stream;
-use crate::{Reason, TlsFiles};
+use crate::{Reason, TlsError, TlsFiles};
 
 /// Who we are and whom we trust: without TLS there is no such value.
 #[derive(Clone, Debug)]
 pub enum NoTls {}
 
 impl NoTls {
-    /// Refuses. Errors: always, a sentence.
-    pub fn load(_: TlsFiles) -> Result<Self, String> {
-        Err("this program is built without TLS; make build builds one that has it".into())
+    /// Refuses. Errors: always.
+    pub fn load(_: TlsFiles) -> Result<Self, TlsError> {
+        Err(TlsError::NotBuilt)
     }
 
-    pub(crate) async fn refresh(&self) -> Option<Result<(), String>> {
+    pub(crate) async fn refresh(&self) -> Option<Result<(), TlsError>> {
         match *self {}
     }
 

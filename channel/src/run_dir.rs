@@ -116,21 +116,23 @@ pub fn run_sockets(kind: &str, name: Option<&str>) -> Vec<RunSocket> {
     found
 }
 
+/// A switch whose socket this user may not open.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("switch {} ({}) is another user's", .0.name, .0.path.display())]
+pub struct NotPermitted(pub RunSocket);
+
 /// Of these sockets, those that this user may open: in this network namespace, or else in all.
 ///
-/// Errors: a sentence, to which the caller adds what helps; there are some, and this user may open
-/// none of them.
-pub fn permitted(mut sockets: Vec<RunSocket>) -> Result<Vec<RunSocket>, String> {
+/// Errors: the first of them, if there are some and this user may open none; the caller adds what
+/// helps.
+pub fn permitted(mut sockets: Vec<RunSocket>) -> Result<Vec<RunSocket>, NotPermitted> {
     let first = sockets.first().cloned();
     sockets.retain(|socket| socket.is_permitted);
     if sockets.iter().any(|socket| socket.is_near) {
         sockets.retain(|socket| socket.is_near);
     }
     match first {
-        Some(RunSocket { name, path, .. }) if sockets.is_empty() => {
-            let path = path.display();
-            Err(format!("switch {name} ({path}) is another user's"))
-        }
+        Some(first) if sockets.is_empty() => Err(NotPermitted(first)),
         Some(_) | None => Ok(sockets),
     }
 }

@@ -26,7 +26,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use crate::handshake::{HELLO_TIMEOUT, LINGER};
 use crate::stream::{Duplex, Ends, Stream};
-use crate::{Reading, Reason, TlsFiles, read_file, shortened};
+use crate::{Reading, ReadingError, Reason, TlsError, TlsFiles, read_file, shortened};
 
 /// Who we are and whom we trust. Clones share it.
 ///
@@ -55,15 +55,15 @@ struct Loaded {
     connector: TlsConnector,
     acceptor: TlsAcceptor,
     /// What became of the last change, until it is said.
-    news: Option<Result<(), String>>,
+    news: Option<Result<(), TlsError>>,
 }
 
 /// Identifies a version of a file: inode, size in bytes, time of modification in s and ns.
 type Stamp = Option<(u64, u64, i64, i64)>;
 
 impl Tls {
-    /// Reads the files. Errors: a sentence that names the file.
-    pub fn load(files: TlsFiles) -> Result<Self, String> {
+    /// Reads the files. Errors: the wrong file, and why.
+    pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
         let stamps = stamps(&files);
         let (connector, acceptor) = read(&files)?;
         let loaded = Loaded {
@@ -87,14 +87,14 @@ impl Tls {
     /// them: while a slow file system lets it wait, what was read before counts.
     ///
     /// Errors: as of [`Tls::load`]; what was read before still counts.
-    pub(crate) async fn refresh(&self) -> Option<Result<(), String>> {
+    pub(crate) async fn refresh(&self) -> Option<Result<(), TlsError>> {
         let this = self.clone();
         let refreshed = async {
             let turn = this.turns.clone().lock_owned().await;
             let read = move || {
                 this.read_again();
                 drop(turn);
-                Ok(())
+                Ok::<_, ReadingError>(())
             };
             // Without a thread, the files are as they were.
             if let Ok(mut reading) = Reading::begin(read) {
@@ -176,44 +176,52 @@ fn stamps(files: &TlsFiles) -> [Stamp; 3] {
     })
 }
 
-fn named(path: &Path, error: impl Display) -> String {
-    // The library quotes lines that it does not understand.
-    shortened(format!("{}: {error}", path.display()))
+fn wrong(path: &Path, reason: impl Display) -> TlsError {
+    TlsError::Wrong {
+        path: path.into(),
+        // The library quotes lines that it does not understand.
+        reason: shortened(reason.to_string()),
+    }
 }
 
-/// The sentence for a key that does not belong to the certificate.
-fn mismatch(files: &TlsFiles, error: Error) -> String {
-    named(&files.private_key, format!("with the certificate: {error}"))
+fn unread(path: &Path, error: io::Error) -> TlsError {
+    let path = path.into();
+    TlsError::Unread { path, error }
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let text = read_file(path).map_err(|error| named(path, error))?;
+/// The error for a key that does not belong to the certificate.
+fn mismatch(files: &TlsFiles, error: Error) -> TlsError {
+    wrong(&files.private_key, format!("with the certificate: {error}"))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let text = read_file(path).map_err(|error| unread(path, error))?;
     let read = CertificateDer::pem_slice_iter(&text).collect();
-    let list: Vec<_> = Result::map_err(read, |error| named(path, error))?;
+    let list: Vec<_> = Result::map_err(read, |error| wrong(path, error))?;
     if list.is_empty() {
-        return Err(named(path, "there is no certificate in it"));
+        return Err(wrong(path, "there is no certificate in it"));
     }
     Ok(list)
 }
 
 /// Both sides' configuration, without sessions that could be taken up again: each connection
 /// shows its certificates anew.
-fn read(files: &TlsFiles) -> Result<(TlsConnector, TlsAcceptor), String> {
+fn read(files: &TlsFiles) -> Result<(TlsConnector, TlsAcceptor), TlsError> {
     let provider = Arc::new(ring::default_provider());
     let mut roots = RootCertStore::empty();
     for certificate in certificates(&files.ca_cert)? {
         let added = roots.add(certificate);
-        added.map_err(|error| named(&files.ca_cert, error))?;
+        added.map_err(|error| wrong(&files.ca_cert, error))?;
     }
     let chain = certificates(&files.certificate)?;
-    let text = read_file(&files.private_key).map_err(|error| named(&files.private_key, error))?;
+    let text = read_file(&files.private_key).map_err(|error| unread(&files.private_key, error))?;
     let key =
-        PrivateKeyDer::from_pem_slice(&text).map_err(|error| named(&files.private_key, error))?;
+        PrivateKeyDer::from_pem_slice(&text).map_err(|error| wrong(&files.private_key, error))?;
     let roots = Arc::new(roots);
     let servers = Peers {
         inner: WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
             .build()
-            .map_err(|error| named(&files.ca_cert, error))?,
+            .map_err(|error| wrong(&files.ca_cert, error))?,
         any_name: files.any_peer_name,
     };
     let known = "the provider has what these versions need";
@@ -227,7 +235,7 @@ fn read(files: &TlsFiles) -> Result<(TlsConnector, TlsAcceptor), String> {
     client.resumption = Resumption::disabled();
     let clients = WebPkiClientVerifier::builder_with_provider(roots, provider.clone())
         .build()
-        .map_err(|error| named(&files.ca_cert, error))?;
+        .map_err(|error| wrong(&files.ca_cert, error))?;
     let mut server = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(ALL_VERSIONS)
         .expect(known)

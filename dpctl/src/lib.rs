@@ -9,6 +9,7 @@ mod at;
 mod bofuss;
 mod complete;
 mod extension;
+mod failure;
 mod find;
 mod generate;
 mod help;
@@ -27,14 +28,16 @@ mod verbs;
 mod watch;
 mod words;
 
+pub use failure::Failure;
 pub use library::{message_json, messages};
 
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bofuss_channel::{ActiveAddress, Client, Endpoint, Tls, TlsFiles};
+use bofuss_channel::{ActiveAddress, Client, ClientError, Endpoint, Reason, Tls, TlsFiles};
 use bofuss_oflib::text::add_field;
 use bofuss_oflib::{Catalogue, Version};
 use clap::Parser;
@@ -43,7 +46,7 @@ use generate::Generate;
 use ofctl::difference::{self, FlowSource};
 use ofctl::order::{Order, SortDirection};
 use ofctl::wording::PortNames;
-use output::{complain, say};
+use output::say;
 use talk::Talk;
 use verbs::{BUNDLE, BUNDLE_HINT, Command, Made, Requests, TextStyle, Verb};
 
@@ -167,26 +170,7 @@ impl Cli {
     }
 }
 
-/// Why a command failed.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The verb does not take these arguments: exit code 2.
-    Misused,
-    /// The command line is wrong: exit code 2.
-    Usage(String),
-    /// The switch or the connection failed: exit code 1.
-    Failed(String),
-    /// The compared entries differ, and the difference is printed: exit code 2, as for ovs-ofctl.
-    Differs,
-}
-
-impl From<String> for Failure {
-    fn from(text: String) -> Self {
-        Self::Usage(text)
-    }
-}
-
-/// Runs a command line. Errors: a sentence, and the exit code.
+/// Runs a command line.
 async fn run(cli: &Cli) -> Result<(), Failure> {
     let (address, verb, arguments) = verbs::split(&cli.words)?;
     let mut catalogue = bofuss_ext::catalogue();
@@ -359,16 +343,16 @@ fn no_switch(error: Failure, word: &str) -> Failure {
 }
 
 /// What to do about a connection that failed, to be appended to the error.
-fn connect_hint(address: &ActiveAddress, error: &str) -> &'static str {
-    let is_local = matches!(address.0, Endpoint::Unix(_));
-    match error {
-        error if error.contains("Permission denied") => {
-            ": use sudo, or start the switch with --socket-group GROUP"
-        }
-        error if is_local && error.contains("os error") => {
-            ": no switch listens there (dpctl switches lists the running ones)"
-        }
-        _ => "",
+fn connect_hint(address: &ActiveAddress, error: &ClientError) -> &'static str {
+    let ClientError::Connection(Reason::Io(error)) = error else {
+        return "";
+    };
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        ": use sudo, or start the switch with --socket-group GROUP"
+    } else if matches!(address.0, Endpoint::Unix(_)) && error.raw_os_error().is_some() {
+        ": no switch listens there (dpctl switches lists the running ones)"
+    } else {
+        ""
     }
 }
 
@@ -383,7 +367,7 @@ async fn connect(cli: &Cli, address: &ActiveAddress, command: &Command) -> Resul
     let catalogue = &command.catalogue;
     let connected = Client::connect(address, versions, catalogue, tls.as_ref(), timeout).await;
     let client = connected.map_err(|error| {
-        let hint = connect_hint(address, &error.to_string());
+        let hint = connect_hint(address, &error);
         Failure::Failed(format!("{address}: {error}{hint}"))
     })?;
     if cli.verbose {
@@ -421,18 +405,18 @@ const BUNDLE_STEPS: &[&str] = &["open", "close", "commit", "discard", "add", "-b
 
 /// The words of the command line. Leaves out `-vMODULE` and `--verbose=MODULE`, which choose what
 /// the original dpctl logs and have no effect here. Errors: an option that is refused.
-fn words() -> Result<Vec<String>, String> {
+fn words() -> Result<Vec<String>, Failure> {
     let mut words = Vec::new();
     let all: Vec<String> = std::env::args().collect();
     // Its own options are not ours, so the parser would complain of these first.
     let is_bundle = |pair: &[String]| pair[0] == BUNDLE && BUNDLE_STEPS.contains(&&pair[1][..]);
     if all.windows(2).any(is_bundle) {
-        return Err(format!("{BUNDLE}: {BUNDLE_HINT}"));
+        return Err(Failure::Usage(format!("{BUNDLE}: {BUNDLE_HINT}")));
     }
     for word in all {
         let option = word.split('=').next().unwrap_or_default();
         if let Some((_, why)) = REFUSED.iter().find(|row| row.0 == option) {
-            return Err(format!("{option}: {why}"));
+            return Err(Failure::Usage(format!("{option}: {why}")));
         }
         let spec = word
             .strip_prefix("--verbose=")
@@ -447,11 +431,11 @@ fn words() -> Result<Vec<String>, String> {
 }
 
 /// A runtime with one thread, for one conversation. Errors: the system's, in a sentence.
-fn runtime() -> Result<tokio::runtime::Runtime, String> {
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    runtime.map_err(|error| format!("waiting for events: {error}"))
+    runtime.map_err(|error| Failure::Failed(format!("waiting for events: {error}")))
 }
 
 /// Runs the program, with the words of its command line.
@@ -466,29 +450,16 @@ pub fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    let words = match words() {
-        Ok(words) => words,
-        Err(error) => {
-            complain(&error);
-            return ExitCode::from(2);
-        }
+    let cli = match words() {
+        Ok(words) => Cli::parse_from(help::asked(words)),
+        Err(failure) => return failure.report(),
     };
-    let cli = Cli::parse_from(help::asked(words));
     if let Some(what) = cli.generate {
         generate::print(what);
         return ExitCode::SUCCESS;
     }
-    let done = match runtime() {
-        Ok(runtime) => runtime.block_on(run(&cli)),
-        Err(error) => Err(Failure::Failed(error)),
-    };
-    let (error, code) = match done {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Misused) => ("dpctl help VERB describes the arguments".into(), 2),
-        Err(Failure::Usage(error)) => (error, 2),
-        Err(Failure::Failed(error)) => (error, 1),
-        Err(Failure::Differs) => return ExitCode::from(2),
-    };
-    complain(&error);
-    ExitCode::from(code)
+    match runtime().and_then(|runtime| runtime.block_on(run(&cli))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
 }

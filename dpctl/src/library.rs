@@ -19,22 +19,24 @@ use crate::{Failure, json};
 /// let messages = bofuss_dpctl::messages(line, &catalogue)?;
 /// assert_eq!(messages[0].name(), "FLOW_MOD");
 /// assert!(bofuss_dpctl::messages("flow-mod cmd=sub", &catalogue).is_err());
-/// # Ok::<(), String>(())
+/// # Ok::<(), bofuss_dpctl::Failure>(())
 /// ```
 ///
-/// Errors: a sentence that names the wrong word. A verb is also an error if it reads a file, or if
+/// Errors: the sentence names the wrong word. A verb is also an error if it reads a file, or if
 /// its messages are not known before a reply has come, such as `monitor`.
-pub fn messages(line: &str, catalogue: &Arc<Catalogue>) -> Result<Vec<Message>, String> {
+pub fn messages(line: &str, catalogue: &Arc<Catalogue>) -> Result<Vec<Message>, Failure> {
     let words = words(line)?;
     let Some((name, arguments)) = words.split_first() else {
-        return Err("which verb?".into());
+        return Err(Failure::Usage("which verb?".into()));
     };
     let Some(verb) = verbs::named(name) else {
-        return Err(format!("'{name}' is no verb{}", verbs::nearest_verb(name)));
+        let near = verbs::nearest_verb(name);
+        return Err(Failure::Usage(format!("'{name}' is no verb{near}")));
     };
     if verb.arguments.contains("FILE") || verb.names_switches() {
         let why = "it reads files or other switches";
-        return Err(format!("{name} is not possible here: {why}"));
+        let said = format!("{name} is not possible here: {why}");
+        return Err(Failure::Usage(said));
     }
     let command = Command {
         strict: false,
@@ -42,13 +44,21 @@ pub fn messages(line: &str, catalogue: &Arc<Catalogue>) -> Result<Vec<Message>, 
         catalogue: catalogue.clone(),
     };
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match verb.requests(&command, &arguments) {
-        Ok(Requests::Ask(messages) | Requests::Change(messages)) => Ok(messages),
-        Ok(Requests::Answered(message, _) | Requests::Exchange(message)) => Ok(vec![message]),
-        Ok(_) => Err(format!("{name} sends no fixed list of messages")),
-        Err(Failure::Misused) => Err(format!("{name} takes {}", verb.arguments)),
-        Err(Failure::Usage(error) | Failure::Failed(error)) => Err(error),
-        Err(Failure::Differs) => Err(format!("{name} compares entries")),
+    match verb.requests(&command, &arguments)? {
+        Requests::Ask(messages) | Requests::Change(messages) => Ok(messages),
+        Requests::Answered(message, _) | Requests::Exchange(message) => Ok(vec![message]),
+        Requests::First(..)
+        | Requests::Ping { .. }
+        | Requests::Monitor(_)
+        | Requests::Snoop
+        | Requests::Status(_)
+        | Requests::Watch { .. }
+        | Requests::Replace(_)
+        | Requests::Compare(_)
+        | Requests::Text(_) => {
+            let said = format!("{name} sends no fixed list of messages");
+            Err(Failure::Usage(said))
+        }
     }
 }
 
@@ -58,7 +68,7 @@ pub fn message_json(message: &Message) -> String {
 }
 
 /// The words of a line. Errors: a quote that does not end.
-fn words(line: &str) -> Result<Vec<String>, String> {
+fn words(line: &str) -> Result<Vec<String>, Failure> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -75,7 +85,7 @@ fn words(line: &str) -> Result<Vec<String>, String> {
         }
     }
     if let Some(quote) = quote {
-        return Err(format!("a {quote} does not end"));
+        return Err(Failure::Usage(format!("a {quote} does not end")));
     }
     words.extend(word);
     Ok(words)

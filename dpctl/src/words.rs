@@ -105,7 +105,7 @@ pub(crate) const PORTS: &[(&str, PortNo)] = &[
 ];
 
 /// A number of 32 bits, decimal or hexadecimal with 0x.
-pub(crate) fn xid(text: &str) -> Result<u32, String> {
+pub(crate) fn xid(text: &str) -> Result<u32, Failure> {
     let number = number(text).and_then(|n| n.try_into().ok());
-    number.ok_or_else(|| "no number of 32 bits".into())
+    number.ok_or_else(|| Failure::Usage("no number of 32 bits".into()))
 }

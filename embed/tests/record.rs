@@ -23,7 +23,7 @@ const PORT: &str = concat!(
     "00000000000000000000000000000000000000000000000000000000000000000000000000000000"
 );
 
-fn make(config: &RecordedConfig) -> Result<Switch, String> {
+fn make(config: &RecordedConfig) -> Result<Switch, RecordError> {
     let tables = Config {
         n_tables: 2,
         secret: config.secret,

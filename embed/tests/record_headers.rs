@@ -7,7 +7,8 @@ use bofuss_agent::{ConnId, FailMode, Identity};
 use bofuss_datapath::{Config, Time};
 use bofuss_embed::port;
 use bofuss_embed::record::{
-    FrameDetail, Player, RecordedConfig, RecordedConnections, RecordedFrame, RecordedInput,
+    FrameDetail, Player, RecordError, RecordedConfig, RecordedConnections, RecordedFrame,
+    RecordedInput,
 };
 use bofuss_ext::Switch;
 use bofuss_fastpath::Datapath;
@@ -167,7 +168,7 @@ fn whatever_the_bytes_the_same_headers_are_found_where_the_rest_is_zero() {
     assert!(checked > 8_000, "{checked}");
 }
 
-fn make(config: &RecordedConfig) -> Result<Switch, String> {
+fn make(config: &RecordedConfig) -> Result<Switch, RecordError> {
     let tables = Config {
         n_tables: 2,
         secret: config.secret,

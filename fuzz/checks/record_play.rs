@@ -21,7 +21,7 @@ const MAX_ENTRIES: u32 = 16;
 /// One for all records: the rows of a catalogue live as long as the process.
 static CATALOGUE: LazyLock<Arc<Catalogue>> = LazyLock::new(|| Arc::new(bofuss_ext::catalogue()));
 
-fn make(recorded: &RecordedConfig) -> Result<Switch, String> {
+fn make(recorded: &RecordedConfig) -> Result<Switch, RecordError> {
     let config = Config {
         n_tables: 4,
         max_entries: MAX_ENTRIES,

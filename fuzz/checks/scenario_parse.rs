@@ -2,7 +2,7 @@
 //! the text.
 
 use bofuss_sim::controller::Controller;
-use bofuss_sim::scenario::{ControllerRow, Outside, Scenario};
+use bofuss_sim::scenario::{ControllerRow, Outside, Scenario, ScenarioError};
 use bofuss_sim::topology::{Topology, read_gml};
 
 /// Digits of the longest number: larger networks only take longer to build.
@@ -12,12 +12,12 @@ const MAX_DIGITS: usize = 2;
 struct OneFile;
 
 impl Outside for OneFile {
-    fn read(&mut self, name: &str) -> Result<String, String> {
-        Err(format!("{name} is not here"))
+    fn read(&mut self, name: &str) -> Result<String, ScenarioError> {
+        Err(format!("{name} is not here").into())
     }
 
-    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String> {
-        Err(format!("{} is not here", row.name.get_ref()))
+    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, ScenarioError> {
+        Err(format!("{} is not here", row.name.get_ref()).into())
     }
 }
 

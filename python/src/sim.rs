@@ -27,22 +27,22 @@ struct FromPython<'py> {
 }
 
 impl Outside for FromPython<'_> {
-    fn read(&mut self, name: &str) -> Result<String, String> {
+    fn read(&mut self, name: &str) -> Result<String, ScenarioError> {
         let Some(read) = &self.read else {
-            return Err(format!("{name}: nothing is given that reads files"));
+            return Err(format!("{name}: nothing is given that reads files").into());
         };
         let text = read.call1((name,)).and_then(|text| text.extract());
-        text.map_err(|error| error.to_string())
+        Ok(text.map_err(|error| error.to_string())?)
     }
 
-    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String> {
+    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, ScenarioError> {
         if row.kind.get_ref() != "python" {
             return Err("the kinds of controllers here are learning, rules and python".into());
         }
         let name = row.name.get_ref();
         let found = self.controllers.get_item(name);
         let Some(calls) = found.map_err(|error| error.to_string())? else {
-            return Err(format!("no controller is given for {name}"));
+            return Err(format!("no controller is given for {name}").into());
         };
         let controller = PythonController {
             calls: calls.unbind(),

@@ -1,6 +1,7 @@
 //! What happens in a network, reported event by event.
 
 use bofuss_datapath::Time;
+use bofuss_embed::EmbedError;
 use bofuss_ext::trace::Trace;
 use bofuss_frame::Frame;
 
@@ -71,7 +72,7 @@ pub trait Observer {
         false
     }
     /// Takes the trace of the frame in the event with this number, or why it cannot be traced.
-    fn trace(&mut self, _number: u64, _trace: Result<Trace, String>) {}
+    fn trace(&mut self, _number: u64, _trace: Result<Trace, EmbedError>) {}
 }
 
 /// Ignores all events.

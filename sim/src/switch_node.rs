@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bofuss_datapath::Time;
-use bofuss_embed::{ConnId, Effect, EmbeddedSwitch};
+use bofuss_embed::{ConnId, Effect, EmbedError, EmbeddedSwitch};
 use bofuss_ext::trace::Trace;
 use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::PortNo;
@@ -63,9 +63,8 @@ impl SwitchNode {
         now: Time,
         port: PortNo,
         frame: &[u8],
-    ) -> Result<Trace, String> {
-        let trace = self.switch.explain(now, port, frame);
-        trace.map_err(|error| error.to_string())
+    ) -> Result<Trace, EmbedError> {
+        self.switch.explain(now, port, frame)
     }
 
     pub(crate) fn tick(&mut self, now: Time) {

@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 use bofuss_sim::controller::Controller;
-use bofuss_sim::scenario::{ControllerRow, Outside, Scenario};
+use bofuss_sim::scenario::{ControllerRow, Outside, Scenario, ScenarioError};
 use bofuss_sim::{EventLog, LogEvent, Observer, summary};
 
 /// Has one file, and no controllers.
 struct OneFile;
 
 impl Outside for OneFile {
-    fn read(&mut self, name: &str) -> Result<String, String> {
+    fn read(&mut self, name: &str) -> Result<String, ScenarioError> {
         match name {
             "two.gml" => Ok(
                 "graph [ node [ id 0 label \"Oslo\" ] node [ id 1 label \"Bergen\" ] \
@@ -24,7 +24,7 @@ impl Outside for OneFile {
         }
     }
 
-    fn controller(&mut self, _: &ControllerRow) -> Result<Box<dyn Controller>, String> {
+    fn controller(&mut self, _: &ControllerRow) -> Result<Box<dyn Controller>, ScenarioError> {
         Err("it is one of learning, rules".into())
     }
 }

@@ -18,7 +18,7 @@ use bofuss_packet::{Key, KeyMatch, Layout, arrival, parse};
 use bofuss_ports::{CaptureFile, CaptureSource, Direction, LinkType};
 use tracing::warn;
 
-use crate::context::context;
+use crate::error::{Result, context};
 
 /// Most packets or messages in one file; captures into it then end.
 const MAX_PACKETS: u64 = 1_000_000;
@@ -41,7 +41,7 @@ const DIRECTION: u16 = 35;
 const TCP: u32 = 2;
 
 /// Checks that a file is in the folder for captures, if there is one. Errors: it is not.
-pub fn check_place(file: &str, folder: Option<&Path>) -> Result<(), String> {
+pub fn check_place(file: &str, folder: Option<&Path>) -> Result<()> {
     let Some(folder) = folder else {
         return Ok(());
     };
@@ -52,9 +52,7 @@ pub fn check_place(file: &str, folder: Option<&Path>) -> Result<(), String> {
         return Ok(());
     }
     let folder = folder.display();
-    Err(format!(
-        "{file}: captures may only be written to {folder} (--capture-folder)"
-    ))
+    Err(format!("{file}: captures may only be written to {folder} (--capture-folder)").into())
 }
 
 /// A captured packet or message for the writer thread.
@@ -95,13 +93,9 @@ pub struct CaptureWriter {
 impl CaptureWriter {
     /// Begins a capture in `file`, whose contents it replaces, or joins one that writes it already.
     /// Without `file`, opens `path`. Errors: a sentence for the user.
-    pub fn create(
-        path: &str,
-        file: Option<File>,
-        described: CaptureSource,
-    ) -> Result<Self, String> {
+    pub fn create(path: &str, file: Option<File>, described: CaptureSource) -> Result<Self> {
         if !Path::new(path).is_absolute() {
-            return Err(format!("{path}: the path must be absolute"));
+            return Err(format!("{path}: the path must be absolute").into());
         }
         let target = match file {
             Some(file) => file,
@@ -119,7 +113,8 @@ impl CaptureWriter {
                 return Err(format!(
                     "{path}: a .pcap file holds either frames or messages; another name, such as \
                      .pcapng, holds both"
-                ));
+                )
+                .into());
             }
             Some(file) => file,
             None => {
@@ -281,8 +276,8 @@ impl FrameCopier {
         catalogue: &Catalogue,
         name: &str,
         to: CopyTarget,
-    ) -> Result<Self, String> {
-        let rule = text::parse_match(flow, catalogue).map_err(|error| error.to_string())?;
+    ) -> Result<Self> {
+        let rule = text::parse_match(flow, catalogue)?;
         Ok(Self {
             port,
             rule: KeyMatch::from(&rule),
@@ -410,9 +405,9 @@ impl MessageCaptures {
 
     /// Starts a capture of a switch's messages into `file`; without it, opens the file `name`.
     /// Errors: a sentence for the user.
-    pub fn begin(&self, name: &str, file: Option<File>, switch: &str) -> Result<(), String> {
+    pub fn begin(&self, name: &str, file: Option<File>, switch: &str) -> Result<()> {
         if self.list().len() >= MAX_COPIERS {
-            return Err(format!("there are {MAX_COPIERS} captures already"));
+            return Err(format!("there are {MAX_COPIERS} captures already").into());
         }
         let source = CaptureSource {
             name: "openflow".into(),

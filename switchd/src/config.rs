@@ -25,6 +25,7 @@ use bofuss_ports::AfPacketOptions;
 
 use crate::capture::check_place;
 use crate::dataplane::BundleClock;
+use crate::error::{Error, Result, context};
 use crate::metrics::Address;
 use crate::profile::Profile;
 use crate::{log, rundir};
@@ -144,33 +145,29 @@ impl Config {
 
     /// Checks that this switch shares nothing with `others` of the same process. Errors: the first
     /// conflict, as a sentence that begins with the key.
-    pub fn check_conflicts(&self, others: &[Self]) -> Result<(), String> {
+    pub fn check_conflicts(&self, others: &[Self]) -> Result<()> {
         for other in others {
             let name = &other.name;
             if self.name == *name {
-                return Err(format!(
-                    "--name {name}: another switch has this name already"
-                ));
+                return Err(format!("--name {name}: another switch has this name already").into());
             }
             if self.datapath_id == other.datapath_id
                 && let Some(id) = self.datapath_id
             {
-                return Err(format!("--dpid {id:#x}: switch {name} has it already"));
+                return Err(format!("--dpid {id:#x}: switch {name} has it already").into());
             }
             if let Some(PortSpec { kind, .. }) = self
                 .ports
                 .iter()
                 .find(|port| other.ports.iter().any(|had| had.kind == port.kind))
             {
-                return Err(format!(
-                    "--port {kind}: it is a port of switch {name} already"
-                ));
+                return Err(format!("--port {kind}: it is a port of switch {name} already").into());
             }
             if self.record == other.record
                 && let Some(record) = &self.record
             {
                 let record = record.display();
-                return Err(format!("--record {record}: switch {name} writes it"));
+                return Err(format!("--record {record}: switch {name} writes it").into());
             }
         }
         Ok(())
@@ -181,12 +178,12 @@ impl Options {
     /// Checks all options.
     ///
     /// Errors: one sentence, which begins with the option.
-    pub fn check(self) -> Result<Config, String> {
+    pub fn check(self) -> Result<Config> {
         // What files say may be quoted.
-        self.checked().map_err(shortened)
+        self.checked().map_err(|error| error.map(shortened))
     }
 
-    fn checked(self) -> Result<Config, String> {
+    fn checked(self) -> Result<Config> {
         let options = Box::new(self.clone());
         let catalogue = extensions::announced(catalogue(&self.fields)?, &self.extensions)?;
         let profile = profile(self.profile.as_deref(), &catalogue)?;
@@ -194,7 +191,7 @@ impl Options {
         let tls = tls(&self)?;
         let auxiliaries = addresses("--aux", &self.auxiliaries)?;
         if auxiliaries.len() > MAX_AUXILIARIES {
-            return Err(format!("--aux: at most {MAX_AUXILIARIES} of them"));
+            return Err(format!("--aux: at most {MAX_AUXILIARIES} of them").into());
         }
         let port_options = AfPacketOptions {
             take_over: self.take_over,
@@ -259,29 +256,29 @@ impl Options {
 
 /// The catalogue of a switch with these additional fields. Errors: a field that is wrong or
 /// clashes.
-pub fn catalogue(fields: &[String]) -> Result<Catalogue, String> {
-    let mut catalogue = bofuss_ext::try_catalogue().map_err(|error| error.to_string())?;
+pub fn catalogue(fields: &[String]) -> Result<Catalogue> {
+    let mut catalogue = bofuss_ext::try_catalogue()?;
     for text in fields {
         let added = add_field(text, &mut catalogue);
-        added.map_err(|error| format!("--field {text}: {error}"))?;
+        added.map_err(context(format_args!("--field {text}")))?;
     }
     Ok(catalogue)
 }
 
 /// Reads the profile. Errors: what is wrong with it.
-fn profile(path: Option<&Path>, catalogue: &Catalogue) -> Result<Option<Profile>, String> {
+fn profile(path: Option<&Path>, catalogue: &Catalogue) -> Result<Option<Profile>> {
     let read = path.map(|path| Profile::read(path, catalogue));
     read.transpose()
-        .map_err(|error| format!("--profile {error}"))
+        .map_err(|error| error.map(|text| format!("--profile {text}")))
 }
 
 /// Resolves the name of a group. Errors: there is no such group.
-fn socket_group(name: Option<&str>) -> Result<Option<u32>, String> {
+fn socket_group(name: Option<&str>) -> Result<Option<u32>> {
     name.map(rundir::group).transpose()
 }
 
 /// Parses a fail mode. Errors: an unknown one.
-fn fail_mode(name: Option<&str>, has_controllers: bool) -> Result<FailMode, String> {
+fn fail_mode(name: Option<&str>, has_controllers: bool) -> Result<FailMode> {
     match name {
         Some(name) => {
             let row = FailMode::NAMES.iter().find(|row| row.1 == name);
@@ -295,13 +292,13 @@ fn fail_mode(name: Option<&str>, has_controllers: bool) -> Result<FailMode, Stri
 }
 
 /// Parses the clock of scheduled commits. Errors: an unknown name.
-fn bundle_clock(name: Option<&str>) -> Result<BundleClock, String> {
+fn bundle_clock(name: Option<&str>) -> Result<BundleClock> {
     let clock = name.map_or(Ok(BundleClock::default()), str::parse);
-    clock.map_err(|error| format!("--bundle-clock: {error}"))
+    clock.map_err(context("--bundle-clock"))
 }
 
 /// Parses how much of each frame is recorded. Errors: an unknown word.
-fn record_frames(name: Option<&str>) -> Result<FrameDetail, String> {
+fn record_frames(name: Option<&str>) -> Result<FrameDetail> {
     let Some(name) = name else {
         return Ok(FrameDetail::default());
     };
@@ -311,9 +308,12 @@ fn record_frames(name: Option<&str>) -> Result<FrameDetail, String> {
 }
 
 /// Resolves the folder for captures. Errors: it does not exist.
-fn capture_folder(folder: &Path) -> Result<PathBuf, String> {
+fn capture_folder(folder: &Path) -> Result<PathBuf> {
     let found = folder.canonicalize();
-    found.map_err(|error| format!("--capture-folder {}: {error}", folder.display()))
+    found.map_err(context(format_args!(
+        "--capture-folder {}",
+        folder.display()
+    )))
 }
 
 /// Files for captured messages, and captures and mirrors of ports.
@@ -325,13 +325,13 @@ fn copiers(
     captures: &[String],
     mirrors: &[String],
     folder: Option<&Path>,
-) -> Result<CaptureOptions, String> {
+) -> Result<CaptureOptions> {
     let mut files = Vec::new();
     let mut copiers = Vec::new();
     for words in captures {
         let (port, rest) = words.split_once(' ').unwrap_or((words, ""));
         let file = rest.split(' ').next().unwrap_or_default();
-        check_place(file, folder).map_err(|error| format!("--capture {words}: {error}"))?;
+        check_place(file, folder).map_err(context(format_args!("--capture {words}")))?;
         match port {
             "openflow" => files.push(rest.into()),
             _ => copiers.push(ConfiguredCopier::Capture(words.clone())),
@@ -343,14 +343,10 @@ fn copiers(
 
 /// A rate limit; the default burst is a quarter of what it allows per second. Errors: a rate of
 /// zero, or a burst without a rate.
-fn rate(
-    option: &str,
-    per_second: Option<u32>,
-    burst: Option<u32>,
-) -> Result<Option<RateLimit>, String> {
+fn rate(option: &str, per_second: Option<u32>, burst: Option<u32>) -> Result<Option<RateLimit>> {
     match per_second {
-        Some(0) => Err(format!("{option} 0: at least 1")),
-        None if burst.is_some() => Err(format!("a burst is given, but {option} is missing")),
+        Some(0) => Err(format!("{option} 0: at least 1").into()),
+        None if burst.is_some() => Err(format!("a burst is given, but {option} is missing").into()),
         given => Ok(given.map(|per_second| RateLimit {
             per_second,
             burst: burst.unwrap_or(per_second / 4),
@@ -369,7 +365,7 @@ fn description(name: &str) -> Desc {
 }
 
 /// Loads the TLS files, if they are named.
-fn tls(options: &Options) -> Result<Option<Tls>, String> {
+fn tls(options: &Options) -> Result<Option<Tls>> {
     let named = [
         ("--private-key", &options.private_key),
         ("--certificate", &options.certificate),
@@ -389,10 +385,12 @@ fn tls(options: &Options) -> Result<Option<Tls>, String> {
         return match (user, half) {
             (Some((key, text)), _) => Err(format!(
                 "{key} {text}: it needs --private-key, --certificate and --ca-cert"
-            )),
+            )
+            .into()),
             (None, Some((key, _))) => Err(format!(
                 "{key}: TLS needs all of --private-key, --certificate and --ca-cert"
-            )),
+            )
+            .into()),
             (None, None) => Ok(None),
         };
     };
@@ -404,46 +402,42 @@ fn tls(options: &Options) -> Result<Option<Tls>, String> {
     });
     loaded.map(Some).map_err(|error| {
         let mut named = named.iter();
-        let key = named.find(|(_, file)| {
-            file.as_ref().is_some_and(|file| {
-                let name = file.display().to_string() + ":";
-                error.starts_with(&name)
-            })
-        });
-        format!("{} {error}", key.map_or("--private-key", |(key, _)| key))
+        let key = named.find(|(_, file)| file.as_deref() == error.path());
+        let key = key.map_or("--private-key", |(key, _)| key);
+        Error::from(error).map(|text| format!("{key} {text}"))
     })
 }
 
 /// The versions of these names; all if there are none. Errors: the wrong name.
-fn versions(names: &[String]) -> Result<Vec<Version>, String> {
+fn versions(names: &[String]) -> Result<Vec<Version>> {
     if names.is_empty() {
         return Ok(Version::SPOKEN.into());
     }
     let mut versions = Vec::new();
     for name in names {
         let version = name.parse();
-        versions.push(version.map_err(|error| format!("--versions {name}: {error}"))?);
+        versions.push(version.map_err(context(format_args!("--versions {name}")))?);
     }
     Ok(versions)
 }
 
-fn addresses<T: FromStr<Err: fmt::Display>>(
-    option: &str,
-    list: &[String],
-) -> Result<Vec<T>, String> {
+fn addresses<T: FromStr<Err: fmt::Display>>(option: &str, list: &[String]) -> Result<Vec<T>> {
     list.iter()
-        .map(|text| text.parse().map_err(|error| format!("{option} {error}")))
+        .map(|text| {
+            text.parse()
+                .map_err(|error| format!("{option} {error}").into())
+        })
         .collect()
 }
 
 /// Parses a datapath id: hexadecimal digits, with `0x` or colons as other switches write it.
-fn datapath_id(text: &str) -> Result<u64, String> {
+fn datapath_id(text: &str) -> Result<u64> {
     let digits = text.strip_prefix("0x").unwrap_or(text).replace(':', "");
     match u64::from_str_radix(&digits, 16) {
         Ok(id) if id != 0 && digits.len() <= 16 => Ok(id),
-        _ => Err(format!(
-            "--dpid {text}: it is 1 to 16 hexadecimal digits, not all zero, as 0x1"
-        )),
+        _ => Err(
+            format!("--dpid {text}: it is 1 to 16 hexadecimal digits, not all zero, as 0x1").into(),
+        ),
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::dataplane::Answer;
+use crate::error::Result;
 use crate::rundir;
 
 /// The longest command, in bytes with its end of line.
@@ -275,7 +276,7 @@ async fn ask(
     name: &'static str,
     argument: String,
     file: Option<File>,
-) -> Result<String, String> {
+) -> Result<String> {
     let (reply, answered) = oneshot::channel();
     let request = CommandRequest {
         switch: Arc::clone(switch),
@@ -291,21 +292,19 @@ async fn ask(
 }
 
 /// Parses a line: a command of the list, and its argument. Errors: a sentence for the peer.
-fn parse(line: &[u8]) -> Result<(&'static str, String), String> {
+fn parse(line: &[u8]) -> Result<(&'static str, String)> {
     if line.last() != Some(&b'\n') {
-        return Err(format!(
-            "a command is one line of at most {MAX_COMMAND_BYTES} bytes"
-        ));
+        return Err(format!("a command is one line of at most {MAX_COMMAND_BYTES} bytes").into());
     }
     let line = std::str::from_utf8(line).map_err(|_| "a command is text in UTF-8".to_string())?;
     let (word, argument) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
     let Some((name, takes, _)) = COMMANDS.iter().find(|row| row.0 == word) else {
-        return Err(format!("there is no command '{word}' ('list' shows them)"));
+        return Err(format!("there is no command '{word}' ('list' shows them)").into());
     };
     match (argument.trim(), *takes) {
         ("", "") => Ok((name, String::new())),
-        ("", wanted) => Err(format!("{name} needs {wanted}")),
-        (extra, "") => Err(format!("{name} takes no argument, but '{extra}' was given")),
+        ("", wanted) => Err(format!("{name} needs {wanted}").into()),
+        (extra, "") => Err(format!("{name} takes no argument, but '{extra}' was given").into()),
         (argument, _) => Ok((name, argument.into())),
     }
 }
@@ -319,12 +318,12 @@ mod tests {
     #[test]
     fn lines_that_are_no_commands_are_refused_with_a_reason() {
         let refusal = |line: &[u8]| parse(line).expect_err("it is wrong");
-        assert!(refusal(b"ports").contains("one line"));
-        assert!(refusal(b"\n").contains("no command ''"));
-        assert!(refusal(b"port\n").contains("'list' shows them"));
-        assert!(refusal(b"ports now\n").contains("takes no argument"));
-        assert!(refusal(b"add-port \n").contains("needs PORT"));
-        assert!(refusal(b"log \xff\n").contains("UTF-8"));
+        assert!(refusal(b"ports").text.contains("one line"));
+        assert!(refusal(b"\n").text.contains("no command ''"));
+        assert!(refusal(b"port\n").text.contains("'list' shows them"));
+        assert!(refusal(b"ports now\n").text.contains("takes no argument"));
+        assert!(refusal(b"add-port \n").text.contains("needs PORT"));
+        assert!(refusal(b"log \xff\n").text.contains("UTF-8"));
         assert_eq!(parse(b" log  debug\r\n"), Ok(("log", "debug".into())));
     }
 

@@ -12,8 +12,8 @@ use bofuss_channel::{RunSocket, permitted, run_sockets};
 use bofuss_ports::CaptureFile;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
-use crate::context::context;
 use crate::control::COMMANDS;
+use crate::error::{Result, context};
 
 /// How long to wait for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,15 +22,16 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// with the name of a command is named before the command.
 ///
 /// Errors: as [`ask`].
-pub fn command(words: &[String]) -> Result<String, String> {
+pub fn command(words: &[String]) -> Result<String> {
     match words {
         [name, rest @ ..] if !is_command(name) || rest.first().is_some_and(is_command) => {
             if rest.is_empty() {
-                return Err(if find(Some(name)).is_ok() {
+                let error = if find(Some(name)).is_ok() {
                     format!("{name} is a switch: add a command, as bofuss ctl {name} ports")
                 } else {
                     format!("there is no command '{name}' (bofuss ctl list)")
-                });
+                };
+                return Err(error.into());
             }
             ask(Some(name), rest)
         }
@@ -46,7 +47,7 @@ fn is_command(word: &String) -> bool {
 /// answer.
 ///
 /// Errors: there is no such switch, or the switch's error.
-pub fn ask(name: Option<&str>, words: &[String]) -> Result<String, String> {
+pub fn ask(name: Option<&str>, words: &[String]) -> Result<String> {
     send_command(find(name)?, words)
 }
 
@@ -54,7 +55,7 @@ pub fn ask(name: Option<&str>, words: &[String]) -> Result<String, String> {
 /// run in one process.
 ///
 /// Errors: as [`ask`].
-pub fn reload(name: Option<&str>) -> Result<String, String> {
+pub fn reload(name: Option<&str>) -> Result<String> {
     let all = sockets(name)?;
     if name.is_none()
         && let [first, _, ..] = &all[..]
@@ -69,7 +70,7 @@ pub fn reload(name: Option<&str>) -> Result<String, String> {
 }
 
 /// Sends a command to a control socket, and returns the answer.
-fn send_command(path: PathBuf, words: &[String]) -> Result<String, String> {
+fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
     let mut stream = UnixStream::connect(&path).map_err(context(path.display()))?;
     stream
         .set_read_timeout(Some(ANSWER_TIMEOUT))
@@ -88,7 +89,7 @@ fn send_command(path: PathBuf, words: &[String]) -> Result<String, String> {
     if let Err(error) = stream.read_to_string(&mut answer)
         && answer.is_empty()
     {
-        return Err(format!("{}: {error}", path.display()));
+        return Err(format!("{}: {error}", path.display()).into());
     }
     match answer.split_once('\n') {
         Some(("ok", text)) => {
@@ -96,7 +97,7 @@ fn send_command(path: PathBuf, words: &[String]) -> Result<String, String> {
             Ok(text.into())
         }
         Some(_) => Err(answer.trim_start_matches("error ").trim_end().into()),
-        None => Err(format!("{}: no answer", path.display())),
+        None => Err(format!("{}: no answer", path.display()).into()),
     }
 }
 
@@ -110,7 +111,7 @@ struct CaptureTarget {
 impl CaptureTarget {
     /// Opens the file of this name, and makes the name an absolute path. Errors: the file's, with
     /// its name.
-    fn open(name: &mut String) -> Result<Self, String> {
+    fn open(name: &mut String) -> Result<Self> {
         let path = std::path::absolute(&name).map_err(context(&name))?;
         let exists = path.symlink_metadata().is_ok();
         let file = CaptureFile::open(&path).map_err(context(&name))?;
@@ -152,12 +153,13 @@ fn send_line(
 }
 
 /// The control socket of the switch `name`, or of the only switch that runs.
-pub fn find(name: Option<&str>) -> Result<PathBuf, String> {
+pub fn find(name: Option<&str>) -> Result<PathBuf> {
     let mut found = sockets(name)?;
     match (found.len(), name) {
         (0, Some(name)) => Err(format!(
             "no switch '{name}' runs here, or it belongs to another user (use sudo)"
-        )),
+        )
+        .into()),
         (0, None) => Err("no switch runs here, or it belongs to another user (use sudo)".into()),
         (1, _) | (_, Some(_)) => Ok(found.remove(0).path),
         (_, None) => {
@@ -165,24 +167,25 @@ pub fn find(name: Option<&str>) -> Result<PathBuf, String> {
             Err(format!(
                 "several switches run: {}; give the name of one",
                 names.join(", ")
-            ))
+            )
+            .into())
         }
     }
 }
 
 /// The control socket of a switch in this network namespace whose name is `name`, or `name` with a
 /// number after it. Errors: there is none.
-pub fn find_near(name: &str) -> Result<PathBuf, String> {
+pub fn find_near(name: &str) -> Result<PathBuf> {
     for socket in sockets(None)? {
         let rest = socket.name.strip_prefix(name);
         if socket.is_near && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-')) {
             return Ok(socket.path);
         }
     }
-    Err(format!("no switch '{name}' runs in this network namespace"))
+    Err(format!("no switch '{name}' runs in this network namespace").into())
 }
 
 /// The control sockets of the switch `name`, or of all switches that answer.
-fn sockets(name: Option<&str>) -> Result<Vec<RunSocket>, String> {
-    permitted(run_sockets("ctl", name)).map_err(|refusal| format!("{refusal}: use sudo"))
+fn sockets(name: Option<&str>) -> Result<Vec<RunSocket>> {
+    permitted(run_sockets("ctl", name)).map_err(|refusal| format!("{refusal}: use sudo").into())
 }

@@ -35,6 +35,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::warn;
 
 use crate::config::Config;
+use crate::error::{Result, context};
 use crate::port::OpenPort;
 use crate::record::{RecordWriter, SwitchRecorder};
 
@@ -127,26 +128,26 @@ pub struct DataPlaneParts {
 impl DataPlane {
     /// Adds the ports to the switch, and all descriptors to the epoll set. Errors: a sentence for
     /// the user.
-    pub fn new(mut parts: DataPlaneParts) -> Result<Self, String> {
+    pub fn new(mut parts: DataPlaneParts) -> Result<Self> {
         let ports = std::mem::take(&mut parts.ports);
-        let mut this = Self::without_ports(parts).map_err(|e| format!("data plane: {e}"))?;
+        let mut this = Self::without_ports(parts).map_err(context("data plane"))?;
         ports.into_iter().try_for_each(|port| this.add_port(port))?;
         Ok(this)
     }
 
     /// Starts the configured captures and mirrors. Errors: what is wrong with one.
-    pub fn begin_copiers(&mut self) -> Result<(), String> {
+    pub fn begin_copiers(&mut self) -> Result<()> {
         self.io.ports.copiers = self.new_copiers(&self.config, &[])?;
         Ok(())
     }
 
     /// Starts the thread that writes the record. Errors: the system's.
-    pub fn begin_record(&mut self, writer: RecordWriter) -> Result<(), String> {
+    pub fn begin_record(&mut self, writer: RecordWriter) -> Result<()> {
         let started = match &mut self.io.recorder {
             Some(recorder) => recorder.start(writer),
             None => Ok(()),
         };
-        started.map_err(|error| format!("record thread: {error}"))
+        started.map_err(context("record thread"))
     }
 
     fn without_ports(parts: DataPlaneParts) -> std::io::Result<Self> {
@@ -348,11 +349,11 @@ impl DataPlane {
     }
 
     /// Adds a port and its configured queues. Errors: a sentence for the user.
-    fn add_port(&mut self, port: OpenPort) -> Result<(), String> {
+    fn add_port(&mut self, port: OpenPort) -> Result<()> {
         let name = port.name.clone();
         let number = port.number;
         let added = self.io.ports.add(port);
-        added.map_err(|error| format!("port {number}: {name}: {error}"))?;
+        added.map_err(context(format_args!("port {number}: {name}")))?;
         let now = self.now();
         self.describe_port(now, number);
         if let Some(opposite) = self.io.ports.opposite(number) {

@@ -12,7 +12,7 @@ use bofuss_oflib::Mac;
 use bofuss_ports::NetNs;
 
 use crate::config::Options;
-use crate::context::context;
+use crate::error::{Result, context};
 use crate::process::Process;
 
 mod scenes;
@@ -42,8 +42,6 @@ struct Lab {
     switch: NetNs,
     hosts: Vec<NetNs>,
 }
-
-type Result<T> = std::result::Result<T, String>;
 
 /// Runs the demo; `stopped` ends it early. Errors: a sentence for the user.
 pub async fn demo(options: DemoOptions, stopped: impl Future<Output = ()>) -> Result<()> {
@@ -131,7 +129,7 @@ fn run(program: &str, arguments: &[&str]) -> Result<String> {
     } else {
         let arguments = arguments.join(" ");
         let error = trimmed(&output.stderr);
-        Err(format!("{program} {arguments}: {error}"))
+        Err(format!("{program} {arguments}: {error}").into())
     }
 }
 
@@ -197,7 +195,7 @@ fn wait_for_link(name: &str) -> Result<()> {
     let until = Instant::now() + LINK_WAIT;
     while !run("ip", &["link", "show", name])?.contains("state UP") {
         if Instant::now() > until {
-            return Err(format!("the link of {name} does not come up"));
+            return Err(format!("the link of {name} does not come up").into());
         }
         thread::sleep(Duration::from_millis(20));
     }

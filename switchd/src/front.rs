@@ -13,7 +13,7 @@ use bofuss_channel::Endpoint;
 
 use crate::account::Account;
 use crate::config::Options;
-use crate::context::context;
+use crate::error::{Result, context};
 use crate::{log, rundir};
 
 /// Set in the environment of the background process when a program detaches.
@@ -85,7 +85,7 @@ impl Common {
     /// the exit code of the foreground process, or `None` in the process that continues.
     ///
     /// Errors: a sentence for the user.
-    fn begin(&self, program: &str) -> Result<Option<ExitCode>, String> {
+    fn begin(&self, program: &str) -> Result<Option<ExitCode>> {
         if self.bootstrap_ca_cert.is_some() {
             return Err(
                 "--bootstrap-ca-cert: a CA certificate that the peer itself sends proves \
@@ -106,11 +106,11 @@ impl Common {
                 .append(true)
                 .create(true)
                 .open(&path)
-                .map_err(|e| format!("--log-file {}: {e}", path.display()))?;
-            rustix::stdio::dup2_stderr(file).map_err(|e| format!("--log-file: {e}"))?;
+                .map_err(context(format_args!("--log-file {}", path.display())))?;
+            rustix::stdio::dup2_stderr(file).map_err(context("--log-file"))?;
         }
         if self.detach && std::env::var_os(DETACHED).is_none() {
-            return detach().map(Some).map_err(|e| format!("--detach: {e}"));
+            return detach().map(Some).map_err(context("--detach"));
         }
         log::start(level.unwrap_or(Ok("info"))?, log::LogFormat::Text)?;
         Ok(None)
@@ -120,7 +120,7 @@ impl Common {
     /// one.
     ///
     /// Errors: the pidfile cannot be written, or its process runs.
-    fn ready(&self, program: &str) -> Result<Option<PidFile>, String> {
+    fn ready(&self, program: &str) -> Result<Option<PidFile>> {
         let written = self.pidfile.as_ref().map(|file| {
             let account = Account::instead_of_root(false);
             let directory = rundir::directory(account.as_ref()).map_err(context("--pidfile"))?;
@@ -170,7 +170,7 @@ fn as_absolute(path: &Option<PathBuf>) -> Option<PathBuf> {
 }
 
 /// The log level of `--verbose=WORDS`. Errors: there is no such level.
-fn log_level(words: &str) -> Result<&'static str, String> {
+fn log_level(words: &str) -> Result<&'static str> {
     match words
         .split(':')
         .nth(2)
@@ -183,7 +183,8 @@ fn log_level(words: &str) -> Result<&'static str, String> {
         Some("dbg") | None => Ok("debug"),
         Some(other) => Err(format!(
             "--verbose={words}: '{other}' is no level; the levels are emer, err, warn, info and dbg"
-        )),
+        )
+        .into()),
     }
 }
 
@@ -209,14 +210,15 @@ fn detach() -> std::io::Result<ExitCode> {
     Ok(ExitCode::from(code.unwrap_or(1)))
 }
 
-fn write_pid(path: PathBuf, force: bool) -> Result<PidFile, String> {
+fn write_pid(path: PathBuf, force: bool) -> Result<PidFile> {
     let text = std::fs::read_to_string(&path).unwrap_or_default();
     let other = text.trim();
     if !force && !other.is_empty() && Path::new("/proc").join(other).exists() {
         let path = path.display();
         return Err(format!(
             "--pidfile {path}: process {other} runs (--force starts nevertheless)"
-        ));
+        )
+        .into());
     }
     std::fs::write(&path, format!("{}\n", std::process::id()))
         .map_err(context(format_args!("--pidfile {}", path.display())))?;

@@ -13,6 +13,8 @@ use tracing_subscriber::layer::{Context, Filter, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, reload};
 
+use crate::error::{Result, context};
+
 /// Most lines of one kind about one peer, port or file that are written within [`PERIOD`].
 const LINES: u32 = 100;
 const PERIOD: Duration = Duration::from_secs(60);
@@ -21,7 +23,7 @@ const PERIOD: Duration = Duration::from_secs(60);
 const KINDS: usize = 256;
 
 /// Changes the log level.
-type SetLogFilter = Box<dyn Fn(Targets) -> Result<(), String> + Send + Sync>;
+type SetLogFilter = Box<dyn Fn(Targets) -> Result<()> + Send + Sync>;
 
 static CHANGE: OnceLock<SetLogFilter> = OnceLock::new();
 
@@ -36,7 +38,7 @@ pub enum LogFormat {
 }
 
 /// Starts the log. Errors: an unknown level.
-pub fn start(level: &str, format: LogFormat) -> Result<(), String> {
+pub fn start(level: &str, format: LogFormat) -> Result<()> {
     let (filter, handle) = reload::Layer::new(filter(level)?);
     let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let plain = tracing_subscriber::fmt::layer()
@@ -53,7 +55,7 @@ pub fn start(level: &str, format: LogFormat) -> Result<(), String> {
         .with(lines.with_filter(RepeatFilter))
         .init();
     let change: SetLogFilter =
-        Box::new(move |filter| handle.reload(filter).map_err(|e| e.to_string()));
+        Box::new(move |filter| handle.reload(filter).map_err(|e| e.to_string().into()));
     // There is one log in a process.
     let _ = CHANGE.set(change);
     Ok(())
@@ -86,20 +88,20 @@ impl<W: Write> Write for LineWriter<W> {
 }
 
 /// Checks a log level. Errors: an unknown one.
-pub fn check(level: &str) -> Result<(), String> {
+pub fn check(level: &str) -> Result<()> {
     filter(level).map(|_| ())
 }
 
 /// Changes the log level. Errors: an unknown one; nothing has changed then.
-pub fn set(level: &str) -> Result<(), String> {
+pub fn set(level: &str) -> Result<()> {
     let filter = filter(level)?;
     CHANGE.get().map_or(Ok(()), |change| change(filter))
 }
 
-fn filter(level: &str) -> Result<Targets, String> {
+fn filter(level: &str) -> Result<Targets> {
     level
         .parse()
-        .map_err(|error| format!("--log {level}: {error}"))
+        .map_err(context(format_args!("--log {level}")))
 }
 
 /// The lines since the period began.

@@ -7,11 +7,11 @@
 mod account;
 mod capture;
 mod config;
-mod context;
 mod control;
 mod ctl;
 mod dataplane;
 mod demo;
+mod error;
 mod features;
 mod front;
 mod generate;
@@ -41,7 +41,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::context::context;
+use crate::error::{Error, Result, context};
 
 #[cfg(feature = "allocator")]
 #[global_allocator]
@@ -138,15 +138,14 @@ fn bofuss() -> ExitCode {
         CliCommand::Generate { .. } => "error",
     });
     if let Err(error) = log::start(level, cli.log_format) {
-        return usage("bofuss", &error);
+        return error.into_usage().report("bofuss");
     }
     let result = match cli.command {
         CliCommand::Run(mut options) => {
             options.log.clone_from(&cli.log);
-            match configured(*options) {
-                Ok((source, configs)) => with_runtime(serve(source, configs)),
-                Err(error) => return usage("bofuss", &error),
-            }
+            configured(*options)
+                .map_err(Error::into_usage)
+                .and_then(|(source, configs)| with_runtime(serve(source, configs)))
         }
         CliCommand::Demo(options) => with_runtime(async { demo::demo(options, stopped()).await }),
         CliCommand::Ctl { words } => ctl::command(&words).map(|text| print!("{text}")),
@@ -156,21 +155,18 @@ fn bofuss() -> ExitCode {
         CliCommand::Reload { name } => ctl::reload(name.as_deref()).map(|text| print!("{text}")),
         CliCommand::Generate { what } => {
             let printed = generate::print(what, Cli::command(), &mut std::io::stdout());
-            printed.map_err(|error| error.to_string())
+            printed.map_err(Error::from)
         }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bofuss: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => error.report("bofuss"),
     }
 }
 
 /// Runs `work`, which starts switches, to its end. Errors: those of `work`, or a limit of the
 /// system is too low.
-fn with_runtime(work: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+fn with_runtime(work: impl Future<Output = Result<()>>) -> Result<()> {
     check_limits()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -184,7 +180,7 @@ fn with_runtime(work: impl Future<Output = Result<(), String>>) -> Result<(), St
 /// Raises the limit on open files as far as permitted, since a process may have many switches.
 ///
 /// Errors: the limit is too low for one switch.
-fn check_limits() -> Result<(), String> {
+fn check_limits() -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let current = limit.maximum;
     // If it may not be raised, it stays.
@@ -193,27 +189,20 @@ fn check_limits() -> Result<(), String> {
         Some(limit) if limit < MIN_OPEN_FILES => Err(format!(
             "only {limit} files may be open at a time, and a switch needs {MIN_OPEN_FILES}; \
              type: ulimit -n 1024"
-        )),
+        )
+        .into()),
         Some(_) | None => Ok(()),
     }
 }
 
-/// Reports a wrong command line, with the exit code that clap has for it.
-fn usage(program: &str, error: &str) -> ExitCode {
-    eprintln!("{program}: {error}");
-    ExitCode::from(2)
-}
-
 /// Reads the configuration, and sets its log level. Errors: a sentence for the user.
-fn configured(
-    options: config::Options,
-) -> Result<(reload::ConfigSource, Vec<config::Config>), String> {
+fn configured(options: config::Options) -> Result<(reload::ConfigSource, Vec<config::Config>)> {
     let (source, configs) = reload::ConfigSource::read(options)?;
     log::set(&configs[0].log)?;
     Ok((source, configs))
 }
 
-async fn serve(source: reload::ConfigSource, configs: Vec<config::Config>) -> Result<(), String> {
+async fn serve(source: reload::ConfigSource, configs: Vec<config::Config>) -> Result<()> {
     let stop = stopped();
     let process = process::Process::start(configs, Some(source), None).await?;
     process.run(|| Ok(()), stop).await

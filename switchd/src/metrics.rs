@@ -24,7 +24,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::context::context;
+use crate::error::{Error, Result, context};
 
 pub use text::{ExpositionFormat, Histogram, Labels, Samples};
 
@@ -40,15 +40,15 @@ const MAX_CONCURRENT_REQUESTS: usize = 4;
 pub struct Address(pub SocketAddr);
 
 impl FromStr for Address {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self> {
         if let Ok(address) = text.parse() {
             return Ok(Self(address));
         }
         match text.trim_start_matches(':').parse::<u16>() {
             Ok(port) => Ok(Self(SocketAddr::from(([127, 0, 0, 1], port)))),
-            Err(_) => Err(format!("{text}: it is PORT, IP:PORT or [IPv6]:PORT")),
+            Err(_) => Err(format!("{text}: it is PORT, IP:PORT or [IPv6]:PORT").into()),
         }
     }
 }
@@ -84,7 +84,7 @@ impl Drop for MetricsListener {
 pub async fn listen(
     address: Address,
     metrics_requests: mpsc::Sender<MetricsRequest>,
-) -> Result<MetricsListener, String> {
+) -> Result<MetricsListener> {
     let option = format!("--metrics {}", address.0);
     let listener = TcpListener::bind(address.0)
         .await
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(address(":9101"), Ok("127.0.0.1:9101".into()));
         assert_eq!(address("0.0.0.0:1"), Ok("0.0.0.0:1".into()));
         assert_eq!(address("[::1]:1"), Ok("[::1]:1".into()));
-        assert!(address("here").unwrap_err().contains("it is PORT"));
+        assert!(address("here").unwrap_err().text.contains("it is PORT"));
         assert!(address("65536").is_err());
     }
 

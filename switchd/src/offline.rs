@@ -17,8 +17,8 @@ use bofuss_oflib::{Action, Catalogue, Message, PortNo, Version};
 use bofuss_sim::scenario::parse_rule;
 
 use crate::config::{self, Config, DEFAULT_NAME, Options};
-use crate::context::context;
 use crate::dataplane::POOL_BYTES;
+use crate::error::{Result, context};
 use crate::run::make_switch;
 
 /// The connection on which the lines of the file arrive.
@@ -44,7 +44,7 @@ impl SwitchIo for Replies {
 /// of a switch without ports.
 ///
 /// Errors: the file, the key, and what is wrong.
-pub fn described(config: Option<&Path>, name: Option<&str>) -> Result<Config, String> {
+pub fn described(config: Option<&Path>, name: Option<&str>) -> Result<Config> {
     let mut read = match (config, name) {
         (Some(path), name) => read_file(path, name)?,
         (None, None) => Config {
@@ -52,7 +52,7 @@ pub fn described(config: Option<&Path>, name: Option<&str>) -> Result<Config, St
             ..Options::default().check()?
         },
         (None, Some(name)) => {
-            return Err(format!("--switch {name}: --config FILE is required here"));
+            return Err(format!("--switch {name}: --config FILE is required here").into());
         }
     };
     let names = read
@@ -68,7 +68,7 @@ pub fn described(config: Option<&Path>, name: Option<&str>) -> Result<Config, St
 /// are configured, it has `in_port` and those that the flows name.
 ///
 /// Errors: the file, the line, and what is wrong.
-pub fn switch(config: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<Switch, String> {
+pub fn switch(config: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<Switch> {
     let messages = match flows {
         Some(path) => mods(path, &config.catalogue)?,
         None => Vec::new(),
@@ -95,7 +95,7 @@ pub fn switch(config: &Config, flows: Option<&Path>, in_port: PortNo) -> Result<
     }
     switch.connected(Time(0), FILE, Version::V1_3, false);
     for (at, message) in messages {
-        take(&mut switch, message, &mut io).map_err(|error| format!("{at}: {error}"))?;
+        take(&mut switch, message, &mut io).map_err(context(at))?;
     }
     Ok(switch)
 }
@@ -114,7 +114,7 @@ pub fn states(switch: &mut Switch) -> AskedStates {
 
 /// Reads the configuration of the switch `name` from a file, or of the only one there. Options of
 /// connections are left out, so that no TLS file is read.
-fn read_file(path: &Path, name: Option<&str>) -> Result<Config, String> {
+fn read_file(path: &Path, name: Option<&str>) -> Result<Config> {
     let text = read_text(path).map_err(context(path.display()))?;
     let all: Options = toml::from_str(&text).map_err(context(path.display()))?;
     let mut switches = config::each(all);
@@ -129,9 +129,9 @@ fn read_file(path: &Path, name: Option<&str>) -> Result<Config, String> {
     let Some(at) = at else {
         let path = path.display();
         let names = names.join(", ");
-        return Err(format!(
-            "{path}: it has the switches {names}: choose one by --switch NAME"
-        ));
+        return Err(
+            format!("{path}: it has the switches {names}: choose one by --switch NAME").into(),
+        );
     };
     let options = switches.swap_remove(at);
     let has_controller = !options.controllers.is_empty();
@@ -147,7 +147,7 @@ fn read_file(path: &Path, name: Option<&str>) -> Result<Config, String> {
         ..options
     };
     let checked = options.check();
-    checked.map_err(|error| config::in_file(path, &text, at, &error))
+    checked.map_err(|error| error.map(|wrong| config::in_file(path, &text, at, &wrong)))
 }
 
 /// A port with its link up, at the configured rate.
@@ -162,7 +162,7 @@ fn desc(config: &Config, port_no: PortNo) -> PortDesc {
 }
 
 /// Sends a message to the switch. Errors: the switch's.
-fn take(switch: &mut Switch, message: Message, io: &mut Replies) -> Result<(), String> {
+fn take(switch: &mut Switch, message: Message, io: &mut Replies) -> Result<()> {
     io.0.clear();
     let request = Request {
         xid: 0,
@@ -176,7 +176,7 @@ fn take(switch: &mut Switch, message: Message, io: &mut Replies) -> Result<(), S
     let catalogue = switch.datapath().catalogue();
     for message in &io.0 {
         if let Message::Error(error) = message {
-            return Err(catalogue.error_text(error.error));
+            return Err(catalogue.error_text(error.error).into());
         }
     }
     Ok(())
@@ -189,12 +189,12 @@ type SourcedMessage = (String, Message);
 /// reads or prints them, and of messages of extensions, as dpctl reads them:
 /// `state_mod table_config,table=0,stateful=1`. Returns meters first, then groups, flows and the
 /// messages of extensions.
-fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<SourcedMessage>, String> {
+fn mods(path: &Path, catalogue: &Catalogue) -> Result<Vec<SourcedMessage>> {
     let text = read_input(path).map_err(context(path.display()))?;
     let mut all = [const { Vec::new() }; 4];
     for (line, number) in text.lines().zip(1..) {
         let at = format!("{}, line {number}", path.display());
-        let rule = parse_rule(line, catalogue).map_err(|error| format!("{at}: {error}"))?;
+        let rule = parse_rule(line, catalogue).map_err(context(&at))?;
         if let Some((rank, message)) = rule {
             all[rank].push((at, message));
         }
@@ -239,6 +239,6 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let start = format!("{}, line 3: field x=gre:0:8,number=1: ", path.display());
         let told = told.unwrap_err();
-        assert!(told.starts_with(&start), "{told}");
+        assert!(told.text.starts_with(&start), "{told}");
     }
 }

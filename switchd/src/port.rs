@@ -13,6 +13,7 @@ use bofuss_oflib::{Mac, PortNo};
 use bofuss_ports::{AfPacket, Link, LinkModes, OpenError, PcapFile, PortDriver, PortError, Tap};
 
 use crate::config::{PortKind, PortSpec};
+use crate::error::{Result, context};
 use crate::features;
 
 /// An open port.
@@ -37,18 +38,18 @@ pub struct OpenPort {
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Opens a port. Errors: why it cannot be opened, and what to type.
-pub fn open(spec: &PortSpec) -> Result<OpenPort, String> {
+pub fn open(spec: &PortSpec) -> Result<OpenPort> {
     open_until(spec, Instant::now())
 }
 
 /// Opens a port. If another switch has it, which may be ending, tries again until `end`.
 ///
 /// Errors: as [`open`].
-pub fn open_until(spec: &PortSpec, end: Instant) -> Result<OpenPort, String> {
+pub fn open_until(spec: &PortSpec, end: Instant) -> Result<OpenPort> {
     loop {
         match try_open(spec) {
             Err(OpenError::InUse(_)) if Instant::now() < end => sleep(RETRY_INTERVAL),
-            opened => return opened.map_err(|error| format!("port {}: {error}", spec.kind)),
+            opened => return opened.map_err(context(format_args!("port {}", spec.kind))),
         }
     }
 }

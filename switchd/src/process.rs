@@ -14,9 +14,9 @@ use tracing::{info, warn};
 
 use crate::account::Account;
 use crate::config::Config;
-use crate::context::context;
 use crate::control::CommandRequest;
 use crate::dataplane::{Answer, Operation, Scrape};
+use crate::error::{Error, Result, context};
 use crate::manager::Manager;
 use crate::metrics::{self, Address, MetricsRequest};
 use crate::reload::ConfigSource;
@@ -54,7 +54,7 @@ pub struct Process {
     /// The configuration's source, for reloads.
     source: Option<Arc<ConfigSource>>,
     /// The reload in progress.
-    reading: Option<(Reading<Reread>, Asker)>,
+    reading: Option<(Reading<Reread, Error>, Asker)>,
     log: String,
     /// The address of the metrics, and the listener there.
     metrics: (Option<Address>, Option<metrics::MetricsListener>),
@@ -69,7 +69,7 @@ impl Process {
         configs: Vec<Config>,
         source: Option<ConfigSource>,
         mut enter: Option<Enter>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self> {
         let account = Account::instead_of_root(configs.iter().any(|config| config.lock_down));
         let folder = rundir::directory(account.as_ref()).map_err(context(rundir::RUN_FOLDER))?;
         bofuss_ports::keep_settings_in(
@@ -101,7 +101,7 @@ impl Process {
                 Err(error) => {
                     this.end().await;
                     return Err(if this.shared.are_several {
-                        format!("switch {name}: {error}")
+                        context(format_args!("switch {name}"))(error)
                     } else {
                         error
                     });
@@ -132,7 +132,7 @@ impl Process {
     }
 
     /// Gives up the rights that only the start needs. Errors: the system's, in a sentence.
-    fn give_up_rights(&self) -> Result<(), String> {
+    fn give_up_rights(&self) -> Result<()> {
         match &self.shared.lock {
             Some(lock) => lock.close(),
             None => rights::give_up(None),
@@ -141,10 +141,7 @@ impl Process {
     }
 
     /// Serves metrics at `address`. Errors: why it cannot.
-    async fn listen(
-        &self,
-        address: Option<Address>,
-    ) -> Result<Option<metrics::MetricsListener>, String> {
+    async fn listen(&self, address: Option<Address>) -> Result<Option<metrics::MetricsListener>> {
         let Some(address) = address else {
             return Ok(None);
         };
@@ -161,9 +158,9 @@ impl Process {
     /// data-plane thread. All switches are closed then, too.
     pub async fn run<T>(
         mut self,
-        ready: impl FnOnce() -> Result<T, String>,
+        ready: impl FnOnce() -> Result<T>,
         stop: impl Future<Output = ()>,
-    ) -> Result<(), String> {
+    ) -> Result<()> {
         let prepared = ready().and_then(|kept| self.give_up_rights().map(|()| kept));
         match prepared {
             Ok(_kept) => self.until(stop).await,
@@ -177,13 +174,13 @@ impl Process {
     /// Serves commands until one of them, or `stop`, ends the last switch.
     ///
     /// Errors: the error that ended a data-plane thread.
-    pub async fn until(mut self, stop: impl Future<Output = ()>) -> Result<(), String> {
+    pub async fn until(mut self, stop: impl Future<Output = ()>) -> Result<()> {
         let served = self.serve(stop).await;
         self.end().await;
         served
     }
 
-    async fn serve(&mut self, stop: impl Future<Output = ()>) -> Result<(), String> {
+    async fn serve(&mut self, stop: impl Future<Output = ()>) -> Result<()> {
         let mut stop = std::pin::pin!(stop);
         // Without a configuration file, closing the terminal (SIGHUP) ends the switch, as it ends
         // other programs.
@@ -261,7 +258,7 @@ impl Process {
                     .await;
                     let seconds = TRACE_NEXT_TIMEOUT.as_secs();
                     let _ = reply.send(answer.unwrap_or_else(|_| {
-                        Err(format!("no such packet arrived within {seconds} s"))
+                        Err(format!("no such packet arrived within {seconds} s").into())
                     }));
                 });
                 return;
@@ -296,7 +293,7 @@ impl Process {
             (None, None) => Err("there is no configuration file".into()),
             (None, Some(source)) => {
                 let source = Arc::clone(source);
-                Reading::begin(move || source.read_again())
+                Reading::begin(move || source.read_again()).map_err(Error::from)
             }
         };
         match begun {
@@ -306,7 +303,7 @@ impl Process {
     }
 
     /// Applies the configuration that was read, or changes nothing.
-    async fn end_reload(&mut self, read: Result<Reread, String>, reply: Asker) {
+    async fn end_reload(&mut self, read: Result<Reread>, reply: Asker) {
         let applied = match read {
             Ok((source, configs)) => self.apply(source, configs).await,
             Err(error) => Err(error),
@@ -323,7 +320,7 @@ impl Process {
     }
 
     /// Starts a switch after the process gave up its rights. Errors: a sentence for the user.
-    async fn start_later(&self, config: Config) -> Result<Running, String> {
+    async fn start_later(&self, config: Config) -> Result<Running> {
         let started = run::start(config, &self.shared, None).await?;
         started.begin_messages()?;
         Ok(started)
@@ -334,7 +331,7 @@ impl Process {
     /// if something fails.
     ///
     /// Errors: a sentence, and the number of the switch.
-    async fn follow(&mut self, mut configs: Vec<Config>) -> Result<(), (usize, String)> {
+    async fn follow(&mut self, mut configs: Vec<Config>) -> Result<(), (usize, Error)> {
         // A switch that the file gives no name keeps its current one.
         let unnamed = configs.iter_mut().find(|config| !config.is_named);
         let running = self.switches.iter().find(|switch| !switch.is_named());
@@ -394,7 +391,7 @@ impl Process {
 }
 
 /// Waits until one of the switches ends. Returns its place among them and its result.
-async fn ended(switches: &mut [Running]) -> (usize, Result<(), String>) {
+async fn ended(switches: &mut [Running]) -> (usize, Result<()>) {
     std::future::poll_fn(|context| {
         for (at, switch) in switches.iter_mut().enumerate() {
             if let Poll::Ready(end) = Pin::new(&mut switch.done).poll(context) {
@@ -421,8 +418,8 @@ fn report_reload(done: Answer, reply: Asker) {
 
 /// Waits until the files of a reload are read; forever if there is none.
 async fn finished(
-    current: &mut Option<(Reading<Reread>, Asker)>,
-) -> (Result<Reread, String>, Asker) {
+    current: &mut Option<(Reading<Reread, Error>, Asker)>,
+) -> (Result<Reread>, Asker) {
     let Some((reading, _)) = current else {
         return std::future::pending().await;
     };

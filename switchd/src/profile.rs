@@ -18,7 +18,7 @@ use bofuss_oflib::{Catalogue, Version};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::context::context;
+use crate::error::{Result, context};
 
 /// The keys of a table that are no properties.
 const OTHER_KEYS: &str = "id, name, max-entries, metadata-match, metadata-write";
@@ -32,12 +32,12 @@ type Wrong = (usize, String);
 
 impl Profile {
     /// Reads a profile. Errors: the file, the line, the key, and what would be right.
-    pub fn read(path: &Path, catalogue: &Catalogue) -> Result<Self, String> {
+    pub fn read(path: &Path, catalogue: &Catalogue) -> Result<Self> {
         let text = bofuss_channel::read_text(path).map_err(context(path.display()))?;
         let file = DeTable::parse(&text).map_err(context(path.display()))?;
         Self::of(file.get_ref(), catalogue).map_err(|(at, what)| {
             let line = text[..at].matches('\n').count() + 1;
-            format!("{}: line {line}: {what}", path.display())
+            format!("{}: line {line}: {what}", path.display()).into()
         })
     }
 

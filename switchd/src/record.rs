@@ -27,8 +27,8 @@ use rustix::fs::OFlags;
 use tracing::warn;
 
 use crate::config::{self, Config};
-use crate::context::context;
 use crate::dataplane::POOL_BYTES;
+use crate::error::{Result, context};
 use crate::metrics::Samples;
 
 /// Most bytes in one file; a record then ends.
@@ -51,7 +51,7 @@ impl RecordFile {
     /// Opens a file, or makes it, so that only its owner may read it; what is in it stays.
     ///
     /// Errors: a sentence, also if another switch writes it, or it is no file.
-    pub fn open(path: &Path) -> Result<Self, String> {
+    pub fn open(path: &Path) -> Result<Self> {
         let named = context(format!("--record {}", path.display()));
         Self::try_open(path).map_err(named)
     }
@@ -438,17 +438,14 @@ fn write_profile(tables: Vec<TableFeatures>, catalogue: &Arc<Catalogue>) -> Vec<
 }
 
 /// Reads the profile of a record. Errors: it is none.
-pub fn read_profile(
-    bytes: &[u8],
-    catalogue: &Arc<Catalogue>,
-) -> Result<Vec<TableFeatures>, String> {
+pub fn read_profile(bytes: &[u8], catalogue: &Arc<Catalogue>) -> Result<Vec<TableFeatures>> {
     let number = bytes.first().copied().unwrap_or_default();
     let version = Version::of_number(number).ok_or("profile: an unknown version")?;
     let codec = Codec::new(version, catalogue.clone());
     let mut assembler = Assembler::new(codec, bytes.len());
     let mut framer = Framer::new();
     framer.push(bytes);
-    while let Some(frame) = framer.next_message().map_err(|e| format!("profile: {e}"))? {
+    while let Some(frame) = framer.next_message().map_err(context("profile"))? {
         let received = assembler.receive(frame);
         let read = received.map_err(|refused| format!("profile: {}", refused.cause))?;
         if let Some((_, Message::MultipartReply(reply))) = read
@@ -579,7 +576,10 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         let refused = RecordFile::open(&path).err().unwrap();
         fs::remove_file(&path).unwrap();
-        assert!(refused.ends_with(": another switch writes it"), "{refused}");
+        assert!(
+            refused.text.ends_with(": another switch writes it"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! key.
 
 use crate::config::{self, Config, Options};
+use crate::error::{Error, Result};
 
 /// What a running switch does when a key has changed.
 #[derive(Clone, Copy)]
@@ -137,7 +138,7 @@ impl ConfigSource {
     /// switch or several.
     ///
     /// Errors: one sentence that says what is wrong, where, and what would be right.
-    pub fn read(given: Options) -> Result<(Self, Vec<Config>), String> {
+    pub fn read(given: Options) -> Result<(Self, Vec<Config>)> {
         let (switches, text) = match &given.config {
             Some(path) => config::read(path)?,
             None => (vec![Options::default()], String::new()),
@@ -166,7 +167,7 @@ impl ConfigSource {
     /// Reads the file again.
     ///
     /// Errors: as [`ConfigSource::read`]; there is no file; a key changed that needs a restart.
-    pub fn read_again(&self) -> Result<(Self, Vec<Config>), String> {
+    pub fn read_again(&self) -> Result<(Self, Vec<Config>)> {
         if !self.has_file() {
             return Err(
                 "the switch was started without --config FILE, so there is no file to read".into(),
@@ -187,7 +188,8 @@ impl ConfigSource {
                 Follows(_) => None,
             }) {
                 let said = format!("{key}: a change needs a restart: {why}");
-                return Err(new.located(at, said) + "; nothing was changed");
+                let error = new.located(at, said.into());
+                return Err(error.map(|text| text + "; nothing was changed"));
             }
         }
         Ok((new, configs))
@@ -204,11 +206,11 @@ impl ConfigSource {
 
     /// Adds the file and line to a sentence that begins with a key of the switch number `at`;
     /// leaves others as they are.
-    pub fn located(&self, at: usize, error: String) -> String {
-        let key = error.trim_start_matches('-').split([' ', ':']).next();
+    pub fn located(&self, at: usize, error: Error) -> Error {
+        let key = error.text.trim_start_matches('-').split([' ', ':']).next();
         match &self.given.config {
             Some(path) if KEYS.iter().any(|row| key == Some(row.0)) => {
-                config::in_file(path, &self.text, at, &error)
+                error.map(|text| config::in_file(path, &self.text, at, &text))
             }
             Some(_) | None => error,
         }
@@ -279,7 +281,7 @@ mod tests {
             ("\nports = []\n", "line 2"),
         ] {
             let said = again(text).expect_err("it is refused");
-            assert!(said.contains(wanted), "{said}");
+            assert!(said.text.contains(wanted), "{said}");
         }
         std::fs::remove_file(&path).expect("it is there");
         let none = ConfigSource::read(Options::default())

@@ -13,7 +13,7 @@ use bofuss_embed::record::{
 };
 use bofuss_ext::trace::Trace;
 
-use crate::context::context;
+use crate::error::{Result, context};
 use crate::run::remake_switch;
 
 /// The longest line of a record in bytes: more than a batch of the longest frames has.
@@ -39,7 +39,7 @@ pub struct ReplayOptions {
 
 impl ReplayOptions {
     /// Plays the record. Errors: a sentence for the user, also if an output differs.
-    pub fn run(&self) -> Result<(), String> {
+    pub fn run(&self) -> Result<()> {
         let name = self.file.display();
         let file = open_input(&self.file).map_err(context(&name))?;
         let mut replay = Replay {
@@ -49,7 +49,7 @@ impl ReplayOptions {
         };
         let mut reader = RecordReader::default();
         let read = replay.read(BufReader::new(file), &mut reader);
-        read.map_err(|error| format!("{name}, line {}: {error}", replay.line))?;
+        read.map_err(context(format_args!("{name}, line {}", replay.line)))?;
         replay.finish()?;
         print!("{}", replay.explained);
         for warning in &replay.warnings {
@@ -62,22 +62,20 @@ impl ReplayOptions {
             0 => println!("{name}: {}", replay.summary()),
             count => {
                 let all = replay.inputs;
-                return Err(format!(
-                    "{name}: {count} of {all} inputs have other outputs"
-                ));
+                return Err(format!("{name}: {count} of {all} inputs have other outputs").into());
             }
         }
         if let Some(line) = self.explain
             && replay.explained.is_empty()
         {
-            return Err(format!("{name}, line {line}: no frames arrive here"));
+            return Err(format!("{name}, line {line}: no frames arrive here").into());
         }
         Ok(())
     }
 }
 
 /// Creates a file that only its owner may read. Errors: the system's, also if it exists.
-fn new_file(path: &Path) -> Result<BufWriter<File>, String> {
+fn new_file(path: &Path) -> Result<BufWriter<File>> {
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).mode(0o600).open(path);
     file.map(BufWriter::new)
@@ -106,7 +104,7 @@ struct Replay {
 
 impl Replay {
     /// Reads and plays lines up to the end; the error is that of `self.line`.
-    fn read(&mut self, mut file: impl BufRead, reader: &mut RecordReader) -> Result<(), String> {
+    fn read(&mut self, mut file: impl BufRead, reader: &mut RecordReader) -> Result<()> {
         let mut bytes = Vec::new();
         let mut items = Vec::new();
         loop {
@@ -114,19 +112,19 @@ impl Replay {
             let mut rest = file.by_ref().take(MAX_LINE_BYTES);
             let read = rest.read_until(b'\n', &mut bytes);
             self.line = reader.line() + 1;
-            if read.map_err(|error| error.to_string())? == 0 {
+            if read? == 0 {
                 break;
             }
             if bytes.pop_if(|last| *last == b'\n').is_none() {
                 if bytes.len() as u64 >= MAX_LINE_BYTES - 1 {
-                    return Err(format!("it has more than {MAX_LINE_BYTES} bytes"));
+                    return Err(format!("it has more than {MAX_LINE_BYTES} bytes").into());
                 }
                 self.warn("the line is cut off, and left out");
                 break;
             }
-            let line = str::from_utf8(&bytes).map_err(|error| error.to_string())?;
+            let line = str::from_utf8(&bytes)?;
             let pushed = reader.push(line, &mut items);
-            pushed.map_err(|error| error.to_string())?;
+            pushed?;
             self.take(mem::take(&mut items))?;
         }
         reader.end(&mut items);
@@ -141,7 +139,7 @@ impl Replay {
         self.warnings.push(format!("line {}: {text}", self.line));
     }
 
-    fn take(&mut self, items: Vec<Item>) -> Result<(), String> {
+    fn take(&mut self, items: Vec<Item>) -> Result<()> {
         for item in items {
             match item {
                 Item::Run(config, detail) => self.begin(&config, detail)?,
@@ -160,17 +158,17 @@ impl Replay {
         Ok(())
     }
 
-    fn begin(&mut self, config: &RecordedConfig, detail: FrameDetail) -> Result<(), String> {
+    fn begin(&mut self, config: &RecordedConfig, detail: FrameDetail) -> Result<()> {
         let player = Player::new(config, detail, Box::new(remake_switch));
-        self.player = Some(player.map_err(|error| error.to_string())?);
+        self.player = Some(player?);
         self.end_run()?;
         self.runs += 1;
         let first_line = detail.first_line();
         self.write(&format!("{first_line}\nswitch {config}\n"))
     }
 
-    fn play(&mut self, recorded: &RecordedStep) -> Result<(), String> {
-        let (at, input) = RecordedInput::read(&recorded.text).map_err(|error| error.to_string())?;
+    fn play(&mut self, recorded: &RecordedStep) -> Result<()> {
+        let (at, input) = RecordedInput::read(&recorded.text)?;
         let player = self.player.as_mut().ok_or("there is no switch")?;
         if self.explain == Some(recorded.line)
             && let RecordedInput::Frames(port, frames) = &input
@@ -181,7 +179,7 @@ impl Replay {
             }
         }
         let played = player.play(at, &input, &recorded.denied);
-        let outputs = played.map_err(|error| error.to_string())?;
+        let outputs = played?;
         self.inputs += 1;
         self.outputs += outputs.len();
         let found: Vec<String> = outputs.iter().map(ToString::to_string).collect();
@@ -240,14 +238,14 @@ impl Replay {
         format!("{runs}, {inputs} inputs, {outputs} outputs as recorded")
     }
 
-    fn end_run(&mut self) -> Result<(), String> {
+    fn end_run(&mut self) -> Result<()> {
         if self.runs == 0 {
             return Ok(());
         }
         self.write(&format!("{LAST_LINE}\n"))
     }
 
-    fn finish(&mut self) -> Result<(), String> {
+    fn finish(&mut self) -> Result<()> {
         self.end_run()?;
         match &mut self.out {
             Some(out) => out.flush().map_err(context("--write")),
@@ -255,7 +253,7 @@ impl Replay {
         }
     }
 
-    fn write(&mut self, text: &str) -> Result<(), String> {
+    fn write(&mut self, text: &str) -> Result<()> {
         match &mut self.out {
             Some(out) => out.write_all(text.as_bytes()).map_err(context("--write")),
             None => Ok(()),
@@ -280,12 +278,12 @@ mod tests {
     const RECORDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/records");
 
     /// Plays a text. Errors: the line, and what is wrong.
-    fn played(text: &[u8]) -> Result<Replay, String> {
+    fn played(text: &[u8]) -> Result<Replay> {
         let mut replay = Replay::default();
         let mut reader = RecordReader::default();
         match replay.read(Cursor::new(text), &mut reader) {
             Ok(()) => Ok(replay),
-            Err(error) => Err(format!("line {}: {error}", replay.line)),
+            Err(error) => Err(format!("line {}: {error}", replay.line).into()),
         }
     }
 
@@ -328,11 +326,11 @@ mod tests {
             (long, "line 3: it has more than 16777216 bytes"),
         ] {
             let error = played(text.as_bytes()).err().unwrap();
-            assert!(error.starts_with(told), "{error}");
+            assert!(error.text.starts_with(told), "{error}");
         }
         let not_text = [head.as_bytes(), b"{}\n\xff\n"].concat();
         let error = played(&not_text).err().unwrap();
-        assert!(error.starts_with("line 3: invalid utf-8"), "{error}");
+        assert!(error.text.starts_with("line 3: invalid utf-8"), "{error}");
     }
 
     #[test]

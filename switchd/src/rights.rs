@@ -13,7 +13,7 @@ use tracing::info;
 
 use crate::account::Account;
 use crate::config::Config;
-use crate::context::context;
+use crate::error::{Error, ErrorKind, Result, context};
 
 /// The capabilities to read and write frames, and to change links.
 const NEEDED: CapabilitySet = CapabilitySet::NET_RAW.union(CapabilitySet::NET_ADMIN);
@@ -55,7 +55,7 @@ impl Lock {
         configs: &[Config],
         sockets: &Path,
         account: Option<Account>,
-    ) -> Result<Option<Self>, String> {
+    ) -> Result<Option<Self>> {
         if !configs.iter().any(|config| config.lock_down) {
             return Ok(None);
         }
@@ -65,13 +65,13 @@ impl Lock {
                  Linux 5.13; see lsm=)"
                     .into()
             } else {
-                format!("--lock-down: {error}")
+                context("--lock-down")(error)
             }
         })?;
         // A file may be a link or be replaced by another: access is given to folders.
         for file in configs.iter().flat_map(|config| &config.files) {
             allow(&mut files, folder(file), Access::Read)?;
-            let meant = fs::canonicalize(file).map_err(|e| format!("{}: {e}", file.display()))?;
+            let meant = fs::canonicalize(file).map_err(context(file.display()))?;
             allow(&mut files, folder(&meant), Access::Read)?;
         }
         allow(&mut files, Path::new(STATUS), Access::Read)?;
@@ -99,9 +99,9 @@ impl Lock {
     /// Waits until no other thread has rights, and then gives up those of this thread.
     ///
     /// Errors: another thread keeps its rights.
-    pub fn close(&self) -> Result<(), String> {
+    pub fn close(&self) -> Result<()> {
         let start = Instant::now();
-        while others_have_rights().map_err(|error| format!("--lock-down: {error}"))? {
+        while others_have_rights().map_err(context("--lock-down"))? {
             if start.elapsed() > LAST_THREADS {
                 return Err("--lock-down: a thread keeps its rights".into());
             }
@@ -131,7 +131,7 @@ impl Lock {
 
 /// Adds a file or folder to those that a locked-down switch may open. Errors: the system's, in a
 /// sentence.
-fn allow(files: &mut Landlock, path: &Path, access: Access) -> Result<(), String> {
+fn allow(files: &mut Landlock, path: &Path, access: Access) -> Result<()> {
     let allowed = files.allow(path, access);
     allowed.map_err(context(format_args!("--lock-down: {}", path.display())))
 }
@@ -168,7 +168,7 @@ fn others_have_rights() -> io::Result<bool> {
 /// locked down.
 ///
 /// Errors: a sentence that names the first without.
-fn check_access(account: &Account, configs: &[Config]) -> Result<(), String> {
+fn check_access(account: &Account, configs: &[Config]) -> Result<()> {
     let as_user = || {
         account.enter().map_err(not_given_up)?;
         configs.iter().try_for_each(has_access)
@@ -180,7 +180,7 @@ fn check_access(account: &Account, configs: &[Config]) -> Result<(), String> {
 
 /// Whether the calling thread may read the files of a switch again, and make and remove files where
 /// the switch does. Errors: a sentence.
-fn has_access(config: &Config) -> Result<(), String> {
+fn has_access(config: &Config) -> Result<()> {
     let files = config.files.iter();
     let mut needed: Vec<_> = files.map(|file| (&**file, Right::READ_OK)).collect();
     let change = Right::WRITE_OK | Right::EXEC_OK;
@@ -207,7 +207,7 @@ fn has_access(config: &Config) -> Result<(), String> {
 /// back.
 ///
 /// Errors: the system's, in a sentence.
-pub fn give_up(lock: Option<&Lock>) -> Result<(), String> {
+pub fn give_up(lock: Option<&Lock>) -> Result<()> {
     let done = match lock {
         Some(lock) => lock.confine().map(drop),
         None => rustix::thread::set_no_new_privs(true)
@@ -217,8 +217,8 @@ pub fn give_up(lock: Option<&Lock>) -> Result<(), String> {
     done.map_err(not_given_up)
 }
 
-fn not_given_up(error: io::Error) -> String {
-    format!("giving up rights: {error}")
+fn not_given_up(error: io::Error) -> Error {
+    context("giving up rights")(error)
 }
 
 /// Reduces the capabilities of the calling thread to those that are needed.
@@ -232,12 +232,10 @@ fn keep(needed: CapabilitySet) -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-/// Adds to an error that says EPERM or EACCES that a locked-down switch needs a restart for this.
-pub fn explain(error: String) -> String {
-    let refused = error.contains("(os error 1)") || error.contains("(os error 13)");
-    if refused {
-        format!("{error}: {LOCKED}")
-    } else {
-        error
+/// Adds to the system's denial that a locked-down switch needs a restart for this.
+pub fn explain(error: Error) -> Error {
+    match error.kind {
+        ErrorKind::NoPermission => error.map(|text| format!("{text}: {LOCKED}")),
+        ErrorKind::Usage | ErrorKind::Failed => error,
     }
 }

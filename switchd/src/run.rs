@@ -19,6 +19,7 @@ use crate::capture::MessageCaptures;
 use crate::config::Config;
 use crate::control;
 use crate::dataplane::{Answer, Input, Operation, OperatorCommand, Scrape};
+use crate::error::{Error, Result, context};
 use crate::rights::Lock;
 use crate::snoop::SnoopClients;
 
@@ -41,7 +42,7 @@ const PORT_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs in the data-plane thread before the ports are opened, for example to enter a network
 /// namespace.
-pub type Enter = Box<dyn FnOnce() -> Result<(), String> + Send>;
+pub type Enter = Box<dyn FnOnce() -> Result<()> + Send>;
 
 /// What the switches of one process share.
 pub struct Shared {
@@ -103,7 +104,7 @@ pub struct Running {
     /// Its name.
     pub name: String,
     /// The result of the data-plane thread, once it ends.
-    pub done: oneshot::Receiver<Result<(), String>>,
+    pub done: oneshot::Receiver<Result<()>>,
     /// The queue to it.
     pub queue: DataPlaneQueue,
     hub: Hub,
@@ -121,7 +122,7 @@ pub struct Running {
 pub struct ClosingSwitch {
     name: String,
     queue: DataPlaneQueue,
-    done: oneshot::Receiver<Result<(), String>>,
+    done: oneshot::Receiver<Result<()>>,
 }
 
 impl ClosingSwitch {
@@ -175,7 +176,7 @@ impl PendingReconfiguration {
     /// forwarded until the change is complete or dropped.
     ///
     /// Errors: why the data-plane thread refuses.
-    pub async fn ready(&mut self) -> Result<(), String> {
+    pub async fn ready(&mut self) -> Result<()> {
         match (&mut self.ready).await {
             Ok(()) => Ok(()),
             Err(_) => answer_of(&mut self.answer).await.map(drop),
@@ -186,12 +187,12 @@ impl PendingReconfiguration {
 impl Running {
     /// Opens the configured listeners and connects to the configured controllers. Errors: a
     /// sentence for the user.
-    async fn begin_connections(&mut self) -> Result<(), String> {
+    async fn begin_connections(&mut self) -> Result<()> {
         let end = Instant::now() + PREDECESSOR_TIMEOUT;
         for address in &self.config.listen {
             let listener = sockets::listen_until(&self.hub, address, end)
                 .await
-                .map_err(|error| format!("--listen {error}"))?;
+                .map_err(|error| Error::from(error).map(|text| format!("--listen {text}")))?;
             self.listeners.push((address.clone(), listener));
         }
         for address in &self.config.controllers {
@@ -238,7 +239,7 @@ impl Running {
     /// that write the files inherit those of this one.
     ///
     /// Errors: a file that cannot be made.
-    pub fn begin_messages(&self) -> Result<(), String> {
+    pub fn begin_messages(&self) -> Result<()> {
         let mut files = self.config.message_files.iter();
         files.try_for_each(|file| self.messages.begin(file, None, &self.name))
     }
@@ -270,7 +271,7 @@ impl Running {
             "memory" => self.queue.ask(Operation::Memory).await,
             "attach" => self.attach(&argument).await,
             "detach" => self.detach().await,
-            other => Err(format!("there is no command '{other}' ('list' shows them)")),
+            other => Err(format!("there is no command '{other}' ('list' shows them)").into()),
         }
     }
 
@@ -291,7 +292,7 @@ impl Running {
     /// prepare its part.
     ///
     /// Errors: a sentence that begins with the key; nothing is changed then.
-    pub async fn begin(&self, config: Config) -> Result<PendingReconfiguration, String> {
+    pub async fn begin(&self, config: Config) -> Result<PendingReconfiguration> {
         let mut listeners = Vec::new();
         for address in &config.listen {
             if !self.listeners.iter().any(|(old, _)| old == address) {
@@ -311,7 +312,7 @@ impl Running {
         let files = config.message_files.iter();
         for file in files.filter(|file| !self.config.message_files.contains(file)) {
             let begun = self.messages.begin(file, None, &self.name);
-            begun.map_err(|error| format!("--capture openflow {file}: {error}"))?;
+            begun.map_err(context(format_args!("--capture openflow {file}")))?;
             new_files.files.push(file.clone());
         }
         let (can, ready) = oneshot::channel();
@@ -330,7 +331,7 @@ impl Running {
 
     /// Completes a change that is ready. Errors: the system's; the rest of the change is done
     /// nevertheless.
-    pub async fn complete(&mut self, change: PendingReconfiguration) -> Result<(), String> {
+    pub async fn complete(&mut self, change: PendingReconfiguration) -> Result<()> {
         let PendingReconfiguration {
             config,
             mut listeners,
@@ -365,11 +366,7 @@ impl Running {
 }
 
 /// Starts the switch of `config`. Errors: a sentence for the user.
-pub async fn start(
-    mut config: Config,
-    shared: &Shared,
-    enter: Option<Enter>,
-) -> Result<Running, String> {
+pub async fn start(mut config: Config, shared: &Shared, enter: Option<Enter>) -> Result<Running> {
     let (events, received) = mpsc::channel(EVENT_QUEUE);
     let messages = MessageCaptures::default();
     let snoop_clients = SnoopClients::default();
@@ -395,10 +392,10 @@ pub async fn start(
             #[cfg(feature = "allocator")]
             bofuss_ports::give_back_beside();
             if up.send(Ok(id)).is_ok() {
-                let _ = end.send(plane.run().map_err(|e| format!("data plane: {e}")));
+                let _ = end.send(plane.run().map_err(context("data plane")));
             }
         })
-        .map_err(|e| format!("data-plane thread: {e}"))?;
+        .map_err(context("data-plane thread"))?;
     let datapath_id = started
         .await
         .map_err(|_| "the data-plane thread died".to_string())??;
@@ -446,10 +443,10 @@ fn settings(config: &Config, messages: &MessageCaptures, snoop_clients: &SnoopCl
 }
 
 /// Listens at an address. Errors: why it cannot.
-async fn listen(hub: &Hub, address: &PassiveAddress) -> Result<(PassiveAddress, Listener), String> {
+async fn listen(hub: &Hub, address: &PassiveAddress) -> Result<(PassiveAddress, Listener)> {
     let listener = hub
         .listen(address)
         .await
-        .map_err(|error| format!("--listen {error}"))?;
+        .map_err(|error| Error::from(error).map(|text| format!("--listen {text}")))?;
     Ok((address.clone(), listener))
 }

@@ -12,7 +12,7 @@ use rustix::process::{Gid, Uid, geteuid};
 use tracing::warn;
 
 use crate::account::Account;
-use crate::context::context;
+use crate::error::{Result, context};
 
 /// The longest name of a switch in bytes: the path of a unix socket is limited to 107.
 const MAX_NAME_BYTES: usize = 32;
@@ -30,7 +30,7 @@ const GROUP_SOCKET_MODE: u32 = 0o660;
 const GROUPS: &str = "/etc/group";
 
 /// Refuses names that cannot be part of a file name.
-pub fn check_name(name: &str) -> Result<(), String> {
+pub fn check_name(name: &str) -> Result<()> {
     let right = !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.starts_with('.');
     if right
         && name
@@ -41,11 +41,12 @@ pub fn check_name(name: &str) -> Result<(), String> {
     }
     Err(format!(
         "--name '{name}': it is 1 to {MAX_NAME_BYTES} letters, digits, '-', '_' or '.', as in s1"
-    ))
+    )
+    .into())
 }
 
 /// The number of a group, by its name or number. Errors: there is no such group.
-pub fn group(name: &str) -> Result<u32, String> {
+pub fn group(name: &str) -> Result<u32> {
     if let Ok(number) = name.parse() {
         return Ok(number);
     }
@@ -58,9 +59,10 @@ pub fn group(name: &str) -> Result<u32, String> {
             return Ok(number);
         }
     }
-    Err(format!(
-        "--socket-group {name}: {GROUPS} has no such group (a number is accepted, too)"
-    ))
+    Err(
+        format!("--socket-group {name}: {GROUPS} has no such group (a number is accepted, too)")
+            .into(),
+    )
 }
 
 /// Creates the directory for our sockets: that of `account`, the system's, or otherwise the user's.
@@ -120,7 +122,7 @@ pub const RUN_FOLDER: &str = "run-time directory";
 /// Gives one of our sockets to the owner of its directory and to `group`, and to nobody else.
 ///
 /// Errors: the system's, in a sentence.
-pub fn set_access(socket: &Path, group: Option<u32>) -> Result<(), String> {
+pub fn set_access(socket: &Path, group: Option<u32>) -> Result<()> {
     restrict(socket, group)
         .and_then(|()| match group {
             Some(_) => make_searchable(socket.parent().unwrap_or(socket)),
@@ -204,7 +206,7 @@ mod tests {
         assert_eq!(group("4242"), Ok(4242));
         let error = group("no-such-group").expect_err("it is not there");
         assert!(
-            error.starts_with("--socket-group no-such-group: "),
+            error.text.starts_with("--socket-group no-such-group: "),
             "{error}"
         );
     }

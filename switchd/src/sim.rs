@@ -10,15 +10,16 @@ use std::time::{Duration, Instant};
 
 use bofuss_channel::read_input;
 use bofuss_datapath::Time;
+use bofuss_embed::EmbedError;
 use bofuss_ext::trace::Trace;
 use bofuss_sim::controller::Controller;
-use bofuss_sim::scenario::{ControllerRow, Outside, Scenario};
+use bofuss_sim::scenario::{ControllerRow, Outside, Scenario, ScenarioError};
 use bofuss_sim::{EventKind, EventLog, LogEvent, Observer, Timeline, summary};
-
-use crate::context::context;
 
 use captures::LinkCaptures;
 use tcp_controller::{Lateness, TcpController};
+
+use crate::error::{Error, Result, context};
 
 /// What to run, and what to write.
 #[derive(clap::Args)]
@@ -52,7 +53,7 @@ pub struct SimOptions {
 impl SimOptions {
     /// Runs the scenario and prints statistics. Errors: a sentence for the user, also if an
     /// assertion of the scenario does not hold.
-    pub fn run(&self) -> Result<(), String> {
+    pub fn run(&self) -> Result<()> {
         let name = self.file.display();
         let text = read_input(&self.file).map_err(context(&name))?;
         let lateness = Lateness::default();
@@ -61,8 +62,8 @@ impl SimOptions {
             lateness: lateness.clone(),
             wall_clock: self.wall_clock,
         };
-        let mut scenario = Scenario::build(&text, self.seed, &mut surroundings)
-            .map_err(|error| format!("{name}: {error}"))?;
+        let mut scenario =
+            Scenario::build(&text, self.seed, &mut surroundings).map_err(context(&name))?;
         let mut reporter = Reporter::new(self, &mut scenario)?;
         let ran = self.run_to_end(&mut scenario, &mut reporter);
         reporter.finish(self.timeline.as_deref())?;
@@ -89,13 +90,14 @@ impl SimOptions {
             count => Err(format!(
                 "{name}: {count} of {} assertions do not hold",
                 scenario.assertion_count()
-            )),
+            )
+            .into()),
         }
     }
 
     /// Runs the scenario; with the wall clock, no event comes before its time. Errors: a sentence
     /// for the user.
-    fn run_to_end(&self, scenario: &mut Scenario, reporter: &mut Reporter) -> Result<(), String> {
+    fn run_to_end(&self, scenario: &mut Scenario, reporter: &mut Reporter) -> Result<()> {
         let name = self.file.display();
         let start = Instant::now();
         while self.wall_clock
@@ -105,10 +107,10 @@ impl SimOptions {
             let until = Duration::from_nanos(next.0);
             std::thread::sleep(until.saturating_sub(start.elapsed()));
             let run = scenario.run_until(next, reporter);
-            run.map_err(|error| format!("{name}: {error}"))?;
+            run.map_err(context(&name))?;
         }
         let run = scenario.run_until(scenario.end(), reporter);
-        run.map_err(|error| format!("{name}: {error}"))
+        run.map_err(context(name))
     }
 }
 
@@ -121,11 +123,11 @@ struct Surroundings {
 }
 
 impl Outside for Surroundings {
-    fn read(&mut self, name: &str) -> Result<String, String> {
-        read_input(&self.directory.join(name)).map_err(|error| error.to_string())
+    fn read(&mut self, name: &str) -> Result<String, ScenarioError> {
+        Ok(read_input(&self.directory.join(name)).map_err(Error::from)?)
     }
 
-    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String> {
+    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, ScenarioError> {
         match row.kind.get_ref().as_str() {
             "tcp" => {
                 let said = row.address.as_deref();
@@ -155,12 +157,12 @@ struct Reporter {
     timeline: Option<Timeline>,
     wanted: Wanted,
     explained: Option<String>,
-    error: Option<String>,
+    error: Option<Error>,
 }
 
 impl Reporter {
     /// Opens the files. Errors: a sentence for the user.
-    fn new(options: &SimOptions, scenario: &mut Scenario) -> Result<Self, String> {
+    fn new(options: &SimOptions, scenario: &mut Scenario) -> Result<Self> {
         let catalogue = scenario.catalogue().clone();
         let log = match &options.events {
             Some(path) => {
@@ -192,7 +194,7 @@ impl Reporter {
     }
 
     /// Ends the files, and prints the explanation. Errors: a sentence for the user.
-    fn finish(&mut self, timeline: Option<&Path>) -> Result<(), String> {
+    fn finish(&mut self, timeline: Option<&Path>) -> Result<()> {
         if let Some((_, file)) = &mut self.log {
             file.flush().map_err(context("events"))?;
         }
@@ -215,7 +217,7 @@ impl Reporter {
         }
     }
 
-    fn write(&mut self, event: &LogEvent<'_>) -> Result<(), String> {
+    fn write(&mut self, event: &LogEvent<'_>) -> Result<()> {
         if let Some((log, file)) = &mut self.log {
             let written = file.write_all(log.line(event).as_bytes());
             written.map_err(context("events"))?;
@@ -249,7 +251,7 @@ impl Observer for Reporter {
             }
     }
 
-    fn trace(&mut self, number: u64, trace: Result<Trace, String>) {
+    fn trace(&mut self, number: u64, trace: Result<Trace, EmbedError>) {
         let text = match trace {
             Ok(trace) => trace.to_string(),
             Err(error) => format!("{error}\n"),
@@ -259,10 +261,11 @@ impl Observer for Reporter {
 }
 
 /// Reads what is to be explained. Errors: a sentence for the user.
-fn wanted(text: &str, scenario: &Scenario) -> Result<Wanted, String> {
+fn wanted(text: &str, scenario: &Scenario) -> Result<Wanted> {
     let Some((link, at)) = text.split_once('@') else {
         let number = text.parse().map(Wanted::Number);
-        return number.map_err(|_| format!("--explain '{text}': it is a number, or LINK@SECONDS"));
+        return number
+            .map_err(|_| format!("--explain '{text}': it is a number, or LINK@SECONDS").into());
     };
     let found = scenario.names().link(link);
     let id = found.ok_or_else(|| format!("--explain: there is no link '{link}'"))?;

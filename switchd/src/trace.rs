@@ -21,8 +21,8 @@ use bofuss_ports::{BATCH_FRAMES, PcapFile, PortDriver};
 use tokio::runtime::Builder;
 
 use crate::config::Config;
-use crate::context::context;
 use crate::dataplane::POOL_BYTES;
+use crate::error::{Result, context};
 use crate::{ctl, offline};
 
 /// How long the switch may take to answer about its entries and states.
@@ -91,7 +91,7 @@ struct Explained {
 
 impl TraceOptions {
     /// Traces and prints. Errors: a sentence for the user.
-    pub fn run(&self) -> Result<(), String> {
+    pub fn run(&self) -> Result<()> {
         let Explained {
             trace,
             title,
@@ -99,11 +99,11 @@ impl TraceOptions {
         } = self.trace()?;
         if let Some(path) = &self.html {
             let page = trace.html(&format!("The path of a packet: {title}"), &drawings);
-            return fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()));
+            return fs::write(path, page).map_err(context(path.display()));
         }
         if self.json {
             let text = serde_json::to_string_pretty(&trace);
-            println!("{}", text.map_err(|error| error.to_string())?);
+            println!("{}", text?);
         } else {
             print!("{trace}");
         }
@@ -111,22 +111,22 @@ impl TraceOptions {
     }
 
     /// Traces. Errors: a sentence for the user.
-    fn trace(&self) -> Result<Explained, String> {
+    fn trace(&self) -> Result<Explained> {
         let offline = self.config.is_some() || self.flows.is_some();
         let described = offline.then(|| self.described()).transpose()?;
         let catalogue = match &described {
             Some(config) => Catalogue::clone(&config.catalogue),
             None => bofuss_ext::catalogue(),
         };
-        let default_port = parse_port_named(&self.in_port, &catalogue)
-            .map_err(|error| format!("--in-port: {error}"))?;
+        let default_port =
+            parse_port_named(&self.in_port, &catalogue).map_err(context("--in-port"))?;
         let (in_port, frame, title) = match (&self.packet, &self.pcap, &self.next) {
             (Some(text), ..) => {
                 let (named, frame) = match parse_packet(text, &catalogue) {
                     Ok(packet) => packet,
                     // The text may have port names that only the switch knows.
                     Err(_) if !offline => return self.ask("trace", text, text),
-                    Err(error) => return Err(error),
+                    Err(error) => return Err(error.into()),
                 };
                 // Bytes in hexadecimal may follow the number of their port.
                 let has_port = text.contains("in_port=") || text.contains(' ');
@@ -136,9 +136,7 @@ impl TraceOptions {
             (None, Some(path), next) => {
                 let flow = next.as_deref().unwrap_or("");
                 let wanted = PacketFilter {
-                    rule: KeyMatch::from(
-                        &parse_match(flow, &catalogue).map_err(|e| e.to_string())?,
-                    ),
+                    rule: KeyMatch::from(&parse_match(flow, &catalogue)?),
                     in_port: default_port,
                     additions: catalogue.additions(),
                 };
@@ -170,7 +168,7 @@ impl TraceOptions {
     }
 
     /// The configuration of the switch that files describe.
-    fn described(&self) -> Result<Config, String> {
+    fn described(&self) -> Result<Config> {
         offline::described(self.config.as_deref(), self.switch.as_deref())
     }
 
@@ -181,7 +179,7 @@ impl TraceOptions {
     }
 
     /// Lets a running switch trace, by a command to its control socket.
-    fn ask(&self, command: &str, argument: &str, title: &str) -> Result<Explained, String> {
+    fn ask(&self, command: &str, argument: &str, title: &str) -> Result<Explained> {
         let mut words = vec![command, "--json"];
         if self.has_names() {
             words.push("--names");
@@ -189,8 +187,7 @@ impl TraceOptions {
         words.push(argument);
         let words: Vec<String> = words.into_iter().map(String::from).collect();
         let text = ctl::ask(self.switch.as_deref(), &words)?;
-        let trace =
-            serde_json::from_str(&text).map_err(|error| format!("the switch's answer: {error}"))?;
+        let trace = serde_json::from_str(&text).map_err(context("the switch's answer"))?;
         let is_drawn = self.html.is_some() && !drawing::marked_states(&trace).is_empty();
         let asked = if is_drawn {
             self.states()?
@@ -206,7 +203,7 @@ impl TraceOptions {
 
     /// Asks a running switch for its entries and states, over its OpenFlow socket. Errors: a
     /// sentence for the user.
-    fn states(&self) -> Result<AskedStates, String> {
+    fn states(&self) -> Result<AskedStates> {
         let path = ctl::find(self.switch.as_deref())?.with_extension("sock");
         let name = path.display().to_string();
         let address = ActiveAddress(Endpoint::Unix(path));
@@ -224,21 +221,21 @@ impl TraceOptions {
         let built = Builder::new_current_thread().enable_all().build();
         let runtime = built.map_err(context("a connection to the switch"))?;
         let answered = runtime.block_on(conversation);
-        answered.map_err(|error: ClientError| format!("{name}: {error}"))
+        answered.map_err(|error: ClientError| format!("{name}: {error}").into())
     }
 
     /// Reads a capture up to the frame that is meant: number `self.number` of those that match.
-    fn captured(&self, path: &Path, wanted: &PacketFilter) -> Result<Vec<u8>, String> {
+    fn captured(&self, path: &Path, wanted: &PacketFilter) -> Result<Vec<u8>> {
         let pool = Pool::new(POOL_BYTES);
-        let mut file = PcapFile::open(Some(path), None).map_err(|error| error.to_string())?;
+        let mut file = PcapFile::open(Some(path), None)?;
         let mut frames = Vec::new();
         let mut seen = 0;
         loop {
             let got = file.recv(&pool, &mut frames, BATCH_FRAMES);
-            if got.map_err(|error| error.to_string())? == 0 {
+            if got? == 0 {
                 let name = path.display();
                 let number = self.number;
-                return Err(format!("{name}: only {seen} packets match, not {number}"));
+                return Err(format!("{name}: only {seen} packets match, not {number}").into());
             }
             for frame in frames.drain(..) {
                 let packet = Packet::with_additions(frame, wanted.in_port, wanted.additions);

@@ -19,8 +19,9 @@ use super::{
     RecordedOutput, RecordedReconfiguration,
 };
 
-/// Makes the switch of a configuration, without ports; its time begins at 0. Errors: a sentence.
-pub type MakeSwitch = Box<dyn Fn(&RecordedConfig) -> Result<Switch, String>>;
+/// Makes the switch of a configuration, without ports; its time begins at 0. Errors: why the
+/// configuration is wrong.
+pub type MakeSwitch = Box<dyn Fn(&RecordedConfig) -> Result<Switch, RecordError>>;
 
 /// Counts the questions of a switch within one input.
 #[derive(Debug, Default)]

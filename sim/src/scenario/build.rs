@@ -29,20 +29,20 @@ use crate::traffic::{Traffic, TrafficHost};
 /// What a scenario gets from outside of the simulator.
 pub trait Outside {
     /// Reads the text of a file that the scenario names. Errors: why it cannot be read.
-    fn read(&mut self, name: &str) -> Result<String, String>;
+    fn read(&mut self, name: &str) -> Result<String, ScenarioError>;
     /// Makes a controller of a kind that the simulator does not have. Errors: why it cannot.
-    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, String>;
+    fn controller(&mut self, row: &ControllerRow) -> Result<Box<dyn Controller>, ScenarioError>;
 }
 
 /// The outside of scenarios that need nothing from there.
 pub struct NoOutside;
 
 impl Outside for NoOutside {
-    fn read(&mut self, name: &str) -> Result<String, String> {
-        Err(format!("the scenario reads {name}, but has no files"))
+    fn read(&mut self, name: &str) -> Result<String, ScenarioError> {
+        Err(format!("the scenario reads {name}, but has no files").into())
     }
 
-    fn controller(&mut self, _: &ControllerRow) -> Result<Box<dyn Controller>, String> {
+    fn controller(&mut self, _: &ControllerRow) -> Result<Box<dyn Controller>, ScenarioError> {
         Err("it is one of learning, rules".into())
     }
 }
@@ -122,7 +122,7 @@ impl Scenario {
         observer: &mut dyn Observer,
     ) -> Result<(), ScenarioError> {
         let run = self.network.run_until(end, observer);
-        run.map_err(|error| ScenarioError::new(error.to_string()))
+        run.map_err(|error| error.to_string().into())
     }
 
     /// The statistics so far.

@@ -27,13 +27,6 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    fn new(text: impl Into<String>) -> Self {
-        Self {
-            line: None,
-            text: text.into(),
-        }
-    }
-
     /// An error at a place in the scenario's text.
     fn at(source: &str, span: Range<usize>, text: impl Into<String>) -> Self {
         let before = source.get(..span.start).unwrap_or(source);
@@ -54,6 +47,13 @@ impl fmt::Display for ScenarioError {
 }
 
 impl std::error::Error for ScenarioError {}
+
+impl<T: Into<String>> From<T> for ScenarioError {
+    fn from(text: T) -> Self {
+        let text = text.into();
+        Self { line: None, text }
+    }
+}
 
 /// Finds numbers in a document by a path of keys with dots in between, where `*` stands for any
 /// key. Returns each number that matches, with its path.

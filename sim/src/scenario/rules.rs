@@ -9,6 +9,8 @@ use bofuss_oflib::text::{find_unquoted, parse_flow, parse_group, parse_meter};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Catalogue, ExtValue, Message, PortNo};
 
+use super::ScenarioError;
+
 /// The word with which the line of a queue begins, and a blank.
 const QUEUE: &str = "queue-mod ";
 
@@ -21,7 +23,10 @@ const QUEUE: &str = "queue-mod ";
 /// printed reply.
 ///
 /// Errors: what is wrong with the line.
-pub fn parse_rule(line: &str, catalogue: &Catalogue) -> Result<Option<(usize, Message)>, String> {
+pub fn parse_rule(
+    line: &str,
+    catalogue: &Catalogue,
+) -> Result<Option<(usize, Message)>, ScenarioError> {
     let end = find_unquoted(line, &['#']).unwrap_or(line.len());
     let line = line[..end].trim();
     if line.is_empty() || line.contains(" reply ") {

@@ -60,7 +60,11 @@ fn a_link_is_not_followed_even_to_a_file_that_is_open() {
     std::os::unix::fs::symlink(&file, &link).unwrap();
     let create =
         |path: &str| CaptureWriter::create(path, None, source("veth1", LinkType::Ethernet));
-    let refused = |path: &str| create(path).err().is_some_and(|e| e.contains("error 40"));
+    let refused = |path: &str| {
+        create(path)
+            .err()
+            .is_some_and(|e| e.text.contains("error 40"))
+    };
     assert!(refused(&link));
     assert!(!Path::new(&file).exists());
     let _open = create(&file).unwrap();
@@ -84,7 +88,7 @@ fn captures_with_the_same_file_share_it_and_its_limit() {
     let _old_frames = frames(&old).expect("it can be made");
     let refused = messages(&old).err().expect("it has another link type");
     assert!(
-        refused.contains("holds either frames or messages"),
+        refused.text.contains("holds either frames or messages"),
         "{refused}"
     );
     let mut first = frames(&new).expect("it can be made");

@@ -3,11 +3,13 @@
 use bofuss_datapath::Hook;
 use bofuss_oflib::Catalogue;
 
+use crate::error::{Result, context};
+
 /// Makes the hooks of all extensions, and sets `options`, each written as `EXTENSION.NAME=VALUE`.
 /// An extension's name alone sets nothing.
 ///
 /// Errors: a sentence with what would be right.
-pub fn hooks(catalogue: &Catalogue, options: &[String]) -> Result<Vec<Box<dyn Hook>>, String> {
+pub fn hooks(catalogue: &Catalogue, options: &[String]) -> Result<Vec<Box<dyn Hook>>> {
     let mut hooks = bofuss_ext::hooks(catalogue);
     for text in options {
         let extension = name(text);
@@ -16,7 +18,8 @@ pub fn hooks(catalogue: &Catalogue, options: &[String]) -> Result<Vec<Box<dyn Ho
             return Err(format!(
                 "--extension {text}: '{extension}' is not {}",
                 names.join(", ")
-            ));
+            )
+            .into());
         };
         if text == extension {
             continue;
@@ -26,10 +29,11 @@ pub fn hooks(catalogue: &Catalogue, options: &[String]) -> Result<Vec<Box<dyn Ho
             return Err(format!(
                 "--extension {text}: write EXTENSION or EXTENSION.NAME=VALUE, \
                  as openstate.dialect=opp"
-            ));
+            )
+            .into());
         };
         let done = hook.set_option(name, value);
-        done.map_err(|error| format!("--extension {text}: {error}"))?;
+        done.map_err(context(format_args!("--extension {text}")))?;
     }
     Ok(hooks)
 }
@@ -38,7 +42,7 @@ pub fn hooks(catalogue: &Catalogue, options: &[String]) -> Result<Vec<Box<dyn Ho
 /// `options` name.
 ///
 /// Errors: as [`hooks`].
-pub fn announced(mut catalogue: Catalogue, options: &[String]) -> Result<Catalogue, String> {
+pub fn announced(mut catalogue: Catalogue, options: &[String]) -> Result<Catalogue> {
     hooks(&catalogue, options)?;
     options
         .iter()
@@ -57,7 +61,7 @@ mod tests {
 
     fn refusal(option: &str) -> String {
         let made = hooks(&bofuss_ext::catalogue(), &[option.into()]);
-        made.map(|_| ()).expect_err(option)
+        made.map(|_| ()).expect_err(option).text
     }
 
     #[test]

@@ -7,8 +7,7 @@ use bofuss_oflib::text::nearest;
 use toml::{Table, Value};
 
 use super::Options;
-
-use crate::context::context;
+use crate::error::{Error, Result, context};
 
 /// The options as a file would have them.
 pub fn table(options: &Options) -> Table {
@@ -21,10 +20,13 @@ pub fn to_line(options: &Options) -> String {
 }
 
 /// Reads such a line. Errors: what is wrong in it.
-pub fn from_line(line: &str) -> Result<Options, String> {
+pub fn from_line(line: &str) -> Result<Options> {
     let wrong = |error: toml::de::Error| {
         let example = "{ controller = [\"tcp:192.0.2.1\"] }";
-        format!("options are as {example}: {}", short_error(error.message()))
+        Error::from(format!(
+            "options are as {example}: {}",
+            short_error(error.message())
+        ))
     };
     let table: Value = toml::from_str(&format!("line = {line}")).map_err(wrong)?;
     let options = table.get("line").cloned().unwrap_or(table);
@@ -54,37 +56,40 @@ pub const OF_ALL: &[&str] = &["log", "lock-down", "metrics"];
 /// and the file's text.
 ///
 /// Errors: what is wrong in the file, and in which line.
-pub fn read(path: &Path) -> Result<(Vec<Options>, String), String> {
+pub fn read(path: &Path) -> Result<(Vec<Options>, String)> {
     let text = read_text(path).map_err(context(path.display()))?;
-    let switches = checked(path, &text).map_err(shortened)?;
+    let switches = checked(path, &text).map_err(|error| error.map(shortened))?;
     Ok((switches, text))
 }
 
 /// The checked options of each switch in a file's text. Errors: as [`read`], of any length.
-fn checked(path: &Path, text: &str) -> Result<Vec<Options>, String> {
+fn checked(path: &Path, text: &str) -> Result<Vec<Options>> {
     let all: Options = toml::from_str(text).map_err(|error| {
         let short = short_error(error.message());
         let text = error.to_string().replace(error.message(), &short);
         format!("{}: {}", path.display(), text.trim_end())
     })?;
     for (at, own) in all.switches.iter().enumerate() {
-        only_own_keys(own).map_err(|error| in_file(path, text, at, &error))?;
+        let located = |error: Error| error.map(|wrong| in_file(path, text, at, &wrong));
+        only_own_keys(own).map_err(located)?;
     }
     let switches = each(all);
     for (at, switch) in switches.iter().enumerate() {
+        let located = |error: Error| error.map(|wrong| in_file(path, text, at, &wrong));
         let checked = switch.clone().check();
-        checked.map_err(|error| in_file(path, text, at, &error))?;
+        checked.map_err(located)?;
     }
     Ok(switches)
 }
 
 /// Checks that one of several switches has no key of the whole process. Errors: the key, and why
 /// not.
-fn only_own_keys(own: &Options) -> Result<(), String> {
+fn only_own_keys(own: &Options) -> Result<()> {
     if let Some((key, _)) = given_keys(own).find(|(key, _)| OF_ALL.contains(&&**key)) {
         return Err(format!(
             "{key}: it is for all switches, so it belongs before the first [[switch]]"
-        ));
+        )
+        .into());
     }
     if !own.switches.is_empty() {
         return Err("switch: a [[switch]] has no switches of its own".into());

@@ -10,6 +10,7 @@ use bofuss_oflib::{PortNo, text};
 use bofuss_ports::AfPacketOptions;
 
 use super::Options;
+use crate::error::{Result, context};
 
 /// Most slots of a receive ring; of 2 KiB each, they take 128 MiB.
 const MAX_RING_SLOTS: usize = 65_536;
@@ -96,7 +97,7 @@ impl fmt::Display for PortKind {
 pub fn ports_and_queues(
     options: &Options,
     port_options: AfPacketOptions,
-) -> Result<(Vec<PortSpec>, Vec<ConfiguredQueue>), String> {
+) -> Result<(Vec<PortSpec>, Vec<ConfiguredQueue>)> {
     let mut ports = number_ports(&options.ports, port_options)?;
     for text in &options.port_rates {
         port_rate(text, &mut ports)?;
@@ -114,10 +115,7 @@ pub fn ports_and_queues(
 /// Reads ports. A port without a number gets its place in the list, from 1 on.
 ///
 /// Errors: what is wrong with one, or which it collides with.
-pub(super) fn number_ports(
-    specs: &[String],
-    options: AfPacketOptions,
-) -> Result<Vec<PortSpec>, String> {
+pub(super) fn number_ports(specs: &[String], options: AfPacketOptions) -> Result<Vec<PortSpec>> {
     let mut ports: Vec<PortSpec> = Vec::new();
     for (place, spec) in (1..).zip(specs) {
         ports.push(add_port(&ports, place, spec, options)?);
@@ -133,17 +131,17 @@ pub fn add_port(
     place: u32,
     spec: &str,
     options: AfPacketOptions,
-) -> Result<PortSpec, String> {
+) -> Result<PortSpec> {
     let (number, kind) = match spec.split_once('=') {
         Some((number, kind)) => (port_number(&format!("--port {spec}"), number)?, kind),
         None => (PortNo(place), spec),
     };
     let kind = port_kind(spec, kind)?;
     if ports.iter().any(|port| port.number == number) {
-        return Err(format!("--port {spec}: there is a port {number} already"));
+        return Err(format!("--port {spec}: there is a port {number} already").into());
     }
     if ports.iter().any(|port| port.kind == kind) {
-        return Err(format!("--port {spec}: {kind} is a port already"));
+        return Err(format!("--port {spec}: {kind} is a port already").into());
     }
     Ok(PortSpec {
         number,
@@ -154,7 +152,7 @@ pub fn add_port(
 }
 
 /// Parses a port number or `local`. Errors: it is neither.
-pub(super) fn port_number(option: &str, number: &str) -> Result<PortNo, String> {
+pub(super) fn port_number(option: &str, number: &str) -> Result<PortNo> {
     let named = if number == "local" {
         Ok(PortNo::LOCAL)
     } else {
@@ -162,10 +160,7 @@ pub(super) fn port_number(option: &str, number: &str) -> Result<PortNo, String> 
     };
     match named {
         Ok(port) if port.is_port() => Ok(port),
-        _ => Err(format!(
-            "{option}: a port number is 1 to {} or local",
-            PortNo::MAX.0
-        )),
+        _ => Err(format!("{option}: a port number is 1 to {} or local", PortNo::MAX.0).into()),
     }
 }
 
@@ -174,24 +169,24 @@ fn port_named<'a>(
     option: &str,
     number: &str,
     ports: &'a mut [PortSpec],
-) -> Result<&'a mut PortSpec, String> {
+) -> Result<&'a mut PortSpec> {
     let number = port_number(option, number)?;
     let port = ports.iter_mut().find(|port| port.number == number);
-    port.ok_or_else(|| format!("{option}: there is no port {number}"))
+    port.ok_or_else(|| format!("{option}: there is no port {number}").into())
 }
 
 /// Sets the rate of one of `ports` as `text` says. Errors: what is wrong with it.
-pub(super) fn port_rate(text: &str, ports: &mut [PortSpec]) -> Result<(), String> {
+pub(super) fn port_rate(text: &str, ports: &mut [PortSpec]) -> Result<()> {
     let option = format!("--port-rate {text}");
     let parts = text.split_once('=');
     let (number, rate) = parts.ok_or_else(|| format!("{option}: it is PORT=RATE, as 2=10M"))?;
-    let kbps = queues::parse_kbps(rate).map_err(|error| format!("{option}: {error}"))?;
+    let kbps = queues::parse_kbps(rate).map_err(context(&option))?;
     port_named(&option, number, ports)?.rate_kbps = Some(kbps);
     Ok(())
 }
 
 /// Sets the ring of one of `ports`, or of all, as `text` says. Errors: what is wrong with it.
-pub(super) fn ring(text: &str, ports: &mut [PortSpec]) -> Result<(), String> {
+pub(super) fn ring(text: &str, ports: &mut [PortSpec]) -> Result<()> {
     let option = format!("--ring {text}");
     let (number, count) = match text.split_once('=') {
         Some((number, count)) => (Some(number), count),
@@ -212,13 +207,11 @@ pub(super) fn ring(text: &str, ports: &mut [PortSpec]) -> Result<(), String> {
 }
 
 /// Reads a queue of one of `ports`. Errors: what is wrong with it.
-pub(super) fn queue(text: &str, ports: &mut [PortSpec]) -> Result<ConfiguredQueue, String> {
+pub(super) fn queue(text: &str, ports: &mut [PortSpec]) -> Result<ConfiguredQueue> {
     let option = format!("--queue {text}");
     let mut parts = text.splitn(3, ':');
     let (Some(number), Some(id)) = (parts.next(), parts.next()) else {
-        return Err(format!(
-            "{option}: it is PORT:QUEUE:max=RATE, as 2:1:max=10M"
-        ));
+        return Err(format!("{option}: it is PORT:QUEUE:max=RATE, as 2:1:max=10M").into());
     };
     let id = id
         .parse()
@@ -227,18 +220,19 @@ pub(super) fn queue(text: &str, ports: &mut [PortSpec]) -> Result<ConfiguredQueu
     Ok(ConfiguredQueue {
         port: port_named(&option, number, ports)?.number,
         id: QueueId(id),
-        spec: spec.map_err(|error| format!("{option}: {error}"))?,
+        spec: spec.map_err(context(option))?,
     })
 }
 
-fn port_kind(spec: &str, kind: &str) -> Result<PortKind, String> {
+fn port_kind(spec: &str, kind: &str) -> Result<PortKind> {
     match kind.split_once(':') {
-        _ if kind.is_empty() => Err(format!(
-            "--port '{spec}': no interface is named, as in --port veth1"
-        )),
+        _ if kind.is_empty() => {
+            Err(format!("--port '{spec}': no interface is named, as in --port veth1").into())
+        }
         Some((kind @ ("tap" | "tun"), "")) => Err(format!(
             "--port {spec}: the interface has no name, as in --port {kind}:lan0"
-        )),
+        )
+        .into()),
         Some(("tap", name)) => Ok(PortKind::Tap(name.into())),
         Some(("tun", name)) => Ok(PortKind::Tun(name.into())),
         Some(("pcap", files)) => {
@@ -251,7 +245,8 @@ fn port_kind(spec: &str, kind: &str) -> Result<PortKind, String> {
         Some((other, _)) => Err(format!(
             "--port {spec}: '{other}:' is no kind of port; \
              there are INTERFACE, tap:NAME, tun:NAME and pcap:IN[,OUT]"
-        )),
+        )
+        .into()),
         None => Ok(PortKind::Interface(kind.into())),
     }
 }

@@ -9,29 +9,30 @@ use bofuss_oflib::types::GroupId;
 
 use super::Options;
 use super::ports::port_number;
-use crate::context::context;
+use crate::error::{Result, context};
 use crate::profile::Profile;
 
 /// Checks these options. Errors: a sentence that begins with the wrong one.
 pub(super) fn datapath_config(
     options: &Options,
     profile: Option<&Profile>,
-) -> Result<bofuss_datapath::Config, String> {
+) -> Result<bofuss_datapath::Config> {
     let default = bofuss_disciplines::config();
     let least = profile.map_or(1, Profile::n_tables);
     let n_tables = options
         .tables
         .unwrap_or(profile.map_or(default.n_tables, Profile::n_tables));
     if !(1..=254).contains(&n_tables) {
-        return Err(format!(
-            "--tables {n_tables}: OpenFlow numbers tables 0 to 253, so 1 to 254"
-        ));
+        return Err(
+            format!("--tables {n_tables}: OpenFlow numbers tables 0 to 253, so 1 to 254").into(),
+        );
     }
     if n_tables < least {
         return Err(format!(
             "--tables {n_tables}: the profile has tables 0 to {}",
             least - 1
-        ));
+        )
+        .into());
     }
     let max_entries = options.max_entries.unwrap_or(default.max_entries);
     let total = options
@@ -71,7 +72,7 @@ pub(super) fn datapath_config(
 }
 
 /// Chooses what orders the frames of one port, or of all. Errors: what is wrong with it.
-fn discipline(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), String> {
+fn discipline(text: &str, config: &mut bofuss_datapath::Config) -> Result<()> {
     let option = format!("--discipline {text}");
     let (port, name) = match text.split_once('=') {
         Some((port, name)) => (Some(port_number(&option, port)?), name),
@@ -79,10 +80,7 @@ fn discipline(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), St
     };
     let Some(row) = DISCIPLINES.iter().find(|row| row.name == name) else {
         let names: Vec<_> = DISCIPLINES.iter().map(|row| row.name).collect();
-        return Err(format!(
-            "{option}: '{name}' is none of {}",
-            names.join(", ")
-        ));
+        return Err(format!("{option}: '{name}' is none of {}", names.join(", ")).into());
     };
     match port {
         Some(port) => drop(config.port_disciplines.insert(port, row)),
@@ -92,7 +90,7 @@ fn discipline(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), St
 }
 
 /// Bounds what NORMAL learns on one port, or on all. Errors: what is wrong with it.
-fn mac_limit(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), String> {
+fn mac_limit(text: &str, config: &mut bofuss_datapath::Config) -> Result<()> {
     let option = format!("--mac-limit {text}");
     let (port, limit) = match text.split_once('=') {
         Some((port, limit)) => (Some(port_number(&option, port)?), limit),
@@ -100,7 +98,7 @@ fn mac_limit(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), Str
     };
     let limit: u32 = limit.parse().unwrap_or(0);
     if !(1..=MAX_ADDRESSES).contains(&limit) {
-        return Err(format!("{option}: it is 1 to {MAX_ADDRESSES}"));
+        return Err(format!("{option}: it is 1 to {MAX_ADDRESSES}").into());
     }
     match port {
         Some(port) => drop(config.port_addresses.insert(port, limit)),
@@ -110,11 +108,11 @@ fn mac_limit(text: &str, config: &mut bofuss_datapath::Config) -> Result<(), Str
 }
 
 /// Finds an engine by its name. Errors: a sentence with the names that would be right.
-fn engine(name: &str) -> Result<Engine, String> {
+fn engine(name: &str) -> Result<Engine> {
     let found = Engine::ALL.iter().find(|(known, _)| *known == name);
     let names = Engine::ALL.map(|(known, _)| known).join(", ");
     found.map_or_else(
-        || Err(format!("--datapath {name}: it is one of {names}")),
+        || Err(format!("--datapath {name}: it is one of {names}").into()),
         |(_, engine)| Ok(*engine),
     )
 }
@@ -125,18 +123,18 @@ fn random() -> u64 {
 }
 
 /// Finds an algorithm by its name. Errors: a sentence with the names that would be right.
-fn algorithm(name: &str) -> Result<Algorithm, String> {
+fn algorithm(name: &str) -> Result<Algorithm> {
     name.parse()
-        .map_err(|error| format!("--select {name}: {error}"))
+        .map_err(context(format_args!("--select {name}")))
 }
 
-fn group_algorithm(text: &String) -> Result<(GroupId, Algorithm), String> {
+fn group_algorithm(text: &String) -> Result<(GroupId, Algorithm)> {
     let option = format!("--group-select {text}");
     let Some((group, name)) = text.split_once('=') else {
-        return Err(format!("{option}: write GROUP=ALGORITHM, as 7=random"));
+        return Err(format!("{option}: write GROUP=ALGORITHM, as 7=random").into());
     };
     let Ok(number) = group.parse() else {
-        return Err(format!("{option}: '{group}' is no group"));
+        return Err(format!("{option}: '{group}' is no group").into());
     };
     let algorithm = name.parse().map_err(context::<String>(option))?;
     Ok((GroupId(number), algorithm))

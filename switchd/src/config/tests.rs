@@ -40,8 +40,8 @@ fn an_unknown_key_is_answered_with_the_nearest_one() {
         ),
     ] {
         let said = wrong(line);
-        assert!(said.contains(wanted), "{said}");
-        assert!(!said.contains('\n') && said.len() < 200, "{said}");
+        assert!(said.text.contains(wanted), "{said}");
+        assert!(!said.text.contains('\n') && said.text.len() < 200, "{said}");
     }
 }
 
@@ -117,14 +117,14 @@ fn tls_needs_its_three_files() {
         half.controllers.push(list.into());
         half.private_key = key.map(Into::into);
         let error = half.check().expect_err("files are missing");
-        assert!(error.contains("--ca-cert"), "{error}");
+        assert!(error.text.contains("--ca-cert"), "{error}");
     }
     let mut named = options(&[]);
     named.private_key = Some("/none.pem".into());
     named.certificate = named.private_key.clone();
     named.ca_cert = named.private_key.clone();
     let error = named.check().expect_err("they are not there");
-    assert!(error.contains(" /none.pem: "), "{error}");
+    assert!(error.text.contains(" /none.pem: "), "{error}");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn what_normal_learns_is_bounded_for_all_ports_or_one() {
     for wrong in ["0", "8193", "x", "0=1", "1=", "1=0"] {
         own.mac_limits = vec![wrong.to_string()];
         let error = own.clone().check().expect_err(wrong);
-        assert!(error.starts_with("--mac-limit "), "{error}");
+        assert!(error.text.starts_with("--mac-limit "), "{error}");
     }
 }
 

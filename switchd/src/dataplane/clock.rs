@@ -6,6 +6,8 @@ use bofuss_datapath::Time;
 use bofuss_ext::Switch;
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 
+use crate::error::{Error, Result};
+
 /// How long before the time of a commit the thread stops sleeping, and polls.
 const SPIN_NS: u64 = 200_000;
 /// How much two clocks that are read one after the other may differ without a step.
@@ -34,12 +36,12 @@ impl BundleClock {
 }
 
 impl FromStr for BundleClock {
-    type Err = String;
-    fn from_str(name: &str) -> Result<Self, String> {
+    type Err = Error;
+    fn from_str(name: &str) -> Result<Self> {
         match name {
             "realtime" => Ok(Self::Realtime),
             "tai" => Ok(Self::Tai),
-            _ => Err(format!("'{name}' is no clock: write realtime or tai")),
+            _ => Err(format!("'{name}' is no clock: write realtime or tai").into()),
         }
     }
 }

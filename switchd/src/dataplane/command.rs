@@ -15,10 +15,10 @@ use tokio::sync::oneshot;
 use super::DataPlane;
 use crate::capture::{self, CaptureWriter, CopyTarget, FrameCopier, MAX_COPIERS};
 use crate::config::{self, Config, ConfiguredCopier, PortSpec};
-use crate::context::context;
+use crate::error::{Result, context};
 
 /// The answer to a command: text for the operator, or a sentence that says why it failed.
-pub type Answer = Result<String, String>;
+pub type Answer = Result<String>;
 
 /// A command in the data-plane thread's queue.
 pub struct OperatorCommand {
@@ -137,7 +137,7 @@ impl DataPlane {
         words: &str,
         target: NewTarget,
         ports: &[PortSpec],
-    ) -> Result<FrameCopier, String> {
+    ) -> Result<FrameCopier> {
         let mut words = words.splitn(3, ' ');
         let (Some(watched), Some(name)) = (words.next(), words.next()) else {
             return Err("PORT and FILE are required, or PORT and TO".into());
@@ -145,9 +145,7 @@ impl DataPlane {
         let flow = words.next().unwrap_or_default();
         let port = port_named(ports, watched)?;
         if self.io.ports.copiers.len() >= MAX_COPIERS {
-            return Err(format!(
-                "there are {MAX_COPIERS} captures and mirrors already"
-            ));
+            return Err(format!("there are {MAX_COPIERS} captures and mirrors already").into());
         }
         let catalogue = self.switch.datapath().catalogue();
         // A wrong flow is reported before the file is created.
@@ -196,7 +194,7 @@ impl DataPlane {
         &self,
         new: &Config,
         old: &[ConfiguredCopier],
-    ) -> Result<Vec<FrameCopier>, String> {
+    ) -> Result<Vec<FrameCopier>> {
         let mut copiers = Vec::new();
         for fresh in new.copiers.iter().filter(|copier| !old.contains(copier)) {
             let (key, target) = match fresh {
@@ -217,7 +215,7 @@ impl DataPlane {
         if copiers.len() < before {
             Ok(String::new())
         } else {
-            Err(format!("nothing goes to {name} ('captures' lists them)"))
+            Err(format!("nothing goes to {name} ('captures' lists them)").into())
         }
     }
 
@@ -300,13 +298,13 @@ impl DataPlane {
 }
 
 /// The number of the port that a word names. Errors: there is none.
-fn port_named(ports: &[PortSpec], word: &str) -> Result<PortNo, String> {
+fn port_named(ports: &[PortSpec], word: &str) -> Result<PortNo> {
     let found = ports.iter().find(|spec| spec.is_named(word));
     found.map_or_else(|| no_port(word), |spec| Ok(spec.number))
 }
 
-fn no_port<T>(word: &str) -> Result<T, String> {
-    Err(format!("there is no port {word} ('ports' lists them)"))
+fn no_port<T>(word: &str) -> Result<T> {
+    Err(format!("there is no port {word} ('ports' lists them)").into())
 }
 
 /// The resident memory of the process in KiB, if the system reports it.

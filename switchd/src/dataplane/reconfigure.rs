@@ -17,6 +17,7 @@ use tracing::{info, warn};
 use super::DataPlane;
 use super::command::Answer;
 use crate::config::{Config, ConfiguredQueue, PortSpec};
+use crate::error::Result;
 use crate::port::{self, OpenPort};
 use crate::record;
 use crate::rights::LOCKED;
@@ -184,7 +185,7 @@ impl DataPlane {
     }
 
     /// Opens the ports of `wanted` that do not exist yet. Errors: a port that cannot be opened.
-    pub(super) fn open_ports(&self, wanted: &[PortSpec]) -> Result<Vec<OpenPort>, String> {
+    pub(super) fn open_ports(&self, wanted: &[PortSpec]) -> Result<Vec<OpenPort>> {
         let old = &self.config.ports;
         let new = wanted
             .iter()
@@ -193,9 +194,9 @@ impl DataPlane {
     }
 
     /// Opens a port. Errors: why it cannot be opened, and what to type.
-    pub(super) fn open(&self, spec: &PortSpec) -> Result<OpenPort, String> {
+    pub(super) fn open(&self, spec: &PortSpec) -> Result<OpenPort> {
         if self.io.is_locked {
-            Err(format!("port {}: {LOCKED}", spec.kind))
+            Err(format!("port {}: {LOCKED}", spec.kind).into())
         } else {
             port::open(spec)
         }
@@ -209,7 +210,7 @@ impl DataPlane {
         &mut self,
         wanted: Vec<PortSpec>,
         mut opened: Vec<OpenPort>,
-    ) -> Result<(), String> {
+    ) -> Result<()> {
         let old_specs = std::mem::replace(&mut self.config.ports, wanted);
         for old in old_specs {
             let new = self.config.ports.iter().find(|spec| spec.kind == old.kind);
@@ -245,7 +246,7 @@ impl DataPlane {
         &mut self,
         new: &Config,
         opened: &[OpenPort],
-    ) -> Result<(Switch, RecordedReconfiguration), String> {
+    ) -> Result<(Switch, RecordedReconfiguration)> {
         let now = self.now();
         let is_same = new.datapath_id == self.config.datapath_id;
         let mut macs = new.ports.iter().filter_map(|spec| {
@@ -349,7 +350,7 @@ impl DataPlane {
     /// Changes the queues of the remaining ports from `old` to those configured now.
     ///
     /// Errors: a queue that is refused.
-    fn replace_queues(&mut self, old: &[ConfiguredQueue]) -> Result<(), String> {
+    fn replace_queues(&mut self, old: &[ConfiguredQueue]) -> Result<()> {
         let now = self.now();
         let wanted = self.config.queues.clone();
         for ConfiguredQueue { port, id, .. } in old
@@ -381,7 +382,7 @@ impl DataPlane {
     }
 
     /// Creates or changes a queue. Errors: why it is refused.
-    pub(super) fn make_queue(&mut self, now: Time, queue: &ConfiguredQueue) -> Result<(), String> {
+    pub(super) fn make_queue(&mut self, now: Time, queue: &ConfiguredQueue) -> Result<()> {
         self.give(
             now,
             |_| Some(RecordedInput::Queue(queue.port, queue.id, queue.spec)),
@@ -398,11 +399,11 @@ fn is_named(queues: &[ConfiguredQueue], port: PortNo, id: QueueId) -> bool {
 }
 
 /// Creates or changes a queue. Errors: why it is refused.
-fn make_queue(switch: &mut Switch, now: Time, queue: &ConfiguredQueue) -> Result<(), String> {
+fn make_queue(switch: &mut Switch, now: Time, queue: &ConfiguredQueue) -> Result<()> {
     let port = queue.port;
     let id = queue.id;
     let made = switch.modify_queue(now, port, id, queue.spec);
-    made.map_err(|error| format!("--queue {port}:{id}: {}", error.1))
+    made.map_err(|error| format!("--queue {port}:{id}: {}", error.1).into())
 }
 
 /// Whether the configuration wants a connection: one that a peer made, one to a configured

@@ -70,7 +70,7 @@ impl DataPlane {
             trace = trace.with_names(&PortNames::of(ports.map(|port| &port.desc)));
         }
         if format.json {
-            serde_json::to_string(&trace).map_err(|error| error.to_string())
+            Ok(serde_json::to_string(&trace)?)
         } else {
             Ok(trace.to_string())
         }
@@ -97,7 +97,7 @@ impl DataPlane {
             }
         };
         // The requester may be gone.
-        let _ = reply.send(Err(refused));
+        let _ = reply.send(Err(refused.into()));
     }
 
     /// Traces the frames that requests wait for, before they go through the switch.
@@ -124,7 +124,7 @@ impl DataPlane {
             for pending in served {
                 let text = match trace.clone() {
                     Ok(trace) => self.trace_answer(trace, pending.format),
-                    Err(error) => Err(error),
+                    Err(error) => Err(error.into()),
                 };
                 let _ = pending.reply.send(text);
             }

@@ -124,7 +124,9 @@ impl Remote {
         let telling = self.client.transact(std::slice::from_ref(&message));
         let errors = self.runtime.block_on(telling);
         match errors.map_err(context("changing the switch"))?.first() {
-            Some((_, error)) => Err(format!("the switch refuses a message: {}", Text(error))),
+            Some((_, error)) => {
+                Err(format!("the switch refuses a message: {}", Text(error)).into())
+            }
             None => Ok(()),
         }
     }
@@ -150,7 +152,7 @@ impl Remote {
         let all = RequestBody::Flow(FlowStatsRequest::all());
         let reply = self.ask(&Message::MultipartRequest(all.into()))?;
         let Message::MultipartReply(reply) = reply else {
-            return Err(format!("the switch answered {}", reply.name()));
+            return Err(format!("the switch answered {}", reply.name()).into());
         };
         if let ReplyBody::Flow(entries) = reply.body {
             for entry in entries {
@@ -166,7 +168,7 @@ impl Remote {
         let frame = craft::ethernet(mac(to), mac(1), packet);
         let reply = self.ask(&Message::Experimenter(trace::request(PortNo(1), &frame)))?;
         let Message::Experimenter(trace) = reply else {
-            return Err(format!("the switch answered {}", reply.name()));
+            return Err(format!("the switch answered {}", reply.name()).into());
         };
         let text = Trace::read(&String::from_utf8_lossy(&trace.data.0))?.to_string();
         for line in text.lines() {

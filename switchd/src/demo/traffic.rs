@@ -30,7 +30,7 @@ pub(super) fn ping(lab: &Lab, from: u8, to: u8, wait: &str) -> Result<String> {
         .nth(1)
         .and_then(|rest| rest.lines().next());
     time.map(str::to_string)
-        .ok_or_else(|| format!("ping says {output}"))
+        .ok_or_else(|| format!("ping says {output}").into())
 }
 
 /// Waits until h1 reaches h2: a controller needs time to connect and to prepare the switch.
@@ -46,7 +46,7 @@ pub(super) fn ping_all(lab: &Lab) -> Result<()> {
     for from in 1..=HOSTS {
         for to in (1..=HOSTS).filter(|to| *to != from) {
             let time = ping(lab, from, to, PING_WAIT)
-                .map_err(|error| format!("h{from} does not reach h{to}: {error}"))?;
+                .map_err(context(format_args!("h{from} does not reach h{to}")))?;
             println!("  h{from} -> h{to}   {time}");
         }
     }

@@ -11,8 +11,9 @@ use tracing::warn;
 
 use super::Common;
 use crate::config::{Config, Options};
+use crate::error::Result;
 use crate::process::Process;
-use crate::{stopped, usage, with_runtime};
+use crate::{stopped, with_runtime};
 
 const PROGRAM: &str = "ofdatapath";
 /// Longest name of an interface, in bytes.
@@ -74,12 +75,12 @@ pub fn main() -> ExitCode {
     let cli = OfdatapathCli::parse();
     let config = match cli.config() {
         Ok(config) => config,
-        Err(error) => return usage(PROGRAM, &error),
+        Err(error) => return error.into_usage().report(PROGRAM),
     };
     match cli.common.begin(PROGRAM) {
         Ok(None) => {}
         Ok(Some(code)) => return code,
-        Err(error) => return usage(PROGRAM, &error),
+        Err(error) => return error.into_usage().report(PROGRAM),
     }
     if config.ports.iter().all(|port| port.number != PortNo::LOCAL) && !cli.no_local_port {
         warn!("there is no LOCAL port: {TUN} is missing, or not allowed");
@@ -93,16 +94,13 @@ pub fn main() -> ExitCode {
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{PROGRAM}: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => error.report(PROGRAM),
     }
 }
 
 impl OfdatapathCli {
     /// The options of the switch. Errors: a sentence that begins with what is wrong.
-    fn config(&self) -> Result<Config, String> {
+    fn config(&self) -> Result<Config> {
         if self.multiconn {
             return Err(
                 "--multiconn: the switch opens auxiliary connections itself; \
@@ -125,7 +123,9 @@ impl OfdatapathCli {
             ..self.common.options()
         };
         options.ports.extend(self.local(options.name.as_deref()));
-        let mut config = options.check().map_err(|error| in_our_words(&error))?;
+        let mut config = options
+            .check()
+            .map_err(|error| error.map(|text| in_our_words(&text)))?;
         config.is_named &= !super::is_by_port(&config.name);
         let desc = &mut config.desc;
         set(&mut desc.mfr_desc, &self.mfr_desc);
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
     use bofuss_oflib::Version;
 
-    fn config(line: &str) -> Result<Config, String> {
+    fn config(line: &str) -> Result<Config> {
         let cli = OfdatapathCli::try_parse_from(line.split(' ')).expect("the options are known");
         cli.config()
     }
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(named.versions, [Version::V1_3, Version::V1_5]);
         assert_eq!(named.extensions, ["openstate.dialect=beba"]);
         let wrong = config("ofdatapath ptcp:1 --versions=1.9").err();
-        assert!(wrong.is_some_and(|error| error.starts_with("--versions 1.9: ")));
+        assert!(wrong.is_some_and(|error| error.text.starts_with("--versions 1.9: ")));
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
             ),
         ] {
             let said = config(line).expect_err("it is wrong");
-            assert!(said.contains(wanted), "{line}: {said}");
+            assert!(said.text.contains(wanted), "{line}: {said}");
         }
     }
 }

@@ -11,7 +11,8 @@ use tracing::{info, warn};
 
 use super::{Common, is_here, name_of};
 use crate::config::{Options, to_line};
-use crate::{ctl, usage};
+use crate::ctl;
+use crate::error::Result;
 
 const PROGRAM: &str = "ofprotocol";
 /// The wait between two attempts to reach the switch.
@@ -93,18 +94,18 @@ pub fn main() -> ExitCode {
     let cli = OfprotocolCli::parse();
     let request = match cli.request() {
         Ok(request) => request,
-        Err(error) => return usage(PROGRAM, &error),
+        Err(error) => return error.into_usage().report(PROGRAM),
     };
     match cli.common.begin(PROGRAM) {
         Ok(None) => {}
         Ok(Some(code)) => return code,
-        Err(error) => return usage(PROGRAM, &error),
+        Err(error) => return error.into_usage().report(PROGRAM),
     }
     cli.ignored().for_each(|text| warn!("{text}"));
     // No signal handler: the pidfile is left if a signal ends this program.
     let _pid_file = match cli.common.ready(PROGRAM) {
         Ok(pid_file) => pid_file,
-        Err(error) => return usage(PROGRAM, &error),
+        Err(error) => return error.into_usage().report(PROGRAM),
     };
     let mut logged = String::new();
     loop {
@@ -134,22 +135,19 @@ struct AttachRequest {
 
 impl AttachRequest {
     /// Sends the line, and waits until the switch ends. Errors: why the switch refuses it.
-    fn attach(&self) -> Result<(), String> {
+    fn attach(&self) -> Result<()> {
         let name = &self.switch;
         let socket = if super::is_by_port(name) {
             ctl::find_near(name)
         } else {
             ctl::find(Some(name))
         };
-        let mut stream = UnixStream::connect(socket?).map_err(|e| e.to_string())?;
+        let mut stream = UnixStream::connect(socket?)?;
         let command = format!("attach {}\n", self.line);
-        stream
-            .write_all(command.as_bytes())
-            .map_err(|e| e.to_string())?;
+        stream.write_all(command.as_bytes())?;
         let mut answers = BufReader::new(stream);
         let mut answer = String::new();
-        let read = answers.read_line(&mut answer);
-        read.map_err(|error| error.to_string())?;
+        answers.read_line(&mut answer)?;
         if answer != "ok\n" {
             return Err(answer.trim_start_matches("error ").trim_end().into());
         }
@@ -162,11 +160,11 @@ impl AttachRequest {
 
 impl OfprotocolCli {
     /// What the switch is sent. Errors: a sentence that begins with the option.
-    fn request(&self) -> Result<AttachRequest, String> {
+    fn request(&self) -> Result<AttachRequest> {
         let fail_mode = match self.fail.as_str() {
             "open" => "standalone",
             "closed" => "secure",
-            other => return Err(format!("--fail={other}: it is open or closed")),
+            other => return Err(format!("--fail={other}: it is open or closed").into()),
         };
         for (refused, reason) in [
             (
@@ -212,7 +210,7 @@ impl OfprotocolCli {
 
     /// The switch's name and the controllers. Some scripts name the controller first: the end on
     /// this machine is the switch.
-    fn ends(&self) -> Result<(String, Vec<String>), String> {
+    fn ends(&self) -> Result<(String, Vec<String>)> {
         let Ok(datapath) = self.datapath.parse::<ActiveAddress>() else {
             return Ok((self.datapath.clone(), self.controllers.clone()));
         };
@@ -228,7 +226,8 @@ impl OfprotocolCli {
                 "{}: the datapath must run on this machine; otherwise, type there: bofuss run \
                  --controller ADDRESS",
                 self.datapath
-            ));
+            )
+            .into());
         }
         let name = name_of(&ends.0);
         Ok((name.ok_or("the datapath's file has no name")?, ends.1))
@@ -263,7 +262,7 @@ mod tests {
     use super::*;
     use crate::config::from_line;
 
-    fn request(line: &str) -> Result<AttachRequest, String> {
+    fn request(line: &str) -> Result<AttachRequest> {
         OfprotocolCli::try_parse_from(line.split(' '))
             .expect("the options are known")
             .request()
@@ -318,7 +317,7 @@ mod tests {
             ),
         ] {
             let said = request(line).expect_err("it is refused");
-            assert!(said.contains(reason), "{line}: {said}");
+            assert!(said.text.contains(reason), "{line}: {said}");
         }
     }
 }

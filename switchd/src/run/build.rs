@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 use bofuss_agent::Identity;
 use bofuss_channel::Event;
 use bofuss_datapath::Time;
-use bofuss_embed::record::RecordedConfig;
+use bofuss_embed::record::{RecordError, RecordedConfig};
 use bofuss_ext::Switch;
 use bofuss_fastpath::Datapath;
 use bofuss_frame::Pool;
@@ -18,6 +18,7 @@ use tracing::warn;
 use super::{Enter, PREDECESSOR_TIMEOUT};
 use crate::config::{Config, extensions, from_line};
 use crate::dataplane::{DataPlane, DataPlaneParts, Input, POOL_BYTES};
+use crate::error::{Result, context};
 use crate::port::{self, OpenPort};
 use crate::record::{self, RecordFile, SwitchRecorder};
 use crate::rights::{self, Lock};
@@ -29,9 +30,9 @@ pub(super) fn build(
     enter: Option<Enter>,
     events: mpsc::Receiver<Event>,
     inputs: mpsc::Receiver<Input>,
-) -> Result<(DataPlane, u64), String> {
+) -> Result<(DataPlane, u64)> {
     enter.map_or(Ok(()), |enter| enter())?;
-    let monitor = LinkMonitor::open().map_err(|e| format!("watching links: {e}"))?;
+    let monitor = LinkMonitor::open().map_err(context("watching links"))?;
     let end = Instant::now() + PREDECESSOR_TIMEOUT;
     let mut ports = Vec::new();
     for spec in &config.ports {
@@ -76,7 +77,7 @@ pub fn datapath_id(config: &Config, mac: Option<[u8; 6]>) -> u64 {
 /// Builds the switch of a configuration, without its ports; its time 0 is now.
 ///
 /// Errors: a wrong profile, or a wrong option of an extension.
-pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch, String> {
+pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch> {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let tables = bofuss_datapath::Config {
         epoch_ns: since_1970.map_or(0, |time| time.as_nanos() as u64),
@@ -95,7 +96,7 @@ pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Swi
 /// it had.
 ///
 /// Errors: what is wrong with its configuration.
-pub fn remake_switch(recorded: &RecordedConfig) -> Result<Switch, String> {
+pub fn remake_switch(recorded: &RecordedConfig) -> Result<Switch, RecordError> {
     let config = from_line(&recorded.options)?.check()?;
     let pool = Pool::new(POOL_BYTES);
     let tables = bofuss_datapath::Config {
@@ -109,20 +110,20 @@ pub fn remake_switch(recorded: &RecordedConfig) -> Result<Switch, String> {
         let tables = record::read_profile(&recorded.profile, datapath.catalogue())?;
         set_profile(&mut datapath, &tables)?;
     }
-    complete(&config, datapath, recorded.datapath_id)
+    Ok(complete(&config, datapath, recorded.datapath_id)?)
 }
 
 fn make_datapath(config: &Config, pool: &Pool, tables: bofuss_datapath::Config) -> Datapath {
     Datapath::new(tables, Arc::clone(&config.catalogue), pool.clone())
 }
 
-fn set_profile(datapath: &mut Datapath, tables: &[TableFeatures]) -> Result<(), String> {
+fn set_profile(datapath: &mut Datapath, tables: &[TableFeatures]) -> Result<()> {
     let done = datapath.set_profile(tables);
-    done.map_err(|error| format!("--profile: {error}"))
+    done.map_err(|error| format!("--profile: {error}").into())
 }
 
 /// Adds extensions, identity and fail mode. Errors: a wrong option of an extension.
-fn complete(config: &Config, mut datapath: Datapath, datapath_id: u64) -> Result<Switch, String> {
+fn complete(config: &Config, mut datapath: Datapath, datapath_id: u64) -> Result<Switch> {
     for hook in extensions::hooks(datapath.catalogue(), &config.extensions)? {
         datapath.add_hook(hook);
     }

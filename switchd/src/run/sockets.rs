@@ -12,7 +12,7 @@ use tracing::info;
 
 use super::{PREDECESSOR_TIMEOUT, Shared};
 use crate::config::{Config, DEFAULT_NAME};
-use crate::context::context;
+use crate::error::{Result, context};
 use crate::snoop::{self, SnoopClients};
 use crate::{control, rundir};
 
@@ -41,7 +41,7 @@ pub(super) async fn open(
     hub: &Hub,
     shared: &Shared,
     snoop_clients: &SnoopClients,
-) -> Result<RunSockets, String> {
+) -> Result<RunSockets> {
     let folder = &shared.folder;
     let end = Instant::now() + PREDECESSOR_TIMEOUT;
     let wanted = config.name.clone();
@@ -66,7 +66,8 @@ pub(super) async fn open(
         if config.is_named && Instant::now() >= end || number == MAX_NAMES {
             return Err(format!(
                 "--name {name}: a switch of this name runs already; choose another"
-            ));
+            )
+            .into());
         }
         if config.is_named {
             sleep(RETRY_INTERVAL).await;
@@ -108,12 +109,12 @@ async fn try_open(
     hub: &Hub,
     requests: &mpsc::Sender<control::CommandRequest>,
     snoop_clients: &SnoopClients,
-) -> Result<Option<RunSockets>, String> {
+) -> Result<Option<RunSockets>> {
     let socket = folder.join(format!("{}.sock", config.name));
     let address = PassiveAddress(Endpoint::Unix(socket.clone()));
     let openflow = match hub.listen(&address).await {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Ok(None),
-        listener => listener.map_err(|error| error.to_string())?,
+        listener => listener?,
     };
     rundir::set_access(&socket, config.socket_group)?;
     // The owner of the OpenFlow socket may replace the other two.
@@ -124,8 +125,8 @@ async fn try_open(
     );
     let snoop = snoop::listen(&socket.with_extension("snoop"), snoop_clients.clone());
     Ok(Some(RunSockets {
-        _snoop: snoop.map_err(|error| format!("snoop socket: {error}"))?,
-        _control: control.map_err(|error| format!("control socket: {error}"))?,
+        _snoop: snoop.map_err(context("snoop socket"))?,
+        _control: control.map_err(context("control socket"))?,
         openflow,
         socket,
     }))

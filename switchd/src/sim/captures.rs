@@ -8,7 +8,7 @@ use bofuss_ports::{CaptureFile, CaptureSource, Direction, LinkType};
 use bofuss_sim::scenario::Scenario;
 use bofuss_sim::{EventKind, LinkDirection, LinkId, LogEvent};
 
-use crate::context::context;
+use crate::error::{Result, context};
 
 /// Most links: each has an open file, and a process has 1,024 unless it asks for more.
 const MAX_LINKS: usize = 1000;
@@ -21,10 +21,10 @@ pub struct LinkCaptures {
 
 impl LinkCaptures {
     /// Begins the captures. Errors: a sentence for the user.
-    pub fn create(directory: &Path, scenario: &mut Scenario) -> Result<Self, String> {
+    pub fn create(directory: &Path, scenario: &mut Scenario) -> Result<Self> {
         let names = scenario.names().links.clone();
         if names.len() > MAX_LINKS {
-            return Err(format!("--pcap: more than {MAX_LINKS} links"));
+            return Err(format!("--pcap: more than {MAX_LINKS} links").into());
         }
         std::fs::create_dir_all(directory).map_err(context(directory.display()))?;
         let mut files = Vec::new();
@@ -48,7 +48,7 @@ impl LinkCaptures {
     }
 
     /// Writes the frame of an event, if a link carried one. Errors: the system's, as a sentence.
-    pub fn write(&mut self, event: &LogEvent<'_>) -> Result<(), String> {
+    pub fn write(&mut self, event: &LogEvent<'_>) -> Result<()> {
         if let EventKind::Sent(direction, frame) = event.kind {
             return self.frame(event, direction, frame, Direction::Out);
         }
@@ -64,7 +64,7 @@ impl LinkCaptures {
         of: LinkDirection,
         frame: &Frame,
         seen: Direction,
-    ) -> Result<(), String> {
+    ) -> Result<()> {
         let at_first_end = of.back == (seen == Direction::In);
         let source = u32::from(!at_first_end);
         let at = SystemTime::UNIX_EPOCH + Duration::from_nanos(event.at.0);
@@ -74,7 +74,7 @@ impl LinkCaptures {
     }
 
     /// Ends the captures. Errors: the system's, as a sentence.
-    pub fn finish(&mut self) -> Result<(), String> {
+    pub fn finish(&mut self) -> Result<()> {
         self.files
             .iter_mut()
             .try_for_each(|file| file.flush().map_err(context("--pcap")))

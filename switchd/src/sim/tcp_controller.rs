@@ -12,6 +12,8 @@ use bofuss_oflib::HEADER_BYTES;
 use bofuss_sim::NodeId;
 use bofuss_sim::controller::{Controller, ControllerOutput};
 
+use crate::error::{Result, context};
+
 /// How long the simulation waits for a controller, by the wall clock.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to sleep between looks at sockets that have nothing.
@@ -59,11 +61,9 @@ pub struct TcpController {
 
 impl TcpController {
     /// A controller at `address`, `HOST:PORT` or `tcp:HOST:PORT`. Errors: a sentence.
-    pub fn new(address: &str, wall_clock: bool, lateness: Lateness) -> Result<Self, String> {
+    pub fn new(address: &str, wall_clock: bool, lateness: Lateness) -> Result<Self> {
         let bare = address.strip_prefix("tcp:").unwrap_or(address);
-        let mut resolved = bare
-            .to_socket_addrs()
-            .map_err(|error| format!("{address}: {error}"))?;
+        let mut resolved = bare.to_socket_addrs().map_err(context(address))?;
         let address = resolved
             .next()
             .ok_or_else(|| format!("{address}: it has no address"))?;

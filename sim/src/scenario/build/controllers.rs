@@ -70,7 +70,7 @@ impl Builder<'_> {
             }
             _ => {
                 let made = outside.controller(row);
-                made.map_err(|error| self.source.about(&row.kind, &error))
+                made.map_err(|error| self.source.about(&row.kind, &error.text))
             }
         }
     }

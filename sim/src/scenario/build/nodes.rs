@@ -60,7 +60,7 @@ impl Builder<'_> {
 
     fn check_count(&self, count: usize, what: &str) -> Result<(), ScenarioError> {
         if count > MAX_ELEMENTS {
-            return Err(ScenarioError::new(format!(
+            return Err(ScenarioError::from(format!(
                 "more than {MAX_ELEMENTS} {what}"
             )));
         }
@@ -94,7 +94,8 @@ impl Builder<'_> {
             config.fail_mode = self.named(mode, FailMode::NAMES.iter().map(|(m, n)| (*n, *m)))?;
         }
         let made = EmbeddedSwitch::new(Time(0), config);
-        let switch = made.map_err(|error| ScenarioError::new(format!("switch {name}: {error}")))?;
+        let switch =
+            made.map_err(|error| ScenarioError::from(format!("switch {name}: {error}")))?;
         let id = self.network.add_switch(name, switch);
         self.names.add_switch(name, id);
         Ok(())
@@ -151,7 +152,7 @@ impl Builder<'_> {
         let mut ranked = Vec::new();
         for line in lines {
             let parsed = parse_rule(line.get_ref(), &self.catalogue);
-            let rule = parsed.map_err(|error| self.source.error(line.span(), error))?;
+            let rule = parsed.map_err(|error| self.source.error(line.span(), error.text))?;
             if let Some((rank, message)) = rule {
                 ranked.push((rank, line, message));
             }
