@@ -346,9 +346,3 @@ impl Case {
         figures
     }
 }
-
-/// The rules of a switch between two hosts.
-pub const BASE: [&str; 2] = [
-    "priority=10,in_port=1,actions=output:2",
-    "priority=10,in_port=2,actions=output:1",
-];

@@ -1,16 +1,13 @@
 //! The cases that need only two hosts: frames, TCP, echoes.
 
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
 use crate::case::{CaseContext, Figures, PROCESSOR, RATE, TCP_RATE};
-use crate::echo;
 use crate::error::Result;
-use crate::net::{B_ADDRESS, Bed, HOST_PORT, context};
+use crate::net::{B_ADDRESS, Bed, HOST_PORT};
 use crate::traffic::{FIRST_PORT, Load, send};
+use crate::{echo, iperf};
 
 /// Frames of a run at saturation.
 pub const FRAMES: u64 = 300_000;
@@ -18,12 +15,6 @@ pub const FRAMES: u64 = 300_000;
 const SHARE_SECONDS: f64 = 0.8;
 /// Echoes of a run.
 const ECHOES: usize = 10_000;
-/// How long iperf3 may take to listen.
-const IPERF_PATIENCE: Duration = Duration::from_secs(10);
-/// How long its client may take to connect, in milliseconds: else the kernel tries for minutes.
-const IPERF_CONNECT_MS: u32 = 3_000;
-/// Duration of a TCP run, in seconds.
-const TCP_SECONDS: u64 = 2;
 /// The share of frames that must arrive for a figure to count; otherwise something is broken.
 const MIN_DELIVERED: f64 = 0.001;
 /// How long no frame must arrive before the run counts as complete.
@@ -121,70 +112,12 @@ pub fn share(c: &CaseContext<'_>) -> Figures {
     frames(c, load)
 }
 
-/// A process that is stopped when dropped.
-struct RunningChild(Child);
-
-impl Drop for RunningChild {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Whether iperf3 listens in this network namespace, by its port in hexadecimal.
-fn iperf_listens(file: &str) -> bool {
-    const PORT: &str = ":1451 ";
-    let sockets = std::fs::read_to_string(format!("/proc/thread-self/net/{file}"));
-    sockets.is_ok_and(|sockets| sockets.contains(PORT))
-}
-
-/// Waits until iperf3 listens in this network namespace.
-fn until_iperf_listens() -> Result<()> {
-    let start = Instant::now();
-    while start.elapsed() < IPERF_PATIENCE {
-        if iperf_listens("tcp") || iperf_listens("tcp6") {
-            return Ok(());
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    Err("iperf3 does not listen".into())
-}
-
-/// A number of iperf3's report; 0 if there is none.
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or(0.0)
-}
-
 /// Streams of TCP.
 pub fn tcp(c: &CaseContext<'_>) -> Figures {
-    let failed = context("iperf3");
-    let mut serve = Command::new("iperf3");
-    serve.args(["-s", "-1"]);
-    serve.stdout(Stdio::null()).stderr(Stdio::null());
-    let server = c.bed.host(true, || serve.spawn().map_err(failed))?;
-    let _server = RunningChild(server);
-    c.bed.host(true, until_iperf_listens)?;
-    let cpu = c.forwarder.cpu_nanos();
-    let output = c.bed.host(false, || {
-        let mut client = Command::new("iperf3");
-        client.args(["-J", "-C", "cubic", "-c", &B_ADDRESS.to_string()]);
-        client.args(["-t", &TCP_SECONDS.to_string()]);
-        client.args(["--connect-timeout", &IPERF_CONNECT_MS.to_string()]);
-        client.args(["-P", &c.parameter.to_string()]);
-        client.output().map_err(failed)
-    })?;
-    let cpu = c.forwarder.cpu_nanos() - cpu;
-    let report: Value =
-        serde_json::from_slice(&output.stdout).map_err(|e| format!("iperf3: {e}"))?;
-    let received = &report["end"]["sum_received"];
-    let bytes = number(&received["bytes"]);
-    let sent = number(&report["end"]["sum_sent"]["bytes"]);
-    if bytes < 1e6 || bytes > sent {
-        return Err(format!("TCP: {bytes} of {sent} bytes arrived: {}", report["error"]).into());
-    }
+    let figures = iperf::tcp(c.bed, c.forwarder, c.parameter)?;
     Ok(vec![
-        (("processor", "ns/KB"), cpu / (bytes / 1024.0)),
-        (TCP_RATE, number(&received["bits_per_second"]) / 1e9),
+        (("processor", "ns/KB"), figures.processor_ns_per_kb),
+        (TCP_RATE, figures.gbps),
     ])
 }
 

@@ -6,8 +6,9 @@ use std::path::Path;
 use crate::case::MODE_SPEEDUP;
 use crate::error::Result;
 use crate::net::context;
+use crate::numbers::{counted, number};
 use crate::plot::{Bar, Stack, bars, stacks, title};
-use crate::report::{BenchReport, counted, number};
+use crate::report::BenchReport;
 use crate::setup::Setup;
 use crate::targets::{InMemory, Targets};
 

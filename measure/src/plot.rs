@@ -9,7 +9,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use self::axis::{LabelledAxis, MAX_LABELS};
 use crate::meter::html_table::escaped;
 use crate::meter::statistics::{greatest, least};
-use crate::report::number;
+use crate::numbers::number;
 
 /// Size of a plot, in pixels.
 const WIDTH: u32 = 800;

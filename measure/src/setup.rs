@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bofuss_oflib::{Codec, Message};
 
-use crate::case::BASE;
 use crate::error::Result;
 use crate::held::{ScratchFolder, held};
 use crate::huge_pages::HugePages;
@@ -22,6 +21,12 @@ use crate::traffic::ABSENT_HOSTS;
 pub const OPENFLOW_PORT: u16 = 16690;
 /// How many times 20 ms a program may take to be ready.
 const READY_STEPS: usize = 500;
+
+/// The rules of a switch between two hosts.
+pub const BASE: [&str; 2] = [
+    "priority=10,in_port=1,actions=output:2",
+    "priority=10,in_port=2,actions=output:1",
+];
 
 /// The connection between the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

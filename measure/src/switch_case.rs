@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::{Codec, Mac};
 
-use crate::case::{BASE, BenchMetric, CaseContext, Figures, RATE, TCP_RATE};
+use crate::case::{BenchMetric, CaseContext, Figures, RATE, TCP_RATE};
 use crate::error::Result;
 use crate::host_case::{FRAMES, echoes, frames, spread, tcp};
 use crate::meter::statistics::median;
 use crate::net::{Bed, HOST_PORT};
 use crate::openflow::{self, adds, codec, encode, exact, mods};
 use crate::real_time::RealTime;
+use crate::setup::BASE;
 use crate::traffic::{FlowOrder, Load, flow_ports, random, send, send_until};
 
 /// Echoes, each of a new flow.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::report::{BenchReport, Figure, number};
+use crate::numbers::number;
+use crate::report::{BenchReport, Figure};
 use crate::setup::Setup;
 
 /// The nanoseconds of each case of the bench without I/O.

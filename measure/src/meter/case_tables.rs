@@ -8,7 +8,7 @@ use super::results::{ResultRecord, Results};
 use super::statistics::{
     Interval, Summary, greatest, least, mean_interval as interval_of_mean, median,
 };
-use crate::report::number;
+use crate::numbers::number;
 
 /// The counts of frames, and the names of their shares.
 const SHARES: [(&str, &str); 3] = [

@@ -4,7 +4,7 @@
 use super::case::CASES;
 use super::results::{DELAY, ResultRecord, Results};
 use super::statistics::{greatest, least, median, paired_ratio};
-use crate::report::number;
+use crate::numbers::number;
 
 /// The confidence of the interval of a ratio.
 const CONFIDENCE: f64 = 0.95;

@@ -5,7 +5,7 @@ use super::point::CaseVerdict;
 use super::results::{DELAY, Results};
 use super::skew;
 use super::statistics::{greatest, least, median};
-use crate::report::number;
+use crate::numbers::number;
 
 /// A match type or a table size does not matter if it changes the median delay by less than this.
 const SMALL_PERCENT: f64 = 5.0;

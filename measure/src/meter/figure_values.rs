@@ -1,7 +1,7 @@
 //! The values of a set-up in a figure, and their table.
 
 use super::html_table::{HtmlRow, HtmlTable};
-use crate::report::number;
+use crate::numbers::number;
 
 /// One value of ours.
 #[derive(Clone, Debug, PartialEq)]

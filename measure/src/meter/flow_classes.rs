@@ -8,8 +8,8 @@ use super::results::Results;
 use super::statistics::{
     Interval, greatest, least, mean, mean_interval, median, paired_ratio, quantile,
 };
+use crate::numbers::number;
 use crate::plot::{Bar, mean_bars};
-use crate::report::number;
 
 /// What is measured of a class, its unit, and the paper's figure.
 const MEASURES: [(&str, &str, &str); 2] = [

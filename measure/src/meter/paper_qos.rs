@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::fairness::{FairnessRun, Shares};
 use crate::flow_cost::{self, FlowCost};
 use crate::live_shares::{self, LiveShares};
-use crate::report::number;
+use crate::numbers::number;
 
 /// Runs the experiments, and returns their report.
 ///

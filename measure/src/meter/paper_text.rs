@@ -5,8 +5,8 @@ use serde::Deserialize;
 use super::figure_values::{Cell, OwnSeries};
 use super::html_table::list;
 use super::statistics::{greatest, least};
+use crate::numbers::number;
 use crate::plot::Line;
-use crate::report::number;
 
 /// What the text of a paper says about a figure.
 #[derive(Deserialize)]

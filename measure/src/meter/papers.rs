@@ -16,7 +16,7 @@ use super::statistics::{deviation, mean, median};
 use super::table_size::AT_LEAST;
 use super::{case_tables, flow_classes};
 use crate::error::Result;
-use crate::report::number;
+use crate::numbers::number;
 
 /// The numbers of all papers.
 const DATA: &str = include_str!("../../data/papers.json");

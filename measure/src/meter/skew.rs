@@ -1,7 +1,7 @@
 //! Where a few late frames raise a mean far above its median, a computed sentence says so.
 
 use super::results::ResultRecord;
-use crate::report::number;
+use crate::numbers::number;
 
 /// A mean differs much from its median if it is more than this many times it.
 const MUCH: f64 = 1.5;

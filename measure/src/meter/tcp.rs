@@ -1,15 +1,11 @@
 //! The case of one TCP stream between two hosts of the meter's own, by iperf3; and the highest rate
 //! of small frames of UDP without loss.
 
-use std::path::Path;
-
 use super::forwarding::knee;
 use super::point::{CaseVerdict, Point, PointOutcome};
 use super::workbench::{Limits, Workbench};
-use crate::case::{CaseContext, TCP_RATE};
 use crate::error::Result;
-use crate::host_case;
-use crate::setup::Setup;
+use crate::iperf;
 
 /// The variant of small frames, and their bytes.
 const UDP: &str = "udp";
@@ -41,27 +37,17 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     };
     let with_offloads = point.kind == "offloads on";
     bed.set_offloads(with_offloads)?;
-    let context = CaseContext {
-        bed,
-        forwarder,
-        setup: Setup::Direct,
-        programs: Path::new(""),
-        parameter: 1,
-        capacity: 0.0,
-    };
-    let figures = bench.served(|_| host_case::tcp(&context));
+    let figures = bench.served(|_| iperf::tcp(bed, forwarder, 1));
     bed.set_offloads(false)?;
     match figures {
         Ok(figures) => {
             let mut outcome = PointOutcome::default();
-            for (metric, value) in figures {
-                if metric == TCP_RATE {
-                    outcome.add(metric.0, metric.1, value);
-                } else if value > 0.0 {
-                    // Nanoseconds for each KB; what the kernel does has no process.
-                    outcome.add("processor", "s/GB", value / KB);
-                }
+            let cpu = figures.processor_ns_per_kb;
+            // What the kernel does has no process.
+            if cpu > 0.0 {
+                outcome.add("processor", "s/GB", cpu / KB);
             }
+            outcome.add("rate", "Gb/s", figures.gbps);
             Ok(outcome)
         }
         // Open vSwitch drops frames with an unfinished checksum, unless userspace-tso is on.
