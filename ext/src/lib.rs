@@ -11,11 +11,10 @@ use bofuss_datapath::Hook;
 use bofuss_fastpath::FastPath;
 use bofuss_oflib::catalogue::{Catalogue, CatalogueError};
 
-pub mod opp;
+mod common;
 pub mod queues;
 pub mod status;
 pub mod trace;
-mod words;
 
 /// The switch as it is shipped, with the fast path.
 pub type Switch = bofuss_agent::Switch<FastPath>;

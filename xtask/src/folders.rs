@@ -1,11 +1,14 @@
 //! Checks imports against the layers of modules in `xtask/arrows.toml`: none goes upward.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
 use crate::source::Source;
+
+/// In the last layer: every module that is not listed, and none imports another of them.
+const EACH_ALONE: &str = "*";
 
 /// Findings about the rooms whose layers `list` has: a module may import from its own layer and
 /// from those before it.
@@ -17,24 +20,30 @@ pub(crate) fn check(list: &Table, sources: &[Source]) -> Vec<String> {
     for (room, layers) in rooms {
         let folder = Path::new(room).join("src");
         let layers = layers_by_module(layers);
+        let alone = layers.get(EACH_ALONE);
+        let inside = |source: &Source| Some(source.path.strip_prefix(&folder).ok()?.to_path_buf());
+        let modules: BTreeSet<String> = sources.iter().filter_map(inside).map(module_of).collect();
         let root = sources.iter().find(|one| one.path == folder.join("lib.rs"));
         let exported = root.map(|root| exports(&root.code)).unwrap_or_default();
         for source in sources {
-            let Ok(inside) = source.path.strip_prefix(&folder) else {
+            let Some(inside) = inside(source).filter(|inside| inside != Path::new("lib.rs")) else {
                 continue;
             };
-            let Some(own) = layers.get(&module_of(inside)) else {
-                if inside != Path::new("lib.rs") {
-                    found.push(format!("{}: in no layer", source.path.display()));
-                }
+            let file = source.path.display();
+            let importer = module_of(inside);
+            let Some(own) = layers.get(&importer).or(alone) else {
+                found.push(format!("{file}: in no layer"));
                 continue;
             };
             for (line, name) in imports(source) {
                 let module = exported.get(&name).unwrap_or(&name);
-                let other = layers.get(&name).or_else(|| layers.get(module));
-                if other.is_some_and(|other| other > own) {
-                    let file = source.path.display();
+                let is_other = *module != importer && modules.contains(module);
+                let unlisted = alone.filter(|_| is_other);
+                let listed = layers.get(&name).or_else(|| layers.get(module));
+                if listed.is_some_and(|other| other > own) {
                     found.push(format!("{file}:{line}: `{name}` is of a layer above"));
+                } else if listed.is_none() && unlisted.is_some() {
+                    found.push(format!("{file}:{line}: `{name}` stands alone"));
                 }
             }
         }
@@ -55,7 +64,7 @@ fn layers_by_module(layers: &Value) -> BTreeMap<String, usize> {
 }
 
 /// The top module of a file, by its path below `src`.
-fn module_of(inside: &Path) -> String {
+fn module_of(inside: PathBuf) -> String {
     let first = inside.iter().next().unwrap_or_default();
     let name = first.to_string_lossy();
     name.trim_end_matches(".rs").to_string()
@@ -153,6 +162,24 @@ mod tests {
     fn tests_may_import_from_anywhere() {
         let text = "#[cfg(test)]\nmod tests {\n    use crate::Cache;\n}";
         assert_eq!(findings("a/src/time.rs", text), [""; 0]);
+    }
+
+    #[test]
+    fn modules_that_stand_alone_import_none_of_each_other() {
+        let list = "[layers]\na = ['common', '*']\n".parse().unwrap();
+        let source = |path: &str, text: &str| Source::new(path.into(), text.into()).0;
+        let sources = [
+            source("a/src/common.rs", "use crate::one::Kind;"),
+            source("a/src/one.rs", "use crate::{common, one::Kind, catalogue};"),
+            source("a/src/two/hook.rs", "use crate::one::Kind;"),
+        ];
+        assert_eq!(
+            check(&list, &sources),
+            [
+                "a/src/common.rs:1: `one` stands alone",
+                "a/src/two/hook.rs:1: `one` stands alone"
+            ]
+        );
     }
 
     #[test]

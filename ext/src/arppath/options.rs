@@ -11,7 +11,7 @@ use bofuss_oflib::PortNo;
 use bofuss_oflib::types::TableId;
 
 use super::frame::ETHERTYPE;
-use crate::words::number;
+use crate::common::words::number;
 
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;

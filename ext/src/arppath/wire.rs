@@ -11,8 +11,8 @@ use bofuss_oflib::{Catalogue, DecodeError, Mac, PortNo};
 
 use super::error::{BAD_COMMAND, BAD_VALUE};
 use super::neighbours::NeighbourKind;
-use crate::openstate::args::Args;
-use crate::words::{named, place_of};
+use crate::common::args::Args;
+use crate::common::words::{named, place_of};
 
 /// The VLAN value that means all VLANs in a deletion.
 const ANY_VLAN: u16 = 0xffff;

@@ -16,7 +16,7 @@ use bofuss_oflib::{Action, Catalogue, DecodeError, ErrorCode, Field};
 use bofuss_packet::Packet;
 
 use super::wire::PacketGen;
-use crate::openstate::extractor::header_of;
+use crate::common::oxm::header_of;
 
 /// A copy of bits from a field of the trigger, the packet that hit the entry, to a field of the new
 /// packet.

@@ -1,7 +1,7 @@
 //! The errors of packet templates alone. Those that state tables share are in
-//! [`crate::openstate::error`].
+//! [`crate::common::beba`].
 
-use crate::openstate::EXPERIMENTER;
+use crate::common::beba::EXPERIMENTER;
 
 bofuss_oflib::experimenter_errors! {
     EXPERIMENTER "INSP"

@@ -19,8 +19,8 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::{Bytes, Text};
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, PortNo};
 
-use crate::openstate::EXPERIMENTER;
-use crate::openstate::error::{BAD_EXP_INSTRUCTION, BAD_EXP_LEN, BAD_EXP_MESSAGE};
+use crate::common::beba::EXPERIMENTER;
+use crate::common::beba::{BAD_EXP_INSTRUCTION, BAD_EXP_LEN, BAD_EXP_MESSAGE};
 use error::TEMPLATE_MOD_FAILED;
 
 /// The most templates that a switch keeps.

@@ -13,7 +13,7 @@ use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Action, Catalogue, DecodeError, Match};
 
 use super::error::BAD_COMMAND;
-use crate::openstate::error::BAD_EXP_LEN;
+use crate::common::beba::BAD_EXP_LEN;
 
 /// Bytes of a message after its command: the template's number and padding.
 const HEAD_BYTES: usize = 8;

@@ -19,7 +19,7 @@ use bofuss_packet::header::ethertype;
 use super::error::{BAD_COMMAND, BAD_VALUE, NO_KEY};
 use super::records::{QosRecord, take};
 use super::tuple::{FlowTuple, parse_masked_address};
-use crate::openstate::args::Args;
+use crate::common::args::Args;
 
 /// The key of ports for which none is chosen, and of flows whose own key does not exist.
 pub const DEFAULT_KEY: u8 = 0;

@@ -21,7 +21,7 @@ use super::hook::OpenQflow;
 use super::records::{ForwardRecord, QosRecord, take};
 use super::tuple::FlowTuple;
 use super::write::{FlowWrite, HAS_FORWARD, HAS_QOS, flags};
-use crate::openstate::args::Args;
+use crate::common::args::Args;
 
 /// The most signatures.
 const MAX_SIGNATURES: usize = 64;

@@ -14,8 +14,8 @@ use super::flow::{DropCause, FlowPhase, ReportReason};
 use super::records::{QosRecord, take};
 use super::standard;
 use super::tuple::{FlowTuple, TupleMatch};
-use crate::openstate::args::Args;
-use crate::words::{named, place_of};
+use crate::common::args::Args;
+use crate::common::words::{named, place_of};
 
 /// Reasons of reports with their names; the number on the wire is the index.
 const REASONS: [(ReportReason, &str); 4] = [

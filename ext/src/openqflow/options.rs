@@ -6,7 +6,7 @@ use bofuss_datapath::Time;
 use bofuss_oflib::types::TableId;
 
 use super::flow::FlowLimits;
-use crate::words::number;
+use crate::common::words::number;
 
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;

@@ -15,7 +15,7 @@ use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Action, Catalogue, DecodeError, Match, PortNo};
 
 use super::error::BAD_VALUE;
-use crate::openstate::args::Args;
+use crate::common::args::Args;
 
 /// No record.
 pub(super) const NO_RECORD: u16 = u16::MAX;

@@ -12,7 +12,7 @@ use bofuss_oflib::{DecodeError, Mac};
 use bofuss_packet::header::{ethertype, protocol};
 use bofuss_packet::{Fragment, Layout};
 
-use crate::openstate::args::Args;
+use crate::common::args::Args;
 
 /// Fields that hold the ports of a microflow: source, destination.
 const PORTS: [[&Field; 2]; 3] = [

@@ -14,7 +14,7 @@ use super::error::BAD_VALUE;
 use super::message::{get_registers, write_registers};
 use super::records::{ForwardRecord, QosRecord, take};
 use super::tuple::{FlowTuple, TupleMatch};
-use crate::openstate::args::Args;
+use crate::common::args::Args;
 
 /// A change of one flow by an engine: 96 bytes, then the records that are present, QoS first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

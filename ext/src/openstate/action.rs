@@ -8,14 +8,15 @@ use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Action, Catalogue, DecodeError, ErrorCode, ExtValue, Instruction};
 
-use super::args::{Args, write_fields, write_masked, write_transition};
+use super::args::{write_fields, write_transition};
 use super::dialect::{Dialects, StateDialect};
 use super::error;
 use super::extractor::{Extractor, get_scope, put_scope, scope_count};
 use super::table::Transition;
 use super::wire::{get_timers, put_timers};
 use super::{check_length, table_id};
-use crate::opp::{SetDataVar, WriteContext};
+use super::opp::{SetDataVar, WriteContext};
+use crate::common::args::{Args, write_masked};
 
 /// Changes the state of the packet's flow in the update scope.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

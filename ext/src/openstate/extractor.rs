@@ -20,20 +20,13 @@ use bofuss_oflib::{Catalogue, DecodeError, FieldMatch};
 pub use super::field_source::FieldSource;
 pub use super::flow_key::{FlowKey, MAX_KEY_BYTES};
 use super::header_key::KeyInHeaders;
-use super::{EXPERIMENTER, error};
-use crate::opp;
+use super::{EXPERIMENTER, error, opp};
+use crate::common::oxm::{CLASS_BASIC, CLASS_EXPERIMENTER, EXPERIMENTER_BYTES, header_of};
 
 /// The most fields of an extractor.
 pub const MAX_FIELDS: usize = 6;
 /// The most bytes of a value.
 const MAX_VALUE_BYTES: usize = 16;
-/// Bytes of the experimenter's number, which the length in an experimenter field's OXM header
-/// includes.
-const EXPERIMENTER_BYTES: usize = 4;
-/// The class of experimenters' fields.
-const CLASS_EXPERIMENTER: u16 = 0xffff;
-/// The class of the specification's fields.
-const CLASS_BASIC: u16 = 0x8000;
 /// The numbers of the TCP flags in the basic class: BEBA's, and OpenFlow 1.5's.
 const BASIC_TCP_FLAGS: [u8; 2] = [40, 42];
 
@@ -451,14 +444,4 @@ pub(crate) fn name_of(header: u32) -> Option<&'static str> {
 fn named_field(header: u32) -> Option<&'static Field> {
     let mut own = super::FIELDS.iter().chain(&FIELDS);
     own.find(|field| header_of(field) == header)
-}
-
-/// The OXM header of a field.
-pub(crate) fn header_of(field: &Field) -> u32 {
-    let (class, more) = match field.experimenter {
-        0 => (CLASS_BASIC, 0),
-        _ => (CLASS_EXPERIMENTER, EXPERIMENTER_BYTES),
-    };
-    let length = (field.bytes() + more) as u32;
-    u32::from(class) << 16 | u32::from(field.number) << 9 | length
 }

@@ -3,7 +3,7 @@
 use bofuss_oflib::Field;
 
 use super::error::{self, EXPERIMENTER};
-use crate::opp;
+use super::opp;
 
 /// The global state, the state, and the fields of Open Packet Processor.
 pub static FIELDS: [Field; 2 + opp::FIELDS.len()] = {

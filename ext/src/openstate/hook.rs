@@ -27,7 +27,7 @@ use super::{
     NOTIFY_STATES, RecordForm, STATE_CHANGED, SetGlobalState, SetState, ShortStats, StateChanged,
     StateDialect, StateMod, StateRequest, StateStats, error,
 };
-use crate::opp::{PacketFields, SetDataVar, WriteContext};
+use super::opp::{PacketFields, SetDataVar, WriteContext};
 
 /// Nanoseconds from the end of one search for expired flows to the next one: the interval at which
 /// the reference switches flush their tables.

@@ -5,12 +5,11 @@
 
 mod action;
 mod ahead;
-pub(crate) mod args;
+mod args;
 mod asked;
 mod commands;
 pub mod dialect;
 pub mod drawing;
-pub mod error;
 mod explain;
 pub mod extractor;
 mod field_source;
@@ -22,6 +21,7 @@ mod hook;
 pub mod machine;
 mod metrics;
 mod notification;
+pub mod opp;
 mod options;
 mod report;
 mod state_mod;
@@ -36,7 +36,8 @@ pub(crate) mod wire;
 pub use action::{IncState, SetGlobalState, SetState};
 pub use asked::AskedStates;
 pub use dialect::{Dialects, StateDialect};
-pub use error::EXPERIMENTER;
+pub use crate::common::beba as error;
+pub use crate::common::beba::EXPERIMENTER;
 pub use fields::FIELDS;
 pub use hook::hook;
 pub use notification::{FlowNotification, StateChanged};
@@ -48,7 +49,6 @@ pub(crate) use wire::{check_length, table_id};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, TypedBody, ValueList};
 
-use crate::opp;
 
 /// An action's row.
 const fn action<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {

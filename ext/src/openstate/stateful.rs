@@ -7,7 +7,7 @@ use super::error;
 use super::extractor::{Extractor, FieldSource, FlowKey};
 use super::state_mod::{ExtractorLayout, Scope};
 use super::table::{Behaviour, StateTable};
-use crate::opp::Registers;
+use super::opp::Registers;
 
 /// The configuration of a stateful table, and its states.
 #[derive(Debug, Default)]

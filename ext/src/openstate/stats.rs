@@ -12,12 +12,13 @@ use bofuss_oflib::text::parse_match;
 use bofuss_oflib::wire::{Reader, Text, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, Match};
 
-use super::args::{Args, write_fields, write_transition, write_variables};
+use super::args::{write_fields, write_transition, write_variables};
 use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES, write_key};
 use super::table::{Timers, Transition};
 use super::wire::{get_timers, put_timers};
 use super::{ALL_TABLES, check_length, error};
-use crate::opp::{FlowVariables, N_GLOBAL_VARIABLES};
+use super::opp::{FlowVariables, N_GLOBAL_VARIABLES};
+use crate::common::args::Args;
 
 /// Bytes of BEBA's record before its key.
 const BEBA_BYTES: usize = 32;

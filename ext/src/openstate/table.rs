@@ -11,7 +11,7 @@ use bofuss_packet::Shares;
 use super::extractor::FlowKey;
 pub use super::timers::Timers;
 use super::timers::deadline;
-use crate::opp::FlowVariables;
+use super::opp::FlowVariables;
 
 /// What happens to a flow whose state is 0 and that has no timer and no variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::args::write_timers;
 use super::extractor::{Extractor, FieldSource, write_key};
 use super::machine::{Changed, Machine};
 use super::table::{StateEntry, Timers};
-use crate::opp::SetDataVar;
+use super::opp::SetDataVar;
 
 /// Nanoseconds of the unit of timeouts.
 const NANOS_PER_MICRO: u64 = 1000;

@@ -11,9 +11,11 @@ use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, Field};
 
 use super::message::variable_id;
 use super::{MAX_OPERANDS, Operand, OperandKind, UpdateFunction};
-use crate::openstate::args::{Args, write_fields};
+use crate::common::args::Args;
+use crate::common::oxm::header_of;
+use crate::openstate::args::write_fields;
 use crate::openstate::extractor::{
-    Extractor, field_of, get_scope, header_of, put_scope, scope_count,
+    Extractor, field_of, get_scope, put_scope, scope_count,
 };
 use crate::openstate::{check_length, error, table_id};
 

@@ -7,7 +7,8 @@ use bofuss_oflib::wire::{Bytes, Reader, TextForm, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ErrorCode};
 
 use super::{Comparison, Condition, N_CONDITIONS, N_EXTRACTORS, Operand, OperandKind};
-use crate::openstate::args::{Args, write_fields, write_masked};
+use crate::common::args::{Args, write_masked};
+use crate::openstate::args::write_fields;
 use crate::openstate::wire::check_key;
 use crate::openstate::{check_length, error, table_id};
 
