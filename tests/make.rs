@@ -67,7 +67,7 @@ fn a_demo_optimises_nothing_and_what_is_shipped_is_optimised_once() {
         );
     }
     let shipped = manifest("profile.release");
-    assert!(shipped.contains(&"lto = \"off\""), "{shipped:?}");
+    assert!(shipped.contains(&"lto = \"thin\""), "{shipped:?}");
     assert!(
         !shipped.iter().any(|line| line.starts_with("debug")),
         "{shipped:?}"
