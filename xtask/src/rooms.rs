@@ -11,7 +11,7 @@ use crate::source::{Source, words};
 use crate::tree;
 
 /// The prefix of the names of our packages, which their folders do not have.
-const PREFIX: &str = "bofuss-";
+pub(crate) const PREFIX: &str = "bofuss-";
 /// The rooms, and what each may use.
 pub(crate) const ARROWS: &str = "xtask/arrows.toml";
 /// Workspace members that are not checked: developers use them, and nothing depends on them.

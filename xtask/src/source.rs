@@ -18,6 +18,16 @@ pub(crate) struct Source {
     pub(crate) comments: String,
     /// For each line, whether it belongs to a test.
     pub(crate) test: Vec<bool>,
+    /// For each line, whether it is compiled only with a feature of its crate.
+    pub(crate) optional: Vec<bool>,
+}
+
+/// The files that a file declares as modules for tests, or for a feature.
+pub(crate) struct Declared {
+    /// The paths where test modules may be.
+    tests: Vec<PathBuf>,
+    /// The paths, without an ending, of modules that a feature has. Those below belong to it, too.
+    optional: Vec<PathBuf>,
 }
 
 /// A function with a body: its name, its line (from 1), and its text in [`Source::code`], from `fn`
@@ -50,9 +60,11 @@ impl Count {
 pub(crate) fn load(root: &Path) -> Result<Vec<Source>, String> {
     let mut sources = Vec::new();
     let mut test_files = BTreeSet::new();
+    let mut optional = BTreeSet::new();
     for path in tree::files(root)?.into_iter().filter(|p| tree::is(p, "rs")) {
-        let (source, modules) = Source::new(path.clone(), tree::read(&root.join(&path))?);
-        test_files.extend(modules);
+        let (source, declared) = Source::new(path.clone(), tree::read(&root.join(&path))?);
+        test_files.extend(declared.tests);
+        optional.extend(declared.optional);
         sources.push(source);
     }
     for source in &mut sources {
@@ -63,50 +75,56 @@ pub(crate) fn load(root: &Path) -> Result<Vec<Source>, String> {
         if folders || test_files.contains(&source.path) {
             source.test.fill(true);
         }
+        let module = source.path.with_extension("");
+        if module.ancestors().any(|path| optional.contains(path)) {
+            source.optional.fill(true);
+        }
     }
     Ok(sources)
 }
 
 impl Source {
-    /// Reads a text. Also returns the paths where the test modules that it declares may be.
-    pub(crate) fn new(path: PathBuf, text: String) -> (Source, Vec<PathBuf>) {
+    /// Reads a text. Also returns the modules that it declares for tests and features.
+    pub(crate) fn new(path: PathBuf, text: String) -> (Source, Declared) {
         let (code, comments) = split(&text);
-        let mut test = vec![false; text.lines().count()];
-        let mut modules = Vec::new();
-        let attributes = ["#[cfg(test)]", "#[cfg(all(test"];
-        for at in attributes
-            .iter()
-            .flat_map(|a| code.match_indices(a))
-            .map(|(at, _)| at)
-        {
-            let end = at + item_end(&code[at..]);
-            let first = line_of(&code, at);
-            let last = line_of(&code, end.saturating_sub(1));
-            test[first - 1..last].fill(true);
-            let module = code[at..end]
-                .split_once("mod ")
-                .map(|(_, rest)| rest.trim());
-            if let Some(name) = module.and_then(|m| m.strip_suffix(';')) {
-                modules.extend(module_files(&path, name));
-            }
-        }
-        (
-            Source {
-                path,
-                text,
-                code,
-                comments,
-                test,
-            },
-            modules,
-        )
+        let (test, tests) = marked(&code, &["#[cfg(test)]", "#[cfg(all(test"]);
+        let (optional, gated) = marked(&code, &["#[cfg(feature"]);
+        let tests = tests.into_iter().map(|name| module_path(&path, name));
+        let declared = Declared {
+            tests: tests
+                .flat_map(|module| [module.with_extension("rs"), module.join("mod.rs")])
+                .collect(),
+            optional: gated
+                .into_iter()
+                .map(|name| module_path(&path, name))
+                .collect(),
+        };
+        let source = Source {
+            path,
+            text,
+            code,
+            comments,
+            test,
+            optional,
+        };
+        (source, declared)
     }
 
     /// Counts the code outside of tests.
     pub(crate) fn count(&self) -> Count {
+        self.count_lines(self.product_lines())
+    }
+
+    /// Counts the code outside of tests that is compiled without any feature of its crate.
+    pub(crate) fn count_without_features(&self) -> Count {
+        let lines = self.product_lines();
+        self.count_lines(lines.filter(|(number, _)| !self.optional[number - 1]))
+    }
+
+    fn count_lines<'a>(&self, lines: impl Iterator<Item = (usize, &'a str)>) -> Count {
         let mut count = Count::default();
         let comments: Vec<&str> = self.comments.lines().collect();
-        for (number, code) in self.product_lines() {
+        for (number, code) in lines {
             count.comments += usize::from(!comments[number - 1].trim().is_empty());
             count.lines += usize::from(!code.trim().is_empty());
         }
@@ -244,16 +262,31 @@ fn first_word(item: &str) -> &str {
     &rest[..end.unwrap_or(rest.len())]
 }
 
-/// The paths of the two files that `mod name;` in `path` may declare.
-fn module_files(path: &Path, name: &str) -> [PathBuf; 2] {
+/// Which lines belong to items with one of these attributes, and the names of the modules among
+/// these that are in files of their own.
+fn marked<'a>(code: &'a str, attributes: &[&str]) -> (Vec<bool>, Vec<&'a str>) {
+    let mut lines = vec![false; code.lines().count()];
+    let mut modules = Vec::new();
+    for (at, _) in attributes.iter().flat_map(|a| code.match_indices(a)) {
+        let end = at + item_end(&code[at..]);
+        let first = line_of(code, at);
+        let last = line_of(code, end.saturating_sub(1));
+        lines[first - 1..last].fill(true);
+        let module = code[at..end]
+            .split_once("mod ")
+            .map(|(_, rest)| rest.trim());
+        modules.extend(module.and_then(|m| m.strip_suffix(';')));
+    }
+    (lines, modules)
+}
+
+/// The path of the module that `mod name;` in `path` declares, without its ending or `mod.rs`.
+fn module_path(path: &Path, name: &str) -> PathBuf {
     let folder = match path.file_stem().and_then(|s| s.to_str()) {
         Some("lib" | "main" | "mod") | None => path.with_file_name(""),
         Some(stem) => path.with_file_name(stem),
     };
-    [
-        folder.join(format!("{name}.rs")),
-        folder.join(name).join("mod.rs"),
-    ]
+    folder.join(name)
 }
 
 /// What a stretch of text is.
@@ -416,8 +449,20 @@ mod tests {
 
     #[test]
     fn sibling_test_files_are_found() {
-        let (_, modules) = Source::new("a/src/b.rs".into(), "#[cfg(test)]\nmod tests;\n".into());
-        assert!(modules.contains(&PathBuf::from("a/src/b/tests.rs")));
+        let (_, declared) = Source::new("a/src/b.rs".into(), "#[cfg(test)]\nmod tests;\n".into());
+        assert!(declared.tests.contains(&"a/src/b/tests.rs".into()));
+    }
+
+    #[test]
+    fn what_a_feature_has_does_not_count_without_it() {
+        let text = [
+            "#[cfg(feature = \"b\")]\npub mod b;\n",
+            "fn c() {\n    #[cfg(feature = \"b\")]\n    if d {\n        e();\n    }\n}\n",
+        ];
+        let (source, declared) = Source::new("a/src/lib.rs".into(), text.concat());
+        assert_eq!(source.count().lines, 8);
+        assert_eq!(source.count_without_features().lines, 2);
+        assert_eq!(declared.optional, [PathBuf::from("a/src/b")]);
     }
 
     #[test]
