@@ -249,3 +249,35 @@ macro_rules! span {
     }};
 }
 pub(crate) use span;
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::Version;
+    use crate::handshake::Handshake;
+    use crate::message::ErrorMsg;
+    use crate::{Codec, Message};
+
+    #[test]
+    fn a_version_is_offered_read_and_written_only_with_its_feature() {
+        let ours = Handshake::new(Version::SPOKEN, Default::default());
+        for (version, is_on) in [
+            (Version::V1_0, cfg!(feature = "v1_0")),
+            (Version::V1_1, cfg!(feature = "v1_1")),
+            (Version::V1_2, cfg!(feature = "v1_2")),
+            (Version::V1_3, true),
+            (Version::V1_4, cfg!(feature = "v1_4")),
+            (Version::V1_5, cfg!(feature = "v1_5")),
+        ] {
+            let hello = [version.number(), 0, 0, 8, 0, 0, 0, 0];
+            let only_this = ours.judge(&hello).map(|codec| codec.version);
+            assert_eq!(only_this == Ok(version), is_on, "{version:?}");
+            let codec = Codec::new(version, Default::default());
+            let mut bytes = Vec::new();
+            let error = Message::Error(ErrorMsg::default());
+            assert_eq!(codec.encode(1, &error, &mut bytes).is_ok(), is_on);
+            assert_eq!(Version::of_number(version.number()).is_some(), is_on);
+        }
+    }
+}

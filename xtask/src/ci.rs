@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::dist::{self, BuildKind};
 use crate::reference::{self, PageAction};
-use crate::{cost, e2e, examples, fuzz, mutants, python, size, tidy, tree};
+use crate::{cost, e2e, examples, fuzz, mutants, python, rooms, size, tidy, tree};
 
 /// Test programs and examples that run at the same time. It may exceed the cores, because they
 /// mostly wait.
@@ -138,14 +138,16 @@ fn with_steps(
         ("tidy", Tier::Lint, Computes, &|| tidy::run(root)),
         ("size", Tier::Lint, Computes, &|| size::run(root)),
         ("lints", Tier::Lint, Computes, &|| {
-            cargo("clippy --locked --workspace --all-targets -- --deny warnings")
+            cargo("clippy --locked --workspace --all-targets -- --deny warnings")?;
+            core_lints(root)
         }),
         ("tests", Tier::Check, Computes, &|| {
             unit_tests(root, &long_arguments(tier, &["--", "--include-ignored"]))
         }),
         ("documentation", Tier::Test, Computes, &documentation),
         ("oflib as a package", Tier::Test, Computes, &|| {
-            cargo("package --locked --offline --package bofuss-oflib --allow-dirty")
+            cargo("package --locked --offline --package bofuss-oflib --allow-dirty")?;
+            features_of_oflib(root)
         }),
         ("reference", Tier::Test, Computes, &|| {
             reference::run(root, PageAction::Compare)
@@ -215,6 +217,31 @@ fn format_check(root: &Path) -> Result<(), String> {
         rustfmt.args(["--check", "--edition", "2024"]);
         rustfmt.args(files.iter().filter(|path| tree::is(path, "rs")));
         succeed(&mut rustfmt)?;
+    }
+    Ok(())
+}
+
+/// Lints the core as a switch without any feature compiles it: 1.3, no text.
+fn core_lints(root: &Path) -> Result<(), String> {
+    let rooms = size::core(root)?;
+    cargo_with("clippy --locked --no-default-features", |cargo| {
+        for room in rooms {
+            cargo
+                .arg("--package")
+                .arg(format!("{}{room}", rooms::PREFIX));
+        }
+        cargo.args(["--", "--deny", "warnings"]);
+    })
+}
+
+/// Tests `oflib` without features, and compiles it with each of them alone.
+fn features_of_oflib(root: &Path) -> Result<(), String> {
+    cargo("test --locked --no-default-features --package bofuss-oflib --lib")?;
+    let manifest = rooms::table(&root.join("oflib/Cargo.toml"))?;
+    let features = manifest.get("features").and_then(toml::Value::as_table);
+    for feature in features.into_iter().flat_map(toml::Table::keys) {
+        let words = "clippy --locked --no-default-features --package bofuss-oflib --features";
+        cargo(&format!("{words} {feature} -- --deny warnings"))?;
     }
     Ok(())
 }
