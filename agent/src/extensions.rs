@@ -35,7 +35,7 @@ pub(crate) fn refusal(
 ) -> Refusal {
     Refusal {
         error,
-        words: datapath.explain(message, error),
+        words: datapath.hooks().explain(message, error),
     }
 }
 

@@ -105,7 +105,7 @@ pub(crate) fn check_packet_out(
     if !fields.all(|one| may_be_given(one.field)) {
         return Err(BadMatch::BAD_FIELD);
     }
-    datapath.check_actions(TableId(0), None, &out.actions)?;
+    datapath.checker().actions(TableId(0), None, &out.actions)?;
     if out.buffer_id != BufferId::NO_BUFFER {
         connections.channel(conn).buffers.check(now, out.buffer_id)
     } else {

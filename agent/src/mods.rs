@@ -107,7 +107,7 @@ pub(crate) fn table_mod<I: SwitchIo>(
     table_mod: &TableMod,
 ) -> HandlerResult {
     let table = table_mod.table_id;
-    if table != TableId::ALL && !datapath.has_table(table) {
+    if table != TableId::ALL && !datapath.shape().has_table(table) {
         return Err(TableModFailed::BAD_TABLE);
     }
     refuse_experimenters(&table_mod.experimenters)?;

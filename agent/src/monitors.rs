@@ -394,7 +394,7 @@ fn monitor_of(
         return Err(FlowMonitorFailed::BAD_FLAGS);
     }
     let table_id = request.table_id;
-    if table_id != TableId::ALL && !datapath.has_table(table_id) {
+    if table_id != TableId::ALL && !datapath.shape().has_table(table_id) {
         return Err(FlowMonitorFailed::BAD_TABLE_ID);
     }
     let is_port = request.out_port.is_port() || request.out_port.name().is_some();

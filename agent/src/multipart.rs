@@ -121,7 +121,7 @@ fn entries(
 }
 
 fn check_table(datapath: &Datapath<impl FrameEngine>, table: TableId) -> Result<(), ErrorCode> {
-    let known = datapath.has_table(table) || table == TableId::ALL;
+    let known = datapath.shape().has_table(table) || table == TableId::ALL;
     known.then_some(()).ok_or(BadRequest::BAD_TABLE_ID)
 }
 
@@ -129,7 +129,7 @@ fn check_table(datapath: &Datapath<impl FrameEngine>, table: TableId) -> Result<
 /// features.
 fn table_stats(datapath: &mut Datapath<impl FrameEngine>, version: Version) -> Vec<TableStats> {
     let settled = datapath.settled();
-    let heads = settled.datapath().table_heads();
+    let heads = settled.datapath().shape().heads();
     let mut stats: Vec<TableStats> = heads
         .map(|head| {
             let table = &settled.datapath().tables()[usize::from(head.table_id.0)];
@@ -144,7 +144,7 @@ fn table_stats(datapath: &mut Datapath<impl FrameEngine>, version: Version) -> V
         })
         .collect();
     if version.table_stats_have_features() {
-        for (one, features) in stats.iter_mut().zip(datapath.table_features()) {
+        for (one, features) in stats.iter_mut().zip(datapath.shape().features()) {
             one.features = features.0;
             let table = &datapath.tables()[usize::from(one.table_id.0)];
             let others = one.features.config & !TableMiss::MASK;
@@ -157,7 +157,7 @@ fn table_stats(datapath: &mut Datapath<impl FrameEngine>, version: Version) -> V
 /// The features of all tables, with the experimenters that are announced. Since 1.4, `config`
 /// holds the configuration bits that a table supports.
 fn table_features(datapath: &Datapath<impl FrameEngine>, version: Version) -> Vec<TableFeatures> {
-    let mut tables = datapath.table_features();
+    let mut tables = datapath.shape().features();
     for table in &mut tables {
         table.0.hide_unannounced(version, datapath.catalogue());
         if version.has_bundles() {
@@ -175,7 +175,7 @@ fn without_abilities(
     wanted: &[TableFeatures],
 ) -> Vec<TableFeatures> {
     let mut wanted = wanted.to_vec();
-    let present = datapath.table_features();
+    let present = datapath.shape().features();
     for table in &mut wanted {
         let mut same = present.iter().map(|one| &one.0);
         if let Some(same) = same.find(|one| one.table_id == table.0.table_id) {

@@ -11,16 +11,18 @@ use bofuss_oflib::{Action, Catalogue, PortNo};
 use bofuss_packet::Packet;
 
 use crate::control::bulk_change::BulkChange;
+use crate::control::compaction::{compact, table_to_compact};
 use crate::control::deleted::Deleted;
 use crate::control::news::News;
 use crate::control::staged_bundle::StagedBundle;
+use crate::control::triggers;
 use crate::egress::Egress;
 use crate::frame_engine::{FrameEngine, PlainEngine};
 use crate::hooks::Hooks;
 use crate::pipeline::bridge::Bridge;
 use crate::pipeline::context::{Context, Lane, Pipeline, PortQueues};
-use crate::tables::features;
 use crate::tables::field_uses::FieldUses;
+use crate::tables::shape::PipelineShape;
 use crate::tables::shared::SharedInstructions;
 use crate::{Config, DropReason, Hook, Port, Sink, Table, Time, Trial};
 
@@ -52,20 +54,17 @@ impl<E: FrameEngine> Datapath<E> {
             (1..=TableId::MAX.0).contains(&config.n_tables),
             "1 to 254 tables"
         );
-        let table_abilities = features::everything(&config, &catalogue);
         Self {
             lane: Lane::new(&config, pool),
             pipeline: Pipeline {
                 tables: (0..config.n_tables)
                     .map(|_| Table::new(E::classifier(config.engine, config.secret), config.engine))
                     .collect(),
+                shape: PipelineShape::new(&config, &catalogue),
                 config,
                 catalogue,
-                max_abilities: table_abilities.clone(),
-                table_abilities,
                 entry_places: 0,
                 instructions: SharedInstructions::default(),
-                first_egress: None,
                 field_uses: FieldUses::default(),
                 deadlines: BTreeSet::new(),
                 sparse_tables: BTreeSet::new(),
@@ -209,11 +208,11 @@ impl<E: FrameEngine> Datapath<E> {
     pub fn next_tick(&self) -> Option<Time> {
         let moves = self.bundle.is_none();
         let expiry = self.pipeline.deadlines.first().map(|(at, ..)| *at);
-        let compaction = self.table_to_compact().map(|_| Time(0));
+        let compaction = table_to_compact(&self.pipeline).map(|_| Time(0));
         expiry
             .into_iter()
             .chain(compaction.filter(|_| moves))
-            .chain(self.next_check())
+            .chain(triggers::next_check(&self.pipeline, &self.lane.engine))
             .chain(E::next_clean(&self.lane.engine))
             .chain(self.hooks.all.iter().filter_map(|h| h.next_tick()))
             .chain(self.lane.reassembler.deadline_ns().map(Time))
@@ -238,9 +237,9 @@ impl<E: FrameEngine> Datapath<E> {
             now,
         );
         if self.bundle.is_none() {
-            self.compact();
+            compact(&mut self.editor());
         }
-        self.check_noted_triggers(now, sink);
+        triggers::check_noted(&mut self.pipeline, now, sink);
         self.expire(now, sink);
         self.tick_hooks(now, sink);
     }
@@ -261,7 +260,7 @@ impl<E: FrameEngine> Datapath<E> {
             let entry = found.expect("an entry takes its deadline with it");
             let key = entry.key;
             let expired = entry.deadline().filter(|(at, _)| *at <= now);
-            self.check_triggers(now, table, key, sink);
+            triggers::check_one(&mut self.pipeline, now, table, key, sink);
             match expired {
                 Some((_, reason)) => self.expire_entry(now, table, key, reason, sink),
                 None => self.pipeline.set_deadline(table, key),

@@ -17,7 +17,7 @@ use bofuss_packet::arrival;
 use crate::groups::Group;
 use crate::pipeline::context::{Context, ThroughTables};
 use crate::pipeline::each_table;
-use crate::pipeline::hooking::{BegunCall, HookCall};
+use crate::pipeline::hook_call::{BegunCall, HookCall};
 use crate::tables::classifier::{Classifier, Scan};
 use crate::{Config, Engine, EntryKey, HookEffect, Sink, Table, Time};
 

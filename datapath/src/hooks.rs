@@ -1,14 +1,14 @@
 //! The hooks of a switch: which act in which table, and which one each experimenter value belongs
 //! to.
 
-use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
 use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{ErrorCode, ExtValue};
+use bofuss_oflib::{ErrorCode, ExtValue, Message};
 
 use crate::hook::HookPoint;
-use crate::{Hook, HookEffect, Upcoming};
+use crate::{Hook, HookEffect, Metric, Time, Upcoming};
 
 /// The most plans whose numbers are remembered.
 const MAX_PLANS: usize = 1024;
@@ -181,6 +181,27 @@ impl Hooks {
     /// The experimenter id of a hook's extension; 0 if that has no rows.
     pub(crate) fn experimenter(&self, hook: usize) -> u32 {
         self.rows[hook].first().map_or(0, |row| row.experimenter)
+    }
+
+    /// Why a message was refused with this error, in the words of the extension that refused it, if
+    /// it has some.
+    pub fn explain(&self, message: &Message, error: ErrorCode) -> Option<String> {
+        let mut hooks = self.all.iter();
+        hooks.find_map(|hook| hook.explain(message, error))
+    }
+
+    /// Counters of extension number `hook`, from a place that the extension defines. Returns the
+    /// extension's name, and the place to continue with if there are more; `None` if there is no
+    /// such extension.
+    pub fn metrics(
+        &self,
+        now: Time,
+        hook: usize,
+        from: u64,
+        list: &mut Vec<Metric>,
+    ) -> Option<(&'static str, Option<u64>)> {
+        let hook = self.all.get(hook)?;
+        Some((hook.name(), hook.metrics(now, from, list)))
     }
 
     /// Checks that an extension allows an action or instruction in an entry of this table.

@@ -45,6 +45,7 @@ mod ingress;
 pub use config::{Algorithm, Config, Engine, MAX_ADDRESSES};
 pub use control::{
     bulk_change::Cursor,
+    check::Checker,
     chunked_queue::ChunkedQueue,
     flow_mod::Filter,
     groups::GroupsView,
@@ -64,9 +65,8 @@ pub use hook::Hook;
 pub use hook_context::{HeldPacket, HookContext, LookupNote, NOTE_WORDS};
 pub use hook_effect::{HookEffect, Verdict};
 pub use pipeline::{
-    buckets::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN},
     queueing::MAX_WAITING_BYTES,
-    work::{WORK_PER_FRAME, WORK_PER_TURN},
+    work::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN, WORK_PER_FRAME, WORK_PER_TURN},
 };
 pub use port::Port;
 pub use qos::{
@@ -75,10 +75,12 @@ pub use qos::{
 };
 pub use sink::{DropReason, Lost, PacketInEvent, Sink, Step};
 pub use tables::{
+    entry::{Entry, EntryKey},
     features::TABLE_CONFIG_BITS,
     labels::Label,
+    shape::PipelineShape,
     step_map::StepMap,
-    table::{Entry, EntryKey, Table},
+    table::Table,
 };
 pub use time::Time;
 pub use trial::{Trial, TrialMap};
@@ -94,14 +96,14 @@ pub mod engine {
     pub use crate::hooks::Hooks;
     pub use crate::pipeline::context::{Context, Lane, Pipeline, ThroughTables};
     pub use crate::pipeline::each_table;
-    pub use crate::pipeline::hooking::{BegunCall, HookCall, HookReply, MissReply};
+    pub use crate::pipeline::hook_call::{BegunCall, HookCall, HookReply, MissReply};
     pub use crate::pipeline::metering::remarked;
     pub use crate::pipeline::walk::{NO_COOKIE, PendingOutput, Walk};
     pub use crate::pipeline::work::Work;
     pub use crate::references::{count, sole_output};
     pub use crate::slab::{NONE, Slab};
     pub use crate::tables::classifier::{Classifier, Scan};
-    pub use crate::tables::stage::View;
+    pub use crate::tables::entry::View;
     pub use crate::tables::tag_table::TagTable;
     pub use crate::upcoming::{Lookahead, Predicted, WORDS, arriving_value};
 }

@@ -261,7 +261,8 @@ impl Case {
         for hook in 0.. {
             if self
                 .datapath
-                .extension_metrics(self.now, hook, 0, &mut list)
+                .hooks()
+                .metrics(self.now, hook, 0, &mut list)
                 .is_none()
             {
                 break;

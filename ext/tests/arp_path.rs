@@ -207,9 +207,7 @@ impl Hybrid {
     fn metric(&self, name: &str) -> u64 {
         let mut list = Vec::new();
         for hook in 0.. {
-            let metrics = self
-                .datapath
-                .extension_metrics(self.now, hook, 0, &mut list);
+            let metrics = self.datapath.hooks().metrics(self.now, hook, 0, &mut list);
             let (extension, _) = metrics.expect("it is one of them");
             if extension == "arppath" {
                 break;

@@ -66,7 +66,7 @@ fn open_output<S: Sink>(cx: &FastContext<'_, S>, number: PortNo, ingress: PortNo
     DirectOutput {
         port: number,
         open: port.is_some()
-            && cx.pipeline.first_egress.is_none()
+            && cx.pipeline.shape.first_egress.is_none()
             && !cx.egress.ports.contains_key(&number)
             && cx.hooks.at_egress.is_empty(),
         capabilities: port.map(|port| port.capabilities).unwrap_or_default(),

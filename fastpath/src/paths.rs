@@ -135,7 +135,7 @@ fn replay<S: Sink>(
     let program = Rc::clone(&flow.program);
     let n_hits = flow.n_hits();
     cx.lane.engine.stats.hits += 1;
-    if program.calls || cx.pipeline.first_egress.is_some() {
+    if program.calls || cx.pipeline.shape.first_egress.is_some() {
         return replay_with_hooks(cx, walk, slot, &program);
     }
     let counts = offload::wire_count(&walk.packet.frame);

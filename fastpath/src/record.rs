@@ -175,7 +175,7 @@ pub(super) fn record_path<S: Sink>(
             cache.stats.evicted += 1;
         }
         // With egress tables the output needs a packet.
-        if cx.pipeline.first_egress.is_none() {
+        if cx.pipeline.shape.first_egress.is_none() {
             note_end(&mut path.program, cx.hooks);
         }
         cache.insert(words, path.program, &path.hits);

@@ -236,9 +236,7 @@ impl Driver {
     fn metric(&self, name: &str) -> u64 {
         let mut list = Vec::new();
         for hook in 0.. {
-            let found = self
-                .datapath
-                .extension_metrics(self.now, hook, 0, &mut list);
+            let found = self.datapath.hooks().metrics(self.now, hook, 0, &mut list);
             let Some((extension, _)) = found else { break };
             if extension == "openqflow" {
                 break;

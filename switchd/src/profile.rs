@@ -338,7 +338,7 @@ mod tests {
         };
         let mut datapath =
             Datapath::new(config, bofuss_ext::catalogue().into(), Pool::new(1 << 16));
-        let tables = profile.tables(&datapath.table_features());
+        let tables = profile.tables(&datapath.shape().features());
         datapath.set_profile(&tables).expect("the example can be");
         datapath
     }
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn a_switch_takes_the_shape_of_its_profile() {
         let mut datapath = example();
-        let told = datapath.table_features();
+        let told = datapath.shape().features();
         let told: Vec<_> = told.iter().map(|one| &one.0).collect();
         let ids: Vec<u8> = told.iter().map(|table| table.table_id.0).collect();
         assert_eq!(ids, [0, 10, 20, 30, 40, 50, 60]);
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn what_is_not_named_is_the_longest_that_there_is() {
         let datapath = example();
-        let told = datapath.table_features();
+        let told = datapath.shape().features();
         let list = |table: usize, ty: u16| {
             let mut properties = told[table].0.properties.iter();
             &properties

@@ -413,7 +413,7 @@ pub fn recorded(config: &Config, switch: &Switch) -> RecordedConfig {
     let datapath = switch.datapath();
     let tables = datapath.config();
     let profile = match &config.profile {
-        Some(_) => write_profile(datapath.table_features(), datapath.catalogue()),
+        Some(_) => write_profile(datapath.shape().features(), datapath.catalogue()),
         None => Vec::new(),
     };
     RecordedConfig {
@@ -593,7 +593,7 @@ mod tests {
         let pool = Pool::new(1 << 20);
         let switch = make_switch(&config, &pool, 1).unwrap();
         let again = crate::run::remake_switch(&recorded(&config, &switch)).unwrap();
-        let features = |switch: &Switch| format!("{:?}", switch.datapath().table_features());
+        let features = |switch: &Switch| format!("{:?}", switch.datapath().shape().features());
         assert_eq!(features(&switch), features(&again));
     }
 }

@@ -159,7 +159,7 @@ fn multiparts(name: &str, lab: &Lab) -> Vec<RequestBody> {
         "METER_CONFIG" => RequestBody::MeterConfig(meters),
         "METER_FEATURES" => RequestBody::MeterFeatures(Empty),
         "TABLE_FEATURES" => {
-            let first = lab.switch.datapath().table_features()[..1].to_vec();
+            let first = lab.switch.datapath().shape().features()[..1].to_vec();
             return vec![
                 RequestBody::TableFeatures(Vec::new()),
                 RequestBody::TableFeatures(first),

@@ -7,8 +7,8 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::{FlowMod, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
 
+use crate::tables::entry::View;
 use crate::tables::shared::places;
-use crate::tables::stage::View;
 use crate::{Engine, Entry, EntryKey, Label, Table};
 
 /// How many entries one slice visits if it only reports them. Here and below, an entry with long

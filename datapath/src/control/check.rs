@@ -4,14 +4,15 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use bofuss_oflib::error::{BadAction, MeterModFailed};
-use bofuss_oflib::field::{ETH_TYPE, Field, PACKET_TYPE, VID_PRESENT, VLAN_VID};
+use bofuss_oflib::field::{ETH_TYPE, Field, VID_PRESENT, VLAN_VID};
 use bofuss_oflib::instruction::Instructions;
-use bofuss_oflib::message::{FlowMod, FlowModCommand};
 use bofuss_oflib::types::{MeterId, QueueId, TableId};
 use bofuss_oflib::{Action, ErrorCode, FieldMatch, Instruction, Match, PortNo};
 
 use crate::Datapath;
 use crate::frame_engine::FrameEngine;
+use crate::hooks::Hooks;
+use crate::pipeline::context::Pipeline;
 
 /// The Ethernet types that push and pop actions accept.
 const VLAN_TYPES: &[u16] = &[0x8100, 0x88a8];
@@ -81,52 +82,20 @@ impl KnownFields<'_> {
     }
 }
 
-impl<E: FrameEngine> Datapath<E> {
-    /// Checks a flow-mod against the features of its table.
-    ///
-    /// Errors: FLOW_MOD_FAILED/BAD_TABLE_ID, or a BAD_MATCH, BAD_INSTRUCTION or BAD_ACTION.
-    pub(crate) fn check_features(&self, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
-        let Some(Some(abilities)) = self
-            .pipeline
-            .table_abilities
-            .get(usize::from(flow_mod.table_id.0))
-        else {
-            return Ok(());
-        };
-        abilities.check_match(&flow_mod.fields)?;
-        let deletes = matches!(
-            flow_mod.command,
-            FlowModCommand::DELETE | FlowModCommand::DELETE_STRICT
-        );
-        if deletes {
-            return Ok(());
-        }
-        let any = is_of_all(&flow_mod.fields);
-        let loose = flow_mod.command == FlowModCommand::MODIFY;
-        let miss = any && (flow_mod.priority == 0 || loose);
-        if flow_mod.command == FlowModCommand::ADD && !miss {
-            abilities.check_omitted(&flow_mod.fields)?;
-        }
-        for instruction in flow_mod.instructions.list() {
-            self.pipeline.check_stage(flow_mod.table_id, instruction)?;
-            // A modify that covers all entries must be valid for each.
-            if !miss || loose {
-                abilities.check_instruction(instruction, 0)?;
-            }
-            if miss {
-                abilities.check_instruction(instruction, 1)?;
-            }
-        }
-        Ok(())
-    }
+/// What lists of actions and instructions are checked against.
+pub struct Checker<'a, E: FrameEngine> {
+    pub(crate) pipeline: &'a Pipeline<E>,
+    pub(crate) hooks: &'a Hooks,
+}
 
+impl<E: FrameEngine> Checker<'_, E> {
     /// Checks the instructions of an entry of `table` that matches `fields`; `None` if its actions
     /// may concern any header.
     ///
     /// Errors: METER_MOD_FAILED with INVALID_METER or UNKNOWN_METER, BAD_INSTRUCTION/UNSUP_INST for
     /// thresholds, BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_ARGUMENT or MATCH_INCONSISTENT,
     /// or an extension's.
-    pub(crate) fn check_instructions(
+    pub(crate) fn instructions(
         &self,
         table: TableId,
         fields: Option<&Match>,
@@ -141,7 +110,7 @@ impl<E: FrameEngine> Datapath<E> {
                     return Err(MeterModFailed::UNKNOWN_METER);
                 }
                 Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => {
-                    self.check_list(
+                    self.list(
                         table,
                         KnownFields(fields.map(Cow::Borrowed)),
                         false,
@@ -164,13 +133,13 @@ impl<E: FrameEngine> Datapath<E> {
     ///
     /// Errors: BAD_ACTION with BAD_OUT_PORT, BAD_OUT_GROUP, BAD_QUEUE, BAD_ARGUMENT or
     /// MATCH_INCONSISTENT, or an extension's. A queue that its port does not have is no error.
-    pub fn check_actions(
+    pub fn actions(
         &self,
         table: TableId,
         fields: Option<&Match>,
         actions: &[Action],
     ) -> Result<(), ErrorCode> {
-        self.check_list(
+        self.list(
             table,
             KnownFields(fields.map(Cow::Borrowed)),
             fields.is_none(),
@@ -182,7 +151,7 @@ impl<E: FrameEngine> Datapath<E> {
         clippy::wildcard_enum_match_arm,
         reason = "an action may stand in every entry unless it has an arm"
     )]
-    fn check_list(
+    fn list(
         &self,
         table: TableId,
         mut known: KnownFields<'_>,
@@ -247,9 +216,14 @@ impl<E: FrameEngine> Datapath<E> {
     }
 }
 
-/// Whether a match covers all packets of a packet type.
-fn is_of_all(fields: &Match) -> bool {
-    fields.fields().iter().all(|one| one.field == PACKET_TYPE)
+impl<E: FrameEngine> Datapath<E> {
+    /// What checks lists of actions.
+    pub fn checker(&self) -> Checker<'_, E> {
+        Checker {
+            pipeline: &self.pipeline,
+            hooks: &self.hooks,
+        }
+    }
 }
 
 fn check_output(port: PortNo, packet_out: bool) -> Result<(), ErrorCode> {

@@ -8,40 +8,38 @@ use alloc::sync::Arc;
 
 use bofuss_oflib::types::TableId;
 
-use crate::Datapath;
-use crate::control::entries::EntryEdit;
+use crate::control::entries::{EntryEdit, EntryEditor};
 use crate::frame_engine::FrameEngine;
+use crate::pipeline::context::Pipeline;
 
 /// How many entries one tick moves: each is removed and inserted again, and may empty a page of
 /// each size, which takes up to 30 us in total.
 const ENTRIES_MOVED: usize = 2;
 
-impl<E: FrameEngine> Datapath<E> {
-    /// A table whose entries should be moved and may be: no walk is in it, because a walk would
-    /// miss entries that move to before its position.
-    pub(crate) fn table_to_compact(&self) -> Option<TableId> {
-        let mut sparse = self.pipeline.sparse_tables.iter().copied();
-        sparse.find(|number| {
-            let table = self.pipeline.tables.get(usize::from(number.0));
-            table.is_some_and(|table| Arc::strong_count(&table.walks) == 1)
-        })
-    }
+/// A table whose entries should be moved and may be: no walk is in it, because a walk would
+/// miss entries that move to before its position.
+pub(crate) fn table_to_compact(pipeline: &Pipeline<impl FrameEngine>) -> Option<TableId> {
+    let mut sparse = pipeline.sparse_tables.iter().copied();
+    sparse.find(|number| {
+        let table = pipeline.tables.get(usize::from(number.0));
+        table.is_some_and(|table| Arc::strong_count(&table.walks) == 1)
+    })
+}
 
-    /// Moves the last entries of a sparse table into free slots further ahead.
-    pub(crate) fn compact(&mut self) {
-        let Some(number) = self.table_to_compact() else {
+/// Moves the last entries of a sparse table into free slots further ahead.
+pub(crate) fn compact(editor: &mut EntryEditor<'_, impl FrameEngine>) {
+    let Some(number) = table_to_compact(editor.pipeline) else {
+        return;
+    };
+    for _ in 0..ENTRIES_MOVED {
+        let entries = &editor.pipeline.tables[usize::from(number.0)].entries;
+        let last = entries.last().filter(|_| !entries.is_dense());
+        let Some(slot) = last else {
+            editor.pipeline.sparse_tables.remove(&number);
             return;
         };
-        for _ in 0..ENTRIES_MOVED {
-            let entries = &self.pipeline.tables[usize::from(number.0)].entries;
-            let last = entries.last().filter(|_| !entries.is_dense());
-            let Some(slot) = last else {
-                self.pipeline.sparse_tables.remove(&number);
-                return;
-            };
-            let key = entries[slot].key;
-            self.editor().edit(number, EntryEdit::Move(key));
-        }
+        let key = entries[slot].key;
+        editor.edit(number, EntryEdit::Move(key));
     }
 }
 
@@ -57,7 +55,7 @@ mod tests {
     use bofuss_packet::craft;
 
     use super::*;
-    use crate::{Config, Cursor, Engine, EntryKey, Time};
+    use crate::{Config, Cursor, Datapath, Engine, EntryKey, Time};
 
     const ENTRIES: u32 = 4000;
     /// One entry in so many stays.

@@ -1,16 +1,29 @@
 //! Calls of extensions without a packet: messages, timers and events.
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::FlowMod;
-use bofuss_oflib::{ErrorCode, ExtValue, Instruction, Message, PortNo};
+use bofuss_oflib::{ErrorCode, ExtValue, Instruction, PortNo};
 
 use crate::control_context::{ControlContext, ControlOutcome};
 use crate::frame_engine::FrameEngine;
-use crate::{Asker, Datapath, Hook, HookAnswer, Metric, Microflow, ReplyPart, Sink, Time};
+use crate::hooks::Hooks;
+use crate::{Asker, Datapath, Hook, HookAnswer, Microflow, ReplyPart, Sink, Time};
 
 impl<E: FrameEngine> Datapath<E> {
+    /// The hooks of extensions.
+    pub fn hooks(&self) -> &Hooks {
+        &self.hooks
+    }
+
+    /// Informs all hooks that a connection was closed.
+    pub fn connection_ended(&mut self, connection: u64) {
+        for hook in &mut self.hooks.all {
+            hook.on_disconnect(connection);
+        }
+    }
+
     /// Passes an extension's message to its hook.
     ///
     /// Errors: the hook's; BAD_REQUEST/BAD_EXPERIMENTER if no hook has it.
@@ -70,13 +83,6 @@ impl<E: FrameEngine> Datapath<E> {
         Ok(())
     }
 
-    /// Why a message was refused with this error, in the words of the extension that refused it, if
-    /// it has some.
-    pub fn explain(&self, message: &Message, error: ErrorCode) -> Option<String> {
-        let mut hooks = self.hooks.all.iter();
-        hooks.find_map(|hook| hook.explain(message, error))
-    }
-
     /// Informs hooks that a flow-mod is done. Returns their answers, each with its experimenter.
     /// `asker` returns the connection, if there is one, as an experimenter's hook sees it.
     pub fn flow_mod_done<S: Sink>(
@@ -98,20 +104,6 @@ impl<E: FrameEngine> Datapath<E> {
         answers
     }
 
-    /// Counters of extension number `hook`, from a place that the extension defines. Returns the
-    /// extension's name, and the place to continue with if there are more; `None` if there is no
-    /// such extension.
-    pub fn extension_metrics(
-        &self,
-        now: Time,
-        hook: usize,
-        from: u64,
-        list: &mut Vec<Metric>,
-    ) -> Option<(&'static str, Option<u64>)> {
-        let hook = self.hooks.all.get(hook)?;
-        Some((hook.name(), hook.metrics(now, from, list)))
-    }
-
     /// Calls the hooks whose timers are due.
     pub(crate) fn tick_hooks<S: Sink>(&mut self, now: Time, sink: &mut S) {
         self.notify_hooks(now, sink, |hook, cx| {
@@ -119,13 +111,6 @@ impl<E: FrameEngine> Datapath<E> {
                 hook.on_tick(cx);
             }
         });
-    }
-
-    /// Informs all hooks that a connection was closed.
-    pub fn connection_ended(&mut self, connection: u64) {
-        for hook in &mut self.hooks.all {
-            hook.on_disconnect(connection);
-        }
     }
 
     /// Calls every hook for an event that no connection requested.

@@ -14,6 +14,7 @@ use bofuss_oflib::types::TableId;
 
 use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::frame_engine::FrameEngine;
+use crate::pipeline::context::Pipeline;
 use crate::tables::eviction::Victim;
 use crate::tables::vacancy::vacancy;
 use crate::{Datapath, Sink, Time};
@@ -39,51 +40,19 @@ impl<E: FrameEngine> Datapath<E> {
         check_properties(table_mod)?;
         let config = TableConfig(table_mod.config);
         let mut numbers = Vec::new();
-        for head in self.table_heads() {
+        for head in self.pipeline.shape.heads() {
             if [TableId::ALL, head.table_id].contains(&table_mod.table_id) {
                 numbers.push(head.table_id);
             }
         }
         for number in numbers {
-            self.configure_vacancy(number, config, table_mod.vacancy);
-            self.configure_eviction(number, config, table_mod.eviction);
+            configure_vacancy(&mut self.pipeline, number, config, table_mod.vacancy);
+            if configure_eviction(&mut self.pipeline, number, config, table_mod.eviction) {
+                let rank = BulkChange::new(number, |_| true, EntryChange::Rank);
+                self.bulk_changes.push_back(rank);
+            }
         }
         self.work(now, sink).unwrap_or(Ok(()))
-    }
-
-    fn configure_vacancy(&mut self, number: TableId, config: TableConfig, wanted: Option<Vacancy>) {
-        let free = self.vacancy(number);
-        let events = &mut self.pipeline.tables[usize::from(number.0)].vacancy;
-        let on = config.has(TableConfig::VACANCY_EVENTS);
-        if let Some(wanted) = wanted {
-            events.down = wanted.vacancy_down;
-            events.up = wanted.vacancy_up;
-        }
-        if on != events.are_on() || wanted.is_some() {
-            events.turn(on, free);
-        }
-        if on {
-            self.pipeline.watched_tables.insert(number);
-        } else {
-            self.pipeline.watched_tables.remove(&number);
-        }
-    }
-
-    fn configure_eviction(
-        &mut self,
-        number: TableId,
-        config: TableConfig,
-        wanted: Option<EvictionFlags>,
-    ) {
-        let eviction = &mut self.pipeline.tables[usize::from(number.0)].eviction;
-        let is_on = config.has(TableConfig::EVICTION);
-        let flags = wanted.unwrap_or(eviction.flags);
-        if (is_on, flags) != (eviction.is_on, eviction.flags) {
-            eviction.is_on = is_on;
-            eviction.flags = flags;
-            let rank = BulkChange::new(number, |_| true, EntryChange::Rank);
-            self.bulk_changes.push_back(rank);
-        }
     }
 
     /// Evicts an entry of a full table for a new one. Returns false if it has to be called again in
@@ -98,7 +67,8 @@ impl<E: FrameEngine> Datapath<E> {
         sink: &mut S,
     ) -> Result<bool, ErrorCode> {
         self.settle();
-        match self.pipeline.tables[usize::from(number.0)].victim(importance) {
+        let table = &mut self.pipeline.tables[usize::from(number.0)];
+        match table.eviction.victim(&table.entries, importance) {
             Victim::Nothing => Err(FlowModFailed::TABLE_FULL),
             Victim::Unfinished => Ok(false),
             Victim::Entry(key) => {
@@ -111,36 +81,13 @@ impl<E: FrameEngine> Datapath<E> {
     /// Whether a table has room for one more entry without an eviction.
     pub fn has_place(&self, table: TableId) -> bool {
         let used = self.pipeline.tables[usize::from(table.0)].len_after();
-        self.has_table(table) && used < self.max_entries(table)
+        self.pipeline.shape.has_table(table) && used < self.pipeline.shape.max_entries(table)
     }
 
     /// The configuration of each table.
     pub fn table_descs(&self) -> impl Iterator<Item = TableDesc> {
-        self.table_heads().map(move |head| self.table_desc(head))
-    }
-
-    fn table_desc(&self, head: &TableFeatureSet) -> TableDesc {
-        let table = &self.pipeline.tables[usize::from(head.table_id.0)];
-        let mut desc = TableDesc {
-            table_id: head.table_id,
-            config: TableConfig(head.config),
-            ..TableDesc::default()
-        };
-        if table.eviction.is_on {
-            desc.config = desc.config | TableConfig::EVICTION;
-            desc.eviction = Some(table.eviction.flags);
-        }
-        if table.vacancy.are_on() {
-            desc.config = desc.config | TableConfig::VACANCY_EVENTS;
-            desc.vacancy = Some(table.vacancy.with(self.vacancy(head.table_id)));
-        }
-        desc
-    }
-
-    /// How much of a table is free, in whole per cent.
-    fn vacancy(&self, number: TableId) -> u8 {
-        let used = self.pipeline.tables[usize::from(number.0)].len_read();
-        vacancy(used, self.max_entries(number))
+        let heads = self.pipeline.shape.heads();
+        heads.map(|head| table_desc(&self.pipeline, head))
     }
 
     /// The next vacancy event, which is returned once. There is none while a bundle is in progress.
@@ -149,18 +96,85 @@ impl<E: FrameEngine> Datapath<E> {
             return None;
         }
         let watched = self.pipeline.watched_tables.iter().copied();
-        let numbers = watched.filter(|number| self.has_table(*number));
+        let numbers = watched.filter(|number| self.pipeline.shape.has_table(*number));
         for number in numbers.collect::<Vec<_>>() {
-            let free = self.vacancy(number);
+            let free = vacancy_of(&self.pipeline, number);
             let events = &mut self.pipeline.tables[usize::from(number.0)].vacancy;
             if let Some(reason) = events.cross(free) {
-                let head = self.table_heads().find(|head| head.table_id == number)?;
-                let table = self.table_desc(head);
+                let head = self
+                    .pipeline
+                    .shape
+                    .heads()
+                    .find(|head| head.table_id == number)?;
+                let table = table_desc(&self.pipeline, head);
                 return Some(TableStatus { reason, table });
             }
         }
         None
     }
+}
+
+fn configure_vacancy(
+    pipeline: &mut Pipeline<impl FrameEngine>,
+    number: TableId,
+    config: TableConfig,
+    wanted: Option<Vacancy>,
+) {
+    let free = vacancy_of(pipeline, number);
+    let events = &mut pipeline.tables[usize::from(number.0)].vacancy;
+    let on = config.has(TableConfig::VACANCY_EVENTS);
+    if let Some(wanted) = wanted {
+        events.down = wanted.vacancy_down;
+        events.up = wanted.vacancy_up;
+    }
+    if on != events.are_on() || wanted.is_some() {
+        events.turn(on, free);
+    }
+    if on {
+        pipeline.watched_tables.insert(number);
+    } else {
+        pipeline.watched_tables.remove(&number);
+    }
+}
+
+/// Returns true if the order of eviction changes.
+fn configure_eviction(
+    pipeline: &mut Pipeline<impl FrameEngine>,
+    number: TableId,
+    config: TableConfig,
+    wanted: Option<EvictionFlags>,
+) -> bool {
+    let eviction = &mut pipeline.tables[usize::from(number.0)].eviction;
+    let is_on = config.has(TableConfig::EVICTION);
+    let flags = wanted.unwrap_or(eviction.flags);
+    let changes = (is_on, flags) != (eviction.is_on, eviction.flags);
+    eviction.is_on = is_on;
+    eviction.flags = flags;
+    changes
+}
+
+fn table_desc(pipeline: &Pipeline<impl FrameEngine>, head: &TableFeatureSet) -> TableDesc {
+    let table = &pipeline.tables[usize::from(head.table_id.0)];
+    let mut desc = TableDesc {
+        table_id: head.table_id,
+        config: TableConfig(head.config),
+        ..TableDesc::default()
+    };
+    if table.eviction.is_on {
+        desc.config = desc.config | TableConfig::EVICTION;
+        desc.eviction = Some(table.eviction.flags);
+    }
+    if table.vacancy.are_on() {
+        desc.config = desc.config | TableConfig::VACANCY_EVENTS;
+        desc.vacancy = Some(table.vacancy.with(vacancy_of(pipeline, head.table_id)));
+    }
+    desc
+}
+
+/// How much of a table is free, in whole per cent.
+fn vacancy_of(pipeline: &Pipeline<impl FrameEngine>, number: TableId) -> u8 {
+    let used = pipeline.tables[usize::from(number.0)].len_read();
+    vacancy(used, pipeline.shape.max_entries(number))
 }
 
 /// Errors: BAD_PROPERTY/BAD_VALUE for an unknown criterion of eviction, for thresholds in the wrong

@@ -131,18 +131,19 @@ impl<E: FrameEngine> Datapath<E> {
     ) -> Result<(), ErrorCode> {
         let all = flow_mod.table_id == TableId::ALL;
         let delete = flow_mod.deletes();
-        let there = self.has_table(flow_mod.table_id) || all && delete;
+        let there = self.pipeline.shape.has_table(flow_mod.table_id) || all && delete;
         if !there {
             return Err(FlowModFailed::BAD_TABLE_ID);
         }
         if flow_mod.flags.0 & !FlowModFlags::ALL.0 != 0 {
             return Err(FlowModFailed::BAD_FLAGS);
         }
-        self.check_features(flow_mod)?;
+        self.pipeline.shape.check(flow_mod)?;
         if !delete {
             let strict = !flow_mod.flags.has(FlowModFlags::ANY_HEADER);
             let known = strict.then_some(&flow_mod.fields);
-            self.check_instructions(flow_mod.table_id, known, &flow_mod.instructions)?;
+            let checker = self.checker();
+            checker.instructions(flow_mod.table_id, known, &flow_mod.instructions)?;
             self.admit(now, flow_mod, sink)?;
         }
         let flags = flow_mod.flags;
@@ -245,7 +246,7 @@ impl<E: FrameEngine> Datapath<E> {
             let filter = Filter::of(flow_mod, core::slice::from_ref(table));
             filter.find(table, flow_mod.priority)
         });
-        let full = old.is_none() && table.len_after() >= self.max_entries(number);
+        let full = old.is_none() && table.len_after() >= self.pipeline.shape.max_entries(number);
         let sent = flow_mod.fields.sent().is_some();
         let more = match old {
             Some(key) => table.sent_places(sent && !table.sent.contains_key(&key.slot)),

@@ -173,7 +173,7 @@ impl<E: FrameEngine> Datapath<E> {
             if bucket.actions.iter().any(|a| matches!(a, Action::Meter(_))) {
                 return Err(BadAction::BAD_METER);
             }
-            self.check_actions(TableId(0), None, &bucket.actions)?;
+            self.checker().actions(TableId(0), None, &bucket.actions)?;
         }
         let old = self.pipeline.groups.get(&id).map(Group::places);
         if old.is_none() && self.pipeline.groups.len() >= self.pipeline.config.max_groups as usize {

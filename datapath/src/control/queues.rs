@@ -1,6 +1,6 @@
 //! Creating, changing and deleting the queues of ports.
 
-use alloc::{collections::btree_map::Entry, vec::Vec};
+use alloc::{collections::BTreeMap, collections::btree_map::Entry, vec::Vec};
 
 use bofuss_oflib::error::QueueOpFailed;
 use bofuss_oflib::types::QueueId;
@@ -8,7 +8,8 @@ use bofuss_oflib::{ErrorCode, PortNo};
 
 use crate::egress::{DEFAULT_QUEUE, Egress, QueueSpec, Rate};
 use crate::frame_engine::FrameEngine;
-use crate::{Datapath, DropReason, Sink, Time};
+use crate::pipeline::context::PortQueues;
+use crate::{Datapath, DropReason, Port, Sink, Time};
 
 /// The most queues of one port, including the default queue.
 pub const MAX_QUEUES_PER_PORT: usize = 32;
@@ -56,7 +57,7 @@ impl<E: FrameEngine> Datapath<E> {
         id: QueueId,
         spec: QueueSpec,
     ) -> Result<(), QueueError> {
-        let port_kbps = self.check_queue(number, id, &spec)?;
+        let port_kbps = check_queue(&self.egress, &self.pipeline.ports, number, id, &spec)?;
         match self.egress.ports.entry(number) {
             Entry::Occupied(port) => port.into_mut().modify(now, id, spec).map_err(forbidden),
             Entry::Vacant(port) => {
@@ -135,43 +136,6 @@ impl<E: FrameEngine> Datapath<E> {
         Ok(())
     }
 
-    /// Checks whether a port can have this queue. Returns the port's rate in kb/s.
-    fn check_queue(&self, port: PortNo, id: QueueId, spec: &QueueSpec) -> Result<u32, QueueError> {
-        let egress = self.egress.ports.get(&port);
-        let port_kbps = self
-            .pipeline
-            .ports
-            .get(&port)
-            .ok_or(NO_PORT)?
-            .desc
-            .curr_speed;
-        if id == QueueId::ALL {
-            return Err(NO_QUEUE);
-        }
-        let guaranteed = spec.min.is_some_and(|rate| rate != Rate::PerMille(0));
-        let share = matches!(spec.max, Some(Rate::PerMille(_)));
-        if port_kbps == 0 && (guaranteed || share) {
-            return Err(NO_RATE);
-        }
-        if matches!(spec.max, Some(Rate::Kbps(0) | Rate::PerMille(0))) {
-            return Err(ZERO_MAXIMUM);
-        }
-        let others = egress.map_or(0, |egress| egress.guaranteed_kbps(id, port_kbps));
-        let own = spec.min.map_or(0, |rate| rate.kbps(port_kbps));
-        if own > 0 && others + u64::from(own) > u64::from(port_kbps) {
-            return Err(OVERBOOKED);
-        }
-        let queues = egress.map_or(&[][..], Egress::queues);
-        let is_new = !queues.iter().any(|queue| queue.id == id);
-        let default_too = queues.is_empty() && id != DEFAULT_QUEUE;
-        let more = usize::from(is_new) + usize::from(default_too);
-        let total: usize = self.egress.ports.values().map(|e| e.queues().len()).sum();
-        if queues.len() + more > MAX_QUEUES_PER_PORT || total + more > MAX_QUEUES {
-            return Err(TOO_MANY);
-        }
-        Ok(port_kbps)
-    }
-
     /// Deletes a queue and drops its frames. The default queue is deleted with the last other one.
     ///
     /// Errors: no such port or queue, or one that stays, and nothing is changed.
@@ -204,6 +168,43 @@ impl<E: FrameEngine> Datapath<E> {
         }
         Ok(())
     }
+}
+
+/// Checks whether a port can have this queue. Returns the port's rate in kb/s.
+fn check_queue(
+    queues: &PortQueues,
+    ports: &BTreeMap<PortNo, Port>,
+    port: PortNo,
+    id: QueueId,
+    spec: &QueueSpec,
+) -> Result<u32, QueueError> {
+    let egress = queues.ports.get(&port);
+    let port_kbps = ports.get(&port).ok_or(NO_PORT)?.desc.curr_speed;
+    if id == QueueId::ALL {
+        return Err(NO_QUEUE);
+    }
+    let guaranteed = spec.min.is_some_and(|rate| rate != Rate::PerMille(0));
+    let share = matches!(spec.max, Some(Rate::PerMille(_)));
+    if port_kbps == 0 && (guaranteed || share) {
+        return Err(NO_RATE);
+    }
+    if matches!(spec.max, Some(Rate::Kbps(0) | Rate::PerMille(0))) {
+        return Err(ZERO_MAXIMUM);
+    }
+    let others = egress.map_or(0, |egress| egress.guaranteed_kbps(id, port_kbps));
+    let own = spec.min.map_or(0, |rate| rate.kbps(port_kbps));
+    if own > 0 && others + u64::from(own) > u64::from(port_kbps) {
+        return Err(OVERBOOKED);
+    }
+    let present = egress.map_or(&[][..], Egress::queues);
+    let is_new = !present.iter().any(|queue| queue.id == id);
+    let default_too = present.is_empty() && id != DEFAULT_QUEUE;
+    let more = usize::from(is_new) + usize::from(default_too);
+    let total: usize = queues.ports.values().map(|e| e.queues().len()).sum();
+    if present.len() + more > MAX_QUEUES_PER_PORT || total + more > MAX_QUEUES {
+        return Err(TOO_MANY);
+    }
+    Ok(port_kbps)
 }
 
 #[cfg(test)]

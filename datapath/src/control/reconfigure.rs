@@ -6,7 +6,8 @@ use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 
 use crate::frame_engine::FrameEngine;
-use crate::tables::features::Abilities;
+use crate::pipeline::context::Pipeline;
+use crate::tables::shape::PipelineShape;
 use crate::{Config, Datapath, EntryKey, Sink, Table, Time};
 
 /// Why a configuration is refused: a table, or all, and the error with which the switch would
@@ -28,26 +29,14 @@ impl<E: FrameEngine> Datapath<E> {
         {
             return Err((TableId::ALL, FlowModFailed::TABLE_FULL));
         }
-        if are_same(&other.pipeline.max_abilities, &self.pipeline.max_abilities) {
+        if other.pipeline.shape.has_same_limits(&self.pipeline.shape) {
             return Ok(());
         }
-        let own = self.pipeline.first_egress.filter(|first| {
-            let table = other.pipeline.table_abilities.get(usize::from(first.0));
-            table.is_some_and(Option::is_some)
-        });
-        other.pipeline.first_egress = other.pipeline.first_egress.or(own);
-        self.swap_tables(other);
-        let checked = self.check_entries();
-        self.swap_tables(other);
-        checked
-    }
-
-    /// Exchanges the features of tables and the first egress table.
-    fn swap_tables(&mut self, other: &mut Self) {
-        let own = &mut self.pipeline;
-        let others = &mut other.pipeline;
-        core::mem::swap(&mut own.table_abilities, &mut others.table_abilities);
-        core::mem::swap(&mut own.first_egress, &mut others.first_egress);
+        let own = self.pipeline.shape.first_egress;
+        let shape = &mut other.pipeline.shape;
+        let own = own.filter(|first| shape.has_table(*first));
+        shape.first_egress = shape.first_egress.or(own);
+        self.check_entries(shape)
     }
 
     /// Takes over the configuration of `other`, which [`Self::check_reconfigure`] accepted. Its
@@ -55,14 +44,9 @@ impl<E: FrameEngine> Datapath<E> {
     /// otherwise the pipeline stays as controllers changed it. Entries, groups, meters, ports,
     /// counters and waiting frames stay.
     pub fn reconfigure<S: Sink>(&mut self, now: Time, other: Self, sink: &mut S) {
-        let first_egress = other.pipeline.first_egress;
-        let config = other.pipeline.config;
-        let table_abilities = other.pipeline.table_abilities;
-        let max_abilities = other.pipeline.max_abilities;
-        if !are_same(&max_abilities, &self.pipeline.max_abilities) {
-            (self.pipeline.table_abilities, self.pipeline.max_abilities) =
-                (table_abilities, max_abilities);
-            self.pipeline.first_egress = first_egress;
+        let Pipeline { config, shape, .. } = other.pipeline;
+        if !shape.has_same_limits(&self.pipeline.shape) {
+            self.pipeline.shape = shape;
             self.forget_flows();
         }
         self.change_engine(config.engine);
@@ -71,7 +55,7 @@ impl<E: FrameEngine> Datapath<E> {
         self.pipeline.bridge.reconfigure(&self.pipeline.config);
         self.pipeline
             .tables
-            .resize_with(self.pipeline.table_abilities.len(), || {
+            .resize_with(self.pipeline.shape.n_tables(), || {
                 let engine = self.pipeline.config.engine;
                 Table::new(E::classifier(engine, secret), engine)
             });
@@ -87,16 +71,16 @@ impl<E: FrameEngine> Datapath<E> {
         self.change_disciplines(now, sink);
     }
 
-    /// Errors: a table with an entry that the pipeline does not accept.
-    fn check_entries(&self) -> Result<(), Obstacle> {
+    /// Errors: a table with an entry that a pipeline of this shape does not accept.
+    fn check_entries(&self, shape: &PipelineShape) -> Result<(), Obstacle> {
         for (number, table) in (0..).map(TableId).zip(&self.pipeline.tables) {
             if table.is_empty() {
                 continue;
             }
-            if !self.has_table(number) {
+            if !shape.has_table(number) {
                 return Err((number, FlowModFailed::BAD_TABLE_ID));
             }
-            if table.len() > self.max_entries(number) {
+            if table.len() > shape.max_entries(number) {
                 return Err((number, FlowModFailed::TABLE_FULL));
             }
             for (_, entry) in table.entries(EntryKey::FIRST) {
@@ -104,20 +88,10 @@ impl<E: FrameEngine> Datapath<E> {
                 add.table_id = number;
                 add.priority = entry.key.priority.0;
                 add.instructions = entry.instructions.clone();
-                let checked = self.check_features(&add);
+                let checked = shape.check(&add);
                 checked.map_err(|error| (number, error))?;
             }
         }
         Ok(())
     }
-}
-
-/// Whether two pipelines are the same, names included.
-fn are_same(one: &[Option<Abilities>], other: &[Option<Abilities>]) -> bool {
-    one.len() == other.len()
-        && one.iter().zip(other).all(|pair| match pair {
-            (Some(one), Some(other)) => one.is_as_able_as(other) && one.head == other.head,
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
-        })
 }

@@ -18,7 +18,8 @@ use crate::control::news::EntryFate;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
 use crate::slab::NONE;
-use crate::tables::stage::{AddedAs, EntryStage, View};
+use crate::tables::entry::View;
+use crate::tables::stage::{AddedAs, EntryStage};
 use crate::{Entry, EntryKey, Table, Time};
 
 /// The changes of the bundle in progress.

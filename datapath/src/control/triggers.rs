@@ -11,7 +11,7 @@ use bofuss_oflib::types::TableId;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
 use crate::tables::stage::EntryStage;
-use crate::{Datapath, Entry, EntryKey, Sink, Time};
+use crate::{Entry, EntryKey, Sink, Time};
 
 /// Nanoseconds between two checks of the entries that have had packets. A reached threshold of
 /// packets or bytes is noticed within this time, or some turns later if more entries are due than
@@ -98,61 +98,66 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 }
 
-impl<E: FrameEngine> Datapath<E> {
-    /// When entries that have had packets have to be checked; `None` if there are none.
-    pub(crate) fn next_check(&self) -> Option<Time> {
-        let numbers = &self.pipeline.triggered_tables;
-        if numbers.is_empty() {
-            return None;
-        }
-        let tables = &self.pipeline.tables;
-        let mut triggers = numbers.iter().map(|n| &tables[usize::from(n.0)].triggers);
-        let has_noted = triggers.any(|triggers| triggers.noted_from(0).is_some());
-        let waits = has_noted || E::is_unsettled(&self.lane.engine);
-        waits.then_some(self.pipeline.next_check)
+/// When entries that have had packets have to be checked; `None` if there are none.
+pub(crate) fn next_check<E: FrameEngine>(
+    pipeline: &Pipeline<E>,
+    engine: &E::State,
+) -> Option<Time> {
+    let numbers = &pipeline.triggered_tables;
+    if numbers.is_empty() {
+        return None;
     }
+    let tables = &pipeline.tables;
+    let mut triggers = numbers.iter().map(|n| &tables[usize::from(n.0)].triggers);
+    let has_noted = triggers.any(|triggers| triggers.noted_from(0).is_some());
+    let waits = has_noted || E::is_unsettled(engine);
+    waits.then_some(pipeline.next_check)
+}
 
-    /// Checks entries that have had packets, if it is time. All counters must be settled.
-    pub(crate) fn check_noted_triggers<S: Sink>(&mut self, now: Time, sink: &mut S) {
-        if self.pipeline.triggered_tables.is_empty() || now < self.pipeline.next_check {
-            return;
-        }
-        for _ in 0..ENTRIES_PER_TURN {
-            let Some((table, key)) = self.pipeline.next_noted() else {
-                self.pipeline.end_looks(now);
-                return;
-            };
-            self.pipeline.check_from = (table, key.slot + 1);
-            self.check_triggers(now, table, key, sink);
-            self.pipeline.set_deadline(table, key);
-        }
+/// Checks entries that have had packets, if it is time. All counters must be settled.
+pub(crate) fn check_noted<S: Sink>(
+    pipeline: &mut Pipeline<impl FrameEngine>,
+    now: Time,
+    sink: &mut S,
+) {
+    if pipeline.triggered_tables.is_empty() || now < pipeline.next_check {
+        return;
     }
+    for _ in 0..ENTRIES_PER_TURN {
+        let Some((table, key)) = pipeline.next_noted() else {
+            pipeline.end_looks(now);
+            return;
+        };
+        pipeline.check_from = (table, key.slot + 1);
+        check_one(pipeline, now, table, key, sink);
+        pipeline.set_deadline(table, key);
+    }
+}
 
-    /// Reports an entry if it has reached a threshold. An entry that packets do not see, because a
-    /// bundle is in progress, is skipped.
-    pub(crate) fn check_triggers<S: Sink>(
-        &mut self,
-        now: Time,
-        number: TableId,
-        key: EntryKey,
-        sink: &mut S,
-    ) {
-        let table = &mut self.pipeline.tables[usize::from(number.0)];
-        if table.triggers.is_empty() {
-            return;
-        }
-        let entry = &mut table.entries[key.slot];
-        let is_seen = table.view.has(entry) && !matches!(entry.stage, EntryStage::Added(_));
-        if !is_seen || !table.triggers.look(entry, now) {
-            return;
-        }
-        let entry = &table.entries[key.slot];
-        sink.flow_stats(FlowCounters {
-            table_id: number,
-            reason: FlowStatsReason::STAT_TRIGGER,
-            priority: key.priority.0,
-            fields: table.fields_of(entry, &self.pipeline.catalogue),
-            stats: entry.stats(now),
-        });
+/// Reports an entry if it has reached a threshold. An entry that packets do not see, because a
+/// bundle is in progress, is skipped.
+pub(crate) fn check_one<S: Sink>(
+    pipeline: &mut Pipeline<impl FrameEngine>,
+    now: Time,
+    number: TableId,
+    key: EntryKey,
+    sink: &mut S,
+) {
+    let table = &mut pipeline.tables[usize::from(number.0)];
+    if table.triggers.is_empty() {
+        return;
     }
+    let entry = &mut table.entries[key.slot];
+    let is_seen = table.view.has(entry) && !matches!(entry.stage, EntryStage::Added(_));
+    if !is_seen || !table.triggers.look(entry, now) {
+        return;
+    }
+    let entry = &table.entries[key.slot];
+    sink.flow_stats(FlowCounters {
+        table_id: number,
+        reason: FlowStatsReason::STAT_TRIGGER,
+        priority: key.priority.0,
+        fields: table.fields_of(entry, &pipeline.catalogue),
+        stats: entry.stats(now),
+    });
 }

@@ -11,13 +11,9 @@ use crate::frame_engine::FrameEngine;
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::pipeline::walk::{GroupLimits, HookMarks, NO_COOKIE, PacketInCause};
+use crate::pipeline::work::MAX_CHAIN;
 use crate::references::count;
 use crate::{DropReason, Sink, Step};
-
-/// The most buckets that one packet may enter, including those of nested groups.
-pub const MAX_BUCKETS_PER_PACKET: u16 = 1024;
-/// How deeply groups may be nested.
-pub const MAX_CHAIN: u8 = 16;
 
 impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Sends a copy of a packet through a group. The packet itself is unchanged.

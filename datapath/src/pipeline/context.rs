@@ -15,10 +15,10 @@ use crate::frame_engine::{FrameEngine, GroupOf};
 use crate::hooks::Hooks;
 use crate::meters::Meter;
 use crate::pipeline::bridge::Bridge;
+use crate::pipeline::walk::Walk;
 use crate::pipeline::work::Work;
-use crate::pipeline::{Walk, each_table};
-use crate::tables::features::Abilities;
 use crate::tables::field_uses::FieldUses;
+use crate::tables::shape::PipelineShape;
 use crate::tables::shared::SharedInstructions;
 use crate::{Config, DropReason, Port, Sink, Step, Table, Time, Trial};
 
@@ -31,12 +31,8 @@ pub struct Pipeline<E: FrameEngine> {
     pub catalogue: Arc<Catalogue>,
     /// The tables, by number.
     pub tables: Vec<Table>,
-    /// The features of each table; `None` if it is not in the pipeline.
-    pub(crate) table_abilities: Vec<Option<Abilities>>,
-    /// The most features that each table can be given.
-    pub(crate) max_abilities: Vec<Option<Abilities>>,
-    /// The first egress table, if there are egress tables.
-    pub first_egress: Option<TableId>,
+    /// Which of them are in the pipeline, and with which features.
+    pub shape: PipelineShape,
     /// How many entries all tables count as towards the limit, with their masks; and the shared
     /// instructions.
     pub(crate) entry_places: usize,
@@ -81,25 +77,6 @@ impl<E: FrameEngine> Pipeline<E> {
     #[inline(always)]
     pub fn handles_specially(&self, fragment: Fragment) -> bool {
         fragment != Fragment::No && self.fragments != ConfigFlags(0)
-    }
-
-    /// Whether a table is an egress table.
-    pub(crate) fn is_egress(&self, table: TableId) -> bool {
-        self.first_egress.is_some_and(|first| table >= first)
-    }
-
-    /// Whether a goto-table from one table to another is allowed: the other exists and is in the
-    /// same stage.
-    pub(crate) fn joins(&self, from: TableId, to: TableId) -> bool {
-        self.has_table(to) && self.is_egress(from) == self.is_egress(to)
-    }
-
-    /// Whether the pipeline has a table.
-    pub(crate) fn has_table(&self, table: TableId) -> bool {
-        matches!(
-            self.table_abilities.get(usize::from(table.0)),
-            Some(Some(_))
-        )
     }
 }
 
@@ -196,21 +173,6 @@ pub struct Context<'a, S: Sink, E: FrameEngine> {
 }
 
 impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
-    /// A context for trial packets, whose effects go to another sink and which take no cached
-    /// paths.
-    pub(crate) fn trying<'b, T: Sink>(&'b mut self, sink: &'b mut T) -> Context<'b, T, E> {
-        Context {
-            now: self.now,
-            sink,
-            trial: self.lane.next_trial(),
-            pipeline: self.pipeline,
-            lane: self.lane,
-            egress: self.egress,
-            hooks: self.hooks,
-            through_tables: each_table,
-        }
-    }
-
     /// Counts a dropped packet.
     pub fn drop(&mut self, reason: DropReason) {
         if !S::DRY {

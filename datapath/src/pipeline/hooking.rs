@@ -1,9 +1,9 @@
 //! Calls hooks on a packet's path, and carries out what they ask for.
 
-use alloc::{boxed::Box, format, vec::Vec};
+use alloc::{format, vec::Vec};
 
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Action, ExtValue, Field, FieldSet, PortNo};
+use bofuss_oflib::{Action, ExtValue, PortNo};
 use bofuss_packet::Packet;
 
 use crate::action_set::ActionSet;
@@ -12,61 +12,10 @@ use crate::hook::HookPoint;
 use crate::hook_context::{HookAct, HookOutcome, LookupNote, Subject};
 use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
+use crate::pipeline::hook_call::{BegunCall, HookCall, HookReply, MissReply};
 use crate::pipeline::walk::Stage;
 use crate::qos::QueueClass;
 use crate::{DropReason, Hook, HookContext, HookEffect, Sink, Step, Verdict};
-
-/// What a hook returned at a point, and requests that are not carried out yet.
-#[derive(Debug)]
-pub struct HookReply {
-    /// The number of the hook.
-    pub hook: usize,
-    /// Its verdict.
-    pub verdict: Verdict,
-    /// What it asked for.
-    pub outcome: HookOutcome,
-    /// Whether the plan of hooks has changed.
-    pub replanned: bool,
-    /// Whether it wants a packet that missed to be looked up again.
-    pub again: bool,
-}
-
-/// What an engine has already done of the next call of a hook.
-#[derive(Debug)]
-pub enum BegunCall {
-    /// Nothing.
-    Nothing,
-    /// All.
-    Done,
-    /// The hook was called; what it asked for is not carried out yet.
-    Replied(Box<HookReply>),
-}
-
-/// What hooks do with a packet that missed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MissReply {
-    /// Nothing.
-    Nothing,
-    /// It is looked up again.
-    Again,
-    /// One of them has taken it.
-    Taken,
-}
-
-/// What a hook did in a call, for engines that record it.
-#[derive(Debug, Default)]
-pub struct HookCall {
-    /// What it set, if asked for.
-    pub sets: Vec<(&'static Field, Option<u128>)>,
-    /// The fields that it read.
-    pub read: FieldSet,
-    /// Whether `sets` is all that it did.
-    pub only_sets: bool,
-    /// Whether the packet's fields changed, it continues elsewhere, or the plan of hooks changed.
-    pub deviates: bool,
-    /// Whether the hook has taken the packet.
-    pub(crate) taken: bool,
-}
 
 impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Calls a hook at one point of a table, with the cookie of the entry that was hit. Its
@@ -159,7 +108,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             return Err(DropReason::Hook);
         }
         if let Some(table) = outcome.goto {
-            if table <= walk.table || !self.pipeline.joins(walk.table, table) {
+            if table <= walk.table || !self.pipeline.shape.joins(walk.table, table) {
                 return Err(DropReason::Hook);
             }
             walk.hook.goto = Some(table);

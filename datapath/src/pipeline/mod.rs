@@ -3,15 +3,17 @@
 
 mod apply;
 pub(crate) mod bridge;
-pub(crate) mod buckets;
+mod buckets;
 pub(crate) mod context;
 mod egress_tables;
 mod fragments;
-pub(crate) mod hooking;
+pub(crate) mod hook_call;
+mod hooking;
 pub(crate) mod metering;
 mod normal;
 mod output;
 pub(crate) mod queueing;
+mod super_frames;
 mod tracing;
 pub(crate) mod walk;
 pub(crate) mod work;
@@ -28,7 +30,7 @@ use bofuss_packet::{Packet, offload};
 use crate::frame_engine::FrameEngine;
 use crate::hook::HookPoint;
 use crate::pipeline::context::Context;
-use crate::pipeline::hooking::MissReply;
+use crate::pipeline::hook_call::MissReply;
 use crate::pipeline::tracing::{LOST_SEARCHED, describe, lost, received};
 pub use crate::pipeline::walk::{NO_COOKIE, Walk};
 use crate::pipeline::walk::{PacketInCause, PendingOutput, Stage};
@@ -257,7 +259,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         let miss = self.pipeline.tables[usize::from(walk.table.0)].miss;
         if miss == TableMiss::CONTINUE {
             let after = walk.table.0.checked_add(1).map(TableId);
-            if let Some(next) = after.filter(|next| self.pipeline.joins(walk.table, *next)) {
+            if let Some(next) = after.filter(|next| self.pipeline.shape.joins(walk.table, *next)) {
                 return Ok(Some(next));
             }
         } else if miss != TableMiss::DROP && self.sink.wants_misses() {
@@ -277,7 +279,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             self.sink.step(Step::Instruction(instruction));
         }
         // A copy that was output before must not see the changed pipeline fields.
-        if self.pipeline.first_egress.is_some() {
+        if self.pipeline.shape.first_egress.is_some() {
             self.flush_pending(walk);
         }
         match instruction {

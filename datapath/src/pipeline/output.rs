@@ -113,7 +113,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             let on_wire = offload::wire_count(&packet.frame);
             return self.drop_at_port(number, class, on_wire, reason);
         }
-        match self.pipeline.first_egress {
+        match self.pipeline.shape.first_egress {
             None => self.leave(packet, number, capabilities, class),
             Some(first) => self.pass_egress(packet, number, class, first),
         }

@@ -10,7 +10,7 @@ use crate::EntryKey;
 use crate::action_set::ActionSet;
 use crate::frame_engine::FrameEngine;
 use crate::hook_context::LookupNote;
-use crate::pipeline::buckets::MAX_BUCKETS_PER_PACKET;
+use crate::pipeline::work::MAX_BUCKETS_PER_PACKET;
 use crate::qos::QueueClass;
 
 /// The cookie of a packet-in that no single entry caused.

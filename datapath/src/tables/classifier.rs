@@ -9,10 +9,8 @@ use bofuss_oflib::FieldSet;
 use bofuss_packet::{Key, KeyMatch};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::Entry;
 use crate::slab::Slab;
-use crate::tables::stage::View;
-use crate::tables::table::EntryKey;
+use crate::tables::entry::{Entry, EntryKey, View};
 
 /// A classifier: finds the entries of a table, which are in `slab`.
 pub trait Classifier: Debug {

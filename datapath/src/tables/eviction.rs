@@ -8,8 +8,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 use bofuss_oflib::message::table_mod::EvictionFlags;
 
-use crate::tables::table::{Entry, EntryKey};
-use crate::{Table, Time};
+use crate::Time;
+use crate::slab::Slab;
+use crate::tables::entry::{Entry, EntryKey};
 
 /// How many entries one search visits, which takes some 10 us.
 const RANKS_PER_SLICE: usize = 16;
@@ -101,24 +102,22 @@ impl EvictionOrder {
             self.order.remove(&rank);
         }
     }
-}
 
-impl Table {
-    /// The entry to evict for a new one of this importance, if the table evicts entries. Counters
-    /// must be settled.
-    pub(crate) fn victim(&mut self, importance: u16) -> Victim {
+    /// The entry of these to evict for a new one of this importance, if the table evicts entries.
+    /// Counters must be settled.
+    pub(crate) fn victim(&mut self, entries: &Slab<Entry>, importance: u16) -> Victim {
         for _ in 0..RANKS_PER_SLICE {
             // Choice: a new entry may evict an equally important one, but none that is more
             // important.
-            let first = self.eviction.order.first().copied();
+            let first = self.order.first().copied();
             let Some(first) = first.filter(|first| first.importance <= importance) else {
                 return Victim::Nothing;
             };
-            let entry = &self.entries[first.slot];
-            if self.eviction.rank_of(entry) == first {
+            let entry = &entries[first.slot];
+            if self.rank_of(entry) == first {
                 return Victim::Entry(entry.key);
             }
-            self.eviction.insert(entry);
+            self.insert(entry);
         }
         Victim::Unfinished
     }

@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet, btree_map};
 use bofuss_oflib::types::GroupId;
 use bofuss_oflib::{Action, PortNo};
 
-use crate::Entry;
+use crate::tables::entry::Entry;
 
 /// What requests may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

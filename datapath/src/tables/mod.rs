@@ -2,10 +2,12 @@
 
 pub(crate) mod admission;
 pub(crate) mod classifier;
+pub(crate) mod entry;
 pub(crate) mod eviction;
 pub(crate) mod features;
 pub(crate) mod field_uses;
 pub(crate) mod labels;
+pub(crate) mod shape;
 pub(crate) mod shared;
 pub(crate) mod stage;
 pub(crate) mod step_map;

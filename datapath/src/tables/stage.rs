@@ -1,33 +1,6 @@
-//! The two views of tables while a bundle is in progress: packets see the state before the bundle
-//! until it is committed, and then the state after it.
+//! What the bundle in progress does to an entry.
 
 use bofuss_oflib::message::FlowRemovedReason;
-
-use crate::Entry;
-
-/// Which entries a lookup sees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum View {
-    /// All entries; no bundle is in progress.
-    #[default]
-    Both,
-    /// The entries before the bundle.
-    Before,
-    /// The entries after the bundle.
-    After,
-}
-
-impl View {
-    /// Whether an entry is in this view. Without a bundle, the entry's memory is not read.
-    #[inline]
-    pub fn has(self, entry: &Entry) -> bool {
-        match self {
-            Self::Both => true,
-            Self::Before => !matches!(entry.stage, EntryStage::Added(_)),
-            Self::After => !matches!(entry.stage, EntryStage::Doomed(_)),
-        }
-    }
-}
 
 /// What the bundle in progress does to an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,13 +12,6 @@ pub(crate) enum EntryStage {
     Added(AddedAs),
     /// It removes the entry, which is only in the earlier view; the reason, if nothing replaces it.
     Doomed(FlowRemovedReason),
-}
-
-impl Entry {
-    /// Whether the bundle in progress adds it.
-    pub(crate) fn is_staged(&self) -> bool {
-        matches!(self.stage, EntryStage::Added(_))
-    }
 }
 
 /// Why a bundle adds an entry.

@@ -6,7 +6,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use bofuss_oflib::message::stats::StatTime;
 use bofuss_oflib::stat_trigger::{StatTrigger, StatTriggerFlags};
 
-use crate::{Entry, Time};
+use crate::Time;
+use crate::tables::entry::Entry;
 
 /// A threshold that no statistic reaches.
 const NEVER: u64 = u64::MAX;

@@ -258,7 +258,7 @@ impl Bench {
         let mut list = Vec::new();
         for hook in 0.. {
             let datapath = self.switch.datapath();
-            let metrics = datapath.extension_metrics(self.now, hook, 0, &mut list);
+            let metrics = datapath.hooks().metrics(self.now, hook, 0, &mut list);
             let (extension, _) = metrics.expect("it is one of them");
             if extension == "openqflow" {
                 break;

@@ -24,7 +24,7 @@ fn words(bench: &Bench, command: u8, payload: &[u8], code: u16) -> String {
     let bytes = [&head[..], &EXPERIMENTER, &[0, 0, 0, 0, command, 0], payload].concat();
     let (_, message) = bench.codec.decode(&bytes).expect("it can be read");
     let error = ErrorCode::of_experimenter(u32::from_be_bytes(EXPERIMENTER), code);
-    let words = bench.switch.datapath().explain(&message, error);
+    let words = bench.switch.datapath().hooks().explain(&message, error);
     words.unwrap_or_default()
 }
 
@@ -105,11 +105,14 @@ fn an_action_that_the_dialect_of_its_table_lacks_is_explained() {
     let message = Message::FlowMod(flow.expect(text));
     let error = |code| ErrorCode::of_experimenter(u32::from_be_bytes(EXPERIMENTER), code);
     let datapath = bench.switch.datapath();
-    let words = datapath.explain(&message, error(6)).unwrap_or_default();
+    let words = datapath
+        .hooks()
+        .explain(&message, error(6))
+        .unwrap_or_default();
     assert!(
         words.starts_with("table 0 has the dialect openstate"),
         "{words}"
     );
     // Another error has another reason.
-    assert_eq!(datapath.explain(&message, error(8)), None);
+    assert_eq!(datapath.hooks().explain(&message, error(8)), None);
 }

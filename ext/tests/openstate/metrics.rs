@@ -14,7 +14,8 @@ fn values(bench: &Bench) -> Vec<(String, u64)> {
     for extension in 0.. {
         let mut list = Vec::new();
         let (name, next) = datapath
-            .extension_metrics(bench.now, extension, 0, &mut list)
+            .hooks()
+            .metrics(bench.now, extension, 0, &mut list)
             .expect("openstate is there");
         if name == "openstate" {
             assert_eq!(next, None);

@@ -54,7 +54,7 @@ pub fn datapath(
     }
     if !profile.is_empty() {
         let words: Vec<&str> = profile.split_whitespace().collect();
-        let all = datapath.table_features();
+        let all = datapath.shape().features();
         let tables = reshape::request(&words, &all, &all, catalogue);
         datapath.set_profile(&tables).unwrap();
     }

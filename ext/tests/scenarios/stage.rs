@@ -48,7 +48,7 @@ impl Stage {
         let switch = switch(config, profile, fail_mode, &catalogue, &pool);
         let conn = ConnId(1);
         let mut this = Self {
-            features: switch.datapath().table_features(),
+            features: switch.datapath().shape().features(),
             switch,
             io: Recorder::default(),
             now: Time(0),
@@ -432,7 +432,7 @@ impl Stage {
                 self.message(Message::Experimenter(value));
             }
             "reshape" => {
-                let present = self.switch.datapath().table_features();
+                let present = self.switch.datapath().shape().features();
                 let tables =
                     reshape::request(&words[1..], &self.features, &present, &self.catalogue);
                 self.message(Message::MultipartRequest(

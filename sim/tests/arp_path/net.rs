@@ -435,7 +435,7 @@ pub fn metric(network: &mut Network, node: NodeId, name: &str) -> u64 {
     let mut list = Vec::new();
     for hook in 0.. {
         list.clear();
-        let Some((extension, _)) = datapath.extension_metrics(now, hook, 0, &mut list) else {
+        let Some((extension, _)) = datapath.hooks().metrics(now, hook, 0, &mut list) else {
             break;
         };
         if extension == "arppath" {

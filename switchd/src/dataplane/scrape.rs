@@ -172,7 +172,7 @@ impl DataPlane {
     fn scrape_tables(&mut self, samples: &mut Samples) {
         let settled = self.switch.settled();
         let datapath = settled.datapath();
-        for head in datapath.table_heads() {
+        for head in datapath.shape().heads() {
             let table = &datapath.tables()[usize::from(head.table_id.0)];
             let counts = settled.table_counts(head.table_id);
             let labels: Labels<'_> = &[("table", &head.table_id.0), ("name", &head.name.0)];
@@ -275,7 +275,9 @@ impl DataPlane {
     ) -> NextSlice {
         let mut list = Vec::new();
         let datapath = self.switch.datapath();
-        let listed = datapath.extension_metrics(self.now(), extension, from, &mut list);
+        let listed = datapath
+            .hooks()
+            .metrics(self.now(), extension, from, &mut list);
         let Some((name, next)) = listed else {
             return NextSlice::Flows;
         };

@@ -86,7 +86,7 @@ pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Swi
     };
     let mut datapath = make_datapath(config, pool, tables);
     if let Some(profile) = &config.profile {
-        let tables = profile.tables(&datapath.table_features());
+        let tables = profile.tables(&datapath.shape().features());
         set_profile(&mut datapath, &tables)?;
     }
     complete(config, datapath, datapath_id)

@@ -227,7 +227,7 @@ impl UsedSwitch {
         }
         for hook in 0.. {
             let mut metrics = Vec::new();
-            let Some((name, _)) = datapath.extension_metrics(NOW, hook, 0, &mut metrics) else {
+            let Some((name, _)) = datapath.hooks().metrics(NOW, hook, 0, &mut metrics) else {
                 break;
             };
             for metric in metrics {

@@ -11,6 +11,7 @@ use bofuss_packet::craft;
 
 use super::*;
 use crate::control::queues::tests::{Out, super_frame, switch};
+use crate::pipeline::work::WORK_PER_FRAME;
 use crate::{Config, Datapath, Engine, Time};
 
 /// The frames sent, with their ports.
