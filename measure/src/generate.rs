@@ -6,7 +6,7 @@ use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::meter::case::CASES;
+use crate::cases::CASES;
 
 /// What can be printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]

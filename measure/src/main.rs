@@ -1,35 +1,24 @@
 //! `ofmeter`: measures OpenFlow switches, any by the cases of the papers, ours by its bench.
+//!
+//! [`cases`] lists the cases of the meter, and has the workbench on which they run;
+//! [`data_centre`] and [`openqflow`] have larger experiments. [`subject`] is what is measured,
+//! with a controller and a probe of frames; [`testbed`] has the hosts and set-ups on this
+//! machine. [`runs`] carries out cases in rounds and keeps their results, and [`reports`] shows
+//! them. The developers' [`bench`] uses these, and is used by none.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
 mod bench;
-mod case;
-mod crc16;
-mod echo;
+mod cases;
+mod data_centre;
 mod error;
-mod fairness;
-mod flow_cost;
 mod generate;
-mod heavy_tail;
-mod held;
-mod host_case;
-mod hostile;
-mod huge_pages;
-mod idle;
-mod iperf;
-mod live_shares;
-mod meter;
-mod net;
-mod numbers;
-mod openflow;
-mod page;
-mod plot;
-mod real_time;
-mod report;
-mod setup;
-mod switch_case;
-mod targets;
-mod traffic;
+mod openqflow;
+mod reports;
+mod runs;
+mod statistics;
+mod subject;
+mod testbed;
 
 use std::alloc::System;
 use std::ffi::OsString;
@@ -43,10 +32,10 @@ use hdrhistogram::Histogram;
 
 use crate::error::Result;
 use crate::generate::Generate;
-use crate::live_shares::SharesArguments;
-use crate::meter::cli::MeterCommand;
-use crate::setup::Setup;
-use crate::traffic::Load;
+use crate::openqflow::live_shares::SharesArguments;
+use crate::runs::cli::MeterCommand;
+use crate::testbed::setup::Setup;
+use crate::testbed::traffic::Load;
 
 /// With huge pages, as the switch has it: one in this process is measured, too.
 #[global_allocator]
@@ -168,7 +157,7 @@ fn main() -> ExitCode {
 
 fn run(verb: CliCommand) -> Result<()> {
     match verb {
-        CliCommand::Meter(command) => meter::cli::run(command)?,
+        CliCommand::Meter(command) => runs::cli::run(command)?,
         CliCommand::Generate { what } => {
             generate::print(what, Cli::command(), &mut std::io::stdout())
                 .map_err(|e| format!("output: {e}"))?;
@@ -199,12 +188,12 @@ fn run(verb: CliCommand) -> Result<()> {
             }
         }
         CliCommand::Fairness { out, trace } => {
-            let table = fairness::run(&out, trace.as_deref())?;
+            let table = openqflow::fairness::run(&out, trace.as_deref())?;
             println!("{table}\nwritten to {}", out.display());
         }
         CliCommand::Shares(arguments) => arguments.run()?,
-        CliCommand::Page { run, docs } => page::write(&run, &docs)?,
-        CliCommand::Hold { parent, words } => match held::hold(parent, &words)? {},
+        CliCommand::Page { run, docs } => bench::page::write(&run, &docs)?,
+        CliCommand::Hold { parent, words } => match testbed::held::hold(parent, &words)? {},
         CliCommand::Send {
             interface,
             frames,
@@ -216,18 +205,18 @@ fn run(verb: CliCommand) -> Result<()> {
                 flows,
                 ..Load::of(frames)
             };
-            let took = traffic::send(&interface, load)?;
+            let took = testbed::traffic::send(&interface, load)?;
             let rate = frames as f64 / took.as_secs_f64();
             println!("{frames} frames in {took:?}: {rate:.0} per second");
         }
-        CliCommand::Echo { address, port } => echo::serve(address, port, || false)?,
+        CliCommand::Echo { address, port } => testbed::echo::serve(address, port, || false)?,
         CliCommand::Rtt {
             address,
             port,
             count,
             size,
         } => {
-            print_times(&echo::ask((address, port), count, size, false)?);
+            print_times(&testbed::echo::ask((address, port), count, size, false)?);
         }
     }
     Ok(())

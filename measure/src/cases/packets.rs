@@ -1,0 +1,440 @@
+//! Cases of packets between switch and controller, and of echoes while frames pass.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use bofuss_oflib::message::{FlowModCommand, PacketOut};
+use bofuss_oflib::types::BufferId;
+use bofuss_oflib::wire::Bytes;
+use bofuss_oflib::{Action, Message};
+
+use crate::cases::background::send_until;
+use crate::cases::point::{CaseVerdict, Point, PointOutcome};
+use crate::cases::workbench::{Limits, Workbench};
+use crate::error::{Error, Result};
+use crate::subject::TestSubject;
+use crate::subject::controller::{ControlSession, Controlled};
+use crate::subject::probe::{ProbeLoad, SINGLE_FRAMES};
+use crate::subject::template::{FrameSignature, Template};
+use crate::testbed::traffic::flow_ports;
+
+/// Packets that are timed one by one.
+const SINGLES: u32 = 1_000;
+const SHORT_SINGLES: u32 = 50;
+/// How long to wait for a packet before the next one is sent, or the last one counts as lost.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Frames per second that flood a controller, and for how long.
+const FLOOD_RATE: f64 = 200_000.0;
+const FLOOD_SECONDS: f64 = 2.0;
+const SHORT_FLOOD_SECONDS: f64 = 0.3;
+/// Packet-outs of a run.
+const PACKET_OUTS: u32 = 20_000;
+const SHORT_PACKET_OUTS: u32 = 500;
+/// Loads of `echo-under-load` in Mb/s, the pause between its echoes, and the size of its frames.
+const ECHO_LOADS: [f64; 4] = [0.0, 10.0, 100.0, 400.0];
+const ECHO_PAUSE: Duration = Duration::from_millis(2);
+const ECHO_BYTES: usize = 150;
+/// How long a controller waits for a packet-in before it looks whether the run is over.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long a sender of packet-outs sleeps when it has sent as many as the rate permits.
+const PACE: Duration = Duration::from_micros(200);
+/// Flows of `first-packet` begin here, apart from those of other cases.
+const FIRST_FLOW: u32 = 1 << 18;
+
+/// The one point of a case without parameters.
+pub fn one_point(_: &Limits) -> Vec<Point> {
+    vec![Point::of("64 B")]
+}
+
+/// The frame of a flow with this number.
+fn numbered(number: u32, flow: u32) -> Vec<u8> {
+    let mut template = Template::plain(0);
+    template.set_ports(flow_ports(flow));
+    template.sent.sign(FrameSignature {
+        run: SINGLE_FRAMES,
+        number,
+        departed_ns: 0,
+    });
+    template.sent.bytes
+}
+
+/// Makes the switch send every frame from the near side to the controller.
+fn send_all_up(bench: &mut Workbench<'_>) -> Result<()> {
+    let near = bench.ports[0];
+    let rule = format!("priority=10,in_port={near},actions=CONTROLLER:65535");
+    Ok(bench.set_rules(&[rule])?)
+}
+
+/// Frames that are sent one by one, each when the one before has arrived or [`PATIENCE`] is over. A
+/// frame that arrives later counts, too: a slow switch has lost nothing.
+#[derive(Default)]
+struct TimedSingles {
+    /// When each departed; none once it has arrived.
+    departures: Vec<Option<Instant>>,
+    delays_ns: Vec<u64>,
+}
+
+impl TimedSingles {
+    /// Notes that the next frame has departed.
+    fn departed(&mut self, at: Instant) {
+        self.departures.push(Some(at));
+    }
+
+    /// Notes the arrival of a frame, if it is one of these that has not arrived yet.
+    fn arrived(&mut self, number: u32, at: Instant) {
+        let departure = self.departures.get_mut(number as usize);
+        if let Some(departed) = departure.and_then(Option::take) {
+            let delay = at.saturating_duration_since(departed);
+            self.delays_ns.push(delay.as_nanos() as u64);
+        }
+    }
+
+    /// Whether to go on waiting for the last frame.
+    fn is_awaited(&self) -> bool {
+        let last = self.departures.last().copied().flatten();
+        last.is_some_and(|departed| departed.elapsed() < PATIENCE)
+    }
+
+    /// The delays, how many were sent, and how many never arrived; if none did, `silence` says so.
+    fn outcome(self, silence: &str) -> PointOutcome {
+        if self.delays_ns.is_empty() {
+            return PointOutcome::of(CaseVerdict::Hangs, silence);
+        }
+        let sent = self.departures.len() as f64;
+        let lost = sent - self.delays_ns.len() as f64;
+        let mut outcome = PointOutcome::default()
+            .with("sent", "frames", sent)
+            .with("lost", "frames", lost);
+        outcome.delays_ns = self.delays_ns;
+        outcome
+    }
+}
+
+/// The number of a frame that was sent alone.
+fn number_of(template: &Template, frame: &[u8]) -> Option<u32> {
+    let signature = template.sent.read(frame)?;
+    (signature.run == SINGLE_FRAMES).then_some(signature.number)
+}
+
+/// The delay from a frame to its packet-in, one at a time.
+pub fn packet_in_delay(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome> {
+    send_all_up(bench)?;
+    let mut probe = bench.subject.probe(true)?;
+    let template = Template::plain(0);
+    let mut singles = TimedSingles::default();
+    for number in 0..bench.count(SINGLES, SHORT_SINGLES) {
+        if (bench.over)() {
+            break;
+        }
+        singles.departed(probe.send_one(&numbered(number, 0))?);
+        let controller = bench.control()?;
+        while singles.is_awaited() {
+            let received = controller.receive(PATIENCE)?;
+            let now = Instant::now();
+            if let Some((_, Message::PacketIn(packet))) = received
+                && let Some(arrived) = number_of(&template, &packet.data.0)
+                && packet.data.0[..] == numbered(arrived, 0)
+            {
+                singles.arrived(arrived, now);
+            }
+        }
+    }
+    Ok(singles.outcome("no packet-in came"))
+}
+
+/// Packet-ins per second during a flood.
+pub fn packet_in_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome> {
+    send_all_up(bench)?;
+    let seconds = if bench.limits.short {
+        SHORT_FLOOD_SECONDS
+    } else {
+        FLOOD_SECONDS
+    };
+    let rate = FLOOD_RATE.min(bench.limits.max_rate);
+    let frames = (rate * seconds) as u32;
+    let subject = bench.subject;
+    let over = bench.over;
+    let controller = bench.control()?;
+    let (sent, count, took) = std::thread::scope(|scope| {
+        let flooding = scope.spawn(|| {
+            let load = ProbeLoad {
+                warm_up: 0,
+                ..ProbeLoad::new(frames, rate)
+            };
+            subject.probe(false)?.run(&Template::plain(0), &load, over)
+        });
+        let start = Instant::now();
+        let mut count = 0u32;
+        let mut last = start;
+        // What waits in the switch when the flood ends counts, too.
+        while !flooding.is_finished() || last.elapsed() < PATIENCE {
+            if let Some((_, Message::PacketIn(_))) = controller.receive(LOOK)? {
+                count += 1;
+                last = Instant::now();
+            }
+        }
+        let sent = flooding.join().map_err(|_| "the sender died")??;
+        Ok::<_, Error>((sent, count, last - start))
+    })?;
+    Ok(PointOutcome::default()
+        .with(
+            "rate",
+            "packet-ins/s",
+            f64::from(count) / took.as_secs_f64().max(1e-9),
+        )
+        .with("sent", "frames", f64::from(sent.sent))
+        .with("rate achieved", "frames/s", sent.rate.1)
+        .with(
+            "arrived",
+            "%",
+            100.0 * f64::from(count) / f64::from(sent.sent.max(1)),
+        ))
+}
+
+/// Packet-outs per second that come out of the far port.
+pub fn packet_out_rate(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome> {
+    bench.set_rules(&[])?;
+    let count = bench.count(PACKET_OUTS, SHORT_PACKET_OUTS);
+    let far = bench.ports[1];
+    let mut messages = Vec::new();
+    for number in 0..count {
+        messages.push(ControlSession::packet_out(&numbered(number, 0), far));
+    }
+    let subject = bench.subject;
+    let max_rate = bench.limits.max_rate;
+    let controller = bench.control()?;
+    let are_done = AtomicBool::new(false);
+    let (arrived, took) = std::thread::scope(|scope| {
+        let (opened, ready) = mpsc::channel();
+        let watching = scope.spawn(|| watch_packet_outs(subject, count, opened, &are_done));
+        // An error of the receiver closes the channel.
+        let _ = ready.recv();
+        let sent = send_paced(controller, &messages, max_rate).and_then(|()| controller.barrier());
+        are_done.store(true, Relaxed);
+        let watched = watching.join().map_err(|_| "the receiver died")?;
+        sent?;
+        watched
+    })?;
+    Ok(PointOutcome::default()
+        .with(
+            "rate",
+            "packet-outs/s",
+            arrived as f64 / took.as_secs_f64().max(1e-9),
+        )
+        .with("sent", "packet-outs", f64::from(count))
+        .with("lost", "packet-outs", f64::from(count) - arrived as f64))
+}
+
+/// Counts the packet-outs that come out of the far port, until they are done and no more come.
+/// `opened` gets a value when the port is open. Returns how many there were, and the time from the
+/// first to the last.
+fn watch_packet_outs(
+    subject: &TestSubject,
+    count: u32,
+    opened: mpsc::Sender<()>,
+    are_done: &AtomicBool,
+) -> Result<(usize, Duration)> {
+    let mut probe = subject.probe(false)?;
+    let template = Template::plain(0);
+    let _ = opened.send(());
+    let mut seen = vec![false; count as usize];
+    let mut first = None;
+    let mut last = Instant::now();
+    let mut idle_since = last;
+    while idle_since.elapsed() < PATIENCE {
+        probe.poll(|bytes| {
+            let number = number_of(&template, bytes).map_or(usize::MAX, |number| number as usize);
+            if let Some(seen) = seen.get_mut(number) {
+                *seen = true;
+                last = Instant::now();
+                first = first.or(Some(last));
+                idle_since = last;
+            }
+        })?;
+        // A slow switch has not begun yet, or pauses.
+        if !are_done.load(Relaxed) {
+            idle_since = Instant::now();
+        }
+    }
+    let arrived = seen.iter().filter(|seen| **seen).count();
+    Ok((arrived, first.map_or(Duration::ZERO, |first| last - first)))
+}
+
+/// How many of all messages may have been sent after a time, so that at most `rate` go out in a
+/// second.
+fn permitted(elapsed: Duration, rate: f64, all: usize) -> usize {
+    let count = (elapsed.as_secs_f64() * rate) as usize;
+    count.saturating_add(1).min(all)
+}
+
+/// Sends messages as fast as possible, but at most `rate` in a second.
+fn send_paced(controller: &mut ControlSession, messages: &[Message], rate: f64) -> Controlled<()> {
+    let start = Instant::now();
+    let mut sent = 0;
+    while sent < messages.len() {
+        let next = permitted(start.elapsed(), rate, messages.len());
+        if next == sent {
+            std::thread::sleep(PACE);
+            continue;
+        }
+        controller.send_all(&messages[sent..next])?;
+        sent = next;
+    }
+    Ok(())
+}
+
+/// The points of `echo-under-load`.
+pub fn echo_points(limits: &Limits) -> Vec<Point> {
+    let loads: &[f64] = if limits.short {
+        &ECHO_LOADS[..2]
+    } else {
+        &ECHO_LOADS
+    };
+    let all = loads.iter();
+    all.map(|mbps| Point::of("load").bytes(ECHO_BYTES).mbps(*mbps))
+        .collect()
+}
+
+/// The delay of OpenFlow echoes while frames pass.
+pub fn echo_under_load(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
+    bench.reset()?;
+    let count = bench.count(SINGLES, SHORT_SINGLES);
+    let subject = bench.subject;
+    let over = bench.over;
+    let rate = point.frames_per_second().min(bench.limits.max_rate);
+    let bytes = point.bytes;
+    let controller = bench.control()?;
+    let is_done = AtomicBool::new(false);
+    let done = &is_done;
+    let (delays, seen) = std::thread::scope(|scope| {
+        let (begun, ready) = mpsc::channel();
+        let sending = scope.spawn(move || {
+            if rate == 0.0 {
+                return Ok(None);
+            }
+            send_until(subject, bytes, rate, &begun, done, over).map(Some)
+        });
+        // Without a load, or after an error of the sender, the channel is closed.
+        let _ = ready.recv();
+        let mut delays = Vec::new();
+        let mut asked = Ok(());
+        for number in 0..count {
+            let start = Instant::now();
+            let data = Bytes(number.to_be_bytes()[..].into());
+            asked = controller.request(&Message::EchoRequest(data)).map(drop);
+            if asked.is_err() || over() {
+                break;
+            }
+            delays.push(start.elapsed().as_nanos() as u64);
+            std::thread::sleep(ECHO_PAUSE);
+        }
+        done.store(true, Relaxed);
+        let seen = sending.join().map_err(|_| "the sender died")?;
+        asked?;
+        Ok::<_, Error>((delays, seen?))
+    })?;
+    let mut outcome = PointOutcome::default();
+    if let Some(seen) = seen {
+        outcome = PointOutcome::observed(&seen);
+    }
+    outcome.delays_ns = delays;
+    Ok(outcome)
+}
+
+/// The delay of the first packet of each of many flows: the controller adds a rule and sends the
+/// packet on.
+pub fn first_packet(bench: &mut Workbench<'_>, _: &Point) -> Result<PointOutcome> {
+    send_all_up(bench)?;
+    // One rule sends the frames of new flows to the controller.
+    let count = bench.rules(bench.count(10 * SINGLES, SHORT_SINGLES) + 1) - 1;
+    let subject = bench.subject;
+    let over = bench.over;
+    let far = bench.ports[1];
+    let near = bench.ports[0];
+    let controller = bench.control()?;
+    let template = Template::plain(0);
+    let seen = std::thread::scope(|scope| {
+        let probing = scope.spawn(move || first_packets(subject, count, over));
+        while !probing.is_finished() {
+            let Some((_, Message::PacketIn(packet))) = controller.receive(LOOK)? else {
+                continue;
+            };
+            let Some(number) = number_of(&template, &packet.data.0) else {
+                continue;
+            };
+            let (source, destination) = flow_ports(FIRST_FLOW + number);
+            let fields = crate::testbed::openflow::exact(source, destination);
+            let text = format!("priority=20,in_port={near},{fields},actions=output:{far}");
+            let rule = controller.flow(&text, FlowModCommand::ADD)?;
+            let on = Message::PacketOut(PacketOut {
+                buffer_id: BufferId::NO_BUFFER,
+                in_port: near,
+                actions: vec![Action::output(far)],
+                data: Bytes(packet.data.0),
+                ..PacketOut::default()
+            });
+            controller.send_all(&[rule, on])?;
+        }
+        probing.join().map_err(|_| "the prober died")?
+    })?;
+    Ok(seen.outcome("no first packet came out"))
+}
+
+/// Sends the first packets of new flows, one at a time.
+fn first_packets(
+    subject: &TestSubject,
+    count: u32,
+    over: &(dyn Fn() -> bool + Sync),
+) -> Result<TimedSingles> {
+    let mut probe = subject.probe(false)?;
+    let template = Template::plain(0);
+    let mut singles = TimedSingles::default();
+    for number in 0..count {
+        if over() {
+            break;
+        }
+        singles.departed(probe.send_one(&numbered(number, FIRST_FLOW + number))?);
+        while singles.is_awaited() {
+            probe.poll(|bytes| {
+                let now = Instant::now();
+                if let Some(arrived) = number_of(&template, bytes)
+                    && bytes == numbered(arrived, FIRST_FLOW + arrived)
+                {
+                    singles.arrived(arrived, now);
+                }
+            })?;
+        }
+    }
+    Ok(singles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_that_arrives_late_is_not_lost_and_counts_once() {
+        let mut singles = TimedSingles::default();
+        let now = Instant::now();
+        singles.departed(now.checked_sub(2 * PATIENCE).unwrap());
+        assert!(!singles.is_awaited());
+        singles.departed(now);
+        assert!(singles.is_awaited());
+        for number in [0, 0, 7] {
+            singles.arrived(number, now);
+        }
+        assert!(singles.is_awaited(), "the last one is still under way");
+        let outcome = singles.outcome("nothing");
+        assert_eq!(outcome.delays_ns.len(), 1);
+        let values: Vec<f64> = outcome.metrics.iter().map(|metric| metric.value).collect();
+        assert_eq!(values, [2.0, 1.0]);
+    }
+
+    #[test]
+    fn no_more_messages_go_out_than_the_rate_permits() {
+        let after = |ms| permitted(Duration::from_millis(ms), 1_000.0, 50);
+        assert_eq!([after(0), after(10), after(1_000)], [1, 11, 50]);
+        assert_eq!(permitted(Duration::from_secs(1), f64::MAX, 50), 50);
+    }
+}

@@ -1,0 +1,352 @@
+//! Where a case runs: the subject, a controller of it, and how much to measure.
+
+use std::time::{Duration, Instant};
+
+use bofuss_oflib::{PortNo, Version};
+
+use crate::cases::point::{CaseVerdict, Point, PointOutcome};
+use crate::error::{ControlError, Result};
+use crate::subject::TestSubject;
+use crate::subject::controller::{ControlSession, Controlled, STALL_SECONDS};
+use crate::subject::probe::{FrameProbe, Observation, ProbeLoad, SINGLE_FRAMES};
+use crate::subject::template::{FrameSignature, Template};
+
+/// Frames of a series, in one direction and for round trips. Both numbers are those of the papers.
+const FORTH_FRAMES: u32 = 30_000;
+const ECHO_FRAMES: u32 = 10_000;
+/// The same in the shortest form.
+const SHORT_FRAMES: u32 = 300;
+/// The load of cases that have none of their own, in Mb/s.
+pub const USUAL_MBPS: f64 = 10.0;
+/// Rules that a switch that the meter starts is given at most, unless the user says otherwise.
+pub const MAX_OWN_RULES: u32 = 1_000_000;
+/// How long to wait for a packet-out before another port is tried, and for all of them in the end:
+/// a slow switch may take longer for each.
+const PORT_PATIENCE: Duration = Duration::from_millis(300);
+const ALL_PORTS_PATIENCE: Duration = Duration::from_secs(3);
+/// How long to wait between two attempts to connect to a switch that is gone.
+const RETRY: Duration = Duration::from_millis(500);
+/// The rule priority that cases use for forwarding from one side to the other.
+const BASE_PRIORITY: u16 = 10;
+
+/// How much to measure, and what must not happen.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Frames of a series; 0 is the case's own number.
+    pub frames: u32,
+    /// Whether all is in its shortest form.
+    pub short: bool,
+    /// Whether frames go there and back.
+    pub echo: bool,
+    /// Rules in the switch at most.
+    pub max_rules: u32,
+    /// Frames per second at most.
+    pub max_rate: f64,
+    /// How long a switch may take to answer.
+    pub stall: Duration,
+    /// Bytes at which flows of a data centre are cut off, if the user says so.
+    pub largest_flow: Option<f64>,
+    /// How much slower the links of a live data centre are.
+    pub scale: u32,
+}
+
+impl Limits {
+    /// Everything that the cases ask for.
+    pub fn unbounded(short: bool) -> Self {
+        Self {
+            frames: 0,
+            short,
+            echo: false,
+            max_rules: MAX_OWN_RULES,
+            max_rate: f64::MAX,
+            stall: Duration::from_secs(STALL_SECONDS),
+            largest_flow: None,
+            scale: crate::data_centre::live_fct::SCALE,
+        }
+    }
+}
+
+/// Where a case runs.
+pub struct Workbench<'a> {
+    /// What is measured.
+    pub subject: &'a TestSubject,
+    /// Its controller, if it speaks OpenFlow.
+    pub controller: Option<ControlSession>,
+    /// The versions that the controller offers.
+    versions: Vec<Version>,
+    /// The OpenFlow numbers of the ports that frames go into and come out of.
+    pub ports: [PortNo; 2],
+    /// How much to measure.
+    pub limits: &'a Limits,
+    /// Which repeat this is, from 1.
+    pub round: u32,
+    /// Whether the user wants an end.
+    pub over: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl<'a> Workbench<'a> {
+    /// Connects to the subject, and finds its ports.
+    ///
+    /// Errors: the connection's; a side at which none of the switch's ports is.
+    pub fn new(
+        subject: &'a TestSubject,
+        versions: &[Version],
+        limits: &'a Limits,
+        over: &'a (dyn Fn() -> bool + Sync),
+    ) -> Result<Self> {
+        let mut this = Self {
+            subject,
+            controller: None,
+            versions: versions.to_vec(),
+            ports: [PortNo(1), PortNo(2)],
+            limits,
+            round: 1,
+            over,
+        };
+        if let Some(address) = &subject.address {
+            let mut controller = ControlSession::connect(address, versions, limits.stall)?;
+            this.ports = find_ports(subject, &mut controller)?;
+            this.controller = Some(controller);
+        }
+        Ok(this)
+    }
+
+    /// The controller.
+    ///
+    /// Errors: the subject does not speak OpenFlow.
+    pub fn control(&mut self) -> Controlled<&mut ControlSession> {
+        let missing = || ControlError::Other("this set-up does not speak OpenFlow".into());
+        self.controller.as_mut().ok_or_else(missing)
+    }
+
+    /// Connects anew if the switch has closed the connection, as some do whose echo requests were
+    /// not answered while their controller did something else.
+    ///
+    /// Errors: the switch takes no connection, or does not answer.
+    pub fn reconnect_if_closed(&mut self) -> Result<()> {
+        let (Some(address), Some(controller)) = (&self.subject.address, &mut self.controller)
+        else {
+            return Ok(());
+        };
+        if !controller.is_closed() {
+            return Ok(());
+        }
+        let fresh = ControlSession::connect(address, &self.versions, self.limits.stall)?;
+        self.controller = Some(fresh);
+        Ok(())
+    }
+
+    /// The same for a switch that may be restarting. It has as long as it may take to answer.
+    ///
+    /// Errors: it is still gone.
+    pub fn await_switch(&mut self) -> Result<()> {
+        let until = Instant::now() + self.limits.stall;
+        loop {
+            let ready = self.reconnect_if_closed();
+            if ready.is_ok() || Instant::now() > until || (self.over)() {
+                return ready;
+            }
+            std::thread::sleep(RETRY);
+        }
+    }
+
+    /// The verdict on a switch that did not do what was requested, by whether it has closed its
+    /// connection.
+    pub fn verdict(&mut self) -> CaseVerdict {
+        let controller = self.controller.as_mut();
+        if controller.is_some_and(ControlSession::is_closed) {
+            return CaseVerdict::Crashes;
+        }
+        CaseVerdict::Fails
+    }
+
+    /// The version that is spoken, if any.
+    pub fn version(&self) -> Option<Version> {
+        self.controller.as_ref().map(ControlSession::version)
+    }
+
+    /// Whether frames go there and back.
+    fn is_echo(&self) -> bool {
+        self.limits.echo || self.subject.is_reflected_elsewhere()
+    }
+
+    /// Frames of a series.
+    pub fn frames(&self) -> u32 {
+        let usual = if self.is_echo() {
+            ECHO_FRAMES
+        } else {
+            FORTH_FRAMES
+        };
+        match self.limits.frames {
+            0 if self.limits.short => SHORT_FRAMES,
+            0 => usual,
+            other => other,
+        }
+    }
+
+    /// A count that is smaller in the shortest form.
+    pub fn count(&self, usual: u32, short: u32) -> u32 {
+        if self.limits.short { short } else { usual }
+    }
+
+    /// The rules of a case, within what is permitted.
+    pub fn rules(&self, wanted: u32) -> u32 {
+        wanted.min(self.limits.max_rules)
+    }
+
+    /// Removes all entries of the switch, and adds the two that connect its ports.
+    pub fn reset(&mut self) -> Result<()> {
+        if self.controller.is_some() {
+            let [near, far] = self.ports;
+            let forth = format!("priority={BASE_PRIORITY},in_port={near},actions=output:{far}");
+            let back = format!("priority={BASE_PRIORITY},in_port={far},actions=output:{near}");
+            self.set_rules(&[forth, back])?;
+        }
+        Ok(())
+    }
+
+    /// Replaces all entries of the switch.
+    pub fn set_rules(&mut self, rules: &[String]) -> Controlled<()> {
+        if let Some(controller) = &mut self.controller {
+            controller.remove_all()?;
+            controller.add(rules)?;
+        }
+        Ok(())
+    }
+
+    /// The load of a point.
+    pub fn load(&self, point: &Point) -> ProbeLoad<'static> {
+        let mbps = if point.mbps > 0.0 {
+            point.mbps
+        } else {
+            USUAL_MBPS
+        };
+        let rate = Point {
+            mbps,
+            ..point.clone()
+        }
+        .frames_per_second();
+        ProbeLoad::new(self.frames(), rate.min(self.limits.max_rate))
+    }
+
+    /// Sends a load from one side to the other.
+    pub fn observe(&self, template: &Template, load: &ProbeLoad<'_>) -> Result<Observation> {
+        let mut reflector = None;
+        let mut template = template.clone();
+        // Only plain frames go back.
+        let echo = self.is_echo() && template.sent.is_reflectable();
+        if echo {
+            reflector = self.subject.reflector()?;
+            template.arriving = template.arriving.reflected();
+        } else if self.subject.is_reflected_elsewhere() {
+            return Err("this case needs both ends at this machine".into());
+        }
+        let mut probe = self.subject.probe(echo)?;
+        let seen = probe.run(&template, load, self.over);
+        drop(reflector);
+        seen
+    }
+
+    /// Runs `work` while the switch's echo requests are answered: it may take minutes, in which the
+    /// switch would close the connection.
+    pub fn served<T>(&mut self, work: impl FnOnce(&Self) -> T) -> T {
+        let Some(mut controller) = self.controller.take() else {
+            return work(self);
+        };
+        let result = controller.serve_during(|| work(self));
+        self.controller = Some(controller);
+        result
+    }
+
+    /// How many packet-ins have come since this was asked last, if there is a controller.
+    fn take_packet_ins(&mut self) -> Result<Option<u64>> {
+        let controller = self.controller.as_mut();
+        let taken = controller.map(ControlSession::take_packet_ins);
+        Ok(taken.transpose()?)
+    }
+
+    /// The outcome of a load, which is no result if packet-ins came meanwhile.
+    pub fn outcome(&mut self, template: &Template, load: &ProbeLoad<'_>) -> Result<PointOutcome> {
+        self.take_packet_ins()?;
+        let seen = self.served(|bench| bench.observe(template, load))?;
+        outcome_of(&seen, self.take_packet_ins()?)
+    }
+}
+
+/// The outcome of a load, with the packet-ins that were counted, if there is a controller.
+fn outcome_of(seen: &Observation, packet_ins: Option<u64>) -> Result<PointOutcome> {
+    if seen.received == 0 {
+        return Err("no frame arrived".into());
+    }
+    let mut outcome = PointOutcome::observed(seen);
+    if let Some(packet_ins) = packet_ins {
+        outcome.count_packet_ins(packet_ins);
+    }
+    Ok(outcome)
+}
+
+/// The frame that is sent out of a port to find where it comes out.
+fn port_frame(port: PortNo) -> Vec<u8> {
+    let mut template = Template::plain(0);
+    template.sent.sign(FrameSignature {
+        run: SINGLE_FRAMES,
+        number: port.0,
+        departed_ns: 0,
+    });
+    template.sent.bytes
+}
+
+/// The port whose frame arrives in time, of all that have been sent.
+fn arrived_from(
+    probe: &mut FrameProbe,
+    ports: &[PortNo],
+    within: Duration,
+) -> Result<Option<PortNo>> {
+    let template = Template::plain(0);
+    let start = Instant::now();
+    let mut found = None;
+    while found.is_none() && start.elapsed() < within {
+        probe.poll(|bytes| {
+            let signature = template.sent.read(bytes);
+            let single = signature.filter(|signature| signature.run == SINGLE_FRAMES);
+            let port = single.map(|signature| PortNo(signature.number));
+            found = found.or(port.filter(|port| ports.contains(port)));
+        })?;
+    }
+    Ok(found)
+}
+
+/// The port of the switch that is at this side: a packet-out to it comes out here.
+fn port_at(
+    probe: &mut FrameProbe,
+    controller: &mut ControlSession,
+    ports: &[PortNo],
+) -> Result<Option<PortNo>> {
+    for port in ports {
+        controller.change(&[ControlSession::packet_out(&port_frame(*port), *port)])?;
+        let found = arrived_from(probe, ports, PORT_PATIENCE)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    arrived_from(probe, ports, ALL_PORTS_PATIENCE)
+}
+
+/// Finds the OpenFlow numbers of the ports at both sides.
+fn find_ports(subject: &TestSubject, controller: &mut ControlSession) -> Result<[PortNo; 2]> {
+    let ports = controller.ports()?;
+    let near = port_at(&mut subject.probe(true)?, controller, &ports)?
+        .ok_or("no port of the switch is at the interface that frames go into")?;
+    let mut far = None;
+    if !subject.is_reflected_elsewhere() {
+        far = port_at(&mut subject.probe(false)?, controller, &ports)?;
+    }
+    match far {
+        Some(far) => Ok([near, far]),
+        // The other machine is at one of the other ports: with two of them, it is known which.
+        None => match &ports[..] {
+            [one, two] => Ok([near, if *one == near { *two } else { *one }]),
+            _ => Err("no port of the switch is at the interface that frames come out of".into()),
+        },
+    }
+}

@@ -1,0 +1,142 @@
+//! What follows from the results of a run, computed: what the papers conclude about switches.
+
+use crate::cases::CASES;
+use crate::cases::point::CaseVerdict;
+use crate::reports::skew;
+use crate::runs::results::{DELAY, Results};
+use crate::statistics::numbers::number;
+use crate::statistics::{greatest, least, median};
+
+/// A match type or a table size does not matter if it changes the median delay by less than this.
+const SMALL_PERCENT: f64 = 5.0;
+
+/// The median delay of a point, microseconds.
+fn delay(results: &Results, case: &str, point: &str) -> Option<f64> {
+    let values = results.values(case, point, DELAY);
+    (!values.is_empty()).then(|| median(&values))
+}
+
+/// All conclusions that the results allow.
+pub fn of(results: &Results) -> Vec<String> {
+    let mut found = Vec::new();
+    found.extend(by_match(results));
+    found.extend(by_mode(results));
+    found.extend(by_table_size(results));
+    found.extend(by_size(results));
+    found.extend(features(results));
+    found.extend(stability(results));
+    for case in CASES {
+        let records = results.records.iter();
+        let of_case = records.filter(|record| record.case == case.name && record.counts());
+        found.extend(skew::sentence(case.name, of_case));
+    }
+    found
+}
+
+fn by_match(results: &Results) -> Option<String> {
+    let points = results.points("match-type");
+    let first = points.first()?.bytes;
+    let same_size = points.iter().filter(|point| point.bytes == first);
+    let delays: Vec<f64> = same_size
+        .filter_map(|point| delay(results, "match-type", &point.name))
+        .collect();
+    if delays.len() < 2 {
+        return None;
+    }
+    let percent = (greatest(&delays) / least(&delays) - 1.0) * 100.0;
+    let judged = if percent < SMALL_PERCENT {
+        "does not matter"
+    } else {
+        "matters"
+    };
+    Some(format!(
+        "What is matched {judged}: median delays of {first}-byte frames differ by {percent:.1} %."
+    ))
+}
+
+fn by_mode(results: &Results) -> Option<String> {
+    let mut ratios = Vec::new();
+    for point in results.points("mode-speedup") {
+        let legacy = point.name.replace("openflow", "legacy");
+        if point.kind == "openflow"
+            && let Some(own) = delay(results, "mode-speedup", &point.name)
+            && let Some(other) = delay(results, "mode-speedup", &legacy)
+        {
+            ratios.push(other / own);
+        }
+    }
+    let speed_up = (!ratios.is_empty()).then(|| median(&ratios))?;
+    Some(format!(
+        "The speed-up of OpenFlow mode is {speed_up:.2}: legacy delay over OpenFlow delay."
+    ))
+}
+
+fn by_table_size(results: &Results) -> Option<String> {
+    let one = delay(results, "table-size", "delay, one")?;
+    let last = delay(results, "table-size", "delay, last")?;
+    let counts = results.values("table-size", "delay, last", "rules");
+    Some(format!(
+        "The last of {} rules takes {:.2} times as long as a single rule.",
+        number(median(&counts)),
+        last / one
+    ))
+}
+
+/// The slope of delay over size, by least squares.
+fn by_size(results: &Results) -> Option<String> {
+    let mut points = Vec::new();
+    for point in results.points("action-delay") {
+        if point.kind == "output" && point.mbps == crate::cases::workbench::USUAL_MBPS {
+            let found = delay(results, "action-delay", &point.name);
+            points.extend(found.map(|us| (point.bytes as f64, us)));
+        }
+    }
+    if points.len() < 3 {
+        return None;
+    }
+    let count = points.len() as f64;
+    let mean_x = points.iter().map(|point| point.0).sum::<f64>() / count;
+    let mean_y = points.iter().map(|point| point.1).sum::<f64>() / count;
+    let above: f64 = points
+        .iter()
+        .map(|(x, y)| (x - mean_x) * (y - mean_y))
+        .sum();
+    let below: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
+    let slope = above / below * 100.0;
+    Some(format!("Each 100 bytes of a frame add {slope:.2} us."))
+}
+
+fn features(results: &Results) -> Option<String> {
+    let mut words = Vec::new();
+    for point in results.points("rewrite") {
+        let verdict = results.of("rewrite", &point.name).next()?.verdict;
+        words.push(format!("{} {}", point.kind, verdict.word()));
+    }
+    (!words.is_empty()).then(|| format!("Rewrites: {}.", words.join(", ")))
+}
+
+fn stability(results: &Results) -> Option<String> {
+    let mut bad: Vec<String> = Vec::new();
+    for record in &results.records {
+        if matches!(
+            record.verdict,
+            CaseVerdict::Hangs | CaseVerdict::Crashes | CaseVerdict::Fails | CaseVerdict::Lies
+        ) {
+            bad.push(format!(
+                "{} at {} ({})",
+                record.verdict.word(),
+                record.case,
+                record.point.name
+            ));
+        }
+    }
+    bad.sort();
+    bad.dedup();
+    if results.records.is_empty() {
+        return None;
+    }
+    if bad.is_empty() {
+        return Some("Stability: no case found it hanging, crashing or lying.".into());
+    }
+    Some(format!("Stability: it {}.", bad.join(", it ")))
+}

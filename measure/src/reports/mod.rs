@@ -1,0 +1,16 @@
+//! Reports: tables, plots, pages, and comparisons with papers.
+
+pub mod case_plots;
+pub mod case_tables;
+pub mod compare;
+pub mod conclusions;
+pub mod figure_values;
+pub mod html;
+pub mod html_table;
+pub mod markdown;
+pub mod paper_figures;
+pub mod paper_qos;
+pub mod paper_text;
+pub mod papers;
+pub mod plot;
+pub mod skew;

@@ -1,0 +1,9 @@
+//! Runs: the command line, the rounds, and the folder of results.
+
+pub mod cli;
+pub mod guard;
+pub mod paper_run;
+pub mod results;
+pub mod run_arguments;
+pub mod runner;
+pub mod signals;

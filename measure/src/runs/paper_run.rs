@@ -1,0 +1,161 @@
+//! `ofmeter paper`: runs a paper's cases on several set-ups, a round on each in turn, and writes
+//! the report.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+
+use crate::data_centre::live_fct;
+use crate::error::Result;
+use crate::reports::markdown::{fill_page, markdown};
+use crate::reports::paper_qos;
+use crate::reports::papers::{self, PublishedPaper};
+use crate::runs::results::{Results, Store};
+use crate::runs::run_arguments::{ORIGINAL_FOLDER, REPORT, RunArguments, repeats};
+use crate::runs::runner::left;
+use crate::subject::{SetupName, own_folder};
+
+/// The file of the report's text.
+const MARKDOWN: &str = "report.md";
+
+/// A paper, and how much of it to run.
+#[derive(Args)]
+pub struct PaperArguments {
+    /// Its number: 000, 002, 003 or 004
+    number: String,
+    /// The set-ups to measure [default: bofuss, ovs and bridge; for 000 wire, too]
+    #[arg(long = "setup", value_name = "NAME")]
+    setups: Vec<String>,
+    /// Each case in its shortest form, once
+    #[arg(long)]
+    short: bool,
+    /// Repeats of each point [default: 5, with --short 1]
+    #[arg(long, value_name = "COUNT")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    repeats: Option<u32>,
+    /// The folder of the results, one below it for each set-up
+    #[arg(long, default_value = "ofmeter-paper", value_name = "DIR")]
+    out: PathBuf,
+    /// Also write the tables into this Markdown file, between the marks of the paper
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+}
+
+/// A set-up of a paper's run, and the folder of its results.
+struct PaperSetup<'a> {
+    name: &'a str,
+    setup: SetupName,
+    folder: PathBuf,
+}
+
+impl PaperArguments {
+    /// Runs the experiments and writes the report.
+    ///
+    /// Errors: no such paper or set-up; what does not start; the user ends it.
+    pub fn run(&self) -> Result<()> {
+        let paper = papers::of(&self.number)?;
+        let report = if paper.cases.is_empty() {
+            paper_qos::run(&paper, self.short)?
+        } else {
+            papers::report(&paper, &self.results(&paper)?)
+        };
+        let store = Store::open(&self.out)?;
+        for (name, text) in [(REPORT, &report), (MARKDOWN, &markdown(&report))] {
+            println!("{}", store.write(name, text)?.display());
+        }
+        match &self.page {
+            Some(page) => {
+                let verb = format!("paper {}", self.number);
+                fill_page(page, &verb, &markdown(&report))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Measures each set-up once, then each again: what else the machine does meanwhile affects all
+    /// of them alike.
+    fn results(&self, paper: &PublishedPaper) -> Result<Vec<Results>> {
+        let setups = self.setups(paper)?;
+        let rounds = repeats(self.repeats, self.short);
+        self.announce(paper, &setups, rounds);
+        let start = Instant::now();
+        let all = rounds as usize * setups.len();
+        // One instrument, measured before the first set-up.
+        let mut calibration = None;
+        for round in 1..=rounds {
+            for (at, setup) in setups.iter().enumerate() {
+                let done = (round - 1) as usize * setups.len() + at;
+                let mut progress = String::new();
+                if done > 0 {
+                    progress = format!("; {}", left(start, done, all, 0.0));
+                }
+                eprintln!("round {round} of {rounds}: {}{progress}", setup.name);
+                let store = Store::open(&setup.folder)?;
+                if let Some(calibration) = &calibration {
+                    store.set_calibration(calibration)?;
+                }
+                // Earlier rounds are in the folder already.
+                self.arguments(paper, setup, round).run()?;
+                calibration = store.calibration()?;
+            }
+        }
+        setups
+            .iter()
+            .map(|setup| Results::read(&setup.folder))
+            .collect()
+    }
+
+    fn arguments(
+        &self,
+        paper: &PublishedPaper,
+        setup: &PaperSetup<'_>,
+        rounds: u32,
+    ) -> RunArguments {
+        let usual = RunArguments::of_setup(setup.name, &paper.cases, &setup.folder);
+        usual.repeated(rounds, self.short)
+    }
+
+    /// The set-ups that are on this machine.
+    fn setups<'a>(&'a self, paper: &'a PublishedPaper) -> Result<Vec<PaperSetup<'a>>> {
+        let names = if self.setups.is_empty() {
+            &paper.setups
+        } else {
+            &self.setups
+        };
+        let mut found = Vec::new();
+        for name in names {
+            let setup = SetupName::of(name)?;
+            if setup.is_here(&own_folder(), Path::new(ORIGINAL_FOLDER)) {
+                let folder = papers::folder(&self.out, name);
+                found.push(PaperSetup {
+                    name,
+                    setup,
+                    folder,
+                });
+            } else {
+                eprintln!("{name} is not on this machine");
+            }
+        }
+        Ok(found)
+    }
+
+    /// Says how long the longest case takes on all set-ups.
+    fn announce(&self, paper: &PublishedPaper, setups: &[PaperSetup<'_>], rounds: u32) {
+        if !paper.cases.iter().any(|case| case == live_fct::NAME) {
+            return;
+        }
+        let mut seconds = 0.0;
+        for setup in setups {
+            let limits = self.arguments(paper, setup, rounds).limits();
+            for point in live_fct::points(&limits) {
+                seconds += live_fct::seconds(&limits, &setup.setup, &point);
+            }
+        }
+        let minutes = (seconds * f64::from(rounds) / 60.0).ceil();
+        eprintln!(
+            "{} takes about {minutes:.0} min in all rounds",
+            live_fct::NAME
+        );
+    }
+}

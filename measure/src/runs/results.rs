@@ -1,0 +1,527 @@
+//! The folder of a run: what was measured, on what, with every raw sample.
+//!
+//! `run.json` has what was requested, and the machine, `calibration.json` what the instrument can
+//! do, `results.jsonl` has one object for each result, `results.csv` its numbers, and `raw` a file
+//! for each series: nanoseconds as 64-bit numbers, little-endian.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::cases::calibration::Calibration;
+use crate::cases::point::{CaseVerdict, Point, ResultMetric};
+use crate::error::{Error, Result};
+use crate::statistics::Summary;
+use crate::subject::time_stamps::TimeStamps;
+
+/// The files of a folder.
+const RUN: &str = "run.json";
+const CALIBRATION: &str = "calibration.json";
+const RESULTS: &str = "results.jsonl";
+const CSV: &str = "results.csv";
+const RAW: &str = "raw";
+/// The head of the table.
+const CSV_HEAD: &str = "case,point,setup,version,round,verdict,marks,metric,unit,value\n";
+
+/// What was requested, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// The version of this program.
+    pub program: String,
+    /// The set-up or the switch.
+    pub subject: String,
+    /// The version of OpenFlow, if any.
+    pub version: Option<String>,
+    /// Repeats of each point.
+    pub repeats: u32,
+    /// Whether all was in its shortest form.
+    pub short: bool,
+    /// Whether frames went there and back.
+    pub echo: bool,
+    /// What stamped the frames.
+    #[serde(default)]
+    pub stamps: TimeStamps,
+    /// The machine, a line for each fact.
+    pub machine: Vec<String>,
+}
+
+impl RunInfo {
+    /// What two runs must have in common for their results to belong together, in words.
+    fn conditions(&self) -> [&str; 5] {
+        [
+            &self.subject,
+            self.version.as_deref().unwrap_or("any version"),
+            if self.short {
+                "--short"
+            } else {
+                "the long form"
+            },
+            if self.echo {
+                "echo mode"
+            } else {
+                "one-way mode"
+            },
+            self.stamps.words(),
+        ]
+    }
+
+    /// Why results of another run do not belong with those of this one, if they do not.
+    fn difference(&self, other: &Self) -> Option<String> {
+        let mut pairs = self.conditions().into_iter().zip(other.conditions());
+        let (ours, theirs) = pairs.find(|(ours, theirs)| ours != theirs)?;
+        Some(format!("it was {ours}, this one is {theirs}"))
+    }
+}
+
+/// One result.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResultRecord {
+    /// The case.
+    pub case: String,
+    /// The point.
+    pub point: Point,
+    /// The set-up or the switch.
+    pub subject: String,
+    /// The version of OpenFlow, if any.
+    pub version: Option<String>,
+    /// Which repeat, from 1.
+    pub round: u32,
+    /// The verdict on the switch.
+    pub verdict: CaseVerdict,
+    /// Reasons why it is not a result.
+    pub marks: Vec<String>,
+    /// Sentences for people.
+    pub notes: Vec<String>,
+    /// Numbers.
+    pub metrics: Vec<ResultMetric>,
+    /// Statistics of the delays, nanoseconds.
+    pub delay: Option<Summary>,
+    /// The file of the delays.
+    pub raw: Option<String>,
+    /// The distribution of the errors of departures: nanoseconds, and the share up to them.
+    #[serde(default)]
+    pub departures: Vec<(u64, f64)>,
+}
+
+impl ResultRecord {
+    /// The value of a metric: one of its own, or `delay` for the median delay in microseconds.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        if name == DELAY {
+            return self.delay.as_ref().map(|delay| delay.p50 / 1e3);
+        }
+        let found = self.metrics.iter().find(|metric| metric.name == name);
+        found.map(|metric| metric.value)
+    }
+
+    /// Why it would be no result if it were not forced.
+    pub fn forced(&self) -> impl Iterator<Item = &str> {
+        let notes = self.notes.iter().map(String::as_str);
+        notes.filter(|note| note.starts_with(FORCED))
+    }
+
+    /// Whether it may be shown as a result, with a sign if it is forced.
+    pub fn counts(&self) -> bool {
+        self.marks.is_empty()
+    }
+
+    /// Whether it may be shown as a result without a sign.
+    pub fn is_plain(&self) -> bool {
+        self.counts() && self.forced().next().is_none()
+    }
+}
+
+/// The name of the median delay among metrics.
+pub const DELAY: &str = "delay";
+
+/// How a note begins that says why a forced result would be none.
+pub const FORCED: &str = "forced: ";
+
+/// How the name of what is shown ends if it is forced.
+const FORCED_SIGN: &str = " (forced)";
+
+/// A folder of results.
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// All that a folder has.
+pub struct Results {
+    /// What was requested.
+    pub info: RunInfo,
+    /// What the instrument can do.
+    pub calibration: Option<Calibration>,
+    /// The results, in the order in which they were measured.
+    pub records: Vec<ResultRecord>,
+}
+
+impl Store {
+    /// Opens a folder, and makes it if it is not there.
+    ///
+    /// Errors: the system's.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let this = Self {
+            folder: folder.into(),
+        };
+        fs::create_dir_all(folder.join(RAW)).map_err(|e| this.failed(RAW, e))?;
+        Ok(this)
+    }
+
+    /// Keeps other runs out of the folder as long as the file is open.
+    ///
+    /// Errors: another run is in it.
+    pub fn claim(&self) -> Result<File> {
+        let raw = File::open(self.folder.join(RAW)).map_err(|e| self.failed(RAW, e))?;
+        raw.try_lock().map_err(|_| {
+            let folder = self.folder.display();
+            format!("another ofmeter writes into {folder}: name another folder by --out")
+        })?;
+        Ok(raw)
+    }
+
+    fn failed(&self, name: &str, error: impl std::fmt::Display) -> Error {
+        format!("{}: {error}", self.folder.join(name).display()).into()
+    }
+
+    fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_string_pretty(value).map_err(|e| self.failed(name, e))?;
+        self.write(name, &(text + "\n")).map(drop)
+    }
+
+    fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        let Some(text) = self.read(name)? else {
+            return Ok(None);
+        };
+        let value = serde_json::from_str(&text).map_err(|e| self.failed(name, e))?;
+        Ok(Some(value))
+    }
+
+    /// Writes what was requested.
+    ///
+    /// Errors: the system's; results of another subject are there.
+    pub fn begin(&self, info: &RunInfo) -> Result<()> {
+        if let Some(there) = self.read_json::<RunInfo>(RUN)?
+            && let Some(difference) = there.difference(info)
+        {
+            let what = format!("results of another run are here: {difference}");
+            return Err(self.failed(RUN, what));
+        }
+        self.write_json(RUN, info)
+    }
+
+    /// Writes what the instrument can do.
+    ///
+    /// Errors: the system's.
+    pub fn set_calibration(&self, calibration: &Calibration) -> Result<()> {
+        self.write_json(CALIBRATION, calibration)
+    }
+
+    /// What the instrument can do, if that is known.
+    ///
+    /// Errors: the system's, or a file of another kind.
+    pub fn calibration(&self) -> Result<Option<Calibration>> {
+        self.read_json(CALIBRATION)
+    }
+
+    /// Adds a result with its delays.
+    ///
+    /// Errors: the system's.
+    pub fn add(&self, record: &mut ResultRecord, delays_ns: &[u64]) -> Result<()> {
+        if !delays_ns.is_empty() {
+            let words = format!("{}-{}-{}.ns", record.case, record.point.name, record.round);
+            let name = words.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
+            let bytes: Vec<u8> = delays_ns.iter().flat_map(|ns| ns.to_le_bytes()).collect();
+            let path = self.folder.join(RAW).join(&name);
+            fs::write(path, bytes).map_err(|e| self.failed(&name, e))?;
+            record.raw = Some(format!("{RAW}/{name}"));
+        }
+        let line = serde_json::to_string(record).map_err(|e| self.failed(RESULTS, e))?;
+        let path = self.folder.join(RESULTS);
+        let opened = OpenOptions::new().create(true).append(true).open(path);
+        let mut file = opened.map_err(|e| self.failed(RESULTS, e))?;
+        // Ends a line that was not written whole, so that this one is read.
+        let begin = if self.is_cut_off() { "\n" } else { "" };
+        writeln!(file, "{begin}{line}").map_err(|e| self.failed(RESULTS, e))
+    }
+
+    /// Whether the results end within a line, as where the disk was full.
+    fn is_cut_off(&self) -> bool {
+        let text = fs::read(self.folder.join(RESULTS)).unwrap_or_default();
+        text.last().is_some_and(|last| *last != b'\n')
+    }
+
+    /// The results so far. A line that was not written whole, as by a run that was killed, is left
+    /// out.
+    ///
+    /// Errors: the system's.
+    pub fn records(&self) -> Result<Vec<ResultRecord>> {
+        let text = self.read(RESULTS)?.unwrap_or_default();
+        Ok(text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect())
+    }
+
+    /// Where a file of the folder is.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Reads a file of the folder, if it is there.
+    ///
+    /// Errors: the system's.
+    pub fn read(&self, name: &str) -> Result<Option<String>> {
+        let path = self.path(name);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(path).map_err(|e| self.failed(name, e))?;
+        Ok(Some(text))
+    }
+
+    /// Removes a file of the folder, if it is there.
+    ///
+    /// Errors: the system's.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        let path = self.path(name);
+        if !path.exists() {
+            return Ok(());
+        }
+        fs::remove_file(path).map_err(|e| self.failed(name, e))
+    }
+
+    /// Writes a file of the folder.
+    ///
+    /// Errors: the system's.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.folder.join(name);
+        // What was there stays if the disk is full.
+        let fresh = self.folder.join(format!("{name}.new"));
+        let written = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, &path));
+        if written.is_err() {
+            let _ = fs::remove_file(fresh);
+        }
+        written.map_err(|e| self.failed(name, e))?;
+        Ok(path)
+    }
+
+    /// Writes all numbers as a table for other programs.
+    ///
+    /// Errors: the system's.
+    pub fn write_csv(&self) -> Result<()> {
+        let mut text = CSV_HEAD.to_string();
+        for record in self.records()? {
+            text += &csv_rows(&record);
+        }
+        self.write(CSV, &text).map(drop)
+    }
+}
+
+/// A value of a row, quoted where it must be. Spec: RFC 4180 section 2.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.into()
+    }
+}
+
+fn csv_rows(record: &ResultRecord) -> String {
+    let mut marks: Vec<&str> = record.marks.iter().map(String::as_str).collect();
+    marks.extend(record.forced());
+    let head = [
+        &record.case,
+        &record.point.name,
+        &record.subject,
+        record.version.as_ref().unwrap_or(&String::new()),
+        &record.round.to_string(),
+        &record.verdict.word().to_string(),
+        &marks.join("; "),
+    ]
+    .map(|word| quoted(word))
+    .join(",");
+    let mut metrics = record.metrics.clone();
+    if let Some(delay) = &record.delay {
+        for (name, ns) in [
+            ("delay, least", delay.min),
+            ("delay, mean", delay.mean),
+            ("delay, standard deviation", delay.deviation),
+            ("delay, p50", delay.p50),
+            ("delay, p90", delay.p90),
+            ("delay, p99", delay.p99),
+            ("delay, p99.9", delay.p999),
+            ("delay, most", delay.max),
+            ("jitter, p50 of differences", delay.jitter[0]),
+            ("jitter, RFC 3550", delay.jitter_rfc3550),
+            ("jitter, p99 - p50", delay.jitter_spread),
+        ] {
+            metrics.push(ResultMetric {
+                name: name.into(),
+                unit: "us".into(),
+                value: ns / 1e3,
+            });
+        }
+    }
+    let mut rows = String::new();
+    for metric in metrics {
+        let name = quoted(&metric.name);
+        rows += &format!("{head},{name},{},{}\n", quoted(&metric.unit), metric.value);
+    }
+    rows
+}
+
+impl Results {
+    /// Reads a folder.
+    ///
+    /// Errors: there are no results, or the system's.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let store = Store {
+            folder: folder.into(),
+        };
+        let info = store.read_json(RUN)?;
+        Ok(Self {
+            info: info.ok_or_else(|| store.failed(RUN, "there are no results here"))?,
+            calibration: store.calibration()?,
+            records: store.records()?,
+        })
+    }
+
+    /// A run of a subject in which nothing was measured yet.
+    #[cfg(test)]
+    pub fn without_records(subject: &str) -> Self {
+        Self {
+            info: RunInfo {
+                program: "ofmeter".into(),
+                subject: subject.into(),
+                version: None,
+                repeats: 1,
+                short: false,
+                echo: false,
+                stamps: TimeStamps::default(),
+                machine: Vec::new(),
+            },
+            calibration: None,
+            records: Vec::new(),
+        }
+    }
+
+    /// All results of one case and point, in the order of rounds; marked ones, too.
+    pub fn of<'a>(
+        &'a self,
+        case: &'a str,
+        point: &'a str,
+    ) -> impl Iterator<Item = &'a ResultRecord> {
+        let all = self.records.iter();
+        all.filter(move |record| record.case == case && record.point.name == point)
+    }
+
+    /// The points of a case, in the order in which they were measured.
+    pub fn points(&self, case: &str) -> Vec<&Point> {
+        let mut points: Vec<&Point> = Vec::new();
+        for record in self.records.iter().filter(|record| record.case == case) {
+            if !points.contains(&&record.point) {
+                points.push(&record.point);
+            }
+        }
+        points
+    }
+
+    /// The values of a metric at a point here and in another run, of the repeats that count in
+    /// both: those of a number have the same load.
+    pub fn pairs(&self, other: &Self, case: &str, point: &str, metric: &str) -> Vec<(f64, f64)> {
+        let mut pairs = Vec::new();
+        for own in self.of(case, point).filter(|record| record.counts()) {
+            let mut others = other.of(case, point);
+            let same = others.find(|record| record.round == own.round && record.counts());
+            let values = own
+                .value(metric)
+                .zip(same.and_then(|same| same.value(metric)));
+            pairs.extend(values);
+        }
+        pairs
+    }
+
+    /// Whether some of the results at a point count only because they are forced.
+    pub fn is_forced(&self, case: &str, point: &str) -> bool {
+        let mut counting = self.of(case, point).filter(|record| record.counts());
+        counting.any(|record| !record.is_plain())
+    }
+
+    /// How the name of a point ends where it is shown: a forced one says so.
+    pub fn sign(&self, case: &str, point: &str) -> &'static str {
+        if self.is_forced(case, point) {
+            FORCED_SIGN
+        } else {
+            ""
+        }
+    }
+
+    /// The values of a metric at a point, of results that count.
+    pub fn values(&self, case: &str, point: &str, metric: &str) -> Vec<f64> {
+        let counting = self.of(case, point).filter(|record| record.counts());
+        counting.filter_map(|record| record.value(metric)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::held::ScratchFolder;
+
+    #[test]
+    fn what_was_forced_says_so_in_each_row_of_the_table_for_programs() {
+        let record = ResultRecord {
+            case: "action-delay".into(),
+            notes: vec![format!("{FORCED}above the limit"), "forwarded".into()],
+            metrics: vec![ResultMetric {
+                name: "lost".into(),
+                unit: "frames".into(),
+                value: 1.0,
+            }],
+            ..ResultRecord::default()
+        };
+        let rows = csv_rows(&record);
+        assert_eq!(
+            rows,
+            "action-delay,,,,0,ok,forced: above the limit,lost,frames,1\n"
+        );
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_takes_no_other_with_it() {
+        let folder = ScratchFolder::new().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let claim = store.claim().unwrap();
+        assert!(store.claim().unwrap_err().to_string().contains("--out"));
+        drop(claim);
+        store.claim().unwrap();
+        store.add(&mut ResultRecord::default(), &[]).unwrap();
+        let path = folder.path().join(RESULTS);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{text}{}", &text[..20])).unwrap();
+        store.add(&mut ResultRecord::default(), &[]).unwrap();
+        assert_eq!(store.records().unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_run_in_another_form_says_in_what_it_differs() {
+        let there = RunInfo {
+            program: "1".into(),
+            subject: "bofuss".into(),
+            version: Some("1.3".into()),
+            repeats: 3,
+            short: false,
+            echo: false,
+            stamps: TimeStamps::Program,
+            machine: Vec::new(),
+        };
+        let mut asked = there.clone();
+        (asked.repeats, asked.machine) = (5, vec!["two cores".into()]);
+        assert_eq!(there.difference(&asked), None);
+        asked.short = true;
+        let told = "it was the long form, this one is --short";
+        assert_eq!(there.difference(&asked).as_deref(), Some(told));
+    }
+}

@@ -1,0 +1,316 @@
+//! `ofmeter run`: what to run, on what, and the run from its calibration to its report.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bofuss_oflib::Version;
+use clap::{ArgGroup, Args};
+
+use crate::cases::chosen;
+use crate::cases::workbench::{Limits, MAX_OWN_RULES, Workbench};
+use crate::data_centre::live_fct::SCALE;
+use crate::error::Result;
+use crate::reports::html;
+use crate::runs::guard::Guard;
+use crate::runs::results::{Results, RunInfo, Store};
+use crate::runs::runner::{self, RunPlan, machine};
+use crate::runs::signals;
+use crate::subject::controller::{ControlSession, STALL_SECONDS, SwitchAddress, offered_versions};
+use crate::subject::time_stamps::TimeStamps;
+use crate::subject::{SetupName, TestSubject, isolated, own_folder};
+
+/// Rules that a switch that was not started here is given at most, and any in the shortest form,
+/// unless the user says otherwise.
+const MAX_RULES: u32 = 10_000;
+const MAX_SHORT_RULES: u32 = 1_000;
+/// Repeats of each point.
+const REPEATS: u32 = 5;
+/// Frames per second at most, unless the user says otherwise.
+const MAX_RATE: u32 = 10_000_000;
+/// Where the original BOFUSS is installed.
+pub const ORIGINAL_FOLDER: &str = "/usr/local/bin";
+/// The report's file.
+pub const REPORT: &str = "report.html";
+
+/// What to run, and on what.
+#[derive(Args)]
+#[command(group(ArgGroup::new("subject").args(["switch", "setup"]).required(true)))]
+pub struct RunArguments {
+    /// The cases; see ofmeter list [default: all]
+    #[arg(value_name = "CASE")]
+    cases: Vec<String>,
+    /// The switch: tcp:HOST:PORT where it listens, ptcp:PORT where it connects to
+    #[arg(long, value_name = "ADDRESS", requires = "ports")]
+    switch: Option<SwitchAddress>,
+    /// A set-up to start: bofuss, ovs, ovs-kernel, ovs-afxdp, bridge, wire, yardstick,
+    /// bofuss-original, forwarder:FAULTS, and those of ofmeter bench
+    #[arg(long, value_name = "NAME")]
+    setup: Option<String>,
+    /// The interfaces where frames go into the switch and come out; one, if another machine
+    /// reflects
+    #[arg(
+        long,
+        value_name = "A[,B]",
+        value_delimiter = ',',
+        conflicts_with = "setup"
+    )]
+    ports: Vec<String>,
+    /// The version of OpenFlow [default: the newest that both speak]
+    #[arg(long, value_name = "VERSION")]
+    openflow: Option<String>,
+    /// The folder of the results; a run that was interrupted goes on there
+    #[arg(long, default_value = "ofmeter-results", value_name = "DIR")]
+    out: PathBuf,
+    /// Remove the rules of a switch that was not started here, and put them back in the end
+    #[arg(long, conflicts_with = "setup")]
+    wipe: bool,
+    /// Rules at most [default: 10000 on a switch that was not started here, else 1000000]
+    #[arg(long, value_name = "COUNT")]
+    #[arg(value_parser = clap::value_parser!(u32).range(10..))]
+    max_rules: Option<u32>,
+    /// Frames per second at most
+    #[arg(long, value_name = "RATE", default_value_t = MAX_RATE)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    max_rate: u32,
+    /// Frames of a series [default: 30000 one way, 10000 there and back]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
+    frames: u32,
+    /// Repeats of each point [default: 5]
+    #[arg(long, value_name = "COUNT")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    repeats: Option<u32>,
+    /// Each case in its shortest form, once
+    #[arg(long)]
+    short: bool,
+    /// Send frames there and back
+    #[arg(long)]
+    echo: bool,
+    /// Who stamps frames [default: the network card if both interfaces have one clock, else the
+    /// program]
+    #[arg(long, value_name = "WHO")]
+    time_stamps: Option<TimeStamps>,
+    /// Bytes at which flows of spine-leaf-fct and spine-leaf-live are cut off [default: 100000000
+    /// and 1000000]
+    #[arg(long, value_name = "BYTES")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    largest_flow: Option<u64>,
+    /// How many times slower than 100 Mb/s the links of spine-leaf-live are
+    #[arg(long, value_name = "TIMES", default_value_t = SCALE)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    scale: u32,
+    /// Seconds that the switch may take to answer before it counts as hanging
+    #[arg(long, value_name = "SECONDS", default_value_t = STALL_SECONDS)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
+    stall: u64,
+    /// Show points beyond the instrument's limits as results, with a note
+    #[arg(long)]
+    force: bool,
+    /// The folder of bofuss [default: that of this program]
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+    /// The folder of the original BOFUSS
+    #[arg(long, value_name = "FOLDER", default_value = ORIGINAL_FOLDER)]
+    original: PathBuf,
+}
+
+/// Writes the report of a folder.
+///
+/// Errors: there are no results, or the system's.
+pub fn report(folder: &Path) -> Result<()> {
+    let results = Results::read(folder)?;
+    let path = Store::open(folder)?.write(REPORT, &html::report(&results))?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+/// Repeats of each point: what the user says, or what is usual.
+pub fn repeats(wanted: Option<u32>, short: bool) -> u32 {
+    wanted.unwrap_or(if short { 1 } else { REPEATS })
+}
+
+impl RunArguments {
+    /// Cases on a set-up, with the usual values of all else.
+    pub fn of_setup(setup: &str, cases: &[String], out: &Path) -> Self {
+        Self {
+            cases: cases.to_vec(),
+            switch: None,
+            setup: Some(setup.into()),
+            ports: Vec::new(),
+            openflow: None,
+            out: out.into(),
+            wipe: false,
+            max_rules: None,
+            max_rate: MAX_RATE,
+            frames: 0,
+            repeats: None,
+            short: false,
+            echo: false,
+            time_stamps: None,
+            largest_flow: None,
+            scale: SCALE,
+            stall: STALL_SECONDS,
+            force: false,
+            programs: None,
+            original: ORIGINAL_FOLDER.into(),
+        }
+    }
+
+    /// The same in the shortest form or not, with this many repeats in all.
+    #[must_use]
+    pub fn repeated(mut self, repeats: u32, short: bool) -> Self {
+        self.repeats = Some(repeats);
+        self.short = short;
+        self
+    }
+
+    /// How much to measure.
+    pub fn limits(&self) -> Limits {
+        let usual = match (self.short, self.setup.is_some()) {
+            (true, _) => MAX_SHORT_RULES,
+            (false, true) => MAX_OWN_RULES,
+            (false, false) => MAX_RULES,
+        };
+        Limits {
+            frames: self.frames,
+            short: self.short,
+            echo: self.echo,
+            max_rules: self.max_rules.unwrap_or(usual),
+            max_rate: f64::from(self.max_rate),
+            stall: Duration::from_secs(self.stall),
+            largest_flow: self.largest_flow.map(|bytes| bytes as f64),
+            scale: self.scale,
+        }
+    }
+
+    /// Where bofuss is.
+    fn program_folder(&self) -> PathBuf {
+        self.programs.clone().unwrap_or_else(own_folder)
+    }
+
+    fn subject(&self) -> Result<TestSubject> {
+        if let Some(setup) = &self.setup {
+            return TestSubject::start(setup, &self.program_folder(), &self.original);
+        }
+        let (Some(address), Some(near)) = (&self.switch, self.ports.first()) else {
+            return Err("--switch needs --ports".into());
+        };
+        let far = self.ports.get(1).map(String::as_str);
+        if self.ports.len() > 2 || far == Some(near) {
+            return Err(format!(
+                "--ports {}: takes two interfaces as A,B, or one if another machine reflects",
+                self.ports.join(",")
+            )
+            .into());
+        }
+        Ok(TestSubject::existing(address.clone(), near, far))
+    }
+
+    /// Runs the cases that are not in the folder yet, and writes the report.
+    ///
+    /// Errors: the user ends it; the set-up's or the switch's.
+    pub fn run(&self) -> Result<()> {
+        signals::listen();
+        let cases = chosen(&self.cases)?;
+        let versions = offered_versions(self.openflow.as_deref())?;
+        if let Some(setup) = &self.setup {
+            let named = SetupName::of(setup)?;
+            if !named.is_here(&self.program_folder(), &self.original) {
+                let hint = named.hint();
+                return Err(format!("{setup} is not on this machine{hint}").into());
+            }
+        }
+        let limits = self.limits();
+        let stamps = self.stamps(&versions)?;
+        let store = Store::open(&self.out)?;
+        let _claim = store.claim()?;
+        self.calibrated(&store, stamps)?;
+        let plan = RunPlan {
+            cases: &cases,
+            repeats: repeats(self.repeats, self.short),
+            forced: self.force,
+        };
+        let ended = isolated(self.setup.is_some(), || {
+            let mut subject = self.subject()?;
+            subject.choose_stamps(Some(stamps))?;
+            let mut bench = Workbench::new(&subject, &versions, &limits, &signals::is_over)?;
+            self.guarded(&mut bench, &plan, &store)
+        })?;
+        report(&self.out)?;
+        if ended {
+            return Ok(());
+        }
+        Err("interrupted; the same command goes on where it was".into())
+    }
+
+    /// Who stamps the frames of this run.
+    ///
+    /// Errors: a switch that is there does not answer, or an interface is not usable.
+    fn stamps(&self, versions: &[Version]) -> Result<TimeStamps> {
+        if self.setup.is_some() {
+            return TimeStamps::of_virtual_interfaces(self.time_stamps);
+        }
+        let mut subject = self.subject()?;
+        subject.choose_stamps(self.time_stamps)?;
+        // What is wrong with the switch or an interface is said before the calibration.
+        subject.check_interfaces()?;
+        if let Some(address @ SwitchAddress::Active(_)) = &self.switch {
+            ControlSession::connect(address, versions, Duration::from_secs(self.stall))?;
+        }
+        Ok(subject.stamps)
+    }
+
+    /// Calibrates the instrument, unless the folder has a calibration with these time stamps.
+    fn calibrated(&self, store: &Store, stamps: TimeStamps) -> Result<()> {
+        if let Some(there) = store.calibration()?
+            && [stamps, stamps.on_virtual_interfaces()].contains(&there.stamps)
+        {
+            return Ok(());
+        }
+        let limits = Limits::unbounded(self.short);
+        let fresh = runner::calibrate(&limits, stamps, &signals::is_over)?;
+        store.set_calibration(&fresh)
+    }
+
+    /// Runs the plan; a switch that was not started here is as before in the end.
+    fn guarded(
+        &self,
+        bench: &mut Workbench<'_>,
+        plan: &RunPlan<'_>,
+        store: &Store,
+    ) -> Result<bool> {
+        let info = RunInfo {
+            program: format!("ofmeter {}", env!("CARGO_PKG_VERSION")),
+            subject: bench.subject.name.clone(),
+            version: bench.version().map(|version| version.to_string()),
+            repeats: plan.repeats,
+            short: self.short,
+            echo: self.echo,
+            stamps: bench.subject.stamps,
+            machine: [machine(), bench.subject.time_stamps()].concat(),
+        };
+        store.begin(&info)?;
+        let mut guard = None;
+        if let Some(controller) = &mut bench.controller
+            && !bench.subject.is_own
+        {
+            guard = Some(Guard::new(controller, self.wipe, store)?);
+        }
+        let ended = runner::run(bench, plan, store, &info);
+        let Some(guard) = guard else {
+            return ended;
+        };
+        let ready = bench.reconnect_if_closed();
+        // Why the run ended says more than that the switch is still gone.
+        if ready.is_err() && ended.is_err() {
+            return ended;
+        }
+        ready?;
+        guard.restore(bench.control()?, store)?;
+        ended
+    }
+}

@@ -1,0 +1,287 @@
+//! Runs cases in rounds, so that changes of the machine's load affect all alike, and keeps each
+//! result at once: an interrupted run continues where it was.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::cases::MeterCase;
+use crate::cases::calibration::{self, Calibration};
+use crate::cases::point::{CaseVerdict, Point, PointOutcome};
+use crate::cases::workbench::{Limits, Workbench};
+use crate::data_centre::live_fct;
+use crate::error::Result;
+use crate::runs::results::{FORCED, ResultRecord, RunInfo, Store};
+use crate::statistics::{Summary, distribution};
+use crate::subject::time_stamps::TimeStamps;
+use crate::subject::{TestSubject, isolated, own_folder};
+use crate::testbed::net::run as run_command;
+
+/// What to run.
+pub struct RunPlan<'a> {
+    /// The cases.
+    pub cases: &'a [&'static MeterCase],
+    /// Repeats of each point.
+    pub repeats: u32,
+    /// Whether to draw points beyond the instrument's limits as results, with their mark.
+    pub forced: bool,
+}
+
+/// Seconds of a step in which it sends no frames: it sets rules, and waits for late frames.
+const MOMENT_SECONDS: f64 = 0.5;
+
+/// The facts about this machine that all results depend on.
+pub fn host() -> Vec<String> {
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = cpu.lines().find(|line| line.starts_with("model name"));
+    let model = named
+        .and_then(|line| line.split(": ").nth(1))
+        .unwrap_or("unknown");
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    vec![
+        format!("processor: {model}, {cores} cores; nothing is pinned"),
+        format!("kernel: {}", kernel.trim()),
+        format!("date: {}", date()),
+    ]
+}
+
+/// The same, and how frames are sent and received.
+pub fn machine() -> Vec<String> {
+    let mut facts = host();
+    facts.extend([
+        "input and output: AF_PACKET rings".into(),
+        "offloads: off, but in cases that say otherwise".into(),
+        "frame sizes: without the frame check sequence".into(),
+    ]);
+    facts
+}
+
+/// Today, as `date` writes it.
+fn date() -> String {
+    run_command("date -u +%Y-%m-%d")
+        .unwrap_or_default()
+        .trim()
+        .into()
+}
+
+/// Measures the instrument on a wire and through the yardstick; if a card is to stamp frames, with
+/// stamps of the kernel, as these interfaces have no card.
+///
+/// Errors: set-ups that do not start.
+pub fn calibrate(
+    limits: &Limits,
+    stamps: TimeStamps,
+    over: &(dyn Fn() -> bool + Sync),
+) -> Result<Calibration> {
+    let stamps = stamps.on_virtual_interfaces();
+    let mut calibration = Calibration {
+        stamps,
+        ..Calibration::default()
+    };
+    for name in ["wire", "yardstick"] {
+        eprintln!("calibration: {name}");
+        let measured = isolated(true, || {
+            let mut part = calibration.clone();
+            let mut subject = TestSubject::start(name, &own_folder(), Path::new(""))?;
+            subject.choose_stamps(Some(stamps))?;
+            let bench = Workbench::new(&subject, &[], limits, over)?;
+            calibration::measure(&bench, name, &mut part)?;
+            Ok(part)
+        });
+        if over() {
+            return Err("interrupted".into());
+        }
+        calibration = measured?;
+    }
+    Ok(calibration)
+}
+
+/// The time that is left, by how long the steps so far took; before the first has ended, by a
+/// guess in seconds.
+pub fn left(start: Instant, done: usize, all: usize, guess: f64) -> String {
+    let (about, seconds) = match done {
+        0 => ("about ", guess),
+        _ => {
+            let each = start.elapsed().as_secs_f64() / done as f64;
+            ("", each * (all - done) as f64)
+        }
+    };
+    let seconds = Duration::from_secs_f64(seconds).as_secs();
+    match seconds {
+        0..100 => format!("{about}{seconds} s left"),
+        _ => format!("{about}{} min left", seconds.div_ceil(60)),
+    }
+}
+
+/// A repeat of a case at a point.
+type RunStep<'a> = (u32, &'a MeterCase, Point);
+
+/// The steps of a plan that have no result yet.
+fn steps_left<'a>(limits: &Limits, plan: &RunPlan<'a>, there: &[ResultRecord]) -> Vec<RunStep<'a>> {
+    let mut steps: Vec<RunStep<'_>> = Vec::new();
+    for round in 1..=plan.repeats {
+        for case in plan.cases {
+            for point in (case.points)(limits) {
+                let is_there = there.iter().any(|record| {
+                    record.round == round && record.case == case.name && record.point == point
+                });
+                if !is_there {
+                    steps.push((round, case, point));
+                }
+            }
+        }
+    }
+    steps
+}
+
+/// Runs the plan and keeps the results. Returns whether it came to its end.
+///
+/// Errors: the folder's.
+pub fn run(
+    bench: &mut Workbench<'_>,
+    plan: &RunPlan<'_>,
+    store: &Store,
+    info: &RunInfo,
+) -> Result<bool> {
+    let calibration = store.calibration()?;
+    let steps = steps_left(bench.limits, plan, &store.records()?);
+    announce(bench, &steps);
+    let guess: f64 = steps.iter().map(|step| expected_seconds(bench, step)).sum();
+    let start = Instant::now();
+    let all = steps.len();
+    if all > 0 {
+        eprintln!("{all} points, {}", left(start, 0, all, guess));
+    }
+    for (done, (round, case, point)) in steps.into_iter().enumerate() {
+        if (bench.over)() {
+            return Ok(false);
+        }
+        // A failure only because the switch is gone would be no result.
+        if !bench.subject.is_own {
+            let ready = bench.await_switch();
+            ready.map_err(|why| format!("{why}; the same command goes on once it is back"))?;
+        }
+        let progress = left(start, done, all, guess);
+        bench.round = round;
+        let mut outcome = measure(bench, case, &point);
+        if (bench.over)() {
+            return Ok(false); // the point was cut short
+        }
+        let delay = Summary::of(&outcome.delays_ns);
+        let mut beyond = std::mem::take(&mut outcome.beyond);
+        if let Some(calibration) = &calibration {
+            beyond.extend(calibration.marks(&outcome, delay.as_ref()));
+            outcome.notes.extend(calibration.background_note(&outcome));
+        }
+        if plan.forced {
+            let forced = beyond.into_iter().map(|mark| format!("{FORCED}{mark}"));
+            outcome.notes.extend(forced);
+        } else {
+            outcome.marks.extend(beyond);
+        }
+        let mut record = ResultRecord {
+            case: case.name.into(),
+            point,
+            subject: info.subject.clone(),
+            version: info.version.clone(),
+            round,
+            verdict: outcome.verdict,
+            marks: outcome.marks,
+            notes: outcome.notes,
+            metrics: outcome.metrics,
+            delay,
+            raw: None,
+            departures: distribution(&outcome.departure_errors_ns),
+        };
+        store.add(&mut record, &outcome.delays_ns)?;
+        eprintln!("[{}/{all}, {progress}] {}", done + 1, line(&record, case));
+    }
+    store.write_csv()?;
+    Ok(true)
+}
+
+/// About how many seconds a step takes.
+fn expected_seconds(bench: &Workbench<'_>, (_, case, point): &RunStep<'_>) -> f64 {
+    if case.name == live_fct::NAME
+        && let Some(own) = &bench.subject.own
+    {
+        return live_fct::seconds(bench.limits, &own.setup, point);
+    }
+    let load = bench.load(point);
+    MOMENT_SECONDS + f64::from(load.frames + load.warm_up) / load.rate
+}
+
+/// Says before a run how long the longest case takes, if it is a part of the run.
+fn announce(bench: &Workbench<'_>, steps: &[RunStep<'_>]) {
+    let live = steps
+        .iter()
+        .filter(|(_, case, _)| case.name == live_fct::NAME);
+    let seconds: f64 = live.map(|step| expected_seconds(bench, step)).sum();
+    if bench.subject.own.is_some() && seconds > 0.0 {
+        eprintln!(
+            "{} takes about {:.0} min",
+            live_fct::NAME,
+            (seconds / 60.0).ceil()
+        );
+    }
+}
+
+/// Measures at a point. A failure is an outcome, too.
+fn measure(bench: &mut Workbench<'_>, case: &MeterCase, point: &Point) -> PointOutcome {
+    if case.needs_openflow && bench.controller.is_none() {
+        let note = "this set-up speaks no OpenFlow";
+        return PointOutcome::of(CaseVerdict::Unsupported, note);
+    }
+    let ready = bench.reconnect_if_closed();
+    match ready.and_then(|()| (case.run)(bench, point)) {
+        Ok(outcome) => outcome,
+        Err(why) => {
+            let why = why.to_string();
+            let mut outcome = PointOutcome::of(bench.verdict(), &why);
+            outcome.marks.push(why);
+            outcome
+        }
+    }
+}
+
+/// One line about a result.
+pub fn line(record: &ResultRecord, case: &MeterCase) -> String {
+    let mut text = format!(
+        "{} {}: {}",
+        record.case,
+        record.point.name,
+        record.verdict.word()
+    );
+    if let Some(delay) = &record.delay {
+        text += &format!(
+            ", p50 {:.1} us, p99 {:.1} us",
+            delay.p50 / 1e3,
+            delay.p99 / 1e3
+        );
+    }
+    if let Some(name) = case.main {
+        let main = record.metrics.iter().find(|metric| metric.name == name);
+        text += &main.map_or_else(String::new, |metric| {
+            format!(", {name} {:.1} {}", metric.value, metric.unit)
+        });
+    }
+    let notes = record.notes.iter();
+    let others = notes.filter(|note| !record.marks.contains(note));
+    for more in record.marks.iter().chain(others) {
+        text += &format!("; {more}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_that_is_left_is_said_before_the_first_step_has_ended() {
+        let start = Instant::now();
+        assert_eq!(left(start, 0, 10, 42.0), "about 42 s left");
+        assert_eq!(left(start, 0, 10, 601.0), "about 11 min left");
+        assert_eq!(left(start, 10, 10, 42.0), "0 s left");
+    }
+}

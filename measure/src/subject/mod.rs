@@ -1,0 +1,418 @@
+//! What is measured: a set-up that the meter starts between two hosts of its own, or a switch that
+//! is there, with the interfaces of this machine that are connected to it.
+
+pub mod controller;
+pub mod faults;
+pub mod forward;
+pub mod probe;
+pub mod template;
+pub mod time_stamps;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bofuss_frame::Pool;
+use bofuss_ports::{
+    AfPacket, BATCH_FRAMES, NetNs, PortDriver, StampOffer, StampSource, StampedSocket,
+};
+
+use crate::error::Result;
+use crate::subject::controller::SwitchAddress;
+use crate::subject::faults::Faults;
+use crate::subject::forward::READY;
+use crate::subject::probe::FrameProbe;
+use crate::subject::template::reflect;
+use crate::subject::time_stamps::{StampedEnds, TimeStamps};
+use crate::testbed::held::held;
+use crate::testbed::net::{Bed, HOST_PORT, SWITCH_PORTS, context, run};
+use crate::testbed::setup::foreign::{kernel_datapath, original_is_in};
+use crate::testbed::setup::{Forwarder, OPENFLOW_PORT, Setup, SwitchPlan};
+use crate::testbed::traffic::open;
+
+/// Bytes of frames in a reflector.
+const POOL_BYTES: usize = 16 << 20;
+/// How long a reflector without frames sleeps.
+const IDLE: Duration = Duration::from_micros(20);
+
+/// A set-up by its name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetupName {
+    /// One that the bench has, too.
+    Known(Setup),
+    /// A forwarder with faults, and their text.
+    Faulty(String),
+    /// The original BOFUSS: `ofdatapath` and `ofprotocol` of a folder.
+    Original,
+}
+
+/// The name of the original's set-up.
+const ORIGINAL: &str = "bofuss-original";
+
+impl SetupName {
+    /// The set-up of a name: `wire` is two hosts on one cable, `forwarder:FAULTS` the yardstick
+    /// with faults.
+    ///
+    /// Errors: there is none of that name.
+    pub fn of(name: &str) -> Result<Self> {
+        if let Some(faults) = name.strip_prefix("forwarder:") {
+            faults.parse::<Faults>()?;
+            return Ok(Self::Faulty(faults.into()));
+        }
+        if name == ORIGINAL {
+            return Ok(Self::Original);
+        }
+        let known = match name {
+            "wire" => Some(Setup::Direct),
+            name => Setup::ALL.into_iter().find(|setup| setup.name() == name),
+        };
+        known.map(Self::Known).ok_or_else(|| {
+            let names = Setup::ALL.map(Setup::name).join(", ");
+            format!(
+                "no set-up is called {name}; there are wire, {names}, {ORIGINAL}, forwarder:FAULTS"
+            )
+            .into()
+        })
+    }
+
+    /// Whether this machine has what it needs; `original` is the folder of the original BOFUSS.
+    pub fn is_here(&self, programs: &Path, original: &Path) -> bool {
+        match self {
+            Self::Known(setup) => setup.is_here(programs),
+            Self::Faulty(_) => true,
+            Self::Original => original_is_in(original),
+        }
+    }
+
+    /// Why it is not here, or which option names its folder, if that is known.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Known(Setup::OvsKernel) => {
+                let why = kernel_datapath().err();
+                why.map_or_else(String::new, |why| format!(": {why}"))
+            }
+            Self::Known(_) | Self::Faulty(_) => String::new(),
+            Self::Original => ": name the folder of ofdatapath and ofprotocol by --original".into(),
+        }
+    }
+
+    /// Whether it speaks OpenFlow.
+    pub fn is_switch(&self) -> bool {
+        match self {
+            Self::Known(setup) => setup.is_switch(),
+            Self::Faulty(_) => false,
+            Self::Original => true,
+        }
+    }
+
+    fn start(&self, programs: &Path, original: &Path) -> Result<Forwarder> {
+        let own = std::env::current_exe().map_err(|e| format!("own path: {e}"))?;
+        match self {
+            Self::Known(Setup::Yardstick) => {
+                Forwarder::of(held(own).arg("forward").args(SWITCH_PORTS), READY)
+            }
+            Self::Faulty(faults) => {
+                let mut command = held(own);
+                command.arg("forward").args(SWITCH_PORTS);
+                Forwarder::of(command.args(["--faults", faults]), READY)
+            }
+            Self::Known(setup) => setup.start(programs),
+            Self::Original => Forwarder::original(original, &SwitchPlan::usual()),
+        }
+    }
+}
+
+/// Where frames go in and come out.
+enum SubjectEnds {
+    /// Hosts of our own.
+    Bed(Bed),
+    /// Interfaces of this network namespace; without the second, frames come back to the first.
+    Here(String, Option<String>),
+}
+
+/// A set-up that the meter started, and can start again.
+pub struct OwnSetup {
+    /// Which.
+    pub setup: SetupName,
+    /// The folder of bofuss, and that of the original.
+    pub programs: PathBuf,
+    /// See `programs`.
+    pub original: PathBuf,
+}
+
+/// Something to measure.
+pub struct TestSubject {
+    /// Its name in results.
+    pub name: String,
+    /// Its OpenFlow side, if it has one.
+    pub address: Option<SwitchAddress>,
+    /// Whether the meter started it.
+    pub is_own: bool,
+    /// What it was started from, if it was.
+    pub own: Option<OwnSetup>,
+    /// The running set-up; it stops before its hosts vanish.
+    pub forwarder: Option<Forwarder>,
+    /// What stamps the frames of loads.
+    pub stamps: TimeStamps,
+    places: SubjectEnds,
+}
+
+impl TestSubject {
+    /// Starts a set-up in this network namespace, which should be one of its own.
+    ///
+    /// Errors: what does not start.
+    pub fn start(name: &str, programs: &Path, original: &Path) -> Result<Self> {
+        let setup = SetupName::of(name)?;
+        run("ip link set lo up")?;
+        let is_wire = setup == SetupName::Known(Setup::Direct);
+        let bed = Bed::new(is_wire, false)?;
+        let forwarder = setup.start(programs, original)?;
+        let mut address = None;
+        if setup.is_switch() {
+            address = Some(format!("tcp:127.0.0.1:{OPENFLOW_PORT}").parse()?);
+        }
+        Ok(Self {
+            name: name.into(),
+            address,
+            is_own: true,
+            own: Some(OwnSetup {
+                setup,
+                programs: programs.into(),
+                original: original.into(),
+            }),
+            forwarder: Some(forwarder),
+            stamps: TimeStamps::default(),
+            places: SubjectEnds::Bed(bed),
+        })
+    }
+
+    /// A switch that is there.
+    pub fn existing(address: SwitchAddress, near: &str, far: Option<&str>) -> Self {
+        Self {
+            name: address.to_string(),
+            address: Some(address),
+            is_own: false,
+            own: None,
+            forwarder: None,
+            stamps: TimeStamps::default(),
+            places: SubjectEnds::Here(near.into(), far.map(Into::into)),
+        }
+    }
+
+    /// Two interfaces of this machine that are connected with each other.
+    pub fn cable(near: &str, far: &str) -> Self {
+        Self {
+            name: "wire".into(),
+            address: None,
+            is_own: true,
+            own: None,
+            forwarder: None,
+            stamps: TimeStamps::default(),
+            places: SubjectEnds::Here(near.into(), Some(far.into())),
+        }
+    }
+
+    /// What the interfaces of this machine offer, with their names.
+    fn offers(&self) -> Result<Vec<(&str, StampOffer)>> {
+        match &self.places {
+            SubjectEnds::Bed(bed) => {
+                let offer = bed.host(false, || Ok(StampOffer::of(HOST_PORT)))?;
+                Ok(vec![(HOST_PORT, offer)])
+            }
+            SubjectEnds::Here(near, far) => {
+                let mut offers = vec![(&near[..], StampOffer::of(near))];
+                offers.extend(far.as_deref().map(|far| (far, StampOffer::of(far))));
+                Ok(offers)
+            }
+        }
+    }
+
+    /// Chooses who stamps frames: what was asked for, or the best that the interfaces offer.
+    ///
+    /// Errors: they do not offer what was asked for.
+    pub fn choose_stamps(&mut self, wanted: Option<TimeStamps>) -> Result<()> {
+        let chosen = TimeStamps::choose(wanted, &self.offers()?)?;
+        self.stamps = chosen;
+        Ok(())
+    }
+
+    /// Checks that the interfaces are there, usable and up.
+    ///
+    /// Errors: the first that is not, and what to do.
+    pub fn check_interfaces(&self) -> Result<()> {
+        let SubjectEnds::Here(near, far) = &self.places else {
+            return Ok(());
+        };
+        for interface in [Some(near), far.as_ref()].into_iter().flatten() {
+            if !open(interface)?.link().admin_up {
+                return Err(format!("{interface} is down: ip link set {interface} up").into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Sentences on whose clock the time stamps of frames are.
+    pub fn time_stamps(&self) -> Vec<String> {
+        let mut said = vec![format!("time stamps: {}", self.stamps.words())];
+        if let SubjectEnds::Bed(_) = &self.places {
+            said.push("interfaces: virtual, without time stamps of a network card".into());
+            return said;
+        }
+        for (interface, offer) in self.offers().unwrap_or_default() {
+            said.push(match offer.card {
+                Some(clock) => {
+                    format!("interface {interface}: its network card stamps frames, clock {clock}")
+                }
+                None => format!("interface {interface}: offers no time stamps of a network card"),
+            });
+        }
+        said
+    }
+
+    /// Whether frames come back to the interface that they left from, reflected by another machine.
+    pub fn is_reflected_elsewhere(&self) -> bool {
+        matches!(self.places, SubjectEnds::Here(_, None))
+    }
+
+    /// The hosts, if they are our own.
+    pub fn bed(&self) -> Option<&Bed> {
+        match &self.places {
+            SubjectEnds::Bed(bed) => Some(bed),
+            SubjectEnds::Here(..) => None,
+        }
+    }
+
+    /// Opens the interface where frames go in, or that where they come out.
+    ///
+    /// Errors: the interface's.
+    fn port(&self, far: bool) -> Result<AfPacket> {
+        match &self.places {
+            SubjectEnds::Bed(bed) => bed.host(far, || open(HOST_PORT)),
+            SubjectEnds::Here(near, None) => open(near),
+            SubjectEnds::Here(near, Some(other)) => open(if far { other } else { near }),
+        }
+    }
+
+    /// A probe from one side to the other, or to the side that it sends from if `echo`.
+    ///
+    /// Errors: the interfaces'.
+    pub fn probe(&self, echo: bool) -> Result<FrameProbe> {
+        let near = Box::new(self.port(false)?);
+        if echo || self.is_reflected_elsewhere() {
+            return Ok(FrameProbe::new(near, None).stamped_by(self.stamped(false)?));
+        }
+        let far = Box::new(self.port(true)?);
+        Ok(FrameProbe::new(near, Some(far)).stamped_by(self.stamped(true)?))
+    }
+
+    /// The sockets that stamp, if this program does not.
+    fn stamped(&self, has_far: bool) -> Result<Option<StampedEnds>> {
+        let Some(source) = self.stamps.source() else {
+            return Ok(None);
+        };
+        let mut far = None;
+        if has_far {
+            far = Some(self.stamped_socket(true, source)?);
+        }
+        Ok(Some(StampedEnds {
+            near: self.stamped_socket(false, source)?,
+            far,
+        }))
+    }
+
+    fn stamped_socket(&self, far: bool, source: StampSource) -> Result<StampedSocket> {
+        match &self.places {
+            SubjectEnds::Bed(bed) => bed.host(far, || stamped_socket(HOST_PORT, source)),
+            SubjectEnds::Here(_, Some(other)) if far => stamped_socket(other, source),
+            SubjectEnds::Here(near, _) => stamped_socket(near, source),
+        }
+    }
+
+    /// Reflects frames at the far side until dropped.
+    ///
+    /// Errors: the interface's.
+    pub fn reflector(&self) -> Result<Option<Reflector>> {
+        if self.is_reflected_elsewhere() {
+            return Ok(None);
+        }
+        let port = self.port(true)?;
+        let over = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&over);
+        let thread = std::thread::spawn(move || reflect_all(port, &|| until.load(Relaxed)));
+        Ok(Some(Reflector {
+            over,
+            thread: Some(thread),
+        }))
+    }
+}
+
+fn stamped_socket(interface: &str, source: StampSource) -> Result<StampedSocket> {
+    StampedSocket::open(interface, source).map_err(context(interface))
+}
+
+/// A thread that reflects frames, ended when dropped.
+pub struct Reflector {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+impl Drop for Reflector {
+    fn drop(&mut self) {
+        self.over.store(true, Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Sends frames of UDP back where they came from, until `over` returns true.
+///
+/// Errors: the interface's.
+pub fn reflect_all(mut port: AfPacket, over: &dyn Fn() -> bool) -> Result<()> {
+    let pool = Pool::new(POOL_BYTES);
+    let mut frames = Vec::with_capacity(BATCH_FRAMES);
+    while !over() {
+        port.recv(&pool, &mut frames, BATCH_FRAMES)
+            .map_err(|e| e.to_string())?;
+        if frames.is_empty() {
+            std::thread::sleep(IDLE);
+            continue;
+        }
+        let mut back = Vec::with_capacity(frames.len());
+        for frame in frames.drain(..) {
+            let mut bytes = frame.bytes().to_vec();
+            if reflect(&mut bytes) {
+                back.extend(pool.frame(&bytes));
+            }
+        }
+        while !back.is_empty() && !over() {
+            if port.send(&mut back).map_err(|e| e.to_string())? == 0 {
+                std::thread::sleep(IDLE);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs `work` in a network namespace of its own if there is a set-up to start, otherwise here.
+///
+/// Errors: those of `work`, or of making a namespace.
+pub fn isolated<T: Send>(isolate: bool, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    if !isolate {
+        return work();
+    }
+    let namespace = NetNs::new().map_err(|e| {
+        format!("a network namespace: {e}; a set-up needs the rights of root (sudo)")
+    })?;
+    namespace
+        .run(work)
+        .map_err(|e| format!("a network namespace: {e}"))?
+}
+
+/// The folder of the programs next to this one.
+pub fn own_folder() -> PathBuf {
+    let own = std::env::current_exe().unwrap_or_default();
+    own.parent().map(Path::to_path_buf).unwrap_or_default()
+}

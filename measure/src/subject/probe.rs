@@ -1,0 +1,398 @@
+//! Sends numbered frames at a constant rate and receives them again, in one thread and by one
+//! clock.
+
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use bofuss_frame::{Frame, Pool};
+use bofuss_ports::{BATCH_FRAMES, PortDriver};
+
+use crate::error::Result;
+use crate::subject::template::{FrameSignature, Template};
+use crate::subject::time_stamps::{StampTable, StampedEnds};
+
+/// The most bytes of frames inside this program.
+const POOL_BYTES: usize = 16 << 20;
+/// How long no frame may arrive, once the last one was sent, before the rest counts as lost.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// The same for the first one: a busy machine may not run the forwarder sooner.
+const FIRST_PATIENCE: Duration = Duration::from_secs(1);
+/// The longest wait in all, for forwarders that hold frames.
+const MAX_PATIENCE: Duration = Duration::from_secs(3);
+/// Frames that are not counted.
+pub const WARM_UP: u32 = 1_000;
+/// The run of frames that are sent one by one.
+pub const SINGLE_FRAMES: u16 = u16::MAX;
+/// The number of the next run: unique in this program, so that a frame that a slow switch delivers
+/// late is not taken for one of a later run.
+static NEXT_RUN: AtomicU16 = AtomicU16::new(0);
+/// A generator is true to its rate if it achieves this share of it.
+const MIN_ACHIEVED: f64 = 0.99;
+
+/// A load.
+#[derive(Clone, Copy)]
+pub struct ProbeLoad<'a> {
+    /// Frames that count.
+    pub frames: u32,
+    /// Frames before these, which do not count.
+    pub warm_up: u32,
+    /// Frames per second.
+    pub rate: f64,
+    /// The UDP ports of a frame by its number; those of the template if there is none.
+    pub flow: Option<&'a dyn Fn(u32) -> (u16, u16)>,
+}
+
+impl ProbeLoad<'_> {
+    /// Frames of one flow after the usual warm-up.
+    pub fn new(frames: u32, rate: f64) -> Self {
+        Self {
+            frames,
+            warm_up: WARM_UP.min(frames),
+            rate,
+            flow: None,
+        }
+    }
+}
+
+/// What was observed of a load.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    /// Frames that were sent and count.
+    pub sent: u32,
+    /// Different frames that arrived.
+    pub received: u32,
+    /// Frames that arrived after one that was sent later.
+    pub reordered: u32,
+    /// Arrivals of frames that had arrived before.
+    pub duplicated: u32,
+    /// Frames that arrived with other bytes than expected.
+    pub changed: u32,
+    /// The delays in nanoseconds, in the order of arrival; if this program does not stamp them, in
+    /// the order of their numbers.
+    pub delays_ns: Vec<u64>,
+    /// When the run began.
+    pub start: Option<Instant>,
+    /// When each frame departed, nanoseconds since the start, in the order of their numbers.
+    pub departures_ns: Vec<u64>,
+    /// When each frame arrived, nanoseconds since the start, in the order of their numbers; 0 if
+    /// it did not.
+    pub arrivals_ns: Vec<u64>,
+    /// Frames per second that were to be sent, and that were.
+    pub rate: (f64, f64),
+    /// Frames that arrived without the expected time stamp.
+    pub unstamped: u32,
+}
+
+impl Observation {
+    /// Frames that never arrived.
+    pub fn lost(&self) -> u32 {
+        self.sent - self.received
+    }
+
+    /// The share that never arrived.
+    pub fn loss(&self) -> f64 {
+        f64::from(self.lost()) / f64::from(self.sent.max(1))
+    }
+
+    /// How much later each frame departed than the rate says, in nanoseconds.
+    pub fn lateness_ns(&self) -> Vec<f64> {
+        let first = self.departures_ns.first().copied().unwrap_or(0) as f64;
+        let mut late = Vec::with_capacity(self.departures_ns.len());
+        for (number, departed) in self.departures_ns.iter().enumerate() {
+            let due = first + number as f64 * 1e9 / self.rate.0;
+            late.push(*departed as f64 - due);
+        }
+        late
+    }
+
+    /// Whether the generator achieved 99 % of its rate.
+    pub fn is_faithful(&self) -> bool {
+        self.rate.1 >= self.rate.0 * MIN_ACHIEVED
+    }
+}
+
+/// The two ends of what is measured, or one if frames come back to it.
+pub struct FrameProbe {
+    near: Box<dyn PortDriver>,
+    far: Option<Box<dyn PortDriver>>,
+    /// What stamps the frames, if not this program.
+    stamped: Option<StampedEnds>,
+    pool: Pool,
+    frames: Vec<Frame>,
+    run: u16,
+}
+
+/// A run of frames.
+struct ProbeRun<'a> {
+    load: &'a ProbeLoad<'a>,
+    template: Template,
+    start: Instant,
+    /// Frames that the port had no room for.
+    waiting: Vec<Frame>,
+    seen: Observation,
+    stamps: StampTable,
+    /// The highest number that arrived.
+    highest: Option<u32>,
+}
+
+impl FrameProbe {
+    /// A probe that sends out of `near`, and receives at `far` or where it sends.
+    pub fn new(near: Box<dyn PortDriver>, far: Option<Box<dyn PortDriver>>) -> Self {
+        Self {
+            near,
+            far,
+            stamped: None,
+            pool: Pool::new(POOL_BYTES),
+            frames: Vec::with_capacity(BATCH_FRAMES),
+            run: 0,
+        }
+    }
+
+    /// The same, where the frames of loads are sent and stamped by these ends.
+    #[must_use]
+    pub fn stamped_by(mut self, ends: Option<StampedEnds>) -> Self {
+        self.stamped = ends;
+        self
+    }
+
+    /// Sends a load and waits for its frames. `over` ends it early.
+    ///
+    /// Errors: the interfaces'.
+    pub fn run(
+        &mut self,
+        template: &Template,
+        load: &ProbeLoad<'_>,
+        over: &dyn Fn() -> bool,
+    ) -> Result<Observation> {
+        self.run = NEXT_RUN.fetch_add(1, Relaxed) % SINGLE_FRAMES;
+        if let Some(stamped) = &mut self.stamped {
+            stamped.warm_up(&template.sent.bytes)?;
+        }
+        self.drain()?;
+        let total = load.warm_up + load.frames;
+        let start = Instant::now();
+        let mut run = ProbeRun {
+            load,
+            template: template.clone(),
+            start,
+            waiting: Vec::with_capacity(BATCH_FRAMES),
+            seen: Observation {
+                start: Some(start),
+                arrivals_ns: vec![0; load.frames as usize],
+                ..Observation::default()
+            },
+            stamps: StampTable::new(load.frames as usize),
+            highest: None,
+        };
+        run.seen.delays_ns.reserve(load.frames as usize);
+        run.seen.departures_ns.reserve(load.frames as usize);
+        let mut next = 0;
+        while next < total && !over() {
+            next = self.send_due(&mut run, next, total)?;
+            self.receive(&mut run)?;
+        }
+        let ended = Instant::now();
+        let mut last = ended;
+        while ended.elapsed() < MAX_PATIENCE {
+            let is_first = run.seen.received == 0;
+            let patience = if is_first { FIRST_PATIENCE } else { PATIENCE };
+            if last.elapsed() >= patience {
+                break;
+            }
+            if self.receive(&mut run)? > 0 {
+                last = Instant::now();
+            }
+        }
+        if self.stamped.is_some() {
+            run.use_stamps();
+        }
+        Ok(run.finished())
+    }
+
+    /// Sends one frame now. Returns the time.
+    ///
+    /// Errors: the interface's, or it has no room.
+    pub fn send_one(&mut self, frame: &[u8]) -> Result<Instant> {
+        let pooled = self
+            .pool
+            .frame(frame)
+            .ok_or("the pool of frames is empty")?;
+        let departed = Instant::now();
+        match self.near.send(&mut vec![pooled]) {
+            Ok(1) => Ok(departed),
+            Ok(_) => Err("the interface has no room".into()),
+            Err(error) => Err(error.to_string().into()),
+        }
+    }
+
+    /// Passes each frame that has arrived to `look`.
+    ///
+    /// Errors: the interface's.
+    pub fn poll(&mut self, mut look: impl FnMut(&[u8])) -> Result<()> {
+        let receiver = self.far.as_mut().unwrap_or(&mut self.near);
+        receiver
+            .recv(&self.pool, &mut self.frames, BATCH_FRAMES)
+            .map_err(|e| e.to_string())?;
+        for frame in self.frames.drain(..) {
+            look(frame.bytes());
+        }
+        Ok(())
+    }
+
+    /// Discards what arrives until nothing has arrived for `idle`, or `most` is over.
+    ///
+    /// Errors: the interface's.
+    pub fn discard_until_idle(&mut self, idle: Duration, most: Duration) -> Result<()> {
+        let start = Instant::now();
+        let mut last = start;
+        while last.elapsed() < idle && start.elapsed() < most {
+            self.poll(|_| last = Instant::now())?;
+        }
+        Ok(())
+    }
+
+    /// Whether a frame arrives in time.
+    ///
+    /// Errors: the interface's.
+    pub fn sees(&mut self, wanted: &[u8], within: Duration) -> Result<bool> {
+        let start = Instant::now();
+        let mut found = false;
+        while !found && start.elapsed() < within {
+            self.poll(|bytes| found |= bytes == wanted)?;
+        }
+        Ok(found)
+    }
+
+    /// Discards what has arrived of earlier runs.
+    fn drain(&mut self) -> Result<()> {
+        let mut count = 1;
+        while count > 0 {
+            count = 0;
+            self.poll(|_| count += 1)?;
+        }
+        Ok(())
+    }
+
+    /// Sends the frames whose time has come, at most a batch. Returns the number of the next.
+    fn send_due(&mut self, run: &mut ProbeRun<'_>, mut next: u32, total: u32) -> Result<u32> {
+        let elapsed = run.start.elapsed().as_nanos() as f64;
+        let passed = (elapsed * run.load.rate / 1e9) as u64 + 1;
+        let due = passed.min(u64::from(total)) as u32;
+        while next < due && run.waiting.len() < BATCH_FRAMES {
+            let frame = run.signed(self.run, next);
+            let pooled = self
+                .pool
+                .frame(&frame)
+                .ok_or("the pool of frames is empty")?;
+            run.waiting.push(pooled);
+            next += 1;
+        }
+        if let Some(stamped) = &mut self.stamped {
+            stamped.send(&mut run.waiting)?;
+        } else if !run.waiting.is_empty() {
+            self.near
+                .send(&mut run.waiting)
+                .map_err(|e| e.to_string())?;
+        }
+        Ok(next)
+    }
+
+    /// Receives what has arrived. Returns how many frames were ours.
+    fn receive(&mut self, run: &mut ProbeRun<'_>) -> Result<usize> {
+        let receiver = self.far.as_mut().unwrap_or(&mut self.near);
+        receiver
+            .recv(&self.pool, &mut self.frames, BATCH_FRAMES)
+            .map_err(|e| e.to_string())?;
+        let now = run.start.elapsed().as_nanos() as u64;
+        let mut ours = 0;
+        for frame in self.frames.drain(..) {
+            ours += usize::from(run.arrived(self.run, frame.bytes(), now));
+        }
+        if let Some(stamped) = &mut self.stamped {
+            let warm_up = run.load.warm_up;
+            stamped.collect(&run.template.sent, &mut run.stamps, |signature| {
+                let place = signature.number.checked_sub(warm_up)?;
+                (signature.run == self.run).then_some(place as usize)
+            })?;
+        }
+        Ok(ours)
+    }
+}
+
+impl ProbeRun<'_> {
+    /// The next frame, signed with the time.
+    fn signed(&mut self, run: u16, number: u32) -> Vec<u8> {
+        if let Some(flow) = self.load.flow {
+            self.template.set_ports(flow(number));
+        }
+        let departed_ns = self.start.elapsed().as_nanos() as u64;
+        self.template.sent.sign(FrameSignature {
+            run,
+            number,
+            departed_ns,
+        });
+        if number >= self.load.warm_up {
+            self.seen.departures_ns.push(departed_ns);
+            self.seen.sent += 1;
+        }
+        self.template.sent.bytes.clone()
+    }
+
+    /// Counts a frame that arrived; false if it is none of this run.
+    fn arrived(&mut self, run: u16, bytes: &[u8], now: u64) -> bool {
+        let signature = match self.template.arriving.read(bytes) {
+            Some(signature) => signature,
+            // A frame that was not rewritten has its signature where it was sent.
+            None => match self.template.sent.read(bytes) {
+                Some(signature) => signature,
+                None => return false,
+            },
+        };
+        let Some(place) = signature.number.checked_sub(self.load.warm_up) else {
+            return signature.run == run;
+        };
+        if signature.run != run || signature.number >= self.load.warm_up + self.load.frames {
+            return false;
+        }
+        let first = self.seen.arrivals_ns[place as usize] == 0;
+        if !first {
+            self.seen.duplicated += 1;
+            return true;
+        }
+        self.seen.arrivals_ns[place as usize] = now.max(1);
+        self.seen.received += 1;
+        let delay = now.saturating_sub(signature.departed_ns);
+        self.seen.delays_ns.push(delay);
+        match self.highest {
+            Some(highest) if highest > signature.number => self.seen.reordered += 1,
+            _ => self.highest = Some(signature.number),
+        }
+        if let Some(flow) = self.load.flow {
+            self.template.arriving.set_ports(flow(signature.number));
+        }
+        self.template.arriving.sign(signature);
+        if bytes != self.template.arriving.bytes {
+            self.seen.changed += 1;
+        }
+        true
+    }
+
+    /// Replaces the delays by those of the stamps.
+    fn use_stamps(&mut self) {
+        self.seen.delays_ns = self.stamps.delays_ns();
+        let stamped = self.seen.delays_ns.len() as u32;
+        self.seen.unstamped = self.seen.received.saturating_sub(stamped);
+    }
+
+    fn finished(mut self) -> Observation {
+        let departures = &self.seen.departures_ns;
+        let achieved = match departures[..] {
+            [first, .., last] if last > first => {
+                (departures.len() - 1) as f64 * 1e9 / (last - first) as f64
+            }
+            _ => self.load.rate,
+        };
+        self.seen.rate = (self.load.rate, achieved);
+        self.seen
+    }
+}

@@ -1,0 +1,11 @@
+//! The test bed: hosts in network namespaces, set-ups between them, and the traffic.
+
+pub mod echo;
+pub mod held;
+pub mod huge_pages;
+pub mod iperf;
+pub mod net;
+pub mod openflow;
+pub mod real_time;
+pub mod setup;
+pub mod traffic;
