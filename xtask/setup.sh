@@ -42,7 +42,8 @@ wanted() {
 libc-headers libc6-dev
 ip iproute2
 ping iputils-ping'
-    case $1 in test) echo 'git git
+    case $1 in test) echo 'clang clang
+git git
 python3 python3
 python3-venv python3-venv
 python3-headers python3-dev
@@ -79,8 +80,9 @@ javac default-jdk-headless
 mvn maven
 debootstrap debootstrap
 qemu-aarch64-static qemu-user-static
-systemd-nspawn systemd-container' ;; dist) echo 'python3 python3
+systemd-nspawn systemd-container' ;; dist) echo 'clang clang
 dpkg-deb dpkg
+python3 python3
 x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
 x86_64-headers libc6-dev-amd64-cross
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu

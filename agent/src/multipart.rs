@@ -210,11 +210,11 @@ fn port_desc(
 
 /// Errors: BAD_REQUEST/BAD_PORT for a port that does not exist.
 fn port_stats(
-    datapath: &Datapath<impl FrameEngine>,
+    datapath: &mut Datapath<impl FrameEngine>,
     now: Time,
     wanted: PortNo,
 ) -> Result<Vec<PortStats>, ErrorCode> {
-    let ports = datapath.ports();
+    let ports = datapath.settled().datapath().ports();
     if wanted != PortNo::ANY && !ports.contains_key(&wanted) {
         return Err(BadRequest::BAD_PORT);
     }

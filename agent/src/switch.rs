@@ -86,6 +86,16 @@ impl<E: FrameEngine> Switch<E> {
         &self.datapath
     }
 
+    /// What its engine knows.
+    pub fn engine_mut(&mut self) -> &mut E::State {
+        self.datapath.engine_mut()
+    }
+
+    /// Lets what forwards frames outside the switch learn of changes: see [`Datapath::review`].
+    pub fn review(&mut self) {
+        self.datapath.review();
+    }
+
     /// The datapath with settled counters.
     pub fn settled(&mut self) -> Settled<'_, E> {
         self.datapath.settled()

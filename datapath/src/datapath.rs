@@ -154,6 +154,23 @@ impl<E: FrameEngine> Datapath<E> {
         &self.lane.engine
     }
 
+    /// What its engine knows.
+    pub fn engine_mut(&mut self) -> &mut E::State {
+        &mut self.lane.engine
+    }
+
+    /// Lets what forwards frames outside the switch learn of changes. To be called after anything
+    /// but a packet, if there is such a thing.
+    pub fn review(&mut self) {
+        self.hooks.refresh(self.pipeline.tables.len());
+        E::review(
+            &mut self.lane.engine,
+            &self.pipeline,
+            &self.egress,
+            &self.hooks,
+        );
+    }
+
     /// How IP fragments are treated.
     pub fn fragments(&self) -> ConfigFlags {
         self.pipeline.fragments
@@ -283,8 +300,10 @@ impl<E: FrameEngine> Datapath<E> {
         self.pipeline.next_serial
     }
 
-    /// Adds what flows have counted to the counters of entries and tables.
+    /// Adds what flows have counted to the counters of entries, tables and ports.
     pub(crate) fn settle(&mut self) {
-        E::settle(&mut self.lane.engine, &mut self.pipeline.tables);
+        let Self { pipeline, lane, .. } = self;
+        E::settle(&mut lane.engine, &mut pipeline.tables);
+        E::settle_ports(&mut lane.engine, &mut pipeline.ports, &mut lane.drops);
     }
 }

@@ -4,7 +4,7 @@
 //! An engine processes bursts of received frames and finds the path of each packet. It must do so
 //! with exactly the effects of [`PlainEngine`], which the tests compare it with.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 use core::fmt::Debug;
 use core::hash::Hash;
 
@@ -15,11 +15,12 @@ use bofuss_oflib::{Action, Catalogue, FieldSet, PortNo};
 use bofuss_packet::arrival;
 
 use crate::groups::Group;
-use crate::pipeline::context::{Context, ThroughTables};
+use crate::hooks::Hooks;
+use crate::pipeline::context::{Context, Pipeline, PortQueues, ThroughTables};
 use crate::pipeline::each_table;
 use crate::pipeline::hook_call::{BegunCall, HookCall};
 use crate::tables::classifier::{Classifier, Scan};
-use crate::{Config, Engine, EntryKey, HookEffect, Sink, Table, Time};
+use crate::{Config, DropReason, Engine, EntryKey, HookEffect, Port, Sink, Table, Time};
 
 /// An engine: a type without values, which says how frames are processed. All calls but those for
 /// packets may do nothing, which is their default.
@@ -111,6 +112,18 @@ pub trait FrameEngine: Copy + Debug + Eq + Hash + 'static {
     fn is_unsettled(_: &Self::State) -> bool {
         false
     }
+
+    /// Adds what was counted outside the switch to the counters of ports, and of drops by reason.
+    fn settle_ports(
+        _: &mut Self::State,
+        _: &mut BTreeMap<PortNo, Port>,
+        _: &mut [u64; DropReason::ALL.len()],
+    ) {
+    }
+
+    /// Called after anything but a packet, so that what forwards frames outside the switch learns
+    /// of changes of ports, queues and hooks.
+    fn review(_: &mut Self::State, _: &Pipeline<Self>, _: &PortQueues, _: &Hooks) {}
 
     /// When [`Self::clean`] has to be called next.
     fn next_clean(_: &Self::State) -> Option<Time> {

@@ -94,7 +94,7 @@ pub mod engine {
     pub use crate::hook::HookPoint;
     pub use crate::hook_context::{HookOutcome, LookupNote, Subject, set_field};
     pub use crate::hooks::Hooks;
-    pub use crate::pipeline::context::{Context, Lane, Pipeline, ThroughTables};
+    pub use crate::pipeline::context::{Context, Lane, Pipeline, PortQueues, ThroughTables};
     pub use crate::pipeline::each_table;
     pub use crate::pipeline::hook_call::{BegunCall, HookCall, HookReply, MissReply};
     pub use crate::pipeline::metering::remarked;

@@ -23,6 +23,7 @@ use super::direct_steps::can_go;
 use super::direct_steps::run_steps;
 use super::engine::FastContext;
 use super::engine::FlowNotes;
+use super::offer::offer_one;
 use super::paths::{known_as, looks_ahead, mark_unsettled};
 use super::read_ahead::{look_ahead, port_arrival};
 use crate::cache::BATCH;
@@ -110,6 +111,9 @@ pub(super) fn process_frames<S: Sink>(
         let read = (&mut lookaheads[..count], &mut predicted);
         look_ahead(cx, &arrival, branches, &frames[..count], read);
         let mut burst = Burst::new(cx, port, (&arrival, &predicted), branches);
+        if burst.looks_ahead && !branches {
+            offer_one(cx, port, &frames[..count], &mut lookaheads[..count]);
+        }
         let looked_for = known_as(cx);
         let mut left = None;
         let mut batch = frames.drain(..count);

@@ -56,7 +56,11 @@ pub(super) fn change_output<S: Sink>(
 }
 
 /// Looks up a port as the output of frames that arrived on `ingress`.
-fn open_output<S: Sink>(cx: &FastContext<'_, S>, number: PortNo, ingress: PortNo) -> DirectOutput {
+pub(super) fn open_output<S: Sink>(
+    cx: &FastContext<'_, S>,
+    number: PortNo,
+    ingress: PortNo,
+) -> DirectOutput {
     let known = cx.pipeline.ports.get(&number);
     let from = cx.pipeline.ports.get(&ingress);
     let is_without = from.is_some_and(|from| from.without_ethernet);

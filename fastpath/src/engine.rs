@@ -1,12 +1,12 @@
 //! The fast path as an engine: what the pipeline calls, and what is noted of packets and groups.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::engine::{
-    BegunCall, Classifier, Context, FrameEngine, HookCall, HookReply, PlainEngine, ThroughTables,
-    Walk, each_table, receive_each,
+    BegunCall, Classifier, Context, FrameEngine, HookCall, HookReply, Hooks, Pipeline, PlainEngine,
+    PortQueues, ThroughTables, Walk, each_table, receive_each,
 };
-use bofuss_datapath::{Config, Engine, EntryKey, HookEffect, Sink, Table, Time};
+use bofuss_datapath::{Config, DropReason, Engine, EntryKey, HookEffect, Port, Sink, Table, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::types::TableId;
@@ -221,7 +221,19 @@ impl FrameEngine for FastPath {
     }
 
     fn is_unsettled(cache: &Cache) -> bool {
-        !cache.unsettled.is_empty()
+        !cache.unsettled.is_empty() || cache.is_accelerated()
+    }
+
+    fn settle_ports(
+        cache: &mut Cache,
+        ports: &mut BTreeMap<PortNo, Port>,
+        drops: &mut [u64; DropReason::ALL.len()],
+    ) {
+        cache.settle_ports(ports, drops);
+    }
+
+    fn review(cache: &mut Cache, pipeline: &Pipeline<Self>, egress: &PortQueues, hooks: &Hooks) {
+        cache.review(pipeline, egress, hooks);
     }
 
     fn next_clean(cache: &Cache) -> Option<Time> {

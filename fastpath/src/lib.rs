@@ -17,6 +17,7 @@ mod engine;
 mod lazy_packet;
 mod mask_groups;
 mod masks;
+mod offer;
 mod paths;
 mod read_ahead;
 mod record;
@@ -24,6 +25,7 @@ mod secret;
 #[cfg(test)]
 mod tests;
 
+pub use cache::below::{Accelerator, Forwarded};
 pub use cache::{Cache, CacheStats};
 pub use engine::FastPath;
 

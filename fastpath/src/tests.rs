@@ -3,6 +3,7 @@
 extern crate std;
 
 mod all_paths;
+mod below;
 mod busy_hooks;
 mod stage;
 mod steps;

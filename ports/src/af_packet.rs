@@ -9,7 +9,7 @@ mod queue;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use std::{io, mem};
 
@@ -77,6 +77,8 @@ pub struct AfPacket {
     socket_options: SocketOptions,
     /// Slots that its ring may have.
     max_slots: usize,
+    /// The program that chooses what it and its successors receive.
+    filter: Option<Arc<OwnedFd>>,
     /// Sockets that may replace it, opened while that was permitted.
     spares: Vec<OwnedFd>,
     /// The socket that replaces it, while a thread opens it.
@@ -130,6 +132,7 @@ impl AfPacket {
             socket,
             socket_options,
             max_slots: options.ring_slots,
+            filter: None,
             spares,
             opening: None,
             successor: None,
@@ -219,7 +222,8 @@ impl AfPacket {
         match opened {
             None | Some(Err(mpsc::TryRecvError::Empty)) => return Ok(()),
             Some(Ok(Ok(successor))) => {
-                self.socket.move_reception_to(&successor)?;
+                self.socket
+                    .move_reception_to(&successor, self.filter.as_deref())?;
                 self.successor = Some((successor, Instant::now()));
             }
             // As a rule there is no memory for it: what there is must do.
@@ -389,6 +393,19 @@ impl PortDriver for AfPacket {
             udp: self.udp_gso,
             vlan_tags: 2,
         }
+    }
+
+    fn set_filter(&mut self, program: &Arc<OwnedFd>) -> io::Result<()> {
+        let receiving = self.successor.as_ref();
+        let socket = receiving.map_or(&self.socket, |(successor, _)| successor);
+        socket.set_filter(program)?;
+        self.filter = Some(Arc::clone(program));
+        Ok(())
+    }
+
+    fn is_drained(&self) -> bool {
+        let ring = self.socket.ring.as_ref();
+        self.successor.is_none() && ring.is_some_and(|ring| ring.front().is_none())
     }
 
     fn set_mtu(&mut self, mtu_bytes: u32) {

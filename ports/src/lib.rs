@@ -44,7 +44,9 @@ mod thread_time;
 mod time_stamps;
 mod vnet;
 
-use std::os::fd::BorrowedFd;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use bofuss_frame::{Frame, Pool};
 
@@ -101,6 +103,20 @@ pub trait PortDriver {
 
     /// What the port takes off the caller's hands.
     fn capabilities(&self) -> OffloadCapabilities;
+
+    /// Lets a program of the kernel (BPF, a socket filter) choose the frames that the port
+    /// receives.
+    ///
+    /// Errors: the port has no packet socket, or the system's.
+    fn set_filter(&mut self, _program: &Arc<OwnedFd>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Whether no frame that the kernel has received for the port waits there. False if that is
+    /// not known.
+    fn is_drained(&self) -> bool {
+        false
+    }
 
     /// Tells the port the interface's MTU in bytes after a change; a port without an MTU ignores
     /// it.

@@ -2,7 +2,7 @@
 
 use std::{
     io, mem,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     sync::{Arc, mpsc},
     thread,
 };
@@ -92,14 +92,29 @@ impl PacketSocket {
         opened
     }
 
-    /// Moves reception from this socket to the muted `next`.
+    /// Lets a BPF program choose the frames that arrive. Errors: the system's.
+    pub(crate) fn set_filter(&self, program: &OwnedFd) -> io::Result<()> {
+        let program = program.as_raw_fd();
+        let socket = self.fd.as_fd();
+        sys::set_option::<c_int>(socket, libc::SOL_SOCKET, libc::SO_ATTACH_BPF, &program)
+    }
+
+    /// Moves reception from this socket to the muted `next`, where this program chooses the frames
+    /// if there is one.
     ///
     /// A frame that arrives between the two system calls is lost. Sockets change when the
     /// ring overflows, which loses frames anyway.
     ///
     /// Errors: the system's.
-    pub(crate) fn move_reception_to(&self, next: &Self) -> io::Result<()> {
+    pub(crate) fn move_reception_to(
+        &self,
+        next: &Self,
+        filter: Option<&OwnedFd>,
+    ) -> io::Result<()> {
         self.stop_reception()?;
+        if let Some(program) = filter {
+            return next.set_filter(program);
+        }
         let socket = next.fd.as_fd();
         sys::set_option::<c_int>(socket, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &0)
     }

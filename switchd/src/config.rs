@@ -1,6 +1,7 @@
 //! A switch's configuration: its options, checked, and the files that they name, read. Ports and
 //! sockets are not opened yet.
 
+mod accelerate;
 pub mod extensions;
 mod file;
 mod options;
@@ -33,6 +34,7 @@ use crate::{log, rundir};
 use ports::ports_and_queues;
 use tables::datapath_config;
 
+pub use accelerate::Accelerate;
 pub use file::{OF_ALL, each, from_line, in_file, over, read, table, to_line};
 pub use options::Options;
 pub use ports::{ConfiguredQueue, PortKind, PortSpec, add_port};
@@ -102,6 +104,8 @@ pub struct Config {
     pub metrics: Option<Address>,
     /// The clock of scheduled commits.
     pub bundle_clock: BundleClock,
+    /// Whether the kernel forwards frames of known flows.
+    pub accelerate: Accelerate,
     /// Whether it gives up all rights once everything is open.
     pub lock_down: bool,
     /// The folder for captures.
@@ -244,6 +248,7 @@ impl Options {
             )?,
             metrics: addresses("--metrics", self.metrics.as_slice())?.pop(),
             bundle_clock: bundle_clock(self.bundle_clock.as_deref())?,
+            accelerate: accelerate(self.accelerate.as_deref())?,
             lock_down: self.lock_down,
             capture_folder,
             record: self.record,
@@ -295,6 +300,12 @@ fn fail_mode(name: Option<&str>, has_controllers: bool) -> Result<FailMode> {
 fn bundle_clock(name: Option<&str>) -> Result<BundleClock> {
     let clock = name.map_or(Ok(BundleClock::default()), str::parse);
     clock.map_err(context("--bundle-clock"))
+}
+
+/// Parses when the kernel forwards frames. Errors: an unknown word.
+fn accelerate(name: Option<&str>) -> Result<Accelerate, String> {
+    let when = name.map_or(Ok(Accelerate::default()), str::parse);
+    when.map_err(|error| format!("--accelerate: {error}"))
 }
 
 /// Parses how much of each frame is recorded. Errors: an unknown word.

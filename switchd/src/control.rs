@@ -64,6 +64,11 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("end-capture", "FILE|TO", "end a capture or mirror"),
     ("memory", "", "memory in use"),
     (
+        "accelerator",
+        "",
+        "what the kernel forwards below the switch, and why not more",
+    ),
+    (
         "trace",
         "[--json] [--names] PACKET",
         "explain what happens to a packet: HEX, IN_PORT HEX, or in_port=1,tcp,tcp_dst=80",

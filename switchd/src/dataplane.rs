@@ -1,5 +1,6 @@
 //! The data-plane thread: owns the switch and its ports, waits in epoll and feeds the switch.
 
+mod acceleration;
 mod clock;
 mod command;
 mod connection_set;
@@ -39,6 +40,7 @@ use crate::error::{Result, context};
 use crate::port::OpenPort;
 use crate::record::{RecordWriter, SwitchRecorder};
 
+use acceleration::Acceleration;
 use inbox::Inbox;
 use io::DataPlaneIo;
 use loop_counters::LoopCounters;
@@ -74,6 +76,8 @@ pub struct DataPlane {
     config: Config,
     /// Where effects go: ports and connections.
     io: DataPlaneIo,
+    /// What forwards frames below the switch.
+    acceleration: Acceleration,
     /// What other threads sent.
     inbox: Inbox,
     /// What wakes the thread.
@@ -161,6 +165,7 @@ impl DataPlane {
                 catalogue,
                 parts.recorder,
             ),
+            acceleration: Acceleration::off("--accelerate off"),
             config: parts.config,
             inbox: Inbox::new(parts.inputs, parts.events),
             poller,
@@ -240,6 +245,7 @@ impl DataPlane {
             );
         }
         self.io.ports.flush();
+        self.follow_copiers();
         self.count(now);
     }
 
@@ -257,6 +263,7 @@ impl DataPlane {
         if let Some(recorder) = &mut self.io.recorder {
             recorder.end();
         }
+        self.review();
         result
     }
 
@@ -336,6 +343,7 @@ impl DataPlane {
                     recorder.end();
                 }
                 self.io.ports.flush();
+                self.note_drained(number);
                 let end = self.now();
                 self.lane.counters.batch(count, end.since(now));
                 return end;
@@ -380,6 +388,7 @@ impl DataPlane {
             |_| Some(RecordedInput::Port(Box::new(noted), capabilities)),
             |switch, io| switch.port_changed(now, desc, capabilities, io),
         );
+        self.accelerate_ports();
     }
 
     fn lose_port(&mut self, number: PortNo) {
@@ -397,6 +406,7 @@ impl DataPlane {
             |_| Some(RecordedInput::PortGone(number)),
             |switch, io| switch.port_removed(now, number, io),
         );
+        self.accelerate_ports();
         if let Some(opposite) = opposite {
             self.describe_port(now, opposite);
         }

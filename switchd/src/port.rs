@@ -121,6 +121,11 @@ impl OpenPort {
         self.driver.tune(options.ring_slots, options.pad_runts);
     }
 
+    /// Its interface.
+    pub fn link(&self) -> Option<&Link> {
+        self.link.as_ref()
+    }
+
     /// The kernel's index of its interface.
     pub fn index(&self) -> Option<u32> {
         self.link.as_ref().map(|link| link.index)

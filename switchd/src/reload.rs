@@ -121,6 +121,10 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
         "record-frames",
         Refuses("a run is recorded in one way from its start to its end"),
     ),
+    (
+        "accelerate",
+        Refuses("the rights that it needs are given up after the start"),
+    ),
     ("log", AT_ONCE),
 ];
 

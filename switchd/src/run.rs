@@ -268,6 +268,7 @@ impl Running {
                 }
             }
             "trace" => self.queue.ask(Operation::Trace(argument)).await,
+            "accelerator" => self.queue.ask(Operation::Accelerator).await,
             "memory" => self.queue.ask(Operation::Memory).await,
             "attach" => self.attach(&argument).await,
             "detach" => self.detach().await,

@@ -135,6 +135,7 @@ impl<E: FrameEngine> Lane<E> {
 /// The queues of ports that have some; kept while a port is absent.
 #[derive(Default)]
 pub struct PortQueues {
+    /// The queues, by port.
     pub ports: BTreeMap<PortNo, Egress>,
     /// How many bytes of buffers wait in all queues.
     pub(crate) waiting_bytes: usize,

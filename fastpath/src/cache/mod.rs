@@ -6,6 +6,7 @@
 //! instructions of the entries hit, one after another. Not their results are cached; they are
 //! executed again for each packet.
 
+pub(crate) mod below;
 pub(crate) mod forgotten;
 pub(crate) mod key_reader;
 pub(crate) mod lookahead;
@@ -25,6 +26,7 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::{KeyMask, Words};
 
+use self::below::Below;
 use self::forgotten::{Forgotten, Round};
 use self::key_reader::KeyReader;
 use self::lookahead::{PortArrival, SetPlace, hash_stored};
@@ -239,6 +241,8 @@ pub struct Cache {
     /// The places of the fields that hooks set last, in their order.
     places: Vec<SetPlace>,
     pub(crate) stats: CacheStats,
+    /// What forwards frames below the switch.
+    pub(crate) below: Below,
 }
 
 impl Cache {
@@ -275,6 +279,7 @@ impl Cache {
             predicted: Predicted::default(),
             places: Vec::new(),
             stats: CacheStats::default(),
+            below: Below::default(),
         }
     }
 
@@ -363,6 +368,12 @@ impl Cache {
 
     /// Adds what flows have counted to the counters of their entries and tables.
     pub(crate) fn settle(&mut self, tables: &mut [Table]) {
+        self.absorb_all();
+        self.settle_known(tables);
+    }
+
+    /// As [`Self::settle`], without what an accelerator has counted for flows that it keeps.
+    fn settle_known(&mut self, tables: &mut [Table]) {
         let mut unsettled = core::mem::take(&mut self.unsettled);
         for flows in unsettled.chunks(BATCH) {
             let near = flows.iter().filter_map(|flow| self.flows.get(*flow));
@@ -430,7 +441,6 @@ impl Cache {
 
     /// Notes that an entry is about to be removed or to get other instructions.
     pub(crate) fn entry_gone(&mut self, tables: &mut [Table], table: TableId, key: EntryKey) {
-        self.settle(tables);
         let hit = Hit {
             slot: key.slot,
             table,
@@ -438,6 +448,8 @@ impl Cache {
         if let Some(entry) = tables[usize::from(table.0)].at(key.slot) {
             self.note(LoggedChange::Gone(hit), &entry.rule);
         }
+        // An accelerator has no flow left that hit the entry.
+        self.settle_known(tables);
     }
 
     /// Settles and forgets all flows.
@@ -452,7 +464,8 @@ impl Cache {
             .iter()
             .filter(|field| fields.contains(field));
         let mask = KeyMask::whole(chosen.copied());
-        self.settle(tables);
+        self.take_back_flows();
+        self.settle_known(tables);
         self.reader = KeyReader::new(&mask);
         self.places.clear();
         (self.fields, self.mask) = (fields, mask);
@@ -465,10 +478,12 @@ impl Cache {
         }
         self.versions.clear(self.changes);
         self.stats.widened += 1;
+        self.set_fields_below();
     }
 
     /// Settles and forgets a flow.
     pub(crate) fn forget(&mut self, tables: &mut [Table], slot: u32) {
+        self.take_back(slot);
         self.settle_flow(tables, slot);
         self.remove(slot);
     }

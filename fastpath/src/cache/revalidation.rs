@@ -25,6 +25,7 @@ impl Cache {
             self.log.pop_front();
         }
         self.log.push_back(change);
+        self.take_back_changed();
     }
 
     /// Notes that any entries may have changed: the next packet of each flow has its entries looked
@@ -33,6 +34,7 @@ impl Cache {
         self.changes += 1;
         self.log.clear();
         self.versions.clear(self.changes);
+        self.take_back_flows();
     }
 
     /// Whether nothing has changed since the flow was last known to be right.

@@ -176,6 +176,10 @@ pub struct Options {
     /// Take interfaces although they carry an IP address or the default route.
     #[arg(long)]
     pub take_over: bool,
+    /// Forward frames of known flows in the kernel: auto, where that can be had; on, or do not
+    /// start; off [default: off].
+    #[arg(long, value_name = "WHEN")]
+    pub accelerate: Option<String>,
     /// The clock by which bundles are committed at a time: realtime or tai [default: realtime].
     #[arg(long, value_name = "CLOCK")]
     pub bundle_clock: Option<String>,

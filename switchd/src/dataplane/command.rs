@@ -48,6 +48,8 @@ pub enum Operation {
     Queues,
     /// Report the memory in use.
     Memory,
+    /// Report what the kernel forwards.
+    Accelerator,
     /// Trace a packet, as text or JSON: `[--json] [--names] PACKET`.
     Trace(String),
     /// Copy frames into a file: `PORT FILE [FLOW]`.
@@ -79,6 +81,11 @@ impl DataPlane {
             Operation::Connections => Ok(self.io.connections.list(&self.switch)),
             Operation::Counters => Ok(self.list_counters()),
             Operation::Queues => Ok(self.list_queues()),
+            Operation::Accelerator => {
+                // So that all packets are counted.
+                self.switch.settled();
+                Ok(self.acceleration.to_string())
+            }
             Operation::Memory => Ok(self.describe_memory()),
             Operation::Trace(packet) => self.trace_packet(&packet),
             Operation::Capture(words, file) => {
@@ -96,6 +103,7 @@ impl DataPlane {
                 Ok(String::new())
             }
         };
+        self.follow_copiers();
         // The requester may be gone.
         let _ = command.reply.send(answer);
     }
@@ -228,10 +236,11 @@ impl DataPlane {
         text
     }
 
-    fn list_ports(&self) -> String {
+    fn list_ports(&mut self) -> String {
         let mut text = String::new();
+        let ports = self.switch.settled().datapath().ports();
         for spec in &self.config.ports {
-            let _ = match self.switch.datapath().ports().get(&spec.number) {
+            let _ = match ports.get(&spec.number) {
                 None => writeln!(text, "{} {} gone", spec.number, spec.kind),
                 Some(port) => {
                     let down = port.desc.state.has(PortState::LINK_DOWN);
@@ -275,7 +284,7 @@ impl DataPlane {
     /// Lists the drop counters of the switch, by reason, then those of each port's driver.
     fn list_counters(&mut self) -> String {
         let mut text = String::new();
-        for (reason, count) in self.switch.datapath().drops() {
+        for (reason, count) in self.switch.settled().datapath().drops() {
             let _ = writeln!(text, "{} {count}", reason.name());
         }
         for (number, counters, overflowed) in self.io.ports.driver_counters() {

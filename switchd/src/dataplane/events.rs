@@ -96,6 +96,7 @@ impl DataPlane {
         if let Some(recorder) = &mut self.io.recorder {
             recorder.end();
         }
+        self.review();
         self.lane.counters.message(name, self.now().since(now));
     }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::PortNo;
@@ -241,6 +242,27 @@ impl PortSet {
             self.send_queued(self.waiting[at]);
         }
         self.waiting.clear();
+    }
+
+    /// Lets a program of the kernel choose the frames that a port receives. Errors: the port has no
+    /// packet socket, or the system's.
+    pub fn set_filter(&mut self, number: PortNo, program: &Arc<OwnedFd>) -> io::Result<()> {
+        match self.slots.get_mut(&number) {
+            Some(slot) => slot.port.driver.set_filter(program),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether all frames that arrived on a port have left.
+    pub fn is_drained(&self, number: PortNo) -> bool {
+        let slot = self.slots.get(&number);
+        slot.is_some_and(|slot| slot.port.driver.is_drained())
+            && self.slots.values().all(|slot| slot.queued.is_empty())
+    }
+
+    /// The ports.
+    pub fn all(&self) -> impl Iterator<Item = &OpenPort> {
+        self.slots.values().map(|slot| &slot.port)
     }
 
     /// Copies a port's frames to captures and mirrors.

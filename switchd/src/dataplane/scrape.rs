@@ -112,8 +112,8 @@ impl DataPlane {
         };
     }
 
-    fn scrape_switch(&self, samples: &mut Samples) {
-        let datapath = self.switch.datapath();
+    fn scrape_switch(&mut self, samples: &mut Samples) {
+        let datapath = self.switch.settled().datapath();
         samples.add(
             "uptime_seconds",
             &[],
@@ -133,6 +133,9 @@ impl DataPlane {
         samples.add("cache_hits", &[], cache.hits);
         samples.add("cache_misses", &[], cache.misses);
         samples.add("cache_evictions", &[], cache.evicted);
+        let standing = self.acceleration.standing().unwrap_or_default();
+        samples.add("accelerated_flows", &[], standing.flows);
+        samples.add("accelerated_packets", &[], standing.packets);
         samples.add("captures", &[], self.io.ports.copiers.len());
         if let Some(recorder) = &self.io.recorder {
             recorder.report(samples);

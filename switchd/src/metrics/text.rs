@@ -65,6 +65,16 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
         Counter,
         "flows evicted from the full flow cache",
     ),
+    (
+        "accelerated_flows",
+        Gauge,
+        "flows whose packets the kernel forwards below the switch",
+    ),
+    (
+        "accelerated_packets",
+        Counter,
+        "packets that it has forwarded",
+    ),
     ("batch_frames", Distribution, "frames received in one call"),
     (
         "batch_seconds",

@@ -59,6 +59,7 @@ pub(super) fn build(
         monitor,
     };
     let mut plane = DataPlane::new(parts)?;
+    plane.begin_acceleration()?;
     rights::give_up(lock)?;
     // The threads that write captures and the record start after rights are given up.
     plane.begin_copiers()?;

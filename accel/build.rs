@@ -1,0 +1,35 @@
+//! Compiles the program of the kernel, if there is a clang; without one, the crate has none.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=src/accel.c");
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=PATH");
+    let folder = env::var("OUT_DIR").expect("cargo sets it");
+    let object = Path::new(&folder).join("accel.o");
+    // Types of the kernel's headers are in a folder of the machine's.
+    let machine = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
+    let done = Command::new("clang")
+        .args([
+            "-O2",
+            "-Wall",
+            "-Werror",
+            "-target",
+            "bpf",
+            "-mcpu=v3",
+            "-idirafter",
+        ])
+        .arg(format!("/usr/include/{machine}-linux-gnu"))
+        .args(["-c", "src/accel.c", "-o"])
+        .arg(&object)
+        .status();
+    match done {
+        Ok(status) if status.success() => {}
+        Ok(_) => panic!("clang cannot compile accel/src/accel.c"),
+        Err(_) => fs::write(&object, []).expect("cargo's folder can be written"),
+    }
+}

@@ -1,0 +1,271 @@
+//! The accelerator, as the flow cache and the daemon see it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use aya::programs::tc::SchedClassifierLink;
+use bofuss_datapath::Time;
+use bofuss_fastpath::{Accelerator, Forwarded};
+use bofuss_frame::Frame;
+use bofuss_oflib::{FieldSet, PortNo};
+
+use crate::key;
+use crate::layout::PORTS;
+use crate::program::Program;
+use crate::table::{Counted, FlowTable, Known, Way};
+
+/// Bytes of an Ethernet header.
+const ETHERNET_BYTES: u32 = 14;
+
+/// An interface of a port, as the kernel knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its index.
+    pub index: u32,
+    /// The most bytes of a packet.
+    pub mtu_bytes: u32,
+}
+
+/// What the accelerator does now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// How many flows it forwards.
+    pub flows: usize,
+    /// How many packets it has forwarded or dropped.
+    pub packets: u64,
+    /// Why it takes no flows, if it does not.
+    pub idle_because: Option<String>,
+}
+
+/// An accelerated port.
+#[derive(Debug)]
+struct Port {
+    number: PortNo,
+    interface: Interface,
+    /// What the kernel obeys decisions by, until it is dropped.
+    _link: SchedClassifierLink,
+}
+
+#[derive(Debug)]
+struct Inner {
+    table: FlowTable,
+    /// The ports, by their places, which are not used again.
+    ports: BTreeMap<u8, Port>,
+    next_place: usize,
+    /// Why the fields of the key cannot be read.
+    unread: Option<String>,
+    /// Why all frames have to come up for now.
+    paused: Option<&'static str>,
+    /// The system's monotonic clock at time 0 of the switch.
+    epoch_ns: u64,
+    packets: u64,
+}
+
+/// An accelerator in the kernel; its clones are the same one.
+#[derive(Clone, Debug)]
+pub struct InKernel(Rc<RefCell<Inner>>);
+
+impl InKernel {
+    /// Loads it, without ports; `seed` makes its hashes unpredictable. The time of the switch is
+    /// `now`.
+    ///
+    /// Errors: why it cannot be had.
+    pub fn load(seed: u64, now: Time) -> Result<Self, String> {
+        Ok(Self(Rc::new(RefCell::new(Inner {
+            table: FlowTable::new(Program::load()?, seed),
+            ports: BTreeMap::new(),
+            next_place: 0,
+            unread: None,
+            paused: None,
+            // A little too late, so that no use seems to be later than it was.
+            epoch_ns: monotonic_ns().saturating_sub(now.0),
+            packets: 0,
+        }))))
+    }
+
+    /// The filter that the sockets of accelerated ports need.
+    pub fn filter(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.0.borrow().table.program.filter)
+    }
+
+    /// Accelerates a port from now on. Errors: why it cannot.
+    pub fn add_port(&self, number: PortNo, interface: Interface) -> Result<(), String> {
+        let inner = &mut *self.0.borrow_mut();
+        let place = u8::try_from(inner.next_place);
+        let place = place.map_err(|_| format!("{PORTS} ports have been there already"))?;
+        let link = inner.table.program.attach(&interface.name)?;
+        inner.next_place += 1;
+        let port = Port {
+            number,
+            interface,
+            _link: link,
+        };
+        inner.ports.insert(place, port);
+        Ok(())
+    }
+
+    /// Accelerates a port no longer. Its flows must have been forgotten.
+    pub fn remove_port(&self, number: PortNo) {
+        let ports = &mut self.0.borrow_mut().ports;
+        ports.retain(|_, port| port.number != number);
+    }
+
+    /// Whether a port is accelerated with this interface, as it is now.
+    pub fn has_port(&self, number: PortNo, interface: &Interface) -> bool {
+        let inner = self.0.borrow();
+        let port = inner.port(number).map(|place| &inner.ports[&place]);
+        port.is_some_and(|port| port.interface == *interface)
+    }
+
+    /// The accelerated ports.
+    pub fn ports(&self) -> Vec<PortNo> {
+        let inner = self.0.borrow();
+        inner.ports.values().map(|port| port.number).collect()
+    }
+
+    /// Takes no flows for this reason, or takes some again. Those that it has must be forgotten.
+    pub fn pause(&self, why: Option<&'static str>) {
+        self.0.borrow_mut().paused = why;
+    }
+
+    /// What it does now.
+    pub fn standing(&self) -> Standing {
+        let inner = self.0.borrow();
+        Standing {
+            flows: inner.table.len(),
+            packets: inner.packets,
+            idle_because: inner.paused.map(String::from).or(inner.unread.clone()),
+        }
+    }
+
+    /// Notes up to when all frames that arrived on a port have left, if `is_empty` says that none
+    /// of them waits anywhere.
+    pub fn drained(&self, number: PortNo, is_empty: impl FnOnce() -> bool) {
+        let inner = self.0.borrow();
+        let Some(place) = inner.port(number) else {
+            return;
+        };
+        let now_ns = monotonic_ns();
+        inner.table.wait();
+        if is_empty() {
+            inner.table.drained(place, now_ns);
+        }
+    }
+}
+
+impl Inner {
+    fn port(&self, number: PortNo) -> Option<u8> {
+        let mut ports = self.ports.iter();
+        let found = ports.find(|(_, port)| port.number == number);
+        found.map(|(place, _)| *place)
+    }
+
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, to: Option<PortNo>) -> Option<()> {
+        if self.paused.is_some() || self.unread.is_some() {
+            return None;
+        }
+        let from = self.port(from)?;
+        let mut known = Known {
+            flow,
+            from,
+            to: None,
+        };
+        let mut way = Way {
+            out: 0,
+            longest: u32::MAX,
+        };
+        if let Some(to) = to {
+            let to = self.port(to)?;
+            let interface = &self.ports[&to].interface;
+            known.to = Some(to);
+            way.out = interface.index;
+            way.longest = interface.mtu_bytes + ETHERNET_BYTES;
+        }
+        let key = key::of_frame(frame.bytes(), self.ports[&from].interface.index)?;
+        self.table.add(&key, known, way, monotonic_ns());
+        Some(())
+    }
+
+    fn reported(&mut self, counts: Vec<Counted>) -> Vec<Forwarded> {
+        let ports = &self.ports;
+        let number = |place: u8| ports.get(&place).map(|port| port.number);
+        let packets = &mut self.packets;
+        let reports = counts.into_iter().map(|counted| {
+            *packets += counted.packets;
+            let known = counted.known;
+            Forwarded {
+                flow: known.flow,
+                from: number(known.from),
+                to: known.to.and_then(number),
+                is_dropped: known.to.is_none(),
+                packets: counted.packets,
+                bytes: counted.bytes,
+                used: Time(counted.used_ns.saturating_sub(self.epoch_ns)),
+            }
+        });
+        reports.collect()
+    }
+}
+
+impl Accelerator for InKernel {
+    fn set_fields(&mut self, fields: FieldSet) {
+        let inner = &mut *self.0.borrow_mut();
+        inner.table.forget_all();
+        match key::mask_of(fields) {
+            Ok(mask) => {
+                inner.table.set_mask(mask);
+                inner.unread = None;
+            }
+            Err(why) => inner.unread = Some(why),
+        }
+    }
+
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, to: Option<PortNo>) {
+        // What cannot be taken is not.
+        let _ = self.0.borrow_mut().offer(flow, frame, from, to);
+    }
+
+    fn len(&self) -> usize {
+        self.0.borrow().table.len()
+    }
+
+    fn flows(&self) -> Vec<u32> {
+        self.0.borrow().table.flows()
+    }
+
+    fn forget(&mut self, flows: &[u32]) {
+        self.0.borrow_mut().table.forget(flows);
+    }
+
+    fn forget_all(&mut self) {
+        self.0.borrow_mut().table.forget_all();
+    }
+
+    fn take_last_counts(&mut self) -> Vec<Forwarded> {
+        let inner = &mut *self.0.borrow_mut();
+        let counts = inner.table.take_last();
+        inner.reported(counts)
+    }
+
+    fn take_counts(&mut self) -> Vec<Forwarded> {
+        let inner = &mut *self.0.borrow_mut();
+        let counts = inner.table.take_counts();
+        inner.reported(counts)
+    }
+}
+
+/// The system's monotonic clock, by which the kernel's program counts.
+fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the system writes to `now`, which is ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

@@ -1,0 +1,68 @@
+//! What the maps contain, as `accel.c` has it.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::memory::Shared;
+
+/// How many flows the table has room for, and in how many places a flow may be.
+pub(crate) const SLOTS: usize = 1 << 17;
+pub(crate) const WAYS: usize = 4;
+/// The most processors.
+pub(crate) const CPUS: usize = 1024;
+/// The most ports.
+pub(crate) const PORTS: usize = 256;
+/// Words of a key.
+pub(crate) const KEY_WORDS: usize = 4;
+
+/// A flow.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) key: [AtomicU64; KEY_WORDS],
+    /// The slot has a flow while this is the epoch of the settings.
+    pub(crate) epoch: AtomicU64,
+    /// The index of the interface that frames leave by; 0 drops them.
+    pub(crate) out: AtomicU32,
+    /// The most bytes of a frame, or of a segment, without its tag.
+    pub(crate) longest: AtomicU32,
+    /// When its last frame was left to the switch, and whether frames have stopped going there.
+    pub(crate) sent_up: AtomicU64,
+    pub(crate) is_below: AtomicU32,
+    /// The place in [`Settings::drained`] of the port that they arrive on.
+    pub(crate) from: AtomicU32,
+    pub(crate) packets: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) used: AtomicU64,
+    padding: [AtomicU64; 5],
+}
+
+/// What a processor does.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Cpu {
+    /// Odd while a frame is between its decision and its departure.
+    pub(crate) section: AtomicU64,
+    verdict: [AtomicU32; 2],
+    padding: [AtomicU64; 6],
+}
+
+/// What applies to all flows.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// Slots of another epoch are empty.
+    pub(crate) epoch: AtomicU64,
+    pub(crate) mask: [AtomicU64; KEY_WORDS],
+    pub(crate) seed: AtomicU64,
+    /// By port: all frames that arrived before this time have left the switch.
+    pub(crate) drained: [AtomicU64; PORTS],
+}
+
+const _: () = assert!(size_of::<Slot>() == 128 && size_of::<Cpu>() == 64);
+
+// SAFETY: all fields are atomic, and `accel.c` has the same ones; the sizes are checked above.
+unsafe impl Shared for Slot {}
+// SAFETY: as above.
+unsafe impl Shared for Cpu {}
+// SAFETY: as above; words of 8 bytes leave no gaps.
+unsafe impl Shared for Settings {}

@@ -1,0 +1,16 @@
+//! Forwards the frames of known flows in the kernel, below the switch.
+//!
+//! An [`InKernel`] is an [`Accelerator`](bofuss_fastpath::Accelerator) of the flow cache. The
+//! daemon tells it the ports, and up to when the frames of a port have left. `docs/accelerator.md`
+//! has a drawing, and the reasons.
+
+mod accelerator;
+mod key;
+mod layout;
+mod memory;
+mod program;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use accelerator::{InKernel, Interface, Standing};

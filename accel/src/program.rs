@@ -1,0 +1,100 @@
+//! The program in the kernel: loaded, with its maps, and attached to interfaces.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use aya::Ebpf;
+use aya::maps::Map;
+use aya::programs::tc::{SchedClassifierLink, TcAttachOptions, TcAttachType};
+use aya::programs::{LinkOrder, SchedClassifier, SocketFilter};
+
+use crate::layout::{CPUS, Cpu, SLOTS, Settings, Slot};
+use crate::memory::{Shared, SharedArray};
+
+/// The compiled program; empty if the build had no clang.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/accel.o"));
+
+/// The loaded program.
+#[derive(Debug)]
+pub(crate) struct Program {
+    loaded: Ebpf,
+    /// The filter for the packet sockets of ports.
+    pub(crate) filter: Arc<OwnedFd>,
+    pub(crate) slots: SharedArray<Slot>,
+    pub(crate) cpus: SharedArray<Cpu>,
+    pub(crate) settings: SharedArray<Settings>,
+}
+
+impl Program {
+    /// Loads it; it needs CAP_BPF and CAP_NET_ADMIN. Errors: why it cannot be had.
+    pub(crate) fn load() -> Result<Self, String> {
+        if OBJECT.is_empty() {
+            return Err("this build has none, because there was no clang".into());
+        }
+        let mut loaded = Ebpf::load(OBJECT).map_err(|error| reason(&error))?;
+        let filter: &mut SocketFilter = program(&mut loaded, "accel_decide")?;
+        filter.load().map_err(|error| reason(&error))?;
+        let descriptor = filter.fd().map_err(|error| reason(&error))?.as_fd();
+        let filter = descriptor.try_clone_to_owned();
+        let filter = Arc::new(filter.map_err(|error| reason(&error))?);
+        let obeying: &mut SchedClassifier = program(&mut loaded, "accel_obey")?;
+        obeying.load().map_err(|error| reason(&error))?;
+        Ok(Self {
+            slots: mapped(&loaded, "slots", SLOTS)?,
+            cpus: mapped(&loaded, "cpus", CPUS)?,
+            settings: mapped(&loaded, "settings_map", 1)?,
+            filter,
+            loaded,
+        })
+    }
+
+    /// Has the kernel obey decisions about the frames of an interface for as long as the result
+    /// exists, and no longer than this process. Errors: why it does not.
+    pub(crate) fn attach(&mut self, interface: &str) -> Result<SchedClassifierLink, String> {
+        let obeying: &mut SchedClassifier = program(&mut self.loaded, "accel_obey")?;
+        let order = TcAttachOptions::TcxOrder(LinkOrder::first());
+        let attached = obeying
+            .attach_with_options(interface, TcAttachType::Ingress, order)
+            .map_err(|error| reason(&error))?;
+        obeying.take_link(attached).map_err(|error| reason(&error))
+    }
+
+    /// The program for test runs.
+    #[cfg(test)]
+    pub(crate) fn test(&mut self) -> Result<&mut SchedClassifier, String> {
+        let test: &mut SchedClassifier = program(&mut self.loaded, "accel_test")?;
+        if test.fd().is_err() {
+            test.load().map_err(|error| reason(&error))?;
+        }
+        Ok(test)
+    }
+}
+
+/// A part of the program. Errors: it is not there.
+fn program<'a, P>(loaded: &'a mut Ebpf, name: &str) -> Result<&'a mut P, String>
+where
+    &'a mut P: TryFrom<&'a mut aya::programs::Program, Error: std::error::Error>,
+{
+    let found = loaded.program_mut(name).ok_or("it is incomplete")?;
+    found.try_into().map_err(|error| reason(&error))
+}
+
+/// A map in shared memory. Errors: the system's.
+fn mapped<T: Shared>(loaded: &Ebpf, name: &str, len: usize) -> Result<SharedArray<T>, String> {
+    let Some(Map::Array(map)) = loaded.map(name) else {
+        return Err("it is incomplete".into());
+    };
+    SharedArray::new(map.fd().as_fd(), len).map_err(|error| format!("its map {name}: {error}"))
+}
+
+/// An error with its causes, in one line.
+fn reason(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    let line = text.lines().next().unwrap_or_default();
+    line.into()
+}

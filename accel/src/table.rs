@@ -1,0 +1,239 @@
+//! The flows that the kernel forwards, in the memory that it shares with us.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::fence;
+use std::time::{Duration, Instant};
+
+use crate::key::{self, KEY_BYTES};
+use crate::layout::{KEY_WORDS, SLOTS, Slot, WAYS};
+use crate::program::Program;
+
+/// A flow that was not used for so long gives its place to another.
+const IDLE_NS: u64 = 1_000_000_000;
+/// How long a processor may take for one frame. Only one that no longer obeys takes longer.
+const LONGEST_SECTION: Duration = Duration::from_millis(10);
+/// Odd, with about as many ones as zeros: 2^64 divided by the golden ratio. In `accel.c`, too.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A flow in a slot: its number in the cache, and its ports' places.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub(crate) flow: u32,
+    pub(crate) from: u8,
+    pub(crate) to: Option<u8>,
+}
+
+/// What a flow's frames do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// The interface that they leave by; 0 drops them.
+    pub(crate) out: u32,
+    /// The most bytes of one, or of a segment, without its tag.
+    pub(crate) longest: u32,
+}
+
+/// What was counted for a flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    pub(crate) known: Known,
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) used_ns: u64,
+}
+
+/// The table of flows.
+#[derive(Debug)]
+pub(crate) struct FlowTable {
+    pub(crate) program: Program,
+    mask: [u8; KEY_BYTES],
+    known: BTreeMap<u32, Known>,
+    /// The slots of each flow of the cache.
+    slots_of: BTreeMap<u32, Vec<u32>>,
+    /// What flows counted that were forgotten since.
+    last: Vec<Counted>,
+    n_cpus: usize,
+}
+
+impl FlowTable {
+    /// Begins without flows; `seed` makes the hashes unpredictable.
+    pub(crate) fn new(program: Program, seed: u64) -> Self {
+        let settings = &program.settings[0];
+        settings.seed.store(seed, Relaxed);
+        settings.epoch.store(1, SeqCst);
+        // SAFETY: reads a number of the system.
+        let n_cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
+        Self {
+            n_cpus: usize::try_from(n_cpus).map_or(1, |n| n.clamp(1, program.cpus.len())),
+            program,
+            mask: [0; KEY_BYTES],
+            known: BTreeMap::new(),
+            slots_of: BTreeMap::new(),
+            last: Vec::new(),
+        }
+    }
+
+    /// How many flows of the cache are forwarded.
+    pub(crate) fn len(&self) -> usize {
+        self.slots_of.len()
+    }
+
+    /// The flows of the cache that are forwarded.
+    pub(crate) fn flows(&self) -> Vec<u32> {
+        self.slots_of.keys().copied().collect()
+    }
+
+    /// Sets the mask of keys; there must be no flows.
+    pub(crate) fn set_mask(&mut self, mask: [u8; KEY_BYTES]) {
+        self.mask = mask;
+        let words = key::masked(&[0xff; KEY_BYTES], &mask);
+        for (place, word) in self.program.settings[0].mask.iter().zip(words) {
+            place.store(word, SeqCst);
+        }
+    }
+
+    /// Adds a flow, unless it is there or there is no room. Its frames go below once those before
+    /// `now_ns` have left.
+    pub(crate) fn add(&mut self, key: &[u8; KEY_BYTES], known: Known, way: Way, now_ns: u64) {
+        let words = key::masked(key, &self.mask);
+        let first = self.first_way(&words);
+        let epoch = self.epoch();
+        let ways = first..first + WAYS as u32;
+        let is_there = ways.clone().any(|number| {
+            let slot = &self.program.slots[number as usize];
+            let mut pairs = slot.key.iter().zip(words);
+            slot.epoch.load(Relaxed) == epoch && pairs.all(|(at, word)| at.load(Relaxed) == word)
+        });
+        if is_there {
+            return;
+        }
+        let used = |number: &u32| match self.known.get(number) {
+            None => 0,
+            Some(_) => {
+                let slot = &self.program.slots[*number as usize];
+                slot.used.load(Relaxed).max(slot.sent_up.load(Relaxed))
+            }
+        };
+        let Some(number) = ways.min_by_key(used) else {
+            return;
+        };
+        if used(&number).saturating_add(IDLE_NS) > now_ns {
+            return;
+        }
+        if let Some(idle) = self.known.get(&number) {
+            self.forget(&[idle.flow]);
+        }
+        let slot = &self.program.slots[number as usize];
+        for (place, word) in slot.key.iter().zip(words) {
+            place.store(word, Relaxed);
+        }
+        slot.out.store(way.out, Relaxed);
+        slot.longest.store(way.longest, Relaxed);
+        slot.from.store(known.from.into(), Relaxed);
+        slot.is_below.store(0, Relaxed);
+        slot.sent_up.store(now_ns, Relaxed);
+        slot.used.store(0, Relaxed);
+        slot.epoch.store(epoch, Release);
+        self.known.insert(number, known);
+        self.slots_of.entry(known.flow).or_default().push(number);
+    }
+
+    /// Forgets flows of the cache: when this returns, their frames go up, and those that did not
+    /// are counted and on their way.
+    pub(crate) fn forget(&mut self, flows: &[u32]) {
+        let mut numbers = Vec::new();
+        for flow in flows {
+            numbers.extend(self.slots_of.remove(flow).unwrap_or_default());
+        }
+        if numbers.is_empty() {
+            return;
+        }
+        for number in &numbers {
+            self.program.slots[*number as usize].epoch.store(0, SeqCst);
+        }
+        self.wait();
+        for number in numbers {
+            let known = self.known.remove(&number);
+            let slot = &self.program.slots[number as usize];
+            self.last.extend(known.and_then(|known| taken(slot, known)));
+        }
+    }
+
+    /// Forgets all flows, as [`Self::forget`].
+    pub(crate) fn forget_all(&mut self) {
+        if self.known.is_empty() {
+            return;
+        }
+        self.program.settings[0].epoch.fetch_add(1, SeqCst);
+        self.wait();
+        let counts = self.take_live();
+        self.last.extend(counts);
+        self.known.clear();
+        self.slots_of.clear();
+    }
+
+    /// Takes what forgotten flows have counted.
+    pub(crate) fn take_last(&mut self) -> Vec<Counted> {
+        std::mem::take(&mut self.last)
+    }
+
+    /// Takes what all flows have counted.
+    pub(crate) fn take_counts(&mut self) -> Vec<Counted> {
+        let mut counts = self.take_last();
+        counts.extend(self.take_live());
+        counts
+    }
+
+    fn take_live(&self) -> Vec<Counted> {
+        let slots = &self.program.slots;
+        let known = self.known.iter();
+        let counts = known.filter_map(|(number, known)| taken(&slots[*number as usize], *known));
+        counts.collect()
+    }
+
+    /// Waits until every frame has either left or come up that met the filter before.
+    pub(crate) fn wait(&self) {
+        fence(SeqCst);
+        for cpu in &self.program.cpus[..self.n_cpus] {
+            let section = cpu.section.load(Acquire);
+            if section % 2 == 0 {
+                continue;
+            }
+            let start = Instant::now();
+            while cpu.section.load(Acquire) == section && start.elapsed() < LONGEST_SECTION {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Notes that all frames that arrived on the port at this place before `at_ns` have left.
+    pub(crate) fn drained(&self, port: u8, at_ns: u64) {
+        let places = &self.program.settings[0].drained;
+        places[usize::from(port)].store(at_ns, Release);
+    }
+
+    fn epoch(&self) -> u64 {
+        self.program.settings[0].epoch.load(Relaxed)
+    }
+
+    /// The first slot where a key may be.
+    fn first_way(&self, words: &[u64; KEY_WORDS]) -> u32 {
+        let mut hash = self.program.settings[0].seed.load(Relaxed);
+        for word in words {
+            hash = (hash ^ word).wrapping_mul(FACTOR);
+            hash ^= hash >> 32;
+        }
+        hash as u32 & (SLOTS as u32 - 1) & !(WAYS as u32 - 1)
+    }
+}
+
+/// What a slot has counted since it was asked last, if anything.
+fn taken(slot: &Slot, known: Known) -> Option<Counted> {
+    let packets = slot.packets.swap(0, Relaxed);
+    (packets > 0).then(|| Counted {
+        known,
+        packets,
+        bytes: slot.bytes.swap(0, Relaxed),
+        used_ns: slot.used.load(Relaxed),
+    })
+}

@@ -1,0 +1,291 @@
+//! The program in the kernel against the parser of the switch, by the kernel's test runs. These
+//! have no frames with a tag, because the kernel keeps it apart; the tests of the daemon have them.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use aya::programs::{TestRun, TestRunOptions};
+use bofuss_oflib::field::{
+    ETH_DST, ETH_SRC, ETH_TYPE, IP_DSCP, IP_ECN, IP_PROTO, IPV4_DST, IPV4_SRC, IPV6_DST, TCP_DST,
+    TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC, VLAN_VID,
+};
+use bofuss_oflib::{Field, FieldSet, Mac};
+use bofuss_packet::craft::{Layer, arp, ethernet, icmp, ipv4, ipv6, tcp, udp};
+use bofuss_packet::{Key, KeyMask, Layout, parse};
+
+use crate::key;
+use crate::program::Program;
+use crate::table::{FlowTable, Known, Way};
+
+/// The interface of test runs: loopback.
+const INTERFACE: u32 = 1;
+/// The interface that frames of known flows leave by.
+const OUT: u32 = 77;
+/// Where `struct __sk_buff` has the size of segments, and its own size.
+const GSO_SIZE_AT: usize = 176;
+const CONTEXT_BYTES: usize = 192;
+/// A time before all that the kernel's clock says.
+const EARLY_NS: u64 = 2_000_000_000;
+
+/// An empty table, if the kernel has what it needs and lets us use it.
+///
+/// Panics: in CI, if it does not.
+fn table() -> Option<FlowTable> {
+    match Program::load() {
+        Ok(program) => Some(FlowTable::new(program, 7)),
+        Err(why) => {
+            assert!(std::env::var_os("CI").is_none(), "no accelerator: {why}");
+            println!("not run: no accelerator: {why}");
+            None
+        }
+    }
+}
+
+/// Adds the flow of a frame, whose frames that went up have left. Returns whether it has a key.
+fn add(table: &mut FlowTable, flow: u32, frame: &[u8], longest: u32) -> bool {
+    let Some(key) = key::of_frame(frame, INTERFACE) else {
+        return false;
+    };
+    let known = Known {
+        flow,
+        from: 0,
+        to: Some(1),
+    };
+    let way = Way { out: OUT, longest };
+    table.add(&key, known, way, EARLY_NS);
+    table.drained(0, EARLY_NS + 1);
+    true
+}
+
+/// Has the kernel decide about a frame. Returns the interface that it leaves by, if it is known.
+fn decide(table: &mut FlowTable, frame: &[u8], gso_size: u32) -> Option<u32> {
+    let mut context = [0; CONTEXT_BYTES];
+    context[GSO_SIZE_AT..GSO_SIZE_AT + 4].copy_from_slice(&gso_size.to_ne_bytes());
+    let mut out = vec![0; frame.len() + 64];
+    let options = TestRunOptions {
+        data_in: Some(frame),
+        data_out: Some(&mut out),
+        ctx_in: Some(&context),
+        ..TestRunOptions::new()
+    };
+    let run = table.program.test().unwrap().test_run(options).unwrap();
+    (run.return_value != 0).then_some(run.return_value)
+}
+
+/// A generator of numbers.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) as usize % n
+    }
+
+    /// A frame of few values, so that many are of the same flow, and with a byte that may be wrong.
+    fn frame(&mut self) -> Vec<u8> {
+        let mut mac = || Mac([2, 0, 0, 0, 0, self.below(2) as u8]);
+        let (dst, src) = (mac(), mac());
+        let mut port = || 1000 + self.below(2) as u16;
+        let (from, to) = (port(), port());
+        let data = vec![7; [0, 30, 60][self.below(3)]];
+        let transport = match self.below(8) {
+            0..3 => tcp(from, to, self.below(64) as u8, &data),
+            3..6 => udp(from, to, &data),
+            6 => icmp(1, 8, 0, &data),
+            _ => Layer::new(47, &data),
+        };
+        let mut ip = || [10, 0, 0, self.below(2) as u8].into();
+        let (a, b) = (ip(), ip());
+        let ttl = [1, 2, 64][self.below(3)];
+        let packet = match self.below(8) {
+            0 => arp(1, src, a, dst, b),
+            1 => ipv6(
+                [0xfe80, 0, 0, 0, 0, 0, 0, 1].into(),
+                [1; 8].into(),
+                ttl,
+                transport,
+            ),
+            _ => ipv4(a, b, ttl, transport),
+        };
+        let mut frame = ethernet(dst, src, packet);
+        frame.resize(frame.len().max(60), 0);
+        if self.below(2) == 0 {
+            // Mostly in the bytes that tell what headers there are.
+            let at = [12, 14, 15, 16, 17, 20, 21, 22, 23, 46][self.below(10)];
+            frame[at] = [0, 1, 4, 5, 8, 20, 40, 0x45, 0x46, 0x50, 0x81, 0xff][self.below(12)];
+        }
+        frame
+    }
+}
+
+/// What the switch's parser finds of these fields.
+fn words(mask: &KeyMask, frame: &[u8]) -> Vec<u64> {
+    let mut key = Key::EMPTY;
+    parse(frame, &mut key, &mut Layout::EMPTY.clone());
+    mask.of_key(&key, &mut ()).unwrap().collect()
+}
+
+const FIELDS: [&Field; 13] = [
+    ETH_DST, ETH_SRC, ETH_TYPE, VLAN_VID, IP_DSCP, IP_ECN, IP_PROTO, IPV4_SRC, IPV4_DST, TCP_SRC,
+    TCP_DST, UDP_SRC, UDP_DST,
+];
+
+// I14
+#[test]
+fn a_frame_that_stays_below_has_the_key_of_its_flow() {
+    let Some(mut table) = table() else { return };
+    let mut numbers = Numbers(3);
+    let mut known = 0;
+    for _ in 0..150 {
+        let mut chosen: Vec<&'static Field> = FIELDS.to_vec();
+        chosen.retain(|_| numbers.below(5) == 0);
+        let mut fields = FieldSet::EMPTY;
+        for field in &chosen {
+            fields.insert(FieldSet::of(field));
+        }
+        let mask = KeyMask::whole(chosen.into_iter());
+        table.forget_all();
+        table.set_mask(key::mask_of(fields).unwrap());
+        let first = numbers.frame();
+        if !add(&mut table, 5, &first, 1514) {
+            continue;
+        }
+        for _ in 0..200 {
+            let other = numbers.frame();
+            if decide(&mut table, &other, 0).is_some() {
+                known += 1;
+                assert_eq!(
+                    words(&mask, &other),
+                    words(&mask, &first),
+                    "{first:x?} {other:x?}"
+                );
+            }
+        }
+    }
+    assert!(known > 500, "{known} frames were known");
+}
+
+#[test]
+fn a_field_that_no_key_has_is_named() {
+    let both = FieldSet::of(IPV6_DST).union(FieldSet::of(TCP_FLAGS));
+    assert!(key::mask_of(FieldSet::of(IPV6_DST)).is_ok());
+    assert_eq!(key::mask_of(both), Err("entries read tcp_flags".into()));
+}
+
+fn segment(data: usize) -> Vec<u8> {
+    let payload = tcp(1, 2, 0x10, &vec![1; data]);
+    let packet = ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, payload);
+    ethernet(Mac([2; 6]), Mac([4; 6]), packet)
+}
+
+#[test]
+fn a_super_frame_counts_as_its_segments_and_may_be_as_long_as_they_may() {
+    let Some(mut table) = table() else { return };
+    table.set_mask(key::mask_of(FieldSet::EMPTY).unwrap());
+    assert!(add(&mut table, 5, &segment(100), 1514));
+    assert_eq!(decide(&mut table, &segment(2500), 1000), Some(OUT));
+    let [counted] = table.take_counts()[..] else {
+        panic!("one flow counts")
+    };
+    assert_eq!((counted.packets, counted.bytes), (3, 2500 + 3 * 54));
+    assert_eq!(counted.known.flow, 5);
+    assert_eq!(
+        decide(&mut table, &segment(2500), 1461),
+        None,
+        "segments are too long"
+    );
+    assert!(table.take_counts().is_empty());
+}
+
+#[test]
+fn a_flow_goes_below_only_when_what_went_up_has_left() {
+    let Some(mut table) = table() else { return };
+    table.set_mask(key::mask_of(FieldSet::EMPTY).unwrap());
+    assert!(add(&mut table, 5, &segment(100), 1514));
+    table.drained(0, EARLY_NS);
+    assert_eq!(decide(&mut table, &segment(100), 0), None);
+    table.drained(0, EARLY_NS + 1);
+    assert_eq!(
+        decide(&mut table, &segment(100), 0),
+        None,
+        "another has gone up since"
+    );
+    table.drained(0, u64::MAX);
+    assert_eq!(decide(&mut table, &segment(100), 0), Some(OUT));
+    table.drained(0, 0);
+    assert_eq!(
+        decide(&mut table, &segment(100), 0),
+        Some(OUT),
+        "it stays below"
+    );
+}
+
+#[test]
+fn forgotten_flows_go_up_and_what_they_counted_remains() {
+    let Some(mut table) = table() else { return };
+    table.set_mask(key::mask_of(FieldSet::of(TCP_SRC)).unwrap());
+    let of_port = |port: u16| {
+        let packet = ipv4(
+            [10; 4].into(),
+            [11; 4].into(),
+            64,
+            tcp(port, 2, 0, &[0; 50]),
+        );
+        ethernet(Mac([2; 6]), Mac([4; 6]), packet)
+    };
+    for port in 0..3 {
+        assert!(add(&mut table, port.into(), &of_port(port), 1514));
+        assert_eq!(decide(&mut table, &of_port(port), 0), Some(OUT));
+    }
+    table.forget(&[1, 9]);
+    assert_eq!(table.flows(), [0, 2]);
+    assert_eq!(decide(&mut table, &of_port(1), 0), None);
+    let last: Vec<u32> = table.take_last().iter().map(|one| one.known.flow).collect();
+    assert_eq!(last, [1]);
+    table.forget_all();
+    assert!((0..3).all(|port| decide(&mut table, &of_port(port), 0).is_none()));
+    assert_eq!(table.take_last().len(), 2);
+    assert!(add(&mut table, 4, &of_port(1), 1514));
+    assert_eq!(decide(&mut table, &of_port(1), 0), Some(OUT));
+}
+
+#[test]
+fn a_full_place_declines_flows_and_gives_idle_ones_up() {
+    let Some(mut table) = table() else { return };
+    table.set_mask(key::mask_of(FieldSet::of(IPV4_SRC)).unwrap());
+    const OFFERED: u32 = 1 << 16;
+    let add_all = |table: &mut FlowTable, now_ns: u64| {
+        for flow in 1..OFFERED {
+            let mut frame = segment(10);
+            frame[26..30].copy_from_slice(&flow.wrapping_pow(3).to_be_bytes());
+            let key = key::of_frame(&frame, INTERFACE).unwrap();
+            let known = Known {
+                flow,
+                from: 0,
+                to: None,
+            };
+            let way = Way {
+                out: 0,
+                longest: 1514,
+            };
+            table.add(&key, known, way, now_ns);
+        }
+    };
+    add_all(&mut table, EARLY_NS);
+    let full = table.flows();
+    assert!((60_000..65_000).contains(&full.len()), "{}", full.len());
+    add_all(&mut table, EARLY_NS + 1);
+    assert_eq!(table.flows(), full, "none is idle");
+    add_all(&mut table, 10 * EARLY_NS);
+    assert_ne!(table.flows(), full);
+    let epoch = table.program.settings[0].epoch.load(Relaxed);
+    let live = table
+        .program
+        .slots
+        .iter()
+        .filter(|slot| slot.epoch.load(Relaxed) == epoch);
+    assert_eq!(live.count(), table.len());
+}

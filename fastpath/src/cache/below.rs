@@ -1,0 +1,232 @@
+//! What forwards frames of cached flows below the switch, if something does: an [`Accelerator`]
+//! gets flows that only go to a port or are dropped, loses them before they become wrong, and is
+//! asked for what it has counted wherever counters are read.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt::Debug;
+
+use bofuss_datapath::engine::{FrameEngine, Hooks, Pipeline, PortQueues};
+use bofuss_datapath::{DropReason, Port, Time};
+use bofuss_frame::Frame;
+use bofuss_oflib::{FieldSet, PortNo};
+
+use super::Cache;
+
+/// With more flows below, all are forgotten after a change instead of checked one by one.
+const MAX_CHECKED: usize = 1024;
+
+/// What was forwarded of a flow, and is in no counter yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Forwarded {
+    /// The flow.
+    pub flow: u32,
+    /// The port that its frames arrived on; `None` if it is gone.
+    pub from: Option<PortNo>,
+    /// The port that they left by; `None` if it is gone, or if they were dropped.
+    pub to: Option<PortNo>,
+    /// Whether they were dropped.
+    pub is_dropped: bool,
+    /// Packets and bytes, as they are on a wire.
+    pub packets: u64,
+    /// See `packets`.
+    pub bytes: u64,
+    /// When the last frame arrived.
+    pub used: Time,
+}
+
+/// Something that forwards frames of flows before they reach the switch.
+///
+/// When [`Accelerator::forget`] and [`Accelerator::forget_all`] return, no frame of these flows is
+/// forwarded any more, and [`Accelerator::take_last_counts`] has all that were.
+pub trait Accelerator: Debug {
+    /// Forgets all flows. From now on, a flow is identified by these fields, the port, and which
+    /// headers a frame has.
+    fn set_fields(&mut self, fields: FieldSet);
+    /// Offers a flow, to which this frame belongs: those that arrive on `from` leave by `to`, or
+    /// are dropped. It may decline.
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, to: Option<PortNo>);
+    /// How many flows it has.
+    fn len(&self) -> usize;
+    /// Whether it has no flow.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The flows that it has.
+    fn flows(&self) -> Vec<u32>;
+    /// Forgets flows.
+    fn forget(&mut self, flows: &[u32]);
+    /// Forgets all flows.
+    fn forget_all(&mut self);
+    /// Takes what flows have counted that were forgotten.
+    fn take_last_counts(&mut self) -> Vec<Forwarded>;
+    /// Takes what all flows have counted.
+    fn take_counts(&mut self) -> Vec<Forwarded>;
+}
+
+/// The accelerator, and what it has counted for ports.
+#[derive(Debug, Default)]
+pub(crate) struct Below {
+    accelerator: Option<Box<dyn Accelerator>>,
+    /// Packets and bytes by the ports that they arrived on and left by; they were dropped if that
+    /// is `None`.
+    counts: BTreeMap<(Option<PortNo>, Option<PortNo>), (u64, u64)>,
+    dropped: u64,
+    /// A digest of all but the entries on which the ways of frames depend.
+    surroundings: u64,
+}
+
+impl Cache {
+    /// Lets an accelerator forward frames from now on.
+    pub fn accelerate(&mut self, mut accelerator: Box<dyn Accelerator>) {
+        accelerator.set_fields(self.fields);
+        self.below.accelerator = Some(accelerator);
+    }
+
+    /// Takes all flows back from the accelerator. The next packets of each may bring it there
+    /// again.
+    pub fn take_back_flows(&mut self) {
+        if let Some(accelerator) = &mut self.below.accelerator {
+            accelerator.forget_all();
+            self.absorb_last();
+        }
+    }
+
+    /// Takes a flow back from the accelerator before it is removed.
+    pub(crate) fn take_back(&mut self, flow: u32) {
+        if let Some(accelerator) = &mut self.below.accelerator {
+            accelerator.forget(&[flow]);
+            self.absorb_last();
+        }
+    }
+
+    /// Takes those flows back that a change may concern.
+    pub(crate) fn take_back_changed(&mut self) {
+        let Some(accelerator) = &self.below.accelerator else {
+            return;
+        };
+        if accelerator.len() > MAX_CHECKED {
+            return self.take_back_flows();
+        }
+        let mut flows = accelerator.flows();
+        flows.retain(|flow| {
+            let words = self.flows[*flow].key.clone();
+            !self.is_current(*flow) && !self.renew(*flow, words.get(self.width()))
+        });
+        if let Some(accelerator) = &mut self.below.accelerator {
+            accelerator.forget(&flows);
+            self.absorb_last();
+        }
+    }
+
+    /// Tells the accelerator the fields of the key.
+    pub(crate) fn set_fields_below(&mut self) {
+        if let Some(accelerator) = &mut self.below.accelerator {
+            accelerator.set_fields(self.fields);
+        }
+    }
+
+    /// Adds what the accelerator has counted to the flows.
+    pub(crate) fn absorb_all(&mut self) {
+        if let Some(accelerator) = &mut self.below.accelerator {
+            let counts = accelerator.take_counts();
+            self.absorb(counts);
+        }
+    }
+
+    /// Whether there is an accelerator.
+    pub(crate) fn has_accelerator(&self) -> bool {
+        self.below.accelerator.is_some()
+    }
+
+    /// Offers a flow to the accelerator: see [`Accelerator::offer`].
+    pub(crate) fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, to: Option<PortNo>) {
+        if let Some(accelerator) = &mut self.below.accelerator {
+            accelerator.offer(flow, frame, from, to);
+        }
+    }
+
+    /// Whether the accelerator may have counted something.
+    pub(crate) fn is_accelerated(&self) -> bool {
+        let accelerator = self.below.accelerator.as_ref();
+        accelerator.is_some_and(|accelerator| !accelerator.is_empty())
+    }
+
+    fn absorb_last(&mut self) {
+        if let Some(accelerator) = &mut self.below.accelerator {
+            let counts = accelerator.take_last_counts();
+            self.absorb(counts);
+        }
+    }
+
+    fn absorb(&mut self, counts: Vec<Forwarded>) {
+        for one in counts {
+            let ports = self.below.counts.entry((one.from, one.to)).or_default();
+            *ports = (ports.0 + one.packets, ports.1 + one.bytes);
+            self.below.dropped += if one.is_dropped { one.packets } else { 0 };
+            let Some(flow) = self.flows.get_mut(one.flow) else {
+                continue;
+            };
+            let used = flow.used.max(one.used);
+            if flow.count(used, one.packets, one.bytes) {
+                self.unsettled.push(one.flow);
+            }
+        }
+    }
+
+    /// Adds what the accelerator has counted to the counters of ports and drops.
+    pub(crate) fn settle_ports(
+        &mut self,
+        ports: &mut BTreeMap<PortNo, Port>,
+        drops: &mut [u64; DropReason::ALL.len()],
+    ) {
+        for ((from, to), (packets, bytes)) in core::mem::take(&mut self.below.counts) {
+            if let Some(port) = from.and_then(|from| ports.get_mut(&from)) {
+                port.stats.rx_packets += packets;
+                port.stats.rx_bytes += bytes;
+            }
+            if let Some(port) = to.and_then(|to| ports.get_mut(&to)) {
+                port.stats.tx_packets += packets;
+                port.stats.tx_bytes += bytes;
+            }
+        }
+        drops[DropReason::NoOutput as usize] += core::mem::take(&mut self.below.dropped);
+    }
+
+    /// Takes all flows back if anything but entries has changed on which the ways of frames depend.
+    pub(crate) fn review<E: FrameEngine>(
+        &mut self,
+        pipeline: &Pipeline<E>,
+        egress: &PortQueues,
+        hooks: &Hooks,
+    ) {
+        if self.below.accelerator.is_none() {
+            return;
+        }
+        let first_egress = pipeline
+            .first_egress
+            .map_or(u64::MAX, |first| first.0.into());
+        let queues = egress.ports.keys().map(|port| u64::from(port.0));
+        let ports = pipeline.ports.iter().flat_map(|(number, port)| {
+            let number = u64::from(number.0) << 1 | u64::from(port.without_ethernet);
+            [number, port.desc.config.0, port.desc.state.0.into()]
+        });
+        let before = [
+            hooks.plan().into(),
+            first_egress,
+            hooks.at_egress.len() as u64,
+        ];
+        // The ends of the lists are marked by what is no port.
+        let all = before
+            .into_iter()
+            .chain(queues)
+            .chain([u64::MAX])
+            .chain(ports);
+        let digest = self.secret.hash(all);
+        if digest != self.below.surroundings {
+            self.below.surroundings = digest;
+            self.take_back_flows();
+        }
+    }
+}

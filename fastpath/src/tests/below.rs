@@ -1,0 +1,197 @@
+//! A switch whose known flows an accelerator forwards, which knows frames by their bytes, does what
+//! the plain engine does: frames, counters of entries, tables and ports, timeouts.
+
+use alloc::{boxed::Box, collections::BTreeMap, format, rc::Rc, string::String, vec, vec::Vec};
+use core::cell::RefCell;
+
+use bofuss_datapath::{Engine, Time};
+use bofuss_frame::Frame;
+use bofuss_oflib::message::port::PortConfig;
+use bofuss_oflib::{FieldSet, Mac, PortNo};
+use bofuss_packet::craft;
+
+use super::stage::*;
+use crate::{Accelerator, Datapath, Forwarded};
+
+const PORTS: u32 = 3;
+const OPERATIONS: usize = 20_000;
+
+/// What the accelerator knows of a frame from a port.
+#[derive(Debug, Default)]
+struct Memory {
+    known: BTreeMap<(PortNo, Vec<u8>), (u32, Option<PortNo>)>,
+    counted: Vec<Forwarded>,
+    last: Vec<Forwarded>,
+    forwarded: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+struct InMemory(Rc<RefCell<Memory>>);
+
+impl InMemory {
+    /// Forwards a frame if its flow is known. Returns what left, if so.
+    fn forwards(&self, now: Time, from: PortNo, bytes: &[u8]) -> Option<Vec<(PortNo, Vec<u8>)>> {
+        let memory = &mut *self.0.borrow_mut();
+        let (flow, to) = *memory.known.get(&(from, bytes.into()))?;
+        memory.forwarded += 1;
+        memory.counted.push(Forwarded {
+            flow,
+            from: Some(from),
+            to,
+            is_dropped: to.is_none(),
+            packets: 1,
+            bytes: bytes.len() as u64,
+            used: now,
+        });
+        Some(to.map(|to| (to, bytes.into())).into_iter().collect())
+    }
+}
+
+impl Accelerator for InMemory {
+    fn set_fields(&mut self, _: FieldSet) {
+        assert!(self.is_empty(), "flows of another key are forgotten before");
+    }
+
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, to: Option<PortNo>) {
+        let mut memory = self.0.borrow_mut();
+        memory
+            .known
+            .insert((from, frame.bytes().into()), (flow, to));
+    }
+
+    fn len(&self) -> usize {
+        self.flows().len()
+    }
+
+    fn flows(&self) -> Vec<u32> {
+        let memory = self.0.borrow();
+        let mut flows: Vec<u32> = memory.known.values().map(|known| known.0).collect();
+        flows.sort_unstable();
+        flows.dedup();
+        flows
+    }
+
+    fn forget(&mut self, flows: &[u32]) {
+        let memory = &mut *self.0.borrow_mut();
+        memory.known.retain(|_, known| !flows.contains(&known.0));
+        let is_gone = |one: &mut Forwarded| flows.contains(&one.flow);
+        memory.last.extend(memory.counted.extract_if(.., is_gone));
+    }
+
+    fn forget_all(&mut self) {
+        let flows = self.flows();
+        self.forget(&flows);
+    }
+
+    fn take_last_counts(&mut self) -> Vec<Forwarded> {
+        core::mem::take(&mut self.0.borrow_mut().last)
+    }
+
+    fn take_counts(&mut self) -> Vec<Forwarded> {
+        let mut counts = self.take_last_counts();
+        counts.append(&mut self.0.borrow_mut().counted);
+        counts
+    }
+}
+
+/// A frame of one of few flows.
+fn frame(n: usize) -> Vec<u8> {
+    let from = [10, 0, 0, (n % 3) as u8].into();
+    let packet = craft::ipv4(
+        from,
+        [10, 9, 9, 9].into(),
+        64,
+        craft::udp(n as u16 / 3, 2, b"x"),
+    );
+    craft::ethernet(Mac([2; 6]), Mac([4; 6]), packet)
+}
+
+/// Applies an operation to both switches.
+fn change(switches: &mut [Datapath; 2], now: Time, choice: usize, n: usize) {
+    let (priority, port) = (n % 4, 1 + n % 5);
+    let text = match choice {
+        0 => format!("priority={priority},ip,actions=output:{port}"),
+        1 => format!(
+            "priority={priority},in_port={port},udp,nw_src=10.0.0.{}",
+            n % 3
+        ),
+        2 => format!("idle_timeout=1,udp,udp_src={port},actions=output:{port}"),
+        3 => format!("priority={priority},in_port=1,actions=write_metadata:{port},goto_table:1"),
+        4 => format!("table=1,metadata={port},actions=output:{port}"),
+        _ => format!("priority=9,udp,udp_src={port},actions=set_field:7->udp_src,output:2"),
+    };
+    let sink = &mut Vec::<Frame>::new();
+    for datapath in switches {
+        match choice {
+            0 | 2 | 4 | 5 => flow(datapath, &text),
+            1 => flow(datapath, &format!("{text},actions=drop")),
+            3 => flow(datapath, &text),
+            6 => delete(datapath, "table=255,udp"),
+            7 => delete(datapath, &format!("udp,udp_src={port}")),
+            8 => {
+                let bits = [
+                    0,
+                    PortConfig::PORT_DOWN.0,
+                    PortConfig::NO_FWD.0,
+                    PortConfig::NO_RECV.0,
+                ];
+                let all = PortConfig(bits.iter().sum());
+                let number = PortNo(port as u32);
+                datapath.configure_port(number, PortConfig(bits[priority]), all, sink);
+            }
+            _ => datapath.tick(now, sink),
+        }
+        datapath.review();
+    }
+}
+
+#[test]
+fn what_an_accelerator_forwards_is_what_the_plain_engine_does() {
+    let accelerator = InMemory::default();
+    let mut switches =
+        [Engine::Cache, Engine::Reference].map(|engine| switch_of(with_engine(engine), 0, PORTS));
+    let below = Box::new(accelerator.clone());
+    switches[0].engine_mut().accelerate(below);
+    let mut state = 5u64;
+    let mut random = |n: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize % n
+    };
+    for step in 0..OPERATIONS {
+        let now = Time(step as u64 * Time::SEC / 50);
+        let from = PortNo(1 + random(PORTS as usize) as u32);
+        let bytes = frame(random(12));
+        let seen = switches.each_mut().map(|datapath| {
+            let frame = datapath.pool().frame(&bytes).expect("within the limit");
+            let is_plain = datapath.config().engine == Engine::Reference;
+            if !is_plain && let Some(left) = accelerator.forwards(now, from, &bytes) {
+                return left;
+            }
+            let mut seen = Seen::default();
+            datapath.receive(now, from, &mut vec![frame], &mut seen);
+            seen.left
+        });
+        assert_eq!(seen[0], seen[1], "step {step}");
+        if random(40) == 0 {
+            let (choice, n) = (random(11), random(60));
+            change(&mut switches, now, choice, n);
+        }
+        if random(50) == 0 {
+            let [with, without] = switches.each_mut().map(|datapath| {
+                // Entries of the two may be in another order.
+                let text = counters(datapath, 2);
+                let mut parts: Vec<_> = text.split([',', '}']).map(String::from).collect();
+                parts.sort();
+                parts
+            });
+            assert_eq!(with, without, "step {step}");
+        }
+    }
+    let forwarded = accelerator.0.borrow().forwarded;
+    assert!(
+        forwarded > OPERATIONS / 10,
+        "{forwarded} frames were forwarded"
+    );
+}

@@ -1,0 +1,189 @@
+//! What forwards frames of known flows below the switch: begun, kept in step with ports and
+//! captures, and shown.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use bofuss_accel::{InKernel, Interface, Standing};
+use bofuss_oflib::PortNo;
+use bofuss_ports::Link;
+use tracing::{info, warn};
+
+use super::DataPlane;
+use crate::config::Accelerate;
+
+/// What forwards frames below the switch.
+pub struct Acceleration {
+    /// The accelerator, or why there is none.
+    kernel: Result<InKernel, String>,
+    /// Why ports are not accelerated.
+    refused: BTreeMap<PortNo, String>,
+    /// Why it is paused.
+    paused: Option<&'static str>,
+}
+
+impl Acceleration {
+    /// None, for this reason.
+    pub fn off(why: impl Into<String>) -> Self {
+        Self {
+            kernel: Err(why.into()),
+            refused: BTreeMap::new(),
+            paused: None,
+        }
+    }
+
+    /// What it does now, if there is an accelerator.
+    pub fn standing(&self) -> Option<Standing> {
+        self.kernel.as_ref().ok().map(InKernel::standing)
+    }
+}
+
+impl fmt::Display for Acceleration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kernel = match &self.kernel {
+            Ok(kernel) => kernel,
+            Err(why) => return writeln!(f, "off: {why}"),
+        };
+        let standing = kernel.standing();
+        match &standing.idle_because {
+            Some(why) => writeln!(f, "idle: {why}")?,
+            None => writeln!(f, "on")?,
+        }
+        writeln!(f, "flows {}", standing.flows)?;
+        writeln!(f, "packets {}", standing.packets)?;
+        for number in kernel.ports() {
+            writeln!(f, "port {number} on")?;
+        }
+        for (number, why) in &self.refused {
+            writeln!(f, "port {number} off: {why}")?;
+        }
+        Ok(())
+    }
+}
+
+impl DataPlane {
+    /// Begins to accelerate as configured. Needs the rights that the switch gives up later.
+    ///
+    /// Errors: it is to be on, and cannot be.
+    pub fn begin_acceleration(&mut self) -> Result<(), String> {
+        let wanted = self.config.accelerate;
+        if wanted == Accelerate::Off {
+            return Ok(());
+        }
+        let seed = self.switch.datapath().config().secret;
+        match InKernel::load(seed, self.now()) {
+            Ok(kernel) => {
+                let accelerator = Box::new(kernel.clone());
+                self.switch.engine_mut().accelerate(accelerator);
+                self.acceleration.kernel = Ok(kernel);
+                self.accelerate_ports();
+                self.follow_copiers();
+                info!("accelerator: {}", one_line(&self.acceleration));
+                Ok(())
+            }
+            Err(why) if wanted == Accelerate::On => Err(format!("--accelerate on: {why}")),
+            Err(why) => {
+                info!("accelerator: off: {why}");
+                self.acceleration = Acceleration::off(why);
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets the accelerator learn of what a message, a timer or an event has changed.
+    pub(super) fn review(&mut self) {
+        if self.acceleration.kernel.is_ok() {
+            self.switch.review();
+        }
+    }
+
+    /// Notes that frames of a port have left, if all have.
+    pub(super) fn note_drained(&mut self, number: PortNo) {
+        if let Ok(kernel) = &self.acceleration.kernel {
+            let is_behind = self.switch.datapath().is_behind(number);
+            kernel.drained(number, || !is_behind && self.io.ports.is_drained(number));
+        }
+    }
+
+    /// Has all frames come up while something needs to see them: a capture, a mirror, the record or
+    /// a trace.
+    pub(super) fn follow_copiers(&mut self) {
+        let Ok(kernel) = &self.acceleration.kernel else {
+            return;
+        };
+        let why = if !self.io.ports.copiers.is_empty() {
+            Some("captures or mirrors copy frames")
+        } else if self.io.recorder.is_some() {
+            Some("the record has all frames")
+        } else if !self.lane.pending_traces.is_empty() {
+            Some("a trace waits for its packet")
+        } else {
+            None
+        };
+        if why != self.acceleration.paused {
+            self.acceleration.paused = why;
+            kernel.pause(why);
+            self.switch.engine_mut().take_back_flows();
+        }
+    }
+
+    /// Accelerates the ports that there are, with their interfaces as they are now.
+    pub(super) fn accelerate_ports(&mut self) {
+        let Ok(kernel) = self.acceleration.kernel.clone() else {
+            return;
+        };
+        let mut wanted = BTreeMap::new();
+        for port in self.io.ports.all() {
+            if let Some(link) = port.link() {
+                wanted.insert(port.number, interface(link));
+            }
+        }
+        let is_right = |number: &PortNo| {
+            let port = wanted.get(number);
+            port.is_some_and(|port| kernel.has_port(*number, port))
+        };
+        let wrong: Vec<PortNo> = kernel
+            .ports()
+            .into_iter()
+            .filter(|n| !is_right(n))
+            .collect();
+        if !wrong.is_empty() {
+            self.switch.engine_mut().take_back_flows();
+            for number in wrong {
+                kernel.remove_port(number);
+            }
+        }
+        self.acceleration
+            .refused
+            .retain(|number, _| wanted.contains_key(number));
+        for (number, interface) in wanted {
+            if kernel.has_port(number, &interface)
+                || self.acceleration.refused.contains_key(&number)
+            {
+                continue;
+            }
+            let filter = kernel.filter();
+            let filtered = self.io.ports.set_filter(number, &filter);
+            let added = filtered
+                .map_err(|_| "it has no packet socket".into())
+                .and_then(|()| kernel.add_port(number, interface));
+            if let Err(why) = added {
+                warn!("accelerator: port {number}: {why}");
+                self.acceleration.refused.insert(number, why);
+            }
+        }
+    }
+}
+
+fn interface(link: &Link) -> Interface {
+    Interface {
+        name: link.name.clone(),
+        index: link.index,
+        mtu_bytes: link.mtu_bytes,
+    }
+}
+
+/// The lines of a text as one.
+fn one_line(text: &impl fmt::Display) -> String {
+    text.to_string().trim_end().replace('\n', ", ")
+}
