@@ -28,8 +28,9 @@ fn main() {
         .arg(&object)
         .status();
     match done {
-        Ok(status) if status.success() => {}
-        Ok(_) => panic!("clang cannot compile accel/src/accel.c"),
-        Err(_) => fs::write(&object, []).expect("cargo's folder can be written"),
+        Ok(status) if status.success() => return,
+        Ok(_) => println!("cargo::warning=no accelerator: clang cannot compile accel.c"),
+        Err(_) => {}
     }
+    fs::write(&object, []).expect("cargo's folder can be written");
 }

@@ -102,6 +102,7 @@ fn change(stage: &mut Stage, key: &str) {
             let option = "['openstate.dialect=opp']";
             refuses(stage, key, option, "extension: a change needs a restart");
         }
+        "accelerate" => refuses(stage, key, "'on'", "accelerate: a change needs a restart"),
         "record" => refuses(stage, key, "'/tmp/r'", "record: a change needs a restart"),
         "record-frames" => {
             refuses(

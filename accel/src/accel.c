@@ -44,16 +44,18 @@ static long (*const load_bytes)(const void *skb, u32 at, void *to, u32 len, u32 
 struct key {
 	u32 ifindex;
 	u16 tag; // The TCI with the bit "there is a tag" instead of DEI; 0 without a tag.
-	u8 protocol;
+	u8 protocol; // With the bit OF_IPV6.
 	u8 tos;
 	u8 macs[12];
-	u32 addresses[2];
+	u32 addresses[8]; // IPv4 has the first of each four.
 	u16 ports[2];
 };
+#define KEY_WORDS 7
+#define OF_IPV6 0x80
 
 // A flow. The key, `out` and `longest` do not change while `epoch` is the settings' one.
 struct slot {
-	u64 key[4];
+	u64 key[KEY_WORDS];
 	u64 epoch;
 	u32 out; // The interface that frames leave by; 0 drops them.
 	u32 longest; // The most bytes of a frame, or of a segment, without its tag.
@@ -63,7 +65,7 @@ struct slot {
 	u64 packets;
 	u64 bytes;
 	u64 used;
-	u64 padding[5];
+	u64 padding[2];
 };
 
 // What one CPU does now. `section` is odd from when a frame meets the filter until the tcx program has
@@ -79,66 +81,111 @@ struct cpu {
 
 struct settings {
 	u64 epoch; // Slots of another epoch are empty.
-	u64 mask[4];
+	u64 mask[KEY_WORDS];
 	u64 seed;
 	u64 drained[PORTS]; // All frames that arrived on a port before then have left the switch.
+	u64 hold[PORTS]; // Until then, frames of known flows are dropped that would go up,
+	u64 held[PORTS]; // and are counted here.
 };
 
 MAP(slots, struct slot, SLOTS);
 MAP(cpus, struct cpu, CPUS);
 MAP(settings_map, struct settings, 1);
 
-// The headers of the frames that are read: Ethernet without a tag, IPv4 without options, TCP or UDP.
-struct headers {
-	u8 macs[12];
-	u16 type;
-	u8 version, tos;
-	u16 total;
-	u16 id, fragment;
-	u8 ttl, protocol;
-	u16 checksum;
-	u32 addresses[2];
+struct transport {
 	u16 ports[2];
 	u16 udp_len, udp_checksum;
 	u32 ack;
 	u8 tcp_words, tcp_flags;
-} __attribute__((packed));
+};
+
+// The headers of the frames that are read: Ethernet without a tag, IP without options, TCP or UDP.
+struct headers {
+	u16 unused; // So that all fields are aligned.
+	u8 macs[12];
+	u16 type;
+	union {
+		struct {
+			u8 version, tos;
+			u16 total, id, fragment;
+			u8 ttl, protocol;
+			u16 checksum;
+			u32 addresses[2];
+			struct transport transport;
+		} v4;
+		struct {
+			u8 version_class, class_label;
+			u16 label, payload;
+			u8 next, hops;
+			u32 addresses[8];
+			struct transport transport;
+		} v6;
+	};
+};
 
 #define ETHERNET_BYTES 14
-#define IP_BYTES 20
+#define IPV4_BYTES 20
+#define IPV6_BYTES 40
+#define TRANSPORT_BYTES 14
 #define TAG_BYTES 4
 #define SHORTEST 60
 #define TCP 6
 #define UDP 17
 
+// Reads TCP or UDP, to which `len` bytes belong. Returns how many bytes its header has, 0 if it is neither.
+INLINE u32 read_transport(const struct transport *transport, u8 protocol, u32 len, struct key *key)
+{
+	u32 bytes = protocol == TCP ? (transport->tcp_words >> 4) * 4 : 8;
+
+	if (protocol == TCP ? bytes < 20 : protocol != UDP || len < bytes)
+		return 0;
+	key->ports[0] = transport->ports[0];
+	key->ports[1] = transport->ports[1];
+	return bytes <= len ? bytes : 0;
+}
+
 // Reads a frame of `len` bytes, whose tag the kernel keeps apart. Returns how many bytes its headers have,
 // with the tag; 0 if it is not of the kind that is read exactly.
 INLINE u32 read(struct __sk_buff *skb, u32 len, struct key *key)
 {
+	const u32 first = ETHERNET_BYTES + IPV4_BYTES + TRANSPORT_BYTES;
 	struct headers h;
+	u32 ip, rest, transport;
 
-	if (len < SHORTEST || load_bytes(skb, 0, &h, sizeof(h), BPF_HDR_START_MAC) < 0)
+	if (len < SHORTEST || load_bytes(skb, 0, h.macs, first, BPF_HDR_START_MAC) < 0)
 		return 0;
-	if (h.type != be16(0x0800) || h.version != 0x45 || h.fragment & be16(0x3fff) || h.ttl <= 1)
+	if (h.type == be16(0x0800)) {
+		ip = IPV4_BYTES;
+		rest = be16(h.v4.total) - IPV4_BYTES;
+		if (h.v4.version != 0x45 || h.v4.fragment & be16(0x3fff) || h.v4.ttl <= 1 ||
+		    be16(h.v4.total) < IPV4_BYTES)
+			return 0;
+		key->protocol = h.v4.protocol;
+		key->tos = h.v4.tos;
+		key->addresses[0] = h.v4.addresses[0];
+		key->addresses[4] = h.v4.addresses[1];
+		transport = read_transport(&h.v4.transport, h.v4.protocol, rest, key);
+	} else if (h.type == be16(0x86dd)) {
+		ip = IPV6_BYTES;
+		rest = be16(h.v6.payload);
+		if (h.v6.version_class >> 4 != 6 || h.v6.hops <= 1 || h.v6.next & OF_IPV6 ||
+		    load_bytes(skb, first, h.macs + first, IPV6_BYTES - IPV4_BYTES, BPF_HDR_START_MAC) < 0)
+			return 0;
+		key->protocol = h.v6.next | OF_IPV6;
+		key->tos = h.v6.version_class << 4 | h.v6.class_label >> 4;
+		__builtin_memcpy(key->addresses, h.v6.addresses, sizeof(key->addresses));
+		transport = read_transport(&h.v6.transport, h.v6.next, rest, key);
+	} else {
 		return 0;
-	u32 total = be16(h.total);
-	u32 transport = h.protocol == TCP ? (h.tcp_words >> 4) * 4 : 8;
-	if (h.protocol == TCP ? transport < 20 : h.protocol != UDP)
-		return 0;
-	if (total < IP_BYTES + transport || ETHERNET_BYTES + total > len)
+	}
+	u32 end = ETHERNET_BYTES + ip + rest;
+	if (!transport || end > len)
 		return 0;
 	// A super-frame is cut after its headers, and has no padding.
-	if (skb->gso_size && (h.protocol != TCP || ETHERNET_BYTES + total != len))
+	if (skb->gso_size && ((key->protocol & ~OF_IPV6) != TCP || end != len))
 		return 0;
 	__builtin_memcpy(key->macs, h.macs, sizeof(h.macs));
 	key->ifindex = skb->ifindex;
-	key->tag = 0;
-	key->protocol = h.protocol;
-	key->tos = h.tos;
-	key->addresses[0] = h.addresses[0];
-	key->addresses[1] = h.addresses[1];
-	key->ports[0] = h.ports[0];
-	key->ports[1] = h.ports[1];
 	u32 tag = 0;
 	if (skb->vlan_present) {
 		if (skb->vlan_proto != be16(0x8100))
@@ -146,15 +193,15 @@ INLINE u32 read(struct __sk_buff *skb, u32 len, struct key *key)
 		key->tag = skb->vlan_tci | 0x1000;
 		tag = TAG_BYTES;
 	}
-	return tag + ETHERNET_BYTES + IP_BYTES + transport;
+	return tag + ETHERNET_BYTES + ip + transport;
 }
 
 INLINE struct slot *find(const struct settings *settings, const u64 *key)
 {
-	u64 words[4];
+	u64 words[KEY_WORDS];
 	u64 hash = settings->seed;
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < KEY_WORDS; i++) {
 		words[i] = key[i] & settings->mask[i];
 		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15;
 		hash ^= hash >> 32;
@@ -165,8 +212,10 @@ INLINE struct slot *find(const struct settings *settings, const u64 *key)
 		struct slot *slot = lookup(&slots, &number);
 		if (!slot)
 			return 0;
-		if (*(volatile u64 *)&slot->epoch == settings->epoch && slot->key[0] == words[0] &&
-		    slot->key[1] == words[1] && slot->key[2] == words[2] && slot->key[3] == words[3])
+		u64 differs = *(volatile u64 *)&slot->epoch ^ settings->epoch;
+		for (int i = 0; i < KEY_WORDS; i++)
+			differs |= slot->key[i] ^ words[i];
+		if (!differs)
 			return slot;
 	}
 	return 0;
@@ -177,10 +226,10 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len)
 {
 	union {
 		struct key key;
-		u64 words[4];
-	} key;
+		u64 words[KEY_WORDS];
+	} key = {};
 	u32 zero = 0;
-	const struct settings *settings = lookup(&settings_map, &zero);
+	struct settings *settings = lookup(&settings_map, &zero);
 
 	if (!settings)
 		return UP;
@@ -203,9 +252,13 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len)
 	}
 	// The drop of a super-frame is counted once, as that of a frame.
 	int goes_up = !packets || longest > slot->longest || (skb->gso_size && !slot->out);
-	u64 drained = *(volatile const u64 *)&settings->drained[slot->from % PORTS];
-	if (goes_up || (!slot->is_below && drained <= slot->sent_up)) {
+	u32 port = slot->from % PORTS;
+	if (goes_up || (!slot->is_below && *(volatile u64 *)&settings->drained[port] <= slot->sent_up)) {
 		// What went up is to leave first.
+		if (!goes_up && now < *(volatile u64 *)&settings->hold[port]) {
+			__sync_fetch_and_add(&settings->held[port], packets);
+			return DROP;
+		}
 		slot->is_below = 0;
 		slot->sent_up = now;
 		return UP;

@@ -1,6 +1,6 @@
 //! The accelerator, as the flow cache and the daemon see it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -20,6 +20,15 @@ use crate::table::{Counted, FlowTable, Known, Way};
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: u32 = 14;
 
+/// After so long with frames that wait all the time, those of known flows are held back, for as
+/// long as the switch needs for a full ring of small frames.
+const STUCK_NS: u64 = 100_000_000;
+const LONGEST_HOLD_NS: u64 = 50_000_000;
+/// The time from one hold to the next. It doubles after each that was in vain, because others fill
+/// the ring.
+const FIRST_PAUSE_NS: u64 = 1_000_000_000;
+const LONGEST_PAUSE_NS: u64 = 64 * FIRST_PAUSE_NS;
+
 /// An interface of a port, as the kernel knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
@@ -38,6 +47,8 @@ pub struct Standing {
     pub flows: usize,
     /// How many packets it has forwarded or dropped.
     pub packets: u64,
+    /// How many packets of known flows it has dropped so that the others could leave first.
+    pub held: u64,
     /// Why it takes no flows, if it does not.
     pub idle_because: Option<String>,
 }
@@ -47,6 +58,11 @@ pub struct Standing {
 struct Port {
     number: PortNo,
     interface: Interface,
+    /// Since when some of its frames have waited all the time.
+    waiting_ns: Cell<Option<u64>>,
+    /// When those of known flows may be held back next, and the pause after that.
+    next_hold_ns: Cell<u64>,
+    pause_ns: Cell<u64>,
     /// What the kernel obeys decisions by, until it is dropped.
     _link: SchedClassifierLink,
 }
@@ -76,14 +92,15 @@ impl InKernel {
     ///
     /// Errors: why it cannot be had.
     pub fn load(seed: u64, now: Time) -> Result<Self, String> {
+        // Before the program is loaded, which takes a while.
+        let epoch_ns = monotonic_ns().saturating_sub(now.0);
         Ok(Self(Rc::new(RefCell::new(Inner {
             table: FlowTable::new(Program::load()?, seed),
             ports: BTreeMap::new(),
             next_place: 0,
             unread: None,
             paused: None,
-            // A little too late, so that no use seems to be later than it was.
-            epoch_ns: monotonic_ns().saturating_sub(now.0),
+            epoch_ns,
             packets: 0,
         }))))
     }
@@ -103,6 +120,9 @@ impl InKernel {
         let port = Port {
             number,
             interface,
+            waiting_ns: Cell::new(None),
+            next_hold_ns: Cell::new(0),
+            pause_ns: Cell::new(FIRST_PAUSE_NS),
             _link: link,
         };
         inner.ports.insert(place, port);
@@ -139,12 +159,14 @@ impl InKernel {
         Standing {
             flows: inner.table.len(),
             packets: inner.packets,
+            held: inner.table.held(),
             idle_because: inner.paused.map(String::from).or(inner.unread.clone()),
         }
     }
 
     /// Notes up to when all frames that arrived on a port have left, if `is_empty` says that none
-    /// of them waits anywhere.
+    /// of them waits anywhere. If some always do, because more arrive than the switch can forward,
+    /// frames of known flows are held back, so that from then on the kernel forwards them.
     pub fn drained(&self, number: PortNo, is_empty: impl FnOnce() -> bool) {
         let inner = self.0.borrow();
         let Some(place) = inner.port(number) else {
@@ -152,8 +174,21 @@ impl InKernel {
         };
         let now_ns = monotonic_ns();
         inner.table.wait();
+        let port = &inner.ports[&place];
         if is_empty() {
             inner.table.drained(place, now_ns);
+            inner.table.hold(place, 0);
+            port.waiting_ns.set(None);
+            port.pause_ns.set(FIRST_PAUSE_NS);
+            return;
+        }
+        let since = port.waiting_ns.get().unwrap_or(now_ns);
+        port.waiting_ns.set(Some(since));
+        if now_ns > since + STUCK_NS && now_ns > port.next_hold_ns.get() {
+            inner.table.hold(place, now_ns + LONGEST_HOLD_NS);
+            let pause_ns = port.pause_ns.get();
+            port.next_hold_ns.set(now_ns + pause_ns);
+            port.pause_ns.set(LONGEST_PAUSE_NS.min(2 * pause_ns));
         }
     }
 }

@@ -4,9 +4,9 @@
 use bofuss_oflib::field::{
     ARP_OP, ARP_SHA, ARP_SPA, ARP_THA, ARP_TPA, ETH_DST, ETH_SRC, ETH_TYPE, ICMPV4_CODE,
     ICMPV4_TYPE, ICMPV6_CODE, ICMPV6_TYPE, IN_PHY_PORT, IN_PORT, IP_DSCP, IP_ECN, IP_PROTO,
-    IPV4_DST, IPV4_SRC, IPV6_DST, IPV6_EXTHDR, IPV6_FLABEL, IPV6_ND_SLL, IPV6_ND_TARGET,
-    IPV6_ND_TLL, IPV6_SRC, METADATA, MPLS_BOS, MPLS_LABEL, MPLS_TC, PACKET_TYPE, PBB_ISID, PBB_UCA,
-    SCTP_DST, SCTP_SRC, TCP_DST, TCP_SRC, TUNNEL_ID, UDP_DST, UDP_SRC, VLAN_PCP, VLAN_VID,
+    IPV4_DST, IPV4_SRC, IPV6_DST, IPV6_EXTHDR, IPV6_ND_SLL, IPV6_ND_TARGET, IPV6_ND_TLL, IPV6_SRC,
+    METADATA, MPLS_BOS, MPLS_LABEL, MPLS_TC, PACKET_TYPE, PBB_ISID, PBB_UCA, SCTP_DST, SCTP_SRC,
+    TCP_DST, TCP_SRC, TUNNEL_ID, UDP_DST, UDP_SRC, VLAN_PCP, VLAN_VID,
 };
 use bofuss_oflib::{Field, FieldSet};
 
@@ -20,7 +20,12 @@ const PROTOCOL_AT: usize = 6;
 const TOS_AT: usize = 7;
 const MACS_AT: usize = 8;
 const ADDRESSES_AT: usize = 20;
-const PORTS_AT: usize = 28;
+const DESTINATION_AT: usize = ADDRESSES_AT + 16;
+const PORTS_AT: usize = 52;
+/// The bit of the protocol that says that it is in IPv6.
+const OF_IPV6: u8 = 0x80;
+/// The fixed bytes of an IPv6 header.
+const IPV6_BYTES: usize = 40;
 /// Bytes of an IPv4 header without options.
 const IPV4_BYTES: usize = 20;
 /// Protocols.
@@ -33,7 +38,7 @@ const HAS_TAG: u16 = 0x1000;
 type Row = (&'static Field, usize, &'static [u8]);
 
 /// The fields that a key has.
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 14] = [
     (ETH_DST, MACS_AT, &[0xff; 6]),
     (ETH_SRC, MACS_AT + 6, &[0xff; 6]),
     (VLAN_VID, TAG_AT, &0x0fff_u16.to_ne_bytes()),
@@ -41,7 +46,9 @@ const ROWS: [Row; 12] = [
     (IP_DSCP, TOS_AT, &[0xfc]),
     (IP_ECN, TOS_AT, &[0x03]),
     (IPV4_SRC, ADDRESSES_AT, &[0xff; 4]),
-    (IPV4_DST, ADDRESSES_AT + 4, &[0xff; 4]),
+    (IPV4_DST, DESTINATION_AT, &[0xff; 4]),
+    (IPV6_SRC, ADDRESSES_AT, &[0xff; 16]),
+    (IPV6_DST, DESTINATION_AT, &[0xff; 16]),
     (TCP_SRC, PORTS_AT, &[0xff; 2]),
     (TCP_DST, PORTS_AT + 2, &[0xff; 2]),
     (UDP_SRC, PORTS_AT, &[0xff; 2]),
@@ -49,7 +56,7 @@ const ROWS: [Row; 12] = [
 ];
 
 /// The fields that are the same in all frames of one port and protocol that are read.
-const CONSTANT: [&Field; 30] = [
+const CONSTANT: [&Field; 27] = [
     IN_PORT,
     IN_PHY_PORT,
     METADATA,
@@ -66,9 +73,6 @@ const CONSTANT: [&Field; 30] = [
     ICMPV4_CODE,
     SCTP_SRC,
     SCTP_DST,
-    IPV6_SRC,
-    IPV6_DST,
-    IPV6_FLABEL,
     IPV6_EXTHDR,
     ICMPV6_TYPE,
     ICMPV6_CODE,
@@ -132,25 +136,41 @@ pub(crate) fn of_frame(bytes: &[u8], interface: u32) -> Option<[u8; KEY_BYTES]> 
         key[TAG_AT..PROTOCOL_AT].copy_from_slice(&tag.to_ne_bytes());
         rest = inner;
     }
-    // The Ethernet type; the first byte of IPv4 without options.
-    let [0x08, 0x00, packet @ ..] = rest else {
-        return None;
+    let (protocol, next, transport) = match rest {
+        [0x08, 0x00, packet @ ..] => {
+            let header: &[u8; IPV4_BYTES] = packet.first_chunk()?;
+            let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+            let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
+            if header[0] != 0x45 || fragment != 0 {
+                return None;
+            }
+            key[TOS_AT] = header[1];
+            key[ADDRESSES_AT..][..4].copy_from_slice(&header[12..16]);
+            key[DESTINATION_AT..][..4].copy_from_slice(&header[16..]);
+            (header[9], header[9], packet.get(IPV4_BYTES..total)?)
+        }
+        [0x86, 0xdd, packet @ ..] => {
+            let header: &[u8; IPV6_BYTES] = packet.first_chunk()?;
+            let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
+            if header[0] >> 4 != 6 {
+                return None;
+            }
+            key[TOS_AT] = header[0] << 4 | header[1] >> 4;
+            key[ADDRESSES_AT..PORTS_AT].copy_from_slice(&header[8..]);
+            let transport = packet.get(IPV6_BYTES..IPV6_BYTES + payload)?;
+            (header[6] | OF_IPV6, header[6], transport)
+        }
+        _ => return None,
     };
-    let (header, _) = packet.split_first_chunk::<IPV4_BYTES>()?;
-    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff;
-    let transport = packet.get(IPV4_BYTES..total)?;
-    let transport_bytes = match header[9] {
+    let bytes = match next {
         TCP => usize::from(transport.get(12)? >> 4) * 4,
         UDP => 8,
         _ => return None,
     };
-    let is_short = header[9] == TCP && transport_bytes < 20;
-    if header[0] != 0x45 || fragment != 0 || is_short || transport.len() < transport_bytes {
+    if next == TCP && bytes < 20 || transport.len() < bytes {
         return None;
     }
-    (key[PROTOCOL_AT], key[TOS_AT]) = (header[9], header[1]);
-    key[ADDRESSES_AT..PORTS_AT].copy_from_slice(&header[12..]);
+    key[PROTOCOL_AT] = protocol;
     key[PORTS_AT..].copy_from_slice(&transport[..4]);
     Some(key)
 }

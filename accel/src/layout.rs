@@ -12,7 +12,7 @@ pub(crate) const CPUS: usize = 1024;
 /// The most ports.
 pub(crate) const PORTS: usize = 256;
 /// Words of a key.
-pub(crate) const KEY_WORDS: usize = 4;
+pub(crate) const KEY_WORDS: usize = 7;
 
 /// A flow.
 #[repr(C)]
@@ -33,7 +33,7 @@ pub(crate) struct Slot {
     pub(crate) packets: AtomicU64,
     pub(crate) bytes: AtomicU64,
     pub(crate) used: AtomicU64,
-    padding: [AtomicU64; 5],
+    padding: [AtomicU64; 2],
 }
 
 /// What a processor does.
@@ -56,6 +56,9 @@ pub(crate) struct Settings {
     pub(crate) seed: AtomicU64,
     /// By port: all frames that arrived before this time have left the switch.
     pub(crate) drained: [AtomicU64; PORTS],
+    /// By port: until then, frames of known flows are dropped that would go up, and counted.
+    pub(crate) hold: [AtomicU64; PORTS],
+    pub(crate) held: [AtomicU64; PORTS],
 }
 
 const _: () = assert!(size_of::<Slot>() == 128 && size_of::<Cpu>() == 64);

@@ -29,7 +29,9 @@ impl Program {
     /// Loads it; it needs CAP_BPF and CAP_NET_ADMIN. Errors: why it cannot be had.
     pub(crate) fn load() -> Result<Self, String> {
         if OBJECT.is_empty() {
-            return Err("this build has none, because there was no clang".into());
+            return Err(
+                "this build has none, because clang or the kernel headers were missing".into(),
+            );
         }
         let mut loaded = Ebpf::load(OBJECT).map_err(|error| reason(&error))?;
         let filter: &mut SocketFilter = program(&mut loaded, "accel_decide")?;

@@ -212,6 +212,18 @@ impl FlowTable {
         places[usize::from(port)].store(at_ns, Release);
     }
 
+    /// Holds frames of known flows of a port back until then.
+    pub(crate) fn hold(&self, port: u8, until_ns: u64) {
+        let places = &self.program.settings[0].hold;
+        places[usize::from(port)].store(until_ns, Release);
+    }
+
+    /// How many packets were held back.
+    pub(crate) fn held(&self) -> u64 {
+        let places = self.program.settings[0].held.iter();
+        places.map(|place| place.load(Relaxed)).sum()
+    }
+
     fn epoch(&self) -> u64 {
         self.program.settings[0].epoch.load(Relaxed)
     }

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use aya::programs::{TestRun, TestRunOptions};
 use bofuss_oflib::field::{
-    ETH_DST, ETH_SRC, ETH_TYPE, IP_DSCP, IP_ECN, IP_PROTO, IPV4_DST, IPV4_SRC, IPV6_DST, TCP_DST,
-    TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC, VLAN_VID,
+    ETH_DST, ETH_SRC, ETH_TYPE, IP_DSCP, IP_ECN, IP_PROTO, IPV4_DST, IPV4_SRC, IPV6_DST, IPV6_SRC,
+    TCP_DST, TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC, VLAN_VID,
 };
 use bofuss_oflib::{Field, FieldSet, Mac};
 use bofuss_packet::craft::{Layer, arp, ethernet, icmp, ipv4, ipv6, tcp, udp};
@@ -100,21 +100,22 @@ impl Numbers {
         let mut ip = || [10, 0, 0, self.below(2) as u8].into();
         let (a, b) = (ip(), ip());
         let ttl = [1, 2, 64][self.below(3)];
+        let host = self.below(2) as u16;
         let packet = match self.below(8) {
             0 => arp(1, src, a, dst, b),
-            1 => ipv6(
+            1..4 => ipv6(
                 [0xfe80, 0, 0, 0, 0, 0, 0, 1].into(),
-                [1; 8].into(),
+                [0xfe80, 0, 0, 0, 0, 0, 0, host].into(),
                 ttl,
                 transport,
             ),
             _ => ipv4(a, b, ttl, transport),
         };
         let mut frame = ethernet(dst, src, packet);
-        frame.resize(frame.len().max(60), 0);
+        frame.resize(frame.len().max(68), 0);
         if self.below(2) == 0 {
             // Mostly in the bytes that tell what headers there are.
-            let at = [12, 14, 15, 16, 17, 20, 21, 22, 23, 46][self.below(10)];
+            let at = [12, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 46, 66][self.below(13)];
             frame[at] = [0, 1, 4, 5, 8, 20, 40, 0x45, 0x46, 0x50, 0x81, 0xff][self.below(12)];
         }
         frame
@@ -128,9 +129,9 @@ fn words(mask: &KeyMask, frame: &[u8]) -> Vec<u64> {
     mask.of_key(&key, &mut ()).unwrap().collect()
 }
 
-const FIELDS: [&Field; 13] = [
-    ETH_DST, ETH_SRC, ETH_TYPE, VLAN_VID, IP_DSCP, IP_ECN, IP_PROTO, IPV4_SRC, IPV4_DST, TCP_SRC,
-    TCP_DST, UDP_SRC, UDP_DST,
+const FIELDS: [&Field; 15] = [
+    IPV6_SRC, IPV6_DST, ETH_DST, ETH_SRC, ETH_TYPE, VLAN_VID, IP_DSCP, IP_ECN, IP_PROTO, IPV4_SRC,
+    IPV4_DST, TCP_SRC, TCP_DST, UDP_SRC, UDP_DST,
 ];
 
 // I14
@@ -198,6 +199,17 @@ fn a_super_frame_counts_as_its_segments_and_may_be_as_long_as_they_may() {
         "segments are too long"
     );
     assert!(table.take_counts().is_empty());
+    let of_ipv6 = |data: usize| {
+        let payload = tcp(1, 2, 0x10, &vec![1; data]);
+        let packet = ipv6([1; 8].into(), [2; 8].into(), 64, payload);
+        ethernet(Mac([2; 6]), Mac([4; 6]), packet)
+    };
+    assert!(add(&mut table, 6, &of_ipv6(100), 1514));
+    assert_eq!(decide(&mut table, &of_ipv6(2500), 1000), Some(OUT));
+    let [counted] = table.take_counts()[..] else {
+        panic!("one flow counts")
+    };
+    assert_eq!((counted.packets, counted.bytes), (3, 2500 + 3 * 74));
 }
 
 #[test]

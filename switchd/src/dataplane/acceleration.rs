@@ -51,6 +51,7 @@ impl fmt::Display for Acceleration {
         }
         writeln!(f, "flows {}", standing.flows)?;
         writeln!(f, "packets {}", standing.packets)?;
+        writeln!(f, "held_back {}", standing.held)?;
         for number in kernel.ports() {
             writeln!(f, "port {number} on")?;
         }

@@ -136,6 +136,7 @@ impl DataPlane {
         let standing = self.acceleration.standing().unwrap_or_default();
         samples.add("accelerated_flows", &[], standing.flows);
         samples.add("accelerated_packets", &[], standing.packets);
+        samples.add("accelerator_held_packets", &[], standing.held);
         samples.add("captures", &[], self.io.ports.copiers.len());
         if let Some(recorder) = &self.io.recorder {
             recorder.report(samples);
