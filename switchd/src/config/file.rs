@@ -69,15 +69,14 @@ fn checked(path: &Path, text: &str) -> Result<Vec<Options>> {
         let text = error.to_string().replace(error.message(), &short);
         format!("{}: {}", path.display(), text.trim_end())
     })?;
+    let located = |at| move |error: Error| error.map(|wrong| in_file(path, text, at, &wrong));
     for (at, own) in all.switches.iter().enumerate() {
-        let located = |error: Error| error.map(|wrong| in_file(path, text, at, &wrong));
-        only_own_keys(own).map_err(located)?;
+        only_own_keys(own).map_err(located(at))?;
     }
     let switches = each(all);
     for (at, switch) in switches.iter().enumerate() {
-        let located = |error: Error| error.map(|wrong| in_file(path, text, at, &wrong));
         let checked = switch.clone().check();
-        checked.map_err(located)?;
+        checked.map_err(located(at))?;
     }
     Ok(switches)
 }
