@@ -95,11 +95,6 @@ impl Connection {
         }
     }
 
-    /// Whether a long reply is in progress.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.dump.is_some()
-    }
-
     /// Whether a long reply is in progress, or changes of ports, entries or controllers wait to be
     /// sent.
     pub(crate) fn has_more(&self) -> bool {

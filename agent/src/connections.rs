@@ -30,6 +30,12 @@ impl Connections {
         self.by_id.contains_key(&conn)
     }
 
+    /// Whether a long reply to this connection is in progress.
+    pub(crate) fn is_busy(&self, conn: ConnId) -> bool {
+        let connection = self.by_id.get(&conn);
+        connection.is_some_and(|connection| connection.dump.is_some())
+    }
+
     /// Whether a configured controller is connected.
     pub(crate) fn has_controller(&self) -> bool {
         self.by_id.values().any(|conn| conn.is_controller)

@@ -17,7 +17,6 @@ use bofuss_oflib::{Message, PortNo, Version};
 
 use crate::bundles::Bundles;
 use crate::change::Change;
-use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::controllers::{self, ended_status, note_change, note_status};
 use crate::deliver::{SwitchSink, report_tables};
@@ -221,18 +220,16 @@ impl<E: FrameEngine> Switch<E> {
     /// reply is complete, no change is in progress, and the connection has room. While a change is
     /// in progress, [`Switch::takes`] knows which messages need not wait for it.
     pub fn is_ready<I: SwitchIo>(&self, conn: ConnId, io: &I) -> bool {
-        let of = self.connections.by_id.get(&conn);
-        let is_busy = of.is_some_and(Connection::is_busy);
-        !is_busy && !self.is_changing() && io.has_room(conn)
+        !self.connections.is_busy(conn) && !self.is_changing() && io.has_room(conn)
     }
 
     /// Whether a message of a connection may be passed to [`Switch::message`] now: the connection's
     /// previous message is complete and it has room for a reply, and the message does not depend on
     /// the change in progress.
     pub fn takes<I: SwitchIo>(&self, conn: ConnId, message: Option<&Message>, io: &I) -> bool {
-        let of = self.connections.by_id.get(&conn);
-        let is_busy = of.is_some_and(Connection::is_busy);
-        !is_busy && io.has_room(conn) && self.change.lets_pass(&self.datapath, conn, message)
+        !self.connections.is_busy(conn)
+            && io.has_room(conn)
+            && self.change.lets_pass(&self.datapath, conn, message)
     }
 
     /// Whether a long change is in progress. Other changes wait for its end, packets do not.
@@ -454,7 +451,7 @@ impl<E: FrameEngine> Switch<E> {
         if other.datapath.config().engine != datapath.config().engine {
             let all: Vec<ConnId> = sink.connections.by_id.keys().copied().collect();
             for conn in all {
-                while sink.connections.by_id[&conn].is_busy() {
+                while sink.connections.is_busy(conn) {
                     continue_late_dump(datapath, sink, conn);
                 }
                 if let Some(connection) = sink.connections.by_id.get_mut(&conn) {

@@ -4,10 +4,10 @@ use alloc::{collections::BTreeMap, collections::BTreeSet, sync::Arc, vec::Vec};
 
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::config::ConfigFlags;
-use bofuss_oflib::types::{GroupId, MeterId, TableId};
+use bofuss_oflib::types::{GroupId, MeterId, QueueId, TableId};
 use bofuss_oflib::{Catalogue, PortNo};
-use bofuss_packet::Fragment;
 use bofuss_packet::reassemble::Reassembler;
+use bofuss_packet::{Fragment, offload};
 
 use crate::action_set::ActionSet;
 use crate::egress::Egress;
@@ -70,6 +70,12 @@ impl<E: FrameEngine> Pipeline<E> {
             TableId::ALL => &self.tables,
             TableId(one) => &self.tables[usize::from(one)..=usize::from(one)],
         }
+    }
+
+    /// How many of a super-frame's first segments agree in what entries read and write.
+    pub(crate) fn agreeing(&self, frame: &Frame) -> u64 {
+        let uses = self.field_uses.of(&self.catalogue);
+        offload::agreeing(frame, self.catalogue.additions(), uses) as u64
     }
 
     /// Whether a frame with such a part of a packet is treated specially and does not go through
@@ -142,6 +148,16 @@ pub struct PortQueues {
 }
 
 impl PortQueues {
+    /// Whether a frame may wait at a port as it is: it is no super-frame, or the queue accepts it
+    /// whole.
+    pub(crate) fn takes_whole(&self, port: PortNo, id: QueueId, frame: &Frame) -> bool {
+        if frame.offload.gso.is_none() {
+            return true;
+        }
+        let egress = self.ports.get(&port);
+        egress.is_none_or(|egress| egress.discipline.takes_whole(id, frame))
+    }
+
     /// Whether packets wait at a port whose QoS records have this number of a microflow.
     pub(crate) fn waits(&self, port: PortNo, flow_id: u64) -> bool {
         let egress = self.ports.get(&port);

@@ -18,8 +18,6 @@ mod tracing;
 pub(crate) mod walk;
 pub(crate) mod work;
 
-use alloc::vec::Vec;
-
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::table_mod::TableMiss;
@@ -31,15 +29,13 @@ use crate::frame_engine::FrameEngine;
 use crate::hook::HookPoint;
 use crate::pipeline::context::Context;
 use crate::pipeline::hook_call::MissReply;
-use crate::pipeline::tracing::{LOST_SEARCHED, describe, lost, received};
+use crate::pipeline::tracing::{LOST_SEARCHED, received, trace_lookup, trace_outdone};
 pub use crate::pipeline::walk::{NO_COOKIE, Walk};
 use crate::pipeline::walk::{PacketInCause, PendingOutput, Stage};
 use crate::references::{meters, sole_output};
 use crate::slab::NONE;
-use crate::{DropReason, Entry, EntryKey, HeldPacket, Port, Sink, Step};
+use crate::{DropReason, Entry, HeldPacket, Port, Sink, Step};
 
-/// How many entries a trace names that matched but lost a lookup.
-const LOST_SHOWN: usize = 4;
 impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Sends a packet through the tables from table 0 on.
     #[inline]
@@ -316,52 +312,12 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             table.count(slot, packets, bytes, self.now);
         }
         if S::TRACES {
-            self.trace_lookup(walk);
-        }
-    }
-
-    fn trace_lookup(&mut self, walk: &Walk<'_, E>) {
-        let key = walk.packet.key();
-        let table = &self.pipeline.tables[usize::from(walk.table.0)];
-        let catalogue = &self.pipeline.catalogue;
-        let won = walk.lookup.hit.and_then(|hit| table.get(hit));
-        let mut near = Vec::new();
-        let searches = &mut self.lane.work.searches;
-        for (_, entry) in table.entries(EntryKey::FIRST).take(*searches) {
-            *searches -= 1;
-            let is_after = won.is_some_and(|won| entry.key > won.key);
-            let distance = key.distance(&entry.rule);
-            // After the winner, only entries that also match are of interest.
-            if walk.lookup.hit != Some(entry.key) && (!is_after || distance == 0) {
-                near.push(((is_after, distance, entry.key), entry));
-            }
-        }
-        near.sort_unstable_by_key(|(rank, _)| *rank);
-        let shown = near.into_iter().take(LOST_SHOWN);
-        let lost = shown
-            .map(|(_, entry)| lost(entry, key, catalogue))
-            .collect();
-        let is_table_miss = won.is_some_and(|entry| entry.reason() == PacketInReason::NO_MATCH);
-        let fields = won.map(|entry| entry.rule.to_match(catalogue));
-        let winner = won
-            .zip(fields.as_ref())
-            .map(|(entry, fields)| (entry.key.priority.0, fields, entry.cookie));
-        let packet = describe(walk.packet, catalogue);
-        self.sink
-            .step(Step::Lookup(walk.table, packet, winner, lost));
-        if is_table_miss {
-            self.trace_outdone(walk.table);
-        }
-    }
-
-    /// Names in a trace the extensions that act only on misses and so do nothing in a table with a
-    /// table-miss entry.
-    fn trace_outdone(&mut self, table: TableId) {
-        for (number, _) in self.hooks.at_miss(table) {
-            let hook = &self.hooks.all[*number];
-            if hook.only_misses() {
-                let line = "off in this table, whose table-miss entry takes what no other matches";
-                self.sink.step(Step::Said(hook.name(), line));
+            let looked_up = (walk.table, &*table);
+            let catalogue = &self.pipeline.catalogue;
+            let searches = &mut self.lane.work.searches;
+            let hit = walk.lookup.hit;
+            if trace_lookup(looked_up, walk.packet, hit, catalogue, searches, self.sink) {
+                trace_outdone(self.hooks, walk.table, self.sink);
             }
         }
     }

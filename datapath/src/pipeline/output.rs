@@ -159,7 +159,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         class: &QueueClass,
     ) {
         let tags = packet.tags_before_ip();
-        let whole = self.takes_whole(number, class.queue, &packet.frame);
+        let whole = self.egress.takes_whole(number, class.queue, &packet.frame);
         if whole && capabilities.take(&packet.frame.offload, tags) {
             self.enqueue_or_send(packet.frame.take(), number, class);
         } else if packet.frame.offload.gso.is_some() || packet.frame.offload.fragment_bytes > 0 {

@@ -4,7 +4,6 @@ use alloc::string::ToString;
 
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
-use bofuss_oflib::types::QueueId;
 use bofuss_packet::offload;
 
 use crate::egress::Egress;
@@ -19,16 +18,6 @@ pub const MAX_WAITING_BYTES: usize = 32 << 20;
 const FRAMES_PER_RELEASE: usize = 64;
 
 impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
-    /// Whether a frame may wait at a port as it is: it is no super-frame, or the queue accepts it
-    /// whole.
-    pub(crate) fn takes_whole(&self, number: PortNo, id: QueueId, frame: &Frame) -> bool {
-        if frame.offload.gso.is_none() {
-            return true;
-        }
-        let egress = self.egress.ports.get(&number);
-        egress.is_none_or(|egress| egress.discipline.takes_whole(id, frame))
-    }
-
     /// Sends a frame that is ready: at once, or through the port's queues.
     #[inline]
     pub(crate) fn enqueue_or_send(&mut self, frame: Frame, number: PortNo, class: &QueueClass) {

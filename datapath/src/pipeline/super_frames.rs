@@ -55,7 +55,11 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         self.lane.work.by_segment = false;
         loop {
             let segments = offload::wire_count(&frame).0;
-            let agreeing = self.agreeing(&frame);
+            let agreeing = if self.lane.work.by_segment {
+                1
+            } else {
+                self.pipeline.agreeing(&frame)
+            };
             let has_egress_hooks = !self.hooks.at_egress.is_empty();
             let is_single = !has_egress_hooks && E::copies_once(&self.lane.engine, &notes);
             let copies = if agreeing == 1 || is_single {
@@ -102,15 +106,6 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             hooks: self.hooks,
             through_tables: each_table,
         }
-    }
-
-    /// How many of a super-frame's first segments agree in what entries read and write.
-    fn agreeing(&self, frame: &Frame) -> u64 {
-        if self.lane.work.by_segment {
-            return 1;
-        }
-        let uses = self.pipeline.field_uses.of(&self.pipeline.catalogue);
-        offload::agreeing(frame, self.pipeline.catalogue.additions(), uses) as u64
     }
 
     /// Computes the work of a super-frame's first segment by a trial run, as for a trace. Notes

@@ -3,17 +3,72 @@
 use alloc::vec::Vec;
 
 use bofuss_oflib::field::{ETH_TYPE, IN_PHY_PORT};
+use bofuss_oflib::message::PacketInReason;
+use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, Match};
 use bofuss_packet::{Key, Packet};
 
-use crate::{Entry, Lost, Step};
+use crate::hooks::Hooks;
+use crate::{Entry, EntryKey, Lost, Sink, Step, Table};
 
 /// How many entries of all tables together one trace searches for those that nearly matched, which
 /// takes some 0.5 ms. Any connection may ask for a trace, and packets wait for it.
 pub(super) const LOST_SEARCHED: usize = 1000;
 
+/// How many entries a trace names that matched but lost a lookup.
+const LOST_SHOWN: usize = 4;
+
+/// Traces the lookup of a packet in a table: the entry that was hit, and those that nearly matched.
+/// Returns true if a table-miss entry was hit.
+pub(super) fn trace_lookup(
+    (number, table): (TableId, &Table),
+    packet: &Packet,
+    hit: Option<EntryKey>,
+    catalogue: &Catalogue,
+    searches: &mut usize,
+    sink: &mut impl Sink,
+) -> bool {
+    let key = packet.key();
+    let won = hit.and_then(|hit| table.get(hit));
+    let mut near = Vec::new();
+    for (_, entry) in table.entries(EntryKey::FIRST).take(*searches) {
+        *searches -= 1;
+        let is_after = won.is_some_and(|won| entry.key > won.key);
+        let distance = key.distance(&entry.rule);
+        // After the winner, only entries that also match are of interest.
+        if hit != Some(entry.key) && (!is_after || distance == 0) {
+            near.push(((is_after, distance, entry.key), entry));
+        }
+    }
+    near.sort_unstable_by_key(|(rank, _)| *rank);
+    let shown = near.into_iter().take(LOST_SHOWN);
+    let lost = shown
+        .map(|(_, entry)| lost(entry, key, catalogue))
+        .collect();
+    let is_table_miss = won.is_some_and(|entry| entry.reason() == PacketInReason::NO_MATCH);
+    let fields = won.map(|entry| entry.rule.to_match(catalogue));
+    let winner = won
+        .zip(fields.as_ref())
+        .map(|(entry, fields)| (entry.key.priority.0, fields, entry.cookie));
+    let packet = describe(packet, catalogue);
+    sink.step(Step::Lookup(number, packet, winner, lost));
+    is_table_miss
+}
+
+/// Names in a trace the extensions that act only on misses and so do nothing in a table with a
+/// table-miss entry.
+pub(super) fn trace_outdone(hooks: &Hooks, table: TableId, sink: &mut impl Sink) {
+    for (number, _) in hooks.at_miss(table) {
+        let hook = &hooks.all[*number];
+        if hook.only_misses() {
+            let line = "off in this table, whose table-miss entry takes what no other matches";
+            sink.step(Step::Said(hook.name(), line));
+        }
+    }
+}
+
 /// Describes for a trace why an entry lost the lookup of a key.
-pub(super) fn lost(entry: &Entry, key: &Key, catalogue: &Catalogue) -> Lost {
+fn lost(entry: &Entry, key: &Key, catalogue: &Catalogue) -> Lost {
     let fields = entry.rule.to_match(catalogue);
     let mut differs = Vec::new();
     for one in fields.fields() {
@@ -44,7 +99,7 @@ pub(super) fn received<'a>(packet: &'a Packet, catalogue: &Catalogue) -> Step<'a
 
 /// A packet's key as an exact match. Metadata and extensions' fields with their initial values are
 /// omitted.
-pub(super) fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
+fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
     let all = packet.key().to_match(catalogue);
     let shown = all.fields().iter().filter(|one| {
         let from_packet = !one.field.at.is_empty();
