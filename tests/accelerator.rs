@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bofuss_frame::Pool;
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, PortDriver};
-use bofuss_tests::{Lab, PATIENCE, have, program, run, until};
+use bofuss_tests::{Lab, PATIENCE, have, ip, program, run, until};
 
 const TOOLS: &[&str] = &["ip", "ping"];
 /// Bytes of the headers of a frame of [`datagram`], without a tag.
@@ -379,6 +379,36 @@ fn captures_and_fields_that_are_not_read_bring_flows_up() {
         "{}",
         standing(&lab)
     );
+}
+
+#[test]
+fn ports_whose_frames_the_host_receives_as_well_are_not_accelerated() {
+    if both(&[]).is_none() {
+        return;
+    }
+    ip("link add own1 type veth peer name own2");
+    ip("address add 10.77.0.1/24 dev own1");
+    let more = [
+        "--take-over",
+        "--accelerate",
+        "on",
+        "--port",
+        "own1",
+        "--port",
+        "tap:own3",
+    ];
+    let lab = Lab::new(1, &more);
+    let text = standing(&lab);
+    assert!(
+        text.contains("port 1 off: the host's stack receives"),
+        "{text}"
+    );
+    assert!(
+        text.contains("port 2 off: it has no packet socket"),
+        "{text}"
+    );
+    assert!(text.contains("port 3 on"), "{text}");
+    ip("link delete own1");
 }
 
 #[test]

@@ -396,6 +396,11 @@ impl PortDriver for AfPacket {
     }
 
     fn set_filter(&mut self, program: &Arc<OwnedFd>) -> io::Result<()> {
+        if !self.settings.is_complete() {
+            return Err(io::Error::other(
+                "the host's stack receives its frames, too",
+            ));
+        }
         let receiving = self.successor.as_ref();
         let socket = receiving.map_or(&self.socket, |(successor, _)| successor);
         socket.set_filter(program)?;

@@ -107,9 +107,10 @@ pub trait PortDriver {
     /// Lets a program of the kernel (BPF, a socket filter) choose the frames that the port
     /// receives.
     ///
-    /// Errors: the port has no packet socket, or the system's.
+    /// Errors: the port has no packet socket, the host's stack receives the same frames, or the
+    /// system's.
     fn set_filter(&mut self, _program: &Arc<OwnedFd>) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+        Err(io::Error::other("it has no packet socket"))
     }
 
     /// Whether no frame that the kernel has received for the port waits there. False if that is

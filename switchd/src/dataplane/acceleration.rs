@@ -100,6 +100,8 @@ impl DataPlane {
 
     /// Notes that frames of a port have left, if all have.
     pub(super) fn note_drained(&mut self, number: PortNo) {
+        // A frame may have changed what a hook does.
+        self.review();
         if let Ok(kernel) = &self.acceleration.kernel {
             let is_behind = self.switch.datapath().is_behind(number);
             kernel.drained(number, || !is_behind && self.io.ports.is_drained(number));
@@ -166,7 +168,7 @@ impl DataPlane {
             let filter = kernel.filter();
             let filtered = self.io.ports.set_filter(number, &filter);
             let added = filtered
-                .map_err(|_| "it has no packet socket".into())
+                .map_err(|error| error.to_string())
                 .and_then(|()| kernel.add_port(number, interface));
             if let Err(why) = added {
                 warn!("accelerator: port {number}: {why}");

@@ -244,8 +244,8 @@ impl PortSet {
         self.waiting.clear();
     }
 
-    /// Lets a program of the kernel choose the frames that a port receives. Errors: the port has no
-    /// packet socket, or the system's.
+    /// Lets a program of the kernel choose the frames that a port receives. Errors: as
+    /// [`PortDriver::set_filter`](bofuss_ports::PortDriver::set_filter).
     pub fn set_filter(&mut self, number: PortNo, program: &Arc<OwnedFd>) -> io::Result<()> {
         match self.slots.get_mut(&number) {
             Some(slot) => slot.port.driver.set_filter(program),
