@@ -79,6 +79,7 @@ const PLAIN: &[Setup] = &[
     Setup::Yardstick,
     Setup::Recvmmsg,
     Setup::Bofuss,
+    Setup::BofussAccelerated,
     Setup::Ovs,
     Setup::OvsXdp,
 ];
@@ -88,6 +89,7 @@ const OFFLOADING: &[Setup] = &[
     Setup::Yardstick,
     Setup::Recvmmsg,
     Setup::Bofuss,
+    Setup::BofussAccelerated,
     Setup::OvsTso,
 ];
 const SWITCHES: &[Setup] = &[Setup::Bofuss, Setup::Ovs, Setup::OvsXdp];

@@ -41,6 +41,8 @@ pub enum Setup {
     Recvmmsg,
     /// bofuss.
     Bofuss,
+    /// The same, where the kernel forwards the frames of known flows.
+    BofussAccelerated,
     /// bofuss as the packages have it: static, with musl's C library.
     BofussStatic,
     /// Open vSwitch's userspace datapath on ordinary ports.
@@ -61,12 +63,13 @@ pub enum Setup {
 
 impl Setup {
     /// All set-ups, in the order of a round.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Direct,
         Self::Bridge,
         Self::Yardstick,
         Self::Recvmmsg,
         Self::Bofuss,
+        Self::BofussAccelerated,
         Self::BofussStatic,
         Self::Ovs,
         Self::OvsXdp,
@@ -85,6 +88,7 @@ impl Setup {
             Self::Yardstick => "yardstick",
             Self::Recvmmsg => "recvmmsg",
             Self::Bofuss => "bofuss",
+            Self::BofussAccelerated => "bofuss-accelerated",
             Self::BofussStatic => "bofuss-static",
             Self::Ovs => "ovs",
             Self::OvsXdp => "ovs-afxdp",
@@ -104,6 +108,7 @@ impl Setup {
             Self::Yardstick => "bare forwarder (yardstick)",
             Self::Recvmmsg => "bare forwarder on recvmmsg",
             Self::Bofuss => "bofuss",
+            Self::BofussAccelerated => "bofuss, accelerated",
             Self::BofussStatic => "bofuss, static (packages)",
             Self::Ovs => "Open vSwitch",
             Self::OvsXdp => "Open vSwitch with AF_XDP",
@@ -138,6 +143,8 @@ impl Setup {
             Self::OvsKernel => return foreign::kernel_datapath().is_ok(),
             Self::Ovs | Self::OvsXdp => "ovs-vswitchd",
             Self::OvsTso => foreign::OVS_DPDK,
+            // What is built here has an accelerator only then.
+            Self::BofussAccelerated => "clang",
             Self::Direct
             | Self::Bridge
             | Self::Yardstick
@@ -168,6 +175,7 @@ impl Setup {
             Self::BofussNormal => &["priority=10,actions=NORMAL"],
             Self::BofussArpPath => &["priority=10,actions=arp_path"],
             Self::Bofuss
+            | Self::BofussAccelerated
             | Self::BofussStatic
             | Self::Ovs
             | Self::OvsXdp
@@ -187,6 +195,14 @@ impl Setup {
             ];
         }
         &[]
+    }
+
+    /// The further options with which bofuss starts.
+    fn more(self) -> Vec<String> {
+        if self == Self::BofussAccelerated {
+            return ["--accelerate", "on"].map(String::from).into();
+        }
+        Vec::new()
     }
 
     /// Starts it on the two ports; a switch has its entries.
@@ -210,12 +226,14 @@ impl Setup {
                 forwarder.start(held(program).args(SWITCH_PORTS), "ready")?;
             }
             Self::Bofuss
+            | Self::BofussAccelerated
             | Self::BofussStatic
             | Self::BofussNormal
             | Self::BofussArpPath
             | Self::BofussOpenQflow => {
                 let plan = SwitchPlan {
                     options: self.options(),
+                    more: self.more(),
                     ..SwitchPlan::usual()
                 };
                 forwarder = Forwarder::bofuss(&self.program(programs), &plan)?;
