@@ -334,7 +334,7 @@ fn count_packets<S: Sink>(cx: &mut FastContext<'_, S>, slot: u32, (packets, byte
 pub(super) fn mark_unsettled<S: Sink>(cx: &mut FastContext<'_, S>, slot: u32) {
     cx.lane.engine.unsettled.push(slot);
     if cx.lane.engine.unsettled.len() >= MAX_UNSETTLED {
-        cx.lane.engine.settle(&mut cx.pipeline.tables);
+        cx.lane.engine.settle_known(&mut cx.pipeline.tables);
     }
 }
 

@@ -373,7 +373,7 @@ impl Cache {
     }
 
     /// As [`Self::settle`], without what an accelerator has counted for flows that it keeps.
-    fn settle_known(&mut self, tables: &mut [Table]) {
+    pub(crate) fn settle_known(&mut self, tables: &mut [Table]) {
         let mut unsettled = core::mem::take(&mut self.unsettled);
         for flows in unsettled.chunks(BATCH) {
             let near = flows.iter().filter_map(|flow| self.flows.get(*flow));
