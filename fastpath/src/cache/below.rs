@@ -204,9 +204,8 @@ impl Cache {
         if self.below.accelerator.is_none() {
             return;
         }
-        let first_egress = pipeline
-            .first_egress
-            .map_or(u64::MAX, |first| first.0.into());
+        let first_egress = pipeline.shape.first_egress;
+        let first_egress = first_egress.map_or(u64::MAX, |first| first.0.into());
         let queues = egress.ports.keys().map(|port| u64::from(port.0));
         let ports = pipeline.ports.iter().flat_map(|(number, port)| {
             let number = u64::from(number.0) << 1 | u64::from(port.without_ethernet);
