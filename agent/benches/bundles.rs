@@ -283,7 +283,7 @@ fn print_one(name: &str, is_done: bool, run: impl Fn() -> (Vec<Duration>, bool))
 
 fn main() -> std::process::ExitCode {
     bofuss_ports::return_memory_at_once();
-    bofuss_ports::give_back_beside();
+    bofuss_ports::return_memory_in_background();
     let mut is_within = print_large();
     println!("mods of a bundle: longest step, seen, and rate as a part of that without a bundle");
     for (engine, name) in [(Engine::Tables, "tables"), (Engine::Cache, "cache")] {

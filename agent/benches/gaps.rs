@@ -415,7 +415,7 @@ const SUPER_FRAMES: [(&str, &str, u32, u16, usize); 4] = [
 
 fn main() {
     bofuss_ports::return_memory_at_once();
-    bofuss_ports::give_back_beside();
+    bofuss_ports::return_memory_in_background();
     print("computing", &[(); ROUNDS].map(|()| computing()));
     println!("super-frames of 60 kB: the longest wait of other ports");
     for (name, flow, ports, segment_bytes, frames) in SUPER_FRAMES {

@@ -182,7 +182,9 @@ fn without_abilities(
             if !version.has_stat_lists() {
                 table.0.features = same.features;
             }
-            table.0.keep_unsaid(same, version, datapath.catalogue());
+            table
+                .0
+                .keep_unsupported(same, version, datapath.catalogue());
         }
     }
     if version.has_bundles() {

@@ -27,7 +27,7 @@ use crate::outbox::{
     Backlog, Outbox, OutboxQueue, PAUSE_BYTES, PacketInLimiter, QueuedMessage, Sender,
 };
 use crate::pace::RateLimiter;
-use crate::stream::{Ends, Stream};
+use crate::stream::{AddressPair, Stream};
 use crate::{ConnId, Event, Head, Hub, Origin, Reason, Watch};
 
 /// Encoded bytes that go into one write, about.
@@ -159,7 +159,7 @@ fn probe_interval(configured: Duration, datagrams: bool) -> Duration {
 struct ConnectionShared<'a> {
     conn: ConnId,
     origin: Origin,
-    ends: Option<Ends>,
+    ends: Option<AddressPair>,
     hub: &'a Hub,
     /// Who sees the messages.
     watch: Option<Watch>,

@@ -8,7 +8,7 @@ use bofuss_oflib::HEADER_BYTES;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UdpSocket;
 
-use crate::stream::{Duplex, Ends};
+use crate::stream::{AddressPair, Duplex};
 
 /// Bytes of messages that share a datagram, so that networks need not cut it; a longer message has
 /// one of its own.
@@ -37,8 +37,8 @@ impl Datagrams {
 }
 
 impl Duplex for Datagrams {
-    fn ends(&self) -> Option<Ends> {
-        Some(Ends {
+    fn ends(&self) -> Option<AddressPair> {
+        Some(AddressPair {
             local: self.socket.local_addr().ok()?,
             peer: self.socket.peer_addr().ok()?,
         })

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::Reason;
 use crate::frame::Frames;
-use crate::stream::{Ends, Stream};
+use crate::stream::{AddressPair, Stream};
 
 /// The longest wait for a connection, and then for the peer's HELLO.
 pub const HELLO_TIMEOUT: Duration = Duration::from_secs(4);
@@ -23,7 +23,7 @@ pub(crate) struct Established {
     pub(crate) writer: WriteHalf<Stream>,
     pub(crate) codec: Codec,
     /// Its addresses, if it has some.
-    pub(crate) ends: Option<Ends>,
+    pub(crate) ends: Option<AddressPair>,
 }
 
 impl Established {
@@ -60,7 +60,7 @@ impl Established {
             }
             Err(error) => error,
         };
-        if let Some(bytes) = handshake.farewell(&error, &first, datagrams) {
+        if let Some(bytes) = handshake.error_bytes(&error, &first, datagrams) {
             let farewell = async {
                 let _ = writer.write_all(&bytes).await;
                 let _ = writer.shutdown().await;

@@ -15,7 +15,7 @@ use crate::auxiliary::Route;
 use crate::handshake::Established;
 use crate::newcomers::{Newcomer, Newcomers, PeerSource};
 use crate::places::{ListenerPlace, Places};
-use crate::stream::{self, Acceptor, Ends, Raw, Stream};
+use crate::stream::{self, Acceptor, AddressPair, Raw, Stream};
 use crate::{
     ActiveAddress, Auxiliary, ConnId, Endpoint, Event, Origin, PassiveAddress, RateLimit, Reason,
     Tls, Transport, connection,
@@ -24,7 +24,7 @@ use crate::{
 /// The wait after a connection ended or a first try failed; doubled with each further failure.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// How long a connection lasts so that waits start again at [`FIRST_BACKOFF`].
-pub const LASTING: Duration = Duration::from_secs(1);
+pub const STABLE_AFTER: Duration = Duration::from_secs(1);
 
 /// What all connections of a hub have in common.
 #[derive(Clone, Debug)]
@@ -60,10 +60,10 @@ pub struct Settings {
 /// Sees the bytes of messages: how their connection came about, between which addresses it is, and
 /// whether they were received or will be sent; one or several whole messages at a time.
 #[derive(Clone)]
-pub struct Watch(pub Arc<See>);
+pub struct Watch(pub Arc<WatchFn>);
 
 /// What a [`Watch`] does.
-pub type See = dyn Fn(&Origin, Option<Ends>, bool, &[u8]) + Send + Sync;
+pub type WatchFn = dyn Fn(&Origin, Option<AddressPair>, bool, &[u8]) + Send + Sync;
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -217,7 +217,7 @@ impl Hub {
                     // A task of its own, which outlives the target.
                     let running = self.clone().run(origin.clone(), established, route);
                     let _ = tokio::spawn(running).await;
-                    if start.elapsed() >= LASTING {
+                    if start.elapsed() >= STABLE_AFTER {
                         wait = FIRST_BACKOFF;
                     }
                     last_reported.clear();

@@ -36,7 +36,7 @@ pub use client::{Client, ClientError, CommitTime};
 pub use connection::{MAX_MULTIPART_REQUEST_BYTES, MAX_WAITING, QueuePlace};
 pub use event::{ConnId, Event, Head, Origin, Reason};
 pub use handshake::HELLO_TIMEOUT;
-pub use hub::{FIRST_BACKOFF, Hub, LASTING, Listener, See, Settings, Target, Watch};
+pub use hub::{FIRST_BACKOFF, Hub, Listener, STABLE_AFTER, Settings, Target, Watch, WatchFn};
 pub use identity::{TlsError, TlsFiles};
 pub use newcomers::{MAX_NEWCOMERS, MAX_NEWCOMERS_PER_SOURCE, Newcomer, Newcomers, PeerSource};
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
@@ -50,7 +50,7 @@ pub use run_dir::{
     NotPermitted, RunSocket, SYSTEM_RUN_DIRECTORY, is_own, is_user, permitted, run_directories,
     run_sockets, user_run_directory,
 };
-pub use stream::Ends;
+pub use stream::AddressPair;
 #[cfg(not(feature = "tls"))]
 pub use tls::NoTls as Tls;
 #[cfg(feature = "tls")]

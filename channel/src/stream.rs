@@ -16,7 +16,7 @@ use crate::{ActiveAddress, Endpoint, PassiveAddress, PeerSource, Reason, Tls};
 
 /// The two addresses of a connection over IP: ours and the peer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ends {
+pub struct AddressPair {
     /// Ours.
     pub local: SocketAddr,
     /// The peer's.
@@ -26,14 +26,14 @@ pub struct Ends {
 /// What every kind of stream can do.
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {
     /// Its addresses, if it has some.
-    fn ends(&self) -> Option<Ends> {
+    fn ends(&self) -> Option<AddressPair> {
         None
     }
 }
 
 impl Duplex for TcpStream {
-    fn ends(&self) -> Option<Ends> {
-        Some(Ends {
+    fn ends(&self) -> Option<AddressPair> {
+        Some(AddressPair {
             local: self.local_addr().ok()?,
             peer: self.peer_addr().ok()?,
         })

@@ -25,7 +25,7 @@ use tokio_rustls::rustls::{
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
 use crate::handshake::{HELLO_TIMEOUT, LINGER};
-use crate::stream::{Duplex, Ends, Stream};
+use crate::stream::{AddressPair, Duplex, Stream};
 use crate::{Reading, ReadingError, Reason, TlsError, TlsFiles, read_file, shortened};
 
 /// Who we are and whom we trust. Clones share it.
@@ -141,13 +141,13 @@ impl Tls {
 }
 
 impl Duplex for client::TlsStream<TcpStream> {
-    fn ends(&self) -> Option<Ends> {
+    fn ends(&self) -> Option<AddressPair> {
         self.get_ref().0.ends()
     }
 }
 
 impl Duplex for server::TlsStream<TcpStream> {
-    fn ends(&self) -> Option<Ends> {
+    fn ends(&self) -> Option<AddressPair> {
         self.get_ref().0.ends()
     }
 }

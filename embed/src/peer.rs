@@ -128,7 +128,7 @@ impl Peer {
                 return Some(match handshake.judge(&first) {
                     Ok(codec) => Arrived::Agreed(codec),
                     Err(error) => {
-                        let farewell = handshake.farewell(&error, &first, datagrams);
+                        let farewell = handshake.error_bytes(&error, &first, datagrams);
                         Arrived::NotAgreed(error, farewell)
                     }
                 });

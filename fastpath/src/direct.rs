@@ -13,7 +13,7 @@ use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_packet::offload::Cut;
 use bofuss_packet::{Key, Layout, Packet};
 
-use super::direct_hooks::{Acted, Begun};
+use super::direct_hooks::{Acted, HookProgress};
 use super::direct_hooks::{
     act_first, applies_predicted_actions, is_predicted_by, prepare, preparer, run_begun,
 };
@@ -100,7 +100,7 @@ pub(super) fn process_frames<S: Sink>(
     cx.lane.work.begin_turn();
     let mut lookaheads = core::mem::take(&mut cx.lane.engine.lookaheads);
     let mut predicted = core::mem::take(&mut cx.lane.engine.predicted);
-    let mut begun = Begun::default();
+    let mut begun = HookProgress::default();
     lookaheads.resize_with(BATCH, || {
         Lookahead::seeking(cx.pipeline.catalogue.additions())
     });
@@ -167,7 +167,7 @@ fn plain_disposition<S: Sink>(
     burst: &mut Burst<'_>,
     frame: &Frame,
     lookahead: &mut Lookahead,
-    begun: &mut Begun,
+    begun: &mut HookProgress,
 ) -> Option<Disposition> {
     if frame.offload.gso.is_some() {
         return None;
@@ -223,7 +223,7 @@ fn other_disposition<S: Sink>(
     burst: &mut Burst<'_>,
     frame: &Frame,
     lookahead: &mut Lookahead,
-    begun: &mut Begun,
+    begun: &mut HookProgress,
 ) -> Option<Disposition> {
     let slot = lookahead.guess;
     let slow = (!burst.branches).then_some(Disposition::Slow(Some(slot)));
@@ -305,7 +305,7 @@ fn run_known<S: Sink>(
     flow: Option<u32>,
 ) {
     cx.lane.work.begin_frame();
-    let mut packet = Packet::surveyed(frame, key, &lookahead.layout);
+    let mut packet = Packet::with_layout(frame, key, &lookahead.layout);
     cx.run(&mut packet, FlowNotes::of(flow));
 }
 
@@ -317,7 +317,7 @@ fn run_any<S: Sink>(
     mut frame: Frame,
     burst: &mut Burst<'_>,
     lookahead: &mut Lookahead,
-    begun: &mut Begun,
+    begun: &mut HookProgress,
 ) -> Option<Frame> {
     let disposition = if burst.looks_ahead {
         disposition(cx, burst, &mut frame, lookahead, begun)
@@ -350,7 +350,7 @@ fn disposition<S: Sink>(
     burst: &mut Burst<'_>,
     frame: &mut Frame,
     lookahead: &mut Lookahead,
-    begun: &mut Begun,
+    begun: &mut HookProgress,
 ) -> Disposition {
     let is_special = cx.pipeline.handles_specially(lookahead.layout.fragment);
     let is_super_frame = frame.offload.gso.is_some();
@@ -447,6 +447,6 @@ fn whole_count<S: Sink>(
     let cut = Cut::known(frame, layout)?;
     let counts = cut.wire_count();
     let uses = cx.pipeline.field_uses.of(&cx.pipeline.catalogue);
-    let agreeing = cut.agreeing(frame, uses) as u64;
+    let agreeing = cut.agreeing_segments(frame, uses) as u64;
     (counts.0 <= agreeing.min(WORK_PER_TURN)).then_some(counts)
 }

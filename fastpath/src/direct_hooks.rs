@@ -33,7 +33,7 @@ pub(super) enum Acted {
     /// One wants more, which is done on the frame's path as a packet.
     Begun,
     /// The last one sends the frame to this port. If the frame cannot simply be sent there,
-    /// [`Begun::defer`] has this hook (the second value) do so on the frame's path, after as many
+    /// [`HookProgress::defer`] has this hook (the second value) do so on the frame's path, after as many
     /// other actions as the third value says.
     Forwards(PortNo, usize, usize),
 }
@@ -52,7 +52,7 @@ struct Start {
 
 /// What hooks have already done with a frame.
 #[derive(Default)]
-pub(super) struct Begun {
+pub(super) struct HookProgress {
     made: LazyEdits,
     /// What they have asked for.
     outcome: HookOutcome,
@@ -63,7 +63,7 @@ pub(super) struct Begun {
     acted: usize,
 }
 
-impl Begun {
+impl HookProgress {
     /// Resets it for the next frame, and keeps its memory.
     #[inline]
     pub(super) fn clear(&mut self) {
@@ -170,7 +170,7 @@ fn call_lazily<S: Sink>(
     frame: &mut Frame,
     (arrival, lookahead): (&Key, &Lookahead),
     (table, cookie): (TableId, u64),
-    begun: &mut Begun,
+    begun: &mut HookProgress,
     point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
 ) -> (Verdict, bool) {
     let mut lazy = LazyPacket {
@@ -205,7 +205,7 @@ pub(super) fn is_predicted_by<S: Sink>(
     cx: &mut FastContext<'_, S>,
     preparer: Option<usize>,
     lookahead: &Lookahead,
-    begun: &mut Begun,
+    begun: &mut HookProgress,
 ) -> bool {
     let Some((hook, number)) = preparer.zip(lookahead.number) else {
         return false;
@@ -224,7 +224,7 @@ pub(super) fn is_predicted_by<S: Sink>(
 pub(super) fn applies_predicted_actions<S: Sink>(
     cx: &mut FastContext<'_, S>,
     lookahead: &Lookahead,
-    begun: &mut Begun,
+    begun: &mut HookProgress,
 ) -> bool {
     let Some(number) = lookahead.number else {
         return false;
@@ -250,7 +250,7 @@ pub(super) fn prepare<S: Sink>(
     frame: &mut Frame,
     burst: &Burst<'_>,
     lookahead: &mut Lookahead,
-    begun: &mut Begun,
+    begun: &mut HookProgress,
 ) -> bool {
     if begun.is_applied {
         let predicted = lookahead.number.map(|number| burst.predicted.of(number));
@@ -334,7 +334,7 @@ pub(super) fn act_first<S: Sink>(
     frame: &mut Frame,
     burst: &Burst<'_>,
     lookahead: &Lookahead,
-    begun: &mut Begun,
+    begun: &mut HookProgress,
 ) -> Acted {
     let flow = &cx.lane.engine.flows[lookahead.guess];
     let program = Rc::clone(&flow.program);
@@ -377,7 +377,7 @@ pub(super) fn run_begun<S: Sink>(
     key: &Key,
     lookahead: &Lookahead,
     flow: Option<u32>,
-    begun: &mut Begun,
+    begun: &mut HookProgress,
 ) {
     cx.lane.work.begin_frame();
     let mut start = core::mem::take(&mut begun.start);
@@ -385,7 +385,7 @@ pub(super) fn run_begun<S: Sink>(
     if let Some(mut packet) = begun.made.packet.take() {
         return run_from(cx, &mut packet, start);
     }
-    let mut packet = Packet::surveyed(frame, key, &lookahead.layout);
+    let mut packet = Packet::with_layout(frame, key, &lookahead.layout);
     for (field, value) in &begun.made.sets {
         set_field(&mut packet, field, *value);
     }

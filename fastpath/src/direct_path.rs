@@ -88,12 +88,12 @@ impl DirectStep {
 
     /// Merges `next`, which follows it, into this step if one step can do both. Returns false if it
     /// is unchanged.
-    fn absorb(&mut self, next: &Self) -> bool {
+    fn merge(&mut self, next: &Self) -> bool {
         let Self::SetField(next) = next else {
             return false;
         };
         if let Self::SetField(rewrite) = self {
-            return rewrite.absorb(next);
+            return rewrite.merge(next);
         }
         if let (Self::PushVlan(_, change), Some(more)) = (self, next.in_tag()) {
             *change = change.then(more);
@@ -137,7 +137,7 @@ impl DirectPath {
                 | DirectStep::PopVlan => {}
             }
         }
-        steps.dedup_by(|step, before| before.absorb(step));
+        steps.dedup_by(|step, before| before.merge(step));
         Some(Self {
             steps,
             exit,

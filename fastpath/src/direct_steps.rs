@@ -232,7 +232,7 @@ fn output_frame<S: Sink>(
     port: PortNo,
 ) {
     frame.headers();
-    let mut packet = Packet::surveyed(frame.frame.take(), &burst.arrival.key, frame.layout);
+    let mut packet = Packet::with_layout(frame.frame.take(), &burst.arrival.key, frame.layout);
     cx.output(&mut packet, port, &QueueClass::arrived(burst.ingress));
 }
 

@@ -81,7 +81,7 @@ impl Subject for LazyPacket<'_> {
     fn packet(&mut self) -> &mut Packet {
         let LazyEdits { sets, packet } = &mut *self.made;
         packet.get_or_insert_with(|| {
-            let mut packet = Packet::surveyed(self.frame.take(), self.arrival, self.layout);
+            let mut packet = Packet::with_layout(self.frame.take(), self.arrival, self.layout);
             for (field, value) in sets {
                 set_field(&mut packet, field, *value);
             }

@@ -51,7 +51,7 @@ impl SwitchIo for Effects {
         let mut bytes = Vec::new();
         match codec.encode(xid, &message, &mut bytes) {
             Ok(()) => {}
-            Err(EncodeError::Unsaid(_)) => return,
+            Err(EncodeError::Unsupported(_)) => return,
             Err(EncodeError::TooLong) => panic!("every message of the switch fits"),
         }
         assert!(codec.decode(&bytes).is_ok(), "{message} can be read");

@@ -37,7 +37,7 @@ pub enum ControlError {
     Refused(ErrorCode),
     /// The version that is spoken cannot express it.
     #[error("{0}")]
-    Unsaid(String),
+    Unsupported(String),
     /// It did not answer.
     #[error("the switch hangs: it does not answer in time")]
     Hangs,
@@ -65,7 +65,7 @@ impl From<ClientError> for ControlError {
         } else if let ClientError::Timeout(_) = error {
             Self::Hangs
         } else if let ClientError::Unsent(error) = error {
-            Self::Unsaid(error.to_string())
+            Self::Unsupported(error.to_string())
         } else {
             Self::Other(format!("OpenFlow connection: {error}"))
         }

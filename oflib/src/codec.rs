@@ -89,12 +89,12 @@ impl Codec {
         w.bytes = core::mem::take(out);
         w.pad(HEADER_BYTES);
         let ty = forms::write_body(message, &mut w);
-        let unsaid = w.unsaid();
+        let unsupported = w.first_unsupported();
         let mut starts = w.item_starts;
         *out = w.bytes;
-        if let Some(what) = unsaid {
+        if let Some(what) = unsupported {
             out.truncate(start);
-            return Err(EncodeError::Unsaid(what));
+            return Err(EncodeError::Unsupported(what));
         }
         let length = out.len() - start;
         if length <= MAX_MESSAGE_BYTES {
@@ -155,14 +155,14 @@ pub enum EncodeError {
     /// It is longer than its 16-bit length can say.
     TooLong,
     /// The version has no words for this.
-    Unsaid(&'static str),
+    Unsupported(&'static str),
 }
 
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong => write!(f, "the message is longer than {MAX_MESSAGE_BYTES} bytes"),
-            Self::Unsaid(what) => write!(f, "this OpenFlow version cannot say {what}"),
+            Self::Unsupported(what) => write!(f, "this OpenFlow version cannot say {what}"),
         }
     }
 }

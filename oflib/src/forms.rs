@@ -114,7 +114,7 @@ pub(crate) enum Plain {}
 macro_rules! forms {
     (@read - $T:ident $r:ident) => { Err($r.err($crate::error::BadRequest::BAD_TYPE)) };
     (@read $V:ident $T:ident $r:ident) => { <$T as $crate::forms::Form<$V>>::read($r) };
-    (@write - $this:ident $T:ident $w:ident) => { $w.cannot_say(stringify!($T)) };
+    (@write - $this:ident $T:ident $w:ident) => { $w.unsupported(stringify!($T)) };
     (@write $V:ident $this:ident $T:ident $w:ident) => {
         <$T as $crate::forms::Form<$V>>::write($this, $w)
     };

@@ -103,7 +103,7 @@ impl Handshake {
 
     /// The bytes of the ERROR that reports to the peer why the connection ends; an ERROR is never
     /// answered. `datagrams`: whether the peer's HELLO may be lost.
-    pub fn farewell(
+    pub fn error_bytes(
         &self,
         error: &HandshakeError,
         first: &[u8],

@@ -21,7 +21,7 @@ pub trait Wire: Sized {
     /// Reads the value. Errors: as the reader's context says when bytes run out, else the field's
     /// own.
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError>;
-    /// Appends the wire form. What the version cannot say is noted by [`Writer::cannot_say`].
+    /// Appends the wire form. What the version cannot say is noted by [`Writer::unsupported`].
     fn encode(&self, w: &mut Writer<'_>);
 }
 
@@ -214,7 +214,7 @@ pub struct Writer<'a> {
     /// Whether the outermost list goes on without items that the version cannot say.
     pub(crate) leaves_out: bool,
     in_list: bool,
-    unsaid: Option<&'static str>,
+    unsupported: Option<&'static str>,
 }
 
 impl<'a> Writer<'a> {
@@ -226,7 +226,7 @@ impl<'a> Writer<'a> {
             item_starts: Vec::new(),
             leaves_out: false,
             in_list: false,
-            unsaid: None,
+            unsupported: None,
         }
     }
 
@@ -245,13 +245,13 @@ impl<'a> Writer<'a> {
 
     /// Notes that the version has no words for `what`: the message, or the item of a list that may
     /// go without it, is not sent. The first note stays.
-    pub fn cannot_say(&mut self, what: &'static str) {
-        self.unsaid.get_or_insert(what);
+    pub fn unsupported(&mut self, what: &'static str) {
+        self.unsupported.get_or_insert(what);
     }
 
     /// What the version cannot say of what was written.
-    pub fn unsaid(&self) -> Option<&'static str> {
-        self.unsaid
+    pub fn first_unsupported(&self) -> Option<&'static str> {
+        self.unsupported
     }
 
     /// Appends `value`.
@@ -321,7 +321,7 @@ impl<T: Wire> Wire for Vec<T> {
         for item in self {
             let start = w.bytes.len();
             w.put(item);
-            if outermost && w.leaves_out && w.unsaid.take().is_some() {
+            if outermost && w.leaves_out && w.unsupported.take().is_some() {
                 w.bytes.truncate(start);
             } else if outermost {
                 w.item_starts.push(start);

@@ -156,7 +156,7 @@ pub struct Use<'a> {
 /// How many segments of a super-frame, from the first on, agree in fields that are used.
 ///
 /// All of them if the frame cannot be cut. `additions` is what a catalogue has added.
-pub fn agreeing<'a>(
+pub fn agreeing_segments<'a>(
     frame: &Frame,
     additions: &'static Additions,
     uses: impl Iterator<Item = Use<'a>>,
@@ -167,7 +167,7 @@ pub fn agreeing<'a>(
     if !additions.headers.is_empty() {
         cut.layout = parse_deep(frame.bytes(), additions);
     }
-    cut.agreeing(frame, uses)
+    cut.agreeing_segments(frame, uses)
 }
 
 /// The first segment of a super-frame. Errors: as [`split`].
@@ -278,7 +278,11 @@ impl Cut {
     }
 
     /// How many segments, from the first on, agree in fields that are used.
-    pub fn agreeing<'a>(&self, frame: &Frame, uses: impl Iterator<Item = Use<'a>>) -> usize {
+    pub fn agreeing_segments<'a>(
+        &self,
+        frame: &Frame,
+        uses: impl Iterator<Item = Use<'a>>,
+    ) -> usize {
         let mut agreeing = self.segments();
         for Use {
             field,

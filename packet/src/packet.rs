@@ -54,7 +54,7 @@ impl Packet {
     pub fn with_additions(frame: Frame, in_port: PortNo, additions: &'static Additions) -> Self {
         let mut layout = Layout::seeking(additions);
         survey(frame.bytes(), &mut layout);
-        Self::surveyed(frame, &arrival(in_port, additions), &layout)
+        Self::with_layout(frame, &arrival(in_port, additions), &layout)
     }
 
     /// Reads a frame with a packet that has no Ethernet header, after the bytes of
@@ -64,12 +64,12 @@ impl Packet {
         survey(frame.bytes(), &mut layout);
         let mut key = arrival(in_port, additions);
         key.leave_ethernet();
-        Self::surveyed(frame, &key, &layout)
+        Self::with_layout(frame, &key, &layout)
     }
 
     /// The packet of a frame whose layout is known; `key` is one without what its headers say.
     #[inline(always)]
-    pub fn surveyed(frame: Frame, key: &Key, layout: &Layout) -> Self {
+    pub fn with_layout(frame: Frame, key: &Key, layout: &Layout) -> Self {
         let mut this = Self {
             frame,
             key: key.clone(),

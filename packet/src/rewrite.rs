@@ -81,7 +81,7 @@ impl Rewrite {
 
     /// Makes this one write what `next` writes, too, if both write few words of one header that no
     /// checksum counts. Returns false if it stays as it was.
-    pub fn absorb(&mut self, next: &Self) -> bool {
+    pub fn merge(&mut self, next: &Self) -> bool {
         let ([first], [second]) = (&mut self.0[..], &next.0[..]) else {
             return false;
         };

@@ -46,6 +46,6 @@ pub fn return_memory_at_once() {
 
 /// Starts the thread that gives back large blocks of [`Allocator`]. It has the rights that the
 /// calling thread has left.
-pub fn give_back_beside() {
-    allocator().give_back_beside();
+pub fn return_memory_in_background() {
+    allocator().return_memory_in_background();
 }

@@ -52,7 +52,7 @@ impl<A: GlobalAlloc + Send + 'static> HugePageAllocator<A> {
     /// Starts a thread that gives the pages of freed large blocks back to the system: 4 MiB take a
     /// third of a millisecond, and whoever freed them goes on at once. Without it they are given
     /// back by whoever frees them. One such thread is enough.
-    pub fn give_back_beside(self) {
+    pub fn return_memory_in_background(self) {
         if GIVER.get().is_some() {
             return;
         }
@@ -199,7 +199,7 @@ mod tests {
     fn freed_large_blocks_are_given_back_beside() {
         let allocator = HugePageAllocator(System);
         let layout = Layout::from_size_align(64 << 20, 64).unwrap();
-        HugePageAllocator(System).give_back_beside();
+        HugePageAllocator(System).return_memory_in_background();
         let addresses = [0; 8].map(|_| {
             // SAFETY: the layout is sound.
             let block = unsafe { allocator.alloc(layout) };

@@ -52,7 +52,7 @@ use bofuss_frame::{Frame, Pool};
 
 pub use af_packet::{AfPacket, AfPacketOptions};
 #[cfg(feature = "allocator")]
-pub use allocator::{Allocator, allocator, give_back_beside, return_memory_at_once};
+pub use allocator::{Allocator, allocator, return_memory_at_once, return_memory_in_background};
 pub use bofuss_frame::OffloadCapabilities;
 pub use capture::{CaptureFile, CaptureReader, CaptureSource, CaptureStamp, Direction, LinkType};
 pub use counters::{Counters, DriverDropReason};

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::SystemTime;
 use std::{fmt, io, iter, thread};
 
-use bofuss_channel::Ends;
+use bofuss_channel::AddressPair;
 use bofuss_frame::Frame;
 use bofuss_oflib::{Catalogue, PortNo, text};
 use bofuss_packet::{Key, KeyMatch, Layout, arrival, parse};
@@ -332,10 +332,10 @@ pub fn is_named(one: &str, name: &str) -> bool {
 }
 
 /// The tags before a message. A unix socket has no addresses.
-fn tags(ends: Option<Ends>, received: bool) -> Vec<u8> {
+fn tags(ends: Option<AddressPair>, received: bool) -> Vec<u8> {
     let mut tags = Vec::new();
     put_tag(&mut tags, DISSECTOR, b"openflow");
-    if let Some(Ends { local, peer }) = ends {
+    if let Some(AddressPair { local, peer }) = ends {
         let ends = if received {
             [peer, local]
         } else {
@@ -379,7 +379,7 @@ impl MessageCaptures {
     }
 
     /// Copies messages of a connection. `bytes` are one or several whole messages.
-    pub fn see(&self, ends: Option<Ends>, received: bool, mut bytes: &[u8]) {
+    pub fn see(&self, ends: Option<AddressPair>, received: bool, mut bytes: &[u8]) {
         let mut list = self.list();
         if list.is_empty() {
             return;

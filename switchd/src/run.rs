@@ -391,7 +391,7 @@ pub async fn start(mut config: Config, shared: &Shared, enter: Option<Enter>) ->
             };
             // After the rights are given up: the thread that it starts gets what is left.
             #[cfg(feature = "allocator")]
-            bofuss_ports::give_back_beside();
+            bofuss_ports::return_memory_in_background();
             if up.send(Ok(id)).is_ok() {
                 let _ = end.send(plane.run().map_err(context("data plane")));
             }

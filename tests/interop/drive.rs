@@ -57,7 +57,7 @@ impl Session {
         let mut bytes = Vec::new();
         match self.codec.encode(7, message, &mut bytes) {
             Ok(()) if !self.is_extension(&bytes) => self.send_raw(&bytes),
-            Ok(()) | Err(EncodeError::Unsaid(_)) => self.unasked.push(name(message)),
+            Ok(()) | Err(EncodeError::Unsupported(_)) => self.unasked.push(name(message)),
             Err(error) => panic!("{error}: {message}"),
         }
     }

@@ -33,7 +33,7 @@ pub enum Verdict {
 }
 
 /// What readers misread, one row in a line.
-const KNOWN: &str = include_str!("misread.txt");
+const KNOWN_MISREADINGS: &str = include_str!("misread.txt");
 
 impl Reader {
     pub fn speaks(self, version: Version) -> bool {
@@ -70,7 +70,10 @@ impl Reader {
     /// Whether what it says is known to be its own fault.
     fn judge(self, version: Version, told: &Told, said: &str) -> Verdict {
         let said = format!("{said} <- {}", told.text);
-        for row in KNOWN.lines().filter(|row| !row.starts_with('#')) {
+        for row in KNOWN_MISREADINGS
+            .lines()
+            .filter(|row| !row.starts_with('#'))
+        {
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
             let [who, name, part, why] = cells[..] else {
                 panic!("four cells: {row}");

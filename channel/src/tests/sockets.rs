@@ -18,7 +18,7 @@ async fn tries_back_off_and_start_again_after_a_connection_that_lasts() {
             peer.write_all(&hello()).await.unwrap();
             let up = up(&mut events).await;
             if round == 6 {
-                sleep(LASTING).await;
+                sleep(STABLE_AFTER).await;
             }
             drop(up);
             down(&mut events).await;

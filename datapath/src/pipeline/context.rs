@@ -75,7 +75,7 @@ impl<E: FrameEngine> Pipeline<E> {
     /// How many of a super-frame's first segments agree in what entries read and write.
     pub(crate) fn agreeing(&self, frame: &Frame) -> u64 {
         let uses = self.field_uses.of(&self.catalogue);
-        offload::agreeing(frame, self.catalogue.additions(), uses) as u64
+        offload::agreeing_segments(frame, self.catalogue.additions(), uses) as u64
     }
 
     /// Whether a frame with such a part of a packet is treated specially and does not go through

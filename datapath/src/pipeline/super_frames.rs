@@ -128,7 +128,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
 fn surveyed(frame: Frame, key: &Key, catalogue: &Catalogue) -> Packet {
     let mut layout = Layout::seeking(catalogue.additions());
     survey(frame.bytes(), &mut layout);
-    Packet::surveyed(frame, key, &layout)
+    Packet::with_layout(frame, key, &layout)
 }
 
 #[cfg(test)]

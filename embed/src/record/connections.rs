@@ -113,7 +113,7 @@ impl RecordedConnections {
     pub fn sent(&self, conn: ConnId, xid: u32, message: &Message) -> RecordedOutput {
         match self.bytes_of(conn, xid, message) {
             Some(bytes) => RecordedOutput::Message(conn, bytes),
-            None => RecordedOutput::Unsaid(conn, message.name()),
+            None => RecordedOutput::Unsupported(conn, message.name()),
         }
     }
 

@@ -181,7 +181,7 @@ pub enum RecordedOutput {
     Message(ConnId, Vec<u8>),
     /// `unsaid CONNECTION NAME`: a message that the connection's version cannot express, or that is
     /// too long.
-    Unsaid(ConnId, &'static str),
+    Unsupported(ConnId, &'static str),
     /// `link PORT up|down`: a port's link has to be set.
     Link(PortNo, bool),
     /// `advertise PORT FEATURES`: what a port advertises has to be changed.

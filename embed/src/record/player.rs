@@ -21,7 +21,7 @@ use super::{
 
 /// Makes the switch of a configuration, without ports; its time begins at 0. Errors: why the
 /// configuration is wrong.
-pub type MakeSwitch = Box<dyn Fn(&RecordedConfig) -> Result<Switch, RecordError>>;
+pub type SwitchFactory = Box<dyn Fn(&RecordedConfig) -> Result<Switch, RecordError>>;
 
 /// Counts the questions of a switch within one input.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Answers {
 /// A switch that is given the inputs of a record.
 pub struct Player {
     switch: Switch,
-    make: MakeSwitch,
+    make: SwitchFactory,
     connections: RecordedConnections,
 }
 
@@ -61,7 +61,7 @@ impl Player {
     pub fn new(
         config: &RecordedConfig,
         detail: FrameDetail,
-        make: MakeSwitch,
+        make: SwitchFactory,
     ) -> Result<Self, RecordError> {
         let switch = make(config)?;
         let catalogue = switch.datapath().catalogue().clone();
@@ -130,7 +130,7 @@ fn take_message(
 
 fn take(
     switch: &mut Switch,
-    make: &MakeSwitch,
+    make: &SwitchFactory,
     at: Time,
     input: &RecordedInput,
     io: &mut PlayerIo<'_>,
@@ -214,7 +214,7 @@ fn batch(switch: &Switch, frames: &[RecordedFrame]) -> Result<Vec<Frame>, Record
 /// Errors: the configuration is invalid, or what the switch has does not fit into it.
 fn reconfigure(
     switch: &mut Switch,
-    make: &MakeSwitch,
+    make: &SwitchFactory,
     at: Time,
     new: &RecordedReconfiguration,
     io: &mut PlayerIo<'_>,

@@ -47,7 +47,7 @@ impl Display for RecordedOutput {
         match self {
             Self::Frame(port, queue, frame) => write!(f, "frame {} {} {frame}", port.0, queue.0),
             Self::Message(conn, bytes) => write!(f, "message {} {}", conn.0, HexDigits(bytes)),
-            Self::Unsaid(conn, name) => write!(f, "unsaid {} {name}", conn.0),
+            Self::Unsupported(conn, name) => write!(f, "unsaid {} {name}", conn.0),
             Self::Link(port, true) => write!(f, "link {} up", port.0),
             Self::Link(port, false) => write!(f, "link {} down", port.0),
             Self::Advertise(port, features) => write!(f, "advertise {} {}", port.0, features.0),

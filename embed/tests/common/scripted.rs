@@ -327,7 +327,7 @@ impl Switch {
                 Effect::Unsent {
                     conn, name, cause, ..
                 } => {
-                    let EncodeError::Unsaid(what) = cause else {
+                    let EncodeError::Unsupported(what) = cause else {
                         panic!("{cause}");
                     };
                     let conn = outer[&conn].0;

@@ -43,7 +43,7 @@ impl SwitchIo for Recorder {
     fn send(&mut self, conn: ConnId, _: u32, message: Message) {
         let message = match across(&self.codecs[&conn], &message, &mut self.bytes) {
             Ok(message) => message.expect("what was written can be read"),
-            Err(EncodeError::Unsaid(what)) => {
+            Err(EncodeError::Unsupported(what)) => {
                 let name = message.name();
                 return self
                     .effects

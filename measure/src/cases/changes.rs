@@ -115,10 +115,9 @@ fn time_bulk(
 /// The outcome of changes that the switch may refuse, or not answer in time.
 pub fn judged(timed: Result<PointOutcome, ControlError>) -> Result<PointOutcome> {
     match timed {
-        Err(error @ (ControlError::Refused(_) | ControlError::Unsaid(_))) => Ok(PointOutcome::of(
-            CaseVerdict::Unsupported,
-            error.to_string(),
-        )),
+        Err(error @ (ControlError::Refused(_) | ControlError::Unsupported(_))) => Ok(
+            PointOutcome::of(CaseVerdict::Unsupported, error.to_string()),
+        ),
         Err(error @ ControlError::Hangs) => {
             Ok(PointOutcome::of(CaseVerdict::Hangs, error.to_string()))
         }

@@ -130,7 +130,7 @@ fn with_rules(
 ) -> Result<PointOutcome> {
     match bench.set_rules(rules) {
         Ok(()) => {}
-        Err(error @ (ControlError::Refused(_) | ControlError::Unsaid(_))) => {
+        Err(error @ (ControlError::Refused(_) | ControlError::Unsupported(_))) => {
             return Ok(PointOutcome::of(
                 CaseVerdict::Unsupported,
                 error.to_string(),

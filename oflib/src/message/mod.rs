@@ -107,7 +107,7 @@ macro_rules! messages {
             pub(crate) fn encode_body(&self, w: &mut Writer<'_>) -> u8 {
                 match self {
                     $(Self::$V(body) if span!($($span)*).has(w.version()) => { w.put(body); })*
-                    newer => w.cannot_say(newer.name()),
+                    newer => w.unsupported(newer.name()),
                 }
                 self.type_number()
             }

@@ -26,7 +26,7 @@ impl PacketOut {
     /// Notes that the version cannot express fields besides the ingress port.
     pub(crate) fn say_no_fields(&self, w: &mut Writer<'_>) {
         if self.fields != Match::ANY {
-            w.cannot_say("fields");
+            w.unsupported("fields");
         }
     }
 }

@@ -209,7 +209,7 @@ impl Setter {
 /// action that 1.0 does not have, or not so.
 pub(super) fn write_list(actions: &[Action], fields: Option<&Match>, w: &mut Writer<'_>) {
     if let Err(what) = try_list(actions, fields, w) {
-        w.cannot_say(what);
+        w.unsupported(what);
     }
 }
 
@@ -221,7 +221,7 @@ fn try_list(
 ) -> Result<(), &'static str> {
     let mut tagged = fields.and_then(Match::is_tagged);
     let mut queue = DEFAULT_QUEUE;
-    // Whether a tag was pushed that a setter must follow, and what is unsaid if none does.
+    // Whether a tag was pushed that a setter must follow, and what has no support if none does.
     let mut pushed = None;
     let mut rest = actions.iter().peekable();
     while let Some(action) = rest.next() {
@@ -293,6 +293,6 @@ fn write_output(output: &Output, queue: QueueId, w: &mut Writer<'_>) {
         w.put(&ENQUEUE).put(&16u16);
         w.put(&output.port).pad(6).put(&queue);
     } else {
-        w.cannot_say("set_queue");
+        w.unsupported("set_queue");
     }
 }

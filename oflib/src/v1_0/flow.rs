@@ -110,14 +110,14 @@ impl Form<V1_0> for FlowMod {
     }
 
     fn write(&self, w: &mut Writer<'_>) {
-        let unsaid = [
+        let unsupported = [
             (self.cookie_mask != 0, "a cookie mask"),
             (self.out_group != GroupId::ANY, "out_group"),
             (self.importance != 0, "importance"),
             (self.table_id != table(self.command), "this table"),
         ];
-        if let Some((_, what)) = unsaid.iter().find(|(asked, _)| *asked) {
-            return w.cannot_say(what);
+        if let Some((_, what)) = unsupported.iter().find(|(asked, _)| *asked) {
+            return w.unsupported(what);
         }
         let is_meant_exact = if self.deletes() {
             is_reported_exact(self.priority)
@@ -127,7 +127,7 @@ impl Form<V1_0> for FlowMod {
         let exact = write_match(&self.fields, self.priority, is_meant_exact, w);
         let own = self.flags.0 & !implied(self.command, exact).0;
         if own & !SAME_FLAGS != 0 {
-            return w.cannot_say("these flags");
+            return w.unsupported("these flags");
         }
         w.put(&self.cookie).put(&self.command);
         w.put(&self.idle_timeout).put(&self.hard_timeout);
@@ -157,7 +157,7 @@ pub(super) fn read_instructions(
 fn write_match(fields: &Match, priority: u16, exact: bool, w: &mut Writer<'_>) -> bool {
     let exact = matching::write(fields, exact, w);
     if exact && priority != EXACT_PRIORITY {
-        w.cannot_say("an exact entry of low priority");
+        w.unsupported("an exact entry of low priority");
     }
     exact
 }
@@ -176,7 +176,7 @@ pub(super) fn write_instructions(instructions: &Instructions, fields: &Match, w:
     match reported.as_ref().unwrap_or(instructions).list() {
         [] => {}
         [Instruction::ApplyActions(actions)] => write_list(actions, Some(fields), w),
-        _ => w.cannot_say("instructions other than apply_actions"),
+        _ => w.unsupported("instructions other than apply_actions"),
     }
 }
 
@@ -239,7 +239,7 @@ impl Form<V1_0> for FlowStatsRequest {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if self.out_group != GroupId::ANY || self.cookie_mask != 0 {
-            return w.cannot_say("a filter of groups or cookies");
+            return w.unsupported("a filter of groups or cookies");
         }
         w.put(&self.fields).put(&self.table_id).pad(1);
         w.put(&self.out_port);

@@ -255,7 +255,7 @@ pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> bool {
             sent.is_exact()
         }
         Err(what) => {
-            w.cannot_say(what);
+            w.unsupported(what);
             false
         }
     }

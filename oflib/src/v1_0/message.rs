@@ -40,7 +40,7 @@ impl Form<V1_0> for QueueConfigRequest {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if !self.port.is_port() {
-            return w.cannot_say("queues of all ports");
+            return w.unsupported("queues of all ports");
         }
         w.put(&self.port).pad(2);
     }
@@ -89,7 +89,7 @@ impl Form<V1_0> for PacketIn {
     }
     fn write(&self, w: &mut Writer<'_>) {
         let Some(in_port) = self.in_port() else {
-            return w.cannot_say("no in_port");
+            return w.unsupported("no in_port");
         };
         w.put(&self.buffer_id).put(&self.total_len).put(&in_port);
         w.put(&self.reason).pad(1).put(&self.data);
@@ -139,8 +139,8 @@ impl Form<V1_0> for QueueProperty {
             Self::MinRate(rate) => {
                 w.put(&MIN_RATE).put(&16u16).pad(4).put(rate).pad(6);
             }
-            Self::MaxRate(_) => w.cannot_say("max_rate"),
-            Self::Experimenter(..) => w.cannot_say("an experimenter's property"),
+            Self::MaxRate(_) => w.unsupported("max_rate"),
+            Self::Experimenter(..) => w.unsupported("an experimenter's property"),
         }
     }
 }
@@ -209,7 +209,7 @@ impl Form<V1_0> for Role {
             Some(number) => {
                 w.put(&number);
             }
-            None => w.cannot_say("role nochange"),
+            None => w.unsupported("role nochange"),
         }
     }
 }

@@ -70,7 +70,7 @@ macro_rules! messages {
                 Message::RoleReply(role) => role_message(ROLE_REPLY, role, w),
                 // Whatever came after 1.0 needs no arm here.
                 newer => {
-                    w.cannot_say(newer.name());
+                    w.unsupported(newer.name());
                     newer.type_number()
                 }
             }

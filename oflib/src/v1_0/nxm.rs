@@ -123,7 +123,7 @@ fn write_field(one: &FieldMatch, fields: &Match, w: &mut Writer<'_>) {
 /// Appends a field that has the same bits in NXM.
 fn write_same(one: &FieldMatch, w: &mut Writer<'_>) {
     let Some((class, number, _)) = NXM.iter().find(|row| row.2 == one.field) else {
-        return w.cannot_say(one.field.name);
+        return w.unsupported(one.field.name);
     };
     let bytes = Field::bytes(one.field);
     header(*class, *number, !one.is_exact(), bytes, w);

@@ -104,7 +104,7 @@ impl Form<V1_0> for FlowMonitorRequest {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if self.out_group != GroupId::ANY || self.command != FlowMonitorCommand::ADD {
-            w.cannot_say("out_group or command of a monitor");
+            w.unsupported("out_group or command of a monitor");
         }
         w.put(&self.monitor_id).put(&self.flags).put(&self.out_port);
         let at = w.bytes.len();

@@ -24,7 +24,7 @@ impl Form<V1_0> for PortNo {
             Ok(number) => {
                 w.put(&number);
             }
-            Err(what) => w.cannot_say(what),
+            Err(what) => w.unsupported(what),
         }
     }
 }

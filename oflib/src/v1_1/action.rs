@@ -113,11 +113,11 @@ impl Form<V1_1> for Action {
             return <Self as Form<V1_3>>::write(self, w);
         };
         if !one.is_exact() {
-            return w.cannot_say("a set_field with a mask");
+            return w.unsupported("a set_field with a mask");
         }
         match SETTERS.iter().find(|setter| setter.field == one.field) {
             Some(setter) => setter.write(one, w),
-            None => w.cannot_say(one.field.name),
+            None => w.unsupported(one.field.name),
         }
     }
 }

@@ -49,7 +49,7 @@ impl Form<V1_1> for FlowModFlags {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if self.has(Self::RESET_COUNTS) {
-            w.cannot_say("these flags");
+            w.unsupported("these flags");
         }
         <Self as Form<V1_2>>::write(self, w);
     }
@@ -79,7 +79,7 @@ fn meant(instructions: &Instructions, fields: &Match) -> Instructions {
 /// The instructions on the wire. What cannot be said: what [`gather`] refuses.
 fn said(instructions: &Instructions, fields: &Match, w: &mut Writer<'_>) -> Instructions {
     changed(instructions, |list| gather(list, Some(fields))).unwrap_or_else(|what| {
-        w.cannot_say(what);
+        w.unsupported(what);
         Instructions::default()
     })
 }
@@ -121,7 +121,7 @@ impl Form<V1_1> for FlowEntry {
 /// refuses.
 fn said_alone(actions: &[Action], w: &mut Writer<'_>) -> Vec<Action> {
     gather(actions, None).unwrap_or_else(|what| {
-        w.cannot_say(what);
+        w.unsupported(what);
         Vec::new()
     })
 }

@@ -284,7 +284,7 @@ impl Form<V1_1> for Match {
             Ok(on_wire) => {
                 w.raw(&on_wire.0);
             }
-            Err(what) => w.cannot_say(what),
+            Err(what) => w.unsupported(what),
         }
     }
 }

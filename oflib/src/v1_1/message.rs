@@ -49,7 +49,7 @@ impl Form<V1_1> for PacketIn {
     }
     fn write(&self, w: &mut Writer<'_>) {
         let Some(in_port) = self.fields.get(IN_PORT) else {
-            return w.cannot_say("no in_port");
+            return w.unsupported("no in_port");
         };
         let in_phy_port = self.fields.get(IN_PHY_PORT).unwrap_or(in_port);
         w.put(&self.buffer_id);
@@ -73,7 +73,7 @@ impl Form<V1_1> for QueueConfigRequest {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if !self.port.is_port() {
-            return w.cannot_say("queues of all ports");
+            return w.unsupported("queues of all ports");
         }
         <Self as Form<V1_3>>::write(self, w);
     }

@@ -66,7 +66,7 @@ impl Form<V1_2> for FlowModFlags {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if self.0 & !FLOW_MOD_FLAGS != 0 {
-            w.cannot_say("these flags");
+            w.unsupported("these flags");
         }
         w.put(&(self.0 as u16));
     }

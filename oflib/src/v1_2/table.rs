@@ -36,12 +36,12 @@ impl Form<V1_2> for TableMod {
     /// Without a `miss`, the bits of the configuration say it, but for those of a fourth way.
     fn write(&self, w: &mut Writer<'_>) {
         if self.eviction.is_some() || self.vacancy.is_some() || !self.experimenters.is_empty() {
-            w.cannot_say("properties of a table");
+            w.unsupported("properties of a table");
         }
         w.put(&self.table_id).pad(3);
         let config = if self.miss == TableMiss::ENTRY {
             if self.config & TableMiss::MASK == TableMiss::MASK {
-                w.cannot_say("both bits of a miss");
+                w.unsupported("both bits of a miss");
             }
             self.config
         } else {

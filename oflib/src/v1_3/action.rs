@@ -87,7 +87,7 @@ impl Form<V1_3> for Action {
             && !w.version().sets_with_masks()
         {
             if !onf::has_actions(w.version()) {
-                w.cannot_say("a set_field with a mask");
+                w.unsupported("a set_field with a mask");
             }
             w.put(&EXPERIMENTER).put(&0u16);
             nicira::write_masked(one, w);
@@ -96,7 +96,7 @@ impl Form<V1_3> for Action {
         }
         let row = self.row();
         if let Some(row) = row.filter(|row| !row.versions.has(w.version())) {
-            w.cannot_say(row.name);
+            w.unsupported(row.name);
         }
         let number = row.map_or(EXPERIMENTER, |row| row.number);
         match onf::action_type(number, w.version()) {
@@ -165,7 +165,7 @@ impl Form<V1_3> for Instruction {
         let start = w.bytes.len();
         let row = self.row();
         if !row.versions.has(w.version()) {
-            w.cannot_say(row.name);
+            w.unsupported(row.name);
         }
         w.put(&row.number).put(&0u16);
         match self {

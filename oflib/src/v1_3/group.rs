@@ -48,7 +48,7 @@ impl Form<V1_3> for Bucket {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if !self.experimenters.is_empty() {
-            w.cannot_say("a bucket's experimenters");
+            w.unsupported("a bucket's experimenters");
         }
         let start = w.bytes.len();
         w.put(&0u16).put(&self.weight);
@@ -75,7 +75,7 @@ impl Form<V1_3> for GroupModCommand {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if NEWER_COMMANDS.contains(self) {
-            w.cannot_say("commands for buckets");
+            w.unsupported("commands for buckets");
         }
         w.put(&self.0);
     }
@@ -99,7 +99,7 @@ impl Form<V1_3> for GroupMod {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if !self.experimenters.is_empty() {
-            w.cannot_say("a group's experimenters");
+            w.unsupported("a group's experimenters");
         }
         w.put(&self.command).put(&self.ty).pad(1);
         w.put(&self.group_id).put(&self.buckets);
@@ -136,7 +136,7 @@ impl Form<V1_3> for GroupDesc {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if !self.experimenters.is_empty() {
-            w.cannot_say("a group's experimenters");
+            w.unsupported("a group's experimenters");
         }
         let start = w.bytes.len();
         w.put(&0u16).put(&self.ty).pad(1);
@@ -151,7 +151,7 @@ impl Form<V1_3> for GroupDescRequest {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if *self != Self::ALL {
-            w.cannot_say("group_id");
+            w.unsupported("group_id");
         }
     }
 }

@@ -67,7 +67,7 @@ fn is_basic_here(field: &Field, version: Version) -> bool {
 /// Appends the OXM header of a field: class, number, mask bit, length, experimenter.
 pub(crate) fn encode_header(field: &Field, masked: bool, w: &mut Writer<'_>) {
     if !field.versions.has(w.version()) {
-        w.cannot_say(field.name);
+        w.unsupported(field.name);
     }
     let (class, more) = match field.experimenter {
         PACKET_REGISTERS => (PACKET_REGISTERS as u16, 0),

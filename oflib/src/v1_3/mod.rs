@@ -27,7 +27,7 @@ pub(crate) enum V1_3 {}
 /// behind it cannot be said; others are left out.
 macro_rules! layout {
     ($V:ty; $($T:ident {
-        $($f:ident $(=> $pad:literal)?),* $(; ..$rest:ident $([$($unsaid:ident),*])?)?
+        $($f:ident $(=> $pad:literal)?),* $(; ..$rest:ident $([$($unsupported:ident),*])?)?
     })*) => { $(
         impl $crate::forms::Form<$V> for $T {
             fn read(
@@ -43,8 +43,8 @@ macro_rules! layout {
                 })
             }
             fn write(&self, w: &mut $crate::wire::Writer<'_>) {
-                $($($(if self.$unsaid != Self::default().$unsaid {
-                    w.cannot_say(stringify!($unsaid));
+                $($($(if self.$unsupported != Self::default().$unsupported {
+                    w.unsupported(stringify!($unsupported));
                 })*)?)?
                 $(w.put(&self.$f)$(.pad($pad))?;)*
             }

@@ -135,10 +135,10 @@ impl Form<V1_3> for FlowMonitorRequest {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if self.out_group != GroupId::ANY {
-            w.cannot_say("out_group");
+            w.unsupported("out_group");
         }
         if self.command != FlowMonitorCommand::ADD {
-            w.cannot_say("command");
+            w.unsupported("command");
         }
         w.put(&self.monitor_id).put(&self.flags);
         let at = w.bytes.len();
@@ -198,7 +198,7 @@ pub(crate) fn write_update<V: EntryForm>(update: &FlowUpdate, w: &mut Writer<'_>
         FlowUpdate::Abbrev(xid) => {
             w.put(&FlowUpdateEvent::ABBREV).put(xid);
         }
-        FlowUpdate::Stream(_) => w.cannot_say("PAUSED and RESUMED among updates"),
+        FlowUpdate::Stream(_) => w.unsupported("PAUSED and RESUMED among updates"),
     }
     w.patch_length(start, start);
 }

@@ -48,7 +48,7 @@ impl Form<V1_3> for PortDescRequest {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if *self != Self::ALL {
-            w.cannot_say("port_no");
+            w.unsupported("port_no");
         }
     }
 }

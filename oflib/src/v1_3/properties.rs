@@ -126,7 +126,7 @@ macro_rules! with_properties {
         body
     }};
     ($V:ty; $($T:ident $([$at:literal $least:literal $skip:literal])? {
-        $($f:ident $(=> $pad:literal)?),* $(; ..$rest:ident [$($unsaid:ident),*])?
+        $($f:ident $(=> $pad:literal)?),* $(; ..$rest:ident [$($unsupported:ident),*])?
     })*) => { $(
         impl $crate::forms::Form<$V> for $T {
             fn read(
@@ -145,8 +145,8 @@ macro_rules! with_properties {
                 Ok(this)
             }
             fn write(&self, w: &mut $crate::wire::Writer<'_>) {
-                $($(if self.$unsaid != Self::$rest().$unsaid {
-                    w.cannot_say(stringify!($unsaid));
+                $($(if self.$unsupported != Self::$rest().$unsupported {
+                    w.unsupported(stringify!($unsupported));
                 })*)?
                 let _start = w.bytes.len();
                 $(w.pad($skip);)?

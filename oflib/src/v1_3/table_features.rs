@@ -74,7 +74,7 @@ impl Form<V1_3> for TableFeatures {
     }
     fn write(&self, w: &mut Writer<'_>) {
         if self.0.command != TableFeaturesCommand::REPLACE && w.version() < Version::V1_5 {
-            w.cannot_say("commands for tables");
+            w.unsupported("commands for tables");
         }
         let start = w.bytes.len();
         w.put(&0u16).put(&self.0).patch_length(start, start);
@@ -142,7 +142,7 @@ impl Wire for TableProperty {
             if w.leaves_out {
                 return;
             }
-            w.cannot_say(row.1);
+            w.unsupported(row.1);
         }
         w.property(self.ty, |w| {
             match &self.list {

@@ -42,7 +42,7 @@ impl Form<V1_5> for PacketOut {
         fields.push(FieldMatch::exact(IN_PORT, self.in_port.0.into()));
         let sent = Match::new(&fields);
         if sent.is_err() {
-            w.cannot_say("fields");
+            w.unsupported("fields");
         }
         w.put(&self.buffer_id);
         let length_at = w.bytes.len();

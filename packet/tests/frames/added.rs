@@ -7,7 +7,7 @@ use bofuss_oflib::field::{Differs, Header};
 use bofuss_oflib::{Catalogue, Field, FieldMatch, Mac, PortNo, extension_fields};
 use bofuss_packet::checksum::{fold, sum};
 use bofuss_packet::header::{ethertype, protocol};
-use bofuss_packet::offload::{Use, agreeing};
+use bofuss_packet::offload::{Use, agreeing_segments};
 use bofuss_packet::reassemble::{Reassembler, fragment};
 use bofuss_packet::{EditError, Packet, craft};
 
@@ -280,7 +280,7 @@ fn segments_of_a_super_frame_differ_in_an_added_header() {
             is_set: false,
             bits: 0,
         };
-        let count = agreeing(&frame, catalogue.additions(), [read].into_iter());
+        let count = agreeing_segments(&frame, catalogue.additions(), [read].into_iter());
         assert_eq!(count, wanted, "{port}");
     }
 }

@@ -84,7 +84,7 @@ fn set_fields_that_are_made_one_write_what_both_write() {
         };
         let mut both = first.2.clone();
         let change = first.2.in_tag().zip(second.2.in_tag());
-        if !both.absorb(&second.2) {
+        if !both.merge(&second.2) {
             assert_eq!(both, first.2);
             continue;
         }

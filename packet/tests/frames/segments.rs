@@ -6,7 +6,7 @@ use bofuss_oflib::catalogue::Additions;
 use bofuss_oflib::field::{Differs, FIELDS, Field, TCP_FLAGS, TCP_SRC, UDP_SRC};
 use bofuss_packet::Packet;
 use bofuss_packet::offload::{
-    Use, agreeing, finish_checksum, first, plausible_count, segment, split, wire_count,
+    Use, agreeing_segments, finish_checksum, first, plausible_count, segment, split, wire_count,
 };
 
 use crate::spec::{Body, L4, Net, Part, Rng, Spec, V6, spec};
@@ -256,7 +256,7 @@ fn segments_agree_up_to_the_first_that_differs_in_what_is_used() {
                 is_set,
                 bits,
             };
-            agreeing(&frame, Additions::NONE, [one].into_iter())
+            agreeing_segments(&frame, Additions::NONE, [one].into_iter())
         };
         let is_tcp = kind != GsoKind::Udp;
         assert_eq!(alike(TCP_SRC, true, 0), all);

@@ -231,7 +231,7 @@ fn log_connected(origin: &Origin, version: Version) {
 fn log_unsent(peer: &str, name: &str, cause: &EncodeError) {
     match cause {
         EncodeError::TooLong => warn!("{peer}: a {name} was not sent: {cause}"),
-        EncodeError::Unsaid(_) => debug!("{peer}: a {name} was not sent: {cause}"),
+        EncodeError::Unsupported(_) => debug!("{peer}: a {name} was not sent: {cause}"),
     }
 }
 

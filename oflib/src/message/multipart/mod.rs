@@ -131,7 +131,7 @@ macro_rules! body_enum {
                 w.leaves_out = $leaves_out;
                 match self {
                     $(Self::$V(body) if span!($($span)*).has(w.version()) => { w.put(body); })*
-                    newer => w.cannot_say(newer.name()),
+                    newer => w.unsupported(newer.name()),
                 }
             }
         }

@@ -131,27 +131,27 @@ impl TableFeatureSet {
 
     /// Adds what `present` lists and a version cannot name or the catalogue does not announce: a
     /// controller cannot know it, and does not intend to remove it.
-    pub fn keep_unsaid(&mut self, present: &Self, version: Version, catalogue: &Catalogue) {
+    pub fn keep_unsupported(&mut self, present: &Self, version: Version, catalogue: &Catalogue) {
         for property in &mut self.properties {
             let same = present.properties.iter().find(|one| one.ty == property.ty);
             match (&mut property.list, same.map(|one| &one.list)) {
                 (PropertyList::Types(list), Some(PropertyList::Types(all))) => {
-                    let unsaid = all.iter().filter(|id| {
+                    let unsupported = all.iter().filter(|id| {
                         let is_said = id.is_known_to(property.ty, version)
                             && id.is_announced(version, catalogue);
                         !is_said && !list.contains(id)
                     });
-                    let unsaid: Vec<TypeId> = unsaid.copied().collect();
-                    list.extend(unsaid);
+                    let unsupported: Vec<TypeId> = unsupported.copied().collect();
+                    list.extend(unsupported);
                 }
                 (PropertyList::Fields(list), Some(PropertyList::Fields(all))) => {
-                    let unsaid = all.iter().filter(|id| {
+                    let unsupported = all.iter().filter(|id| {
                         let is_said =
                             id.is_known_to(version) && id.is_announced(version, catalogue);
                         !is_said && !list.contains(id)
                     });
-                    let unsaid: Vec<FieldId> = unsaid.copied().collect();
-                    list.extend(unsaid);
+                    let unsupported: Vec<FieldId> = unsupported.copied().collect();
+                    list.extend(unsupported);
                 }
                 (_, _) => {}
             }
