@@ -4,7 +4,7 @@ use std::{fmt, net::Ipv6Addr, path::PathBuf, str::FromStr};
 
 /// The port of OpenFlow, where an address names none.
 pub const DEFAULT_PORT: u16 = 6653;
-/// Where `ptcp:` and `pssl:` listen unless told otherwise.
+/// The port at which `ptcp:` and `pssl:` listen unless told otherwise.
 const DEFAULT_LISTEN_HOST: &str = "127.0.0.1";
 
 /// One end of a connection.
@@ -28,12 +28,12 @@ pub enum Endpoint {
     Unix(PathBuf),
 }
 
-/// Where to connect to: `tcp:HOST[:PORT]`, `ssl:HOST[:PORT]` or `unix:FILE`.
+/// An address to connect to: `tcp:HOST[:PORT]`, `ssl:HOST[:PORT]` or `unix:FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveAddress(pub Endpoint);
 
-/// Where to listen: `ptcp:[PORT][:HOST]` or `pssl:[PORT][:HOST]`, on loopback unless HOST says
-/// otherwise, or `punix:FILE`.
+/// An address to listen at: `ptcp:[PORT][:HOST]` or `pssl:[PORT][:HOST]`, on loopback unless HOST
+/// says otherwise, or `punix:FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassiveAddress(pub Endpoint);
 

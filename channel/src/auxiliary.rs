@@ -15,7 +15,7 @@ use crate::{AddressError, Reason, Tls};
 /// connection.
 pub const MAX_AUXILIARIES: usize = 255;
 
-/// What an auxiliary connection is made of.
+/// The transport of an auxiliary connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// TCP.
@@ -29,7 +29,7 @@ pub enum Transport {
 /// An auxiliary connection for each main one to a host: `tcp[:PORT]`, `ssl[:PORT]` or `udp[:PORT]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Auxiliary {
-    /// What it is made of.
+    /// The transport.
     pub transport: Transport,
     /// The peer's port; that of the main connection if `None`.
     pub port: Option<u16>,

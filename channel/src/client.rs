@@ -25,12 +25,12 @@ const MAX_REPLY_BYTES: usize = 1 << 28;
 /// The most messages that a client keeps while it waits for another, and the most errors; further
 /// ones are dropped.
 const MAX_KEPT_MESSAGES: usize = 1024;
-/// How many messages are sent between two barriers, so that their errors never fill the receive
-/// direction.
+/// The number of messages that are sent between two barriers, so that their errors never fill the
+/// receive direction.
 const MESSAGES_PER_BARRIER: usize = 256;
-/// How a client's bundle is carried out.
+/// The way in which a client's bundle is carried out.
 const TOGETHER: BundleFlags = BundleFlags::ALL.without(BundleFlags::TIME);
-/// How far the switch's clock may be from the client's.
+/// The largest distance of the switch's clock from the client's.
 const TOLERANCE: Duration = Duration::from_secs(1);
 /// The number of a client's bundle; it has one at a time.
 const BUNDLE: u32 = 1;
@@ -49,16 +49,17 @@ pub struct Client {
     timeout: Duration,
 }
 
-/// When a client's bundle is carried out, and what the client's clock says: both since 1970.
+/// The time at which a client's bundle is carried out, and what the client's clock says: both since
+/// 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitTime {
-    /// When it is carried out.
+    /// The time at which it is carried out.
     pub at: Duration,
     /// The time now.
     pub now: Duration,
 }
 
-/// Why a client did not get what it asked for.
+/// The reason for which a client did not get what it asked for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -149,7 +150,8 @@ impl Client {
         self.assembler.codec.version
     }
 
-    /// Uses the transaction id `xid` for the next message, and the following ids for later ones.
+    /// Uses the transaction id `xid` for the next message, and the following ids for later
+    /// messages.
     pub fn start_at(&mut self, xid: u32) {
         self.last_xid = xid.wrapping_sub(1);
     }
@@ -167,7 +169,7 @@ impl Client {
     }
 
     /// Sends messages in one piece, so that the switch and not this side limits their rate. Returns
-    /// the transaction id of the last one.
+    /// the transaction id of the last message.
     pub async fn send_together(&mut self, messages: &[Message]) -> Result<u32, ClientError> {
         let mut bytes = Vec::new();
         for message in messages {

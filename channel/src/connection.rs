@@ -37,15 +37,15 @@ const HANDED_OVER: usize = 64;
 /// The transaction id of our own ECHO_REQUESTs.
 const PROBE_XID: u32 = 0x7072_6f62;
 
-/// How long a connection that may lose messages may be silent before its peer is asked, at most;
-/// twice that is below the 30 s of OpenFlow 1.3.5 section 6.3.6.
+/// The time that a connection that may lose messages may be silent before its peer is asked, at
+/// most; twice that is below the 30 s of OpenFlow 1.3.5 section 6.3.6.
 const MAX_DATAGRAM_PROBE: Duration = Duration::from_secs(10);
 
 /// The most bytes of unfinished multipart requests that a connection holds.
 pub const MAX_MULTIPART_REQUEST_BYTES: usize = 1 << 20;
 
-/// What may wait of a connection's messages for its owner, in places: each takes one, and one more
-/// for each `PLACE_BYTES` that it has.
+/// The number of a connection's messages that may wait for its owner, in places: each takes one,
+/// and one more for each `PLACE_BYTES` that it has.
 pub const MAX_WAITING: u32 = 256;
 /// Bytes of a place.
 const PLACE_BYTES: usize = 1024;
@@ -146,7 +146,7 @@ fn size(bytes: usize) -> u32 {
     1 + (bytes / PLACE_BYTES) as u32
 }
 
-/// How long the peer may be silent before it is asked; zero: for ever.
+/// The time that the peer may be silent before it is asked; zero: for ever.
 fn probe_interval(configured: Duration, datagrams: bool) -> Duration {
     match datagrams {
         true if configured.is_zero() => MAX_DATAGRAM_PROBE,
@@ -155,13 +155,13 @@ fn probe_interval(configured: Duration, datagrams: bool) -> Duration {
     }
 }
 
-/// What the two halves of a connection share.
+/// The state that the two halves of a connection share.
 struct ConnectionShared<'a> {
     conn: ConnId,
     origin: Origin,
     ends: Option<AddressPair>,
     hub: &'a Hub,
-    /// Who sees the messages.
+    /// The observer of the messages.
     watch: Option<Watch>,
     datagrams: bool,
     is_switch: bool,
@@ -310,7 +310,7 @@ impl ConnectionShared<'_> {
         held.ok().map(QueuePlace)
     }
 
-    /// How long the peer may be silent before it is asked; zero: for ever.
+    /// The time that the peer may be silent before it is asked; zero: for ever.
     fn probe_interval(&self) -> Duration {
         probe_interval(self.hub.settings.borrow().probe_interval, self.datagrams)
     }
@@ -409,7 +409,7 @@ impl ConnectionShared<'_> {
     }
 }
 
-/// What `future` gives within `limit`; a limit of zero is none.
+/// Returns what `future` gives within `limit`; a limit of zero is none.
 async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
     if limit.is_zero() {
         Some(future.await)

@@ -1,4 +1,4 @@
-//! UDP as a stream of messages: each datagram holds whole ones, as many as fit.
+//! UDP as a stream of messages: each datagram holds whole messages, as many as fit.
 
 use std::io;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ const MAX_BYTES: usize = 65_535;
 pub(crate) struct Datagrams {
     socket: UdpSocket,
     received: Vec<u8>,
-    /// Where in it is what was not read.
+    /// The offset in it of what was not read.
     start: usize,
 }
 
@@ -45,7 +45,7 @@ impl Duplex for Datagrams {
     }
 }
 
-/// How many of these bytes are whole messages: at most `most`, but at least one message.
+/// Returns how many of these bytes are whole messages: at most `most`, but at least one message.
 fn whole(bytes: &[u8], most: usize) -> usize {
     let mut end = 0;
     while let Some(header) = bytes[end..].first_chunk::<HEADER_BYTES>() {
@@ -60,7 +60,7 @@ fn whole(bytes: &[u8], most: usize) -> usize {
 }
 
 impl AsyncRead for Datagrams {
-    /// Reads what is left of a datagram, or the next one. What is no whole message is dropped.
+    /// Reads what is left of a datagram, or the next datagram. What is no whole message is dropped.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

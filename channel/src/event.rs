@@ -16,14 +16,14 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u64);
 
-/// How a connection came about.
+/// The way in which a connection came about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// We connected to this address.
     Active(ActiveAddress),
     /// A peer connected to us.
     Passive {
-        /// Where we listen.
+        /// Our address, at which we listen.
         listener: PassiveAddress,
         /// The peer's IP address and port, or its process.
         peer: String,
@@ -34,7 +34,7 @@ pub enum Origin {
         main: ConnId,
         /// Its number there, from 1.
         id: u8,
-        /// What it is made of.
+        /// The transport.
         transport: Transport,
         /// The same host.
         peer: SocketAddr,
@@ -42,7 +42,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Whether what is sent may be lost.
+    /// Returns true if what is sent may be lost.
     pub fn is_datagrams(&self) -> bool {
         match self {
             Self::Auxiliary { transport, .. } => *transport == Transport::Udp,
@@ -108,7 +108,7 @@ impl std::ops::Deref for Head {
     }
 }
 
-/// What happens on connections. Of one connection: `Up`, then the rest in the order of its bytes,
+/// The events of connections. Of one connection: `Up`, then the rest in the order of its bytes,
 /// then `Down`, and nothing after it.
 #[expect(clippy::large_enum_variant, reason = "nearly every event is a message")]
 #[derive(Debug)]
@@ -117,7 +117,7 @@ pub enum Event {
     Up {
         /// The new connection.
         conn: ConnId,
-        /// How it came about.
+        /// The way in which it came about.
         origin: Origin,
         /// The version agreed.
         version: Version,
@@ -126,7 +126,7 @@ pub enum Event {
     },
     /// A message arrived; a multipart one is whole. ECHO_REQUESTs are here too: the owner answers.
     Message {
-        /// Where.
+        /// The connection.
         conn: ConnId,
         /// Its transaction id.
         xid: u32,
@@ -139,13 +139,13 @@ pub enum Event {
     },
     /// Something arrived that is not a message. If it cannot be skipped, `Down` follows.
     BadMessage {
-        /// Where.
+        /// The connection.
         conn: ConnId,
         /// Its transaction id, as far as it had one.
         xid: u32,
-        /// What it was, by its header; `None` for a type that is unknown.
+        /// The kind of message, by its header; `None` for a type that is unknown.
         name: Option<&'static str>,
-        /// What the owner answers; `None` for a broken ERROR, which is never answered.
+        /// The answer that the owner sends; `None` for a broken ERROR, which is never answered.
         reply: Option<ErrorMsg>,
         /// For the log.
         cause: DecodeError,
@@ -154,26 +154,26 @@ pub enum Event {
     },
     /// A message of the owner's was not sent: it does not fit, or the version cannot say it.
     Unsent {
-        /// Where.
+        /// The connection.
         conn: ConnId,
         /// Its transaction id.
         xid: u32,
         /// The message's name.
         name: &'static str,
-        /// Why.
+        /// The reason.
         cause: EncodeError,
     },
     /// There is room again, after [`Sender::has_room`] said that there is none.
     Room {
-        /// Where.
+        /// The connection.
         conn: ConnId,
     },
     /// The connection is over. What was sent before the owner drops its [`Sender`] is still
     /// written, for a second at most.
     Down {
-        /// Which.
+        /// The connection.
         conn: ConnId,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
     /// The files of TLS changed and were read again; or why not, and what was read before counts.
@@ -182,12 +182,12 @@ pub enum Event {
     Failed {
         /// With whom.
         origin: Origin,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
 }
 
-/// Why a connection ended, or did not come about.
+/// The reason for which a connection ended, or did not come about.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
@@ -199,7 +199,7 @@ pub enum Reason {
     UnknownHost {
         /// The name.
         host: String,
-        /// What the resolver says.
+        /// The resolver's error.
         error: io::Error,
     },
     /// Nobody answered.

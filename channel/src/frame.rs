@@ -101,7 +101,7 @@ impl Frames {
     }
 }
 
-/// Whether bytes begin as a record of TLS does; no version of OpenFlow has these numbers.
+/// Returns true if bytes begin as a record of TLS does; no version of OpenFlow has these numbers.
 fn is_tls(bytes: &[u8]) -> bool {
     matches!(bytes, [0x14..=0x17, 3, ..])
 }

@@ -1,4 +1,4 @@
-//! Where connections come from: targets that are connected to again and again, and listeners.
+//! The origins of connections: targets that are connected to again and again, and listeners.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -23,37 +23,37 @@ use crate::{
 
 /// The wait after a connection ended or a first try failed; doubled with each further failure.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(100);
-/// How long a connection lasts so that waits start again at [`FIRST_BACKOFF`].
+/// The time after which a connection counts as stable: then waits start again at [`FIRST_BACKOFF`].
 pub const STABLE_AFTER: Duration = Duration::from_secs(1);
 
-/// What all connections of a hub have in common.
+/// The settings that all connections of a hub have in common.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The versions offered, at least one.
     pub versions: Vec<Version>,
     /// The known fields and experimenters.
     pub catalogue: Arc<Catalogue>,
-    /// How long a peer may be silent before it is asked, and then before it is given up; zero: for
-    /// ever.
+    /// The time that a peer may be silent before it is asked, and then before it is given up; zero:
+    /// for ever.
     pub probe_interval: Duration,
     /// The longest wait between two tries to connect.
     pub max_backoff: Duration,
     /// The auxiliary connections of each main connection to a host, numbered from 1; at most
     /// [`MAX_AUXILIARIES`](crate::MAX_AUXILIARIES).
     pub auxiliaries: Vec<Auxiliary>,
-    /// What `ssl:` and `pssl:` need.
+    /// The keys and certificates that `ssl:` and `pssl:` need.
     pub tls: Option<Tls>,
-    /// How many messages of each connection are served a second; `None`: as many as come. More are
-    /// not read.
+    /// The number of messages of each connection that are served a second; `None`: as many as come.
+    /// More are not read.
     pub message_rate: Option<RateLimit>,
-    /// How many packet-ins each connection gets a second, as [`Sender::takes_packet_in`] says;
-    /// `None`: as many as it takes.
+    /// The number of packet-ins that each connection gets a second, as [`Sender::takes_packet_in`]
+    /// says; `None`: as many as it takes.
     ///
     /// [`Sender::takes_packet_in`]: crate::Sender::takes_packet_in
     pub packet_in_rate: Option<RateLimit>,
-    /// Whether this side is a switch: what only switches send is refused then, whatever it holds.
+    /// True if this side is a switch: what only switches send is refused then, whatever it holds.
     pub is_switch: bool,
-    /// Who sees all messages.
+    /// The observer of all messages.
     pub watch: Option<Watch>,
 }
 
@@ -62,7 +62,7 @@ pub struct Settings {
 #[derive(Clone)]
 pub struct Watch(pub Arc<WatchFn>);
 
-/// What a [`Watch`] does.
+/// The function of a [`Watch`].
 pub type WatchFn = dyn Fn(&Origin, Option<AddressPair>, bool, &[u8]) + Send + Sync;
 
 impl fmt::Debug for Watch {
@@ -330,12 +330,12 @@ impl Hub {
     }
 }
 
-/// How a peer comes to a place of a listener.
+/// The way in which a peer comes to a place of a listener.
 pub(crate) struct Admission {
     newcomer: Newcomer,
     source: PeerSource,
     places: Places,
-    /// How many came when there was no place for them.
+    /// The number of peers that came when there was no place for them.
     refused: Arc<AtomicU64>,
 }
 
@@ -385,12 +385,12 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Where it listens, with the port that the kernel chose.
+    /// The address at which it listens, with the port that the kernel chose.
     pub fn address(&self) -> &PassiveAddress {
         &self.address
     }
 
-    /// How many peers were closed at once, past
+    /// The number of peers that were closed at once, past
     /// [`MAX_CONNECTIONS_PER_LISTENER`](crate::MAX_CONNECTIONS_PER_LISTENER) or its source's share.
     pub fn refused(&self) -> u64 {
         self.refused.load(Relaxed)

@@ -14,11 +14,11 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// The certificates of the CAs that we trust.
     pub ca_cert: PathBuf,
-    /// Whether a peer that we connect to may have a certificate of any name.
+    /// True if a peer that we connect to may have a certificate of any name.
     pub any_peer_name: bool,
 }
 
-/// Why the files of TLS cannot be used.
+/// The reason for which the files of TLS cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -27,7 +27,7 @@ pub enum TlsError {
     Unread {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// A file does not hold what it should, or does not fit the others.
@@ -35,7 +35,7 @@ pub enum TlsError {
     Wrong {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// The program has no TLS.
@@ -53,7 +53,7 @@ impl TlsError {
     }
 }
 
-/// What TLS needs, if it is there.
+/// The keys and certificates for TLS, if they are there.
 pub(crate) fn identity(tls: Option<&Tls>) -> Result<&Tls, Reason> {
     tls.ok_or_else(|| Reason::Tls("this side has no certificate".into()))
 }

@@ -16,7 +16,7 @@ pub const MAX_NEWCOMERS: usize = 128;
 /// The most of them from one source; a further one drives out the oldest of its own.
 pub const MAX_NEWCOMERS_PER_SOURCE: usize = 64;
 
-/// How long to wait after accept failed, as it does when there are no file descriptors left.
+/// The wait after a failure of accept, as when there are no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The source by which peers are counted.
@@ -177,7 +177,7 @@ mod tests {
         assert!(gave_way(first.remove(0)).await, "the oldest of all");
         assert!(!gave_way(more).await);
         assert!(!gave_way(others.remove(0)).await);
-        // Who is done leaves room for others.
+        // A peer that is done leaves room for others.
         assert_eq!(last.finish(ready(7)).await, Some(7));
         assert_eq!(pool.list().waiting.len(), first.len() + others.len());
         drop((first, others));

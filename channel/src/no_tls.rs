@@ -7,7 +7,8 @@ use tokio::net::TcpStream;
 use crate::stream::Stream;
 use crate::{Reason, TlsError, TlsFiles};
 
-/// Who we are and whom we trust: without TLS there is no such value.
+/// The identity of this side and the certificates that it trusts: without TLS there is no such
+/// value.
 #[derive(Clone, Debug)]
 pub enum NoTls {}
 

@@ -28,7 +28,7 @@ const REPLY_BYTES: usize = 16 * 1024;
 /// Shares of the room; ports whose numbers are the same modulo this have one together.
 const SHARES: usize = 64;
 
-/// How many packet-ins may be sent, by share.
+/// Limits packet-ins, by share.
 pub(crate) type PacketInLimiter = SharedRateLimiter<SHARES>;
 
 /// Sends on one connection, from any thread, without waiting.
@@ -61,21 +61,21 @@ impl Sender {
         self.0.0.push(xid, message)
     }
 
-    /// Whether at most [`ROOM_BYTES`] wait. If not, an [`Event::Room`](crate::Event::Room) comes
-    /// once no more than half of that waits.
+    /// Returns true if at most [`ROOM_BYTES`] wait. If not, an [`Event::Room`](crate::Event::Room)
+    /// comes once no more than half of that waits.
     pub fn has_room(&self) -> bool {
         let backlog = &self.0.0.backlog;
         if backlog.pending_bytes() <= ROOM_BYTES {
             return true;
         }
         backlog.wants_room.store(true, SeqCst);
-        // What was written in between did not see the wish.
+        // A write in between did not see the wish.
         backlog.pending_bytes() <= ROOM_BYTES
     }
 
-    /// Whether a packet-in of this ingress port may be sent now, by room and rate; if so it counts
-    /// as sent. A port may have as much waiting as it leaves free, and as much of the burst: one
-    /// that floods always leaves room for others, and several get the same.
+    /// Returns true if a packet-in of this ingress port may be sent now, by room and rate; if so it
+    /// counts as sent. A port may have as much waiting as it leaves free, and as much of the burst:
+    /// one that floods always leaves room for others, and several get the same.
     pub fn takes_packet_in(&self, in_port: PortNo) -> bool {
         let backlog = &self.0.0.backlog;
         let share = in_port.0 as usize % SHARES;
@@ -108,7 +108,7 @@ impl Sender {
     }
 }
 
-/// What the queue's two ends share.
+/// The state that the queue's two ends share.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     pending_bytes: AtomicUsize,
@@ -117,15 +117,15 @@ pub(crate) struct Backlog {
     wants_room: AtomicBool,
     /// Bytes of packet-ins that wait, by ingress port.
     by_port: [AtomicUsize; SHARES],
-    /// How many packet-ins may be sent a second.
+    /// The number of packet-ins that may be sent a second.
     packet_ins: Option<Mutex<PacketInLimiter>>,
-    /// Whether the connection ends because too much waits.
+    /// True if the connection ends because too much waits.
     pub(crate) overflowed: AtomicBool,
     /// Ends the connection.
     pub(crate) hang_up: Notify,
     /// Told whenever the peer takes bytes.
     pub(crate) progress: Notify,
-    /// How often a write that had to wait went on: then the peer has read.
+    /// The number of times that a write that had to wait went on: then the peer has read.
     resumed_writes: AtomicU64,
     /// The size in bytes of the message that was encoded last.
     last_bytes: AtomicUsize,
@@ -141,7 +141,7 @@ impl Backlog {
         self.last_bytes.store(bytes, SeqCst);
     }
 
-    /// How often the peer made room for a write that waited for it.
+    /// The number of times that the peer made room for a write that waited for it.
     pub(crate) fn resumed_writes(&self) -> u64 {
         self.resumed_writes.load(SeqCst)
     }
@@ -167,7 +167,7 @@ impl Backlog {
         weight_bytes
     }
 
-    /// Where a packet-in is counted.
+    /// Returns the counter of a packet-in.
     fn share(&self, waiting: &QueuedMessage) -> Option<&AtomicUsize> {
         let QueuedMessage::Message(_, Message::PacketIn(packet_in)) = waiting else {
             return None;
@@ -191,7 +191,7 @@ impl Drop for Backlog {
     }
 }
 
-/// What waits in the queue.
+/// An item that waits in the queue.
 pub(crate) enum QueuedMessage {
     /// A message with its transaction id.
     Message(u32, Message),
@@ -200,7 +200,7 @@ pub(crate) enum QueuedMessage {
 }
 
 impl QueuedMessage {
-    /// What it takes in memory; exact for bytes, packets and echoes, else a fair guess.
+    /// Returns its size in memory; exact for bytes, packets and echoes, else a fair guess.
     fn weight_bytes(&self) -> usize {
         let payload = match self {
             Self::Bytes(bytes) => bytes.len(),

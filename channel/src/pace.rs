@@ -1,4 +1,4 @@
-//! How many may pass a second.
+//! Limits how many may pass a second.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ pub struct RateLimit {
 #[derive(Debug)]
 pub(crate) struct RateLimiter {
     period: Duration,
-    /// How far ahead of the rate what has passed may be.
+    /// The longest time by which what has passed may be ahead of the rate.
     slack: Duration,
-    /// When all that has passed would have passed, one each period.
+    /// The time at which all that has passed would have passed, one each period.
     until: Instant,
 }
 
@@ -58,9 +58,9 @@ impl RateLimiter {
 pub(crate) struct SharedRateLimiter<const N: usize> {
     rate: RateLimit,
     last: Instant,
-    /// How many have passed ahead of the rate,
+    /// The number that has passed ahead of the rate.
     ahead: f64,
-    /// and how many of these are whose.
+    /// The part of this number that each share has.
     shares: [f64; N],
 }
 
@@ -74,13 +74,13 @@ impl<const N: usize> SharedRateLimiter<N> {
         }
     }
 
-    /// Whether one of this share may pass now; if so it counts.
+    /// Returns true if one of this share may pass now; if so it counts.
     pub(crate) fn admits(&mut self, share: usize) -> bool {
         let now = Instant::now();
         let passed = (now - self.last).as_secs_f64() * f64::from(self.rate.per_second);
         let ahead = (self.ahead - passed).max(0.0);
         for share in &mut self.shares {
-            // What is next to nothing is nothing: processors are slow with such numbers.
+            // A number next to nothing becomes 0: processors are slow with such numbers.
             let is_some = *share > 1e-6 && ahead > 0.0;
             *share *= if is_some { ahead / self.ahead } else { 0.0 };
         }

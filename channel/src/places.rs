@@ -8,8 +8,8 @@ use crate::newcomers::PeerSource;
 /// further ones are closed and counted.
 pub const MAX_CONNECTIONS_PER_LISTENER: usize = 64;
 
-/// Who holds places. A source may hold at most as many as remain free (the dynamic threshold of
-/// Choudhury and Hahne, 1998): one alone gets half of them, and a few that want all still leave
+/// The holders of places. A source may hold at most as many as remain free (the dynamic threshold
+/// of Choudhury and Hahne, 1998): one alone gets half of them, and a few that want all still leave
 /// some to others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places(Arc<Mutex<Vec<PeerSource>>>);

@@ -6,10 +6,10 @@ use std::{io, thread};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// How long a command waits for its files.
+/// The time that a command waits for its files.
 const FILES_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why a thread did not read.
+/// The reason for which a thread did not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadingError {
     /// The system has no thread.
@@ -23,7 +23,7 @@ pub enum ReadingError {
     TooSlow,
 }
 
-/// What a thread is reading: a value, or an error of the reader.
+/// The result of a reading thread: a value, or an error of the reader.
 #[derive(Debug)]
 pub struct Reading<T, E>(oneshot::Receiver<Result<T, E>>);
 

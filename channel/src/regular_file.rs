@@ -17,7 +17,8 @@ const MAX_INPUT_BYTES: u64 = 256 << 20;
 /// The most characters of an error about a file, which may quote a line of any length.
 const MAX_ERROR_CHARS: usize = 2000;
 
-/// Where a process finds the files that it has open, such as the pipe of a shell's `<(...)`.
+/// The folder in which a process finds the files that it has open, such as the pipe of a shell's
+/// `<(...)`.
 const OPEN_FILES: [&str; 3] = ["/dev/fd", "/proc/self/fd", "/dev/stdin"];
 
 /// Reads a regular file. A pipe without a writer would hold its reader for ever, and a device may

@@ -1,4 +1,4 @@
-//! Where running switches have their sockets, so that tools find them.
+//! The folders in which running switches have their sockets, so that tools find them.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -19,11 +19,11 @@ const SOCKETS: &str = "/proc/net/unix";
 pub struct RunSocket {
     /// The switch's name.
     pub name: String,
-    /// Where the socket is.
+    /// The path of the socket.
     pub path: PathBuf,
-    /// Whether the switch is in the network namespace of this process.
+    /// True if the switch is in the network namespace of this process.
     pub is_near: bool,
-    /// Whether this user may connect.
+    /// True if this user may connect.
     pub is_permitted: bool,
 }
 
@@ -53,8 +53,8 @@ pub fn run_directories() -> Vec<PathBuf> {
     directories
 }
 
-/// Whether a directory belongs to the user of this process: another may have made one of the same
-/// name in the folder for temporary files.
+/// Returns true if a directory belongs to the user of this process: another may have made one of
+/// the same name in the folder for temporary files.
 pub fn is_own(directory: &Path) -> bool {
     let Ok(found) = fs::symlink_metadata(directory) else {
         return false;
@@ -137,13 +137,13 @@ pub fn permitted(mut sockets: Vec<RunSocket>) -> Result<Vec<RunSocket>, NotPermi
     }
 }
 
-/// Who the user of this process is outside of its user namespace.
+/// Returns who the user of this process is outside of its user namespace.
 fn user() -> Option<u32> {
     let process = fs::metadata("/proc/self").ok()?;
     Some(outside(process.uid(), &user_map()).unwrap_or(process.uid()))
 }
 
-/// Whether this user namespace has a user of this number.
+/// Returns true if this user namespace has a user of this number.
 pub fn is_user(number: u32) -> bool {
     outside(number, &user_map()).is_some()
 }
@@ -153,8 +153,8 @@ fn user_map() -> String {
     fs::read_to_string("/proc/self/uid_map").unwrap_or_default()
 }
 
-/// Who a user of this user namespace is outside of it, where its root is not everybody's; `None` if
-/// there is no such user.
+/// Returns who a user of this user namespace is outside of it, where its root is not everybody's;
+/// `None` if there is no such user.
 fn outside(user: u32, map: &str) -> Option<u32> {
     let ranges = map.lines().filter_map(|line| {
         let numbers = line.split_whitespace().map(|word| word.parse().ok());

@@ -23,7 +23,7 @@ pub struct AddressPair {
     pub peer: SocketAddr,
 }
 
-/// What every kind of stream can do.
+/// A stream of bytes of any kind.
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {
     /// Its addresses, if it has some.
     fn ends(&self) -> Option<AddressPair> {
@@ -210,7 +210,7 @@ async fn bind_unix(path: &Path) -> io::Result<Acceptor> {
     Ok(Acceptor::Unix(listener))
 }
 
-/// Whether `path` is a socket file that a process left behind, without a listener.
+/// Returns true if `path` is a socket file that a process left behind, without a listener.
 async fn is_stale(path: &Path) -> bool {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
     let answer = UnixStream::connect(path).await;

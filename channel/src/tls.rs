@@ -28,7 +28,7 @@ use crate::handshake::{HELLO_TIMEOUT, LINGER};
 use crate::stream::{AddressPair, Duplex, Stream};
 use crate::{Reading, ReadingError, Reason, TlsError, TlsFiles, read_file, shortened};
 
-/// Who we are and whom we trust. Clones share it.
+/// The identity of this side and the certificates that it trusts. Clones share it.
 ///
 /// A new connection takes the files as they are then or, if they are wrong then, as they were;
 /// those that are up stay.
@@ -39,7 +39,7 @@ pub struct Tls {
     turns: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// How long a new connection waits for the files to be read again.
+/// The time that a new connection waits for the files to be read again.
 const FILES_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Debug for Tls {
@@ -48,13 +48,13 @@ impl Debug for Tls {
     }
 }
 
-/// What the files held when they were read last.
+/// The content of the files when they were read last.
 struct Loaded {
     files: TlsFiles,
     stamps: [Stamp; 3],
     connector: TlsConnector,
     acceptor: TlsAcceptor,
-    /// What became of the last change, until it is said.
+    /// The result of the last change, until it is reported.
     news: Option<Result<(), TlsError>>,
 }
 
@@ -300,8 +300,8 @@ impl ServerCertVerifier for Peers {
     }
 }
 
-/// What an alert says, those of RFC 8446 section 6.2 that a wrong set-up causes; of another its
-/// number.
+/// Returns the meaning of those alerts of RFC 8446 section 6.2 that a wrong set-up causes; of
+/// another its number.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "an enum of rustls that may grow"
@@ -355,7 +355,7 @@ fn host(name: &str) -> Option<&str> {
     host.chars().all(|c| c.is_ascii_graphic()).then_some(host)
 }
 
-/// What is wrong, if it is TLS that is; for the log.
+/// Returns what is wrong, if the fault is TLS's; for the log.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "an enum of rustls that may grow"

@@ -211,7 +211,7 @@ async fn a_datagram_holds_whole_messages_and_no_message_spans_two() {
         };
         assert_eq!(xid, wanted);
     }
-    // Short ones share a datagram, one that is long has its own.
+    // Short messages share a datagram, a long message has its own.
     for size in [600, 600, 600, 30_000, 65_000, 65_527, 8] {
         sender.send(7, echo(size));
     }

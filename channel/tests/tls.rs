@@ -135,7 +135,7 @@ async fn up(events: &mut mpsc::Receiver<Event>) -> Sender {
     }
 }
 
-/// Why nobody got in.
+/// Returns why nobody got in.
 async fn failed(events: &mut mpsc::Receiver<Event>) -> String {
     match next(events).await {
         Event::Failed { reason, .. } => reason.to_string(),

@@ -39,7 +39,7 @@ fn t5_turns_of_drr_differ_by_three_quanta_at_most() {
         let (mut now, mut sent, mut waiting) = (Time(0), [0_u64; 6], [0_u32; 6]);
         for _ in 0..4_000 {
             for flow in 0..6 {
-                // Some send long frames, others short ones, and all are always backlogged.
+                // Some send long frames, others short frames, and all are always backlogged.
                 while waiting[flow] < 4 {
                     let bytes = 60 + random.below([200, 1_440][flow % 2]) as usize;
                     let given = pool.frame(&frame(flow as u8, bytes)).expect("it fits");

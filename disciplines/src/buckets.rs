@@ -7,7 +7,7 @@ const NONE: u32 = u32::MAX;
 /// Bits of a word.
 const BITS: u64 = u64::BITS as u64;
 
-/// For each number, the next one in its bucket. Queues with different members may share it.
+/// For each number, the next number in its bucket. Queues with different members may share it.
 pub(super) type Links = Vec<u32>;
 
 /// Numbers by rank. Those of one bucket leave in the order of arrival. A rank after the last bucket
@@ -15,7 +15,7 @@ pub(super) type Links = Vec<u32>;
 /// however many numbers there are; the design follows Eiffel (Saeed and others, 2019).
 #[derive(Clone, Debug)]
 pub(super) struct Buckets {
-    /// How many ranks one bucket has; their order within it does not matter.
+    /// The number of ranks in one bucket; their order within it does not matter.
     width: u64,
     /// The bit of each bucket that has members.
     occupied: Vec<u64>,
@@ -60,7 +60,7 @@ impl Buckets {
         self.len += 1;
     }
 
-    /// Whether nothing is in it.
+    /// Returns true if nothing is in it.
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -106,12 +106,12 @@ impl Buckets {
         self.first = rank / self.width;
     }
 
-    /// Whether this rank is within the buckets.
+    /// Returns true if this rank is within the buckets.
     pub(super) fn reaches(&self, rank: u64) -> bool {
         rank / self.width < self.first + self.heads.len() as u64
     }
 
-    /// Whether a rank is in a bucket after that of the last removed number.
+    /// Returns true if a rank is in a bucket after that of the last removed number.
     pub(super) fn is_later(&self, rank: u64) -> bool {
         rank / self.width > self.first
     }

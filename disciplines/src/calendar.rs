@@ -57,7 +57,7 @@ impl<T> Calendar<T> {
         self.slots.push(&mut self.links, start, number);
     }
 
-    /// When the first non-empty slot begins.
+    /// Returns when the first non-empty slot begins.
     pub(super) fn due(&self) -> Option<Time> {
         let later = self.later.first_key_value().map(|((start, _), _)| *start);
         self.slots.first_rank().or(later).map(Time)
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn t15_a_burst_leaves_at_its_rate_within_a_slot() {
-        // Frames of 1,000 bytes at 1 Mb/s that arrive at once; the last ones leave after the last
+        // Frames of 1,000 bytes at 1 Mb/s that arrive at once; the last frames leave after the last
         // slot.
         const FRAMES: u64 = 20;
         const GAP_NS: u64 = 8_000_000;

@@ -1,4 +1,4 @@
-//! What holds for every discipline.
+//! The properties that hold for every discipline.
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -74,7 +74,7 @@ fn every_discipline_gives_back_each_frame_once_and_counts_it() {
     }
 }
 
-/// What disciplines tell of a flow in words, where three wait at 10 Mb/s, of which two have one
+/// The words of disciplines about a flow, where three wait at 10 Mb/s, of which two have one
 /// destination.
 #[test]
 fn disciplines_report_what_they_know_of_a_flow() {

@@ -1,5 +1,5 @@
-//! How quickly shares adapt when subscribers stop, return, or all but one stop: tests of the fair
-//! disciplines on a virtual clock.
+//! The time in which shares adapt when subscribers stop, return, or all but one stop: tests of the
+//! fair disciplines on a virtual clock.
 
 extern crate std;
 
@@ -33,7 +33,7 @@ struct Expected<'a> {
 }
 
 impl Expected<'_> {
-    /// Whether subscribers get the expected rates from some time on.
+    /// Returns true if subscribers get the expected rates from some time on.
     fn is_met(&self, arrivals: &Arrivals, senders: &[Sender], from: f64) -> bool {
         let rates = arrivals.kbps(senders, senders.len(), from, from + BIN);
         let mut both = rates.iter().zip(self.kbps);

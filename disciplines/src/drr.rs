@@ -17,7 +17,7 @@ use crate::single_queue::{Bounds, FrameOrder, SingleQueue};
 const QUANTUM: u64 = 1_514;
 /// Shorter frames count as so many bytes, which limits the number of waiting frames.
 const MIN_SIZE: u64 = MAX_QUEUE_BYTES / MAX_QUEUE_PACKETS;
-/// Why a microflow that has its turn exists.
+/// The reason for which a microflow that has its turn exists.
 const HAS_FRAMES: &str = "a microflow that takes turns has frames";
 
 /// The discipline.
@@ -35,7 +35,7 @@ struct RoundRobinFlow {
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     flows: HashMap<Microflow, RoundRobinFlow>,
-    /// The backlogged microflows; the first one has its turn.
+    /// The backlogged microflows; the first has its turn.
     order: VecDeque<Microflow>,
     size: u64,
 }

@@ -35,9 +35,9 @@ pub(super) struct Sender {
     /// The subscriber to which it sends, counted from 0.
     pub(super) subscriber: usize,
     pub(super) kbps: f64,
-    /// When it begins and ends, in seconds.
+    /// The time at which it begins and ends, in seconds.
     pub(super) active: core::ops::Range<f64>,
-    /// How many 5-tuples it uses in turn, and for how many frames each.
+    /// The number of 5-tuples that it uses in turn, and of frames for each.
     pub(super) n_tuples: u16,
     pub(super) frames_per_tuple: usize,
     pub(super) frame_bytes: usize,
@@ -112,7 +112,7 @@ impl Sender {
         bytes
     }
 
-    /// Whether all its frames are of one microflow.
+    /// Returns true if all its frames are of one microflow.
     fn is_one_flow(&self) -> bool {
         self.n_tuples == 1 && self.kind != Kind::Wrong
     }

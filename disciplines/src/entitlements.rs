@@ -111,7 +111,7 @@ fn t11_a_guaranteed_microflow_of_top_priority_loses_nothing_and_waits_for_one_fr
         senders.push(voice);
         let arrivals = run(discipline, &senders, 20.0);
         let voice = arrivals.0.last().expect("it is there");
-        // The last one may still wait at the end.
+        // The last frame may still wait at the end.
         let lost = arrivals.1[senders.len() - 1] - voice.len();
         assert!(lost <= 1, "{discipline}: {lost} lost of {}", voice.len());
         let mut waits: Vec<u64> = voice.iter().map(|(_, wait)| *wait).collect();

@@ -26,11 +26,11 @@ mod members;
 mod schemes;
 mod shares;
 
-/// How much earlier than its ETA a frame may arrive, and how much credit a late frame leaves.
+/// The time by which a frame may arrive before its ETA, and the credit that a late frame leaves.
 const EARLY_NS: u64 = Time::SEC / 50;
 const CREDIT_NS: u64 = Time::SEC / 50;
-/// How early a TCP segment may arrive in CETA2; otherwise much of a window that is sent at once
-/// would be lost.
+/// The time by which a TCP segment may be early in CETA2; otherwise much of a window that is sent
+/// at once would be lost.
 const EARLY_TCP_NS: u64 = Time::SEC / 10;
 /// A full-size Ethernet frame, in bits.
 const FRAME_BITS: f64 = 8.0 * 1_514.0;
@@ -52,7 +52,7 @@ struct EtaFlow {
     n_waiting: u32,
     waiting_bytes: u64,
     eta_ns: u64,
-    /// When its last frame leaves; later frames must not leave before that.
+    /// The time at which its last frame leaves; later frames must not leave before that.
     leaves_ns: u64,
     last_ns: u64,
     /// The last interval in which it sent, and the last in which it lost a frame for being early.
@@ -83,7 +83,7 @@ pub(crate) struct EtaOrder<S> {
     calendars: Vec<Calendar<Accepted>>,
     flows: Members<FlowKind, EtaFlow>,
     flow_of: HashMap<Microflow, FlowNumber>,
-    /// When each microflow is forgotten if it has sent nothing since.
+    /// The time at which each microflow is forgotten if it has sent nothing since.
     deadlines: BTreeSet<(u64, FlowNumber)>,
     aggregates: Members<AggregateKind, EtaAggregate>,
     /// Numbers of aggregates; `None` is the single aggregate of schemes without aggregates.
@@ -93,7 +93,7 @@ pub(crate) struct EtaOrder<S> {
     waterline: Waterline,
     /// The sum of all guarantees, in bit/s.
     guaranteed: f64,
-    /// How many guarantees were refused.
+    /// The number of guarantees refused.
     n_refused: u64,
     waiting_bytes: u64,
     scheme: PhantomData<S>,
@@ -129,13 +129,13 @@ enum Test {
     Accepted(Time, bool),
 }
 
-/// How many nanoseconds `bits` take at `rate` bit/s.
+/// Returns how many nanoseconds `bits` take at `rate` bit/s.
 fn time_ns(bits: f64, rate: f64) -> u64 {
     (bits * 1e9 / rate) as u64
 }
 
 impl<S: Scheme> EtaOrder<S> {
-    /// How many share the port.
+    /// Returns how many share the port.
     fn n_members(&self) -> usize {
         if S::HAS_AGGREGATES {
             self.aggregates.len()
@@ -185,7 +185,7 @@ impl<S: Scheme> EtaOrder<S> {
         share / f64::from(n_flows)
     }
 
-    /// How much earlier than its ETA a microflow's frame may arrive.
+    /// Returns how much earlier than its ETA a microflow's frame may arrive.
     fn tolerance(microflow: &Microflow, rate: f64) -> u64 {
         if !S::HAS_AGGREGATES {
             return 0;

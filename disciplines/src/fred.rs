@@ -19,7 +19,7 @@ const MAX_FRAMES: usize = 25;
 /// dropped.
 const MIN_THRESHOLD: f64 = 5.0;
 const MAX_THRESHOLD: f64 = 15.0;
-/// How many frames each microflow may always have in the queue.
+/// The number of frames that each microflow may always have in the queue.
 const MIN_FRAMES: f64 = 2.0;
 /// The weight of the current length in the mean.
 const MEAN_WEIGHT: f64 = 0.002;
@@ -33,7 +33,7 @@ pub(crate) type Fred = SingleQueue<EarlyDrop>;
 #[derive(Debug, Default)]
 struct ActiveFlow {
     n_frames: usize,
-    /// How often it had more frames than allowed.
+    /// The number of times that it had more frames than allowed.
     strikes: u32,
 }
 

@@ -49,7 +49,7 @@ const MARK_PART: u64 = 4;
 /// of 80 ms lost 2 % of the link; with marks after 50 ms, nothing.
 const MAX_MARK_NS: u64 = Time::SEC / 20;
 
-/// How long a frame may wait before it is marked.
+/// The time that a frame may wait before it is marked.
 fn mark_after_ns(bounds: Bounds) -> u64 {
     if bounds.kbps == 0 {
         return MAX_MARK_NS;
@@ -63,7 +63,7 @@ fn buckets() -> Buckets {
     Buckets::new(1, 256)
 }
 
-/// Where a microflow waits for its turn.
+/// The place where a microflow waits for its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TurnPlace {
     /// Among the newcomers.
@@ -112,9 +112,9 @@ struct AggregateQueue {
     account: Account,
     /// Its backlogged microflows.
     backlog: WaitingSiblings,
-    /// Whether it waits for its turn, as every aggregate with microflows other than newcomers does.
+    /// True if it waits for its turn, as every aggregate with microflows other than newcomers does.
     is_in_order: bool,
-    /// How many frames belong to microflows that no maximum holds back.
+    /// The number of frames of microflows that no maximum holds back.
     n_ready: i64,
 }
 
@@ -136,7 +136,7 @@ pub(crate) struct FairOrder {
     reached: u64,
     /// New microflows whose first frame waits.
     newcomers: VecDeque<FlowNumber>,
-    /// Whether the last frame was a newcomer's, so that now it is the turn of the others, if there
+    /// True if the last frame was a newcomer's, so that now it is the turn of the others, if there
     /// are any.
     newcomer_was_last: bool,
     size: u64,
@@ -144,7 +144,7 @@ pub(crate) struct FairOrder {
     mark_after_ns: u64,
     /// The backlogged aggregates.
     backlog: WaitingSiblings,
-    /// How many frames no maximum holds back.
+    /// Returns the number of frames that no maximum holds back.
     n_ready: i64,
     /// The sum of all guarantees, and how many were refused.
     promised: Promised,
@@ -284,10 +284,10 @@ impl FrameOrder for FairOrder {
 }
 
 impl FairOrder {
-    /// Whether a frame may wait. An aggregate may use at most twice what then remains free of the
-    /// buffer, and a microflow what is left of its aggregate's part, so some room is always free
-    /// for others. Dynamic thresholds: Choudhury and Hahne, 1998. What a maximum holds back waits
-    /// no longer than at a port of that rate. Frames within a guarantee are exempt.
+    /// Returns true if a frame may wait. An aggregate may use at most twice what then remains free
+    /// of the buffer, and a microflow what is left of its aggregate's part, so some room is always
+    /// free for others. Dynamic thresholds: Choudhury and Hahne, 1998. What a maximum holds back
+    /// waits no longer than at a port of that rate. Frames within a guarantee are exempt.
     fn has_room(
         &self,
         now: Time,

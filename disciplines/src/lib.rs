@@ -1,7 +1,7 @@
 //! The disciplines that order the frames of ports, besides the default one of OpenFlow's queues.
 //!
-//! Knows the contract of [`bofuss_datapath::egress`] and no more of a switch. A new one is a file
-//! and a row in the list below: `docs/guide/add-a-scheduler.md`.
+//! Knows the contract of [`bofuss_datapath::egress`] and no more of a switch. A new discipline is a
+//! file and a row in the list below: `docs/guide/add-a-scheduler.md`.
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]

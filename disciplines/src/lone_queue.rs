@@ -23,7 +23,7 @@ impl LoneQueue {
         this
     }
 
-    /// When both rates allow the next frame.
+    /// Returns when both rates allow the next frame.
     pub(crate) fn due(&self) -> Time {
         self.queue.max.due.max(self.pace.due)
     }

@@ -1,4 +1,5 @@
-//! Packets other than UDP, and malformed ones, together with floods: tests of the fair disciplines.
+//! Packets other than UDP, and malformed packets, together with floods: tests of the fair
+//! disciplines.
 
 use alloc::vec;
 

@@ -253,7 +253,7 @@ fn random_shares(random: &mut Random) -> (Vec<Sender>, Vec<f64>) {
     (senders, each)
 }
 
-/// Compares the rates that a discipline gives to random microflows with the expected ones, within
+/// Compares the rates that a discipline gives to random microflows with the expected rates, within
 /// some frames plus a fraction.
 fn hold_to_shares(discipline: &str, seed: u64, most_frames: f64, most_part: f64) {
     let mut random = Random(seed);
@@ -315,9 +315,9 @@ struct Algorithm1 {
 /// The algorithm's decision about a packet.
 struct Decision {
     accepts: bool,
-    /// How close the decision was, in seconds.
+    /// The margin of the decision, in seconds.
     margin: f64,
-    /// When the packet leaves, in seconds.
+    /// The time at which the packet leaves, in seconds.
     leaves: f64,
 }
 

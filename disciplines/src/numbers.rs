@@ -50,7 +50,7 @@ impl<K, T> Default for Members<K, T> {
 }
 
 impl<K, T> Members<K, T> {
-    /// How many there are.
+    /// Returns how many there are.
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }

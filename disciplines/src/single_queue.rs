@@ -28,7 +28,7 @@ pub(crate) const GUARANTEED_BYTES: u64 = 16 << 10;
 pub(crate) struct Bounds {
     /// The rate at which frames leave in kb/s; 0 if it is unlimited.
     pub(crate) kbps: u32,
-    /// How many bytes may wait.
+    /// The number of bytes that may wait.
     pub(crate) limit_bytes: u64,
 }
 
@@ -53,7 +53,7 @@ pub(crate) trait FrameOrder: Debug + Default {
     /// Removes and returns the frame that leaves next.
     fn pop(&mut self, now: Time) -> Option<Frame>;
 
-    /// When `pop` has a frame, if the port can send; `None` if nothing waits.
+    /// Returns when `pop` has a frame, if the port can send; `None` if nothing waits.
     fn due(&self) -> Option<Time>;
 
     /// Removes and returns all frames.

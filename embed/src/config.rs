@@ -37,11 +37,11 @@ pub struct EmbeddedConfig {
     pub hooks: Vec<Box<dyn Hook>>,
     /// The pool of its frames. Switches of one thread may share one.
     pub pool: Pool,
-    /// What it does while no controller is connected.
+    /// The fail mode: the behaviour while no controller is connected.
     pub fail_mode: FailMode,
     /// The OpenFlow versions that it offers; at least one.
     pub versions: Vec<Version>,
-    /// Whether controllers are forbidden to set links up and down and to change what they
+    /// True if controllers are forbidden to set links up and down and to change what they
     /// advertise.
     pub links_fixed: bool,
 }
@@ -109,7 +109,7 @@ pub fn port(number: u32) -> PortDesc {
     }
 }
 
-/// Why a call is refused. Then nothing has changed.
+/// The reason for which a call is refused. Then nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EmbedError {

@@ -53,7 +53,7 @@ pub enum Effect {
     Close {
         /// The connection.
         conn: ConnId,
-        /// Why.
+        /// The reason.
         why: CloseReason,
     },
     /// A controller sets a port's link administratively up or down. The caller does this, and
@@ -61,7 +61,7 @@ pub enum Effect {
     SetLink {
         /// The port.
         port: PortNo,
-        /// Whether the link has to be up.
+        /// True if the link has to be up.
         up: bool,
     },
     /// A controller changes what a port's interface advertises.
@@ -79,7 +79,7 @@ pub enum Effect {
         xid: u32,
         /// The message's name.
         name: &'static str,
-        /// Why.
+        /// The reason.
         cause: EncodeError,
     },
     /// A message is refused; the ERROR follows. For bytes that are no message there is only the
@@ -89,12 +89,12 @@ pub enum Effect {
         conn: ConnId,
         /// Its transaction id.
         xid: u32,
-        /// Why.
+        /// The reason.
         error: ErrorCode,
     },
 }
 
-/// Why the switch ends a connection.
+/// The reason for which the switch ends a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CloseReason {
@@ -125,7 +125,7 @@ impl fmt::Display for CloseReason {
 pub(crate) struct Effects {
     pub(crate) waiting: VecDeque<Effect>,
     pub(crate) peers: BTreeMap<ConnId, Peer>,
-    /// How many more frames each port accepts, for those whose caller said so.
+    /// The number of further frames that each port accepts, for those whose caller said so.
     pub(crate) room: BTreeMap<PortNo, u32>,
     pub(crate) links_fixed: bool,
 }
@@ -159,7 +159,7 @@ impl Effects {
     }
 }
 
-/// How many unread bytes a message counts as that is not encoded: about its size in memory.
+/// Returns how many unread bytes a message counts as that is not encoded: about its size in memory.
 fn weight_bytes(message: &Message) -> usize {
     let payload = if let Message::PacketIn(packet_in) = message {
         packet_in.data.0.len()

@@ -26,15 +26,15 @@ pub(crate) struct Peer {
     pub(crate) held_bytes: usize,
 }
 
-/// Who the peer of a connection is.
+/// The peer of a connection.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// A controller.
     Controller,
     /// A tool: it does not end the fail mode.
     Tool,
-    /// The controller of the connection `main`, which has this one as an auxiliary, with an id from
-    /// 1. `datagrams`: whether its transport may lose messages.
+    /// The controller of the connection `main`, which has this connection as an auxiliary, with an
+    /// id from 1. `datagrams`: whether its transport may lose messages.
     Auxiliary {
         main: ConnId,
         id: u8,
@@ -52,7 +52,7 @@ pub(crate) enum Phase {
     Typed,
 }
 
-/// What arrived next from a peer.
+/// The next arrival from a peer.
 pub(crate) enum Arrived {
     /// The HELLOs agree.
     Agreed(Codec),
@@ -99,7 +99,7 @@ impl Peer {
         self.waiting_bytes + self.held_bytes
     }
 
-    /// How messages are encoded; `None` while no version is agreed on, and if they are values.
+    /// The codec of its messages; `None` while no version is agreed on, and if they are values.
     pub(crate) fn codec(&self) -> Option<&Codec> {
         match &self.phase {
             Phase::Up(assembler) => Some(&assembler.codec),
@@ -107,7 +107,7 @@ impl Peer {
         }
     }
 
-    /// Whether a whole message waits to be taken, or bytes that cannot be one.
+    /// Returns true if a whole message waits to be taken, or bytes that cannot be one.
     pub(crate) fn has_message(&self) -> bool {
         !matches!(self.framer.ready(), Ok(None))
     }

@@ -98,7 +98,7 @@ impl EmbeddedSwitch {
 
     // Ports and frames.
 
-    /// Adds a port, or changes the one with this number. `capabilities` are the offloads that it
+    /// Adds a port, or changes the port with this number. `capabilities` are the offloads that it
     /// does itself, usually none. Errors: [`EmbedError::BadPortNumber`].
     pub fn add_port(
         &mut self,
@@ -291,8 +291,8 @@ impl EmbeddedSwitch {
         Ok(())
     }
 
-    /// Removes a connection that its peer closed, and with a main connection its auxiliary ones.
-    /// Errors: [`EmbedError::NoConnection`].
+    /// Removes a connection that its peer closed, and with a main connection its auxiliary
+    /// connections. Errors: [`EmbedError::NoConnection`].
     pub fn disconnect(&mut self, now: Time, conn: ConnId) -> Result<(), EmbedError> {
         self.peer(conn)?;
         self.end(now, conn);
@@ -302,8 +302,8 @@ impl EmbeddedSwitch {
 
     // Time and effects.
 
-    /// Whether [`work`](Self::work) has something to do: the rest of a reply, or messages that
-    /// waited for it, and the peer has read meanwhile.
+    /// Returns true if [`work`](Self::work) has something to do: the rest of a reply, or messages
+    /// that waited for it, and the peer has read meanwhile.
     pub fn has_work(&self) -> bool {
         self.switch.has_work(&self.effects)
             || self.effects.peers.iter().any(|(conn, peer)| {
@@ -320,8 +320,8 @@ impl EmbeddedSwitch {
         self.finish(now);
     }
 
-    /// When [`tick`](Self::tick) has to be called next, or at once if that time is past; `None` if
-    /// there is no timer.
+    /// Returns when [`tick`](Self::tick) has to be called next, or at once if that time is past;
+    /// `None` if there is no timer.
     pub fn next_tick(&self) -> Option<Time> {
         self.switch.next_tick()
     }
@@ -482,7 +482,7 @@ impl EmbeddedSwitch {
         }
     }
 
-    /// Removes a connection, and closes its auxiliary ones.
+    /// Removes a connection, and closes its auxiliary connections.
     fn end(&mut self, now: Time, conn: ConnId) {
         self.effects.peers.remove(&conn);
         let auxiliaries =

@@ -1,4 +1,5 @@
-//! The records that are kept, and wrong ones made of them, are played by the fuzz target's check.
+//! The records that are kept, and wrong records made of them, are played by the fuzz target's
+//! check.
 
 use std::fs;
 

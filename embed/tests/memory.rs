@@ -1,4 +1,4 @@
-//! How much memory switches take. The only test of its program, because the allocator counts the
+//! The memory that switches take. The only test of its program, because the allocator counts the
 //! memory of all tests.
 #![allow(clippy::unwrap_used)]
 

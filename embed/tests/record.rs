@@ -1,4 +1,4 @@
-//! What is wrong in a record is reported with its line, and no record makes the program panic.
+//! An error in a record is reported with its line, and no record makes the program panic.
 #![allow(clippy::unwrap_used)]
 
 use bofuss_agent::{FailMode, Identity};

@@ -118,7 +118,7 @@ fn frames() -> Vec<(&'static str, Vec<u8>, usize)> {
     ]
 }
 
-/// What a record has of a frame.
+/// Returns what a record has of a frame.
 fn noted(detail: FrameDetail, bytes: &[u8]) -> RecordedFrame {
     let catalogue = Arc::new(Catalogue::default());
     let connections = RecordedConnections::new(catalogue, detail);

@@ -1,4 +1,4 @@
-//! What each discipline costs, compared with the simplest one: nanoseconds of this thread's time
+//! The cost of each discipline, compared with the simplest one: nanoseconds of this thread's time
 //! for each packet of 1,000 bytes that is sent to a port of 1 Gb/s at 1.1 times its rate, and
 //! leaves or is dropped. With several threads, each has a switch of its own for its microflows.
 //!
@@ -19,7 +19,7 @@ use bofuss_oflib::{Catalogue, Mac, PortNo};
 use bofuss_packet::{Layout, craft, survey};
 use bofuss_ports::thread_time;
 
-/// How often each case is measured.
+/// The number of times that each case is measured.
 const ROUNDS: usize = 5;
 /// Packets of a round, and how many at its beginning do not count.
 const PACKETS: u32 = 200_000;

@@ -1,4 +1,4 @@
-//! What the switch itself costs, without any I/O: parsing, lookup, counting and output, in
+//! The cost of the switch itself, without any I/O: parsing, lookup, counting and output, in
 //! nanoseconds of this thread's time for each packet; and how much memory entries and flows take.
 //!
 //! `cargo bench -p bofuss-fastpath -- [WORD...]` runs the cases whose names have one of the words.
@@ -32,12 +32,13 @@ static GLOBAL: HugePageAllocator<&StatsAlloc<System>> = HugePageAllocator(&INSTR
 
 /// Frames that the switch receives at a time.
 const BATCH: usize = 32;
-/// How often each case is measured; the median is reported.
+/// The number of times that each case is measured; the median is reported.
 const ROUNDS: usize = 5;
 /// Packets of a round.
 const PACKETS: usize = 1 << 20;
 
-/// What distinguishes flows: source and destination address, TCP source and destination port.
+/// The fields that distinguish flows: source and destination address, TCP source and destination
+/// port.
 type Tuple = (u32, u32, u16, u16);
 
 /// The tuple of flow number `n`.
@@ -80,7 +81,7 @@ impl PacketShape {
         }
     }
 
-    /// Where the parts of a tuple are in the frame; of addresses, the last four bytes.
+    /// The places of a tuple's parts in the frame; of addresses, the last four bytes.
     fn places(self) -> [usize; 3] {
         match self {
             Self::Tuple => [26, 30, 34],
@@ -151,11 +152,11 @@ struct Bench {
     now: Time,
     /// The bytes of the frames that arrive, if frames are changed on their path.
     fresh: Option<Vec<u8>>,
-    /// How many frames are sent for each that arrives.
+    /// The number of frames sent for each that arrives.
     copies: usize,
-    /// Whether entries for other packets are added and deleted between batches, and how many
-    /// batches there were.
+    /// True if entries for other packets are added and deleted between batches.
     churns: bool,
+    /// The number of batches so far.
     batches: u32,
 }
 
@@ -231,7 +232,7 @@ impl Bench {
         self.datapath.receive(self.now, PortNo(1), frames, sent);
     }
 
-    /// Takes the frames that were sent, or new ones, as the next to arrive.
+    /// Takes the frames that were sent, or new frames, as the next to arrive.
     fn renew(&mut self) {
         let Some(bytes) = &self.fresh else {
             return;

@@ -31,26 +31,26 @@ use crate::cache::End;
 use crate::cache::Program;
 use crate::cache::lookahead::PortArrival;
 
-/// What the frames of a burst have in common.
+/// The values that the frames of a burst share.
 pub(super) struct Burst<'a> {
     /// The port that they arrived on.
     pub(super) ingress: PortNo,
-    /// What their packets have in common before headers are read.
+    /// The values that their packets share before headers are read.
     pub(super) arrival: &'a PortArrival,
-    /// Whether hooks set fields of each packet before the lookup in table 0.
+    /// True if hooks set fields of each packet before the lookup in table 0.
     branches: bool,
     /// The hook that does so, if it is the only one.
     pub(super) preparer: Option<usize>,
     /// The field values that hooks predict for them.
     pub(super) predicted: &'a Predicted,
-    /// Whether flows are found by the words that were read ahead.
+    /// True if flows are found by the words that were read ahead.
     looks_ahead: bool,
     pub(super) output: DirectOutput,
     /// The previous output.
     pub(super) other_output: DirectOutput,
 }
 
-/// What has to be done with a frame.
+/// The way in which a frame is processed further.
 enum Disposition {
     /// Nothing: it was sent on the direct path.
     Sent,

@@ -22,7 +22,7 @@ use crate::lazy_packet::FieldSets;
 use crate::lazy_packet::LazyEdits;
 use crate::lazy_packet::LazyPacket;
 
-/// What a hook returned: its verdict, whether the plan of hooks has changed, and whether it wants
+/// The result of a hook: its verdict, whether the plan of hooks has changed, and whether it wants
 /// the frame looked up again.
 type Said = (Verdict, bool, bool);
 
@@ -33,12 +33,12 @@ pub(super) enum Acted {
     /// One wants more, which is done on the frame's path as a packet.
     Begun,
     /// The last one sends the frame to this port. If the frame cannot simply be sent there,
-    /// [`HookProgress::defer`] has this hook (the second value) do so on the frame's path, after as many
-    /// other actions as the third value says.
+    /// [`HookProgress::defer`] has this hook (the second value) do so on the frame's path, after as
+    /// many other actions as the third value says.
     Forwards(PortNo, usize, usize),
 }
 
-/// What is already known and done when a packet enters the pipeline.
+/// The facts already known, and the work already done, when a packet enters the pipeline.
 #[derive(Default)]
 struct Start {
     notes: FlowNotes,
@@ -46,20 +46,20 @@ struct Start {
     reply: Option<Box<HookReply>>,
     /// The QoS record that hooks have given it.
     qos: Option<Qos>,
-    /// What a hook has noted about it.
+    /// The notes of hooks about it.
     note: Option<LookupNote>,
 }
 
-/// What hooks have already done with a frame.
+/// The work that hooks have already done for a frame.
 #[derive(Default)]
 pub(super) struct HookProgress {
     made: LazyEdits,
-    /// What they have asked for.
+    /// The effects that they have asked for.
     outcome: HookOutcome,
     start: Start,
-    /// Whether it is prepared for the lookup in table 0 as hooks predicted,
+    /// True if it is prepared for the lookup in table 0 as hooks predicted.
     is_applied: bool,
-    /// and how many actions of its path are done.
+    /// The number of its path's actions that are done.
     acted: usize,
 }
 
@@ -309,7 +309,8 @@ pub(super) fn read_ahead<S: Sink>(
     cache.predict(frames, &arrival.words, predicted, lookaheads);
 }
 
-/// Whether the words of a lookahead equal those of the frame's packet with these fields set.
+/// Returns true if the words of a lookahead equal those of the frame's packet with these fields
+/// set.
 fn is_exact_with<S: Sink>(
     cx: &FastContext<'_, S>,
     lookahead: &Lookahead,
@@ -327,7 +328,7 @@ fn is_exact_with<S: Sink>(
     cx.lane.engine.is_exact(lookahead, frame, &key)
 }
 
-/// Calls the hooks of the actions with which a flow's program begins, and the one that acts on
+/// Calls the hooks of the actions with which a flow's program begins, and the hook that acts on
 /// a miss at its end.
 pub(super) fn act_first<S: Sink>(
     cx: &mut FastContext<'_, S>,

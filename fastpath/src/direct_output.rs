@@ -7,11 +7,11 @@ use bofuss_oflib::PortNo;
 use super::direct::Burst;
 use super::engine::FastContext;
 
-/// The output port, for as long as frames go to the same one.
+/// The output port, for as long as frames go to the same port.
 #[derive(Default)]
 pub(super) struct DirectOutput {
     pub(super) port: PortNo,
-    /// Whether complete frames (with no offload to finish) may be sent as they are.
+    /// True if complete frames (with no offload to finish) may be sent as they are.
     pub(super) open: bool,
     pub(super) capabilities: OffloadCapabilities,
     /// Packets and bytes that are not yet in its counters.
@@ -19,8 +19,8 @@ pub(super) struct DirectOutput {
     pub(super) bytes: u64,
 }
 
-/// Whether a frame, which is no super-frame, may be sent by a port as it is; if so, counts it
-/// there.
+/// Returns true if a frame, which is no super-frame, may be sent by a port as it is; if so, counts
+/// it there.
 #[inline]
 pub(super) fn leaves<S: Sink>(
     cx: &mut FastContext<'_, S>,
@@ -40,7 +40,7 @@ pub(super) fn leaves<S: Sink>(
     leaves
 }
 
-/// Switches to another output port. The previous one is kept, because the frames of a group
+/// Switches to another output port. The previous port is kept, because the frames of a group
 /// often alternate between two.
 #[inline(never)]
 pub(super) fn change_output<S: Sink>(

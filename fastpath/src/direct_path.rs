@@ -20,7 +20,7 @@ const TAG_BYTES: usize = 4;
 /// headers that the frame did not have before.
 const SAY_WHAT_FOLLOWS: [&Field; 3] = [ETH_TYPE, IP_PROTO, ICMPV6_TYPE];
 
-/// Where a frame goes.
+/// The destination of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Exit {
     /// A port that is not a reserved one.
@@ -53,7 +53,7 @@ pub(crate) enum DirectStep {
 pub struct DirectPath {
     /// The steps, in order.
     pub(crate) steps: Vec<DirectStep>,
-    /// Where the frame itself goes after them.
+    /// The destination of the frame itself after them.
     pub(crate) exit: Exit,
     /// By how much its TTL is decremented, without what groups do.
     pub(crate) hops: u8,
@@ -103,12 +103,12 @@ impl DirectStep {
     }
 }
 
-/// Whether a copy is between fields of headers only.
+/// Returns true if a copy is between fields of headers only.
 fn is_between_headers(copy: &CopyField) -> bool {
     !SAY_WHAT_FOLLOWS.contains(&copy.dst) && is_rewritten(copy.src) && is_rewritten(copy.dst)
 }
 
-/// Whether a frame of a direct path can have the field set.
+/// Returns true if a frame of a direct path can have the field set.
 fn is_rewritten(field: &'static Field) -> bool {
     Rewrite::of(&FieldMatch::exact(field, 0)).is_some()
 }

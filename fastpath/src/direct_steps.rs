@@ -28,11 +28,11 @@ const MAX_CHECKSUM_START: u16 = u16::MAX - HEADROOM_BYTES as u16;
 struct DirectFrame<'a> {
     frame: &'a mut Frame,
     layout: &'a mut Layout,
-    /// How headers have moved since the layout was found.
+    /// The way in which headers have moved since the layout was found.
     moved: Moved,
 }
 
-/// What has moved a frame's headers.
+/// The change that has moved a frame's headers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Moved {
     /// Nothing.
@@ -89,7 +89,7 @@ impl DirectFrame<'_> {
     }
 }
 
-/// Whether a frame can take a direct path, which means that none of its steps will fail.
+/// Returns true if a frame can take a direct path, which means that none of its steps will fail.
 #[inline]
 pub(super) fn can_go(
     path: &DirectPath,
@@ -113,7 +113,7 @@ pub(super) fn can_go(
         && (hops == 0 || has_hops(frame, layout, hops))
 }
 
-/// Whether the TTL of a frame, if it has one, stays above 0 when `hops` are subtracted.
+/// Returns true if the TTL of a frame, if it has one, stays above 0 when `hops` are subtracted.
 fn has_hops(frame: &Frame, layout: &Layout, hops: u8) -> bool {
     let ttl = layout.nw_ttl(frame.bytes());
     ttl.is_none_or(|ttl| ttl > hops)

@@ -71,7 +71,7 @@ fn direct_path(program: &Program) -> Option<DirectPath> {
 fn simple_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -> Option<End> {
     let mut at_once = None;
     let mut at_end = None;
-    // Whether the key is as it was at the start.
+    // The key is as it was at the start.
     let mut is_first = true;
     if program.asks {
         return asking_end(program, hooks, actions);
@@ -129,8 +129,8 @@ fn simple_end(program: &Program, hooks: &Hooks, actions: &mut Vec<PathAction>) -
     }
 }
 
-/// Whether setting this field changes nothing: it is a register and is set to its initial value, as
-/// hooks do that have no value for it.
+/// Returns true if setting this field changes nothing: it is a register and is set to its initial
+/// value, as hooks do that have no value for it.
 fn keeps_key(field: &Field, value: Option<u128>) -> bool {
     let initial = field.initial.map(u128::from);
     field.at.is_empty() && initial.is_some() && initial == value

@@ -21,16 +21,16 @@ use super::paths::known_paths;
 /// The most copies that a group makes of a frame on the direct path, so that they are little work.
 const MAX_DIRECT_COPIES: usize = 16;
 
-/// What is noted of a packet on its path.
+/// The notes about a packet on its path.
 #[derive(Clone, Debug, Default)]
 pub struct FlowNotes {
     /// Its flow in the cache, if that was found.
     pub(super) flow: Option<u32>,
-    /// Whether hooks have prepared it for the current table.
+    /// True if hooks have prepared it for the current table.
     pub(super) prepared: bool,
-    /// Whether hooks have had it looked up again in the current table.
+    /// True if hooks have had it looked up again in the current table.
     pub(super) looked_up_again: bool,
-    /// Whether an action of an extension did more than the recorder may cache.
+    /// True if an action of an extension did more than the recorder may cache.
     pub(super) uncacheable: bool,
     /// The fields that such actions have read.
     pub(super) action_reads: FieldSet,
@@ -61,9 +61,9 @@ impl Clone for BegunNotes {
 /// Actions of extensions whose hooks were called with the frame, before it became a packet.
 #[derive(Debug)]
 pub struct BegunActions {
-    /// How many of them are completely done,
+    /// The number of them that are completely done.
     pub(super) done: usize,
-    /// and the reply to the next one, which still has to be carried out.
+    /// The reply to the next action, which still has to be carried out.
     pub(super) reply: Box<HookReply>,
 }
 
@@ -71,7 +71,7 @@ pub struct BegunActions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FastPath {}
 
-/// What a packet may touch.
+/// The parts of the datapath that a packet may touch.
 pub(crate) type FastContext<'a, S> = Context<'a, S, FastPath>;
 
 /// A packet on its path.
@@ -245,7 +245,7 @@ impl FrameEngine for FastPath {
     }
 }
 
-/// Whether packets whose effects go to such a sink take cached paths.
+/// Returns true if packets whose effects go to such a sink take cached paths.
 fn uses_cache<S: Sink>(config: &Config) -> bool {
     config.engine == Engine::Cache && !S::TRACES && !S::DRY
 }

@@ -10,7 +10,7 @@ use bofuss_packet::{Key, Layout, Packet};
 /// Fields and the values to which they were set; `None` if they were marked as absent.
 pub(crate) type FieldSets = Vec<(&'static Field, Option<u128>)>;
 
-/// What hooks have changed of a frame.
+/// The changes that hooks have made to a frame.
 #[derive(Default)]
 pub(crate) struct LazyEdits {
     /// The fields that were set before it was a packet.
@@ -23,7 +23,7 @@ pub(crate) struct LazyEdits {
 pub(crate) struct LazyPacket<'a> {
     /// Empty once it is a packet.
     pub(crate) frame: &'a mut Frame,
-    /// Where the headers are. None of them has a field of an extension.
+    /// The places of the headers. None of them has a field of an extension.
     pub(crate) layout: &'a Layout,
     /// The key without the fields of headers.
     pub(crate) arrival: &'a Key,

@@ -15,11 +15,11 @@ use bofuss_packet::{Key, KeyMask, KeyMatch, ReadLog};
 use crate::masks::coarse;
 use crate::secret::Secret;
 
-/// How many groups have a mask of their own before masks begin to share groups.
+/// The number of groups with a mask of their own before masks begin to share groups.
 const OWN_GROUPS: usize = 12;
 /// The most entries in a chain of a shared group.
 const MAX_CHAIN: usize = 8;
-/// How many groups are tried for a new mask, which takes some tens of microseconds. There are more
+/// The number of groups tried for a new mask, which takes some tens of microseconds. There are more
 /// groups only if masks hardly agree or entries hardly differ; then one more group adds little to
 /// the cost of lookups.
 const GROUPS_TRIED: usize = 1024;
@@ -37,7 +37,7 @@ struct MaskGroup {
     reads: FieldSet,
 }
 
-/// How many entries of a mask are in a group: at least one.
+/// The number of entries of a mask that are in a group: at least one.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     group: u32,
@@ -79,8 +79,8 @@ impl MaskGroups {
         (head, hash)
     }
 
-    /// Whether a group has room for an entry with this match: the group has its mask, or the chain
-    /// is short.
+    /// Returns true if a group has room for an entry with this match: the group has its mask, or
+    /// the chain is short.
     fn has_room(&self, slab: &Slab<Entry>, group: &MaskGroup, rule: &KeyMatch) -> bool {
         if *group.mask == **rule.mask() {
             return true;

@@ -51,13 +51,13 @@ pub(super) fn path_start<S: Sink>(
     u64::from(cx.hooks.plan()) << 16 | state | u64::from(table.0)
 }
 
-/// Whether the flow of a received packet can be found from its headers alone.
+/// Returns true if the flow of a received packet can be found from its headers alone.
 pub(super) fn looks_ahead<S: Sink>(cx: &FastContext<'_, S>) -> bool {
     cx.hooks.effect(TableId(0)) <= HookEffect::Branch
         && !cx.lane.engine.volatile_tables.contains(TableId(0))
 }
 
-/// What a found flow is valid for: the plan of hooks, and the width of the key.
+/// Returns the state for which a found flow is valid: the plan of hooks, and the width of the key.
 pub(super) fn known_as<S: Sink>(cx: &FastContext<'_, S>) -> (u32, u64) {
     (cx.hooks.plan(), cx.lane.engine.stats.widened)
 }

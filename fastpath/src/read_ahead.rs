@@ -71,7 +71,7 @@ fn look_ahead_of<S: Sink, const ETHERNET: bool>(
     cx.lane.engine.guess_all(lookaheads);
 }
 
-/// What packets from a port have in common now before headers are read.
+/// Returns what packets from a port share now before headers are read.
 pub(super) fn port_arrival<S: Sink>(
     cx: &mut FastContext<'_, S>,
     port: PortNo,

@@ -19,7 +19,7 @@ use crate::cache::PathCall;
 use crate::cache::Program;
 use crate::cache::ProgramStep;
 
-/// How an entry's instructions limit what may be cached of a path after them.
+/// The limits that an entry's instructions set to what may be cached of a path after them.
 #[derive(Default)]
 struct PathEffect {
     /// They may cause a packet-in.
@@ -28,9 +28,9 @@ struct PathEffect {
     sets_fields: bool,
     /// The resulting key depends on more than the key.
     unpredictable: bool,
-    /// The resulting key depends on what actions of extensions read,
+    /// True if the resulting key depends on what actions of extensions read.
     reads_more: bool,
-    /// or on fields that are copied or partly set.
+    /// True if the resulting key depends on fields that are copied or partly set.
     copies: bool,
 }
 
@@ -95,7 +95,7 @@ impl PathEffect {
     }
 }
 
-/// Whether an action's result depends on other fields of the packet, and on nothing else.
+/// Returns true if an action's result depends on other fields of the packet, and on nothing else.
 fn copies(action: &Action) -> bool {
     if let Action::SetField(set) = action {
         !set.0.is_exact()
@@ -120,7 +120,7 @@ fn step_output(body: &Instructions) -> Option<PortNo> {
     }
 }
 
-/// Whether the instructions contain nothing but goto-table, or are empty.
+/// Returns true if the instructions contain nothing but goto-table, or are empty.
 pub(super) fn goes_on_only(body: &Instructions) -> bool {
     matches!(body.list(), [] | [Instruction::GotoTable(_)])
 }
@@ -132,11 +132,11 @@ struct Recording {
     hits: Vec<Hit>,
     /// The fields that pure hooks and actions read.
     read: FieldSet,
-    /// Whether fields were changed since the start of the path.
+    /// True if fields were changed since the start of the path.
     sets_fields: bool,
-    /// Whether a hook that declares itself pure did more than set fields.
+    /// True if a hook that declares itself pure did more than set fields.
     is_wrong: bool,
-    /// Whether it can be cached.
+    /// True if it can be cached.
     is_complete: bool,
 }
 

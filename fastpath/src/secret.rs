@@ -55,8 +55,8 @@ impl Secret {
     }
 }
 
-/// An odd number that depends on all bits of another one. The constants have about as many ones as
-/// zeros: 2^64 divided by the golden ratio, and a random number.
+/// An odd number that depends on all bits of another number. The constants have about as many ones
+/// as zeros: 2^64 divided by the golden ratio, and a random number.
 fn mixed(number: u64) -> u64 {
     fold(number ^ 0x9e37_79b9_7f4a_7c15, 0xd6e8_feb8_6659_fd93) | 1
 }

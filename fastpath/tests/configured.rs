@@ -155,14 +155,14 @@ fn a_field_that_needs_a_vlan_is_there_in_frames_of_that_vlan() {
     }
 }
 
-/// What leaves of a frame, with the port that it leaves by.
+/// Returns what leaves of a frame, with the port that it leaves by.
 fn receive(datapath: &mut Datapath, frame: Frame) -> Vec<(u32, Vec<u8>)> {
     let mut out = Left::default();
     datapath.receive(Time(0), IN_PORT, &mut vec![frame], &mut out);
     out.0
 }
 
-/// What left, by port.
+/// Returns the frames that left, by port.
 #[derive(Default)]
 struct Left(Vec<(u32, Vec<u8>)>);
 

@@ -17,7 +17,7 @@ use bofuss_packet::craft;
 /// The ports with a discipline.
 const SLOW: [PortNo; 2] = [PortNo(2), PortNo(3)];
 
-/// What left.
+/// The frames that left.
 #[derive(Default)]
 struct Left(Vec<Vec<u8>>);
 

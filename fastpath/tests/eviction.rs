@@ -20,7 +20,7 @@ use bofuss_oflib::{Catalogue, ErrorCode, PortNo};
 
 /// Entries of a full table: more than one slice of a search looks at.
 const MAX_ENTRIES: u32 = 40;
-/// How many flow-mods a random run has.
+/// The number of flow-mods in a random run.
 const ROUNDS: u32 = 600;
 
 /// Collects the entries that are gone.
@@ -37,7 +37,7 @@ impl Sink for Removed {
     fn set_link(&mut self, _: PortNo, _: bool) {}
 }
 
-/// What a model of the table keeps of an entry.
+/// The record of an entry in a model of the table.
 #[derive(Clone, Debug)]
 struct Known {
     cookie: u64,
@@ -49,7 +49,7 @@ struct Known {
 }
 
 impl Known {
-    /// When it ends if no packet comes, in seconds.
+    /// Returns when it ends if no packet comes, in seconds.
     fn ends(&self) -> u64 {
         let idle = if self.idle == 0 {
             u64::MAX

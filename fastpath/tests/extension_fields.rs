@@ -162,7 +162,7 @@ fn another(number: u8) -> u64 {
     initial(number) ^ 1
 }
 
-/// For each field, one entry that sets it, and a later one that tells whether it was set; the
+/// For each field, one entry that sets it, and a later entry that tells whether it was set; the
 /// packet's UDP port says which. Then one that reads them all.
 fn flows_of_many() -> Vec<String> {
     let mut flows = vec![String::from("table=1,priority=0,actions=output:4")];

@@ -167,7 +167,7 @@ fn compare_with(
     all.pop().unwrap().2
 }
 
-/// What a table and its entries counted.
+/// Returns what a table and its entries counted.
 fn datapath_counts(datapath: &mut Datapath, table: TableId) -> (u64, u64, Vec<u64>) {
     let settled = datapath.settled();
     let counts = settled.table_counts(table);

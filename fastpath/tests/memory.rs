@@ -29,9 +29,9 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// What a block of glibc's takes beside what was asked for: 8 bytes, rounded up to 16.
+/// The overhead of a block of glibc's besides what was asked for: 8 bytes, rounded up to 16.
 const BLOCK_BYTES: f64 = 16.0;
-/// What a place of `max_total_entries` takes at most: 4 GB for the 4,000,000 of the default.
+/// The largest size of a place of `max_total_entries`: 4 GB for the 4,000,000 of the default.
 const PLACE_BYTES: f64 = 1000.0;
 /// The same in tables that evict entries: 4.5 GB.
 const EVICTING_PLACE_BYTES: f64 = 1120.0;
@@ -40,10 +40,10 @@ const EVICTING_PLACE_BYTES: f64 = 1120.0;
 const PLACES: u32 = 1800;
 /// Buckets for each group, of the limits by default.
 const BUCKETS_PER_GROUP: u32 = 4;
-/// What a bucket takes at most, its part of the group included: 630 MB for the 262,144 of the
+/// The largest size of a bucket, its part of the group included: 630 MB for the 262,144 of the
 /// default.
 const BUCKET_BYTES: f64 = 2400.0;
-/// Where the transport's source port stands in a flow-mod of OpenFlow 1.0, and of 1.1.
+/// The offset of the transport's source port in a flow-mod of OpenFlow 1.0, and of 1.1.
 const OF10_TP_SRC: usize = 8 + 36;
 const OF11_TP_SRC: usize = 8 + 40 + 60;
 /// More than a flow-mod of these tests has: a list that grows would count as memory that stays.
@@ -323,7 +323,7 @@ fn check_groups() {
 /// tables, and takes as much memory as they do, and a few bytes for each message, which count
 /// with it.
 fn check_bundle() {
-    /// How often all entries are replaced.
+    /// The number of times that all entries are replaced.
     const ROUNDS: u32 = 3;
     const BYTES_PER_MESSAGE: u32 = 8;
     let sink = &mut Vec::<Frame>::new();

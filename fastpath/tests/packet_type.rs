@@ -22,7 +22,7 @@ const ENGINES: [Engine; 3] = [Engine::Reference, Engine::Tables, Engine::Cache];
 const TUNS: u32 = 3;
 const PORTS: u32 = 5;
 
-/// What leaves, by port, without what stands in front of packets without Ethernet.
+/// Returns what leaves, by port, without what stands in front of packets without Ethernet.
 #[derive(Default)]
 struct Seen {
     sent: Vec<(PortNo, Vec<u8>)>,

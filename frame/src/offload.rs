@@ -1,6 +1,6 @@
-//! What a frame's sender left for others to do: finish a checksum, cut into segments.
+//! The work that a frame's sender left for others: finish a checksum, cut into segments.
 
-/// How a super-frame is to be cut.
+/// The protocols by which a super-frame is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GsoKind {
     /// TCP over IPv4.
@@ -18,7 +18,7 @@ pub enum GsoKind {
 /// A super-frame's cut: its kind and how many payload bytes each segment takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gso {
-    /// How to cut.
+    /// The protocol by which it is cut.
     pub kind: GsoKind,
     /// Payload bytes of each segment but the last; never 0.
     pub segment_bytes: u16,
@@ -52,7 +52,7 @@ impl Offload {
     };
 }
 
-/// What a port takes off the switch's hands on transmit. Whatever it does not take is done before:
+/// The work that a port takes off the switch on transmit. Whatever it does not take is done before:
 /// the checksum finished, the super-frame segmented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OffloadCapabilities {
@@ -67,7 +67,7 @@ pub struct OffloadCapabilities {
 }
 
 impl OffloadCapabilities {
-    /// Whether the port takes a frame with this record and this many VLAN tags as it is.
+    /// Returns true if the port takes a frame with this record and this many VLAN tags as it is.
     pub fn take(&self, offload: &Offload, vlan_tags: u8) -> bool {
         let cut = offload.gso.is_none_or(|gso| {
             vlan_tags <= self.vlan_tags

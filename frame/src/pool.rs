@@ -21,7 +21,7 @@ const KEEP_LARGE_BUFFERS: usize = 128;
 /// being forwarded find room.
 pub const KEPT_SHARE: usize = 4;
 
-/// How many buffers a pool has given out and allocated.
+/// The counts of buffers that a pool has given out and allocated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolStats {
     /// Bytes of buffers held by frames now.
@@ -103,7 +103,7 @@ impl Pool {
         Some(frame)
     }
 
-    /// What the pool has given out so far.
+    /// Returns the counts of buffers given out so far.
     pub fn stats(&self) -> PoolStats {
         self.0.borrow().stats
     }
@@ -117,7 +117,7 @@ pub struct Frame {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// What remains to be done to the frame before it is on a wire.
+    /// The work that remains to be done before the frame is on a wire.
     pub offload: Offload,
     /// A number for the use of the frame's current owner; copies and segments do not have it.
     pub tag: u32,
@@ -140,7 +140,7 @@ impl Frame {
         self.end - self.start
     }
 
-    /// Whether there are no bytes.
+    /// Returns true if there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -195,7 +195,8 @@ impl Frame {
         true
     }
 
-    /// Whether a copy may be kept for long: at most a [`KEPT_SHARE`]th of its pool is in use.
+    /// Returns true if a copy may be kept for long: at most a [`KEPT_SHARE`]th of its pool is in
+    /// use.
     pub fn may_be_kept(&self) -> bool {
         let inner = self.pool.0.borrow();
         inner.stats.bytes_in_use <= inner.limit_bytes / KEPT_SHARE

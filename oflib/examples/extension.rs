@@ -31,7 +31,7 @@ static VALUES: [ExtRow; 2] = [
     ExtRow::typed::<Learn>(ExtKind::Message, EXPERIMENTER, 2, "learn").that_changes(),
 ];
 
-/// What to do from now on with packets like these.
+/// The treatment of packets like these from now on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Learn {
     fields: Match,

@@ -16,7 +16,7 @@ use crate::wire::{Bytes, Reader, Writer};
 const EXPERIMENTER: u16 = 0xffff;
 
 model! {
-    /// Where a packet goes.
+    /// The destination of a packet.
     #[derive(Copy)]
     pub struct Output {
         /// The port.
@@ -30,7 +30,7 @@ model! {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetField(pub FieldMatch);
 
-/// What a row says of an action besides its argument.
+/// The facts in an action's row besides its argument.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionRow {
     /// The type on the wire.
@@ -185,7 +185,7 @@ impl Action {
         Self::Experimenter(ExtValue::new(&TAG_VLAN, Vec::new(), Bytes::default()))
     }
 
-    /// Whether this is the action of [`TAG_VLAN`].
+    /// Returns true if this is the action of [`TAG_VLAN`].
     pub fn is_tag_vlan(&self) -> bool {
         matches!(self, Self::Experimenter(value) if *value.row == TAG_VLAN)
     }

@@ -10,7 +10,7 @@ const MIN_ETH_TYPE: u64 = 0x0600;
 /// section 4, and RFC 8200 section 4.7.
 const EXTENSION_HEADERS: [u64; 7] = [0, 43, 44, 50, 51, 59, 60];
 
-/// What names the header that follows it.
+/// The field whose value says which header follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     /// The Ethernet type after all VLAN tags.
@@ -32,7 +32,7 @@ impl After {
     }
 }
 
-/// How a transport checksum is computed.
+/// The computation of a transport checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
     /// The Internet checksum of header and payload.
@@ -60,11 +60,11 @@ pub enum Sum {
 pub struct AddedHeader {
     /// Its name.
     pub name: &'static str,
-    /// What names it in frames.
+    /// Where frames name this header.
     pub after: After,
     /// The number that does so.
     pub number: [u64; 1],
-    /// How many of its bytes must be there; otherwise it has no fields.
+    /// The number of its bytes that must be there; otherwise it has no fields.
     pub bytes: u16,
     /// The checksum of it and its payload: offset in the header, in bytes, and kind.
     pub checksum: Option<(u16, Sum)>,
@@ -118,13 +118,13 @@ impl AddedHeader {
         }
     }
 
-    /// Whether the same number after the same thing names both.
+    /// Returns true if the same number after the same thing names both.
     pub fn is_named_as(&self, other: &Self) -> bool {
         (self.after, self.number) == (other.after, other.number)
     }
 
-    /// Whether the number names something else: what a row of OpenFlow's fields needs, a VLAN tag,
-    /// an extension header of IPv6, or a length.
+    /// Returns true if the number names something else: what a row of OpenFlow's fields needs, a
+    /// VLAN tag, an extension header of IPv6, or a length.
     pub(crate) fn is_taken(&self) -> bool {
         let [number] = self.number;
         let others = match self.after {

@@ -1,4 +1,4 @@
-//! Turns frames into messages: decodes them and joins the parts of multipart ones.
+//! Turns frames into messages: decodes them and joins the parts of multipart messages.
 
 use alloc::vec::Vec;
 
@@ -12,20 +12,20 @@ use crate::v1_3::bundle::inner_message;
 /// The most multipart messages that a peer may have begun and not finished.
 pub const MAX_SEQUENCES: usize = 16;
 
-/// Where the low byte of a multipart message's flags is, in every version, and the flag that says
-/// that more follow.
+/// The offset of the low byte of a multipart message's flags, in every version, and the flag that
+/// says that more follow.
 const FLAGS_OFFSET: usize = HEADER_BYTES + 3;
 const MORE: u8 = 1;
 
-/// Why a frame is refused.
+/// The reason for which a frame is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// What to answer, unless the frame is an ERROR itself.
+    /// The answer, unless the frame is an ERROR itself.
     pub cause: DecodeError,
-    /// Whether the connection has to be closed.
+    /// True if the connection has to be closed.
     pub fatal: bool,
-    /// Where in the frame the refused message begins: at 0, but for one within a
-    /// BUNDLE_ADD_MESSAGE. Its error quotes it, and has its transaction id.
+    /// The offset in the frame at which the refused message begins: 0, except for a message within
+    /// a BUNDLE_ADD_MESSAGE. Its error quotes it, and has its transaction id.
     pub start: usize,
 }
 
@@ -39,14 +39,15 @@ impl Refused {
         }
     }
 
-    /// What a switch answers to the message that begins with `head`; an ERROR is never answered.
+    /// Returns what a switch answers to the message that begins with `head`; an ERROR is never
+    /// answered.
     pub fn answer(&self, head: &[u8]) -> Option<ErrorMsg> {
         let is_error = head.get(1) == Some(&Message::Error(ErrorMsg::default()).type_number());
         (!is_error).then(|| ErrorMsg::quoting(self.cause.error, head))
     }
 }
 
-/// What is wrong with a message to a switch that only a switch sends.
+/// Returns what is wrong with a message to a switch that only a switch sends.
 const MISDIRECTED: DecodeError = DecodeError {
     error: BadRequest::BAD_TYPE,
     offset: 1,
@@ -60,7 +61,7 @@ struct Sequence {
     xid: u32,
     /// Bytes of its parts so far.
     bytes: usize,
-    /// What is joined so far; `None` once a part was refused: the rest is skipped, so that a tail
+    /// The parts joined so far; `None` once a part was refused: the rest is skipped, so that a tail
     /// never passes for a request of its own.
     joined: Option<Message>,
 }
@@ -68,13 +69,13 @@ struct Sequence {
 /// Decodes one connection's frames, and joins the parts of multipart messages.
 #[derive(Debug)]
 pub struct Assembler {
-    /// How frames are read.
+    /// The codec that reads the frames.
     pub codec: Codec,
-    /// Whether this side is a switch: it refuses what only a switch sends.
+    /// True if this side is a switch: it refuses what only a switch sends.
     pub is_switch: bool,
     open: Vec<Sequence>,
     limit_bytes: usize,
-    /// What the last flow-mod had: many have the same, which is in memory once then.
+    /// The content of the last flow-mod: many have the same, which is in memory once then.
     instructions: Instructions,
 }
 
@@ -160,7 +161,8 @@ impl Assembler {
         }
     }
 
-    /// Where the message begins that an error is about. Spec: OpenFlow 1.4.1 section 7.3.9.7.
+    /// Returns where the message begins that an error is about. Spec: OpenFlow 1.4.1 section
+    /// 7.3.9.7.
     fn start_of(&self, frame: &[u8], cause: &DecodeError) -> usize {
         if cause.error.ty == BundleFailed::UNKNOWN.ty {
             return 0;
@@ -171,7 +173,7 @@ impl Assembler {
         }
     }
 
-    /// Makes a flow-mod share the instructions of the previous one, if they are equal.
+    /// Makes a flow-mod share the instructions of the previous flow-mod, if they are equal.
     fn share(&mut self, message: &mut Message) {
         if let Message::FlowMod(flow_mod) = message {
             if flow_mod.instructions != self.instructions {
@@ -181,7 +183,7 @@ impl Assembler {
         }
     }
 
-    /// Whether a sequence of `bytes` may be held with those that are.
+    /// Returns true if a sequence of `bytes` may be held with those that are.
     fn has_room_for(&self, bytes: usize) -> bool {
         let held: usize = self.open.iter().map(|s| s.bytes).sum();
         self.open.len() < MAX_SEQUENCES && held + bytes <= self.limit_bytes

@@ -29,7 +29,7 @@ const TTLS: [(Header, u16, u16); 3] = [
 /// The owner of the rows that every catalogue has, as errors name it.
 const STANDARD: &str = "OpenFlow";
 
-/// Why an extension's rows were not added.
+/// The reason for which an extension's rows were not added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogueError {
     /// The extension.
@@ -44,7 +44,7 @@ impl fmt::Display for CatalogueError {
 }
 
 impl CatalogueError {
-    /// What is wrong, without the name of the extension.
+    /// The fault, without the name of the extension.
     pub fn what(&self) -> &str {
         &self.what
     }
@@ -52,7 +52,7 @@ impl CatalogueError {
 
 impl core::error::Error for CatalogueError {}
 
-/// What a parse has to look for at run time: the fields and headers of a catalogue that are not the
+/// The fields and headers that a parse looks for at run time: those of a catalogue that are not the
 /// specification's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -100,12 +100,13 @@ impl Additions {
 pub struct Catalogue {
     /// In the order of their ids; the last are the packet registers, which have the last ids.
     fields: Vec<&'static Field>,
-    /// Who brought each field.
+    /// The extension that brought each field.
     owners: Vec<&'static str>,
     /// The rows of experimenter values of each extension, with its name.
     values: Vec<(&'static str, &'static [ExtRow])>,
     key_end: usize,
-    /// What packets have by the rows that were added: now the last, and what the others grew from.
+    /// The layouts of packets by the rows that were added: now the last, and what the others grew
+    /// from.
     additions: Vec<&'static Additions>,
     /// The experimenter ids that table features list.
     announced: Vec<u32>,
@@ -258,7 +259,7 @@ impl Catalogue {
         self.announced.extend(ids);
     }
 
-    /// Whether table features list an experimenter's instructions, actions and fields.
+    /// Returns true if table features list an experimenter's instructions, actions and fields.
     pub fn announces(&self, experimenter: u32) -> bool {
         self.announced.contains(&experimenter)
     }
@@ -302,7 +303,7 @@ impl Catalogue {
         }
     }
 
-    /// What packets have by the rows that were added.
+    /// Returns the fields and headers of packets by the rows that were added.
     pub fn additions(&self) -> &'static Additions {
         self.additions.last().copied().unwrap_or(Additions::NONE)
     }
@@ -367,7 +368,8 @@ fn added_headers(field: &Field) -> impl Iterator<Item = &'static AddedHeader> {
     })
 }
 
-/// Whether a row of an extension is one that a packet can have. Errors: what is wrong with it.
+/// Returns true if a row of an extension is one that a packet can have. Errors: what is wrong with
+/// it.
 fn check_row(row: &Field) -> Result<(), String> {
     if row.bits == 0 || u32::from(row.bits) > u128::BITS {
         return Err(format!("{} bits are not 1 to 128", row.bits));
@@ -428,7 +430,7 @@ fn check_place(row: &Field, at: &At) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether two fields have a bit of a header in common in some packet.
+/// Returns true if two fields have a bit of a header in common in some packet.
 fn shares_bits(one: &Field, other: &Field) -> bool {
     if let (Some(one), Some(other)) = (&one.need, &other.need)
         && (one.id, one.mask) == (other.id, other.mask)

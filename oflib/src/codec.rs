@@ -16,7 +16,7 @@ pub const HEADER_BYTES: usize = 8;
 pub const MAX_MESSAGE_BYTES: usize = u16::MAX as usize;
 const MAX_BODY_BYTES: usize = MAX_MESSAGE_BYTES - HEADER_BYTES;
 
-/// Which variant of an ambiguous wire form a peer speaks.
+/// The variant of an ambiguous wire form that a peer speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// The specification's.
@@ -24,7 +24,7 @@ pub enum Dialect {
     Standard,
 }
 
-/// What decides how bytes and text are read and written.
+/// Reads and writes bytes and text in one version, dialect and catalogue.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Codec {
@@ -149,7 +149,7 @@ impl Codec {
     }
 }
 
-/// Why a message is not written.
+/// The reasons for which a message is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
     /// It is longer than its 16-bit length can say.

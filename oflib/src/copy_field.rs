@@ -13,9 +13,9 @@ use crate::wire::{Reader, Wire, Writer};
 /// the OXM headers of both fields.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CopyField {
-    /// How many bits.
+    /// The number of bits.
     pub n_bits: u16,
-    /// The lowest bit in `src`, 0 for its last one.
+    /// The lowest bit in `src`, 0 for its last bit.
     pub src_offset: u16,
     /// The lowest bit in `dst`.
     pub dst_offset: u16,
@@ -31,7 +31,8 @@ impl CopyField {
         FieldSet::from_iter([self.src, self.dst])
     }
 
-    /// What `dst` becomes: the bits of `source` in their place, and the others of `before`.
+    /// Returns the new value of `dst`: the bits of `source` in their place, and the others of
+    /// `before`.
     pub fn copied(&self, source: u128, before: u128) -> FieldMatch {
         let ones = u128::MAX >> (128 - u32::from(self.n_bits));
         let bits = (source >> self.src_offset & ones) << self.dst_offset;

@@ -25,7 +25,7 @@ pub struct ErrorRow {
     pub type_name: &'static str,
     /// The specification's code, without its prefix.
     pub code_name: &'static str,
-    /// What it means, in the words of a log line.
+    /// The meaning, in the words of a log line.
     pub meaning: &'static str,
     /// The versions that have it.
     pub versions: Span,
@@ -379,10 +379,11 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// Why some bytes are not a message: the OpenFlow error, where, and in which field.
+/// The reason for which some bytes are not a message: the OpenFlow error, where, and in which
+/// field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// What to send back.
+    /// The error to send back.
     pub error: ErrorCode,
     /// Bytes from the start of the message.
     pub offset: usize,

@@ -20,8 +20,8 @@ use crate::wire::{Bytes, Reader, TextForm, Wire, Writer, be_number};
 pub use list::{Listed, ValueList};
 pub use rows::{Arg, Audience, ExtErrors, ExtKind, ExtRow, Usage};
 
-/// How deeply experimenter values with bodies may be nested, such as a list of actions in an
-/// action.
+/// The depth to which experimenter values with bodies may be nested, such as a list of actions in
+/// an action.
 pub const MAX_NESTED: u8 = 8;
 
 /// Our own number as an experimenter: a locally administered OUI, "bof" in ASCII.
@@ -107,7 +107,7 @@ impl<T: TypedBody> AnyBody for T {
 /// A body as values hold it; copies share it.
 pub(crate) type SharedBody = Arc<dyn AnyBody>;
 
-/// How the bodies of a row are read.
+/// The type of a row's bodies, with the function that reads them.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyType {
     ty: TypeId,
@@ -117,7 +117,7 @@ pub struct BodyType {
 }
 
 impl BodyType {
-    /// That of `T`.
+    /// Returns the body type of `T`.
     pub const fn of<T: TypedBody>() -> Self {
         Self {
             ty: TypeId::of::<T>(),
@@ -135,7 +135,7 @@ pub struct ExtValue {
     pub row: &'static ExtRow,
     /// One number for each of the row's arguments.
     pub args: Vec<u64>,
-    /// What follows the arguments.
+    /// The bytes after the arguments.
     pub data: Bytes,
     body: Option<SharedBody>,
 }
@@ -211,7 +211,7 @@ impl ExtValue {
         count.0
     }
 
-    /// What distinguishes it from others of its row in an action set.
+    /// Returns the key that distinguishes it from others of its row in an action set.
     pub fn action_set_key(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.action_set_key())
     }

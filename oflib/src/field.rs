@@ -50,11 +50,11 @@ pub enum Header {
     NdSll,
     /// The target link-layer address option of neighbour discovery.
     NdTll,
-    /// What says the type of a packet without an Ethernet header.
+    /// The pseudo-header that says the type of a packet without an Ethernet header.
     PacketType,
 }
 
-/// How many [`Header`]s there are.
+/// The number of [`Header`]s.
 pub const HEADERS: usize = Header::PacketType as usize + 1;
 
 /// The place of a field in a header.
@@ -68,18 +68,18 @@ pub struct At {
     pub bits: u16,
 }
 
-/// What another field must hold for this one to be matched or set.
+/// The value that another field must hold for this one to be matched or set.
 #[derive(Clone, Copy, Debug)]
 pub struct Need {
     /// The id of the other field.
     pub id: u8,
     /// Its bits that matter.
     pub mask: u64,
-    /// What these may be.
+    /// The values that these bits may have.
     pub any_of: &'static [u64],
 }
 
-/// How a field's value differs between the segments of a TCP or UDP super-frame.
+/// The way in which a field's value differs between the segments of a TCP or UDP super-frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Differs {
     /// All segments have the same value. A field in the payload may differ nevertheless.
@@ -88,14 +88,14 @@ pub enum Differs {
     Ends {
         /// Bits of the first segment.
         first: u64,
-        /// Bits of the last one.
+        /// Bits of the last segment.
         last: u64,
     },
     /// Each segment has its own.
     Every,
 }
 
-/// How a value is written.
+/// The notation of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Decimal number.
@@ -131,23 +131,23 @@ pub struct Field {
     pub number: u8,
     /// Width in bits; on the wire [`Field::bytes`], filled up with zero bits in front.
     pub bits: u16,
-    /// Whether a mask is allowed.
+    /// True if a mask is allowed.
     pub maskable: bool,
-    /// Whether set-field may write it.
+    /// True if set-field may write it.
     pub settable: bool,
     /// The prerequisite, if there is one.
     pub need: Option<Need>,
     /// The places of the field in headers; if empty, it is in no header and the switch supplies it.
     pub at: &'static [At],
-    /// How it differs between the segments of a super-frame.
+    /// The way in which it differs between the segments of a super-frame.
     pub differs: Differs,
-    /// How a value is written.
+    /// The notation of a value.
     pub style: Style,
     /// The versions that have it.
     pub versions: Span,
     /// The value that each packet has from the start, if the field is a register.
     pub initial: Option<u64>,
-    /// Whether packets of one flow have many values of it, such as the time: a path through the
+    /// True if packets of one flow have many values of it, such as the time: a path through the
     /// tables ends where an entry matches on it, and is not remembered from there on.
     pub volatile: bool,
     /// The error for a value with bits outside its mask, if its experimenter has one of its own.
@@ -170,21 +170,22 @@ impl Field {
         }
     }
 
-    /// Whether it is of the pipeline, and not of a header: packets have it by where they came from,
-    /// or from entries and hooks.
+    /// Returns true if it is of the pipeline, and not of a header: packets have it by where they
+    /// came from, or from entries and hooks.
     pub fn is_pipeline(&self) -> bool {
         let is_of_header = !self.at.is_empty() && self != PACKET_TYPE;
         !is_of_header && self.need.is_none_or(|need| need.id == IN_PORT.id)
     }
 
-    /// Whether it is a packet register: every packet has it, 0 from the start, and a key takes no
-    /// memory for it until it is set.
+    /// Returns true if it is a packet register: every packet has it, 0 from the start, and a key
+    /// takes no memory for it until it is set.
     #[inline(always)]
     pub const fn is_packet_register(&self) -> bool {
         self.id >= crate::registers::FIRST_REGISTER
     }
 
-    /// Whether it is in the Ethernet header or in a VLAN tag: packets of other types have none.
+    /// Returns true if it is in the Ethernet header or in a VLAN tag: packets of other types have
+    /// none.
     pub fn is_of_ethernet(&self) -> bool {
         let headers = [Header::Eth, Header::Vlan, Header::EthType];
         let mut places = self.at.iter().filter_map(|at| at.header.known());
@@ -196,8 +197,8 @@ impl Field {
         self.aliases.first().copied().unwrap_or(self.name)
     }
 
-    /// Whether the field goes by this name, in either case, with or without the specification's
-    /// prefix.
+    /// Returns true if the field goes by this name, in either case, with or without the
+    /// specification's prefix.
     pub fn is_called(&self, name: &str) -> bool {
         let name = OXM_PREFIXES
             .iter()
@@ -213,8 +214,8 @@ impl Field {
                 .any(|alias| alias.eq_ignore_ascii_case(name))
     }
 
-    /// Whether copy_field may write it. Choice: the metadata, which set-field may not write, as in
-    /// Open vSwitch.
+    /// Returns true if copy_field may write it. Choice: the metadata, which set-field may not
+    /// write, as in Open vSwitch.
     pub fn is_copied_to(&self) -> bool {
         self.settable || self == METADATA
     }
@@ -313,7 +314,7 @@ pub const OFPHTN_ETHERTYPE: u64 = 1;
 pub const VID_PRESENT: u16 = 0x1000;
 /// Bytes of every key for the values of extensions' fields; what does not fit is in its tail.
 const KEY_EXTENSION_BYTES: usize = 32;
-/// Bytes of every key that say which fields are present; further ones begin its tail.
+/// Bytes of every key that say which fields are present; further bytes begin its tail.
 pub const KEY_PRESENT_BYTES: usize = 8;
 
 /// Prefixes of field names in the specification and in other tools.
@@ -346,7 +347,7 @@ macro_rules! fields {
         #[derive(Clone, Copy)]
         #[repr(u8)]
         pub(crate) enum Id { $($ID),* }
-        /// How many fields the specification defines.
+        /// The number of fields that the specification defines.
         pub const STANDARD_FIELDS: usize = [$(Id::$ID),*].len();
         const ROWS: [Field; STANDARD_FIELDS] = [$(Field {
             name: $name,
@@ -376,7 +377,7 @@ macro_rules! fields {
 
 // number, name, other names (the first is printed), bits, mask allowed, set-field allowed, style,
 // class if not the basic one, places in headers (bit, width there if another), how it differs
-// between segments if it does (bits of the first and of the last one), prerequisite (field & mask =
+// between segments if it does (bits of the first and of the last), prerequisite (field & mask =
 // values), the value from the start.
 // Spec: OpenFlow 1.3.5 section 7.2.3.7, table 12, OpenFlow 1.4.1 for PBB_UCA; TCP_FLAGS is ONF
 // extension 109, ACTSET_OUTPUT 233; OpenFlow 1.5.1 for PACKET_TYPE, which is the first of a match:

@@ -1,6 +1,6 @@
 //! The words that field rows are written with, OpenFlow's and those of other crates.
 
-/// What a word of a row says, as an expression.
+/// Expressions for the words of a row.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! field_word {
@@ -65,7 +65,7 @@ macro_rules! field_word {
 /// [`Style`](crate::field::Style). Then, where it has them, in this order:
 ///
 /// - `at HEADER BIT`: where it stands in a [`Header`](crate::field::Header), counted from the
-///   header's first bit; with `, HEADER BIT` the same in another one;
+///   header's first bit; with `, HEADER BIT` the same in another header;
 /// - `in HEADER BIT`: the same in a header of the extension's own, a `static`
 ///   [`AddedHeader`](crate::added_header::AddedHeader), whose number then is the prerequisite;
 /// - `differs Every`: each segment of a super-frame may have its own value, although it stands

@@ -38,9 +38,9 @@ impl<const N: usize> FieldBits<N> {
     pub const EMPTY: Self = Self([0; N]);
     /// All fields, all facts.
     pub const ALL: Self = Self([u64::MAX; N]);
-    /// How many facts a set can hold.
+    /// The number of facts that a set can hold.
     pub const MAX_FACTS: usize = 5;
-    /// How many fields a set, and so a catalogue, can hold.
+    /// The number of fields that a set, and so a catalogue, can hold.
     pub const MAX_FIELDS: usize = N * u64::BITS as usize - Self::MAX_FACTS;
     /// The 64-bit words of a set.
     pub const WORDS: usize = N;
@@ -76,21 +76,21 @@ impl<const N: usize> FieldBits<N> {
         self.intersection(Self::FACTS)
     }
 
-    /// What is in either set.
+    /// Returns the union of two sets.
     #[inline(always)]
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         each_word!(self, other, |a, b| a | b)
     }
 
-    /// What is in both sets.
+    /// Returns the intersection of two sets.
     #[inline(always)]
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         each_word!(self, other, |a, b| a & b)
     }
 
-    /// What is in this set, but not in the other.
+    /// Returns the members of this set that the other lacks.
     #[inline(always)]
     #[must_use]
     pub const fn difference(self, other: Self) -> Self {
@@ -103,26 +103,26 @@ impl<const N: usize> FieldBits<N> {
         *self = self.union(other);
     }
 
-    /// Whether `field` is in this set; one for which the set has no room is not.
+    /// Returns true if `field` is in this set; one for which the set has no room is not.
     #[inline(always)]
     pub const fn contains(self, field: &Field) -> bool {
         let bit = field.id as usize + Self::MAX_FACTS;
         bit / 64 < N && self.0[bit / 64] >> (bit % 64) & 1 == 1
     }
 
-    /// Whether all that is in the other set is in this one.
+    /// Returns true if the other set is a subset of this set.
     #[inline(always)]
     pub const fn is_superset(self, other: Self) -> bool {
         other.difference(self).is_empty()
     }
 
-    /// Whether nothing is in both sets.
+    /// Returns true if nothing is in both sets.
     #[inline(always)]
     pub const fn is_disjoint(self, other: Self) -> bool {
         self.intersection(other).is_empty()
     }
 
-    /// Whether nothing is in this set.
+    /// Returns true if nothing is in this set.
     #[inline(always)]
     pub const fn is_empty(self) -> bool {
         let mut bits = 0;
@@ -134,7 +134,7 @@ impl<const N: usize> FieldBits<N> {
         bits == 0
     }
 
-    /// How many fields and facts are in this set.
+    /// Returns the number of fields and facts in this set.
     pub const fn len(self) -> u32 {
         let mut count = 0;
         let mut i = 0;

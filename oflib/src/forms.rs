@@ -1,4 +1,4 @@
-//! Which form each structure has in each version: one row each.
+//! The form of each structure in each version: one row each.
 //!
 //! The columns are the versions; `-` stands where a version has no such structure. A version that
 //! writes a structure as its neighbour does has the neighbour's form in its column. A version whose

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::codec::HEADER_BYTES;
 use crate::error::{BadRequest, DecodeError};
 
-/// What [`Framer::read_message`] asks for at once: some messages of the usual sizes.
+/// The number of bytes that [`Framer::read_message`] asks for: some messages of the usual sizes.
 const READ_BYTES: usize = 4096;
 
 /// The bytes of a stream that were received and not taken yet.
@@ -17,7 +17,7 @@ const READ_BYTES: usize = 4096;
 #[derive(Debug, Default)]
 pub struct Framer {
     buffer: Vec<u8>,
-    /// Where in the buffer the next message begins.
+    /// The offset in the buffer at which the next message begins.
     start: usize,
 }
 

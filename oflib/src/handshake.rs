@@ -12,7 +12,7 @@ use crate::message::{ErrorMsg, Hello, Message};
 use crate::version::{Name, Version};
 use crate::wire::Bytes;
 
-/// Why two sides do not begin to talk.
+/// The reason for which two sides do not begin to talk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HandshakeError {
     /// Something else came first: its name.
@@ -72,7 +72,7 @@ impl Handshake {
         encoded(&self.codec, 0, &Message::Hello(hello))
     }
 
-    /// How messages are read and written in the version for both, by the peer's first message, as
+    /// Returns the codec of the version for both, by the peer's first message, as
     /// [`first_message`] takes it. Errors: why there is none.
     pub fn judge(&self, first: &[u8]) -> Result<Codec, HandshakeError> {
         let header = first[0];

@@ -25,7 +25,7 @@ pub enum Instruction {
     WriteMetadata {
         /// The bits.
         value: u64,
-        /// Which of them.
+        /// The bits that count.
         mask: u64,
     },
     /// Says when the entry's statistics are sent (since OpenFlow 1.5). Packets do not notice.
@@ -39,7 +39,7 @@ pub enum Instruction {
 /// The instruction type of experimenters.
 const EXPERIMENTER: u16 = 0xffff;
 
-/// What a row says of an instruction.
+/// The facts in an instruction's row.
 #[derive(Clone, Copy, Debug)]
 pub struct InstructionRow {
     /// The type on the wire.
@@ -88,7 +88,7 @@ impl Instruction {
         }
     }
 
-    /// Whether a flow entry may contain only one of the two.
+    /// Returns true if a flow entry may contain only one of the two.
     pub fn is_same_type(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Experimenter(a), Self::Experimenter(b)) => a.row == b.row,
@@ -211,7 +211,7 @@ impl Instructions {
         })
     }
 
-    /// When the statistics of their entry are sent unasked.
+    /// Returns the thresholds at which the statistics of their entry are sent unasked.
     pub fn stat_trigger(&self) -> Option<&StatTrigger> {
         self.0.iter().find_map(|instruction| match instruction {
             Instruction::StatTrigger(trigger) => Some(trigger),
@@ -225,8 +225,8 @@ impl Instructions {
         })
     }
 
-    /// What a version reports of them, if that is less. A trigger changes nothing for packets, so
-    /// that entries are listed without it before 1.5.
+    /// Returns the instructions that a version reports, if it has fewer. A trigger changes nothing
+    /// for packets, so that entries are listed without it before 1.5.
     pub(crate) fn reported_in(&self, version: Version) -> Option<Self> {
         if version.has_stat_lists() || self.stat_trigger().is_none() {
             return None;

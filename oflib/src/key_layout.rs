@@ -1,4 +1,4 @@
-//! Where the values of fields are in a key.
+//! The places of fields' values in a key.
 
 use crate::field::{Field, Id, KEY_PRESENT_BYTES, STANDARD_FIELDS};
 

@@ -45,7 +45,7 @@ impl FieldMatch {
         u128::from_be_bytes(self.mask) >> (128 - 8 * self.field.bytes())
     }
 
-    /// Whether every bit of the field counts.
+    /// Returns true if every bit of the field counts.
     pub fn is_exact(&self) -> bool {
         self.mask == self.field.ones()
     }
@@ -55,8 +55,9 @@ impl FieldMatch {
         &self.value[..self.field.bytes()]
     }
 
-    /// Whether this guarantees what `field` needs, if it is about the field that `field` needs.
-    /// A packet type of the namespace of Ethernet types is as good as that type after Ethernet.
+    /// Returns true if this guarantees what `field` needs, if it is about the field that `field`
+    /// needs. A packet type of the namespace of Ethernet types is as good as that type after
+    /// Ethernet.
     fn meets(&self, need: &field::Need) -> bool {
         if self.field.id == PACKET_TYPE.id && need.id == ETH_TYPE.id {
             let number = self.number() as u64;
@@ -84,8 +85,8 @@ fn placed(field: &Field, number: u128) -> [u8; 16] {
     ((number & field.ones_number()) << unused).to_be_bytes()
 }
 
-/// Whether one of `fields` guarantees what `field` needs. Those of the Ethernet header need that no
-/// packet type says that there is none.
+/// Returns true if one of `fields` guarantees what `field` needs. Those of the Ethernet header need
+/// that no packet type says that there is none.
 pub(crate) fn meets_need(fields: &[FieldMatch], field: &Field) -> bool {
     if let Some(need) = field.need {
         return fields.iter().any(|one| one.meets(&need));
@@ -93,8 +94,8 @@ pub(crate) fn meets_need(fields: &[FieldMatch], field: &Field) -> bool {
     !field.is_of_ethernet() || is_of_ethernet(fields)
 }
 
-/// Whether fields are matched of packets with an Ethernet header. Spec: OpenFlow 1.5.1 section
-/// 7.2.3.11: those without a packet type are.
+/// Returns true if fields are matched of packets with an Ethernet header. Spec: OpenFlow 1.5.1
+/// section 7.2.3.11: those without a packet type are.
 fn is_of_ethernet(fields: &[FieldMatch]) -> bool {
     let mut types = fields.iter().filter(|one| one.field.id == PACKET_TYPE.id);
     types.all(|one| one.number() == 0)
@@ -106,13 +107,13 @@ fn is_of_ethernet(fields: &[FieldMatch]) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sent(pub(crate) Box<[u8]>);
 
-/// What packets a flow entry is for.
+/// The packets that a flow entry is for.
 ///
 /// Invariant: fields ascend by id, each once, each with its prerequisite; none has a mask of zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Match {
     fields: Vec<FieldMatch>,
-    /// How it was sent, where the fields would be written otherwise.
+    /// The form in which it was sent, where the fields would be written otherwise.
     sent: Option<Sent>,
 }
 
@@ -156,7 +157,7 @@ impl Match {
         Self { sent, ..self }
     }
 
-    /// How it was sent, where the fields would be written otherwise.
+    /// The form in which it was sent, where the fields would be written otherwise.
     pub fn sent(&self) -> Option<&Sent> {
         self.sent.as_ref()
     }
@@ -171,19 +172,19 @@ impl Match {
         self.fields.iter().find(|one| one.field.id == field.id)
     }
 
-    /// Whether this is a match of packets with an Ethernet header, and not of another type.
+    /// Returns true if this is a match of packets with an Ethernet header, and not of another type.
     pub fn is_of_ethernet(&self) -> bool {
         is_of_ethernet(&self.fields)
     }
 
-    /// Whether the packets of this match have a VLAN tag, as far as it says.
+    /// Returns true if the packets of this match have a VLAN tag, as far as it says.
     pub fn is_tagged(&self) -> Option<bool> {
         let present = u128::from(VID_PRESENT);
         let one = self.get(VLAN_VID)?;
         (one.mask_number() & present != 0).then(|| one.number() & present != 0)
     }
 
-    /// Whether every packet of this match has `field`: the prerequisite is matched.
+    /// Returns true if every packet of this match has `field`: the prerequisite is matched.
     pub fn meets_need(&self, field: &Field) -> bool {
         meets_need(&self.fields, field)
     }

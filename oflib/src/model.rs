@@ -69,7 +69,7 @@ macro_rules! named {
 pub(crate) use named;
 
 /// Defines a set of flag bits with names, its text form `a|b|0x80`, and its plain wire form: the
-/// bits, unknown ones too.
+/// bits, unknown bits too.
 macro_rules! flags {
     ($(#[$m:meta])* pub struct $N:ident($t:ty) {
         $($(#[$vm:meta])* $V:ident = $value:literal $text:literal),* $(,)?
@@ -94,7 +94,7 @@ macro_rules! flags {
             pub const fn without(self, other: Self) -> Self {
                 Self(self.0 & !other.0)
             }
-            /// Whether all bits of `other` are set.
+            /// Returns true if all bits of `other` are set.
             pub const fn has(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }

@@ -6,7 +6,7 @@ use crate::version::span;
 
 /// The OXM class of the packet registers. Spec: OpenFlow 1.5.1 section 7.2.3.10.
 pub const PACKET_REGISTERS: u32 = 0x8001;
-/// How many packet registers there are. Choice: as many as Open vSwitch has.
+/// The number of packet registers. Choice: as many as Open vSwitch has.
 pub const N_REGISTERS: usize = 8;
 /// The id of the first packet register. They have the last ids, as they need no bit that says that
 /// a packet has them: those of the first ids are in the first word of every key.

@@ -7,23 +7,24 @@ use crate::message::stats::{NANOS, StatTime, Stats};
 use crate::model::flags;
 
 flags! {
-    /// How often thresholds count (`OFPSTF_*`).
+    /// The flags of a trigger: how often thresholds count (`OFPSTF_*`).
     pub struct StatTriggerFlags(u32) {
         /// At each multiple of them.
         PERIODIC = 0x1 "periodic",
-        /// Only the one that is reached first.
+        /// Only the threshold that is reached first.
         ONLY_FIRST = 0x2 "only_first",
     }
 }
 
-/// When the statistics of an entry are sent unasked. Spec: OpenFlow 1.5.1 section 7.2.5.
+/// The thresholds at which an entry's statistics are sent unasked. Spec: OpenFlow 1.5.1 section
+/// 7.2.5.
 ///
 /// Shape: the flags, 32 bits, and the thresholds as a list of statistics, padded to 8 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StatTrigger {
-    /// How often.
+    /// The flags.
     pub flags: StatTriggerFlags,
-    /// When one of these is reached.
+    /// The thresholds, of which any counts when it is reached.
     pub thresholds: Box<Stats>,
 }
 

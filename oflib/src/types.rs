@@ -10,12 +10,12 @@ use crate::wire::{Reader, Wire, Writer};
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
-    /// That of a field's value, whose first bytes it is.
+    /// Reads the address from a field's value, whose first bytes it is.
     pub fn of_value(value: &[u8; 16]) -> Self {
         Self([value[0], value[1], value[2], value[3], value[4], value[5]])
     }
 
-    /// Whether the address names a group of stations (broadcast included).
+    /// Returns true if the address names a group of stations (broadcast included).
     pub fn is_multicast(self) -> bool {
         self.0[0] & 1 == 1
     }
@@ -57,7 +57,7 @@ named! {
 }
 
 impl PortNo {
-    /// Whether this number may name a port of the switch: 1 to MAX, or LOCAL.
+    /// Returns true if this number may name a port of the switch: 1 to MAX, or LOCAL.
     pub fn is_port(self) -> bool {
         (1..=Self::MAX.0).contains(&self.0) || self == Self::LOCAL
     }
@@ -130,7 +130,7 @@ named! {
 }
 
 named! {
-    /// How many bytes of a packet go to the controller.
+    /// The number of a packet's bytes that go to the controller.
     pub struct MaxLen(u16) {
         /// The whole packet, not buffered.
         NO_BUFFER = 0xffff "NO_BUFFER",

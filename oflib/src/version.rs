@@ -77,14 +77,15 @@ impl Version {
         }
     }
 
-    /// Whether the switch holds every packet that no entry matches, also one that the controller
-    /// gets whole. Choice: as the switch did that 1.0 came with, on which controllers rely.
+    /// Returns true if the switch holds every packet that no entry matches, also one that the
+    /// controller gets whole. Choice: as the switch did that 1.0 came with, on which controllers
+    /// rely.
     pub fn holds_every_miss(self) -> bool {
         self == Self::V1_0
     }
 
-    /// Whether the entry that matches all packets at priority 0 is the table-miss entry, and not
-    /// one like any other.
+    /// Returns true if the entry that matches all packets at priority 0 is the table-miss entry,
+    /// and not one like any other.
     pub fn has_table_miss_entries(self) -> bool {
         self >= Self::V1_3
     }
@@ -96,7 +97,7 @@ impl Version {
         row.map(|row| row.1)
     }
 
-    /// Whether only switches send messages of this type: replies and asynchronous messages.
+    /// Returns true if only switches send messages of this type: replies and asynchronous messages.
     pub fn is_from_switch(self, ty: u8) -> bool {
         self.model_type(ty)
             .is_some_and(|ty| FROM_SWITCH.contains(&ty))
@@ -111,67 +112,68 @@ impl Version {
         Some(ty)
     }
 
-    /// Whether table statistics contain the features of tables; later versions have a message of
-    /// their own for that.
+    /// Returns true if table statistics contain the features of tables; later versions have a
+    /// message of their own for that.
     pub fn table_stats_have_features(self) -> bool {
         self < Self::V1_3
     }
 
-    /// Whether a controller asks for packets with an invalid TTL in the switch configuration: later
-    /// it does so with the reasons that it wants.
+    /// Returns true if a controller asks for packets with an invalid TTL in the switch
+    /// configuration: later it does so with the reasons that it wants.
     pub fn config_asks_for_invalid_ttl(self) -> bool {
         (Self::V1_1..=Self::V1_2).contains(&self)
     }
 
-    /// Whether the statistics of ports, queues and groups say for how long these exist.
+    /// Returns true if the statistics of ports, queues and groups say for how long these exist.
     pub fn has_durations(self) -> bool {
         self >= Self::V1_3
     }
 
-    /// Whether a packet that no entry matches goes to the controller, and is not only dropped.
+    /// Returns true if a packet that no entry matches goes to the controller, and is not only
+    /// dropped.
     pub fn miss_goes_to_controller(self) -> bool {
         self < Self::V1_3
     }
 
-    /// Whether a controller proves by a generation id that its role is the newest.
+    /// Returns true if a controller proves by a generation id that its role is the newest.
     pub fn roles_have_generations(self) -> bool {
         self >= Self::V1_2
     }
 
-    /// Whether it has what 1.4 brought: properties, bundles, monitors of entries, and the events
-    /// with their reasons.
+    /// Returns true if it has what 1.4 brought: properties, bundles, monitors of entries, and the
+    /// events with their reasons.
     pub fn has_bundles(self) -> bool {
         self >= Self::V1_4
     }
 
-    /// Whether one flow-mod deletes from all tables: 1.0 knows no tables, 1.1 no number for all of
-    /// them.
+    /// Returns true if one flow-mod deletes from all tables: 1.0 knows no tables, 1.1 no number for
+    /// all of them.
     pub fn deletes_from_all_tables(self) -> bool {
         self != Self::V1_1
     }
 
-    /// Whether a set-field may have a mask.
+    /// Returns true if a set-field may have a mask.
     pub fn sets_with_masks(self) -> bool {
         self >= Self::V1_5
     }
 
-    /// Whether statistics of entries are lists of fields, and what else 1.5 brought: entries that
-    /// say when these are sent, and the status of controllers.
+    /// Returns true if statistics of entries are lists of fields, and what else 1.5 brought:
+    /// entries that say when these are sent, and the status of controllers.
     pub fn has_stat_lists(self) -> bool {
         self >= Self::V1_5
     }
 
-    /// Whether the fields that the ONF had added to 1.3 are the specification's.
+    /// Returns true if the fields that the ONF had added to 1.3 are the specification's.
     pub(crate) fn has_onf_fields(self) -> bool {
         self >= Self::V1_5
     }
 
-    /// Whether a meter is an action, and not an instruction.
+    /// Returns true if a meter is an action, and not an instruction.
     pub(crate) fn meters_by_action(self) -> bool {
         self >= Self::V1_5
     }
 
-    /// Whether a controller may have auxiliary connections.
+    /// Returns true if a controller may have auxiliary connections.
     pub fn has_auxiliary_connections(self) -> bool {
         self >= Self::V1_3
     }
@@ -224,7 +226,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Whether a version has it.
+    /// Returns true if a version has it.
     pub fn has(self, version: Version) -> bool {
         (self.since..=self.until).contains(&version)
     }

@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         self.bytes.len() - self.pos
     }
 
-    /// Whether all bytes are read.
+    /// Returns true if all bytes are read.
     pub fn is_empty(&self) -> bool {
         self.remaining() == 0
     }
@@ -207,11 +207,11 @@ impl<'a> Reader<'a> {
 pub struct Writer<'a> {
     /// The version, catalogue and dialect in force.
     pub codec: &'a Codec,
-    /// What is written so far.
+    /// The bytes written so far.
     pub bytes: Vec<u8>,
-    /// Where the items of the outermost list begin: a message may be split there.
+    /// The offsets at which the items of the outermost list begin: a message may be split there.
     pub(crate) item_starts: Vec<usize>,
-    /// Whether the outermost list goes on without items that the version cannot say.
+    /// True if the outermost list goes on without items that the version cannot say.
     pub(crate) leaves_out: bool,
     in_list: bool,
     unsupported: Option<&'static str>,
@@ -249,7 +249,7 @@ impl<'a> Writer<'a> {
         self.unsupported.get_or_insert(what);
     }
 
-    /// What the version cannot say of what was written.
+    /// Returns the first thing written that the version cannot express.
     pub fn first_unsupported(&self) -> Option<&'static str> {
         self.unsupported
     }

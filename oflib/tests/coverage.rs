@@ -53,7 +53,7 @@ const FIXED_FIELDS: [(Version, &[&str]); 2] = [
 ];
 /// The last action types of 1.0 and 1.1 but the experimenters': ENQUEUE and DEC_NW_TTL.
 const OLD_ACTIONS: [(Version, u16); 2] = [(V1_0, 11), (V1_1, 24)];
-/// Where 1.0 and 1.1 have the actions and instructions of a FLOW_MOD.
+/// The places at which 1.0 and 1.1 have the actions and instructions of a FLOW_MOD.
 const FLOW_MOD: u8 = 14;
 const OLD_FLOW_MOD_BYTES: [usize; 2] = [72, 136];
 
@@ -249,7 +249,7 @@ fn every_structure_of_every_version_has_a_vector() {
     assert!(missing.is_empty(), "no vector for:{missing}");
 }
 
-/// What the catalogues and the tables above say that a version has.
+/// Returns the items that a version has by the catalogues and the tables above.
 fn structures_of(version: Version) -> Names {
     let mut names = Names::new();
     let has = |span: Span| span.has(version);
@@ -304,7 +304,7 @@ fn structures_of(version: Version) -> Names {
     names
 }
 
-/// What the vectors have.
+/// Returns the items that the vectors have.
 fn shown_by(version: Version, vectors: &[Vector]) -> Names {
     let codec = codec_of(version);
     let mut names = Names::new();

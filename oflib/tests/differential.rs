@@ -98,7 +98,7 @@ fn python() -> Option<PathBuf> {
     works.then_some(python)
 }
 
-/// What a script prints for a verb and an input.
+/// Returns what a script prints for a verb and an input.
 fn run(python: &PathBuf, script: &str, verb: &str, version: Version, input: String) -> String {
     let mut child = Command::new(python)
         .arg(from_root("oflib/tests").join(script))
@@ -122,8 +122,8 @@ fn run(python: &PathBuf, script: &str, verb: &str, version: Version, input: Stri
     String::from_utf8(output.stdout).expect("the script prints text")
 }
 
-/// What the other two cannot know, as it stands in our debug form: experimenters' values, and rows
-/// behind those of the specification.
+/// The words that the other two cannot know, as they stand in our debug form: experimenters'
+/// values, and rows behind those of the specification.
 fn unknown_to_them(codec: &Codec) -> Vec<String> {
     let fields = FIELDS.iter().skip(usize::from(TCP_FLAGS.id) + 1);
     let actions = ACTIONS.iter().filter(|row| row.number > LAST_ACTION);

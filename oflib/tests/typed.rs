@@ -26,7 +26,7 @@ static ROWS: [ExtRow; 3] = [
     ExtRow::typed::<States>(ExtKind::Multipart, EXPERIMENTER, 1, "states"),
 ];
 
-/// What to do from now on with packets like one.
+/// The treatment of packets like one from now on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Learn {
     table_id: TableId,

@@ -115,7 +115,7 @@ fn every_error_that_the_decoder_gives_has_a_vector() {
     covered("error", all.filter(|(ty, code)| named(ty, code)), &given);
 }
 
-/// What a line of `text.txt` gives: the canonical text, or the error.
+/// Returns what a line of `text.txt` gives: the canonical text, or the error.
 fn read(kind: &str, text: &str) -> Result<String, ParseError> {
     let codec = codec();
     let catalogue = &codec.catalogue;

@@ -23,12 +23,12 @@ const FRAGMENT: u16 = 0x3fff;
 /// Bytes of a TCP header without options, and of a UDP header.
 const TCP_BYTES: usize = 20;
 const UDP_BYTES: usize = 8;
-/// Where the words in a TCP header are said, in the higher four bits.
+/// The offset in a TCP header of its number of words, in the higher four bits.
 const TCP_WORDS_AT: usize = 12;
 /// Bytes of the shortest frame of a common kind: UDP in IPv4, without a tag and without data.
 const SHORTEST: usize = TYPE_AT + TYPE_BYTES + IPV4_BYTES + UDP_BYTES;
 
-/// What is added to the number of a layout for one tag, for UDP and for IPv6.
+/// The amounts added to a layout's number for one tag, for UDP and for IPv6.
 const TAGGED: usize = 1;
 const UDP: usize = 2;
 const IPV6: usize = 4;
@@ -131,7 +131,7 @@ fn find_ipv6<const TAGS: usize>(start: &[u8; SHORTEST], bytes: &[u8]) -> Option<
     Some((TAGS + IPV6 + kind, end))
 }
 
-/// What the transport header in the payload of IP adds to the number of a layout.
+/// Returns what the transport header in the payload of IP adds to the number of a layout.
 #[inline(always)]
 fn find_transport(protocol: u8, bytes: &[u8], payload: Range<usize>) -> Option<usize> {
     let payload = bytes.get(payload)?;

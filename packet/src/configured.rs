@@ -48,7 +48,7 @@ fn has_header_after_type(layout: &Layout) -> bool {
     known.iter().any(|header| layout.offset(*header).is_some())
 }
 
-/// Whether a frame has the value of a field that a prerequisite asks for.
+/// Returns true if a frame has the value of a field that a prerequisite asks for.
 fn is_met(need: &Need, bytes: &[u8], layout: &Layout) -> bool {
     let Some(field) = FIELDS.get(usize::from(need.id)) else {
         return false;

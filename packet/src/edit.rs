@@ -15,7 +15,7 @@ const PBB_BYTES: usize = 18;
 /// The bit that the last MPLS label stack entry has, in its third byte.
 const BOTTOM_OF_STACK: u8 = 1;
 
-/// Why an edit left its packet as it was.
+/// The reason for which an edit left its packet as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditError {
     /// The header to be changed is not there. Choice: the text says nothing of such a packet.
@@ -199,7 +199,7 @@ impl Packet {
         Ok(())
     }
 
-    /// Pushes an MPLS label stack entry as the outermost: a copy of the one that was outermost, or
+    /// Pushes an MPLS label stack entry as the outermost: a copy of the previous outermost, or
     /// label and class 0 with the TTL of IP, or 0.
     ///
     /// Spec: OpenFlow 1.3.5 section 5.12: immediately after the Ethernet header and before other

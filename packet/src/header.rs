@@ -81,7 +81,7 @@ pub mod protocol {
     pub const SCTP: u8 = 132;
 }
 
-/// Which checksums cover the bytes of a header.
+/// The checksums that cover the bytes of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cover {
     /// None.
@@ -90,11 +90,11 @@ pub(crate) enum Cover {
     Ipv4,
     /// In part that of the transport header, by the pseudo-header.
     Pseudo,
-    /// That of the transport header.
+    /// The checksum of the transport header.
     Transport,
 }
 
-/// Which checksums cover the bytes of `header`.
+/// Returns the checksums that cover the bytes of `header`.
 pub(crate) fn cover(header: AnyHeader) -> Cover {
     match header {
         AnyHeader::Known(header) => cover_of_known(header),
@@ -298,7 +298,7 @@ mod exthdr {
     pub(super) const UNSEQ: u16 = 1 << 8;
 }
 
-/// What was seen of a chain of extension headers.
+/// The extension headers seen in a chain.
 #[derive(Default)]
 struct Chain {
     flags: u16,
@@ -384,7 +384,7 @@ fn fragment_kind(offset: u16, more: u16) -> Fragment {
     }
 }
 
-/// What IP carries. A later fragment carries no header.
+/// Reads what IP carries. A later fragment carries no header.
 #[inline]
 fn transport(w: &mut HeaderWalk<'_>, ip: Header, number: u8, at: usize) -> Option<()> {
     if w.layout.fragment == Fragment::Later {

@@ -119,8 +119,8 @@ impl Layout {
 pub struct Headers<'a> {
     /// The bytes, and what remains to be done to them.
     pub frame: &'a mut Frame,
-    /// Where the headers are. It is out of date after a tag was pushed or popped; then call
-    /// [`Layout::follow_push`] or [`crate::survey`].
+    /// The places of the headers. They are out of date after a tag was pushed or popped;
+    /// then call [`Layout::follow_push`] or [`crate::survey`].
     pub layout: &'a Layout,
 }
 
@@ -208,7 +208,7 @@ impl Headers<'_> {
         from..to.min(self.frame.len())
     }
 
-    /// Whether a change of `range` is one of the input of the transport checksum.
+    /// Returns true if a change of `range` is one of the input of the transport checksum.
     fn counts_in_transport(&self, cover: Cover, kind: Sum, range: &Range<usize>) -> bool {
         let has_pseudo = matches!(kind, Sum::Pseudo | Sum::PseudoOrNone);
         let layout = self.layout;
@@ -269,8 +269,8 @@ impl Headers<'_> {
         field.copy_from_slice(&new.to_be_bytes());
     }
 
-    /// Whether the transport checksum is left to others, with only the pseudo-header's sum in
-    /// place.
+    /// Returns true if the transport checksum is left to others, with only the pseudo-header's sum
+    /// in place.
     pub(crate) fn is_checksum_pending(&self) -> bool {
         let pending = self.frame.offload.checksum;
         pending.is_some_and(|(start, _)| usize::from(start) == self.layout.payload)

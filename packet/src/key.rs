@@ -41,7 +41,7 @@ impl ReadLog for FieldSet {
     }
 }
 
-/// What OpenFlow can match of one packet.
+/// The values of one packet that OpenFlow can match.
 ///
 /// Shape: the first word of the set of fields that are present, then the values in OXM's byte
 /// order, each at its field's offset. Fields of extensions that have no room there are in the tail;
@@ -62,7 +62,7 @@ impl PartialEq for Key {
     }
 }
 
-/// Whether two tails are the same but for zeros at the end of one.
+/// Returns true if two tails are the same but for zeros at the end of one.
 fn same_values(one: &[[u8; 8]], other: &[[u8; 8]]) -> bool {
     let both = one.len().min(other.len());
     let rest = one[both..].iter().chain(&other[both..]);
@@ -82,7 +82,7 @@ impl Key {
         Self { bytes, tail: None }
     };
 
-    /// Whether the packet begins with an Ethernet header.
+    /// Returns true if the packet begins with an Ethernet header.
     #[inline(always)]
     pub fn is_of_ethernet(&self) -> bool {
         self.has_standard(ETHERNET.into())
@@ -214,7 +214,7 @@ impl Key {
         self.tail.as_deref_mut().unwrap_or_default()
     }
 
-    /// Whether a packet with this key matches `rule`.
+    /// Returns true if a packet with this key matches `rule`.
     #[inline]
     pub fn matches(&self, rule: &KeyMatch, log: &mut impl ReadLog) -> bool {
         log.read(rule.fields());
@@ -224,7 +224,8 @@ impl Key {
                 .all(|(index, value, mask)| self.word(index) & mask == value)
     }
 
-    /// Whether all fields have the same values in both keys; an absent field counts as zero.
+    /// Returns true if all fields have the same values in both keys; an absent field counts as
+    /// zero.
     pub fn has_values_of(&self, other: &Self) -> bool {
         self.bytes[KEY_PRESENT_BYTES..] == other.bytes[KEY_PRESENT_BYTES..]
             && same_values(self.tail_values(), other.tail_values())
@@ -234,8 +235,8 @@ impl Key {
         self.tail().get(TAIL_PRESENT..).unwrap_or_default()
     }
 
-    /// How far this key is from matching `rule`: the number of bits that differ, plus the number of
-    /// fields that are absent.
+    /// Returns how far this key is from matching `rule`: the number of bits that differ, plus the
+    /// number of fields that are absent.
     pub fn distance(&self, rule: &KeyMatch) -> u32 {
         let wanted = rule.fields().standard();
         let mut distance = wanted.difference(self.present().standard()).len();
@@ -245,7 +246,7 @@ impl Key {
         distance
     }
 
-    /// Whether the key has the value of one field, in the bits of its mask.
+    /// Returns true if the key has the value of one field, in the bits of its mask.
     pub fn has(&self, one: &FieldMatch, log: &mut impl ReadLog) -> bool {
         let value = self.get(one.field, log);
         value.is_some_and(|value| value & one.mask_number() == one.number())
@@ -318,7 +319,7 @@ impl Key {
         self.bytes.as_chunks_mut::<8>().0[0] = (self.word(0) | first).to_ne_bytes();
     }
 
-    /// Whether a field is present. The bits of most are in the first word.
+    /// Returns true if a field is present. The bits of most are in the first word.
     #[inline(always)]
     fn has_field(&self, field: &Field) -> bool {
         if usize::from(field.id) < StandardFields::MAX_FIELDS {
@@ -347,8 +348,8 @@ impl Key {
         }))
     }
 
-    /// Whether all of `fields` are present, as far as the first word of a key has bits for them.
-    /// The bits of the other fields are words of a [`crate::KeyMask`] themselves.
+    /// Returns true if all of `fields` are present, as far as the first word of a key has bits for
+    /// them. The bits of the other fields are words of a [`crate::KeyMask`] themselves.
     #[inline]
     pub(crate) fn has_standard(&self, fields: FieldSet) -> bool {
         let present = StandardFields::from_words([self.word(0)]);

@@ -10,8 +10,8 @@ use bofuss_oflib::{Catalogue, FieldMatch, FieldSet, Match};
 use crate::header::{ETHERNET, NO_SECOND_TAG, second_tag, second_tag_in};
 use crate::key::{Key, ReadLog, present_index};
 
-/// Which bits of a key count: the fields that must be present, and their bits, word by word. For a
-/// field of the tail, the bit that says that it is present counts as well.
+/// The bits of a key that count: the fields that must be present, and their bits, word by word. For
+/// a field of the tail, the bit that says that it is present counts as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KeyMask {
     fields: FieldSet,
@@ -51,7 +51,7 @@ impl KeyMask {
         self.fields
     }
 
-    /// Whether every bit that counts here counts in `other`.
+    /// Returns true if every bit that counts here counts in `other`.
     pub fn is_within(&self, other: &Self) -> bool {
         let mut words = self.words.iter();
         other.fields.is_superset(self.fields)
@@ -80,7 +80,7 @@ impl KeyMask {
             .map(|(index, mask)| rule.word(*index).0 & mask)
     }
 
-    /// Whether a match and a key agree in the bits that count.
+    /// Returns true if a match and a key agree in the bits that count.
     #[inline]
     pub fn agree(&self, rule: &KeyMatch, key: &Key) -> bool {
         if core::ptr::eq(self, &*rule.mask) {
@@ -201,7 +201,7 @@ impl KeyMatch {
         let mut read = FieldSet::from(tags.union(ETHERNET));
         for one in fields {
             if one.field.id == PACKET_TYPE.id {
-                // That of Ethernet says no more than a match without a packet type.
+                // The packet type of Ethernet says no more than a match without a packet type.
                 if one.number() == 0 {
                     continue;
                 }
@@ -236,7 +236,7 @@ impl KeyMatch {
         self.mask.fields
     }
 
-    /// Which bits count.
+    /// Returns the bits that count.
     #[inline]
     pub fn mask(&self) -> &Rc<KeyMask> {
         &self.mask
@@ -256,7 +256,7 @@ impl KeyMatch {
         }
     }
 
-    /// Whether it is one of all packets of a type.
+    /// Returns true if it is one of all packets of a type.
     pub fn is_any(&self) -> bool {
         let of_types = const { StandardFields::of(PACKET_TYPE).union(ETHERNET) };
         FieldSet::from(of_types).is_superset(self.mask.fields)
@@ -286,10 +286,9 @@ impl KeyMatch {
         Match::again(fields)
     }
 
-    /// Whether all packets of `other` are packets of this match, as in the non-strict flow-mod
-    /// commands:
-    /// `other` has every field of this match, with every bit of its mask and the same value there.
-    /// A match without any field covers those of other packet types, too.
+    /// Returns true if all packets of `other` are packets of this match, as in the non-strict
+    /// flow-mod commands: `other` has every field of this match, with every bit of its mask and the
+    /// same value there. A match without any field covers those of other packet types, too.
     pub fn covers(&self, other: &Self) -> bool {
         if self.fields() == ETHERNET.into() {
             return true;
@@ -303,7 +302,7 @@ impl KeyMatch {
         })
     }
 
-    /// Whether some packet may be one of both matches.
+    /// Returns true if some packet may be one of both matches.
     pub fn overlaps(&self, other: &Self) -> bool {
         let differing = self
             .fields()

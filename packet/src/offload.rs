@@ -1,4 +1,4 @@
-//! What senders left undone: checksums to finish, super-frames to cut or to count as cut.
+//! The work that senders left undone: checksums to finish, super-frames to cut or to count as cut.
 
 use core::ops::Range;
 
@@ -26,11 +26,11 @@ const TCP_ENDS: (u8, u8) = match TCP_FLAGS.differs {
 pub const MIN_TCP_SEGMENT_BYTES: u16 = 48;
 /// The most segments of a super-frame. 64 KiB in the shortest TCP segments are 1,366.
 pub const MAX_SEGMENTS: usize = 2048;
-/// Where a checksum begins at the earliest: after the Ethernet header.
+/// The earliest offset at which a checksum begins: after the Ethernet header.
 const ETHERNET_BYTES: usize = 14;
 
-/// How many packets, and how many bytes in them, a frame is on a wire, if its record is one that a
-/// network stack makes: its work is within the frame, and a super-frame has the kind and the
+/// Returns how many packets, and how many bytes in them, a frame is on a wire, if its record is one
+/// that a network stack makes: its work is within the frame, and a super-frame has the kind and the
 /// headers that its record says.
 ///
 /// The kernel passes a header length on as a hint only, so that the parse alone tells the headers.
@@ -109,7 +109,7 @@ pub fn finish_checksum(frame: &mut Frame) {
     covered[offset..offset + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// How many packets, and how many bytes in them, a frame is on a wire.
+/// Returns how many packets, and how many bytes in them, a frame is on a wire.
 ///
 /// Choice: a super-frame that cannot be cut counts as one packet.
 #[inline]
@@ -142,18 +142,18 @@ pub fn segment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
     true
 }
 
-/// What is done with a field of which segments may differ.
+/// The use of a field in which segments may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use<'a> {
     /// The field.
     pub field: &'a Field,
-    /// Whether something writes it: then each segment must be one of its own, whatever it has.
+    /// True if something writes it: then each segment must be one of its own, whatever it has.
     pub is_set: bool,
     /// The bits of it that are read.
     pub bits: u64,
 }
 
-/// How many segments of a super-frame, from the first on, agree in fields that are used.
+/// Returns how many segments of a super-frame, from the first on, agree in fields that are used.
 ///
 /// All of them if the frame cannot be cut. `additions` is what a catalogue has added.
 pub fn agreeing_segments<'a>(
@@ -176,7 +176,7 @@ pub fn first(frame: &Frame) -> Option<Frame> {
 }
 
 /// Parts a super-frame into one of its first `count` segments and one of the others, which there
-/// must be; either is an ordinary frame if it has one segment. The shorter one is copied.
+/// must be; either is an ordinary frame if it has one segment. The shorter part is copied.
 ///
 /// Errors: `None` if the frame cannot be cut, or the pool is exhausted.
 pub fn split(mut frame: Frame, count: usize) -> Option<(Frame, Frame)> {
@@ -196,7 +196,7 @@ pub fn split(mut frame: Frame, count: usize) -> Option<(Frame, Frame)> {
     Some((first, frame))
 }
 
-/// How a super-frame is cut.
+/// The places at which a super-frame is cut.
 pub struct Cut {
     layout: Layout,
     gso: Gso,
@@ -214,7 +214,7 @@ impl Cut {
         cut.can_follow(frame, place).then_some(cut)
     }
 
-    /// How a super-frame is cut whose headers are known.
+    /// Plans the cuts of a super-frame whose headers are known.
     ///
     /// Errors: `None` if it cannot be cut, if the layout ends before its IP packet, or if it may
     /// have headers that a catalogue has added.
@@ -226,7 +226,7 @@ impl Cut {
         cut.can_follow(frame, place).then_some(cut)
     }
 
-    /// What a record says of its frame, and the place of its checksum. Errors: `None` if the
+    /// Reads the record of a frame, and the place of its checksum. Errors: `None` if the
     /// headers contradict it.
     fn found(frame: &Frame, gso: Gso, layout: &Layout) -> Option<(Self, (u16, u16))> {
         let start = layout.payload;
@@ -258,7 +258,7 @@ impl Cut {
         Some((cut, (start as u16, row.1 as u16)))
     }
 
-    /// Whether segments can have a right checksum, which belongs at `place`.
+    /// Returns true if segments can have a right checksum, which belongs at `place`.
     fn can_follow(&self, frame: &Frame, place: (u16, u16)) -> bool {
         match self.checksum {
             // Only UDP may go without.
@@ -270,14 +270,14 @@ impl Cut {
         }
     }
 
-    /// How many packets, and how many bytes in them, the frame is on a wire.
+    /// Returns how many packets, and how many bytes in them, the frame is on a wire.
     pub fn wire_count(&self) -> (u64, u64) {
         let payload = self.layout.end - self.headers;
         let packets = self.segments();
         ((packets as u64), (packets * self.headers + payload) as u64)
     }
 
-    /// How many segments, from the first on, agree in fields that are used.
+    /// Returns how many segments, from the first on, agree in fields that are used.
     pub fn agreeing_segments<'a>(
         &self,
         frame: &Frame,
@@ -312,7 +312,7 @@ impl Cut {
         agreeing.max(1)
     }
 
-    /// How many segments there are.
+    /// Returns the number of segments.
     fn segments(&self) -> usize {
         let payload = self.layout.end - self.headers;
         payload.div_ceil(self.segment_bytes).max(1)
@@ -345,7 +345,7 @@ impl Cut {
     }
 
     /// Makes the copied headers those of a piece that begins with segment `index`; `last`: whether
-    /// it ends with the last one.
+    /// it ends with the last segment.
     fn rewrite(&self, bytes: &mut [u8], index: usize, last: bool) {
         let start = self.layout.payload;
         if let Some(ip) = self.layout.offset(Header::Ipv4) {

@@ -131,7 +131,7 @@ impl Packet {
         self.frame.bytes().get(front..).unwrap_or_default()
     }
 
-    /// Where the headers are.
+    /// Returns the places of the headers.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -145,7 +145,7 @@ impl Packet {
         }
     }
 
-    /// Whether the frame holds a part of an IP packet only.
+    /// Returns true if the frame holds a part of an IP packet only.
     #[inline]
     pub fn is_fragment(&self) -> bool {
         self.layout.fragment != Fragment::No

@@ -14,10 +14,10 @@ use crate::rows::{assert_reach, fields_of, write};
 
 /// The offset of a header that is not there.
 pub(crate) const ABSENT: u16 = u16::MAX;
-/// How many frames within frames a deep parse enters.
+/// The number of frames within frames that a deep parse enters.
 const MAX_NESTING: u8 = 4;
 
-/// Which part of an IP packet a frame holds.
+/// The part of an IP packet that a frame holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fragment {
     /// All of it.
@@ -29,7 +29,7 @@ pub enum Fragment {
     Later,
 }
 
-/// What is wrong with a frame's headers.
+/// The faults of a frame's headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flaw {
     /// Nothing that the parser looks at.
@@ -41,7 +41,7 @@ pub enum Flaw {
     Malformed,
 }
 
-/// Where the headers of a frame are.
+/// The places of a frame's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub(crate) offsets: [u16; HEADERS],
@@ -49,27 +49,27 @@ pub struct Layout {
     pub(crate) added: Option<(&'static AddedHeader, usize)>,
     /// The header that follows IP, if it is one that the parser knows.
     pub transport: Option<Header>,
-    /// Which part of an IP packet the frame holds.
+    /// The part of an IP packet that the frame holds.
     pub fragment: Fragment,
     /// The first flaw found.
     pub flaw: Flaw,
-    /// Whether IPv6 routing continues beyond the destination address, which then is not in the
+    /// True if IPv6 routing continues beyond the destination address, which then is not in the
     /// pseudo-header.
     pub routed: bool,
-    /// Where the fragment header of IPv6 begins; 0 if there is none.
+    /// The offset of IPv6's fragment header; 0 if there is none.
     pub fragment_header: usize,
     /// VLAN tags in front of the Ethernet type.
     pub vlan_tags: u8,
-    /// Where the IP packet's payload begins, after options and extension headers; 0 if there is
+    /// The offset of the IP packet's payload, after options and extension headers; 0 if there is
     /// none.
     pub payload: usize,
-    /// Where the IP packet ends, or the frame: what follows is padding.
+    /// The end of the IP packet, or of the frame: what follows is padding.
     pub end: usize,
-    /// What to look for whose rows are known at run time only.
+    /// The headers and fields to look for whose rows are known at run time only.
     pub(crate) additions: &'static Additions,
     /// The fields that the headers have, and the facts about VLAN tags.
     pub fields: StandardFields,
-    /// Whether they have some that a catalogue has placed there.
+    /// True if they have some that a catalogue has placed there.
     pub has_placed: bool,
     /// A field of OpenFlow that is in no header, and its value.
     pub derived: Option<(&'static Field, u16)>,
@@ -121,7 +121,7 @@ impl Layout {
     }
 
     /// The protocol that the fragment header of IPv6 names, if the frame is a part of a datagram:
-    /// all parts name the same, also if the first one has further extension headers.
+    /// all parts name the same, also if the first part has further extension headers.
     pub fn fragment_protocol(&self, bytes: &[u8]) -> Option<u8> {
         if self.fragment == Fragment::No || self.fragment_header == 0 {
             return None;
@@ -198,7 +198,7 @@ pub(crate) fn walk(bytes: &[u8], layout: &mut Layout, depth: u8) {
 pub(crate) struct HeaderWalk<'a> {
     bytes: &'a [u8],
     pub(crate) layout: &'a mut Layout,
-    /// How many more frames within the frame to enter.
+    /// The number of frames within the frame that are still to be entered.
     pub(crate) depth: u8,
 }
 

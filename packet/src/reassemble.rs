@@ -22,7 +22,8 @@ pub const MAX_BYTES: usize = 4 << 20;
 pub const TIMEOUT_NS: u64 = 30_000_000_000;
 /// The longest IP packet that is put together, with its header.
 const MAX_IP_BYTES: usize = 65_535;
-/// What the flags and the offset leave of an IPv4 header's bytes 6 and 7: don't fragment, reserved.
+/// The bits of an IPv4 header's bytes 6 and 7 without the fragment's flag and offset: don't
+/// fragment, reserved.
 const KEPT_FLAGS: u16 = 0xc000;
 const IPV6_HEADER_BYTES: u16 = 40;
 const FRAGMENT_HEADER_BYTES: usize = 8;
@@ -31,7 +32,7 @@ const FRAGMENT_HEADER_BYTES: usize = 8;
 #[derive(Debug)]
 struct WaitingFragment {
     frame: Frame,
-    /// Where the payload begins in the frame.
+    /// The offset of the payload in the frame.
     body: usize,
     at: usize,
     end: usize,
@@ -67,7 +68,7 @@ impl Open {
         overlaps_previous || overlaps_next || beyond_end
     }
 
-    /// Whether the parts, which do not overlap, are all of the packet.
+    /// Returns true if the parts, which do not overlap, are all of the packet.
     fn is_whole(&self) -> bool {
         let lengths = self.parts.iter().map(|part| part.end - part.at);
         self.total == Some(lengths.sum())
@@ -88,7 +89,7 @@ pub struct Reassembler {
 
 impl Reassembler {
     /// Takes a fragment; gives the whole packet if it was the last to come, and how many fragments
-    /// are lost: this one, if it is wrong or there is no room for it; with it those that it
+    /// are lost: this fragment, if it is wrong or there is no room for it; with it those that it
     /// overlaps.
     ///
     /// Fragments belong together if all before their IP headers is equal, too. The packet has the
@@ -148,7 +149,7 @@ impl Reassembler {
         }
     }
 
-    /// Whether the limits allow one fragment more.
+    /// Returns true if the limits allow one fragment more.
     fn has_room(&self, identity: &[u8], packet: &Packet) -> bool {
         let port = packet.in_port();
         let bytes = packet.frame.buffer_bytes();
@@ -161,7 +162,7 @@ impl Reassembler {
         }
     }
 
-    /// Whether a fragment with exactly this part of the payload waits already.
+    /// Returns true if a fragment with exactly this part of the payload waits already.
     fn is_repeated(&self, identity: &[u8], at: usize, end: usize) -> bool {
         let Some(open) = self.open.get(identity) else {
             return false;
@@ -170,7 +171,7 @@ impl Reassembler {
         parts.any(|part| part.at == at && part.end == end)
     }
 
-    /// When [`Reassembler::expire`] may have something to do.
+    /// Returns when [`Reassembler::expire`] may have something to do.
     pub fn deadline_ns(&self) -> Option<u64> {
         self.deadline
     }
@@ -190,11 +191,11 @@ impl Reassembler {
     }
 }
 
-/// What the fragments of a packet have in common.
+/// The properties that a packet's fragments have in common.
 fn identity(packet: &Packet, ip: usize, body: usize) -> Vec<u8> {
     let bytes = packet.frame.bytes();
     let mut identity = packet.in_port().0.to_be_bytes().to_vec();
-    // What stands in front of IP; identification, protocol and addresses.
+    // The bytes in front of IP; identification, protocol and addresses.
     let ranges = match bytes[ip] >> 4 {
         4 => [0..ip, ip + 4..ip + 6, ip + 9..ip + 10, ip + 12..ip + 20],
         _ => [0..ip, ip + 8..ip + 24, ip + 24..ip + 40, body - 4..body],
@@ -236,7 +237,7 @@ pub fn fragment(frame: &Frame, mut emit: impl FnMut(Frame)) -> bool {
     true
 }
 
-/// Where the IP header of a packet that can be a fragment begins, and where its payload does.
+/// Returns the offsets of the IP header and of its payload, for a packet that can be a fragment.
 fn headers(bytes: &[u8], layout: &Layout) -> Option<(usize, usize)> {
     let (ip, body) = if let Some(ip) = layout.offset(Header::Ipv4) {
         (ip, ip + 4 * usize::from(bytes[ip] & 15))

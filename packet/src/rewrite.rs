@@ -33,9 +33,9 @@ struct HeaderWords {
     header: Header,
     count: usize,
     words: [WordChange; MAX_WORDS],
-    /// Whether the checksum of IPv4 counts them,
+    /// True if the checksum of IPv4 counts them.
     in_ip: bool,
-    /// and that of the transport header, as its own or as its pseudo-header's.
+    /// Their part in the transport header's checksum, as its own or as its pseudo-header's.
     in_transport: Option<Counted>,
 }
 
@@ -44,15 +44,15 @@ struct HeaderWords {
 struct WordChange {
     /// Bytes from the start of the header to that of the word, which may be before it.
     at: isize,
-    /// The bits that stay,
+    /// The bits that stay.
     stays: u64,
-    /// and those that are set.
+    /// The bits that are set.
     set: u64,
     /// The 16-bit words that the field has a part of, as checksums add them up.
     summed: u64,
 }
 
-/// How words count in the transport checksum.
+/// The part of words in the transport checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Counted {
     /// The header is covered itself.
@@ -98,7 +98,7 @@ impl Rewrite {
         true
     }
 
-    /// What it does to a VLAN tag, if it writes nothing else.
+    /// Returns what it does to a VLAN tag, if it writes nothing else.
     pub fn in_tag(&self) -> Option<TagChange> {
         let [place] = &self.0[..] else {
             return None;
@@ -155,7 +155,7 @@ impl WordChange {
 }
 
 impl HeaderWords {
-    /// Whether a checksum counts them.
+    /// Returns true if a checksum counts them.
     #[inline(always)]
     fn is_summed(&self) -> bool {
         self.in_ip || self.in_transport.is_some()
@@ -175,7 +175,7 @@ impl HeaderWords {
             // Nothing is before it, and it is longer than a word.
             first = first.max(0);
         }
-        // The bits of all words as one number, whose lowest bit is the last one.
+        // The bits of all words as one number, whose lowest bit is the last.
         let last = (first + (WORD_BYTES * count) as isize) as usize;
         let mask = (ones(usize::from(at.bits)) & bits) << (8 * last - end_bit);
         let set = value << (8 * last - end_bit) & mask;

@@ -126,7 +126,7 @@ macro_rules! each_header {
     };
 }
 
-/// Whether most frames have header number `header`.
+/// Returns true if most frames have header number `header`.
 const fn is_common(header: usize) -> bool {
     use Header::{Eth, EthType, Ipv4, Tcp, Udp};
     let common = [Eth, EthType, Ipv4, Tcp, Udp];

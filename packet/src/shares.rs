@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 
 use bofuss_oflib::PortNo;
 
-/// How much of a limited resource is in use, in all and by each port.
+/// The use of a limited resource, in all and by each port.
 ///
 /// Rule: a port may use at most as much as remains free, as in Choudhury and Hahne, "Dynamic queue
 /// length thresholds for shared-memory packet switches", IEEE/ACM Transactions on Networking 6(2),
@@ -18,17 +18,17 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// How much is in use.
+    /// Returns the amount in use.
     pub fn used(&self) -> usize {
         self.used
     }
 
-    /// How much a port uses.
+    /// Returns the amount that a port uses.
     pub fn of(&self, port: PortNo) -> usize {
         self.ports.get(&port).copied().unwrap_or(0)
     }
 
-    /// Whether a port may use `amount` more of a resource with this limit.
+    /// Returns true if a port may use `amount` more of a resource with this limit.
     pub fn allow(&self, limit: usize, port: PortNo, amount: usize) -> bool {
         let own = self.of(port) + amount;
         may_use(limit, self.used + amount, port, own)
@@ -52,7 +52,8 @@ impl Shares {
     }
 }
 
-/// Whether a port may use `own` of a resource with this limit, if all together then use `used`.
+/// Returns true if a port may use `own` of a resource with this limit, if all together then use
+/// `used`.
 pub fn may_use(limit: usize, used: usize, port: PortNo, own: usize) -> bool {
     let free = limit.checked_sub(used);
     free.is_some_and(|free| own <= free || port == PortNo::CONTROLLER)

@@ -33,12 +33,12 @@ const RING_GROWTH: usize = 16;
 const MAX_RING_SLOTS: usize = 8192;
 /// Times that a socket is replaced at most: two larger rings, and none.
 const REPLACEMENTS: usize = 3;
-/// How long a frame may take into the ring after its socket stopped receiving.
+/// The time that a frame may take into the ring after its socket stopped receiving.
 const LAST_FRAMES: Duration = Duration::from_micros(100);
 /// Since Linux 6.2 the offload header can say UDP segmentation.
 const UDP_GSO_SINCE: (u32, u32) = (6, 2);
 
-/// How to open an interface.
+/// The options with which an interface is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AfPacketOptions {
     /// Take an interface although it carries an IP address or the default route.
@@ -159,7 +159,8 @@ impl AfPacket {
         self.socket.ring.as_ref().map_or(0, Ring::slots)
     }
 
-    /// Whether the host's own stack is kept out entirely (see [`AfPacketOptions::keep_host_out`]).
+    /// Returns true if the host's own stack is kept out entirely (see
+    /// [`AfPacketOptions::keep_host_out`]).
     pub fn host_is_kept_out(&self) -> bool {
         self.settings.is_complete()
     }
@@ -172,7 +173,7 @@ impl AfPacket {
         }
     }
 
-    /// Takes up to `max` frames from the socket. Returns how many, dropped ones among them.
+    /// Takes up to `max` frames from the socket. Returns how many, dropped frames included.
     fn recv_from_socket(
         &mut self,
         pool: &Pool,
@@ -194,7 +195,7 @@ impl AfPacket {
         }
     }
 
-    /// Begins to open a ring of the right size if this one is too large, or missing.
+    /// Begins to open a ring of the right size if this ring is too large, or missing.
     fn fit_ring(&mut self) {
         let slots = self.ring_slots();
         let most = self.max_slots.next_multiple_of(BLOCK_SLOTS);
@@ -236,7 +237,7 @@ impl AfPacket {
     }
 
     /// Takes up to `max` frames out of the ring, and those out of the queue that the ring says are
-    /// there, in the order in which they arrived. Returns how many, dropped ones among them.
+    /// there, in the order in which they arrived. Returns how many, dropped frames included.
     fn recv_ring(
         &mut self,
         pool: &Pool,

@@ -20,7 +20,7 @@ const PURGE_DELAY: c_int = 15;
 const AT_ONCE: c_long = 0;
 /// `PR_THP_DISABLE_EXCEPT_ADVISED` of `linux/prctl.h`, since Linux 6.18.
 const EXCEPT_ADVISED: c_ulong = 1 << 1;
-/// Which processes get transparent huge pages, in brackets.
+/// The file that says, in brackets, which processes get transparent huge pages.
 const HUGE_PAGES_FOR: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
 /// Makes an [`Allocator`].

@@ -18,7 +18,7 @@ use crate::{
 /// Room for one `tpacket_auxdata` control message (16 + 20 bytes, aligned).
 const CONTROL_BYTES: usize = 40;
 
-/// What the kernel reads and writes besides the frame of one slot.
+/// The headers that the kernel reads and writes besides the frame of one slot.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Side {
@@ -33,13 +33,13 @@ pub(crate) struct Batch {
     sides: [Side; BATCH_FRAMES],
 }
 
-/// What the kernel reports of a received frame.
+/// The report of the kernel on a received frame.
 pub(crate) struct ReceivedFrame<'a> {
     /// Its offload header.
     pub(crate) header: &'a [u8; vnet::HEADER_BYTES],
-    /// How many bytes it has.
+    /// The number of its bytes.
     pub(crate) len: usize,
-    /// Whether it was longer than its place.
+    /// True if it was longer than its place.
     pub(crate) is_cut: bool,
     /// The tag that the kernel took out: TPID and TCI.
     pub(crate) tag: Option<(u16, u16)>,
@@ -96,7 +96,7 @@ impl Batch {
         Ok(sys::check(result)? as usize)
     }
 
-    /// What came into place `slot` of the last [`Batch::recv`].
+    /// Returns what came into place `slot` of the last [`Batch::recv`].
     pub(crate) fn received(&self, slot: usize) -> ReceivedFrame<'_> {
         let message = &self.messages[slot];
         ReceivedFrame {

@@ -29,12 +29,12 @@ use pcap_file::{
 
 /// The first bytes of a pcapng file, in either byte order.
 const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// The longest packet or block that is read, in bytes; the file ends at a longer one.
+/// The longest packet or block that is read, in bytes; the file ends at a longer block.
 const MAX_BLOCK_BYTES: usize = 256 << 10;
 /// The most bytes that wait to be written to the file, not counting the last packet.
 const MAX_UNWRITTEN_BYTES: usize = 64 << 10;
 
-/// What the packets of a capture begin with.
+/// The kind of header with which the packets of a capture begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
     /// An Ethernet header.
@@ -71,14 +71,14 @@ impl Direction {
     }
 }
 
-/// What the packets of a capture come from; pcapng calls it an interface.
+/// A source of a capture's packets; pcapng calls it an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureSource {
     /// The interface's name.
     pub name: String,
-    /// What its packets begin with.
+    /// The kind of header with which its packets begin.
     pub link_type: LinkType,
-    /// What a reader should know of it.
+    /// The remark for a reader of the capture.
     pub comment: String,
 }
 
@@ -116,7 +116,8 @@ impl Write for Unwritten {
 }
 
 impl CaptureFile {
-    /// Whether a file of this name is in the older format, which has one link type and no comments.
+    /// Returns true if a file of this name is in the older format, which has one link type and no
+    /// comments.
     pub fn is_pcap(path: &Path) -> bool {
         path.extension()
             .is_some_and(|extension| extension == "pcap")
@@ -266,7 +267,8 @@ fn since_epoch(at: SystemTime) -> Duration {
         .unwrap_or_default()
 }
 
-/// What the library says, as the error of an input or output: the system's, if that is the cause.
+/// Turns an error of the library into one of an input or output: the system's, if that is the
+/// cause.
 fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
     let error = error.into();
     let cause = error
@@ -278,12 +280,12 @@ fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Er
     }
 }
 
-/// What a capture says of a packet, apart from its bytes.
+/// The facts of a captured packet, apart from its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaptureStamp {
-    /// When it was captured, since 1970; zero if the file does not say.
+    /// The time at which it was captured, since 1970; zero if the file does not say.
     pub at: Duration,
-    /// Its bytes on the wire, of which the file may have the first ones only.
+    /// Its bytes on the wire, of which the file may have the first bytes only.
     pub wire_bytes: u32,
 }
 

@@ -1,6 +1,6 @@
-//! What a port counts, and the reasons for which it drops.
+//! Counters of a port, and the reasons for which it drops.
 
-/// Why a port dropped a frame.
+/// The reason for which a port dropped a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriverDropReason {
     /// The kernel's receive buffer was full.

@@ -1,8 +1,8 @@
-//! What can go wrong with a port, in words that say what, why and what to type.
+//! Errors of ports, in words that say what, why and what to type.
 
 use std::{io, net::IpAddr};
 
-/// Why an interface cannot be opened or changed.
+/// The reason for which an interface cannot be opened or changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -49,7 +49,7 @@ pub enum OpenError {
          pass --take-over, or move the route (ip route shows it)"
     )]
     HasDefaultRoute(String),
-    /// Another switch, or another port of this one, has it.
+    /// Another switch, or another port of this switch, has it.
     #[error("'{0}' is already opened by another switch: stop that one, or remove the port there")]
     InUse(String),
     /// The name exists and is not a TAP interface.
@@ -66,9 +66,9 @@ pub enum OpenError {
     Io {
         /// The interface or file.
         name: String,
-        /// What was attempted.
+        /// The operation that was attempted.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -90,7 +90,7 @@ impl OpenError {
     }
 }
 
-/// Why an open port stopped to work.
+/// The reason for which an open port stopped to work.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
     /// The interface has disappeared; one of the same name must be opened anew.

@@ -1,4 +1,4 @@
-//! What frames are received into: places at the end of the caller's vector.
+//! Buffers into which frames are received: places at the end of the caller's vector.
 //!
 //! The kernel fills the small frame of a pair first and what follows goes straight to its place in
 //! the large one, so that neither kind is copied whole. One frame of each pair is kept, the other
@@ -6,7 +6,7 @@
 
 use bofuss_frame::{Frame, MAX_FRAME_BYTES, Pool, SMALL_FRAME_BYTES};
 
-/// What each frame is received into.
+/// The buffers into which each frame is received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A pair of a small and a large frame: its length is unknown.
@@ -16,7 +16,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// How many frames of the vector it takes.
+    /// The number of the vector's frames that it takes.
     pub(crate) fn frames(self) -> usize {
         match self {
             Self::Pair => 2,

@@ -1,5 +1,5 @@
-//! Huge pages for large blocks of memory, by an allocator around another one, and a thread that
-//! gives their pages back, so that packets do not wait for it.
+//! Huge pages for large blocks of memory, by an allocator around another allocator, and a thread
+//! that gives their pages back, so that packets do not wait for it.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr;
@@ -10,15 +10,15 @@ use std::thread::{self, Thread};
 /// Bytes of a huge page.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Bytes of the largest pages that a kernel has other than huge ones.
+/// Bytes of the largest pages that a kernel has other than huge pages.
 const MAX_PAGE_BYTES: usize = 64 << 10;
 
 /// The thread that gives freed blocks back, once it runs.
 static GIVER: OnceLock<Thread> = OnceLock::new();
-/// The blocks that it is to give back: the last one that was freed, which names the one before.
+/// The blocks that it is to give back: the last block that was freed, which names the block before.
 static FREED: AtomicPtr<Freed> = AtomicPtr::new(ptr::null_mut());
 
-/// What a freed block holds until it is given back.
+/// The content of a freed block until it is given back.
 struct Freed {
     before: *mut Freed,
     layout: Layout,
@@ -85,7 +85,7 @@ impl<A: GlobalAlloc + Send + 'static> HugePageAllocator<A> {
     }
 }
 
-/// Where a large block begins; `None` of a small one.
+/// Returns where a large block begins; `None` of a small one.
 fn at_huge_page(layout: Layout) -> Option<Layout> {
     let is_large = layout.size() >= HUGE_PAGE_BYTES;
     is_large.then_some(layout.align_to(HUGE_PAGE_BYTES).ok()?)
@@ -148,7 +148,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for HugePageAllocator<A> {
         // SAFETY: the size is not 0, as the caller promises.
         let new = unsafe { self.alloc(wanted) };
         if !new.is_null() {
-            // SAFETY: both blocks have as many bytes, and are not the same; the old one is the
+            // SAFETY: both blocks have as many bytes, and are not the same; the old block is the
             // caller's.
             unsafe {
                 std::ptr::copy_nonoverlapping(block, new, layout.size().min(bytes));
@@ -165,7 +165,8 @@ mod tests {
 
     use super::*;
 
-    /// Whether the memory map of this process says that huge pages are wanted at an address.
+    /// Returns true if the memory map of this process says that huge pages are wanted at an
+    /// address.
     fn is_asked(block: *const u8) -> bool {
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let mut is_inside = false;
@@ -185,7 +186,7 @@ mod tests {
         false
     }
 
-    /// Whether any mapping of this process contains an address.
+    /// Returns true if any mapping of this process contains an address.
     fn is_mapped(address: usize) -> bool {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         maps.lines().any(|line| {

@@ -5,7 +5,7 @@
 //! packet accepted or forwarded. On every interface, large receive offload is off: it merges frames
 //! beyond repair.
 //!
-//! What the settings were is in a file, too, until they are given back. A switch holds a lock on
+//! The original settings are in a file, too, until they are given back. A switch holds a lock on
 //! its files: those without belong to a switch that was killed, and any other one restores them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,9 +20,9 @@ use rustix::fs::OFlags;
 
 use crate::{Link, OpenError, link};
 
-/// How the names of these files begin.
+/// The prefix of these files' names.
 const PREFIX: &str = "interface-";
-/// Where the files are that outlive a switch; none are written before it is known.
+/// The folder of the files that outlive a switch; none are written before it is known.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
 /// Keeps the original settings in files of this folder, which only this user may change. The first
@@ -36,7 +36,7 @@ struct Setting {
     /// Its directory under `/proc/sys/net`; `None` if it is asked for by ethtool.
     family: Option<&'static str>,
     key: &'static str,
-    /// What it is on a port.
+    /// The value on a port.
     value: &'static str,
 }
 
@@ -85,7 +85,7 @@ impl Setting {
 /// The settings of one interface, put back when this is dropped.
 pub(crate) struct InterfaceSettings {
     link: Link,
-    /// What each setting was, where it was changed.
+    /// The original value of each setting that was changed.
     old: [Option<String>; SETTINGS.len()],
     /// The file that says so, locked.
     kept: Option<File>,
@@ -121,7 +121,7 @@ impl InterfaceSettings {
             if keep_host_out || setting.family.is_none() {
                 *old = (was != setting.value).then_some(was);
             } else if was != now {
-                // What cannot be written now could not be before.
+                // A setting that cannot be written now could not be before.
                 let _ = setting.write(&link.name, &was);
             }
         }
@@ -134,12 +134,12 @@ impl InterfaceSettings {
         this
     }
 
-    /// Whether every setting that keeps the host out holds.
+    /// Returns true if every setting that keeps the host out holds.
     pub(crate) fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Writes down what the settings were, for the next switch if this one is killed.
+    /// Writes down what the settings were, for the next switch if this switch is killed.
     fn remember(&self) -> Option<File> {
         let file = file(&self.link)?;
         if self.old.iter().all(Option::is_none) {
@@ -153,7 +153,7 @@ impl InterfaceSettings {
                 writeln!(text, "{} {old}", setting.key).expect("a string takes everything");
             }
         }
-        // Where nothing can be written, nothing is left to the next switch.
+        // If nothing can be written, nothing is left to the next switch.
         replace(&file, &text).ok()
     }
 }
@@ -201,7 +201,7 @@ pub fn restore_settings_left() -> io::Result<()> {
         let Some(text) = text_left(&entry.path()) else {
             continue;
         };
-        // What was still being written when its switch was killed is about no change.
+        // A file that was still being written when its switch was killed is about no change.
         let link = link_of(&text, &links).filter(|link| file(link) == Some(entry.path()));
         let is_done = match link {
             Some(link) => restore(link, &parse(&text, link)),
@@ -215,7 +215,7 @@ pub fn restore_settings_left() -> io::Result<()> {
             },
         };
         if is_done {
-            // What cannot be removed is there for the next switch.
+            // A file that cannot be removed is there for the next switch.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -237,7 +237,7 @@ fn text_left(path: &Path) -> Option<String> {
     let mut file = options.open(path).ok()?;
     let found = file.metadata().ok()?;
     let own = rustix::process::geteuid().as_raw();
-    // In a folder of another user somebody else may have written it; removed ones are done.
+    // In a folder of another user somebody else may have written it; removed files are done.
     if !found.is_file() || found.uid() != own || found.nlink() == 0 || file.try_lock().is_err() {
         return None;
     }
@@ -294,7 +294,8 @@ fn used_namespaces() -> io::Result<BTreeSet<u64>> {
     Ok(used)
 }
 
-/// What is read of a process; `None` of one that has ended. Errors: this user may not see it.
+/// Returns what was read of a process; `None` of one that has ended. Errors: this user may not see
+/// it.
 fn seen<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
@@ -331,7 +332,7 @@ fn identity(link: &Link) -> String {
     format!("{} {:02x?}", link.name, link.mac)
 }
 
-/// What the settings of an interface were before a switch that was killed changed them.
+/// Returns the settings of an interface before a switch that was killed changed them.
 fn left_by_another(link: &Link) -> BTreeMap<String, String> {
     let text = file(link).and_then(|file| fs::read_to_string(file).ok());
     parse(&text.unwrap_or_default(), link)

@@ -8,7 +8,7 @@ use landlock::{
     PathFd, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope, make_bitflags,
 };
 
-/// What may be done with a file, or with all that lie beneath a folder.
+/// The rights to a file, or to all that lie beneath a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Files are read.
@@ -54,7 +54,7 @@ impl Landlock {
     ///
     /// Errors: the system's, as `NotFound`.
     pub fn allow(&mut self, path: &Path, access: Access) -> io::Result<()> {
-        // What cannot be opened is said in the system's words.
+        // A file that cannot be opened is reported in the system's words.
         path.metadata()?;
         let file = PathFd::new(path).map_err(io::Error::other)?;
         let rule = PathBeneath::new(file, access.rights());

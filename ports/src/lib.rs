@@ -75,7 +75,7 @@ pub const BATCH_FRAMES: usize = 32;
 /// Bytes after which a batch ends: some super-frames, so that they are still in the processor's
 /// cache when they are sent.
 pub const BATCH_BYTES: usize = 128 << 10;
-/// The shortest frame on an Ethernet wire, without FCS; shorter ones are padded.
+/// The shortest frame on an Ethernet wire, without FCS; shorter frames are padded.
 pub const MIN_FRAME_BYTES: usize = 60;
 
 /// A port: batches of frames in and out, never blocking.
@@ -98,10 +98,10 @@ pub trait PortDriver {
     /// Errors: [`PortError::Gone`] as for [`PortDriver::recv`]; `frames` is then empty.
     fn send(&mut self, frames: &mut Vec<Frame>) -> Result<usize, PortError>;
 
-    /// What the port has moved and dropped since it was opened.
+    /// Returns what the port has moved and dropped since it was opened.
     fn counters(&mut self) -> Counters;
 
-    /// What the port takes off the caller's hands.
+    /// Returns the work that the port takes off the caller.
     fn capabilities(&self) -> OffloadCapabilities;
 
     /// Lets a program of the kernel (BPF, a socket filter) choose the frames that the port

@@ -1,4 +1,4 @@
-//! What an interface is: the facts that decide whether a switch may have it, and its link state.
+//! The facts about an interface that decide whether a switch may have it, and its link state.
 
 use std::{
     io,
@@ -40,15 +40,15 @@ pub struct Link {
     pub mtu_bytes: u32,
     /// The administrator's wish.
     pub admin_up: bool,
-    /// Whether there is a link to the other end.
+    /// True if there is a link to the other end.
     pub carrier: bool,
-    /// Whether frames pass: admin up, carrier, and no authentication or other protocol outstanding.
+    /// True if frames pass: admin up, carrier, and no authentication or other protocol outstanding.
     pub running: bool,
     /// The index of the bridge or bond that it belongs to.
     pub master: Option<u32>,
     /// The index of the other end of a veth pair, if that is in this network namespace, too.
     pub peer: Option<u32>,
-    /// Whether it is of Ethernet's kind, which the loopback interface is not.
+    /// True if it is of Ethernet's kind, which the loopback interface is not.
     pub ethernet: bool,
 }
 
@@ -148,7 +148,7 @@ impl Link {
         Ok(())
     }
 
-    /// Its IP addresses, without the IPv6 link-local ones that every interface gives itself.
+    /// Its IP addresses, without the IPv6 link-local addresses that every interface gives itself.
     pub fn addresses(&self) -> io::Result<Vec<IpAddr>> {
         let mut found = Vec::new();
         dump(libc::RTM_GETADDR, &[0; ADDRESS_HEADER_BYTES], |body| {
@@ -165,7 +165,7 @@ impl Link {
         Ok(found)
     }
 
-    /// Whether an IPv4 or IPv6 default route leaves through it.
+    /// Returns true if an IPv4 or IPv6 default route leaves through it.
     pub fn has_default_route(&self) -> io::Result<bool> {
         let mut found = false;
         dump(libc::RTM_GETROUTE, &[0; ROUTE_HEADER_BYTES], |body| {
@@ -186,7 +186,8 @@ impl Link {
         Ok(found)
     }
 
-    /// How fast it is, and what it could be; nothing of what it does not know.
+    /// Returns the speed that it has, and those that it could have; nothing of what it does not
+    /// know.
     pub fn modes(&self) -> LinkModes {
         let Ok(words) = sys::ethtool(&self.name, &[ETHTOOL_GET_SETTINGS]) else {
             return LinkModes::default();
@@ -218,16 +219,16 @@ fn kind(information: &[u8]) -> Option<&[u8]> {
     Some(name.strip_suffix(&[0]).unwrap_or(name))
 }
 
-/// How fast an interface is. Modes are bits as in `ADVERTISED_*` of `linux/ethtool.h`.
+/// The speed of an interface. Modes are bits as in `ADVERTISED_*` of `linux/ethtool.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkModes {
     /// Its speed in Mb/s, if it knows one.
     pub speed_mbps: Option<u32>,
-    /// Whether only one end sends at a time.
+    /// True if only one end sends at a time.
     pub half_duplex: bool,
-    /// Whether it is of glass.
+    /// True if it is of glass.
     pub fibre: bool,
-    /// Whether it came to its speed by talking with its peer.
+    /// True if it came to its speed by talking with its peer.
     pub autoneg: bool,
     /// The modes that it can.
     pub supported: u32,
@@ -272,7 +273,7 @@ pub fn set_link(name: &str, up: bool) -> Result<(), OpenError> {
     changed.map_err(|e| OpenError::new(name, "setting the link", e))
 }
 
-/// Whether large receive offload is on; not if the interface has none.
+/// Returns true if large receive offload is on; not if the interface has none.
 pub(crate) fn has_lro(name: &str) -> bool {
     sys::ethtool(name, &[ETHTOOL_GET_FLAGS])
         .is_ok_and(|[_, flags, ..]| flags & ETHTOOL_FLAG_LRO != 0)

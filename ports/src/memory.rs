@@ -18,7 +18,7 @@ pub struct Memory {
     outgoing: FrameQueue,
     counters: Counters,
     mtu_bytes: u32,
-    /// What this end takes off its user's hands, as a test may wish: nothing by default.
+    /// The work that this end takes off its user, as a test may wish: none by default.
     pub offers: OffloadCapabilities,
 }
 

@@ -145,7 +145,7 @@ unsafe fn write_step(to: *mut u8, step: [__m128i; 4]) {
     }
 }
 
-/// What the C library's functions of these names are replaced by.
+/// Replaces the C library's functions of these names.
 #[cfg(target_env = "musl")]
 mod symbols {
     /// C's `memcpy`.

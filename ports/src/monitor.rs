@@ -33,7 +33,7 @@ pub enum LinkEvent {
 pub struct LinkMonitor {
     socket: File,
     buffer: Box<[u8]>,
-    /// What was reported, and in which dump it was last seen.
+    /// The interfaces that were reported, and the dump in which each was last seen.
     known: BTreeMap<u32, (Link, u64)>,
     dump: u64,
     dumping: bool,
@@ -115,8 +115,8 @@ impl LinkMonitor {
                 events.extend(gone.map(|entry| LinkEvent::Gone(entry.0)));
                 continue;
             }
-            // What was queued before the dump proves nothing: the word of its end may be among what
-            // was missed.
+            // A report that was queued before the dump proves nothing: the word of its end may be
+            // among what was missed.
             let proved = self.dump - u64::from(self.dumping && !self.answering);
             match self.known.insert(link.index, (link.clone(), proved)) {
                 None => events.push(LinkEvent::New(link)),

@@ -11,7 +11,7 @@ use crate::sys;
 
 /// Room for one read; the kernel fills at most 32 KiB at a time.
 pub(crate) const BUFFER_BYTES: usize = 64 << 10;
-/// How long a reply of the kernel, which comes at once, is waited for.
+/// The time limit for a reply of the kernel, which comes at once.
 const REPLY_TIMEOUT_MS: libc::c_int = 2000;
 const MESSAGE_HEADER_BYTES: usize = 16;
 const ATTRIBUTE_HEADER_BYTES: usize = 4;

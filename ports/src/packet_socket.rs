@@ -11,9 +11,10 @@ use libc::{c_int, sock_filter, sock_fprog};
 
 use crate::{ring::Ring, sys};
 
-/// What the kernel may hold of received frames, bookkeeping included: some hundred super-frames.
+/// The memory for received frames that the kernel may hold, bookkeeping included: some hundred
+/// super-frames.
 const RECEIVE_BUFFER_BYTES: c_int = 16 << 20;
-/// How many bytes of frames the kernel may hold for a device.
+/// The number of bytes of frames that the kernel may hold for a device.
 const SEND_BUFFER_BYTES: c_int = 4 << 20;
 
 /// A packet socket.
@@ -34,12 +35,12 @@ impl Drop for PacketSocket {
     }
 }
 
-/// How a socket is opened.
+/// The options with which a socket is opened.
 #[derive(Clone, Copy)]
 pub(crate) struct SocketOptions {
     /// The interface's index.
     pub(crate) index: u32,
-    /// Whether frames pass the interface's queueing discipline by.
+    /// True if frames pass the interface's queueing discipline by.
     pub(crate) qdisc_bypass: bool,
     /// Slots of the ring; without any there is none.
     pub(crate) ring_slots: usize,

@@ -20,7 +20,7 @@ pub struct PcapFile {
 }
 
 impl PcapFile {
-    /// Opens the file to receive, pcap or pcapng, and creates the one to record to; either may be
+    /// Opens the file to receive, pcap or pcapng, and creates the file to record to; either may be
     /// absent.
     ///
     /// Errors: [`OpenError::Io`] with the file's name, also for a file that is not an Ethernet
@@ -43,7 +43,7 @@ impl PcapFile {
         Ok(port)
     }
 
-    /// Whether every frame of the file has been received.
+    /// Returns true if every frame of the file has been received.
     pub fn at_end(&self) -> bool {
         self.input.is_none()
     }

@@ -16,7 +16,7 @@ use crate::{sys, vnet};
 
 /// Bytes of a slot: the kernel's header, the offload header, and a frame of MTU 1,500 with tags.
 const SLOT_BYTES: usize = 2048;
-/// What the kernel allocates in one piece.
+/// The size that the kernel allocates in one piece.
 const BLOCK_BYTES: usize = 1 << 16;
 /// Slots of a ring come in multiples of this.
 pub(crate) const BLOCK_SLOTS: usize = BLOCK_BYTES / SLOT_BYTES;
@@ -38,15 +38,15 @@ pub(crate) struct RingSlot<'a> {
     pub(crate) header: &'a [u8; vnet::HEADER_BYTES],
     /// The frame, or its beginning, without the tag that the kernel took out.
     pub(crate) bytes: &'a [u8],
-    /// How many bytes the whole frame has.
+    /// The number of bytes of the whole frame.
     pub(crate) len: usize,
-    /// That tag: TPID and TCI.
+    /// The tag that the kernel removed: TPID and TCI.
     pub(crate) tag: Option<(u16, u16)>,
-    /// Whether there is more of the frame than fits here.
+    /// True if there is more of the frame than fits here.
     pub(crate) is_cut: bool,
-    /// Whether the whole frame waits in the socket's queue.
+    /// True if the whole frame waits in the socket's queue.
     pub(crate) is_queued: bool,
-    /// Whether frames were lost for want of slots since somebody asked how many.
+    /// True if frames were lost for want of slots since somebody asked how many.
     pub(crate) follows_loss: bool,
 }
 
@@ -98,8 +98,8 @@ impl Ring {
         self.slot(self.next)
     }
 
-    /// How many of the frames that wait longest wait in the queue, one after the other, and their
-    /// bytes; none more than `max`, and none after those that have `max_bytes`.
+    /// Returns how many of the frames that wait longest wait in the queue, one after the other, and
+    /// their bytes; none more than `max`, and none after those that have `max_bytes`.
     pub(crate) fn queued_in_front(&self, max: usize, max_bytes: usize) -> (usize, usize) {
         let mut count = 0;
         let mut bytes = 0;
@@ -137,7 +137,7 @@ impl Ring {
         unsafe { AtomicU32::from_ptr(self.at(slot).cast()) }
     }
 
-    /// What is in a slot, if it is ours now.
+    /// Returns what is in a slot, if it is ours now.
     fn slot(&self, slot: usize) -> Option<RingSlot<'_>> {
         let status = self.status(slot).load(Ordering::Acquire);
         if status & libc::TP_STATUS_USER == 0 {

@@ -8,9 +8,9 @@ use seccompiler::{
     SeccompFilter, SeccompRule, apply_filter,
 };
 
-/// What threads, memory, clocks, files, sockets and polling need. No program is started, no process
-/// is traced, nothing is mounted, loaded or set on the machine, and owners and modes of files stay
-/// as they are.
+/// The system calls that threads, memory, clocks, files, sockets and polling need. No program is
+/// started, no process is traced, nothing is mounted, loaded or set on the machine, and owners and
+/// modes of files stay as they are.
 #[rustfmt::skip]
 const CALLS: &[c_long] = &[
     // threads and memory
@@ -162,7 +162,7 @@ mod tests {
         assert!(Command::new("true").status().is_ok());
     }
 
-    /// Whether a raw system call with integers is refused with EPERM.
+    /// Returns true if a raw system call with integers is refused with EPERM.
     fn is_refused(number: c_long, [a, b, c, d, e]: [c_int; 5]) -> bool {
         let [a, b, c, d, e] = [a, b, c, d, e].map(c_long::from);
         // SAFETY: the callers pass integers and null pointers only; what a call maps, nobody uses.

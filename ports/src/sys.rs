@@ -89,7 +89,7 @@ fn ioctl(fd: BorrowedFd<'_>, number: Ioctl, request: &mut libc::ifreq) -> io::Re
     Ok(())
 }
 
-/// Reads an interface's flags, lets `change` compute new ones, and sets them if they differ.
+/// Reads an interface's flags, lets `change` compute new flags, and sets them if they differ.
 pub(crate) fn change_flags(name: &str, change: impl FnOnce(c_short) -> c_short) -> io::Result<()> {
     let socket = UnixDatagram::unbound()?;
     let mut request = request(name);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// How long the calling thread has run on a processor. Exact at each call, unlike
+/// Returns how long the calling thread has run on a processor. Exact at each call, unlike
 /// `/proc/thread-self/schedstat`, which the kernel updates once a tick.
 pub fn thread_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);

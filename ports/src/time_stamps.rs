@@ -14,7 +14,7 @@ const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 const FLAGS_WORD: usize = 1;
 const CLOCK_WORD: usize = 2;
 const FILTERS_WORD: usize = 7;
-/// What a socket asks for, by the source of its stamps.
+/// The flags that a socket asks for, by the source of its stamps.
 const KERNEL_FLAGS: c_uint = libc::SOF_TIMESTAMPING_TX_SOFTWARE
     | libc::SOF_TIMESTAMPING_RX_SOFTWARE
     | libc::SOF_TIMESTAMPING_SOFTWARE;
@@ -24,10 +24,10 @@ const CARD_FLAGS: c_uint = libc::SOF_TIMESTAMPING_TX_HARDWARE
 /// Room for the largest frame, and for the control messages of one.
 const FRAME_BYTES: usize = 64 << 10;
 const CONTROL_WORDS: usize = 32;
-/// What the kernel may hold of stamped frames.
+/// The memory for stamped frames that the kernel may hold.
 const BUFFER_BYTES: c_int = 16 << 20;
 
-/// Who stamps frames.
+/// The source of a frame's stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StampSource {
     /// The kernel, by its `CLOCK_REALTIME`: where a frame goes to the driver and comes from it.
@@ -36,7 +36,8 @@ pub enum StampSource {
     Card,
 }
 
-/// Whose time stamps an interface offers, both for frames that it sends and that it receives.
+/// The sources of time stamps that an interface offers, both for frames that it sends and that it
+/// receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StampOffer {
     /// The kernel's.
@@ -46,7 +47,7 @@ pub struct StampOffer {
 }
 
 impl StampOffer {
-    /// What an interface of this network namespace offers; nothing if it does not say.
+    /// Returns what an interface of this network namespace offers; nothing if it does not say.
     pub fn of(interface: &str) -> Self {
         let answer = sys::ethtool(interface, &[ETHTOOL_GET_TS_INFO]);
         answer.map_or_else(|_| Self::default(), |words| Self::from_words(&words))

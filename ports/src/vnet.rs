@@ -13,11 +13,11 @@ const TAG_AT: usize = 12;
 pub(crate) const ETHERNET_BYTES: usize = 14;
 const NEEDS_CHECKSUM: u8 = 1;
 const ECN: u8 = 0x80;
-/// Where a TCP header keeps its length, and so its checksum's offset tells TCP from UDP.
+/// The offsets of a TCP header's length and of its checksum; the latter tells TCP from UDP.
 const TCP_DATA_OFFSET: usize = 12;
 const TCP_CHECKSUM: u16 = 16;
 const UDP_HEADER_BYTES: usize = 8;
-/// Where an SCTP header keeps its CRC.
+/// The offset of an SCTP header's CRC.
 const SCTP_CHECKSUM: u16 = 8;
 
 /// One row a kind that the header can say.
@@ -55,7 +55,7 @@ pub(crate) fn decode(header: &[u8; HEADER_BYTES], len: usize) -> Option<Offload>
     })
 }
 
-/// The same of a frame of `len` bytes whose first ones the header does not count.
+/// The same of a frame of `len` bytes whose first bytes the header does not count.
 pub(crate) fn decode_after(
     header: &[u8; HEADER_BYTES],
     front_bytes: usize,
@@ -166,8 +166,8 @@ pub(crate) fn prepare(
     Ok(())
 }
 
-/// Whether a frame, or each segment of a super-frame, is longer than the MTU with its Ethernet
-/// header and tags.
+/// Returns true if a frame, or each segment of a super-frame, is longer than the MTU with its
+/// Ethernet header and tags.
 fn exceeds_mtu(frame: &Frame, mtu_bytes: usize) -> bool {
     let limit = mtu_bytes + ETHERNET_BYTES;
     let len = match (frame.offload.gso, headers_bytes(frame)) {
@@ -180,7 +180,7 @@ fn exceeds_mtu(frame: &Frame, mtu_bytes: usize) -> bool {
     len > limit && len > limit + TAG_BYTES * tags(frame.bytes())
 }
 
-/// How many VLAN tags precede the type field.
+/// Returns how many VLAN tags precede the type field.
 fn tags(bytes: &[u8]) -> usize {
     let stack = bytes[TAG_AT.min(bytes.len())..].chunks_exact(TAG_BYTES);
     stack

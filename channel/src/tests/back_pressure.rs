@@ -126,7 +126,7 @@ async fn as_many_messages_wait_as_there_are_places_and_one_more_is_not_read() {
                 .await
                 .unwrap();
         }
-        // That nobody serves them is not the peer's fault, however long it takes.
+        // A lack of service is not the peer's fault, however long it takes.
         tokio::time::sleep(Duration::from_secs(100)).await;
         let mut held: Vec<Event> = std::iter::from_fn(|| events.try_recv().ok()).collect();
         assert_eq!(held.len(), count);

@@ -170,7 +170,8 @@ impl<S: Scheme> EtaOrder<S> {
         self.leave_aggregate(flow.aggregate);
     }
 
-    /// Counts one microflow less in an aggregate, and forgets the aggregate with its last one.
+    /// Counts one microflow less in an aggregate, and forgets the aggregate with its last
+    /// microflow.
     fn leave_aggregate(&mut self, number: AggregateNumber) {
         let aggregate = &mut self.aggregates[number];
         aggregate.n_flows -= 1;

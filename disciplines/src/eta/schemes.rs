@@ -2,10 +2,10 @@
 
 /// The properties of a scheme.
 pub(crate) trait Scheme: core::fmt::Debug {
-    /// Whether aggregates share the port, and microflows their aggregate; otherwise microflows
+    /// If true, aggregates share the port, and microflows their aggregate; otherwise microflows
     /// share the port.
     const HAS_AGGREGATES: bool;
-    /// Whether the paper's algorithm is repaired: an aggregate's microflows share its rate as
+    /// If true, the paper's algorithm is repaired: an aggregate's microflows share its rate as
     /// aggregates share the port; idle members do not count; shares grow by what members lack that
     /// lose frames; new microflows count against their aggregate; a share that was small for a
     /// moment has no later effect; waiting frames are drained; and no frame waits while the port is

@@ -2,7 +2,7 @@
 
 use bofuss_datapath::{Entitlement, Time};
 
-/// How often shares are computed.
+/// The interval at which shares are computed.
 pub(super) const INTERVAL_NS: u64 = Time::SEC / 10;
 /// The standing wait that is not drained. Without it, a frame that is a little late would find the
 /// queue empty, and the rate would not be fully used.
@@ -101,12 +101,12 @@ impl Rights {
         }
     }
 
-    /// Whether they differ from those of a record.
+    /// Returns true if they differ from those of a record.
     pub(super) fn is_other_than(&self, entitlement: &Entitlement) -> bool {
         self.entitlement != *entitlement
     }
 
-    /// Whether they are those of this record, including the guarantee.
+    /// Returns true if they are those of this record, including the guarantee.
     pub(super) fn are(&self, entitlement: &Entitlement) -> bool {
         let guaranteed = f64::from(entitlement.guaranteed_kbps) * 1e3;
         self.entitlement == *entitlement && self.guaranteed == guaranteed
@@ -117,7 +117,7 @@ impl Rights {
         (self.guaranteed + self.weight * share).min(self.max)
     }
 
-    /// Whether their maximum limits the rate.
+    /// Returns true if their maximum limits the rate.
     pub(super) fn are_capped(&self, share: f64) -> bool {
         self.rate(share) == self.max
     }

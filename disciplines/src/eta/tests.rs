@@ -12,7 +12,7 @@ use crate::dumbbell::{Arrivals, PORT_KBPS, Sender, fairness, paper_senders, run}
 use crate::eta::{Ceta, Ceta2};
 use crate::single_queue::{Bounds, FrameOrder};
 
-/// What 4 subscribers get in the paper's scenario, in kb/s, and Jain's index.
+/// The rates of 4 subscribers in the paper's scenario, in kb/s, and Jain's index.
 fn paper(discipline: &str) -> (Vec<f64>, f64) {
     let senders = paper_senders();
     let rates = run(discipline, &senders, 10.0).kbps(&senders, 4, 5.0, 10.0);
@@ -20,7 +20,7 @@ fn paper(discipline: &str) -> (Vec<f64>, f64) {
     (rates, index)
 }
 
-/// What the port carried.
+/// The rate that the port carried.
 fn sum(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / f64::from(PORT_KBPS)
 }
@@ -43,7 +43,7 @@ fn t2_with_one_tier_microflows_get_the_same() {
 fn t1_with_two_tiers_subscribers_get_nearly_the_same_but_one_leaves_something() {
     let (rates, index) = paper("ceta");
     assert!((0.990..=0.998).contains(&index), "{index}: {rates:?}");
-    // What the first one's small microflow leaves does not go to its siblings.
+    // The rate that the first one's small microflow leaves does not go to its siblings.
     assert!((2_150.0..=2_300.0).contains(&rates[0]), "{rates:?}");
     let (rates, index) = paper("ceta2");
     assert!(index >= 0.9995, "{index}: {rates:?}");

@@ -37,7 +37,7 @@ pub(super) struct Account {
     max: Pace,
     /// From when on its guaranteed rate is due, if it waits for that.
     pub(super) owed_from: Option<Time>,
-    /// Whether it has reached its maximum and waits for the maximum's clock.
+    /// True if it has reached its maximum and waits for the maximum's clock.
     pub(super) is_paused: bool,
 }
 
@@ -63,7 +63,7 @@ impl Account {
         before != *rights
     }
 
-    /// Whether its rights are these, and it has the guarantee among them.
+    /// Returns true if its rights are these, and it has the guarantee among them.
     pub(super) fn has(&self, rights: &Entitlement) -> bool {
         self.entitlement == *rights && self.min.kbps == rights.guaranteed_kbps
     }
@@ -96,18 +96,18 @@ impl Account {
         self.rest = had % weight;
     }
 
-    /// When its maximum next allows it to send.
+    /// Returns when its maximum next allows it to send.
     pub(super) fn may_send_from(&self) -> Time {
         self.max.due
     }
 
-    /// Whether its maximum forbids it to send.
+    /// Returns true if its maximum forbids it to send.
     pub(super) fn is_capped(&self, now: Time) -> bool {
         self.max.kbps > 0 && self.max.due > now
     }
 
-    /// How many of its bytes may wait: those that its maximum lets pass in the time that a full
-    /// buffer takes to send.
+    /// Returns how many of its bytes may wait: those that its maximum lets pass in the time that a
+    /// full buffer takes to send.
     pub(super) fn most_waiting(&self) -> u64 {
         if self.max.kbps == 0 {
             return u64::MAX;
@@ -115,13 +115,13 @@ impl Account {
         (u64::from(self.max.kbps) * BUFFER_MS / 8).max(BURST_BYTES)
     }
 
-    /// When its next frame may leave by its guarantee.
+    /// Returns when its next frame may leave by its guarantee.
     pub(super) fn guaranteed_from(&self) -> Time {
         let burst = self.min.duration_ns(BURST_BYTES).max(MIN_BURST_NS);
         Time(self.min.due.0.saturating_sub(burst))
     }
 
-    /// Whether one more frame is within its guarantee, even if others of its own wait.
+    /// Returns true if one more frame is within its guarantee, even if others of its own wait.
     pub(super) fn is_within_guarantee(&self, now: Time) -> bool {
         let waiting = self.min.duration_ns(self.size);
         self.min.kbps > 0 && self.guaranteed_from().after(waiting) <= now

@@ -12,7 +12,8 @@ use super::{AggregateQueue, FairOrder, FlowQueue, TurnPlace, WaitingFrame};
 use crate::numbers::{AggregateNumber, FlowNumber};
 
 impl FairOrder {
-    /// Finds or adds the microflow of this class. Returns its number; a new one is a newcomer.
+    /// Finds or adds the microflow of this class. Returns its number; a new microflow is a
+    /// newcomer.
     pub(super) fn flow(
         &mut self,
         now: Time,
@@ -244,7 +245,7 @@ impl FairOrder {
         }
     }
 
-    /// Forgets members that have been idle for long enough; if there are too many, the next one.
+    /// Forgets members that have been idle for long enough; if there are too many, the next member.
     pub(super) fn forget_idle(&mut self, now: Time, is_full: bool) {
         let mut must = is_full;
         while let Some((at, member)) = self.idle.first().copied()

@@ -12,7 +12,7 @@ use crate::dumbbell::{PORT_KBPS, Sender, fairness, paper_senders, run};
 use crate::entitlements::{entitled, of_aggregate, of_flow};
 
 const NOW: Time = Time(0);
-/// What a share may differ from what is expected, as a fraction.
+/// The deviation allowed between a share and what is expected, as a fraction.
 const TOLERANCE: f64 = 0.03;
 
 fn is_near(rate: f64, expected: f64) -> bool {
@@ -43,7 +43,7 @@ fn t10_unused_shares_go_to_others_and_return() {
     }
     senders.extend(back);
     let arrivals = run("hfair", &senders, 6.0);
-    // What waited of them when they left takes 0.1 s.
+    // The frames that waited when they left take 0.1 s.
     let gone = arrivals.kbps(&senders, 4, 2.3, 4.0);
     assert!(
         is_near(gone[0], 5_000.0) && is_near(gone[3], 5_000.0),
@@ -154,7 +154,7 @@ fn push(order: &mut FairOrder, pool: &Pool, subscriber: u8, flow: u16, qos: Opti
     order.push(NOW, frame, &class, bounds).is_ok()
 }
 
-/// What the discipline tells of a flow to a subscriber.
+/// Returns what the discipline reports of a flow to a subscriber.
 fn standing(order: &FairOrder, subscriber: u8, flow: u16) -> Standing {
     let microflow = Microflow {
         id: None,

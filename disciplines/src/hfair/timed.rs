@@ -29,7 +29,7 @@ impl FairOrder {
         }
     }
 
-    /// How many of its frames its maximum does not hold back.
+    /// The number of its frames that its maximum does not hold back.
     fn n_ready(&self, member: Contender) -> i64 {
         match member {
             Contender::Flow(number) => {
@@ -123,7 +123,7 @@ impl FairOrder {
         self.await_guarantee(member);
     }
 
-    /// When the first member that its maximum holds back may send.
+    /// Returns when the first member that its maximum holds back may send.
     pub(super) fn first_resumption(&self) -> Option<Time> {
         let mut first = None;
         for (at, member) in &self.paused {

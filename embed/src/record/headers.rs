@@ -1,4 +1,5 @@
-//! How much of each frame a record has: all bytes, or the headers and how many bytes follow them.
+//! The part of each frame that a record has: all bytes, or the headers and how many bytes follow
+//! them.
 
 use alloc::{borrow::Cow, boxed::Box};
 use core::fmt;
@@ -13,7 +14,7 @@ use bofuss_packet::{Fragment, Layout, parse_deep, survey};
 
 use super::RecordedFrame;
 
-/// How much of frames a record has.
+/// The part of frames that a record has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FrameDetail {
     /// All bytes.
@@ -82,7 +83,7 @@ impl FrameDetail {
         recorded
     }
 
-    /// What is recorded of a message.
+    /// Returns the recorded part of a message.
     pub(super) fn of_message<'m>(
         self,
         message: &'m Message,
@@ -145,7 +146,7 @@ impl FrameDetail {
         }
     }
 
-    /// What is recorded of an ERROR.
+    /// Returns the recorded part of an ERROR.
     fn of_error(self, error: &ErrorMsg) -> ErrorMsg {
         let mut error = error.clone();
         let quoted = self.of_head(&error.data.0).len();
@@ -153,7 +154,7 @@ impl FrameDetail {
         error
     }
 
-    /// What is recorded of the first bytes of a message, which an ERROR quotes.
+    /// Returns the recorded part of a message's first bytes, which an ERROR quotes.
     pub(super) fn of_head(self, head: &[u8]) -> &[u8] {
         let number = head.get(1);
         let mut rows = MESSAGES.iter();
@@ -186,7 +187,8 @@ impl RecordedFrame {
     }
 }
 
-/// How many bytes of a frame are recorded: up to the end of the last header or configured field.
+/// Returns how many bytes of a frame are recorded: up to the end of the last header or configured
+/// field.
 fn headers_end(bytes: &[u8], additions: &'static Additions) -> usize {
     let mut outer = Layout::seeking(additions);
     survey(bytes, &mut outer);
@@ -196,8 +198,8 @@ fn headers_end(bytes: &[u8], additions: &'static Additions) -> usize {
     known.max(added).min(bytes.len())
 }
 
-/// Where the transport header of a frame ends, or its IP header if no known transport header
-/// follows; `None` without IP.
+/// Returns where the transport header of a frame ends, or its IP header if no known transport
+/// header follows; `None` without IP.
 fn transport_end(bytes: &[u8], layout: &Layout) -> Option<usize> {
     let at = layout.payload;
     if layout.fragment == Fragment::Later {
@@ -220,7 +222,7 @@ fn transport_end(bytes: &[u8], layout: &Layout) -> Option<usize> {
     Some(at + row.map_or(0, |row| row.1))
 }
 
-/// Where the last of the fields and headers that a catalogue has added ends.
+/// Returns where the last of the fields and headers that a catalogue has added ends.
 fn additions_end(layout: &Layout, additions: &'static Additions) -> usize {
     let mut end = 0;
     for row in &additions.headers {

@@ -1,9 +1,9 @@
 //! Records of a switch's inputs and outputs, as lines of text, and their replay.
 //!
-//! What a [`Switch`](bofuss_agent::Switch) does is determined by its configuration, its inputs with
-//! their times, and the answers that it gets when it asks whether there is room. A record has these
-//! and the outputs, so a replay has the same outputs, or shows the first that differs. Each batch
-//! of frames and each slice of long work is one input.
+//! The behaviour of a [`Switch`](bofuss_agent::Switch) is determined by its configuration, its
+//! inputs with their times, and the answers that it gets when it asks whether there is room. A
+//! record has these and the outputs, so a replay has the same outputs, or shows the first that
+//! differs. Each batch of frames and each slice of long work is one input.
 //!
 //! ```text
 //! bofuss-record 1                                   a run begins; `bofuss-record 1 headers` if
@@ -81,7 +81,7 @@ pub struct RecordedConfig {
 pub struct RecordedFrame {
     /// From the destination address on, without FCS.
     pub bytes: Vec<u8>,
-    /// How many further bytes it had, which are not recorded.
+    /// The number of further bytes, which are not recorded.
     pub omitted_bytes: usize,
     /// Its offload record: what its sender left to be done.
     pub offload: Offload,
@@ -131,13 +131,13 @@ pub enum RecordedInput {
     Peer(ConnId, String),
     /// `connect CONNECTION beside MAIN ID stream|datagrams`: an auxiliary connection.
     ConnectBeside {
-        /// The connection,
+        /// The connection.
         conn: ConnId,
-        /// the main one,
+        /// The main connection.
         main: ConnId,
-        /// its auxiliary id,
+        /// Its auxiliary id.
         id: u8,
-        /// and whether what is sent on it may be lost.
+        /// True if what is sent on it may be lost.
         datagrams: bool,
     },
     /// `disconnect CONNECTION`.
@@ -149,7 +149,7 @@ pub enum RecordedInput {
         conn: ConnId,
         /// The message.
         bytes: Vec<u8>,
-        /// What an ERROR quotes.
+        /// The bytes that an ERROR quotes.
         head: Vec<u8>,
     },
     /// `wrong CONNECTION MESSAGE`: what arrived is no message, and is answered with this ERROR.
@@ -174,7 +174,7 @@ pub enum RecordedInput {
 /// One output.
 #[derive(Clone, Debug)]
 pub enum RecordedOutput {
-    /// `frame PORT QUEUE FRAME`: a frame leaves by a port; QUEUE is the one that it waited in, or
+    /// `frame PORT QUEUE FRAME`: a frame leaves by a port; QUEUE is the queue that it waited in, or
     /// 0.
     Frame(PortNo, QueueId, RecordedFrame),
     /// `message CONNECTION MESSAGE`.
@@ -193,15 +193,15 @@ pub enum RecordedOutput {
 pub struct NotedStep {
     /// Its time.
     pub at: Time,
-    /// What it is.
+    /// The input.
     pub input: RecordedInput,
     /// The numbers of the questions that were answered with no, ascending: the switch asks whether
     /// ports and connections have room, and whether links may be changed.
     pub denied: Vec<u32>,
-    /// Whether the buffer pool was short. Then it depends on more than the record has what was
+    /// True if the buffer pool was short. Then it depends on more than the record has what was
     /// dropped for lack of buffers.
     pub pool_is_short: bool,
-    /// What it caused.
+    /// The outputs that it caused.
     pub outputs: Vec<RecordedOutput>,
 }
 
@@ -227,7 +227,7 @@ impl NotedStep {
     }
 }
 
-/// What is wrong with a record.
+/// The fault of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordError(pub String);
 

@@ -27,11 +27,11 @@ pub struct RecordedStep {
     pub text: String,
     /// The numbers of the questions that were answered with no, ascending.
     pub denied: Vec<u32>,
-    /// Whether the buffer pool was short.
+    /// True if the buffer pool was short.
     pub pool_is_short: bool,
     /// Its outputs, each as [`RecordedOutput`](super::RecordedOutput) is written.
     pub outputs: Vec<String>,
-    /// Whether all its outputs are there; false if the record ends here, because the writer may
+    /// True if all its outputs are there; false if the record ends here, because the writer may
     /// have been killed.
     pub is_whole: bool,
 }
@@ -39,16 +39,16 @@ pub struct RecordedStep {
 /// Reads a record line by line.
 #[derive(Debug, Default)]
 pub struct RecordReader {
-    /// How many lines were read.
+    /// The number of lines read.
     lines: usize,
     place: ReaderPlace,
-    /// How much of each frame the run has.
+    /// The part of each frame that the run has.
     detail: FrameDetail,
     /// The input whose outputs are being read.
     step: Option<RecordedStep>,
 }
 
-/// Where in a record a line is.
+/// The place of a line in a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ReaderPlace {
     /// Before a run.

@@ -10,7 +10,7 @@ use bofuss_oflib::{Codec, Message, Version};
 
 use super::{RecordError, RecordedConfig, RecordedFrame};
 
-/// What stands for an empty value.
+/// The word for an empty value.
 const NOTHING: &str = "-";
 /// The kinds of super-frames, with their names.
 const GSO_KINDS: [(GsoKind, &str); 5] = [

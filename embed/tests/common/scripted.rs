@@ -66,9 +66,9 @@ pub struct Switch {
     conns: BTreeMap<ConnId, ConnId>,
     /// By the embedded switch's numbers.
     versions: BTreeMap<ConnId, Version>,
-    /// Whether bytes are passed one by one.
+    /// True if bytes are passed one by one.
     split: bool,
-    /// How many calls there were.
+    /// The number of calls.
     calls: u64,
     /// The time of the last call.
     last: Time,
@@ -130,7 +130,7 @@ impl Switch {
         self.embedded.as_ref().unwrap().switch().datapath()
     }
 
-    /// When something is due, by the scenario's clock.
+    /// Returns when something is due, by the scenario's clock.
     pub fn next_tick(&self) -> Option<Time> {
         let due = self.embedded.as_ref().unwrap().next_tick()?;
         Some(Time(due.0.saturating_sub(self.calls * STEP_NANOS.get())))
@@ -157,7 +157,7 @@ impl Switch {
                         hex(frame.bytes())
                     ));
                 }
-                // Which versions a HELLO offers is up to whoever makes the switch.
+                // Versions that a HELLO offers are up to whoever makes the switch.
                 Effect::Send { bytes, .. } if bytes[1] == HELLO => {}
                 Effect::Send { conn, bytes } => note(&format!("> send {} {}", conn.0, hex(bytes))),
                 Effect::Close { conn, .. } => note(&format!("> close {}", conn.0)),

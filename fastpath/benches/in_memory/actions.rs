@@ -13,7 +13,7 @@ use bofuss_oflib::{Catalogue, PortNo};
 
 use crate::{BATCH, Bench, PACKETS, PacketShape, entry, flow, random};
 
-/// What a router does at one hop.
+/// The actions of a router at one hop.
 const HOP: &str = "set_field:2:0:0:0:0:8->eth_src,set_field:2:0:0:0:0:9->eth_dst,dec_ttl,output:2";
 /// The buckets of the groups; each outputs to a different port.
 const BUCKETS: &str = "bucket=output:2,bucket=output:3";

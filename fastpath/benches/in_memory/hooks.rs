@@ -1,4 +1,4 @@
-//! What a hook costs packets of cached flows that pass through its table, by its effect.
+//! The cost of a hook for packets of cached flows that pass through its table, by its effect.
 
 use bofuss_datapath::{Hook, HookContext, HookEffect, Verdict};
 use bofuss_oflib::Field;

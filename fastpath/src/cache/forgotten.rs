@@ -9,9 +9,9 @@ use bofuss_oflib::Catalogue;
 
 use super::{Cache, Flow, Program};
 
-/// How long after a change the cache searches for flows whose entries were removed.
+/// The time after a change in which the cache searches for flows whose entries were removed.
 const REST: u64 = 3 * Time::SEC;
-/// How many flows one turn checks, which takes some tens of microseconds.
+/// The number of flows that one turn checks, which takes some tens of microseconds.
 const FLOWS_PER_TURN: usize = 128;
 
 /// All flows that were cached under a former key.
@@ -27,12 +27,12 @@ pub(crate) struct Forgotten {
 pub(crate) struct Round {
     /// The number of the last change when it began.
     changes: u64,
-    /// When it continues, and at which slot; `None` if it has finished.
+    /// The time at which it continues, and at which slot; `None` if it has finished.
     next: Option<(Time, u32)>,
 }
 
 impl Cache {
-    /// When [`Cache::clean`] has to be called next; `None` if there is nothing to do.
+    /// Returns when [`Cache::clean`] has to be called next; `None` if there is nothing to do.
     pub(crate) fn next_clean(&self) -> Option<Time> {
         if !self.forgotten.is_empty() {
             return Some(Time(0));
@@ -84,7 +84,7 @@ impl Cache {
         Some(slot)
     }
 
-    /// Whether an entry that a flow hit is gone.
+    /// Returns true if an entry that a flow hit is gone.
     fn has_lost_its_entries(&self, tables: &[Table], slot: u32) -> bool {
         let mut hits = self.flows[slot].hits();
         hits.any(|hit| {

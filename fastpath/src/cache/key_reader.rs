@@ -16,19 +16,20 @@ struct KeyPiece {
     /// Number of the word.
     word: usize,
     header: Header,
-    /// Where in the header the eight bytes begin that are read; before its start if the number
+    /// The offset in the header of the eight bytes that are read; before its start if the number
     /// wraps around.
     at: usize,
     /// By how many bits they are rotated to the left; the first bit is the leftmost.
     turn: u32,
-    /// The bits that count after the rotation,
+    /// The bits that count after the rotation.
     mask: u64,
-    /// and the bits that are set because the header is present.
+    /// The bits that are set because the header is present.
     preset: u64,
 }
 
 impl KeyPiece {
-    /// Whether one read serves both: same place in the same header, same rotation, same word.
+    /// Returns true if one read serves both: same place in the same header, same rotation, same
+    /// word.
     fn is_read_with(&self, other: &Self) -> bool {
         self.word == other.word
             && self.header == other.header
@@ -42,8 +43,8 @@ impl KeyPiece {
 struct PlacedPiece {
     /// Number of the word.
     word: usize,
-    /// Where in the frame the eight bytes begin that are read; before its start if the number wraps
-    /// around.
+    /// The offset in the frame of the eight bytes that are read; before its start if the number
+    /// wraps around.
     at: usize,
     /// The same as of a [`KeyPiece`].
     mask: u64,
@@ -51,7 +52,7 @@ struct PlacedPiece {
     preset: u64,
 }
 
-/// Where the words of a key are in frames with one layout.
+/// The places of a key's words in frames with one layout.
 #[derive(Debug, Default)]
 struct PlacedPieces {
     /// The pieces that need no rotation and set no other bits: usually all.
@@ -105,11 +106,11 @@ impl PlacedPieces {
     }
 }
 
-/// Where the words of a key are in the headers.
+/// The places of a key's words in the headers.
 #[derive(Debug, Default)]
 pub(crate) struct KeyReader {
     pieces: Vec<KeyPiece>,
-    /// Where they are in frames of each common layout.
+    /// The places of a key's words in frames of each common layout.
     common: Vec<PlacedPieces>,
 }
 
@@ -161,7 +162,8 @@ impl KeyReader {
     }
 
     /// Adds the bits from a frame's headers to the words. `common` is the number of its layout
-    /// among the common ones, if it is one. Returns false if a word has bits that are in no header.
+    /// among the common layouts, if it is there. Returns false if a word has bits that are in no
+    /// header.
     #[inline(always)]
     pub(crate) fn read(
         &self,

@@ -17,12 +17,12 @@ use crate::secret::Secret;
 /// Bytes of a word.
 const WORD_BYTES: usize = 8;
 
-/// What all packets from one port have in common before their headers are read. It is kept from
-/// burst to burst, because bursts from the same port follow each other.
+/// The properties that all packets from one port share before their headers are read. It is kept
+/// from burst to burst, because bursts from the same port follow each other.
 #[derive(Debug)]
 pub(crate) struct PortArrival {
-    /// What it was made for: the port, the start of paths, and how often the cache's key had been
-    /// widened.
+    /// The facts for which it was made: the port, the start of paths, and how often the cache's key
+    /// had been widened.
     pub(crate) known_as: (PortNo, u64, u64),
     pub(crate) key: Key,
     /// The masked words of this key.
@@ -68,7 +68,7 @@ impl SetPlace {
         })
     }
 
-    /// Whether any entry reads the field's value, and not only its presence.
+    /// Returns true if any entry reads the field's value, and not only its presence.
     fn is_read(&self) -> bool {
         let [(_, first), (_, second)] = self.parts;
         first | second != 0
@@ -103,7 +103,7 @@ fn counted_part(mask: &KeyMask, index: usize, ones: u64) -> (usize, u64) {
 }
 
 impl Cache {
-    /// How many words identify a flow.
+    /// Returns the number of words that identify a flow.
     pub(crate) fn width(&self) -> usize {
         1 + self.mask.words().len()
     }
@@ -263,8 +263,8 @@ impl Cache {
         Some(Words::Few(words))
     }
 
-    /// Whether a lookahead, if there is one, has the same words and hash as the whole key; `key` is
-    /// the key without the headers' fields. All tests check this, in release builds, too.
+    /// Returns true if a lookahead, if there is one, has the same words and hash as the whole key;
+    /// `key` is the key without the headers' fields. All tests check this, in release builds, too.
     pub(crate) fn is_exact(&self, lookahead: &Lookahead, frame: &Frame, key: &Key) -> bool {
         let mut key = key.clone();
         let mut layout = lookahead.layout;
@@ -347,7 +347,7 @@ pub(super) fn hash_stored(secret: &Secret, key: &Words<FEW>) -> u64 {
     }
 }
 
-/// Whether a flow has these words, padded with zeros.
+/// Returns true if a flow has these words, padded with zeros.
 #[inline]
 fn is_of(flow: &Flow, words: &[u64]) -> bool {
     match (&flow.key, words.first_chunk::<FEW>()) {

@@ -37,18 +37,18 @@ use self::volatile_tables::VolatileTables;
 use crate::direct_path::DirectPath;
 use crate::secret::Secret;
 
-/// How many packets are prefetched together.
+/// The number of packets prefetched together.
 pub(crate) const BATCH: usize = 32;
 /// The most flows whose packets may wait to be added to the counters of entries.
 pub(crate) const MAX_UNSETTLED: usize = 1024;
-/// How many flows are compared for eviction; the one that was idle for longest is evicted.
+/// The number of flows compared for eviction; the flow that was idle for longest is evicted.
 const CANDIDATES: usize = 4;
 
-/// How many words of its key a flow holds without an allocation: enough for a 5-tuple and an
+/// The number of key words that a flow holds without an allocation: enough for a 5-tuple and an
 /// Ethernet address.
 pub(crate) const FEW: usize = 6;
 
-/// How many hashes of recently refused flows are kept for the admission.
+/// The number of hashes of recently refused flows kept for the admission.
 const REFUSED: usize = 4096;
 
 /// An entry that a flow's packets hit; slot `NONE` means that no entry of the table matched.
@@ -77,7 +77,7 @@ pub(crate) struct PathAction {
     /// for a miss.
     pub(crate) action: Option<(usize, ExtValue)>,
     pub(crate) table: TableId,
-    /// Which of the flow's hits is its entry.
+    /// The index of its entry among the flow's hits.
     pub(crate) hit: u8,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct PathAction {
 pub(crate) struct PathCall {
     pub(crate) hook: usize,
     pub(crate) table: TableId,
-    /// How many of the flow's hits precede it.
+    /// The number of the flow's hits that precede it.
     pub(crate) hits: u8,
     pub(crate) point: HookPoint,
 }
@@ -97,15 +97,15 @@ pub(crate) struct Body {
     pub(crate) instructions: Instructions,
     pub(crate) table: TableId,
     pub(crate) reason: PacketInReason,
-    /// Which of the flow's hits is its entry.
+    /// The index of its entry among the flow's hits.
     pub(crate) hit: u8,
-    /// Whether they may cause a packet-in, so that the cookie matters.
+    /// True if they may cause a packet-in, so that the cookie matters.
     pub(crate) may_packet_in: bool,
     /// The port, if they do nothing but output the packet to one.
     pub(crate) output: Option<PortNo>,
 }
 
-/// What is done for a flow's packets.
+/// The program for a flow's packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Program {
     pub(crate) steps: Vec<ProgramStep>,
@@ -113,13 +113,13 @@ pub(crate) struct Program {
     pub(crate) last: TableId,
     /// The table in which the next path begins, with the key as it is then.
     pub(crate) next: Option<TableId>,
-    /// How many of the hits were found before the key was first changed.
+    /// The number of hits that were found before the key was first changed.
     pub(crate) unchanged: u8,
-    /// Whether no entry matched in the last table,
+    /// True if no entry matched in the last table.
     pub(crate) missed: bool,
-    /// and hooks are called for that miss and may have the packet looked up again.
+    /// True if hooks are called for that miss and may have the packet looked up again.
     pub(crate) asks: bool,
-    /// Whether it calls hooks.
+    /// True if it calls hooks.
     pub(crate) calls: bool,
     pub(crate) end: End,
     /// The actions of extensions that precede a simple end.
@@ -213,13 +213,13 @@ pub struct Cache {
     pub(crate) fields: FieldSet,
     pub(crate) mask: KeyMask,
     pub(crate) volatile_tables: VolatileTables,
-    /// The number of changes so far, and a log of the last ones.
+    /// The number of changes so far, and a log of the last changes.
     pub(crate) changes: u64,
     log: VecDeque<LoggedChange>,
     max_log: usize,
-    /// Which flows the changes may concern.
+    /// The flows that the changes may concern.
     versions: Versions,
-    /// Whether flows of this burst were older than the last change; then those of the next burst
+    /// True if flows of this burst were older than the last change; then those of the next burst
     /// may be as well, and what checks them is prefetched.
     renews: bool,
     max_flows: usize,
@@ -283,7 +283,8 @@ impl Cache {
         }
     }
 
-    /// Whether packets of a flow are only output to one port or dropped, and cause nothing else.
+    /// Returns true if packets of a flow are only output to one port or dropped, and cause nothing
+    /// else.
     pub(crate) fn is_simple(&self, flow: u32) -> bool {
         match self.flows[flow].end {
             End::Port { acts, .. } | End::Drop { acts, .. } => !acts,
@@ -319,7 +320,7 @@ impl Cache {
         });
     }
 
-    /// Shares the program with other flows that have the same one.
+    /// Shares the program with other flows that have the same program.
     fn share(&mut self, program: Program) -> Rc<Program> {
         if let Some((known, ())) = self.programs.get(&program) {
             return Rc::clone(known);
@@ -352,7 +353,7 @@ impl Cache {
         again
     }
 
-    /// The flow to evict if the cache is full: the one that was idle for longest among the next
+    /// The flow to evict if the cache is full: the flow that was idle for longest among the next
     /// [`CANDIDATES`] from a rotating position.
     pub(crate) fn victim(&mut self) -> Option<u32> {
         if self.flows.len() < self.max_flows {

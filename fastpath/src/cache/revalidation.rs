@@ -37,14 +37,14 @@ impl Cache {
         self.take_back_flows();
     }
 
-    /// Whether nothing has changed since the flow was last known to be right.
+    /// Returns true if nothing has changed since the flow was last known to be right.
     #[inline]
     pub(crate) fn is_current(&self, slot: u32) -> bool {
         self.flows[slot].checked == self.changes
     }
 
-    /// Whether no change since its last check concerns a flow, judged by the words of its key
-    /// alone. If so, the flow is marked as checked.
+    /// Returns true if no change since its last check concerns a flow, judged by the words of its
+    /// key alone. If so, the flow is marked as checked.
     #[inline(never)]
     pub(crate) fn renew(&mut self, slot: u32, words: &[u64]) -> bool {
         self.renews = true;
@@ -63,7 +63,7 @@ impl Cache {
 
     /// Checks a flow, whose packets have this key, against the log of changes. Returns whether it
     /// is still right; `None` if the log no longer has all changes since its last check.
-    /// `rival_wins` says whether an added entry takes precedence over one that was hit.
+    /// `rival_wins` says whether an added entry takes precedence over an entry that was hit.
     pub(crate) fn confirm(
         &mut self,
         slot: u32,

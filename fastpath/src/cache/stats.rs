@@ -1,6 +1,6 @@
 //! Counters of events in the flow cache.
 
-/// How often each event happened.
+/// The number of times that each event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
     /// Packets that found their flow; a super-frame counts as its segments.
@@ -11,17 +11,17 @@ pub struct CacheStats {
     pub confirmed: u64,
     /// Flows that the log of changes showed to be wrong.
     pub refuted: u64,
-    /// Flows that were older than the whole log of changes,
+    /// Flows that were older than the whole log of changes.
     pub overrun: u64,
-    /// and those of them that were right after their entries were looked up again.
+    /// Flows of these that proved right when their entries were looked up again.
     pub retraced: u64,
     /// Flows that were evicted for others.
     pub evicted: u64,
     /// Packets whose flow was not admitted because the cache was full.
     pub refused: u64,
-    /// How often the key was widened and all flows were forgotten.
+    /// The number of times that the key was widened and all flows were forgotten.
     pub widened: u64,
-    /// Paths that continued after an earlier one, with a changed key.
+    /// Paths that continued after an earlier path, with a changed key.
     pub continued: u64,
     /// Packets that left their path before the end of its program.
     pub cut_short: u64,

@@ -89,8 +89,8 @@ impl Versions {
         table.last = change;
     }
 
-    /// Whether certainly no change after number `checked` concerns a flow whose path depends only
-    /// on these words of the cache's key. False if that cannot be decided.
+    /// Returns true if certainly no change after number `checked` concerns a flow whose path
+    /// depends only on these words of the cache's key. False if that cannot be decided.
     pub(super) fn are_unchanged(&self, checked: u64, words: &[u64], secret: &Secret) -> bool {
         let mut tables = self.tables.iter();
         checked >= self.floor && tables.all(|table| table.is_unchanged(checked, words, secret))
@@ -129,7 +129,8 @@ impl MaskVersions {
         })
     }
 
-    /// Whether no change after number `checked` had a match with the same hash as these words.
+    /// Returns true if no change after number `checked` had a match with the same hash as these
+    /// words.
     #[inline]
     fn is_unchanged(&self, checked: u64, words: &[u64], secret: &Secret) -> bool {
         if self.last <= checked {
@@ -155,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// How many flows the test has.
+    /// The number of flows in the test.
     const FLOWS: usize = 300;
 
     fn rule(fields: &[FieldMatch]) -> KeyMatch {

@@ -9,7 +9,7 @@ use bofuss_oflib::types::TableId;
 pub(crate) struct VolatileTables(Vec<TableId>);
 
 impl VolatileTables {
-    /// Whether a table is one of them.
+    /// Returns true if a table is one of them.
     pub(crate) fn contains(&self, table: TableId) -> bool {
         self.0.contains(&table)
     }

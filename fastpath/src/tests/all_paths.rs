@@ -39,7 +39,7 @@ const ACTIONS: [&str; 20] = [
     "output:2,write_actions(output:3)",
 ];
 
-/// Frames of all flows and of some unknown ones: tagged, fragments, and with unfinished checksums.
+/// Frames of all flows and of some unknown flows: tagged, fragments, and with unfinished checksums.
 fn frames_of_all_paths(pool: &Pool) -> Vec<Frame> {
     let frame = |n: u8| {
         let layer = craft::udp(1, n.into(), b"abcdefgh");

@@ -1,4 +1,4 @@
-//! What the tests share: a switch, its frames, and what can be seen of both.
+//! Helpers that the tests share: a switch, its frames, and what can be seen of both.
 
 use alloc::{format, string::String, vec, vec::Vec};
 

@@ -16,7 +16,7 @@ use crate::cache::End;
 use bofuss_datapath::{Engine, Time};
 use bofuss_datapath::{QueueSpec, Rate};
 
-/// What flows match besides a destination, and their actions.
+/// The match fields of flows besides a destination, and their actions.
 const FLOWS: [(&str, &str); 46] = [
     ("", "set_field:2:0:0:0:0:9->eth_dst,output:2"),
     (

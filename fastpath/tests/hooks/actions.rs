@@ -11,7 +11,7 @@ use crate::{compare, mark};
 /// Packets of each run.
 const PACKETS: u32 = 2000;
 
-/// What an action does: what its effect declares, or more.
+/// The effect of an action: what it declares, or more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Deed {
     /// Marks packets by their destination.
@@ -63,7 +63,7 @@ impl Hook for Doer {
     }
 }
 
-/// Actions in the first table, in a middle one, in the last one, and in an action set.
+/// Actions in the first table, in a middle table, in the last table, and in an action set.
 const FLOWS: [&str; 9] = [
     "priority=2,udp,udp_dst=7,actions=output:3,stamp,goto_table:1",
     "priority=2,tcp,tcp_dst=7,actions=stamp",

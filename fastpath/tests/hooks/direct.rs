@@ -11,7 +11,7 @@ use bofuss_oflib::{Action, Catalogue, ExtValue, Field, PortNo};
 
 use crate::{catalogue, compare_with, large_catalogue, mark};
 
-/// What a hook does before the lookup of table 0, or in its action, with each so many packets.
+/// The acts of a hook before the lookup of table 0, or in its action, with each so many packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Extra {
     Nothing,
@@ -62,7 +62,7 @@ impl Extra {
     }
 }
 
-/// What a hook predicts.
+/// The prediction of a hook.
 #[derive(Clone, Copy, Debug)]
 enum Foresight {
     Nothing,
@@ -74,7 +74,7 @@ enum Foresight {
 struct Marks {
     field: &'static Field,
     counts: [u32; 4],
-    /// What it does before the lookup, and in its action.
+    /// The acts before the lookup, and in its action.
     extras: [Extra; 2],
     calls: u32,
     predicts: Foresight,

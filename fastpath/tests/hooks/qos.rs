@@ -18,7 +18,7 @@ const FAVOURED: u8 = 7;
 /// Frames to each of two addresses.
 const FRAMES: usize = 24;
 
-/// Where a record is given.
+/// The place at which a record is given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum At {
     Action,
@@ -107,7 +107,7 @@ fn frame(datapath: &Datapath, to: u8) -> Frame {
     datapath.pool().frame(&bytes).unwrap()
 }
 
-/// How many of the first 16 frames of two greedy senders are the favoured one's.
+/// Returns how many of the first 16 frames of two greedy senders are the favoured one's.
 fn favoured(datapath: &mut Datapath, now: &mut Time) -> usize {
     let mut frames = Vec::new();
     for _ in 0..FRAMES {

@@ -1,4 +1,4 @@
-//! What a catalogue takes from extensions and configurations, and what it refuses.
+//! Rows that a catalogue takes from extensions and configurations, and rows that it refuses.
 
 use super::*;
 use crate::ext::ExtKind;

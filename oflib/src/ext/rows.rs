@@ -1,4 +1,4 @@
-//! What a row says of an experimenter value: its form, and how switches and tools treat it.
+//! Rows of experimenter values: their form, and how switches and tools treat them.
 
 use super::{BodyType, TypedBody};
 use crate::error::{BadAction, BadInstruction, BadRequest, ErrorCode, ErrorRow};
@@ -17,7 +17,7 @@ pub enum ExtKind {
 }
 
 impl ExtKind {
-    /// What such a thing is called.
+    /// Returns the name of such a thing.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Action => "action",
@@ -65,7 +65,7 @@ impl Arg {
     }
 }
 
-/// Which connections get an asynchronous message.
+/// The connections that get an asynchronous message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// Every controller that is no slave.
@@ -74,13 +74,13 @@ pub enum Audience {
     Subscribers,
 }
 
-/// How people ask for something: a verb of `dpctl`, with the row's name.
+/// The verb of `dpctl` by which people ask for something, with the row's name.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Usage {
-    /// What follows the verb, as `help` shows it.
+    /// The words after the verb, as `help` shows them.
     pub arguments: &'static str,
-    /// What it does, in a few words.
+    /// The effect, in a few words.
     pub help: &'static str,
 }
 
@@ -99,7 +99,7 @@ pub struct ExtErrors {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ExtRow {
-    /// What it is.
+    /// The kind of value.
     pub kind: ExtKind,
     /// The experimenter's number.
     pub experimenter: u32,
@@ -109,22 +109,22 @@ pub struct ExtRow {
     pub name: &'static str,
     /// Its arguments in wire order.
     pub args: &'static [Arg],
-    /// Whether bytes may follow the arguments (messages and multiparts only).
+    /// True if bytes may follow the arguments (messages and multiparts only).
     pub data: bool,
     /// The type of its body, in place of arguments and data.
     pub body: Option<BodyType>,
-    /// Whether, as a message or a multipart request, it changes the switch: a slave may not send
+    /// True if, as a message or a multipart request, it changes the switch: a slave may not send
     /// it.
     pub changes: bool,
-    /// Which connections get it as an asynchronous message.
+    /// The connections that get it as an asynchronous message.
     pub audience: Audience,
-    /// How people ask with it, as a message or a multipart request, if they may.
+    /// The verb by which people ask for it, as a message or a multipart request, if they may.
     pub usage: Option<Usage>,
     /// Errors of its own.
     pub errors: Option<ExtErrors>,
     /// The names of its experimenter's errors; one row of the experimenter has them for all.
     pub error_names: &'static [ErrorRow],
-    /// Whether it, as an instruction, is executed before all of the specification's.
+    /// True if it, as an instruction, is executed before all of the specification's.
     pub runs_first: bool,
 }
 

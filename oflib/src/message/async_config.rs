@@ -99,8 +99,8 @@ const REASONS: [u32; 8] = [
 ];
 
 impl AsyncConfig {
-    /// What holds until a controller of 1.3 says otherwise: all but INVALID_TTL for a master or
-    /// equal, only port status for a slave. Spec: OpenFlow 1.3.5 section 6.3.5.
+    /// The setting that holds until a controller of 1.3 says otherwise: all but INVALID_TTL for a
+    /// master or equal, only port status for a slave. Spec: OpenFlow 1.3.5 section 6.3.5.
     pub const INITIAL: Self = Self {
         packet_in: 0b011,
         packet_in_slave: 0,
@@ -178,7 +178,7 @@ impl AsyncConfig {
         ]
     }
 
-    /// Whether a mask has a bit that is no reason of its message in OpenFlow 1.4 and later.
+    /// Returns true if a mask has a bit that is no reason of its message in OpenFlow 1.4 and later.
     pub fn has_unknown_reasons(&self) -> bool {
         let mut asked = self.clone();
         for (at, (_, mask)) in asked.masks().into_iter().enumerate() {

@@ -9,7 +9,7 @@ use crate::codec::HEADER_BYTES;
 use crate::model::{flags, model, named};
 
 named! {
-    /// What is done with a bundle, or was (`OFPBCT_*`).
+    /// The step of a bundle that is asked for or confirmed (`OFPBCT_*`).
     pub struct BundleControlType(u16) {
         /// Begin one.
         OPEN_REQUEST = 0 "open_request",
@@ -31,7 +31,7 @@ named! {
 }
 
 flags! {
-    /// How a bundle is carried out (`OFPBF_*`).
+    /// The way in which a bundle is carried out (`OFPBF_*`).
     pub struct BundleFlags(u16) {
         /// No packet meets a part of its changes.
         ATOMIC = 0x1 "atomic",
@@ -77,12 +77,12 @@ model! {
     pub struct BundleControl {
         /// The bundle, one of its connection.
         pub bundle_id: u32,
-        /// What to do.
+        /// The step.
         pub ty: BundleControlType,
-        /// How it is carried out.
+        /// The way in which it is carried out.
         pub flags: BundleFlags,
     } in_some_versions {
-        /// When it is carried out, if a time is named.
+        /// The time at which it is carried out, if a time is named.
         pub scheduled: Option<Timestamp>,
         /// Properties of experimenters.
         pub experimenters: Vec<ExperimenterProperty>,
@@ -106,7 +106,7 @@ impl BundleControl {
 pub struct BundleAdd {
     /// The bundle.
     pub bundle_id: u32,
-    /// How it is carried out.
+    /// The way in which it is carried out.
     pub flags: BundleFlags,
     /// The transaction id of the message in it.
     pub xid: u32,

@@ -4,7 +4,7 @@ use crate::model::{flags, model};
 use crate::types::MaxLen;
 
 flags! {
-    /// How IP fragments are treated: a number in two bits.
+    /// The treatment of IP fragments: a number in two bits.
     pub struct ConfigFlags(u32) {
         /// Fragments are dropped.
         FRAG_DROP = 0x1 "FRAG_DROP",
@@ -16,7 +16,7 @@ flags! {
 }
 
 model! {
-    /// What a controller sets once for the switch.
+    /// The settings that a controller makes once for the switch.
     pub struct SwitchConfig {
         /// Fragment handling.
         pub flags: ConfigFlags,

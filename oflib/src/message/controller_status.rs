@@ -8,7 +8,7 @@ use super::role::ControllerRole;
 use crate::model::{model, named};
 
 named! {
-    /// Why the status of a controller is sent (`OFPCSR_*`).
+    /// The reason for which the status of a controller is sent (`OFPCSR_*`).
     pub struct ControllerStatusReason(u8) {
         /// It was asked for.
         REQUEST = 0 "request",
@@ -28,7 +28,7 @@ named! {
 }
 
 named! {
-    /// Whether a controller is connected (`OFPCT_*`).
+    /// The state of the channel to a controller (`OFPCT_*`).
     pub struct ChannelStatus(u8) {
         /// It is.
         UP = 0 "up",
@@ -49,12 +49,12 @@ model! {
         pub short_id: u16,
         /// Its role.
         pub role: ControllerRole,
-        /// Why this is sent.
+        /// The reason for which this is sent.
         pub reason: ControllerStatusReason,
-        /// Whether it is connected.
+        /// True if it is connected.
         pub channel_status: ChannelStatus,
     } in_some_versions {
-        /// Where it is.
+        /// The controller's address.
         pub uri: Option<Uri>,
         /// Properties of experimenters.
         pub experimenters: Vec<ExperimenterProperty>,

@@ -9,7 +9,7 @@ pub const ERROR_DATA_BYTES: usize = 64;
 /// An error, with the beginning of the request that caused it (or a text, for HELLO_FAILED).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ErrorMsg {
-    /// What was wrong.
+    /// The type and code.
     pub error: ErrorCode,
     /// The request's first bytes, or a text.
     pub data: Bytes,

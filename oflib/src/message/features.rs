@@ -6,7 +6,7 @@ use crate::message::PortDesc;
 use crate::model::{flags, model};
 
 flags! {
-    /// What the switch can do (`OFPC_*`).
+    /// The capabilities of the switch (`OFPC_*`).
     pub struct Capabilities(u64) {
         /// Flow statistics.
         FLOW_STATS = 0x1 "FLOW_STATS",
@@ -40,9 +40,9 @@ model! {
         pub n_buffers: u32,
         /// Tables.
         pub n_tables: u8,
-        /// Which connection of the controller this is; 0 for the main one.
+        /// The number of this connection among the controller's; 0 for the main one.
         pub auxiliary_id: u8,
-        /// What the switch can do.
+        /// The capabilities of the switch.
         pub capabilities: Capabilities,
         /// The last word of the message, which the text keeps for later use: written as it was
         /// read, zero otherwise.

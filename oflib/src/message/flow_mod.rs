@@ -8,9 +8,9 @@ use crate::model::{flags, model, named};
 use crate::types::{BufferId, GroupId, PortNo, TableId};
 
 named! {
-    /// What a flow-mod does (`OFPFC_*`).
+    /// The commands of a flow-mod (`OFPFC_*`).
     pub struct FlowModCommand(u8) else FlowModFailed::BAD_COMMAND {
-        /// Adds an entry, or replaces the one of the same match and priority.
+        /// Adds an entry, or replaces the entry of the same match and priority.
         ADD = 0 "add",
         /// Changes the instructions of all entries that the match covers.
         MODIFY = 1 "modify",
@@ -60,7 +60,7 @@ model! {
         pub cookie_mask: u64,
         /// The table.
         pub table_id: TableId,
-        /// What to do.
+        /// The command.
         pub command: FlowModCommand,
         /// Seconds without a packet until the entry goes; 0 is never.
         pub idle_timeout: u16,
@@ -76,11 +76,12 @@ model! {
         pub out_group: GroupId,
         /// Options.
         pub flags: FlowModFlags,
-        /// Which packets.
+        /// The packets of the entry.
         pub fields: Match,
-        /// What becomes of them.
+        /// The instructions for these packets.
         pub instructions: Instructions,
-        /// Where a full table makes room, entries of more importance stay (since OpenFlow 1.4).
+        /// The importance: where a full table makes room, entries of more importance stay (since
+        /// OpenFlow 1.4).
         pub importance: u16,
     }
 }
@@ -113,7 +114,7 @@ impl FlowMod {
         }
     }
 
-    /// Whether it deletes entries.
+    /// Returns true if it deletes entries.
     pub fn deletes(&self) -> bool {
         self.command == FlowModCommand::DELETE || self.command == FlowModCommand::DELETE_STRICT
     }

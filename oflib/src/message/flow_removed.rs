@@ -7,7 +7,7 @@ use crate::types::TableId;
 use crate::version::Version;
 
 named! {
-    /// Why the entry was removed (`OFPRR_*`).
+    /// The reason for which the entry was removed (`OFPRR_*`).
     pub struct FlowRemovedReason(u8) {
         /// No packet for its idle time.
         IDLE_TIMEOUT = 0 "idle",
@@ -25,8 +25,8 @@ named! {
 }
 
 impl FlowRemovedReason {
-    /// The reason that replaces this one in a version: before 1.4, DELETE for the reasons that 1.4
-    /// added.
+    /// The reason that replaces this reason in a version: before 1.4, DELETE for the reasons that
+    /// 1.4 added.
     #[must_use]
     pub fn in_version(self, version: Version) -> Self {
         match self {
@@ -43,11 +43,11 @@ model! {
         pub cookie: u64 as hex,
         /// Its priority.
         pub priority: u16,
-        /// Why it was removed.
+        /// The reason for which it was removed.
         pub reason: FlowRemovedReason,
         /// Its table.
         pub table_id: TableId,
-        /// How long it lived: whole seconds.
+        /// The time for which it lived: whole seconds.
         pub duration_sec: u32,
         /// And nanoseconds beyond.
         pub duration_nsec: u32,
@@ -62,7 +62,7 @@ model! {
         /// Its match.
         pub fields: Match,
     } in_some_versions {
-        /// How long it had no packet (since OpenFlow 1.5).
+        /// The time for which it had no packet (since OpenFlow 1.5).
         pub idle_time: Option<StatTime>,
     }
 }

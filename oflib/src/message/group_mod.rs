@@ -9,7 +9,7 @@ use crate::model::{model, named};
 use crate::types::{BucketId, GroupId, PortNo};
 
 named! {
-    /// What a group-mod does (`OFPGC_*`).
+    /// The commands of a group-mod (`OFPGC_*`).
     pub struct GroupModCommand(u16) else GroupModFailed::BAD_COMMAND {
         /// Adds a group.
         ADD = 0 "add",
@@ -27,7 +27,7 @@ named! {
 }
 
 named! {
-    /// How a group uses its buckets (`OFPGT_*`).
+    /// The way in which a group uses its buckets (`OFPGT_*`).
     pub struct GroupType(u8) else GroupModFailed::BAD_TYPE {
         /// All of them.
         ALL = 0 "all",
@@ -82,7 +82,7 @@ pub(crate) fn number(buckets: &mut [Bucket]) {
 model! {
     /// A change of groups.
     pub struct GroupMod text write_group_mod {
-        /// What to do.
+        /// The command.
         pub command: GroupModCommand,
         /// The group's type.
         pub ty: GroupType,

@@ -7,7 +7,7 @@ use crate::model::{flags, model, named};
 use crate::types::MeterId;
 
 named! {
-    /// What a meter-mod does (`OFPMC_*`).
+    /// The commands of a meter-mod (`OFPMC_*`).
     pub struct MeterModCommand(u16) else MeterModFailed::BAD_COMMAND {
         /// Adds a meter.
         ADD = 0 "add",
@@ -32,7 +32,7 @@ flags! {
     }
 }
 
-/// What a band does to the packets above its rate.
+/// The effect of a band on the packets above its rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BandKind {
     /// Drops them.
@@ -57,18 +57,18 @@ impl BandKind {
 /// One band of a meter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Band {
-    /// What it does.
+    /// The effect.
     pub kind: BandKind,
-    /// Where it begins, in the meter's unit.
+    /// The rate above which it applies, in the meter's unit.
     pub rate: u32,
-    /// How much may pass at once, in kilobits or packets.
+    /// The burst that may pass at once, in kilobits or packets.
     pub burst_size: u32,
 }
 
 model! {
     /// A change of meters.
     pub struct MeterMod text write_meter_mod {
-        /// What to do.
+        /// The command.
         pub command: MeterModCommand,
         /// Units and options.
         pub flags: MeterFlags,

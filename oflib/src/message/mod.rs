@@ -69,7 +69,7 @@ impl Wire for ExtValue {
     }
 }
 
-/// Where the header has the message's type.
+/// The offset of the message's type in the header.
 pub(crate) const TYPE_OFFSET: usize = 1;
 
 macro_rules! messages {
@@ -160,8 +160,8 @@ messages! {
 pub(crate) const FROM_SWITCH: [u8; 14] = [6, 8, 10, 11, 12, 19, 21, 23, 25, 27, 30, 31, 32, 35];
 
 impl Message {
-    /// Whether a message of this type is read whatever version its header names: HELLO and ERROR,
-    /// which pass before a version is agreed.
+    /// Returns true if a message of this type is read whatever version its header names: HELLO and
+    /// ERROR, which pass before a version is agreed.
     pub fn is_version_free(ty: u8) -> bool {
         ty <= 1
     }

@@ -8,7 +8,7 @@ use crate::version::Version;
 use crate::wire::Bytes;
 
 named! {
-    /// Why the packet was sent (`OFPR_*`).
+    /// The reason for which the packet was sent (`OFPR_*`).
     pub struct PacketInReason(u8) {
         /// The table-miss entry sent it.
         NO_MATCH = 0 "NO_MATCH",
@@ -26,8 +26,8 @@ named! {
 }
 
 impl PacketInReason {
-    /// The reason that replaces this one in a version: before 1.4, ACTION for the reasons that 1.4
-    /// added.
+    /// The reason that replaces this reason in a version: before 1.4, ACTION for the reasons that
+    /// 1.4 added.
     #[must_use]
     pub fn in_version(self, version: Version) -> Self {
         match self {
@@ -42,11 +42,11 @@ impl PacketInReason {
 model! {
     /// A packet for the controller.
     pub struct PacketIn {
-        /// Where the switch holds the packet.
+        /// The buffer in which the switch holds the packet.
         pub buffer_id: BufferId,
         /// Bytes of the whole packet.
         pub total_len: u16,
-        /// Why.
+        /// The reason.
         pub reason: PacketInReason,
         /// The table that was looked up.
         pub table_id: TableId,

@@ -14,7 +14,7 @@ pub struct PacketOut {
     pub buffer_id: BufferId,
     /// The port that the packet counts as received on, or CONTROLLER.
     pub in_port: PortNo,
-    /// What to do with it.
+    /// The actions for the packet.
     pub actions: Vec<Action>,
     /// The packet, if not buffered.
     pub data: Bytes,

@@ -11,7 +11,7 @@ use crate::types::{Mac, PortNo};
 use crate::wire::FixedStr;
 
 flags! {
-    /// What a controller sets on a port (`OFPPC_*`).
+    /// The configuration of a port by a controller (`OFPPC_*`).
     pub struct PortConfig(u64) {
         /// Administratively down.
         PORT_DOWN = 0x1 "PORT_DOWN",
@@ -27,7 +27,7 @@ flags! {
 }
 
 flags! {
-    /// What a port is (`OFPPS_*`).
+    /// The state of a port (`OFPPS_*`).
     pub struct PortState(u32) {
         /// No physical link.
         LINK_DOWN = 0x1 "LINK_DOWN",
@@ -39,7 +39,7 @@ flags! {
 }
 
 flags! {
-    /// What a port's medium can do (`OFPPF_*`).
+    /// The features of a port's medium (`OFPPF_*`).
     pub struct PortFeatures(u32) {
         /// 10 Mb/s half duplex.
         HD_10MB = 0x1 "10MB-HD",
@@ -77,7 +77,7 @@ flags! {
 }
 
 flags! {
-    /// What an optical port can do, and what of it is configured (`OFPOPF_*`).
+    /// The features of an optical port, and which of them are configured (`OFPOPF_*`).
     pub struct OpticalPortFeatures(u32) {
         /// The receiver can be tuned.
         RX_TUNE = 0x1 "RX_TUNE",
@@ -91,42 +91,42 @@ flags! {
 }
 
 model! {
-    /// What an optical port can do. Frequencies are in MHz, wavelengths in nm * 100, powers in
+    /// The features of an optical port. Frequencies are in MHz, wavelengths in nm * 100, powers in
     /// dBm * 10.
     #[derive(Copy)]
     pub struct OpticalPort {
-        /// What it can do.
+        /// The features.
         pub supported: OpticalPortFeatures,
-        /// The least frequency or wavelength sent,
+        /// The least frequency or wavelength sent.
         pub tx_min_freq_lmda: u32,
-        /// the greatest,
+        /// The greatest.
         pub tx_max_freq_lmda: u32,
-        /// and their spacing.
+        /// The spacing of those between.
         pub tx_grid_freq_lmda: u32,
-        /// The least frequency or wavelength received,
+        /// The least frequency or wavelength received.
         pub rx_min_freq_lmda: u32,
-        /// the greatest,
+        /// The greatest.
         pub rx_max_freq_lmda: u32,
-        /// and their spacing.
+        /// The spacing of those between.
         pub rx_grid_freq_lmda: u32,
-        /// The least power sent,
+        /// The least power sent.
         pub tx_pwr_min: u16,
-        /// and the greatest.
+        /// The greatest power sent.
         pub tx_pwr_max: u16,
     }
 }
 
 model! {
-    /// How an optical port is set; units as of [`OpticalPort`].
+    /// The settings of an optical port; units as of [`OpticalPort`].
     #[derive(Copy)]
     pub struct OpticalPortMod {
-        /// What is set.
+        /// The settings that count.
         pub configure: OpticalPortFeatures,
-        /// The frequency or wavelength,
+        /// The frequency or wavelength.
         pub freq_lmda: u32,
-        /// its offset,
+        /// The offset of that.
         pub fl_offset: i32,
-        /// and the size of the grid.
+        /// The size of its grid.
         pub grid_span: u32,
         /// The power.
         pub tx_pwr: u32,
@@ -142,28 +142,28 @@ model! {
         pub hw_addr: Mac,
         /// Its name.
         pub name: FixedStr<16>,
-        /// What the controller set.
+        /// The configuration by the controller.
         pub config: PortConfig,
-        /// What it is.
+        /// The state.
         pub state: PortState,
-        /// What it uses now.
+        /// The features in use.
         pub curr: PortFeatures,
-        /// What it advertises.
+        /// The features that it advertises.
         pub advertised: PortFeatures,
-        /// What it could do.
+        /// The features that it supports.
         pub supported: PortFeatures,
-        /// What its peer advertises.
+        /// The features that its peer advertises.
         pub peer: PortFeatures,
         /// Its present speed, kb/s.
         pub curr_speed: u32,
         /// Its highest speed, kb/s.
         pub max_speed: u32,
     } in_some_versions {
-        /// What it can do if it is an optical one (since OpenFlow 1.4).
+        /// The features of an optical port (since OpenFlow 1.4).
         pub optical: Option<OpticalPort>,
-        /// The fields in no header that its packets have when they come (since OpenFlow 1.5),
+        /// The fields in no header that its packets have when they come (since OpenFlow 1.5).
         pub pipeline_input: Option<Vec<FieldId>>,
-        /// and those that it takes with packets that leave (since OpenFlow 1.5).
+        /// The fields in no header that it takes with packets that leave (since OpenFlow 1.5).
         pub pipeline_output: Option<Vec<FieldId>>,
         /// The ports on which packets that are sent to it may come back (since OpenFlow 1.5).
         pub recirculate: Option<Vec<PortNo>>,
@@ -173,8 +173,8 @@ model! {
 }
 
 impl PortDesc {
-    /// Whether its packets have no Ethernet header: it gives them a packet type. Spec: OpenFlow
-    /// 1.5.1 section 7.2.1.2.
+    /// Returns true if its packets have no Ethernet header: it gives them a packet type. Spec:
+    /// OpenFlow 1.5.1 section 7.2.1.2.
     pub fn is_without_ethernet(&self) -> bool {
         let packet_type = FieldId::Known(PACKET_TYPE, false);
         let given = self.pipeline_input.as_ref();
@@ -183,7 +183,7 @@ impl PortDesc {
 }
 
 named! {
-    /// What happened to a port (`OFPPR_*`).
+    /// The events of a port (`OFPPR_*`).
     pub struct PortStatusReason(u8) {
         /// It was added.
         ADD = 0 "ADD",
@@ -197,7 +197,7 @@ named! {
 model! {
     /// A port came, went or changed.
     pub struct PortStatus {
-        /// What happened.
+        /// The event.
         pub reason: PortStatusReason,
         /// The port afterwards.
         pub desc: PortDesc,
@@ -215,10 +215,10 @@ model! {
         pub config: PortConfig,
         /// The bits to change.
         pub mask: PortConfig,
-        /// What to advertise; 0 leaves it.
+        /// The features to advertise; 0 leaves them.
         pub advertise: PortFeatures,
     } in_some_versions {
-        /// How an optical port is set (since OpenFlow 1.4).
+        /// The settings of an optical port (since OpenFlow 1.4).
         pub optical: Option<OpticalPortMod>,
         /// Properties of experimenters (since OpenFlow 1.4).
         pub experimenters: Vec<ExperimenterProperty>,

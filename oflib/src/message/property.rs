@@ -11,7 +11,7 @@ model! {
         pub experimenter: u32 as hex,
         /// Its type of property.
         pub exp_type: u32,
-        /// What it holds.
+        /// The content.
         pub data: Bytes,
     }
 }

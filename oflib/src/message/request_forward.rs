@@ -6,7 +6,7 @@ use super::Message;
 use crate::model::named;
 
 named! {
-    /// What kind of request is forwarded (`OFPRFR_*`).
+    /// The kind of request that is forwarded (`OFPRFR_*`).
     pub struct RequestForwardReason(u8) {
         /// A GROUP_MOD.
         GROUP_MOD = 0 "group_mod",

@@ -8,7 +8,7 @@ use crate::error::RoleRequestFailed;
 use crate::model::{model, named};
 
 named! {
-    /// What a controller is to the switch (`OFPCR_ROLE_*`).
+    /// The role of a controller (`OFPCR_ROLE_*`).
     pub struct ControllerRole(u32) else RoleRequestFailed::BAD_ROLE {
         /// Asks for the role without a change.
         NOCHANGE = 0 "nochange",
@@ -35,7 +35,7 @@ model! {
 }
 
 named! {
-    /// Why a role changed that its controller did not change (`OFPCRR_*`).
+    /// The reason for which a role changed that its controller did not change (`OFPCRR_*`).
     pub struct RoleStatusReason(u8) {
         /// Another controller asked to be master.
         MASTER_REQUEST = 0 "master_request",
@@ -51,7 +51,7 @@ model! {
     pub struct RoleStatus {
         /// The role now.
         pub role: ControllerRole,
-        /// Why it changed.
+        /// The reason for which it changed.
         pub reason: RoleStatusReason,
         /// The master election's number.
         pub generation_id: u64,

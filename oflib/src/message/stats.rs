@@ -4,7 +4,7 @@
 /// Nanoseconds of a second.
 pub(crate) const NANOS: u32 = 1_000_000_000;
 
-/// How long something lasted: whole seconds, and nanoseconds beyond.
+/// The time for which something lasted: whole seconds, and nanoseconds beyond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StatTime {
     /// Whole seconds.
@@ -16,9 +16,9 @@ pub struct StatTime {
 /// Statistics of flow entries, or thresholds of them: those that are there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stats {
-    /// How long an entry exists.
+    /// The time for which an entry exists.
     pub duration: Option<StatTime>,
-    /// How long it has had no packet.
+    /// The time for which it has had no packet.
     pub idle_time: Option<StatTime>,
     /// Entries whose statistics these are the sums of.
     pub flow_count: Option<u32>,

@@ -8,8 +8,8 @@ use crate::model::{flags, model, named};
 use crate::types::TableId;
 
 named! {
-    /// What becomes of packets that no entry of a table matches, in the versions that say so of the
-    /// table (`OFPTC_TABLE_MISS_*`; OpenFlow 1.1 and 1.2).
+    /// The treatment of packets that no entry of a table matches, in the versions that say so of
+    /// the table (`OFPTC_TABLE_MISS_*`; OpenFlow 1.1 and 1.2).
     pub struct TableMiss(u32) {
         /// As the version has it: dropped, unless a table-miss entry says otherwise.
         ENTRY = 0 "entry",
@@ -27,14 +27,14 @@ impl TableMiss {
     /// continue, drop. A table that nobody configured has those of the controller.
     pub const MASK: u32 = 3;
 
-    /// This one in these bits.
+    /// Returns the bits that say this.
     pub fn bits(self) -> u32 {
         self.0.saturating_sub(Self::CONTROLLER.0) & Self::MASK
     }
 }
 
 flags! {
-    /// How a table is configured (`OFPTC_*`).
+    /// The configuration of a table (`OFPTC_*`).
     pub struct TableConfig(u32) {
         /// A full table makes room for new entries (since OpenFlow 1.4).
         EVICTION = 0x4 "EVICTION",
@@ -44,20 +44,20 @@ flags! {
 }
 
 flags! {
-    /// What a table looks at when it chooses entries to evict (`OFPTMPEF_*`).
+    /// The criteria by which a table chooses entries to evict (`OFPTMPEF_*`).
     pub struct EvictionFlags(u32) {
         /// Something else.
         OTHER = 0x1 "other",
         /// The entries' importance.
         IMPORTANCE = 0x2 "importance",
-        /// How long they have still to live.
+        /// The time that they have still to live.
         LIFETIME = 0x4 "lifetime",
     }
 }
 
 model! {
-    /// When a table says how full it is. Vacancy is the share of its entries that are free, in
-    /// per cent.
+    /// The thresholds at which a table says how full it is. Vacancy is the share of its entries
+    /// that are free, in per cent.
     #[derive(Copy)]
     pub struct Vacancy {
         /// A vacancy below this is told.
@@ -77,13 +77,13 @@ model! {
         /// The configuration; OpenFlow 1.3 defines no bits (`OFPTC_DEPRECATED_MASK` is ignored).
         pub config: u32,
     } in_some_versions {
-        /// How the table chooses entries to evict (since OpenFlow 1.4).
+        /// The criteria by which the table chooses entries to evict (since OpenFlow 1.4).
         pub eviction: Option<EvictionFlags>,
-        /// When the table says how full it is (since OpenFlow 1.4).
+        /// The thresholds at which the table says how full it is (since OpenFlow 1.4).
         pub vacancy: Option<Vacancy>,
         /// Properties of experimenters (since OpenFlow 1.4).
         pub experimenters: Vec<ExperimenterProperty>,
-        /// What becomes of packets without an entry (OpenFlow 1.1 and 1.2).
+        /// The treatment of packets without an entry (OpenFlow 1.1 and 1.2).
         pub miss: TableMiss,
     }
 }

@@ -22,7 +22,7 @@ const DROP: &str = "drop";
 const ENQUEUE: &str = "enqueue";
 /// In front of the names of fields, these make names of actions that set them.
 const SETTERS: &[&str] = &[MOD, "set_"];
-/// The one of these that OpenFlow 1.0's actions have in ovs-ofctl.
+/// The action of these that OpenFlow 1.0's actions have in ovs-ofctl.
 const MOD: &str = "mod_";
 /// Output to the controllers, with keys of ovs-ofctl in parentheses.
 const CONTROLLER: &str = "controller";
@@ -31,7 +31,7 @@ const NICIRA_KEYS: &[&str] = &["reason", "id", "userdata", "pause", "meter_id"];
 /// Set-field and copy-field, whose fields may have names that depend on the protocol.
 const SET_FIELD: &str = "set_field";
 const COPY_FIELDS: [&str; 2] = ["copy_field", "move"];
-/// How a set-field of the ToS byte ends, of which OpenFlow's field is a part.
+/// The end of a set-field of the ToS byte, of which OpenFlow's field is a part.
 const TO_TOS: &str = "->nw_tos";
 /// Nicira's set-field for a part of a field, which OpenFlow 1.5 also has.
 const LOAD: &str = "load";
@@ -118,9 +118,9 @@ fn append(
     Ok(())
 }
 
-/// Whether an action is one of OpenFlow 1.0's that tag a packet without a tag, and packets have
-/// none. Choice: as for ovs-ofctl, `mod_vlan_vid` also pushes a tag where the match does not say
-/// whether there is one, as OpenFlow has had no other word for it since 1.1.
+/// Returns true if an action is one of OpenFlow 1.0's that tag a packet without a tag, and packets
+/// have none. Choice: as for ovs-ofctl, `mod_vlan_vid` also pushes a tag where the match does not
+/// say whether there is one, as OpenFlow has had no other word for it since 1.1.
 fn tags(name: Word<'_>, is_tagged: Option<bool>) -> bool {
     let name = name.without("ofpat_");
     let sets = |setter| {
@@ -133,7 +133,7 @@ fn tags(name: Word<'_>, is_tagged: Option<bool>) -> bool {
     }
 }
 
-/// Whether packets that match have a VLAN tag after these actions, as far as one can say.
+/// Returns true if packets that match have a VLAN tag after these actions, as far as one can say.
 fn is_tagged(fields: &Match, list: &[Action]) -> Option<bool> {
     let mut tagged = fields.is_tagged();
     for action in list {
@@ -146,7 +146,7 @@ fn is_tagged(fields: &Match, list: &[Action]) -> Option<bool> {
     tagged
 }
 
-/// Whether packets that get through an action have a tag.
+/// Returns true if packets that get through an action have a tag.
 fn leaves_a_tag(action: &Action) -> bool {
     let tag = [field::VLAN_VID, field::VLAN_PCP];
     matches!(action, Action::PushVlan(_))

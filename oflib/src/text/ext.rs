@@ -49,7 +49,7 @@ fn parse_numbers(row: &'static ExtRow, text: &str) -> Result<ExtValue, String> {
     Ok(ExtValue::new(row, args, Bytes::default()))
 }
 
-/// How deeply the parentheses of a text are nested.
+/// The depth to which the parentheses of a text are nested.
 fn nesting(text: &str) -> usize {
     let mut open = 0usize;
     let mut most = 0;

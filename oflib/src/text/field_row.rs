@@ -11,7 +11,7 @@ use crate::catalogue::{Catalogue, CatalogueError, MAX_NUMBER};
 use crate::ext::BOFUSS;
 use crate::field::{self, At, Differs, Field, Header, Need, STANDARD_FIELDS, Style};
 
-/// Who brings configured fields, in errors about clashes.
+/// The owner of configured fields, in errors about clashes.
 const BY: &str = "the configuration";
 /// The most bits of a number; addresses have their own widths.
 const MAX_NUMBER_BITS: u16 = 64;

@@ -26,9 +26,9 @@ pub const PROPERTIES: &[&str] = &[
     "flags",
     "actions",
 ];
-/// What a dump prints and a flow-mod cannot say; skipped, so that a dump can be fed back.
+/// Words that a dump prints and a flow-mod cannot say; skipped, so that a dump can be fed back.
 const COUNTERS: &[&str] = &["duration", "n_packets", "n_bytes", "idle_age", "hard_age"];
-/// How the actions begin; they go on to the end of the text.
+/// The word with which the actions begin; they go on to the end of the text.
 const ACTIONS: &[&str] = &["actions=", "action=", "instructions="];
 
 /// Reads a flow-mod: `table=0,priority=10,ip,nw_dst=10.0.0.0/8,actions=output:2`, in any order but

@@ -192,7 +192,7 @@ pub fn parse_meter(text: &str, command: MeterModCommand) -> Result<MeterMod, Par
     Ok(meter)
 }
 
-/// Takes a word of a band; `type` begins a new one.
+/// Takes a word of a band; `type` begins a new band.
 fn band(bands: &mut Vec<Band>, name: Word<'_>, value: Word<'_>) -> Result<(), ParseError> {
     const NAMES: &[&str] = &["type", "rate", "burst_size", "prec_level", "experimenter"];
     let known = NAMES.iter().find(|known| name.is(known)).copied();

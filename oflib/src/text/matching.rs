@@ -43,7 +43,7 @@ const BY_PROTOCOL: &[(&str, &[&Field])] = &[
 /// Names of other tools that mean a part of a field, or for several.
 const DERIVED: &[&str] = &["dl_vlan", "vlan_tci", "nw_tos"];
 
-/// What `dl_vlan` says of packets without a tag.
+/// The value of `dl_vlan` for packets without a tag.
 const NO_VLAN: u16 = 0xffff;
 
 /// Reads a match: `in_port=1,ip,nw_dst=10.0.0.0/8`, in any order; empty for all packets.
@@ -239,7 +239,7 @@ impl<'a> MatchParser<'a> {
     }
 }
 
-/// What to write for a field's prerequisite.
+/// Returns what to write for a field's prerequisite.
 fn needed(field: &Field, catalogue: &Catalogue) -> String {
     let Some(need) = &field.need else {
         return format!("{} is in no packet of this type", field.shown());

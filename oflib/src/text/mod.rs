@@ -299,7 +299,7 @@ pub fn find_port(s: &str, catalogue: &Catalogue) -> Result<PortNo, String> {
     found.ok_or_else(|| no_port(quoted.unwrap_or(s), catalogue))
 }
 
-/// What is wrong with a word that is no port.
+/// Returns what is wrong with a word that is no port.
 fn no_port(name: &str, catalogue: &Catalogue) -> String {
     let text = "no port number and none of the reserved names";
     if catalogue.ports().is_empty() {

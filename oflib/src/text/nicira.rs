@@ -80,13 +80,13 @@ const NICIRA_FIELDS: &[&str] = &[
     "xxreg#",
 ];
 
-/// What an error says of an action, a field or a form of these.
+/// The words of an error about an action, a field or a form of these.
 pub(crate) const NICIRA: &str = "one of Nicira's extensions, which OpenFlow does not have";
 
-/// How the names begin that Nicira's own fields have beside those of ovs-ofctl.
+/// The prefixes of the names that Nicira's own fields have besides those of ovs-ofctl.
 const NXM_PREFIXES: &[&str] = &["nxm_", "nxoxm_"];
 
-/// Whether a name that no field has is one of Nicira's fields.
+/// Returns true if a name that no field has is one of Nicira's fields.
 pub(crate) fn is_nicira_field(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let unnumbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -100,16 +100,16 @@ pub(crate) fn is_nicira_field(name: &str) -> bool {
             })
 }
 
-/// Whether this is a form of a standard action that is Nicira's: one that cuts packets for a port,
-/// sends them to the port in a field, or names the controllers that learn of a TTL.
+/// Returns true if this is a form of a standard action that is Nicira's: one that cuts packets for
+/// a port, sends them to the port in a field, or names the controllers that learn of a TTL.
 pub(super) fn is_nicira_form(name: Word<'_>, argument: Word<'_>) -> bool {
     let is_cut_or_field = argument.text.contains("max_len=") || argument.text.ends_with(']');
     (name.is("output") && (is_cut_or_field || is_nicira_field(argument.text)))
         || (name.is("dec_ttl") && !argument.text.is_empty())
 }
 
-/// What is wrong with a name that is no field, or none that can be written: `wrong`, unless more is
-/// known.
+/// Returns what is wrong with a name that is no field, or none that can be written: `wrong`, unless
+/// more is known.
 pub(crate) fn no_field(name: &str, wrong: String) -> String {
     if is_nicira_field(name.trim()) {
         format!("'{name}' is {NICIRA}")

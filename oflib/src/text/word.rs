@@ -17,11 +17,11 @@ const NEAR_NAMES: usize = 4;
 /// Nor keys and verbs that differ in more letters.
 const MAX_LETTERS: usize = 3;
 
-/// Why a text was not understood, and which word of it.
+/// The reason for which a text was not understood, and which word of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseError {
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub message: String,
     /// The word at fault; empty if something is missing at the end.
     pub word: String,
@@ -101,7 +101,7 @@ impl<'a> Word<'a> {
         whole.part(self.at - whole.at, whole.text.len())
     }
 
-    /// What is before and after the first of `separators`.
+    /// Returns the text before and after the first of `separators`.
     pub(super) fn split_at(self, separators: &[char]) -> Option<(Self, Self)> {
         let at = find_unquoted(self.text, separators)?;
         let before = self.part(0, at);
@@ -109,7 +109,7 @@ impl<'a> Word<'a> {
         Some((before, after))
     }
 
-    /// The parts between commas or blanks outside of parentheses and quotes; empty ones are left
+    /// The parts between commas or blanks outside of parentheses and quotes; empty parts are left
     /// out.
     pub(super) fn items(self) -> Vec<Self> {
         let mut items = Vec::new();
@@ -151,7 +151,7 @@ impl<'a> Word<'a> {
         Ok((name, self.part(at + 1, end - 1)))
     }
 
-    /// Whether this is `name`, in either case.
+    /// Returns true if this is `name`, in either case.
     pub(super) fn is(self, name: &str) -> bool {
         self.text.eq_ignore_ascii_case(name)
     }
@@ -194,7 +194,7 @@ impl<'a> Word<'a> {
     }
 }
 
-/// The parts of a text between commas or blanks, outside of parentheses and quotes; empty ones are
+/// The parts of a text between commas or blanks, outside of parentheses and quotes; empty parts are
 /// left out.
 pub fn items(text: &str) -> impl Iterator<Item = &str> {
     Word::new(text).items().into_iter().map(|item| item.text)
@@ -241,8 +241,8 @@ pub fn nearest<'n>(word: &str, known: impl Iterator<Item = &'n str>) -> Option<&
     near.map(|(_, name)| name)
 }
 
-/// How many letters must be inserted, removed, replaced or swapped with the next to make `b` of
-/// `a`: the restricted Damerau-Levenshtein distance, of which three rows are kept.
+/// Returns how many letters must be inserted, removed, replaced or swapped with the next to make
+/// `b` of `a`: the restricted Damerau-Levenshtein distance, of which three rows are kept.
 fn distance(a: &str, b: &str) -> usize {
     let a = a.as_bytes();
     let b = b.as_bytes();

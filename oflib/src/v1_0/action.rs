@@ -81,7 +81,7 @@ impl Setter {
     }
 }
 
-/// Whether the match of an entry, if there is one, guarantees what a field needs.
+/// Returns true if the match of an entry, if there is one, guarantees what a field needs.
 fn meets_need(fields: Option<&Match>, field: &Field) -> bool {
     fields.is_some_and(|fields| fields.meets_need(field))
 }
@@ -158,7 +158,7 @@ fn choose(queue: &mut QueueId, other: QueueId, list: &mut Vec<Action>) {
     }
 }
 
-/// Whether a queue may be named for this output.
+/// Returns true if a queue may be named for this output.
 fn takes_queues(port: PortNo) -> bool {
     port.0 < PortNo::MAX.0 || port == PortNo::IN_PORT
 }

@@ -64,7 +64,7 @@ impl Form<V1_0> for ErrorCode {
             None => BadRequest::EPERM,
         })
     }
-    /// What 1.0 has no number for is BAD_REQUEST/EPERM: the switch does not do it.
+    /// An error that 1.0 has no number for is BAD_REQUEST/EPERM: the switch does not do it.
     fn write(&self, w: &mut Writer<'_>) {
         let row = ROWS.iter().find(|row| row.0 == *self);
         let error = match row {

@@ -24,7 +24,7 @@ const SAME_FLAGS: u32 = FlowModFlags::SEND_FLOW_REM.0 | FlowModFlags::CHECK_OVER
 /// Bytes of an entry's statistics in front of its actions.
 const FLOW_STATS_BYTES: usize = 88;
 
-/// What every flow-mod of 1.0 means beside its own flags: an add begins at zero, a modify of
+/// The flags that every flow-mod of 1.0 means besides its own: an add begins at zero, a modify of
 /// nothing adds, actions may be about headers that are not matched, one VLAN tag is skipped, an
 /// exact entry is above others.
 fn implied(command: FlowModCommand, exact: bool) -> FlowModFlags {
@@ -162,8 +162,8 @@ fn write_match(fields: &Match, priority: u16, exact: bool, w: &mut Writer<'_>) -
     exact
 }
 
-/// Whether an entry of this priority is reported as exact if it has all fields that its packets
-/// have.
+/// Returns true if an entry of this priority is reported as exact if it has all fields that its
+/// packets have.
 fn is_reported_exact(priority: u16) -> bool {
     priority == EXACT_PRIORITY
 }

@@ -40,7 +40,7 @@ const OF_IP_VERSION: &[(&Field, u128)] = &[
     (ICMPV6_CODE, 0x86dd),
 ];
 
-/// How a field stands in a match.
+/// The form of a field in a match.
 #[derive(Clone, Copy)]
 enum FieldEncoding {
     /// A number, as in the model.
@@ -57,7 +57,7 @@ enum FieldEncoding {
     Prefix,
 }
 
-/// Where a field stands, its wildcard bit, and the fields of the model that it may be: the first
+/// The place of a field, its wildcard bit, and the fields of the model that it may be: the first
 /// whose prerequisite holds.
 struct Row {
     at: usize,
@@ -86,7 +86,7 @@ impl Row {
         may.find(|field| meets_need(fields, field) && is_of_ip_version(fields, field))
     }
 
-    /// Whether a match has the field, or its packets do not.
+    /// Returns true if a match has the field, or its packets do not.
     fn is_settled(&self, fields: &[FieldMatch]) -> bool {
         self.field(fields).is_none_or(|field| {
             let mut own = fields.iter().filter(|one| one.field == field);
@@ -183,7 +183,7 @@ impl WireMatch {
         u32::from_be_bytes([a, b, c, d])
     }
 
-    /// Whether it has no wildcards.
+    /// Returns true if it has no wildcards.
     pub(super) fn is_exact(&self) -> bool {
         self.wildcards() & ALL_WILD == 0
     }
@@ -261,8 +261,8 @@ pub(super) fn write(fields: &Match, exact: bool, w: &mut Writer<'_>) -> bool {
     }
 }
 
-/// What the fields of a match are in 1.0. With `exact` one that has all fields that its packets
-/// have is written without wildcards: what counts for nothing needs none.
+/// Returns the fields of a match as 1.0 has them. With `exact` a match that has all fields that its
+/// packets have is written without wildcards: what counts for nothing needs none.
 ///
 /// Errors: the field that 1.0 does not have, or not with this mask or value.
 fn to_sent(fields: &Match, exact: bool) -> Result<WireMatch, &'static str> {
@@ -316,7 +316,7 @@ fn to_sent(fields: &Match, exact: bool) -> Result<WireMatch, &'static str> {
     Ok(WireMatch(bytes))
 }
 
-/// Whether a field belongs to the version of IP that a match names, or to any.
+/// Returns true if a field belongs to the version of IP that a match names, or to any.
 fn is_of_ip_version(fields: &[FieldMatch], field: &Field) -> bool {
     let Some((_, version)) = OF_IP_VERSION.iter().find(|(one, _)| *one == field) else {
         return true;

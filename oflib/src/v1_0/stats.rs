@@ -27,7 +27,7 @@ const FLOW_MONITOR: u32 = 2;
 /// Bytes of the vendor, its type, and padding.
 const MONITORS_HEAD_BYTES: usize = 12;
 
-/// Whether statistics of this type, whose body `r` is at, are Nicira's flow monitors.
+/// Returns true if statistics of this type, whose body `r` is at, are Nicira's flow monitors.
 fn are_monitors(ty: u16, r: &Reader<'_>) -> bool {
     let mut body = r.clone();
     ty == VENDOR && body.get() == Ok(NICIRA) && body.get() == Ok(FLOW_MONITOR)

@@ -12,7 +12,7 @@ use crate::wire::{Reader, Writer};
 /// The first of the port numbers that mean something else than a port; in the model they are the
 /// highest of 32 bits. Spec: OpenFlow 1.0.2 section 5.2.1.
 const FIRST_RESERVED: u16 = PortNo::MAX.0 as u16;
-/// What stands above the 16 bits of a reserved port in the model.
+/// The bits above the 16 of a reserved port in the model.
 const RESERVED: u32 = 0xffff_0000;
 
 impl Form<V1_0> for PortNo {
@@ -98,7 +98,7 @@ impl Form<V1_0> for PortState {
 
 /// The speeds up to 10 Gb/s, which have the same bits in all versions.
 const SPEEDS: u32 = 0x7f;
-/// How far the kinds of medium moved up when speeds were added.
+/// The number of bits by which the kinds of medium moved up when speeds were added.
 const MEDIUM_SHIFT: u32 = 4;
 /// The kinds of medium in 1.0.
 const MEDIA: u32 = 0xf80;

@@ -136,7 +136,7 @@ fn in_field(one: &FieldMatch, field: &'static Field) -> Action {
     Action::SetField(SetField(FieldMatch { field, ..*one }))
 }
 
-/// Whether the match of an entry, if there is one, guarantees what a field needs.
+/// Returns true if the match of an entry, if there is one, guarantees what a field needs.
 fn meets_need(fields: Option<&Match>, field: &Field) -> bool {
     fields.is_some_and(|fields| fields.meets_need(field))
 }

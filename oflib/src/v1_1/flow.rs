@@ -1,4 +1,4 @@
-//! Where actions stand in OpenFlow 1.1: FLOW_MOD, entries, buckets and PACKET_OUT; and
+//! The places of actions in OpenFlow 1.1: FLOW_MOD, entries, buckets and PACKET_OUT; and
 //! FLOW_REMOVED. Spec: OpenFlow 1.1.0 sections 4.6, A.3.4, A.3.5.2, A.3.6, A.4.2.
 
 use alloc::vec::Vec;
@@ -25,8 +25,8 @@ layout! {
     }
 }
 
-/// What every flow-mod of 1.1 means beside its own flags: an add begins at zero, and a modify that
-/// asks for no cookie adds what it does not find.
+/// The flags that every flow-mod of 1.1 means besides its own: an add begins at zero, and a modify
+/// that asks for no cookie adds what it does not find.
 fn implied(flow: &FlowMod) -> FlowModFlags {
     match flow.command {
         FlowModCommand::ADD => FlowModFlags::RESET_COUNTS,

@@ -21,9 +21,9 @@ use crate::wire::{Reader, Writer, be_number};
 const MATCH_BYTES: usize = 88;
 /// The match type of this structure.
 const STANDARD: u16 = 0;
-/// Where the wildcards stand.
+/// The offset of the wildcards.
 const WILDCARDS_AT: usize = 8;
-/// How many fields have a bit among the wildcards.
+/// The number of fields that have a bit among the wildcards.
 const WILDCARDS: u32 = 10;
 /// The VLAN id that says that there is a tag, whatever its id.
 const VLAN_ANY: u128 = 0xfffe;
@@ -36,7 +36,7 @@ const IPV6: u128 = 0x86dd;
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct StandardMatch([u8; MATCH_BYTES]);
 
-/// How a value is written.
+/// The form of a value.
 #[derive(Clone, Copy)]
 enum StandardEncoding {
     /// A number, as in the model.
@@ -47,7 +47,7 @@ enum StandardEncoding {
     Tos,
 }
 
-/// Where a field stands, its number, and the fields of the model that it may be: the first whose
+/// The place of a field, its number, and the fields of the model that it may be: the first whose
 /// prerequisite holds.
 struct StandardRow {
     at: usize,
@@ -150,7 +150,7 @@ impl StandardRow {
     }
 }
 
-/// Whether a field is one of IPv6 in this match, where 1.1 has none.
+/// Returns true if a field is one of IPv6 in this match, where 1.1 has none.
 fn is_of_ipv6(fields: &[FieldMatch], field: &Field) -> bool {
     let mut types = fields.iter().filter(|one| one.field == ETH_TYPE);
     (field == IP_DSCP || field == IP_PROTO) && types.any(|one| one.number() == IPV6)
@@ -212,7 +212,7 @@ impl StandardMatch {
         Ok(fields)
     }
 
-    /// What the fields of a match are in 1.1.
+    /// Returns the fields of a match as 1.1 has them.
     ///
     /// Errors: the field that it does not have, or not with this mask or value.
     fn of(fields: &Match) -> Result<Self, &'static str> {

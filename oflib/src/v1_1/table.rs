@@ -1,4 +1,4 @@
-//! What table statistics of OpenFlow 1.1 tell of a table's abilities. Spec: OpenFlow 1.1.0 section
+//! The abilities of a table in the statistics of OpenFlow 1.1. Spec: OpenFlow 1.1.0 section
 //! A.3.5.4.
 
 use alloc::vec::Vec;

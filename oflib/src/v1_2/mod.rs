@@ -98,7 +98,7 @@ impl Form<V1_2> for ErrorCode {
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         <Self as Form<V1_3>>::read(r)
     }
-    /// What came later is BAD_REQUEST/EPERM: the switch does not do it.
+    /// An error that came later is BAD_REQUEST/EPERM: the switch does not do it.
     fn write(&self, w: &mut Writer<'_>) {
         let row = self.row();
         let known = row.is_none_or(|row| row.versions.has(w.version()));

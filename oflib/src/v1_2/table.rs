@@ -51,7 +51,7 @@ impl Form<V1_2> for TableMod {
     }
 }
 
-/// What a bitmap of abilities lists.
+/// The kind of things that a bitmap of abilities lists.
 #[derive(Clone, Copy)]
 enum Bits {
     /// Fields by their number, in 64 bits.

@@ -28,7 +28,7 @@ impl Wire for SetField {
     }
 }
 
-/// Whether actions of a version have this type, and not one of the ONF's in its place.
+/// Returns true if actions of a version have this type, and not one of the ONF's in its place.
 fn has_type(ty: u16, version: Version) -> bool {
     let row = ACTIONS.iter().find(|row| row.number == ty);
     let known = row.is_some_and(|row| row.versions.has(version));

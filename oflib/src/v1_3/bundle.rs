@@ -54,7 +54,7 @@ const WITH_MESSAGE: core::ops::RangeInclusive<u8> = 32..=BUNDLE_ADD;
 /// The type of BUNDLE_ADD_MESSAGE.
 const BUNDLE_ADD: u8 = 34;
 
-/// Where in the frame of a BUNDLE_ADD_MESSAGE, header included, the message in it stands.
+/// The offset, in the frame of a BUNDLE_ADD_MESSAGE with its header, of the message in it.
 pub(crate) fn inner_message(codec: &Codec, frame: &[u8]) -> Option<Range<usize>> {
     let mut r = Reader::new(codec, frame);
     let mut ty = r.take(HEADER_BYTES).ok()?[TYPE_OFFSET];

@@ -1,4 +1,4 @@
-//! The errors of 1.4 and 1.5 that 1.3 has other ones for.
+//! The errors of 1.4 and 1.5 that have other numbers in 1.3.
 
 use crate::error::{BadProperty, ErrorCode, TableFeaturesFailed};
 

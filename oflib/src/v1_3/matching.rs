@@ -59,7 +59,7 @@ const IN_PROPERTY: OxmErrors = OxmErrors {
     value: BadProperty::BAD_VALUE,
 };
 
-/// Whether a version has a field in the basic class that others have from the ONF.
+/// Returns true if a version has a field in the basic class that others have from the ONF.
 fn is_basic_here(field: &Field, version: Version) -> bool {
     field.experimenter == ONF && version.has_stat_lists()
 }
@@ -115,7 +115,7 @@ pub(crate) fn decode_header(
     Ok((known, number & 1 == 1, length))
 }
 
-/// Whether an OXM header has BEBA's number of the TCP flags.
+/// Returns true if an OXM header has BEBA's number of the TCP flags.
 fn is_beba_tcp_flags(mut r: Reader<'_>) -> bool {
     let [high, low] = CLASS_BASIC.to_be_bytes();
     matches!(r.take(3), Ok([a, b, c]) if [*a, *b, *c >> 1] == [high, low, BEBA_TCP_FLAGS])

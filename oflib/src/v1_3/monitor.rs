@@ -51,7 +51,7 @@ pub(crate) fn read_message(
     }))
 }
 
-/// The ONF's type of the message that says the same as this one, and the monitor that it names.
+/// The ONF's type of the message that says the same as this message, and the monitor that it names.
 pub(crate) fn message_of(message: &Message) -> Option<(u32, Option<u32>)> {
     if let Message::MultipartRequest(MultipartRequest {
         body: RequestBody::FlowMonitor(list),
@@ -74,8 +74,8 @@ pub(crate) fn message_of(message: &Message) -> Option<(u32, Option<u32>)> {
     None
 }
 
-/// How a version writes a monitored entry's match and instructions. All else is the same in 1.0 and
-/// 1.3.
+/// The forms in which a version writes a monitored entry's match and instructions. All else is the
+/// same in 1.0 and 1.3.
 pub(crate) trait EntryForm {
     /// Reads a match of which `length` says how long it is without padding. Errors: BAD_MATCH's.
     fn read_match(length: u16, r: &mut Reader<'_>) -> Result<Match, DecodeError>;
@@ -248,7 +248,7 @@ mod tests {
 
     /// A request for a monitor behind the ONF's head, up to `match_len`.
     const HEAD: &str = "04120040 00000001 ffff0000 00000000 4f4e4600 0000074e 00000009 003f";
-    /// What stands between `match_len` and the match.
+    /// The bytes between `match_len` and the match.
     const REST: &str = "00000003 01000000";
     const FIELDS: &str = "80000a02 08008000 18040a00 0001";
 

@@ -1,5 +1,5 @@
-//! How Open vSwitch's tools write copy_field and masked set-fields before 1.5: as actions of their
-//! own.
+//! The forms in which Open vSwitch's tools write copy_field and masked set-fields before 1.5: as
+//! actions of their own.
 
 use super::matching::{check_tag, decode_set_field, encode_oxm};
 use crate::action::{Action, SetField};

@@ -1,4 +1,4 @@
-//! What the ONF added to 1.3 as an experimenter, in the words of 1.4, and the features of bundles
+//! The ONF's additions to 1.3 as an experimenter, in the words of 1.4, and the features of bundles
 //! that it added to 1.4, too. Spec: ONF extensions 230, 187 and 340.
 
 use super::error::older;
@@ -26,7 +26,7 @@ const MESSAGES: [(u32, u8); 2] = [(2300, 33), (2301, 34)];
 
 /// The type of experimenters' multiparts.
 const EXPERIMENTER_MULTIPART: u16 = 0xffff;
-/// The ONF's types of multiparts, the types of the same ones in later versions, and the last
+/// The ONF's types of multiparts, the types of the same multiparts in later versions, and the last
 /// version that has them from the ONF. Choice: the number of the extension's features of bundles is
 /// formed as those of its other extensions are.
 const MULTIPARTS: [(u32, u16, Version); 2] = [(1870, 16, Version::V1_3), (3400, 19, Version::V1_4)];
@@ -109,7 +109,7 @@ pub(super) fn multipart_type(
     Ok(row.1)
 }
 
-/// Whether a version has from the ONF what `last` is the last one to have so.
+/// Returns true if a version has from the ONF what `last` is the last one to have so.
 fn has_from_onf(version: Version, last: Version) -> bool {
     (Version::V1_3..=last).contains(&version)
 }
@@ -124,12 +124,12 @@ pub(super) fn write_multipart_head(number: u16, start: usize, w: &mut Writer<'_>
     }
 }
 
-/// Whether a version has actions of 1.5 from the ONF.
+/// Returns true if a version has actions of 1.5 from the ONF.
 pub(super) fn has_actions(version: Version) -> bool {
     has_from_onf(version, Version::V1_4)
 }
 
-/// How table features list actions of the ONF's: not by their types.
+/// The way in which table features list actions of the ONF's: not by their types.
 pub(super) const LISTED: TypeId = TypeId {
     ty: EXPERIMENTER_ACTION,
     experimenter: ONF,

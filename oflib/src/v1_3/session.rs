@@ -1,4 +1,4 @@
-//! What a connection is about: HELLO, ERROR, features, configuration, roles, tables.
+//! Messages about a connection: HELLO, ERROR, features, configuration, roles, tables.
 
 use super::{V1_3, layout};
 use crate::error::{BadRequest, DecodeError, EXPERIMENTER_ERROR_TYPE, ErrorCode};

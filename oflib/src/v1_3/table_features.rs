@@ -45,7 +45,7 @@ fn check_doubled(mut r: Reader<'_>) -> Result<(), DecodeError> {
     if r.take(FIXED_BYTES - 2).is_err() {
         return Ok(());
     }
-    // What is no property is found when it is read.
+    // A property that is none is found when it is read.
     while let Ok((at_type, ty, _)) = r.at("property").property(BadProperty::BAD_LEN) {
         if seen.contains(&ty) {
             return Err(at_type.err(BadProperty::DUP_TYPE));
@@ -192,7 +192,7 @@ impl Wire for TypeId {
     }
 }
 
-/// Whether an experimenter stands behind this OXM header.
+/// Returns true if an experimenter stands behind this OXM header.
 fn is_experimenter(header: u32) -> bool {
     header >> 16 == u32::from(EXPERIMENTER) && header & 0xff >= 4
 }

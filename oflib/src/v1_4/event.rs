@@ -1,4 +1,4 @@
-//! Which events a controller wants, those of roles, and requests of others. Spec: OpenFlow 1.4.1
+//! The events that a controller wants, those of roles, and requests of others. Spec: OpenFlow 1.4.1
 //! sections 7.3.10, 7.4.4, 7.4.6.
 
 use alloc::boxed::Box;

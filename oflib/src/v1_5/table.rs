@@ -1,4 +1,4 @@
-//! What is asked of tables, groups, meters and ports, and what they can do. Spec: OpenFlow 1.5.1
+//! Requests for tables, groups, meters and ports, and their features. Spec: OpenFlow 1.5.1
 //! sections 7.3.5.10, 7.3.5.14, 7.3.5.18.
 
 use super::V1_5;

@@ -1,4 +1,4 @@
-//! What the tests share: a codec with an extension, the vectors, a generator of messages.
+//! Helpers that the tests share: a codec with an extension, the vectors, a generator of messages.
 
 pub(crate) mod generate;
 
@@ -126,7 +126,8 @@ pub(crate) fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Whether 1.0 has a message from a vendor: roles, and flow monitors that are ended and paused.
+/// Returns true if 1.0 has a message from a vendor: roles, and flow monitors that are ended and
+/// paused.
 pub(crate) fn is_of_vendor(message: &Message) -> bool {
     match message {
         Message::RoleRequest(_) | Message::RoleReply(_) => true,

@@ -32,7 +32,7 @@ fn cut(frame: &Frame) -> Vec<Packet> {
     fragments
 }
 
-/// Whether no fragment waits, and nothing counts as waiting.
+/// Returns true if no fragment waits, and nothing counts as waiting.
 fn is_empty(reassembler: &Reassembler) -> bool {
     let counted = reassembler.bytes.used() + reassembler.packets.used();
     reassembler.open.is_empty() && counted == 0
@@ -242,7 +242,7 @@ fn a_flood_of_fragments_on_one_port_costs_other_ports_no_packet() {
     };
     let most = (MAX_PACKETS - 100) / 2;
     assert_eq!(flood(&mut reassembler, 0), 60_000 - most, "its share");
-    // Those that wait become whole, and so do new ones.
+    // Those that wait become whole, and so do new fragments.
     for number in 0..200 {
         if number >= 100 {
             assert!(matches!(reassembler.add(0, half(2, number, 0)), (None, 0)));
@@ -254,7 +254,7 @@ fn a_flood_of_fragments_on_one_port_costs_other_ports_no_packet() {
     }
     let waiting = reassembler.packets.used();
     assert_eq!(waiting, most, "those of the flood alone");
-    // What the others gave back is shared, and after the timeout nothing is left.
+    // The places that the others gave back are shared, and after the timeout nothing is left.
     flood(&mut reassembler, 1);
     assert_eq!(reassembler.packets.used(), MAX_PACKETS / 2);
     assert_eq!(reassembler.expire(1 + TIMEOUT_NS), MAX_PACKETS / 2);

@@ -25,7 +25,7 @@ fn packet(pool: &Pool, built: (Vec<u8>, Offload)) -> Packet {
     Packet::new(frame(pool, built), PortNo(1))
 }
 
-/// Whether a checksum cannot be refreshed: SCTP's, over what other fragments hold.
+/// Returns true if a checksum cannot be refreshed: SCTP's, over what other fragments hold.
 fn has_partial_crc(spec: &mut Spec) -> bool {
     spec.l4_mut()
         .is_some_and(|l4| matches!(l4.body, Body::Sctp { .. }) && l4.part == Part::First)
@@ -128,7 +128,7 @@ fn a_field_that_is_set_reads_back_whatever_its_row() {
     }
 }
 
-/// A pending checksum, once finished, is the one that an ordinary sender would have written.
+/// A pending checksum, once finished, is the checksum that an ordinary sender would have written.
 fn finished(packet: &mut Packet, spec: &mut Spec) {
     if packet.frame.offload.checksum.is_none() || has_partial_crc(spec) {
         return;
@@ -217,7 +217,7 @@ fn reparsed(packet: &Packet) -> Key {
     fresh.key().clone()
 }
 
-/// Where a pending checksum's bytes stand, counted from the frame's end.
+/// The place of a pending checksum's bytes, counted from the frame's end.
 fn pending_from_end(packet: &Packet) -> Option<usize> {
     let (start, offset) = packet.frame.offload.checksum?;
     Some(packet.frame.len() - usize::from(start + offset))

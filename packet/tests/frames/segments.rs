@@ -119,7 +119,7 @@ fn edits_of_a_super_frame_are_edits_of_its_segments() {
     use bofuss_oflib::field as f;
     let (mut rng, pool) = (Rng(22), Pool::new(1 << 24));
     let edit = |packet: &mut Packet| {
-        // What is not there in this frame is not there in its segments either.
+        // A field that is absent from this frame is absent from its segments, too.
         let _ = packet.set_field(f::IPV4_DST, &[9; 16]);
         let _ = packet.set_field(f::IPV6_SRC, &[8; 16]);
         let _ = packet.set_field(f::IP_DSCP, &[5; 16]);

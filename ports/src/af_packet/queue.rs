@@ -1,4 +1,4 @@
-//! What a packet socket's queue gives: frames by system calls, many in one.
+//! Takes frames from a packet socket's queue by system calls, many in one.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -11,7 +11,7 @@ use crate::{BATCH_BYTES, BATCH_FRAMES, DriverDropReason, PortError, frame_pairs:
 pub(super) const MIN_PLACES: usize = 4;
 
 impl AfPacket {
-    /// Takes up to `max` frames out of the socket's queue. Returns how many, dropped ones among
+    /// Takes up to `max` frames out of the socket's queue. Returns how many, dropped frames among
     /// them.
     pub(super) fn recv_queue(
         &mut self,
@@ -57,7 +57,7 @@ impl AfPacket {
     }
 
     /// Takes up to `wanted` frames out of the queue by one system call. Returns how many left it,
-    /// dropped ones among them, and whether there are no more.
+    /// dropped frames among them, and whether there are no more.
     fn recv_places(
         &mut self,
         pool: &Pool,

@@ -15,7 +15,7 @@ use std::{
 use bofuss_frame::{Frame, Pool};
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, OpenError, PortDriver, set_link};
 
-/// How long anything that a test waits for may take.
+/// The time that anything that a test waits for may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -34,7 +34,7 @@ impl Namespace {
         Self::start_thread(|| unsafe { libc::unshare(libc::CLONE_NEWNET) })
     }
 
-    /// Another thread in the namespace of this one.
+    /// Another thread in the namespace of this thread.
     pub(crate) fn here() -> Self {
         Self::start_thread(|| 0).expect("nothing is changed")
     }
@@ -74,7 +74,7 @@ impl Namespace {
 }
 
 thread_local! {
-    /// What [`open`] opens ports with.
+    /// The options with which [`open`] opens ports.
     static RING_SLOTS: Cell<usize> = const { Cell::new(0) };
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of single frames: tags, runts, sizes, drops, disappearing interfaces, the host's
+//! The treatment of single frames: tags, runts, sizes, drops, disappearing interfaces, the host's
 //! stack.
 
 use std::{
@@ -358,7 +358,7 @@ fn answers_of_the_stack(options: AfPacketOptions) -> (usize, usize) {
         [("10.0.0.1", 7), ("10.1.0.1", 7), ("10.1.0.9", 7)],
     );
     assert_eq!(answered, port.counters());
-    // What the interface sent by itself before it was a port is no answer.
+    // A frame that the interface sent by itself before it was a port is no answer.
     let before = received_by(&guest);
     guest.run(move || {
         ip("route add default via 10.0.0.1 dev eth0 onlink");

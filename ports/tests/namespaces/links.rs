@@ -1,4 +1,4 @@
-//! What interfaces are and become: refusals with their words, and the monitor's events.
+//! Interfaces and their changes: refusals with their words, and the monitor's events.
 
 use bofuss_ports::{
     AfPacket, AfPacketOptions, Link, LinkEvent, LinkMonitor, OpenError, StampOffer, StampSource,

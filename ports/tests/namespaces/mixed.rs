@@ -1,5 +1,5 @@
-//! Numbered frames of all kinds mixed at random: small ones, jumbo frames and super-frames, tagged
-//! or not, with checksums finished or not. Each comes once, whole, in order, as it was sent.
+//! Numbered frames of all kinds mixed at random: small frames, jumbo frames and super-frames,
+//! tagged or not, with checksums finished or not. Each comes once, whole, in order, as it was sent.
 
 use std::thread;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::common::{in_both_ways, ip, open, push, until, veth};
 /// Bytes of Ethernet, IPv4 and TCP headers, and where that of TCP begins.
 const HEADERS: usize = 54;
 const TCP_AT: u16 = 34;
-/// Where a TCP header has its checksum.
+/// The offset of a TCP header's checksum.
 const TCP_CHECKSUM: u16 = 16;
 /// The longest super-frame that the kernel makes.
 const LONGEST: usize = 65_549;
@@ -20,7 +20,7 @@ const MTU: usize = 9000;
 /// The ring has 256 slots, and these are many more.
 const FRAMES: usize = 3000;
 
-/// What each frame is.
+/// The kind of each frame.
 #[derive(Clone, Copy)]
 enum Kind {
     /// The shortest.
@@ -226,7 +226,7 @@ fn order_holds_while_an_interface_goes_down_and_up_and_a_port_is_opened_again() 
             send(&mut a, &pool, next..next + 40);
             next += 40;
             take(&mut b, &pool, 1 + 7 * round, &mut numbers);
-            // What waits in the ring and the queue survives.
+            // The frames that wait in the ring and the queue survive.
             set_link("s2", false).expect("it is there");
             take(&mut b, &pool, 5, &mut numbers);
             set_link("s2", true).expect("it is there");

@@ -20,7 +20,7 @@ const DATAGRAMS: usize = 40;
 
 type Tags = &'static [(u16, u16)];
 
-/// What is done to a frame between two ports.
+/// The change to a frame between two ports.
 #[derive(Clone, Copy)]
 enum Edit {
     Push(Tags),
@@ -30,7 +30,7 @@ enum Edit {
 /// A cable: frames received on the first port leave by the second, edited.
 type Cable = (usize, usize, Edit);
 
-/// What passed.
+/// The frames that passed.
 #[derive(Default)]
 struct Seen {
     longest: [usize; 4],

@@ -1,5 +1,5 @@
-//! What ends a connection, and bytes that are answered with an ERROR: the switch and its other
-//! connections stay as they are.
+//! Tests of what ends a connection, and of bytes that are answered with an ERROR: the switch and
+//! its other connections stay as they are.
 
 use bofuss_oflib::error::{BadMatch, BadRequest};
 use bofuss_oflib::handshake::HandshakeError;

@@ -28,11 +28,11 @@ use crate::config::{POOL_BYTES, port};
 pub(super) const NOW: Time = Time(2 * Time::SEC);
 /// A time before what has happened.
 pub(super) const EARLIER: Time = Time(Time::SEC / 2);
-/// When the scheduled bundle is committed.
+/// The time at which the scheduled bundle is committed.
 const COMMIT_AT: Time = Time(2_900_000_000);
-/// When bundles that were open at [`NOW`] have timed out.
+/// The time at which bundles that were open at [`NOW`] have timed out.
 const IDLE: Time = Time(13 * Time::SEC);
-/// What the clock of scheduled bundles shows at time 0.
+/// The time that the clock of scheduled bundles shows at time 0.
 const CLOCK_AT_0: u64 = 1_000_000 * Time::SEC;
 /// The transaction id of every message.
 pub(super) const XID: u32 = 7;
@@ -113,7 +113,7 @@ impl UsedSwitch {
         self.held = held.next().unwrap();
     }
 
-    /// The configuration of this switch, for another one.
+    /// The configuration of this switch, for another switch.
     pub(super) fn config(&self) -> EmbeddedConfig {
         let pool = self.switch.switch().datapath().pool();
         config(self.switch.catalogue().clone(), pool.clone())
@@ -391,7 +391,7 @@ pub(super) fn role(role: ControllerRole, generation_id: u64) -> Message {
     })
 }
 
-/// What the switch is programmed with.
+/// Returns the messages with which the switch is programmed.
 fn programme(catalogue: &Catalogue) -> Vec<Message> {
     let mut messages = vec![
         role(ControllerRole::MASTER, 5),

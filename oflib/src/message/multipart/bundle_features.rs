@@ -8,7 +8,7 @@ use crate::message::property::ExperimenterProperty;
 use crate::model::{flags, model};
 
 flags! {
-    /// What a request asks for (`OFPBF_*`).
+    /// The features that a request asks for (`OFPBF_*`).
     pub struct BundleFeatureFlags(u32) {
         /// The switch's time.
         TIMESTAMP = 0x1 "timestamp",
@@ -18,13 +18,13 @@ flags! {
 }
 
 model! {
-    /// How bundles are carried out at a time.
+    /// The accuracy and range of commit times.
     pub struct TimeCapability {
-        /// How far the time of a commit may be from the one asked for.
+        /// The largest distance of a commit's time from the one asked for.
         pub sched_accuracy: Timestamp,
-        /// How far in the future a commit may be scheduled.
+        /// The furthest time in the future for which a commit may be scheduled.
         pub sched_max_future: Timestamp,
-        /// How far in the past.
+        /// The furthest time in the past.
         pub sched_max_past: Timestamp,
         /// The time of who says this.
         pub timestamp: Timestamp,
@@ -34,7 +34,7 @@ model! {
 model! {
     /// A request for what bundles can do.
     pub struct BundleFeaturesRequest {
-        /// What it asks for.
+        /// The features that it asks for.
         pub flags: BundleFeatureFlags,
     } in_some_versions {
         /// The requester's time, and the tolerances that it asks for.
@@ -45,12 +45,12 @@ model! {
 }
 
 model! {
-    /// What bundles can do.
+    /// The features of bundles.
     pub struct BundleFeatures {
         /// The flags that they may have.
         pub capabilities: BundleFlags,
     } in_some_versions {
-        /// What they can do with time.
+        /// The features of bundles about time.
         pub time_capability: Option<TimeCapability>,
         /// Properties of experimenters.
         pub experimenters: Vec<ExperimenterProperty>,

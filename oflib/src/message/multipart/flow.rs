@@ -9,7 +9,7 @@ use crate::model::{model, named};
 use crate::types::{GroupId, PortNo, TableId};
 
 model! {
-    /// Which entries are asked for.
+    /// A request for entries.
     pub struct FlowStatsRequest {
         /// Their table, or ALL.
         pub table_id: TableId,
@@ -17,9 +17,9 @@ model! {
         pub out_port: PortNo,
         /// Only those that use this group.
         pub out_group: GroupId,
-        /// Only those with this cookie,
+        /// The cookie that they must have.
         pub cookie: u64 as hex,
-        /// in these bits.
+        /// The bits of the cookie that count.
         pub cookie_mask: u64 as hex,
         /// Only those that this match covers.
         pub fields: Match,
@@ -43,9 +43,9 @@ model! {
     pub struct FlowEntry text write_flow_entry {
         /// Its table.
         pub table_id: TableId,
-        /// How long it lives: whole seconds,
+        /// The whole seconds for which it has lived.
         pub duration_sec: u32,
-        /// and nanoseconds beyond.
+        /// The nanoseconds beyond these seconds.
         pub duration_nsec: u32,
         /// Its priority.
         pub priority: u16,
@@ -67,13 +67,13 @@ model! {
         pub instructions: Instructions,
         /// Its importance (since OpenFlow 1.4).
         pub importance: u16,
-        /// How long it has had no packet (since OpenFlow 1.5).
+        /// The time for which it has had no packet (since OpenFlow 1.5).
         pub idle_time: Option<StatTime>,
     }
 }
 
 impl FlowEntry {
-    /// How long it exists, what it counted, and how long ago.
+    /// The time for which it exists, what it counted, and how long ago.
     pub fn stats(&self) -> Stats {
         let duration = StatTime {
             sec: self.duration_sec,
@@ -105,7 +105,7 @@ model! {
 }
 
 named! {
-    /// Why statistics of an entry are sent (`OFPFSR_*`).
+    /// The reason for which statistics of an entry are sent (`OFPFSR_*`).
     pub struct FlowStatsReason(u8) {
         /// They were asked for.
         STATS_REQUEST = 0 "stats_request",
@@ -119,7 +119,7 @@ model! {
     pub struct FlowCounters {
         /// Its table.
         pub table_id: TableId,
-        /// Why they are sent.
+        /// The reason for which they are sent.
         pub reason: FlowStatsReason,
         /// Its priority.
         pub priority: u16,

@@ -7,7 +7,7 @@ use crate::model::{flags, model, named};
 use crate::types::{GroupId, PortNo, TableId};
 
 named! {
-    /// What a request does to a monitor (`OFPFMC_*`).
+    /// The commands for a monitor (`OFPFMC_*`).
     pub struct FlowMonitorCommand(u8) else FlowMonitorFailed::BAD_COMMAND {
         /// Begins one.
         ADD = 0 "add",
@@ -19,7 +19,7 @@ named! {
 }
 
 flags! {
-    /// What a monitor reports (`OFPFMF_*`).
+    /// The changes that a monitor reports (`OFPFMF_*`).
     pub struct FlowMonitorFlags(u16) {
         /// The entries that are there when it begins.
         INITIAL = 0x1 "initial",
@@ -47,11 +47,11 @@ model! {
         pub out_port: PortNo,
         /// Only entries that use this group.
         pub out_group: GroupId,
-        /// What is reported.
+        /// The changes to report.
         pub flags: FlowMonitorFlags,
         /// The table, or ALL.
         pub table_id: TableId,
-        /// What to do.
+        /// The command.
         pub command: FlowMonitorCommand,
         /// Only entries that this match covers.
         pub fields: Match,
@@ -59,7 +59,7 @@ model! {
 }
 
 named! {
-    /// What a monitor reports of (`OFPFME_*`).
+    /// The events of a monitor (`OFPFME_*`).
     pub struct FlowUpdateEvent(u16) {
         /// An entry that was there when the monitor began.
         INITIAL = 0 "initial",
@@ -83,7 +83,7 @@ named! {
 pub struct MonitoredFlow {
     /// Its table.
     pub table_id: TableId,
-    /// Why it was removed (`OFPRR_*`), of those that were.
+    /// The reason for which it was removed (`OFPRR_*`), of those that were.
     pub reason: u8,
     /// Its idle timeout, seconds.
     pub idle_timeout: u16,

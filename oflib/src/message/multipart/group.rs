@@ -8,7 +8,7 @@ use crate::model::{flags, model};
 use crate::types::GroupId;
 
 model! {
-    /// Which group is asked for; ALL is all.
+    /// The group that is asked for; ALL is all.
     pub struct GroupRequest {
         /// The group.
         pub group_id: GroupId,
@@ -16,7 +16,7 @@ model! {
 }
 
 model! {
-    /// What a bucket did.
+    /// The counters of a bucket.
     #[derive(Copy)]
     pub struct BucketCounter {
         /// Packets.
@@ -27,7 +27,7 @@ model! {
 }
 
 model! {
-    /// What a group did, without its length.
+    /// The statistics of a group, without its length.
     pub struct GroupCounters {
         /// The group.
         pub group_id: GroupId,
@@ -37,16 +37,16 @@ model! {
         pub packet_count: u64,
         /// Bytes.
         pub byte_count: u64,
-        /// How long it exists: whole seconds,
+        /// The whole seconds for which it has existed.
         pub duration_sec: u32,
-        /// and nanoseconds beyond.
+        /// The nanoseconds beyond these seconds.
         pub duration_nsec: u32,
         /// Its buckets.
         pub bucket_stats: Vec<BucketCounter>,
     }
 }
 
-/// Which groups are asked for: all, before OpenFlow 1.5.
+/// The groups that are asked for: all, before OpenFlow 1.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GroupDescRequest {
     /// The group.
@@ -60,7 +60,7 @@ impl GroupDescRequest {
     };
 }
 
-/// What a group did.
+/// The statistics of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupStats(pub GroupCounters);
 
@@ -78,7 +78,7 @@ pub struct GroupDesc {
 }
 
 flags! {
-    /// What groups can do (`OFPGFC_*`).
+    /// The capabilities of groups (`OFPGFC_*`).
     pub struct GroupCapabilities(u32) {
         /// Select groups with weights.
         SELECT_WEIGHT = 0x1 "select_weight",
@@ -91,12 +91,13 @@ flags! {
     }
 }
 
-/// What groups can do, with one entry for each group type: all, select, indirect, fast failover.
+/// The features of groups, with one entry for each group type: all, select, indirect, fast
+/// failover.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupFeatures {
     /// A bit for each type.
     pub types: u32,
-    /// What groups can do.
+    /// The capabilities.
     pub capabilities: GroupCapabilities,
     /// The most groups of each type.
     pub max_groups: [u32; 4],

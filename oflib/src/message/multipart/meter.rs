@@ -8,14 +8,14 @@ use crate::model::{flags, model};
 use crate::types::MeterId;
 
 model! {
-    /// Which meter is asked for; ALL is all.
+    /// The meter that is asked for; ALL is all.
     pub struct MeterRequest {
         /// The meter.
         pub meter_id: MeterId,
     }
 }
 
-/// What a meter did.
+/// The statistics of a meter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct MeterStats {
     /// The meter.
@@ -24,9 +24,9 @@ pub struct MeterStats {
     pub flow_count: u32,
     /// Packets and bytes that entered it.
     pub input: BucketCounter,
-    /// How long it exists: whole seconds,
+    /// The whole seconds for which it has existed.
     pub duration_sec: u32,
-    /// and nanoseconds beyond.
+    /// The nanoseconds beyond these seconds.
     pub duration_nsec: u32,
     /// Packets and bytes in each band.
     pub bands: Vec<BucketCounter>,
@@ -44,7 +44,7 @@ pub struct MeterConfig {
 }
 
 flags! {
-    /// Where meters may stand (`OFPMFF_*`).
+    /// The features of meters: where they may be used (`OFPMFF_*`).
     pub struct MeterFeatureFlags(u32) {
         /// In the action set.
         ACTION_SET = 0x1 "action_set",
@@ -56,7 +56,7 @@ flags! {
 }
 
 model! {
-    /// What meters can do.
+    /// The features of meters.
     #[derive(Copy)]
     pub struct MeterFeatures {
         /// The most meters.
@@ -70,7 +70,7 @@ model! {
         /// The most colours.
         pub max_color: u8,
     } in_some_versions {
-        /// Where they may be used (since OpenFlow 1.5).
+        /// The places where they may be used (since OpenFlow 1.5).
         pub features: MeterFeatureFlags,
     }
 }

@@ -91,9 +91,9 @@ macro_rules! body_enum {
         $(#[$m])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $N {
-            /// Whether more parts follow.
+            /// True if more parts follow.
             pub more: bool,
-            /// What this part holds.
+            /// The content of this part.
             pub body: $Body,
         }
         impl $Body {
@@ -153,13 +153,13 @@ macro_rules! multiparts {
         body_enum! {
             /// A multipart request, or a part of one. Spec: OpenFlow 1.3.5 section 7.3.5.
             MultipartRequest
-            /// What is asked.
+            /// The request.
             RequestBody leaves_out false: $($number $V($Request) $name [$($span)*];)*
         }
         body_enum! {
             /// A multipart reply, or a part of one. Spec: OpenFlow 1.3.5 section 7.3.5.
             MultipartReply
-            /// What is answered.
+            /// The reply.
             ReplyBody leaves_out true: $($number $V($Reply) $name [$($span)*];)*
         }
     };

@@ -9,14 +9,14 @@ use crate::model::{flags, model};
 use crate::types::{PortNo, QueueId};
 
 model! {
-    /// Which port is asked for; ANY is all.
+    /// The port that is asked for; ANY is all.
     pub struct PortRequest {
         /// The port.
         pub port_no: PortNo,
     }
 }
 
-/// Which ports are asked for: all, before OpenFlow 1.5.
+/// The ports that are asked for: all, before OpenFlow 1.5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PortDescRequest {
     /// The port.
@@ -31,7 +31,7 @@ impl PortDescRequest {
 }
 
 flags! {
-    /// Which numbers of an optical port are known (`OFPOSF_*`).
+    /// Flags for the numbers of an optical port that are known (`OFPOSF_*`).
     pub struct OpticalStatsFlags(u32) {
         /// The receiver's frequency.
         RX_TUNE = 0x1 "RX_TUNE",
@@ -49,23 +49,23 @@ flags! {
 }
 
 model! {
-    /// What an optical port does. Frequencies are in MHz, wavelengths in nm * 100, powers in
+    /// The state of an optical port. Frequencies are in MHz, wavelengths in nm * 100, powers in
     /// dBm * 10, currents in mA * 10, temperatures in degrees Celsius * 10.
     #[derive(Copy)]
     pub struct OpticalStats {
-        /// Which of the numbers are known.
+        /// The numbers that are known.
         pub flags: OpticalStatsFlags,
-        /// The frequency or wavelength sent,
+        /// The frequency or wavelength sent.
         pub tx_freq_lmda: u32,
-        /// its offset,
+        /// The offset of that.
         pub tx_offset: u32,
-        /// and the size of the grid.
+        /// The size of its grid.
         pub tx_grid_span: u32,
-        /// The frequency or wavelength received,
+        /// The frequency or wavelength received.
         pub rx_freq_lmda: u32,
-        /// its offset,
+        /// The offset of that.
         pub rx_offset: u32,
-        /// and the size of the grid.
+        /// The size of its grid.
         pub rx_grid_span: u32,
         /// The power sent.
         pub tx_pwr: u16,
@@ -79,7 +79,7 @@ model! {
 }
 
 model! {
-    /// What passed through a port.
+    /// The statistics of a port.
     pub struct PortStats {
         /// The port.
         pub port_no: PortNo,
@@ -107,12 +107,12 @@ model! {
         pub rx_crc_err: u64,
         /// Collisions.
         pub collisions: u64,
-        /// How long the port has been there: whole seconds,
+        /// The whole seconds for which the port has been there.
         pub duration_sec: u32,
-        /// and nanoseconds beyond.
+        /// The nanoseconds beyond these seconds.
         pub duration_nsec: u32,
     } in_some_versions {
-        /// What it does if it is an optical one (since OpenFlow 1.4).
+        /// The state of an optical port (since OpenFlow 1.4).
         pub optical: Option<OpticalStats>,
         /// Properties of experimenters (since OpenFlow 1.4).
         pub experimenters: Vec<ExperimenterProperty>,
@@ -120,7 +120,7 @@ model! {
 }
 
 model! {
-    /// Which queue is asked for; ANY and ALL are all.
+    /// The queue that is asked for; ANY and ALL are all.
     pub struct QueueStatsRequest {
         /// The port.
         pub port_no: PortNo,
@@ -130,7 +130,7 @@ model! {
 }
 
 model! {
-    /// What passed through a queue.
+    /// The statistics of a queue.
     pub struct QueueStats {
         /// The port.
         pub port_no: PortNo,
@@ -142,9 +142,9 @@ model! {
         pub tx_packets: u64,
         /// Packets dropped because the queue was full.
         pub tx_errors: u64,
-        /// How long the queue has been there: whole seconds,
+        /// The whole seconds for which the queue has been there.
         pub duration_sec: u32,
-        /// and nanoseconds beyond.
+        /// The nanoseconds beyond these seconds.
         pub duration_nsec: u32,
     } in_some_versions {
         /// Properties of experimenters (since OpenFlow 1.4).

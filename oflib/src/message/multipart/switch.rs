@@ -7,7 +7,7 @@ use crate::types::TableId;
 use crate::wire::FixedStr;
 
 model! {
-    /// Who made the switch, and what it is called.
+    /// The maker and the names of the switch.
     pub struct Desc {
         /// Manufacturer.
         pub mfr_desc: FixedStr<256>,
@@ -23,7 +23,7 @@ model! {
 }
 
 model! {
-    /// What a table did.
+    /// The counters of a table.
     pub struct TableStats {
         /// The table.
         pub table_id: TableId,
@@ -34,7 +34,7 @@ model! {
         /// Packets that hit an entry.
         pub matched_count: u64,
     } in_some_versions {
-        /// What the table can do, in the versions that say so here (OpenFlow 1.0 to 1.2).
+        /// The capabilities of the table, in the versions that say so here (OpenFlow 1.0 to 1.2).
         pub features: TableFeatureSet,
     }
 }

@@ -9,16 +9,16 @@ use crate::model::{model, named};
 use crate::types::TableId;
 
 model! {
-    /// How a table is configured.
+    /// The configuration of a table.
     pub struct TableDesc {
         /// The table.
         pub table_id: TableId,
         /// Its configuration.
         pub config: TableConfig,
     } in_some_versions {
-        /// How it chooses the entries that it evicts.
+        /// The criteria by which it chooses the entries that it evicts.
         pub eviction: Option<EvictionFlags>,
-        /// When it says how full it is.
+        /// The thresholds at which it says how full it is.
         pub vacancy: Option<Vacancy>,
         /// Properties of experimenters.
         pub experimenters: Vec<ExperimenterProperty>,
@@ -26,7 +26,7 @@ model! {
 }
 
 named! {
-    /// What happened to a table (`OFPTR_*`).
+    /// The events of a table (`OFPTR_*`).
     pub struct TableStatusReason(u8) {
         /// Its vacancy fell below the lower threshold.
         VACANCY_DOWN = 3 "vacancy_down",
@@ -38,7 +38,7 @@ named! {
 model! {
     /// Something happened to a table.
     pub struct TableStatus {
-        /// What happened.
+        /// The event.
         pub reason: TableStatusReason,
         /// The table as it is configured.
         pub table: TableDesc,

@@ -36,7 +36,7 @@ pub enum FieldId {
     Unknown(u32, u32),
 }
 
-/// What a property lists.
+/// The list in a property.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PropertyList {
     /// Instruction or action types.
@@ -71,7 +71,7 @@ impl PropertyList {
 pub struct TableProperty {
     /// The property type (`OFPTFPT_*`).
     pub ty: u16,
-    /// What it lists.
+    /// The list.
     pub list: PropertyList,
 }
 
@@ -160,8 +160,8 @@ impl TableFeatureSet {
 }
 
 impl FieldId {
-    /// Whether it is a field of the specification's, or one of an announced experimenter. Those of
-    /// the ONF are the specification's since 1.5.
+    /// Returns true if it is a field of the specification's, or one of an announced experimenter.
+    /// Those of the ONF are the specification's since 1.5.
     fn is_announced(&self, version: Version, catalogue: &Catalogue) -> bool {
         match self {
             Self::Known(field, _) => match field.experimenter {
@@ -173,7 +173,7 @@ impl FieldId {
         }
     }
 
-    /// Whether a version has the field: what came later is left out.
+    /// Returns true if a version has the field: what came later is left out.
     pub(crate) fn is_known_to(&self, version: Version) -> bool {
         match self {
             Self::Known(field, _) => field.versions.has(version),
@@ -183,14 +183,14 @@ impl FieldId {
 }
 
 impl TypeId {
-    /// Whether it is a type of the specification's, or one of an announced experimenter.
+    /// Returns true if it is a type of the specification's, or one of an announced experimenter.
     fn is_announced(&self, version: Version, catalogue: &Catalogue) -> bool {
         let is_onf = self.ty == COPY_FIELD && !version.has_onf_fields();
         let experimenter = if is_onf { ONF } else { self.experimenter };
         experimenter == 0 || catalogue.announces(experimenter)
     }
 
-    /// Whether a version has an action of this type, as far as is known.
+    /// Returns true if a version has an action of this type, as far as is known.
     pub(crate) fn is_action_of(self, version: Version) -> bool {
         let row = ACTIONS.iter().find(|row| row.number == self.ty);
         row.is_none_or(|row| row.versions.has(version))
@@ -202,7 +202,7 @@ impl TypeId {
         row.is_none_or(|row| row.versions.has(version))
     }
 
-    /// Whether a version has what a property of the type `property` lists so.
+    /// Returns true if a version has what a property of the type `property` lists so.
     pub(crate) fn is_known_to(self, property: u16, version: Version) -> bool {
         let row = PROPERTIES.iter().find(|row| row.0 == property);
         match row.map(|row| row.2) {
@@ -213,7 +213,7 @@ impl TypeId {
 }
 
 named! {
-    /// What a request does to the tables that it has (`OFPTFC_*`).
+    /// The effect of a request on the tables that it has (`OFPTFC_*`).
     pub struct TableFeaturesCommand(u8) else TableFeaturesFailed::BAD_COMMAND {
         /// Replaces all tables.
         REPLACE = 0 "replace",
@@ -227,7 +227,7 @@ named! {
 }
 
 flags! {
-    /// What a table may be used for (`OFPTFF_*`).
+    /// The possible uses of a table (`OFPTFF_*`).
     pub struct TableFeatureFlags(u32) {
         /// Packets that came.
         INGRESS_TABLE = 0x1 "ingress_table",
@@ -253,16 +253,16 @@ model! {
         pub config: u32,
         /// The most entries.
         pub max_entries: u32,
-        /// What it can do.
+        /// The capabilities.
         pub properties: Vec<TableProperty>,
     } in_some_versions {
-        /// What the request does, in each of its tables the same (since OpenFlow 1.5).
+        /// The command, in each of its tables the same (since OpenFlow 1.5).
         pub command: TableFeaturesCommand,
-        /// What the table is used for (since OpenFlow 1.5).
+        /// The uses of the table (since OpenFlow 1.5).
         pub features: TableFeatureFlags,
     }
 }
 
-/// What a table can do.
+/// The features of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TableFeatures(pub TableFeatureSet);
