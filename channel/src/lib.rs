@@ -3,6 +3,39 @@
 //! A switch makes a [`Hub`], gives it addresses, and takes [`Event`]s from one bounded queue; a
 //! tool makes a [`Client`]. Nothing here knows what a message means, beyond HELLO, our own echo
 //! probe and the parts of a multipart message.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use bofuss_channel::{ActiveAddress, Client, Event, Hub, Settings};
+//! use bofuss_oflib::message::Empty;
+//! use bofuss_oflib::{Message, Version};
+//! use tokio::sync::mpsc;
+//!
+//! let (sender, mut events) = mpsc::channel(64);
+//! let settings = Settings { is_switch: true, ..Settings::new(Arc::default()) };
+//! let hub = Hub::new(settings, sender);
+//! let listener = hub.listen(&"ptcp:0:127.0.0.1".parse()?).await?;
+//!
+//! let address = ActiveAddress(listener.address().0.clone());
+//! let (versions, limit) = ([Version::V1_3], Duration::from_secs(5));
+//! let mut tool = Client::connect(&address, &versions, &Arc::default(), None, limit).await?;
+//! tool.send(&Message::BarrierRequest(Empty)).await?;
+//!
+//! let Some(Event::Up { sender, .. }) = events.recv().await else {
+//!     panic!("a connection comes up first");
+//! };
+//! let Some(Event::Message { xid, message, .. }) = events.recv().await else {
+//!     panic!("then its messages arrive");
+//! };
+//! assert_eq!(message, Message::BarrierRequest(Empty));
+//! sender.send(xid, Message::BarrierReply(Empty));
+//! assert_eq!(tool.next().await?, (xid, Message::BarrierReply(Empty)));
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 

@@ -25,6 +25,23 @@
 //! assert_eq!(outputs.count(), 2);
 //! # Ok::<(), bofuss_embed::EmbedError>(())
 //! ```
+//!
+//! A controller in the same program exchanges messages with a switch as values:
+//!
+//! ```
+//! use bofuss_embed::{Effect, EmbeddedConfig, EmbeddedSwitch, Time};
+//! use bofuss_oflib::message::Empty;
+//! use bofuss_oflib::{Message, Version};
+//!
+//! let mut switch = EmbeddedSwitch::new(Time(0), EmbeddedConfig::default())?;
+//! let controller = switch.connect_typed(Time(0), Version::V1_3);
+//! assert!(switch.message(Time(1_000), controller, 7, Message::BarrierRequest(Empty))?);
+//! let Some(Effect::Message { xid, message, .. }) = switch.drain().last() else {
+//!     panic!("a message is answered");
+//! };
+//! assert_eq!((xid, message), (7, Message::BarrierReply(Empty)));
+//! # Ok::<(), bofuss_embed::EmbedError>(())
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]

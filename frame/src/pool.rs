@@ -53,6 +53,19 @@ impl Inner {
 /// A bounded pool of frame buffers of two sizes. Cloning gives another handle to the same pool.
 ///
 /// Single-threaded: the thread that owns the switch owns its pool.
+///
+/// ```
+/// use bofuss_frame::Pool;
+///
+/// let pool = Pool::new(3000);
+/// let mut frame = pool.frame(&[1, 2, 3, 4]).expect("the pool is unused");
+/// assert!(pool.frame(&[0; 60]).is_none(), "the limit allows one buffer");
+/// assert!(frame.insert(2, 2), "there is headroom");
+/// frame.bytes_mut()[2..4].copy_from_slice(&[8, 9]);
+/// assert_eq!(frame.bytes(), [1, 2, 8, 9, 3, 4]);
+/// drop(frame);
+/// assert_eq!(pool.stats().bytes_in_use, 0);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Pool(Rc<RefCell<Inner>>);
 

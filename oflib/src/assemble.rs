@@ -67,6 +67,16 @@ struct Sequence {
 }
 
 /// Decodes one connection's frames, and joins the parts of multipart messages.
+///
+/// ```
+/// use std::sync::Arc;
+/// use bofuss_oflib::message::Empty;
+/// use bofuss_oflib::{Assembler, Codec, Message, Version};
+///
+/// let mut assembler = Assembler::new(Codec::new(Version::V1_3, Arc::default()), 1 << 20);
+/// let barrier = assembler.receive(&[4, 20, 0, 8, 0, 0, 0, 7]);
+/// assert!(matches!(barrier, Ok(Some((7, Message::BarrierRequest(Empty))))));
+/// ```
 #[derive(Debug)]
 pub struct Assembler {
     /// The codec that reads the frames.

@@ -25,6 +25,19 @@ pub enum Dialect {
 }
 
 /// Reads and writes bytes and text in one version, dialect and catalogue.
+///
+/// ```
+/// use std::sync::Arc;
+/// use bofuss_oflib::message::Empty;
+/// use bofuss_oflib::{Codec, Message, Version};
+///
+/// let codec = Codec::new(Version::V1_3, Arc::default());
+/// let mut bytes = Vec::new();
+/// codec.encode(7, &Message::BarrierRequest(Empty), &mut bytes).expect("1.3 has barriers");
+/// assert_eq!(bytes, [4, 20, 0, 8, 0, 0, 0, 7]);
+/// assert_eq!(codec.decode(&bytes), Ok((7, Message::BarrierRequest(Empty))));
+/// assert!(codec.decode(&bytes[..7]).is_err());
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Codec {

@@ -110,6 +110,18 @@ pub struct Sent(pub(crate) Box<[u8]>);
 /// The packets that a flow entry is for.
 ///
 /// Invariant: fields ascend by id, each once, each with its prerequisite; none has a mask of zero.
+///
+/// ```
+/// use bofuss_oflib::error::BadMatch;
+/// use bofuss_oflib::field::{ETH_TYPE, IPV4_DST};
+/// use bofuss_oflib::matching::{FieldMatch, Match};
+///
+/// let ip = FieldMatch::exact(ETH_TYPE, 0x0800);
+/// let dst = FieldMatch::masked(IPV4_DST, 0x0a00_0000, 0xff00_0000);
+/// assert!(Match::new(&[ip, dst]).is_ok());
+/// // Without the Ethernet type, packets need not have the field.
+/// assert_eq!(Match::new(&[dst]), Err((BadMatch::BAD_PREREQ, IPV4_DST)));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Match {
     fields: Vec<FieldMatch>,

@@ -15,6 +15,23 @@ use crate::rows::{SUPPLIED, write};
 /// Invariant: key and layout are those of the bytes, except for what set-field wrote: it changes
 /// the field's bytes and its slot in the key only, so that a changed type or length is not
 /// followed.
+///
+/// ```
+/// use bofuss_frame::Pool;
+/// use bofuss_oflib::field::{IPV4_DST, VLAN_VID};
+/// use bofuss_oflib::{Mac, PortNo};
+/// use bofuss_packet::Packet;
+/// use bofuss_packet::craft::{ethernet, ipv4, udp};
+///
+/// let ip = ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, udp(1000, 53, b"hello"));
+/// let bytes = ethernet(Mac([2; 6]), Mac([4; 6]), ip);
+/// let frame = Pool::new(1 << 20).frame(&bytes).expect("the pool is unused");
+/// let mut packet = Packet::new(frame, PortNo(1));
+/// assert_eq!(packet.key().get(IPV4_DST, &mut ()), Some(0x0a00_0002));
+/// packet.push_vlan(0x8100).expect("the frame has room for a tag");
+/// assert_eq!(packet.frame.len(), bytes.len() + 4);
+/// assert!(packet.key().get(VLAN_VID, &mut ()).is_some());
+/// ```
 #[derive(Debug)]
 pub struct Packet {
     /// The bytes, and what remains to be done to them. After changing headers here, call
