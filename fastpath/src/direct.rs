@@ -13,7 +13,7 @@ use bofuss_oflib::types::{QueueId, TableId};
 use bofuss_packet::offload::Cut;
 use bofuss_packet::{Key, Layout, Packet};
 
-use super::direct_hooks::{Acted, HookProgress};
+use super::direct_hooks::{ActionResult, HookProgress};
 use super::direct_hooks::{
     act_first, applies_predicted_actions, is_predicted_by, prepare, preparer, run_begun,
 };
@@ -393,12 +393,12 @@ fn disposition<S: Sink>(
     }
     if acts {
         match act_first(cx, frame, burst, lookahead, begun) {
-            Acted::Read => {}
-            Acted::Forwards(port, ..) if leaves(cx, burst, frame, port) => {
+            ActionResult::Read => {}
+            ActionResult::Forwards(port, ..) if leaves(cx, burst, frame, port) => {
                 count_flow(cx, slot, (packets, bytes));
                 return Disposition::Sent;
             }
-            acted @ (Acted::Begun | Acted::Forwards(..)) => {
+            acted @ (ActionResult::Begun | ActionResult::Forwards(..)) => {
                 begun.defer(&acted);
                 return Disposition::Slow(Some(slot));
             }

@@ -24,13 +24,13 @@ use crate::lazy_packet::LazyPacket;
 
 /// The result of a hook: its verdict, whether the plan of hooks has changed, and whether it wants
 /// the frame looked up again.
-type Said = (Verdict, bool, bool);
+type HookResult = (Verdict, bool, bool);
 
 /// The result of the actions of extensions with which a program begins.
-pub(super) enum Acted {
+pub(super) enum ActionResult {
     /// They only read fields.
     Read,
-    /// One wants more, which is done on the frame's path as a packet.
+    /// An action wants more, which is done on the frame's path as a packet.
     Begun,
     /// The last one sends the frame to this port. If the frame cannot simply be sent there,
     /// [`HookProgress::defer`] has this hook (the second value) do so on the frame's path, after as
@@ -73,8 +73,8 @@ impl HookProgress {
     }
 
     /// Defers a hook's output to a port to the frame's path as a packet.
-    pub(super) fn defer(&mut self, acted: &Acted) {
-        let Acted::Forwards(port, hook, done) = *acted else {
+    pub(super) fn defer(&mut self, acted: &ActionResult) {
+        let ActionResult::Forwards(port, hook, done) = *acted else {
             return;
         };
         let outcome = HookOutcome {
@@ -96,7 +96,7 @@ impl HookProgress {
     /// Takes the port from a hook's requests, if all that it wants is to send the unchanged frame
     /// there.
     #[inline]
-    fn only_forwards(&mut self, (verdict, replanned, again): Said) -> Option<PortNo> {
+    fn only_forwards(&mut self, (verdict, replanned, again): HookResult) -> Option<PortNo> {
         let outcome = &mut self.outcome;
         let does_more = verdict != Verdict::Continue
             || replanned
@@ -133,7 +133,7 @@ impl HookProgress {
     fn reply(
         &mut self,
         hook: usize,
-        (verdict, replanned, again): Said,
+        (verdict, replanned, again): HookResult,
         may_set: bool,
     ) -> Option<HookReply> {
         let outcome = &mut self.outcome;
@@ -267,10 +267,10 @@ pub(super) fn prepare<S: Sink>(
     while let Some(&(hook, _)) = cx.hooks.at(TableId(0), HookPoint::BeforeLookup).get(next) {
         next += 1;
         let given = (key, &*lookahead);
-        let said = call_lazily(cx, hook, frame, given, place, begun, |hook, cx| {
+        let result = call_lazily(cx, hook, frame, given, place, begun, |hook, cx| {
             hook.before_lookup(cx)
         });
-        if let Some(reply) = begun.reply(hook, (said.0, said.1, false), true) {
+        if let Some(reply) = begun.reply(hook, (result.0, result.1, false), true) {
             begun.start.reply = Some(Box::new(reply));
             return false;
         }
@@ -336,7 +336,7 @@ pub(super) fn act_first<S: Sink>(
     burst: &Burst<'_>,
     lookahead: &Lookahead,
     begun: &mut HookProgress,
-) -> Acted {
+) -> ActionResult {
     let flow = &cx.lane.engine.flows[lookahead.guess];
     let program = Rc::clone(&flow.program);
     let actions = program.actions.iter().enumerate();
@@ -353,21 +353,21 @@ pub(super) fn act_first<S: Sink>(
                 again = hook.on_miss(cx);
                 Verdict::Continue
             });
-        let said = (verdict, replanned, again);
+        let result = (verdict, replanned, again);
         if done + 1 == program.actions.len()
-            && let Some(port) = begun.only_forwards(said)
+            && let Some(port) = begun.only_forwards(result)
         {
-            return Acted::Forwards(port, call.hook, done);
+            return ActionResult::Forwards(port, call.hook, done);
         }
-        if let Some(reply) = begun.reply(call.hook, said, false) {
+        if let Some(reply) = begun.reply(call.hook, result, false) {
             begun.start.notes.begun = BegunNotes(Some(BegunActions {
                 done,
                 reply: Box::new(reply),
             }));
-            return Acted::Begun;
+            return ActionResult::Begun;
         }
     }
-    Acted::Read
+    ActionResult::Read
 }
 
 /// Sends a frame that hooks have begun to handle through the pipeline as a packet, on the

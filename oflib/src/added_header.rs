@@ -143,9 +143,9 @@ impl AddedHeader {
 /// A header that a field stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnyHeader {
-    /// One that the parser knows.
+    /// A header that the parser knows.
     Known(Header),
-    /// One that an extension brings.
+    /// A header that an extension brings.
     Added(&'static AddedHeader),
 }
 

@@ -54,7 +54,7 @@ fn is_same(error: ErrorCode) -> bool {
 }
 
 impl Form<V1_0> for ErrorCode {
-    /// One that 1.0 does not define is read as BAD_REQUEST/EPERM.
+    /// An error that 1.0 does not define is read as BAD_REQUEST/EPERM.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let error = old(r.at("type").get()?, r.at("code").get()?);
         let row = ROWS.iter().find(|row| row.1 == error);

@@ -48,7 +48,7 @@ fn known(error: ErrorCode) -> ErrorCode {
 }
 
 impl Form<V1_1> for ErrorCode {
-    /// One that 1.1 does not define is read as BAD_REQUEST/EPERM.
+    /// An error that 1.1 does not define is read as BAD_REQUEST/EPERM.
     fn read(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let ty = r.at("type").get()?;
         Ok(known(Self::new(ty, r.at("code").get()?)))

@@ -161,7 +161,7 @@ impl TableFeatureSet {
 
 impl FieldId {
     /// Returns true if it is a field of the specification's, or one of an announced experimenter.
-    /// Those of the ONF are the specification's since 1.5.
+    /// The fields of the ONF are the specification's since 1.5.
     fn is_announced(&self, version: Version, catalogue: &Catalogue) -> bool {
         match self {
             Self::Known(field, _) => match field.experimenter {
