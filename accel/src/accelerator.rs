@@ -20,10 +20,11 @@ use crate::table::{Counted, FlowTable, Known, Way};
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: u32 = 14;
 
-/// After so long with frames that wait all the time, those of known flows are held back, for as
-/// long as the switch needs for a full ring of small frames.
+/// After so long with frames that wait all the time, those of known flows are held back until the
+/// switch has taken as many as the largest ring has: this long after each batch.
 const STUCK_NS: u64 = 100_000_000;
-const LONGEST_HOLD_NS: u64 = 50_000_000;
+const HELD_FRAMES: usize = 8192;
+const HOLD_NS: u64 = 50_000_000;
 /// The time from one hold to the next. It doubles after each that was in vain, because others fill
 /// the ring.
 const FIRST_PAUSE_NS: u64 = 1_000_000_000;
@@ -62,6 +63,8 @@ struct Port {
     waiting_ns: Cell<Option<u64>>,
     /// When those of known flows may be held back next, and the pause after that.
     next_hold_ns: Cell<u64>,
+    /// How many more frames may be taken while they are held back.
+    held_frames: Cell<usize>,
     pause_ns: Cell<u64>,
     /// What the kernel obeys decisions by, until it is dropped.
     _link: SchedClassifierLink,
@@ -122,6 +125,7 @@ impl InKernel {
             interface,
             waiting_ns: Cell::new(None),
             next_hold_ns: Cell::new(0),
+            held_frames: Cell::new(0),
             pause_ns: Cell::new(FIRST_PAUSE_NS),
             _link: link,
         };
@@ -167,7 +171,8 @@ impl InKernel {
     /// Notes up to when all frames that arrived on a port have left, if `is_empty` says that none
     /// of them waits anywhere. If some always do, because more arrive than the switch can forward,
     /// frames of known flows are held back, so that from then on the kernel forwards them.
-    pub fn drained(&self, number: PortNo, is_empty: impl FnOnce() -> bool) {
+    /// `count` frames were taken since the last call.
+    pub fn drained(&self, number: PortNo, count: usize, is_empty: impl FnOnce() -> bool) {
         let inner = self.0.borrow();
         let Some(place) = inner.port(number) else {
             return;
@@ -180,15 +185,21 @@ impl InKernel {
             inner.table.hold(place, 0);
             port.waiting_ns.set(None);
             port.pause_ns.set(FIRST_PAUSE_NS);
+            port.held_frames.set(0);
             return;
         }
         let since = port.waiting_ns.get().unwrap_or(now_ns);
         port.waiting_ns.set(Some(since));
         if now_ns > since + STUCK_NS && now_ns > port.next_hold_ns.get() {
-            inner.table.hold(place, now_ns + LONGEST_HOLD_NS);
+            port.held_frames.set(HELD_FRAMES);
             let pause_ns = port.pause_ns.get();
             port.next_hold_ns.set(now_ns + pause_ns);
             port.pause_ns.set(LONGEST_PAUSE_NS.min(2 * pause_ns));
+        }
+        if port.held_frames.get() > 0 {
+            port.held_frames
+                .set(port.held_frames.get().saturating_sub(count));
+            inner.table.hold(place, now_ns + HOLD_NS);
         }
     }
 }

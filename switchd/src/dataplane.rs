@@ -343,7 +343,7 @@ impl DataPlane {
                     recorder.end();
                 }
                 self.io.ports.flush();
-                self.note_drained(number);
+                self.note_drained(number, count);
                 let end = self.now();
                 self.lane.counters.batch(count, end.since(now));
                 return end;

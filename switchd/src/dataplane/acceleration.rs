@@ -98,13 +98,15 @@ impl DataPlane {
         }
     }
 
-    /// Notes that frames of a port have left, if all have.
-    pub(super) fn note_drained(&mut self, number: PortNo) {
+    /// Notes that frames of a port have left, if all have; `count` were just taken.
+    pub(super) fn note_drained(&mut self, number: PortNo, count: usize) {
         // A frame may have changed what a hook does.
         self.review();
         if let Ok(kernel) = &self.acceleration.kernel {
             let is_behind = self.switch.datapath().is_behind(number);
-            kernel.drained(number, || !is_behind && self.io.ports.is_drained(number));
+            kernel.drained(number, count, || {
+                !is_behind && self.io.ports.is_drained(number)
+            });
         }
     }
 
