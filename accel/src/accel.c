@@ -89,6 +89,8 @@ struct settings {
 };
 
 MAP(slots, struct slot, SLOTS);
+// Of each bucket of slots, 16 bits of the hashes of their keys: most unknown frames look no further.
+MAP(tags, u64, SLOTS / WAYS);
 MAP(cpus, struct cpu, CPUS);
 MAP(settings_map, struct settings, 1);
 
@@ -206,9 +208,15 @@ INLINE struct slot *find(const struct settings *settings, const u64 *key)
 		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15;
 		hash ^= hash >> 32;
 	}
-	u32 first = (u32)hash & (SLOTS - 1) & ~(WAYS - 1);
-	for (u32 way = 0; way < WAYS; way++) {
-		u32 number = first + way;
+	u32 bucket = (u32)hash & (SLOTS / WAYS - 1);
+	const u64 *of_bucket = lookup(&tags, &bucket);
+	if (!of_bucket)
+		return 0;
+	u64 left = *(volatile const u64 *)of_bucket;
+	for (u32 way = 0; way < WAYS; way++, left >>= 16) {
+		u32 number = bucket * WAYS + way;
+		if ((u16)left != hash >> 48)
+			continue;
 		struct slot *slot = lookup(&slots, &number);
 		if (!slot)
 			return 0;

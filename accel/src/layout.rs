@@ -63,6 +63,13 @@ pub(crate) struct Settings {
 
 const _: () = assert!(size_of::<Slot>() == 128 && size_of::<Cpu>() == 64);
 
+/// Of each bucket of slots, 16 bits of the hashes of their keys, the first one's lowest.
+#[repr(transparent)]
+#[derive(Debug)]
+pub(crate) struct Tags(pub(crate) AtomicU64);
+
+// SAFETY: it is atomic.
+unsafe impl Shared for Tags {}
 // SAFETY: all fields are atomic, and `accel.c` has the same ones; the sizes are checked above.
 unsafe impl Shared for Slot {}
 // SAFETY: as above.

@@ -8,7 +8,7 @@ use aya::maps::Map;
 use aya::programs::tc::{SchedClassifierLink, TcAttachOptions, TcAttachType};
 use aya::programs::{LinkOrder, SchedClassifier, SocketFilter};
 
-use crate::layout::{CPUS, Cpu, SLOTS, Settings, Slot};
+use crate::layout::{CPUS, Cpu, SLOTS, Settings, Slot, Tags, WAYS};
 use crate::memory::{Shared, SharedArray};
 
 /// The compiled program; empty if the build had no clang.
@@ -21,6 +21,7 @@ pub(crate) struct Program {
     /// The filter for the packet sockets of ports.
     pub(crate) filter: Arc<OwnedFd>,
     pub(crate) slots: SharedArray<Slot>,
+    pub(crate) tags: SharedArray<Tags>,
     pub(crate) cpus: SharedArray<Cpu>,
     pub(crate) settings: SharedArray<Settings>,
 }
@@ -43,6 +44,7 @@ impl Program {
         obeying.load().map_err(|error| reason(&error))?;
         Ok(Self {
             slots: mapped(&loaded, "slots", SLOTS)?,
+            tags: mapped(&loaded, "tags", SLOTS / WAYS)?,
             cpus: mapped(&loaded, "cpus", CPUS)?,
             settings: mapped(&loaded, "settings_map", 1)?,
             filter,

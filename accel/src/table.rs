@@ -96,7 +96,9 @@ impl FlowTable {
     /// `now_ns` have left.
     pub(crate) fn add(&mut self, key: &[u8; KEY_BYTES], known: Known, way: Way, now_ns: u64) {
         let words = key::masked(key, &self.mask);
-        let first = self.first_way(&words);
+        let hash = self.hash(&words);
+        let bucket = hash as u32 & (SLOTS / WAYS - 1) as u32;
+        let first = bucket * WAYS as u32;
         let epoch = self.epoch();
         let ways = first..first + WAYS as u32;
         let is_there = ways.clone().any(|number| {
@@ -123,6 +125,10 @@ impl FlowTable {
         if let Some(idle) = self.known.get(&number) {
             self.forget(&[idle.flow]);
         }
+        let tags = &self.program.tags[bucket as usize].0;
+        let shift = 16 * (number - first);
+        let others = tags.load(Relaxed) & !(0xffff << shift);
+        tags.store(others | (hash >> 48) << shift, Relaxed);
         let slot = &self.program.slots[number as usize];
         for (place, word) in slot.key.iter().zip(words) {
             place.store(word, Relaxed);
@@ -228,14 +234,13 @@ impl FlowTable {
         self.program.settings[0].epoch.load(Relaxed)
     }
 
-    /// The first slot where a key may be.
-    fn first_way(&self, words: &[u64; KEY_WORDS]) -> u32 {
+    fn hash(&self, words: &[u64; KEY_WORDS]) -> u64 {
         let mut hash = self.program.settings[0].seed.load(Relaxed);
         for word in words {
             hash = (hash ^ word).wrapping_mul(FACTOR);
             hash ^= hash >> 32;
         }
-        hash as u32 & (SLOTS as u32 - 1) & !(WAYS as u32 - 1)
+        hash
     }
 }
 
