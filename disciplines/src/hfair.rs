@@ -342,8 +342,11 @@ impl FairOrder {
         }
         aggregate.is_in_order = true;
         aggregate.account.start = aggregate.account.start.max(self.reached);
-        self.order
-            .push(&mut self.aggregate_links, aggregate.account.start, number.slot());
+        self.order.push(
+            &mut self.aggregate_links,
+            aggregate.account.start,
+            number.slot(),
+        );
     }
 
     /// The newcomer whose turn it is. Newcomers whose aggregate is ahead wait like others.
@@ -372,7 +375,8 @@ impl FairOrder {
             let start = aggregate.account.start;
             if self.order.is_later(start) {
                 // It was served since it was put there.
-                self.order.push(&mut self.aggregate_links, start, number.slot());
+                self.order
+                    .push(&mut self.aggregate_links, start, number.slot());
                 continue;
             }
             if aggregate.account.is_paused {
@@ -381,7 +385,8 @@ impl FairOrder {
             }
             self.reached = self.reached.max(start);
             if let Some(flow) = self.next_of(now, number) {
-                self.order.push(&mut self.aggregate_links, start, number.slot());
+                self.order
+                    .push(&mut self.aggregate_links, start, number.slot());
                 return Some(flow);
             }
             self.aggregates[number].is_in_order = false;

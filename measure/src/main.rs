@@ -4,7 +4,7 @@
 //! [`data_centre`] and [`openqflow`] have larger experiments. [`subject`] is what is measured,
 //! with a controller and a probe of frames; [`testbed`] has the hosts and set-ups on this
 //! machine. [`runs`] carries out cases in rounds and keeps their results, and [`reports`] shows
-//! them. The developers' [`bench`] uses these, and is used by none.
+//! them. The developers' [`mod@bench`] uses these, and is used by none.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 

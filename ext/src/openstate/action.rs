@@ -12,10 +12,10 @@ use super::args::{write_fields, write_transition};
 use super::dialect::{Dialects, StateDialect};
 use super::error;
 use super::extractor::{Extractor, get_scope, put_scope, scope_count};
+use super::opp::{SetDataVar, WriteContext};
 use super::table::Transition;
 use super::wire::{get_timers, put_timers};
 use super::{check_length, table_id};
-use super::opp::{SetDataVar, WriteContext};
 use crate::common::args::{Args, write_masked};
 
 /// Changes the state of the packet's flow in the update scope.

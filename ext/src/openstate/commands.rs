@@ -6,10 +6,10 @@ use bofuss_datapath::Time;
 
 use super::N_TABLES;
 use super::machine::Machine;
+use super::opp::{FlowVariables, OppMod};
 use super::state_mod::StateMod;
 use super::stateful::Stateful;
 use super::table::Transition;
-use super::opp::{FlowVariables, OppMod};
 
 /// After this many commands, a part of a reply ends before the next flow. With the variables of its
 /// last flow, a part takes at most 36 kB of the 64 KiB of a message.

@@ -19,6 +19,7 @@ use super::explain;
 use super::extractor::value_of_number;
 use super::machine::{Changed, Machine};
 use super::metrics;
+use super::opp::{PacketFields, SetDataVar, WriteContext};
 use super::options::StateOptions;
 use super::report::{self, Report};
 use super::trace_text;
@@ -27,7 +28,6 @@ use super::{
     NOTIFY_STATES, RecordForm, STATE_CHANGED, SetGlobalState, SetState, ShortStats, StateChanged,
     StateDialect, StateMod, StateRequest, StateStats, error,
 };
-use super::opp::{PacketFields, SetDataVar, WriteContext};
 
 /// Nanoseconds from the end of one search for expired flows to the next one: the interval at which
 /// the reference switches flush their tables.

@@ -9,11 +9,11 @@ use bofuss_packet::may_use;
 use super::ahead::FlowsAhead;
 use super::dialect::{Dialects, StateDialect};
 use super::extractor::{Extractor, FieldSource, FlowKey};
+use super::opp::{FlowVariables, N_GLOBAL_VARIABLES, Registers};
 use super::state_mod::StateMod;
 use super::stateful::Stateful;
 use super::table::{Behaviour, SoughtFlow, StateEntry, StateTable, TableFull, Timers, Transition};
 use super::{N_TABLES, error};
-use super::opp::{FlowVariables, N_GLOBAL_VARIABLES, Registers};
 
 /// The most flows that have a state, in all tables together; each takes about 160 bytes. Of those,
 /// the packets of one port make at most its [share](bofuss_packet::Shares).

@@ -33,11 +33,11 @@ mod trace_text;
 mod transitions;
 pub(crate) mod wire;
 
+pub use crate::common::beba as error;
+pub use crate::common::beba::EXPERIMENTER;
 pub use action::{IncState, SetGlobalState, SetState};
 pub use asked::AskedStates;
 pub use dialect::{Dialects, StateDialect};
-pub use crate::common::beba as error;
-pub use crate::common::beba::EXPERIMENTER;
 pub use fields::FIELDS;
 pub use hook::hook;
 pub use notification::{FlowNotification, StateChanged};
@@ -48,7 +48,6 @@ pub(crate) use wire::{check_length, table_id};
 
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, TypedBody, ValueList};
-
 
 /// An action's row.
 const fn action<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {

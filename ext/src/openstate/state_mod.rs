@@ -10,10 +10,10 @@ use bofuss_oflib::{Catalogue, DecodeError};
 use super::args::{write_fields, write_transition};
 use super::dialect::{Dialects, StateDialect};
 use super::extractor::{MAX_FIELDS, is_opp_field, write_key};
+use super::opp::OppMod;
 use super::table::Transition;
 use super::wire::{check_key, get_timers, put_timers};
 use super::{N_TABLES, check_length, error, table_id};
-use super::opp::OppMod;
 use crate::common::args::{Args, write_masked};
 
 /// Which of a table's extractors.

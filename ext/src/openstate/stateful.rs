@@ -5,9 +5,9 @@ use bofuss_oflib::ErrorCode;
 use super::dialect::{Dialects, StateDialect};
 use super::error;
 use super::extractor::{Extractor, FieldSource, FlowKey};
+use super::opp::Registers;
 use super::state_mod::{ExtractorLayout, Scope};
 use super::table::{Behaviour, StateTable};
-use super::opp::Registers;
 
 /// The configuration of a stateful table, and its states.
 #[derive(Debug, Default)]

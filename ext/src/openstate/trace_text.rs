@@ -8,8 +8,8 @@ use bofuss_datapath::Time;
 use super::args::write_timers;
 use super::extractor::{Extractor, FieldSource, write_key};
 use super::machine::{Changed, Machine};
-use super::table::{StateEntry, Timers};
 use super::opp::SetDataVar;
+use super::table::{StateEntry, Timers};
 
 /// Nanoseconds of the unit of timeouts.
 const NANOS_PER_MICRO: u64 = 1000;

@@ -14,9 +14,7 @@ use super::{MAX_OPERANDS, Operand, OperandKind, UpdateFunction};
 use crate::common::args::Args;
 use crate::common::oxm::header_of;
 use crate::openstate::args::write_fields;
-use crate::openstate::extractor::{
-    Extractor, field_of, get_scope, put_scope, scope_count,
-};
+use crate::openstate::extractor::{Extractor, field_of, get_scope, put_scope, scope_count};
 use crate::openstate::{check_length, error, table_id};
 
 /// Bytes of a SET_DATA_VAR after its type and before its fields.
