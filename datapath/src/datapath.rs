@@ -295,7 +295,7 @@ impl<E: FrameEngine> Datapath<E> {
         &mut self.news
     }
 
-    /// The [`EntryKey::number`] of the next entry that is added.
+    /// The key number of the next entry that is added.
     pub fn next_entry_number(&self) -> u64 {
         self.pipeline.next_serial
     }
