@@ -2,6 +2,8 @@
 //! the switch alone.
 #![allow(clippy::unwrap_used)]
 
+mod changed_below;
+
 use std::time::{Duration, Instant};
 
 use bofuss_frame::Pool;
@@ -370,12 +372,13 @@ fn captures_and_fields_that_are_not_read_bring_flows_up() {
     three.waits_for(50);
     ctl(&["end-capture", "3"]);
     assert_eq!(below(&lab), seen);
-    lab.asks(&["add-flow", "priority=1,tcp,tcp_flags=+syn,actions=drop"]);
+    let unread = "priority=1,actset_output=9,actions=drop";
+    lab.asks(&["-O", "OpenFlow15", "add-flow", unread]);
     send_slowly(&mut one, &frames);
     two.waits_for(150);
     assert_eq!(below(&lab), seen);
     assert!(
-        standing(&lab).starts_with("idle: entries read tcp_flags"),
+        standing(&lab).starts_with("idle: entries read actset_output"),
         "{}",
         standing(&lab)
     );

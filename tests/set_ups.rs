@@ -104,7 +104,10 @@ fn open_vswitch_is_measured_in_each_datapath_that_is_here() {
     // point: that is a finding about Open vSwitch, and most points have frames.
     let is_finding = |result: &&Value| result["notes"][0] == "no frame arrived";
     let lost = found.iter().filter(is_finding).count();
-    let ok = found.iter().filter(|result| result["verdict"] == "ok").count();
+    let ok = found
+        .iter()
+        .filter(|result| result["verdict"] == "ok")
+        .count();
     assert_eq!(ok + lost, found.len(), "{found:?}");
     assert!(ok > found.len() / 2, "{found:?}");
     // Open vSwitch with DPDK, which userspace-tso needs, is a package of its own, and wants huge

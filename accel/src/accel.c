@@ -1,23 +1,15 @@
 // Forwards frames of known flows: a filter on each port's packet socket decides about a frame, and a tcx
 // program, which sees the frame next on the same CPU, obeys. `../../docs/accelerator.md` has a drawing.
 //
-// The layouts of `struct key`, `struct slot`, `struct cpu` and `struct settings` are also in `layout.rs`, and
-// the hash in `table.rs`.
+// The layouts of the structures in maps are also in `layout.rs`, and the hash in `table.rs`.
 
-#include <linux/bpf.h>
-
-typedef __u8 u8;
-typedef __u16 u16;
-typedef __u32 u32;
-typedef __u64 u64;
+#include "frame.h"
 
 // Of kernel headers since 6.6.
 #define TCX_NEXT -1
 #define TCX_DROP 2
 
 #define SEC(name) __attribute__((section(name), used))
-#define INLINE static __attribute__((always_inline))
-#define be16(x) __builtin_bswap16(x)
 
 // Legacy definitions of maps, so that no BTF is needed.
 struct map_definition {
@@ -32,26 +24,14 @@ static void *(*const lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_
 static u64 (*const clock_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static u32 (*const cpu_number)(void) = (void *)BPF_FUNC_get_smp_processor_id;
 static long (*const redirect)(u32 ifindex, u64 flags) = (void *)BPF_FUNC_redirect;
-static long (*const load_bytes)(const void *skb, u32 at, void *to, u32 len, u32 from) =
-	(void *)BPF_FUNC_skb_load_bytes_relative;
+static long (*const send_copy)(void *skb, u32 ifindex, u64 flags) = (void *)BPF_FUNC_clone_redirect;
 
 #define SLOTS (1 << 17)
 #define WAYS 4
 #define CPUS 1024
 #define PORTS 256
-
-// What tells the frames of one flow from others, before the mask. Numbers of headers are in network order.
-struct key {
-	u32 ifindex;
-	u16 tag; // The TCI with the bit "there is a tag" instead of DEI; 0 without a tag.
-	u8 protocol; // With the bit OF_IPV6.
-	u8 tos;
-	u8 macs[12];
-	u32 addresses[8]; // IPv4 has the first of each four.
-	u16 ports[2];
-};
-#define KEY_WORDS 7
-#define OF_IPV6 0x80
+#define LEGS (1 << 15)
+#define LONGEST_WAY 8
 
 // A flow. The key, `out` and `longest` do not change while `epoch` is the settings' one.
 struct slot {
@@ -65,7 +45,8 @@ struct slot {
 	u64 packets;
 	u64 bytes;
 	u64 used;
-	u64 padding[2];
+	u32 leg; // The first of its legs; 0 if frames leave as they came, by one interface.
+	u32 hops; // By how much their TTL is lowered.
 };
 
 // What one CPU does now. `section` is odd from when a frame meets the filter until the tcx program has
@@ -74,7 +55,8 @@ struct cpu {
 	u64 section;
 	u32 ifindex; // The port that `verdict` is about.
 	u32 verdict;
-	u64 padding[6];
+	u32 leg;
+	u32 unused[11];
 };
 #define UP 0
 #define DROP 0xffffffff
@@ -93,110 +75,7 @@ MAP(slots, struct slot, SLOTS);
 MAP(tags, u64, SLOTS / WAYS);
 MAP(cpus, struct cpu, CPUS);
 MAP(settings_map, struct settings, 1);
-
-struct transport {
-	u16 ports[2];
-	u16 udp_len, udp_checksum;
-	u32 ack;
-	u8 tcp_words, tcp_flags;
-};
-
-// The headers of the frames that are read: Ethernet without a tag, IP without options, TCP or UDP.
-struct headers {
-	u16 unused; // So that all fields are aligned.
-	u8 macs[12];
-	u16 type;
-	union {
-		struct {
-			u8 version, tos;
-			u16 total, id, fragment;
-			u8 ttl, protocol;
-			u16 checksum;
-			u32 addresses[2];
-			struct transport transport;
-		} v4;
-		struct {
-			u8 version_class, class_label;
-			u16 label, payload;
-			u8 next, hops;
-			u32 addresses[8];
-			struct transport transport;
-		} v6;
-	};
-};
-
-#define ETHERNET_BYTES 14
-#define IPV4_BYTES 20
-#define IPV6_BYTES 40
-#define TRANSPORT_BYTES 14
-#define TAG_BYTES 4
-#define SHORTEST 60
-#define TCP 6
-#define UDP 17
-
-// Reads TCP or UDP, to which `len` bytes belong. Returns how many bytes its header has, 0 if it is neither.
-INLINE u32 read_transport(const struct transport *transport, u8 protocol, u32 len, struct key *key)
-{
-	u32 bytes = protocol == TCP ? (transport->tcp_words >> 4) * 4 : 8;
-
-	if (protocol == TCP ? bytes < 20 : protocol != UDP || len < bytes)
-		return 0;
-	key->ports[0] = transport->ports[0];
-	key->ports[1] = transport->ports[1];
-	return bytes <= len ? bytes : 0;
-}
-
-// Reads a frame of `len` bytes, whose tag the kernel keeps apart. Returns how many bytes its headers have,
-// with the tag; 0 if it is not of the kind that is read exactly.
-INLINE u32 read(struct __sk_buff *skb, u32 len, struct key *key)
-{
-	const u32 first = ETHERNET_BYTES + IPV4_BYTES + TRANSPORT_BYTES;
-	struct headers h;
-	u32 ip, rest, transport;
-
-	if (len < SHORTEST || load_bytes(skb, 0, h.macs, first, BPF_HDR_START_MAC) < 0)
-		return 0;
-	if (h.type == be16(0x0800)) {
-		ip = IPV4_BYTES;
-		rest = be16(h.v4.total) - IPV4_BYTES;
-		if (h.v4.version != 0x45 || h.v4.fragment & be16(0x3fff) || h.v4.ttl <= 1 ||
-		    be16(h.v4.total) < IPV4_BYTES)
-			return 0;
-		key->protocol = h.v4.protocol;
-		key->tos = h.v4.tos;
-		key->addresses[0] = h.v4.addresses[0];
-		key->addresses[4] = h.v4.addresses[1];
-		transport = read_transport(&h.v4.transport, h.v4.protocol, rest, key);
-	} else if (h.type == be16(0x86dd)) {
-		ip = IPV6_BYTES;
-		rest = be16(h.v6.payload);
-		if (h.v6.version_class >> 4 != 6 || h.v6.hops <= 1 || h.v6.next & OF_IPV6 ||
-		    load_bytes(skb, first, h.macs + first, IPV6_BYTES - IPV4_BYTES, BPF_HDR_START_MAC) < 0)
-			return 0;
-		key->protocol = h.v6.next | OF_IPV6;
-		key->tos = h.v6.version_class << 4 | h.v6.class_label >> 4;
-		__builtin_memcpy(key->addresses, h.v6.addresses, sizeof(key->addresses));
-		transport = read_transport(&h.v6.transport, h.v6.next, rest, key);
-	} else {
-		return 0;
-	}
-	u32 end = ETHERNET_BYTES + ip + rest;
-	if (!transport || end > len)
-		return 0;
-	// A super-frame is cut after its headers, and has no padding.
-	if (skb->gso_size && ((key->protocol & ~OF_IPV6) != TCP || end != len))
-		return 0;
-	__builtin_memcpy(key->macs, h.macs, sizeof(h.macs));
-	key->ifindex = skb->ifindex;
-	u32 tag = 0;
-	if (skb->vlan_present) {
-		if (skb->vlan_proto != be16(0x8100))
-			return 0;
-		key->tag = skb->vlan_tci | 0x1000;
-		tag = TAG_BYTES;
-	}
-	return tag + ETHERNET_BYTES + ip + transport;
-}
+MAP(legs, struct leg, LEGS);
 
 INLINE struct slot *find(const struct settings *settings, const u64 *key)
 {
@@ -229,22 +108,16 @@ INLINE struct slot *find(const struct settings *settings, const u64 *key)
 	return 0;
 }
 
-// Decides about a frame, and counts it if it does not go up.
-INLINE u32 decide(struct __sk_buff *skb, u32 len)
+// Decides about a frame, and counts it if it does not go up. Sets its first leg, if it has one.
+INLINE u32 decide(struct __sk_buff *skb, u32 len, u32 *leg)
 {
-	union {
-		struct key key;
-		u64 words[KEY_WORDS];
-	} key = {};
+	struct found found = {};
 	u32 zero = 0;
 	struct settings *settings = lookup(&settings_map, &zero);
 
-	if (!settings)
+	if (!settings || !read(skb, len, &found) || found.ttl <= 1)
 		return UP;
-	u32 headers = read(skb, len, &key.key);
-	if (!headers)
-		return UP;
-	struct slot *slot = find(settings, key.words);
+	struct slot *slot = find(settings, found.words);
 	if (!slot)
 		return UP;
 	u32 tag = skb->vlan_present ? TAG_BYTES : 0;
@@ -253,13 +126,14 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len)
 	u64 bytes = len + tag;
 	u32 longest = len;
 	if (skb->gso_size) {
-		u32 payload = len + tag - headers;
+		u32 payload = len + tag - found.headers;
 		packets = (payload + skb->gso_size - 1) / skb->gso_size;
-		bytes += (packets - 1) * headers;
-		longest = headers - tag + skb->gso_size;
+		bytes += (packets - 1) * found.headers;
+		longest = found.headers - tag + skb->gso_size;
 	}
 	// The drop of a super-frame is counted once, as that of a frame.
-	int goes_up = !packets || longest > slot->longest || (skb->gso_size && !slot->out);
+	int goes_up = !packets || longest > slot->longest || (skb->gso_size && !slot->out) ||
+		      found.ttl <= slot->hops;
 	u32 port = slot->from % PORTS;
 	if (goes_up || (!slot->is_below && *(volatile u64 *)&settings->drained[port] <= slot->sent_up)) {
 		// What went up is to leave first.
@@ -275,7 +149,25 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len)
 	slot->used = now;
 	__sync_fetch_and_add(&slot->packets, packets);
 	__sync_fetch_and_add(&slot->bytes, bytes);
+	*leg = slot->leg;
 	return slot->out ? slot->out : DROP;
+}
+
+// Sends a frame on its way, which begins with this leg.
+INLINE int follow(struct __sk_buff *skb, u32 number)
+{
+	for (int i = 0; i < LONGEST_WAY; i++) {
+		const struct leg *leg = lookup(&legs, &number);
+		if (!leg)
+			break;
+		if (leg->changes)
+			change(skb, leg);
+		if (!leg->next)
+			return redirect(leg->out, 0);
+		send_copy(skb, leg->out, 0);
+		number = leg->next;
+	}
+	return TCX_DROP;
 }
 
 INLINE struct cpu *this_cpu(void)
@@ -303,7 +195,8 @@ SEC("socket/decide") int accel_decide(struct __sk_buff *skb)
 		return -1;
 	begin(cpu);
 	cpu->ifindex = skb->ifindex;
-	cpu->verdict = decide(skb, skb->len);
+	cpu->leg = 0;
+	cpu->verdict = decide(skb, skb->len, &cpu->leg);
 	return cpu->verdict == UP ? -1 : 0;
 }
 
@@ -314,17 +207,26 @@ SEC("classifier/obey") int accel_obey(struct __sk_buff *skb)
 	if (!cpu)
 		return TCX_NEXT;
 	u32 verdict = cpu->ifindex == skb->ifindex ? cpu->verdict : UP;
+	int result = verdict == UP ? TCX_NEXT : verdict == DROP ? TCX_DROP : 0;
+
 	cpu->verdict = UP;
+	if (!result)
+		result = cpu->leg ? follow(skb, cpu->leg) : redirect(verdict, 0);
 	end(cpu);
-	if (verdict == UP)
-		return TCX_NEXT;
-	return verdict == DROP ? TCX_DROP : redirect(verdict, 0);
+	return result;
 }
 
-// The decision as the result of a test run, for which the kernel has no socket filters with a MAC header.
+// The decision as the result of a test run, for which the kernel has no socket filters with a MAC header; the
+// frame is changed as its first leg says.
 SEC("classifier/test") int accel_test(struct __sk_buff *skb)
 {
-	return decide(skb, skb->len);
+	u32 number = 0;
+	u32 verdict = decide(skb, skb->len, &number);
+	const struct leg *leg = number ? lookup(&legs, &number) : 0;
+
+	if (leg)
+		change(skb, leg);
+	return verdict;
 }
 
 char license_text[] SEC("license") = "Dual MIT/GPL";

@@ -10,12 +10,13 @@ use aya::programs::tc::SchedClassifierLink;
 use bofuss_datapath::Time;
 use bofuss_fastpath::{Accelerator, Forwarded};
 use bofuss_frame::Frame;
-use bofuss_oflib::{FieldSet, PortNo};
+use bofuss_oflib::{Action, FieldSet, PortNo};
 
 use crate::key;
 use crate::layout::PORTS;
 use crate::program::Program;
-use crate::table::{Counted, FlowTable, Known, Way};
+use crate::table::{Counted, FlowTable, Known};
+use crate::way::departures;
 
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: u32 = 14;
@@ -211,44 +212,43 @@ impl Inner {
         found.map(|(place, _)| *place)
     }
 
-    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, to: Option<PortNo>) -> Option<()> {
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) -> Option<()> {
         if self.paused.is_some() || self.unread.is_some() {
             return None;
         }
         let from = self.port(from)?;
-        let mut known = Known {
+        let key = key::of_frame(frame.bytes(), self.ports[&from].interface.index)?;
+        let mut way = Vec::new();
+        let mut longest = u32::MAX;
+        for departure in departures(actions, &key)? {
+            let interface = &self.ports[&self.port(departure.port)?].interface;
+            longest = longest.min(interface.mtu_bytes + ETHERNET_BYTES);
+            way.push((departure, interface.index));
+        }
+        let known = Known {
             flow,
             from,
-            to: None,
+            way: way.into(),
+            longest,
         };
-        let mut way = Way {
-            out: 0,
-            longest: u32::MAX,
-        };
-        if let Some(to) = to {
-            let to = self.port(to)?;
-            let interface = &self.ports[&to].interface;
-            known.to = Some(to);
-            way.out = interface.index;
-            way.longest = interface.mtu_bytes + ETHERNET_BYTES;
-        }
-        let key = key::of_frame(frame.bytes(), self.ports[&from].interface.index)?;
-        self.table.add(&key, known, way, monotonic_ns());
+        self.table.add(&key, known, monotonic_ns());
         Some(())
     }
 
     fn reported(&mut self, counts: Vec<Counted>) -> Vec<Forwarded> {
         let ports = &self.ports;
-        let number = |place: u8| ports.get(&place).map(|port| port.number);
         let packets = &mut self.packets;
         let reports = counts.into_iter().map(|counted| {
             *packets += counted.packets;
             let known = counted.known;
+            let departures = known.way.iter().map(|(departure, _)| {
+                let more = i64::from(departure.more_bytes) * counted.packets as i64;
+                (departure.port, counted.bytes.wrapping_add_signed(more))
+            });
             Forwarded {
                 flow: known.flow,
-                from: number(known.from),
-                to: known.to.and_then(number),
-                is_dropped: known.to.is_none(),
+                from: ports.get(&known.from).map(|port| port.number),
+                departures: departures.collect(),
                 packets: counted.packets,
                 bytes: counted.bytes,
                 used: Time(counted.used_ns.saturating_sub(self.epoch_ns)),
@@ -271,9 +271,9 @@ impl Accelerator for InKernel {
         }
     }
 
-    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, to: Option<PortNo>) {
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) {
         // What cannot be taken is not.
-        let _ = self.0.borrow_mut().offer(flow, frame, from, to);
+        let _ = self.0.borrow_mut().offer(flow, frame, from, actions);
     }
 
     fn len(&self) -> usize {

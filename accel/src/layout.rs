@@ -1,4 +1,4 @@
-//! What the maps contain, as `accel.c` has it.
+//! What the maps contain, as `accel.c` and `frame.h` have it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -12,7 +12,10 @@ pub(crate) const CPUS: usize = 1024;
 /// The most ports.
 pub(crate) const PORTS: usize = 256;
 /// Words of a key.
-pub(crate) const KEY_WORDS: usize = 7;
+pub(crate) const KEY_WORDS: usize = 8;
+/// How many legs there is room for, without number 0, and the most of one way.
+pub(crate) const LEGS: usize = 1 << 15;
+pub(crate) const LONGEST_WAY: usize = 8;
 
 /// A flow.
 #[repr(C)]
@@ -33,7 +36,26 @@ pub(crate) struct Slot {
     pub(crate) packets: AtomicU64,
     pub(crate) bytes: AtomicU64,
     pub(crate) used: AtomicU64,
-    padding: [AtomicU64; 2],
+    /// The first of its legs; 0 if frames leave as they came, by one interface.
+    pub(crate) leg: AtomicU32,
+    /// By how much their TTL is lowered.
+    pub(crate) hops: AtomicU32,
+}
+
+/// A change of frames and a departure.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Leg {
+    /// The bits of the key that stay, and those that are set.
+    pub(crate) stays: [AtomicU64; KEY_WORDS],
+    pub(crate) set: [AtomicU64; KEY_WORDS],
+    /// The index of the interface that frames leave by.
+    pub(crate) out: AtomicU32,
+    /// The next leg; 0 if there is none.
+    pub(crate) next: AtomicU32,
+    pub(crate) hops: AtomicU32,
+    /// What is changed: the bits of [`Changes`](crate::way::Changes).
+    pub(crate) changes: AtomicU32,
 }
 
 /// What a processor does.
@@ -42,8 +64,8 @@ pub(crate) struct Slot {
 pub(crate) struct Cpu {
     /// Odd while a frame is between its decision and its departure.
     pub(crate) section: AtomicU64,
-    verdict: [AtomicU32; 2],
-    padding: [AtomicU64; 6],
+    verdict: [AtomicU32; 3],
+    unused: [AtomicU32; 11],
 }
 
 /// What applies to all flows.
@@ -62,6 +84,7 @@ pub(crate) struct Settings {
 }
 
 const _: () = assert!(size_of::<Slot>() == 128 && size_of::<Cpu>() == 64);
+const _: () = assert!(size_of::<Leg>() == 144);
 
 /// Of each bucket of slots, 16 bits of the hashes of their keys, the first one's lowest.
 #[repr(transparent)]
@@ -70,8 +93,10 @@ pub(crate) struct Tags(pub(crate) AtomicU64);
 
 // SAFETY: it is atomic.
 unsafe impl Shared for Tags {}
-// SAFETY: all fields are atomic, and `accel.c` has the same ones; the sizes are checked above.
+// SAFETY: all fields are atomic, and the program in C has the same; the sizes are checked above.
 unsafe impl Shared for Slot {}
+// SAFETY: as above.
+unsafe impl Shared for Leg {}
 // SAFETY: as above.
 unsafe impl Shared for Cpu {}
 // SAFETY: as above; words of 8 bytes leave no gaps.

@@ -12,5 +12,6 @@ mod program;
 mod table;
 #[cfg(test)]
 mod tests;
+mod way;
 
 pub use accelerator::{InKernel, Interface, Standing};

@@ -8,7 +8,7 @@ use aya::maps::Map;
 use aya::programs::tc::{SchedClassifierLink, TcAttachOptions, TcAttachType};
 use aya::programs::{LinkOrder, SchedClassifier, SocketFilter};
 
-use crate::layout::{CPUS, Cpu, SLOTS, Settings, Slot, Tags, WAYS};
+use crate::layout::{CPUS, Cpu, LEGS, Leg, SLOTS, Settings, Slot, Tags, WAYS};
 use crate::memory::{Shared, SharedArray};
 
 /// The compiled program; empty if the build had no clang.
@@ -22,6 +22,7 @@ pub(crate) struct Program {
     pub(crate) filter: Arc<OwnedFd>,
     pub(crate) slots: SharedArray<Slot>,
     pub(crate) tags: SharedArray<Tags>,
+    pub(crate) legs: SharedArray<Leg>,
     pub(crate) cpus: SharedArray<Cpu>,
     pub(crate) settings: SharedArray<Settings>,
 }
@@ -45,6 +46,7 @@ impl Program {
         Ok(Self {
             slots: mapped(&loaded, "slots", SLOTS)?,
             tags: mapped(&loaded, "tags", SLOTS / WAYS)?,
+            legs: mapped(&loaded, "legs", LEGS)?,
             cpus: mapped(&loaded, "cpus", CPUS)?,
             settings: mapped(&loaded, "settings_map", 1)?,
             filter,

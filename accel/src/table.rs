@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::key::{self, KEY_BYTES};
 use crate::layout::{KEY_WORDS, SLOTS, Slot, WAYS};
 use crate::program::Program;
+use crate::way::{Way, Ways};
 
 /// A flow that was not used for so long gives its place to another.
 const IDLE_NS: u64 = 1_000_000_000;
@@ -16,25 +17,32 @@ const LONGEST_SECTION: Duration = Duration::from_millis(10);
 /// Odd, with about as many ones as zeros: 2^64 divided by the golden ratio. In `accel.c`, too.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A flow in a slot: its number in the cache, and its ports' places.
-#[derive(Clone, Copy, Debug)]
+/// A flow in a slot.
+#[derive(Clone, Debug)]
 pub(crate) struct Known {
+    /// Its number in the cache.
     pub(crate) flow: u32,
+    /// The place of the port that its frames arrive on.
     pub(crate) from: u8,
-    pub(crate) to: Option<u8>,
-}
-
-/// What a flow's frames do.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
-    /// The interface that they leave by; 0 drops them.
-    pub(crate) out: u32,
-    /// The most bytes of one, or of a segment, without its tag.
+    /// Its way; no departure drops them.
+    pub(crate) way: Way,
+    /// The most bytes of a frame, or of a segment, without its tag.
     pub(crate) longest: u32,
 }
 
+impl Known {
+    /// Returns true if its frames need legs, because they are changed or leave more than once.
+    fn has_legs(&self) -> bool {
+        match &self.way[..] {
+            [] => false,
+            [(departure, _)] => !departure.is_plain(),
+            _ => true,
+        }
+    }
+}
+
 /// What was counted for a flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Counted {
     pub(crate) known: Known,
     pub(crate) packets: u64,
@@ -50,6 +58,7 @@ pub(crate) struct FlowTable {
     known: BTreeMap<u32, Known>,
     /// The slots of each flow of the cache.
     slots_of: BTreeMap<u32, Vec<u32>>,
+    ways: Ways,
     /// What flows counted that were forgotten since.
     last: Vec<Counted>,
     n_cpus: usize,
@@ -69,6 +78,7 @@ impl FlowTable {
             mask: [0; KEY_BYTES],
             known: BTreeMap::new(),
             slots_of: BTreeMap::new(),
+            ways: Ways::default(),
             last: Vec::new(),
         }
     }
@@ -94,7 +104,7 @@ impl FlowTable {
 
     /// Adds a flow, unless it is there or there is no room. Its frames go below once those before
     /// `now_ns` have left.
-    pub(crate) fn add(&mut self, key: &[u8; KEY_BYTES], known: Known, way: Way, now_ns: u64) {
+    pub(crate) fn add(&mut self, key: &[u8; KEY_BYTES], known: Known, now_ns: u64) {
         let words = key::masked(key, &self.mask);
         let hash = self.hash(&words);
         let bucket = hash as u32 & (SLOTS / WAYS - 1) as u32;
@@ -125,6 +135,13 @@ impl FlowTable {
         if let Some(idle) = self.known.get(&number) {
             self.forget(&[idle.flow]);
         }
+        let mut leg = 0;
+        if known.has_legs() {
+            match self.ways.add(&known.way, &self.program.legs) {
+                Some(first) => leg = first,
+                None => return,
+            }
+        }
         let tags = &self.program.tags[bucket as usize].0;
         let shift = 16 * (number - first);
         let others = tags.load(Relaxed) & !(0xffff << shift);
@@ -133,15 +150,19 @@ impl FlowTable {
         for (place, word) in slot.key.iter().zip(words) {
             place.store(word, Relaxed);
         }
-        slot.out.store(way.out, Relaxed);
-        slot.longest.store(way.longest, Relaxed);
+        let out = known.way.last().map_or(0, |(_, out)| *out);
+        let hops = known.way.iter().map(|(departure, _)| departure.hops);
+        slot.out.store(out, Relaxed);
+        slot.longest.store(known.longest, Relaxed);
+        slot.leg.store(leg, Relaxed);
+        slot.hops.store(hops.sum(), Relaxed);
         slot.from.store(known.from.into(), Relaxed);
         slot.is_below.store(0, Relaxed);
         slot.sent_up.store(now_ns, Relaxed);
         slot.used.store(0, Relaxed);
         slot.epoch.store(epoch, Release);
-        self.known.insert(number, known);
         self.slots_of.entry(known.flow).or_default().push(number);
+        self.known.insert(number, known);
     }
 
     /// Forgets flows of the cache: when this returns, their frames go up, and those that did not
@@ -159,9 +180,14 @@ impl FlowTable {
         }
         self.wait();
         for number in numbers {
-            let known = self.known.remove(&number);
+            let Some(known) = self.known.remove(&number) else {
+                continue;
+            };
+            if known.has_legs() {
+                self.ways.remove(&known.way);
+            }
             let slot = &self.program.slots[number as usize];
-            self.last.extend(known.and_then(|known| taken(slot, known)));
+            self.last.extend(taken(slot, &known));
         }
     }
 
@@ -176,6 +202,7 @@ impl FlowTable {
         self.last.extend(counts);
         self.known.clear();
         self.slots_of.clear();
+        self.ways.clear();
     }
 
     /// Takes what forgotten flows have counted.
@@ -193,7 +220,7 @@ impl FlowTable {
     fn take_live(&self) -> Vec<Counted> {
         let slots = &self.program.slots;
         let known = self.known.iter();
-        let counts = known.filter_map(|(number, known)| taken(&slots[*number as usize], *known));
+        let counts = known.filter_map(|(number, known)| taken(&slots[*number as usize], known));
         counts.collect()
     }
 
@@ -245,10 +272,10 @@ impl FlowTable {
 }
 
 /// What a slot has counted since it was asked last, if anything.
-fn taken(slot: &Slot, known: Known) -> Option<Counted> {
+fn taken(slot: &Slot, known: &Known) -> Option<Counted> {
     let packets = slot.packets.swap(0, Relaxed);
     (packets > 0).then(|| Counted {
-        known,
+        known: known.clone(),
         packets,
         bytes: slot.bytes.swap(0, Relaxed),
         used_ns: slot.used.load(Relaxed),

@@ -5,17 +5,22 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use aya::programs::{TestRun, TestRunOptions};
+use bofuss_frame::Pool;
 use bofuss_oflib::field::{
-    ETH_DST, ETH_SRC, ETH_TYPE, IP_DSCP, IP_ECN, IP_PROTO, IPV4_DST, IPV4_SRC, IPV6_DST, IPV6_SRC,
-    TCP_DST, TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC, VLAN_VID,
+    ACTSET_OUTPUT, ARP_OP, ETH_DST, ETH_SRC, ETH_TYPE, ICMPV4_CODE, ICMPV4_TYPE, ICMPV6_CODE,
+    ICMPV6_TYPE, IP_DSCP, IP_ECN, IP_PROTO, IPV4_DST, IPV4_SRC, IPV6_DST, IPV6_FLABEL, IPV6_SRC,
+    MPLS_LABEL, TCP_DST, TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC, VLAN_VID,
 };
-use bofuss_oflib::{Field, FieldSet, Mac};
+use bofuss_oflib::types::EtherType;
+use bofuss_oflib::{Action, Field, FieldSet, Mac, PortNo};
 use bofuss_packet::craft::{Layer, arp, ethernet, icmp, ipv4, ipv6, tcp, udp};
-use bofuss_packet::{Key, KeyMask, Layout, parse};
+use bofuss_packet::{Key, KeyMask, Layout, Packet, parse};
 
 use crate::key;
+use crate::layout::LEGS;
 use crate::program::Program;
-use crate::table::{FlowTable, Known, Way};
+use crate::table::{FlowTable, Known};
+use crate::way::departures;
 
 /// The interface of test runs: loopback.
 const INTERFACE: u32 = 1;
@@ -43,22 +48,39 @@ fn table() -> Option<FlowTable> {
 
 /// Adds the flow of a frame, whose frames that went up have left. Returns whether it has a key.
 fn add(table: &mut FlowTable, flow: u32, frame: &[u8], longest: u32) -> bool {
+    add_with(table, flow, frame, longest, &[Action::output(PortNo(1))])
+}
+
+/// The same of a flow with these actions.
+fn add_with(
+    table: &mut FlowTable,
+    flow: u32,
+    frame: &[u8],
+    longest: u32,
+    actions: &[Action],
+) -> bool {
     let Some(key) = key::of_frame(frame, INTERFACE) else {
         return false;
     };
+    let departures = departures(actions, &key).unwrap().into_iter();
     let known = Known {
         flow,
         from: 0,
-        to: Some(1),
+        way: departures.map(|departure| (departure, OUT)).collect(),
+        longest,
     };
-    let way = Way { out: OUT, longest };
-    table.add(&key, known, way, EARLY_NS);
+    table.add(&key, known, EARLY_NS);
     table.drained(0, EARLY_NS + 1);
     true
 }
 
 /// Has the kernel decide about a frame. Returns the interface that it leaves by, if it is known.
 fn decide(table: &mut FlowTable, frame: &[u8], gso_size: u32) -> Option<u32> {
+    run(table, frame, gso_size).map(|(out, _)| out)
+}
+
+/// The same, with the frame as its first departure has it.
+fn run(table: &mut FlowTable, frame: &[u8], gso_size: u32) -> Option<(u32, Vec<u8>)> {
     let mut context = [0; CONTEXT_BYTES];
     context[GSO_SIZE_AT..GSO_SIZE_AT + 4].copy_from_slice(&gso_size.to_ne_bytes());
     let mut out = vec![0; frame.len() + 64];
@@ -69,7 +91,8 @@ fn decide(table: &mut FlowTable, frame: &[u8], gso_size: u32) -> Option<u32> {
         ..TestRunOptions::new()
     };
     let run = table.program.test().unwrap().test_run(options).unwrap();
-    (run.return_value != 0).then_some(run.return_value)
+    out.truncate(run.data_size_out as usize);
+    (run.return_value != 0).then_some((run.return_value, out))
 }
 
 /// A generator of numbers.
@@ -94,7 +117,12 @@ impl Numbers {
         let transport = match self.below(8) {
             0..3 => tcp(from, to, self.below(64) as u8, &data),
             3..6 => udp(from, to, &data),
-            6 => icmp(1, 8, 0, &data),
+            6 => icmp(
+                [1, 58][self.below(2)],
+                [8, 128, 135][self.below(3)],
+                0,
+                &data,
+            ),
             _ => Layer::new(47, &data),
         };
         let mut ip = || [10, 0, 0, self.below(2) as u8].into();
@@ -129,9 +157,28 @@ fn words(mask: &KeyMask, frame: &[u8]) -> Vec<u64> {
     mask.of_key(&key, &mut ()).unwrap().collect()
 }
 
-const FIELDS: [&Field; 15] = [
-    IPV6_SRC, IPV6_DST, ETH_DST, ETH_SRC, ETH_TYPE, VLAN_VID, IP_DSCP, IP_ECN, IP_PROTO, IPV4_SRC,
-    IPV4_DST, TCP_SRC, TCP_DST, UDP_SRC, UDP_DST,
+const FIELDS: [&Field; 21] = [
+    IPV6_SRC,
+    IPV6_DST,
+    IPV6_FLABEL,
+    ETH_DST,
+    ETH_SRC,
+    ETH_TYPE,
+    VLAN_VID,
+    IP_DSCP,
+    IP_ECN,
+    IP_PROTO,
+    IPV4_SRC,
+    IPV4_DST,
+    TCP_SRC,
+    TCP_DST,
+    TCP_FLAGS,
+    UDP_SRC,
+    UDP_DST,
+    ICMPV4_TYPE,
+    ICMPV4_CODE,
+    ICMPV6_TYPE,
+    ICMPV6_CODE,
 ];
 
 // I14
@@ -140,7 +187,7 @@ fn a_frame_that_stays_below_has_the_key_of_its_flow() {
     let Some(mut table) = table() else { return };
     let mut numbers = Numbers(3);
     let mut known = 0;
-    for _ in 0..150 {
+    for _ in 0..250 {
         let mut chosen: Vec<&'static Field> = FIELDS.to_vec();
         chosen.retain(|_| numbers.below(5) == 0);
         let mut fields = FieldSet::EMPTY;
@@ -171,9 +218,137 @@ fn a_frame_that_stays_below_has_the_key_of_its_flow() {
 
 #[test]
 fn a_field_that_no_key_has_is_named() {
-    let both = FieldSet::of(IPV6_DST).union(FieldSet::of(TCP_FLAGS));
+    let both = FieldSet::of(IPV6_DST).union(FieldSet::of(ACTSET_OUTPUT));
     assert!(key::mask_of(FieldSet::of(IPV6_DST)).is_ok());
-    assert_eq!(key::mask_of(both), Err("entries read tcp_flags".into()));
+    assert_eq!(key::mask_of(both), Err("entries read actset_output".into()));
+}
+
+/// What the switch makes of a frame by these actions.
+fn executed(actions: &[Action], frame: &[u8]) -> Vec<u8> {
+    let pool = Pool::new(1 << 20);
+    let mut packet = Packet::new(pool.frame(frame).unwrap(), PortNo(1));
+    for action in actions {
+        // An action on a header that the frame does not have does nothing.
+        let _ = match action {
+            Action::SetField(set) => packet.set_field(set.0.field, &set.0.value),
+            Action::DecNwTtl => packet.dec_nw_ttl(),
+            Action::PushVlan(ty) => packet.push_vlan(ty.0),
+            Action::PopVlan => packet.pop_vlan(),
+            _ => Ok(()),
+        };
+    }
+    packet.frame.bytes().to_vec()
+}
+
+#[test]
+fn changes_in_the_kernel_are_those_of_the_switch() {
+    let Some(mut table) = table() else { return };
+    table.set_mask(key::mask_of(FieldSet::EMPTY).unwrap());
+    let mut numbers = Numbers(11);
+    let mut changed = 0;
+    let settable = [&FIELDS[..], &[ARP_OP, MPLS_LABEL]].concat();
+    for _ in 0..20_000 {
+        let mut frame = numbers.frame();
+        if numbers.below(8) == 0 {
+            // No checksum, or a wrong one, which stays so.
+            let at = 40 + 2 * numbers.below(12);
+            frame[at..at + 2].copy_from_slice(&[0, 0]);
+        }
+        let mut actions = Vec::new();
+        for _ in 0..1 + numbers.below(4) {
+            let field = settable[numbers.below(settable.len())];
+            let value = numbers.below(1 << 30) as u128 * 0x0123_4567_89ab_cdef_0123;
+            actions.push(match numbers.below(8) {
+                0 => Action::DecNwTtl,
+                // The tag that comes goes again: test runs cannot show it.
+                1 => Action::PushVlan(EtherType(0x8100)),
+                _ if [ETH_TYPE, IP_PROTO, ICMPV6_TYPE, TCP_FLAGS].contains(&field) => continue,
+                _ => Action::set_field(field, value),
+            });
+            if matches!(actions.last(), Some(Action::PushVlan(_))) {
+                actions.extend([Action::set_field(VLAN_VID, 0x1005), Action::PopVlan]);
+            }
+        }
+        actions.push(Action::output(PortNo(1)));
+        table.forget_all();
+        if !add_with(&mut table, 5, &frame, 1514, &actions) {
+            continue;
+        }
+        if let Some((out, bytes)) = run(&mut table, &frame, 0) {
+            changed += 1;
+            assert_eq!(out, OUT);
+            assert_eq!(bytes, executed(&actions, &frame), "{actions:?} {frame:x?}");
+        }
+    }
+    assert!(changed > 5000, "{changed} frames were changed");
+}
+
+#[test]
+fn what_the_kernel_does_not_do_is_declined() {
+    let key = key::of_frame(&segment(100), INTERFACE).unwrap();
+    let output = Action::output(PortNo(1));
+    let declined = [
+        Action::PushVlan(EtherType(0x88a8)),
+        Action::PopMpls(EtherType(0x800)),
+        Action::CopyTtlIn,
+        Action::set_field(TCP_FLAGS, 1),
+    ];
+    for action in declined {
+        assert_eq!(departures(&[action, output.clone()], &key), None);
+    }
+    let two = [(); 2].map(|()| Action::PushVlan(EtherType(0x8100)));
+    assert_eq!(departures(&two, &key), None, "two tags");
+    let many = vec![output; 9];
+    assert!(departures(&many[..8], &key).is_some());
+    assert_eq!(departures(&many, &key), None);
+}
+
+#[test]
+fn flows_of_one_way_share_its_legs_and_give_them_back() {
+    let Some(mut table) = table() else { return };
+    table.set_mask(key::mask_of(FieldSet::of(TCP_SRC)).unwrap());
+    let of_port = |port: u16| {
+        let packet = ipv4(
+            [10; 4].into(),
+            [11; 4].into(),
+            64,
+            tcp(port, 2, 0, &[0; 50]),
+        );
+        ethernet(Mac([2; 6]), Mac([4; 6]), packet)
+    };
+    let output = Action::output(PortNo(1));
+    let shared = [Action::DecNwTtl, output.clone(), output.clone()];
+    // Each has a bucket of slots, of which few are full.
+    for round in 0..3 {
+        for port in 0..LEGS as u16 {
+            let own = [Action::set_field(TCP_DST, port.into()), output.clone()];
+            assert!(add_with(
+                &mut table,
+                port.into(),
+                &of_port(port),
+                1514,
+                &own
+            ));
+        }
+        let left = table.len();
+        assert!(left > LEGS - 400 && left < LEGS, "round {round}: {left}");
+        if round == 1 {
+            table.forget_all();
+        } else {
+            table.forget(&table.flows());
+        }
+        for port in 0..LEGS as u16 {
+            assert!(add_with(
+                &mut table,
+                port.into(),
+                &of_port(port),
+                1514,
+                &shared
+            ));
+        }
+        assert!(table.len() > LEGS - 400, "round {round}: {}", table.len());
+        table.forget(&table.flows());
+    }
 }
 
 fn segment(data: usize) -> Vec<u8> {
@@ -188,7 +363,7 @@ fn a_super_frame_counts_as_its_segments_and_may_be_as_long_as_they_may() {
     table.set_mask(key::mask_of(FieldSet::EMPTY).unwrap());
     assert!(add(&mut table, 5, &segment(100), 1514));
     assert_eq!(decide(&mut table, &segment(2500), 1000), Some(OUT));
-    let [counted] = table.take_counts()[..] else {
+    let [counted] = &table.take_counts()[..] else {
         panic!("one flow counts")
     };
     assert_eq!((counted.packets, counted.bytes), (3, 2500 + 3 * 54));
@@ -206,7 +381,7 @@ fn a_super_frame_counts_as_its_segments_and_may_be_as_long_as_they_may() {
     };
     assert!(add(&mut table, 6, &of_ipv6(100), 1514));
     assert_eq!(decide(&mut table, &of_ipv6(2500), 1000), Some(OUT));
-    let [counted] = table.take_counts()[..] else {
+    let [counted] = &table.take_counts()[..] else {
         panic!("one flow counts")
     };
     assert_eq!((counted.packets, counted.bytes), (3, 2500 + 3 * 74));
@@ -277,13 +452,10 @@ fn a_full_place_declines_flows_and_gives_idle_ones_up() {
             let known = Known {
                 flow,
                 from: 0,
-                to: None,
-            };
-            let way = Way {
-                out: 0,
+                way: [].into(),
                 longest: 1514,
             };
-            table.add(&key, known, way, now_ns);
+            table.add(&key, known, now_ns);
         }
     };
     add_all(&mut table, EARLY_NS);

@@ -146,6 +146,21 @@ impl DirectPath {
         })
     }
 
+    /// Returns true if it only changes headers and sends frames to ports.
+    pub(crate) fn is_plain(&self) -> bool {
+        let is_plain = |step: &DirectStep| match step {
+            DirectStep::SetField(_)
+            | DirectStep::PushVlan(..)
+            | DirectStep::PopVlan
+            | DirectStep::DecNwTtl
+            | DirectStep::Copy(Exit::Port(_)) => true,
+            DirectStep::Meter(_) | DirectStep::CopyField(_) | DirectStep::Copy(Exit::Group(_)) => {
+                false
+            }
+        };
+        matches!(self.exit, Exit::Port(_)) && self.steps.iter().all(is_plain)
+    }
+
     /// The path of a bucket with these actions; `None` unless it leads to a port.
     pub(crate) fn of_bucket(actions: &[Action]) -> Option<Self> {
         let steps = actions.iter().map(DirectStep::of).collect::<Option<_>>()?;

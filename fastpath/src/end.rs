@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use bofuss_datapath::engine::{ActionSet, Hooks, sole_output};
 use bofuss_datapath::{DropReason, HookEffect};
-use bofuss_oflib::types::TableId;
+use bofuss_oflib::types::{MeterId, TableId};
 use bofuss_oflib::{Action, Field, Instruction};
 
 use crate::cache::Body;
@@ -35,6 +35,38 @@ fn direct_path(program: &Program) -> Option<DirectPath> {
         return None;
     }
     let mut steps = Vec::new();
+    each_action(program, |step| {
+        steps.push(match step {
+            Executed::Meter(id) => DirectStep::Meter(id),
+            Executed::Action(action) => DirectStep::of(action)?,
+        });
+        Some(())
+    })?;
+    DirectPath::of(steps)
+}
+
+/// The actions of a program that has a direct path, in order; `None` if frames pass a meter too.
+pub(super) fn actions_of(program: &Program) -> Option<Vec<Action>> {
+    let mut actions = Vec::new();
+    each_action(program, |step| match step {
+        Executed::Meter(_) => None,
+        Executed::Action(action) => {
+            actions.push(action.clone());
+            Some(())
+        }
+    })?;
+    Some(actions)
+}
+
+/// What instructions have executed.
+enum Executed<'a> {
+    Meter(MeterId),
+    Action(&'a Action),
+}
+
+/// Passes the meters and actions of a program to `visit`, in the order in which they are executed;
+/// `None` if `visit` returns it, or if there is more than these.
+fn each_action(program: &Program, mut visit: impl FnMut(Executed<'_>) -> Option<()>) -> Option<()> {
     let mut set = ActionSet::default();
     for step in &program.steps {
         let body = match step {
@@ -45,10 +77,10 @@ fn direct_path(program: &Program) -> Option<DirectPath> {
         };
         for instruction in body.instructions.list() {
             match instruction {
-                Instruction::Meter(id) => steps.push(DirectStep::Meter(*id)),
+                Instruction::Meter(id) => visit(Executed::Meter(*id))?,
                 Instruction::ApplyActions(list) => {
                     for action in list {
-                        steps.push(DirectStep::of(action)?);
+                        visit(Executed::Action(action))?;
                     }
                 }
                 Instruction::ClearActions => set.clear(),
@@ -61,9 +93,9 @@ fn direct_path(program: &Program) -> Option<DirectPath> {
         }
     }
     for action in set.in_order() {
-        steps.push(DirectStep::of(action)?);
+        visit(Executed::Action(action))?;
     }
-    DirectPath::of(steps)
+    Some(())
 }
 
 /// The end of a program that, after initial actions of extensions, only outputs packets to one port

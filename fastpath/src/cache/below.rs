@@ -1,6 +1,6 @@
 //! What forwards frames of cached flows below the switch, if something does: an [`Accelerator`]
-//! gets flows that only go to a port or are dropped, loses them before they become wrong, and is
-//! asked for what it has counted wherever counters are read.
+//! gets flows that are changed little and go to ports or are dropped, loses them before they become
+//! wrong, and is asked for what it has counted wherever counters are read.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -10,7 +10,7 @@ use core::fmt::Debug;
 use bofuss_datapath::engine::{FrameEngine, Hooks, Pipeline, PortQueues};
 use bofuss_datapath::{DropReason, Port, Time};
 use bofuss_frame::Frame;
-use bofuss_oflib::{FieldSet, PortNo};
+use bofuss_oflib::{Action, FieldSet, PortNo};
 
 use super::Cache;
 
@@ -18,17 +18,16 @@ use super::Cache;
 const MAX_CHECKED: usize = 1024;
 
 /// What was forwarded of a flow, and is in no counter yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Forwarded {
     /// The flow.
     pub flow: u32,
     /// The port that its frames arrived on; `None` if it is gone.
     pub from: Option<PortNo>,
-    /// The port that they left by; `None` if it is gone, or if they were dropped.
-    pub to: Option<PortNo>,
-    /// Whether they were dropped.
-    pub is_dropped: bool,
-    /// Packets and bytes, as they are on a wire.
+    /// The ports that each of them left by, with how many bytes; if there is none, they were
+    /// dropped.
+    pub departures: Vec<(PortNo, u64)>,
+    /// Packets and bytes that arrived, as they are on a wire.
     pub packets: u64,
     /// See `packets`.
     pub bytes: u64,
@@ -44,9 +43,10 @@ pub trait Accelerator: Debug {
     /// Forgets all flows. From now on, a flow is identified by these fields, the port, and which
     /// headers a frame has.
     fn set_fields(&mut self, fields: FieldSet);
-    /// Offers a flow, to which this frame belongs: those that arrive on `from` leave by `to`, or
-    /// are dropped. It may decline.
-    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, to: Option<PortNo>);
+    /// Offers a flow, to which this frame belongs: these actions, the last of which is an output,
+    /// are executed for those that arrive on `from`; if there are none, they are dropped. It may
+    /// decline.
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]);
     /// How many flows it has.
     fn len(&self) -> usize;
     /// Whether it has no flow.
@@ -69,9 +69,9 @@ pub trait Accelerator: Debug {
 #[derive(Debug, Default)]
 pub(crate) struct Below {
     accelerator: Option<Box<dyn Accelerator>>,
-    /// Packets and bytes by the ports that they arrived on and left by; they were dropped if that
-    /// is `None`.
-    counts: BTreeMap<(Option<PortNo>, Option<PortNo>), (u64, u64)>,
+    /// Packets and bytes by the ports that they arrived on, and by those that they left by.
+    arrived: BTreeMap<PortNo, (u64, u64)>,
+    left: BTreeMap<PortNo, (u64, u64)>,
     dropped: u64,
     /// A digest of all but the entries on which the ways of frames depend.
     surroundings: u64,
@@ -141,9 +141,9 @@ impl Cache {
     }
 
     /// Offers a flow to the accelerator: see [`Accelerator::offer`].
-    pub(crate) fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, to: Option<PortNo>) {
+    pub(crate) fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) {
         if let Some(accelerator) = &mut self.below.accelerator {
-            accelerator.offer(flow, frame, from, to);
+            accelerator.offer(flow, frame, from, actions);
         }
     }
 
@@ -162,9 +162,19 @@ impl Cache {
 
     fn absorb(&mut self, counts: Vec<Forwarded>) {
         for one in counts {
-            let ports = self.below.counts.entry((one.from, one.to)).or_default();
-            *ports = (ports.0 + one.packets, ports.1 + one.bytes);
-            self.below.dropped += if one.is_dropped { one.packets } else { 0 };
+            let add = |counts: &mut BTreeMap<PortNo, (u64, u64)>, port, bytes| {
+                let sum = counts.entry(port).or_default();
+                *sum = (sum.0 + one.packets, sum.1 + bytes);
+            };
+            if let Some(from) = one.from {
+                add(&mut self.below.arrived, from, one.bytes);
+            }
+            for (to, bytes) in &one.departures {
+                add(&mut self.below.left, *to, *bytes);
+            }
+            if one.departures.is_empty() {
+                self.below.dropped += one.packets;
+            }
             let Some(flow) = self.flows.get_mut(one.flow) else {
                 continue;
             };
@@ -181,12 +191,14 @@ impl Cache {
         ports: &mut BTreeMap<PortNo, Port>,
         drops: &mut [u64; DropReason::ALL.len()],
     ) {
-        for ((from, to), (packets, bytes)) in core::mem::take(&mut self.below.counts) {
-            if let Some(port) = from.and_then(|from| ports.get_mut(&from)) {
+        for (number, (packets, bytes)) in core::mem::take(&mut self.below.arrived) {
+            if let Some(port) = ports.get_mut(&number) {
                 port.stats.rx_packets += packets;
                 port.stats.rx_bytes += bytes;
             }
-            if let Some(port) = to.and_then(|to| ports.get_mut(&to)) {
+        }
+        for (number, (packets, bytes)) in core::mem::take(&mut self.below.left) {
+            if let Some(port) = ports.get_mut(&number) {
                 port.stats.tx_packets += packets;
                 port.stats.tx_bytes += bytes;
             }

@@ -5,10 +5,10 @@ use alloc::{boxed::Box, collections::BTreeMap, format, rc::Rc, string::String, v
 use core::cell::RefCell;
 
 use bofuss_datapath::{Engine, Time};
-use bofuss_frame::Frame;
+use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::{FieldSet, Mac, PortNo};
-use bofuss_packet::craft;
+use bofuss_oflib::{Action, FieldSet, Mac, PortNo};
+use bofuss_packet::{Packet, craft};
 
 use super::stage::*;
 use crate::{Accelerator, Datapath, Forwarded};
@@ -19,10 +19,12 @@ const OPERATIONS: usize = 20_000;
 /// What the accelerator knows of a frame from a port.
 #[derive(Debug, Default)]
 struct Memory {
-    known: BTreeMap<(PortNo, Vec<u8>), (u32, Option<PortNo>)>,
+    known: BTreeMap<(PortNo, Vec<u8>), (u32, Vec<Action>)>,
     counted: Vec<Forwarded>,
     last: Vec<Forwarded>,
     forwarded: usize,
+    /// How many of them were changed or left by several ports.
+    changed: usize,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -32,19 +34,45 @@ impl InMemory {
     /// Forwards a frame if its flow is known. Returns what left, if so.
     fn forwards(&self, now: Time, from: PortNo, bytes: &[u8]) -> Option<Vec<(PortNo, Vec<u8>)>> {
         let memory = &mut *self.0.borrow_mut();
-        let (flow, to) = *memory.known.get(&(from, bytes.into()))?;
+        let (flow, actions) = memory.known.get(&(from, bytes.into()))?;
         memory.forwarded += 1;
+        memory.changed += usize::from(actions.len() > 1);
+        let left = execute(actions, bytes);
         memory.counted.push(Forwarded {
-            flow,
+            flow: *flow,
             from: Some(from),
-            to,
-            is_dropped: to.is_none(),
+            departures: left
+                .iter()
+                .map(|(to, bytes)| (*to, bytes.len() as u64))
+                .collect(),
             packets: 1,
             bytes: bytes.len() as u64,
             used: now,
         });
-        Some(to.map(|to| (to, bytes.into())).into_iter().collect())
+        Some(left)
     }
+}
+
+/// What leaves of a frame by these actions.
+fn execute(actions: &[Action], bytes: &[u8]) -> Vec<(PortNo, Vec<u8>)> {
+    let frame = Pool::new(1 << 20).frame(bytes).expect("within the limit");
+    let mut packet = Packet::new(frame, PortNo(0));
+    let mut left = Vec::new();
+    for action in actions {
+        // An action on a header that the frame does not have does nothing.
+        let _ = match action {
+            Action::SetField(set) => packet.set_field(set.0.field, &set.0.value),
+            Action::PushVlan(ty) => packet.push_vlan(ty.0),
+            Action::PopVlan => packet.pop_vlan(),
+            Action::DecNwTtl => packet.dec_nw_ttl(),
+            Action::Output(output) => {
+                left.push((output.port, packet.frame.bytes().to_vec()));
+                Ok(())
+            }
+            other => panic!("{other:?} is not offered"),
+        };
+    }
+    left
 }
 
 impl Accelerator for InMemory {
@@ -52,11 +80,10 @@ impl Accelerator for InMemory {
         assert!(self.is_empty(), "flows of another key are forgotten before");
     }
 
-    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, to: Option<PortNo>) {
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) {
         let mut memory = self.0.borrow_mut();
-        memory
-            .known
-            .insert((from, frame.bytes().into()), (flow, to));
+        let key = (from, frame.bytes().into());
+        memory.known.insert(key, (flow, actions.into()));
     }
 
     fn len(&self) -> usize {
@@ -118,26 +145,33 @@ fn change(switches: &mut [Datapath; 2], now: Time, choice: usize, n: usize) {
         2 => format!("idle_timeout=1,udp,udp_src={port},actions=output:{port}"),
         3 => format!("priority={priority},in_port=1,actions=write_metadata:{port},goto_table:1"),
         4 => format!("table=1,metadata={port},actions=output:{port}"),
-        _ => format!("priority=9,udp,udp_src={port},actions=set_field:7->udp_src,output:2"),
+        5 => format!("priority=9,udp,udp_src={port},actions=set_field:7->udp_src,output:2"),
+        9 => format!(
+            "priority={priority},udp,udp_src={port},actions=output:{port},dec_ttl,push_vlan:0x8100,\
+             set_field:{}->vlan_vid,output:2,pop_vlan,set_field:10.1.1.1->ip_dst,output:3",
+            n % 9
+        ),
+        _ => format!("table=1,metadata={port},actions=write_actions(dec_ttl,output:{port})"),
     };
     let sink = &mut Vec::<Frame>::new();
     for datapath in switches {
         match choice {
-            0 | 2 | 4 | 5 => flow(datapath, &text),
+            0 | 2 | 4 | 5 | 9 | 10 => flow(datapath, &text),
             1 => flow(datapath, &format!("{text},actions=drop")),
             3 => flow(datapath, &text),
             6 => delete(datapath, "table=255,udp"),
             7 => delete(datapath, &format!("udp,udp_src={port}")),
             8 => {
                 let bits = [
-                    0,
                     PortConfig::PORT_DOWN.0,
                     PortConfig::NO_FWD.0,
                     PortConfig::NO_RECV.0,
                 ];
                 let all = PortConfig(bits.iter().sum());
                 let number = PortNo(port as u32);
-                datapath.configure_port(number, PortConfig(bits[priority]), all, sink);
+                // Most ports are as usual most of the time.
+                let config = bits.get(n / 5).copied().unwrap_or(0);
+                datapath.configure_port(number, PortConfig(config), all, sink);
             }
             _ => datapath.tick(now, sink),
         }
@@ -175,7 +209,7 @@ fn what_an_accelerator_forwards_is_what_the_plain_engine_does() {
         });
         assert_eq!(seen[0], seen[1], "step {step}");
         if random(40) == 0 {
-            let (choice, n) = (random(11), random(60));
+            let (choice, n) = (random(13), random(60));
             change(&mut switches, now, choice, n);
         }
         if random(50) == 0 {
@@ -189,9 +223,8 @@ fn what_an_accelerator_forwards_is_what_the_plain_engine_does() {
             assert_eq!(with, without, "step {step}");
         }
     }
-    let forwarded = accelerator.0.borrow().forwarded;
-    assert!(
-        forwarded > OPERATIONS / 10,
-        "{forwarded} frames were forwarded"
-    );
+    let memory = accelerator.0.borrow();
+    let seen = [memory.forwarded, memory.changed];
+    let enough = [OPERATIONS / 10, OPERATIONS / 40];
+    assert!(seen[0] > enough[0] && seen[1] > enough[1], "{seen:?}");
 }
