@@ -31,7 +31,7 @@ fn main() {
     match done {
         Ok(status) if status.success() => return,
         Ok(_) => println!("cargo::warning=no accelerator: clang cannot compile accel.c"),
-        Err(_) => {}
+        Err(_) => println!("cargo::warning=no accelerator: there is no clang"),
     }
     fs::write(&object, []).expect("cargo's folder can be written");
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod changed_below;
+mod failing_below;
 
 use std::time::{Duration, Instant};
 

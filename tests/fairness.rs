@@ -35,7 +35,7 @@ const COUNTED: Duration = Duration::from_secs(5);
 /// A packet that is so late, in seconds, is not sent.
 const LATE: f64 = 0.005;
 /// Runs on a machine that may be busy with something else.
-const TRIES: usize = 5;
+const TRIES: usize = 8;
 
 /// One flow: its own socket, to whom, and when its next packet is due.
 struct Flow {

@@ -270,6 +270,11 @@ impl Lab {
         self.hosts[&number].run(work).unwrap()
     }
 
+    /// Ends a host's network, and the cable with it.
+    pub fn lose_host(&mut self, number: u8) {
+        self.hosts.remove(&number);
+    }
+
     /// The socket of the switch, as an address.
     pub fn address(&self) -> String {
         let sockets = bofuss_channel::run_sockets("sock", Some(&self.name));

@@ -210,7 +210,11 @@ fn accounts(lab: &Lab, metrics: &str) -> Accounts {
     let dropped = total(metrics, "bofuss_dropped_packets_total", "");
     let asked = total(metrics, "bofuss_flow_packets_total", "cookie=\"0x7\"");
     [
-        ("sent by host 3", sent, received + lost(3, "rx_")),
+        (
+            "sent by host 3",
+            sent,
+            received + lost(3, "rx_") + lost(3, "accel_"),
+        ),
         (
             "received by port 3",
             received,

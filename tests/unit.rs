@@ -26,7 +26,7 @@ systemctl start bofuss@s1
 dpctl show s1 | grep '1(v1)'
 [ "$(ps -o user= -p "$(show MainPID)")" = bofuss ]
 [ "$(status CapEff)" = 0000000000003000 ]
-[ "$(status CapBnd)" = 0000000000003000 ]
+[ "$(status CapBnd)" = 0000008000003000 ]
 [ "$(status NoNewPrivs)" = 1 ]
 [ "$(status Seccomp)" = 2 ]
 [ "$(cat $setting)" = 8 ]

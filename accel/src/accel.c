@@ -26,11 +26,12 @@ static u32 (*const cpu_number)(void) = (void *)BPF_FUNC_get_smp_processor_id;
 static long (*const redirect)(u32 ifindex, u64 flags) = (void *)BPF_FUNC_redirect;
 static long (*const send_copy)(void *skb, u32 ifindex, u64 flags) = (void *)BPF_FUNC_clone_redirect;
 
+// The switch loads the program with as many slots and legs as it needs.
 #define SLOTS (1 << 17)
+#define LEGS (1 << 15)
 #define WAYS 4
 #define CPUS 1024
 #define PORTS 256
-#define LEGS (1 << 15)
 #define LONGEST_WAY 8
 
 // A flow. The key, `out` and `longest` do not change while `epoch` is the settings' one.
@@ -65,6 +66,7 @@ struct settings {
 	u64 epoch; // Slots of another epoch are empty.
 	u64 mask[KEY_WORDS];
 	u64 seed;
+	u64 buckets; // How many there are, less one.
 	u64 drained[PORTS]; // All frames that arrived on a port before then have left the switch.
 	u64 hold[PORTS]; // Until then, frames of known flows are dropped that would go up,
 	u64 held[PORTS]; // and are counted here.
@@ -87,7 +89,7 @@ INLINE struct slot *find(const struct settings *settings, const u64 *key)
 		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15;
 		hash ^= hash >> 32;
 	}
-	u32 bucket = (u32)hash & (SLOTS / WAYS - 1);
+	u32 bucket = (u32)hash & (u32)settings->buckets;
 	const u64 *of_bucket = lookup(&tags, &bucket);
 	if (!of_bucket)
 		return 0;

@@ -13,7 +13,7 @@ use bofuss_frame::Frame;
 use bofuss_oflib::{Action, FieldSet, PortNo};
 
 use crate::key;
-use crate::layout::PORTS;
+use crate::layout::{PORTS, Size};
 use crate::program::Program;
 use crate::table::{Counted, FlowTable, Known};
 use crate::way::departures;
@@ -49,8 +49,6 @@ pub struct Standing {
     pub flows: usize,
     /// How many packets it has forwarded or dropped.
     pub packets: u64,
-    /// How many packets of known flows it has dropped so that the others could leave first.
-    pub held: u64,
     /// Why it takes no flows, if it does not.
     pub idle_because: Option<String>,
 }
@@ -91,15 +89,16 @@ struct Inner {
 pub struct InKernel(Rc<RefCell<Inner>>);
 
 impl InKernel {
-    /// Loads it, without ports; `seed` makes its hashes unpredictable. The time of the switch is
-    /// `now`.
+    /// Loads it, without ports, with room for about so many flows; `seed` makes its hashes
+    /// unpredictable. The time of the switch is `now`.
     ///
     /// Errors: why it cannot be had.
-    pub fn load(seed: u64, now: Time) -> Result<Self, String> {
+    pub fn load(flows: u32, seed: u64, now: Time) -> Result<Self, String> {
+        let size = Size::of(flows);
         // Before the program is loaded, which takes a while.
         let epoch_ns = monotonic_ns().saturating_sub(now.0);
         Ok(Self(Rc::new(RefCell::new(Inner {
-            table: FlowTable::new(Program::load()?, seed),
+            table: FlowTable::new(Program::load(size)?, seed),
             ports: BTreeMap::new(),
             next_place: 0,
             unread: None,
@@ -136,8 +135,8 @@ impl InKernel {
 
     /// Accelerates a port no longer. Its flows must have been forgotten.
     pub fn remove_port(&self, number: PortNo) {
-        let ports = &mut self.0.borrow_mut().ports;
-        ports.retain(|_, port| port.number != number);
+        let inner = &mut *self.0.borrow_mut();
+        inner.ports.retain(|_, port| port.number != number);
     }
 
     /// Whether a port is accelerated with this interface, as it is now.
@@ -164,9 +163,16 @@ impl InKernel {
         Standing {
             flows: inner.table.len(),
             packets: inner.packets,
-            held: inner.table.held(),
             idle_because: inner.paused.map(String::from).or(inner.unread.clone()),
         }
+    }
+
+    /// How many packets of known flows it has dropped that arrived on a port, so that the others
+    /// could leave first.
+    pub fn held(&self, number: PortNo) -> u64 {
+        let inner = self.0.borrow();
+        let place = inner.port(number);
+        place.map_or(0, |place| inner.table.held(place))
     }
 
     /// Notes up to when all frames that arrived on a port have left, if `is_empty` says that none

@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::memory::Shared;
 
-/// How many flows the table has room for, and in how many places a flow may be.
-pub(crate) const SLOTS: usize = 1 << 17;
+/// In how many slots a flow may be.
 pub(crate) const WAYS: usize = 4;
 /// The most processors.
 pub(crate) const CPUS: usize = 1024;
@@ -13,9 +12,37 @@ pub(crate) const CPUS: usize = 1024;
 pub(crate) const PORTS: usize = 256;
 /// Words of a key.
 pub(crate) const KEY_WORDS: usize = 8;
-/// How many legs there is room for, without number 0, and the most of one way.
-pub(crate) const LEGS: usize = 1 << 15;
+/// The most legs of one way.
 pub(crate) const LONGEST_WAY: usize = 8;
+
+/// How much there is room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Slots of flows: a power of two.
+    pub(crate) slots: usize,
+    /// Legs, one of which is not used.
+    pub(crate) legs: usize,
+}
+
+/// How many flows there is room for unless more are wanted: 5 MiB.
+pub const USUAL_FLOWS: u32 = 1 << 15;
+/// The most flows that there can be room for: 170 MiB.
+pub const MOST_FLOWS: u32 = 1 << 20;
+/// The fewest slots.
+const FEWEST_SLOTS: u32 = 64;
+/// A leg for so many slots, as flows that are treated alike share theirs.
+const SLOTS_OF_LEG: usize = 4;
+
+impl Size {
+    /// The size with a slot or more for each of so many flows, at most [`MOST_FLOWS`].
+    pub(crate) fn of(flows: u32) -> Self {
+        let slots = flows.clamp(FEWEST_SLOTS, MOST_FLOWS).next_power_of_two() as usize;
+        Self {
+            slots,
+            legs: slots / SLOTS_OF_LEG,
+        }
+    }
+}
 
 /// A flow.
 #[repr(C)]
@@ -76,6 +103,8 @@ pub(crate) struct Settings {
     pub(crate) epoch: AtomicU64,
     pub(crate) mask: [AtomicU64; KEY_WORDS],
     pub(crate) seed: AtomicU64,
+    /// How many buckets of slots there are, less one.
+    pub(crate) buckets: AtomicU64,
     /// By port: all frames that arrived before this time have left the switch.
     pub(crate) drained: [AtomicU64; PORTS],
     /// By port: until then, frames of known flows are dropped that would go up, and counted.

@@ -15,3 +15,4 @@ mod tests;
 mod way;
 
 pub use accelerator::{InKernel, Interface, Standing};
+pub use layout::{MOST_FLOWS, USUAL_FLOWS};

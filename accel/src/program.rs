@@ -3,12 +3,12 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use aya::Ebpf;
 use aya::maps::Map;
 use aya::programs::tc::{SchedClassifierLink, TcAttachOptions, TcAttachType};
 use aya::programs::{LinkOrder, SchedClassifier, SocketFilter};
+use aya::{Ebpf, EbpfLoader};
 
-use crate::layout::{CPUS, Cpu, LEGS, Leg, SLOTS, Settings, Slot, Tags, WAYS};
+use crate::layout::{CPUS, Cpu, Leg, Settings, Size, Slot, Tags, WAYS};
 use crate::memory::{Shared, SharedArray};
 
 /// The compiled program; empty if the build had no clang.
@@ -17,6 +17,7 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/ac
 /// The loaded program.
 #[derive(Debug)]
 pub(crate) struct Program {
+    pub(crate) size: Size,
     loaded: Ebpf,
     /// The filter for the packet sockets of ports.
     pub(crate) filter: Arc<OwnedFd>,
@@ -29,13 +30,19 @@ pub(crate) struct Program {
 
 impl Program {
     /// Loads it; it needs CAP_BPF and CAP_NET_ADMIN. Errors: why it cannot be had.
-    pub(crate) fn load() -> Result<Self, String> {
+    pub(crate) fn load(size: Size) -> Result<Self, String> {
         if OBJECT.is_empty() {
             return Err(
                 "this build has none, because clang or the kernel headers were missing".into(),
             );
         }
-        let mut loaded = Ebpf::load(OBJECT).map_err(|error| reason(&error))?;
+        let buckets = size.slots / WAYS;
+        let loaded = EbpfLoader::new()
+            .map_max_entries("slots", size.slots as u32)
+            .map_max_entries("tags", buckets as u32)
+            .map_max_entries("legs", size.legs as u32)
+            .load(OBJECT);
+        let mut loaded = loaded.map_err(|error| reason(&error))?;
         let filter: &mut SocketFilter = program(&mut loaded, "accel_decide")?;
         filter.load().map_err(|error| reason(&error))?;
         let descriptor = filter.fd().map_err(|error| reason(&error))?.as_fd();
@@ -44,9 +51,10 @@ impl Program {
         let obeying: &mut SchedClassifier = program(&mut loaded, "accel_obey")?;
         obeying.load().map_err(|error| reason(&error))?;
         Ok(Self {
-            slots: mapped(&loaded, "slots", SLOTS)?,
-            tags: mapped(&loaded, "tags", SLOTS / WAYS)?,
-            legs: mapped(&loaded, "legs", LEGS)?,
+            size,
+            slots: mapped(&loaded, "slots", size.slots)?,
+            tags: mapped(&loaded, "tags", buckets)?,
+            legs: mapped(&loaded, "legs", size.legs)?,
             cpus: mapped(&loaded, "cpus", CPUS)?,
             settings: mapped(&loaded, "settings_map", 1)?,
             filter,

@@ -6,7 +6,7 @@ use std::sync::atomic::fence;
 use std::time::{Duration, Instant};
 
 use crate::key::{self, KEY_BYTES};
-use crate::layout::{KEY_WORDS, SLOTS, Slot, WAYS};
+use crate::layout::{KEY_WORDS, Slot, WAYS};
 use crate::program::Program;
 use crate::way::{Way, Ways};
 
@@ -69,6 +69,8 @@ impl FlowTable {
     pub(crate) fn new(program: Program, seed: u64) -> Self {
         let settings = &program.settings[0];
         settings.seed.store(seed, Relaxed);
+        let buckets = (program.size.slots / WAYS) as u64;
+        settings.buckets.store(buckets - 1, Relaxed);
         settings.epoch.store(1, SeqCst);
         // SAFETY: reads a number of the system.
         let n_cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) };
@@ -107,7 +109,7 @@ impl FlowTable {
     pub(crate) fn add(&mut self, key: &[u8; KEY_BYTES], known: Known, now_ns: u64) {
         let words = key::masked(key, &self.mask);
         let hash = self.hash(&words);
-        let bucket = hash as u32 & (SLOTS / WAYS - 1) as u32;
+        let bucket = hash as u32 & self.program.settings[0].buckets.load(Relaxed) as u32;
         let first = bucket * WAYS as u32;
         let epoch = self.epoch();
         let ways = first..first + WAYS as u32;
@@ -251,10 +253,9 @@ impl FlowTable {
         places[usize::from(port)].store(until_ns, Release);
     }
 
-    /// How many packets were held back.
-    pub(crate) fn held(&self) -> u64 {
-        let places = self.program.settings[0].held.iter();
-        places.map(|place| place.load(Relaxed)).sum()
+    /// How many packets of the port at this place were held back.
+    pub(crate) fn held(&self, port: u8) -> u64 {
+        self.program.settings[0].held[usize::from(port)].load(Relaxed)
     }
 
     fn epoch(&self) -> u64 {

@@ -17,7 +17,7 @@ use bofuss_packet::craft::{Layer, arp, ethernet, icmp, ipv4, ipv6, tcp, udp};
 use bofuss_packet::{Key, KeyMask, Layout, Packet, parse};
 
 use crate::key;
-use crate::layout::LEGS;
+use crate::layout::Size;
 use crate::program::Program;
 use crate::table::{FlowTable, Known};
 use crate::way::departures;
@@ -29,6 +29,9 @@ const OUT: u32 = 77;
 /// Where `struct __sk_buff` has the size of segments, and its own size.
 const GSO_SIZE_AT: usize = 176;
 const CONTEXT_BYTES: usize = 192;
+/// Flows that a table has room for, and legs.
+const FLOWS: u32 = 1 << 17;
+const LEGS: usize = FLOWS as usize / 4;
 /// A time before all that the kernel's clock says.
 const EARLY_NS: u64 = 2_000_000_000;
 
@@ -36,7 +39,7 @@ const EARLY_NS: u64 = 2_000_000_000;
 ///
 /// Panics: in CI, if it does not.
 fn table() -> Option<FlowTable> {
-    match Program::load() {
+    match Program::load(Size::of(FLOWS)) {
         Ok(program) => Some(FlowTable::new(program, 7)),
         Err(why) => {
             assert!(std::env::var_os("CI").is_none(), "no accelerator: {why}");

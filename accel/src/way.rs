@@ -8,7 +8,7 @@ use bofuss_oflib::types::EtherType;
 use bofuss_oflib::{Action, FieldMatch, PortNo};
 
 use crate::key::{self, HAS_TAG, KEY_BYTES, MACS_AT, PORTS_AT, Row, TAG_AT, TCP_FLAGS_AT};
-use crate::layout::{KEY_WORDS, LEGS, LONGEST_WAY, Leg};
+use crate::layout::{KEY_WORDS, LONGEST_WAY, Leg};
 use crate::memory::SharedArray;
 
 /// The type of the tags that are pushed.
@@ -166,7 +166,7 @@ impl Ways {
             known.users += 1;
             return known.numbers.first().copied();
         }
-        let room = LEGS as u32 - 1 - self.used + self.free.len() as u32;
+        let room = legs.len() as u32 - 1 - self.used + self.free.len() as u32;
         if way.len() as u32 > room {
             return None;
         }

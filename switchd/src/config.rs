@@ -34,7 +34,7 @@ use crate::{log, rundir};
 use ports::ports_and_queues;
 use tables::datapath_config;
 
-pub use accelerate::Accelerate;
+pub use accelerate::{Accelerate, AccelerateOptions};
 pub use file::{OF_ALL, each, from_line, in_file, over, read, table, to_line};
 pub use options::Options;
 pub use ports::{ConfiguredQueue, PortKind, PortSpec, add_port};
@@ -105,7 +105,7 @@ pub struct Config {
     /// The clock of scheduled commits.
     pub bundle_clock: BundleClock,
     /// Whether the kernel forwards frames of known flows.
-    pub accelerate: Accelerate,
+    pub accelerate: AccelerateOptions,
     /// Whether it gives up all rights once everything is open.
     pub lock_down: bool,
     /// The folder for captures.
@@ -248,7 +248,7 @@ impl Options {
             )?,
             metrics: addresses("--metrics", self.metrics.as_slice())?.pop(),
             bundle_clock: bundle_clock(self.bundle_clock.as_deref())?,
-            accelerate: accelerate(self.accelerate.as_deref())?,
+            accelerate: AccelerateOptions::of(self.accelerate.as_deref(), self.accelerated_flows)?,
             lock_down: self.lock_down,
             capture_folder,
             record: self.record,
@@ -303,11 +303,6 @@ fn bundle_clock(name: Option<&str>) -> Result<BundleClock> {
 }
 
 /// Parses when the kernel forwards frames. Errors: an unknown word.
-fn accelerate(name: Option<&str>) -> Result<Accelerate, String> {
-    let when = name.map_or(Ok(Accelerate::default()), str::parse);
-    when.map_err(|error| format!("--accelerate: {error}"))
-}
-
 /// Parses how much of each frame is recorded. Errors: an unknown word.
 fn record_frames(name: Option<&str>) -> Result<FrameDetail> {
     let Some(name) = name else {

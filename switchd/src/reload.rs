@@ -125,6 +125,10 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
         "accelerate",
         Refuses("the rights that it needs are given up after the start"),
     ),
+    (
+        "accelerated-flows",
+        Refuses("the rights that it needs are given up after the start"),
+    ),
     ("log", AT_ONCE),
 ];
 

@@ -199,10 +199,12 @@ impl Setup {
 
     /// The further options with which bofuss starts.
     fn more(self) -> Vec<String> {
-        if self == Self::BofussAccelerated {
-            return ["--accelerate", "on"].map(String::from).into();
-        }
-        Vec::new()
+        let options = if self == Self::BofussAccelerated {
+            &["--accelerate", "on", "--accelerated-flows", "131072"][..]
+        } else {
+            &["--accelerate", "off"]
+        };
+        options.iter().copied().map(String::from).collect()
     }
 
     /// Starts it on the two ports; a switch has its entries.

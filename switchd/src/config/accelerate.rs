@@ -2,16 +2,42 @@
 
 use std::str::FromStr;
 
+use bofuss_accel::{MOST_FLOWS, USUAL_FLOWS};
+
 /// When the kernel forwards frames of known flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Accelerate {
     /// Where that can be had.
+    #[default]
     Auto,
     /// Always; otherwise the switch does not start.
     On,
     /// Never.
-    #[default]
     Off,
+}
+
+/// The options of the accelerator.
+#[derive(Clone, Copy, Debug)]
+pub struct AccelerateOptions {
+    /// When it is used.
+    pub when: Accelerate,
+    /// How many flows it has room for.
+    pub flows: u32,
+}
+
+impl AccelerateOptions {
+    /// Those of these words. Errors: no such word, or no such number of flows.
+    pub fn of(when: Option<&str>, flows: Option<u32>) -> Result<Self, String> {
+        let when = when.map_or(Ok(Accelerate::default()), str::parse);
+        let flows = flows.unwrap_or(USUAL_FLOWS);
+        if !(1..=MOST_FLOWS).contains(&flows) {
+            return Err(format!("--accelerated-flows: write 1 to {MOST_FLOWS}"));
+        }
+        Ok(Self {
+            when: when.map_err(|error| format!("--accelerate: {error}"))?,
+            flows,
+        })
+    }
 }
 
 impl FromStr for Accelerate {

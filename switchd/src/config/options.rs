@@ -177,9 +177,12 @@ pub struct Options {
     #[arg(long)]
     pub take_over: bool,
     /// Forward frames of known flows in the kernel: auto, where that can be had; on, or do not
-    /// start; off [default: off].
+    /// start; off [default: auto].
     #[arg(long, value_name = "WHEN")]
     pub accelerate: Option<String>,
+    /// How many flows the kernel has room for, each of which takes 160 bytes [default: 32768].
+    #[arg(long, value_name = "COUNT")]
+    pub accelerated_flows: Option<u32>,
     /// The clock by which bundles are committed at a time: realtime or tai [default: realtime].
     #[arg(long, value_name = "CLOCK")]
     pub bundle_clock: Option<String>,

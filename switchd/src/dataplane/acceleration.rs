@@ -7,10 +7,10 @@ use std::fmt;
 use bofuss_accel::{InKernel, Interface, Standing};
 use bofuss_oflib::PortNo;
 use bofuss_ports::Link;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::DataPlane;
-use crate::config::Accelerate;
+use crate::config::{Accelerate, AccelerateOptions};
 
 /// What forwards frames below the switch.
 pub struct Acceleration {
@@ -51,9 +51,8 @@ impl fmt::Display for Acceleration {
         }
         writeln!(f, "flows {}", standing.flows)?;
         writeln!(f, "packets {}", standing.packets)?;
-        writeln!(f, "held_back {}", standing.held)?;
         for number in kernel.ports() {
-            writeln!(f, "port {number} on")?;
+            writeln!(f, "port {number} on, held_back {}", kernel.held(number))?;
         }
         for (number, why) in &self.refused {
             writeln!(f, "port {number} off: {why}")?;
@@ -67,12 +66,15 @@ impl DataPlane {
     ///
     /// Errors: it is to be on, and cannot be.
     pub fn begin_acceleration(&mut self) -> Result<(), String> {
-        let wanted = self.config.accelerate;
+        let AccelerateOptions {
+            when: wanted,
+            flows,
+        } = self.config.accelerate;
         if wanted == Accelerate::Off {
             return Ok(());
         }
         let seed = self.switch.datapath().config().secret;
-        match InKernel::load(seed, self.now()) {
+        match InKernel::load(flows, seed, self.now()) {
             Ok(kernel) => {
                 let accelerator = Box::new(kernel.clone());
                 self.switch.engine_mut().accelerate(accelerator);
@@ -108,6 +110,13 @@ impl DataPlane {
                 !is_behind && self.io.ports.is_drained(number)
             });
         }
+    }
+
+    /// How many frames were dropped that arrived on a port, so that others of their flows could
+    /// leave first.
+    pub(super) fn held_back(&self, number: PortNo) -> u64 {
+        let kernel = self.acceleration.kernel.as_ref();
+        kernel.map_or(0, |kernel| kernel.held(number))
     }
 
     /// Has all frames come up while something needs to see them: a capture, a mirror, the record or
@@ -173,7 +182,11 @@ impl DataPlane {
                 .map_err(|error| error.to_string())
                 .and_then(|()| kernel.add_port(number, interface));
             if let Err(why) = added {
-                warn!("accelerator: port {number}: {why}");
+                if self.config.accelerate.when == Accelerate::On {
+                    warn!("accelerator: port {number}: {why}");
+                } else {
+                    debug!("accelerator: port {number}: {why}");
+                }
                 self.acceleration.refused.insert(number, why);
             }
         }

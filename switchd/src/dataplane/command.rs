@@ -287,10 +287,8 @@ impl DataPlane {
         for (reason, count) in self.switch.settled().datapath().drops() {
             let _ = writeln!(text, "{} {count}", reason.name());
         }
-        for (number, counters, overflowed) in self.io.ports.driver_counters() {
-            for (name, count) in counters.drops().chain([("tx_overflow", overflowed)]) {
-                let _ = writeln!(text, "port {number} {name} {count}");
-            }
+        for (number, reason, count) in self.driver_drops() {
+            let _ = writeln!(text, "port {number} {reason} {count}");
         }
         text
     }

@@ -3,6 +3,7 @@
 
 use bofuss_datapath::Time;
 use bofuss_embed::record::RecordedInput;
+use bofuss_oflib::PortNo;
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_ports::LinkEvent;
 use tracing::{debug, info, warn};
@@ -58,6 +59,18 @@ impl DataPlane {
         }
     }
 
+    /// The frames that each port has dropped before or after the tables, by reason.
+    pub(super) fn driver_drops(&mut self) -> Vec<(PortNo, &'static str, u64)> {
+        let mut all = Vec::new();
+        for (number, counters, overflowed) in self.io.ports.driver_counters() {
+            let held = self.held_back(number);
+            let others = [("tx_overflow", overflowed), ("accel_handover", held)];
+            let reasons = counters.drops().chain(others);
+            all.extend(reasons.map(|(reason, count)| (number, reason, count)));
+        }
+        all
+    }
+
     /// Reads the drivers' counters at intervals, and logs how many repeated lines were left out.
     pub(super) fn count(&mut self, now: Time) {
         if now.since(self.lane.counted) < COUNTER_PERIOD_NS {
@@ -70,7 +83,7 @@ impl DataPlane {
                 continue;
             };
             let lost = PortStats {
-                rx_over_err: counters.rx_dropped(),
+                rx_over_err: counters.rx_dropped() + self.held_back(number),
                 rx_errors: counters.rx_errors(),
                 tx_dropped: counters.tx_dropped() + overflowed,
                 tx_errors: counters.tx_errors(),

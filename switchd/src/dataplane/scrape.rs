@@ -136,7 +136,6 @@ impl DataPlane {
         let standing = self.acceleration.standing().unwrap_or_default();
         samples.add("accelerated_flows", &[], standing.flows);
         samples.add("accelerated_packets", &[], standing.packets);
-        samples.add("accelerator_held_packets", &[], standing.held);
         samples.add("captures", &[], self.io.ports.copiers.len());
         if let Some(recorder) = &self.io.recorder {
             recorder.report(samples);
@@ -188,11 +187,9 @@ impl DataPlane {
     }
 
     fn scrape_drivers(&mut self, samples: &mut Samples) {
-        for (number, counters, overflowed) in self.io.ports.driver_counters() {
-            for (reason, count) in counters.drops().chain([("tx_overflow", overflowed)]) {
-                let labels: Labels<'_> = &[("port", &number), ("reason", &reason)];
-                samples.add("port_driver_dropped_packets", labels, count);
-            }
+        for (number, reason, count) in self.driver_drops() {
+            let labels: Labels<'_> = &[("port", &number), ("reason", &reason)];
+            samples.add("port_driver_dropped_packets", labels, count);
         }
     }
 

@@ -75,11 +75,6 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
         Counter,
         "packets that it has forwarded",
     ),
-    (
-        "accelerator_held_packets",
-        Counter,
-        "packets that it has dropped when their flows began to be forwarded",
-    ),
     ("batch_frames", Distribution, "frames received in one call"),
     (
         "batch_seconds",
