@@ -83,6 +83,7 @@ qemu-aarch64-static qemu-user-static
 systemd-nspawn systemd-container' ;; dist) echo 'clang clang
 dpkg-deb dpkg
 python3 python3
+python3-venv python3-venv
 x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
 x86_64-headers libc6-dev-amd64-cross
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu

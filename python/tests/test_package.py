@@ -20,13 +20,20 @@ WITHOUT_EXAMPLES = {"bofuss.mininet"}
 GUIDES = ["docs/python.md"]
 
 
-class Stubs(unittest.TestCase):
-    def test_stubs_are_what_the_classes_are(self) -> None:
+class Printed(unittest.TestCase):
+    def is_in(self, file: str, program: str) -> None:
         printed = subprocess.run(
-            [sys.executable, "python/tools/stubs.py"], cwd=ROOT, check=True, capture_output=True
+            [sys.executable, program], cwd=ROOT, check=True, capture_output=True
         )
-        stubs = (ROOT / "python/bofuss/oflib.pyi").read_text()
-        self.assertEqual(stubs, printed.stdout.decode(), "run `cargo xtask python --write`")
+        text = (ROOT / file).read_text()
+        self.assertEqual(text, printed.stdout.decode(), "run `cargo xtask python --write`")
+
+    def test_stubs_are_what_the_classes_are(self) -> None:
+        self.is_in("python/bofuss/oflib.pyi", "python/tools/stubs.py")
+
+    def test_the_picture_of_a_trace_shows_the_wrong_digit(self) -> None:
+        self.is_in("docs/trace.svg", "python/tools/picture.py")
+        self.assertIn("1 bit differs", (ROOT / "docs/trace.svg").read_text())
 
     def test_the_package_and_its_users_pass_mypy_strict(self) -> None:
         folder = os.path.dirname(bofuss.__path__[0])

@@ -1,59 +1,36 @@
-//! `cargo xtask dist`: tarballs, Debian packages, OCI images, a Python wheel; into target/dist.
+//! `cargo xtask dist`: tarballs, Debian packages, images of containers, Python wheels; into
+//! target/dist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{ci, licenses, tree, wheel};
+use crate::{ci, licenses, wheel};
 
-/// Rust's, Debian's and OCI's names of a machine.
+/// Rust's name of a machine, and the one that Debian and containers have.
 const MACHINES: [(&str, &str); 2] = [("x86_64", "amd64"), ("aarch64", "arm64")];
 pub(crate) const HERE: &str = std::env::consts::ARCH;
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PACKAGES: &str =
     "--locked --package bofuss-switchd --package bofuss-dpctl --package bofuss-measure";
-const LINKS: [&str; 2] = ["ofdatapath", "ofprotocol"];
-/// Files of the tree, and where below `usr` each is installed.
-const FILES: [(&str, &str); 11] = [
-    (
-        "contrib/bofuss_mininet.py",
-        "share/bofuss/bofuss_mininet.py",
-    ),
-    ("contrib/mininet.py", "share/bofuss/mininet.py"),
-    (
-        "contrib/bofuss_machine.py",
-        "share/bofuss/bofuss_machine.py",
-    ),
-    (
-        "contrib/wireshark/openstate.lua",
-        "share/bofuss/openstate.lua",
-    ),
-    ("contrib/wireshark/arppath.lua", "share/bofuss/arppath.lua"),
-    (
-        "contrib/wireshark/openqflow.lua",
-        "share/bofuss/openqflow.lua",
-    ),
-    ("contrib/bofuss_qflow.py", "share/bofuss/bofuss_qflow.py"),
-    (
-        "contrib/bofuss.toml",
-        "share/doc/bofuss/examples/bofuss.toml",
-    ),
-    (
-        "contrib/bofuss@.service",
-        "lib/systemd/system/bofuss@.service",
-    ),
-    ("contrib/bofuss.sysusers", "lib/sysusers.d/bofuss.conf"),
-    ("CHANGELOG.md", "share/doc/bofuss/NEWS"),
-];
-/// Folders of pages and completions that the programs print, and where each is installed.
-const PRINTED: [(&str, &str); 4] = [
-    ("man", "share/man"),
-    ("completions/bash", "share/bash-completion/completions"),
-    ("completions/zsh", "share/zsh/vendor-completions"),
-    ("completions/fish", "share/fish/vendor_completions.d"),
-];
-/// The maintainer scripts, in `contrib/debian`.
-const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
+/// Installs programs, links, files of the tree, and what the programs print, below a folder `usr`.
+const INSTALL: &str = r#"
+usr=$1 programs=$2 share=$3
+for name in bofuss dpctl ofmeter; do install -D -t "$usr/bin" "$programs/$name"; done
+for name in ofdatapath ofprotocol; do ln -s bofuss "$usr/bin/$name"; done
+put() { install -D -m 644 -t "$usr/$1" "$2"; }
+for file in contrib/*.py contrib/wireshark/*.lua; do put share/bofuss "$file"; done
+put share/doc/bofuss/examples contrib/bofuss.toml
+put lib/systemd/system contrib/bofuss@.service
+install -D -m 644 contrib/bofuss.sysusers "$usr/lib/sysusers.d/bofuss.conf"
+install -m 644 CHANGELOG.md "$usr/share/doc/bofuss/NEWS"
+printed() { mkdir -p "$usr/share/$2" && cp -r "$share/$1/." "$usr/share/$2"; }
+printed man man
+printed completions/bash bash-completion/completions
+printed completions/zsh zsh/vendor-completions
+printed completions/fish fish/vendor_completions.d
+gzip -9nr "$usr/share/man" "$usr/share/doc/bofuss/NEWS"
+"#;
 const MAINTAINER: &str = "The bofuss developers";
 pub(crate) const SUMMARY: &str = "user-space OpenFlow software switch";
 const ABOUT: &str = " It speaks OpenFlow 1.0 to 1.5 and runs as an ordinary process. It\n \
@@ -115,7 +92,10 @@ pub(crate) fn run(root: &Path, target: &Path, kind: BuildKind) -> Result<(), Str
     for (machine, debian) in machines {
         let stage = stages.join(machine);
         let usr = stage.join("usr");
-        install(root, &programs(target, machine, profile), &share, &usr)?;
+        let mut install = Command::new("sh");
+        install.args(["-euc", INSTALL, "sh"]).current_dir(root);
+        install.args([&usr, &programs(target, machine, profile), &share]);
+        ci::succeed(&mut install)?;
         let notice = licenses::notice(PACKAGES, &triple(machine))?;
         write(&usr.join("share/doc/bofuss/copyright"), notice.as_bytes())?;
         let strip = tool(machine, "strip -R .comment bofuss dpctl ofmeter");
@@ -203,26 +183,6 @@ fn build(machines: &[(&str, &str)], kind: BuildKind) -> Result<(), String> {
     })
 }
 
-/// Installs the programs and their files below `usr`.
-fn install(root: &Path, programs: &Path, share: &Path, usr: &Path) -> Result<(), String> {
-    for name in ["bofuss", "dpctl", "ofmeter"] {
-        copy(&programs.join(name), &usr.join("bin").join(name))?;
-    }
-    for name in LINKS {
-        let link = std::os::unix::fs::symlink("bofuss", usr.join("bin").join(name));
-        link.map_err(|e| format!("{name}: {e}"))?;
-    }
-    for (from, to) in FILES {
-        copy(&root.join(from), &usr.join(to))?;
-    }
-    for (from, to) in PRINTED {
-        for file in tree::files(&share.join(from))? {
-            copy(&share.join(from).join(&file), &usr.join(to).join(&file))?;
-        }
-    }
-    sh(usr, "gzip -9nr share/man share/doc/bofuss/NEWS")
-}
-
 /// Makes a Debian package.
 fn package(root: &Path, stage: &Path, debian: &str, out: &Path) -> Result<(), String> {
     let control = stage.join("DEBIAN");
@@ -242,85 +202,43 @@ fn package(root: &Path, stage: &Path, debian: &str, out: &Path) -> Result<(), St
          Description: {SUMMARY}\n{ABOUT}"
     );
     write(&control.join("control"), text.as_bytes())?;
-    for name in SCRIPTS {
-        let script = root.join("contrib/debian").join(name);
-        copy(&script, &control.join(name))?;
-    }
     let time = time();
     let pack = format!(
-        "date -Rud @{time} >>{history} && gzip -9n {history}
+        "cp '{}'/contrib/debian/p* DEBIAN
+        date -Rud @{time} >>{history} && gzip -9n {history}
         sed -i \"4a Installed-Size: $(du -ks usr | cut -f1)\" DEBIAN/control
         find usr etc -type f | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums
         chmod -R go=rX . && chmod 755 DEBIAN/p*
         mkdir deb && mv DEBIAN usr etc deb
         SOURCE_DATE_EPOCH={time} dpkg-deb --root-owner-group -Zgzip --build deb '{}'",
+        root.display(),
         out.join(format!("bofuss_{VERSION}_{debian}.deb")).display()
     );
     sh(stage, &pack)
 }
 
-/// Writes an OCI image with only the programs, for `podman load` and `skopeo`.
+/// Writes an image with only the programs, as `docker save` does, for `podman load` and others.
 fn image(stage: &Path, machine: &str, out: &Path) -> Result<(), String> {
-    let oci = &stage.join("oci");
-    let archive = stage.join("layer.tar");
-    tar(
-        stage,
-        "usr/bin usr/share/doc/bofuss/copyright",
-        &archive,
-        &[],
-    )?;
-    let layer = blob(oci, &read(&archive)?)?;
-    let run = r#"{"Entrypoint":["/usr/bin/bofuss"],"Env":["PATH=/usr/bin"]}"#;
-    let files = format!(r#""rootfs":{{"type":"layers","diff_ids":["{}"]}}"#, layer.0);
-    let text = format!(r#"{{"architecture":"{machine}","os":"linux","config":{run},{files}}}"#);
-    let config = blob(oci, text.as_bytes())?;
+    let folder = &stage.join("image");
+    folder_at(folder)?;
+    let layer = folder.join("layer.tar");
+    let files = "usr/bin usr/share/doc/bofuss/copyright";
+    tar(stage, files, &layer, &[])?;
+    let hash = ci::output(Command::new("sha256sum").arg(&layer))?;
+    let hash = hash.split(' ').next().unwrap_or_default();
+    let config = format!(
+        r#"{{"architecture":"{machine}","os":"linux",
+        "config":{{"Entrypoint":["/usr/bin/bofuss"],"Env":["PATH=/usr/bin"]}},
+        "rootfs":{{"type":"layers","diff_ids":["sha256:{hash}"]}}}}"#
+    );
+    write(&folder.join("config.json"), config.as_bytes())?;
     let manifest = format!(
-        r#"{{"schemaVersion":2,"mediaType":"{OCI}.manifest.v1+json","config":{},"layers":[{}]}}"#,
-        config.descriptor("config.v1+json", ""),
-        layer.descriptor("layer.v1.tar", "")
+        r#"[{{"Config":"config.json","RepoTags":["bofuss:{VERSION}"],"Layers":["layer.tar"]}}]"#
     );
-    let platform = format!(r#","platform":{{"architecture":"{machine}","os":"linux"}}"#);
-    let manifest = blob(oci, manifest.as_bytes())?;
-    let name = format!(r#","annotations":{{"org.opencontainers.image.ref.name":"{VERSION}"}}"#);
-    let index = format!(
-        r#"{{"schemaVersion":2,"mediaType":"{OCI}.index.v1+json","manifests":[{}]}}"#,
-        manifest.descriptor("manifest.v1+json", &(platform + &name))
-    );
-    write(&oci.join("index.json"), index.as_bytes())?;
-    write(
-        &oci.join("oci-layout"),
-        br#"{"imageLayoutVersion":"1.0.0"}"#,
-    )?;
-    let name = format!("bofuss-{VERSION}-oci-{machine}.tar");
-    tar(oci, ".", &out.join(name), &[])
-}
-
-const OCI: &str = "application/vnd.oci.image";
-
-/// Digest and size of a blob.
-struct Blob(String, usize);
-
-impl Blob {
-    fn descriptor(&self, kind: &str, more: &str) -> String {
-        let Self(digest, size) = self;
-        format!(r#"{{"mediaType":"{OCI}.{kind}","digest":"{digest}","size":{size}{more}}}"#)
-    }
-}
-
-fn blob(oci: &Path, bytes: &[u8]) -> Result<Blob, String> {
-    let path = oci.join("blobs/sha256/new");
-    write(&path, bytes)?;
-    let hash = sha256(&path)?;
-    let named = path.with_file_name(&hash);
-    fs::rename(&path, &named).map_err(|e| format!("{}: {e}", named.display()))?;
-    Ok(Blob(format!("sha256:{hash}"), bytes.len()))
-}
-
-pub(crate) fn sha256(path: &Path) -> Result<String, String> {
-    let text = ci::output(Command::new("sha256sum").arg(path))?;
-    let hash = text.split(' ').next().filter(|hash| hash.len() == 64);
-    hash.map(str::to_owned)
-        .ok_or_else(|| format!("sha256sum {}", path.display()))
+    write(&folder.join("manifest.json"), manifest.as_bytes())?;
+    let name = format!("bofuss-{VERSION}-image-{machine}.tar");
+    let files = "manifest.json config.json layer.tar";
+    tar(folder, files, &out.join(name), &[])
 }
 
 /// Writes a tar archive of `what` in a folder; its bytes depend only on the files.
@@ -361,15 +279,14 @@ fn folder_at(path: &Path) -> Result<(), String> {
     fs::create_dir_all(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|e| format!("{}: {e}", path.display()))
-}
-
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     folder_at(path.parent().expect("each file is in a folder"))?;
     fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))
 }
 
+/// Copies a file; makes the folder of the copy if it is missing.
+///
+/// Errors: the file that cannot be read or written.
 pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), String> {
     folder_at(to.parent().expect("each file is in a folder"))?;
     let copied = fs::copy(from, to);

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::dist::copy;
 use crate::{ci, e2e, tree};
 
 /// Files of `contrib` that also work without the package, and the names of the modules there.
@@ -12,9 +13,14 @@ const MODULES: [(&str, &str); 2] = [
     ("contrib/bofuss_mininet.py", "mininet.py"),
     ("contrib/bofuss_machine.py", "machine.py"),
 ];
-/// The package's own modules, and its stubs.
+/// The package's own modules.
 const SOURCES: &str = "python/bofuss";
-const STUBS: &str = "python/bofuss/oflib.pyi";
+/// Programs that print files of the tree by the package, and these files: its stubs, and README's
+/// picture of a trace.
+const PRINTED: [(&str, &str); 2] = [
+    ("python/tools/stubs.py", "python/bofuss/oflib.pyi"),
+    ("python/tools/picture.py", "docs/trace.svg"),
+];
 /// The notebook of the lecture, whose cells use the package.
 const LECTURE: &str = "docs/lecture.ipynb";
 
@@ -33,13 +39,15 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     ci::succeed(tests.args(arguments))
 }
 
-/// Writes the stubs, from the rows of the package's classes, and the output of the lecture's cells.
+/// Writes what the package prints for the tree, and the output of the lecture's cells.
 ///
 /// Errors: the step that failed.
 pub(crate) fn write(root: &Path, target: &Path) -> Result<(), String> {
     let folder = build(root, target)?;
-    let text = ci::output(interpreter(root, &folder)?.arg("python/tools/stubs.py"))?;
-    fs::write(root.join(STUBS), text).map_err(|e| format!("{STUBS}: {e}"))?;
+    for (program, file) in PRINTED {
+        let text = ci::output(interpreter(root, &folder)?.arg(program))?;
+        fs::write(root.join(file), text).map_err(|e| format!("{file}: {e}"))?;
+    }
     let mut notebook = interpreter(root, &folder)?;
     ci::succeed(notebook.args(["python/tools/notebook.py", LECTURE, "--write"]))
 }
@@ -69,16 +77,6 @@ pub(crate) fn package(root: &Path, built: &Path, folder: &Path) -> Result<(), St
     }
     let library = built.join("libbofuss_python.so");
     copy(&library, &package.join("_native.abi3.so"))
-}
-
-/// Copies a file; makes the folder of the copy if it is missing.
-fn copy(from: &Path, to: &Path) -> Result<(), String> {
-    let parent = to.parent().expect("a file is in the package");
-    fs::create_dir_all(parent).map_err(|e| format!("{}: {e}", parent.display()))?;
-    match fs::copy(from, to) {
-        Ok(_) => Ok(()),
-        Err(e) => Err(format!("{}: {e}", from.display())),
-    }
 }
 
 /// The Python of the package's tests, set up to import the package from `folder`.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::dist::{BuildKind, HERE, SUMMARY, VERSION, copy, read, sh, sha256, tool, write};
-use crate::{ci, licenses, python, tree};
+use crate::dist::{BuildKind, HERE, SUMMARY, VERSION, copy, sh, tool, write};
+use crate::{ci, e2e, licenses, python};
 
 const PACKAGE: &str = "--locked --package bofuss-python";
 /// The lowest Python version, as wheels name it: the stable ABI that pyo3's feature selects.
@@ -50,7 +50,7 @@ pub(crate) fn build(machine: &str, kind: BuildKind) -> Result<(), String> {
     })
 }
 
-/// Packs the wheel for a machine, with the compiled module from `built`.
+/// Packs the wheel for a machine by PyPI's `wheel`, with the compiled module from `built`.
 ///
 /// Errors: a command that failed, or a file that cannot be read or written.
 pub(crate) fn pack(
@@ -76,13 +76,11 @@ pub(crate) fn pack(
         glibc(machine, &stage.join(module))?
     );
     describe(&tag, machine, stage)?;
-    let name = out.join(format!("bofuss-{VERSION}-{tag}.whl"));
-    let zip = format!(
-        "find . -exec touch -d 1980-01-02 {{}} +
-         python3 -m zipfile -c '{}' *",
-        name.display()
-    );
-    sh(stage, &zip)
+    // Archives begin in 1980.
+    let mut pack = Command::new(e2e::environment(root, "venv-python")?);
+    pack.env("SOURCE_DATE_EPOCH", "315619200");
+    pack.args(["-m", "wheel", "pack", "--dest-dir"]).arg(out);
+    ci::succeed(pack.arg(stage))
 }
 
 /// The lowest glibc that has all symbols that a library needs: the N of 2.N.
@@ -98,7 +96,7 @@ fn glibc(machine: &str, library: &Path) -> Result<u32, String> {
         .ok_or_else(|| format!("{}: it uses no glibc", library.display()))
 }
 
-/// Writes the metadata of a wheel, its license, and the list of its files.
+/// Writes the metadata of a wheel and its license.
 fn describe(tag: &str, machine: &str, stage: &Path) -> Result<(), String> {
     let info = format!("bofuss-{VERSION}.dist-info");
     let metadata = format!(
@@ -110,46 +108,5 @@ fn describe(tag: &str, machine: &str, stage: &Path) -> Result<(), String> {
     write(&stage.join(&info).join("LICENSE"), notice.as_bytes())?;
     let kind =
         format!("Wheel-Version: 1.0\nGenerator: xtask\nRoot-Is-Purelib: false\nTag: {tag}\n");
-    write(&stage.join(&info).join("WHEEL"), kind.as_bytes())?;
-    let mut record = String::new();
-    for file in tree::files(stage)? {
-        let path = stage.join(&file);
-        let hash = base64(&sha256(&path)?);
-        let size = read(&path)?.len();
-        record += &format!("{},sha256={hash},{size}\n", file.display());
-    }
-    record += &format!("{info}/RECORD,,\n");
-    write(&stage.join(&info).join("RECORD"), record.as_bytes())
-}
-
-/// Converts a hash from hexadecimal digits to base64url without padding, as RECORD has it.
-fn base64(hex: &str) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let bits: String = hex
-        .chars()
-        .map(|c| format!("{:04b}", c.to_digit(16).unwrap_or(0)))
-        .collect();
-    bits.as_bytes()
-        .chunks(6)
-        .map(|six| {
-            let mut number = 0;
-            for bit in six.iter().chain(b"000000").take(6) {
-                number = number << 1 | usize::from(bit - b'0');
-            }
-            char::from(DIGITS[number])
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_hash_in_base_64_has_no_padding() {
-        let hex = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
-        assert_eq!(base64(&hex(b"Man")), "TWFu");
-        assert_eq!(base64(&hex(&[0xff, 0xef])), "_-8");
-        assert_eq!(base64(""), "");
-    }
+    write(&stage.join(&info).join("WHEEL"), kind.as_bytes())
 }
