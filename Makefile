@@ -52,7 +52,8 @@ test-all: ## everything, the long tier too
 
 interop: ## openflowj, os-ken, python-openflow and tshark read all that a switch says: needs Java, Maven and network
 	@$(SETUP) need interop
-	@BOFUSS_PYTHON=$$($(SETUP) venv) && export BOFUSS_PYTHON && $(SETUP) cargo xtask interop
+	@BOFUSS_PYTHON=$$($(SETUP) venv) && export BOFUSS_PYTHON && $(SETUP) cargo xtask e2e \
+	  --include-ignored --nocapture others_read_everything_that_a_switch_says
 
 fuzz: ## fuzz each target for a minute; make fuzz ARGS='600 NAME' for other times, one target
 	@$(SETUP) need fuzz
@@ -68,7 +69,7 @@ audit: ## look at libraries' licences, sources and known weaknesses: builds carg
 	@$(SETUP) cargo deny --version >/dev/null 2>&1 || $(SETUP) cargo install --locked --version 0.20.2 cargo-deny
 	$(SETUP) cargo deny check $(ARGS)
 
-dist: ## packages: static tarballs, Debian, OCI images, Python wheel, into target/dist
+dist: ## packages: static tarballs, Debian, images of containers, Python wheels, into target/dist
 	@$(SETUP) need dist
 	@$(SETUP) cargo xtask dist
 

@@ -4,7 +4,10 @@
 //! It knows no sockets: `channel` has the bytes. Start at [`Switch`], then `handle.rs`.
 #![no_std]
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::too_many_lines, clippy::wildcard_enum_match_arm)
+)]
 
 extern crate alloc;
 

@@ -3,7 +3,10 @@
 //! The header is `include/bofuss.h`, which says who owns what. The functions of a switch are in
 //! [`switch`], those of its ports and frames in [`port`], of connections in [`connection`], and of
 //! messages as bytes and text in [`codec`].
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::too_many_lines, clippy::wildcard_enum_match_arm)
+)]
 
 use std::any::Any;
 use std::ffi::{c_char, CStr};

@@ -4,7 +4,10 @@
 //! file and a row in the list below: `docs/guide/add-a-scheduler.md`.
 #![no_std]
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::too_many_lines, clippy::wildcard_enum_match_arm)
+)]
 
 extern crate alloc;
 

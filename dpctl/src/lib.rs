@@ -1,7 +1,10 @@
 //! `dpctl`: queries and changes an OpenFlow switch from the command line. As a library, it parses
 //! the command lines of other programs.
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::too_many_lines, clippy::wildcard_enum_match_arm)
+)]
 // The help texts of options use brackets for optional parts.
 #![allow(rustdoc::broken_intra_doc_links)]
 

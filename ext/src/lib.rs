@@ -1,7 +1,10 @@
 //! The extensions that are compiled in: each is one folder, and one line below.
 #![no_std]
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::too_many_lines, clippy::wildcard_enum_match_arm)
+)]
 
 extern crate alloc;
 

@@ -2,7 +2,10 @@
 //! engine. `README.md` in this folder follows a flow through its life.
 #![no_std]
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::too_many_lines, clippy::wildcard_enum_match_arm)
+)]
 
 extern crate alloc;
 

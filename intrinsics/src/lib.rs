@@ -1,6 +1,9 @@
 //! Tells the processor what is needed soon, as a safe function; only on x86-64 yet.
 #![no_std]
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::too_many_lines, clippy::wildcard_enum_match_arm)
+)]
 
 /// Bytes that come together.
 const LINE: usize = 64;

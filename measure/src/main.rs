@@ -6,7 +6,10 @@
 //! machine. [`runs`] carries out cases in rounds and keeps their results, and [`reports`] shows
 //! them. The developers' [`mod@bench`] uses these, and is used by none.
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::too_many_lines, clippy::wildcard_enum_match_arm)
+)]
 
 mod bench;
 mod cases;

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::common::from_root;
+use bofuss_oflib::Version;
+
+use crate::common::{from_root, vectors_of};
 
 #[path = "../../fuzz/checks/message_decode.rs"]
 mod message_decode;
@@ -21,6 +23,15 @@ fn replay(target: &str, run: fn(&[u8])) {
 #[test]
 fn the_messages_that_fuzzing_kept_are_read() {
     replay("message_decode", message_decode::run);
+}
+
+#[test]
+fn the_messages_of_vectors_are_read() {
+    for version in Version::ALL {
+        for vector in vectors_of(*version) {
+            message_decode::run(&vector.bytes);
+        }
+    }
 }
 
 #[test]

@@ -14,7 +14,10 @@
 //! assert_eq!(near.send(&mut frames).expect("the other end is there"), 1);
 //! assert_eq!(far.recv(&pool, &mut frames, 32).expect("it is open"), 1);
 //! ```
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::too_many_lines, clippy::wildcard_enum_match_arm)
+)]
 
 mod af_packet;
 #[cfg(feature = "allocator")]

@@ -1,6 +1,9 @@
 //! `bofuss`: the daemon's command line.
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::too_many_lines, clippy::wildcard_enum_match_arm)
+)]
 // The help texts of options use brackets for what may be left out.
 #![allow(rustdoc::broken_intra_doc_links)]
 

@@ -184,9 +184,6 @@ fn with_steps(
         ("sanitizers", Tier::All, Behind, &|| {
             sanitizers(root, target)
         }),
-        ("cost after each tutorial", Tier::All, Behind, &|| {
-            cost::run_after_each(root, target)
-        }),
         ("tests of the tutorials", Tier::All, Behind, &|| {
             cost::check(root, target, "check")
         }),

@@ -94,25 +94,6 @@ pub(crate) fn check(root: &Path, target: &Path, command: &str) -> Result<(), Str
     Ok(())
 }
 
-/// For each guide, tries all cases on a tree to which that guide was applied: guides have to work
-/// in any order.
-///
-/// Errors: see [`run`].
-pub(crate) fn run_after_each(root: &Path, target: &Path) -> Result<(), String> {
-    let cases = cases(root)?;
-    for guides in cases.chunk_by(|a, b| a.guide == b.guide) {
-        let mut changed = ChangedFiles::new();
-        for case in guides {
-            apply(case, root, &mut changed)?;
-        }
-        println!("after {}:", guides[0].guide);
-        let base = target.join("cost/base");
-        tree::sync(root, &base, &changed)?;
-        run(&base, target, "")?;
-    }
-    Ok(())
-}
-
 /// All guides' cases. Errors: the guide, the line, and what is wrong there.
 fn cases(root: &Path) -> Result<Vec<Tutorial>, String> {
     let folder = root.join(GUIDES);

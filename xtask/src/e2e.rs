@@ -78,27 +78,6 @@ fn prepare_interop(root: &Path) -> Result<(), String> {
     environment(root, "venv-interop").map(drop)
 }
 
-/// Runs the test program that has other libraries read what a switch says, with its output.
-///
-/// Errors: the step that failed.
-pub(crate) fn interop(root: &Path, target: &Path) -> Result<(), String> {
-    prepare_interop(root)?;
-    ci::build_all()?;
-    let tests = build_tests(&root.join("tests/Cargo.toml"), &["interop".into()])?;
-    let run = Run {
-        root,
-        arguments: &["--include-ignored".into(), "--nocapture".into()],
-        python: python(root)?,
-        programs: target.join("debug"),
-        packages: dist::folder(target, BuildKind::Debug),
-        scratch: std::env::temp_dir(),
-    };
-    tests.iter().try_for_each(|test| {
-        let mut command = run.command(test);
-        ci::succeed(command.env("TMPDIR", &run.scratch))
-    })
-}
-
 /// Builds the programs under test and the test programs. Returns those.
 ///
 /// Errors: it does not build.

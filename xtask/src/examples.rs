@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{ci, e2e, python, tree};
+use crate::{ci, e2e, python};
 
-/// What begins the paragraph of a README that names the published work.
-const WORK: &str = "**Work.** ";
 /// What precedes the figures in an example's output.
 const CHECKED: &str = "checked: ";
 
 /// Builds the programs and runs the example called `name`, or all if `name` is empty.
 ///
-/// Errors: the examples that fail or print no result, or whose README has no title and work.
+/// Errors: the examples that fail or print no result.
 pub(crate) fn run(root: &Path, target: &Path, name: &str) -> Result<(), String> {
     let folders = folders(root, name)?;
     let interpreter = e2e::python(root)?;
@@ -24,11 +22,8 @@ pub(crate) fn run(root: &Path, target: &Path, name: &str) -> Result<(), String> 
 
 /// Runs an example, and prints which result it has checked.
 ///
-/// Errors: it fails or prints no result, or its README has no title and work.
+/// Errors: it fails or prints no result.
 fn check(folder: &Path, interpreter: &str, target: &Path) -> Result<(), String> {
-    let readme = tree::read(&folder.join("README.md"))?;
-    let (title, work) =
-        heading(&readme).ok_or(format!("{}: no title and `{WORK}`", folder.display()))?;
     let start = Instant::now();
     let mut check = Command::new(interpreter);
     check.arg("-B").arg(folder.join("check.py"));
@@ -37,11 +32,9 @@ fn check(folder: &Path, interpreter: &str, target: &Path) -> Result<(), String> 
     let Some(checked) = said.lines().find_map(|line| line.strip_prefix(CHECKED)) else {
         return Err(format!("{}: no result: {said}", folder.display()));
     };
-    println!(
-        "\n{}: {title}\n  work     {work}\n  checked  {checked}\n  seconds  {:.1}",
-        file_name(folder),
-        start.elapsed().as_secs_f32()
-    );
+    let name = file_name(folder);
+    let seconds = start.elapsed().as_secs();
+    println!("{name}: checked in {seconds} s: {checked}");
     Ok(())
 }
 
@@ -64,17 +57,21 @@ fn file_name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Title and work of a README.
-fn heading(text: &str) -> Option<(&str, String)> {
-    let title = text.lines().next()?.strip_prefix("# ")?;
-    let (_, work) = text.split_once(WORK)?;
-    let paragraph = work.split("\n\n").next()?;
-    Some((title, paragraph.trim().replace('\n', " ")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree;
+
+    /// What begins the paragraph of a README that names the published work.
+    const WORK: &str = "**Work.** ";
+
+    /// Title and work of a README.
+    fn heading(text: &str) -> Option<(&str, String)> {
+        let title = text.lines().next()?.strip_prefix("# ")?;
+        let (_, work) = text.split_once(WORK)?;
+        let paragraph = work.split("\n\n").next()?;
+        Some((title, paragraph.trim().replace('\n', " ")))
+    }
 
     #[test]
     fn a_heading_is_the_title_and_the_paragraph_with_the_work() {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{ci, tree};
+use crate::{ci, seeds, tree};
 
 /// The instrumentation for libFuzzer: a counter for each edge, and the operands of comparisons.
 const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
@@ -12,7 +12,8 @@ const SECONDS_PER_TARGET: &str = "60";
 
 /// Runs all targets, or one, by the arguments `[SECONDS [TARGET]]`. A run starts from the corpus of
 /// the tree, which is not changed, and from `target/fuzz/corpus`, where inputs that reach new code
-/// are added. An input that crashes is written to `target/fuzz`.
+/// are added; the target that reads messages also from the vectors. An input that crashes is
+/// written to `target/fuzz`.
 ///
 /// Errors: the target that crashed, or that there is none of that name.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
@@ -31,6 +32,9 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
         let found = out.join("corpus").join(&name);
         for corpus in [&known, &found] {
             std::fs::create_dir_all(corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
+        }
+        if name == seeds::TARGET {
+            seeds::write(root, &found)?;
         }
         ci::cargo_with("run --locked --release --target host-tuple", |cargo| {
             cargo.arg("--manifest-path").arg(&manifest);

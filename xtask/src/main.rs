@@ -1,26 +1,26 @@
 //! The developer's commands: `cargo xtask COMMAND`, one file each.
-#![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::too_many_lines, clippy::wildcard_enum_match_arm)
+)]
+#![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-mod api;
 mod bench;
-mod captions;
 mod ci;
-mod circles;
 mod cost;
 mod dist;
 mod docs;
 mod e2e;
 mod evidence;
 mod examples;
-mod folders;
 mod fuzz;
 mod licenses;
+mod modules;
 mod mutants;
 mod patch;
-mod pictures;
 mod python;
 mod reference;
 mod rooms;
@@ -41,16 +41,14 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   cost [GUIDE]      tries the tutorials' patches, and compares them with their bars
   cost --check      check, on a copy of the tree that has all of these patches
   mutants [WORD]    plants faults one at a time, which tests have to notice
-  reference         writes docs/reference from the catalogues, and oflib/API.txt
+  reference         writes docs/reference from the catalogues
   dist [--debug]    packages of the programs, into target/dist; with --debug those for this
                     machine, not optimised, for tests, into target/dist-debug
   e2e [ARGS]        end-to-end tests; ARGS for each program: words of names, --ignored
-  interop           other libraries read all that a switch says: make interop
   python [ARGS]     builds the Python package and runs its tests; ARGS as for unittest
-  python --write    writes the package's stubs and the outputs of the lecture's cells
+  python --write    writes the package's stubs, README's picture, and the lecture's outputs
   examples [NAME]   runs the examples, and prints which result each has checked
   fuzz [SECONDS [TARGET]]
-  fuzz --seeds      writes the first inputs of the fuzz targets from the vectors
   bench [--docs] [ARGS]
                     measures the switch and yardsticks; ARGS as for ofmeter bench;
                     with --docs, writes the figures into docs/performance.md";
@@ -82,13 +80,11 @@ fn main() -> ExitCode {
         ["dist"] => dist::run(root, &target, dist::BuildKind::Release),
         ["dist", "--debug"] => dist::run(root, &target, dist::BuildKind::Debug),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
-        ["interop"] => e2e::interop(root, &target),
         ["python", "--write"] => python::write(root, &target),
         ["python", ..] => python::run(root, &target, &arguments[1..]),
         ["examples"] => examples::run(root, &target, ""),
         ["examples", name] => examples::run(root, &target, name),
         ["bench", ..] => bench::run(root, &target, &arguments[1..]),
-        ["fuzz", "--seeds"] => seeds::write(root),
         ["fuzz", ..] => fuzz::run(root, &target, &arguments[1..]),
         _ => {
             eprintln!("{USAGE}");

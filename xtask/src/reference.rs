@@ -1,5 +1,5 @@
-//! `cargo xtask reference`: writes the pages of `docs/reference` from the catalogues, the pictures
-//! of the documents, and the list of oflib's public items.
+//! `cargo xtask reference`: writes the pages of `docs/reference` from the catalogues, and the
+//! diagram of the rooms.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
@@ -14,19 +14,20 @@ use bofuss_oflib::message::multipart::MULTIPARTS;
 use bofuss_oflib::message::{ErrorMsg, MESSAGES};
 use bofuss_oflib::{Catalogue, Codec, ErrorCode, Field, HEADER_BYTES, Message, Version};
 
-use crate::api;
 use crate::evidence::{CITED, Tests, section};
 use crate::rooms::{self, ARROWS};
-use crate::{pictures, tree};
+use crate::tree;
 
 const FOLDER: &str = "docs/reference";
-/// The list of public items of `oflib`, which is part of its package.
-const API: &str = "oflib/API.txt";
 /// The scenario that shows what versions see of each other. Its lines with `#|` are rows of the
 /// page.
 const VERSIONS: &str = "testdata/scenarios/versions.txt";
 /// The vectors with the types of 1.0's messages.
 const OLD_VECTORS: &str = "testdata/vectors/openflow10.txt";
+
+/// The page that has the diagram of the rooms, and what surrounds it there.
+const ARCHITECTURE: &str = "ARCHITECTURE.md";
+const DIAGRAM: (&str, &str) = ("\n```mermaid\n", "```\n");
 
 /// What is done with a page.
 #[derive(Clone, Copy)]
@@ -47,13 +48,15 @@ pub(crate) fn run(root: &Path, action: PageAction) -> Result<(), String> {
         action.run(root, &format!("{FOLDER}/{name}"), &text)?;
     }
     let arrows = rooms::table(&root.join(ARROWS))?;
-    action.run(root, "docs/rooms.svg", &pictures::rooms(&arrows)?)?;
-    action.run(root, "docs/trace.svg", &pictures::trace()?)?;
-    action.run(root, API, &api::listing(root)?)
+    let page = with_diagram(
+        &tree::read(&root.join(ARCHITECTURE))?,
+        &rooms::diagram(&arrows),
+    )?;
+    action.run(root, ARCHITECTURE, &page)
 }
 
 impl PageAction {
-    /// Writes or compares one page or picture.
+    /// Writes or compares one page.
     ///
     /// Errors: it differs, or its file cannot be read or written.
     fn run(self, root: &Path, name: &str, text: &str) -> Result<(), String> {
@@ -68,6 +71,17 @@ impl PageAction {
             )),
         }
     }
+}
+
+/// A page with this diagram in place of its own. Errors: it has none.
+fn with_diagram(page: &str, diagram: &str) -> Result<String, String> {
+    let parts = page.split_once(DIAGRAM.0);
+    let parts = parts.and_then(|(before, rest)| Some((before, rest.split_once(DIAGRAM.1)?.1)));
+    let (before, after) = parts.ok_or_else(|| format!("{ARCHITECTURE}: no diagram"))?;
+    Ok(format!(
+        "{before}{}{diagram}{}{after}",
+        DIAGRAM.0, DIAGRAM.1
+    ))
 }
 
 /// The name and text of each page; `old` has the types of messages in 1.0.

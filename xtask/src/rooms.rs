@@ -6,8 +6,7 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use crate::folders;
-use crate::source::{Source, words};
+use crate::source::Source;
 use crate::tree;
 
 /// The prefix of the names of our packages, which their folders do not have.
@@ -32,22 +31,9 @@ pub(crate) fn check(root: &Path, sources: &[Source]) -> Result<Vec<String>, Stri
             &list,
         ));
     }
-    let pure = names(list.get("pure"));
     for source in sources {
-        let room = source
-            .path
-            .iter()
-            .next()
-            .and_then(|f| f.to_str())
-            .unwrap_or("");
-        if pure.contains(&room) {
-            found.extend(impure(room, source));
-        }
-        if !names(list.get("unsafe")).contains(&room) {
-            found.extend(finding(source, "unsafe", "`unsafe` outside of its rooms"));
-        }
+        found.extend(missing_attributes(source, &list));
     }
-    found.extend(folders::check(&list, sources));
     Ok(found)
 }
 
@@ -91,30 +77,39 @@ fn reachable<'a>(room: &str, list: &'a Table) -> Option<BTreeSet<&'a str>> {
     Some(found)
 }
 
-/// What makes a file of a pure room impure.
-fn impure(room: &str, source: &Source) -> Vec<String> {
-    let mut found = finding(source, "std", "`std` in a pure room");
-    if source.path == Path::new(room).join("src/lib.rs") {
-        for attribute in ["#![no_std]", "#![forbid(unsafe_code)]"] {
-            if !source.code.contains(attribute) {
-                found.push(format!(
-                    "{}:1: a pure room says {attribute}",
-                    source.path.display()
-                ));
-            }
-        }
+/// The attributes by which the compiler keeps a room within its limits, if a root lacks them.
+fn missing_attributes(source: &Source, list: &Table) -> Vec<String> {
+    let room = source.path.iter().next().and_then(|room| room.to_str());
+    let room = room.unwrap_or_default();
+    let roots = ["src/lib.rs", "src/main.rs"].map(|file| Path::new(room).join(file));
+    if !roots.contains(&source.path) {
+        return Vec::new();
     }
-    found
+    let listed = |key: &str| names(list.get(key)).contains(&room);
+    let wanted = [
+        ("#![no_std]", listed("pure")),
+        ("#![forbid(unsafe_code)]", !listed("unsafe")),
+    ];
+    let missing = wanted
+        .iter()
+        .filter(|(attribute, is_wanted)| *is_wanted && !source.code.contains(attribute));
+    missing
+        .map(|(attribute, _)| format!("{}:1: it lacks {attribute}", source.path.display()))
+        .collect()
 }
 
-/// A finding for each line outside of tests that has `word`.
-fn finding(source: &Source, word: &str, what: &str) -> Vec<String> {
-    let lines = source
-        .product_lines()
-        .filter(|(_, code)| words(code, word).next().is_some());
-    lines
-        .map(|(line, _)| format!("{}:{line}: {what}", source.path.display()))
-        .collect()
+/// The arrows of the list in the language of Mermaid, by which viewers of Markdown draw them.
+pub(crate) fn diagram(list: &Table) -> String {
+    let arrows = list.get("arrows").and_then(Value::as_table);
+    let mut text = String::from("flowchart TD\n");
+    for (room, uses) in arrows.into_iter().flatten() {
+        let uses = names(Some(uses)).join(" & ");
+        if !uses.is_empty() {
+            text += &format!("  {room} --> {uses}\n");
+        }
+    }
+    let pure = names(list.get("pure")).join(",");
+    text + &format!("  classDef pure fill:#dfd\n  class {pure} pure\n")
 }
 
 /// The strings of a TOML array; none without one.
@@ -178,5 +173,30 @@ mod tests {
         assert_eq!(refused("a", "[dependencies]\nmap = '1'"), [""; 0]);
         assert_eq!(refused("a", "[dependencies]\nnet = '1'").len(), 1);
         assert_eq!(refused("a", "[dev-dependencies]\nnet = '1'"), [""; 0]);
+    }
+
+    #[test]
+    fn a_root_says_what_its_room_may_not_do() {
+        let list = "pure = ['a']\nunsafe = ['c']\n".parse().unwrap();
+        let lacks = |path: &str, text: &str| {
+            missing_attributes(&Source::new(path.into(), text.into()).0, &list).len()
+        };
+        assert_eq!(lacks("a/src/lib.rs", ""), 2);
+        assert_eq!(
+            lacks("a/src/lib.rs", "#![no_std]\n#![forbid(unsafe_code)]\n"),
+            0
+        );
+        assert_eq!(lacks("b/src/main.rs", ""), 1);
+        assert_eq!(lacks("b/src/other.rs", ""), 0);
+        assert_eq!(lacks("c/src/lib.rs", ""), 0);
+    }
+
+    #[test]
+    fn a_diagram_has_each_arrow_and_marks_pure_rooms() {
+        let list = "pure = ['a', 'b']\n[arrows]\na = []\nb = ['a']\nc = ['a', 'b']\n";
+        assert_eq!(
+            diagram(&list.parse().unwrap()),
+            "flowchart TD\n  b --> a\n  c --> a & b\n  classDef pure fill:#dfd\n  class a,b pure\n"
+        );
     }
 }

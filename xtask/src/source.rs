@@ -1,5 +1,4 @@
-//! Divides a Rust file into code and comments, and finds tests and functions, without a full
-//! parser.
+//! Divides a Rust file into code and comments, and finds tests, without a full parser.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,14 +27,6 @@ pub(crate) struct Declared {
     tests: Vec<PathBuf>,
     /// The paths, without an ending, of modules that a feature has. Those below belong to it, too.
     optional: Vec<PathBuf>,
-}
-
-/// A function with a body: its name, its line (from 1), and its text in [`Source::code`], from `fn`
-/// on.
-pub(crate) struct Function<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) line: usize,
-    pub(crate) body: &'a str,
 }
 
 /// The size of code, without tests.
@@ -138,25 +129,6 @@ impl Source {
             .filter(|(_, (_, test))| !**test)
             .map(|(i, (line, _))| (i + 1, line))
     }
-
-    /// The functions with a body.
-    pub(crate) fn functions(&self) -> Vec<Function<'_>> {
-        let mut found = Vec::new();
-        for at in words(&self.code, "fn") {
-            let rest = self.code[at + 2..].trim_start();
-            let name_end = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
-            let end = at + item_end(&self.code[at..]);
-            if name_end > 0 && self.code[..end].ends_with('}') {
-                let line = line_of(&self.code, at);
-                found.push(Function {
-                    name: &rest[..name_end],
-                    line,
-                    body: &self.code[at..end],
-                });
-            }
-        }
-        found
-    }
 }
 
 /// The byte offsets of `word` in `code`, where it is not a part of another word.
@@ -167,117 +139,51 @@ pub(crate) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = us
     })
 }
 
-/// The offset after the `}` that closes the first `{` of `code`.
-pub(crate) fn block_end(code: &str) -> usize {
-    let mut depth = 0;
-    for (at, byte) in code.bytes().enumerate() {
-        match byte {
-            b'{' => depth += 1,
-            b'}' if depth == 1 => return at + 1,
-            b'}' => depth -= 1,
-            _ => {}
-        }
-    }
-    code.len()
-}
-
-/// The line of a byte offset, from 1.
-pub(crate) fn line_of(text: &str, at: usize) -> usize {
-    text.as_bytes()[..at]
-        .iter()
-        .filter(|b| **b == b'\n')
-        .count()
-        + 1
-}
-
 pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
-}
-
-/// Words that begin an item or a statement. A comma ends neither.
-const BEGINNINGS: [&str; 12] = [
-    "const", "enum", "extern", "fn", "impl", "let", "mod", "static", "struct", "trait", "type",
-    "use",
-];
-
-/// The length of the item or statement that `code` begins with: to its `;`, or to the end of its
-/// block.
-///
-/// If it begins with a word that is not in [`BEGINNINGS`], it may be a field, an arm or an
-/// argument, which ends at a comma or before the bracket that closes the enclosing block.
-fn item_end(code: &str) -> usize {
-    let start = code.len() - without_attributes(code).len();
-    let is_item = BEGINNINGS.contains(&first_word(&code[start..]));
-    let mut depth = 0;
-    let mut angles = 0;
-    let mut before = b' ';
-    for (at, byte) in code.bytes().enumerate().skip(start) {
-        match byte {
-            b'(' | b'[' => depth += 1,
-            b')' | b']' | b'}' if depth == 0 => return at,
-            b')' | b']' => depth -= 1,
-            b'<' => angles += 1,
-            b'>' if !matches!(before, b'-' | b'=') => angles -= 1,
-            b',' if depth == 0 && angles <= 0 && !is_item => return at + 1,
-            b';' if depth == 0 => return at + 1,
-            b'{' if depth == 0 => return at + block_end(&code[at..]),
-            _ => {}
-        }
-        before = byte;
-    }
-    code.len()
-}
-
-/// The code after the attributes that it begins with.
-fn without_attributes(code: &str) -> &str {
-    let mut rest = code.trim_start();
-    while rest.starts_with("#[") {
-        let mut depth = 0;
-        let end = rest.find(|c| {
-            depth += i32::from(c == '[') - i32::from(c == ']');
-            c == ']' && depth == 0
-        });
-        let Some(end) = end else {
-            return rest;
-        };
-        rest = rest[end + 1..].trim_start();
-    }
-    rest
-}
-
-/// The word that an item begins with, after its visibility.
-fn first_word(item: &str) -> &str {
-    let mut rest = item;
-    if let Some(after) = rest.strip_prefix("pub") {
-        let scope = after.trim_start();
-        rest = match scope.strip_prefix('(').and_then(|s| s.split_once(')')) {
-            Some((_, after_scope)) => after_scope.trim_start(),
-            None => scope,
-        };
-    }
-    for word in ["unsafe ", "async "] {
-        rest = rest.trim_start_matches(word);
-    }
-    let end = rest.find(|c| !is_word(c));
-    &rest[..end.unwrap_or(rest.len())]
 }
 
 /// Which lines belong to items with one of these attributes, and the names of the modules among
 /// these that are in files of their own.
 fn marked<'a>(code: &'a str, attributes: &[&str]) -> (Vec<bool>, Vec<&'a str>) {
-    let mut lines = vec![false; code.lines().count()];
+    let lines: Vec<&str> = code.lines().collect();
+    let mut is_marked = vec![false; lines.len()];
     let mut modules = Vec::new();
-    for (at, _) in attributes.iter().flat_map(|a| code.match_indices(a)) {
-        let end = at + item_end(&code[at..]);
-        let first = line_of(code, at);
-        let last = line_of(code, end.saturating_sub(1));
-        lines[first - 1..last].fill(true);
-        let module = code[at..end]
-            .split_once("mod ")
-            .map(|(_, rest)| rest.trim());
-        modules.extend(module.and_then(|m| m.strip_suffix(';')));
+    for (at, line) in lines.iter().enumerate() {
+        if attributes.iter().any(|a| line.trim_start().starts_with(a)) {
+            let item = &lines[at..at + item_lines(&lines[at..])];
+            is_marked[at..at + item.len()].fill(true);
+            let last = item.last().and_then(|last| last.strip_suffix(';'));
+            modules.extend(last.and_then(|last| Some(last.split_once("mod ")?.1)));
+        }
     }
-    (lines, modules)
+    (is_marked, modules)
+}
+
+/// How many lines the item has that begins with an attribute in the first line. The text is
+/// formatted: an item ends with a bracket, a comma or a semicolon in a line of its indentation, or
+/// before a line of less.
+fn item_lines(lines: &[&str]) -> usize {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let own = indent(lines[0]);
+    let mut last = 0;
+    for (at, line) in lines.iter().enumerate() {
+        let text = line.trim();
+        // A literal may continue at any indentation.
+        if text.is_empty() || text.starts_with('"') {
+            continue;
+        }
+        if indent(line) < own {
+            break;
+        }
+        last = at;
+        let continues_call = text.starts_with('.') && indent(line) == own + 4;
+        let is_end = text.ends_with(['}', ';', ',']);
+        if is_end && (indent(line) == own || continues_call && text.ends_with(';')) {
+            break;
+        }
+    }
+    last + 1
 }
 
 /// The path of the module that `mod name;` in `path` declares, without its ending or `mod.rs`.
@@ -463,15 +369,5 @@ mod tests {
         assert_eq!(source.count().lines, 8);
         assert_eq!(source.count_without_features().lines, 2);
         assert_eq!(declared.optional, [PathBuf::from("a/src/b")]);
-    }
-
-    #[test]
-    fn functions_have_name_line_and_body() {
-        let s =
-            source("trait T {\n    fn no(&self);\n}\n\nfn yes(x: [u8; 2]) -> u8 {\n    x[0]\n}\n");
-        let found = s.functions();
-        assert_eq!(found.len(), 1);
-        assert_eq!((found[0].name, found[0].line), ("yes", 5));
-        assert_eq!(found[0].body.lines().count(), 3);
     }
 }

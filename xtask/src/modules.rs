@@ -1,4 +1,4 @@
-//! Checks the circles of files within a crate: each must be in the list of `xtask/arrows.toml`.
+//! Checks which files of a crate use which: circles and layers, by `xtask/arrows.toml`.
 //!
 //! A file uses another if a path in it, outside of tests, leads there, directly or through
 //! re-exports. A re-export by itself is not a use.
@@ -6,15 +6,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use toml::{Table, Value};
+use toml::Table;
 
 use crate::rooms;
 use crate::source::{Source, is_word, words};
 
 /// The name that the list has for the root of a crate.
 const ROOT: &str = "lib";
+/// In the last layer: every module that no layer names, each alone.
+const EACH_ALONE: &str = "*";
 /// How many re-exports of a path are followed. It bounds those that re-export each other.
 const MAX_REEXPORTS: usize = 8;
+
+/// The modules that each module uses.
+type Edges<'a> = BTreeMap<&'a str, BTreeSet<String>>;
 
 /// What the files of a crate use and re-export, by module path (`tables/table`).
 #[derive(Default)]
@@ -25,38 +30,86 @@ struct Modules {
     exported: BTreeMap<String, BTreeMap<String, Vec<String>>>,
 }
 
-/// The findings: circles that `list` does not have, and listed files that are in no circle.
+/// The findings: circles that `list` does not have, listed files that are in no circle, and uses of
+/// a layer above.
 pub(crate) fn check(list: &Table, sources: &[Source]) -> Vec<String> {
-    let listed = list.get("circles").and_then(Value::as_table);
+    let of_room = |key: &str, room: &str| list.get(key).and_then(|all| all.get(room));
     let mut found = Vec::new();
     for (room, modules) in modules_by_room(sources) {
-        let circles = modules.circles();
-        let lines = rooms::names(listed.and_then(|listed| listed.get(&room)));
-        let allowed: Vec<BTreeSet<&str>> = lines
-            .into_iter()
-            .map(|one| one.split_whitespace().collect())
-            .collect();
-        for circle in &circles {
-            let names: BTreeSet<&str> = circle.iter().map(String::as_str).collect();
-            let is_listed = allowed.iter().any(|one| {
-                let mut names = names.iter();
-                names.all(|name| one.iter().any(|word| covers(word, name)))
-            });
-            if !is_listed {
-                let files: Vec<&str> = names.into_iter().collect();
-                found.push(format!(
-                    "{room}: a circle that xtask/arrows.toml does not list: {}",
-                    files.join(" ")
-                ));
-            }
+        let edges = modules.edges();
+        let circles = rooms::names(of_room("circles", &room));
+        let mut findings = unlisted_circles(&circles, &edges);
+        if let Some(layers) = of_room("layers", &room) {
+            findings.extend(upward_uses(&rooms::names(Some(layers)), &edges));
         }
-        for name in allowed.into_iter().flatten() {
-            if !circles.iter().flatten().any(|file| covers(name, file)) {
-                found.push(format!("{room}: `{name}` is listed and is in no circle"));
+        found.extend(findings.into_iter().map(|what| format!("{room}: {what}")));
+    }
+    found
+}
+
+/// Circles that are not within a line of the list, and files of the list that are in none.
+fn unlisted_circles(list: &[&str], edges: &Edges<'_>) -> Vec<String> {
+    let circles = circles(edges);
+    let allowed: Vec<Vec<&str>> = list
+        .iter()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let mut found = Vec::new();
+    for circle in &circles {
+        let is_within = |words: &Vec<&str>| {
+            let mut files = circle.iter();
+            files.all(|file| words.iter().any(|word| covers(word, file)))
+        };
+        if !allowed.iter().any(is_within) {
+            let files: Vec<&str> = circle.iter().copied().collect();
+            let files = files.join(" ");
+            found.push(format!(
+                "a circle that xtask/arrows.toml does not list: {files}"
+            ));
+        }
+    }
+    for name in allowed.into_iter().flatten() {
+        if !circles.iter().flatten().any(|file| covers(name, file)) {
+            found.push(format!("`{name}` is listed and is in no circle"));
+        }
+    }
+    found
+}
+
+/// Uses that do not go to the same layer or to one before it. Modules that the layers do not name
+/// belong to [`EACH_ALONE`], if there is such a layer; none of them uses another.
+fn upward_uses(layers: &[&str], edges: &Edges<'_>) -> Vec<String> {
+    let layer_of = |module: &str| {
+        let is_in = |layer: &&str| layer.split_whitespace().any(|name| name == module);
+        layers.iter().position(is_in)
+    };
+    let alone = layer_of(EACH_ALONE);
+    let mut found = Vec::new();
+    for (file, targets) in edges.iter().filter(|(file, _)| **file != ROOT) {
+        let module = top(file);
+        let Some(own) = layer_of(module).or(alone) else {
+            found.push(format!("{file} is in no layer"));
+            continue;
+        };
+        for target in targets.iter().filter(|target| *target != ROOT) {
+            match layer_of(top(target)) {
+                _ if top(target) == module => {}
+                Some(layer) if layer > own => {
+                    found.push(format!("{file} uses {target}, of a layer above"));
+                }
+                None if alone.is_some() => {
+                    found.push(format!("{file} uses {target}, which stands alone"));
+                }
+                Some(_) | None => {}
             }
         }
     }
     found
+}
+
+/// The top module of a module path.
+fn top(module: &str) -> &str {
+    module.split('/').next().unwrap_or(module)
 }
 
 /// Whether a word of the list stands for a file: it is the file's name, or a prefix and `*`, for a
@@ -153,8 +206,8 @@ impl Modules {
     }
 
     /// The modules that each uses.
-    fn edges(&self) -> BTreeMap<&str, BTreeSet<String>> {
-        let mut edges = BTreeMap::new();
+    fn edges(&self) -> Edges<'_> {
+        let mut edges = Edges::new();
         for (name, paths) in &self.used {
             let targets = paths.iter().map(|path| self.resolve(path, 0));
             let others: BTreeSet<String> = targets.filter(|target| target != name).collect();
@@ -162,39 +215,29 @@ impl Modules {
         }
         edges
     }
+}
 
-    /// The circles: sets of modules of which each reaches every other (strongly connected
-    /// components).
-    fn circles(&self) -> Vec<BTreeSet<String>> {
-        let edges = self.edges();
-        let mut reached: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for name in edges.keys() {
-            let mut all = BTreeSet::new();
-            let mut open = vec![*name];
-            while let Some(one) = open.pop() {
-                for target in edges.get(one).into_iter().flatten() {
-                    if all.insert(target.as_str()) {
-                        open.push(target);
-                    }
+/// The circles: sets of modules of which each reaches every other (strongly connected components).
+fn circles<'a>(edges: &'a Edges<'_>) -> BTreeSet<BTreeSet<&'a str>> {
+    let mut reached: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for name in edges.keys() {
+        let mut all = BTreeSet::new();
+        let mut open = vec![*name];
+        while let Some(module) = open.pop() {
+            for target in edges.get(module).into_iter().flatten() {
+                if all.insert(target.as_str()) {
+                    open.push(target);
                 }
             }
-            reached.insert(name, all);
         }
-        let mut circles = Vec::new();
-        let mut seen: BTreeSet<&str> = BTreeSet::new();
-        for (name, targets) in &reached {
-            if seen.contains(name) || !targets.contains(name) {
-                continue;
-            }
-            let others = targets
-                .iter()
-                .filter(|other| reached[*other].contains(name));
-            let circle: BTreeSet<String> = others.map(|other| other.to_string()).collect();
-            seen.extend(targets.iter().filter(|other| circle.contains(**other)));
-            circles.push(circle);
-        }
-        circles
+        reached.insert(name, all);
     }
+    let circular = reached.iter().filter(|(name, all)| all.contains(*name));
+    let circles = circular.map(|(name, all)| {
+        let mutual = all.iter().filter(|other| reached[*other].contains(name));
+        mutual.copied().collect()
+    });
+    circles.collect()
 }
 
 /// The path of a module within another.
@@ -363,6 +406,76 @@ mod tests {
                 "a: `key` is listed and is in no circle",
                 "a: `rows` is listed and is in no circle"
             ]
+        );
+    }
+
+    const LAYERS: &str = "[layers]\na = ['time slab', 'tables', 'fast']\n";
+
+    fn layered(path: &str, text: &str) -> Vec<String> {
+        let root = "pub use fast::{cache::Cache, Word};\npub use time::Time;\n";
+        let mut files = vec![("a/src/lib.rs", root)];
+        for name in [
+            "a/src/time.rs",
+            "a/src/slab.rs",
+            "a/src/tables/mod.rs",
+            "a/src/fast/mod.rs",
+            "a/src/fast/cache.rs",
+        ] {
+            files.push((name, if name == path { text } else { "" }));
+        }
+        findings(LAYERS, &files)
+    }
+
+    #[test]
+    fn imports_go_down_only() {
+        let text = "use crate::tables::Table;\nuse crate::Time;";
+        assert_eq!(layered("a/src/fast/cache.rs", text), [""; 0]);
+        let text = "use crate::slab::Slab;\nuse crate::{\n    Time,\n    fast::{Word, more},\n};";
+        assert_eq!(
+            layered("a/src/tables/mod.rs", text),
+            ["a: tables uses fast, of a layer above"]
+        );
+        let text = "use crate::Cache;";
+        assert_eq!(
+            layered("a/src/time.rs", text),
+            ["a: time uses fast/cache, of a layer above"]
+        );
+        assert_eq!(layered("a/src/time.rs", "fn f(_: crate::Word) {}").len(), 1);
+        let text = "#[cfg(test)]\nmod tests {\n    use crate::Cache;\n}";
+        assert_eq!(layered("a/src/time.rs", text), [""; 0]);
+    }
+
+    #[test]
+    fn modules_that_stand_alone_use_none_of_each_other() {
+        let list = "[layers]\na = ['common', '*']\n";
+        let files = [
+            ("a/src/lib.rs", "pub fn catalogue() {}"),
+            ("a/src/common.rs", "use crate::one::Kind;"),
+            ("a/src/one.rs", "use crate::{common, one::Kind, catalogue};"),
+            ("a/src/two/hook.rs", "use crate::one::Kind;"),
+        ];
+        assert_eq!(
+            findings(list, &files[..2]),
+            [""; 0],
+            "there is no such module"
+        );
+        assert_eq!(
+            findings(
+                "[layers]\na = ['common', '*']\n[circles]\na = ['common one']\n",
+                &files
+            ),
+            [
+                "a: common uses one, which stands alone",
+                "a: two/hook uses one, which stands alone"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_in_no_layer_is_a_finding() {
+        assert_eq!(
+            findings(LAYERS, &[("a/src/new.rs", "")]),
+            ["a: new is in no layer"]
         );
     }
 
