@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bofuss_agent::ConnId;
-use bofuss_channel::{Origin, Sender};
+use bofuss_channel::{ActiveAddress, Endpoint, Origin, Sender};
 use bofuss_datapath::Time;
 use bofuss_ext::Switch;
 use bofuss_oflib::message::ControllerRole;
@@ -91,6 +91,12 @@ impl ConnectionSet {
             .collect()
     }
 
+    /// Whether a connection to this controller is up.
+    pub fn have(&self, controller: &ActiveAddress) -> bool {
+        let mut origins = self.senders.values().map(|peer| &peer.origin);
+        origins.any(|origin| matches!(origin, Origin::Active(to) if to == controller))
+    }
+
     /// Whether a configured controller is connected.
     pub fn have_controller(&self) -> bool {
         let mut origins = self.senders.values().map(|peer| &peer.origin);
@@ -125,5 +131,13 @@ impl ConnectionSet {
     pub fn takes_packet_in(&self, conn: ConnId, in_port: PortNo) -> bool {
         let peer = self.senders.get(&conn);
         peer.is_none_or(|peer| peer.sender.takes_packet_in(in_port))
+    }
+}
+
+/// Whether the peer is a local tool, such as a call of `dpctl`.
+pub fn is_local_tool(origin: &Origin) -> bool {
+    match origin {
+        Origin::Passive { listener, .. } => matches!(listener.0, Endpoint::Unix(_)),
+        Origin::Active(_) | Origin::Auxiliary { .. } => false,
     }
 }

@@ -8,7 +8,6 @@ use bofuss_channel::{ConnId, Event, QueuePlace};
 use bofuss_datapath::Time;
 use tokio::sync::mpsc;
 
-use super::io::conn_id;
 use super::{DataPlane, Input};
 
 /// The slice of time for messages, after which frames are received again.
@@ -109,17 +108,17 @@ impl DataPlane {
             match input {
                 Some(Input::Command(command)) => self.command(command),
                 Some(Input::Scrape(mut scrape, reply)) => {
-                    self.scrape(&mut scrape);
+                    scrape.add_slice(&mut self.live, &self.config.controllers);
                     // The requester may be gone.
                     let _ = reply.send(scrape);
                 }
                 Some(Input::End) | None => return false,
             }
-            *now = self.now();
+            *now = self.live.now();
         }
         if !self.inbox.backlog.is_empty() {
             self.take_backlog(until);
-            *now = self.now();
+            *now = self.live.now();
         }
         while *now < until {
             if !self.inbox.has_taken() && !self.inbox.take_from_queue(&mut context) {
@@ -131,7 +130,7 @@ impl DataPlane {
                 };
                 self.take_event(event);
             }
-            *now = self.now();
+            *now = self.live.now();
         }
         self.inbox.held = None;
         // Nothing else wakes the thread for the remaining events.
@@ -143,10 +142,10 @@ impl DataPlane {
     /// connection's turn.
     fn take_backlog(&mut self, until: Time) {
         for id in self.inbox.connections_in_turn() {
-            if self.now() >= until {
+            if self.live.now() >= until {
                 break;
             }
-            while self.now() < until && self.takes_waiting(id) {
+            while self.live.now() < until && self.takes_waiting(id) {
                 let Some(event) = self.inbox.next_waiting(id) else {
                     break;
                 };
@@ -160,22 +159,7 @@ impl DataPlane {
     /// would take any.
     fn takes_waiting(&self, id: ConnId) -> bool {
         let first = self.inbox.backlog.get(&id).and_then(VecDeque::front);
-        first.is_none_or(|event| self.takes(id, event))
-    }
-
-    /// Whether the switch takes a connection's message now.
-    pub(super) fn takes(&self, id: ConnId, event: &Event) -> bool {
-        let message = match event {
-            Event::Message { message, .. } => Some(message),
-            Event::BadMessage { .. }
-            | Event::Down { .. }
-            | Event::Up { .. }
-            | Event::Unsent { .. }
-            | Event::Room { .. }
-            | Event::TlsFiles(_)
-            | Event::Failed { .. } => None,
-        };
-        self.switch.takes(conn_id(id), message, &self.io)
+        first.is_none_or(|event| self.live.takes(id, event))
     }
 
     /// Handles an event, or lets a message wait until the switch takes it.
@@ -194,7 +178,7 @@ impl DataPlane {
                 return self.handle(event);
             }
         };
-        if self.inbox.backlog.contains_key(&conn) || !self.takes(conn, &event) {
+        if self.inbox.backlog.contains_key(&conn) || !self.live.takes(conn, &event) {
             let waiting = self.inbox.backlog.entry(conn).or_default();
             waiting.push_back(event);
         } else {

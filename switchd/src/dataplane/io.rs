@@ -13,8 +13,12 @@ use tracing::warn;
 
 use super::connection_set::ConnectionSet;
 use super::port_set::PortSet;
+use crate::config::PortSpec;
+use crate::error::Result;
+use crate::port::{self, OpenPort};
 use crate::record::SwitchRecorder;
 use crate::refusal;
+use crate::rights::LOCKED;
 
 /// The ports and connections.
 pub struct DataPlaneIo {
@@ -49,6 +53,15 @@ impl DataPlaneIo {
             is_locked,
             catalogue,
             recorder,
+        }
+    }
+
+    /// Opens a port. Errors: why it cannot be opened, and what to type.
+    pub fn open(&self, spec: &PortSpec) -> Result<OpenPort> {
+        if self.is_locked {
+            Err(format!("port {}: {LOCKED}", spec.kind).into())
+        } else {
+            port::open(spec)
         }
     }
 

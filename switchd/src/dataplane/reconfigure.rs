@@ -1,27 +1,18 @@
 //! A running switch takes over another configuration: all of it, or nothing if a part is refused.
 
-use std::thread::sleep;
-use std::time::Duration;
-
 use bofuss_agent::FailMode;
 use bofuss_channel::{ActiveAddress, Origin};
-use bofuss_datapath::reconfigure::Obstacle;
-use bofuss_datapath::{Egress, QueueSpec, Time};
-use bofuss_embed::record::{RecordedInput, RecordedReconfiguration};
-use bofuss_ext::Switch;
-use bofuss_oflib::PortNo;
-use bofuss_oflib::types::QueueId;
+use bofuss_datapath::QueueSpec;
+use bofuss_embed::record::RecordedInput;
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
-use super::DataPlane;
 use super::command::Answer;
+use super::trial_switch::{TrialSwitch, is_named};
+use super::{DataPlane, copiers};
 use crate::config::{Config, ConfiguredQueue, PortSpec};
 use crate::error::Result;
-use crate::port::{self, OpenPort};
-use crate::record;
-use crate::rights::LOCKED;
-use crate::run::{datapath_id, make_switch};
+use crate::port::OpenPort;
 
 /// The fail mode now, and the one that it becomes once a controller has connected.
 #[derive(Clone, Copy)]
@@ -44,20 +35,24 @@ impl DataPlane {
         go: oneshot::Receiver<()>,
     ) -> Answer {
         let opened = self.open_ports(&new.ports)?;
-        let copiers = self.new_copiers(&new, &self.config.copiers)?;
-        self.complete_changes();
+        let copiers = copiers::configured(&self.live, &new, &self.config.copiers)?;
+        self.live.complete_changes();
         let fail_modes = self.fail_modes(new.fail_mode, new.has_fail_mode);
         new.fail_mode = fail_modes.now;
-        let now = self.now();
-        let (mut other, recorded) = self.trial(&new, &opened)?;
-        let checked = self.switch.check_reconfigure(now, &mut other, &mut self.io);
-        checked.map_err(|obstacle| self.describe_obstacle(&new, obstacle))?;
+        let trial = TrialSwitch {
+            old: &self.config,
+            new: &new,
+            opened: &opened,
+        };
+        let (mut other, recorded) = trial.build(&mut self.live)?;
+        let checked = self.live.check_reconfigure(&mut other);
+        checked.map_err(|obstacle| trial.describe_obstacle(obstacle))?;
         if ready.send(()).is_err() || go.blocking_recv().is_err() {
             return Err("another switch refused its part of the change".into());
         }
         self.note_fail_modes(fail_modes);
-        let now = self.now();
-        self.give(
+        let now = self.live.now();
+        self.live.give(
             now,
             |_| Some(RecordedInput::Reconfigure(Box::new(recorded))),
             |switch, io| switch.reconfigure(now, other, io),
@@ -72,38 +67,24 @@ impl DataPlane {
             .filter(|copier| !after.contains(copier))
             .filter_map(|copier| copier.words().split(' ').nth(1))
             .collect();
-        self.io
+        self.live
+            .io_mut()
             .ports
             .copiers
             .retain(|copier| !gone.contains(&&*copier.name));
-        self.io.ports.copiers.extend(copiers);
+        self.live.io_mut().ports.copiers.extend(copiers);
         if old.datapath_id != self.config.datapath_id {
-            self.close_connections(|_| true, "the datapath id changed");
+            self.live
+                .close_connections(|_| true, "the datapath id changed");
         }
         if old.auxiliaries != self.config.auxiliaries {
-            self.close_connections(
+            self.live.close_connections(
                 |origin| matches!(origin, Origin::Auxiliary { .. }),
                 "the auxiliary connections changed",
             );
         }
         self.close_unwanted_connections();
         Ok(String::new())
-    }
-
-    /// Completes a change in progress; the check of a configuration would do so without a record.
-    /// A scheduled commit that is prepared waits for its time, some milliseconds at most.
-    fn complete_changes(&mut self) {
-        while self.switch.is_changing() {
-            if let Some(due) = self.switch.waits_until() {
-                sleep(Duration::from_nanos(due.since(self.now())));
-            }
-            let now = self.now();
-            self.give(
-                now,
-                |_| Some(RecordedInput::Work),
-                |switch, io| switch.work(now, io),
-            );
-        }
     }
 
     /// Replaces the list of controllers, and the fail mode.
@@ -126,7 +107,7 @@ impl DataPlane {
     fn fail_modes(&self, wanted: FailMode, is_configured: bool) -> FailModes {
         let now = self.config.fail_mode;
         let forwards = now != FailMode::Secure && wanted == FailMode::Secure;
-        if forwards && !is_configured && !self.io.connections.have_controller() {
+        if forwards && !is_configured && !self.live.io().connections.have_controller() {
             let later = Some(wanted);
             FailModes { now, later }
         } else {
@@ -162,8 +143,8 @@ impl DataPlane {
 
     fn set_fail_mode(&mut self, fail_mode: FailMode) {
         self.config.fail_mode = fail_mode;
-        let now = self.now();
-        self.give(
+        let now = self.live.now();
+        self.live.give(
             now,
             |_| Some(RecordedInput::FailMode(fail_mode)),
             |switch, _| switch.set_fail_mode(now, fail_mode),
@@ -172,16 +153,10 @@ impl DataPlane {
 
     fn close_unwanted_connections(&mut self) {
         let config = self.config.clone();
-        self.close_connections(
+        self.live.close_connections(
             |origin| !is_wanted(&config, origin),
             "it is no controller any more",
         );
-    }
-
-    fn close_connections(&mut self, are_meant: impl Fn(&Origin) -> bool, reason: &str) {
-        for conn in self.io.connections.select(are_meant) {
-            self.close_connection(conn, reason, false);
-        }
     }
 
     /// Opens the ports of `wanted` that do not exist yet. Errors: a port that cannot be opened.
@@ -190,16 +165,7 @@ impl DataPlane {
         let new = wanted
             .iter()
             .filter(|spec| !old.iter().any(|old| old.kind == spec.kind));
-        new.map(|spec| self.open(spec)).collect()
-    }
-
-    /// Opens a port. Errors: why it cannot be opened, and what to type.
-    pub(super) fn open(&self, spec: &PortSpec) -> Result<OpenPort> {
-        if self.io.is_locked {
-            Err(format!("port {}: {LOCKED}", spec.kind).into())
-        } else {
-            port::open(spec)
-        }
+        new.map(|spec| self.live.io().open(spec)).collect()
     }
 
     /// Replaces the ports by those of `wanted`, of which `opened` are new. A port that existed
@@ -217,14 +183,14 @@ impl DataPlane {
             match new.cloned() {
                 Some(new) if new == old => {}
                 Some(new) if new.number == old.number => {
-                    if let Some((desc, capabilities)) = self.io.ports.adjust(&new) {
-                        let now = self.now();
-                        self.port_changed(now, desc, capabilities);
+                    if let Some((desc, capabilities)) = self.live.io_mut().ports.adjust(&new) {
+                        let now = self.live.now();
+                        self.live.port_changed(now, desc, capabilities);
                     }
                 }
                 moved => {
                     info!("port {}: {} was removed", old.number, old.kind);
-                    if let (Some(mut port), Some(new)) = (self.close_port(old.number), moved) {
+                    if let (Some(mut port), Some(new)) = (self.live.close_port(old.number), moved) {
                         port.adjust(&new);
                         opened.push(port);
                     }
@@ -238,120 +204,11 @@ impl DataPlane {
         Ok(())
     }
 
-    /// Builds the switch that `new` describes, with its future ports and queues, and the queues of
-    /// controllers that stay. Returns also what a record has of it.
-    ///
-    /// Errors: a wrong profile, a queue that is refused.
-    fn trial(
-        &mut self,
-        new: &Config,
-        opened: &[OpenPort],
-    ) -> Result<(Switch, RecordedReconfiguration)> {
-        let now = self.now();
-        let is_same = new.datapath_id == self.config.datapath_id;
-        let mut macs = new.ports.iter().filter_map(|spec| {
-            let port = self.future_port(spec, opened)?;
-            port.mac()
-        });
-        let id = if is_same {
-            self.switch.identity().datapath_id
-        } else {
-            datapath_id(new, macs.next())
-        };
-        let mut trial = make_switch(new, &self.lane.pool, id)?;
-        let mut recorded = RecordedReconfiguration {
-            config: record::recorded(new, &trial),
-            ports: Vec::new(),
-            queues: Vec::new(),
-        };
-        for spec in &new.ports {
-            if let Some(port) = self.future_port(spec, opened) {
-                let mut desc = port.desc();
-                let capabilities = port.driver.capabilities();
-                desc.port_no = spec.number;
-                let opposite = self.future_opposite(new, opened, port);
-                desc.recirculate = opposite.map(|number| vec![number]);
-                desc.curr_speed = spec.rate_kbps.unwrap_or(port.interface_kbps());
-                recorded.ports.push((desc.clone(), capabilities));
-                trial.port_changed(now, desc, capabilities, &mut self.io);
-            }
-        }
-        // A controller's queue may belong to a port that is removed.
-        for (port, id, spec) in self.controller_queues() {
-            if !is_named(&new.queues, port, id) && trial.modify_queue(now, port, id, spec).is_ok() {
-                recorded.queues.push((port, id, spec));
-            }
-        }
-        for queue in &new.queues {
-            // A port whose interface is missing gets its queues when it is back.
-            if trial.datapath().ports().contains_key(&queue.port) {
-                make_queue(&mut trial, now, queue)?;
-                recorded.queues.push((queue.port, queue.id, queue.spec));
-            }
-        }
-        Ok((trial, recorded))
-    }
-
-    /// The number that the port at the other end of this one's cable will have, if there is one.
-    fn future_opposite(
-        &self,
-        new: &Config,
-        opened: &[OpenPort],
-        port: &OpenPort,
-    ) -> Option<PortNo> {
-        let peer = port.peer_index()?;
-        let mut specs = new.ports.iter();
-        let spec = specs.find(|spec| {
-            let other = self.future_port(spec, opened);
-            other.is_some_and(|other| other.index() == Some(peer))
-        })?;
-        Some(spec.number)
-    }
-
-    /// The open port that `spec` will describe.
-    fn future_port<'a>(&'a self, spec: &PortSpec, opened: &'a [OpenPort]) -> Option<&'a OpenPort> {
-        let fresh = opened.iter().find(|port| port.number == spec.number);
-        let ports = &self.config.ports;
-        let stays = ports.iter().find(|old| old.kind == spec.kind);
-        fresh.or(stays.and_then(|old| self.io.ports.get(old.number)))
-    }
-
-    /// Describes an entry that would have no room; the sentence begins with the key that changed.
-    fn describe_obstacle(&self, new: &Config, (table, error): Obstacle) -> String {
-        let old = &self.config.tables;
-        let new = &new.tables;
-        let key = if old.n_tables != new.n_tables {
-            "tables"
-        } else if old.max_entries != new.max_entries {
-            "max-entries"
-        } else if old.max_total_entries != new.max_total_entries {
-            "max-total-entries"
-        } else {
-            "profile"
-        };
-        format!("--{key}: an entry of table {table} would not fit: {error}; nothing was changed")
-    }
-
-    /// The queues that controllers created.
-    fn controller_queues(&self) -> Vec<(PortNo, QueueId, QueueSpec)> {
-        let datapath = self.switch.datapath();
-        let mut created = Vec::new();
-        for port in datapath.ports().keys() {
-            let queues = datapath.egress(*port).map(Egress::queues);
-            for queue in queues.unwrap_or_default() {
-                if !is_named(&self.config.queues, *port, queue.id) {
-                    created.push((*port, queue.id, queue.spec));
-                }
-            }
-        }
-        created
-    }
-
     /// Changes the queues of the remaining ports from `old` to those configured now.
     ///
     /// Errors: a queue that is refused.
     fn replace_queues(&mut self, old: &[ConfiguredQueue]) -> Result<()> {
-        let now = self.now();
+        let now = self.live.now();
         let wanted = self.config.queues.clone();
         for ConfiguredQueue { port, id, .. } in old
             .iter()
@@ -359,7 +216,7 @@ impl DataPlane {
         {
             // The queue may be gone already, or be the default queue, which is removed together
             // with the last other one.
-            let _ = self.give(
+            let _ = self.live.give(
                 now,
                 |_| Some(RecordedInput::QueueGone(*port, *id)),
                 |switch, io| switch.delete_queue(now, *port, *id, io),
@@ -367,7 +224,7 @@ impl DataPlane {
         }
         let changed: Vec<&ConfiguredQueue> = wanted
             .iter()
-            .filter(|queue| !old.contains(queue) && self.io.ports.contains(queue.port))
+            .filter(|queue| !old.contains(queue) && self.live.io().ports.contains(queue.port))
             .collect();
         // Guaranteed rates are released first, so that the order of changes does not matter.
         for queue in &changed {
@@ -375,35 +232,12 @@ impl DataPlane {
                 min: None,
                 ..queue.spec
             };
-            self.make_queue(now, &ConfiguredQueue { spec, ..**queue })?;
+            self.live
+                .make_queue(now, &ConfiguredQueue { spec, ..**queue })?;
         }
         let mut changed = changed.into_iter();
-        changed.try_for_each(|queue| self.make_queue(now, queue))
+        changed.try_for_each(|queue| self.live.make_queue(now, queue))
     }
-
-    /// Creates or changes a queue. Errors: why it is refused.
-    pub(super) fn make_queue(&mut self, now: Time, queue: &ConfiguredQueue) -> Result<()> {
-        self.give(
-            now,
-            |_| Some(RecordedInput::Queue(queue.port, queue.id, queue.spec)),
-            |switch, _| make_queue(switch, now, queue),
-        )
-    }
-}
-
-/// Whether a queue is configured.
-fn is_named(queues: &[ConfiguredQueue], port: PortNo, id: QueueId) -> bool {
-    queues
-        .iter()
-        .any(|queue| (queue.port, queue.id) == (port, id))
-}
-
-/// Creates or changes a queue. Errors: why it is refused.
-fn make_queue(switch: &mut Switch, now: Time, queue: &ConfiguredQueue) -> Result<()> {
-    let port = queue.port;
-    let id = queue.id;
-    let made = switch.modify_queue(now, port, id, queue.spec);
-    made.map_err(|error| format!("--queue {port}:{id}: {}", error.1).into())
 }
 
 /// Whether the configuration wants a connection: one that a peer made, one to a configured

@@ -1,13 +1,14 @@
 //! Collects the metrics in slices, with packets in between.
 
 use bofuss_agent::FIRST_ERROR_BOUND_NS;
+use bofuss_channel::ActiveAddress;
 use bofuss_datapath::{Cursor, Egress, Table};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::port::PortState;
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::wire::Text;
 
-use super::DataPlane;
+use super::live_switch::LiveSwitch;
 use crate::metrics::{Histogram, Labels, Samples};
 
 /// Nanoseconds of a second.
@@ -85,43 +86,37 @@ impl Scrape {
     pub fn is_done(&self) -> bool {
         self.next == NextSlice::Nothing
     }
-}
 
-impl DataPlane {
-    /// Adds one slice.
-    pub(super) fn scrape(&mut self, scrape: &mut Scrape) {
-        let samples = &mut scrape.samples;
-        scrape.next = match scrape.next {
+    /// Adds one slice of a switch that has these controllers.
+    pub(super) fn add_slice(&mut self, live: &mut LiveSwitch, controllers: &[ActiveAddress]) {
+        self.next = match self.next {
             NextSlice::Switch => {
-                self.scrape_switch(samples);
-                self.scrape_controllers(samples);
-                self.scrape_tables(samples);
-                self.scrape_drivers(samples);
+                self.add_switch(live);
+                self.add_controllers(live, controllers);
+                self.add_tables(live);
+                self.add_drivers(live);
                 NextSlice::Ports(PortNo(0))
             }
-            NextSlice::Ports(from) => self.scrape_ports(samples, from),
-            NextSlice::Groups(from) => self.scrape_groups(samples, from),
-            NextSlice::Meters(from) => self.scrape_meters(samples, from),
+            NextSlice::Ports(from) => self.add_ports(live, from),
+            NextSlice::Groups(from) => self.add_groups(live, from),
+            NextSlice::Meters(from) => self.add_meters(live, from),
             NextSlice::Extensions {
                 extension,
                 from,
                 count,
-            } => self.scrape_extension(samples, extension, from, count),
-            NextSlice::Flows => self.scrape_flows(scrape),
+            } => self.add_extension(live, extension, from, count),
+            NextSlice::Flows => self.add_flows(live),
             NextSlice::Nothing => NextSlice::Nothing,
         };
     }
 
-    fn scrape_switch(&mut self, samples: &mut Samples) {
-        let datapath = self.switch.settled().datapath();
-        samples.add(
-            "uptime_seconds",
-            &[],
-            self.lane.epoch.elapsed().as_secs_f64(),
-        );
-        let pool = self.lane.pool.stats();
+    fn add_switch(&mut self, live: &mut LiveSwitch) {
+        let samples = &mut self.samples;
+        samples.add("uptime_seconds", &[], live.clock().uptime().as_secs_f64());
+        let pool = live.pool().stats();
         samples.add("pool_bytes", &[], pool.bytes_in_use);
         samples.add("pool_refused", &[], pool.refused);
+        let datapath = live.settled().datapath();
         for (reason, count) in datapath.drops() {
             samples.add("dropped_packets", &[("reason", &reason.name())], count);
         }
@@ -133,47 +128,48 @@ impl DataPlane {
         samples.add("cache_hits", &[], cache.hits);
         samples.add("cache_misses", &[], cache.misses);
         samples.add("cache_evictions", &[], cache.evicted);
-        let standing = self.acceleration.standing().unwrap_or_default();
+        let standing = live.acceleration().standing().unwrap_or_default();
         samples.add("accelerated_flows", &[], standing.flows);
         samples.add("accelerated_packets", &[], standing.packets);
-        samples.add("captures", &[], self.io.ports.copiers.len());
-        if let Some(recorder) = &self.io.recorder {
+        samples.add("captures", &[], live.io().ports.copiers.len());
+        if let Some(recorder) = &live.io().recorder {
             recorder.report(samples);
         }
-        self.lane
-            .counters
-            .report(self.io.connections.sent(), samples);
-        let errors = self.switch.commit_errors();
+        live.counters()
+            .report(live.io().connections.sent(), samples);
+        let errors = live.switch().commit_errors();
         let histogram = Histogram::of(FIRST_ERROR_BOUND_NS, &errors.counts, errors.sum_ns);
         samples.distribution("bundle_commit_error_seconds", &histogram, NS_PER_SEC);
     }
 
-    fn scrape_controllers(&self, samples: &mut Samples) {
-        for controller in &self.config.controllers {
-            let up = self.is_up(controller);
+    fn add_controllers(&mut self, live: &LiveSwitch, controllers: &[ActiveAddress]) {
+        let samples = &mut self.samples;
+        for controller in controllers {
+            let up = live.io().connections.have(controller);
             let labels: Labels<'_> = &[("controller", controller)];
             samples.add("controller_connected", labels, u8::from(up));
         }
-        let all = self.io.connections.select(|_| true);
+        let all = live.io().connections.select(|_| true);
         samples.add("connections", &[], all.len());
         for conn in all {
-            let peer = self.io.connections.peer(conn);
-            let role = match self.switch.role(conn) {
+            let peer = live.io().connections.peer(conn);
+            let role = match live.switch().role(conn) {
                 Some(role) => role.to_string(),
                 None => String::new(),
             };
             let labels: Labels<'_> = &[("connection", &conn.0), ("peer", &peer), ("role", &role)];
-            let lost = self.switch.lost_packet_ins(conn);
+            let lost = live.switch().lost_packet_ins(conn);
             samples.add("connection_lost_packet_ins", labels, lost);
-            let lost = self.switch.lost_flow_stats(conn);
+            let lost = live.switch().lost_flow_stats(conn);
             samples.add("connection_lost_flow_stats", labels, lost);
-            let lost = self.switch.lost_notifications(conn);
+            let lost = live.switch().lost_notifications(conn);
             samples.add("connection_lost_notifications", labels, lost);
         }
     }
 
-    fn scrape_tables(&mut self, samples: &mut Samples) {
-        let settled = self.switch.settled();
+    fn add_tables(&mut self, live: &mut LiveSwitch) {
+        let samples = &mut self.samples;
+        let settled = live.settled();
         let datapath = settled.datapath();
         for head in datapath.shape().heads() {
             let table = &datapath.tables()[usize::from(head.table_id.0)];
@@ -186,15 +182,17 @@ impl DataPlane {
         }
     }
 
-    fn scrape_drivers(&mut self, samples: &mut Samples) {
-        for (number, reason, count) in self.driver_drops() {
+    fn add_drivers(&mut self, live: &mut LiveSwitch) {
+        let samples = &mut self.samples;
+        for (number, reason, count) in live.driver_drops() {
             let labels: Labels<'_> = &[("port", &number), ("reason", &reason)];
             samples.add("port_driver_dropped_packets", labels, count);
         }
     }
 
-    fn scrape_ports(&self, samples: &mut Samples, from: PortNo) -> NextSlice {
-        let datapath = self.switch.datapath();
+    fn add_ports(&mut self, live: &LiveSwitch, from: PortNo) -> NextSlice {
+        let samples = &mut self.samples;
+        let datapath = live.switch().datapath();
         let mut ports = datapath.ports().range(from..);
         for (number, port) in ports.by_ref().take(SLICE) {
             let labels: Labels<'_> = &[("port", number), ("name", &port.desc.name.0)];
@@ -233,9 +231,10 @@ impl DataPlane {
         }
     }
 
-    fn scrape_groups(&self, samples: &mut Samples, from: GroupId) -> NextSlice {
+    fn add_groups(&mut self, live: &LiveSwitch, from: GroupId) -> NextSlice {
+        let samples = &mut self.samples;
         let all = from..=GroupId(u32::MAX);
-        let mut groups = self.switch.datapath().groups().stats(self.now(), all);
+        let mut groups = live.switch().datapath().groups().stats(live.now(), all);
         for group in groups.by_ref().take(SLICE).map(|group| group.0) {
             let labels = [("group", &group.group_id.0 as _)];
             samples.add("group_flows", &labels, group.ref_count);
@@ -248,9 +247,10 @@ impl DataPlane {
         }
     }
 
-    fn scrape_meters(&self, samples: &mut Samples, from: MeterId) -> NextSlice {
+    fn add_meters(&mut self, live: &LiveSwitch, from: MeterId) -> NextSlice {
+        let samples = &mut self.samples;
         let all = from..=MeterId(u32::MAX);
-        let mut meters = self.switch.datapath().meters().stats(self.now(), all);
+        let mut meters = live.switch().datapath().meters().stats(live.now(), all);
         for meter in meters.by_ref().take(SLICE) {
             let labels = [("meter", &meter.meter_id.0 as _)];
             samples.add("meter_flows", &labels, meter.flow_count);
@@ -267,18 +267,19 @@ impl DataPlane {
         }
     }
 
-    fn scrape_extension(
-        &self,
-        samples: &mut Samples,
+    fn add_extension(
+        &mut self,
+        live: &LiveSwitch,
         extension: usize,
         from: u64,
         mut count: usize,
     ) -> NextSlice {
+        let samples = &mut self.samples;
         let mut list = Vec::new();
-        let datapath = self.switch.datapath();
+        let datapath = live.switch().datapath();
         let listed = datapath
             .hooks()
-            .metrics(self.now(), extension, from, &mut list);
+            .metrics(live.now(), extension, from, &mut list);
         let Some((name, next)) = listed else {
             return NextSlice::Flows;
         };
@@ -300,14 +301,14 @@ impl DataPlane {
         NextSlice::first_of_extension(extension + 1)
     }
 
-    fn scrape_flows(&mut self, scrape: &mut Scrape) -> NextSlice {
-        let Some(cursor) = &mut scrape.flows else {
+    fn add_flows(&mut self, live: &mut LiveSwitch) -> NextSlice {
+        let Some(cursor) = &mut self.flows else {
             return NextSlice::Nothing;
         };
-        let settled = self.switch.settled();
+        let settled = live.settled();
         let datapath = settled.datapath();
-        let samples = &mut scrape.samples;
-        let seen = &mut scrape.flows_seen;
+        let samples = &mut self.samples;
+        let seen = &mut self.flows_seen;
         let is_last = settled.slice(cursor, |table, entry| {
             *seen += 1;
             if *seen > MAX_FLOWS {

@@ -20,7 +20,7 @@ use bofuss_oflib::message::multipart::{MultipartRequest, RequestBody};
 use bofuss_oflib::message::{Empty, FlowModCommand, Hello};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Catalogue, Codec, Framer, Message, Version};
+use bofuss_oflib::{Catalogue, Codec, Framer, Message, PortNo, Version};
 use bofuss_ports::{Memory, PortDriver};
 use tokio::runtime::Builder;
 
@@ -131,7 +131,7 @@ impl Lab {
             monitor: LinkMonitor::open().unwrap(),
         })
         .unwrap();
-        plane.lane.stopped_at = Some(Time(0));
+        plane.live.parts().2.stop_at(Some(Time(0)));
         let mut wires = Vec::new();
         for number in 1..=random_inputs::PORTS {
             let (near, far) = Memory::pair();
@@ -139,7 +139,7 @@ impl Lab {
             plane.add_port(port).unwrap();
             wires.push(far);
         }
-        plane.lane.stopped_at = None;
+        plane.live.parts().2.stop_at(None);
         plane.begin_record(writer).unwrap();
         let controller = UnixStream::connect(&socket).unwrap();
         controller.set_nonblocking(true).unwrap();
@@ -155,7 +155,7 @@ impl Lab {
             _inputs: inputs,
         };
         this.tell(0, &Message::Hello(Hello::offering(&[Version::V1_3])));
-        this.until(|lab| lab.plane.io.connections.select(|_| true).len() == 1);
+        this.until(|lab| lab.plane.live.io().connections.select(|_| true).len() == 1);
         this
     }
 
@@ -178,10 +178,13 @@ impl Lab {
 
     /// One turn of the data plane, in which these ports have frames.
     fn turn(&mut self, ports: &[u32]) {
-        let next_tick = self.plane.switch.next_tick();
-        let mut now = self.plane.now();
+        let next_tick = self.plane.live.switch().next_tick();
+        let mut now = self.plane.live.now();
         for number in ports {
-            now = self.plane.serve_port(now, PortNo(*number), &mut Vec::new());
+            now = self
+                .plane
+                .live
+                .serve_port(now, PortNo(*number), &mut Vec::new());
         }
         assert!(self.plane.take_inputs(&mut now));
         self.plane.complete_turn(now, next_tick);
@@ -191,7 +194,7 @@ impl Lab {
     fn take_frames(&mut self) {
         for (number, wire) in (1..).zip(&mut self.wires) {
             let mut frames = Vec::new();
-            wire.recv(&self.plane.lane.pool, &mut frames, usize::MAX)
+            wire.recv(self.plane.live.pool(), &mut frames, usize::MAX)
                 .unwrap();
             for frame in frames {
                 self.frames.push((number, frame.bytes().into()));
@@ -231,7 +234,7 @@ impl Lab {
         for (number, input) in (1..).zip(inputs) {
             match input {
                 random_inputs::Input::Frame(port, bytes) => {
-                    let frame = self.plane.lane.pool.frame(&bytes).unwrap();
+                    let frame = self.plane.live.pool().frame(&bytes).unwrap();
                     let wire = &mut self.wires[port as usize - 1];
                     wire.send(&mut vec![frame]).unwrap();
                     if number % 3 == 0 {
@@ -264,14 +267,21 @@ impl Lab {
         let mut messages = 0;
         for (input, step) in inputs.into_iter().zip(1..) {
             let now = random_inputs::time(step).after(1);
-            while let Some(due) = self.plane.switch.next_tick().filter(|due| *due < now) {
-                self.plane.lane.stopped_at = self.plane.lane.stopped_at.max(Some(due));
+            while let Some(due) = self
+                .plane
+                .live
+                .switch()
+                .next_tick()
+                .filter(|due| *due < now)
+            {
+                let due = due.max(self.plane.live.now());
+                self.plane.live.parts().2.stop_at(Some(due));
                 self.turn(&[]);
             }
-            self.plane.lane.stopped_at = Some(now);
+            self.plane.live.parts().2.stop_at(Some(now));
             match input {
                 random_inputs::Input::Frame(port, bytes) => {
-                    let frame = self.plane.lane.pool.frame(&bytes).unwrap();
+                    let frame = self.plane.live.pool().frame(&bytes).unwrap();
                     let wire = &mut self.wires[port as usize - 1];
                     wire.send(&mut vec![frame]).unwrap();
                     self.turn(&[port]);
@@ -280,8 +290,8 @@ impl Lab {
                     messages += 1;
                     self.tell(step as u32, &message);
                     // A change of many entries takes several turns.
-                    while self.plane.lane.counters.messages() < messages
-                        || self.plane.switch.has_work(&self.plane.io)
+                    while self.plane.live.counters().messages() < messages
+                        || self.plane.live.switch().has_work(self.plane.live.io())
                     {
                         self.turn(&[]);
                     }
@@ -294,7 +304,7 @@ impl Lab {
 
     /// Ends the switch; returns its counters, and all frames and messages that left.
     fn end(mut self) -> (String, Frames, Vec<Vec<u8>>) {
-        let counters = counters(&self.plane.switch.settled());
+        let counters = counters(&self.plane.live.settled());
         drop(self.plane);
         (counters, self.frames, self.messages)
     }
@@ -405,7 +415,7 @@ fn ten_thousand_inputs_have_the_effect_that_they_have_on_an_embedded_switch() {
     let record = folder.0.join("record");
     let mut lab = Lab::new(&folder, &record, Options::default());
     let expected = random_record::random_record(&lab.catalogue());
-    lab.plane.lane.stopped_at = Some(Time(0));
+    lab.plane.live.parts().2.stop_at(Some(Time(0)));
     lab.play_on_time();
     let (_, frames, messages) = lab.end();
     for port in 1..=random_inputs::PORTS {
@@ -442,7 +452,7 @@ fn long_changes_and_replies_are_recorded_in_their_slices() {
         let request = MultipartRequest { body, more: false };
         lab.tell(3, &Message::MultipartRequest(request));
         for _ in 0..50 {
-            let frame = lab.plane.lane.pool.frame(&[number; 1400]).unwrap();
+            let frame = lab.plane.live.pool().frame(&[number; 1400]).unwrap();
             lab.wires[0].send(&mut vec![frame]).unwrap();
             lab.turn(&[1]);
         }

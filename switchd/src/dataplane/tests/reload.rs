@@ -28,16 +28,16 @@ fn schedule(lab: &mut Lab, now: Time) {
         scheduled: Some(Timestamp::of_nanos(CLOCK_NS + DUE.0)),
         ..BundleControl::default()
     };
-    let plane = &mut lab.plane;
-    plane.switch.set_clock(CLOCK_NS);
-    plane.switch.connected(now, CONN, Version::V1_4, false);
+    let (switch, io, _) = lab.plane.live.parts();
+    switch.set_clock(CLOCK_NS);
+    switch.connected(now, CONN, Version::V1_4, false);
     for message in [Message::BundleAdd(add), Message::BundleControl(commit)] {
         let request = Request {
             xid: 7,
             head: &[],
             message: Ok(message),
         };
-        plane.switch.message(now, CONN, request, &mut plane.io);
+        switch.message(now, CONN, request, io);
     }
 }
 
@@ -47,17 +47,16 @@ fn a_reload_waits_for_a_commit_that_is_prepared() {
     let record = folder.0.join("record");
     let mut lab = Lab::new(&folder, &record, Options::default());
     let now = Time(DUE.0 - Time::SEC / 1000);
-    lab.plane.lane.stopped_at = Some(now);
+    lab.plane.live.parts().2.stop_at(Some(now));
     schedule(&mut lab, now);
-    lab.until(|lab| lab.plane.switch.waits_until() == Some(DUE));
-    lab.plane.lane.epoch = Instant::now() - Duration::from_nanos(now.0);
-    lab.plane.lane.stopped_at = None;
+    lab.until(|lab| lab.plane.live.switch().waits_until() == Some(DUE));
+    lab.plane.live.parts().2.go_on_from(now);
     let config = lab.plane.config.clone();
     let (ready, _is_ready) = oneshot::channel();
     let (go, may_go) = oneshot::channel();
     go.send(()).unwrap();
     let answer = lab.plane.reconfigure(config, ready, may_go);
     assert_eq!(answer, Ok(String::new()));
-    assert!(lab.plane.now() >= DUE);
-    assert_eq!(lab.plane.switch.datapath().tables()[0].len(), 1);
+    assert!(lab.plane.live.now() >= DUE);
+    assert_eq!(lab.plane.live.switch().datapath().tables()[0].len(), 1);
 }

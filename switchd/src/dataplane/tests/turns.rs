@@ -54,19 +54,19 @@ fn a_read_has_its_turn_among_many_long_changes_and_shows_whole_ones() {
     other.set_nonblocking(true).unwrap();
     lab.exchange(&mut other);
     lab.tell(0, &Message::Hello(Hello::offering(&[Version::V1_3])));
-    lab.until(|lab| lab.plane.io.connections.select(|_| true).len() == 2);
+    lab.until(|lab| lab.plane.live.io().connections.select(|_| true).len() == 2);
     for n in 0..ENTRIES {
         lab.tell_flow(
             FlowModCommand::ADD,
             &format!("priority={n},tcp,actions=output:1000"),
         );
     }
-    let count = |lab: &Lab| lab.plane.switch.datapath().tables()[0].len();
+    let count = |lab: &Lab| lab.plane.live.switch().datapath().tables()[0].len();
     lab.until(|lab| count(lab) == ENTRIES as usize);
     for n in 1..=CHANGES {
         lab.tell_flow(FlowModCommand::MODIFY, &format!("actions=output:{n}"));
     }
-    lab.until(|lab| lab.plane.switch.is_changing());
+    lab.until(|lab| lab.plane.live.switch().is_changing());
     lab.exchange(&mut other);
     lab.messages.clear();
     let all = FlowStatsRequest {
@@ -79,7 +79,7 @@ fn a_read_has_its_turn_among_many_long_changes_and_shows_whole_ones() {
     lab.tell(3, &Message::MultipartRequest(RequestBody::Flow(all).into()));
     lab.until(|lab| told(lab).0.len() == ENTRIES as usize);
     assert!(
-        lab.plane.switch.is_changing() || lab.plane.inbox.has_waiting(),
+        lab.plane.live.switch().is_changing() || lab.plane.inbox.has_waiting(),
         "amid the changes"
     );
     let (mut ports, echoes) = told(&lab);

@@ -9,13 +9,15 @@ use bofuss_oflib::PortNo;
 use bofuss_ports::Link;
 use tracing::{debug, info, warn};
 
-use super::DataPlane;
+use super::LiveSwitch;
 use crate::config::{Accelerate, AccelerateOptions};
 
 /// What forwards frames below the switch.
 pub struct Acceleration {
     /// The accelerator, or why there is none.
     kernel: Result<InKernel, String>,
+    /// Whether the user has asked for it, and wants to know which ports it leaves out.
+    is_required: bool,
     /// Why ports are not accelerated.
     refused: BTreeMap<PortNo, String>,
     /// Why it is paused.
@@ -27,9 +29,17 @@ impl Acceleration {
     pub fn off(why: impl Into<String>) -> Self {
         Self {
             kernel: Err(why.into()),
+            is_required: false,
             refused: BTreeMap::new(),
             paused: None,
         }
+    }
+
+    /// How many frames were dropped that arrived on a port, so that others of their flows could
+    /// leave first.
+    pub fn held_back(&self, number: PortNo) -> u64 {
+        let kernel = self.kernel.as_ref();
+        kernel.map_or(0, |kernel| kernel.held(number))
     }
 
     /// What it does now, if there is an accelerator.
@@ -61,18 +71,19 @@ impl fmt::Display for Acceleration {
     }
 }
 
-impl DataPlane {
+impl LiveSwitch {
     /// Begins to accelerate as configured. Needs the rights that the switch gives up later.
     ///
     /// Errors: it is to be on, and cannot be.
-    pub fn begin_acceleration(&mut self) -> Result<(), String> {
-        let AccelerateOptions {
-            when: wanted,
-            flows,
-        } = self.config.accelerate;
-        if wanted == Accelerate::Off {
+    pub(in crate::dataplane) fn begin_acceleration(
+        &mut self,
+        wanted: AccelerateOptions,
+    ) -> Result<(), String> {
+        let AccelerateOptions { when, flows } = wanted;
+        if when == Accelerate::Off {
             return Ok(());
         }
+        self.acceleration.is_required = when == Accelerate::On;
         let seed = self.switch.datapath().config().secret;
         match InKernel::load(flows, seed, self.now()) {
             Ok(kernel) => {
@@ -84,7 +95,7 @@ impl DataPlane {
                 info!("accelerator: {}", one_line(&self.acceleration));
                 Ok(())
             }
-            Err(why) if wanted == Accelerate::On => Err(format!("--accelerate on: {why}")),
+            Err(why) if when == Accelerate::On => Err(format!("--accelerate on: {why}")),
             Err(why) => {
                 info!("accelerator: off: {why}");
                 self.acceleration = Acceleration::off(why);
@@ -112,16 +123,9 @@ impl DataPlane {
         }
     }
 
-    /// How many frames were dropped that arrived on a port, so that others of their flows could
-    /// leave first.
-    pub(super) fn held_back(&self, number: PortNo) -> u64 {
-        let kernel = self.acceleration.kernel.as_ref();
-        kernel.map_or(0, |kernel| kernel.held(number))
-    }
-
     /// Has all frames come up while something needs to see them: a capture, a mirror, the record or
     /// a trace.
-    pub(super) fn follow_copiers(&mut self) {
+    pub(in crate::dataplane) fn follow_copiers(&mut self) {
         let Ok(kernel) = &self.acceleration.kernel else {
             return;
         };
@@ -129,7 +133,7 @@ impl DataPlane {
             Some("captures or mirrors copy frames")
         } else if self.io.recorder.is_some() {
             Some("the record has all frames")
-        } else if !self.lane.pending_traces.is_empty() {
+        } else if !self.traces.is_empty() {
             Some("a trace waits for its packet")
         } else {
             None
@@ -182,7 +186,7 @@ impl DataPlane {
                 .map_err(|error| error.to_string())
                 .and_then(|()| kernel.add_port(number, interface));
             if let Err(why) = added {
-                if self.config.accelerate.when == Accelerate::On {
+                if self.acceleration.is_required {
                     warn!("accelerator: port {number}: {why}");
                 } else {
                     debug!("accelerator: port {number}: {why}");

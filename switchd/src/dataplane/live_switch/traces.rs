@@ -1,5 +1,6 @@
 //! Traces of packets for operators: of a packet that they describe, or of the next that matches.
 
+use bofuss_ext::Switch;
 use bofuss_ext::trace::{PortNames, Trace, parse_packet};
 use bofuss_frame::Frame;
 use bofuss_oflib::text::parse_match;
@@ -7,17 +8,27 @@ use bofuss_oflib::{Catalogue, PortNo};
 use bofuss_packet::{KeyMatch, Packet};
 use tokio::sync::oneshot;
 
-use super::DataPlane;
-use super::command::Answer;
+use super::LiveSwitch;
+use crate::error::Result;
 
 /// Most requests that wait for a packet.
 const MAX_PENDING_TRACES: usize = 8;
 
+/// The requests to trace the next matching packet.
+#[derive(Default)]
+pub(super) struct PendingTraces(Vec<PendingTrace>);
+
+impl PendingTraces {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 /// A request to trace the next matching packet.
-pub(super) struct PendingTrace {
+struct PendingTrace {
     rule: KeyMatch,
     format: TraceFormat,
-    reply: oneshot::Sender<Answer>,
+    reply: oneshot::Sender<Result<String>>,
 }
 
 /// How a trace is printed: `--json` and `--names`, in front of the packet or the match.
@@ -43,53 +54,48 @@ impl TraceFormat {
         }
         (format, rest)
     }
-}
 
-impl DataPlane {
-    /// The switch's catalogue, with the names of its ports added.
-    fn named(&self) -> Catalogue {
-        let datapath = self.switch.datapath();
-        let ports = datapath.ports().values().map(|port| &port.desc);
-        let names = ports.map(|desc| (desc.name.0.to_string(), desc.port_no));
-        let catalogue = Catalogue::clone(datapath.catalogue());
-        catalogue.with_ports(names.collect())
-    }
-
-    /// Reports what the switch would do with a packet.
-    pub(super) fn trace_packet(&mut self, argument: &str) -> Answer {
-        let (format, packet) = TraceFormat::read(argument);
-        let (in_port, frame) = parse_packet(packet, &self.named())?;
-        let now = self.now();
-        let trace = Trace::of(&mut self.switch, now, in_port, &frame)?;
-        self.trace_answer(trace, format)
-    }
-
-    fn trace_answer(&self, mut trace: Trace, format: TraceFormat) -> Answer {
-        if format.names {
-            let ports = self.switch.datapath().ports().values();
+    /// Prints a trace of a switch.
+    fn print(self, switch: &Switch, mut trace: Trace) -> Result<String> {
+        if self.names {
+            let ports = switch.datapath().ports().values();
             trace = trace.with_names(&PortNames::of(ports.map(|port| &port.desc)));
         }
-        if format.json {
+        if self.json {
             Ok(serde_json::to_string(&trace)?)
         } else {
             Ok(trace.to_string())
         }
     }
+}
+
+impl LiveSwitch {
+    /// Reports what the switch would do with a packet.
+    pub(in crate::dataplane) fn trace_packet(&mut self, argument: &str) -> Result<String> {
+        let (format, packet) = TraceFormat::read(argument);
+        let (in_port, frame) = parse_packet(packet, &named(&self.switch))?;
+        let now = self.now();
+        let trace = Trace::of(&mut self.switch, now, in_port, &frame)?;
+        format.print(&self.switch, trace)
+    }
 
     /// Registers a request to trace the next packet that matches.
-    pub(super) fn trace_next_packet(&mut self, argument: &str, reply: oneshot::Sender<Answer>) {
+    pub(in crate::dataplane) fn trace_next_packet(
+        &mut self,
+        argument: &str,
+        reply: oneshot::Sender<Result<String>>,
+    ) {
         let (format, flow) = TraceFormat::read(argument);
-        self.lane
-            .pending_traces
-            .retain(|pending| !pending.reply.is_closed());
-        let refused = match parse_match(flow, &self.named()) {
+        let pending = &mut self.traces.0;
+        pending.retain(|trace| !trace.reply.is_closed());
+        let refused = match parse_match(flow, &named(&self.switch)) {
             Err(error) => error.to_string(),
-            Ok(_) if self.lane.pending_traces.len() >= MAX_PENDING_TRACES => {
+            Ok(_) if pending.len() >= MAX_PENDING_TRACES => {
                 format!("{MAX_PENDING_TRACES} requests wait for packets already")
             }
             Ok(rule) => {
                 let rule = KeyMatch::from(&rule);
-                return self.lane.pending_traces.push(PendingTrace {
+                return pending.push(PendingTrace {
                     rule,
                     format,
                     reply,
@@ -101,20 +107,19 @@ impl DataPlane {
     }
 
     /// Traces the frames that requests wait for, before they go through the switch.
-    pub(super) fn answer_pending_traces(&mut self, port: PortNo, frames: &[Frame]) {
+    pub(super) fn answer_traces(&mut self, port: PortNo, frames: &[Frame]) {
         for frame in frames {
-            if self.lane.pending_traces.is_empty() {
+            if self.traces.is_empty() {
                 return;
             }
-            let Some(copy) = self.lane.pool.frame(frame.bytes()) else {
+            let Some(copy) = self.pool.frame(frame.bytes()) else {
                 return;
             };
             let additions = self.switch.datapath().catalogue().additions();
             let packet = Packet::with_additions(copy, port, additions);
-            let served: Vec<PendingTrace> = self
-                .lane
-                .pending_traces
-                .extract_if(.., |pending| packet.key().matches(&pending.rule, &mut ()))
+            let pending = &mut self.traces.0;
+            let served: Vec<PendingTrace> = pending
+                .extract_if(.., |trace| packet.key().matches(&trace.rule, &mut ()))
                 .collect();
             if served.is_empty() {
                 continue;
@@ -123,11 +128,20 @@ impl DataPlane {
             let trace = Trace::of(&mut self.switch, now, port, packet.frame.bytes());
             for pending in served {
                 let text = match trace.clone() {
-                    Ok(trace) => self.trace_answer(trace, pending.format),
+                    Ok(trace) => pending.format.print(&self.switch, trace),
                     Err(error) => Err(error.into()),
                 };
                 let _ = pending.reply.send(text);
             }
         }
     }
+}
+
+/// The switch's catalogue, with the names of its ports added.
+fn named(switch: &Switch) -> Catalogue {
+    let datapath = switch.datapath();
+    let ports = datapath.ports().values().map(|port| &port.desc);
+    let names = ports.map(|desc| (desc.name.0.to_string(), desc.port_no));
+    let catalogue = Catalogue::clone(datapath.catalogue());
+    catalogue.with_ports(names.collect())
 }

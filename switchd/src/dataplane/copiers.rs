@@ -1,0 +1,135 @@
+//! Captures and mirrors: what copies frames of ports into files and to other ports.
+
+use std::fs::File;
+
+use bofuss_oflib::PortNo;
+use bofuss_ports::{CaptureSource, LinkType};
+
+use super::io::DataPlaneIo;
+use super::live_switch::LiveSwitch;
+use crate::capture::{self, CaptureWriter, CopyTarget, FrameCopier, MAX_COPIERS};
+use crate::config::{Config, ConfiguredCopier, PortSpec};
+use crate::error::{Result, context};
+
+/// What kind of target the word after the port names.
+pub(super) enum NewTarget {
+    /// A file, which an operator may have opened.
+    File(Option<File>),
+    /// A port.
+    Port,
+}
+
+/// A capture or mirror of the switch of this name, with these ports: `PORT FILE-OR-PORT [FLOW]`.
+///
+/// Errors: what is wrong with it.
+pub(super) fn new(
+    live: &LiveSwitch,
+    switch_name: &str,
+    ports: &[PortSpec],
+    words: &str,
+    target: NewTarget,
+) -> Result<FrameCopier> {
+    let mut words = words.splitn(3, ' ');
+    let (Some(watched), Some(name)) = (words.next(), words.next()) else {
+        return Err("PORT and FILE are required, or PORT and TO".into());
+    };
+    let flow = words.next().unwrap_or_default();
+    let port = port_named(ports, watched)?;
+    if live.io().ports.copiers.len() >= MAX_COPIERS {
+        return Err(format!("there are {MAX_COPIERS} captures and mirrors already").into());
+    }
+    let catalogue = live.switch().datapath().catalogue();
+    // A wrong flow is reported before the file is created.
+    let mut copier = FrameCopier::new(port, flow, catalogue, name, CopyTarget::Port(port))?;
+    let copied = live.switch().datapath().ports().get(&port);
+    if copied.is_some_and(|copied| copied.without_ethernet) {
+        copier.leave_ethernet();
+    }
+    copier.to = match target {
+        NewTarget::File(file) => {
+            let source = source_of(port, ports, flow, switch_name);
+            CopyTarget::File(CaptureWriter::create(name, file, source)?)
+        }
+        NewTarget::Port => {
+            let to = port_named(ports, name)?;
+            if to == port {
+                return Err("a port cannot mirror itself".into());
+            }
+            CopyTarget::Port(to)
+        }
+    };
+    Ok(copier)
+}
+
+/// The description of a port in a capture file.
+fn source_of(port: PortNo, ports: &[PortSpec], flow: &str, switch: &str) -> CaptureSource {
+    let spec = ports.iter().find(|spec| spec.number == port);
+    let name = match spec.map(|spec| &spec.kind) {
+        Some(kind) => kind
+            .interface()
+            .map_or_else(|| kind.to_string(), String::from),
+        None => port.to_string(),
+    };
+    let frames = if flow.is_empty() { "all frames" } else { flow };
+    CaptureSource {
+        name,
+        link_type: LinkType::Ethernet,
+        comment: format!("port {port} of switch {switch}, {frames}"),
+    }
+}
+
+/// The captures and mirrors of `new` that are not among `old`. Errors: what is wrong with one.
+pub(super) fn configured(
+    live: &LiveSwitch,
+    new_config: &Config,
+    old: &[ConfiguredCopier],
+) -> Result<Vec<FrameCopier>> {
+    let mut copiers = Vec::new();
+    for fresh in new_config
+        .copiers
+        .iter()
+        .filter(|copier| !old.contains(copier))
+    {
+        let (key, target) = match fresh {
+            ConfiguredCopier::Capture(_) => ("--capture", NewTarget::File(None)),
+            ConfiguredCopier::Mirror(_) => ("--mirror", NewTarget::Port),
+        };
+        let words = fresh.words();
+        let copier = new(live, &new_config.name, &new_config.ports, words, target);
+        copiers.push(copier.map_err(context(format_args!("{key} {words}")))?);
+    }
+    Ok(copiers)
+}
+
+/// Ends the capture or mirror with this file or port. Errors: there is none.
+pub(super) fn end(io: &mut DataPlaneIo, name: &str) -> Result<String> {
+    let copiers = &mut io.ports.copiers;
+    let before = copiers.len();
+    copiers.retain(|copier| !capture::is_named(&copier.name, name));
+    if copiers.len() < before {
+        Ok(String::new())
+    } else {
+        Err(format!("nothing goes to {name} ('captures' lists them)").into())
+    }
+}
+
+/// Lists the captures and mirrors, and the record.
+pub(super) fn list(io: &DataPlaneIo) -> String {
+    let copiers = io.ports.copiers.iter();
+    let mut text: String = copiers.map(FrameCopier::to_string).collect();
+    if let Some(recorder) = &io.recorder {
+        text += &recorder.to_string();
+    }
+    text
+}
+
+/// The number of the port that a word names. Errors: there is none.
+fn port_named(ports: &[PortSpec], word: &str) -> Result<PortNo> {
+    let found = ports.iter().find(|spec| spec.is_named(word));
+    found.map_or_else(|| no_port(word), |spec| Ok(spec.number))
+}
+
+/// Errors: there is no port of this name.
+pub(super) fn no_port<T>(word: &str) -> Result<T> {
+    Err(format!("there is no port {word} ('ports' lists them)").into())
+}

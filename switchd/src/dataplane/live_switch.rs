@@ -1,0 +1,458 @@
+//! A switch with its ports and connections: what enters it goes through here, so that it is
+//! recorded, and the accelerator learns of it.
+
+mod acceleration;
+mod traces;
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use bofuss_agent::{ConnId, Request};
+use bofuss_channel::{Event, Origin};
+use bofuss_datapath::Time;
+use bofuss_datapath::reconfigure::Obstacle;
+use bofuss_embed::record::{RecordedConnections, RecordedInput};
+use bofuss_ext::Switch;
+use bofuss_fastpath::Settled;
+use bofuss_frame::{Frame, OffloadCapabilities, Pool};
+use bofuss_oflib::message::multipart::PortStats;
+use bofuss_oflib::message::{ErrorMsg, PortDesc};
+use bofuss_oflib::{Message, PortNo};
+use bofuss_ports::PortError;
+use tracing::{debug, info, warn};
+
+use super::connection_set::{RemovedPeer, is_local_tool};
+use super::io::{DataPlaneIo, conn_id};
+use super::loop_counters::LoopCounters;
+use super::quick_closes::{CloseReport, QuickCloses};
+use super::thread_clock::ThreadClock;
+use crate::config::ConfiguredQueue;
+use crate::error::{Result, context};
+use crate::log;
+use crate::port::OpenPort;
+
+use acceleration::Acceleration;
+use traces::PendingTraces;
+
+/// How often the port drivers' loss counters are read.
+const COUNTER_PERIOD_NS: u64 = 500_000_000;
+
+/// A switch with its ports and connections, and what its thread notes about them.
+pub(super) struct LiveSwitch {
+    switch: Switch,
+    /// Where effects go: ports and connections.
+    io: DataPlaneIo,
+    /// What forwards frames below the switch.
+    acceleration: Acceleration,
+    /// Buffers of frames.
+    pool: Pool,
+    clock: ThreadClock,
+    counters: LoopCounters,
+    /// Controllers that close their connections quickly.
+    quick_closes: QuickCloses,
+    /// When the drivers' counters were last read.
+    counted: Time,
+    traces: PendingTraces,
+}
+
+impl LiveSwitch {
+    /// Starts with a switch without ports, and the pool of its frames.
+    pub(super) fn new(switch: Switch, pool: Pool, io: DataPlaneIo) -> Self {
+        Self {
+            switch,
+            io,
+            acceleration: Acceleration::off("--accelerate off"),
+            pool,
+            clock: ThreadClock::start(),
+            counters: LoopCounters::default(),
+            quick_closes: QuickCloses::default(),
+            counted: Time(0),
+            traces: PendingTraces::default(),
+        }
+    }
+
+    /// The switch, to be read.
+    pub(super) fn switch(&self) -> &Switch {
+        &self.switch
+    }
+
+    /// The switch with all counters up to date.
+    pub(super) fn settled(&mut self) -> Settled<'_> {
+        self.switch.settled()
+    }
+
+    /// Its ports and connections.
+    pub(super) fn io(&self) -> &DataPlaneIo {
+        &self.io
+    }
+
+    /// Its ports and connections, to be changed.
+    pub(super) fn io_mut(&mut self) -> &mut DataPlaneIo {
+        &mut self.io
+    }
+
+    /// The buffers of its frames.
+    pub(super) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// What the thread has counted.
+    pub(super) fn counters(&self) -> &LoopCounters {
+        &self.counters
+    }
+
+    /// What forwards frames below the switch.
+    pub(super) fn acceleration(&self) -> &Acceleration {
+        &self.acceleration
+    }
+
+    /// The clock of its thread.
+    pub(super) fn clock(&self) -> &ThreadClock {
+        &self.clock
+    }
+
+    /// Notes how late a scheduled commit was, if one has just been made.
+    pub(super) fn measure_commit(&mut self, now: Time) {
+        self.switch.measure_commit(now);
+    }
+
+    /// The switch, which a test changes without a record, its ports and connections, and
+    /// its clock.
+    #[cfg(test)]
+    pub(super) fn parts(&mut self) -> (&mut Switch, &mut DataPlaneIo, &mut ThreadClock) {
+        (&mut self.switch, &mut self.io, &mut self.clock)
+    }
+
+    /// The time of the switch.
+    pub(super) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Gives the switch an input by `act`, and records it with the outputs that it causes.
+    pub(super) fn give<R>(
+        &mut self,
+        now: Time,
+        input: impl FnOnce(&RecordedConnections) -> Option<RecordedInput>,
+        act: impl FnOnce(&mut Switch, &mut DataPlaneIo) -> R,
+    ) -> R {
+        if let Some(recorder) = &mut self.io.recorder {
+            recorder.begin(now, input);
+        }
+        let result = act(&mut self.switch, &mut self.io);
+        if let Some(recorder) = &mut self.io.recorder {
+            recorder.end();
+        }
+        self.review();
+        result
+    }
+
+    /// Gives the switch a message and counts how long it took; `head` are its first bytes.
+    pub(super) fn message(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        xid: u32,
+        head: &[u8],
+        message: Message,
+    ) {
+        let name = message.name();
+        if let Some(recorder) = &mut self.io.recorder {
+            recorder.begin(now, |known| known.message(conn, xid, head, &message));
+        }
+        let request = Request {
+            xid,
+            head,
+            message: Ok(message),
+        };
+        self.switch.message(now, conn, request, &mut self.io);
+        if let Some(recorder) = &mut self.io.recorder {
+            recorder.end();
+        }
+        self.review();
+        self.counters.message(name, self.now().since(now));
+    }
+
+    /// Answers a message that could not be decoded, in its order.
+    pub(super) fn refuse(&mut self, now: Time, conn: ConnId, xid: u32, error: ErrorMsg) {
+        let noted = error.clone();
+        let request = Request {
+            xid,
+            head: &[],
+            message: Err(error),
+        };
+        self.give(
+            now,
+            |known| known.wrong(conn, xid, &noted),
+            |switch, io| switch.message(now, conn, request, io),
+        );
+    }
+
+    /// Does one slice of the work that waits in the switch, and what was due at `next_tick`.
+    pub(super) fn work(&mut self, now: Time, next_tick: Option<Time>) {
+        if self.switch.has_work(&self.io) {
+            self.work_slice(now);
+        }
+        // What becomes due in this turn is done in the next one, which does not wait.
+        if next_tick.is_some_and(|tick| tick <= now) {
+            self.give(
+                now,
+                |_| Some(RecordedInput::Tick),
+                |switch, io| switch.tick(now, io),
+            );
+        }
+    }
+
+    fn work_slice(&mut self, now: Time) {
+        self.give(
+            now,
+            |_| Some(RecordedInput::Work),
+            |switch, io| switch.work(now, io),
+        );
+    }
+
+    /// Completes a change in progress; the check of a configuration would do so without a record.
+    /// A scheduled commit that is prepared waits for its time, some milliseconds at most.
+    pub(super) fn complete_changes(&mut self) {
+        while self.switch.is_changing() {
+            if let Some(due) = self.switch.waits_until() {
+                sleep(Duration::from_nanos(due.since(self.now())));
+            }
+            let now = self.now();
+            self.work_slice(now);
+        }
+    }
+
+    /// Whether the switch could become `other`. Errors: the entry that would have no room.
+    pub(super) fn check_reconfigure(
+        &mut self,
+        other: &mut Switch,
+    ) -> std::result::Result<(), Obstacle> {
+        let now = self.now();
+        self.switch.check_reconfigure(now, other, &mut self.io)
+    }
+
+    /// Sends what waits for a port. Then receives one batch and runs it through the switch, unless
+    /// earlier frames of the port are still unprocessed. Returns the current time.
+    pub(super) fn serve_port(
+        &mut self,
+        now: Time,
+        number: PortNo,
+        frames: &mut Vec<Frame>,
+    ) -> Time {
+        if self.io.ports.send_queued(number) {
+            self.give(
+                now,
+                |_| Some(RecordedInput::PortRoom(number)),
+                |switch, io| switch.port_has_room(now, number, io),
+            );
+        }
+        if self.switch.datapath().is_behind(number) {
+            return now;
+        }
+        match self.io.ports.receive(number, &self.pool, frames) {
+            Ok(0) => return now,
+            Ok(count) => {
+                self.answer_traces(number, frames);
+                if let Some(recorder) = &mut self.io.recorder {
+                    recorder.begin(now, |known| Some(known.frames(number, frames)));
+                }
+                self.switch.receive(now, number, frames, &mut self.io);
+                if let Some(recorder) = &mut self.io.recorder {
+                    recorder.end();
+                }
+                self.io.ports.flush();
+                self.note_drained(number, count);
+                let end = self.now();
+                self.counters.batch(count, end.since(now));
+                return end;
+            }
+            Err(PortError::Gone) => self.lose_port(number),
+            Err(PortError::Io(error)) => {
+                warn!("port {number}: receiving: {error}");
+            }
+        }
+        self.now()
+    }
+
+    /// Adds a port. Errors: a sentence for the user.
+    pub(super) fn add_port(&mut self, port: OpenPort) -> Result<()> {
+        let name = port.name.clone();
+        let number = port.number;
+        let added = self.io.ports.add(port);
+        added.map_err(context(format_args!("port {number}: {name}")))?;
+        let now = self.now();
+        self.describe_port(now, number);
+        if let Some(opposite) = self.io.ports.opposite(number) {
+            self.describe_port(now, opposite);
+        }
+        Ok(())
+    }
+
+    /// Passes the current description of a port to the switch.
+    fn describe_port(&mut self, now: Time, number: PortNo) {
+        if let Some((desc, capabilities)) = self.io.ports.describe(number) {
+            self.port_changed(now, desc, capabilities);
+        }
+    }
+
+    /// Tells the switch that a port is new or has changed.
+    pub(super) fn port_changed(
+        &mut self,
+        now: Time,
+        desc: PortDesc,
+        capabilities: OffloadCapabilities,
+    ) {
+        let noted = desc.clone();
+        self.give(
+            now,
+            |_| Some(RecordedInput::Port(Box::new(noted), capabilities)),
+            |switch, io| switch.port_changed(now, desc, capabilities, io),
+        );
+        self.accelerate_ports();
+    }
+
+    /// Closes a port whose interface is gone.
+    pub(super) fn lose_port(&mut self, number: PortNo) {
+        if let Some(port) = self.close_port(number) {
+            warn!("port {number}: {} is gone", port.name);
+        }
+    }
+
+    /// Closes a port, and returns it.
+    pub(super) fn close_port(&mut self, number: PortNo) -> Option<OpenPort> {
+        let opposite = self.io.ports.opposite(number);
+        let port = self.io.ports.remove(number)?;
+        let now = self.now();
+        self.give(
+            now,
+            |_| Some(RecordedInput::PortGone(number)),
+            |switch, io| switch.port_removed(now, number, io),
+        );
+        self.accelerate_ports();
+        if let Some(opposite) = opposite {
+            self.describe_port(now, opposite);
+        }
+        Some(port)
+    }
+
+    /// Creates or changes a queue. Errors: why it is refused.
+    pub(super) fn make_queue(&mut self, now: Time, queue: &ConfiguredQueue) -> Result<()> {
+        self.give(
+            now,
+            |_| Some(RecordedInput::Queue(queue.port, queue.id, queue.spec)),
+            |switch, _| make_queue(switch, now, queue),
+        )
+    }
+
+    /// The frames that each port has dropped before or after the tables, by reason.
+    pub(super) fn driver_drops(&mut self) -> Vec<(PortNo, &'static str, u64)> {
+        let mut all = Vec::new();
+        for (number, counters, overflowed) in self.io.ports.driver_counters() {
+            let held = self.acceleration.held_back(number);
+            let others = [("tx_overflow", overflowed), ("accel_handover", held)];
+            let reasons = counters.drops().chain(others);
+            all.extend(reasons.map(|(reason, count)| (number, reason, count)));
+        }
+        all
+    }
+
+    /// Reads the drivers' counters at intervals, and logs how many repeated lines were left out.
+    pub(super) fn count(&mut self, now: Time) {
+        if now.since(self.counted) < COUNTER_PERIOD_NS {
+            return;
+        }
+        self.counted = now;
+        log::report_left_out();
+        for (number, counters, overflowed) in self.io.ports.driver_counters() {
+            let Some(port) = self.switch.datapath().ports().get(&number) else {
+                continue;
+            };
+            let lost = PortStats {
+                rx_over_err: counters.rx_dropped() + self.acceleration.held_back(number),
+                rx_errors: counters.rx_errors(),
+                tx_dropped: counters.tx_dropped() + overflowed,
+                tx_errors: counters.tx_errors(),
+                ..port.stats.clone()
+            };
+            if lost == port.stats {
+                continue;
+            }
+            self.give(
+                now,
+                |_| Some(RecordedInput::PortLost(number, Box::new(lost.clone()))),
+                |switch, _| switch.set_driver_counters(number, &lost),
+            );
+        }
+    }
+
+    /// Whether the switch takes a connection's message now.
+    pub(super) fn takes(&self, id: bofuss_channel::ConnId, event: &Event) -> bool {
+        let message = match event {
+            Event::Message { message, .. } => Some(message),
+            Event::BadMessage { .. }
+            | Event::Down { .. }
+            | Event::Up { .. }
+            | Event::Unsent { .. }
+            | Event::Room { .. }
+            | Event::TlsFiles(_)
+            | Event::Failed { .. } => None,
+        };
+        self.switch.takes(conn_id(id), message, &self.io)
+    }
+
+    /// Closes the connections that are meant.
+    pub(super) fn close_connections(&mut self, are_meant: impl Fn(&Origin) -> bool, reason: &str) {
+        for conn in self.io.connections.select(are_meant) {
+            self.close_connection(conn, reason, false);
+        }
+    }
+
+    /// Closes a connection, unless it is closed already. The usual end of a local tool's connection
+    /// is logged at debug level.
+    pub(super) fn close_connection(&mut self, conn: ConnId, reason: &str, is_usual: bool) {
+        if let Some(peer) = self.io.connections.remove(conn) {
+            let now = self.now();
+            self.log_closed(now, conn, &peer, reason, is_usual);
+            self.give(
+                now,
+                |_| Some(RecordedInput::Disconnect(conn)),
+                |switch, _| switch.disconnected(now, conn),
+            );
+        }
+    }
+
+    /// Logs the end of a connection; what is usual for a local tool, or was said before of a
+    /// controller, at debug level.
+    fn log_closed(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        peer: &RemovedPeer,
+        reason: &str,
+        is_usual: bool,
+    ) {
+        let origin = &peer.origin;
+        let mut report = CloseReport::Usual;
+        if is_usual && let Origin::Active(_) = origin {
+            let closes = &mut self.quick_closes;
+            report = closes.closed(&origin.uri(), now.since(peer.since), peer.last);
+        }
+        if let CloseReport::Warning(text) = &report {
+            warn!("{origin}: {text}");
+        }
+        let is_known = report == CloseReport::Known || is_usual && is_local_tool(origin);
+        match self.switch.lost_packet_ins(conn) {
+            0 if is_known => debug!("{origin}: disconnected: {reason}"),
+            0 => info!("{origin}: disconnected: {reason}"),
+            lost => info!("{origin}: disconnected: {reason} ({lost} packet-ins lost)"),
+        }
+    }
+}
+
+/// Creates or changes a queue. Errors: why it is refused.
+pub(super) fn make_queue(switch: &mut Switch, now: Time, queue: &ConfiguredQueue) -> Result<()> {
+    let port = queue.port;
+    let id = queue.id;
+    let made = switch.modify_queue(now, port, id, queue.spec);
+    made.map_err(|error| format!("--queue {port}:{id}: {}", error.1).into())
+}
