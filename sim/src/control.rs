@@ -7,17 +7,23 @@ use bofuss_embed::ConnId;
 use bofuss_oflib::Version;
 
 use crate::controller::{ControlData, Controller, ControllerOutput};
-use crate::event_queue::{Due, Turn};
+use crate::event_queue::{Due, EventQueue, Turn};
 use crate::link::NodeId;
 use crate::network::{Network, NodeKind};
 use crate::observer::{ControllerId, EventKind, Observer};
 
+/// The controllers of a network and their control links.
+#[derive(Default)]
+pub(crate) struct ControlPlane {
+    controllers: Vec<ControllerSlot>,
+    /// Link `i` has the directions `2 * i` to the controller and `2 * i + 1` to the switch.
+    links: Vec<ControlLink>,
+}
+
 /// The control link of a switch and a controller, with its connection while that is up.
-///
-/// Link `i` has the directions `2 * i` to the controller and `2 * i + 1` to the switch.
-pub(crate) struct ControlLink {
-    pub(crate) switch: NodeId,
-    pub(crate) controller: ControllerId,
+struct ControlLink {
+    switch: NodeId,
+    controller: ControllerId,
     delay_ns: u64,
     version: Version,
     /// The switch's number of the connection, while that is up.
@@ -27,23 +33,6 @@ pub(crate) struct ControlLink {
 }
 
 impl ControlLink {
-    pub(crate) fn new(
-        switch: NodeId,
-        controller: ControllerId,
-        delay_ns: u64,
-        version: Version,
-    ) -> Self {
-        Self {
-            switch,
-            controller,
-            delay_ns,
-            version,
-            conn: None,
-            to_controller: VecDeque::new(),
-            to_switch: VecDeque::new(),
-        }
-    }
-
     fn direction(&mut self, to_switch: bool) -> &mut VecDeque<(Turn, ControlData)> {
         if to_switch {
             &mut self.to_switch
@@ -54,41 +43,106 @@ impl ControlLink {
 }
 
 /// A controller, and when its next tick is scheduled.
-pub(crate) struct ControllerSlot {
+struct ControllerSlot {
     controller: Box<dyn Controller>,
     tick_at: Time,
 }
 
-impl ControllerSlot {
-    pub(crate) fn new(controller: Box<dyn Controller>) -> Self {
-        Self {
+impl ControlPlane {
+    /// Adds a controller without switches.
+    pub(crate) fn add_controller(&mut self, controller: Box<dyn Controller>) -> ControllerId {
+        self.controllers.push(ControllerSlot {
             controller,
             tick_at: Time::NEVER,
+        });
+        ControllerId(self.controllers.len() as u32 - 1)
+    }
+
+    /// Adds a link on which everything takes `delay_ns`. Returns false if there is no such
+    /// controller.
+    pub(crate) fn add_link(
+        &mut self,
+        switch: NodeId,
+        controller: ControllerId,
+        delay_ns: u64,
+        version: Version,
+    ) -> bool {
+        let exists = (controller.0 as usize) < self.controllers.len();
+        if exists {
+            self.links.push(ControlLink {
+                switch,
+                controller,
+                delay_ns,
+                version,
+                conn: None,
+                to_controller: VecDeque::new(),
+                to_switch: VecDeque::new(),
+            });
+        }
+        exists
+    }
+
+    /// The number of the link between a switch and a controller.
+    pub(crate) fn link(&self, switch: NodeId, controller: ControllerId) -> Option<usize> {
+        let mut links = self.links.iter();
+        links.position(|link| link.switch == switch && link.controller == controller)
+    }
+
+    /// The number of the link that has a switch's connection.
+    fn link_of(&self, switch: NodeId, conn: ConnId) -> Option<usize> {
+        let mut links = self.links.iter();
+        links.position(|link| link.switch == switch && link.conn == Some(conn))
+    }
+
+    /// Sends something from a switch on a connection.
+    pub(crate) fn send_to_controller(
+        &mut self,
+        now: Time,
+        (switch, conn): (NodeId, ConnId),
+        data: ControlData,
+        events: &mut EventQueue,
+    ) {
+        if let Some(link) = self.link_of(switch, conn) {
+            self.send(now, link, false, data, events);
+        }
+    }
+
+    /// Sends something on a link.
+    fn send(
+        &mut self,
+        now: Time,
+        number: usize,
+        to_switch: bool,
+        data: ControlData,
+        events: &mut EventQueue,
+    ) {
+        let link = &mut self.links[number];
+        let turn = events.turn(now.after(link.delay_ns));
+        let direction = link.direction(to_switch);
+        direction.push_back((turn, data));
+        if direction.len() == 1 {
+            let direction = 2 * number as u32 + u32::from(to_switch);
+            events.push(turn, Due::Control { direction });
         }
     }
 }
 
 impl Network {
-    pub(crate) fn control_link(&self, switch: NodeId, controller: ControllerId) -> Option<usize> {
-        let mut links = self.control_links.iter();
-        links.position(|link| link.switch == switch && link.controller == controller)
-    }
-
     pub(crate) fn connect(
         &mut self,
         switch: NodeId,
         controller: ControllerId,
         observer: &mut dyn Observer,
     ) {
-        let place = self.control_link(switch, controller);
-        let link = &mut self.control_links[place.expect("it was checked when it was planned")];
+        let place = self.control.link(switch, controller);
+        let link = &mut self.control.links[place.expect("it was checked when it was planned")];
         if link.conn.is_some() {
             return;
         }
         let NodeKind::Switch(node) = &mut self.nodes[switch.0 as usize].kind else {
             return;
         };
-        let takes_bytes = self.controllers[controller.0 as usize]
+        let takes_bytes = self.control.controllers[controller.0 as usize]
             .controller
             .takes_bytes();
         link.conn = Some(if takes_bytes {
@@ -109,10 +163,10 @@ impl Network {
         controller: ControllerId,
         observer: &mut dyn Observer,
     ) {
-        let Some(place) = self.control_link(switch, controller) else {
+        let Some(place) = self.control.link(switch, controller) else {
             return;
         };
-        let link = &mut self.control_links[place];
+        let link = &mut self.control.links[place];
         let Some(conn) = link.conn.take() else { return };
         link.to_controller.clear();
         link.to_switch.clear();
@@ -128,32 +182,9 @@ impl Network {
 
     /// Follows a switch that has ended a connection.
     pub(crate) fn closed(&mut self, switch: NodeId, conn: ConnId, observer: &mut dyn Observer) {
-        if let Some(place) = self.place_of(switch, conn) {
-            let controller = self.control_links[place].controller;
+        if let Some(place) = self.control.link_of(switch, conn) {
+            let controller = self.control.links[place].controller;
             self.disconnect(switch, controller, observer);
-        }
-    }
-
-    fn place_of(&self, switch: NodeId, conn: ConnId) -> Option<usize> {
-        let mut links = self.control_links.iter();
-        links.position(|link| link.switch == switch && link.conn == Some(conn))
-    }
-
-    /// Sends something from a switch on a connection.
-    pub(crate) fn send_to_controller(&mut self, switch: NodeId, conn: ConnId, data: ControlData) {
-        if let Some(place) = self.place_of(switch, conn) {
-            self.send_control(place, false, data);
-        }
-    }
-
-    fn send_control(&mut self, place: usize, to_switch: bool, data: ControlData) {
-        let link = &mut self.control_links[place];
-        let turn = self.events.turn(self.now.after(link.delay_ns));
-        let direction = link.direction(to_switch);
-        direction.push_back((turn, data));
-        if direction.len() == 1 {
-            let direction = 2 * place as u32 + u32::from(to_switch);
-            self.events.push(turn, Due::Control { direction });
         }
     }
 
@@ -163,7 +194,7 @@ impl Network {
         direction: u32,
         observer: &mut dyn Observer,
     ) {
-        let link = &mut self.control_links[direction as usize / 2];
+        let link = &mut self.control.links[direction as usize / 2];
         let to_switch = direction % 2 == 1;
         let switch = link.switch;
         let controller = link.controller;
@@ -197,7 +228,7 @@ impl Network {
     }
 
     pub(crate) fn controller_tick(&mut self, id: ControllerId, observer: &mut dyn Observer) {
-        let slot = &mut self.controllers[id.0 as usize];
+        let slot = &mut self.control.controllers[id.0 as usize];
         if slot.tick_at > self.now {
             return;
         }
@@ -215,7 +246,7 @@ impl Network {
         call: impl FnOnce(&mut dyn Controller, Time, &mut ControllerOutput),
     ) {
         let mut out = ControllerOutput::default();
-        let slot = &mut self.controllers[id.0 as usize];
+        let slot = &mut self.control.controllers[id.0 as usize];
         call(&mut *slot.controller, self.now, &mut out);
         let next = slot.controller.next_tick().map(|next| next.max(self.now));
         if let Some(next) = next.filter(|next| *next < slot.tick_at) {
@@ -228,10 +259,11 @@ impl Network {
             self.report(EventKind::Controller(id, report), observer);
         }
         for (switch, data) in out.sent {
-            if let Some(place) = self.control_link(switch, id)
-                && self.control_links[place].conn.is_some()
+            if let Some(place) = self.control.link(switch, id)
+                && self.control.links[place].conn.is_some()
             {
-                self.send_control(place, true, data);
+                let now = self.now;
+                self.control.send(now, place, true, data, &mut self.events);
             }
         }
     }

@@ -6,9 +6,9 @@ use std::fmt;
 use bofuss_datapath::Time;
 use bofuss_embed::EmbeddedSwitch;
 use bofuss_frame::{Frame, Pool};
-use bofuss_oflib::Version;
+use bofuss_oflib::{PortNo, Version};
 
-use crate::control::{ControlLink, ControllerSlot};
+use crate::control::ControlPlane;
 use crate::controller::Controller;
 use crate::event_queue::{Due, EventQueue};
 use crate::host::Host;
@@ -106,6 +106,22 @@ pub(crate) struct Node {
     pub(crate) tick_at: Time,
 }
 
+impl Node {
+    /// The number of the transmitter at a port.
+    pub(crate) fn transmitter_at(&self, port: PortNo) -> Option<u32> {
+        *self.ports.get(port.0 as usize)?
+    }
+
+    /// Whether a link can be added at a port.
+    fn has_free(&self, port: PortNo) -> bool {
+        let most = match self.kind {
+            NodeKind::Host(_) => 1,
+            NodeKind::Switch(_) => MAX_PORT,
+        };
+        (1..=most).contains(&port.0) && self.transmitter_at(port).is_none()
+    }
+}
+
 /// A network of hosts, switches, links and controllers.
 ///
 /// Link `i` has two transmitters: `2 * i` at its first end, and `2 * i + 1` at its second.
@@ -115,8 +131,7 @@ pub struct Network {
     pub(crate) nodes: Vec<Node>,
     pub(crate) transmitters: Vec<Transmitter>,
     pub(crate) links: Vec<LinkAtEnds>,
-    pub(crate) controllers: Vec<ControllerSlot>,
-    pub(crate) control_links: Vec<ControlLink>,
+    pub(crate) control: ControlPlane,
     pub(crate) changes: Vec<Change>,
     pub(crate) pool: Pool,
     pub(crate) config: NetworkConfig,
@@ -157,8 +172,7 @@ impl Network {
             nodes: Vec::new(),
             transmitters: Vec::new(),
             links: Vec::new(),
-            controllers: Vec::new(),
-            control_links: Vec::new(),
+            control: ControlPlane::default(),
             changes: Vec::new(),
             pool: Pool::new(config.pool_bytes),
             config,
@@ -223,8 +237,12 @@ impl Network {
         if !(0.0..=1.0).contains(&config.loss) {
             return Err(NetworkError::BadLink("a link's loss is 0 to 1"));
         }
-        self.check_free(first)?;
-        self.check_free(second)?;
+        for end in [first, second] {
+            let node = self.nodes.get(end.node.0 as usize);
+            if !node.ok_or(NetworkError::Unknown)?.has_free(end.port) {
+                return Err(NetworkError::BadPort(end));
+            }
+        }
         if first == second {
             return Err(NetworkError::BadPort(second));
         }
@@ -252,29 +270,9 @@ impl Network {
         Ok(id)
     }
 
-    fn check_free(&self, at: NodePort) -> Result<(), NetworkError> {
-        let node = self
-            .nodes
-            .get(at.node.0 as usize)
-            .ok_or(NetworkError::Unknown)?;
-        let most = match node.kind {
-            NodeKind::Host(_) => 1,
-            NodeKind::Switch(_) => MAX_PORT,
-        };
-        let taken = node
-            .ports
-            .get(at.port.0 as usize)
-            .is_some_and(Option::is_some);
-        if taken || !(1..=most).contains(&at.port.0) {
-            return Err(NetworkError::BadPort(at));
-        }
-        Ok(())
-    }
-
     /// Adds a controller without switches.
     pub fn add_controller(&mut self, controller: Box<dyn Controller>) -> ControllerId {
-        self.controllers.push(ControllerSlot::new(controller));
-        ControllerId(self.controllers.len() as u32 - 1)
+        self.control.add_controller(controller)
     }
 
     /// Adds a control link between a switch and a controller, on which everything takes `delay_ns`.
@@ -291,12 +289,11 @@ impl Network {
     ) -> Result<(), NetworkError> {
         let node = self.nodes.get(switch.0 as usize);
         let is_switch = node.is_some_and(|node| matches!(node.kind, NodeKind::Switch(_)));
-        if !is_switch || controller.0 as usize >= self.controllers.len() {
-            return Err(NetworkError::Unknown);
+        if is_switch && self.control.add_link(switch, controller, delay_ns, version) {
+            Ok(())
+        } else {
+            Err(NetworkError::Unknown)
         }
-        let link = ControlLink::new(switch, controller, delay_ns, version);
-        self.control_links.push(link);
-        Ok(())
     }
 
     /// Plans a change; changes planned for the same time happen in the order of the calls.
@@ -306,7 +303,7 @@ impl Network {
         let known = match change {
             Change::Link(link, _) => (link.0 as usize) < self.links.len(),
             Change::Connect(switch, controller) | Change::Disconnect(switch, controller) => {
-                self.control_link(switch, controller).is_some()
+                self.control.link(switch, controller).is_some()
             }
         };
         if !known {

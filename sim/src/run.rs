@@ -143,7 +143,7 @@ impl Network {
         frame: Frame,
         observer: &mut dyn Observer,
     ) {
-        let Some(number) = self.transmitter_at(node, port) else {
+        let Some(number) = self.nodes[node.0 as usize].transmitter_at(port) else {
             return;
         };
         let state = self.links[number as usize / 2].effective();
@@ -171,15 +171,10 @@ impl Network {
         }
     }
 
-    fn transmitter_at(&self, node: NodeId, port: PortNo) -> Option<u32> {
-        let ports = &self.nodes[node.0 as usize].ports;
-        *ports.get(port.0 as usize)?
-    }
-
     /// Paces a port that has queues in its switch: sets how many more frames it accepts. If that is
     /// none, this is called again when the link accepts frames.
     pub(crate) fn pace(&mut self, id: NodeId, port: PortNo) {
-        let Some(number) = self.transmitter_at(id, port) else {
+        let Some(number) = self.nodes[id.0 as usize].transmitter_at(port) else {
             return;
         };
         let room = self.transmitters[number as usize].room(self.now);
@@ -243,7 +238,7 @@ impl Network {
         up: bool,
         observer: &mut dyn Observer,
     ) {
-        let Some(number) = self.transmitter_at(node, port) else {
+        let Some(number) = self.nodes[node.0 as usize].transmitter_at(port) else {
             return;
         };
         let link = &mut self.links[number as usize / 2];

@@ -187,10 +187,18 @@ impl Network {
                         self.transmit(id, port, frame, observer);
                     }
                     Effect::Send { conn, bytes } => {
-                        self.send_to_controller(id, conn, ControlData::Bytes(bytes));
+                        let data = ControlData::Bytes(bytes);
+                        let now = self.now;
+                        let from = (id, conn);
+                        self.control
+                            .send_to_controller(now, from, data, &mut self.events);
                     }
                     Effect::Message { conn, xid, message } => {
-                        self.send_to_controller(id, conn, ControlData::Message(xid, message));
+                        let data = ControlData::Message(xid, message);
+                        let now = self.now;
+                        let from = (id, conn);
+                        self.control
+                            .send_to_controller(now, from, data, &mut self.events);
                     }
                     Effect::Close { conn, .. } => self.closed(id, conn, observer),
                     Effect::SetLink { port, up } => self.set_link(id, port, up, observer),
