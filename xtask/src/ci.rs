@@ -174,6 +174,7 @@ fn with_steps(
         ("lints of the tutorials", Tier::All, Behind, &|| {
             cost::check(root, target, "lint")
         }),
+        ("core alone", Tier::Test, Behind, &|| core_alone(target)),
         ("fast path as released", Tier::Test, Behind, &|| {
             cargo("test --locked --release -p bofuss-fastpath --lib")
         }),
@@ -243,6 +244,14 @@ fn features_of_oflib(root: &Path) -> Result<(), String> {
         cargo(&format!("{words} {feature} -- --deny warnings"))?;
     }
     Ok(())
+}
+
+/// Builds the core without any feature, and plays transcripts of scenarios on it.
+fn core_alone(target: &Path) -> Result<(), String> {
+    cargo("test --locked --workspace --test core")?;
+    cargo_with("run --locked --package bofuss-core --", |cargo| {
+        cargo.arg(target.join("tmp/core"));
+    })
 }
 
 /// Makes the packages: optimised ones in the long tier. Skips this if a tool for it is missing,

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::tree::{copy, folder_at, write};
 use crate::{ci, licenses, wheel};
 
 /// Rust's name of a machine, and the one that Debian and containers have.
@@ -273,26 +274,6 @@ pub(crate) fn sh(folder: &Path, script: &str) -> Result<(), String> {
             .args(["-euc", script])
             .current_dir(folder),
     )
-}
-
-fn folder_at(path: &Path) -> Result<(), String> {
-    fs::create_dir_all(path).map_err(|e| format!("{}: {e}", path.display()))
-}
-
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    folder_at(path.parent().expect("each file is in a folder"))?;
-    fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))
-}
-
-/// Copies a file; makes the folder of the copy if it is missing.
-///
-/// Errors: the file that cannot be read or written.
-pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), String> {
-    folder_at(to.parent().expect("each file is in a folder"))?;
-    let copied = fs::copy(from, to);
-    copied
-        .map(drop)
-        .map_err(|e| format!("{}: {e}", from.display()))
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
             std::fs::create_dir_all(corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
         }
         if name == seeds::TARGET {
-            seeds::write(root, &found)?;
+            seeds::write_all(root, &found)?;
         }
         ci::cargo_with("run --locked --release --target host-tuple", |cargo| {
             cargo.arg("--manifest-path").arg(&manifest);

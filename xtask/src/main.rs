@@ -80,7 +80,7 @@ fn main() -> ExitCode {
         ["dist"] => dist::run(root, &target, dist::BuildKind::Release),
         ["dist", "--debug"] => dist::run(root, &target, dist::BuildKind::Debug),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
-        ["python", "--write"] => python::write(root, &target),
+        ["python", "--write"] => python::write_derived(root, &target),
         ["python", ..] => python::run(root, &target, &arguments[1..]),
         ["examples"] => examples::run(root, &target, ""),
         ["examples", name] => examples::run(root, &target, name),

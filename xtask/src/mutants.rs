@@ -1,12 +1,12 @@
 //! `cargo xtask mutants`: plants faults into a copy of the tree, one at a time, and fails if the
 //! tests do not notice one. `xtask/mutants.txt` lists them, and describes its own format.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Instant;
 
 use crate::patch::ChangedFiles;
+use crate::tree::write;
 use crate::{cost, tree};
 
 const LIST: &str = "xtask/mutants.txt";
@@ -67,9 +67,9 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
         let path = copy.join(&mutant.file);
         let start = Instant::now();
         let text = tree::read(&path)?;
-        write(&path, &mutant.plant(&text)?)?;
+        write(&path, mutant.plant(&text)?.as_bytes())?;
         let result = is_noticed(&copy, &mutant.test);
-        write(&path, &text)?;
+        write(&path, text.as_bytes())?;
         let verdict = if result? {
             "noticed"
         } else {
@@ -150,10 +150,6 @@ fn parse(text: &str) -> Result<Vec<Mutant>, String> {
         }
     }
     Ok(mutants)
-}
-
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::dist::copy;
+use crate::tree::{copy, write};
 use crate::{ci, e2e, tree};
 
 /// Files of `contrib` that also work without the package, and the names of the modules there.
@@ -42,11 +42,11 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
 /// Writes what the package prints for the tree, and the output of the lecture's cells.
 ///
 /// Errors: the step that failed.
-pub(crate) fn write(root: &Path, target: &Path) -> Result<(), String> {
+pub(crate) fn write_derived(root: &Path, target: &Path) -> Result<(), String> {
     let folder = build(root, target)?;
     for (program, file) in PRINTED {
         let text = ci::output(interpreter(root, &folder)?.arg(program))?;
-        fs::write(root.join(file), text).map_err(|e| format!("{file}: {e}"))?;
+        write(&root.join(file), text.as_bytes())?;
     }
     let mut notebook = interpreter(root, &folder)?;
     ci::succeed(notebook.args(["python/tools/notebook.py", LECTURE, "--write"]))

@@ -2,7 +2,7 @@
 //! diagram of the rooms.
 
 use std::collections::BTreeMap;
-use std::fmt::{Display, Write};
+use std::fmt::{Display, Write as _};
 use std::path::Path;
 
 use bofuss_datapath::DropReason;
@@ -17,6 +17,7 @@ use bofuss_oflib::{Catalogue, Codec, ErrorCode, Field, HEADER_BYTES, Message, Ve
 use crate::evidence::{CITED, Tests, section};
 use crate::rooms::{self, ARROWS};
 use crate::tree;
+use crate::tree::write;
 
 const FOLDER: &str = "docs/reference";
 /// The scenario that shows what versions see of each other. Its lines with `#|` are rows of the
@@ -62,9 +63,7 @@ impl PageAction {
     fn run(self, root: &Path, name: &str, text: &str) -> Result<(), String> {
         let path = root.join(name);
         match self {
-            Self::Write => {
-                std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
-            }
+            Self::Write => write(&path, text.as_bytes()),
             Self::Compare if tree::read(&path)? == text => Ok(()),
             Self::Compare => Err(format!(
                 "{name} is not what the code says: run `cargo xtask reference`"

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::tree;
+use crate::tree::{self, write};
 
 const VECTORS: &str = "testdata/vectors";
 /// The fuzz target that reads messages.
@@ -11,7 +11,7 @@ pub(crate) const TARGET: &str = "message_decode";
 /// Writes each vector of a message into `folder`.
 ///
 /// Errors: a file that cannot be read or written.
-pub(crate) fn write(root: &Path, folder: &Path) -> Result<(), String> {
+pub(crate) fn write_all(root: &Path, folder: &Path) -> Result<(), String> {
     for place in tree::files(&root.join(VECTORS))? {
         let stem = place.file_stem().unwrap_or_default().to_string_lossy();
         if !tree::is(&place, "txt") || stem == "text" {
@@ -19,8 +19,7 @@ pub(crate) fn write(root: &Path, folder: &Path) -> Result<(), String> {
         }
         let text = tree::read(&root.join(VECTORS).join(&place))?;
         for (number, bytes) in vectors(&text).into_iter().enumerate() {
-            let path = folder.join(format!("{stem}-{number:02}"));
-            std::fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+            write(&folder.join(format!("{stem}-{number:02}")), &bytes)?;
         }
     }
     Ok(())

@@ -20,12 +20,10 @@ pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
         let path = root.join(&folder);
-        let entries = fs::read_dir(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let entries = fs::read_dir(&path).map_err(|e| failed(&path, e))?;
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let kind = entry
-                .file_type()
-                .map_err(|e| format!("{}: {e}", path.display()))?;
+            let kind = entry.file_type().map_err(|e| failed(&path, e))?;
             if kind.is_file() {
                 found.push(folder.join(name));
             } else if kind.is_dir() && !PRODUCTS.iter().any(|p| name == *p) {
@@ -41,7 +39,28 @@ pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>, String> {
 ///
 /// Errors: its name and why it could not be read.
 pub(crate) fn read(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))
+    fs::read_to_string(path).map_err(|e| failed(path, e))
+}
+
+/// Writes a file; makes its folder if that is missing.
+///
+/// Errors: its name and why it could not be written.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    folder_at(path.parent().expect("each file is in a folder"))?;
+    fs::write(path, bytes).map_err(|e| failed(path, e))
+}
+
+/// Copies a file, with its mode; makes the folder of the copy if that is missing.
+///
+/// Errors: the name of the file that could not be read or written, and why.
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    folder_at(to.parent().expect("each file is in a folder"))?;
+    fs::copy(from, to).map(drop).map_err(|e| failed(from, e))
+}
+
+/// Makes a folder, and those around it. Errors: its name and why it could not be made.
+pub(crate) fn folder_at(path: &Path) -> Result<(), String> {
+    fs::create_dir_all(path).map_err(|e| failed(path, e))
 }
 
 /// The names of the targets of one kind (`bin`, `test`) that a package's manifest lists.
@@ -73,7 +92,7 @@ fn failed(path: &Path, error: std::io::Error) -> String {
 ///
 /// Errors: what could not be read or written.
 pub(crate) fn sync(root: &Path, copy: &Path, changed: &ChangedFiles) -> Result<(), String> {
-    fs::create_dir_all(copy).map_err(|e| failed(copy, e))?;
+    folder_at(copy)?;
     let mut wanted: BTreeSet<PathBuf> = files(root)?.into_iter().collect();
     wanted.extend(changed.keys().cloned());
     for path in files(copy)?.iter().filter(|p| !wanted.contains(*p)) {
@@ -89,14 +108,10 @@ pub(crate) fn sync(root: &Path, copy: &Path, changed: &ChangedFiles) -> Result<(
         if fs::read(&to).is_ok_and(|old| old == bytes) {
             continue;
         }
-        let folder = to.parent().unwrap_or(copy);
-        fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
-        let written = match changed.get(path) {
-            Some(text) => fs::write(&to, text),
-            // A copy keeps the mode.
-            None => fs::copy(&from, &to).map(drop),
-        };
-        written.map_err(|e| failed(&to, e))?;
+        match changed.get(path) {
+            Some(text) => write(&to, text.as_bytes())?,
+            None => self::copy(&from, &to)?,
+        }
     }
     Ok(())
 }

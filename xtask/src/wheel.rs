@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::dist::{BuildKind, HERE, SUMMARY, VERSION, copy, sh, tool, write};
+use crate::dist::{BuildKind, HERE, SUMMARY, VERSION, sh, tool};
+use crate::tree::{copy, write};
 use crate::{ci, e2e, licenses, python};
 
 const PACKAGE: &str = "--locked --package bofuss-python";
