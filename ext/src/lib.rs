@@ -15,6 +15,8 @@ use bofuss_fastpath::FastPath;
 use bofuss_oflib::catalogue::{Catalogue, CatalogueError};
 
 mod common;
+pub mod openstate;
+pub mod opp;
 pub mod queues;
 pub mod status;
 pub mod trace;
@@ -40,20 +42,21 @@ macro_rules! extensions {
             catalogue.add("trace", &[], &trace::ROWS)?;
             catalogue.add("queues", &[], &bofuss_agent::queues::ROWS)?;
             catalogue.add("status", &[], &status::ROWS)?;
+            // Open Packet Processor contains OpenState, and has its name.
+            catalogue.add("openstate", &opp::FIELDS, &opp::VALUES)?;
             $(catalogue.add(stringify!($name), &$name::FIELDS, &$name::VALUES)?;)*
             Ok(catalogue)
         }
 
         /// Every extension's behaviour.
         pub fn hooks(catalogue: &Catalogue) -> Vec<Box<dyn Hook>> {
-            vec![$($name::hook(catalogue)),*]
+            vec![opp::hook(catalogue), $($name::hook(catalogue)),*]
         }
     };
 }
 
 extensions! {
     insp;
-    openstate;
     flow_state;
     arppath;
     openqflow;

@@ -77,7 +77,8 @@ fn unlisted_circles(list: &[&str], edges: &Edges<'_>) -> Vec<String> {
 }
 
 /// Uses that do not go to the same layer or to one before it. Modules that the layers do not name
-/// belong to [`EACH_ALONE`], if there is such a layer; none of them uses another.
+/// belong to [`EACH_ALONE`], if there is such a layer; none of them uses another, and a layer after
+/// it may use all.
 fn upward_uses(layers: &[&str], edges: &Edges<'_>) -> Vec<String> {
     let layer_of = |module: &str| {
         let is_in = |layer: &&str| layer.split_whitespace().any(|name| name == module);
@@ -97,7 +98,7 @@ fn upward_uses(layers: &[&str], edges: &Edges<'_>) -> Vec<String> {
                 Some(layer) if layer > own => {
                     found.push(format!("{file} uses {target}, of a layer above"));
                 }
-                None if alone.is_some() => {
+                None if alone.is_some_and(|alone| own <= alone) => {
                     found.push(format!("{file} uses {target}, which stands alone"));
                 }
                 Some(_) | None => {}
@@ -447,12 +448,14 @@ mod tests {
 
     #[test]
     fn modules_that_stand_alone_use_none_of_each_other() {
-        let list = "[layers]\na = ['common', '*']\n";
+        let list = "[layers]\na = ['common', '*', 'above']\n";
         let files = [
             ("a/src/lib.rs", "pub fn catalogue() {}"),
             ("a/src/common.rs", "use crate::one::Kind;"),
             ("a/src/one.rs", "use crate::{common, one::Kind, catalogue};"),
             ("a/src/two/hook.rs", "use crate::one::Kind;"),
+            ("a/src/three.rs", "use crate::above::Kind;"),
+            ("a/src/above.rs", "use crate::one::Kind;"),
         ];
         assert_eq!(
             findings(list, &files[..2]),
@@ -461,11 +464,12 @@ mod tests {
         );
         assert_eq!(
             findings(
-                "[layers]\na = ['common', '*']\n[circles]\na = ['common one']\n",
+                "[layers]\na = ['common', '*', 'above']\n[circles]\na = ['common one']\n",
                 &files
             ),
             [
                 "a: common uses one, which stands alone",
+                "a: three uses above, of a layer above",
                 "a: two/hook uses one, which stands alone"
             ]
         );

@@ -1,7 +1,63 @@
-//! The experimenter of all dialects, and its errors by the names of the reference switches.
+//! What the experimenter of all dialects has: fields, sizes, and errors by the names of the
+//! reference switches.
+
+use bofuss_oflib::Field;
 
 /// The experimenter of OpenState, BEBA and Open Packet Processor.
 pub const EXPERIMENTER: u32 = 0xbeba_beba;
+/// How many conditions of Open Packet Processor a table has.
+pub const N_CONDITIONS: usize = 8;
+/// How many variables each flow of a table has.
+pub const N_FLOW_VARIABLES: usize = 6;
+/// How many variables a table has.
+pub const N_GLOBAL_VARIABLES: usize = 8;
+
+/// The variables of a flow.
+pub type FlowVariables = [u32; N_FLOW_VARIABLES];
+
+/// The global state of the switch.
+pub const GLOBAL_STATE: Field = Field {
+    bad_wildcards: Some(BAD_MATCH_WILDCARD),
+    ..Field::register(EXPERIMENTER, 0, "global_state", 32, 0)
+};
+/// The state of the packet's flow in a stateful table.
+pub const STATE: Field = Field {
+    bad_wildcards: Some(BAD_MATCH_WILDCARD),
+    ..Field::extension(EXPERIMENTER, 1, "state", 32, true)
+};
+/// The number of the first field that only Open Packet Processor has.
+pub const FIRST_OPP_FIELD: u8 = 2;
+
+/// A field for the outcome of a condition of Open Packet Processor.
+const fn condition(number: u8, name: &'static str) -> Field {
+    Field::extension(EXPERIMENTER, FIRST_OPP_FIELD + number, name, 8, false)
+}
+
+/// A field for something about a packet that is in no header: its time, length, a random number.
+const fn fact(number: u8, name: &'static str, bits: u16) -> Field {
+    Field {
+        volatile: true,
+        ..Field::extension(EXPERIMENTER, number, name, bits, false)
+    }
+}
+
+/// The fields, each at the place of its number. Texts of keys have the names of all, whichever
+/// dialect is spoken.
+pub static FIELDS: [Field; 13] = [
+    GLOBAL_STATE,
+    STATE,
+    condition(0, "condition0"),
+    condition(1, "condition1"),
+    condition(2, "condition2"),
+    condition(3, "condition3"),
+    condition(4, "condition4"),
+    condition(5, "condition5"),
+    condition(6, "condition6"),
+    condition(7, "condition7"),
+    fact(10, "timestamp", 32),
+    fact(11, "random", 16),
+    fact(12, "pkt_len", 16),
+];
 
 bofuss_oflib::experimenter_errors! {
     EXPERIMENTER "OPENSTATE"

@@ -12,7 +12,6 @@ use super::args::{write_fields, write_transition};
 use super::dialect::{Dialects, StateDialect};
 use super::error;
 use super::extractor::{Extractor, get_scope, put_scope, scope_count};
-use super::opp::{SetDataVar, WriteContext};
 use super::table::Transition;
 use super::wire::{get_timers, put_timers};
 use super::{check_length, table_id};
@@ -35,32 +34,31 @@ pub struct SetState {
 }
 
 /// What can be inferred from an action about the dialect of a table.
-pub(super) struct Evidence {
+pub(crate) struct Evidence {
     /// The table.
-    pub(super) table: u8,
+    pub(crate) table: u8,
     /// The dialects that know such an action.
-    pub(super) known: Dialects,
+    pub(crate) known: Dialects,
     /// The error if the table's dialect is none of them.
-    pub(super) error: ErrorCode,
+    pub(crate) error: ErrorCode,
 }
 
-/// What can be inferred from an action in an entry of a table; `None` if all dialects know it.
-pub(super) fn evidence(value: &ExtValue, table: u8) -> Option<Evidence> {
-    let opp = Dialects::only(StateDialect::Opp);
+/// How [`Evidence`] follows from an action in an entry of a table: [`evidence`], or an extension's
+/// own function, which knows more actions.
+pub(crate) type Infer = fn(&ExtValue, u8) -> Option<Evidence>;
+
+/// What can be inferred from an action in an entry; `None` if all dialects know it.
+pub(crate) fn evidence(value: &ExtValue, _: u8) -> Option<Evidence> {
     let (table, known, error) = if let Some(action) = value.body::<SetState>() {
         let known = if action.is_opp {
-            opp
+            Dialects::only(StateDialect::Opp)
         } else {
             Dialects::SHORT_SET_STATE
         };
         (action.table, known, error::BAD_EXP_LEN)
-    } else if let Some(action) = value.body::<IncState>() {
-        (action.table, Dialects::BEBA_OR_OPP, error::BAD_EXP_ACTION)
-    } else if let Some(action) = value.body::<SetDataVar>() {
-        (action.table, opp, error::BAD_EXP_ACTION)
     } else {
-        value.body::<WriteContext>()?;
-        (table, opp, error::BAD_EXP_ACTION)
+        let action = value.body::<IncState>()?;
+        (action.table, Dialects::BEBA_OR_OPP, error::BAD_EXP_ACTION)
     };
     Some(Evidence {
         table,
@@ -70,7 +68,7 @@ pub(super) fn evidence(value: &ExtValue, table: u8) -> Option<Evidence> {
 }
 
 /// What can be inferred from the actions of a flow-mod.
-pub(super) fn evidence_in(flow_mod: &FlowMod) -> impl Iterator<Item = Evidence> {
+pub(crate) fn evidence_in(flow_mod: &FlowMod, infer: Infer) -> impl Iterator<Item = Evidence> {
     let lists = flow_mod.instructions.list().iter().map(|instruction| {
         if let Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) = instruction
         {
@@ -79,9 +77,9 @@ pub(super) fn evidence_in(flow_mod: &FlowMod) -> impl Iterator<Item = Evidence> 
             &[]
         }
     });
-    lists.flatten().filter_map(|action| {
+    lists.flatten().filter_map(move |action| {
         if let Action::Experimenter(value) = action {
-            evidence(value, flow_mod.table_id.0)
+            infer(value, flow_mod.table_id.0)
         } else {
             None
         }

@@ -6,8 +6,7 @@ use alloc::vec::Vec;
 use bofuss_datapath::{Time, Upcoming};
 
 use super::SetState;
-use super::extractor::{Extractor, FieldSource, FlowKey};
-use super::machine::Machine;
+use super::extractor::{FieldSource, FlowKey};
 use super::stateful::Stateful;
 use super::table::SoughtFlow;
 
@@ -46,30 +45,34 @@ impl FlowsAhead {
         let flow = self.flows.get(packet.upcoming()?)?;
         (flow.is_known && self.table == table).then_some(&flow.sought)
     }
-}
 
-impl Machine {
-    /// Looks up the flows of a table's upcoming packets in its lookup scope. Each step is done for
-    /// all packets before the next one: prefetch the buckets of the index, prefetch the flows, read
-    /// the states.
-    pub fn look_ahead(&mut self, number: u8, packets: &Upcoming<'_>) {
-        let table = self
-            .tables
-            .get(usize::from(number))
-            .and_then(Option::as_deref);
-        let ahead = &mut self.ahead;
+    /// The table of the lookahead.
+    #[inline]
+    pub(super) fn table(&self) -> u8 {
+        self.table
+    }
+
+    /// Looks up the flows of a table's upcoming packets in its lookup scope, if it is enabled. Each
+    /// step is done for all packets before the next one: prefetch the buckets of the index,
+    /// prefetch the flows, read the states.
+    pub(super) fn look_ahead(
+        &mut self,
+        (number, table): (u8, Option<&Stateful>),
+        global: u32,
+        packets: &Upcoming<'_>,
+    ) {
         let Some((table, lookup)) = table
             .filter(|table| table.is_enabled())
             .and_then(|table| Some((table, table.lookup.as_ref()?)))
         else {
-            ahead.flows.clear();
+            self.flows.clear();
             return;
         };
-        ahead.table = number;
-        ahead.global = self.global;
-        ahead.moves = table.states.moves();
-        ahead.edits = table.states.edits();
-        let flows = &mut ahead.flows;
+        self.table = number;
+        self.global = global;
+        self.moves = table.states.moves();
+        self.edits = table.states.edits();
+        let flows = &mut self.flows;
         flows.resize_with(packets.len(), FlowAhead::default);
         for (flow, packet) in flows.iter_mut().zip(packets.packets()) {
             flow.is_known = lookup.key_ahead(packet, &mut flow.sought.key);
@@ -86,94 +89,77 @@ impl Machine {
     }
 
     /// The states that the upcoming packets would read, in their order.
-    pub fn predicted(&self) -> impl Iterator<Item = Option<u64>> {
-        let flows = self.ahead.flows.iter();
-        flows.map(|flow| Some(flow.state.into()))
+    pub(super) fn predicted(&self) -> impl Iterator<Item = Option<u64>> {
+        self.flows.iter().map(|flow| Some(flow.state.into()))
     }
 
-    /// The table of the lookahead, the slot that a packet's flow has now, and the state that was
+    /// The key of a packet's flow; `None` if it was not looked up ahead.
+    pub(super) fn key(&self, number: usize) -> Option<&FlowKey> {
+        let flow = self.flows.get(number).filter(|flow| flow.is_known)?;
+        Some(&flow.sought.key)
+    }
+
+    /// The slot that a packet's flow has now in the table of the lookahead, and the state that was
     /// predicted; `None` if the flow was not looked up ahead.
     #[inline(always)]
-    fn flow_ahead(&mut self, number: usize) -> Option<(&mut Stateful, Option<u32>, u32)> {
-        let ahead = &self.ahead;
-        let flow = ahead.flows.get(number).filter(|flow| flow.is_known)?;
-        let table = self.tables[usize::from(ahead.table)].as_mut()?;
-        let slot = if table.states.moves() == ahead.moves {
+    fn flow(&self, table: &Stateful, number: usize) -> Option<(Option<u32>, u32)> {
+        let flow = self.flows.get(number).filter(|flow| flow.is_known)?;
+        let slot = if table.states.moves() == self.moves {
             Some(flow.sought.slot)
         } else {
             table.states.slot(&flow.sought)
         };
-        Some((table, slot, flow.state))
+        Some((slot, flow.state))
     }
 
-    /// The table of the lookahead and the key that the lookup of a packet there notes, if it notes
-    /// one.
-    pub(super) fn noted_ahead(&self, number: usize) -> Option<(u8, &FlowKey)> {
-        let table = self.ahead.table;
-        let flow = self.ahead.flows.get(number).filter(|flow| flow.is_known)?;
-        let notes = self.enabled(table)?.may_be_opp();
-        notes.then_some((table, &flow.sought.key))
-    }
-
-    /// Does the lookup of a packet's state, if that is still as predicted. Returns false if it is
-    /// not; then nothing is done.
+    /// Does the lookup of a packet's state in the table of the lookahead, if that is still as
+    /// predicted. Returns false if it is not; then nothing is done.
     #[inline]
-    pub fn apply_prediction(&mut self, now: Time, number: usize) -> bool {
-        let ahead = &self.ahead;
-        let flow = ahead.flows.get(number);
+    pub(super) fn apply_prediction(
+        &self,
+        now: Time,
+        table: &mut Stateful,
+        global: u32,
+        number: usize,
+    ) -> bool {
+        let flow = self.flows.get(number);
         if flow.is_some_and(|flow| flow.is_lasting)
-            && let Some(table) = &self.tables[usize::from(ahead.table)]
-            && table.states.edits() == ahead.edits
-            && self.global == ahead.global
+            && table.states.edits() == self.edits
+            && global == self.global
         {
             return true;
         }
-        self.apply_changed(now, number)
+        self.apply_changed(now, table, global, number)
     }
 
-    /// As [`Machine::apply_prediction`], for the case that a timer runs or something has changed.
+    /// As [`FlowsAhead::apply_prediction`], for the case that a timer runs or something has
+    /// changed.
     #[inline(never)]
-    fn apply_changed(&mut self, now: Time, number: usize) -> bool {
-        let is_same = self.ahead.global == self.global;
-        match self.flow_ahead(number) {
-            Some((table, slot, state)) => {
-                is_same && table.states.apply_prediction(now, slot, state)
+    fn apply_changed(&self, now: Time, table: &mut Stateful, global: u32, number: usize) -> bool {
+        match self.flow(table, number) {
+            Some((slot, state)) => {
+                self.global == global && table.states.apply_prediction(now, slot, state)
             }
             None => false,
         }
     }
 
-    /// Carries out a SET_STATE, if the flow that it changes was looked up ahead and keeps its
-    /// entry. Returns false if not; then nothing is done.
+    /// Carries out a SET_STATE in the table of the lookahead, if the flow that it changes was
+    /// looked up and keeps its entry. Returns false if not; then nothing is done.
     #[inline]
-    pub fn apply_transition(&mut self, now: Time, number: usize, action: &SetState) -> bool {
-        let is_here = action.table == self.ahead.table && !action.bit && action.scope.is_none();
-        match self.flow_ahead(number) {
-            Some((table, slot, _)) if is_here && table.updates_what_is_read => {
+    pub(super) fn apply_transition(
+        &self,
+        now: Time,
+        table: &mut Stateful,
+        number: usize,
+        action: &SetState,
+    ) -> bool {
+        let is_here = action.table == self.table && !action.bit && action.scope.is_none();
+        match self.flow(table, number) {
+            Some((slot, _)) if is_here && table.updates_what_is_read => {
                 table.states.transit(now, slot, &action.transition)
             }
             Some(_) | None => false,
         }
-    }
-
-    /// The flow that an action of a packet changes in an enabled table, as `Stateful::updated_flow`
-    /// finds it.
-    pub(super) fn updated_flow(
-        &self,
-        number: u8,
-        bit: bool,
-        own: Option<&Extractor>,
-        packet: &mut impl FieldSource,
-    ) -> Option<SoughtFlow> {
-        let table = self.enabled(number)?;
-        if table.updates_what_is_read
-            && !bit
-            && own.is_none()
-            && let Some(flow) = self.ahead.get(number, packet)
-        {
-            return Some(*flow);
-        }
-        let key = table.updated_flow(bit, own, packet)?;
-        Some(table.states.seek(key))
     }
 }

@@ -6,22 +6,50 @@ use bofuss_datapath::Time;
 
 use super::N_TABLES;
 use super::machine::Machine;
-use super::opp::{FlowVariables, OppMod};
 use super::state_mod::StateMod;
 use super::stateful::Stateful;
-use super::table::Transition;
+use super::table::{StateEntry, Transition};
 
 /// After this many commands, a part of a reply ends before the next flow. With the variables of its
 /// last flow, a part takes at most 36 kB of the 64 KiB of a message.
 const COMMANDS_PER_PART: usize = 400;
 
-/// The part of the list that begins at `from`, and where the next part begins: the table's number
-/// in the higher 32 bits, the slot of a flow in the lower ones. 0 is the beginning of the list.
+/// A list of commands. An extension of the state tables adds its own ones at two places.
+pub(crate) trait CommandList {
+    /// How many commands it has.
+    fn len(&self) -> usize;
+
+    /// Adds a command.
+    fn push(&mut self, command: StateMod);
+
+    /// Called after the commands that make a table stateful and set its scopes.
+    fn end_table(&mut self, _number: u8, _table: &Stateful) {}
+
+    /// Called after the command that sets the state of a flow.
+    fn end_flow(&mut self, _number: u8, _key: &[u8], _flow: &StateEntry) {}
+}
+
+impl CommandList for Vec<StateMod> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn push(&mut self, command: StateMod) {
+        self.push(command);
+    }
+}
+
+/// Adds the part that begins at `from`. Returns where the next part begins: the table's number in
+/// the higher 32 bits, the slot of a flow in the lower ones. 0 is the beginning.
 ///
-/// Order: the global state, tables with their scopes and registers, flows, and at the end the
-/// tables that are off.
-pub(super) fn part(now: Time, machine: &Machine, from: u64) -> (Vec<StateMod>, Option<u64>) {
-    let mut list = Vec::new();
+/// Order: the global state, tables with their scopes, flows, and at the end the tables that are
+/// off.
+pub(crate) fn add_part(
+    now: Time,
+    machine: &Machine,
+    from: u64,
+    list: &mut impl CommandList,
+) -> Option<u64> {
     let tables = (0..N_TABLES as u8).filter_map(|number| Some((number, machine.table(number)?)));
     if from == 0 {
         list.push(StateMod::SetGlobalState {
@@ -29,7 +57,7 @@ pub(super) fn part(now: Time, machine: &Machine, from: u64) -> (Vec<StateMod>, O
             mask: u32::MAX,
         });
         for (number, table) in tables.clone() {
-            configure(number, table, &mut list);
+            configure(number, table, list);
         }
     }
     let first = (from >> u32::BITS) as u8;
@@ -38,10 +66,7 @@ pub(super) fn part(now: Time, machine: &Machine, from: u64) -> (Vec<StateMod>, O
         let key_bytes = table.lookup().map_or(0, |lookup| lookup.bytes());
         while let Some((found, key, flow)) = table.states.next(now, slot) {
             if list.len() >= COMMANDS_PER_PART {
-                return (
-                    list,
-                    Some(u64::from(number) << u32::BITS | u64::from(found)),
-                );
+                return Some(u64::from(number) << u32::BITS | u64::from(found));
             }
             let bytes = &key.bytes()[..key_bytes];
             list.push(StateMod::SetFlowState {
@@ -53,7 +78,7 @@ pub(super) fn part(now: Time, machine: &Machine, from: u64) -> (Vec<StateMod>, O
                     timers: flow.timers,
                 },
             });
-            set_variables(number, bytes, &flow.variables, &mut list);
+            list.end_flow(number, bytes, &flow);
             slot = found + 1;
         }
     }
@@ -65,11 +90,11 @@ pub(super) fn part(now: Time, machine: &Machine, from: u64) -> (Vec<StateMod>, O
             });
         }
     }
-    (list, None)
+    None
 }
 
-/// Adds the commands that make a table stateful and set its scopes and registers.
-fn configure(number: u8, table: &Stateful, list: &mut Vec<StateMod>) {
+/// Adds the commands that make a table stateful and set its scopes.
+fn configure(number: u8, table: &Stateful, list: &mut impl CommandList) {
     list.push(StateMod::TableConfig {
         table: number,
         stateful: true,
@@ -83,28 +108,5 @@ fn configure(number: u8, table: &Stateful, list: &mut Vec<StateMod>) {
             fields: extractor.headers().to_vec(),
         });
     }
-    if table.is_enabled() {
-        let changes = table.registers.commands();
-        list.extend(changes.map(|change| StateMod::Registers {
-            table: number,
-            change,
-        }));
-    }
-}
-
-/// Adds the commands that set those variables of a flow that are not 0.
-fn set_variables(table: u8, key: &[u8], variables: &FlowVariables, list: &mut Vec<StateMod>) {
-    for (id, value) in (0u8..).zip(*variables) {
-        if value != 0 {
-            list.push(StateMod::Registers {
-                table,
-                change: OppMod::FlowVariable {
-                    id,
-                    value,
-                    mask: u32::MAX,
-                    key: key.to_vec(),
-                },
-            });
-        }
-    }
+    list.end_table(number, table);
 }

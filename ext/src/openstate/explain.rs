@@ -5,7 +5,7 @@ use core::fmt;
 
 use bofuss_oflib::{ErrorCode, Message};
 
-use super::action::evidence_in;
+use super::action::{Infer, evidence_in};
 use super::args::write_fields;
 use super::dialect::StateDialect;
 use super::machine::Machine;
@@ -22,23 +22,27 @@ impl fmt::Display for Fields<'_> {
 
 /// Why a message was refused with this error: because of what the table has already. `None` if the
 /// error says it all.
-pub(super) fn explain(machine: &Machine, message: &Message, error: ErrorCode) -> Option<String> {
+pub(crate) fn explain(
+    machine: &Machine,
+    message: &Message,
+    error: ErrorCode,
+    infer: Infer,
+) -> Option<String> {
     if let Message::FlowMod(flow_mod) = message {
-        let refused = evidence_in(flow_mod).find(|one| !machine.allows(one.table, one.known))?;
+        let mut all = evidence_in(flow_mod, infer);
+        let refused = all.find(|one| !machine.allows(one.table, one.known))?;
         return present(machine, refused.table).filter(|_| refused.error == error);
     }
     let Message::Experimenter(value) = message else {
         return None;
     };
-    let (StateMod::SetExtractor { table, .. }
-    | StateMod::SetFlowState { table, .. }
-    | StateMod::DelFlowState { table, .. }
-    | StateMod::Registers { table, .. }) = value.body()?
-    else {
-        return None;
-    };
+    of_state_mod(machine, value.body::<StateMod>()?.table()?, error)
+}
+
+/// As [`explain`], for a STATE_MOD about a table.
+pub(crate) fn of_state_mod(machine: &Machine, table: u8, error: ErrorCode) -> Option<String> {
     let is_of_table = [error::BAD_EXP_LEN, error::BAD_COMMAND].contains(&error);
-    present(machine, *table).filter(|_| is_of_table)
+    present(machine, table).filter(|_| is_of_table)
 }
 
 /// What a table has, and how other scopes can replace it; `None` if it has no scope.

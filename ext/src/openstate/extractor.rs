@@ -20,7 +20,8 @@ use bofuss_oflib::{Catalogue, DecodeError, FieldMatch};
 pub use super::field_source::FieldSource;
 pub use super::flow_key::{FlowKey, MAX_KEY_BYTES};
 use super::header_key::KeyInHeaders;
-use super::{EXPERIMENTER, error, opp};
+use super::{EXPERIMENTER, error};
+use crate::common::beba;
 use crate::common::oxm::{CLASS_BASIC, CLASS_EXPERIMENTER, EXPERIMENTER_BYTES, header_of};
 
 /// The most fields of an extractor.
@@ -363,8 +364,8 @@ pub(crate) fn field_of(header: u32, catalogue: &Catalogue) -> (Option<&'static F
 /// Whether an OXM header names a field that only Open Packet Processor has.
 pub(crate) fn is_opp_field(header: u32) -> bool {
     let (class, number, _) = parts_of(header);
-    let mut own = opp::FIELDS.iter();
-    class == CLASS_EXPERIMENTER && own.any(|field| field.number == number)
+    let is_own = usize::from(number) < beba::FIELDS.len();
+    class == CLASS_EXPERIMENTER && is_own && number >= beba::FIRST_OPP_FIELD
 }
 
 /// Class, number and length of an OXM header.
@@ -442,6 +443,6 @@ pub(crate) fn name_of(header: u32) -> Option<&'static str> {
 
 /// The field that has exactly this OXM header.
 fn named_field(header: u32) -> Option<&'static Field> {
-    let mut own = super::FIELDS.iter().chain(&FIELDS);
+    let mut own = beba::FIELDS.iter().chain(&FIELDS);
     own.find(|field| header_of(field) == header)
 }

@@ -3,8 +3,8 @@
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
 use bofuss_datapath::{
-    Config, ControlContext, Hook, HookContext, HookEffect, LookupNote, Metric, ReplyPart, Time,
-    Trial, Upcoming, Verdict,
+    ControlContext, Hook, HookContext, HookEffect, LookupNote, Metric, ReplyPart, Time, Trial,
+    Upcoming, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::ValueList;
@@ -12,16 +12,15 @@ use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Field, Message};
 
-use super::action::{evidence, evidence_in};
+use super::action::{Infer, evidence, evidence_in};
 use super::commands;
 use super::dialect::{dialect_of, form_of};
 use super::explain;
-use super::extractor::value_of_number;
 use super::machine::{Changed, Machine};
 use super::metrics;
-use super::opp::{PacketFields, SetDataVar, WriteContext};
 use super::options::StateOptions;
 use super::report::{self, Report};
+use super::stateful::Stateful;
 use super::trace_text;
 use super::{
     Dialects, EXPERIMENTER, FLOW_NOTIFICATION, FlowNotification, GlobalStats, IncState,
@@ -44,29 +43,14 @@ const DELETE_SHORT_STATES: u32 = 4;
 
 /// The hook of this extension, without stateful tables. Panics: if `catalogue` lacks its fields.
 pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
-    let [global_state, state] = [0, 1].map(|number| {
-        let field = catalogue.field(EXPERIMENTER, number);
-        field.expect("the catalogue has this extension")
-    });
-    Box::new(OpenState {
-        global_state,
-        state,
-        machine: Machine::default(),
-        has_set_global: false,
-        generation: 0,
-        trial: Trial::LIVE,
-        expire_at: Time(0),
-        notifies: false,
-        fields: PacketFields::new(catalogue),
-        options: StateOptions::default(),
-    })
+    Box::new(OpenState::new(catalogue))
 }
 
 /// The state tables, and the fields by which packets see them.
-struct OpenState {
+pub(crate) struct OpenState {
     global_state: &'static Field,
     state: &'static Field,
-    machine: Machine,
+    pub(crate) machine: Machine,
     /// Whether a packet has changed the global state: then later ones may, too.
     has_set_global: bool,
     /// How often the effects of this hook on packets may have changed.
@@ -77,14 +61,31 @@ struct OpenState {
     expire_at: Time,
     /// Whether a connection has ever subscribed to notifications of changed states.
     notifies: bool,
-    /// The fields that Open Packet Processor adds to packets.
-    fields: PacketFields,
     options: StateOptions,
 }
 
 impl OpenState {
+    /// Panics: if `catalogue` lacks the fields.
+    pub(crate) fn new(catalogue: &Catalogue) -> Self {
+        let [global_state, state] = [0, 1].map(|number| {
+            let field = catalogue.field(EXPERIMENTER, number);
+            field.expect("the catalogue has this extension")
+        });
+        Self {
+            global_state,
+            state,
+            machine: Machine::default(),
+            has_set_global: false,
+            generation: 0,
+            trial: Trial::LIVE,
+            expire_at: Time(0),
+            notifies: false,
+            options: StateOptions::default(),
+        }
+    }
+
     /// Begins or ends a trial of the machine, if this packet is of another one than the last.
-    fn enter(&mut self, cx: &HookContext<'_>) {
+    pub(crate) fn enter(&mut self, cx: &HookContext<'_>) {
         if !cx.is_dry() {
             self.machine.end_trial();
         } else if self.trial != cx.trial() {
@@ -166,7 +167,7 @@ impl OpenState {
     /// Infers the dialect of a connection from something that it sent and only these dialects know.
     /// A connection keeps the dialect that it has shown before, if that is one of them. A SET_STATE
     /// of 48 bytes alone does not show one.
-    fn note_dialect(&mut self, cx: &mut ControlContext<'_>, known: Dialects) {
+    pub(crate) fn note_dialect(&mut self, cx: &mut ControlContext<'_>, known: Dialects) {
         let shown = cx.asker.and_then(|asker| dialect_of(asker.form));
         match shown {
             Some(shown) if known.and(Dialects::only(shown)).is_some() => return,
@@ -180,30 +181,59 @@ impl OpenState {
         }
     }
 
-    /// Infers the dialects of tables and of the sender from an entry that was added.
-    fn note_entry(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
-        let had_opp = self.machine.has_opp();
-        let table = flow_mod.table_id.0;
-        if flow_mod
-            .fields
-            .fields()
-            .iter()
-            .any(|one| PacketFields::has(one.field))
-        {
-            self.machine
-                .narrow(table, Dialects::only(StateDialect::Opp));
-        }
-        for evidence in evidence_in(flow_mod) {
+    /// Infers the dialects of tables and of the sender from the actions of an entry that was added.
+    /// Returns false if nothing follows from them.
+    pub(crate) fn note_entry(
+        &mut self,
+        cx: &mut ControlContext<'_>,
+        flow_mod: &FlowMod,
+        infer: Infer,
+    ) -> bool {
+        let mut is_any = false;
+        for evidence in evidence_in(flow_mod, infer) {
             self.machine.narrow(evidence.table, evidence.known);
             self.note_dialect(cx, evidence.known);
+            is_any = true;
         }
-        if self.machine.has_opp() != had_opp {
-            self.generation += 1;
-        }
+        is_any
     }
 
-    /// Sets a packet's fields for its state in the current table and for the outcomes of the
-    /// conditions there.
+    /// Carries out a controller's message. Errors: those of [`Machine::modify`], and BAD_COMMAND
+    /// for a message that the operator has switched off; then nothing is changed.
+    pub(crate) fn modify(
+        &mut self,
+        cx: &mut ControlContext<'_>,
+        message: &StateMod,
+    ) -> Result<(), ErrorCode> {
+        if self.options.refuses_reset && *message == StateMod::ResetGlobalState {
+            return Err(error::BAD_COMMAND);
+        }
+        self.machine.end_trial();
+        self.machine.modify(cx.now, message, cx.catalogue())?;
+        self.generation += 1;
+        if let Some((_, known)) = message.evidence() {
+            self.note_dialect(cx, known);
+        }
+        Ok(())
+    }
+
+    /// Notifies a controller of BEBA or Open Packet Processor that its flow-mod was carried out.
+    pub(crate) fn notify_flow_mod(&self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
+        let shown = cx.asker.and_then(|asker| dialect_of(asker.form));
+        let is_wanted = shown.is_some_and(|shown| shown != StateDialect::OpenState);
+        if !is_wanted || !self.options.notifies_flows {
+            return;
+        }
+        let instructions = flow_mod.instructions.list().iter();
+        let done = FlowNotification {
+            table: flow_mod.table_id.0.into(),
+            fields: flow_mod.fields.clone(),
+            instructions: instructions.map(|one| one.number().into()).collect(),
+        };
+        cx.reply(ExtValue::typed(FLOW_NOTIFICATION, done));
+    }
+
+    /// Sets a packet's field for its state in the current table.
     fn set_state(&mut self, cx: &mut HookContext<'_>) {
         let now = cx.now;
         let table = cx.table.0;
@@ -215,27 +245,25 @@ impl OpenState {
             Some(state) => cx.set(self.state, state.into()),
             None => cx.clear(self.state),
         }
-        if self.machine.has_opp() {
-            let outcomes = self.machine.conditions(now, table, cx);
-            self.fields.set_conditions(cx, outcomes);
-        }
     }
-}
 
-/// Notifies the subscribed connections that a packet has changed the state of a flow.
-fn notify(cx: &mut HookContext<'_>, action: &SetState, changed: &Changed) {
-    if changed.old == changed.new {
-        return;
+    /// Notifies the subscribed connections that a packet has changed the state of a flow.
+    fn notify(&self, cx: &mut HookContext<'_>, action: &SetState, changed: &Changed) {
+        if changed.old == changed.new {
+            return;
+        }
+        let dialect = self.machine.table(action.table).map(Stateful::dialect);
+        let has_variables = dialect == Some(StateDialect::Opp);
+        let notification = StateChanged {
+            table: action.table.into(),
+            old: changed.old,
+            new: changed.new,
+            mask: action.transition.mask,
+            key: changed.key.bytes().to_vec(),
+            variables: has_variables.then_some(changed.variables),
+        };
+        cx.notify(ExtValue::typed(STATE_CHANGED, notification));
     }
-    let notification = StateChanged {
-        table: action.table.into(),
-        old: changed.old,
-        new: changed.new,
-        mask: action.transition.mask,
-        key: changed.key.bytes().to_vec(),
-        variables: changed.is_opp.then_some(changed.variables),
-    };
-    cx.notify(ExtValue::typed(STATE_CHANGED, notification));
 }
 
 impl Hook for OpenState {
@@ -251,18 +279,12 @@ impl Hook for OpenState {
         Ok(())
     }
 
-    fn start(&mut self, config: &Config) {
-        self.fields.seed = config.seed;
-        self.fields.epoch_ns = config.epoch_ns;
-    }
-
     /// A table with states sets `state`, by the packet's flow. A table without states clears it, as
-    /// an earlier one may have set it. Table 0 also sets `global_state` and the fields of Open
-    /// Packet Processor. The latter differ from packet to packet; the former does only once a
-    /// packet has changed it.
+    /// an earlier one may have set it. Table 0 also sets `global_state`, which differs from packet
+    /// to packet only once a packet has changed it.
     fn effect(&self, table: TableId) -> HookEffect {
         let is_first = table == TableId(0);
-        let varies = is_first && (self.has_set_global || self.machine.has_opp());
+        let varies = is_first && self.has_set_global;
         if self.machine.enabled(table.0).is_some() || varies {
             HookEffect::Branch
         } else if self.machine.has_enabled() || is_first {
@@ -281,9 +303,9 @@ impl Hook for OpenState {
     }
 
     /// An action that changes the state of a flow leaves the fields of its own packet alone. Only
-    /// SET_GLOBAL_STATE and WRITE_CONTEXT_TO_FIELD write fields of the packet.
+    /// SET_GLOBAL_STATE writes a field of the packet.
     fn action_effect(&self, _: usize, value: &ExtValue) -> HookEffect {
-        if value.body::<SetGlobalState>().is_some() || value.body::<WriteContext>().is_some() {
+        if value.body::<SetGlobalState>().is_some() {
             HookEffect::Branch
         } else {
             HookEffect::Live
@@ -296,18 +318,13 @@ impl Hook for OpenState {
 
     fn prefetch(&mut self, table: TableId, packets: &mut Upcoming<'_>) {
         self.machine.look_ahead(table.0, packets);
-        if self.machine.has_opp() {
-            // Time, length and random number differ from packet to packet: nobody predicts them.
-            return;
-        }
-        let global = self.machine.global();
+        let global = self.machine.predicted_global();
         packets.predict_same(self.global_state, Some(global.into()));
         packets.predict(self.state, self.machine.predicted());
     }
 
     fn apply_prediction(&mut self, now: Time, _: TableId, number: usize) -> bool {
-        let may = self.trial == Trial::LIVE && !self.machine.has_opp();
-        may && self.machine.apply_prediction(now, number)
+        self.trial == Trial::LIVE && self.machine.apply_prediction(now, number)
     }
 
     fn prediction_note(&self, number: usize) -> Option<LookupNote> {
@@ -332,9 +349,6 @@ impl Hook for OpenState {
         self.enter(cx);
         if cx.table == TableId(0) {
             cx.set(self.global_state, self.machine.global().into());
-            if self.machine.has_opp() {
-                self.fields.set_facts(cx);
-            }
         }
         if self.machine.has_enabled() {
             self.set_state(cx);
@@ -345,24 +359,15 @@ impl Hook for OpenState {
     fn on_action(&mut self, cx: &mut HookContext<'_>, _: usize, value: &ExtValue) -> Verdict {
         self.enter(cx);
         let now = cx.now;
-        let table = cx.table.0;
         if let Some(action) = value.body::<SetState>() {
             let changed = self.machine.set_state(now, action, cx);
             cx.say(|| trace_text::changed(&self.machine, action.table, changed.as_ref()));
             if let Some(changed) = changed.filter(|_| self.notifies) {
-                notify(cx, action, &changed);
+                self.notify(cx, action, &changed);
             }
         } else if let Some(action) = value.body::<IncState>() {
             let changed = self.machine.inc_state(now, action.table, cx);
             cx.say(|| trace_text::changed(&self.machine, action.table, changed.as_ref()));
-        } else if let Some(action) = value.body::<SetDataVar>() {
-            let value = self.machine.set_data_var(now, action, cx);
-            cx.say(|| trace_text::computed(action, value));
-        } else if let Some(action) = value.body::<WriteContext>() {
-            let number = self.machine.context(now, table, action.source, cx);
-            if let Some(number) = number {
-                cx.set(action.field, value_of_number(action.field, number));
-            }
         } else if let Some(action) = value.body::<SetGlobalState>() {
             let old = self.machine.global();
             self.machine.set_global(action.value, action.mask);
@@ -399,16 +404,7 @@ impl Hook for OpenState {
         }
         // Only switches send notifications.
         let message = value.body::<StateMod>().ok_or(error::BAD_EXP_MESSAGE)?;
-        if self.options.refuses_reset && *message == StateMod::ResetGlobalState {
-            return Err(error::BAD_COMMAND);
-        }
-        self.machine.end_trial();
-        self.machine.modify(cx.now, message, cx.catalogue())?;
-        self.generation += 1;
-        if let Some((_, known)) = message.evidence() {
-            self.note_dialect(cx, known);
-        }
-        Ok(())
+        self.modify(cx, message)
     }
 
     fn on_multipart(
@@ -418,6 +414,7 @@ impl Hook for OpenState {
         request: &ExtValue,
         from: u64,
     ) -> Result<ReplyPart, ErrorCode> {
+        self.machine.end_trial();
         if let Some(stats) = request.body::<StateStats>() {
             return self.stats(cx, request, stats, from);
         }
@@ -425,7 +422,8 @@ impl Hook for OpenState {
             return self.global_stats(request, stats);
         }
         if request.body::<ValueList<StateMod>>().is_some() {
-            let (list, next) = commands::part(cx.now, &self.machine, from);
+            let mut list = Vec::new();
+            let next = commands::add_part(cx.now, &self.machine, from, &mut list);
             let value = Some(ExtValue::typed(request.row, ValueList(list)));
             return Ok(ReplyPart { value, next });
         }
@@ -433,49 +431,24 @@ impl Hook for OpenState {
             Some(ShortStats(StateStats::Request(wanted))) => {
                 self.report(cx.now, request, wanted, Some(RecordForm::Short), from)
             }
-            Some(ShortStats(StateStats::VariablesRequest(table))) => {
-                let variables = StateStats::Variables(self.machine.global_variables(*table));
-                Ok(ReplyPart::last(ExtValue::typed(
-                    request.row,
-                    ShortStats(variables),
-                )))
-            }
             Some(_) | None => Err(BadRequest::BAD_LEN),
         }
     }
 
-    /// Infers dialects from the entry, and notifies a controller of BEBA or Open Packet Processor
-    /// that its flow-mod was carried out.
     fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
         if !flow_mod.deletes() {
-            self.note_entry(cx, flow_mod);
+            self.note_entry(cx, flow_mod, evidence);
         }
-        let shown = cx.asker.and_then(|asker| dialect_of(asker.form));
-        let is_wanted = shown.is_some_and(|shown| shown != StateDialect::OpenState);
-        if !is_wanted || !self.options.notifies_flows {
-            return;
-        }
-        let instructions = flow_mod.instructions.list().iter();
-        let done = FlowNotification {
-            table: flow_mod.table_id.0.into(),
-            fields: flow_mod.fields.clone(),
-            instructions: instructions.map(|one| one.number().into()).collect(),
-        };
-        cx.reply(ExtValue::typed(FLOW_NOTIFICATION, done));
+        self.notify_flow_mod(cx, flow_mod);
     }
 
     /// Errors: none of the dialects that the action's table may have knows the action.
     fn check(&self, _: usize, value: &ExtValue, table: TableId) -> Result<(), ErrorCode> {
-        match evidence(value, table.0) {
-            Some(evidence) if !self.machine.allows(evidence.table, evidence.known) => {
-                Err(evidence.error)
-            }
-            Some(_) | None => Ok(()),
-        }
+        self.machine.check(evidence(value, table.0))
     }
 
     fn explain(&self, message: &Message, error: ErrorCode) -> Option<String> {
-        explain::explain(&self.machine, message, error)
+        explain::explain(&self.machine, message, error, evidence)
     }
 
     fn metrics(&self, _: Time, _: u64, list: &mut Vec<Metric>) -> Option<u64> {

@@ -2,18 +2,19 @@
 
 use alloc::{boxed::Box, vec::Vec};
 
-use bofuss_datapath::Time;
+use bofuss_datapath::{Time, Upcoming};
 use bofuss_oflib::{Catalogue, ErrorCode, PortNo};
 use bofuss_packet::may_use;
 
+use super::action::Evidence;
 use super::ahead::FlowsAhead;
 use super::dialect::{Dialects, StateDialect};
 use super::extractor::{Extractor, FieldSource, FlowKey};
-use super::opp::{FlowVariables, N_GLOBAL_VARIABLES, Registers};
 use super::state_mod::StateMod;
 use super::stateful::Stateful;
 use super::table::{Behaviour, SoughtFlow, StateEntry, StateTable, TableFull, Timers, Transition};
-use super::{N_TABLES, error};
+use super::{N_TABLES, SetState, error};
+use crate::common::beba::FlowVariables;
 
 /// The most flows that have a state, in all tables together; each takes about 160 bytes. Of those,
 /// the packets of one port make at most its [share](bofuss_packet::Shares).
@@ -37,35 +38,18 @@ pub struct Changed {
     pub timers: Timers,
     /// Its variables.
     pub variables: FlowVariables,
-    /// Whether its table has the dialect of Open Packet Processor.
-    pub is_opp: bool,
 }
 
 impl Changed {
-    fn new(
-        key: FlowKey,
-        before: Option<StateEntry>,
-        after: Option<StateEntry>,
-        is_opp: bool,
-    ) -> Self {
+    fn new(key: FlowKey, before: Option<StateEntry>, after: Option<StateEntry>) -> Self {
         Self {
             key,
             old: before.map_or(0, |flow| flow.state),
             new: after.map_or(0, |flow| flow.state),
             timers: after.map_or(Timers::default(), |flow| flow.timers),
             variables: after.map_or_else(FlowVariables::default, |flow| flow.variables),
-            is_opp,
         }
     }
-}
-
-/// Counters of all tables together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Actions that computed a variable.
-    pub updates: u64,
-    /// Flows that got no state or variable for lack of room.
-    pub refused: u64,
 }
 
 /// The changes that a trial has made so far, which only the trial itself sees.
@@ -73,30 +57,26 @@ pub struct Counts {
 pub(super) struct TrialChanges {
     flows: Vec<(u8, FlowKey, Option<StateEntry>)>,
     global: Option<u32>,
-    /// The variables of tables.
-    variables: Vec<(u8, [u32; N_GLOBAL_VARIABLES])>,
 }
 
 /// All state tables, and the global state.
 #[derive(Debug)]
 pub struct Machine {
     /// By number; a table that no message or action was about takes no memory.
-    pub(super) tables: [Option<Box<Stateful>>; N_TABLES],
+    tables: [Option<Box<Stateful>>; N_TABLES],
     /// The dialects that a table may have about which nothing is known yet.
     dialects: Dialects,
-    pub(super) global: u32,
+    global: u32,
     /// Tables that are enabled.
     n_enabled: usize,
-    /// Whether a table has the dialect of Open Packet Processor, or a new one would.
-    has_opp: bool,
     /// Entries of flows in all tables.
     n_states: usize,
-    pub(super) trial: Option<TrialChanges>,
-    pub(super) ahead: FlowsAhead,
+    trial: Option<TrialChanges>,
+    ahead: FlowsAhead,
     /// The table that is next to be searched for expired flows.
     sweeping: usize,
-    /// Counters.
-    pub counts: Counts,
+    /// Flows that got no state or variable for lack of room.
+    pub refused: u64,
 }
 
 impl Default for Machine {
@@ -106,12 +86,11 @@ impl Default for Machine {
             dialects: Dialects::ALL,
             global: 0,
             n_enabled: 0,
-            has_opp: false,
             n_states: 0,
             trial: None,
             ahead: FlowsAhead::default(),
             sweeping: 0,
-            counts: Counts::default(),
+            refused: 0,
         }
     }
 }
@@ -132,9 +111,11 @@ impl Machine {
         self.n_enabled > 0
     }
 
-    /// Returns true if a table has the dialect of Open Packet Processor, or a new one would.
-    pub fn has_opp(&self) -> bool {
-        self.has_opp
+    /// Returns true if a table has a dialect, or a new one would.
+    pub(crate) fn has_dialect(&self, dialect: StateDialect) -> bool {
+        let tables = self.tables.iter().flatten();
+        let mut all = tables.map(|table| table.dialects).chain([self.dialects]);
+        all.any(|dialects| dialects == Dialects::only(dialect))
     }
 
     /// Sets the dialect of all tables about which nothing is known yet.
@@ -149,6 +130,14 @@ impl Machine {
             .table(number)
             .map_or(self.dialects, |table| table.dialects);
         dialects.and(known).is_some()
+    }
+
+    /// Checks what was inferred from an action. Errors: its table has no dialect that knows it.
+    pub(crate) fn check(&self, evidence: Option<Evidence>) -> Result<(), ErrorCode> {
+        match evidence {
+            Some(one) if !self.allows(one.table, one.known) => Err(one.error),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Rules out all dialects but `known` for a table, after a message or an action that only these
@@ -174,35 +163,7 @@ impl Machine {
     fn summarize(&mut self) {
         let tables = self.tables.iter().flatten();
         self.n_enabled = tables.clone().filter(|table| table.is_enabled()).count();
-        self.n_states = tables.clone().map(|table| table.states.len()).sum();
-        let mut tables = tables.map(|table| table.dialects).chain([self.dialects]);
-        self.has_opp = tables.any(|dialects| dialects == Dialects::only(StateDialect::Opp));
-    }
-
-    /// The registers of a table that is enabled.
-    pub(crate) fn registers(&mut self, number: u8) -> &mut Registers {
-        let table = self.tables[usize::from(number)].as_mut();
-        &mut table.expect("the table is enabled").registers
-    }
-
-    /// The variables of a table, if the current trial has changed them.
-    pub(crate) fn tried_globals(&self, number: u8) -> Option<[u32; N_GLOBAL_VARIABLES]> {
-        let mut all = self.trial.as_ref()?.variables.iter().rev();
-        let (_, tried) = all.find(|(table, _)| *table == number)?;
-        Some(*tried)
-    }
-
-    /// Sets the variables of an enabled table; in a trial, only for the trial.
-    pub(crate) fn set_globals(&mut self, number: u8, globals: [u32; N_GLOBAL_VARIABLES]) {
-        match &mut self.trial {
-            Some(trial) => trial.variables.push((number, globals)),
-            None => self.registers(number).globals = globals,
-        }
-    }
-
-    /// Counts an action that has computed a variable, except in a trial.
-    pub(crate) fn count_update(&mut self) {
-        self.counts.updates += u64::from(self.trial.is_none());
+        self.n_states = tables.map(|table| table.states.len()).sum();
     }
 
     /// The global state; in a trial, with the trial's change.
@@ -288,15 +249,6 @@ impl Machine {
             }
             StateMod::SetGlobalState { value, mask } => self.set_global(*value, *mask),
             StateMod::ResetGlobalState => self.global = 0,
-            StateMod::Registers { table, change } => {
-                self.enabled(*table).ok_or(change.disabled())?;
-                let known = Dialects::only(StateDialect::Opp);
-                if !self.allows(*table, known) {
-                    return Err(error::BAD_COMMAND);
-                }
-                self.change_registers(now, *table, change, catalogue)?;
-                self.narrow(*table, known);
-            }
         }
         self.summarize();
         Ok(())
@@ -384,7 +336,7 @@ impl Machine {
         self.in_table(number, |states| states.expire(now, SWEPT_WHEN_FULL));
         let place = (port, self.has_room(port));
         let set = self.in_table(number, |states| states.set(now, key, after, place));
-        self.counts.refused += u64::from(set.is_err());
+        self.refused += u64::from(set.is_err());
         set
     }
 
@@ -423,19 +375,18 @@ impl Machine {
         let key = &sought.key;
         let place = self.tables[usize::from(number)].as_mut();
         let table = place.expect("the table is enabled");
-        let is_opp = table.dialect() == StateDialect::Opp;
         let behaviour = table.states.behaviour;
         if self.trial.is_none() {
             let n_before = table.states.len();
             if let Some((before, after)) = table.states.update(now, sought, &change) {
                 self.n_states -= n_before - table.states.len();
-                return Ok(Changed::new(*key, before, after, is_opp));
+                return Ok(Changed::new(*key, before, after));
             }
         }
         let before = self.flow(now, number, key);
         let after = change(behaviour, before);
         self.set_flow(now, number, key, after, port())?;
-        Ok(Changed::new(*key, before, after, is_opp))
+        Ok(Changed::new(*key, before, after))
     }
 
     /// Changes the state of a flow in an enabled table. Errors: there is no room for it.
@@ -450,6 +401,66 @@ impl Machine {
         self.change(now, number, flow, |behaviour, before| {
             behaviour.after_transition(now, before, transition)
         })
+    }
+
+    /// Looks up the flows of a table's upcoming packets, as [`FlowsAhead::look_ahead`] does.
+    pub fn look_ahead(&mut self, number: u8, packets: &Upcoming<'_>) {
+        let table = self.tables.get(usize::from(number));
+        let table = table.and_then(Option::as_deref);
+        self.ahead.look_ahead((number, table), self.global, packets);
+    }
+
+    /// The global state that the upcoming packets would read, whatever a trial has changed.
+    pub(super) fn predicted_global(&self) -> u32 {
+        self.global
+    }
+
+    /// The states that the upcoming packets would read, in their order.
+    pub fn predicted(&self) -> impl Iterator<Item = Option<u64>> {
+        self.ahead.predicted()
+    }
+
+    /// The table of the lookahead and the key that the lookup of a packet there notes, if it notes
+    /// one.
+    pub(super) fn noted_ahead(&self, number: usize) -> Option<(u8, &FlowKey)> {
+        let table = self.ahead.table();
+        let key = self.ahead.key(number)?;
+        let notes = self.enabled(table)?.may_be_opp();
+        notes.then_some((table, key))
+    }
+
+    /// Does the lookup of a packet's state, if that is still as predicted. Returns false if it is
+    /// not; then nothing is done.
+    #[inline]
+    pub fn apply_prediction(&mut self, now: Time, number: usize) -> bool {
+        match &mut self.tables[usize::from(self.ahead.table())] {
+            Some(table) => self.ahead.apply_prediction(now, table, self.global, number),
+            None => false,
+        }
+    }
+
+    /// Carries out a SET_STATE, if the flow that it changes was looked up ahead and keeps its
+    /// entry. Returns false if not; then nothing is done.
+    #[inline]
+    pub fn apply_transition(&mut self, now: Time, number: usize, action: &SetState) -> bool {
+        match &mut self.tables[usize::from(self.ahead.table())] {
+            Some(table) => self.ahead.apply_transition(now, table, number, action),
+            None => false,
+        }
+    }
+
+    /// The flow of a packet in the lookup scope of a table, if it was looked up ahead.
+    #[inline]
+    pub(super) fn flow_ahead(&self, number: u8, packet: &impl FieldSource) -> Option<&SoughtFlow> {
+        self.ahead.get(number, packet)
+    }
+
+    /// Counts a transition in a table, except in a trial.
+    pub(super) fn count_transition(&mut self, number: u8) {
+        let table = self.tables[usize::from(number)].as_mut();
+        if let Some(table) = table.filter(|_| self.trial.is_none()) {
+            table.states.counts.transitions += 1;
+        }
     }
 
     /// Searches the next `slots` slots of a table for expired flows, as [`StateTable::expire`]

@@ -7,13 +7,8 @@ use bofuss_datapath::{Metric, MetricKind};
 use super::machine::Machine;
 
 /// The kind of a metric, its name and its help text.
-type MetricRow = (MetricKind, &'static str, &'static str);
+pub(crate) type MetricRow = (MetricKind, &'static str, &'static str);
 
-const UPDATES: MetricRow = (
-    MetricKind::Counter,
-    "updates",
-    "Variables computed by actions",
-);
 const REFUSED: MetricRow = (
     MetricKind::Counter,
     "refused",
@@ -34,8 +29,7 @@ const STATE_BYTES: MetricRow = (
 
 /// Adds the metrics of a machine to a list.
 pub(super) fn add(machine: &Machine, list: &mut Vec<Metric>) {
-    list.push(metric(UPDATES, None, machine.counts.updates));
-    list.push(metric(REFUSED, None, machine.counts.refused));
+    list.push(metric(REFUSED, None, machine.refused));
     for (table, states) in machine.state_tables() {
         let table = Some(table);
         list.push(metric(TRANSITIONS, table, states.counts.transitions));
@@ -46,7 +40,7 @@ pub(super) fn add(machine: &Machine, list: &mut Vec<Metric>) {
 }
 
 /// A metric of a table, or of the whole switch.
-fn metric((kind, name, help): MetricRow, table: Option<usize>, value: u64) -> Metric {
+pub(crate) fn metric((kind, name, help): MetricRow, table: Option<usize>, value: u64) -> Metric {
     let label = table.map(|table| ("table", table.to_string()));
     Metric {
         name,

@@ -3,28 +3,26 @@
 //! This file has the rows of the wire format and joins the parts: [`extractor`] makes keys,
 //! [`table`] keeps states, [`machine`] does what messages and actions say. See README.md.
 
-mod action;
+pub(crate) mod action;
 mod ahead;
-mod args;
+pub(crate) mod args;
 mod asked;
-mod commands;
+pub(crate) mod commands;
 pub mod dialect;
 pub mod drawing;
-mod explain;
+pub(crate) mod explain;
 pub mod extractor;
 mod field_source;
-mod fields;
 mod flow_key;
 pub mod graph;
 mod header_key;
-mod hook;
+pub(crate) mod hook;
 pub mod machine;
-mod metrics;
+pub(crate) mod metrics;
 mod notification;
-pub mod opp;
 mod options;
 mod report;
-mod state_mod;
+pub(crate) mod state_mod;
 pub mod stateful;
 mod stats;
 pub mod table;
@@ -34,11 +32,10 @@ mod transitions;
 pub(crate) mod wire;
 
 pub use crate::common::beba as error;
-pub use crate::common::beba::EXPERIMENTER;
+pub use crate::common::beba::{EXPERIMENTER, FlowVariables, N_FLOW_VARIABLES, N_GLOBAL_VARIABLES};
 pub use action::{IncState, SetGlobalState, SetState};
 pub use asked::AskedStates;
 pub use dialect::{Dialects, StateDialect};
-pub use fields::FIELDS;
 pub use hook::hook;
 pub use notification::{FlowNotification, StateChanged};
 pub use state_mod::{ExtractorLayout, Scope, StateMod};
@@ -46,11 +43,12 @@ pub use stats::{GlobalStats, RecordForm, ShortStats, StateRecord, StateRequest, 
 pub use wire::{ALL_TABLES, N_TABLES};
 pub(crate) use wire::{check_length, table_id};
 
+use bofuss_oflib::Field;
 use bofuss_oflib::error::BadRequest;
-use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, TypedBody, ValueList};
+use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, Listed, TypedBody, ValueList};
 
 /// An action's row.
-const fn action<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {
+pub(crate) const fn action_row<T: TypedBody>(ty: u32, name: &'static str) -> ExtRow {
     let row = ExtRow::typed::<T>(ExtKind::Action, EXPERIMENTER, ty, name);
     row.with_errors(error::BAD_EXP_ACTION, error::BAD_EXP_LEN)
 }
@@ -78,30 +76,41 @@ const NOTIFY_STATES: usize = 6;
 /// The arguments of the verbs that ask for states.
 const WHICH: &str = "[table=N][,state=N][,match={MATCH}]";
 
-/// Actions, messages and multiparts.
-pub static VALUES: [ExtRow; 15] = [
-    action::<SetState>(0, "set_state"),
-    action::<SetGlobalState>(1, "set_global_state"),
-    action::<IncState>(2, "inc_state"),
-    message::<StateMod>(0, "state_mod")
-        .that_changes()
-        .with_error_names(error::ERRORS)
-        .with_usage("COMMAND[,NAME=VALUE]...", "changes state tables"),
-    message::<FlowNotification>(3, "flow_notification"),
-    message::<StateChanged>(2, "state_changed").for_subscribers(),
-    ExtRow::new(ExtKind::Message, BOFUSS, 16, "notify_states").with_args(&[Arg::new("wanted", 1)]),
-    multipart::<StateStats>(0, "state_stats").with_usage(WHICH, "prints states"),
-    multipart::<GlobalStats>(1, "global_state").with_usage("", "prints the global state"),
-    multipart::<StateStats>(2, "delete_states")
-        .that_changes()
-        .with_usage(WHICH, "prints states and deletes them"),
-    multipart::<ShortStats>(3, "short_state_stats"),
-    multipart::<ShortStats>(4, "delete_short_states").that_changes(),
-    ExtRow::typed::<ValueList<StateMod>>(ExtKind::Multipart, BOFUSS, 16, "state_tables")
-        .with_usage(
+/// The match fields.
+pub static FIELDS: [Field; 2] = [error::GLOBAL_STATE, error::STATE];
+
+/// How many rows this extension has.
+pub(crate) const N_ROWS: usize = 13;
+
+/// The argument of the message that subscribes to notifications: 1 if they are wanted, 0 if not.
+static WANTED: [Arg; 1] = [Arg::new("wanted", 1)];
+
+/// The rows of an extension whose STATE_MODs have this type.
+pub(crate) const fn rows<M: TypedBody + Listed>() -> [ExtRow; N_ROWS] {
+    [
+        action_row::<SetState>(0, "set_state"),
+        action_row::<SetGlobalState>(1, "set_global_state"),
+        action_row::<IncState>(2, "inc_state"),
+        message::<M>(0, "state_mod")
+            .that_changes()
+            .with_error_names(error::ERRORS)
+            .with_usage("COMMAND[,NAME=VALUE]...", "changes state tables"),
+        message::<FlowNotification>(3, "flow_notification"),
+        message::<StateChanged>(2, "state_changed").for_subscribers(),
+        ExtRow::new(ExtKind::Message, BOFUSS, 16, "notify_states").with_args(&WANTED),
+        multipart::<StateStats>(0, "state_stats").with_usage(WHICH, "prints states"),
+        multipart::<GlobalStats>(1, "global_state").with_usage("", "prints the global state"),
+        multipart::<StateStats>(2, "delete_states")
+            .that_changes()
+            .with_usage(WHICH, "prints states and deletes them"),
+        multipart::<ShortStats>(3, "short_state_stats"),
+        multipart::<ShortStats>(4, "delete_short_states").that_changes(),
+        ExtRow::typed::<ValueList<M>>(ExtKind::Multipart, BOFUSS, 16, "state_tables").with_usage(
             "",
             "prints tables, scopes and states as state_mod takes them",
         ),
-    action::<opp::SetDataVar>(3, "set_data_var"),
-    action::<opp::WriteContext>(4, "write_context_to_field"),
-];
+    ]
+}
+
+/// Actions, messages and multiparts.
+pub static VALUES: [ExtRow; N_ROWS] = rows::<StateMod>();

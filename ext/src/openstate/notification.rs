@@ -10,7 +10,7 @@ use bofuss_oflib::{Catalogue, DecodeError, Match};
 use super::args::write_variables;
 use super::dialect::{StateDialect, form_of};
 use super::error;
-use super::opp::FlowVariables;
+use crate::common::beba::FlowVariables;
 
 /// The type of the message that was carried out, `ntf_type`: OFPT_FLOW_MOD.
 const FLOW_MOD: u32 = 14;

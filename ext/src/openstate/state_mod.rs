@@ -10,7 +10,6 @@ use bofuss_oflib::{Catalogue, DecodeError};
 use super::args::{write_fields, write_transition};
 use super::dialect::{Dialects, StateDialect};
 use super::extractor::{MAX_FIELDS, is_opp_field, write_key};
-use super::opp::OppMod;
 use super::table::Transition;
 use super::wire::{check_key, get_timers, put_timers};
 use super::{N_TABLES, check_length, error, table_id};
@@ -84,13 +83,6 @@ pub enum StateMod {
     },
     /// Makes the global state 0.
     ResetGlobalState,
-    /// Changes the registers that Open Packet Processor adds to a table.
-    Registers {
-        /// The table.
-        table: u8,
-        /// What is changed.
-        change: OppMod,
-    },
 }
 
 /// Bytes of a SET_FLOW_STATE before its key.
@@ -112,7 +104,6 @@ impl StateMod {
             Self::DelFlowState { .. } => 4,
             Self::SetGlobalState { .. } => 5,
             Self::ResetGlobalState => 6,
-            Self::Registers { change, .. } => change.command(),
         }
     }
 
@@ -135,12 +126,21 @@ impl StateMod {
                 };
                 Some((*table, known))
             }
-            Self::Registers { table, .. } => Some((*table, Dialects::only(StateDialect::Opp))),
             Self::TableConfig { .. }
             | Self::SetFlowState { .. }
             | Self::DelFlowState { .. }
             | Self::SetGlobalState { .. }
             | Self::ResetGlobalState => None,
+        }
+    }
+
+    /// The table whose scopes or flows it changes, if it does.
+    pub(crate) fn table(&self) -> Option<u8> {
+        match self {
+            Self::SetExtractor { table, .. }
+            | Self::SetFlowState { table, .. }
+            | Self::DelFlowState { table, .. } => Some(*table),
+            Self::TableConfig { .. } | Self::SetGlobalState { .. } | Self::ResetGlobalState => None,
         }
     }
 
@@ -247,10 +247,6 @@ impl Wire for StateMod {
                 Ok(Self::SetGlobalState { value, mask })
             }
             6 => check_length(r, 0).map(|()| Self::ResetGlobalState),
-            OppMod::FIRST_COMMAND..=OppMod::LAST_COMMAND => {
-                let (table, change) = OppMod::decode(command, r)?;
-                Ok(Self::Registers { table, change })
-            }
             _ => Err(at_command.err(error::BAD_COMMAND)),
         }
     }
@@ -291,7 +287,6 @@ impl Wire for StateMod {
                 w.put(value).put(mask);
             }
             Self::ResetGlobalState => {}
-            Self::Registers { table, change } => change.encode(*table, w),
         }
     }
 }
@@ -347,7 +342,6 @@ impl StateMod {
                 write_masked(f, "global_state", *value, *mask)
             }
             Self::ResetGlobalState => f.write_str("reset_global_state"),
-            Self::Registers { table, change } => change.text(*table, f),
         }
     }
 }
@@ -362,11 +356,22 @@ impl Listed for StateMod {
     /// A key is written with the fields of its table's lookup scope, if that comes earlier in the
     /// list.
     fn text_after(&self, others: &[Self], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text_in(others.iter(), f)
+    }
+}
+
+impl StateMod {
+    /// Writes the text as [`Listed::text_after`] does, after these others of a list.
+    pub(crate) fn text_in<'a>(
+        &self,
+        mut others: impl Iterator<Item = &'a Self>,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
         let (Self::SetFlowState { table: own, .. } | Self::DelFlowState { table: own, .. }) = self
         else {
             return self.text(f);
         };
-        let fields = others.iter().find_map(|other| {
+        let fields = others.find_map(|other| {
             if let Self::SetExtractor {
                 table,
                 scope: Scope::Lookup,
@@ -385,7 +390,7 @@ impl Listed for StateMod {
 }
 
 /// The first words of these messages' texts.
-const COMMANDS: [&str; 12] = [
+pub(crate) const COMMANDS: [&str; 8] = [
     "table_config",
     "set_lookup_extractor",
     "set_update_extractor",
@@ -394,15 +399,11 @@ const COMMANDS: [&str; 12] = [
     "del_flow_state",
     "set_global_state",
     "reset_global_state",
-    "set_header_extractor",
-    "set_condition",
-    "set_global_variable",
-    "set_flow_variable",
 ];
 
-/// The error for a text that begins with another word.
-fn unknown(command: &str) -> String {
-    let commands = COMMANDS.join(", ");
+/// The error for a text that begins with another word than these.
+pub(crate) fn unknown(command: &str, commands: &[&str]) -> String {
+    let commands = commands.join(", ");
     alloc::format!("there is no command '{command}'; there are {commands}")
 }
 
@@ -459,10 +460,7 @@ impl TypedBody for StateMod {
                 Self::SetGlobalState { value, mask }
             }
             "reset_global_state" => Self::ResetGlobalState,
-            _ => match OppMod::parse(command, &mut args, catalogue)? {
-                Some(change) => Self::Registers { table, change },
-                None => return Err(unknown(command)),
-            },
+            _ => return Err(unknown(command, &COMMANDS)),
         };
         args.finish()?;
         Ok(this)

@@ -1,11 +1,10 @@
-//! A stateful table: the fields that make the keys of its flows, its dialect, registers and states.
+//! A stateful table: the fields that make the keys of its flows, its dialect and states.
 
 use bofuss_oflib::ErrorCode;
 
 use super::dialect::{Dialects, StateDialect};
 use super::error;
 use super::extractor::{Extractor, FieldSource, FlowKey};
-use super::opp::Registers;
 use super::state_mod::{ExtractorLayout, Scope};
 use super::table::{Behaviour, StateTable};
 
@@ -22,12 +21,12 @@ pub struct Stateful {
     pub(super) updates_what_is_read: bool,
     /// The dialects that know all messages and actions about it so far.
     pub(super) dialects: Dialects,
-    /// The registers that Open Packet Processor adds to it.
-    pub(crate) registers: Registers,
     /// Whether it has been switched off, or on while no flow had a state, since an extractor was
     /// last set: then one extractor of another length or dialect replaces all, and the states with
     /// them. So the next application on a running switch begins anew.
     pub(super) may_change: bool,
+    /// How often an extractor has replaced all so far.
+    resets: u32,
     /// The states.
     pub states: StateTable,
 }
@@ -60,6 +59,12 @@ impl Stateful {
             StateDialect::OpenState => ExtractorLayout::OpenState,
             StateDialect::Beba | StateDialect::Opp => ExtractorLayout::Beba,
         }
+    }
+
+    /// How often it has begun anew, with other scopes and without states. What an extension keeps
+    /// for the table then belongs to the one before.
+    pub(crate) fn resets(&self) -> u32 {
+        self.resets
     }
 
     /// The lookup scope.
@@ -141,6 +146,7 @@ impl Stateful {
             *self = Self {
                 on: true,
                 dialects: initial,
+                resets: self.resets + 1,
                 ..Self::default()
             };
             self.states.counts = counts;

@@ -14,11 +14,11 @@ use bofuss_oflib::{Catalogue, DecodeError, Match};
 
 use super::args::{write_fields, write_transition, write_variables};
 use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES, write_key};
-use super::opp::{FlowVariables, N_GLOBAL_VARIABLES};
 use super::table::{Timers, Transition};
 use super::wire::{get_timers, put_timers};
 use super::{ALL_TABLES, check_length, error};
 use crate::common::args::Args;
+use crate::common::beba::{FlowVariables, N_GLOBAL_VARIABLES};
 
 /// Bytes of BEBA's record before its key.
 const BEBA_BYTES: usize = 32;

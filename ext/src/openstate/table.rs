@@ -9,9 +9,9 @@ use bofuss_oflib::PortNo;
 use bofuss_packet::Shares;
 
 use super::extractor::FlowKey;
-use super::opp::FlowVariables;
 pub use super::timers::Timers;
 use super::timers::deadline;
+use crate::common::beba::FlowVariables;
 
 /// What happens to a flow whose state is 0 and that has no timer and no variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

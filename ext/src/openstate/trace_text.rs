@@ -8,7 +8,6 @@ use bofuss_datapath::Time;
 use super::args::write_timers;
 use super::extractor::{Extractor, FieldSource, write_key};
 use super::machine::{Changed, Machine};
-use super::opp::SetDataVar;
 use super::table::{StateEntry, Timers};
 
 /// Nanoseconds of the unit of timeouts.
@@ -87,15 +86,4 @@ pub(super) fn changed(machine: &Machine, table: u8, changed: Option<&Changed>) -
     let key = KeyText(scope, &bytes);
     let timers = TimersText(*timers);
     format!("changes table={table},key={key},old={old},new={new}{timers}")
-}
-
-/// The variable that an update function computed.
-pub(super) fn computed(action: &SetDataVar, value: Option<u32>) -> String {
-    let SetDataVar { table, output, .. } = action;
-    match value {
-        Some(value) => format!("computes table={table},{output}={value}"),
-        None => {
-            format!("computes nothing: table {table} has no states, or an operand is not there")
-        }
-    }
 }

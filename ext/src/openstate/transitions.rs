@@ -3,9 +3,9 @@
 use bofuss_datapath::Time;
 
 use super::SetState;
-use super::extractor::FieldSource;
+use super::extractor::{Extractor, FieldSource};
 use super::machine::{Changed, Machine};
-use super::table::after_increment;
+use super::table::{SoughtFlow, after_increment};
 
 impl Machine {
     /// Carries out a SET_STATE for a packet. Returns `None`, and does nothing, if the table is not
@@ -26,14 +26,6 @@ impl Machine {
         changed.ok()
     }
 
-    /// Counts a transition in a table, except in a trial.
-    fn count_transition(&mut self, number: u8) {
-        let table = self.tables[usize::from(number)].as_mut();
-        if let Some(table) = table.filter(|_| self.trial.is_none()) {
-            table.states.counts.transitions += 1;
-        }
-    }
-
     /// Adds 1 to the state of a packet's flow in the update scope of a table. Returns `None`, and
     /// does nothing, in the cases of [`Machine::set_state`].
     pub fn inc_state(
@@ -51,5 +43,26 @@ impl Machine {
             self.count_transition(number);
         }
         changed.ok()
+    }
+
+    /// The flow that an action of a packet changes in an enabled table, as
+    /// [`Stateful::updated_flow`](super::stateful::Stateful::updated_flow) finds it.
+    fn updated_flow(
+        &self,
+        number: u8,
+        bit: bool,
+        own: Option<&Extractor>,
+        packet: &mut impl FieldSource,
+    ) -> Option<SoughtFlow> {
+        let table = self.enabled(number)?;
+        if table.updates_what_is_read
+            && !bit
+            && own.is_none()
+            && let Some(flow) = self.flow_ahead(number, packet)
+        {
+            return Some(*flow);
+        }
+        let key = table.updated_flow(bit, own, packet)?;
+        Some(table.states.seek(key))
     }
 }

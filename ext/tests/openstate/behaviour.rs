@@ -1,8 +1,9 @@
 //! Packets read and change states, in every engine.
 
 use bofuss_datapath::{Engine, Time};
-use bofuss_frame::{Gso, GsoKind, Offload};
-use bofuss_oflib::Mac;
+use bofuss_ext::openstate;
+use bofuss_frame::{Gso, GsoKind, Offload, OffloadCapabilities};
+use bofuss_oflib::{Catalogue, Mac};
 use bofuss_packet::craft;
 
 use crate::bench::{Bench, udp};
@@ -33,6 +34,25 @@ fn knocking(bench: &mut Bench, dialect: Dialect) {
         "priority=10,udp,udp_dst={SSH},state=4,actions=output:2"
     ));
     bench.flow("priority=1,actions=set_state(state=0)");
+}
+
+#[test]
+fn openstate_works_without_open_packet_processor() {
+    let mut catalogue = Catalogue::default();
+    catalogue
+        .add("openstate", &openstate::FIELDS, &openstate::VALUES)
+        .expect("nothing collides");
+    let hooks = vec![openstate::hook(&catalogue)];
+    let none = OffloadCapabilities::default();
+    let mut bench = Bench::with_hooks(Engine::Cache, none, catalogue, hooks);
+    knocking(&mut bench, Dialect::Beba);
+    for port in KNOCKS {
+        assert_eq!(bench.send(1, &udp(1, 2, port)), [0; 0]);
+    }
+    assert_eq!(bench.send(1, &udp(1, 2, SSH)), [2]);
+    // It does not know the commands about registers: BAD_COMMAND.
+    bench.state_mod(9, &[0; 12]);
+    assert_eq!(bench.error(), Some(1));
 }
 
 /// A plain model of it: returns whether a host's packet to a port passes.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use bofuss_agent::{ConnId, FailMode, Identity, Request, SwitchIo};
-use bofuss_datapath::{Config, Engine, Time};
+use bofuss_datapath::{Config, Engine, Hook, Time};
 use bofuss_ext::Switch;
 use bofuss_fastpath::Datapath;
 use bofuss_frame::{Frame, Offload, OffloadCapabilities, Pool};
 use bofuss_oflib::message::{ErrorMsg, FlowModCommand, PortDesc};
 use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Codec, Mac, Message, PortNo, Version};
+use bofuss_oflib::{Catalogue, Codec, Mac, Message, PortNo, Version};
 use bofuss_packet::{craft, offload};
 
 /// The connection that exists from the start.
@@ -78,19 +78,31 @@ impl Bench {
     }
 
     fn made(engine: Engine, capabilities: OffloadCapabilities, options: &[(&str, &str)]) -> Self {
+        let catalogue = bofuss_ext::catalogue();
+        let mut hooks = bofuss_ext::hooks(&catalogue);
+        for hook in hooks.iter_mut().filter(|hook| hook.name() == "openstate") {
+            for (name, value) in options {
+                hook.set_option(name, value).expect("the option is there");
+            }
+        }
+        Self::with_hooks(engine, capabilities, catalogue, hooks)
+    }
+
+    /// A switch with these extensions.
+    pub fn with_hooks(
+        engine: Engine,
+        capabilities: OffloadCapabilities,
+        catalogue: Catalogue,
+        hooks: Vec<Box<dyn Hook>>,
+    ) -> Self {
         let pool = Pool::new(1 << 24);
-        let catalogue = Arc::new(bofuss_ext::catalogue());
+        let catalogue = Arc::new(catalogue);
         let config = Config {
             engine,
             ..Config::default()
         };
         let mut datapath = Datapath::new(config, catalogue.clone(), pool.clone());
-        for mut hook in bofuss_ext::hooks(&catalogue) {
-            if hook.name() == "openstate" {
-                for (name, value) in options {
-                    hook.set_option(name, value).expect("the option is there");
-                }
-            }
+        for hook in hooks {
             datapath.add_hook(hook);
         }
         let switch = Switch::new(Time(0), datapath, Identity::default(), FailMode::Secure);

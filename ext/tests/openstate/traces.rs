@@ -119,3 +119,29 @@ fn a_trace_reports_missing_fields_template_packets_and_notifications() {
     }
     assert_eq!(bench.io.messages, []);
 }
+
+#[test]
+fn a_trace_changes_neither_reports_nor_predictions() {
+    let mut bench = Bench::new(Engine::Cache);
+    enable(&mut bench, Dialect::Opp, 0, &[IPV4_SRC]);
+    bench.flow(
+        "udp,udp_dst=80,actions=set_data_var(table=0,output=gd0,function=sum,operands=gd0+9)",
+    );
+    let frame = udp(1, 2, 80);
+    let text = trace(&mut bench, &frame).to_string();
+    assert!(text.contains("computes table=0,gd0=9"), "{text}");
+    assert_eq!(bench.multipart(3, &[0; 8]), [[0; 32]]);
+
+    let mut bench = Bench::new(Engine::Cache);
+    enable(&mut bench, Dialect::Beba, 0, &[IPV4_SRC]);
+    bench.flow("priority=2,udp,udp_dst=80,actions=set_global_state(global_state=6)");
+    bench.flow("priority=1,global_state=6,actions=output:2");
+    bench.flow("priority=1,global_state=0,actions=output:3");
+    let text = trace(&mut bench, &frame).to_string();
+    assert!(text.contains("changes_global old=0,new=6"), "{text}");
+    bench.send_burst(1, &[udp(1, 2, 81), udp(1, 2, 81), udp(1, 2, 81)]);
+    let ports: Vec<u32> = bench.io.out.iter().map(|(port, _)| *port).collect();
+    assert_eq!(ports, [3, 3, 3]);
+    trace(&mut bench, &frame);
+    assert_eq!(bench.multipart(1, &[]), [[0; 8]]);
+}

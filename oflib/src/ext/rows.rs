@@ -96,7 +96,7 @@ pub struct ExtErrors {
 
 /// One experimenter value's form: experimenter, 32-bit type, and either arguments and perhaps raw
 /// bytes, or a body of a type of its own. [`ExtRow::new`] and [`ExtRow::typed`] make one.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ExtRow {
     /// The kind of value.

@@ -4,8 +4,7 @@
 use bofuss_datapath::HookContext;
 use bofuss_oflib::{Catalogue, Field};
 
-use super::{FIELDS, FIRST_CONDITION, N_CONDITIONS};
-use crate::openstate::EXPERIMENTER;
+use crate::common::beba::{EXPERIMENTER, FIELDS, FIRST_OPP_FIELD, N_CONDITIONS};
 
 /// Nanoseconds of a millisecond, the unit of `timestamp`.
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -32,8 +31,9 @@ impl PacketFields {
             field.expect("the catalogue has this extension")
         });
         let [.., timestamp, random, pkt_len] = fields;
+        let first = usize::from(FIRST_OPP_FIELD);
         Self {
-            conditions: core::array::from_fn(|number| fields[number]),
+            conditions: core::array::from_fn(|number| fields[first + number]),
             timestamp,
             random,
             pkt_len,
@@ -44,7 +44,7 @@ impl PacketFields {
 
     /// Whether only Open Packet Processor has this field.
     pub(crate) fn has(field: &Field) -> bool {
-        field.experimenter == EXPERIMENTER && field.number >= FIRST_CONDITION
+        field.experimenter == EXPERIMENTER && field.number >= FIRST_OPP_FIELD
     }
 
     /// Sets an arriving packet's time, random number and length. A trial shows the random number

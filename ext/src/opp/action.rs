@@ -7,15 +7,32 @@ use bofuss_oflib::error::BadAction;
 use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::field::METADATA;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, Field};
+use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ExtValue, Field};
 
 use super::message::variable_id;
 use super::{MAX_OPERANDS, Operand, OperandKind, UpdateFunction};
 use crate::common::args::Args;
 use crate::common::oxm::header_of;
+use crate::openstate::action::{self, Evidence};
 use crate::openstate::args::write_fields;
 use crate::openstate::extractor::{Extractor, field_of, get_scope, put_scope, scope_count};
-use crate::openstate::{check_length, error, table_id};
+use crate::openstate::{Dialects, StateDialect, check_length, error, table_id};
+
+/// What can be inferred from an action in an entry of a table; `None` if all dialects know it.
+pub(super) fn evidence(value: &ExtValue, table: u8) -> Option<Evidence> {
+    let table = if let Some(action) = value.body::<SetDataVar>() {
+        action.table
+    } else if value.body::<WriteContext>().is_some() {
+        table
+    } else {
+        return action::evidence(value, table);
+    };
+    Some(Evidence {
+        table,
+        known: Dialects::only(StateDialect::Opp),
+        error: error::BAD_EXP_ACTION,
+    })
+}
 
 /// Bytes of a SET_DATA_VAR after its type and before its fields.
 const SET_DATA_VAR_BYTES: usize = 28;
@@ -40,6 +57,17 @@ pub struct SetDataVar {
 }
 
 impl SetDataVar {
+    /// The text of a trace's step about the variable that was computed.
+    pub(super) fn trace_text(&self, value: Option<u32>) -> String {
+        let Self { table, output, .. } = self;
+        match value {
+            Some(value) => format!("computes table={table},{output}={value}"),
+            None => {
+                format!("computes nothing: table {table} has no states, or an operand is not there")
+            }
+        }
+    }
+
     /// Checks the output and the operands that are used. Errors: there is no such variable or
     /// extractor, or an operand other than the second is a constant.
     fn check(&self) -> Result<(), ErrorCode> {

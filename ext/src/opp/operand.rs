@@ -5,8 +5,8 @@ use core::fmt;
 
 use bofuss_oflib::ErrorCode;
 
-use super::{N_EXTRACTORS, N_FLOW_VARIABLES, N_GLOBAL_VARIABLES};
-use crate::openstate::error;
+use super::N_EXTRACTORS;
+use crate::common::beba::{self as error, N_FLOW_VARIABLES, N_GLOBAL_VARIABLES};
 
 /// Where an operand's value comes from: two bits on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

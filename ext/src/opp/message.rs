@@ -6,8 +6,9 @@ use core::fmt;
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ErrorCode};
 
-use super::{Comparison, Condition, N_CONDITIONS, N_EXTRACTORS, Operand, OperandKind};
+use super::{Comparison, Condition, N_EXTRACTORS, Operand, OperandKind};
 use crate::common::args::{Args, write_masked};
+use crate::common::beba::N_CONDITIONS;
 use crate::openstate::args::write_fields;
 use crate::openstate::wire::check_key;
 use crate::openstate::{check_length, error, table_id};
@@ -17,7 +18,7 @@ const FLOW_VARIABLE_BYTES: usize = 16;
 
 /// A change of a table's registers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum OppMod {
+pub enum RegisterMod {
     /// Sets a header field extractor.
     HeaderExtractor {
         /// The number of the extractor.
@@ -72,14 +73,30 @@ pub(super) fn variable_id(r: &mut Reader<'_>, kind: OperandKind) -> Result<u8, D
     Ok(variable.id)
 }
 
-impl OppMod {
+impl RegisterMod {
     /// The number of the first command.
-    pub(crate) const FIRST_COMMAND: u8 = 7;
+    pub(super) const FIRST_COMMAND: u8 = 7;
     /// The number of the last command.
-    pub(crate) const LAST_COMMAND: u8 = 10;
+    pub(super) const LAST_COMMAND: u8 = 10;
+    /// The first words of these commands' texts.
+    pub(super) const COMMANDS: [&str; 4] = [
+        "set_header_extractor",
+        "set_condition",
+        "set_global_variable",
+        "set_flow_variable",
+    ];
+
+    /// The error of this command for a table that is not enabled.
+    pub(super) fn disabled(&self) -> ErrorCode {
+        match self {
+            Self::HeaderExtractor { .. } => error::BAD_HEADER_EXTRACTOR,
+            Self::Condition { .. } | Self::GlobalVariable { .. } => error::BAD_CONDITION,
+            Self::FlowVariable { .. } => error::SET_FLOW_STATE,
+        }
+    }
 
     /// The command's number on the wire.
-    pub(crate) fn command(&self) -> u8 {
+    pub(super) fn command(&self) -> u8 {
         match self {
             Self::HeaderExtractor { .. } => Self::FIRST_COMMAND,
             Self::Condition { .. } => 8,
@@ -91,7 +108,7 @@ impl OppMod {
     /// Reads what follows the number of a command: the table, and the change.
     ///
     /// Errors: BAD_EXP_LEN, BAD_TABLE_ID, then that of a wrong number, comparison or operand.
-    pub(crate) fn decode(command: u8, r: &mut Reader<'_>) -> Result<(u8, Self), DecodeError> {
+    pub(super) fn decode(command: u8, r: &mut Reader<'_>) -> Result<(u8, Self), DecodeError> {
         match command {
             7 => {
                 check_length(r, 8)?;
@@ -137,8 +154,8 @@ impl OppMod {
         }
     }
 
-    /// Writes what [`OppMod::decode`] reads.
-    pub(crate) fn encode(&self, table: u8, w: &mut Writer<'_>) {
+    /// Writes what [`RegisterMod::decode`] reads.
+    pub(super) fn encode(&self, table: u8, w: &mut Writer<'_>) {
         w.put(&table);
         match self {
             Self::HeaderExtractor { id, field } => {
@@ -166,8 +183,8 @@ impl OppMod {
         }
     }
 
-    /// Writes the text form, which [`OppMod::parse`] reads.
-    pub(crate) fn text(&self, table: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Writes the text form, which [`RegisterMod::parse`] reads.
+    pub(super) fn text(&self, table: u8, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::HeaderExtractor { id, field } => {
                 write!(f, "set_header_extractor,table={table},id={id},fields=")?;
@@ -199,7 +216,7 @@ impl OppMod {
 
     /// Reads the arguments of a command's text; `None` if it is no command of this dialect. Errors:
     /// what is wrong, in words.
-    pub(crate) fn parse(
+    pub(super) fn parse(
         command: &str,
         args: &mut Args<'_>,
         catalogue: &Catalogue,

@@ -1,6 +1,7 @@
 //! The registers of a table: header field extractors, conditions and global variables.
 
-use super::{Condition, N_CONDITIONS, N_EXTRACTORS, N_GLOBAL_VARIABLES, OppMod};
+use super::{Condition, N_EXTRACTORS, RegisterMod};
+use crate::common::beba::{N_CONDITIONS, N_GLOBAL_VARIABLES};
 use crate::openstate::extractor::Extractor;
 
 /// The registers of a table.
@@ -16,19 +17,19 @@ pub struct Registers {
 
 impl Registers {
     /// The commands that would recreate them in a new table.
-    pub(crate) fn commands(&self) -> impl Iterator<Item = OppMod> {
+    pub(crate) fn commands(&self) -> impl Iterator<Item = RegisterMod> {
         let extractors = (0u8..).zip(&self.extractors).filter_map(|(id, extractor)| {
             let field = extractor.as_ref()?.headers()[0];
-            Some(OppMod::HeaderExtractor { id, field })
+            Some(RegisterMod::HeaderExtractor { id, field })
         });
         let conditions = (0u8..).zip(self.conditions).filter_map(|(id, condition)| {
             let condition = condition?;
-            Some(OppMod::Condition { id, condition })
+            Some(RegisterMod::Condition { id, condition })
         });
         let globals = (0u8..)
             .zip(self.globals)
             .filter(|(_, value)| *value != 0)
-            .map(|(id, value)| OppMod::GlobalVariable {
+            .map(|(id, value)| RegisterMod::GlobalVariable {
                 id,
                 value,
                 mask: u32::MAX,
