@@ -24,6 +24,17 @@ use crate::schedule::Tolerances;
 const DEFAULT_MISS_SEND_LEN: MaxLen = MaxLen(128);
 
 /// The state of one connection. Role, configuration and buffers belong to a whole channel and are
+/// How many messages for a connection were dropped, because its peer does not read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Packet-ins.
+    pub packet_ins: u64,
+    /// Statistics of entries that reached a threshold.
+    pub flow_stats: u64,
+    /// Notifications of extensions.
+    pub notifications: u64,
+}
+
 /// kept at its main connection.
 pub(crate) struct Connection {
     /// The main connection of its channel; its own number, unless it is auxiliary.
@@ -55,16 +66,12 @@ pub(crate) struct Connection {
     pub(crate) late_ports: BTreeMap<PortNo, (PortStatusReason, PortDesc)>,
     /// The newest status of each other controller that could not be sent yet, for lack of room.
     pub(crate) late_controllers: BTreeMap<ConnId, ControllerStatus>,
-    /// Packet-ins that were dropped for lack of room.
-    pub(crate) lost_packet_ins: u64,
-    /// Triggered statistics that were dropped for lack of room.
-    pub(crate) lost_flow_stats: u64,
+    /// The messages that were dropped for lack of room.
+    pub(crate) lost: Lost,
     /// The notifications of extensions that it subscribed to (true) or from (false).
     pub(crate) subscriptions: Vec<(&'static ExtRow, bool)>,
     /// The form in which it wants the values of each experimenter, if not form 0.
     pub(crate) forms: BTreeMap<u32, u8>,
-    /// Notifications that were dropped for lack of room.
-    pub(crate) lost_notifications: u64,
 }
 
 impl Connection {
@@ -87,11 +94,9 @@ impl Connection {
             dump: None,
             late_ports: BTreeMap::new(),
             late_controllers: BTreeMap::new(),
-            lost_packet_ins: 0,
-            lost_flow_stats: 0,
+            lost: Lost::default(),
             subscriptions: Vec::new(),
             forms: BTreeMap::new(),
-            lost_notifications: 0,
         }
     }
 

@@ -94,7 +94,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
             }
             let to = conn.connection_for(event.packet);
             if !self.io.takes_packet_in(to, event.packet.in_port()) {
-                conn.lost_packet_ins += 1;
+                conn.lost.packet_ins += 1;
                 continue;
             }
             let bytes = event.packet.wire_bytes();
@@ -130,7 +130,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
                 continue;
             }
             if !self.io.has_room(*id) {
-                conn.lost_notifications += 1;
+                conn.lost.notifications += 1;
                 continue;
             }
             if let Some(messages) = value.in_messages(conn.version) {
@@ -165,7 +165,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
                 continue;
             }
             if !self.io.has_room(*id) {
-                conn.lost_flow_stats += 1;
+                conn.lost.flow_stats += 1;
                 continue;
             }
             let body = ReplyBody::FlowCounters(alloc::vec![stats.clone()]);

@@ -41,6 +41,7 @@ mod switch;
 pub mod trace;
 mod turns;
 
+pub use connection::Lost;
 pub use fail_mode::{FailMode, STANDALONE_COOKIE};
 pub use features::Identity;
 pub use io::SwitchIo;

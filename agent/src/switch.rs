@@ -17,6 +17,7 @@ use bofuss_oflib::{Message, PortNo, Version};
 
 use crate::bundles::Bundles;
 use crate::change::Change;
+use crate::connection::Lost;
 use crate::connections::Connections;
 use crate::controllers::{self, ended_status, note_change, note_status};
 use crate::deliver::{SwitchSink, report_tables};
@@ -192,28 +193,11 @@ impl<E: FrameEngine> Switch<E> {
         self.connections.by_id.get(&main).map(|main| main.role)
     }
 
-    /// How many packet-ins for a connection were dropped because it does not read.
-    pub fn lost_packet_ins(&self, conn: ConnId) -> u64 {
-        self.connections
-            .by_id
-            .get(&conn)
-            .map_or(0, |conn| conn.lost_packet_ins)
-    }
-
-    /// How many triggered statistics for a connection were dropped because it does not read.
-    pub fn lost_flow_stats(&self, conn: ConnId) -> u64 {
-        self.connections
-            .by_id
-            .get(&conn)
-            .map_or(0, |conn| conn.lost_flow_stats)
-    }
-
-    /// How many notifications of extensions for a connection were dropped because it does not read.
-    pub fn lost_notifications(&self, conn: ConnId) -> u64 {
-        self.connections
-            .by_id
-            .get(&conn)
-            .map_or(0, |conn| conn.lost_notifications)
+    /// How many messages for a connection were dropped, because its peer does not read; none if the
+    /// connection does not exist.
+    pub fn lost(&self, conn: ConnId) -> Lost {
+        let conn = self.connections.by_id.get(&conn);
+        conn.map_or_else(Lost::default, |conn| conn.lost)
     }
 
     /// Whether any next message of a connection may be passed to [`Switch::message`]: the previous

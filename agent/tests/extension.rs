@@ -238,8 +238,8 @@ fn a_connection_without_room_loses_notifications_and_that_is_counted() {
         let sent = lab.tell(ONE, notes(WRITE, &[(1, 5)]));
         assert_eq!(sent.len(), 1, "the others are told");
     }
-    assert_eq!(lab.switch.lost_notifications(TWO), 10);
-    assert_eq!(lab.switch.lost_notifications(ONE), 0);
+    assert_eq!(lab.switch.lost(TWO).notifications, 10);
+    assert_eq!(lab.switch.lost(ONE).notifications, 0);
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn a_slow_reader_loses_packet_ins_and_gets_one_port_status_each() {
     assert!(!lab.switch.is_ready(CONN, &lab.io));
     (0..5).for_each(|_| lab.send(1, &raw(1, 2)));
     assert_eq!(lab.io.messages, []);
-    assert_eq!(lab.switch.lost_packet_ins(CONN), 5);
+    assert_eq!(lab.switch.lost(CONN).packet_ins, 5);
     lab.port(9);
     lab.switch.port_removed(lab.now, PortNo(4), &mut lab.io);
     lab.port(4);

@@ -300,11 +300,11 @@ fn a_connection_that_does_not_read_costs_nothing_and_its_losses_are_counted() {
         lab.advance(NOTICED);
     }
     assert_eq!(lab.io.messages, []);
-    assert_eq!(lab.switch.lost_flow_stats(NEW), 5);
+    assert_eq!(lab.switch.lost(NEW).flow_stats, 5);
     lab.io.stuck = false;
     assert_eq!(after(&mut lab, 1), [16]);
-    assert_eq!(lab.switch.lost_flow_stats(NEW), 5);
-    assert_eq!(lab.switch.lost_flow_stats(CONN), 0, "it speaks 1.3");
+    assert_eq!(lab.switch.lost(NEW).flow_stats, 5);
+    assert_eq!(lab.switch.lost(CONN).flow_stats, 0, "it speaks 1.3");
 }
 
 #[test]

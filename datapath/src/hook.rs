@@ -1,7 +1,7 @@
 //! The hooks of an extension: points on a packet's path and events of the switch, each with a
 //! default that does nothing.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::message::{FlowMod, FlowRemoved};
@@ -10,8 +10,8 @@ use bofuss_oflib::{ErrorCode, ExtValue, Message, PortNo};
 
 use crate::Upcoming;
 use crate::{
-    Config, ControlContext, EgressDrop, HookContext, HookEffect, LookupNote, Metric, ReplyPart,
-    Time, Verdict,
+    Config, ControlContext, EgressDrop, HookContext, HookEffect, LookupNote, Metric, OptionError,
+    ReplyPart, Time, Verdict,
 };
 
 /// A point on a packet's path through a table at which hooks are called.
@@ -32,9 +32,9 @@ pub trait Hook {
     fn name(&self) -> &'static str;
 
     /// Sets one of the extension's options before it is added to a switch, which the operator
-    /// writes as `EXTENSION.NAME=VALUE`. Errors: a sentence that says which values are valid.
-    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
-        Err(format!("{} has no options", self.name()))
+    /// writes as `EXTENSION.NAME=VALUE`.
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+        Err(OptionError::NoOptions(self.name()))
     }
 
     /// Called when it is added to a switch. The configuration contains a seed for random choices, a

@@ -21,6 +21,7 @@ mod hook;
 mod hook_context;
 mod hook_effect;
 mod hooks;
+mod option_error;
 mod port;
 mod qos;
 mod references;
@@ -67,6 +68,7 @@ pub use groups::select::flow_hash;
 pub use hook::Hook;
 pub use hook_context::{HeldPacket, HookContext, LookupNote, NOTE_WORDS};
 pub use hook_effect::{HookEffect, Verdict};
+pub use option_error::OptionError;
 pub use pipeline::{
     queueing::MAX_WAITING_BYTES,
     work::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN, WORK_PER_FRAME, WORK_PER_TURN},

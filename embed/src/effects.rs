@@ -10,6 +10,7 @@ use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{DecodeError, EncodeError, ErrorCode, Message, PortNo};
 
+use crate::config::EmbedError;
 use crate::peer::Peer;
 
 /// If a peer has not read more than this many bytes, packet-ins for it are dropped; long replies to
@@ -131,6 +132,18 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
+    /// The peer of a connection. Errors: [`EmbedError::NoConnection`].
+    pub(crate) fn peer(&self, conn: ConnId) -> Result<&Peer, EmbedError> {
+        let peer = self.peers.get(&conn);
+        peer.ok_or(EmbedError::NoConnection(conn))
+    }
+
+    /// The connections whose peers satisfy `is_meant`.
+    pub(crate) fn conns(&self, is_meant: impl Fn(&Peer) -> bool) -> Vec<ConnId> {
+        let meant = self.peers.iter().filter(|(_, peer)| is_meant(peer));
+        meant.map(|(conn, _)| *conn).collect()
+    }
+
     /// Adds bytes for a peer.
     pub(crate) fn write(&mut self, conn: ConnId, bytes: Vec<u8>) {
         if let Some(peer) = self.peers.get_mut(&conn) {

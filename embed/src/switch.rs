@@ -207,7 +207,7 @@ impl EmbeddedSwitch {
         id: u8,
         datagrams: bool,
     ) -> Result<ConnId, EmbedError> {
-        let codec = self.peer(main)?.codec();
+        let codec = self.effects.peer(main)?.codec();
         let version = codec.ok_or(EmbedError::WrongKind(main))?.version;
         let kind = Kind::Auxiliary {
             main,
@@ -236,7 +236,7 @@ impl EmbeddedSwitch {
     ///
     /// Errors: [`EmbedError::NoConnection`], also after it was closed; [`EmbedError::WrongKind`].
     pub fn feed(&mut self, now: Time, conn: ConnId, bytes: &[u8]) -> Result<usize, EmbedError> {
-        if matches!(self.peer(conn)?.phase, Phase::Typed) {
+        if matches!(self.effects.peer(conn)?.phase, Phase::Typed) {
             return Err(EmbedError::WrongKind(conn));
         }
         let mut taken = 0;
@@ -270,7 +270,7 @@ impl EmbeddedSwitch {
         xid: u32,
         message: Message,
     ) -> Result<bool, EmbedError> {
-        if !matches!(self.peer(conn)?.phase, Phase::Typed) {
+        if !matches!(self.effects.peer(conn)?.phase, Phase::Typed) {
             return Err(EmbedError::WrongKind(conn));
         }
         if !self.becomes_ready(now, conn) {
@@ -284,7 +284,7 @@ impl EmbeddedSwitch {
     /// Sets how many drained bytes the caller holds that the peer of a connection has not read yet;
     /// initially 0. Errors: [`EmbedError::NoConnection`].
     pub fn set_held_bytes(&mut self, conn: ConnId, bytes: usize) -> Result<(), EmbedError> {
-        self.peer(conn)?;
+        self.effects.peer(conn)?;
         if let Some(peer) = self.effects.peers.get_mut(&conn) {
             peer.held_bytes = bytes;
         }
@@ -294,7 +294,7 @@ impl EmbeddedSwitch {
     /// Removes a connection that its peer closed, and with a main connection its auxiliary
     /// connections. Errors: [`EmbedError::NoConnection`].
     pub fn disconnect(&mut self, now: Time, conn: ConnId) -> Result<(), EmbedError> {
-        self.peer(conn)?;
+        self.effects.peer(conn)?;
         self.end(now, conn);
         self.finish(now);
         Ok(())
@@ -314,7 +314,7 @@ impl EmbeddedSwitch {
     /// Continues with what waits, as far as the peers have read.
     pub fn work(&mut self, now: Time) {
         self.finish(now);
-        for conn in self.conns(|_| true) {
+        for conn in self.effects.conns(|_| true) {
             self.serve(now, conn);
         }
         self.finish(now);
@@ -351,18 +351,6 @@ impl EmbeddedSwitch {
     fn port(&self, number: PortNo) -> Result<&bofuss_datapath::Port, EmbedError> {
         let ports = self.switch.datapath().ports();
         ports.get(&number).ok_or(EmbedError::NoPort(number))
-    }
-
-    fn peer(&self, conn: ConnId) -> Result<&Peer, EmbedError> {
-        let peer = self.effects.peers.get(&conn);
-        peer.ok_or(EmbedError::NoConnection(conn))
-    }
-
-    /// The connections that satisfy `is_meant`.
-    fn conns(&self, is_meant: impl Fn(&Peer) -> bool) -> Vec<ConnId> {
-        let peers = self.effects.peers.iter();
-        let meant = peers.filter(|(_, peer)| is_meant(peer));
-        meant.map(|(conn, _)| *conn).collect()
     }
 
     fn number(&mut self) -> ConnId {
@@ -463,7 +451,9 @@ impl EmbeddedSwitch {
             while self.switch.has_work(&self.effects) {
                 self.switch.work(now, &mut self.effects);
             }
-            let over = self.conns(|peer| peer.unread_bytes() > MAX_UNREAD_BYTES);
+            let over = self
+                .effects
+                .conns(|peer| peer.unread_bytes() > MAX_UNREAD_BYTES);
             if over.is_empty() {
                 break;
             }
@@ -485,8 +475,9 @@ impl EmbeddedSwitch {
     /// Removes a connection, and closes its auxiliary connections.
     fn end(&mut self, now: Time, conn: ConnId) {
         self.effects.peers.remove(&conn);
-        let auxiliaries =
-            self.conns(|peer| matches!(peer.kind, Kind::Auxiliary { main, .. } if main == conn));
+        let auxiliaries = self
+            .effects
+            .conns(|peer| matches!(peer.kind, Kind::Auxiliary { main, .. } if main == conn));
         for other in auxiliaries {
             self.effects.peers.remove(&other);
             self.effects.waiting.push_back(Effect::Close {

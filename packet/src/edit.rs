@@ -5,15 +5,13 @@ use bofuss_oflib::FieldMatch;
 use bofuss_oflib::copy_field::CopyField;
 use bofuss_oflib::field::{Field, Header, PBB_ISID, STANDARD_FIELDS, VLAN_PCP};
 
-use crate::header::{ethertype, protocol};
-use crate::headers::{Headers, IPV4_PROTOCOL, TAG_BYTES, TYPE_AT, Ttl, decremented};
+use crate::header::ethertype;
+use crate::headers::{BOTTOM_OF_STACK, Headers, TAG_BYTES, TYPE_AT, Ttl, decremented};
 use crate::packet::Packet;
 use crate::rows::{field_at, ones};
 
 /// Bytes of a backbone service instance tag with the customer's addresses.
 const PBB_BYTES: usize = 18;
-/// The bit that the last MPLS label stack entry has, in its third byte.
-const BOTTOM_OF_STACK: u8 = 1;
 
 /// The reason for which an edit left its packet as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,15 +22,6 @@ pub enum EditError {
     NoHeadroom,
     /// The TTL is 0 or 1 and cannot be decremented.
     InvalidTtl,
-}
-
-/// The TTL of the IP header that the first four bits at `at` announce, if all of it is there.
-fn ip_ttl(bytes: &[u8], at: usize) -> Option<Ttl> {
-    match (bytes.get(at)? >> 4, bytes.len() - at) {
-        (4, 20..) => Some(Ttl::Ipv4(at)),
-        (6, 40..) => Some(Ttl::Ipv6(at)),
-        _ => None,
-    }
 }
 
 impl Packet {
@@ -105,63 +94,36 @@ impl Packet {
 
     /// Sets the TTL of the outermost MPLS label stack entry.
     pub fn set_mpls_ttl(&mut self, ttl: u8) -> Result<(), EditError> {
-        let place = self.mpls_ttl().ok_or(EditError::NoHeader)?;
+        let place = self.layout.mpls_ttl_place().ok_or(EditError::NoHeader)?;
         self.put_ttl(place, ttl);
         Ok(())
     }
 
     /// Decrements the TTL of the outermost MPLS label stack entry.
     pub fn dec_mpls_ttl(&mut self) -> Result<(), EditError> {
-        self.dec_ttl(self.mpls_ttl())
+        self.dec_ttl(self.layout.mpls_ttl_place())
     }
 
     /// Copies the TTL of the second outermost header that has one to the outermost.
     ///
     /// Choice: below the last label is IP if the first four bits say so.
     pub fn copy_ttl_out(&mut self) -> Result<(), EditError> {
-        let (outer, inner) = self.outer_ttls().ok_or(EditError::NoHeader)?;
+        let (outer, inner) = self
+            .layout
+            .outer_ttls(self.frame.bytes())
+            .ok_or(EditError::NoHeader)?;
         self.put_ttl(outer, self.frame.bytes()[inner.at()]);
         Ok(())
     }
 
     /// Copies the TTL of the outermost header that has one to the second outermost.
     pub fn copy_ttl_in(&mut self) -> Result<(), EditError> {
-        let (outer, inner) = self.outer_ttls().ok_or(EditError::NoHeader)?;
+        let (outer, inner) = self
+            .layout
+            .outer_ttls(self.frame.bytes())
+            .ok_or(EditError::NoHeader)?;
         self.put_ttl(inner, self.frame.bytes()[outer.at()]);
         Ok(())
-    }
-
-    fn mpls_ttl(&self) -> Option<Ttl> {
-        self.layout.offset(Header::Mpls).map(Ttl::Mpls)
-    }
-
-    /// The two outermost headers with a TTL: labels, and IP in a label or in IP.
-    fn outer_ttls(&self) -> Option<(Ttl, Ttl)> {
-        let bytes = self.frame.bytes();
-        let outer = self.mpls_ttl().or(self.layout.nw_ttl_place())?;
-        let inner = match outer {
-            Ttl::Mpls(at) if bytes[at + 2] & BOTTOM_OF_STACK == 0 => {
-                let next = at + TAG_BYTES;
-                if bytes.len() < next + TAG_BYTES {
-                    return None;
-                }
-                Ttl::Mpls(next)
-            }
-            Ttl::Mpls(at) => ip_ttl(bytes, at + TAG_BYTES)?,
-            Ttl::Ipv4(at) => self.tunnelled_ttl(at + IPV4_PROTOCOL)?,
-            Ttl::Ipv6(_) => self.tunnelled_ttl(self.layout.offset(Header::NextHeader)?)?,
-        };
-        Some((outer, inner))
-    }
-
-    /// The TTL of IP in IP; `protocol_at`: where the outer header says what follows.
-    fn tunnelled_ttl(&self, protocol_at: usize) -> Option<Ttl> {
-        let bytes = self.frame.bytes();
-        let is_ip = matches!(bytes[protocol_at], protocol::IPV4 | protocol::IPV6);
-        if !is_ip || self.layout.payload == 0 {
-            return None;
-        }
-        ip_ttl(bytes, self.layout.payload)
     }
 
     fn dec_ttl(&mut self, place: Option<Ttl>) -> Result<(), EditError> {

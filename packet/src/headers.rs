@@ -11,7 +11,7 @@ use bofuss_oflib::field::{Field, Header};
 use crate::checksum::{crc32c, fold, sum, update, update_partial};
 use crate::configured::first_place;
 use crate::edit::EditError;
-use crate::header::{CHECKSUMS, Cover, cover, is_vlan_tag};
+use crate::header::{CHECKSUMS, Cover, cover, is_vlan_tag, protocol};
 use crate::parse::{ABSENT, Flaw, Fragment, Layout, survey};
 use crate::rewrite::TagChange;
 use crate::rows::{fields_of, put_bits};
@@ -32,6 +32,9 @@ const MAX_MOVED: usize = 1 << 15;
 /// The bits of PCP and VID in a VLAN tag, after its type.
 const PCP_AND_VID: u16 = 0xefff;
 
+/// The bit that the last MPLS label stack entry has, in its third byte.
+pub(crate) const BOTTOM_OF_STACK: u8 = 1;
+
 /// The TTL byte of a header, and what it takes to change it.
 #[derive(Clone, Copy)]
 pub(crate) enum Ttl {
@@ -51,6 +54,15 @@ impl Ttl {
     }
 }
 
+/// The TTL of the IP header that the first four bits at `at` announce, if all of it is there.
+fn ip_ttl(bytes: &[u8], at: usize) -> Option<Ttl> {
+    match (bytes.get(at)? >> 4, bytes.len() - at) {
+        (4, 20..) => Some(Ttl::Ipv4(at)),
+        (6, 40..) => Some(Ttl::Ipv6(at)),
+        _ => None,
+    }
+}
+
 /// The TTL after a hop. Errors: INVALID_TTL if there is none left.
 pub(crate) fn decremented(ttl: u8) -> Result<u8, EditError> {
     match ttl {
@@ -60,6 +72,38 @@ pub(crate) fn decremented(ttl: u8) -> Result<u8, EditError> {
 }
 
 impl Layout {
+    /// The TTL of the outermost MPLS label stack entry.
+    pub(crate) fn mpls_ttl_place(&self) -> Option<Ttl> {
+        self.offset(Header::Mpls).map(Ttl::Mpls)
+    }
+
+    /// The two outermost headers with a TTL: labels, and IP in a label or in IP.
+    pub(crate) fn outer_ttls(&self, bytes: &[u8]) -> Option<(Ttl, Ttl)> {
+        let outer = self.mpls_ttl_place().or(self.nw_ttl_place())?;
+        let inner = match outer {
+            Ttl::Mpls(at) if bytes[at + 2] & BOTTOM_OF_STACK == 0 => {
+                let next = at + TAG_BYTES;
+                if bytes.len() < next + TAG_BYTES {
+                    return None;
+                }
+                Ttl::Mpls(next)
+            }
+            Ttl::Mpls(at) => ip_ttl(bytes, at + TAG_BYTES)?,
+            Ttl::Ipv4(at) => self.tunnelled_ttl(bytes, at + IPV4_PROTOCOL)?,
+            Ttl::Ipv6(_) => self.tunnelled_ttl(bytes, self.offset(Header::NextHeader)?)?,
+        };
+        Some((outer, inner))
+    }
+
+    /// The TTL of IP in IP; `protocol_at` is where the outer header says what follows.
+    fn tunnelled_ttl(&self, bytes: &[u8], protocol_at: usize) -> Option<Ttl> {
+        let is_ip = matches!(bytes[protocol_at], protocol::IPV4 | protocol::IPV6);
+        if !is_ip || self.payload == 0 {
+            return None;
+        }
+        ip_ttl(bytes, self.payload)
+    }
+
     /// The TTL of the IP header in a frame with this layout; `None` if there is none.
     pub fn nw_ttl(&self, bytes: &[u8]) -> Option<u8> {
         self.nw_ttl_place().map(|place| bytes[place.at()])

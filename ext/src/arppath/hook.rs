@@ -1,8 +1,8 @@
 //! The hook of ARP-Path: its action, misses, ports, timers and messages.
 
-use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
+use alloc::{boxed::Box, format, vec, vec::Vec};
 
-use bofuss_datapath::{
+use bofuss_datapath::{OptionError, 
     Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Time, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
@@ -51,7 +51,7 @@ impl ArpPath {
         let now = cx.now;
         if !cx.is_dry() {
             self.used = now;
-            self.machine.activate(now);
+            self.machine.hellos.activate(now);
         }
         let in_port = cx.in_port();
         let mut frame = HostFrame {
@@ -178,32 +178,30 @@ impl ArpPath {
         Verdict::Continue
     }
 
-    /// Sends the contents of the outbox.
+    /// Sends what the machine has collected.
     fn send(&mut self, cx: &mut HookContext<'_>) {
         if cx.is_dry() {
             return;
         }
-        let outbox = &mut self.machine.outbox;
         // An offer precedes the frames that are offered.
-        for (port, bytes) in outbox.frames.drain(..) {
+        for (port, bytes) in self.machine.sender.drain() {
             if let Some(packet) = cx.packet(&bytes, PortNo::CONTROLLER) {
                 cx.emit(packet, vec![Action::output(port)]);
             }
         }
-        for (packet, actions) in outbox.packets.drain(..) {
+        for (packet, actions) in self.machine.released.drain(..) {
             cx.emit(packet, actions);
         }
     }
 
     /// As [`Self::send`], outside of packet handling.
     fn send_later(&mut self, cx: &mut ControlContext<'_>) {
-        let outbox = &mut self.machine.outbox;
-        for (port, bytes) in outbox.frames.drain(..) {
+        for (port, bytes) in self.machine.sender.drain() {
             if let Some(packet) = cx.packet(&bytes, PortNo::CONTROLLER) {
                 cx.emit(packet, vec![Action::output(port)]);
             }
         }
-        for (packet, actions) in outbox.packets.drain(..) {
+        for (packet, actions) in self.machine.released.drain(..) {
             cx.emit(packet, actions);
         }
     }
@@ -214,7 +212,7 @@ impl ArpPath {
         let options = &self.machine.options;
         let is_idle = cx.now.since(self.used) >= options.learnt && options.tables.is_empty();
         if is_idle && !cx.tables().iter().any(rules::table_miss_takes_it) {
-            self.machine.next_hello = None;
+            self.machine.hellos.stop();
         }
     }
 }
@@ -241,7 +239,7 @@ impl Hook for ArpPath {
         "arppath"
     }
 
-    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         self.machine.options.set(name, value)
     }
 
@@ -251,7 +249,7 @@ impl Hook for ArpPath {
         let nonces = Nonces::new(config.secret, config.epoch_ns, id);
         self.machine = PathMachine::new(options, id, nonces);
         if !self.machine.options.tables.is_empty() {
-            self.machine.activate(Time(0));
+            self.machine.hellos.activate(Time(0));
         }
     }
 
@@ -294,7 +292,7 @@ impl Hook for ArpPath {
     fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
         if !flow_mod.deletes() && rules::has_action(flow_mod.instructions.list()) {
             self.used = cx.now;
-            self.machine.activate(cx.now);
+            self.machine.hellos.activate(cx.now);
         }
     }
 

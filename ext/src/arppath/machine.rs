@@ -1,7 +1,8 @@
 //! How a switch forwards frames of hosts: it learns the port of each source, and finds the port
 //! towards each destination.
 //!
-//! Nothing here knows tables or hooks. Frames to send are collected in [`PathMachine::outbox`].
+//! Nothing here knows tables or hooks. Frames to send are collected in [`PathMachine::sender`] and
+//! [`PathMachine::released`].
 
 use alloc::{vec, vec::Vec};
 
@@ -11,8 +12,10 @@ use bofuss_packet::Packet;
 
 use super::duplicates::Duplicates;
 use super::frame::HostPair;
+use super::hello_timer::HelloTimer;
 use super::neighbours::{NeighbourKind, PathNeighbours};
 use super::options::PathOptions;
+use super::sender::PathSender;
 use super::sessions::Nonces;
 use super::table::{PathEntry, PathState, PathTable, VlanHost};
 use super::waiting::{RepairStart, Waiting};
@@ -84,24 +87,10 @@ pub(super) struct PathCounts {
     pub(super) lost_neighbours: u64,
 }
 
-/// Frames to send.
-#[derive(Default)]
-pub(super) struct PathOutbox {
-    /// Frames of the protocol, each with its output port.
-    pub(super) frames: Vec<(PortNo, Vec<u8>)>,
-    /// Frames of hosts that waited for a path, each with its output ports.
-    pub(super) packets: Vec<(Packet, Vec<Action>)>,
-}
-
 /// The state of ARP-Path in a switch.
 pub(super) struct PathMachine {
     pub(super) options: PathOptions,
-    /// The switch's number in frames.
-    pub(super) id: u64,
-    pub(super) nonces: Nonces,
-    /// Of the frames that began here, and of all that were sent.
-    pub(super) last_sequence: u64,
-    pub(super) last_number: u64,
+    pub(super) sender: PathSender,
     pub(super) paths: PathTable,
     pub(super) neighbours: PathNeighbours,
     pub(super) waiting: Waiting,
@@ -111,12 +100,11 @@ pub(super) struct PathMachine {
     pub(super) copies: Duplicates<u64>,
     /// Paths that no edge has answered for: their frames are offered to all ports.
     pub(super) offered: Duplicates<HostPair>,
-    /// When the next HELLO is due; `None` while ARP-Path is not in use.
-    pub(super) next_hello: Option<Time>,
-    pub(super) last_hello: Option<Time>,
+    pub(super) hellos: HelloTimer,
     /// When a neighbour may be lost.
     pub(super) next_loss: Option<Time>,
-    pub(super) outbox: PathOutbox,
+    /// Frames of hosts that waited for a path, each with the actions that send it.
+    pub(super) released: Vec<(Packet, Vec<Action>)>,
     pub(super) counts: PathCounts,
 }
 
@@ -125,19 +113,15 @@ impl PathMachine {
         Self {
             paths: PathTable::new(options.entries),
             options,
-            id,
-            nonces,
-            last_sequence: nonces.first_sequence(),
-            last_number: 0,
+            sender: PathSender::new(id, nonces),
             neighbours: PathNeighbours::default(),
             waiting: Waiting::default(),
             requests: Duplicates::default(),
             copies: Duplicates::default(),
             offered: Duplicates::default(),
-            next_hello: None,
-            last_hello: None,
+            hellos: HelloTimer::default(),
             next_loss: None,
-            outbox: PathOutbox::default(),
+            released: Vec::new(),
             counts: PathCounts::default(),
         }
     }
@@ -280,18 +264,8 @@ impl PathMachine {
         was_elsewhere && !self.kind(now, port).is_switch()
     }
 
-    /// How long an entry lives.
-    fn lifetime(&self, state: PathState) -> u64 {
-        match state {
-            PathState::Locked => self.options.lock,
-            PathState::Learnt => self.options.learnt,
-        }
-    }
-
     /// Refreshes the entry of a host that was seen on its known port.
     fn refresh(&mut self, now: Time, station: &VlanHost, state: PathState) {
-        let lock = self.options.lock;
-        let learnt = self.options.learnt;
         let Some(entry) = self.paths.get_mut(now, station) else {
             return;
         };
@@ -300,10 +274,7 @@ impl PathMachine {
             entry.state = PathState::Learnt;
         }
         if !entry.is_pinned() {
-            entry.until = match entry.state {
-                PathState::Locked => now.after(lock),
-                PathState::Learnt => now.after(learnt),
-            };
+            entry.until = now.after(self.options.lifetime(entry.state));
         }
     }
 
@@ -337,7 +308,7 @@ impl PathMachine {
         let entry = PathEntry {
             port,
             state,
-            until: now.after(self.lifetime(state)),
+            until: now.after(self.options.lifetime(state)),
             seen: now,
             bound: same.map_or(now, |entry| entry.bound),
             via,
@@ -380,7 +351,7 @@ impl PathMachine {
                 _ => continue,
             };
             let actions = vec![Action::output(output)];
-            self.outbox.packets.push((packet, actions));
+            self.released.push((packet, actions));
         }
     }
 

@@ -6,6 +6,7 @@
 mod duplicates;
 pub mod error;
 pub mod frame;
+mod hello_timer;
 mod hook;
 mod machine;
 mod neighbours;
@@ -14,6 +15,7 @@ mod options;
 mod protocol;
 mod report;
 mod rules;
+mod sender;
 mod sessions;
 mod stray;
 pub mod table;

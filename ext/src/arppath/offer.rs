@@ -46,7 +46,7 @@ impl PathMachine {
             if self.kind(now, ingress).is_switch() {
                 actions.push(Action::output(PortNo::IN_PORT));
             }
-            self.outbox.packets.push((packet, actions));
+            self.released.push((packet, actions));
             self.counts.offered += 1;
         }
     }

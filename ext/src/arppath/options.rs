@@ -1,18 +1,29 @@
 //! The operator's options: timers, limits, the EtherType, tables, ports of hosts, and a key.
 
-use alloc::{
-    collections::BTreeSet,
-    format,
-    string::{String, ToString},
-};
+use alloc::collections::BTreeSet;
 
-use bofuss_datapath::Time;
+use bofuss_datapath::{OptionError, Time};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::types::TableId;
 
 use super::frame::ETHERTYPE;
+use super::table::PathState;
 use crate::common::words::number;
 
+/// The names of the options.
+const NAMES: [&str; 11] = [
+    "ethertype",
+    "lock-ms",
+    "learnt-ms",
+    "hello-ms",
+    "hold-ms",
+    "repair-ms",
+    "entries",
+    "floods",
+    "tables",
+    "host-ports",
+    "key",
+];
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
 /// The longest time that an option accepts: one day.
@@ -70,8 +81,16 @@ impl Default for PathOptions {
 }
 
 impl PathOptions {
-    /// Sets an option. Errors: a sentence that says which values are valid.
-    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+    /// How long an entry lives.
+    pub(super) fn lifetime(&self, state: PathState) -> u64 {
+        match state {
+            PathState::Locked => self.lock,
+            PathState::Learnt => self.learnt,
+        }
+    }
+
+    /// Sets an option.
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         match name {
             "ethertype" => self.ethertype = number(value, MIN_ETHERTYPE, 0xffff)? as u16,
             "lock-ms" => self.lock = nanos_of_ms(value)?,
@@ -93,13 +112,13 @@ impl PathOptions {
                 let key = u128::from_str_radix(value, 16)
                     .ok()
                     .filter(|_| value.len() == 32);
-                self.key = Some(key.ok_or("a key is 32 hexadecimal digits".to_string())?);
+                self.key = Some(key.ok_or(OptionError::Invalid("a key is 32 hexadecimal digits"))?);
             }
             _ => {
-                return Err(format!(
-                    "'{name}' is not ethertype, lock-ms, learnt-ms, hello-ms, hold-ms, repair-ms, \
-                     entries, floods, tables, host-ports or key"
-                ));
+                return Err(OptionError::UnknownName {
+                    name: name.into(),
+                    known: &NAMES,
+                });
             }
         }
         Ok(())
@@ -107,12 +126,12 @@ impl PathOptions {
 }
 
 /// Reads a time in milliseconds. Returns nanoseconds.
-fn nanos_of_ms(text: &str) -> Result<u64, String> {
+fn nanos_of_ms(text: &str) -> Result<u64, OptionError> {
     Ok(number(text, 1, MAX_MS)? * MS)
 }
 
 /// Numbers with commas between.
-fn numbers(text: &str, most: u64) -> Result<impl Iterator<Item = u64>, String> {
+fn numbers(text: &str, most: u64) -> Result<impl Iterator<Item = u64>, OptionError> {
     let list = text.split(',').map(|one| number(one, 0, most));
-    Ok(list.collect::<Result<BTreeSet<u64>, String>>()?.into_iter())
+    Ok(list.collect::<Result<BTreeSet<u64>, OptionError>>()?.into_iter())
 }

@@ -3,29 +3,19 @@
 use bofuss_datapath::Time;
 use bofuss_oflib::{Mac, PortNo};
 
-use super::frame::{FrameError, FrameType, HostPair, MAX_HOPS, PathFrame};
+use super::frame::{FrameError, FrameType, HostPair, PathFrame};
 use super::machine::PathMachine;
 use super::neighbours::NeighbourKind;
 use super::sessions::Freshness;
 use super::table::{PathEntry, PathState, VlanHost};
 use super::waiting::{DueRepair, RepairStart};
 
-/// A new neighbour gets a HELLO at once, but between two regular HELLOs at most this many are sent.
-const EXTRA_HELLOS: u64 = 10;
-/// The first byte of a switch's own, locally administered address. It differs from those usually
-/// given to hosts, because ordinary bridges would learn a wrong place for such an address.
-const OWN_PREFIX: u8 = 0x62;
 /// How long a request is remembered, so that a late copy is recognised.
 const REQUEST_MEMORY: u64 = 10 * Time::SEC;
 /// How many entries of each port one tick checks for expiry.
 const EXPIRIES_PER_TICK: usize = 256;
 
 impl PathMachine {
-    /// Begins to send HELLOs, unless it has begun already.
-    pub(super) fn activate(&mut self, now: Time) {
-        self.next_hello.get_or_insert(now);
-    }
-
     /// Handles a port that came up, went down or changed.
     pub(super) fn link_changed(&mut self, now: Time, port: PortNo, up: bool) {
         let floods = self.options.floods;
@@ -33,23 +23,14 @@ impl PathMachine {
         if !up {
             self.flush(port);
         }
-        if came_up && self.next_hello.is_some() {
-            self.greet(now);
+        if came_up {
+            self.hellos.hasten(now, self.options.hello);
         }
-    }
-
-    /// Makes the next HELLO due soon.
-    fn greet(&mut self, now: Time) {
-        let pause = self.options.hello / EXTRA_HELLOS;
-        let soon = self
-            .last_hello
-            .map_or(now, |last| last.after(pause).max(now));
-        self.next_hello = self.next_hello.map(|next| next.min(soon));
     }
 
     /// When [`PathMachine::tick`] has something to do.
     pub(super) fn next_tick(&self) -> Option<Time> {
-        let hello = self.next_hello?;
+        let hello = self.hellos.next()?;
         let times = [self.waiting.next(), self.next_loss];
         times.into_iter().flatten().chain([hello]).min()
     }
@@ -73,15 +54,13 @@ impl PathMachine {
         if self.next_loss.is_some_and(|at| at <= now) {
             self.drop_lost_neighbours(now);
         }
-        if self.next_hello.is_some_and(|at| at <= now) {
+        if self.hellos.next().is_some_and(|at| at <= now) {
             self.say_hello(now);
             self.requests.expire(now);
             self.copies.expire(now);
             self.offered.expire(now);
-            self.next_hello = Some(now.after(self.options.hello));
-            if self.paths.expire(now, EXPIRIES_PER_TICK) {
-                self.next_hello = Some(now.after(self.options.hello / EXTRA_HELLOS));
-            }
+            let is_more = self.paths.expire(now, EXPIRIES_PER_TICK);
+            self.hellos.sent(now, self.options.hello, is_more);
         }
     }
 
@@ -94,59 +73,16 @@ impl PathMachine {
     }
 
     fn say_hello(&mut self, now: Time) {
-        self.last_hello = Some(now);
         let ports: alloc::vec::Vec<PortNo> = self.neighbours.up().collect();
         for port in ports {
             let hello = PathFrame {
                 to: self.neighbours.heard(now, port, self.options.hold),
-                ..self.frame(FrameType::Hello, HostPair::default())
+                ..self.sender.frame(FrameType::Hello, HostPair::default())
             };
             for near in [true, false] {
-                self.send(port, &hello, near);
+                self.sender.send(&self.options, port, &hello, near);
             }
         }
-    }
-
-    /// Makes a frame that originates here.
-    fn frame(&mut self, ty: FrameType, pair: HostPair) -> PathFrame {
-        self.last_sequence += 1;
-        PathFrame {
-            ty,
-            hops: MAX_HOPS,
-            for_all: false,
-            offer: false,
-            sender: self.id,
-            to: 0,
-            epoch: 0,
-            number: 0,
-            origin: self.id,
-            sequence: self.last_sequence,
-            challenge: 0,
-            answer: 0,
-            pair,
-        }
-    }
-
-    /// Sends a frame out of a port, as the next of the epoch there. A frame that announces a host
-    /// has the host's address as its source, so that ordinary bridges learn it as well.
-    fn send(&mut self, port: PortNo, frame: &PathFrame, near: bool) {
-        let [.., b, c, d, e, f] = self.id.to_be_bytes();
-        let own = Mac([OWN_PREFIX, b, c, d, e, f]);
-        let source = match frame.ty {
-            FrameType::Hello | FrameType::PathFail => own,
-            FrameType::PathRequest => frame.pair.source,
-            FrameType::PathReply => frame.pair.destination,
-        };
-        let ethertype = self.options.ethertype;
-        let key = self.options.key;
-        self.last_number += 1;
-        let numbered = PathFrame {
-            epoch: self.nonces.epoch(port),
-            number: self.last_number,
-            ..*frame
-        };
-        let bytes = numbered.encode(ethertype, source, key, near);
-        self.outbox.frames.push((port, bytes));
     }
 
     /// Requests a path: the source's edge switch asks all switches; any other switch informs that
@@ -157,7 +93,7 @@ impl PathMachine {
         };
         let for_all = self.waiting.is_for_all(&pair);
         if self.kind(now, source.port).is_switch() {
-            let fail = self.frame(FrameType::PathFail, pair);
+            let fail = self.sender.frame(FrameType::PathFail, pair);
             let fail = PathFrame {
                 for_all,
                 offer,
@@ -170,7 +106,7 @@ impl PathMachine {
         if let Some(source) = self.paths.get_mut(now, &(pair.vlan, pair.source)) {
             source.seen = now;
         }
-        let request = self.frame(FrameType::PathRequest, pair);
+        let request = self.sender.frame(FrameType::PathRequest, pair);
         let request = PathFrame {
             for_all,
             offer,
@@ -190,7 +126,7 @@ impl PathMachine {
             destination: Mac([0; 6]),
         };
         if self.neighbours.may_repair(now, port) {
-            let request = self.frame(FrameType::PathRequest, pair);
+            let request = self.sender.frame(FrameType::PathRequest, pair);
             self.flood(now, port, &request);
         }
     }
@@ -200,7 +136,7 @@ impl PathMachine {
         let ports: alloc::vec::Vec<PortNo> = self.neighbours.up().collect();
         for port in ports {
             if port != ingress && self.kind(now, port).is_switch() {
-                self.send(port, frame, false);
+                self.sender.send(&self.options, port, frame, false);
             }
         }
     }
@@ -208,11 +144,11 @@ impl PathMachine {
     /// Sends a frame towards a host.
     fn send_to(&mut self, host: &PathEntry, frame: PathFrame) {
         let frame = PathFrame {
-            sender: self.id,
+            sender: self.sender.id(),
             to: host.via,
             ..frame
         };
-        self.send(host.port, &frame, false);
+        self.sender.send(&self.options, host.port, &frame, false);
     }
 
     /// Handles a frame of the protocol; `near` if it was addressed to the nearest bridge. `body`
@@ -235,7 +171,7 @@ impl PathMachine {
             self.counts.forged += 1;
             return;
         }
-        if frame.sender == self.id {
+        if frame.sender == self.sender.id() {
             if is_hello {
                 self.neighbours.hear_itself(now, port);
             }
@@ -247,8 +183,8 @@ impl PathMachine {
         if is_hello {
             return self.hear(now, port, near, &frame);
         }
-        let is_for_us = frame.to == 0 || frame.to == self.id;
-        if frame.origin == self.id || !is_for_us {
+        let is_for_us = frame.to == 0 || frame.to == self.sender.id();
+        if frame.origin == self.sender.id() || !is_for_us {
             return;
         }
         match frame.ty {
@@ -262,7 +198,7 @@ impl PathMachine {
     /// Whether a signed frame was not sent before, and by a switch that is there now. If that is
     /// not known yet, the switch is challenged; and its challenge is answered.
     fn is_fresh(&mut self, now: Time, port: PortNo, near: bool, frame: &PathFrame) -> bool {
-        let (nonces, options) = (&self.nonces, &self.options);
+        let (nonces, options) = (self.sender.nonces(), &self.options);
         let freshness = self.neighbours.freshness(now, port, nonces, frame, options);
         let challenge = match freshness {
             None => return false,
@@ -274,7 +210,7 @@ impl PathMachine {
             Some(Freshness::Unproven(challenge)) => challenge,
         };
         let is_hello = frame.ty == FrameType::Hello;
-        let answer = if frame.to == self.id {
+        let answer = if frame.to == self.sender.id() {
             frame.challenge
         } else {
             0
@@ -284,9 +220,9 @@ impl PathMachine {
                 to: frame.sender,
                 challenge,
                 answer,
-                ..self.frame(FrameType::Hello, HostPair::default())
+                ..self.sender.frame(FrameType::Hello, HostPair::default())
             };
-            self.send(port, &hello, near);
+            self.sender.send(&self.options, port, &hello, near);
         }
         if !is_hello && challenge != 0 {
             self.counts.forged += 1;
@@ -296,12 +232,12 @@ impl PathMachine {
 
     fn hear(&mut self, now: Time, port: PortNo, near: bool, frame: &PathFrame) {
         let hold = self.options.hold;
-        let hears_us = frame.to == self.id;
+        let hears_us = frame.to == self.sender.id();
         let heard = (frame.sender, hears_us);
         if self.neighbours.hear(now, port, heard, near, hold) {
             let loss = now.after(hold);
             self.next_loss = Some(self.next_loss.map_or(loss, |next| next.min(loss)));
-            self.greet(now);
+            self.hellos.hasten(now, self.options.hello);
         }
     }
 
@@ -350,7 +286,7 @@ impl PathMachine {
         if frame.hops > 0 {
             let onward = PathFrame {
                 hops: frame.hops - 1,
-                sender: self.id,
+                sender: self.sender.id(),
                 ..frame
             };
             self.flood(now, port, &onward);
@@ -360,7 +296,7 @@ impl PathMachine {
         let edge = destination.filter(|entry| self.is_edge(now, entry, port));
         if let Some(destination) = edge {
             self.confirm(now, &source);
-            let reply = self.frame(FrameType::PathReply, pair);
+            let reply = self.sender.frame(FrameType::PathReply, pair);
             if let Some(source) = self.paths.get(now, &source).copied() {
                 self.send_to(&source, reply);
             }

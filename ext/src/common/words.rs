@@ -1,8 +1,6 @@
 //! Names and numbers in texts and on the wire, for several extensions.
 
-use alloc::format;
-use alloc::string::String;
-
+use bofuss_datapath::OptionError;
 use bofuss_oflib::wire::Reader;
 use bofuss_oflib::{DecodeError, ErrorCode};
 
@@ -24,10 +22,25 @@ pub(crate) fn named<T: Copy>(
     row.map(|row| row.0).ok_or_else(|| at.err(wrong))
 }
 
-/// Reads a number. Errors: a sentence with the bounds.
-pub(crate) fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
+/// Reads the value of an option that is a number. Errors: [`OptionError::OutOfRange`].
+pub(crate) fn number(text: &str, least: u64, most: u64) -> Result<u64, OptionError> {
     match bofuss_oflib::text::number(text) {
         Some(number) if (least..=most).contains(&number) => Ok(number),
-        Some(_) | None => Err(format!("'{text}' is not a number from {least} to {most}")),
+        Some(_) | None => Err(OptionError::OutOfRange {
+            value: text.into(),
+            least,
+            most,
+        }),
     }
+}
+
+/// Reads the value of an option that is one of some names. Errors: [`OptionError::UnknownValue`].
+pub(crate) fn choice<T: Copy>(text: &str, names: &[(&'static str, T)]) -> Result<T, OptionError> {
+    let found = names.iter().find(|(name, _)| *name == text);
+    found
+        .map(|row| row.1)
+        .ok_or_else(|| OptionError::UnknownValue {
+            value: text.into(),
+            known: names.iter().map(|row| row.0).collect(),
+        })
 }

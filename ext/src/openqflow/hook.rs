@@ -1,8 +1,8 @@
 //! The hook of OpenQFlow: passes packets, timers and messages to the flow table.
 
-use alloc::{boxed::Box, string::String, vec, vec::Vec};
+use alloc::{boxed::Box, vec, vec::Vec};
 
-use bofuss_datapath::{
+use bofuss_datapath::{OptionError, 
     Config, ControlContext, EgressDrop, Hook, HookContext, HookEffect, Metric, ReplyPart, Time,
     Upcoming, Verdict,
 };
@@ -314,7 +314,7 @@ impl Hook for OpenQflow {
         NAME
     }
 
-    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         self.options.set(name, value)
     }
 

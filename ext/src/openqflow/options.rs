@@ -1,13 +1,28 @@
 //! The operator's options: tables, limits, timers, and the treatment of packets without a rule.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::vec::Vec;
 
-use bofuss_datapath::Time;
+use bofuss_datapath::{OptionError, Time};
 use bofuss_oflib::types::TableId;
 
 use super::flow::FlowLimits;
-use crate::common::words::number;
+use crate::common::words::{choice, number};
 
+/// The names of the options.
+const NAMES: [&str; 10] = [
+    "table",
+    "forwarding",
+    "qos",
+    "unknown",
+    "flows",
+    "idle-ms",
+    "tcp-idle-ms",
+    "closed-ms",
+    "push-ms",
+    "failover",
+];
+/// Whether flows stay on the failover port, by the value of the option.
+const FAILOVERS: [(&str, bool); 2] = [("revert", false), ("stay", true)];
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
 /// The longest time that an option accepts: one day.
@@ -69,49 +84,39 @@ impl Default for QflowOptions {
 }
 
 impl QflowOptions {
-    /// Sets an option. Errors: a sentence that says which values are valid.
-    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+    /// Sets an option.
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         match name {
             "table" => self.table = Some(TableId(number(value, 0, TableId::MAX.0.into())? as u8)),
             "forwarding" => self.forwarding = tables(value)?,
             "qos" => self.qos = tables(value)?,
-            "unknown" => {
-                let found = Unknown::NAMES.iter().find(|(known, _)| *known == value);
-                let Some((_, unknown)) = found else {
-                    return Err(format!(
-                        "'{value}' is not controller, drop, flood or normal"
-                    ));
-                };
-                self.unknown = *unknown;
-            }
+            "unknown" => self.unknown = choice(value, &Unknown::NAMES)?,
             "flows" => self.limits.flows = number(value, 1, MAX_FLOWS)? as usize,
             "idle-ms" => self.limits.idle_ns = nanos(value)?,
             "tcp-idle-ms" => self.limits.tcp_idle_ns = nanos(value)?,
             "closed-ms" => self.limits.closed_ns = nanos(value)?,
             "push-ms" => self.push_ns = nanos(value)?,
-            "failover" => match value {
-                "revert" => self.stays = false,
-                "stay" => self.stays = true,
-                _ => return Err(format!("'{value}' is not revert or stay")),
-            },
+            "failover" => self.stays = choice(value, &FAILOVERS)?,
             _ => {
-                return Err(format!(
-                    "'{name}' is not table, forwarding, qos, unknown, flows, idle-ms, tcp-idle-ms, \
-                     closed-ms, push-ms or failover"
-                ));
+                return Err(OptionError::UnknownName {
+                    name: name.into(),
+                    known: &NAMES,
+                });
             }
         }
         self.check()
     }
 
     /// Errors: the tables are in an order in which packets cannot go from one to the next.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), OptionError> {
         let first = self.table.iter();
         let all = first.chain(&self.forwarding).chain(&self.qos);
         if all.is_sorted_by(|one, next| one < next) {
             return Ok(());
         }
-        Err("table, forwarding and qos have to be tables in ascending order".into())
+        Err(OptionError::Invalid(
+            "table, forwarding and qos have to be tables in ascending order",
+        ))
     }
 
     /// Whether a table holds rules.
@@ -120,13 +125,13 @@ impl QflowOptions {
     }
 }
 
-/// Reads milliseconds as nanoseconds. Errors: a sentence with the bounds.
-fn nanos(value: &str) -> Result<u64, String> {
+/// Reads milliseconds as nanoseconds.
+fn nanos(value: &str) -> Result<u64, OptionError> {
     number(value, 1, MAX_MS).map(|ms| ms * MS)
 }
 
 /// Reads numbers of tables, with commas between them.
-fn tables(text: &str) -> Result<Vec<TableId>, String> {
+fn tables(text: &str) -> Result<Vec<TableId>, OptionError> {
     let list = text
         .split(',')
         .map(|one| number(one, 0, TableId::MAX.0.into()));

@@ -3,8 +3,8 @@
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
 use bofuss_datapath::{
-    ControlContext, Hook, HookContext, HookEffect, LookupNote, Metric, ReplyPart, Time, Trial,
-    Upcoming, Verdict,
+    ControlContext, Hook, HookContext, HookEffect, LookupNote, Metric, OptionError, ReplyPart,
+    Time, Trial, Upcoming, Verdict,
 };
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::ValueList;
@@ -271,7 +271,7 @@ impl Hook for OpenState {
         "openstate"
     }
 
-    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         self.options.set(name, value)?;
         if let Some(dialect) = self.options.dialect {
             self.machine.set_dialect(dialect);

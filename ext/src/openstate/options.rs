@@ -1,9 +1,19 @@
 //! The operator's options: the dialect, who is notified, and whether to keep a defect of the
 //! reference switches that a controller may depend on.
 
-use alloc::{format, string::String};
+use bofuss_datapath::OptionError;
 
 use super::StateDialect;
+use crate::common::words::choice;
+
+/// The names of the options.
+const NAMES: [&str; 4] = [
+    "dialect",
+    "refuse-reset",
+    "flow-notifications",
+    "state-notifications",
+];
+const ON_OR_OFF: [(&str, bool); 2] = [("on", true), ("off", false)];
 
 /// The options of the state tables, as `bofuss run --extension` has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,35 +43,20 @@ impl Default for StateOptions {
 }
 
 impl StateOptions {
-    /// Sets an option. Errors: a sentence that says what would be right.
-    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+    /// Sets an option.
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         match name {
-            "dialect" => {
-                let found = StateDialect::ALL.iter().find(|(known, _)| *known == value);
-                let Some((_, dialect)) = found else {
-                    let names = StateDialect::ALL.map(|(name, _)| name).join(", ");
-                    return Err(format!("'{value}' is not one of {names}"));
-                };
-                self.dialect = Some(*dialect);
-            }
-            "refuse-reset" => self.refuses_reset = on_or_off(value)?,
-            "flow-notifications" => self.notifies_flows = on_or_off(value)?,
-            "state-notifications" => self.notifies_states = on_or_off(value)?,
+            "dialect" => self.dialect = Some(choice(value, &StateDialect::ALL)?),
+            "refuse-reset" => self.refuses_reset = choice(value, &ON_OR_OFF)?,
+            "flow-notifications" => self.notifies_flows = choice(value, &ON_OR_OFF)?,
+            "state-notifications" => self.notifies_states = choice(value, &ON_OR_OFF)?,
             _ => {
-                return Err(format!(
-                    "'{name}' is not dialect, refuse-reset, flow-notifications or \
-                     state-notifications"
-                ));
+                return Err(OptionError::UnknownName {
+                    name: name.into(),
+                    known: &NAMES,
+                });
             }
         }
         Ok(())
-    }
-}
-
-fn on_or_off(value: &str) -> Result<bool, String> {
-    match value {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(format!("'{value}' is not on or off")),
     }
 }

@@ -4,7 +4,7 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 
 use bofuss_datapath::{
     Config, ControlContext, Hook, HookContext, HookEffect, LookupNote, Metric, MetricKind,
-    ReplyPart, Time, Trial, Upcoming, Verdict,
+    OptionError, ReplyPart, Time, Trial, Upcoming, Verdict,
 };
 use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::message::FlowMod;
@@ -167,7 +167,7 @@ impl Hook for Opp {
         self.openstate.name()
     }
 
-    fn set_option(&mut self, name: &str, value: &str) -> Result<(), String> {
+    fn set_option(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         self.openstate.set_option(name, value)?;
         self.note_use();
         Ok(())

@@ -47,7 +47,10 @@ fn options_that_are_unknown_or_wrong_are_refused_with_what_would_be_right() {
             hook.set_option(name, value).expect("they are tables");
         }
         let error = hook.set_option(name, value).expect_err(value);
-        assert!(error.contains(expected), "{name}={value}: {error}");
+        assert!(
+            error.to_string().contains(expected),
+            "{name}={value}: {error}"
+        );
     }
 }
 

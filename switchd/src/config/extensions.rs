@@ -3,7 +3,7 @@
 use bofuss_datapath::Hook;
 use bofuss_oflib::Catalogue;
 
-use crate::error::{Result, context};
+use crate::error::Result;
 
 /// Makes the hooks of all extensions, and sets `options`, each written as `EXTENSION.NAME=VALUE`.
 /// An extension's name alone sets nothing.
@@ -33,7 +33,7 @@ pub fn hooks(catalogue: &Catalogue, options: &[String]) -> Result<Vec<Box<dyn Ho
             .into());
         };
         let done = hook.set_option(name, value);
-        done.map_err(context(format_args!("--extension {text}")))?;
+        done.map_err(|error| format!("--extension {text}: {error}"))?;
     }
     Ok(hooks)
 }
@@ -81,7 +81,7 @@ mod tests {
         );
         assert_eq!(
             refusal("openstate.dialect=p4"),
-            "--extension openstate.dialect=p4: 'p4' is not one of openstate, beba, opp"
+            "--extension openstate.dialect=p4: 'p4' is not openstate, beba or opp"
         );
         assert!(refusal("openstate.refuse-reset=1").ends_with("'1' is not on or off"));
         assert!(refusal("openstate.refuse=on").contains("'refuse' is not dialect"));

@@ -70,7 +70,7 @@ impl ConnectionSet {
         let mut text = String::new();
         for (conn, Peer { origin, .. }) in &self.senders {
             let role = switch.role(*conn).unwrap_or(ControllerRole::EQUAL);
-            text += &match switch.lost_packet_ins(*conn) {
+            text += &match switch.lost(*conn).packet_ins {
                 0 => format!("{origin} {role}\n"),
                 count => format!("{origin} {role} ({count} packet-ins lost)\n"),
             };

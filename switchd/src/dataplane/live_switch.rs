@@ -441,7 +441,7 @@ impl LiveSwitch {
             warn!("{origin}: {text}");
         }
         let is_known = report == CloseReport::Known || is_usual && is_local_tool(origin);
-        match self.switch.lost_packet_ins(conn) {
+        match self.switch.lost(conn).packet_ins {
             0 if is_known => debug!("{origin}: disconnected: {reason}"),
             0 => info!("{origin}: disconnected: {reason}"),
             lost => info!("{origin}: disconnected: {reason} ({lost} packet-ins lost)"),

@@ -158,12 +158,10 @@ impl Scrape {
                 None => String::new(),
             };
             let labels: Labels<'_> = &[("connection", &conn.0), ("peer", &peer), ("role", &role)];
-            let lost = live.switch().lost_packet_ins(conn);
-            samples.add("connection_lost_packet_ins", labels, lost);
-            let lost = live.switch().lost_flow_stats(conn);
-            samples.add("connection_lost_flow_stats", labels, lost);
-            let lost = live.switch().lost_notifications(conn);
-            samples.add("connection_lost_notifications", labels, lost);
+            let lost = live.switch().lost(conn);
+            samples.add("connection_lost_packet_ins", labels, lost.packet_ins);
+            samples.add("connection_lost_flow_stats", labels, lost.flow_stats);
+            samples.add("connection_lost_notifications", labels, lost.notifications);
         }
     }
 
