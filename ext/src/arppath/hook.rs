@@ -2,8 +2,9 @@
 
 use alloc::{boxed::Box, format, vec, vec::Vec};
 
-use bofuss_datapath::{OptionError, 
-    Config, ControlContext, Hook, HookContext, HookEffect, Metric, ReplyPart, Time, Verdict,
+use bofuss_datapath::{
+    Config, ControlContext, Hook, HookContext, HookEffect, Metric, OptionError, ReplyPart, Time,
+    Verdict,
 };
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::field::{ETH_TYPE, VLAN_VID};

@@ -133,5 +133,7 @@ fn nanos_of_ms(text: &str) -> Result<u64, OptionError> {
 /// Numbers with commas between.
 fn numbers(text: &str, most: u64) -> Result<impl Iterator<Item = u64>, OptionError> {
     let list = text.split(',').map(|one| number(one, 0, most));
-    Ok(list.collect::<Result<BTreeSet<u64>, OptionError>>()?.into_iter())
+    Ok(list
+        .collect::<Result<BTreeSet<u64>, OptionError>>()?
+        .into_iter())
 }

@@ -16,8 +16,8 @@ use bofuss_oflib::{ErrorCode, FieldSet, Instruction, Match, PortNo};
 use bofuss_packet::{Key, KeyMatch};
 
 use super::error::NOT_ADMITTED;
-use super::hook::OpenQflow;
 use super::records::{ForwardRecord, QosRecord};
+use super::table::FlowTable;
 
 /// Identifies a rule by its table, priority and match.
 type RuleId = (TableId, u16, KeyMatch);
@@ -104,6 +104,67 @@ impl Promises {
             }
         }
     }
+
+    /// Records what a QoS rule guarantees.
+    ///
+    /// Errors: its port cannot keep that together with what other rules guarantee.
+    pub(super) fn admit_rule(
+        &mut self,
+        table: &mut FlowTable,
+        forwarding: &[TableId],
+        cx: &ControlContext<'_>,
+        flow_mod: &FlowMod,
+    ) -> Result<(), ErrorCode> {
+        let found = record::<QosRecord>(&flow_mod.instructions);
+        let Some(record) = found.filter(|record| record.is_guaranteed()) else {
+            return Ok(());
+        };
+        let Some(port) = rule_port(table, forwarding, cx.tables(), &flow_mod.fields) else {
+            return Ok(());
+        };
+        let Some(guarantees) = cx.guarantees(port) else {
+            return Ok(());
+        };
+        let most = guarantees.granted_kbps + guarantees.free_kbps;
+        let rules = rules_of(cx.tables(), flow_mod);
+        let asked = u64::from(record.rate) * rules.len().max(1) as u64;
+        if self.of_others(port, &rules) + asked > most {
+            self.settle(cx.tables());
+        }
+        if self.of_others(port, &rules) + asked > most {
+            table.counts.not_admitted += 1;
+            return Err(NOT_ADMITTED);
+        }
+        for rule in rules {
+            let kbps = record.rate;
+            self.propose(rule, Promise { port, kbps });
+        }
+        Ok(())
+    }
+
+    /// Notes what the rules guarantee to which a flow-mod has given other records.
+    pub(super) fn rules_changed_by(&mut self, cx: &ControlContext<'_>, flow_mod: &FlowMod) {
+        if self.rules.is_empty() {
+            return;
+        }
+        let found = record::<QosRecord>(&flow_mod.instructions);
+        let guaranteed = found.filter(|record| record.is_guaranteed());
+        for rule in rules_of(cx.tables(), flow_mod) {
+            match guaranteed {
+                Some(record) => self.set_rate(rule, record.rate),
+                None => self.forget(&rule),
+            }
+        }
+    }
+
+    /// Forgets the guarantee of a removed rule.
+    pub(super) fn rule_removed(&mut self, removed: &FlowRemoved) {
+        if !self.rules.is_empty() {
+            let rule = KeyMatch::from(&removed.fields);
+            let id = (removed.table_id, removed.priority, rule);
+            self.forget(&id);
+        }
+    }
 }
 
 /// The rate that a rule in the tables guarantees, if it is there and guarantees one.
@@ -140,81 +201,25 @@ fn rules_of(tables: &[Table], flow_mod: &FlowMod) -> Vec<RuleId> {
         .collect()
 }
 
-impl OpenQflow {
-    /// Records what a QoS rule guarantees.
-    ///
-    /// Errors: its port cannot keep that together with what other rules guarantee.
-    pub(super) fn admit_rule(
-        &mut self,
-        cx: &ControlContext<'_>,
-        flow_mod: &FlowMod,
-    ) -> Result<(), ErrorCode> {
-        let found = record::<QosRecord>(&flow_mod.instructions);
-        let Some(record) = found.filter(|record| record.is_guaranteed()) else {
-            return Ok(());
+/// The port to which forwarding rules send a packet with the fields of a match and no others.
+fn rule_port(
+    flows: &FlowTable,
+    forwarding: &[TableId],
+    tables: &[Table],
+    fields: &Match,
+) -> Option<PortNo> {
+    let mut key = Key::EMPTY;
+    for one in fields.fields() {
+        key.set(one.field, one.number());
+    }
+    for number in forwarding {
+        let table = tables.get(usize::from(number.0))?;
+        let Some(found) = table.lookup(&key, &mut FieldSet::default()) else {
+            continue;
         };
-        let Some(port) = self.rule_port(cx.tables(), &flow_mod.fields) else {
-            return Ok(());
-        };
-        let Some(guarantees) = cx.guarantees(port) else {
-            return Ok(());
-        };
-        let most = guarantees.granted_kbps + guarantees.free_kbps;
-        let rules = rules_of(cx.tables(), flow_mod);
-        let asked = u64::from(record.rate) * rules.len().max(1) as u64;
-        if self.promises.of_others(port, &rules) + asked > most {
-            self.promises.settle(cx.tables());
-        }
-        if self.promises.of_others(port, &rules) + asked > most {
-            self.table.counts.not_admitted += 1;
-            return Err(NOT_ADMITTED);
-        }
-        for rule in rules {
-            let kbps = record.rate;
-            self.promises.propose(rule, Promise { port, kbps });
-        }
-        Ok(())
+        let entry = table.get(found)?;
+        let found = record::<ForwardRecord>(&entry.instructions);
+        return found.map(|record| flows.paths.port_of(record));
     }
-
-    /// Notes what the rules guarantee to which a flow-mod has given other records.
-    pub(super) fn rules_changed_by(&mut self, cx: &ControlContext<'_>, flow_mod: &FlowMod) {
-        if self.promises.rules.is_empty() {
-            return;
-        }
-        let found = record::<QosRecord>(&flow_mod.instructions);
-        let guaranteed = found.filter(|record| record.is_guaranteed());
-        for rule in rules_of(cx.tables(), flow_mod) {
-            match guaranteed {
-                Some(record) => self.promises.set_rate(rule, record.rate),
-                None => self.promises.forget(&rule),
-            }
-        }
-    }
-
-    /// Forgets the guarantee of a removed rule.
-    pub(super) fn rule_removed(&mut self, removed: &FlowRemoved) {
-        if !self.promises.rules.is_empty() {
-            let rule = KeyMatch::from(&removed.fields);
-            let id = (removed.table_id, removed.priority, rule);
-            self.promises.forget(&id);
-        }
-    }
-
-    /// The port to which forwarding rules send a packet with the fields of a match and no others.
-    fn rule_port(&self, tables: &[Table], fields: &Match) -> Option<PortNo> {
-        let mut key = Key::EMPTY;
-        for one in fields.fields() {
-            key.set(one.field, one.number());
-        }
-        for number in &self.options.forwarding {
-            let table = tables.get(usize::from(number.0))?;
-            let Some(found) = table.lookup(&key, &mut FieldSet::default()) else {
-                continue;
-            };
-            let entry = table.get(found)?;
-            let found = record::<ForwardRecord>(&entry.instructions);
-            return found.map(|record| self.table.port_of(record));
-        }
-        None
-    }
+    None
 }

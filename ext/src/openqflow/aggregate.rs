@@ -9,7 +9,6 @@ use alloc::{
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use bofuss_datapath::StepMap;
 use bofuss_oflib::ext::{Listed, TypedBody};
 use bofuss_oflib::text::parse_port;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
@@ -347,6 +346,3 @@ pub struct AggregateCounts {
     /// Their bytes.
     pub dropped_bytes: u64,
 }
-
-/// The aggregates that have flows. A flow stores the slot of its aggregate.
-pub(super) type Aggregates = StepMap<AggregateId, AggregateCounts>;

@@ -4,8 +4,6 @@ use alloc::{collections::BTreeMap, vec::Vec};
 
 use bofuss_oflib::PortNo;
 
-use super::table::FlowTable;
-
 /// How many of the largest flows a round remembers.
 const MAX_ELEPHANTS: usize = 64;
 /// The most links in a set.
@@ -63,7 +61,7 @@ impl Balancer {
 
     /// The next flow to move, and its new link: from the most to the least loaded link, the largest
     /// flow whose move makes their loads differ less. Counts it as moved.
-    fn next(&mut self) -> Option<(u32, PortNo)> {
+    pub(super) fn next(&mut self) -> Option<(u32, PortNo)> {
         let (&from, most) = self.loads.iter().max_by_key(|(_, load)| **load)?;
         let (&to, least) = self.loads.iter().min_by_key(|(_, load)| **load)?;
         let excess = most - least;
@@ -78,23 +76,8 @@ impl Balancer {
     }
 
     /// Begins a new round.
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.loads.values_mut().for_each(|load| *load = 0);
         self.elephants.clear();
-    }
-}
-
-impl FlowTable {
-    /// Has flows change links at their next gap, as long as moving one of the remembered flows
-    /// evens out the measured loads.
-    pub(super) fn balance(&mut self) {
-        let mut balancer = core::mem::take(&mut self.balancer);
-        while let Some((slot, port)) = balancer.next() {
-            if self.reroute(slot, port, balancer.gap_us).is_ok() {
-                self.counts.moved += 1;
-            }
-        }
-        balancer.clear();
-        self.balancer = balancer;
     }
 }

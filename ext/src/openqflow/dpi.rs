@@ -17,8 +17,8 @@ use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{Catalogue, DecodeError, ErrorCode};
 
 use super::error::{BAD_COMMAND, BAD_VALUE, NO_SIGNATURE, TOO_MANY};
-use super::hook::OpenQflow;
 use super::records::{ForwardRecord, QosRecord, take};
+use super::table::FlowTable;
 use super::tuple::FlowTuple;
 use super::write::{FlowWrite, HAS_FORWARD, HAS_QOS, flags};
 use crate::common::args::Args;
@@ -225,12 +225,7 @@ impl Signatures {
 
     /// The change of a flow because of a packet's payload, after which the flow has sent `bytes`
     /// bytes; `None` if no signature matches.
-    pub(super) fn class_of(
-        &self,
-        tuple: &FlowTuple,
-        bytes: u64,
-        payload: &[u8],
-    ) -> Option<FlowWrite> {
+    fn class_of(&self, tuple: &FlowTuple, bytes: u64, payload: &[u8]) -> Option<FlowWrite> {
         let mut all = self.0.values();
         let one = all.find(|one| one.matches(bytes, payload))?;
         Some(FlowWrite {
@@ -246,21 +241,26 @@ impl Signatures {
         all.map(|(id, one)| SignatureMod::Add(*id, one.clone()))
             .collect()
     }
-}
 
-impl OpenQflow {
     /// Gives a flow the class that a packet's payload shows.
-    pub(super) fn inspect(&mut self, cx: &HookContext<'_>, slot: u32, tuple: &FlowTuple) {
-        let Some(bytes) = self.table.inspected_bytes(slot) else {
+    pub(super) fn inspect(
+        &self,
+        table: &mut FlowTable,
+        cx: &HookContext<'_>,
+        slot: u32,
+        tuple: &FlowTuple,
+    ) {
+        let flow = table.flow(slot);
+        let Some(bytes) = flow.and_then(|flow| flow.inspected_bytes()) else {
             return;
         };
-        let Some(write) = self.signatures.class_of(tuple, bytes, payload(cx)) else {
+        let Some(write) = self.class_of(tuple, bytes, payload(cx)) else {
             return;
         };
         // If there is no room for its records, the flow keeps its class and is inspected again.
-        let has_backlog = self.table.has_backlog(slot, |port, id| cx.waits(port, id));
-        if self.table.write(&write, has_backlog).is_ok() {
-            self.table.set_classified(slot);
+        let has_backlog = table.has_backlog(slot, |port, id| cx.waits(port, id));
+        if table.write(&write, has_backlog).is_ok() {
+            table.set_classified(slot);
         }
     }
 }

@@ -3,8 +3,8 @@
 use bofuss_datapath::{DropReason, EgressDrop, Entitlement, Microflow, PacketOwner, Qos};
 use bofuss_oflib::PortNo;
 
-use super::flow::{CHANGED, CountedPacket, DropCause, Resolved};
-use super::hook::NAME;
+use super::NAME;
+use super::flow::{CHANGED, CountedPacket, DropCause};
 use super::records::{QosRecord, QosScope, ServiceType};
 use super::table::FlowTable;
 use super::tuple::FlowTuple;
@@ -74,19 +74,19 @@ pub(super) fn qos_of(
     }
 }
 
+/// The flow of a tuple as ports know it.
+pub(super) fn microflow_of(table: &FlowTable, tuple: &FlowTuple) -> Microflow {
+    Microflow {
+        id: Some(table.flow_id(tuple)),
+        ..Microflow::from(tuple)
+    }
+}
+
 impl FlowTable {
     /// The number by which ports know the flow of a tuple. It differs for flows whose packets look
     /// the same at the port, and is the same for a flow that was forgotten and came again.
     pub fn flow_id(&self, tuple: &FlowTuple) -> u64 {
         self.flows.hash(tuple)
-    }
-
-    /// The flow of a tuple as ports know it.
-    pub(super) fn microflow(&self, tuple: &FlowTuple) -> Microflow {
-        Microflow {
-            id: Some(self.flow_id(tuple)),
-            ..Microflow::from(tuple)
-        }
     }
 
     /// Whether packets of a flow wait at a port from which it can be moved; `waits` says whether
@@ -97,18 +97,7 @@ impl FlowTable {
         };
         let id = self.flow_id(tuple.0);
         let mut ports = [known.forward.port, known.forward.failover].into_iter();
-        ports.any(|port| self.ports.is_usable(port) && waits(port, id))
-    }
-
-    /// The port of a flow's next packet. While packets of the flow wait at the failover port, it
-    /// does not return to its own, so that none overtakes another.
-    pub(super) fn next_port(&self, known: &Resolved<'_>, waits: impl Fn(PortNo) -> bool) -> PortNo {
-        let failover = known.forward.failover;
-        if known.port != failover && self.ports.is_usable(failover) && waits(failover) {
-            failover
-        } else {
-            known.port
-        }
+        ports.any(|port| self.paths.is_usable(port) && waits(port, id))
     }
 
     /// Corrects the counters for a packet that was counted as forwarded but was dropped for
@@ -125,7 +114,7 @@ impl FlowTable {
             flow.drop(packet, cause);
         }
         let aggregate = flow.aggregate;
-        let Some((_, aggregate)) = self.aggregates.at_mut(aggregate) else {
+        let Some(aggregate) = self.aggregates.counts_mut(aggregate) else {
             return;
         };
         aggregate.packets -= u64::from(settled_packets).min(aggregate.packets);

@@ -10,8 +10,7 @@ use bofuss_oflib::{ErrorCode, ExtValue, PortNo};
 use super::REPORT;
 use super::error::{NO_FLOW, TOO_MANY};
 use super::flow::*;
-use super::hook::{OpenQflow, ROUND_NS};
-use super::message::FlowRecord;
+use super::forwarding::OpenQflow;
 use super::records::ForwardRecord;
 use super::report::add_standing;
 use super::table::FlowTable;
@@ -25,17 +24,6 @@ const SLICE_SLOTS: u32 = 1024;
 const SLICE_NS: u64 = 1_000_000;
 /// The most reports of one slice of an expiry round.
 pub(super) const REPORTS_PER_SLICE: usize = 100;
-
-/// The state that an engine keeps about a flow.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EngineState {
-    /// Four numbers for the engine's own use.
-    pub registers: [u64; 4],
-    /// How many more bytes of the flow it gets copies of.
-    pub copy_left: u32,
-    /// The next path of the flow, and the gap in nanoseconds after which the flow takes it.
-    pub next: Option<(ForwardRecord, u64)>,
-}
 
 /// The result of one slice of an expiry round.
 #[derive(Debug, Default)]
@@ -62,30 +50,27 @@ impl FlowTable {
         {
             return Err(TOO_MANY);
         }
-        let has_room = write.qos.is_none_or(|qos| self.qos.has_room_for(&qos))
-            && write
-                .forward
-                .as_ref()
-                .is_none_or(|rule| self.forwards.has_room_for(rule));
-        if !has_room {
+        let (forward, qos) = (write.forward.as_ref(), write.qos.as_ref());
+        if !self.paths.has_room_for(forward, qos) {
             return Err(TOO_MANY);
         }
-        if let Some(qos) = &write.qos {
-            self.set_qos(slot, qos);
+        if let Some(qos) = qos {
+            let (_, flow) = self.flows.at_mut(slot).expect("it was found just now");
+            self.paths.set_qos(flow, qos);
         }
         if let Some(engine) = self.engines.get_mut(&slot)
             && (write.forward.is_some() || write.gives_back)
         {
             engine.next = None;
         }
-        if let Some(forward) = write.forward.as_ref().filter(|_| !waits) {
+        if let Some(forward) = forward.filter(|_| !waits) {
             self.take_path(slot, forward);
         }
         if keeps || waits {
             let engine = self.engines.entry(slot).or_default();
             engine.registers = write.registers.unwrap_or(engine.registers);
             engine.copy_left = write.copy_bytes;
-            if let Some(forward) = write.forward.as_ref().filter(|_| waits) {
+            if let Some(forward) = forward.filter(|_| waits) {
                 engine.next = Some((forward.clone(), u64::from(write.gap_us) * 1000));
             }
         }
@@ -106,20 +91,15 @@ impl FlowTable {
 
     /// Puts a flow on a path that an engine has chosen, if there is room for its record.
     fn take_path(&mut self, slot: u32, forward: &ForwardRecord) {
-        if !self.set_forward(slot, forward) {
+        let (_, flow) = self.flows.at_mut(slot).expect("its slot is that of a flow");
+        if !self.paths.set_forward(flow, forward) {
             return;
         }
-        let (_, flow) = self.flows.at_mut(slot).expect("it was there just now");
         flow.flags |= OWN_FORWARD;
         // A flow for which the controller was asked now has its answer.
         if flow.state == FlowPhase::Pending {
             flow.state = FlowPhase::Unresolved;
         }
-    }
-
-    /// Whether engines keep state about flows.
-    pub(super) fn has_engines(&self) -> bool {
-        !self.engines.is_empty()
     }
 
     /// Switches the flow of a packet that has just arrived to the new path that waits for a gap,
@@ -165,21 +145,26 @@ impl FlowTable {
     /// of the others. With `reports_all`, all changed flows are reported.
     pub fn expire(&mut self, now: Time, slots: u32, reports_all: bool) -> ExpirySlice {
         let mut slice = ExpirySlice::default();
-        if self.next_slot == 0 {
-            self.round_ns = now.since(self.round_began);
-            self.round_began = now;
+        if self.round.begins() {
+            self.round.begin(now);
         }
-        let mut end = self.next_slot.saturating_add(slots);
-        while let Some(slot) = self.flows.used(self.next_slot).filter(|slot| *slot < end) {
-            self.next_slot = slot + 1;
+        let mut end = self.round.next_slot.saturating_add(slots);
+        while let Some(slot) = self
+            .flows
+            .used(self.round.next_slot)
+            .filter(|slot| *slot < end)
+        {
+            self.round.next_slot = slot + 1;
             if self.is_over(now, slot) {
                 self.end(now, slot, ReportReason::Idle);
                 continue;
             }
             self.settle(slot);
-            let limit_kbps = self.fast_kbps(slot);
+            let port = self.resolved(slot).map(|known| known.port);
+            let port_kbps = port.and_then(|port| self.port_kbps.get(&port));
+            let limit_kbps = self.limits.fast_kbps(port_kbps);
             let (_, flow) = self.flows.at_mut(slot).expect("the slot is used");
-            flow.end_window(self.round_ns.min(now.since(flow.since)));
+            flow.end_window(self.round.last_ns.min(now.since(flow.since)));
             let rate_kbps = flow.rate_kbps;
             let is_fast = u64::from(rate_kbps) >= limit_kbps && !flow.has(REPORTED_RATE);
             let is_due = is_fast || reports_all && flow.has(CHANGED);
@@ -205,24 +190,28 @@ impl FlowTable {
             };
             slice.reports.extend(self.record(now, slot, reason));
             if slice.reports.len() >= REPORTS_PER_SLICE {
-                end = self.next_slot;
+                end = self.round.next_slot;
             }
         }
-        slice.is_last = self.flows.used(self.next_slot).is_none();
-        self.next_slot = if slice.is_last { 0 } else { end };
+        slice.is_last = self.flows.used(self.round.next_slot).is_none();
+        self.round.next_slot = if slice.is_last { 0 } else { end };
         if slice.is_last && self.balancer.is_on() {
             self.balance();
         }
         slice
     }
 
-    /// The rate from which on a flow is reported: a fixed one, or a share of its port's.
-    fn fast_kbps(&self, slot: u32) -> u64 {
-        let limits = &self.limits;
-        let port = self.resolved(slot).map(|known| known.port);
-        let port_kbps = port.and_then(|port| self.port_kbps.get(&port));
-        let share = port_kbps.map(|kbps| kbps * u64::from(limits.report_share) / 1000);
-        share.unwrap_or(u64::MAX).min(limits.report_kbps.into())
+    /// Has flows change links at their next gap, as long as moving one of the remembered flows
+    /// evens out the measured loads.
+    fn balance(&mut self) {
+        let mut balancer = core::mem::take(&mut self.balancer);
+        while let Some((slot, port)) = balancer.next() {
+            if self.reroute(slot, port, balancer.gap_us).is_ok() {
+                self.counts.moved += 1;
+            }
+        }
+        balancer.clear();
+        self.balancer = balancer;
     }
 
     /// Has a flow continue on another port after its next gap, at the earliest from its next packet
@@ -266,7 +255,7 @@ impl OpenQflow {
     /// Does one slice of an expiry round.
     pub(super) fn expire_some(&mut self, cx: &mut ControlContext<'_>) {
         let now = cx.now;
-        if self.table.begins_round() {
+        if self.table.round.begins() {
             let is_time = now.since(self.pushed_at) >= self.options.push_ns;
             self.pushes = is_time && self.table.reports_ends;
             if is_time {
@@ -276,7 +265,7 @@ impl OpenQflow {
         }
         let mut slice = self.table.expire(now, SLICE_SLOTS, self.pushes);
         while slice.reports.len() < REPORTS_PER_SLICE
-            && let Some(record) = self.table.next_ended()
+            && let Some(record) = self.table.ended.pop()
         {
             slice.reports.push(record);
         }
@@ -289,7 +278,7 @@ impl OpenQflow {
                 ValueList::<FlowRecord>(slice.reports),
             ));
         }
-        let is_done = slice.is_last && !self.table.has_ended();
+        let is_done = slice.is_last && self.table.ended.is_empty();
         self.expire_at = now.after(if is_done { ROUND_NS } else { SLICE_NS });
     }
 }

@@ -8,6 +8,8 @@ use super::tuple::FlowTuple;
 
 /// How long a flow waits for the controller before it is asked again, in nanoseconds.
 pub(super) const PENDING_NS: u64 = Time::SEC;
+/// Nanoseconds from one expiry round to the next.
+pub(super) const ROUND_NS: u64 = Time::SEC;
 /// No aggregate.
 pub(super) const NO_AGGREGATE: u32 = u32::MAX;
 /// One bit per nanosecond in kb/s.
@@ -45,6 +47,60 @@ impl Default for FlowLimits {
             report_share: 100,
         }
     }
+}
+
+impl FlowLimits {
+    /// Nanoseconds without a packet after which a flow ends.
+    pub(super) fn idle_ns(&self, tuple: &FlowTuple, flow: &TrackedFlow) -> u64 {
+        if !tuple.is_tcp() {
+            self.idle_ns
+        } else if flow.has(CLOSING) {
+            self.closed_ns
+        } else {
+            self.tcp_idle_ns
+        }
+    }
+
+    /// The rate from which on a flow is reported: a fixed one, or a share of its port's rate, if
+    /// that is known.
+    pub(super) fn fast_kbps(&self, port_kbps: Option<&u64>) -> u64 {
+        let share = port_kbps.map(|kbps| kbps * u64::from(self.report_share) / 1000);
+        share.unwrap_or(u64::MAX).min(self.report_kbps.into())
+    }
+}
+
+/// How far an expiry round, which visits all flows, has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ExpiryRound {
+    /// The slot that is next.
+    pub(super) next_slot: u32,
+    began: Time,
+    /// Nanoseconds that the last round took.
+    pub(super) last_ns: u64,
+}
+
+impl ExpiryRound {
+    /// Whether the next slice is the first of a round.
+    pub(super) fn begins(&self) -> bool {
+        self.next_slot == 0
+    }
+
+    /// Begins a round.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.last_ns = now.since(self.began);
+        self.began = now;
+    }
+}
+
+/// The state that an engine keeps about a flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EngineState {
+    /// Four numbers for the engine's own use.
+    pub registers: [u64; 4],
+    /// How many more bytes of the flow it gets copies of.
+    pub copy_left: u32,
+    /// The next path of the flow, and the gap in nanoseconds after which the flow takes it.
+    pub next: Option<(ForwardRecord, u64)>,
 }
 
 /// The result of looking up the flow of a packet.
@@ -188,6 +244,16 @@ impl TrackedFlow {
         now.since(self.asked) < PENDING_NS
     }
 
+    /// When it stops waiting for the controller.
+    pub(super) fn waits_until(&self) -> Time {
+        self.asked.after(PENDING_NS)
+    }
+
+    /// Its bytes, if its payload is still inspected.
+    pub(super) fn inspected_bytes(&self) -> Option<u64> {
+        (!self.has(CLASSIFIED)).then_some(self.bytes)
+    }
+
     /// Counts a packet as forwarded.
     pub(super) fn forward(&mut self, packet: CountedPacket) {
         self.packets += u64::from(packet.packets);
@@ -266,4 +332,47 @@ pub enum FlowLookup {
     Wait,
     /// It follows the flow's records.
     Known,
+}
+
+/// The report of a flow: 168 bytes on the wire.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FlowRecord {
+    /// The tuple.
+    pub tuple: FlowTuple,
+    /// Its output port; ANY if it has none.
+    pub out_port: PortNo,
+    /// Why it is reported.
+    pub reason: ReportReason,
+    /// What is known of its path.
+    pub state: FlowPhase,
+    /// The number of its aggregate key; 255 for none.
+    pub key: u8,
+    /// Milliseconds since its first packet.
+    pub age_ms: u64,
+    /// Milliseconds since its last packet.
+    pub idle_ms: u32,
+    /// Forwarded packets.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Dropped packets.
+    pub dropped_packets: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Why the last one was dropped.
+    pub drop_cause: DropCause,
+    /// Its rate over some seconds.
+    pub rate_kbps: u32,
+    /// The rate in kb/s that it may have at its port now; 0 if the port sets no rates.
+    pub share_kbps: u32,
+    /// The guaranteed rate in kb/s that its port has granted.
+    pub guaranteed_kbps: u32,
+    /// Microseconds until its expected time of arrival; 0 if that has passed.
+    pub eta_us: u32,
+    /// How many of its bytes wait at its port.
+    pub waiting_bytes: u32,
+    /// Its quality of service.
+    pub qos: QosRecord,
+    /// The registers of an engine.
+    pub registers: [u64; 4],
 }

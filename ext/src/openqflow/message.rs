@@ -10,7 +10,7 @@ use bofuss_oflib::{Catalogue, DecodeError, Message, PortNo, Version};
 
 use super::balance::MAX_LINKS;
 use super::error::BAD_VALUE;
-use super::flow::{DropCause, FlowPhase, ReportReason};
+use super::flow::{DropCause, FlowPhase, FlowRecord, ReportReason};
 use super::records::{QosRecord, take};
 use super::standard;
 use super::tuple::{FlowTuple, TupleMatch};
@@ -42,49 +42,6 @@ const DROP_CAUSES: [(DropCause, &str); 8] = [
     (DropCause::Port, "port"),
     (DropCause::Other, "other"),
 ];
-
-/// One flow: 168 bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FlowRecord {
-    /// The tuple.
-    pub tuple: FlowTuple,
-    /// Its output port; ANY if it has none.
-    pub out_port: PortNo,
-    /// Why it is reported.
-    pub reason: ReportReason,
-    /// What is known of its path.
-    pub state: FlowPhase,
-    /// The number of its aggregate key; 255 for none.
-    pub key: u8,
-    /// Milliseconds since its first packet.
-    pub age_ms: u64,
-    /// Milliseconds since its last packet.
-    pub idle_ms: u32,
-    /// Forwarded packets.
-    pub packets: u64,
-    /// Their bytes on the wire.
-    pub bytes: u64,
-    /// Dropped packets.
-    pub dropped_packets: u64,
-    /// Their bytes.
-    pub dropped_bytes: u64,
-    /// Why the last one was dropped.
-    pub drop_cause: DropCause,
-    /// Its rate over some seconds.
-    pub rate_kbps: u32,
-    /// The rate in kb/s that it may have at its port now; 0 if the port sets no rates.
-    pub share_kbps: u32,
-    /// The guaranteed rate in kb/s that its port has granted.
-    pub guaranteed_kbps: u32,
-    /// Microseconds until its expected time of arrival; 0 if that has passed.
-    pub eta_us: u32,
-    /// How many of its bytes wait at its port.
-    pub waiting_bytes: u32,
-    /// Its quality of service.
-    pub qos: QosRecord,
-    /// The registers of an engine.
-    pub registers: [u64; 4],
-}
 
 impl Wire for FlowRecord {
     /// Errors: BAD_VALUE.

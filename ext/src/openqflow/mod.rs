@@ -7,15 +7,19 @@
 
 mod admission;
 mod aggregate;
+mod aggregates;
 mod balance;
 mod dpi;
 mod egress;
+mod ended;
 mod engine;
 pub mod error;
 mod flow;
+mod forwarding;
 mod hook;
 mod message;
 mod options;
+mod paths;
 mod pending;
 mod ports;
 mod records;
@@ -27,14 +31,15 @@ mod tuple;
 mod write;
 
 pub use aggregate::{AggregateCounts, AggregateId, AggregateKey, KeyMod};
+pub use aggregates::AggregateTable;
 pub use dpi::{Signature, SignatureMod};
-pub use engine::{EngineState, ExpirySlice};
+pub use engine::ExpirySlice;
 pub use flow::{
-    CountedPacket, DropCause, FlowLimits, FlowLookup, FlowPhase, ReportReason, Resolved,
-    SoughtTuple, Touched, TrackedFlow,
+    CountedPacket, DropCause, EngineState, FlowLimits, FlowLookup, FlowPhase, FlowRecord,
+    ReportReason, Resolved, SoughtTuple, Touched, TrackedFlow,
 };
 pub use hook::hook;
-pub use message::{AggregateRecord, FlowCopy, FlowFilter, FlowQuery, FlowRecord, LinkSet};
+pub use message::{AggregateRecord, FlowCopy, FlowFilter, FlowQuery, LinkSet};
 pub use records::{ForwardRecord, QosRecord, QosScope, ServiceType};
 pub use table::{FlowCounts, FlowTable};
 pub use tuple::{FlowTuple, TupleMatch};
@@ -43,6 +48,9 @@ pub use write::FlowWrite;
 use bofuss_oflib::Field;
 use bofuss_oflib::error::BadInstruction;
 use bofuss_oflib::ext::{Arg, BOFUSS, ExtKind, ExtRow, TypedBody, ValueList};
+
+/// The name of this extension.
+const NAME: &str = "openqflow";
 
 /// This extension adds no fields.
 pub static FIELDS: [Field; 0] = [];

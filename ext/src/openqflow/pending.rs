@@ -4,10 +4,10 @@ use alloc::{collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::{ControlContext, HeldPacket, HookContext, Time};
 use bofuss_oflib::PortNo;
+use bofuss_oflib::types::TableId;
 use bofuss_packet::offload;
 
-use super::flow::{CountedPacket, DropCause, FlowPhase, PENDING_NS};
-use super::hook::OpenQflow;
+use super::flow::{CountedPacket, DropCause, FlowPhase};
 use super::table::FlowTable;
 use super::tuple::FlowTuple;
 
@@ -160,34 +160,35 @@ impl PendingPackets {
         }
         flow
     }
-}
 
-impl OpenQflow {
-    /// Holds a packet until there is a rule for its flow. It continues with the flows' table,
-    /// because earlier tables have already changed it.
+    /// Holds a packet until there is a rule for its flow. It continues with `table`, the flows'
+    /// one, because earlier tables have already changed it.
     pub(super) fn keep(
         &mut self,
+        flows: &mut FlowTable,
+        table: Option<TableId>,
         cx: &mut HookContext<'_>,
         slot: u32,
         tuple: &FlowTuple,
         packet: CountedPacket,
     ) {
         let bytes = cx.frame().buffer_bytes();
-        if let Some(table) = self.options.table
-            && self.pending.has_room(slot, tuple, bytes)
+        if let Some(table) = table
+            && self.has_room(slot, tuple, bytes)
             && let Some(held) = cx.hold(table)
         {
-            let until = self.table.waits_until(slot);
-            self.pending.push(slot, tuple, until, held);
+            let flow = flows.flow(slot).expect("its slot is that of a flow");
+            let until = flow.waits_until();
+            self.push(slot, tuple, until, held);
             return;
         }
-        self.table.suppress(slot, tuple, packet);
+        flows.suppress(slot, tuple, packet);
         cx.drop("pending");
     }
 
     /// Resumes held packets whose flow no longer waits.
-    pub(super) fn release(&mut self, cx: &mut ControlContext<'_>) {
-        let due = self.pending.take_due(cx.now, &self.table);
+    pub(super) fn release(&mut self, flows: &mut FlowTable, cx: &mut ControlContext<'_>) {
+        let due = self.take_due(cx.now, flows);
         for held in due.released {
             cx.resume(held);
         }
@@ -198,7 +199,7 @@ impl OpenQflow {
                 bytes: bytes as u32,
                 closes: false,
             };
-            self.table.suppress(slot, &tuple, counted);
+            flows.suppress(slot, &tuple, counted);
         }
     }
 }
@@ -224,12 +225,6 @@ impl FlowTable {
         let known = self.flows.at(slot).filter(|(known, _)| *known == tuple);
         let flow = known.map(|(_, flow)| flow);
         flow.is_some_and(|flow| flow.state == FlowPhase::Pending && flow.epoch == self.epoch)
-    }
-
-    /// When a flow stops waiting for the controller.
-    pub(super) fn waits_until(&self, slot: u32) -> Time {
-        let (_, flow) = self.flows.at(slot).expect("its slot is that of a flow");
-        flow.asked.after(PENDING_NS)
     }
 
     /// Counts a packet as dropped, because its flow waits for the controller.

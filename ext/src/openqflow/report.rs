@@ -5,15 +5,16 @@ use alloc::{string::ToString, vec, vec::Vec};
 use bofuss_datapath::{ControlContext, Metric, MetricKind, ReplyPart, Time};
 use bofuss_oflib::error::BadRequest;
 use bofuss_oflib::ext::ValueList;
-use bofuss_oflib::wire::{Bytes, Text};
+use bofuss_oflib::wire::Text;
 use bofuss_oflib::{ErrorCode, ExtValue};
 
 use super::aggregate::{AggregateCounts, KeyMod};
 use super::dpi::SignatureMod;
+use super::egress::microflow_of;
 use super::error::{NO_FLOW, NOT_ADMITTED};
-use super::flow::ReportReason;
-use super::hook::OpenQflow;
-use super::message::{AggregateRecord, FlowCopy, FlowFilter, FlowQuery, FlowRecord, LinkSet};
+use super::flow::{FlowRecord, ReportReason};
+use super::forwarding::OpenQflow;
+use super::message::{AggregateRecord, FlowFilter, FlowQuery, LinkSet};
 use super::records::QosRecord;
 use super::table::FlowTable;
 use super::tuple::FlowTuple;
@@ -29,15 +30,6 @@ const MAX_AGGREGATE_METRICS: usize = 100;
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
 
-/// A copy of a packet for engines.
-pub(super) fn copy(tuple: &FlowTuple, frame: &[u8]) -> ExtValue {
-    let body = FlowCopy {
-        tuple: *tuple,
-        frame: Bytes(frame.into()),
-    };
-    ExtValue::typed(COPY, body)
-}
-
 /// Executes a message. Errors: those of the message; then nothing is changed.
 pub(super) fn message(
     this: &mut OpenQflow,
@@ -46,7 +38,7 @@ pub(super) fn message(
     value: &ExtValue,
 ) -> Result<(), ErrorCode> {
     if let Some(change) = value.body::<KeyMod>() {
-        this.table.keys.change(change)?;
+        this.table.aggregates.keys.change(change)?;
         this.begin_epoch(cx.now);
         return Ok(());
     }
@@ -108,13 +100,13 @@ fn is_admitted(table: &FlowTable, cx: &ControlContext<'_>, write: &FlowWrite) ->
     let slot = table.find(&write.tuple);
     let known = slot.and_then(|slot| table.resolved(slot));
     let port = match &write.forward {
-        Some(rule) => Some(table.port_of(rule)),
+        Some(rule) => Some(table.paths.port_of(rule)),
         None => known.map(|known| known.port),
     };
     let Some((port, promised)) = port.and_then(|port| Some((port, cx.guarantees(port)?))) else {
         return true;
     };
-    let standing = cx.standing(port, &table.microflow(&write.tuple));
+    let standing = cx.standing(port, &microflow_of(table, &write.tuple));
     let own = standing.map_or(0, |standing| standing.guaranteed_kbps);
     u64::from(qos.rate) <= promised.free_kbps + own
 }
@@ -139,7 +131,7 @@ pub(super) fn part(
         return Ok(aggregates(table, request, from));
     }
     if request.body::<ValueList<KeyMod>>().is_some() {
-        let list = table.keys.list().collect();
+        let list = table.aggregates.keys.list().collect();
         return Ok(ReplyPart::last(ExtValue::typed(
             request.row,
             ValueList(list),
@@ -164,7 +156,7 @@ pub(super) fn part(
 
 /// Adds to a flow's record what its port knows of it.
 pub(super) fn add_standing(table: &FlowTable, cx: &ControlContext<'_>, record: &mut FlowRecord) {
-    let microflow = table.microflow(&record.tuple);
+    let microflow = microflow_of(table, &record.tuple);
     let Some(standing) = cx.standing(record.out_port, &microflow) else {
         return;
     };
@@ -224,7 +216,7 @@ fn flows(
 fn aggregates(table: &FlowTable, request: &ExtValue, from: u64) -> ReplyPart {
     let mut records = Vec::new();
     let mut next = from as u32;
-    while let Some((slot, id, aggregate)) = table.next_aggregate(next) {
+    while let Some((slot, id, aggregate)) = table.aggregates().next(next) {
         if records.len() >= RECORDS_PER_PART {
             break;
         }
@@ -240,7 +232,7 @@ fn aggregates(table: &FlowTable, request: &ExtValue, from: u64) -> ReplyPart {
         });
         next = slot + 1;
     }
-    let has_more = table.next_aggregate(next).is_some();
+    let has_more = table.aggregates().next(next).is_some();
     ReplyPart {
         value: Some(ExtValue::typed(request.row, ValueList(records))),
         next: has_more.then_some(next.into()),
@@ -255,12 +247,12 @@ pub(super) fn metrics(this: &OpenQflow, list: &mut Vec<Metric>) {
         (
             "records",
             "Different forward records of flows",
-            table.n_records(),
+            table.paths.n_forwards(),
         ),
         (
             "aggregates",
             "Aggregates that have flows",
-            table.n_aggregates(),
+            table.aggregates().len(),
         ),
         (
             "waiting",
@@ -328,7 +320,7 @@ fn aggregate_metrics(table: &FlowTable, list: &mut Vec<Metric>) {
         ),
     ];
     for (name, help, value) in values {
-        let mut next = table.next_aggregate(0);
+        let mut next = table.aggregates().next(0);
         for _ in 0..MAX_AGGREGATE_METRICS {
             let Some((slot, id, counts)) = next else {
                 break;
@@ -345,7 +337,7 @@ fn aggregate_metrics(table: &FlowTable, list: &mut Vec<Metric>) {
                 labels,
                 value: value(counts),
             });
-            next = table.next_aggregate(slot + 1);
+            next = table.aggregates().next(slot + 1);
         }
     }
 }

@@ -10,8 +10,7 @@ use bofuss_oflib::message::stats::{StatTime, Stats};
 use bofuss_oflib::message::{FlowRemoved, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
 
-use super::flow::ReportReason;
-use super::message::FlowRecord;
+use super::flow::{FlowRecord, ReportReason};
 
 /// Choice: a flow is not an entry of any table.
 const NO_TABLE: TableId = TableId(0xff);

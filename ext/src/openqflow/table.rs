@@ -3,25 +3,22 @@
 //!
 //! Source: OpenQFlow (Ko and others, 2013), section 3.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 
 use bofuss_datapath::{StepMap, Time};
 use bofuss_oflib::PortNo;
 
-use super::aggregate::{AggregateCounts, AggregateId, AggregateKeys, Aggregates};
+use super::aggregates::AggregateTable;
 use super::balance::Balancer;
-use super::engine::EngineState;
+use super::ended::EndedFlows;
 use super::flow::*;
-use super::message::FlowRecord;
-use super::ports::PortStates;
-use super::records::{ForwardRecord, QosRecord, Records};
+use super::paths::Paths;
+use super::records::{ForwardRecord, QosRecord};
 use super::tuple::FlowTuple;
 
 /// How many flows are compared when the table is full; the one that was idle for longest is
 /// evicted.
 const EVICTION_GROUP: u32 = 16;
-/// The most ended flows that wait to be reported.
-const MAX_ENDED: usize = 65_536;
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;
 
@@ -55,24 +52,18 @@ pub struct FlowTable {
     pub limits: FlowLimits,
     /// The counters of events.
     pub counts: FlowCounts,
-    /// Whether flows that end are kept until [`FlowTable::next_ended`] takes them.
+    /// Whether the last reports of flows that end are kept.
     pub reports_ends: bool,
     pub(super) flows: StepMap<FlowTuple, TrackedFlow>,
     pub(super) engines: BTreeMap<u32, EngineState>,
-    pub(super) aggregates: Aggregates,
-    pub(super) keys: AggregateKeys,
-    pub(super) forwards: Records<ForwardRecord, PortNo>,
-    pub(super) qos: Records<QosRecord, ()>,
-    pub(super) ports: PortStates,
+    pub(super) aggregates: AggregateTable,
+    pub(super) paths: Paths,
     pub(super) balancer: Balancer,
     /// The rates of ports in kb/s, as of the current round.
     pub(super) port_kbps: BTreeMap<PortNo, u64>,
-    ended: VecDeque<FlowRecord>,
+    pub(super) ended: EndedFlows,
     pub(super) epoch: u32,
-    /// The next slot of the expiry round, when the round began, and how long the last one took.
-    pub(super) next_slot: u32,
-    pub(super) round_began: Time,
-    pub(super) round_ns: u64,
+    pub(super) round: ExpiryRound,
 }
 
 impl FlowTable {
@@ -86,14 +77,9 @@ impl FlowTable {
         self.flows.len() == 0
     }
 
-    /// How many aggregates there are.
-    pub fn n_aggregates(&self) -> usize {
-        self.aggregates.len()
-    }
-
-    /// How many different forward records flows have.
-    pub fn n_records(&self) -> usize {
-        self.forwards.len()
+    /// The aggregates.
+    pub fn aggregates(&self) -> &AggregateTable {
+        &self.aggregates
     }
 
     /// Begins a new epoch, because rules have changed: the next packet of each flow is looked up
@@ -164,18 +150,7 @@ impl FlowTable {
 
     pub(super) fn is_over(&self, now: Time, slot: u32) -> bool {
         let (tuple, flow) = self.flows.at(slot).expect("its slot is that of a flow");
-        now.since(flow.used) >= self.idle_ns(tuple, flow)
-    }
-
-    /// Nanoseconds without a packet after which a flow ends.
-    fn idle_ns(&self, tuple: &FlowTuple, flow: &TrackedFlow) -> u64 {
-        if !tuple.is_tcp() {
-            self.limits.idle_ns
-        } else if flow.has(CLOSING) {
-            self.limits.closed_ns
-        } else {
-            self.limits.tcp_idle_ns
-        }
+        now.since(flow.used) >= self.limits.idle_ns(tuple, flow)
     }
 
     fn create(&mut self, now: Time, sought: &SoughtTuple) -> u32 {
@@ -215,42 +190,17 @@ impl FlowTable {
                 self.counts.expired += 1;
             }
         }
-        if self.reports_ends && self.ended.len() < MAX_ENDED {
-            let record = self
-                .record(now, slot, reason)
-                .expect("its slot is that of a flow");
-            self.ended.push_back(record);
-        } else {
-            self.counts.unreported += u64::from(self.reports_ends);
+        if self.reports_ends {
+            let record = self.record(now, slot, reason);
+            let is_kept = self.ended.push(record.expect("its slot is that of a flow"));
+            self.counts.unreported += u64::from(!is_kept);
         }
-        self.leave_aggregate(flow.aggregate);
-        self.forwards.release(flow.forward);
-        self.qos.release(flow.qos);
+        self.aggregates.leave(flow.aggregate);
+        self.paths.release(&flow);
         if flow.has(HAS_ENGINE) {
             self.engines.remove(&slot);
         }
         self.flows.remove(&tuple);
-    }
-
-    /// Takes the last report of an ended flow.
-    pub fn next_ended(&mut self) -> Option<FlowRecord> {
-        self.ended.pop_front()
-    }
-
-    /// Whether ended flows wait to be reported.
-    pub fn has_ended(&self) -> bool {
-        !self.ended.is_empty()
-    }
-
-    fn leave_aggregate(&mut self, aggregate: u32) {
-        let Some((id, one)) = self.aggregates.at_mut(aggregate) else {
-            return;
-        };
-        one.flows -= 1;
-        if one.flows == 0 {
-            let id = *id;
-            self.aggregates.remove(&id);
-        }
     }
 
     /// Adds what a flow has counted since the last expiry round to its aggregate, if it has one.
@@ -258,7 +208,7 @@ impl FlowTable {
         let Some((_, flow)) = self.flows.at(slot) else {
             return false;
         };
-        let Some((_, aggregate)) = self.aggregates.at_mut(flow.aggregate) else {
+        let Some(aggregate) = self.aggregates.counts_mut(flow.aggregate) else {
             return false;
         };
         aggregate.packets += u64::from(flow.window_packets);
@@ -269,10 +219,9 @@ impl FlowTable {
     /// Resolves a flow by the records of rules, except for what an engine has chosen. Returns false
     /// if there is no room for a record; its packets are then still looked up.
     pub fn resolve(&mut self, slot: u32, forward: &ForwardRecord, qos: &QosRecord) -> bool {
-        let (_, flow) = self.flows.at(slot).expect("its slot is that of a flow");
-        let flow = *flow;
-        let has_forward = flow.has(OWN_FORWARD) || self.set_forward(slot, forward);
-        let has_qos = flow.has(OWN_QOS) || self.set_qos(slot, qos);
+        let (_, flow) = self.flows.at_mut(slot).expect("its slot is that of a flow");
+        let has_forward = flow.has(OWN_FORWARD) || self.paths.set_forward(flow, forward);
+        let has_qos = flow.has(OWN_QOS) || self.paths.set_qos(flow, qos);
         self.join_aggregate(slot);
         let (_, flow) = self.flows.at_mut(slot).expect("it was there just now");
         if has_forward && has_qos {
@@ -282,57 +231,17 @@ impl FlowTable {
         has_forward && has_qos
     }
 
-    /// Sets the forward record of a flow. Returns false if there is no room for it.
-    pub(super) fn set_forward(&mut self, slot: u32, forward: &ForwardRecord) -> bool {
-        let ports = &self.ports;
-        let acquired = self
-            .forwards
-            .acquire(forward, || ports.choose(forward, None));
-        let Some(number) = acquired else {
-            return false;
-        };
-        let (_, flow) = self.flows.at_mut(slot).expect("its slot is that of a flow");
-        let before = core::mem::replace(&mut flow.forward, number);
-        self.forwards.release(before);
-        true
-    }
-
-    pub(super) fn set_qos(&mut self, slot: u32, qos: &QosRecord) -> bool {
-        let Some(number) = self.qos.acquire(qos, || ()) else {
-            return false;
-        };
-        let (_, flow) = self.flows.at_mut(slot).expect("its slot is that of a flow");
-        let before = core::mem::replace(&mut flow.qos, number);
-        self.qos.release(before);
-        true
-    }
-
     /// Moves a flow to the aggregate that its records determine.
     pub(super) fn join_aggregate(&mut self, slot: u32) {
         let (tuple, flow) = self.flows.at(slot).expect("its slot is that of a flow");
         let before = flow.aggregate;
-        let rule = self.forwards.get(flow.forward);
-        let key = self
-            .qos
-            .get(flow.qos)
-            .map_or(QosRecord::PORT_KEY, |(qos, ())| qos.key);
+        let rule = self.paths.forward(flow);
+        let qos = self.paths.qos(flow);
         let port = rule.map_or(PortNo::ANY, |(rule, _)| rule.port);
-        let id = self.keys.aggregate(tuple, port, key);
-        if self
-            .aggregates
-            .at(before)
-            .is_some_and(|(known, _)| *known == id)
-        {
+        let key = qos.map_or(QosRecord::PORT_KEY, |qos| qos.key);
+        let Some(own) = self.aggregates.join(tuple, (port, key), before) else {
             return;
-        }
-        let hash = self.aggregates.hash(&id);
-        let found = self.aggregates.find(hash, NO_AGGREGATE, &id);
-        let own = found.unwrap_or_else(|| self.aggregates.insert(id, AggregateCounts::default()));
-        let (_, aggregate) = self
-            .aggregates
-            .at_mut(own)
-            .expect("it was found or made just now");
-        aggregate.flows += 1;
+        };
         let is_settled = self.settle(slot);
         let (_, flow) = self.flows.at_mut(slot).expect("its slot is that of a flow");
         flow.aggregate = own;
@@ -340,13 +249,13 @@ impl FlowTable {
             flow.window_packets = 0;
             flow.window_bytes = 0;
         }
-        self.leave_aggregate(before);
+        self.aggregates.leave(before);
     }
 
     /// The path that an engine has chosen for a flow, if any.
     pub(super) fn own_forward(&self, slot: u32) -> Option<&ForwardRecord> {
         let (_, flow) = self.flows.at(slot)?;
-        let (rule, _) = self.forwards.get(flow.forward)?;
+        let (rule, _) = self.paths.forward(flow)?;
         flow.has(OWN_FORWARD).then_some(rule)
     }
 
@@ -354,14 +263,7 @@ impl FlowTable {
     #[inline]
     pub fn resolved(&self, slot: u32) -> Option<Resolved<'_>> {
         let (_, flow) = self.flows.at(slot)?;
-        let (forward, port) = self.forwards.get(flow.forward)?;
-        let (qos, ()) = self.qos.get(flow.qos)?;
-        Some(Resolved {
-            forward,
-            port: *port,
-            qos,
-            aggregate: flow.aggregate,
-        })
+        self.paths.resolved(flow)
     }
 
     /// Whether a flow was resolved under the current rules.
@@ -373,20 +275,9 @@ impl FlowTable {
         flow.epoch == self.epoch && waits && !self.is_over(now, slot)
     }
 
-    /// The port of a record now, own or failover.
-    pub fn port_of(&self, forward: &ForwardRecord) -> PortNo {
-        self.ports.choose(forward, None)
-    }
-
-    /// Whether the next slice is the first of an expiry round.
-    pub fn begins_round(&self) -> bool {
-        self.next_slot == 0
-    }
-
-    /// The bytes of a flow, if its payload is still inspected.
-    pub fn inspected_bytes(&self, slot: u32) -> Option<u64> {
-        let (_, flow) = self.flows.at(slot)?;
-        (!flow.has(CLASSIFIED)).then_some(flow.bytes)
+    /// A flow by its slot.
+    pub(super) fn flow(&self, slot: u32) -> Option<&TrackedFlow> {
+        self.flows.at(slot).map(|(_, flow)| flow)
     }
 
     /// Marks a flow as classified.
@@ -395,18 +286,6 @@ impl FlowTable {
         if let Some((_, flow)) = self.flows.at_mut(slot) {
             flow.flags |= CLASSIFIED;
         }
-    }
-
-    /// Notes that a port is up or down. While it is down, its flows use the failover port. All
-    /// flows of a record switch at once.
-    pub fn port_changed(&mut self, port: PortNo, up: bool) {
-        self.ports.set(port, up);
-        let ports = &self.ports;
-        self.forwards.for_each(|record, active| {
-            if [record.port, record.failover].contains(&port) {
-                *active = ports.choose(record, Some(*active));
-            }
-        });
     }
 
     /// The slot of a flow, if there is one.
@@ -421,25 +300,12 @@ impl FlowTable {
         Some((slot, tuple, flow))
     }
 
-    /// The first aggregate from a slot on, with its slot. Its counters lack what arrived since the
-    /// last expiry round.
-    pub fn next_aggregate(&self, from: u32) -> Option<(u32, &AggregateId, &AggregateCounts)> {
-        let slot = self.aggregates.used(from)?;
-        let (id, aggregate) = self.aggregates.at(slot)?;
-        Some((slot, id, aggregate))
-    }
-
-    /// An aggregate by its number.
-    pub fn aggregate(&self, number: u32) -> Option<(&AggregateId, &AggregateCounts)> {
-        self.aggregates.at(number)
-    }
-
     /// The report of a flow.
     pub fn record(&self, now: Time, slot: u32, reason: ReportReason) -> Option<FlowRecord> {
         let (tuple, flow) = self.flows.at(slot)?;
-        let qos = self.qos.get(flow.qos).map(|(qos, ())| *qos);
-        let port = self.forwards.get(flow.forward).map(|(_, port)| *port);
-        let aggregate = self.aggregates.at(flow.aggregate);
+        let qos = self.paths.qos(flow).copied();
+        let port = self.paths.forward(flow).map(|(_, port)| port);
+        let aggregate = self.aggregates.get(flow.aggregate);
         let registers = self.engines.get(&slot).map(|engine| engine.registers);
         Some(FlowRecord {
             tuple: *tuple,

@@ -6,7 +6,7 @@ use bofuss_datapath::HookContext;
 use bofuss_oflib::wire::Text;
 
 use super::flow::{CountedPacket, FlowPhase, ReportReason};
-use super::hook::OpenQflow;
+use super::forwarding::OpenQflow;
 use super::tuple::FlowTuple;
 
 impl OpenQflow {

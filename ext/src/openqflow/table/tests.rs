@@ -54,7 +54,7 @@ fn expire_all(table: &mut FlowTable, now: u64) -> Vec<FlowRecord> {
             break;
         }
     }
-    while let Some(record) = table.next_ended() {
+    while let Some(record) = table.ended.pop() {
         reports.push(record);
     }
     reports
@@ -158,7 +158,7 @@ fn t16_reports_of_ten_thousand_flows_that_end_have_every_byte() {
             now += 2_000_000;
         }
         assert!(table.len() <= 1000);
-        while let Some(record) = table.next_ended() {
+        while let Some(record) = table.ended.pop() {
             reported = (reported.0 + record.packets, reported.1 + record.bytes);
         }
     }
@@ -195,19 +195,19 @@ fn aggregates_have_as_many_flows_as_live_and_go_with_the_last_one() {
     for n in 0..8 {
         known(&mut table, 0, n, 2);
     }
-    assert_eq!(table.n_aggregates(), 2);
-    let (_, _, aggregate) = table.next_aggregate(0).expect("there are two");
+    assert_eq!(table.aggregates.len(), 2);
+    let (_, _, aggregate) = table.aggregates.next(0).expect("there are two");
     assert_eq!(aggregate.flows, 4);
     known(&mut table, 5 * SECOND, 0, 2);
     expire_all(&mut table, 12 * SECOND);
-    assert_eq!((table.len(), table.n_aggregates()), (1, 1));
-    let (_, _, aggregate) = table.next_aggregate(0).expect("one has a flow");
+    assert_eq!((table.len(), table.aggregates.len()), (1, 1));
+    let (_, _, aggregate) = table.aggregates.next(0).expect("one has a flow");
     assert_eq!(
         (aggregate.flows, aggregate.packets, aggregate.bytes),
         (1, 5, 500)
     );
     expire_all(&mut table, 60 * SECOND);
-    assert_eq!((table.n_aggregates(), table.n_records()), (0, 0));
+    assert_eq!((table.aggregates.len(), table.paths.n_forwards()), (0, 0));
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn t22_the_controller_is_asked_once_a_second_for_a_flow() {
 #[test]
 fn t18_all_flows_of_a_record_follow_its_failover_port_and_return() {
     let mut table = FlowTable::default();
-    (1..=3).for_each(|port| table.port_changed(PortNo(port), true));
+    (1..=3).for_each(|port| table.paths.port_changed(PortNo(port), true));
     let rule = ForwardRecord {
         failover: PortNo(3),
         ..ForwardRecord::to(PortNo(2))
@@ -276,16 +276,20 @@ fn t18_all_flows_of_a_record_follow_its_failover_port_and_return() {
             .map(|slot| table.resolved(*slot).expect("it is resolved"));
         known.map(|known| known.port.0).collect()
     };
-    assert_eq!(table.n_records(), 1, "so one store switches them all");
-    table.port_changed(PortNo(2), false);
+    assert_eq!(
+        table.paths.n_forwards(),
+        1,
+        "so one store switches them all"
+    );
+    table.paths.port_changed(PortNo(2), false);
     assert_eq!(ports(&table), [3; 1000]);
-    table.port_changed(PortNo(2), true);
+    table.paths.port_changed(PortNo(2), true);
     assert_eq!(ports(&table), [2; 1000]);
-    table.ports.stays = true;
-    table.port_changed(PortNo(2), false);
-    table.port_changed(PortNo(2), true);
+    table.paths.set_stays(true);
+    table.paths.port_changed(PortNo(2), false);
+    table.paths.port_changed(PortNo(2), true);
     assert_eq!(ports(&table), [3; 1000]);
-    table.port_changed(PortNo(3), false);
+    table.paths.port_changed(PortNo(3), false);
     assert_eq!(ports(&table), [2; 1000]);
 }
 
@@ -341,8 +345,9 @@ fn a_port_or_a_record_may_have_another_key() {
             ..Default::default()
         },
     };
-    table.keys.change(&source).expect("it is new");
+    table.aggregates.keys.change(&source).expect("it is new");
     table
+        .aggregates
         .keys
         .change(&KeyMod::Port {
             id: 3,
@@ -352,14 +357,14 @@ fn a_port_or_a_record_may_have_another_key() {
     for n in 0..8 {
         known(&mut table, 0, n, 2);
     }
-    assert_eq!(table.n_aggregates(), 1);
+    assert_eq!(table.aggregates.len(), 1);
     for n in 8..16 {
         known(&mut table, 0, n, 4);
     }
-    assert_eq!(table.n_aggregates(), 3, "port 4 has the default key");
+    assert_eq!(table.aggregates.len(), 3, "port 4 has the default key");
     let gone = KeyMod::Delete { id: 9 };
     assert_eq!(
-        table.keys.change(&gone),
+        table.aggregates.keys.change(&gone),
         Err(crate::openqflow::error::NO_KEY)
     );
 }
