@@ -40,7 +40,7 @@ pub(crate) struct Change {
 impl Change {
     /// Whether a long change is in progress.
     pub(crate) fn goes_on(&self, datapath: &Datapath<impl FrameEngine>) -> bool {
-        self.commit.is_some() || datapath.has_work()
+        self.commit.is_some() || datapath.changes().in_progress()
     }
 
     /// Where the message comes from that caused the change.

@@ -78,7 +78,7 @@ impl Commit {
         control: &BundleControl,
         bundle: Bundle,
     ) -> Self {
-        datapath.begin_bundle(bundle.changes_groups);
+        datapath.bundle().begin(bundle.changes_groups);
         Self {
             conn: from.conn,
             xid: from.xid,
@@ -146,11 +146,11 @@ impl Commit {
         clock: &mut CommitClock,
     ) -> bool {
         match self.phase {
-            CommitPhase::Preparing if datapath.copy_groups() => false,
+            CommitPhase::Preparing if datapath.bundle().copy_groups() => false,
             CommitPhase::Preparing => {
-                datapath.swap_groups();
+                datapath.bundle().swap_groups();
                 let prepared = self.prepare_some(datapath, sink);
-                datapath.swap_groups();
+                datapath.bundle().swap_groups();
                 match prepared {
                     Ok(true) => self.phase = CommitPhase::Waiting,
                     Ok(false) => {}
@@ -165,8 +165,10 @@ impl Commit {
                 self.wait(datapath, sink, clock);
                 false
             }
-            CommitPhase::Reporting | CommitPhase::Undoing(_) if datapath.has_work() => {
-                datapath.work(sink.now, sink);
+            CommitPhase::Reporting | CommitPhase::Undoing(_)
+                if datapath.changes().in_progress() =>
+            {
+                datapath.control(sink.now, sink).work();
                 false
             }
             CommitPhase::Reporting => self.report_some(datapath, sink),
@@ -184,7 +186,7 @@ impl Commit {
     }
 
     fn undo(&mut self, datapath: &mut Datapath<impl FrameEngine>, reason: UndoReason) {
-        datapath.undo_bundle();
+        datapath.bundle().undo();
         self.phase = CommitPhase::Undoing(reason);
     }
 
@@ -230,8 +232,8 @@ impl Commit {
         if self.slices > MAX_SLICES {
             return Err(UndoReason::Failed(BundleFailed::MSG_TOO_MANY));
         }
-        if datapath.has_work() {
-            let result = datapath.work(sink.now, sink).unwrap_or(Ok(()));
+        if datapath.changes().in_progress() {
+            let result = datapath.control(sink.now, sink).work().unwrap_or(Ok(()));
             result.map_err(UndoReason::Failed)?;
             return Ok(false);
         }
@@ -242,7 +244,7 @@ impl Commit {
             self.prepared += 1;
             let prepared = prepare(datapath, sink, self.conn, message);
             prepared.map_err(UndoReason::Failed)?;
-            if datapath.has_work() {
+            if datapath.changes().in_progress() {
                 break;
             }
         }
@@ -255,7 +257,7 @@ impl Commit {
         datapath: &mut Datapath<impl FrameEngine>,
         sink: &mut SwitchSink<'_, I>,
     ) {
-        datapath.commit_bundle(sink.now);
+        datapath.bundle().commit(sink.now);
         for place in &self.bundle.port_mods {
             if let Some((_, message)) = self.bundle.messages.get(*place)
                 && let Message::PortMod(port_mod) = &**message
@@ -326,9 +328,9 @@ fn prepare<I: SwitchIo>(
     if let Message::FlowMod(request) = message {
         flow_mod(datapath, sink, conn, request).map(drop)
     } else if let Message::GroupMod(group_mod) = message {
-        datapath.group_mod(sink.now, group_mod, sink)
+        datapath.control(sink.now, sink).group_mod(group_mod)
     } else if let Message::MeterMod(meter_mod) = message {
-        datapath.meter_mod(sink.now, meter_mod, sink)
+        datapath.control(sink.now, sink).meter_mod(meter_mod)
     } else if let Message::PortMod(port_mod) = message {
         check_port_mod(datapath, port_mod, sink.io)
     } else if let Message::PacketOut(out) = message {

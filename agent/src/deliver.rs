@@ -221,7 +221,7 @@ pub(crate) fn report_tables<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
 ) {
-    while let Some(status) = datapath.next_table_status() {
+    while let Some(status) = datapath.control(sink.now, sink).next_table_status() {
         let reason = status.reason.0;
         for (id, conn) in &sink.connections.by_id {
             let wants = conn.wants(|a| (a.table_status, a.table_status_slave), reason);

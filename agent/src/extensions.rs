@@ -50,7 +50,7 @@ pub(crate) fn extension_message<I: SwitchIo>(
 ) -> Result<(), ErrorCode> {
     let experimenter = value.row.experimenter;
     let asker = asker(sink.connections, conn, experimenter);
-    let answer = datapath.extension_message(sink.now, asker, value, sink)?;
+    let answer = datapath.hook_calls(sink.now, sink).message(asker, value)?;
     follow(sink.connections, conn, experimenter, &answer);
     for reply in answer.replies {
         sink.io.send(conn, xid, Message::Experimenter(reply));
@@ -69,7 +69,9 @@ pub(crate) fn extension_multipart<I: SwitchIo>(
 ) -> Result<ReplyPart, ErrorCode> {
     let experimenter = request.row.experimenter;
     let asker = asker(sink.connections, conn, experimenter);
-    let (part, answer) = datapath.extension_multipart(sink.now, asker, request, from, sink)?;
+    let (part, answer) = datapath
+        .hook_calls(sink.now, sink)
+        .multipart(asker, request, from)?;
     follow(sink.connections, conn, experimenter, &answer);
     Ok(part)
 }
@@ -90,7 +92,10 @@ pub(crate) fn flow_mod_done<I: SwitchIo>(
             ..plain
         })
     };
-    for (experimenter, answer) in datapath.flow_mod_done(sink.now, ask, flow_mod, sink) {
+    for (experimenter, answer) in datapath
+        .hook_calls(sink.now, sink)
+        .flow_mod_done(ask, flow_mod)
+    {
         follow(sink.connections, conn, experimenter, &answer);
         let form = asker(sink.connections, conn, experimenter).form;
         for reply in answer.replies {

@@ -109,16 +109,22 @@ impl StandIn {
 
 fn add(now: Time, datapath: &mut Datapath<impl FrameEngine>, action: Action) {
     let miss = datapath.tables()[0].find(0, &(&Match::ANY).into());
-    if miss.is_some() || !datapath.has_place(TableId(0)) {
+    if miss.is_some()
+        || !datapath
+            .control(now, &mut DiscardSink)
+            .has_place(TableId(0))
+    {
         return;
     }
     let mut flow_mod = stand_in();
     flow_mod.instructions = Instructions::apply([action].into());
     // A full table has no room for the entry; its other entries stay in use.
-    let added = datapath.flow_mod(now, &flow_mod, &mut DiscardSink);
+    let added = datapath.control(now, &mut DiscardSink).flow_mod(&flow_mod);
     if added.is_ok() {
         // There is nobody to send the extensions' replies to.
-        datapath.flow_mod_done(now, |_| None, &flow_mod, &mut DiscardSink);
+        datapath
+            .hook_calls(now, &mut DiscardSink)
+            .flow_mod_done(|_| None, &flow_mod);
     }
 }
 
@@ -127,7 +133,7 @@ fn remove(now: Time, datapath: &mut Datapath<impl FrameEngine>) {
     flow_mod.command = FlowModCommand::DELETE_STRICT;
     flow_mod.cookie_mask = u64::MAX;
     // Without table 0 there is no such entry.
-    let _ = datapath.flow_mod(now, &flow_mod, &mut DiscardSink);
+    let _ = datapath.control(now, &mut DiscardSink).flow_mod(&flow_mod);
 }
 
 /// The fail mode's entry, without instructions.

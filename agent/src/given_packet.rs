@@ -85,7 +85,9 @@ pub(crate) fn packet_out<I: SwitchIo>(
     for one in given.filter(|one| one.field != PACKET_TYPE) {
         packet.key_mut().set(one.field, one.number());
     }
-    datapath.packet_out(sink.now, packet, &out.actions, sink);
+    datapath
+        .control(sink.now, sink)
+        .packet_out(packet, &out.actions);
     Ok(Outcome::Done)
 }
 
@@ -125,7 +127,9 @@ pub(crate) fn resubmit<I: SwitchIo>(
         .channel(conn)
         .buffers
         .take(sink.now, buffer)?;
-    datapath.packet_out(sink.now, packet, &[Action::output(PortNo::TABLE)], sink);
+    datapath
+        .control(sink.now, sink)
+        .packet_out(packet, &[Action::output(PortNo::TABLE)]);
     Ok(())
 }
 

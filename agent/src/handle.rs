@@ -119,7 +119,7 @@ fn go_on_with_commit<E: FrameEngine, I: SwitchIo>(
 
 fn go_on_with_change<E: FrameEngine, I: SwitchIo>(parts: &mut Parts<'_, E, I>) {
     let sink = &mut parts.sink;
-    if let Some(result) = parts.datapath.work(sink.now, sink)
+    if let Some(result) = parts.datapath.control(sink.now, sink).work()
         && let Some(pending) = parts.change.pending.take()
         && sink.connections.has(pending.conn)
     {
@@ -201,7 +201,7 @@ fn answer<E: FrameEngine, I: SwitchIo>(
         Message::PacketOut(out) => return packet_out(datapath, sink, conn, out),
         Message::FlowMod(request) => return flow_mod(datapath, sink, conn, request),
         Message::GroupMod(group_mod) => {
-            datapath.group_mod(sink.now, group_mod, sink)?;
+            datapath.control(sink.now, sink).group_mod(group_mod)?;
             return Ok(progress(datapath));
         }
         Message::PortMod(request) => return port_mod(datapath, sink, request),
@@ -220,7 +220,7 @@ fn answer<E: FrameEngine, I: SwitchIo>(
         Message::GetAsyncRequest(_) => Message::GetAsyncReply(channel.async_config.clone()),
         Message::SetAsync(config) => return set_async(channel, config),
         Message::MeterMod(meter_mod) => {
-            datapath.meter_mod(sink.now, meter_mod, sink)?;
+            datapath.control(sink.now, sink).meter_mod(meter_mod)?;
             return Ok(progress(datapath));
         }
         Message::BundleControl(asked) => return bundle_control(parts, from, asked),

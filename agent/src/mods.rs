@@ -16,7 +16,7 @@ use crate::request::{ConnId, HandlerResult, Outcome, buffer_of, refuse_experimen
 /// What became of a message that changes tables, groups or meters, once the datapath has begun
 /// with it. No other change is in progress then: see [`crate::turns`].
 pub(crate) fn progress(datapath: &Datapath<impl FrameEngine>) -> Outcome {
-    if datapath.has_work() {
+    if datapath.changes().in_progress() {
         Outcome::GoesOn
     } else {
         Outcome::Done
@@ -36,7 +36,7 @@ pub(crate) fn flow_mod<I: SwitchIo>(
             .buffers
             .check(sink.now, buffer)?;
     }
-    datapath.flow_mod(sink.now, flow_mod, sink)?;
+    datapath.control(sink.now, sink).flow_mod(flow_mod)?;
     Ok(progress(datapath))
 }
 
@@ -92,9 +92,13 @@ pub(crate) fn change_port<I: SwitchIo>(
     let number = port_mod.port_no;
     let port = datapath.ports().get(&number);
     let advertises = port.is_some_and(|port| changes_advertised(&port.desc, port_mod));
-    datapath.configure_port(number, port_mod.config, port_mod.mask, sink);
+    datapath
+        .port_control(sink.now, sink)
+        .configure(number, port_mod.config, port_mod.mask);
     if advertises {
-        datapath.advertise(number, port_mod.advertise, sink);
+        datapath
+            .port_control(sink.now, sink)
+            .advertise(number, port_mod.advertise);
     }
 }
 
@@ -121,9 +125,15 @@ pub(crate) fn table_mod<I: SwitchIo>(
         return Err(TableModFailed::BAD_CONFIG);
     }
     if fills {
-        datapath.configure_filling(sink.now, table_mod, sink)?;
+        datapath
+            .control(sink.now, sink)
+            .configure_filling(table_mod)?;
     }
-    datapath.configure_table(table, table_mod.config & TABLE_CONFIG_BITS, table_mod.miss);
+    datapath.control(sink.now, sink).configure_table(
+        table,
+        table_mod.config & TABLE_CONFIG_BITS,
+        table_mod.miss,
+    );
     Ok(progress(datapath))
 }
 

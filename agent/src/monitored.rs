@@ -57,7 +57,7 @@ pub(crate) fn follow_monitored(
         .by_id
         .values()
         .any(|conn| !conn.monitoring.is_empty());
-    if wanted != datapath.news().is_followed() {
+    if wanted != datapath.changes().news().is_followed() {
         datapath.news_mut().follow(wanted);
     }
 }
@@ -68,7 +68,7 @@ pub(crate) fn begin_request<I: SwitchIo>(
     datapath: &mut Datapath<impl FrameEngine>,
     sink: &mut SwitchSink<'_, I>,
 ) {
-    if !datapath.news().is_followed() {
+    if !datapath.changes().news().is_followed() {
         return;
     }
     report_news(datapath, sink, None);
@@ -83,7 +83,7 @@ pub(crate) fn report_news<I: SwitchIo>(
     sink: &mut SwitchSink<'_, I>,
     cause: Cause,
 ) {
-    if datapath.news().is_empty() {
+    if datapath.changes().news().is_empty() {
         return;
     }
     let news = datapath.news_mut().take();

@@ -75,7 +75,9 @@ pub(crate) fn multipart<E: FrameEngine, I: SwitchIo>(
             ReplyBody::TableFeatures(shape_tables(datapath, sink, version, wanted)?)
         }
         RequestBody::PortDesc(of) => ReplyBody::PortDesc(port_desc(datapath, of.port_no)?),
-        RequestBody::TableDesc(_) => ReplyBody::TableDesc(datapath.table_descs().collect()),
+        RequestBody::TableDesc(_) => {
+            ReplyBody::TableDesc(datapath.control(sink.now, sink).table_descs().collect())
+        }
         RequestBody::QueueDesc(request) => ReplyBody::QueueDesc(queue_descs(datapath, request)?),
         RequestBody::BundleFeatures(asked) => {
             let tolerances = &mut sink.connections.channel(conn).tolerances;
@@ -104,7 +106,9 @@ fn shape_tables<I: SwitchIo>(
 ) -> Result<Vec<TableFeatures>, ErrorCode> {
     if !wanted.is_empty() {
         let wanted = without_abilities(datapath, version, wanted);
-        datapath.set_table_features(sink.now, &wanted, sink)?;
+        datapath
+            .control(sink.now, sink)
+            .set_table_features(&wanted)?;
     }
     Ok(table_features(datapath, version))
 }

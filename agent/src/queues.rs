@@ -155,7 +155,9 @@ fn set_discipline<I: SwitchIo>(
 ) -> Result<(), ErrorCode> {
     let port = PortNo(value.args[0] as u32);
     let name = core::str::from_utf8(&value.data.0).unwrap_or_default();
-    let set = datapath.set_discipline(sink.now, port, name, sink);
+    let set = datapath
+        .port_control(sink.now, sink)
+        .set_discipline(port, name);
     set.map_err(|error| error.0)
 }
 
@@ -180,7 +182,9 @@ fn change_queue<I: SwitchIo>(
     let queue = r.get::<PacketQueue>().map_err(|error| error.error)?;
     r.finish().map_err(|error| error.error)?;
     if delete {
-        let deleted = datapath.delete_queue(sink.now, port, queue.queue_id, sink);
+        let deleted = datapath
+            .port_control(sink.now, sink)
+            .delete_queue(port, queue.queue_id);
         return deleted.map_err(|error| error.0);
     }
     let spec = spec(&queue.properties)?;
@@ -199,7 +203,7 @@ fn queues_of(
         return Err(QueueOpFailed::BAD_PORT);
     }
     let chosen = ports.keys().filter(|port| any || wanted == **port);
-    let egresses = chosen.filter_map(|port| datapath.egress(*port));
+    let egresses = chosen.filter_map(|port| datapath.queues().of(*port));
     Ok(egresses.flat_map(Egress::queues).collect())
 }
 

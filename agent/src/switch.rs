@@ -20,7 +20,7 @@ use crate::change::Change;
 use crate::connection::Lost;
 use crate::connections::Connections;
 use crate::controllers::{self, ended_status, note_change, note_status};
-use crate::deliver::{SwitchSink, report_tables};
+use crate::deliver::{DiscardSink, SwitchSink, report_tables};
 use crate::fail_mode::{FailMode, StandIn};
 use crate::features::Identity;
 use crate::handle::{begin_due_commit, go_on, handle, hurry};
@@ -107,7 +107,7 @@ impl<E: FrameEngine> Switch<E> {
     }
 
     /// Handles frames that arrived on a port; leaves `frames` empty. Some may wait for
-    /// [`Switch::work`]: see [`Datapath::is_behind`].
+    /// [`Switch::work`]: see [`Datapath::receive`].
     pub fn receive<I: SwitchIo>(
         &mut self,
         now: Time,
@@ -130,19 +130,26 @@ impl<E: FrameEngine> Switch<E> {
         let parts = &mut self.parts(now, io);
         parts
             .datapath
-            .port_changed(now, desc, capabilities, &mut parts.sink);
+            .port_control(now, &mut parts.sink)
+            .changed(desc, capabilities);
     }
 
     /// Removes a port.
     pub fn port_removed<I: SwitchIo>(&mut self, now: Time, port: PortNo, io: &mut I) {
         let parts = &mut self.parts(now, io);
-        parts.datapath.port_removed(now, port, &mut parts.sink);
+        parts
+            .datapath
+            .port_control(now, &mut parts.sink)
+            .removed(port);
     }
 
     /// Reports that a port which accepted no frames accepts them again.
     pub fn port_has_room<I: SwitchIo>(&mut self, now: Time, port: PortNo, io: &mut I) {
         let parts = &mut self.parts(now, io);
-        parts.datapath.port_has_room(now, port, &mut parts.sink);
+        parts
+            .datapath
+            .port_control(now, &mut parts.sink)
+            .has_room(port);
     }
 
     /// Sets the counters of what a port's driver lost.
@@ -180,7 +187,8 @@ impl<E: FrameEngine> Switch<E> {
             self.bundles.end(ended);
         }
         if let Some(status) = status {
-            self.datapath.connection_ended(conn.0);
+            let sink = &mut DiscardSink;
+            self.datapath.hook_calls(now, sink).disconnected(conn.0);
             note_status(&mut self.connections, conn, &status);
         }
         follow_monitored(&mut self.datapath, &self.connections);
@@ -245,10 +253,10 @@ impl<E: FrameEngine> Switch<E> {
     pub fn has_work<I: SwitchIo>(&self, io: &I) -> bool {
         let waits_for_time = self.waits_until().is_some() && !self.clock.was_set;
         let is_working = self.is_changing() && !waits_for_time && self.reads_until().is_none();
-        if is_working || self.datapath.has_backlog() || self.bundles.has_discarded() {
+        if is_working || !self.datapath.lane().backlog.is_empty() || self.bundles.has_discarded() {
             return true;
         }
-        if !self.datapath.news().is_empty() {
+        if !self.datapath.changes().news().is_empty() {
             return true;
         }
         let mut connections = self.connections.by_id.iter();
@@ -392,7 +400,10 @@ impl<E: FrameEngine> Switch<E> {
         io: &mut I,
     ) -> Result<(), QueueError> {
         let parts = &mut self.parts(now, io);
-        parts.datapath.delete_queue(now, port, id, &mut parts.sink)
+        parts
+            .datapath
+            .port_control(now, &mut parts.sink)
+            .delete_queue(port, id)
     }
 
     /// Runs the request's frame through the pipeline without any effect, and returns the steps.

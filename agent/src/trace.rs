@@ -71,7 +71,7 @@ pub(crate) fn trace(
     let made = packet_of(datapath, &value.data.0, in_port, is_of_ethernet)?;
     let packet = made.ok_or(BadRequest::BAD_PACKET)?;
     let mut lines = StepLines(String::new());
-    datapath.trace(now, packet, &mut lines);
+    datapath.control(now, &mut lines).trace(packet);
     lines
         .0
         .truncate(lines.0.floor_char_boundary(MAX_TRACE_BYTES));

@@ -110,7 +110,7 @@ impl Needs {
     pub(crate) fn are_met(self, datapath: &Datapath<impl FrameEngine>) -> bool {
         match self {
             Self::Nothing => true,
-            Self::OneState(with_uses) => datapath.shows_one_state(with_uses),
+            Self::OneState(with_uses) => datapath.changes().show_one_state(with_uses),
             Self::Turn => false,
         }
     }

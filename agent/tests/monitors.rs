@@ -360,9 +360,9 @@ fn a_slave_may_monitor_and_a_connection_that_ends_takes_its_monitors() {
     stage.monitor(&[monitor(1, ALL, C::ADD)]);
     stage.add("priority=2,actions=drop");
     assert_eq!(stage.told().len(), 3);
-    assert!(stage.switch.datapath().news().is_followed());
+    assert!(stage.switch.datapath().changes().news().is_followed());
     stage.switch.disconnected(stage.now, READER);
-    assert!(!stage.switch.datapath().news().is_followed());
+    assert!(!stage.switch.datapath().changes().news().is_followed());
     stage.add("priority=3,actions=drop");
     stage.work();
     assert!(stage.io.sent.is_empty());

@@ -1,48 +1,43 @@
-//! The datapath: its parts, the calls by which packets enter, and its timers.
+//! The datapath: its parts, the calls by which packets enter, and what can be read of it.
 
-use alloc::{
-    boxed::Box, collections::BTreeMap, collections::BTreeSet, collections::VecDeque, sync::Arc,
-};
+use alloc::{boxed::Box, collections::BTreeMap, collections::BTreeSet, sync::Arc, vec::Vec};
 
-use bofuss_frame::Pool;
+use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::config::ConfigFlags;
-use bofuss_oflib::types::TableId;
-use bofuss_oflib::{Action, Catalogue, PortNo};
-use bofuss_packet::Packet;
+use bofuss_oflib::message::multipart::{PortStats, TableFeatures};
+use bofuss_oflib::types::{QueueId, TableId};
+use bofuss_oflib::{Catalogue, ErrorCode, PortNo};
 
-use crate::control::bulk_change::BulkChange;
-use crate::control::compaction::{compact, table_to_compact};
-use crate::control::deleted::Deleted;
+use crate::control::Control;
+use crate::control::bulk_change::{Cursor, ENTRIES_REPORTED};
+use crate::control::bundle::BundleControl;
+use crate::control::changes::Changes;
+use crate::control::check::Checker;
+use crate::control::clock::{next_tick, settle};
+use crate::control::extensions::HookCalls;
+use crate::control::groups::GroupsView;
+use crate::control::meters::MetersView;
 use crate::control::news::News;
-use crate::control::staged_bundle::StagedBundle;
-use crate::control::triggers;
-use crate::egress::Egress;
+use crate::control::ports::PortControl;
+use crate::control::queues::QueueError;
+use crate::control::reconfigure::{self, Obstacle};
 use crate::frame_engine::{FrameEngine, PlainEngine};
 use crate::hooks::Hooks;
+use crate::ingress::{catch_up, receive};
 use crate::pipeline::bridge::Bridge;
 use crate::pipeline::context::{Context, Lane, Pipeline, PortQueues};
 use crate::tables::field_uses::FieldUses;
 use crate::tables::shape::PipelineShape;
 use crate::tables::shared::SharedInstructions;
-use crate::{Config, DropReason, Hook, Port, Sink, Table, Time, Trial};
-
-/// The most entries that one tick expires, so that packets need not wait.
-const EXPIRIES_PER_TICK: usize = 64;
+use crate::{Config, DropReason, Entry, Hook, Port, QueueSpec, Sink, Table, Time, Trial};
 
 /// An OpenFlow switch without connections.
 pub struct Datapath<E: FrameEngine = PlainEngine> {
-    pub(crate) pipeline: Pipeline<E>,
-    pub(crate) lane: Lane<E>,
-    pub(crate) egress: PortQueues,
-    pub(crate) hooks: Hooks,
-    /// Bulk changes in progress.
-    pub(crate) bulk_changes: VecDeque<BulkChange>,
-    /// Groups and meters that are deleted and not yet freed.
-    pub(crate) deleted: Deleted<E>,
-    /// The bundle in progress.
-    pub(crate) bundle: Option<StagedBundle<E>>,
-    /// The recorded changes of entries.
-    pub(crate) news: News,
+    pipeline: Pipeline<E>,
+    lane: Lane<E>,
+    queues: PortQueues,
+    hooks: Hooks,
+    changes: Changes<E>,
 }
 
 impl<E: FrameEngine> Datapath<E> {
@@ -80,13 +75,36 @@ impl<E: FrameEngine> Datapath<E> {
                 bridge: Bridge::default(),
                 fragments: ConfigFlags(0),
             },
-            egress: PortQueues::default(),
+            queues: PortQueues::default(),
             hooks: Hooks::default(),
-            bulk_changes: VecDeque::new(),
-            deleted: Deleted::default(),
-            bundle: None,
-            news: News::default(),
+            changes: Changes::default(),
         }
+    }
+
+    /// What packets may touch, with effects that go to `sink`; and the changes in progress.
+    fn split<'a, S: Sink>(
+        &'a mut self,
+        now: Time,
+        sink: &'a mut S,
+    ) -> (Context<'a, S, E>, &'a mut Changes<E>) {
+        self.hooks.refresh(self.pipeline.tables.len());
+        let through_tables = E::through_tables(&self.pipeline.config);
+        let trial = if S::DRY {
+            self.lane.next_trial()
+        } else {
+            Trial::LIVE
+        };
+        let context = Context {
+            trial,
+            now,
+            sink,
+            pipeline: &mut self.pipeline,
+            lane: &mut self.lane,
+            egress: &mut self.queues,
+            hooks: &mut self.hooks,
+            through_tables,
+        };
+        (context, &mut self.changes)
     }
 
     /// What packets may touch, with effects that go to `sink`.
@@ -95,58 +113,59 @@ impl<E: FrameEngine> Datapath<E> {
         now: Time,
         sink: &'a mut S,
     ) -> Context<'a, S, E> {
-        self.hooks.refresh(self.pipeline.tables.len());
-        let through_tables = E::through_tables(&self.pipeline.config);
-        Context {
-            trial: if S::DRY {
-                self.lane.next_trial()
-            } else {
-                Trial::LIVE
-            },
-            now,
-            sink,
-            pipeline: &mut self.pipeline,
-            lane: &mut self.lane,
-            egress: &mut self.egress,
-            hooks: &mut self.hooks,
-            through_tables,
-        }
+        self.split(now, sink).0
     }
 
-    /// Sends a packet through the tables to trace its steps. With a sink that is [`Sink::DRY`],
-    /// nothing is counted, learned or changed.
-    pub fn trace<S: Sink>(&mut self, now: Time, packet: Packet, sink: &mut S) {
-        self.context(now, sink).trace(packet);
+    /// What changes tables, groups and meters, with effects that go to `sink`.
+    pub fn control<'a, S: Sink>(&'a mut self, now: Time, sink: &'a mut S) -> Control<'a, S, E> {
+        let (context, changes) = self.split(now, sink);
+        Control::new(context, changes)
     }
 
-    /// Applies a packet-out's actions to its packet.
-    pub fn packet_out<S: Sink>(
+    /// What changes ports and their queues, with effects that go to `sink`.
+    pub fn port_control<'a, S: Sink>(
+        &'a mut self,
+        now: Time,
+        sink: &'a mut S,
+    ) -> PortControl<'a, S, E> {
+        let (context, changes) = self.split(now, sink);
+        PortControl::new(context, changes)
+    }
+
+    /// What calls extensions for messages, with effects that go to `sink`.
+    pub fn hook_calls<'a, S: Sink>(
+        &'a mut self,
+        now: Time,
+        sink: &'a mut S,
+    ) -> HookCalls<'a, S, E> {
+        HookCalls::new(self.context(now, sink))
+    }
+
+    /// What begins, commits and undoes a bundle.
+    pub fn bundle(&mut self) -> BundleControl<'_, E> {
+        BundleControl::new(&mut self.pipeline, &mut self.lane.engine, &mut self.changes)
+    }
+
+    /// Processes frames that arrived on `port`; leaves `frames` empty. Frames that exceed the work
+    /// of one turn wait for [`Datapath::catch_up`].
+    pub fn receive<S: Sink>(
         &mut self,
         now: Time,
-        packet: Packet,
-        actions: &[Action],
+        port: PortNo,
+        frames: &mut Vec<Frame>,
         sink: &mut S,
     ) {
-        self.context(now, sink).packet_out(packet, actions);
+        receive(&mut self.context(now, sink), port, frames);
     }
 
-    /// Sends what is due at a port that had no room and now accepts frames again.
-    pub fn port_has_room<S: Sink>(&mut self, now: Time, number: PortNo, sink: &mut S) {
-        if self.egress.ports.contains_key(&number) {
-            self.context(now, sink).release(number);
-        }
+    /// Processes waiting frames of one port for one turn; ports take turns.
+    pub fn catch_up<S: Sink>(&mut self, now: Time, sink: &mut S) {
+        catch_up(&mut self.context(now, sink));
     }
 
-    /// How many packets were copied or sent since the start, counting segments one by one: a
-    /// measure of work that is the same on every machine.
-    pub fn work_done(&self) -> u64 {
-        self.lane.work.done
-    }
-
-    /// Counters of packets that extensions dropped: the extension, its reason, and the number.
-    pub fn hook_drops(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-        let drops = self.lane.hook_drops.iter();
-        drops.map(|((hook, reason), count)| (self.hooks.all[*hook].name(), *reason, *count))
+    /// What its data-plane thread has for itself.
+    pub fn lane(&self) -> &Lane<E> {
+        &self.lane
     }
 
     /// What its engine knows.
@@ -166,7 +185,7 @@ impl<E: FrameEngine> Datapath<E> {
         E::review(
             &mut self.lane.engine,
             &self.pipeline,
-            &self.egress,
+            &self.queues,
             &self.hooks,
         );
     }
@@ -179,6 +198,11 @@ impl<E: FrameEngine> Datapath<E> {
     /// Sets how IP fragments are treated.
     pub fn set_fragments(&mut self, fragments: ConfigFlags) {
         self.pipeline.fragments = fragments;
+    }
+
+    /// What checks lists of actions.
+    pub fn checker(&self) -> Checker<'_, E> {
+        Checker::new(&self.pipeline, &self.hooks)
     }
 
     /// Adds an extension's hook; its experimenter values are those in the catalogue under its name.
@@ -221,78 +245,58 @@ impl<E: FrameEngine> Datapath<E> {
         counted.filter(|(_, count)| *count > 0)
     }
 
+    /// The queues of ports.
+    pub fn queues(&self) -> &PortQueues {
+        &self.queues
+    }
+
+    /// Creates a queue of a port, or changes one, which keeps its counters and frames. With its
+    /// first queue a port also gets the default queue.
+    ///
+    /// Errors: [`QueueError`], and nothing is changed.
+    pub fn modify_queue(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        id: QueueId,
+        spec: QueueSpec,
+    ) -> Result<(), QueueError> {
+        self.queues.modify(now, &self.pipeline, port, id, spec)
+    }
+
+    /// Sets the counters that a port's driver keeps: frames lost at reception and transmission.
+    pub fn set_driver_counters(&mut self, port: PortNo, lost: &PortStats) {
+        if let Some(port) = self.pipeline.ports.get_mut(&port) {
+            port.set_driver_counters(lost);
+        }
+    }
+
     /// When [`Datapath::tick`] has to be called next; `None` if there is no timer.
     pub fn next_tick(&self) -> Option<Time> {
-        let moves = self.bundle.is_none();
-        let expiry = self.pipeline.deadlines.first().map(|(at, ..)| *at);
-        let compaction = table_to_compact(&self.pipeline).map(|_| Time(0));
-        expiry
-            .into_iter()
-            .chain(compaction.filter(|_| moves))
-            .chain(triggers::next_check(&self.pipeline, &self.lane.engine))
-            .chain(E::next_clean(&self.lane.engine))
-            .chain(self.hooks.all.iter().filter_map(|h| h.next_tick()))
-            .chain(self.lane.reassembler.deadline_ns().map(Time))
-            .chain(self.egress.ports.values().filter_map(Egress::next_wakeup))
-            .min()
+        let Self {
+            pipeline,
+            lane,
+            queues,
+            hooks,
+            changes,
+        } = self;
+        next_tick(pipeline, lane, queues, hooks, changes)
     }
 
     /// Handles all timers that are due: sends queued frames, expires entries, calls hooks. Some may
     /// be left for the next tick.
     pub fn tick<S: Sink>(&mut self, now: Time, sink: &mut S) {
-        let mut context = self.context(now, sink);
-        context.release_due();
-        for _ in 0..context.lane.reassembler.expire(now.0) {
-            context.drop(DropReason::FragmentLost);
-        }
-        self.settle();
-        let Self { pipeline, lane, .. } = self;
-        E::clean(
-            &mut lane.engine,
-            &pipeline.catalogue,
-            &mut pipeline.tables,
-            now,
-        );
-        if self.bundle.is_none() {
-            compact(&mut self.editor());
-        }
-        triggers::check_noted(&mut self.pipeline, now, sink);
-        self.expire(now, sink);
-        self.tick_hooks(now, sink);
+        self.control(now, sink).tick();
     }
 
-    fn expire<S: Sink>(&mut self, now: Time, sink: &mut S) {
-        for _ in 0..EXPIRIES_PER_TICK {
-            let Some(&due) = self
-                .pipeline
-                .deadlines
-                .first()
-                .filter(|(at, ..)| *at <= now)
-            else {
-                break;
-            };
-            self.pipeline.deadlines.pop_first();
-            let (_, table, slot) = due;
-            let found = self.pipeline.tables[usize::from(table.0)].at(slot);
-            let entry = found.expect("an entry takes its deadline with it");
-            let key = entry.key;
-            let expired = entry.deadline().filter(|(at, _)| *at <= now);
-            triggers::check_one(&mut self.pipeline, now, table, key, sink);
-            match expired {
-                Some((_, reason)) => self.expire_entry(now, table, key, reason, sink),
-                None => self.pipeline.set_deadline(table, key),
-            }
-        }
+    /// The changes in progress.
+    pub fn changes(&self) -> &Changes<E> {
+        &self.changes
     }
 
-    /// The recorded changes of entries.
-    pub fn news(&self) -> &News {
-        &self.news
-    }
-
-    /// The recorded changes of entries, and whether they are recorded.
+    /// The record of changes of entries, for taking them and for choosing whether there are any.
     pub fn news_mut(&mut self) -> &mut News {
-        &mut self.news
+        self.changes.news_mut()
     }
 
     /// The key number of the next entry that is added.
@@ -300,10 +304,102 @@ impl<E: FrameEngine> Datapath<E> {
         self.pipeline.next_serial
     }
 
-    /// Adds what flows have counted to the counters of entries, tables and ports.
-    pub(crate) fn settle(&mut self) {
-        let Self { pipeline, lane, .. } = self;
-        E::settle(&mut lane.engine, &mut pipeline.tables);
-        E::settle_ports(&mut lane.engine, &mut pipeline.ports, &mut lane.drops);
+    /// The hooks of extensions.
+    pub fn hooks(&self) -> &Hooks {
+        &self.hooks
+    }
+
+    /// Which tables the pipeline has, and with which features.
+    pub fn shape(&self) -> &PipelineShape {
+        &self.pipeline.shape
+    }
+
+    /// Sets the pipeline of a new datapath, which is also the most that controllers may request.
+    ///
+    /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
+    /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.
+    pub fn set_profile(&mut self, tables: &[TableFeatures]) -> Result<(), ErrorCode> {
+        self.pipeline.shape = self.pipeline.shape.changed(tables)?.limited();
+        Ok(())
+    }
+
+    /// The groups, for reading.
+    pub fn groups(&self) -> GroupsView<'_, E> {
+        GroupsView::new(&self.pipeline, &self.changes)
+    }
+
+    /// The meters, for reading.
+    pub fn meters(&self) -> MetersView<'_> {
+        MetersView::new(&self.pipeline, &self.changes)
+    }
+
+    /// Adds what the engine has counted to the counters of entries, tables and ports, and returns
+    /// the view in which they are read.
+    pub fn settled(&mut self) -> Settled<'_, E> {
+        settle(&mut self.pipeline, &mut self.lane);
+        Settled(self)
+    }
+
+    /// Checks that the entries fit into `other`, which is new and has the same catalogue. If
+    /// `other` has no egress tables but has the table with the number of our first one, that
+    /// becomes its first egress table.
+    ///
+    /// The time is proportional to the number of entries if `other` has another pipeline than this
+    /// datapath was made with.
+    ///
+    /// Errors: the first obstacle.
+    pub fn check_reconfigure(&mut self, other: &mut Self) -> Result<(), Obstacle> {
+        reconfigure::check(&self.pipeline, &mut other.pipeline)
+    }
+
+    /// Takes over the configuration of `other`, which [`Self::check_reconfigure`] accepted. Its
+    /// pipeline is taken over only if it differs from the one with which this datapath was made;
+    /// otherwise the pipeline stays as controllers changed it. Entries, groups, meters, ports,
+    /// counters and waiting frames stay.
+    pub fn reconfigure<S: Sink>(&mut self, now: Time, other: Self, sink: &mut S) {
+        let Pipeline { config, shape, .. } = other.pipeline;
+        self.control(now, sink).reconfigure(config, shape);
+    }
+}
+
+/// A view of the datapath in which the counters of entries and tables are complete. There is no
+/// other access to them from outside.
+pub struct Settled<'a, E: FrameEngine>(&'a Datapath<E>);
+
+/// The counters of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableCounts {
+    /// Packets looked up.
+    pub lookups: u64,
+    /// Packets that hit an entry.
+    pub matches: u64,
+}
+
+impl<'a, E: FrameEngine> Settled<'a, E> {
+    /// The datapath itself.
+    pub fn datapath(&self) -> &'a Datapath<E> {
+        self.0
+    }
+
+    /// The counters of a table.
+    ///
+    /// Panics: if there is no such table.
+    pub fn table_counts(&self, table: TableId) -> TableCounts {
+        let table = &self.0.tables()[usize::from(table.0)];
+        TableCounts {
+            lookups: table.lookup_count,
+            matches: table.matched_count,
+        }
+    }
+
+    /// Visits the next slice of entries; while a bundle is in progress, of those before it. Returns
+    /// true if that was the last.
+    pub fn slice(&self, cursor: &mut Cursor, mut see: impl FnMut(TableId, &'a Entry)) -> bool {
+        let see = |table, entry| {
+            see(table, entry);
+            0
+        };
+        let tables = self.0.tables();
+        cursor.slice(ENTRIES_REPORTED, tables, Table::read_view, see)
     }
 }

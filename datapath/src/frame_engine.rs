@@ -194,7 +194,7 @@ pub fn receive_each<S: Sink, E: FrameEngine>(
         let left = cx.run_frame(frame, &key, E::PathNotes::default());
         if cx.lane.work.is_turn_over() {
             let rest = left.into_iter().chain(waiting).collect();
-            cx.lane.defer(port, rest);
+            cx.lane.backlog.defer(port, rest);
             return;
         }
     }

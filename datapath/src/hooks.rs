@@ -35,6 +35,8 @@ pub struct Hooks {
     plan: u32,
     numbers: BTreeMap<Vec<u64>, u32>,
     next_number: u32,
+    /// How many packets hooks dropped, by the hook's number and its reason.
+    drops: BTreeMap<(usize, &'static str), u64>,
 }
 
 impl Hooks {
@@ -46,6 +48,17 @@ impl Hooks {
         self.all.push(hook);
         self.rows.push(rows);
         self.plan_anew(n_tables);
+    }
+
+    /// Counts a packet that a hook dropped for this reason.
+    pub(crate) fn count_drop(&mut self, hook: usize, reason: &'static str) {
+        *self.drops.entry((hook, reason)).or_default() += 1;
+    }
+
+    /// Counters of packets that extensions dropped: the extension, its reason, and the number.
+    pub fn drops(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+        let drops = self.drops.iter();
+        drops.map(|((hook, reason), count)| (self.all[*hook].name(), *reason, *count))
     }
 
     /// The hooks that act at a point of a table.

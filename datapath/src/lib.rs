@@ -48,19 +48,23 @@ mod ingress;
 
 pub use config::{Algorithm, Config, Engine, MAX_ADDRESSES};
 pub use control::{
+    Control,
     bulk_change::Cursor,
+    bundle::BundleControl,
+    changes::Changes,
     check::Checker,
     chunked_queue::ChunkedQueue,
+    extensions::HookCalls,
     flow_mod::Filter,
     groups::GroupsView,
     meters::MetersView,
     news::{EntryFate, EntryNews, News, RemovedEntry},
+    ports::PortControl,
     queues::{MAX_QUEUES, MAX_QUEUES_PER_PORT, QueueError},
     reconfigure,
-    settled::{Settled, TableCounts},
 };
 pub use control_context::{Asker, ControlContext, HookAnswer, Metric, MetricKind, ReplyPart};
-pub use datapath::Datapath;
+pub use datapath::{Datapath, Settled, TableCounts};
 pub use egress::{
     Aggregate, DEFAULT_QUEUE, Egress, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate,
 };
@@ -99,6 +103,7 @@ pub mod engine {
     pub use crate::hook::HookPoint;
     pub use crate::hook_context::{HookOutcome, LookupNote, Subject, set_field};
     pub use crate::hooks::Hooks;
+    pub use crate::pipeline::backlog::Backlog;
     pub use crate::pipeline::context::{Context, Lane, Pipeline, PortQueues, ThroughTables};
     pub use crate::pipeline::each_table;
     pub use crate::pipeline::hook_call::{BegunCall, HookCall, HookReply, MissReply};

@@ -58,4 +58,12 @@ impl Port {
         let live = if down { 0 } else { PortState::LIVE.0 };
         self.desc.state = PortState(self.desc.state.0 & !PortState::LIVE.0 | live);
     }
+
+    /// Sets the counters that the port's driver keeps: frames lost at reception and transmission.
+    pub(crate) fn set_driver_counters(&mut self, lost: &PortStats) {
+        self.stats.rx_over_err = lost.rx_over_err;
+        self.stats.rx_errors = lost.rx_errors;
+        self.stats.tx_errors = lost.tx_errors;
+        self.stats.tx_dropped = lost.tx_dropped;
+    }
 }

@@ -42,7 +42,7 @@ pub trait Sink {
     /// Sends a frame out of a port.
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);
     /// Whether a port accepts frames now. If not, its queues wait for
-    /// [`crate::Datapath::port_has_room`].
+    /// [`crate::PortControl::has_room`].
     fn has_room(&self, _port: PortNo) -> bool {
         true
     }

@@ -58,7 +58,9 @@ fn waiting_frames_stay_when_a_port_gets_another_discipline() {
         curr_speed: 1_000,
         ..PortDesc::default()
     };
-    datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut out);
+    datapath
+        .port_control(Time(0), &mut out)
+        .changed(desc, OffloadCapabilities::default());
     let queue = QueueSpec::default();
     for id in [DEFAULT_QUEUE, QueueId(1)] {
         datapath.modify_queue(Time(0), PORT, id, queue).unwrap();
@@ -67,18 +69,20 @@ fn waiting_frames_stay_when_a_port_gets_another_discipline() {
     for queue in [0, 1, 0, 1] {
         let packet = Packet::new(pool.frame(&[queue as u8; 60]).unwrap(), PortNo(2));
         let actions = [Action::SetQueue(QueueId(queue)), Action::output(PORT)];
-        datapath.packet_out(Time(0), packet, &actions, &mut out);
+        datapath
+            .control(Time(0), &mut out)
+            .packet_out(packet, &actions);
     }
     let waiting = pool.stats().bytes_in_use;
     datapath.reconfigure(Time(0), switch(fifo, &pool), &mut out);
-    let egress = datapath.egress(PORT).unwrap();
+    let egress = datapath.queues().of(PORT).unwrap();
     assert_eq!((egress.discipline(), egress.queues().len()), ("fifo", 1));
     assert_eq!(pool.stats().bytes_in_use, waiting);
     let second = datapath.modify_queue(Time(0), PORT, QueueId(2), queue);
     assert_eq!(second.unwrap_err().0, QueueOpFailed::EPERM);
     datapath.reconfigure(Time(0), switch(weighted, &pool), &mut out);
     out.is_full = false;
-    datapath.port_has_room(Time(0), PORT, &mut out);
+    datapath.port_control(Time(0), &mut out).has_room(PORT);
     datapath.tick(Time(Time::SEC), &mut out);
     assert_eq!(out.left, [0, 0, 1, 1]);
     assert_eq!(

@@ -68,11 +68,13 @@ impl Case {
                 port_no,
                 ..PortDesc::default()
             };
-            datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), seen);
+            datapath
+                .port_control(Time(0), seen)
+                .changed(desc, OffloadCapabilities::default());
         }
         if let Some(flow) = flow {
             let flow = parse_flow(flow, FlowModCommand::ADD, &catalogue).unwrap();
-            datapath.flow_mod(Time(0), &flow, seen).unwrap();
+            datapath.control(Time(0), seen).flow_mod(&flow).unwrap();
         }
         let mut this = Self {
             name,

@@ -92,7 +92,9 @@ impl Case {
                 port_no,
                 ..PortDesc::default()
             };
-            datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), seen);
+            datapath
+                .port_control(Time(0), seen)
+                .changed(desc, OffloadCapabilities::default());
         }
         let datagram = craft::udp(1000, SSH, b"0123456789abcdefgh");
         let ip = craft::ipv4([10, 0, 0, 1].into(), [11, 0, 0, 1].into(), 64, datagram);
@@ -123,7 +125,8 @@ impl Case {
         let catalogue = Arc::clone(self.datapath.catalogue());
         let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).expect(text);
         self.datapath
-            .flow_mod(self.now, &flow, &mut self.seen)
+            .control(self.now, &mut self.seen)
+            .flow_mod(&flow)
             .unwrap();
     }
 
@@ -137,7 +140,8 @@ impl Case {
         let value = ExtValue::typed(&VALUES[STATE_MOD], message);
         let done = self
             .datapath
-            .extension_message(self.now, asker, &value, &mut self.seen);
+            .hook_calls(self.now, &mut self.seen)
+            .message(asker, &value);
         done.unwrap();
     }
 

@@ -169,7 +169,9 @@ impl Hybrid {
                 port_no,
                 ..PortDesc::default()
             };
-            datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut left);
+            datapath
+                .port_control(Time(0), &mut left)
+                .changed(desc, OffloadCapabilities::default());
         }
         left.0.clear();
         Self {
@@ -221,8 +223,8 @@ impl Hybrid {
     fn flow(&mut self, text: &str) {
         let catalogue = Arc::clone(self.datapath.catalogue());
         let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).expect(text);
-        let done = self.datapath.flow_mod(self.now, &flow, &mut self.left);
-        done.expect(text);
+        let mut control = self.datapath.control(self.now, &mut self.left);
+        control.flow_mod(&flow).expect(text);
     }
 
     fn value(&self, kind: ExtKind, name: &str, text: &str) -> ExtValue {
@@ -237,18 +239,16 @@ impl Hybrid {
         let request = self.value(ExtKind::Multipart, name, "");
         let part = self
             .datapath
-            .extension_multipart(self.now, ASKER, &request, 0, &mut self.left);
+            .hook_calls(self.now, &mut self.left)
+            .multipart(ASKER, &request, 0);
         let (part, _) = part.expect("it is a list");
         part.value.expect("it is one part").to_string()
     }
 
     fn ask(&mut self, name: &str, text: &str) {
         let value = self.value(ExtKind::Message, name, text);
-        let asker = ASKER;
-        let done = self
-            .datapath
-            .extension_message(self.now, asker, &value, &mut self.left);
-        done.expect(text);
+        let mut calls = self.datapath.hook_calls(self.now, &mut self.left);
+        calls.message(ASKER, &value).expect(text);
     }
 }
 

@@ -64,15 +64,18 @@ fn switch(discipline: &str) -> Datapath {
             port_no,
             ..PortDesc::default()
         };
-        datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), sink);
+        datapath
+            .port_control(Time(0), sink)
+            .changed(desc, OffloadCapabilities::default());
     }
-    datapath.flow_mod(Time(0), &flow, sink).unwrap();
+    datapath.control(Time(0), sink).flow_mod(&flow).unwrap();
     let slow = QueueSpec {
         max: Some(Rate::Kbps(1_000_000)),
         ..QueueSpec::default()
     };
     datapath
-        .set_discipline(Time(0), PortNo(2), discipline, sink)
+        .port_control(Time(0), sink)
+        .set_discipline(PortNo(2), discipline)
         .unwrap();
     datapath
         .modify_queue(Time(0), PortNo(2), QueueId(0), slow)

@@ -174,12 +174,9 @@ impl Bench {
                 port_no,
                 ..PortDesc::default()
             };
-            datapath.port_changed(
-                Time(0),
-                desc,
-                OffloadCapabilities::default(),
-                &mut Vec::new(),
-            );
+            datapath
+                .port_control(Time(0), &mut Vec::new())
+                .changed(desc, OffloadCapabilities::default());
         }
         let bytes = shape.bytes();
         Self {
@@ -197,7 +194,8 @@ impl Bench {
 
     fn add(&mut self, flow_mod: &FlowMod) {
         self.datapath
-            .flow_mod(self.now, flow_mod, &mut Vec::new())
+            .control(self.now, &mut Vec::new())
+            .flow_mod(flow_mod)
             .unwrap();
     }
 

@@ -150,7 +150,7 @@ pub(super) fn process_frames<S: Sink>(
         if cx.lane.work.is_turn_over() {
             let mut rest: Vec<Frame> = left.into_iter().chain(batch).collect();
             rest.append(frames);
-            cx.lane.defer(port, rest);
+            cx.lane.backlog.defer(port, rest);
         }
         close_outputs(cx, &[&burst.output, &burst.other_output]);
         cx.lane.engine.arrival = Some(arrival);

@@ -211,7 +211,10 @@ fn a_super_frame_is_special_alike_on_a_cached_path_and_by_the_tables() {
             let meter = parse_meter(&format!("meter=1,{meter}"), MeterModCommand::ADD);
             let sink = &mut Vec::<Frame>::new();
             let meter = meter.expect("a right meter");
-            datapath.meter_mod(Time(0), &meter, sink).expect("is right");
+            datapath
+                .control(Time(0), sink)
+                .meter_mod(&meter)
+                .expect("is right");
             flow(
                 &mut datapath,
                 "ip,actions=set_field:10.7.7.7->nw_dst,goto_table:1",
@@ -335,7 +338,10 @@ fn the_next_table_sees_a_remark_on_a_cached_path() {
     let meter = "meter=1,pktps,burst,bands=type=dscp_remark,prec_level=1,rate=1,burst_size=3";
     let meter = parse_meter(meter, MeterModCommand::ADD).expect("a right meter");
     let sink = &mut Vec::<Frame>::new();
-    datapath.meter_mod(Time(0), &meter, sink).expect("is right");
+    datapath
+        .control(Time(0), sink)
+        .meter_mod(&meter)
+        .expect("is right");
     flow(
         &mut datapath,
         "ip,actions=set_field:10->ip_dscp,goto_table:1",
@@ -383,19 +389,25 @@ fn what_has_a_label_is_found_among_the_others() {
         let delete = parse_flow(text, FlowModCommand::DELETE, &datapath.catalogue().clone());
         let sink = &mut Vec::<Frame>::new();
         let delete = delete.expect("a right flow");
-        datapath.flow_mod(Time(0), &delete, sink).expect("is right");
+        datapath
+            .control(Time(0), sink)
+            .flow_mod(&delete)
+            .expect("is right");
     };
     delete(&mut datapath, "cookie=3/-1,out_port=2");
-    assert_eq!((left(&datapath), datapath.has_work()), (148, false));
+    assert_eq!(
+        (left(&datapath), datapath.changes().in_progress()),
+        (148, false)
+    );
     delete(&mut datapath, "cookie=3/-1");
     assert_eq!(
-        (left(&datapath), datapath.has_work()),
+        (left(&datapath), datapath.changes().in_progress()),
         (142, false),
         "in one slice"
     );
     delete(&mut datapath, "out_port=1");
-    while datapath.has_work() {
-        datapath.work(Time(0), &mut Vec::<Frame>::new());
+    while datapath.changes().in_progress() {
+        datapath.control(Time(0), &mut Vec::<Frame>::new()).work();
     }
     let every = KeyMatch::new(&Match::default(), None);
     let mut entries = datapath.tables()[0].entries_within(&every);

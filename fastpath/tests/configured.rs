@@ -76,11 +76,13 @@ fn switch(engine: Engine, flows: &[&str]) -> Datapath {
             hw_addr: Mac([2, 0, 0, 0, 0, port_no.0 as u8]),
             ..PortDesc::default()
         };
-        datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut out);
+        datapath
+            .port_control(Time(0), &mut out)
+            .changed(desc, OffloadCapabilities::default());
     }
     for text in flows {
         let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).unwrap();
-        datapath.flow_mod(Time(0), &flow, &mut out).unwrap();
+        datapath.control(Time(0), &mut out).flow_mod(&flow).unwrap();
     }
     datapath
 }

@@ -34,7 +34,10 @@ impl Sink for Left {
 fn flow(datapath: &mut Datapath, now: Time, text: &str) {
     let catalogue = Arc::new(Catalogue::default());
     let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).unwrap();
-    datapath.flow_mod(now, &flow, &mut Left::default()).unwrap();
+    datapath
+        .control(now, &mut Left::default())
+        .flow_mod(&flow)
+        .unwrap();
 }
 
 fn port(datapath: &mut Datapath, now: Time, number: PortNo, is_up: bool, left: &mut Left) {
@@ -52,7 +55,7 @@ fn port(datapath: &mut Datapath, now: Time, number: PortNo, is_up: bool, left: &
         tcp: true,
         ..OffloadCapabilities::default()
     };
-    datapath.port_changed(now, desc, capabilities, left);
+    datapath.port_control(now, left).changed(desc, capabilities);
 }
 
 /// A switch with ports of 4 Mb/s with this discipline, if it has queues with a maximum.
@@ -65,7 +68,8 @@ fn switch(discipline: &str) -> Datapath {
     }
     for number in SLOW {
         datapath
-            .set_discipline(Time(0), number, discipline, sink)
+            .port_control(Time(0), sink)
+            .set_discipline(number, discipline)
             .unwrap();
         let slow = QueueSpec {
             max: Some(Rate::Kbps(4_000)),
@@ -116,9 +120,11 @@ fn every_lost_frame_is_counted_while_flows_ports_and_disciplines_change() {
                 50..60 => {
                     let other = DISCIPLINES[below(DISCIPLINES.len() as u32) as usize].name;
                     // The port may be gone.
-                    let _ = datapath.set_discipline(now, number, other, &mut left);
+                    let _ = datapath
+                        .port_control(now, &mut left)
+                        .set_discipline(number, other);
                 }
-                60 => datapath.port_removed(now, number, &mut left),
+                60 => datapath.port_control(now, &mut left).removed(number),
                 _ => {}
             }
         }

@@ -78,12 +78,9 @@ fn datapath(engine: Engine) -> Datapath {
         state: PortState::LIVE,
         ..PortDesc::default()
     };
-    datapath.port_changed(
-        Time(0),
-        desc,
-        OffloadCapabilities::default(),
-        &mut Removed::default(),
-    );
+    datapath
+        .port_control(Time(0), &mut Removed::default())
+        .changed(desc, OffloadCapabilities::default());
     datapath
 }
 
@@ -103,9 +100,9 @@ fn finish(
     sink: &mut Removed,
 ) -> (usize, Result<(), ErrorCode>) {
     let mut slices = 0;
-    while datapath.has_work() {
+    while datapath.changes().in_progress() {
         slices += 1;
-        if let Some(result) = datapath.work(now, sink) {
+        if let Some(result) = datapath.control(now, sink).work() {
             return (slices, result);
         }
     }
@@ -115,7 +112,8 @@ fn finish(
 fn configure(datapath: &mut Datapath, now: Time, table_mod: &TableMod) {
     let mut sink = Removed::default();
     datapath
-        .configure_filling(now, table_mod, &mut sink)
+        .control(now, &mut sink)
+        .configure_filling(table_mod)
         .unwrap();
     finish(datapath, now, &mut sink).1.unwrap();
 }
@@ -138,7 +136,7 @@ fn add(
     add: &FlowMod,
 ) -> (Vec<FlowRemoved>, Result<(), ErrorCode>) {
     let mut sink = Removed::default();
-    let began = datapath.flow_mod(now, add, &mut sink);
+    let began = datapath.control(now, &mut sink).flow_mod(add);
     let result = began.and_then(|()| finish(datapath, now, &mut sink).1);
     (sink.0, result)
 }
@@ -250,9 +248,9 @@ fn a_search_among_entries_that_packets_hit_goes_on_in_slices() {
     }
     let mut sink = Removed::default();
     let new = entry(99, 0, 0, 0);
-    datapath.flow_mod(now, &new, &mut sink).unwrap();
+    datapath.control(now, &mut sink).flow_mod(&new).unwrap();
     assert!(
-        datapath.has_work(),
+        datapath.changes().in_progress(),
         "one slice does not look at all entries"
     );
     let (slices, result) = finish(&mut datapath, now, &mut sink);
@@ -277,16 +275,16 @@ fn a_bundle_that_fails_gives_evicted_entries_back() {
     }
     for commits in [false, true] {
         let mut sink = Removed::default();
-        datapath.begin_bundle(false);
+        datapath.bundle().begin(false);
         for number in 100..103 {
             let new = entry(number, 50, 0, 0);
-            datapath.flow_mod(Time(1), &new, &mut sink).unwrap();
+            datapath.control(Time(1), &mut sink).flow_mod(&new).unwrap();
         }
         assert!(sink.0.is_empty(), "nothing is gone yet");
         if commits {
-            datapath.commit_bundle(Time(1));
+            datapath.bundle().commit(Time(1));
         } else {
-            datapath.undo_bundle();
+            datapath.bundle().undo();
         }
         finish(&mut datapath, Time(1), &mut sink).1.unwrap();
         assert_eq!(datapath.tables()[0].len(), MAX_ENTRIES as usize);
@@ -365,7 +363,8 @@ fn a_table_with_default_thresholds_reports_a_vacancy_of_a_tenth() {
         add(&mut datapath, Time(0), &entry(number, 0, 0, 0))
             .1
             .unwrap();
-        told = told.or(datapath.next_table_status());
+        let sink = &mut Vec::<Frame>::new();
+        told = told.or(datapath.control(Time(0), sink).next_table_status());
     }
     let table = told.unwrap().table;
     let vacancy = table.vacancy.unwrap();

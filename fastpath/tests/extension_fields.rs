@@ -35,11 +35,13 @@ fn switch(engine: Engine, catalogue: &Arc<Catalogue>, flows: &[&str]) -> Datapat
             hw_addr: Mac([2, 0, 0, 0, 0, port_no.0 as u8]),
             ..PortDesc::default()
         };
-        datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut out);
+        datapath
+            .port_control(Time(0), &mut out)
+            .changed(desc, OffloadCapabilities::default());
     }
     for text in flows {
         let flow = parse_flow(text, FlowModCommand::ADD, catalogue).unwrap();
-        datapath.flow_mod(Time(0), &flow, &mut out).unwrap();
+        datapath.control(Time(0), &mut out).flow_mod(&flow).unwrap();
     }
     datapath
 }
@@ -107,7 +109,9 @@ fn a_packet_that_a_controller_sends_has_registers() {
     let frame = datapath.pool().frame(&udp(8, b"out")).unwrap();
     let packet = Packet::with_additions(frame, IN_PORT, catalogue.additions());
     let mut out: Vec<Frame> = vec![];
-    datapath.packet_out(Time(0), packet, &actions, &mut out);
+    datapath
+        .control(Time(0), &mut out)
+        .packet_out(packet, &actions);
     assert_eq!(sent(&datapath), [0, 1, 0, 0]);
 }
 

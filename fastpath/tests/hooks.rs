@@ -92,11 +92,13 @@ fn switch(engine: Engine, catalogue: &Arc<Catalogue>, flows: &[&str]) -> Datapat
             port_no,
             ..PortDesc::default()
         };
-        datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), sink);
+        datapath
+            .port_control(Time(0), sink)
+            .changed(desc, OffloadCapabilities::default());
     }
     for text in flows {
         let flow = parse_flow(text, FlowModCommand::ADD, catalogue).unwrap();
-        datapath.flow_mod(Time(0), &flow, sink).unwrap();
+        datapath.control(Time(0), sink).flow_mod(&flow).unwrap();
     }
     datapath
 }
@@ -149,7 +151,7 @@ fn compare_with(
         let counts = |table| datapath_counts(&mut datapath, table);
         let tables: Vec<_> = (0..4).map(TableId).map(counts).collect();
         let drops: Vec<_> = datapath.drops().collect();
-        let named: Vec<_> = datapath.hook_drops().collect();
+        let named: Vec<_> = datapath.hooks().drops().collect();
         assert!(
             !seen.left.is_empty(),
             "{name}: {drops:?} {:?}",
@@ -430,7 +432,7 @@ fn a_hook_can_apply_actions_emit_packets_and_choose_tables() {
         assert_eq!(ports, wanted, "{number}");
         assert_eq!(seen.told, usize::from(number == 48));
     }
-    let drops: Vec<_> = datapath.hook_drops().collect();
+    let drops: Vec<_> = datapath.hooks().drops().collect();
     assert_eq!(drops, [("test", "not there", 3)]);
 }
 

@@ -70,10 +70,11 @@ fn small(evicts: bool) -> Datapath {
     };
     let sink = &mut Vec::<Frame>::new();
     datapath
-        .configure_filling(Time(0), &table_mod, sink)
+        .control(Time(0), sink)
+        .configure_filling(&table_mod)
         .unwrap();
-    while datapath.has_work() {
-        datapath.work(Time(0), sink);
+    while datapath.changes().in_progress() {
+        datapath.control(Time(0), sink).work();
     }
     datapath
 }
@@ -289,7 +290,9 @@ fn check_entries(evicts: bool, limit: f64) {
         let mut datapath = small(evicts);
         let bytes = bytes_a_place(|n| {
             let flow = entry(n);
-            datapath.flow_mod(Time(1), &flow, &mut Vec::<Frame>::new())
+            datapath
+                .control(Time(1), &mut Vec::<Frame>::new())
+                .flow_mod(&flow)
         });
         println!("{name}: {bytes:.0} bytes a place");
         assert!(bytes <= limit, "{name}: {bytes:.0} bytes a place");
@@ -312,7 +315,9 @@ fn check_groups() {
             let bucket = format!(",bucket={list}output:1");
             let text = format!("group_id={n},type=all{}", bucket.repeat(buckets));
             let group = parse_group(&text, GroupModCommand::ADD, &catalogue).unwrap();
-            datapath.group_mod(Time(1), &group, &mut Vec::<Frame>::new())
+            datapath
+                .control(Time(1), &mut Vec::<Frame>::new())
+                .group_mod(&group)
         });
         println!("{name}: {bytes:.0} bytes a bucket");
         assert!(bytes <= BUCKET_BYTES, "{name}: {bytes:.0} bytes a bucket");
@@ -331,31 +336,39 @@ fn check_bundle() {
     let region = Region::new(GLOBAL);
     let entry = |n, round| flow(&address(n), apply(round, 1));
     for n in 0..PLACES {
-        datapath.flow_mod(Time(0), &entry(n, 0), sink).unwrap();
+        datapath
+            .control(Time(0), sink)
+            .flow_mod(&entry(n, 0))
+            .unwrap();
     }
     let before = bytes_since(&region);
     let mut delete = flow(&[], Vec::new());
     delete.command = FlowModCommand::DELETE;
     delete.table_id = TableId::ALL;
-    datapath.begin_bundle(false);
+    datapath.bundle().begin(false);
     for round in 1..=ROUNDS {
-        datapath.flow_mod(Time(0), &delete, sink).unwrap();
-        while datapath.has_work() {
-            datapath.work(Time(0), sink);
+        datapath.control(Time(0), sink).flow_mod(&delete).unwrap();
+        while datapath.changes().in_progress() {
+            datapath.control(Time(0), sink).work();
         }
         for n in 0..PLACES {
-            datapath.flow_mod(Time(0), &entry(n, round), sink).unwrap();
+            datapath
+                .control(Time(0), sink)
+                .flow_mod(&entry(n, round))
+                .unwrap();
         }
-        let more = datapath.flow_mod(Time(0), &entry(PLACES, round), sink);
+        let more = datapath
+            .control(Time(0), sink)
+            .flow_mod(&entry(PLACES, round));
         assert_eq!(more, Err(FlowModFailed::TABLE_FULL));
     }
     let during = bytes_since(&region);
     let messages = ROUNDS * (PLACES + 1);
     let limit = 2.0 * before + f64::from(messages * BYTES_PER_MESSAGE);
     assert!(during <= limit, "{during} of {before}");
-    datapath.commit_bundle(Time(0));
-    while datapath.has_work() {
-        datapath.work(Time(0), sink);
+    datapath.bundle().commit(Time(0));
+    while datapath.changes().in_progress() {
+        datapath.control(Time(0), sink).work();
     }
     assert_eq!(datapath.tables()[0].len(), PLACES as usize);
 }

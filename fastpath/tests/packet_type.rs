@@ -62,14 +62,18 @@ fn switch(engine: Engine, tuns: u32) -> Datapath {
             tcp: true,
             ..OffloadCapabilities::default()
         };
-        datapath.port_changed(Time(0), desc, capabilities, &mut Seen::default());
+        datapath
+            .port_control(Time(0), &mut Seen::default())
+            .changed(desc, capabilities);
     }
     datapath
 }
 
 fn add(datapath: &mut Datapath, text: &str) -> Result<(), ErrorCode> {
     let flow = parse_flow(text, FlowModCommand::ADD, datapath.catalogue()).unwrap();
-    datapath.flow_mod(Time(0), &flow, &mut Seen::default())
+    datapath
+        .control(Time(0), &mut Seen::default())
+        .flow_mod(&flow)
 }
 
 /// Sends bytes in through a port; before them stands what no port need know.

@@ -115,7 +115,8 @@ impl Driver {
         if !up {
             return self
                 .datapath
-                .port_removed(self.now, port_no, &mut self.left);
+                .port_control(self.now, &mut self.left)
+                .removed(port_no);
         }
         let desc = PortDesc {
             port_no,
@@ -123,7 +124,8 @@ impl Driver {
         };
         let capabilities = OffloadCapabilities::default();
         self.datapath
-            .port_changed(self.now, desc, capabilities, &mut self.left);
+            .port_control(self.now, &mut self.left)
+            .changed(desc, capabilities);
     }
 
     /// Sends a packet of a flow, and holds what becomes of it to the model.
@@ -151,10 +153,14 @@ impl Driver {
 
     fn flow_mod(&mut self, text: &str, command: FlowModCommand) {
         let flow_mod = parse_flow(text, command, &CATALOGUE).expect(text);
-        let done = self.datapath.flow_mod(self.now, &flow_mod, &mut self.left);
+        let done = self
+            .datapath
+            .control(self.now, &mut self.left)
+            .flow_mod(&flow_mod);
         done.expect("there is room, and no port guarantees anything");
         self.datapath
-            .flow_mod_done(self.now, |_| None, &flow_mod, &mut self.left);
+            .hook_calls(self.now, &mut self.left)
+            .flow_mod_done(|_| None, &flow_mod);
     }
 
     fn set_rule(&mut self, destination: u8, rule: ModelRule) {
@@ -187,7 +193,8 @@ impl Driver {
         // No such flow, for example.
         let _ = self
             .datapath
-            .extension_message(self.now, asker, &value, &mut self.left);
+            .hook_calls(self.now, &mut self.left)
+            .message(asker, &value);
     }
 
     fn operate(&mut self, [what, one, two, three]: [u8; OPERATION_BYTES]) {

@@ -90,7 +90,9 @@ fn set_port(datapath: &mut Datapath, now: Time, port_no: PortNo, left: &mut Left
         port_no,
         ..PortDesc::default()
     };
-    datapath.port_changed(now, desc, OffloadCapabilities::default(), left);
+    datapath
+        .port_control(now, left)
+        .changed(desc, OffloadCapabilities::default());
 }
 
 /// Panics: if the switch breaks its word.
@@ -131,7 +133,7 @@ pub fn run(bytes: &[u8]) {
                 None
             }
             _ if numbers[0] % 8 == 0 => {
-                datapath.port_removed(now, port, &mut left);
+                datapath.port_control(now, &mut left).removed(port);
                 None
             }
             _ => {

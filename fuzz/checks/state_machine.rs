@@ -75,7 +75,9 @@ impl Driven {
                 port_no,
                 ..PortDesc::default()
             };
-            datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), none);
+            datapath
+                .port_control(Time(0), none)
+                .changed(desc, OffloadCapabilities::default());
         }
         let mut this = Self {
             datapath,
@@ -104,7 +106,7 @@ impl Driven {
         for (i, entry) in model.entries.iter().enumerate() {
             let text = entry.text(ENTRIES - i);
             let flow = parse_flow(&text, FlowModCommand::ADD, &this.catalogue).expect(&text);
-            let done = this.datapath.flow_mod(Time(0), &flow, none);
+            let done = this.datapath.control(Time(0), none).flow_mod(&flow);
             done.unwrap_or_else(|error| panic!("{text}: {error:?}"));
         }
         this
@@ -122,7 +124,8 @@ impl Driven {
         let none = &mut Vec::<Frame>::new();
         let done = self
             .datapath
-            .extension_message(Time(now), ASKER, &value, none);
+            .hook_calls(Time(now), none)
+            .message(ASKER, &value);
         done.unwrap_or_else(|error| panic!("{text}: {error:?}"));
     }
 
@@ -147,7 +150,8 @@ impl Driven {
         let none = &mut Vec::<Frame>::new();
         let part = self
             .datapath
-            .extension_multipart(Time(now), ASKER, &value, 0, none);
+            .hook_calls(Time(now), none)
+            .multipart(ASKER, &value, 0);
         let (part, _) = part.expect("it is answered");
         let body = part.value.as_ref().and_then(ExtValue::body);
         let Some(StateStats::Reply(_, records)) = body else {

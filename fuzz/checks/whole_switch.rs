@@ -289,9 +289,9 @@ impl Driver {
 
     /// Does what may take a turn at most, and has no more than one frame go beyond it.
     fn in_a_turn(&mut self, step: impl FnOnce(&mut Self)) {
-        let before = self.switch.datapath().work_done();
+        let before = self.switch.datapath().lane().work.done();
         step(self);
-        let work = self.switch.datapath().work_done() - before;
+        let work = self.switch.datapath().lane().work.done() - before;
         // The last copy before a limit may be one of many segments.
         let most = WORK_PER_TURN + WORK_PER_FRAME + MAX_SEGMENTS as u64;
         assert!(work <= most, "{work} in a turn");

@@ -133,11 +133,11 @@ impl SwitchNode {
         let datapath = self.switch.switch().datapath();
         let mut lost = Vec::new();
         for port in self.paced.keys() {
-            if datapath.egress(*port).is_none() {
+            if datapath.queues().of(*port).is_none() {
                 lost.push(*port);
             }
         }
-        for port in datapath.ports_with_queues() {
+        for port in datapath.queues().ports.keys().copied() {
             self.paced.entry(port).or_insert(false);
         }
         for port in lost {

@@ -357,7 +357,9 @@ mod tests {
         let mut add = |flow: &str| {
             let flow = parse_flow(flow, FlowModCommand::ADD, &bofuss_ext::catalogue());
             let flow = flow.expect("it is a flow");
-            datapath.flow_mod(Time(0), &flow, &mut Vec::<Frame>::new())
+            datapath
+                .control(Time(0), &mut Vec::<Frame>::new())
+                .flow_mod(&flow)
         };
         let cases: [(&str, Result<(), ErrorCode>); 9] = [
             ("table=0,in_port=1,actions=goto_table:10", Ok(())),

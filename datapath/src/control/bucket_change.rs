@@ -142,7 +142,9 @@ mod tests {
         text: &str,
     ) -> Result<(), ErrorCode> {
         let group = parse_group(text, command, &Catalogue::default()).expect(text);
-        datapath.group_mod(Time(0), &group, &mut Ports::default())
+        datapath
+            .control(Time(0), &mut Ports::default())
+            .group_mod(&group)
     }
 
     fn insert(datapath: &mut Datapath, text: &str) -> Result<(), ErrorCode> {
@@ -162,12 +164,16 @@ mod tests {
 
     fn with_group(engine: Engine, buckets: &str) -> Datapath {
         let mut datapath = switch(0, 9);
-        datapath.change_engine(engine);
+        datapath
+            .control(Time(0), &mut Ports::default())
+            .change_engine(engine);
         let group = format!("group_id=1,type=select{buckets}");
         change(&mut datapath, GroupModCommand::ADD, &group).expect("a right group");
         let flow = parse_flow("actions=group:1", FlowModCommand::ADD, datapath.catalogue());
         let flow = flow.expect("a right flow");
-        let added = datapath.flow_mod(Time(0), &flow, &mut Ports::default());
+        let added = datapath
+            .control(Time(0), &mut Ports::default())
+            .flow_mod(&flow);
         added.expect("it is right");
         datapath
     }
@@ -285,7 +291,7 @@ mod tests {
                 assert!(then == now || *now == 5, "{name}: {then} {now}");
             }
             assert!(last.contains(&5) && !last.contains(&3), "{name}");
-            datapath.settle();
+            datapath.settled();
             let all = datapath.groups().stats(Time(1), GroupId(1)..=GroupId(1));
             let counters: Vec<_> = all.flat_map(|group| group.0.bucket_stats).collect();
             for (counter, port) in counters.iter().zip([5, 2, 4]) {
@@ -300,20 +306,22 @@ mod tests {
         let two = ",bucket=bucket_id:5,output:2,bucket=bucket_id:6,output:3";
         let mut datapath = with_group(Engine::Cache, two);
         let before = outputs(&mut datapath);
-        datapath.begin_bundle(true);
-        while datapath.copy_groups() {}
-        datapath.swap_groups();
+        datapath.bundle().begin(true);
+        while datapath.bundle().copy_groups() {}
+        datapath.bundle().swap_groups();
         let text = "group_id=1,command_bucket_id=first,bucket=bucket_id:7,output:4";
         let insert = GroupModCommand::INSERT_BUCKET;
         let group = parse_group(text, insert, &Catalogue::default()).expect(text);
-        let staged = datapath.group_mod(Time(0), &group, &mut Ports::default());
+        let staged = datapath
+            .control(Time(0), &mut Ports::default())
+            .group_mod(&group);
         staged.expect("it is right");
-        datapath.swap_groups();
-        datapath.commit_bundle(Time(1));
-        while datapath.has_work() {
-            datapath.work(Time(1), &mut Ports::default());
+        datapath.bundle().swap_groups();
+        datapath.bundle().commit(Time(1));
+        while datapath.changes().in_progress() {
+            datapath.control(Time(1), &mut Ports::default()).work();
         }
-        datapath.settle();
+        datapath.settled();
         let all = datapath.groups().stats(Time(1), GroupId(1)..=GroupId(1));
         let counters = all.flat_map(|group| group.0.bucket_stats);
         let counted: Vec<_> = counters.map(|counter| counter.packet_count).collect();

@@ -9,7 +9,6 @@ use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::types::{MeterId, QueueId, TableId};
 use bofuss_oflib::{Action, ErrorCode, FieldMatch, Instruction, Match, PortNo};
 
-use crate::Datapath;
 use crate::frame_engine::FrameEngine;
 use crate::hooks::Hooks;
 use crate::pipeline::context::Pipeline;
@@ -84,11 +83,15 @@ impl KnownFields<'_> {
 
 /// What lists of actions and instructions are checked against.
 pub struct Checker<'a, E: FrameEngine> {
-    pub(crate) pipeline: &'a Pipeline<E>,
-    pub(crate) hooks: &'a Hooks,
+    pub(super) pipeline: &'a Pipeline<E>,
+    hooks: &'a Hooks,
 }
 
-impl<E: FrameEngine> Checker<'_, E> {
+impl<'a, E: FrameEngine> Checker<'a, E> {
+    pub(crate) fn new(pipeline: &'a Pipeline<E>, hooks: &'a Hooks) -> Self {
+        Self { pipeline, hooks }
+    }
+
     /// Checks the instructions of an entry of `table` that matches `fields`; `None` if its actions
     /// may concern any header.
     ///
@@ -213,16 +216,6 @@ impl<E: FrameEngine> Checker<'_, E> {
             }
         }
         Ok(())
-    }
-}
-
-impl<E: FrameEngine> Datapath<E> {
-    /// What checks lists of actions.
-    pub fn checker(&self) -> Checker<'_, E> {
-        Checker {
-            pipeline: &self.pipeline,
-            hooks: &self.hooks,
-        }
     }
 }
 

@@ -65,9 +65,15 @@ mod tests {
         let catalogue = Arc::clone(datapath.catalogue());
         let flow = parse_flow(text, command, &catalogue).expect("is right");
         let sink = &mut Vec::<Frame>::new();
-        datapath.flow_mod(Time(0), &flow, sink).expect("is right");
-        while datapath.has_work() {
-            assert_eq!(datapath.work(Time(0), sink).unwrap_or(Ok(())), Ok(()));
+        datapath
+            .control(Time(0), sink)
+            .flow_mod(&flow)
+            .expect("is right");
+        while datapath.changes().in_progress() {
+            assert_eq!(
+                datapath.control(Time(0), sink).work().unwrap_or(Ok(())),
+                Ok(())
+            );
         }
     }
 
@@ -85,7 +91,9 @@ mod tests {
             ..PortDesc::default()
         };
         let sink = &mut Vec::<Frame>::new();
-        datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), sink);
+        datapath
+            .port_control(Time(0), sink)
+            .changed(desc, OffloadCapabilities::default());
         for n in 0..ENTRIES {
             let stays = n.is_multiple_of(SCATTER);
             let cookie = if stays { 2 } else { 1 };
@@ -117,7 +125,7 @@ mod tests {
 
     /// The description of each entry, in order of age.
     fn told(datapath: &mut Datapath) -> Vec<String> {
-        datapath.settle();
+        datapath.settled();
         let table = &datapath.tables()[0];
         let mut told: Vec<_> = table
             .entries(EntryKey::FIRST)
@@ -143,6 +151,11 @@ mod tests {
         change(datapath, FlowModCommand::DELETE, "cookie=1/-1");
     }
 
+    fn entry_places(datapath: &mut Datapath) -> usize {
+        let sink = &mut Vec::<Frame>::new();
+        datapath.context(Time(0), sink).pipeline.entry_places
+    }
+
     /// How many ticks are due at once.
     fn ticks(datapath: &mut Datapath) -> usize {
         let mut ticks = 0;
@@ -161,12 +174,12 @@ mod tests {
             delete_most(&mut datapath);
             let before = told(&mut datapath);
             assert_eq!(before.len(), left, "{name}");
-            let places = datapath.pipeline.entry_places;
+            let places = entry_places(&mut datapath);
             assert!(!datapath.tables()[0].entries.is_dense(), "{name}");
             assert!(ticks(&mut datapath) > left / 2 / ENTRIES_MOVED, "{name}");
             assert!(datapath.tables()[0].entries.is_dense(), "{name}");
             assert_eq!(told(&mut datapath), before, "{name}");
-            assert_eq!(datapath.pipeline.entry_places, places, "{name}");
+            assert_eq!(entry_places(&mut datapath), places, "{name}");
             // They are found by packets of known flows and by requests, and they expire.
             (0..ENTRIES)
                 .step_by(SCATTER as usize)
@@ -182,7 +195,7 @@ mod tests {
                 let at = datapath.next_tick().expect("entries have timeouts");
                 datapath.tick(at, &mut Vec::<Frame>::new());
             }
-            assert_eq!(datapath.pipeline.entry_places, 0, "{name}");
+            assert_eq!(entry_places(&mut datapath), 0, "{name}");
         }
     }
 
@@ -217,7 +230,7 @@ mod tests {
     fn entries_do_not_move_while_a_bundle_is_in_progress() {
         let mut datapath = full(Engine::default());
         delete_most(&mut datapath);
-        datapath.begin_bundle(false);
+        datapath.bundle().begin(false);
         change(&mut datapath, FlowModCommand::DELETE, "cookie=2/-1");
         change(
             &mut datapath,
@@ -225,10 +238,10 @@ mod tests {
             "priority=7,actions=drop",
         );
         assert_eq!(ticks(&mut datapath), 0);
-        datapath.commit_bundle(Time(1));
-        while datapath.has_work() {
+        datapath.bundle().commit(Time(1));
+        while datapath.changes().in_progress() {
             assert_eq!(ticks(&mut datapath), 0);
-            datapath.work(Time(1), &mut Vec::<Frame>::new());
+            datapath.control(Time(1), &mut Vec::<Frame>::new()).work();
         }
         assert_eq!(datapath.tables()[0].len(), 1);
     }

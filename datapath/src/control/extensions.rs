@@ -8,18 +8,22 @@ use bofuss_oflib::{ErrorCode, ExtValue, Instruction, PortNo};
 
 use crate::control_context::{ControlContext, ControlOutcome};
 use crate::frame_engine::FrameEngine;
-use crate::hooks::Hooks;
-use crate::{Asker, Datapath, Hook, HookAnswer, Microflow, ReplyPart, Sink, Time};
+use crate::pipeline::context::Context;
+use crate::{Asker, Hook, HookAnswer, Microflow, ReplyPart, Sink};
 
-impl<E: FrameEngine> Datapath<E> {
-    /// The hooks of extensions.
-    pub fn hooks(&self) -> &Hooks {
-        &self.hooks
+/// What calls extensions when no packet causes it. What they ask for is done at once.
+pub struct HookCalls<'a, S: Sink, E: FrameEngine> {
+    cx: Context<'a, S, E>,
+}
+
+impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
+    pub(crate) fn new(cx: Context<'a, S, E>) -> Self {
+        Self { cx }
     }
 
     /// Informs all hooks that a connection was closed.
-    pub fn connection_ended(&mut self, connection: u64) {
-        for hook in &mut self.hooks.all {
+    pub fn disconnected(&mut self, connection: u64) {
+        for hook in &mut self.cx.hooks.all {
             hook.on_disconnect(connection);
         }
     }
@@ -27,16 +31,10 @@ impl<E: FrameEngine> Datapath<E> {
     /// Passes an extension's message to its hook.
     ///
     /// Errors: the hook's; BAD_REQUEST/BAD_EXPERIMENTER if no hook has it.
-    pub fn extension_message<S: Sink>(
-        &mut self,
-        now: Time,
-        asker: Asker,
-        value: &ExtValue,
-        sink: &mut S,
-    ) -> Result<HookAnswer, ErrorCode> {
-        let found = self.hooks.of(value.row);
+    pub fn message(&mut self, asker: Asker, value: &ExtValue) -> Result<HookAnswer, ErrorCode> {
+        let found = self.cx.hooks.of(value.row);
         let (hook, row) = found.ok_or(BadRequest::BAD_EXPERIMENTER)?;
-        let (_, answer) = self.call_control(now, Some(asker), hook, sink, |hook, cx| {
+        let (_, answer) = self.call(Some(asker), hook, |hook, cx| {
             hook.on_message(cx, row, value)
         })?;
         Ok(answer)
@@ -46,17 +44,15 @@ impl<E: FrameEngine> Datapath<E> {
     /// where the part begins.
     ///
     /// Errors: the hook's; BAD_REQUEST/BAD_EXPERIMENTER if no hook has it.
-    pub fn extension_multipart<S: Sink>(
+    pub fn multipart(
         &mut self,
-        now: Time,
         asker: Asker,
         request: &ExtValue,
         from: u64,
-        sink: &mut S,
     ) -> Result<(ReplyPart, HookAnswer), ErrorCode> {
-        let found = self.hooks.of(request.row);
+        let found = self.cx.hooks.of(request.row);
         let (hook, row) = found.ok_or(BadRequest::BAD_EXPERIMENTER)?;
-        self.call_control(now, Some(asker), hook, sink, |hook, cx| {
+        self.call(Some(asker), hook, |hook, cx| {
             hook.on_multipart(cx, row, request, from)
         })
     }
@@ -64,20 +60,13 @@ impl<E: FrameEngine> Datapath<E> {
     /// Asks the extensions whose actions or instructions a flow-mod has whether they accept it.
     ///
     /// Errors: theirs.
-    pub(crate) fn admit<S: Sink>(
-        &mut self,
-        now: Time,
-        flow_mod: &FlowMod,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
+    pub(crate) fn admit(&mut self, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
         for instruction in flow_mod.instructions.list() {
             let Instruction::Experimenter(value) = instruction else {
                 continue;
             };
-            if let Some((hook, row)) = self.hooks.of(value.row) {
-                self.call_control(now, None, hook, sink, |hook, cx| {
-                    hook.admit(cx, row, flow_mod)
-                })?;
+            if let Some((hook, row)) = self.cx.hooks.of(value.row) {
+                self.call(None, hook, |hook, cx| hook.admit(cx, row, flow_mod))?;
             }
         }
         Ok(())
@@ -85,17 +74,15 @@ impl<E: FrameEngine> Datapath<E> {
 
     /// Informs hooks that a flow-mod is done. Returns their answers, each with its experimenter.
     /// `asker` returns the connection, if there is one, as an experimenter's hook sees it.
-    pub fn flow_mod_done<S: Sink>(
+    pub fn flow_mod_done(
         &mut self,
-        now: Time,
         asker: impl Fn(u32) -> Option<Asker>,
         flow_mod: &FlowMod,
-        sink: &mut S,
     ) -> Vec<(u32, HookAnswer)> {
         let mut answers = Vec::new();
-        for hook in 0..self.hooks.all.len() {
-            let experimenter = self.hooks.experimenter(hook);
-            let done = self.call_control(now, asker(experimenter), hook, sink, |hook, cx| {
+        for hook in 0..self.cx.hooks.all.len() {
+            let experimenter = self.cx.hooks.experimenter(hook);
+            let done = self.call(asker(experimenter), hook, |hook, cx| {
                 hook.on_flow_mod(cx, flow_mod);
                 Ok(())
             });
@@ -105,8 +92,8 @@ impl<E: FrameEngine> Datapath<E> {
     }
 
     /// Calls the hooks whose timers are due.
-    pub(crate) fn tick_hooks<S: Sink>(&mut self, now: Time, sink: &mut S) {
-        self.notify_hooks(now, sink, |hook, cx| {
+    pub(crate) fn tick(&mut self) {
+        self.notify(|hook, cx| {
             if hook.next_tick().is_some_and(|at| at <= cx.now) {
                 hook.on_tick(cx);
             }
@@ -114,15 +101,10 @@ impl<E: FrameEngine> Datapath<E> {
     }
 
     /// Calls every hook for an event that no connection requested.
-    pub(crate) fn notify_hooks<S: Sink>(
-        &mut self,
-        now: Time,
-        sink: &mut S,
-        tell: impl Fn(&mut dyn Hook, &mut ControlContext<'_>),
-    ) {
-        for hook in 0..self.hooks.all.len() {
+    pub(crate) fn notify(&mut self, tell: impl Fn(&mut dyn Hook, &mut ControlContext<'_>)) {
+        for hook in 0..self.cx.hooks.all.len() {
             // There is nobody to reply to.
-            let _ = self.call_control(now, None, hook, sink, |hook, cx| {
+            let _ = self.call(None, hook, |hook, cx| {
                 tell(hook, cx);
                 Ok(())
             });
@@ -132,15 +114,14 @@ impl<E: FrameEngine> Datapath<E> {
     /// Calls a hook, and carries out what it asks for.
     ///
     /// Errors: the hook's.
-    fn call_control<S: Sink, T>(
+    fn call<T>(
         &mut self,
-        now: Time,
         asker: Option<Asker>,
         hook: usize,
-        sink: &mut S,
         point: impl FnOnce(&mut dyn Hook, &mut ControlContext<'_>) -> Result<T, ErrorCode>,
     ) -> Result<(T, HookAnswer), ErrorCode> {
-        let egress = &self.egress;
+        let now = self.cx.now;
+        let egress = &*self.cx.egress;
         let standing = |port: PortNo, microflow: &Microflow| {
             let egress = egress.ports.get(&port)?;
             egress.discipline.standing(now, microflow)
@@ -148,25 +129,27 @@ impl<E: FrameEngine> Datapath<E> {
         let mut cx = ControlContext {
             now,
             asker,
-            tables: &self.pipeline.tables,
-            ports: &self.pipeline.ports,
-            catalogue: &self.pipeline.catalogue,
-            pool: &self.lane.pool,
+            tables: &self.cx.pipeline.tables,
+            ports: &self.cx.pipeline.ports,
+            catalogue: &self.cx.pipeline.catalogue,
+            pool: &self.cx.lane.pool,
             standing: &standing,
             guarantees: &|port| egress.ports.get(&port)?.guarantees(),
             waits: &|port, flow_id| egress.waits(port, flow_id),
             outcome: ControlOutcome::default(),
         };
-        let done = point(&mut *self.hooks.all[hook], &mut cx)?;
+        let done = point(&mut *self.cx.hooks.all[hook], &mut cx)?;
         let outcome = cx.outcome;
         for value in &outcome.notifications {
-            sink.notify(value);
+            self.cx.sink.notify(value);
         }
+        // The call may have changed in which tables hooks act.
+        self.cx.hooks.refresh(self.cx.pipeline.tables.len());
         for (packet, actions) in outcome.packets {
-            self.packet_out(now, packet, &actions, sink);
+            self.cx.packet_out(packet, &actions);
         }
         for held in outcome.resumed {
-            self.context(now, sink).resume(held);
+            self.cx.resume(held);
         }
         Ok((done, outcome.answer))
     }

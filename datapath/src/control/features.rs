@@ -8,26 +8,12 @@ use bofuss_oflib::message::table_mod::TableMiss;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{ErrorCode, Instruction};
 
+use crate::Sink;
+use crate::control::Control;
 use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::frame_engine::FrameEngine;
-use crate::tables::shape::PipelineShape;
-use crate::{Datapath, Sink, Time};
 
-impl<E: FrameEngine> Datapath<E> {
-    /// Which tables the pipeline has, and with which features.
-    pub fn shape(&self) -> &PipelineShape {
-        &self.pipeline.shape
-    }
-
-    /// Sets the pipeline of a new datapath, which is also the most that controllers may request.
-    ///
-    /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
-    /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.
-    pub fn set_profile(&mut self, tables: &[TableFeatures]) -> Result<(), ErrorCode> {
-        self.pipeline.shape = self.pipeline.shape.changed(tables)?.limited();
-        Ok(())
-    }
-
+impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Changes the pipeline to `wanted`, or changes nothing. A table whose features shrink or whose
     /// stage changes loses its entries without FLOW_REMOVED, and so do entries with a goto-table
     /// that is no longer allowed. Tables that are not named are removed from the pipeline or stay
@@ -35,20 +21,15 @@ impl<E: FrameEngine> Datapath<E> {
     ///
     /// Errors: TABLE_FEATURES_FAILED with BAD_TABLE, BAD_METADATA, BAD_TYPE, BAD_ARGUMENT, BAD_CAP,
     /// BAD_FEATURES, BAD_COMMAND or TOO_MANY.
-    pub fn set_table_features<S: Sink>(
-        &mut self,
-        now: Time,
-        wanted: &[TableFeatures],
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
-        let shape = self.pipeline.shape.changed(wanted)?;
-        let before = core::mem::replace(&mut self.pipeline.shape, shape);
-        let after = &self.pipeline.shape;
+    pub fn set_table_features(&mut self, wanted: &[TableFeatures]) -> Result<(), ErrorCode> {
+        let shape = self.cx.pipeline.shape.changed(wanted)?;
+        let before = core::mem::replace(&mut self.cx.pipeline.shape, shape);
+        let after = &self.cx.pipeline.shape;
         let gone = || EntryChange::Delete(FlowRemovedReason::DELETE, false);
         for table in (0..after.n_tables() as u8).map(TableId) {
             if !after.keeps(table, &before) {
                 let all = BulkChange::new(table, |_| true, gone());
-                self.bulk_changes.push_back(all);
+                self.changes.bulk.push_back(all);
                 continue;
             }
             let all = (0..after.n_tables() as u8).map(TableId);
@@ -61,25 +42,25 @@ impl<E: FrameEngine> Datapath<E> {
                 },
                 gone(),
             );
-            self.bulk_changes.push_back(goes_nowhere);
+            self.changes.bulk.push_back(goes_nowhere);
         }
         if before.first_egress != after.first_egress {
             self.forget_flows();
         }
-        self.work(now, sink).unwrap_or(Ok(()))
+        self.work().unwrap_or(Ok(()))
     }
 
     /// Forgets all flows of the cache, because they may be wrong now.
     pub(crate) fn forget_flows(&mut self) {
-        let Self { pipeline, lane, .. } = self;
-        let catalogue = &pipeline.catalogue;
-        E::forget_all(&mut lane.engine, catalogue, &mut pipeline.tables);
+        let pipeline = &mut *self.cx.pipeline;
+        let engine = &mut self.cx.lane.engine;
+        E::forget_all(engine, &pipeline.catalogue, &mut pipeline.tables);
     }
 
     /// Sets the configuration and the miss behaviour of a table, or of all.
     pub fn configure_table(&mut self, table: TableId, config: u32, miss: TableMiss) {
-        for number in self.pipeline.shape.configure(table, config) {
-            self.pipeline.tables[usize::from(number.0)].miss = miss;
+        for number in self.cx.pipeline.shape.configure(table, config) {
+            self.cx.pipeline.tables[usize::from(number.0)].miss = miss;
         }
         // Cached flows whose packets missed in this table may be wrong now.
         self.forget_flows();

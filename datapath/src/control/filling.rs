@@ -12,12 +12,13 @@ use bofuss_oflib::message::multipart::table_features::TableFeatureSet;
 use bofuss_oflib::message::table_mod::{EvictionFlags, TableConfig, Vacancy};
 use bofuss_oflib::types::TableId;
 
+use crate::Sink;
+use crate::control::Control;
 use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
 use crate::tables::eviction::Victim;
 use crate::tables::vacancy::vacancy;
-use crate::{Datapath, Sink, Time};
 
 /// The criteria by which a table may choose an entry to evict.
 const EVICTION_FLAGS: [EvictionFlags; 3] = [
@@ -26,53 +27,42 @@ const EVICTION_FLAGS: [EvictionFlags; 3] = [
     EvictionFlags(EvictionFlags::IMPORTANCE.0 | EvictionFlags::LIFETIME.0),
 ];
 
-impl<E: FrameEngine> Datapath<E> {
+impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Configures eviction and vacancy events of a table, or of all; a property that is left out
-    /// stays unchanged. [`Datapath::work`] puts the entries in the order of eviction.
+    /// stays unchanged. [`Self::work`] puts the entries in the order of eviction.
     ///
     /// Errors: BAD_PROPERTY/BAD_VALUE.
-    pub fn configure_filling<S: Sink>(
-        &mut self,
-        now: Time,
-        table_mod: &TableMod,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
+    pub fn configure_filling(&mut self, table_mod: &TableMod) -> Result<(), ErrorCode> {
         check_properties(table_mod)?;
         let config = TableConfig(table_mod.config);
         let mut numbers = Vec::new();
-        for head in self.pipeline.shape.heads() {
+        for head in self.cx.pipeline.shape.heads() {
             if [TableId::ALL, head.table_id].contains(&table_mod.table_id) {
                 numbers.push(head.table_id);
             }
         }
         for number in numbers {
-            configure_vacancy(&mut self.pipeline, number, config, table_mod.vacancy);
-            if configure_eviction(&mut self.pipeline, number, config, table_mod.eviction) {
+            configure_vacancy(self.cx.pipeline, number, config, table_mod.vacancy);
+            if configure_eviction(self.cx.pipeline, number, config, table_mod.eviction) {
                 let rank = BulkChange::new(number, |_| true, EntryChange::Rank);
-                self.bulk_changes.push_back(rank);
+                self.changes.bulk.push_back(rank);
             }
         }
-        self.work(now, sink).unwrap_or(Ok(()))
+        self.work().unwrap_or(Ok(()))
     }
 
     /// Evicts an entry of a full table for a new one. Returns false if it has to be called again in
     /// a later slice.
     ///
     /// Errors: FLOW_MOD_FAILED/TABLE_FULL.
-    pub(crate) fn evict<S: Sink>(
-        &mut self,
-        now: Time,
-        number: TableId,
-        importance: u16,
-        sink: &mut S,
-    ) -> Result<bool, ErrorCode> {
-        self.settle();
-        let table = &mut self.pipeline.tables[usize::from(number.0)];
+    pub(crate) fn evict(&mut self, number: TableId, importance: u16) -> Result<bool, ErrorCode> {
+        self.editor().settle();
+        let table = &mut self.cx.pipeline.tables[usize::from(number.0)];
         match table.eviction.victim(&table.entries, importance) {
             Victim::Nothing => Err(FlowModFailed::TABLE_FULL),
             Victim::Unfinished => Ok(false),
             Victim::Entry(key) => {
-                self.remove_entry(now, number, key, FlowRemovedReason::EVICTION, sink);
+                self.remove_entry(number, key, FlowRemovedReason::EVICTION);
                 Ok(true)
             }
         }
@@ -80,33 +70,34 @@ impl<E: FrameEngine> Datapath<E> {
 
     /// Whether a table has room for one more entry without an eviction.
     pub fn has_place(&self, table: TableId) -> bool {
-        let used = self.pipeline.tables[usize::from(table.0)].len_after();
-        self.pipeline.shape.has_table(table) && used < self.pipeline.shape.max_entries(table)
+        let used = self.cx.pipeline.tables[usize::from(table.0)].len_after();
+        self.cx.pipeline.shape.has_table(table) && used < self.cx.pipeline.shape.max_entries(table)
     }
 
     /// The configuration of each table.
     pub fn table_descs(&self) -> impl Iterator<Item = TableDesc> {
-        let heads = self.pipeline.shape.heads();
-        heads.map(|head| table_desc(&self.pipeline, head))
+        let heads = self.cx.pipeline.shape.heads();
+        heads.map(|head| table_desc(self.cx.pipeline, head))
     }
 
     /// The next vacancy event, which is returned once. There is none while a bundle is in progress.
     pub fn next_table_status(&mut self) -> Option<TableStatus> {
-        if self.bundle.is_some() {
+        if self.changes.have_bundle() {
             return None;
         }
-        let watched = self.pipeline.watched_tables.iter().copied();
-        let numbers = watched.filter(|number| self.pipeline.shape.has_table(*number));
+        let watched = self.cx.pipeline.watched_tables.iter().copied();
+        let numbers = watched.filter(|number| self.cx.pipeline.shape.has_table(*number));
         for number in numbers.collect::<Vec<_>>() {
-            let free = vacancy_of(&self.pipeline, number);
-            let events = &mut self.pipeline.tables[usize::from(number.0)].vacancy;
+            let free = vacancy_of(self.cx.pipeline, number);
+            let events = &mut self.cx.pipeline.tables[usize::from(number.0)].vacancy;
             if let Some(reason) = events.cross(free) {
                 let head = self
+                    .cx
                     .pipeline
                     .shape
                     .heads()
                     .find(|head| head.table_id == number)?;
-                let table = table_desc(&self.pipeline, head);
+                let table = table_desc(self.cx.pipeline, head);
                 return Some(TableStatus { reason, table });
             }
         }

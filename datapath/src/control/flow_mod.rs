@@ -11,11 +11,12 @@ use bofuss_oflib::message::{FlowMod, FlowModCommand, FlowModFlags, FlowRemovedRe
 use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_packet::{KeyMask, KeyMatch};
 
+use crate::control::Control;
 use crate::control::bulk_change::{BulkChange, EntryChange};
 use crate::control::entries::EntryEdit;
 use crate::frame_engine::FrameEngine;
 use crate::references::outputs_to;
-use crate::{Datapath, Entry, EntryKey, Label, Sink, Table, Time};
+use crate::{Entry, EntryKey, Label, Sink, Table};
 
 /// Which entries a request selects: all that its match covers, filtered by cookie and outputs.
 #[derive(Clone)]
@@ -118,40 +119,35 @@ fn rule_of(flow_mod: &FlowMod, known: Option<&Rc<KeyMask>>) -> KeyMatch {
     }
 }
 
-impl<E: FrameEngine> Datapath<E> {
+impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Executes a flow-mod, or changes nothing.
     ///
     /// Errors: FLOW_MOD_FAILED with BAD_TABLE_ID, BAD_COMMAND, BAD_FLAGS, OVERLAP or TABLE_FULL, or
     /// an error of its instructions.
-    pub fn flow_mod<S: Sink>(
-        &mut self,
-        now: Time,
-        flow_mod: &FlowMod,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
+    pub fn flow_mod(&mut self, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
         let all = flow_mod.table_id == TableId::ALL;
         let delete = flow_mod.deletes();
-        let there = self.pipeline.shape.has_table(flow_mod.table_id) || all && delete;
+        let there = self.cx.pipeline.shape.has_table(flow_mod.table_id) || all && delete;
         if !there {
             return Err(FlowModFailed::BAD_TABLE_ID);
         }
         if flow_mod.flags.0 & !FlowModFlags::ALL.0 != 0 {
             return Err(FlowModFailed::BAD_FLAGS);
         }
-        self.pipeline.shape.check(flow_mod)?;
+        self.cx.pipeline.shape.check(flow_mod)?;
         if !delete {
             let strict = !flow_mod.flags.has(FlowModFlags::ANY_HEADER);
             let known = strict.then_some(&flow_mod.fields);
             let checker = self.checker();
             checker.instructions(flow_mod.table_id, known, &flow_mod.instructions)?;
-            self.admit(now, flow_mod, sink)?;
+            self.hook_calls().admit(flow_mod)?;
         }
         let flags = flow_mod.flags;
         let change = match flow_mod.command {
             FlowModCommand::ADD if flags.has(FlowModFlags::CHECK_OVERLAP) => {
                 EntryChange::Add(flow_mod.clone().into())
             }
-            FlowModCommand::ADD => return self.add_entry(now, flow_mod, sink),
+            FlowModCommand::ADD => return self.add_entry(flow_mod),
             FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT
                 if !self.have_room(0, &flow_mod.instructions) =>
             {
@@ -170,7 +166,7 @@ impl<E: FrameEngine> Datapath<E> {
             _ => return Err(FlowModFailed::BAD_COMMAND),
         };
         let table = flow_mod.table_id;
-        let filter = Filter::of(flow_mod, self.pipeline.tables_named(table));
+        let filter = Filter::of(flow_mod, self.cx.pipeline.tables_named(table));
         let priority = flow_mod.priority;
         let bulk = match flow_mod.command {
             FlowModCommand::ADD => {
@@ -185,59 +181,56 @@ impl<E: FrameEngine> Datapath<E> {
                 let label = filter.label();
                 BulkChange::new(table, move |e| filter.selects(e), change).of(label)
             }
-            _ => return self.change_same(now, table, priority, &filter, change, sink),
+            _ => return self.change_same(table, priority, &filter, change),
         };
-        self.begin_bulk_change(now, bulk, sink)
+        self.begin_bulk_change(bulk)
     }
 
     /// Changes the entries of exactly this priority and match, in one table or in all.
-    fn change_same<S: Sink>(
+    fn change_same(
         &mut self,
-        now: Time,
         wanted: TableId,
         priority: u16,
         filter: &Filter,
         change: EntryChange,
-        sink: &mut S,
     ) -> Result<(), ErrorCode> {
         let mut found = false;
         let numbers = match wanted {
-            TableId::ALL => 0..self.pipeline.config.n_tables,
+            TableId::ALL => 0..self.cx.pipeline.config.n_tables,
             TableId(one) => one..one + 1,
         };
         for number in numbers.map(TableId) {
-            let table = &self.pipeline.tables[usize::from(number.0)];
+            let table = &self.cx.pipeline.tables[usize::from(number.0)];
             if let Some(key) = filter.find(table, priority)
                 && table.get(key).is_some_and(|entry| filter.passes(entry))
             {
-                self.change_entry(now, number, key, &change, sink)?;
+                self.change_entry(number, key, &change)?;
                 found = true;
             }
         }
-        self.end_change(now, change, found, sink)
+        self.end_change(change, found)
     }
 
     /// Whether there is room for so many more entries, and for these instructions.
     fn have_room(&self, more: usize, body: &Instructions) -> bool {
-        let places = self.pipeline.entry_places
-            + self.pipeline.instructions.places
-            + self.pipeline.instructions.more_places(body);
-        let goes = self.bundle.as_ref().map_or(0, |bundle| bundle.n_doomed);
-        places + more <= self.pipeline.config.max_total_entries as usize + goes
+        let places = self.cx.pipeline.entry_places
+            + self.cx.pipeline.instructions.places
+            + self.cx.pipeline.instructions.more_places(body);
+        let goes = self
+            .changes
+            .bundle
+            .as_ref()
+            .map_or(0, |bundle| bundle.n_doomed);
+        places + more <= self.cx.pipeline.config.max_total_entries as usize + goes
     }
 
     /// Adds an entry. It replaces an identical one, if there is one, or the one that a full table
     /// evicts; finding that may take several slices.
     ///
     /// Errors: FLOW_MOD_FAILED/TABLE_FULL.
-    pub(crate) fn add_entry<S: Sink>(
-        &mut self,
-        now: Time,
-        flow_mod: &FlowMod,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
+    pub(crate) fn add_entry(&mut self, flow_mod: &FlowMod) -> Result<(), ErrorCode> {
         let number = flow_mod.table_id;
-        let table = &self.pipeline.tables[usize::from(number.0)];
+        let table = &self.cx.pipeline.tables[usize::from(number.0)];
         let rule = rule_of(flow_mod, table.last_mask.as_ref());
         let old = table.find(flow_mod.priority, &rule).or_else(|| {
             if !table.has_entries_behind(!flow_mod.flags.has(FlowModFlags::ONE_TAG)) {
@@ -246,7 +239,7 @@ impl<E: FrameEngine> Datapath<E> {
             let filter = Filter::of(flow_mod, core::slice::from_ref(table));
             filter.find(table, flow_mod.priority)
         });
-        let full = old.is_none() && table.len_after() >= self.pipeline.shape.max_entries(number);
+        let full = old.is_none() && table.len_after() >= self.cx.pipeline.shape.max_entries(number);
         let sent = flow_mod.fields.sent().is_some();
         let more = match old {
             Some(key) => table.sent_places(sent && !table.sent.contains_key(&key.slot)),
@@ -255,15 +248,15 @@ impl<E: FrameEngine> Datapath<E> {
         if !self.have_room(more, &flow_mod.instructions) {
             return Err(FlowModFailed::TABLE_FULL);
         }
-        if full && !self.evict(now, number, flow_mod.importance, sink)? {
+        if full && !self.evict(number, flow_mod.importance)? {
             let again = EntryChange::Add(flow_mod.clone().into());
-            self.bulk_changes.push_front(BulkChange::ending(again));
+            self.changes.bulk.push_front(BulkChange::ending(again));
             return Ok(());
         }
         let later = !flow_mod.flags.has(FlowModFlags::FIRST);
-        let serial = u64::from(later) << 63 | self.pipeline.next_serial;
-        let instructions = self.pipeline.instructions.share(&flow_mod.instructions);
-        let entry = Entry::new(now, flow_mod, rule, instructions, serial);
+        let serial = u64::from(later) << 63 | self.cx.pipeline.next_serial;
+        let instructions = self.cx.pipeline.instructions.share(&flow_mod.instructions);
+        let entry = Entry::new(self.cx.now, flow_mod, rule, instructions, serial);
         let keeps_counts = !flow_mod.flags.has(FlowModFlags::RESET_COUNTS);
         let sent = flow_mod.fields.sent();
         if let Some((bundle, mut editor)) = self.staging() {

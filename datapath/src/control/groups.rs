@@ -15,15 +15,17 @@ use bofuss_oflib::message::{FlowRemovedReason, GroupMod};
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::{Action, ErrorCode, PortNo};
 
+use crate::control::Control;
 use crate::control::bucket_change::{check_numbers, is_about_buckets};
 use crate::control::bulk_change::{BulkChange, EntryChange};
-use crate::control::staged_bundle::StagedBundle;
+use crate::control::changes::Changes;
+use crate::control::check::Checker;
 use crate::frame_engine::{FrameEngine, GroupOf};
 use crate::groups::select::Selector;
 use crate::groups::{Group, Plan, actions_of, places, watches};
 use crate::pipeline::context::Pipeline;
 use crate::references::{groups, meters};
-use crate::{Datapath, Entry, Label, Sink, Time};
+use crate::{Entry, Label, Sink, Time};
 
 /// The groups as reads show them: while a bundle is in progress, those before it.
 pub struct GroupsView<'a, E: FrameEngine> {
@@ -32,6 +34,14 @@ pub struct GroupsView<'a, E: FrameEngine> {
 }
 
 impl<'a, E: FrameEngine> GroupsView<'a, E> {
+    pub(crate) fn new(pipeline: &'a Pipeline<E>, changes: &'a Changes<E>) -> Self {
+        let before = changes.groups_before();
+        Self {
+            groups: before.map_or(&pipeline.groups, |before| &before.groups),
+            max_groups: pipeline.config.max_groups,
+        }
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.groups.len()
@@ -90,120 +100,54 @@ impl<'a, E: FrameEngine> GroupsView<'a, E> {
     }
 }
 
-impl<E: FrameEngine> Datapath<E> {
+impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Executes a group-mod, or changes nothing.
     ///
     /// Errors: GROUP_MOD_FAILED with any code but CHAINING_UNSUPPORTED, WEIGHT_UNSUPPORTED,
     /// BAD_TYPE and EPERM; or an error of an action in a bucket.
-    pub fn group_mod<S: Sink>(
-        &mut self,
-        now: Time,
-        group_mod: &GroupMod,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
+    pub fn group_mod(&mut self, group_mod: &GroupMod) -> Result<(), ErrorCode> {
         let id = group_mod.group_id;
-        if let Some((bundle, _)) = self.staging()
-            && let Some(groups) = bundle.groups()
-        {
+        if let Some(groups) = self.changes.prepared_groups() {
             groups.note_group_mod(group_mod);
         }
-        let exists = self.pipeline.groups.contains_key(&id);
+        let exists = self.cx.pipeline.groups.contains_key(&id);
         match group_mod.command {
             GroupModCommand::ADD if exists => return Err(GroupModFailed::GROUP_EXISTS),
             GroupModCommand::MODIFY if !exists => return Err(GroupModFailed::UNKNOWN_GROUP),
             GroupModCommand::ADD | GroupModCommand::MODIFY | GroupModCommand::ADD_OR_MOD => {
-                self.check_group(group_mod)?;
-                self.pipeline.put_group(now, group_mod);
+                check_group(&self.checker(), group_mod)?;
+                self.cx.pipeline.put_group(self.cx.now, group_mod);
             }
-            GroupModCommand::DELETE => return self.delete_group(now, id, sink),
+            GroupModCommand::DELETE => return self.delete_group(id),
             command if is_about_buckets(command) => {
                 let group = self
+                    .cx
                     .pipeline
                     .groups
                     .get(&id)
                     .ok_or(GroupModFailed::UNKNOWN_GROUP)?;
                 let changed = group.with_buckets(group_mod)?;
-                self.check_group(&changed)?;
-                self.pipeline.put_group(now, &changed);
+                check_group(&self.checker(), &changed)?;
+                self.cx.pipeline.put_group(self.cx.now, &changed);
             }
             _ => return Err(GroupModFailed::BAD_COMMAND),
         }
         Ok(())
     }
 
-    fn check_group(&self, group_mod: &GroupMod) -> Result<(), ErrorCode> {
-        let id = group_mod.group_id;
-        let ty = group_mod.ty;
-        let buckets = &group_mod.buckets;
-        if id > GroupId::MAX || (ty == GroupType::INDIRECT && buckets.len() != 1) {
-            return Err(GroupModFailed::INVALID_GROUP);
-        }
-        if has_experimenters(group_mod) {
-            return Err(BadProperty::BAD_EXPERIMENTER);
-        }
-        check_numbers(buckets)?;
-        for bucket in buckets {
-            if bucket.weight > 0 && ty != GroupType::SELECT {
-                return Err(GroupModFailed::INVALID_GROUP);
-            }
-            if ty == GroupType::FF && !watches(bucket) {
-                return Err(GroupModFailed::INVALID_GROUP);
-            }
-            if (ty == GroupType::ALL || ty == GroupType::INDIRECT) && watches(bucket) {
-                return Err(GroupModFailed::WATCH_UNSUPPORTED);
-            }
-            if bucket.watch_group == id || groups(bucket.actions.iter()).any(|target| target == id)
-            {
-                return Err(GroupModFailed::LOOP);
-            }
-            let port = bucket.watch_port;
-            if port != PortNo::ANY && !self.pipeline.ports.contains_key(&port) {
-                return Err(GroupModFailed::BAD_WATCH);
-            }
-            let group = bucket.watch_group;
-            if group != GroupId::ANY && !self.pipeline.groups.contains_key(&group) {
-                return Err(GroupModFailed::BAD_WATCH);
-            }
-            for action in &bucket.actions {
-                if matches!(action, Action::Output(output) if output.port == PortNo::TABLE) {
-                    return Err(BadAction::BAD_OUT_PORT);
-                }
-            }
-            // Choice: buckets cannot have the action METER.
-            if bucket.actions.iter().any(|a| matches!(a, Action::Meter(_))) {
-                return Err(BadAction::BAD_METER);
-            }
-            self.checker().actions(TableId(0), None, &bucket.actions)?;
-        }
-        let old = self.pipeline.groups.get(&id).map(Group::places);
-        if old.is_none() && self.pipeline.groups.len() >= self.pipeline.config.max_groups as usize {
-            return Err(GroupModFailed::OUT_OF_GROUPS);
-        }
-        let others = self.pipeline.n_buckets - old.unwrap_or(0);
-        if others + places(buckets.iter()) > self.pipeline.config.max_buckets as usize {
-            return Err(GroupModFailed::OUT_OF_BUCKETS);
-        }
-        let ends = !self.pipeline.reaches(buckets, id);
-        ends.then_some(()).ok_or(GroupModFailed::LOOP)
-    }
-
-    fn delete_group<S: Sink>(
-        &mut self,
-        now: Time,
-        id: GroupId,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
+    fn delete_group(&mut self, id: GroupId) -> Result<(), ErrorCode> {
         // How many entries use the groups; for all groups, a sum would take too long.
         let flows = if id == GroupId::ALL {
-            self.deleted.begin_groups(&mut self.pipeline);
+            self.changes.deleted.begin_groups(self.cx.pipeline);
             u32::MAX
         } else {
-            match self.pipeline.groups.get(&id) {
+            match self.cx.pipeline.groups.get(&id) {
                 None => return Ok(()),
                 Some(group) if !group.forwarders.is_empty() || !group.watchers.is_empty() => {
                     return Err(GroupModFailed::CHAINED_GROUP);
                 }
                 Some(_) => self
+                    .cx
                     .pipeline
                     .unlink_group(id)
                     .map_or(0, |group| group.flows),
@@ -213,19 +157,70 @@ impl<E: FrameEngine> Datapath<E> {
             let gone = EntryChange::Delete(FlowRemovedReason::GROUP_DELETE, true);
             let label = (id != GroupId::ALL).then_some(Label::Group(id));
             let bulk = BulkChange::new(TableId::ALL, move |e| forwards_to(e, id), gone).of(label);
-            return self.begin_bulk_change(now, bulk, sink);
+            return self.begin_bulk_change(bulk);
         }
         Ok(())
     }
+}
 
-    /// The groups, for reading.
-    pub fn groups(&self) -> GroupsView<'_, E> {
-        let before = self.bundle.as_ref().and_then(StagedBundle::groups_before);
-        GroupsView {
-            groups: before.map_or(&self.pipeline.groups, |before| &before.groups),
-            max_groups: self.pipeline.config.max_groups,
-        }
+/// Errors: why a group cannot be as requested.
+fn check_group(
+    checker: &Checker<'_, impl FrameEngine>,
+    group_mod: &GroupMod,
+) -> Result<(), ErrorCode> {
+    let pipeline = checker.pipeline;
+    let id = group_mod.group_id;
+    let ty = group_mod.ty;
+    let buckets = &group_mod.buckets;
+    if id > GroupId::MAX || (ty == GroupType::INDIRECT && buckets.len() != 1) {
+        return Err(GroupModFailed::INVALID_GROUP);
     }
+    if has_experimenters(group_mod) {
+        return Err(BadProperty::BAD_EXPERIMENTER);
+    }
+    check_numbers(buckets)?;
+    for bucket in buckets {
+        if bucket.weight > 0 && ty != GroupType::SELECT {
+            return Err(GroupModFailed::INVALID_GROUP);
+        }
+        if ty == GroupType::FF && !watches(bucket) {
+            return Err(GroupModFailed::INVALID_GROUP);
+        }
+        if (ty == GroupType::ALL || ty == GroupType::INDIRECT) && watches(bucket) {
+            return Err(GroupModFailed::WATCH_UNSUPPORTED);
+        }
+        if bucket.watch_group == id || groups(bucket.actions.iter()).any(|target| target == id) {
+            return Err(GroupModFailed::LOOP);
+        }
+        let port = bucket.watch_port;
+        if port != PortNo::ANY && !pipeline.ports.contains_key(&port) {
+            return Err(GroupModFailed::BAD_WATCH);
+        }
+        let group = bucket.watch_group;
+        if group != GroupId::ANY && !pipeline.groups.contains_key(&group) {
+            return Err(GroupModFailed::BAD_WATCH);
+        }
+        for action in &bucket.actions {
+            if matches!(action, Action::Output(output) if output.port == PortNo::TABLE) {
+                return Err(BadAction::BAD_OUT_PORT);
+            }
+        }
+        // Choice: buckets cannot have the action METER.
+        if bucket.actions.iter().any(|a| matches!(a, Action::Meter(_))) {
+            return Err(BadAction::BAD_METER);
+        }
+        checker.actions(TableId(0), None, &bucket.actions)?;
+    }
+    let old = pipeline.groups.get(&id).map(Group::places);
+    if old.is_none() && pipeline.groups.len() >= pipeline.config.max_groups as usize {
+        return Err(GroupModFailed::OUT_OF_GROUPS);
+    }
+    let others = pipeline.n_buckets - old.unwrap_or(0);
+    if others + places(buckets.iter()) > pipeline.config.max_buckets as usize {
+        return Err(GroupModFailed::OUT_OF_BUCKETS);
+    }
+    let ends = !pipeline.reaches(buckets, id);
+    ends.then_some(()).ok_or(GroupModFailed::LOOP)
 }
 
 /// Whether a group-mod has experimenter properties, of the group or of a bucket.

@@ -10,12 +10,14 @@ use bofuss_oflib::message::multipart::{MeterConfig, MeterFeatures, MeterStats};
 use bofuss_oflib::message::{FlowRemovedReason, MeterMod};
 use bofuss_oflib::types::{MeterId, TableId};
 
+use crate::control::Control;
 use crate::control::bulk_change::{BulkChange, EntryChange};
-use crate::control::staged_bundle::StagedBundle;
+use crate::control::changes::Changes;
 use crate::frame_engine::FrameEngine;
 use crate::meters::{MAX_LEVELS, Meter, VIRTUAL};
+use crate::pipeline::context::Pipeline;
 use crate::references::meters;
-use crate::{Config, Datapath, Sink, Time};
+use crate::{Config, Sink, Time};
 
 /// The meters as reads show them: while a bundle is in progress, those before it.
 pub struct MetersView<'a> {
@@ -24,6 +26,14 @@ pub struct MetersView<'a> {
 }
 
 impl<'a> MetersView<'a> {
+    pub(crate) fn new<E: FrameEngine>(pipeline: &'a Pipeline<E>, changes: &'a Changes<E>) -> Self {
+        let before = changes.groups_before();
+        Self {
+            meters: before.map_or(&pipeline.meters, |before| &before.meters),
+            config: &pipeline.config,
+        }
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.meters.len()
@@ -73,78 +83,36 @@ impl<'a> MetersView<'a> {
     }
 }
 
-impl<E: FrameEngine> Datapath<E> {
+impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Executes a meter-mod, or changes nothing.
     ///
     /// Errors: METER_MOD_FAILED with any code but UNKNOWN and BAD_BURST.
-    pub fn meter_mod<S: Sink>(
-        &mut self,
-        now: Time,
-        meter_mod: &MeterMod,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
+    pub fn meter_mod(&mut self, meter_mod: &MeterMod) -> Result<(), ErrorCode> {
         let id = meter_mod.meter_id;
-        if let Some((bundle, _)) = self.staging()
-            && let Some(groups) = bundle.groups()
-        {
+        if let Some(groups) = self.changes.prepared_groups() {
             groups.note_meter_mod(meter_mod);
         }
-        let exists = self.pipeline.meters.contains_key(&id);
+        let exists = self.cx.pipeline.meters.contains_key(&id);
         match meter_mod.command {
             MeterModCommand::ADD if exists => return Err(MeterModFailed::METER_EXISTS),
             MeterModCommand::MODIFY if !exists => return Err(MeterModFailed::UNKNOWN_METER),
-            MeterModCommand::ADD | MeterModCommand::MODIFY => self.check_meter(meter_mod)?,
-            MeterModCommand::DELETE => return self.delete_meters(now, id, sink),
+            MeterModCommand::ADD | MeterModCommand::MODIFY => {
+                check_meter(self.cx.pipeline, meter_mod)?
+            }
+            MeterModCommand::DELETE => return self.delete_meters(id),
             _ => return Err(MeterModFailed::BAD_COMMAND),
         }
-        let mut meter = Meter::new(now, meter_mod);
-        if let Some(old) = self.pipeline.meters.get(&id) {
+        let mut meter = Meter::new(self.cx.now, meter_mod);
+        if let Some(old) = self.cx.pipeline.meters.get(&id) {
             (meter.stats.flow_count, meter.stats.input) = (old.stats.flow_count, old.stats.input);
             meter.created = old.created;
         }
-        self.pipeline.meters.insert(id, meter);
+        self.cx.pipeline.meters.insert(id, meter);
         Ok(())
     }
 
-    fn check_meter(&self, meter_mod: &MeterMod) -> Result<(), ErrorCode> {
-        let id = meter_mod.meter_id;
-        let flags = meter_mod.flags;
-        let bands = &meter_mod.bands;
-        if (id == MeterId(0) || id > MeterId::MAX) && !VIRTUAL.contains(&id) {
-            return Err(MeterModFailed::INVALID_METER);
-        }
-        let both = flags.has(MeterFlags::KBPS) && flags.has(MeterFlags::PKTPS);
-        if both || flags.0 & !MeterFlags::ALL.0 != 0 {
-            return Err(MeterModFailed::BAD_FLAGS);
-        }
-        if bands.len() > self.pipeline.config.max_bands.into() {
-            return Err(MeterModFailed::OUT_OF_BANDS);
-        }
-        for (place, band) in bands.iter().enumerate() {
-            match band.kind {
-                BandKind::Drop | BandKind::DscpRemark(1..=MAX_LEVELS) => {}
-                BandKind::DscpRemark(_) => return Err(MeterModFailed::BAD_BAND_VALUE),
-                BandKind::Experimenter(_) => return Err(MeterModFailed::BAD_BAND),
-            }
-            if bands[..place].iter().any(|other| other.rate == band.rate) {
-                return Err(MeterModFailed::BAD_RATE);
-            }
-        }
-        let has_room = self.pipeline.meters.len() < self.pipeline.config.max_meters as usize;
-        if has_room || self.pipeline.meters.contains_key(&id) {
-            Ok(())
-        } else {
-            Err(MeterModFailed::OUT_OF_METERS)
-        }
-    }
-
     /// Deletes a meter, or all ordinary ones, and the entries that use it.
-    fn delete_meters<S: Sink>(
-        &mut self,
-        now: Time,
-        id: MeterId,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
+    fn delete_meters(&mut self, id: MeterId) -> Result<(), ErrorCode> {
         let gone = match id {
             MeterId::ALL => MeterId(0)..=MeterId::MAX,
             id if VIRTUAL.contains(&id) => return Err(MeterModFailed::INVALID_METER),
@@ -152,10 +120,10 @@ impl<E: FrameEngine> Datapath<E> {
         };
         // How many entries use the meters; for all meters, a sum would take too long.
         let flows = if id == MeterId::ALL {
-            self.deleted.begin_meters(&mut self.pipeline);
+            self.changes.deleted.begin_meters(self.cx.pipeline);
             u32::MAX
         } else {
-            let meter = self.pipeline.meters.remove(&id);
+            let meter = self.cx.pipeline.meters.remove(&id);
             meter.map_or(0, |meter| meter.stats.flow_count)
         };
         if flows > 0 {
@@ -164,17 +132,44 @@ impl<E: FrameEngine> Datapath<E> {
                 move |entry| meters(&entry.instructions).any(|id| gone.contains(&id)),
                 EntryChange::Delete(FlowRemovedReason::METER_DELETE, true),
             );
-            return self.begin_bulk_change(now, bulk, sink);
+            return self.begin_bulk_change(bulk);
         }
         Ok(())
     }
+}
 
-    /// The meters, for reading.
-    pub fn meters(&self) -> MetersView<'_> {
-        let before = self.bundle.as_ref().and_then(StagedBundle::groups_before);
-        MetersView {
-            meters: before.map_or(&self.pipeline.meters, |before| &before.meters),
-            config: &self.pipeline.config,
+/// Errors: why a meter cannot be as requested.
+fn check_meter(
+    pipeline: &Pipeline<impl FrameEngine>,
+    meter_mod: &MeterMod,
+) -> Result<(), ErrorCode> {
+    let id = meter_mod.meter_id;
+    let flags = meter_mod.flags;
+    let bands = &meter_mod.bands;
+    if (id == MeterId(0) || id > MeterId::MAX) && !VIRTUAL.contains(&id) {
+        return Err(MeterModFailed::INVALID_METER);
+    }
+    let both = flags.has(MeterFlags::KBPS) && flags.has(MeterFlags::PKTPS);
+    if both || flags.0 & !MeterFlags::ALL.0 != 0 {
+        return Err(MeterModFailed::BAD_FLAGS);
+    }
+    if bands.len() > pipeline.config.max_bands.into() {
+        return Err(MeterModFailed::OUT_OF_BANDS);
+    }
+    for (place, band) in bands.iter().enumerate() {
+        match band.kind {
+            BandKind::Drop | BandKind::DscpRemark(1..=MAX_LEVELS) => {}
+            BandKind::DscpRemark(_) => return Err(MeterModFailed::BAD_BAND_VALUE),
+            BandKind::Experimenter(_) => return Err(MeterModFailed::BAD_BAND),
         }
+        if bands[..place].iter().any(|other| other.rate == band.rate) {
+            return Err(MeterModFailed::BAD_RATE);
+        }
+    }
+    let has_room = pipeline.meters.len() < pipeline.config.max_meters as usize;
+    if has_room || pipeline.meters.contains_key(&id) {
+        Ok(())
+    } else {
+        Err(MeterModFailed::OUT_OF_METERS)
     }
 }

@@ -6,24 +6,31 @@ use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::message::{PortDesc, PortStatusReason};
 
-use crate::control::staged_bundle::StagedBundle;
+use crate::control::changes::Changes;
+use crate::control::extensions::HookCalls;
 use crate::frame_engine::FrameEngine;
-use crate::{Datapath, DropReason, Port, Sink, Time};
+use crate::pipeline::context::Context;
+use crate::{DropReason, Port, Sink};
 
-impl<E: FrameEngine> Datapath<E> {
+/// What changes ports and their queues.
+pub struct PortControl<'a, S: Sink, E: FrameEngine> {
+    pub(super) cx: Context<'a, S, E>,
+    changes: &'a mut Changes<E>,
+}
+
+impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
+    pub(crate) fn new(cx: Context<'a, S, E>, changes: &'a mut Changes<E>) -> Self {
+        Self { cx, changes }
+    }
+
     /// Adds a port or changes its description, and informs the controllers if they can see the
     /// difference.
     ///
     /// The configuration that controllers set stays unchanged.
-    pub fn port_changed<S: Sink>(
-        &mut self,
-        now: Time,
-        desc: PortDesc,
-        capabilities: OffloadCapabilities,
-        sink: &mut S,
-    ) {
+    pub fn changed(&mut self, desc: PortDesc, capabilities: OffloadCapabilities) {
         let number = desc.port_no;
         let before = self
+            .cx
             .pipeline
             .ports
             .get(&number)
@@ -32,10 +39,10 @@ impl<E: FrameEngine> Datapath<E> {
             desc: desc.clone(),
             capabilities,
             stats: PortStats::default(),
-            since: now,
+            since: self.cx.now,
             without_ethernet: false,
         };
-        let port = self.pipeline.ports.entry(number).or_insert(fresh);
+        let port = self.cx.pipeline.ports.entry(number).or_insert(fresh);
         let config = port.desc.config;
         port.desc = PortDesc { config, ..desc };
         port.capabilities = capabilities;
@@ -43,30 +50,33 @@ impl<E: FrameEngine> Datapath<E> {
         port.stats.port_no = number;
         port.refresh_live();
         let after = port.desc.clone();
-        if let Some(egress) = self.egress.ports.get_mut(&number) {
-            egress.discipline.set_rate(now, after.curr_speed);
+        if let Some(egress) = self.cx.egress.ports.get_mut(&number) {
+            egress.discipline.set_rate(self.cx.now, after.curr_speed);
         }
-        self.port_liveness_changed(number);
+        self.liveness_changed(number);
         match before {
-            None => sink.port_status(PortStatusReason::ADD, &after),
-            Some(before) if before != after => sink.port_status(PortStatusReason::MODIFY, &after),
+            None => self.cx.sink.port_status(PortStatusReason::ADD, &after),
+            Some(before) if before != after => {
+                self.cx.sink.port_status(PortStatusReason::MODIFY, &after)
+            }
             Some(_) => return,
         }
         let up = !after.state.has(PortState::LINK_DOWN);
-        self.notify_hooks(now, sink, |hook, cx| {
+        HookCalls::new(self.cx.reborrow()).notify(|hook, cx| {
             hook.on_port_change(cx, number, up);
         });
     }
 
     /// Removes a port and forgets what NORMAL learned there.
-    pub fn port_removed<S: Sink>(&mut self, now: Time, number: PortNo, sink: &mut S) {
-        if let Some(port) = self.pipeline.ports.remove(&number) {
-            self.pipeline.bridge.forget(number);
-            self.context(now, sink)
-                .clear_queues(number, DropReason::NoSuchPort);
-            self.port_liveness_changed(number);
-            sink.port_status(PortStatusReason::DELETE, &port.desc);
-            self.notify_hooks(now, sink, |hook, cx| {
+    pub fn removed(&mut self, number: PortNo) {
+        if let Some(port) = self.cx.pipeline.ports.remove(&number) {
+            self.cx.pipeline.bridge.forget(number);
+            self.cx.clear_queues(number, DropReason::NoSuchPort);
+            self.liveness_changed(number);
+            self.cx
+                .sink
+                .port_status(PortStatusReason::DELETE, &port.desc);
+            HookCalls::new(self.cx.reborrow()).notify(|hook, cx| {
                 hook.on_port_change(cx, number, false);
             });
         }
@@ -74,14 +84,8 @@ impl<E: FrameEngine> Datapath<E> {
 
     /// Changes the configuration bits of a port that `mask` selects. Unknown numbers change
     /// nothing.
-    pub fn configure_port<S: Sink>(
-        &mut self,
-        number: PortNo,
-        config: PortConfig,
-        mask: PortConfig,
-        sink: &mut S,
-    ) {
-        let Some(port) = self.pipeline.ports.get_mut(&number) else {
+    pub fn configure(&mut self, number: PortNo, config: PortConfig, mask: PortConfig) {
+        let Some(port) = self.cx.pipeline.ports.get_mut(&number) else {
             return;
         };
         let before = port.desc.config;
@@ -89,38 +93,39 @@ impl<E: FrameEngine> Datapath<E> {
         port.refresh_live();
         let desc = port.desc.clone();
         if before != desc.config {
-            self.port_liveness_changed(number);
+            self.liveness_changed(number);
             if before.has(PortConfig::PORT_DOWN) != desc.config.has(PortConfig::PORT_DOWN) {
-                sink.set_link(number, !desc.config.has(PortConfig::PORT_DOWN));
+                self.cx
+                    .sink
+                    .set_link(number, !desc.config.has(PortConfig::PORT_DOWN));
             }
-            sink.port_status(PortStatusReason::MODIFY, &desc);
+            self.cx.sink.port_status(PortStatusReason::MODIFY, &desc);
         }
     }
 
     /// Changes the features that a port advertises.
-    pub fn advertise<S: Sink>(&mut self, number: PortNo, features: PortFeatures, sink: &mut S) {
-        if let Some(port) = self.pipeline.ports.get_mut(&number) {
+    pub fn advertise(&mut self, number: PortNo, features: PortFeatures) {
+        if let Some(port) = self.cx.pipeline.ports.get_mut(&number) {
             port.desc.advertised = features;
-            sink.advertise(number, features);
-            sink.port_status(PortStatusReason::MODIFY, &port.desc);
+            self.cx.sink.advertise(number, features);
+            self.cx
+                .sink
+                .port_status(PortStatusReason::MODIFY, &port.desc);
+        }
+    }
+
+    /// Sends what is due at a port that had no room and now accepts frames again.
+    pub fn has_room(&mut self, number: PortNo) {
+        if self.cx.egress.ports.contains_key(&number) {
+            self.cx.release(number);
         }
     }
 
     /// Determines anew which groups are live, after a port was added, removed or changed.
-    fn port_liveness_changed(&mut self, port: PortNo) {
-        self.pipeline.port_liveness_changed(port);
-        if let Some(groups) = self.bundle.as_mut().and_then(StagedBundle::groups) {
+    fn liveness_changed(&mut self, port: PortNo) {
+        self.cx.pipeline.port_liveness_changed(port);
+        if let Some(groups) = self.changes.staged_groups() {
             groups.ports_changed = true;
-        }
-    }
-
-    /// Sets the counters that a port's driver keeps: frames lost at reception and transmission.
-    pub fn set_driver_counters(&mut self, number: PortNo, lost: &PortStats) {
-        if let Some(port) = self.pipeline.ports.get_mut(&number) {
-            port.stats.rx_over_err = lost.rx_over_err;
-            port.stats.rx_errors = lost.rx_errors;
-            port.stats.tx_errors = lost.tx_errors;
-            port.stats.tx_dropped = lost.tx_dropped;
         }
     }
 }

@@ -6,10 +6,11 @@ use bofuss_oflib::error::QueueOpFailed;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{ErrorCode, PortNo};
 
+use crate::control::ports::PortControl;
 use crate::egress::{DEFAULT_QUEUE, Egress, QueueSpec, Rate};
 use crate::frame_engine::FrameEngine;
-use crate::pipeline::context::PortQueues;
-use crate::{Datapath, DropReason, Port, Sink, Time};
+use crate::pipeline::context::{Pipeline, PortQueues};
+use crate::{DropReason, Port, Sink, Time};
 
 /// The most queues of one port, including the default queue.
 pub const MAX_QUEUES_PER_PORT: usize = 32;
@@ -35,33 +36,29 @@ const fn forbidden(why: &'static str) -> QueueError {
     QueueError(QueueOpFailed::EPERM, why)
 }
 
-impl<E: FrameEngine> Datapath<E> {
+impl PortQueues {
     /// The egress of a port, if it has queues.
-    pub fn egress(&self, port: PortNo) -> Option<&Egress> {
-        self.egress.ports.get(&port)
-    }
-
-    /// The ports that have queues.
-    pub fn ports_with_queues(&self) -> impl Iterator<Item = PortNo> {
-        self.egress.ports.keys().copied()
+    pub fn of(&self, port: PortNo) -> Option<&Egress> {
+        self.ports.get(&port)
     }
 
     /// Creates a queue, or changes one, which keeps its counters and frames. With its first queue a
     /// port also gets the default queue.
     ///
     /// Errors: [`QueueError`], and nothing is changed.
-    pub fn modify_queue(
+    pub(crate) fn modify(
         &mut self,
         now: Time,
+        pipeline: &Pipeline<impl FrameEngine>,
         number: PortNo,
         id: QueueId,
         spec: QueueSpec,
     ) -> Result<(), QueueError> {
-        let port_kbps = check_queue(&self.egress, &self.pipeline.ports, number, id, &spec)?;
-        match self.egress.ports.entry(number) {
+        let port_kbps = check_queue(self, &pipeline.ports, number, id, &spec)?;
+        match self.ports.entry(number) {
             Entry::Occupied(port) => port.into_mut().modify(now, id, spec).map_err(forbidden),
             Entry::Vacant(port) => {
-                let row = self.pipeline.config.discipline(number);
+                let row = pipeline.config.discipline(number);
                 let mut egress = Egress::new(row, now, number, port_kbps);
                 egress.modify(now, id, spec).map_err(forbidden)?;
                 port.insert(egress);
@@ -69,11 +66,14 @@ impl<E: FrameEngine> Datapath<E> {
             }
         }
     }
+}
 
+impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
     /// Gives each port the discipline that is now configured. Queues that the discipline supports
     /// stay, with new counters; the frames of other queues move to the default queue.
-    pub(crate) fn change_disciplines<S: Sink>(&mut self, now: Time, sink: &mut S) {
-        let mut context = self.context(now, sink);
+    pub(crate) fn change_disciplines(&mut self) {
+        let context = &mut self.cx;
+        let now = context.now;
         let numbers: Vec<PortNo> = context.egress.ports.keys().copied().collect();
         for number in numbers {
             let row = context.pipeline.config.discipline(number);
@@ -112,18 +112,13 @@ impl<E: FrameEngine> Datapath<E> {
     ///
     /// Errors: there is no such port or discipline, or it cannot have one of the port's queues; and
     /// nothing is changed.
-    pub fn set_discipline<S: Sink>(
-        &mut self,
-        now: Time,
-        number: PortNo,
-        name: &str,
-        sink: &mut S,
-    ) -> Result<(), QueueError> {
-        let port = self.pipeline.ports.get(&number).ok_or(NO_PORT)?;
-        let mut rows = self.pipeline.config.disciplines.iter();
+    pub fn set_discipline(&mut self, number: PortNo, name: &str) -> Result<(), QueueError> {
+        let port = self.cx.pipeline.ports.get(&number).ok_or(NO_PORT)?;
+        let mut rows = self.cx.pipeline.config.disciplines.iter();
         let row = rows.find(|row| row.name == name).ok_or(NO_DISCIPLINE)?;
-        let fresh = (row.new)(now, number, port.desc.curr_speed);
+        let fresh = (row.new)(self.cx.now, number, port.desc.curr_speed);
         let queues = self
+            .cx
             .egress
             .ports
             .get(&number)
@@ -131,30 +126,24 @@ impl<E: FrameEngine> Datapath<E> {
         for queue in queues {
             fresh.check(queue.id, &queue.spec).map_err(forbidden)?;
         }
-        self.pipeline.config.port_disciplines.insert(number, row);
-        self.change_disciplines(now, sink);
+        self.cx.pipeline.config.port_disciplines.insert(number, row);
+        self.change_disciplines();
         Ok(())
     }
 
     /// Deletes a queue and drops its frames. The default queue is deleted with the last other one.
     ///
     /// Errors: no such port or queue, or one that stays, and nothing is changed.
-    pub fn delete_queue<S: Sink>(
-        &mut self,
-        now: Time,
-        number: PortNo,
-        id: QueueId,
-        sink: &mut S,
-    ) -> Result<(), QueueError> {
-        if !self.pipeline.ports.contains_key(&number) {
+    pub fn delete_queue(&mut self, number: PortNo, id: QueueId) -> Result<(), QueueError> {
+        if !self.cx.pipeline.ports.contains_key(&number) {
             return Err(NO_PORT);
         }
-        let egress = self.egress.ports.get_mut(&number).ok_or(NO_QUEUE)?;
+        let egress = self.cx.egress.ports.get_mut(&number).ok_or(NO_QUEUE)?;
         if id == DEFAULT_QUEUE && egress.queues().len() > 1 {
             return Err(DEFAULT_STAYS);
         }
         let frames = egress.remove(id).ok_or(NO_QUEUE)?;
-        let mut context = self.context(now, sink);
+        let context = &mut self.cx;
         for (class, frame) in frames {
             context.drop_queued(number, &class, &frame, DropReason::QueueGone);
         }

@@ -1,97 +1,113 @@
 //! Reconfiguration of a running datapath, which keeps its entries, groups, meters and ports.
 
-use bofuss_oflib::ErrorCode;
 use bofuss_oflib::error::FlowModFailed;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
+use bofuss_oflib::{ErrorCode, FieldSet};
 
+use crate::control::Control;
+use crate::control::ports::PortControl;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
 use crate::tables::shape::PipelineShape;
-use crate::{Config, Datapath, EntryKey, Sink, Table, Time};
+use crate::{Config, Engine, EntryKey, Sink, Table};
 
 /// Why a configuration is refused: a table, or all, and the error with which the switch would
 /// refuse an entry that exists now.
 pub type Obstacle = (TableId, ErrorCode);
 
-impl<E: FrameEngine> Datapath<E> {
-    /// Checks that the entries fit into `other`, which is new and has the same catalogue. If
-    /// `other` has no egress tables but has the table with the number of our first one, that
-    /// becomes its first egress table.
-    ///
-    /// The time is proportional to the number of entries if `other` has another pipeline than this
-    /// datapath was made with.
-    ///
-    /// Errors: the first obstacle.
-    pub fn check_reconfigure(&mut self, other: &mut Self) -> Result<(), Obstacle> {
-        if self.pipeline.entry_places + self.pipeline.instructions.places
-            > other.pipeline.config.max_total_entries as usize
-        {
-            return Err((TableId::ALL, FlowModFailed::TABLE_FULL));
-        }
-        if other.pipeline.shape.has_same_limits(&self.pipeline.shape) {
-            return Ok(());
-        }
-        let own = self.pipeline.shape.first_egress;
-        let shape = &mut other.pipeline.shape;
-        let own = own.filter(|first| shape.has_table(*first));
-        shape.first_egress = shape.first_egress.or(own);
-        self.check_entries(shape)
+/// Checks that the entries of `own` fit into `other`: see [`crate::Datapath::check_reconfigure`].
+///
+/// Errors: the first obstacle.
+pub(crate) fn check<E: FrameEngine>(
+    own: &Pipeline<E>,
+    other: &mut Pipeline<E>,
+) -> Result<(), Obstacle> {
+    if own.entry_places + own.instructions.places > other.config.max_total_entries as usize {
+        return Err((TableId::ALL, FlowModFailed::TABLE_FULL));
     }
+    if other.shape.has_same_limits(&own.shape) {
+        return Ok(());
+    }
+    let shape = &mut other.shape;
+    let first_egress = own.shape.first_egress;
+    let first_egress = first_egress.filter(|first| shape.has_table(*first));
+    shape.first_egress = shape.first_egress.or(first_egress);
+    check_entries(own, shape)
+}
 
-    /// Takes over the configuration of `other`, which [`Self::check_reconfigure`] accepted. Its
-    /// pipeline is taken over only if it differs from the one with which this datapath was made;
-    /// otherwise the pipeline stays as controllers changed it. Entries, groups, meters, ports,
-    /// counters and waiting frames stay.
-    pub fn reconfigure<S: Sink>(&mut self, now: Time, other: Self, sink: &mut S) {
-        let Pipeline { config, shape, .. } = other.pipeline;
-        if !shape.has_same_limits(&self.pipeline.shape) {
-            self.pipeline.shape = shape;
+/// Errors: a table with an entry that a pipeline of this shape does not accept.
+fn check_entries(own: &Pipeline<impl FrameEngine>, shape: &PipelineShape) -> Result<(), Obstacle> {
+    for (number, table) in (0..).map(TableId).zip(&own.tables) {
+        if table.is_empty() {
+            continue;
+        }
+        if !shape.has_table(number) {
+            return Err((number, FlowModFailed::BAD_TABLE_ID));
+        }
+        if table.len() > shape.max_entries(number) {
+            return Err((number, FlowModFailed::TABLE_FULL));
+        }
+        for (_, entry) in table.entries(EntryKey::FIRST) {
+            let mut add = FlowMod::add(entry.rule.to_match(&own.catalogue));
+            add.table_id = number;
+            add.priority = entry.key.priority.0;
+            add.instructions = entry.instructions.clone();
+            let checked = shape.check(&add);
+            checked.map_err(|error| (number, error))?;
+        }
+    }
+    Ok(())
+}
+
+impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
+    /// Takes over a configuration and its pipeline, as [`crate::Datapath::reconfigure`] says.
+    pub(crate) fn reconfigure(&mut self, config: Config, shape: PipelineShape) {
+        if !shape.has_same_limits(&self.cx.pipeline.shape) {
+            self.cx.pipeline.shape = shape;
             self.forget_flows();
         }
         self.change_engine(config.engine);
-        let secret = self.pipeline.config.secret;
-        self.pipeline.config = Config { secret, ..config };
-        self.pipeline.bridge.reconfigure(&self.pipeline.config);
-        self.pipeline
-            .tables
-            .resize_with(self.pipeline.shape.n_tables(), || {
-                let engine = self.pipeline.config.engine;
-                Table::new(E::classifier(engine, secret), engine)
-            });
-        for (id, group) in &mut self.pipeline.groups {
-            let algorithm = self.pipeline.config.algorithm(*id);
-            let seed = self.pipeline.config.seed;
+        let pipeline = &mut *self.cx.pipeline;
+        let secret = pipeline.config.secret;
+        pipeline.config = Config { secret, ..config };
+        pipeline.bridge.reconfigure(&pipeline.config);
+        let engine = pipeline.config.engine;
+        let n_tables = pipeline.shape.n_tables();
+        let new_table = || Table::new(E::classifier(engine, secret), engine);
+        pipeline.tables.resize_with(n_tables, new_table);
+        for (id, group) in &mut pipeline.groups {
+            let algorithm = pipeline.config.algorithm(*id);
+            let seed = pipeline.config.seed;
             let selector = &mut group.selector;
             if (selector.algorithm, selector.seed) != (algorithm, seed) {
                 (selector.algorithm, selector.seed) = (algorithm, seed);
                 selector.state = seed;
             }
         }
-        self.change_disciplines(now, sink);
+        PortControl::new(self.cx.reborrow(), self.changes).change_disciplines();
     }
 
-    /// Errors: a table with an entry that a pipeline of this shape does not accept.
-    fn check_entries(&self, shape: &PipelineShape) -> Result<(), Obstacle> {
-        for (number, table) in (0..).map(TableId).zip(&self.pipeline.tables) {
-            if table.is_empty() {
-                continue;
-            }
-            if !shape.has_table(number) {
-                return Err((number, FlowModFailed::BAD_TABLE_ID));
-            }
-            if table.len() > shape.max_entries(number) {
-                return Err((number, FlowModFailed::TABLE_FULL));
-            }
+    /// Makes all tables use the classifier of `engine`, if that is another engine than before. The
+    /// entries stay in their slots.
+    pub(crate) fn change_engine(&mut self, engine: Engine) {
+        let pipeline = &mut *self.cx.pipeline;
+        if engine == core::mem::replace(&mut pipeline.config.engine, engine) {
+            return;
+        }
+        let secret = pipeline.config.secret;
+        for table in &mut pipeline.tables {
+            table.move_to(Table::new(E::classifier(engine, secret), engine));
+        }
+        // A new table reads only the fields of its entries; the old one also read those of former
+        // entries.
+        let mut fields = FieldSet::EMPTY;
+        for table in &pipeline.tables {
             for (_, entry) in table.entries(EntryKey::FIRST) {
-                let mut add = FlowMod::add(entry.rule.to_match(&self.pipeline.catalogue));
-                add.table_id = number;
-                add.priority = entry.key.priority.0;
-                add.instructions = entry.instructions.clone();
-                let checked = shape.check(&add);
-                checked.map_err(|error| (number, error))?;
+                fields.insert(entry.rule.fields());
             }
         }
-        Ok(())
+        let engine = &mut self.cx.lane.engine;
+        E::replace_tables(engine, &pipeline.catalogue, &mut pipeline.tables, fields);
     }
 }

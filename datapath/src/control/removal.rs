@@ -4,61 +4,36 @@ use bofuss_oflib::Match;
 use bofuss_oflib::message::{FlowModFlags, FlowRemoved, FlowRemovedReason};
 use bofuss_oflib::types::TableId;
 
-use crate::control::entries::{EntryEdit, EntryEditor};
-use crate::control::staged_bundle::StagedBundle;
+use crate::control::Control;
+use crate::control::entries::EntryEdit;
 use crate::frame_engine::FrameEngine;
 use crate::tables::stage::EntryStage;
-use crate::{Datapath, Entry, EntryKey, Sink, Time};
+use crate::{Entry, EntryKey, Sink, Time};
 
-impl<E: FrameEngine> Datapath<E> {
-    /// What a change of an entry touches. All changes are made through this, so that the engine and
-    /// flow monitors are notified of each.
-    pub(crate) fn editor(&mut self) -> EntryEditor<'_, E> {
-        EntryEditor {
-            pipeline: &mut self.pipeline,
-            engine: &mut self.lane.engine,
-            news: &mut self.news,
-        }
-    }
-
-    /// The bundle that is being prepared, if one is: then changes of entries are staged in it.
-    pub(crate) fn staging(&mut self) -> Option<(&mut StagedBundle<E>, EntryEditor<'_, E>)> {
-        let bundle = self.bundle.as_mut().filter(|bundle| bundle.is_prepared())?;
-        let editor = EntryEditor {
-            pipeline: &mut self.pipeline,
-            engine: &mut self.lane.engine,
-            news: &mut self.news,
-        };
-        Some((bundle, editor))
-    }
-
+impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Removes an entry and informs hooks and, if it asked for it, controllers.
-    pub(crate) fn remove_entry<S: Sink>(
+    pub(crate) fn remove_entry(
         &mut self,
-        now: Time,
         table: TableId,
         key: EntryKey,
         reason: FlowRemovedReason,
-        sink: &mut S,
     ) {
         if let Some((bundle, mut editor)) = self.staging() {
             bundle.remove(&mut editor, table, key, reason);
         } else {
-            self.remove_at_once(now, table, key, reason, sink);
+            self.remove_at_once(table, key, reason);
         }
     }
 
     /// Removes an expired entry, also while a bundle is prepared; then neither packets nor the
     /// bundle see it any more. One that the bundle removes waits for the bundle's end.
-    pub(crate) fn expire_entry<S: Sink>(
+    pub(crate) fn expire_entry(
         &mut self,
-        now: Time,
         table: TableId,
         key: EntryKey,
         reason: FlowRemovedReason,
-        sink: &mut S,
     ) {
-        let Some(entry) = self.pipeline.tables[usize::from(table.0)].get_mut(key) else {
+        let Some(entry) = self.cx.pipeline.tables[usize::from(table.0)].get_mut(key) else {
             return;
         };
         if entry.stage != EntryStage::Settled {
@@ -67,7 +42,7 @@ impl<E: FrameEngine> Datapath<E> {
             return;
         }
         let instructions = entry.instructions.clone();
-        self.remove_at_once(now, table, key, reason, sink);
+        self.remove_at_once(table, key, reason);
         if let Some((bundle, editor)) = self.staging()
             && let Some(groups) = bundle.groups()
         {
@@ -77,29 +52,27 @@ impl<E: FrameEngine> Datapath<E> {
         }
     }
 
-    pub(crate) fn remove_at_once<S: Sink>(
+    pub(crate) fn remove_at_once(
         &mut self,
-        now: Time,
         table: TableId,
         key: EntryKey,
         reason: FlowRemovedReason,
-        sink: &mut S,
     ) {
-        let before = &self.pipeline.tables[usize::from(table.0)];
+        let before = &self.cx.pipeline.tables[usize::from(table.0)];
         let reported = before.get(key).filter(|entry| {
-            entry.flags().has(FlowModFlags::SEND_FLOW_REM) || !self.hooks.all.is_empty()
+            entry.flags().has(FlowModFlags::SEND_FLOW_REM) || !self.cx.hooks.all.is_empty()
         });
-        let fields = reported.map(|entry| before.fields_of(entry, &self.pipeline.catalogue));
+        let fields = reported.map(|entry| before.fields_of(entry, &self.cx.pipeline.catalogue));
         let entry = self.editor().edit(table, EntryEdit::Remove(key, reason));
         let Some((entry, fields)) = entry.zip(fields) else {
             return;
         };
-        let removed = removal(now, table, &entry, fields, reason);
-        self.notify_hooks(now, sink, |hook, cx| {
+        let removed = removal(self.cx.now, table, &entry, fields, reason);
+        self.hook_calls().notify(|hook, cx| {
             hook.on_flow_removed(cx, &removed);
         });
         if entry.flags().has(FlowModFlags::SEND_FLOW_REM) {
-            sink.flow_removed(removed);
+            self.cx.sink.flow_removed(removed);
         }
     }
 }

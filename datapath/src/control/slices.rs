@@ -4,60 +4,50 @@ use bofuss_oflib::ErrorCode;
 use bofuss_oflib::error::FlowModFailed;
 use bofuss_oflib::types::TableId;
 
-use crate::control::bulk_change::{BulkChange, EntryChange};
+use crate::control::Control;
+use crate::control::bulk_change::{BulkChange, CHANGED_COUNTS, ENTRIES_REPORTED, EntryChange};
 use crate::control::entries::EntryEdit;
-use crate::control::staged_bundle::StagedBundle;
+use crate::control::staged_bundle::Ended;
 use crate::frame_engine::FrameEngine;
-use crate::{Datapath, EntryKey, Sink, Time};
+use crate::{EntryKey, Sink};
 
-impl<E: FrameEngine> Datapath<E> {
-    /// Whether a change is in progress that [`Datapath::work`] continues. Other changes of the
-    /// switch have to wait for it; packets do not.
-    pub fn has_work(&self) -> bool {
-        let bundle = self.bundle.as_ref();
-        !self.bulk_changes.is_empty()
-            || !self.deleted.is_empty()
-            || bundle.is_some_and(StagedBundle::has_work)
-    }
-
+impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// Does one slice of the change in progress. Returns `None` if more remains to be done.
     ///
     /// Errors: FLOW_MOD_FAILED with OVERLAP or TABLE_FULL, for the flow-mod that began it.
-    pub fn work<S: Sink>(&mut self, now: Time, sink: &mut S) -> Option<Result<(), ErrorCode>> {
-        if !self.deleted.is_empty() {
-            self.deleted.go_on(&mut self.pipeline);
+    pub fn work(&mut self) -> Option<Result<(), ErrorCode>> {
+        if !self.changes.deleted.is_empty() {
+            self.changes.deleted.go_on(self.cx.pipeline);
             return None;
         }
-        let Some(mut bulk) = self.bulk_changes.pop_front() else {
-            return self.work_on_bundle(now, sink).then_some(Ok(()));
+        let Some(mut bulk) = self.changes.bulk.pop_front() else {
+            return self.work_on_bundle().then_some(Ok(()));
         };
-        let (last, found) = bulk.slice(&self.pipeline.tables);
+        let (last, found) = bulk.slice(&self.cx.pipeline.tables);
         bulk.found |= !found.is_empty();
         for (table, key) in found {
-            if let Err(error) = self.change_entry(now, table, key, &bulk.change, sink) {
+            if let Err(error) = self.change_entry(table, key, &bulk.change) {
                 return Some(Err(error));
             }
         }
         if !last {
-            self.bulk_changes.push_front(bulk);
+            self.changes.bulk.push_front(bulk);
             return None;
         }
-        let result = self.end_change(now, bulk.change, bulk.found, sink);
-        self.bulk_changes.is_empty().then_some(result)
+        let result = self.end_change(bulk.change, bulk.found);
+        self.changes.bulk.is_empty().then_some(result)
     }
 
     /// Applies a change to an entry. Errors: FLOW_MOD_FAILED/OVERLAP.
-    pub(crate) fn change_entry<S: Sink>(
+    pub(crate) fn change_entry(
         &mut self,
-        now: Time,
         table: TableId,
         key: EntryKey,
         change: &EntryChange,
-        sink: &mut S,
     ) -> Result<(), ErrorCode> {
         let (instructions, reset) = match change {
             EntryChange::Delete(reason, true) => {
-                self.remove_entry(now, table, key, *reason, sink);
+                self.remove_entry(table, key, *reason);
                 return Ok(());
             }
             EntryChange::Delete(reason, false) => {
@@ -66,7 +56,7 @@ impl<E: FrameEngine> Datapath<E> {
             }
             EntryChange::Add(_) => return Err(FlowModFailed::OVERLAP),
             EntryChange::Rank => {
-                let in_table = &mut self.pipeline.tables[usize::from(table.0)];
+                let in_table = &mut self.cx.pipeline.tables[usize::from(table.0)];
                 in_table.eviction.insert(&in_table.entries[key.slot]);
                 return Ok(());
             }
@@ -79,26 +69,20 @@ impl<E: FrameEngine> Datapath<E> {
         if let Some((bundle, mut editor)) = self.staging() {
             bundle.modify(&mut editor, table, key, instructions, reset);
         } else {
-            let edit = EntryEdit::Instruct(now, key, instructions, reset);
+            let edit = EntryEdit::Instruct(self.cx.now, key, instructions, reset);
             self.editor().edit(table, edit);
         }
         Ok(())
     }
 
     /// Ends a change; `Modify` and `Add` may now add an entry. Errors: FLOW_MOD_FAILED/TABLE_FULL.
-    pub(crate) fn end_change<S: Sink>(
-        &mut self,
-        now: Time,
-        change: EntryChange,
-        found: bool,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
+    pub(crate) fn end_change(&mut self, change: EntryChange, found: bool) -> Result<(), ErrorCode> {
         match change {
-            EntryChange::Add(flow_mod) => self.add_entry(now, &flow_mod, sink),
+            EntryChange::Add(flow_mod) => self.add_entry(&flow_mod),
             EntryChange::Modify {
                 or_add: Some(flow_mod),
                 ..
-            } if !found => self.add_entry(now, &flow_mod, sink),
+            } if !found => self.add_entry(&flow_mod),
             EntryChange::Delete(..) | EntryChange::Modify { .. } | EntryChange::Rank => Ok(()),
         }
     }
@@ -106,19 +90,43 @@ impl<E: FrameEngine> Datapath<E> {
     /// Begins a change, and completes it if one slice is enough. Otherwise
     /// nothing has changed when this returns, so that reads in progress may end first.
     ///
-    /// Errors: as for [`Datapath::work`].
-    pub(crate) fn begin_bulk_change<S: Sink>(
-        &mut self,
-        now: Time,
-        mut bulk: BulkChange,
-        sink: &mut S,
-    ) -> Result<(), ErrorCode> {
-        let is_short = bulk.is_short(&self.pipeline.tables);
-        self.bulk_changes.push_back(bulk);
-        if is_short && self.deleted.is_empty() {
-            self.work(now, sink).unwrap_or(Ok(()))
+    /// Errors: as for [`Self::work`].
+    pub(crate) fn begin_bulk_change(&mut self, mut bulk: BulkChange) -> Result<(), ErrorCode> {
+        let is_short = bulk.is_short(&self.cx.pipeline.tables);
+        self.changes.bulk.push_back(bulk);
+        if is_short && self.changes.deleted.is_empty() {
+            self.work().unwrap_or(Ok(()))
         } else {
             Ok(())
         }
+    }
+
+    /// Does one slice of a bundle's end. Returns true if it is complete.
+    pub(crate) fn work_on_bundle(&mut self) -> bool {
+        let Some(mut bundle) = self.changes.bundle.take_if(|bundle| bundle.has_work()) else {
+            return true;
+        };
+        // Entries that are undone change reference counts in the bundle's groups, which are
+        // discarded as well.
+        bundle.swap_groups(self.cx.pipeline);
+        let mut left = ENTRIES_REPORTED;
+        while left > 0
+            && let Some(ended) = bundle.end_next(&mut self.editor())
+        {
+            left = left.saturating_sub(match &ended {
+                Ended::Revealed => 1,
+                Ended::Removed | Ended::Goes(_) => CHANGED_COUNTS,
+            });
+            if let Ended::Goes(gone) = ended {
+                self.remove_at_once(gone.table, gone.key, gone.reason);
+                bundle.reveal_successor(&mut self.editor(), &gone);
+            }
+        }
+        bundle.swap_groups(self.cx.pipeline);
+        if bundle.has_ended(self.cx.pipeline) {
+            return true;
+        }
+        self.changes.bundle = Some(bundle);
+        false
     }
 }

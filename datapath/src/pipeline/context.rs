@@ -14,6 +14,7 @@ use crate::egress::Egress;
 use crate::frame_engine::{FrameEngine, GroupOf};
 use crate::hooks::Hooks;
 use crate::meters::Meter;
+use crate::pipeline::backlog::Backlog;
 use crate::pipeline::bridge::Bridge;
 use crate::pipeline::walk::Walk;
 use crate::pipeline::work::Work;
@@ -96,15 +97,12 @@ pub struct Lane<E: FrameEngine> {
     pub(crate) reassembler: Reassembler,
     /// The work that frames cause.
     pub work: Work,
-    /// Frames that wait for a later turn, by port and in order; and the port that was served last.
-    pub(crate) backlog: BTreeMap<PortNo, Vec<Frame>>,
-    pub(crate) last_served: PortNo,
+    /// Frames that wait for a later turn.
+    pub backlog: Backlog,
     /// An empty action set that is kept for its memory.
     pub(crate) spare_set: ActionSet,
     /// The trial that was begun last.
     last_trial: Trial,
-    /// How many packets hooks dropped, by the hook's number and its reason.
-    pub(crate) hook_drops: BTreeMap<(usize, &'static str), u64>,
 }
 
 impl<E: FrameEngine> Lane<E> {
@@ -116,18 +114,9 @@ impl<E: FrameEngine> Lane<E> {
             drops: [0; DropReason::ALL.len()],
             reassembler: Reassembler::default(),
             work: Work::default(),
-            backlog: BTreeMap::new(),
-            last_served: PortNo(0),
+            backlog: Backlog::default(),
             spare_set: ActionSet::default(),
             last_trial: Trial::LIVE,
-            hook_drops: BTreeMap::new(),
-        }
-    }
-
-    /// Keeps frames of a port, which has none waiting, for a later turn.
-    pub fn defer(&mut self, port: PortNo, frames: Vec<Frame>) {
-        if !frames.is_empty() {
-            self.backlog.insert(port, frames);
         }
     }
 
@@ -190,6 +179,20 @@ pub struct Context<'a, S: Sink, E: FrameEngine> {
 }
 
 impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
+    /// The same for a while.
+    pub(crate) fn reborrow(&mut self) -> Context<'_, S, E> {
+        Context {
+            now: self.now,
+            sink: self.sink,
+            pipeline: self.pipeline,
+            lane: self.lane,
+            egress: self.egress,
+            hooks: self.hooks,
+            trial: self.trial,
+            through_tables: self.through_tables,
+        }
+    }
+
     /// Counts a dropped packet.
     pub fn drop(&mut self, reason: DropReason) {
         if !S::DRY {

@@ -193,7 +193,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     fn count_hook_drop(&mut self, hook: usize, reason: Option<&'static str>) {
         let Some(reason) = reason else { return };
         if !S::DRY {
-            *self.lane.hook_drops.entry((hook, reason)).or_default() += 1;
+            self.hooks.count_drop(hook, reason);
         }
         if S::TRACES {
             let name = self.hooks.all[hook].name();

@@ -169,10 +169,16 @@ mod tests {
     fn change(datapath: &mut Datapath, meter: &str, flow: &str) {
         let meter_mod = parse_meter(meter, MeterModCommand::ADD).expect("a right meter");
         let (now, out) = (Time(0), &mut Out::default());
-        datapath.meter_mod(now, &meter_mod, out).expect("is right");
+        datapath
+            .control(now, out)
+            .meter_mod(&meter_mod)
+            .expect("is right");
         let catalogue = Arc::clone(datapath.catalogue());
         let flow = parse_flow(flow, FlowModCommand::ADD, &catalogue).expect("a right flow");
-        datapath.flow_mod(now, &flow, out).expect("is right");
+        datapath
+            .control(now, out)
+            .flow_mod(&flow)
+            .expect("is right");
     }
 
     // I7
@@ -295,7 +301,7 @@ mod tests {
             &catalogue,
         );
         let flow = flow.expect("a right flow");
-        let refused = datapath.flow_mod(Time(0), &flow, out);
+        let refused = datapath.control(Time(0), out).flow_mod(&flow);
         assert_eq!(refused, Err(BadAction::BAD_METER), "there is no such meter");
         let group = parse_group(
             "group_id=1,type=all,bucket=meter:2,output:2",
@@ -303,13 +309,14 @@ mod tests {
             &catalogue,
         );
         let group = group.expect("a right group");
-        let refused = datapath.group_mod(Time(0), &group, out);
+        let refused = datapath.control(Time(0), out).group_mod(&group);
         assert_eq!(refused, Err(BadAction::BAD_METER), "buckets have none");
         let flows = |datapath: &Datapath| datapath.tables()[0].len();
         assert_eq!(flows(&datapath), 2);
         let meter = parse_meter("meter=2", MeterModCommand::DELETE).expect("a right meter");
         datapath
-            .meter_mod(Time(0), &meter, out)
+            .control(Time(0), out)
+            .meter_mod(&meter)
             .expect("it is there");
         assert_eq!(flows(&datapath), 1, "the second of two counts, too");
     }
@@ -320,7 +327,9 @@ mod tests {
         let (af11, af13) = (10 << 2, 14 << 2);
         for (name, engine) in Engine::ALL {
             let mut datapath = switch(0, 3);
-            datapath.change_engine(engine);
+            datapath
+                .control(Time(0), &mut Vec::<Frame>::new())
+                .change_engine(engine);
             change(
                 &mut datapath,
                 "meter=1,pktps,bands=type=dscp_remark,prec_level=2,rate=0",

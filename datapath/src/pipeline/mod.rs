@@ -2,6 +2,7 @@
 //! Spec: OpenFlow 1.3.5 section 5.1.
 
 mod apply;
+pub(crate) mod backlog;
 pub(crate) mod bridge;
 mod buckets;
 pub(crate) mod context;

@@ -157,10 +157,12 @@ mod tests {
             port_no: PortNo(1),
             ..PortDesc::default()
         };
-        datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), sink);
+        datapath
+            .port_control(Time(0), sink)
+            .changed(desc, OffloadCapabilities::default());
         let mut add = |text: &str| {
             let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).expect(text);
-            datapath.flow_mod(Time(0), &flow, sink).expect(text);
+            datapath.control(Time(0), sink).flow_mod(&flow).expect(text);
         };
         for table in 0..TABLES {
             for n in 0..50 {
@@ -180,14 +182,15 @@ mod tests {
             let frame = datapath.pool().frame(&bytes).expect("within the limit");
             let packet = Packet::new(frame, PortNo(1));
             let mut counts = LostCounts(Vec::new());
-            datapath.trace(Time(0), packet, &mut counts);
+            datapath.control(Time(0), &mut counts).trace(packet);
             let searched = counts.0.iter().filter(|count| **count > 0).count();
             assert_eq!(
                 (counts.0.len(), searched),
                 (60, 20),
                 "1,000 entries in 20 tables"
             );
-            assert_eq!(datapath.lane.work.searches, 0);
+            let lane = datapath.context(Time(0), &mut counts).lane;
+            assert_eq!(lane.work.searches, 0);
         }
     }
 }

@@ -38,6 +38,12 @@ pub struct Work {
 }
 
 impl Work {
+    /// How many packets were copied or sent since the start, counting segments one by one: a
+    /// measure of work that is the same on every machine.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
     /// Begins to count the work of a turn.
     pub fn begin_turn(&mut self) {
         self.turn_end = self.done + WORK_PER_TURN;

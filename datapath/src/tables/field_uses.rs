@@ -160,7 +160,7 @@ mod tests {
     }
 
     fn filled(engine: Engine, flows: &[&str]) -> Datapath {
-        let pool = switch(0, 0).lane.pool;
+        let pool = switch(0, 0).pool().clone();
         let config = Config {
             engine,
             ..Config::default()
@@ -177,12 +177,15 @@ mod tests {
                 port_no,
                 ..PortDesc::default()
             };
-            datapath.port_changed(now, desc, capabilities, out);
+            datapath.port_control(now, out).changed(desc, capabilities);
         }
         let catalogue = Arc::clone(datapath.catalogue());
         for text in flows {
             let flow = flow(text, FlowModCommand::ADD, &catalogue);
-            datapath.flow_mod(now, &flow, out).expect("is right");
+            datapath
+                .control(now, out)
+                .flow_mod(&flow)
+                .expect("is right");
         }
         datapath
     }
@@ -201,7 +204,7 @@ mod tests {
             assert!(offload::segment(frame, |s| left.push(s.bytes().to_vec())));
         }
         left.sort();
-        datapath.settle();
+        datapath.settled();
         let mut counters = String::new();
         for table in datapath.tables() {
             let entries = table.entries(EntryKey::FIRST);
@@ -275,7 +278,9 @@ mod tests {
         let (catalogue, mut sent) = (Arc::clone(datapath.catalogue()), Vec::new());
         let change = |datapath: &mut Datapath, text, command| {
             let flow = flow(text, command, &catalogue);
-            let done = datapath.flow_mod(Time(0), &flow, &mut Out::default());
+            let done = datapath
+                .control(Time(0), &mut Out::default())
+                .flow_mod(&flow);
             done.expect("is right");
         };
         change(&mut datapath, psh, FlowModCommand::ADD);
@@ -284,10 +289,8 @@ mod tests {
         let mut frames = vec![with_flags(&datapath, 0x18)];
         datapath.receive(Time(0), PortNo(1), &mut frames, &mut sent);
         assert_eq!(sent.len(), 1);
-        let uses = datapath
-            .pipeline
-            .field_uses
-            .of(&datapath.pipeline.catalogue);
+        let pipeline = datapath.context(Time(0), &mut sent).pipeline;
+        let uses = pipeline.field_uses.of(&pipeline.catalogue);
         assert_eq!(uses.count(), 0);
     }
 }

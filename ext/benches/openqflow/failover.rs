@@ -23,7 +23,8 @@ pub(crate) fn failover() -> bool {
             let before = case.seen.left;
             let started = Instant::now();
             case.datapath
-                .port_removed(case.now, PortNo(2), &mut case.seen);
+                .port_control(case.now, &mut case.seen)
+                .removed(PortNo(2));
             case.send_one(0);
             let us = started.elapsed().as_secs_f64() * 1e6;
             let after = case.seen.left;

@@ -245,7 +245,7 @@ impl Case {
             "priority=9,udp,actions=output:2"
         };
         let rule = parse_flow(rule, FlowModCommand::ADD, &catalogue).unwrap();
-        datapath.flow_mod(Time(0), &rule, seen).unwrap();
+        datapath.control(Time(0), seen).flow_mod(&rule).unwrap();
         let ip = craft::ipv4(
             [10, 0, 0, 1].into(),
             [11, 0, 0, 1].into(),
@@ -283,7 +283,8 @@ impl Case {
         };
         let capabilities = OffloadCapabilities::default();
         self.datapath
-            .port_changed(self.now, desc, capabilities, &mut self.seen);
+            .port_control(self.now, &mut self.seen)
+            .changed(desc, capabilities);
     }
 
     /// Sends one packet of a flow.

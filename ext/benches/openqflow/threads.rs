@@ -34,7 +34,10 @@ fn work(thread: usize, threads: usize) -> f64 {
     let port = PortNo(2);
     let now = case.now;
     let Case { datapath, seen, .. } = &mut case;
-    datapath.set_discipline(now, port, "ceta2", seen).unwrap();
+    datapath
+        .port_control(now, seen)
+        .set_discipline(port, "ceta2")
+        .unwrap();
     datapath
         .modify_queue(now, port, DEFAULT_QUEUE, spec)
         .unwrap();

@@ -119,7 +119,7 @@ fn a_flow_s_share_and_eta_are_reported_and_why_its_packets_were_dropped() {
             [0, 0, 3000],
             "{discipline}: 20 Mb/s are more than the port's 10"
         );
-        let port = switch.switch.datapath().egress(PortNo(2));
+        let port = switch.switch.datapath().queues().of(PortNo(2));
         let promised = port.and_then(Egress::guarantees).expect("it heeds records");
         assert_eq!((promised.granted_kbps, promised.free_kbps), (3000, 7000));
         assert_eq!(promised.refused, 1, "{discipline}: it is counted once");

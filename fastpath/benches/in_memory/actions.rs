@@ -48,14 +48,16 @@ fn switch(engine: Engine, actions: &str) -> Bench {
     };
     let capabilities = OffloadCapabilities::default();
     let datapath = &mut bench.datapath;
-    datapath.port_changed(Time(0), desc, capabilities, sink);
+    datapath
+        .port_control(Time(0), sink)
+        .changed(desc, capabilities);
     for (id, ty) in [(1, "select"), (2, "all")] {
         let text = format!("group_id={id},type={ty},{BUCKETS}");
         let group = parse_group(&text, GroupModCommand::ADD, &catalogue).unwrap();
-        datapath.group_mod(Time(0), &group, sink).unwrap();
+        datapath.control(Time(0), sink).group_mod(&group).unwrap();
     }
     let meter = parse_meter(METER, MeterModCommand::ADD).unwrap();
-    datapath.meter_mod(Time(0), &meter, sink).unwrap();
+    datapath.control(Time(0), sink).meter_mod(&meter).unwrap();
     let text = format!("actions={actions}");
     let parsed = parse_flow(&text, FlowModCommand::ADD, &catalogue).unwrap();
     for n in 0..1000 {

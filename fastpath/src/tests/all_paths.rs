@@ -67,9 +67,13 @@ fn switch_of_all_paths(engine: Engine) -> Datapath {
         &mut Vec::<Frame>::new(),
     );
     let plain = datapath.ports()[&PortNo(3)].desc.clone();
-    datapath.port_changed(Time(0), plain, OffloadCapabilities::default(), sink);
+    datapath
+        .port_control(Time(0), sink)
+        .changed(plain, OffloadCapabilities::default());
     let down = PortConfig::PORT_DOWN;
-    datapath.configure_port(PortNo(4), down, down, sink);
+    datapath
+        .port_control(Time(0), sink)
+        .configure(PortNo(4), down, down);
     let spec = QueueSpec {
         max: Some(Rate::Kbps(10)),
         ..QueueSpec::default()

@@ -171,7 +171,8 @@ fn change(switches: &mut [Datapath; 2], now: Time, choice: usize, n: usize) {
                 let number = PortNo(port as u32);
                 // Most ports are as usual most of the time.
                 let config = bits.get(n / 5).copied().unwrap_or(0);
-                datapath.configure_port(number, PortConfig(config), all, sink);
+                let mut control = datapath.port_control(Time(0), sink);
+                control.configure(number, PortConfig(config), all);
             }
             _ => datapath.tick(now, sink),
         }

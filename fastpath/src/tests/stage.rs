@@ -32,7 +32,9 @@ pub(super) fn switch_of(config: Config, kbps: u32, ports: u32) -> Datapath {
             curr_speed: kbps,
             ..PortDesc::default()
         };
-        datapath.port_changed(Time(0), desc, capabilities, &mut Vec::<Frame>::new());
+        datapath
+            .port_control(Time(0), &mut Vec::<Frame>::new())
+            .changed(desc, capabilities);
     }
     datapath
 }
@@ -59,16 +61,19 @@ pub(super) fn flow(datapath: &mut Datapath, text: &str) {
     let flow = parse_flow(text, FlowModCommand::ADD, &datapath.catalogue().clone());
     let flow = flow.expect(text);
     let sink = &mut Vec::<Frame>::new();
-    datapath.flow_mod(Time(0), &flow, sink).expect(text);
+    datapath.control(Time(0), sink).flow_mod(&flow).expect(text);
 }
 
 pub(super) fn delete(datapath: &mut Datapath, text: &str) {
     let delete = parse_flow(text, FlowModCommand::DELETE, &datapath.catalogue().clone());
     let delete = delete.expect("a right flow");
     let sink = &mut Vec::<Frame>::new();
-    datapath.flow_mod(Time(0), &delete, sink).expect("is right");
-    while datapath.has_work() {
-        datapath.work(Time(0), sink);
+    datapath
+        .control(Time(0), sink)
+        .flow_mod(&delete)
+        .expect("is right");
+    while datapath.changes().in_progress() {
+        datapath.control(Time(0), sink).work();
     }
 }
 

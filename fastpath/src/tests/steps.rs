@@ -136,10 +136,14 @@ fn switch_of_steps(engine: Engine) -> Datapath {
         &mut Vec::<Frame>::new(),
     );
     let plain = datapath.ports()[&PortNo(3)].desc.clone();
-    datapath.port_changed(Time(0), plain, OffloadCapabilities::default(), sink);
+    datapath
+        .port_control(Time(0), sink)
+        .changed(plain, OffloadCapabilities::default());
     let mut down = datapath.ports()[&PortNo(4)].desc.clone();
     down.state = bofuss_oflib::message::port::PortState::LINK_DOWN;
-    datapath.port_changed(Time(0), down, OffloadCapabilities::default(), sink);
+    datapath
+        .port_control(Time(0), sink)
+        .changed(down, OffloadCapabilities::default());
     let spec = QueueSpec {
         max: Some(Rate::Kbps(10)),
         ..QueueSpec::default()
@@ -149,11 +153,17 @@ fn switch_of_steps(engine: Engine) -> Datapath {
     let catalogue = datapath.catalogue().clone();
     for text in GROUPS {
         let group = parse_group(text, GroupModCommand::ADD, &catalogue).expect(text);
-        datapath.group_mod(Time(0), &group, sink).expect(text);
+        datapath
+            .control(Time(0), sink)
+            .group_mod(&group)
+            .expect(text);
     }
     for text in METERS {
         let meter = parse_meter(text, MeterModCommand::ADD).expect(text);
-        datapath.meter_mod(Time(0), &meter, sink).expect(text);
+        datapath
+            .control(Time(0), sink)
+            .meter_mod(&meter)
+            .expect(text);
     }
     for (n, (fields, actions)) in FLOWS.iter().enumerate() {
         let text =

@@ -148,7 +148,10 @@ fn a_record_that_a_hook_gives_reaches_the_port_on_any_path() {
             let mut datapath = switch(engine, &catalogue, flows);
             datapath.add_hook(Box::new(Giver(at)));
             let sink = &mut Seen::default();
-            datapath.set_discipline(now, SLOW, "hfair", sink).unwrap();
+            datapath
+                .port_control(now, sink)
+                .set_discipline(SLOW, "hfair")
+                .unwrap();
             let slow = QueueSpec {
                 max: Some(Rate::Kbps(10_000)),
                 ..QueueSpec::default()

@@ -259,12 +259,15 @@ impl FlowSwitch {
                 port_no,
                 ..PortDesc::default()
             };
-            datapath.port_changed(Time(0), desc, OffloadCapabilities::default(), &mut left);
+            datapath
+                .port_control(Time(0), &mut left)
+                .changed(desc, OffloadCapabilities::default());
         }
         let rule = parse_flow(RULE, FlowModCommand::ADD, &catalogue)
             .map_err(|error| format!("{RULE}: {error}"))?;
         datapath
-            .flow_mod(Time(0), &rule, &mut left)
+            .control(Time(0), &mut left)
+            .flow_mod(&rule)
             .map_err(|error| format!("{RULE}: {error:?}"))?;
         let udp = craft::udp(PORTS[0], PORTS[1], &PAYLOAD);
         let ip = craft::ipv4(SOURCE.into(), [11, 0, 0, 1].into(), 64, udp);

@@ -170,7 +170,7 @@ fn list_ports(live: &mut LiveSwitch, configured: &[PortSpec]) -> String {
 fn list_queues(switch: &Switch) -> String {
     let mut text = String::new();
     for port in switch.datapath().ports().keys() {
-        let queues = switch.datapath().egress(*port).map(Egress::queues);
+        let queues = switch.datapath().queues().of(*port).map(Egress::queues);
         for queue in queues.unwrap_or_default() {
             let _ = writeln!(
                 text,

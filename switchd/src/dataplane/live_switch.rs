@@ -246,7 +246,7 @@ impl LiveSwitch {
                 |switch, io| switch.port_has_room(now, number, io),
             );
         }
-        if self.switch.datapath().is_behind(number) {
+        if self.switch.datapath().lane().backlog.has(number) {
             return now;
         }
         match self.io.ports.receive(number, &self.pool, frames) {

@@ -120,7 +120,7 @@ impl Scrape {
         for (reason, count) in datapath.drops() {
             samples.add("dropped_packets", &[("reason", &reason.name())], count);
         }
-        for (extension, reason, count) in datapath.hook_drops() {
+        for (extension, reason, count) in datapath.hooks().drops() {
             let labels: Labels<'_> = &[("extension", &extension), ("reason", &reason)];
             samples.add("extension_dropped_packets", labels, count);
         }
@@ -212,10 +212,10 @@ impl Scrape {
             ] {
                 samples.add(name, labels, count);
             }
-            if let Some(promised) = datapath.egress(*number).and_then(Egress::guarantees) {
+            if let Some(promised) = datapath.queues().of(*number).and_then(Egress::guarantees) {
                 samples.add("guarantees_refused", labels, promised.refused);
             }
-            let queues = datapath.egress(*number).map(Egress::queues);
+            let queues = datapath.queues().of(*number).map(Egress::queues);
             for queue in queues.unwrap_or_default() {
                 let labels: Labels<'_> = &[labels[0], labels[1], ("queue", &queue.id.0)];
                 samples.add("queue_packets", labels, queue.stats.tx_packets);

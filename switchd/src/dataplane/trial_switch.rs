@@ -107,7 +107,7 @@ impl TrialSwitch<'_> {
         let datapath = switch.datapath();
         let mut created = Vec::new();
         for port in datapath.ports().keys() {
-            let queues = datapath.egress(*port).map(Egress::queues);
+            let queues = datapath.queues().of(*port).map(Egress::queues);
             for queue in queues.unwrap_or_default() {
                 if !is_named(&self.old.queues, *port, queue.id) {
                     created.push((*port, queue.id, queue.spec));

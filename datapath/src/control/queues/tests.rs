@@ -10,7 +10,7 @@ use bofuss_oflib::{Action, Catalogue, Mac};
 use bofuss_packet::{Packet, craft, offload};
 
 use super::*;
-use crate::{Config, MAX_WAITING_BYTES, PacketInEvent, Step};
+use crate::{Config, Datapath, MAX_WAITING_BYTES, PacketInEvent, Step};
 
 /// Records frames and trace steps; ports without room accept nothing.
 #[derive(Default)]
@@ -58,7 +58,9 @@ pub(crate) fn switch(kbps: u32, ports: u32) -> Datapath {
             curr_speed: kbps,
             ..PortDesc::default()
         };
-        datapath.port_changed(Time(0), desc, capabilities, &mut Out::default());
+        datapath
+            .port_control(Time(0), &mut Out::default())
+            .changed(desc, capabilities);
     }
     datapath
 }
@@ -79,7 +81,9 @@ fn priority(priority: u16) -> QueueSpec {
 
 fn send(datapath: &mut Datapath, out: &mut Out, queue: QueueId, frame: Frame) {
     let actions = [Action::SetQueue(queue), Action::output(P1)];
-    datapath.packet_out(Time(0), Packet::new(frame, PortNo(9)), &actions, out);
+    datapath
+        .control(Time(0), out)
+        .packet_out(Packet::new(frame, PortNo(9)), &actions);
 }
 
 /// Advances time until nothing waits. Returns when each frame left, and its bytes.
@@ -136,7 +140,7 @@ fn a_super_frame_leaves_a_slow_queue_as_its_segments_do() {
             send(&mut datapath, &mut out, Q1, frame);
         }
         let left = drain(&mut datapath, &mut out);
-        let queue = &datapath.egress(P1).expect("has queues").queues()[1].stats;
+        let queue = &datapath.queues().of(P1).expect("has queues").queues()[1].stats;
         let port = &datapath.ports()[&P1].stats;
         (left, queue.tx_packets, port.tx_packets)
     };
@@ -159,7 +163,7 @@ fn a_fast_queue_keeps_a_super_frame_whole() {
     let frame = super_frame(datapath.pool());
     send(&mut datapath, &mut out, Q1, frame);
     assert_eq!(out.frames.len(), 1);
-    let queue = &datapath.egress(P1).expect("has queues").queues()[1].stats;
+    let queue = &datapath.queues().of(P1).expect("has queues").queues()[1].stats;
     assert_eq!((queue.tx_packets, queue.tx_bytes), (10, 10_000 + 540));
 }
 
@@ -191,7 +195,7 @@ fn a_port_without_room_gets_the_highest_priority_first_when_it_has_some() {
     datapath.tick(Time(1), &mut out);
     assert!(out.frames.is_empty());
     out.full = false;
-    datapath.port_has_room(Time(2), P1, &mut out);
+    datapath.port_control(Time(2), &mut out).has_room(P1);
     let order: Vec<u8> = out.frames.iter().map(|frame| frame.bytes()[0]).collect();
     assert_eq!(order, [2, 4, 1, 3]);
 }
@@ -208,7 +212,7 @@ fn a_full_queue_drops_and_counts() {
         send(&mut datapath, &mut out, Q1, frame);
     }
     // The first frame left at once, and two did not fit.
-    let queue = &datapath.egress(P1).expect("has queues").queues()[1].stats;
+    let queue = &datapath.queues().of(P1).expect("has queues").queues()[1].stats;
     let port = &datapath.ports()[&P1].stats;
     assert_eq!(
         (queue.tx_packets, queue.tx_errors, port.tx_dropped),
@@ -216,15 +220,16 @@ fn a_full_queue_drops_and_counts() {
     );
     let drops: Vec<_> = datapath.drops().collect();
     assert_eq!(drops, [(DropReason::QueueFull, 2)]);
-    let waits = datapath.egress.waiting_bytes;
+    let waits = datapath.queues().waiting_bytes;
     assert_eq!(waits, datapath.pool().stats().bytes_in_use - 2048);
     out.frames.clear();
     datapath
-        .delete_queue(Time(0), P1, Q1, &mut out)
+        .port_control(Time(0), &mut out)
+        .delete_queue(P1, Q1)
         .expect("is there");
     assert_eq!(
         (
-            datapath.egress.waiting_bytes,
+            datapath.queues().waiting_bytes,
             datapath.pool().stats().bytes_in_use
         ),
         (0, 0)
@@ -234,7 +239,10 @@ fn a_full_queue_drops_and_counts() {
             .drops()
             .any(|drop| drop == (DropReason::QueueGone, most))
     );
-    assert!(datapath.egress(P1).is_none(), "the default queue went, too");
+    assert!(
+        datapath.queues().of(P1).is_none(),
+        "the default queue went, too"
+    );
 }
 
 #[test]
@@ -254,9 +262,9 @@ fn the_bytes_in_all_queues_of_a_switch_are_limited() {
     }
     let drops: Vec<_> = datapath.drops().collect();
     assert_eq!(drops, [(DropReason::QueuesFull, 1)]);
-    assert_eq!(datapath.egress.waiting_bytes, MAX_WAITING_BYTES);
-    datapath.port_removed(Time(1), P1, &mut out);
-    assert_eq!(datapath.egress.waiting_bytes, 0);
+    assert_eq!(datapath.queues().waiting_bytes, MAX_WAITING_BYTES);
+    datapath.port_control(Time(1), &mut out).removed(P1);
+    assert_eq!(datapath.queues().waiting_bytes, 0);
 }
 
 #[test]
@@ -272,7 +280,7 @@ fn the_queues_of_a_port_and_of_a_switch_are_limited() {
         assert_eq!(one_more, Err(TOO_MANY));
     }
     let total: usize = datapath
-        .egress
+        .queues()
         .ports
         .values()
         .map(|e| e.queues().len())
@@ -280,7 +288,10 @@ fn the_queues_of_a_port_and_of_a_switch_are_limited() {
     assert_eq!(total, MAX_QUEUES);
     let on_another = datapath.modify_queue(Time(0), PortNo(17), Q1, max(1));
     assert_eq!(on_another, Err(TOO_MANY));
-    assert!(datapath.egress(PortNo(17)).is_none(), "nothing is changed");
+    assert!(
+        datapath.queues().of(PortNo(17)).is_none(),
+        "nothing is changed"
+    );
     let changed = datapath.modify_queue(Time(0), PortNo(16), Q1, max(2));
     assert_eq!(changed, Ok(()), "one that is there may change");
 }

@@ -37,8 +37,8 @@ fn plain_switch(engine: Engine, ports: u32, groups: &[String], flows: &[&str]) -
     };
     datapath = Datapath::new(
         config,
-        Arc::clone(&datapath.pipeline.catalogue),
-        datapath.lane.pool,
+        Arc::clone(datapath.catalogue()),
+        datapath.pool().clone(),
     );
     let (now, out) = (Time(0), &mut Out::default());
     for port_no in (1..=ports).map(PortNo) {
@@ -46,16 +46,24 @@ fn plain_switch(engine: Engine, ports: u32, groups: &[String], flows: &[&str]) -
             port_no,
             ..PortDesc::default()
         };
-        datapath.port_changed(now, desc, OffloadCapabilities::default(), out);
+        datapath
+            .port_control(now, out)
+            .changed(desc, OffloadCapabilities::default());
     }
     let catalogue = Arc::clone(datapath.catalogue());
     for text in groups {
         let group = parse_group(text, GroupModCommand::ADD, &catalogue).expect("is right");
-        datapath.group_mod(now, &group, out).expect("is right");
+        datapath
+            .control(now, out)
+            .group_mod(&group)
+            .expect("is right");
     }
     for text in flows {
         let flow = parse_flow(text, FlowModCommand::ADD, &catalogue).expect("is right");
-        datapath.flow_mod(now, &flow, out).expect("is right");
+        datapath
+            .control(now, out)
+            .flow_mod(&flow)
+            .expect("is right");
     }
     datapath
 }
@@ -70,8 +78,8 @@ fn large(datapath: &Datapath) -> Frame {
     let segment = craft::tcp(1, 2, 0x10, &vec![7; 60_000]);
     let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, segment);
     let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
-    let mut frame = datapath.lane.pool.frame(&bytes).expect("within the limit");
-    let whole = super_frame(&datapath.lane.pool);
+    let mut frame = datapath.pool().frame(&bytes).expect("within the limit");
+    let whole = super_frame(datapath.pool());
     frame.offload = whole.offload;
     frame.offload.gso.as_mut().expect("one").segment_bytes = 1448;
     frame
@@ -81,21 +89,21 @@ fn small(datapath: &Datapath, last: u8) -> Frame {
     let segment = craft::udp(1, 2, &[last; 20]);
     let ip = craft::ipv4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 64, segment);
     let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), ip);
-    datapath.lane.pool.frame(&bytes).expect("within the limit")
+    datapath.pool().frame(&bytes).expect("within the limit")
 }
 
 /// Has frames arrive at port 1 and continues until none waits. Returns the most work of a turn, and
 /// the frames sent.
 fn turns(datapath: &mut Datapath, mut frames: Vec<Frame>) -> (u64, Left) {
-    let (mut left, mut before, mut most) = (Left::default(), datapath.work_done(), 0);
+    let (mut left, mut before, mut most) = (Left::default(), datapath.lane().work.done(), 0);
     datapath.receive(Time(0), PortNo(1), &mut frames, &mut left);
     loop {
-        most = most.max(datapath.work_done() - before);
-        before = datapath.work_done();
-        if !datapath.has_backlog() {
+        most = most.max(datapath.lane().work.done() - before);
+        before = datapath.lane().work.done();
+        if datapath.lane().backlog.is_empty() {
             return (most, left);
         }
-        assert!(datapath.is_behind(PortNo(1)) && !datapath.is_behind(PortNo(2)));
+        assert!(datapath.lane().backlog.has(PortNo(1)) && !datapath.lane().backlog.has(PortNo(2)));
         datapath.catch_up(Time(0), &mut left);
     }
 }
@@ -161,7 +169,7 @@ fn other_ports_are_served_between_the_turns() {
     let (mut left, now) = (Left::default(), Time(0));
     let mut frames = vec![large(&datapath)];
     datapath.receive(now, PortNo(1), &mut frames, &mut left);
-    assert!(datapath.is_behind(PortNo(1)));
+    assert!(datapath.lane().backlog.has(PortNo(1)));
     let before = left.0.len();
     let mut frames = vec![small(&datapath, 9)];
     datapath.receive(now, PortNo(3), &mut frames, &mut left);
@@ -170,9 +178,9 @@ fn other_ports_are_served_between_the_turns() {
     let mut frames = vec![small(&datapath, 8)];
     datapath.receive(now, PortNo(1), &mut frames, &mut left);
     assert_eq!(left.0.len(), before + 700);
-    datapath.port_removed(now, PortNo(1), &mut left);
+    datapath.port_control(now, &mut left).removed(PortNo(1));
     datapath.catch_up(now, &mut left);
-    assert!(!datapath.has_backlog());
+    assert!(datapath.lane().backlog.is_empty());
     let lost: Vec<_> = datapath.drops().collect();
     assert_eq!(lost, [(DropReason::NoSuchPort, 2)]);
 }
@@ -189,7 +197,7 @@ fn copies_of_one_packet_are_limited_with_a_drop_reason() {
     for flow in ["actions=group:2", "actions=group:3", &repeated] {
         let groups = [flood(2), chain.clone()];
         let mut datapath = plain_switch(Engine::Cache, 40, &groups, &[flow]);
-        for frame in [small(&datapath, 1), super_frame(&datapath.lane.pool)] {
+        for frame in [small(&datapath, 1), super_frame(datapath.pool())] {
             let (most, _) = turns(&mut datapath, vec![frame]);
             assert!(most <= WORK_PER_FRAME + 1100, "{flow:.20}: {most}");
         }

@@ -222,7 +222,7 @@ impl UsedSwitch {
         for (reason, count) in datapath.drops() {
             lines.push(format!("{} {count}", reason.name()));
         }
-        for drops in datapath.hook_drops() {
+        for drops in datapath.hooks().drops() {
             lines.push(format!("{drops:?}"));
         }
         for hook in 0.. {

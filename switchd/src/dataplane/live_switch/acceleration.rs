@@ -116,7 +116,7 @@ impl LiveSwitch {
         // A frame may have changed what a hook does.
         self.review();
         if let Ok(kernel) = &self.acceleration.kernel {
-            let is_behind = self.switch.datapath().is_behind(number);
+            let is_behind = self.switch.datapath().lane().backlog.has(number);
             kernel.drained(number, count, || {
                 !is_behind && self.io.ports.is_drained(number)
             });

@@ -1,0 +1,86 @@
+//! Timers of the whole switch: queued frames, fragments, entries, compaction, hooks.
+
+use crate::control::Control;
+use crate::control::changes::Changes;
+use crate::control::compaction::{compact, table_to_compact};
+use crate::control::triggers;
+use crate::egress::Egress;
+use crate::frame_engine::FrameEngine;
+use crate::hooks::Hooks;
+use crate::pipeline::context::{Lane, Pipeline, PortQueues};
+use crate::{DropReason, Sink, Time};
+
+/// The most entries that one tick expires, so that packets need not wait.
+const EXPIRIES_PER_TICK: usize = 64;
+
+/// When [`Control::tick`] has to be called next; `None` if there is no timer.
+pub(crate) fn next_tick<E: FrameEngine>(
+    pipeline: &Pipeline<E>,
+    lane: &Lane<E>,
+    queues: &PortQueues,
+    hooks: &Hooks,
+    changes: &Changes<E>,
+) -> Option<Time> {
+    let may_compact = !changes.have_bundle();
+    let expiry = pipeline.deadlines.first().map(|(at, ..)| *at);
+    let compaction = table_to_compact(pipeline).map(|_| Time(0));
+    expiry
+        .into_iter()
+        .chain(compaction.filter(|_| may_compact))
+        .chain(triggers::next_check(pipeline, &lane.engine))
+        .chain(E::next_clean(&lane.engine))
+        .chain(hooks.all.iter().filter_map(|h| h.next_tick()))
+        .chain(lane.reassembler.deadline_ns().map(Time))
+        .chain(queues.ports.values().filter_map(Egress::next_wakeup))
+        .min()
+}
+
+/// Adds what flows have counted to the counters of entries, tables and ports.
+pub(crate) fn settle<E: FrameEngine>(pipeline: &mut Pipeline<E>, lane: &mut Lane<E>) {
+    E::settle(&mut lane.engine, &mut pipeline.tables);
+    E::settle_ports(&mut lane.engine, &mut pipeline.ports, &mut lane.drops);
+}
+
+impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
+    /// Handles all timers that are due: sends queued frames, expires entries, calls hooks. Some may
+    /// be left for the next tick.
+    pub(crate) fn tick(&mut self) {
+        let now = self.cx.now;
+        self.cx.release_due();
+        for _ in 0..self.cx.lane.reassembler.expire(now.0) {
+            self.cx.drop(DropReason::FragmentLost);
+        }
+        settle(self.cx.pipeline, self.cx.lane);
+        let pipeline = &mut *self.cx.pipeline;
+        let engine = &mut self.cx.lane.engine;
+        E::clean(engine, &pipeline.catalogue, &mut pipeline.tables, now);
+        if !self.changes.have_bundle() {
+            compact(&mut self.editor());
+        }
+        triggers::check_noted(self.cx.pipeline, now, self.cx.sink);
+        self.expire();
+        self.hook_calls().tick();
+    }
+
+    fn expire(&mut self) {
+        let now = self.cx.now;
+        for _ in 0..EXPIRIES_PER_TICK {
+            let pipeline = &mut *self.cx.pipeline;
+            let first = pipeline.deadlines.first();
+            let Some(&due) = first.filter(|(at, ..)| *at <= now) else {
+                break;
+            };
+            pipeline.deadlines.pop_first();
+            let (_, table, slot) = due;
+            let found = pipeline.tables[usize::from(table.0)].at(slot);
+            let entry = found.expect("an entry takes its deadline with it");
+            let key = entry.key;
+            let expired = entry.deadline().filter(|(at, _)| *at <= now);
+            triggers::check_one(pipeline, now, table, key, self.cx.sink);
+            match expired {
+                Some((_, reason)) => self.expire_entry(table, key, reason),
+                None => pipeline.set_deadline(table, key),
+            }
+        }
+    }
+}
