@@ -279,8 +279,10 @@ pub(super) fn prepare<S: Sink>(
     // The words still have the predicted values.
     let cache = &mut cx.lane.engine;
     let sets = &begun.made.sets;
-    cache.look_at(frame.bytes(), &burst.arrival.words, lookahead);
-    let has_place = cache.set_fields(lookahead, sets);
+    cache
+        .key
+        .look_at(frame.bytes(), &burst.arrival.words, lookahead);
+    let has_place = cache.key.set_fields(lookahead, sets);
     if has_place && cfg!(any(test, debug_assertions)) {
         assert!(is_exact_with(cx, lookahead, frame, key, sets));
     }
@@ -325,7 +327,7 @@ fn is_exact_with<S: Sink>(
             None => key.clear(field),
         }
     }
-    cx.lane.engine.is_exact(lookahead, frame, &key)
+    cx.lane.engine.key.is_exact(lookahead, frame, &key)
 }
 
 /// Calls the hooks of the actions with which a flow's program begins, and the hook that acts on

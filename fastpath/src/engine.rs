@@ -115,7 +115,7 @@ impl FrameEngine for FastPath {
     }
 
     fn copies_once(cache: &Cache, notes: &FlowNotes) -> bool {
-        notes.flow.is_some_and(|flow| cache.is_simple(flow))
+        notes.flow.is_some_and(|flow| cache.flows[flow].is_simple())
     }
 
     #[inline(always)]
@@ -221,7 +221,7 @@ impl FrameEngine for FastPath {
     }
 
     fn is_unsettled(cache: &Cache) -> bool {
-        !cache.unsettled.is_empty() || cache.is_accelerated()
+        !cache.unsettled.is_empty() || cache.below.is_accelerated()
     }
 
     fn settle_ports(
@@ -229,7 +229,7 @@ impl FrameEngine for FastPath {
         ports: &mut BTreeMap<PortNo, Port>,
         drops: &mut [u64; DropReason::ALL.len()],
     ) {
-        cache.settle_ports(ports, drops);
+        cache.below.settle_ports(ports, drops);
     }
 
     fn review(cache: &mut Cache, pipeline: &Pipeline<Self>, egress: &PortQueues, hooks: &Hooks) {

@@ -22,7 +22,7 @@ pub(super) fn offer_one<S: Sink>(
     lookaheads: &mut [Lookahead],
 ) {
     let cache = &mut cx.lane.engine;
-    if !cache.has_accelerator() {
+    if !cache.below.has_accelerator() {
         return;
     }
     // Any will do; busy flows are met more often.
@@ -45,7 +45,10 @@ pub(super) fn offer_one<S: Sink>(
         Some(output.port)
     });
     if outputs.all(|to| open_output(cx, to, port).open) {
-        cx.lane.engine.offer(flow, &frames[chosen], port, &actions);
+        cx.lane
+            .engine
+            .below
+            .offer(flow, &frames[chosen], port, &actions);
     }
 }
 

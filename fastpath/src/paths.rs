@@ -86,8 +86,8 @@ fn one_path<S: Sink>(
         walk.notes.prepared,
         walk.notes.looked_up_again,
     );
-    let words = cx.lane.engine.words(start, walk.packet.key());
-    let hash = cx.lane.engine.hash(words.padded());
+    let words = cx.lane.engine.key.words(start, walk.packet.key());
+    let hash = cx.lane.engine.key.hash(words.padded());
     match known_path(cx, (hash, &words), walk.packet.key()) {
         Some(flow) => replay(cx, walk, flow),
         None if cx.lane.engine.admits(hash) => record_path(cx, walk, (hash, &words)),

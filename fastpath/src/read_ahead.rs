@@ -47,7 +47,7 @@ fn look_ahead_of<S: Sink, const ETHERNET: bool>(
     let cache = &cx.lane.engine;
     let base = &arrival.words;
     let is_read_now = follows && !is_shown;
-    let few = cache.few(base.padded()).filter(|_| is_read_now);
+    let few = cache.key.few(base.padded()).filter(|_| is_read_now);
     for (frame, lookahead) in frames.iter().zip(&mut *lookaheads) {
         let bytes = frame.bytes();
         lookahead.survey(bytes);
@@ -55,14 +55,14 @@ fn look_ahead_of<S: Sink, const ETHERNET: bool>(
             lookahead.leave_ethernet();
         }
         if let Some(few) = few {
-            cache.look_at_few(bytes, few, lookahead);
+            cache.key.look_at_few(bytes, few, lookahead);
             cache.prefetch_few(lookahead);
         } else if is_read_now {
-            cache.look_at(bytes, base, lookahead);
+            cache.key.look_at(bytes, base, lookahead);
             cache.prefetch(lookahead);
         }
         if cfg!(any(test, debug_assertions)) {
-            assert!(cache.is_exact(lookahead, frame, &arrival.key));
+            assert!(cache.key.is_exact(lookahead, frame, &arrival.key));
         }
     }
     if follows && is_shown {
@@ -94,7 +94,7 @@ pub(super) fn port_arrival<S: Sink>(
     }
     Box::new(PortArrival {
         known_as,
-        words: cache.words(start, &key),
+        words: cache.key.words(start, &key),
         key,
     })
 }

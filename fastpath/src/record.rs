@@ -159,15 +159,15 @@ pub(super) fn record_path<S: Sink>(
     // A packet that this one caused may have been recorded meanwhile and have widened the key.
     path.is_complete &= cache.stats.widened == widened;
     debug_assert!(
-        cache.fields.is_superset(walk.lookup.read),
+        cache.key.fields().is_superset(walk.lookup.read),
         "I14: the key has what was read"
     );
     let tables = &mut cx.pipeline.tables;
     let volatile = cx.pipeline.catalogue.additions().volatile;
     let is_complete = path.is_complete && path.read.is_disjoint(volatile);
-    if is_complete && !cache.fields.is_superset(path.read) {
+    if is_complete && !cache.key.fields().is_superset(path.read) {
         // The key is now wider. The next packet is recorded under its new words.
-        let fields = cache.fields.union(path.read);
+        let fields = cache.key.fields().union(path.read);
         cache.widen(&cx.pipeline.catalogue, tables, fields);
     } else if is_complete {
         if let Some(victim) = cache.victim() {
@@ -214,7 +214,7 @@ fn record_steps<S: Sink>(
         let n_steps = path.program.steps.len();
         let leaves = record_calls(cx, walk, path, HookPoint::AfterHit)?;
         let acted = path.program.steps.len() > n_steps;
-        let effect = PathEffect::of(&instructions, cx.hooks, cx.lane.engine.fields);
+        let effect = PathEffect::of(&instructions, cx.hooks, cx.lane.engine.key.fields());
         let reason = walk.cause.reason;
         (walk.notes.uncacheable, walk.notes.action_reads) = (false, FieldSet::EMPTY);
         let result = cx.act(walk, &instructions);
@@ -290,7 +290,7 @@ fn record_each_call<S: Sink>(
         if is_pure {
             path.read.insert(call.read);
             path.is_wrong |= !call.only_sets;
-            let read = cx.lane.engine.fields;
+            let read = cx.lane.engine.key.fields();
             path.sets_fields |= call.sets.iter().any(|(field, _)| read.contains(field));
             let sets = call.sets.into_iter();
             let steps = sets.map(|(field, value)| ProgramStep::Set(field, value));

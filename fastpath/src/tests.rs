@@ -153,7 +153,7 @@ fn a_program_is_freed_with_its_last_flow() {
     assert_eq!(
         (
             datapath.engine().flows.len(),
-            datapath.engine().programs.len()
+            datapath.engine().programs.0.len()
         ),
         (2, 2)
     );
@@ -178,7 +178,7 @@ fn flows_whose_entries_are_gone_are_forgotten_within_seconds() {
     let keep = |datapath: &Datapath| {
         (
             datapath.engine().flows.len(),
-            datapath.engine().programs.len(),
+            datapath.engine().programs.0.len(),
         )
     };
     (0..=255).for_each(|n| drop(send(&mut datapath, n)));

@@ -77,10 +77,58 @@ pub(crate) struct Below {
     surroundings: u64,
 }
 
+impl Below {
+    /// Tells the accelerator the fields of the key.
+    pub(crate) fn set_fields(&mut self, fields: FieldSet) {
+        if let Some(accelerator) = &mut self.accelerator {
+            accelerator.set_fields(fields);
+        }
+    }
+
+    /// Whether there is an accelerator.
+    pub(crate) fn has_accelerator(&self) -> bool {
+        self.accelerator.is_some()
+    }
+
+    /// Offers a flow to the accelerator: see [`Accelerator::offer`].
+    pub(crate) fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) {
+        if let Some(accelerator) = &mut self.accelerator {
+            accelerator.offer(flow, frame, from, actions);
+        }
+    }
+
+    /// Whether the accelerator may have counted something.
+    pub(crate) fn is_accelerated(&self) -> bool {
+        let accelerator = self.accelerator.as_ref();
+        accelerator.is_some_and(|accelerator| !accelerator.is_empty())
+    }
+
+    /// Adds what the accelerator has counted to the counters of ports and drops.
+    pub(crate) fn settle_ports(
+        &mut self,
+        ports: &mut BTreeMap<PortNo, Port>,
+        drops: &mut [u64; DropReason::ALL.len()],
+    ) {
+        for (number, (packets, bytes)) in core::mem::take(&mut self.arrived) {
+            if let Some(port) = ports.get_mut(&number) {
+                port.stats.rx_packets += packets;
+                port.stats.rx_bytes += bytes;
+            }
+        }
+        for (number, (packets, bytes)) in core::mem::take(&mut self.left) {
+            if let Some(port) = ports.get_mut(&number) {
+                port.stats.tx_packets += packets;
+                port.stats.tx_bytes += bytes;
+            }
+        }
+        drops[DropReason::NoOutput as usize] += core::mem::take(&mut self.dropped);
+    }
+}
+
 impl Cache {
     /// Lets an accelerator forward frames from now on.
     pub fn accelerate(&mut self, mut accelerator: Box<dyn Accelerator>) {
-        accelerator.set_fields(self.fields);
+        accelerator.set_fields(self.key.fields());
         self.below.accelerator = Some(accelerator);
     }
 
@@ -112,18 +160,11 @@ impl Cache {
         let mut flows = accelerator.flows();
         flows.retain(|flow| {
             let words = self.flows[*flow].key.clone();
-            !self.is_current(*flow) && !self.renew(*flow, words.get(self.width()))
+            !self.is_current(*flow) && !self.renew(*flow, words.get(self.key.width()))
         });
         if let Some(accelerator) = &mut self.below.accelerator {
             accelerator.forget(&flows);
             self.absorb_last();
-        }
-    }
-
-    /// Tells the accelerator the fields of the key.
-    pub(crate) fn set_fields_below(&mut self) {
-        if let Some(accelerator) = &mut self.below.accelerator {
-            accelerator.set_fields(self.fields);
         }
     }
 
@@ -133,24 +174,6 @@ impl Cache {
             let counts = accelerator.take_counts();
             self.absorb(counts);
         }
-    }
-
-    /// Whether there is an accelerator.
-    pub(crate) fn has_accelerator(&self) -> bool {
-        self.below.accelerator.is_some()
-    }
-
-    /// Offers a flow to the accelerator: see [`Accelerator::offer`].
-    pub(crate) fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) {
-        if let Some(accelerator) = &mut self.below.accelerator {
-            accelerator.offer(flow, frame, from, actions);
-        }
-    }
-
-    /// Whether the accelerator may have counted something.
-    pub(crate) fn is_accelerated(&self) -> bool {
-        let accelerator = self.below.accelerator.as_ref();
-        accelerator.is_some_and(|accelerator| !accelerator.is_empty())
     }
 
     fn absorb_last(&mut self) {
@@ -185,27 +208,6 @@ impl Cache {
         }
     }
 
-    /// Adds what the accelerator has counted to the counters of ports and drops.
-    pub(crate) fn settle_ports(
-        &mut self,
-        ports: &mut BTreeMap<PortNo, Port>,
-        drops: &mut [u64; DropReason::ALL.len()],
-    ) {
-        for (number, (packets, bytes)) in core::mem::take(&mut self.below.arrived) {
-            if let Some(port) = ports.get_mut(&number) {
-                port.stats.rx_packets += packets;
-                port.stats.rx_bytes += bytes;
-            }
-        }
-        for (number, (packets, bytes)) in core::mem::take(&mut self.below.left) {
-            if let Some(port) = ports.get_mut(&number) {
-                port.stats.tx_packets += packets;
-                port.stats.tx_bytes += bytes;
-            }
-        }
-        drops[DropReason::NoOutput as usize] += core::mem::take(&mut self.below.dropped);
-    }
-
     /// Takes all flows back if anything but entries has changed on which the ways of frames depend.
     pub(crate) fn review<E: FrameEngine>(
         &mut self,
@@ -234,7 +236,7 @@ impl Cache {
             .chain(queues)
             .chain([u64::MAX])
             .chain(ports);
-        let digest = self.secret.hash(all);
+        let digest = self.key.secret.hash(all);
         if digest != self.below.surroundings {
             self.below.surroundings = digest;
             self.take_back_flows();

@@ -1,13 +1,10 @@
 //! Freeing the memory of flows that are no longer needed, in slices.
 
-use alloc::rc::Rc;
-
-use bofuss_datapath::StepMap;
 use bofuss_datapath::engine::{NONE, Slab, TagTable};
 use bofuss_datapath::{Table, Time};
 use bofuss_oflib::Catalogue;
 
-use super::{Cache, Flow, Program};
+use super::{Cache, Flow, Programs};
 
 /// The time after a change in which the cache searches for flows whose entries were removed.
 const REST: u64 = 3 * Time::SEC;
@@ -19,7 +16,7 @@ const FLOWS_PER_TURN: usize = 128;
 pub(crate) struct Forgotten {
     pub(crate) flows: Slab<Flow>,
     pub(crate) index: TagTable,
-    pub(crate) programs: StepMap<Rc<Program>, ()>,
+    pub(crate) programs: Programs,
 }
 
 /// A walk over all flows that removes those whose entries are gone.
@@ -46,7 +43,7 @@ impl Cache {
     pub(crate) fn clean(&mut self, catalogue: &Catalogue, tables: &mut [Table], now: Time) {
         if let Some(last) = self.forgotten.last_mut() {
             let more = last.flows.drop_some() || last.index.drop_some();
-            if !more && !last.programs.drop_some() {
+            if !more && !last.programs.0.drop_some() {
                 self.forgotten.pop();
             }
             return;
@@ -76,20 +73,19 @@ impl Cache {
     fn clean_from(&mut self, tables: &mut [Table], mut slot: u32) -> Option<u32> {
         for _ in 0..FLOWS_PER_TURN {
             slot = self.flows.used(slot)?;
-            if self.has_lost_its_entries(tables, slot) {
+            if has_lost_its_entries(&self.flows[slot], tables) {
                 self.forget(tables, slot);
             }
             slot += 1;
         }
         Some(slot)
     }
+}
 
-    /// Returns true if an entry that a flow hit is gone.
-    fn has_lost_its_entries(&self, tables: &[Table], slot: u32) -> bool {
-        let mut hits = self.flows[slot].hits();
-        hits.any(|hit| {
-            let table = &tables[usize::from(hit.table.0)];
-            hit.slot != NONE && table.at(hit.slot).is_none()
-        })
-    }
+/// Returns true if an entry that a flow hit is gone.
+fn has_lost_its_entries(flow: &Flow, tables: &[Table]) -> bool {
+    flow.hits().any(|hit| {
+        let table = &tables[usize::from(hit.table.0)];
+        hit.slot != NONE && table.at(hit.slot).is_none()
+    })
 }

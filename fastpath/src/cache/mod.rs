@@ -7,6 +7,7 @@
 //! executed again for each packet.
 
 pub(crate) mod below;
+pub(crate) mod flow_key;
 pub(crate) mod forgotten;
 pub(crate) mod key_reader;
 pub(crate) mod lookahead;
@@ -27,15 +28,14 @@ use bofuss_oflib::{Catalogue, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::{KeyMask, Words};
 
 use self::below::Below;
+use self::flow_key::FlowKey;
 use self::forgotten::{Forgotten, Round};
-use self::key_reader::KeyReader;
-use self::lookahead::{PortArrival, SetPlace, hash_stored};
+use self::lookahead::PortArrival;
 use self::revalidation::LoggedChange;
 pub use self::stats::CacheStats;
 use self::versions::Versions;
 use self::volatile_tables::VolatileTables;
 use crate::direct_path::DirectPath;
-use crate::secret::Secret;
 
 /// The number of packets prefetched together.
 pub(crate) const BATCH: usize = 32;
@@ -191,6 +191,14 @@ impl Flow {
         1 + self.others.len()
     }
 
+    /// Returns true if packets are only output to one port or dropped, and cause nothing else.
+    pub(crate) fn is_simple(&self) -> bool {
+        match self.end {
+            End::Port { acts, .. } | End::Drop { acts, .. } => !acts,
+            End::Steps | End::Other => false,
+        }
+    }
+
     /// Counts packets. Returns true if the flow had nothing unsettled before.
     #[inline]
     pub(crate) fn count(&mut self, now: Time, packets: u64, bytes: u64) -> bool {
@@ -202,16 +210,37 @@ impl Flow {
     }
 }
 
+/// The programs of all flows, each of which is there once.
+#[derive(Debug, Default)]
+pub(crate) struct Programs(pub(crate) StepMap<Rc<Program>, ()>);
+
+impl Programs {
+    /// Shares a program with the other flows that have it.
+    fn share(&mut self, program: Program) -> Rc<Program> {
+        if let Some((known, ())) = self.0.get(&program) {
+            return Rc::clone(known);
+        }
+        let program = Rc::new(program);
+        self.0.insert(Rc::clone(&program), ());
+        program
+    }
+
+    /// Gives a program up, unless another flow than the caller's has it.
+    fn release(&mut self, program: &Rc<Program>) {
+        if Rc::strong_count(program) == 2 {
+            self.0.remove(program);
+        }
+    }
+}
+
 /// The cached flows, and what is needed to find and check them.
 #[derive(Debug)]
 pub struct Cache {
-    pub(crate) secret: Secret,
+    /// What identifies a flow.
+    pub(crate) key: FlowKey,
     pub(crate) flows: Slab<Flow>,
     pub(crate) index: TagTable,
-    pub(crate) programs: StepMap<Rc<Program>, ()>,
-    /// The fields of the key.
-    pub(crate) fields: FieldSet,
-    pub(crate) mask: KeyMask,
+    pub(crate) programs: Programs,
     pub(crate) volatile_tables: VolatileTables,
     /// The number of changes so far, and a log of the last changes.
     pub(crate) changes: u64,
@@ -231,15 +260,11 @@ pub struct Cache {
     /// The flows of former keys, which are being freed.
     pub(crate) forgotten: Vec<Forgotten>,
     pub(crate) round: Round,
-    /// Finds the words of the key in a frame.
-    pub(crate) reader: KeyReader,
     /// An empty list that is kept for its memory.
     pub(crate) spare_hits: Vec<Hit>,
     pub(crate) lookaheads: Vec<Lookahead>,
     pub(crate) arrival: Option<Box<PortArrival>>,
     pub(crate) predicted: Predicted,
-    /// The places of the fields that hooks set last, in their order.
-    places: Vec<SetPlace>,
     pub(crate) stats: CacheStats,
     /// What forwards frames below the switch.
     pub(crate) below: Below,
@@ -252,15 +277,11 @@ impl Cache {
     }
 
     pub(crate) fn new(secret: u64, max_flows: u32, max_log: u32) -> Self {
-        let mask = KeyMask::whole([].into_iter());
         Self {
-            secret: Secret::new(secret),
+            key: FlowKey::new(secret),
             flows: Slab::default(),
             index: TagTable::default(),
-            programs: StepMap::default(),
-            fields: FieldSet::EMPTY,
-            reader: KeyReader::new(&mask),
-            mask,
+            programs: Programs::default(),
             volatile_tables: VolatileTables::default(),
             changes: 0,
             log: VecDeque::new(),
@@ -277,18 +298,8 @@ impl Cache {
             lookaheads: Vec::new(),
             arrival: None,
             predicted: Predicted::default(),
-            places: Vec::new(),
             stats: CacheStats::default(),
             below: Below::default(),
-        }
-    }
-
-    /// Returns true if packets of a flow are only output to one port or dropped, and cause nothing
-    /// else.
-    pub(crate) fn is_simple(&self, flow: u32) -> bool {
-        match self.flows[flow].end {
-            End::Port { acts, .. } | End::Drop { acts, .. } => !acts,
-            End::Steps | End::Other => false,
         }
     }
 
@@ -299,8 +310,8 @@ impl Cache {
         program: Program,
         hits: &[Hit],
     ) {
-        let program = self.share(program);
-        let words = words.get(self.width());
+        let program = self.programs.share(program);
+        let words = words.get(self.key.width());
         let stored = Words::new(words.len(), words.iter().copied());
         let slot = self.flows.insert(|_| Flow {
             packets: 0,
@@ -313,31 +324,18 @@ impl Cache {
             others: hits[1..].into(),
             key: stored,
         });
-        let secret = &self.secret;
+        let key = &self.key;
         let flows = &self.flows;
-        self.index.insert(hash, slot, |slot: u32| {
-            hash_stored(secret, &flows[slot].key)
-        });
-    }
-
-    /// Shares the program with other flows that have the same program.
-    fn share(&mut self, program: Program) -> Rc<Program> {
-        if let Some((known, ())) = self.programs.get(&program) {
-            return Rc::clone(known);
-        }
-        let program = Rc::new(program);
-        self.programs.insert(Rc::clone(&program), ());
-        program
+        self.index
+            .insert(hash, slot, |slot: u32| key.hash_stored(&flows[slot].key));
     }
 
     /// Removes a flow whose packets are settled.
     pub(crate) fn remove(&mut self, slot: u32) {
-        let hash = hash_stored(&self.secret, &self.flows[slot].key);
+        let hash = self.key.hash_stored(&self.flows[slot].key);
         self.index.replace(hash, slot, None);
-        if let Some(flow) = self.flows.remove(slot)
-            && Rc::strong_count(&flow.program) == 2
-        {
-            self.programs.remove(&flow.program);
+        if let Some(flow) = self.flows.remove(slot) {
+            self.programs.release(&flow.program);
         }
     }
 
@@ -430,12 +428,12 @@ impl Cache {
         let entry = tables[usize::from(table.0)].at(key.slot);
         let rule = &entry.expect("it was added just now").rule;
         let volatile = catalogue.additions().volatile;
-        let fields = self.fields.union(rule.fields().difference(volatile));
+        let fields = self.key.fields().union(rule.fields().difference(volatile));
         let is_first = tables[usize::from(table.0)].len() == 1;
         let is_volatile = !rule.fields().is_disjoint(volatile);
         self.volatile_tables
             .entry_added(table, is_first, is_volatile);
-        if fields != self.fields {
+        if fields != self.key.fields() {
             self.widen(catalogue, tables, fields);
         }
     }
@@ -455,7 +453,7 @@ impl Cache {
 
     /// Settles and forgets all flows.
     pub(crate) fn forget_all(&mut self, catalogue: &Catalogue, tables: &mut [Table]) {
-        self.widen(catalogue, tables, self.fields);
+        self.widen(catalogue, tables, self.key.fields());
     }
 
     /// Makes these fields the key; settles and forgets all flows.
@@ -467,9 +465,7 @@ impl Cache {
         let mask = KeyMask::whole(chosen.copied());
         self.take_back_flows();
         self.settle_known(tables);
-        self.reader = KeyReader::new(&mask);
-        self.places.clear();
-        (self.fields, self.mask) = (fields, mask);
+        self.key.set(fields, mask);
         if !self.flows.is_empty() {
             self.forgotten.push(Forgotten {
                 flows: core::mem::take(&mut self.flows),
@@ -479,7 +475,7 @@ impl Cache {
         }
         self.versions.clear(self.changes);
         self.stats.widened += 1;
-        self.set_fields_below();
+        self.below.set_fields(fields);
     }
 
     /// Settles and forgets a flow.

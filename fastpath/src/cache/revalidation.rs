@@ -19,8 +19,13 @@ impl Cache {
     pub(super) fn note(&mut self, change: LoggedChange, rule: &KeyMatch) {
         self.changes += 1;
         let n_flows = self.flows.len();
-        self.versions
-            .note(self.changes, rule, &self.mask, n_flows, &self.secret);
+        self.versions.note(
+            self.changes,
+            rule,
+            &self.key.mask,
+            n_flows,
+            &self.key.secret,
+        );
         if self.log.len() >= self.max_log {
             self.log.pop_front();
         }
@@ -53,7 +58,7 @@ impl Cache {
         let is_right = depends_on_key_alone
             && self
                 .versions
-                .are_unchanged(flow.checked, words, &self.secret);
+                .are_unchanged(flow.checked, words, &self.key.secret);
         if is_right {
             self.stats.confirmed += 1;
             self.flows[slot].checked = self.changes;

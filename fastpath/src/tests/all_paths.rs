@@ -110,7 +110,7 @@ fn guesses_equal_the_whole_key() {
         let frames = frames_of_all_paths(datapath.pool());
         let cache = &datapath.engine();
         let key = arrival(PortNo(1), datapath.catalogue().additions());
-        let base = cache.words(1 << 16, &key);
+        let base = cache.key.words(1 << 16, &key);
         let mut lookahead = Lookahead::seeking(datapath.catalogue().additions());
         let mut read = 0;
         for mut frame in frames {
@@ -123,10 +123,13 @@ fn guesses_equal_the_whole_key() {
                 let at = (state >> 32) as usize % frame.len().min(64);
                 frame.bytes_mut()[at] = (state >> 56) as u8;
                 lookahead.survey(frame.bytes());
-                cache.look_at(frame.bytes(), &base, &mut lookahead);
+                cache.key.look_at(frame.bytes(), &base, &mut lookahead);
                 cache.prefetch(&mut lookahead);
                 read += usize::from(lookahead.is_read);
-                assert!(cache.is_exact(&lookahead, &frame, &key), "{lookahead:?}");
+                assert!(
+                    cache.key.is_exact(&lookahead, &frame, &key),
+                    "{lookahead:?}"
+                );
             }
         }
         assert!(read > 1000, "{read} frames were read ahead");
