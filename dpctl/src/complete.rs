@@ -5,7 +5,8 @@ use bofuss_oflib::wire::OneLine;
 use bofuss_oflib::{Catalogue, Match};
 use clap::{CommandFactory, Parser};
 
-use crate::verbs::{Command, Verb, named};
+use crate::verb::{Command, Verb};
+use crate::verbs::named;
 use crate::{Cli, find, verbs};
 
 /// How long to wait for the ports of a switch, in seconds. It is short because a user is waiting.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Failure;
 use crate::ofctl::file::each_line;
-use crate::verbs::{Command, Made, Make, Requests, TextStyle, Verb, ask};
+use crate::verb::{Command, Made, Make, Requests, TextStyle, Verb, ask};
 
 /// Arguments whose value is bytes in hexadecimal: a string in JSON, even if all digits are decimal.
 const BYTES: &[&str] = &["data", "key", "packet"];
@@ -177,6 +177,7 @@ mod tests {
     use bofuss_oflib::wire::Bytes;
 
     use super::*;
+    use crate::verbs::requests;
 
     static ROWS: [ExtRow; 3] = [
         ExtRow::new(ExtKind::Message, 77, 1, "paint")
@@ -225,7 +226,7 @@ mod tests {
         assert!(verb(&ROWS[2]).is_none());
         let paint = verb(&ROWS[0]).expect("it has a usage");
         assert_eq!((paint.name, paint.arguments), ("paint", "table=N,colour=N"));
-        let made = paint.requests(&command, &["table=3,colour=7"]);
+        let made = requests(&paint, &command, &["table=3,colour=7"]);
         let Ok(Requests::Exchange(Message::Experimenter(value))) = made else {
             panic!("it is a message")
         };
@@ -235,9 +236,9 @@ mod tests {
             json!({"name": "paint", "value": {"table": 3, "colour": 7}})
         );
         let colours = verb(&ROWS[1]).expect("it has a usage");
-        let made = colours.requests(&command, &[]);
+        let made = requests(&colours, &command, &[]);
         assert!(matches!(made, Ok(Requests::Ask(list)) if list.len() == 1));
-        let Err(Failure::Usage(error)) = paint.requests(&command, &["size=3"]) else {
+        let Err(Failure::Usage(error)) = requests(&paint, &command, &["size=3"]) else {
             panic!("it has no size")
         };
         assert_eq!(error, "paint: paint has no argument 'size'");

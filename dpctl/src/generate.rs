@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::{CommandFactory, ValueEnum};
 use clap_mangen::Man;
 
-use crate::verbs::{TextStyle, Verb};
+use crate::verb::{SECTIONS, Verb};
 use crate::{Cli, verbs};
 
 /// What can be printed.
@@ -104,14 +104,6 @@ fn manual(command: clap::Command, out: &mut Vec<u8>) -> std::io::Result<()> {
 fn escaped(text: &str) -> String {
     text.replace('-', "\\-")
 }
-
-/// The headings of the lists of verbs.
-pub(crate) const SECTIONS: &[(TextStyle, &str)] = &[
-    (TextStyle::Bofuss, "Verbs of BOFUSS's dpctl"),
-    (TextStyle::Ofctl, "Verbs of ovs-ofctl"),
-    (TextStyle::Own, "Further verbs"),
-    (TextStyle::Extension, "Extensions"),
-];
 
 /// The verbs: section, name, arguments and help of each, separated by tabs.
 fn verbs() -> String {

@@ -3,9 +3,10 @@
 
 use clap::CommandFactory;
 
-use crate::generate::SECTIONS;
-use crate::verbs::{Command, Made, Requests, TextStyle, Verb, misused};
-use crate::{Cli, Failure, verbs};
+use bofuss_oflib::text::nearest;
+
+use crate::verb::{Made, Requests, SECTIONS, TextStyle, Verb, misused};
+use crate::{Cli, Failure};
 
 /// The placeholders in the verbs' arguments, and their meaning. One whose syntax differs between
 /// BOFUSS's dpctl and ovs-ofctl has a row for each.
@@ -116,27 +117,33 @@ const OPTIONS: &[(&str, &[&str], &str)] = &[
 ];
 
 /// `help [VERB]`.
-pub(crate) fn make(_: &Command, arguments: &[&str]) -> Made {
+pub(crate) fn make(verbs: &[&'static Verb], arguments: &[&str]) -> Made {
     match arguments {
         [] => Ok(Requests::Text(Cli::command().render_help().to_string())),
-        [name] => match verbs::named(name) {
+        [name] => match verbs.iter().find(|verb| verb.name == *name) {
             Some(verb) => Ok(Requests::Text(of_verb(verb))),
             None => Err(Failure::Usage(format!(
                 "'{name}' is no verb{} (dpctl --help lists them)",
-                verbs::nearest_verb(name)
+                nearest_verb(verbs, name)
             ))),
         },
         _ => misused(),
     }
 }
 
+/// A suggestion for a word that is no verb, to be appended to an error; empty if none is close.
+pub(crate) fn nearest_verb(verbs: &[&'static Verb], word: &str) -> String {
+    let near = nearest(word, verbs.iter().map(|verb| verb.name));
+    near.map_or(String::new(), |name| format!("; did you mean '{name}'?"))
+}
+
 /// The words of the command line; `--help` with a verb becomes `help VERB`, and the verb that the
 /// dpctl of the OpenState switch has for states becomes ours.
-pub(crate) fn asked(words: Vec<String>) -> Vec<String> {
+pub(crate) fn asked(verbs: &[&'static Verb], words: Vec<String>) -> Vec<String> {
     let words = of_openstate(words);
     let asks = words.iter().any(|word| word == "--help" || word == "-h");
     let mut rest = words.iter().skip(1);
-    match rest.find(|word| verbs::named(word).is_some()) {
+    match rest.find(|word| verbs.iter().any(|verb| verb.name == **word)) {
         Some(verb) if asks => vec![words[0].clone(), "help".into(), verb.clone()],
         _ => words,
     }
@@ -157,11 +164,11 @@ fn of_openstate(mut words: Vec<String>) -> Vec<String> {
 }
 
 /// The list of verbs for `--help`.
-pub(crate) fn list() -> String {
+pub(crate) fn list(verbs: &[&'static Verb]) -> String {
     let mut text = String::new();
     for (style, title) in SECTIONS {
         text += &format!("{title}:\n");
-        for verb in verbs::all().filter(|verb| verb.style == *style) {
+        for verb in verbs.iter().filter(|verb| verb.style == *style) {
             let call = format!("{} {}", verb.name, verb.arguments);
             text += &match call.len() {
                 0..34 => format!("  {call:<34} {}\n", verb.help),
@@ -203,6 +210,7 @@ fn section(lines: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verbs;
 
     #[test]
     fn help_of_a_verb_is_of_that_verb_alone() {
@@ -225,10 +233,14 @@ mod tests {
             "dpctl -h s1 show",
             "dpctl show -O OpenFlow13 -h",
         ] {
-            assert_eq!(asked(words(line)), words("dpctl help show"), "{line}");
+            assert_eq!(
+                asked(&verbs::list(), words(line)),
+                words("dpctl help show"),
+                "{line}"
+            );
         }
         for line in ["dpctl --help", "dpctl show", "dpctl help show"] {
-            assert_eq!(asked(words(line)), words(line));
+            assert_eq!(asked(&verbs::list(), words(line)), words(line));
         }
     }
 

@@ -22,11 +22,10 @@ use bofuss_oflib::message::{
 };
 use bofuss_oflib::text::Actions;
 use bofuss_oflib::wire::Text;
-use bofuss_oflib::{ErrorCode, Instruction, Match, Message};
+use bofuss_oflib::{ErrorCode, Instruction, Match, Message, PortNo};
 use serde_json::{Map, Value, json};
 
 use crate::extension::CATALOGUE;
-use crate::watch::Rates;
 
 /// The version of the output. It increases when a key is removed or changes its meaning.
 const VERSION: u32 = 1;
@@ -71,6 +70,14 @@ pub(crate) fn text(text: &str) -> Value {
 /// The lines of a text as a list, even if each is `key=value`.
 pub(crate) fn list(text: &str) -> Value {
     json!({"type": "LINES", "lines": text.lines().collect::<Vec<_>>()})
+}
+
+/// Rates per second of ports and of used tables.
+pub(crate) struct Rates {
+    /// Port; packets, bits and drops per second, first received and then sent.
+    pub(crate) ports: Vec<(PortNo, [f64; 6])>,
+    /// Table; entries; lookups and matches per second.
+    pub(crate) tables: Vec<(u8, u32, [f64; 2])>,
 }
 
 /// The rates between two samples.

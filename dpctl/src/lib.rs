@@ -19,6 +19,7 @@ mod help;
 mod json;
 mod library;
 mod monitor;
+mod named_ports;
 mod names;
 mod ofctl;
 mod output;
@@ -27,6 +28,7 @@ mod states;
 mod status;
 mod talk;
 mod trace;
+mod verb;
 mod verbs;
 mod watch;
 mod words;
@@ -46,12 +48,13 @@ use bofuss_oflib::{Catalogue, Version};
 use clap::Parser;
 
 use generate::Generate;
-use ofctl::difference::{self, FlowSource};
+use ofctl::difference;
 use ofctl::order::{Order, SortDirection};
 use ofctl::wording::PortNames;
 use output::say;
 use talk::Talk;
-use verbs::{BUNDLE, BUNDLE_HINT, Command, Made, Requests, TextStyle, Verb};
+use verb::{Command, FlowSource, Made, Requests, TextStyle, Verb};
+use verbs::{BUNDLE, BUNDLE_HINT};
 
 /// The transaction id of every message of the original dpctl.
 const BOFUSS_XID: u32 = 0xf0ff_00f0;
@@ -64,7 +67,12 @@ const OFCTL_XID: u32 = 2;
 /// it may come before the verb, after it, or after the arguments. Without it, dpctl uses the only
 /// running switch, of this network namespace or else of all.
 #[derive(Parser)]
-#[command(name = "dpctl", version, after_help = help::list(), arg_required_else_help = true)]
+#[command(
+    name = "dpctl",
+    version,
+    after_help = help::list(&verbs::list()),
+    arg_required_else_help = true
+)]
 struct Cli {
     /// [ADDRESS] VERB [ARGUMENT...]
     #[arg(required_unless_present = "generate", value_name = "WORD")]
@@ -235,6 +243,12 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
             if names::are_printed(cli, verb, &requests) {
                 talk.learn_names().await;
             }
+            if let Requests::Status(key) = requests {
+                return status::print(&mut talk, &key).await;
+            }
+            if let Requests::Watch { seconds, count } = requests {
+                return watch::run(&mut talk, Duration::from_secs(seconds), count).await;
+            }
             talk.run(requests).await
         }
     }
@@ -315,7 +329,7 @@ async fn requests(
     address: Option<&ActiveAddress>,
     arguments: &[&str],
 ) -> Made {
-    let made = verb.requests(command, arguments);
+    let made = verbs::requests(verb, command, arguments);
     let is_wrong = matches!(made, Err(Failure::Usage(_)));
     if !is_wrong || cli.no_names || verb.name == "help" {
         return made;
@@ -330,7 +344,7 @@ async fn requests(
     };
     let catalogue = Catalogue::clone(&command.catalogue);
     command.catalogue = Arc::new(catalogue.with_ports(ports));
-    verb.requests(command, arguments)
+    verbs::requests(verb, command, arguments)
 }
 
 /// Adds to an error that no such switch runs, if `word` looks like the name of one.
@@ -454,7 +468,7 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let cli = match words() {
-        Ok(words) => Cli::parse_from(help::asked(words)),
+        Ok(words) => Cli::parse_from(help::asked(&verbs::list(), words)),
         Err(failure) => return failure.report(),
     };
     if let Some(what) = cli.generate {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bofuss_oflib::{Catalogue, Message};
 
-use crate::verbs::{self, Command, Requests};
+use crate::verb::{Command, Requests};
+use crate::verbs;
 use crate::{Failure, json};
 
 /// The messages that a command line sends. The line has a verb and its arguments, in BOFUSS's or
@@ -44,7 +45,7 @@ pub fn messages(line: &str, catalogue: &Arc<Catalogue>) -> Result<Vec<Message>, 
         catalogue: catalogue.clone(),
     };
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match verb.requests(&command, &arguments)? {
+    match verbs::requests(verb, &command, &arguments)? {
         Requests::Ask(messages) | Requests::Change(messages) => Ok(messages),
         Requests::Answered(message, _) | Requests::Exchange(message) => Ok(vec![message]),
         Requests::First(..)

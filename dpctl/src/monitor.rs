@@ -9,7 +9,7 @@ use bofuss_oflib::text::{items, parse_flow};
 use bofuss_oflib::types::MaxLen;
 use bofuss_oflib::{Catalogue, Message};
 
-use crate::verbs::{Command, Made, Requests, misused};
+use crate::verb::{Command, Made, Requests, misused};
 use crate::words::Argument;
 use crate::{Failure, extension};
 

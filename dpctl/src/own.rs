@@ -5,7 +5,7 @@ use bofuss_oflib::message::{ControllerRole, Role};
 
 use crate::Failure;
 use crate::find;
-use crate::verbs::{Command, Made, Requests, ask, misused};
+use crate::verb::{Command, Made, Requests, ask, misused};
 use crate::words::Argument;
 
 pub(crate) fn role(_: &Command, arguments: &[&str]) -> Made {

@@ -3,7 +3,7 @@
 use bofuss_ext::openstate::AskedStates;
 
 use crate::Failure;
-use crate::verbs::{Command, Made, Requests, misused};
+use crate::verb::{Command, Made, Requests, misused};
 use crate::words::Argument;
 
 /// The attribute that an SVG drawing needs in a file of its own.

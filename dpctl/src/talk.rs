@@ -22,8 +22,8 @@ use crate::ofctl::difference;
 use crate::ofctl::order::Order;
 use crate::ofctl::tagging::in_openflow10;
 use crate::ofctl::wording::{PortNames, Wording};
-use crate::verbs::{Requests, TextStyle, Verb};
-use crate::{Failure, bofuss, json, names, ofctl, say, status, watch};
+use crate::verb::{Requests, TextStyle, Verb};
+use crate::{Failure, bofuss, json, named_ports, ofctl, say};
 
 /// Why a switch refuses the discipline of a port.
 const DISCIPLINE_HINT: &str = ": a discipline is one of those in docs/queues.md, and takes all \
@@ -105,18 +105,9 @@ impl Talk {
             Requests::Change(messages) => self.change(messages, &mut replies).await?,
             Requests::Ping { count, bytes } => self.ping(count, bytes, &mut replies).await?,
             Requests::Monitor(first) => return self.monitor(&first).await,
-            Requests::Status(key) => {
-                let text = status::ask(self, &key).await?;
-                let lines: Vec<&str> = text.lines().collect();
-                if self.json {
-                    replies.push(json::lines(&lines))
-                } else {
-                    say(text)
-                }
-            }
             Requests::Snoop => return self.snoop().await,
-            Requests::Watch { seconds, count } => {
-                return watch::run(self, Duration::from_secs(seconds), count).await;
+            Requests::Status(_) | Requests::Watch { .. } => {
+                unreachable!("they are repeated or printed in another way")
             }
             Requests::Replace(wanted) => {
                 let reply = self.request(&difference::request()).await?;
@@ -270,7 +261,7 @@ impl Talk {
     /// A message as JSON, with the names of ports that were learnt.
     fn as_json(&self, message: &Message) -> Value {
         let mut value = json::message(message);
-        names::put(&mut value, &self.names);
+        named_ports::put(&mut value, &self.names);
         value
     }
 

@@ -13,7 +13,7 @@ use crate::Failure;
 use crate::ofctl::wording::PortNames;
 use crate::ofctl::{port_request, ports_in};
 use crate::states::with_states;
-use crate::verbs::{Command, Made, Requests, ask, misused};
+use crate::verb::{Command, Made, Requests, ask, misused};
 
 /// Reads `PACKET` as hexadecimal digits or fields, or `IN_PORT HEX`.
 pub(crate) fn make(command: &Command, arguments: &[&str]) -> Made {

@@ -1,55 +1,9 @@
 //! The table of verbs, and the parsing of a command line into address, verb and arguments.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use bofuss_channel::ActiveAddress;
-use bofuss_oflib::ext::ExtRow;
-use bofuss_oflib::message::FlowMod;
-use bofuss_oflib::text::nearest;
-use bofuss_oflib::{Catalogue, Message};
 
-use crate::ofctl::difference::FlowSource;
+use crate::verb::{Command, Made, Make, TextStyle, Verb};
 use crate::{Failure, bofuss, extension, find, help, monitor, ofctl, own, states, trace};
-
-/// The tool whose syntax a verb reads and whose text it prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TextStyle {
-    /// The original dpctl's.
-    Bofuss,
-    /// Open vSwitch's ovs-ofctl's.
-    Ofctl,
-    /// Ours: neither of them has the verb.
-    Own,
-    /// An extension's.
-    Extension,
-}
-
-/// What the arguments of a verb ask for. Errors: what is wrong in them.
-pub(crate) type Made = Result<Requests, Failure>;
-
-/// One verb.
-pub(crate) struct Verb {
-    /// The word on the command line.
-    pub(crate) name: &'static str,
-    /// Its usage: placeholders and keys of the arguments.
-    pub(crate) arguments: &'static str,
-    /// Whose syntax and text it has.
-    pub(crate) style: TextStyle,
-    /// What it does, for the list of verbs.
-    pub(crate) help: &'static str,
-    /// How its arguments are parsed.
-    pub(crate) make: Make,
-}
-
-/// How a verb parses its arguments.
-#[derive(Clone, Copy)]
-pub(crate) enum Make {
-    /// By a function.
-    Function(fn(&Command, &[&str]) -> Made),
-    /// As the text form of an extension's message or multipart request.
-    Row(&'static ExtRow),
-}
 
 macro_rules! verbs {
     ($($name:literal $arguments:literal $style:ident $make:path: $help:literal;)*) => {
@@ -176,115 +130,59 @@ verbs! {
         "print a drawing (SVG) of a table's state machine, with the flows in each state";
     "watch" "[SECONDS [COUNT]]" Own own::watch: "print ports and tables periodically, with rates";
     "switches" "" Own own::switches: "the running switches";
-    "help" "[VERB]" Own help::make: "print this, or all about one verb";
 }
 
-/// Computes the next requests from the reply to the first one.
-pub(crate) type Next = Box<dyn FnOnce(Message) -> Made>;
+/// The verb that is about the others.
+static HELP: Verb = Verb {
+    name: "help",
+    arguments: "[VERB]",
+    style: TextStyle::Own,
+    help: "print this, or all about one verb",
+    make: Make::OfAll(help::make),
+};
 
-/// What a verb sends, and what becomes of the replies.
-pub(crate) enum Requests {
-    /// Requests whose replies are printed.
-    Ask(Vec<Message>),
-    /// Messages without replies, which barriers follow.
-    Change(Vec<Message>),
-    /// A request whose reply decides what follows.
-    First(Message, Next),
-    /// A request that was answered already, and the reply to print.
-    Answered(Message, Message),
-    /// Echo requests.
-    Ping {
-        /// How many.
-        count: u16,
-        /// Bytes in each.
-        bytes: u16,
-    },
-    /// A message to which any number of replies may come.
-    Exchange(Message),
-    /// Print all messages, after sending these.
-    Monitor(Vec<Message>),
-    /// Print the messages of the switch's snoop socket.
-    Snoop,
-    /// Print the lines of the connections' status that begin with this.
-    Status(String),
-    /// Print ports and tables periodically.
-    Watch {
-        /// The interval in seconds.
-        seconds: u64,
-        /// How many times; 0: until Ctrl-C.
-        count: u64,
-    },
-    /// Replace the entries of the switch by these.
-    Replace(Vec<FlowMod>),
-    /// Compare the entries of two sources.
-    Compare([FlowSource; 2]),
-    /// Nothing: the text to print is known already.
-    Text(String),
-}
-
-/// Requests whose replies are printed.
-pub(crate) fn ask<const N: usize>(messages: [Message; N]) -> Made {
-    Ok(Requests::Ask(messages.into()))
-}
-
-/// The verb does not take these arguments.
-pub(crate) fn misused() -> Made {
-    Err(Failure::Misused)
-}
-
-/// The options and names that every verb gets.
-pub(crate) struct Command {
-    /// Whether `--strict` was given.
-    pub(crate) strict: bool,
-    /// The file for the page of `trace`.
-    pub(crate) html: Option<PathBuf>,
-    /// The fields and extensions that are known, and the switch's port names if they are needed.
-    pub(crate) catalogue: Arc<Catalogue>,
-}
-
-impl Verb {
-    /// Whether its arguments are switches or files, so that no address is expected before them.
-    pub(crate) fn names_switches(&self) -> bool {
-        self.arguments.starts_with("SOURCE")
-    }
-
-    /// The requests of the verb with these arguments. Errors: which argument is wrong, and why.
-    pub(crate) fn requests(&self, command: &Command, arguments: &[&str]) -> Made {
-        let made = match self.make {
-            Make::Function(make) => make(command, arguments),
-            Make::Row(row) => extension::make(row, command, arguments),
-        };
-        made.map_err(|error| match error {
-            Failure::Misused => {
-                let takes = match self.arguments {
-                    "" => "no arguments",
-                    arguments => arguments,
-                };
-                let is_one_word = ["FLOW", "[FLOW]", "GROUP", "METER"].contains(&takes);
-                let hint = if is_one_word && arguments.len() > 1 {
-                    " as one argument: write it in quotes"
-                } else {
-                    ""
-                };
-                Failure::Usage(format!("{} takes {takes}{hint}", self.name))
-            }
-            Failure::Usage(error) => {
-                let is_asked = error.contains("no port of the switch");
-                let hint = if error.contains("no port number") && !is_asked {
-                    " (dpctl dump-ports-desc lists the numbers)"
-                } else {
-                    ""
-                };
-                Failure::Usage(format!("{}: {error}{hint}", self.name))
-            }
-            other @ (Failure::Failed(_) | Failure::Differs) => other,
-        })
-    }
+/// The requests of the verb with these arguments. Errors: which argument is wrong, and why.
+pub(crate) fn requests(verb: &Verb, command: &Command, arguments: &[&str]) -> Made {
+    let made = match verb.make {
+        Make::Function(make) => make(command, arguments),
+        Make::OfAll(make) => make(&list(), arguments),
+        Make::Row(row) => extension::make(row, command, arguments),
+    };
+    made.map_err(|error| match error {
+        Failure::Misused => {
+            let takes = match verb.arguments {
+                "" => "no arguments",
+                arguments => arguments,
+            };
+            let is_one_word = ["FLOW", "[FLOW]", "GROUP", "METER"].contains(&takes);
+            let hint = if is_one_word && arguments.len() > 1 {
+                " as one argument: write it in quotes"
+            } else {
+                ""
+            };
+            Failure::Usage(format!("{} takes {takes}{hint}", verb.name))
+        }
+        Failure::Usage(error) => {
+            let is_asked = error.contains("no port of the switch");
+            let hint = if error.contains("no port number") && !is_asked {
+                " (dpctl dump-ports-desc lists the numbers)"
+            } else {
+                ""
+            };
+            Failure::Usage(format!("{}: {error}{hint}", verb.name))
+        }
+        other @ (Failure::Failed(_) | Failure::Differs) => other,
+    })
 }
 
 /// All verbs, those of extensions last.
 pub(crate) fn all() -> impl Iterator<Item = &'static Verb> {
-    VERBS.iter().chain(extension::VERBS.iter())
+    VERBS.iter().chain([&HELP]).chain(extension::VERBS.iter())
+}
+
+/// All verbs, as a list.
+pub(crate) fn list() -> Vec<&'static Verb> {
+    all().collect()
 }
 
 /// The verb of this name.
@@ -336,8 +234,7 @@ pub(crate) const BUNDLE_HINT: &str = "one command makes, fills and commits a bun
 
 /// A suggestion for a word that is no verb, to be appended to an error; empty if none is close.
 pub(crate) fn nearest_verb(word: &str) -> String {
-    let near = nearest(word, all().map(|verb| verb.name));
-    near.map_or(String::new(), |name| format!("; did you mean '{name}'?"))
+    help::nearest_verb(&list(), word)
 }
 
 /// The error for a word that is neither a verb nor a switch.

@@ -11,8 +11,8 @@ use bofuss_oflib::message::multipart::{
 use bofuss_oflib::{Message, PortNo};
 
 use crate::Failure;
-use crate::json;
-use crate::names;
+use crate::json::{self, Rates};
+use crate::named_ports;
 use crate::output::say_raw;
 use crate::say;
 use crate::talk::Talk;
@@ -42,7 +42,7 @@ pub(crate) async fn run(talk: &mut Talk, pause: Duration, count: u64) -> Result<
         say(match size.ok().filter(|size| size.ws_row > 0) {
             _ if talk.json => {
                 let mut value = json::rates(&rates);
-                names::put(&mut value, &talk.names);
+                named_ports::put(&mut value, &talk.names);
                 json::page(talk.verb.name, vec![value]) + "\n"
             }
             None => page(talk, &rates),
@@ -110,14 +110,6 @@ async fn sample(talk: &mut Talk) -> Result<CounterSample, Failure> {
         }
     }
     Ok(sample)
-}
-
-/// Rates per second of ports and of used tables.
-pub(crate) struct Rates {
-    /// Port; packets, bits and drops per second, first received and then sent.
-    pub(crate) ports: Vec<(PortNo, [f64; 6])>,
-    /// Table; entries; lookups and matches per second.
-    pub(crate) tables: Vec<(u8, u32, [f64; 2])>,
 }
 
 fn rates(before: &CounterSample, now: &CounterSample) -> Rates {

@@ -21,7 +21,7 @@ use super::flow::{self, group_id};
 use super::{TABLES, meter_id, queue_id, table_features};
 use crate::Failure;
 use crate::ofctl::on_port;
-use crate::verbs::{Command, Made, Requests, ask, misused};
+use crate::verb::{Command, Made, Requests, ask, misused};
 use crate::words::Argument;
 
 const FLOW_KEYS: &[&str] = &[

@@ -10,6 +10,7 @@ mod flow;
 mod parts;
 pub(crate) mod print;
 mod stats;
+mod values;
 
 use bofuss_oflib::message::multipart::bundle_features::BundleFeatureFlags;
 use bofuss_oflib::message::multipart::{
@@ -21,7 +22,7 @@ use bofuss_oflib::types::{GroupId, MeterId, QueueId, TableId};
 use bofuss_oflib::{Message, PortNo};
 
 use crate::Failure;
-use crate::verbs::{Command, Made, Requests, ask, misused};
+use crate::verb::{Command, Made, Requests, ask, misused};
 use crate::words::Argument;
 pub(crate) use change::*;
 use flow::group_id;

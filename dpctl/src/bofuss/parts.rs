@@ -12,7 +12,7 @@ use bofuss_oflib::wire::Text;
 use bofuss_oflib::{Action, FieldMatch, Instruction, Mac, Match};
 
 use super::flow::EXT_HEADERS;
-use super::print::{group, list, port, queue_id};
+use super::values::{group, list, port, queue_id};
 
 /// The original's names of actions, by their type.
 pub(crate) const ACTIONS: &[(u16, &str)] = &[

@@ -1,8 +1,6 @@
 //! Prints messages as the original does. Its mistakes (an extra quote, a missing brace) are kept,
 //! because scripts parse this text.
 
-use std::fmt::{Display, Write};
-
 use bofuss_oflib::error::ErrorCode;
 use bofuss_oflib::ext::ExtValue;
 use bofuss_oflib::message::group_mod::GroupModCommand;
@@ -12,15 +10,15 @@ use bofuss_oflib::message::{
     FlowMod, FlowModCommand, FlowRemoved, FlowRemovedReason, GroupMod, MeterMod, PacketInReason,
     PortMod, PortStatus, PortStatusReason,
 };
-use bofuss_oflib::types::{BufferId, GroupId, QueueId, TableId};
+use bofuss_oflib::types::BufferId;
 use bofuss_oflib::wire::{OneLine, Reader};
 use bofuss_oflib::{Codec, Message, PortNo, Version, field};
 
 use super::parts::{action, async_config, bands, bucket, group_type, port_desc, queue};
+use super::values::{group, list, port, table};
 use super::{parts, stats};
 use crate::extension::CATALOGUE;
 use crate::ofctl::wording::PortNames;
-use crate::words::PORTS;
 
 /// The original's names of messages, by their type.
 const MESSAGES: &[&str] = &[
@@ -182,49 +180,6 @@ fn experimenter(value: &ExtValue) -> String {
             format!("setdesc{{desc=\"{text}\"}}")
         }
         _ => format!("exp{{exp_id=\"{}\"}}", value.row.experimenter),
-    }
-}
-
-/// The items, separated by a comma and a blank.
-pub(crate) fn list<T: Display>(items: impl Iterator<Item = T>) -> String {
-    let mut text = String::new();
-    for (i, item) in items.enumerate() {
-        let comma = if i == 0 { "" } else { ", " };
-        write!(text, "{comma}{item}").expect("a string takes everything");
-    }
-    text
-}
-
-/// A port's number, or the original's name of a reserved one.
-pub(crate) fn port(port: PortNo) -> String {
-    let row = PORTS.iter().find(|row| row.1 == port);
-    row.map_or_else(|| port.0.to_string(), |row| row.0.into())
-}
-
-/// A table's number or `all`.
-pub(crate) fn table(table: TableId) -> String {
-    if table == TableId::ALL {
-        "all".into()
-    } else {
-        table.0.to_string()
-    }
-}
-
-/// A group's number, `all` or `any`.
-pub(crate) fn group(group: GroupId) -> String {
-    match group {
-        GroupId::ALL => "all".into(),
-        GroupId::ANY => "any".into(),
-        group => group.0.to_string(),
-    }
-}
-
-/// A queue's number or `all`.
-pub(crate) fn queue_id(queue: QueueId) -> String {
-    if queue == QueueId::ALL {
-        "all".into()
-    } else {
-        queue.0.to_string()
     }
 }
 

@@ -15,7 +15,7 @@ use bofuss_oflib::message::{MultipartReply, MultipartRequest};
 use bofuss_oflib::wire::Text;
 
 use super::parts;
-use super::print::{group, list, port, queue_id, table};
+use super::values::{group, list, port, queue_id, table};
 
 /// The original's names of multiparts, by their type.
 const NAMES: &[&str] = &[

@@ -13,10 +13,10 @@ use bofuss_oflib::{Match, Message, Version, field};
 
 use super::flow::{fields, instructions};
 use super::wording::{PortNames, Wording};
-use super::{file, multipart};
+use super::{mods, multipart};
 use crate::Failure;
 use crate::find;
-use crate::verbs::{Command, Made, Requests, misused};
+use crate::verb::{Command, FlowSource, Made, Requests, misused};
 
 /// The ids of fields, each with its mask.
 type Mask = Vec<(u8, u128)>;
@@ -219,17 +219,9 @@ pub(crate) fn entries_in(reply: Message) -> Vec<FlowMod> {
 
 pub(crate) fn replace_flows(command: &Command, arguments: &[&str]) -> Made {
     match arguments {
-        [name] => Ok(Requests::Replace(file::entries(command, name)?)),
+        [name] => Ok(Requests::Replace(mods::entries(command, name)?)),
         _ => misused(),
     }
-}
-
-/// A source of entries for `diff-flows`.
-pub(crate) enum FlowSource {
-    /// The entries of a file.
-    File(Vec<FlowMod>),
-    /// A switch, by its address or name.
-    Switch(String),
 }
 
 /// Whether a source is a switch and not a file, by the rule of ovs-ofctl.
@@ -258,7 +250,7 @@ fn source(command: &Command, word: &str) -> Result<FlowSource, Failure> {
     if is_switch(word) {
         Ok(FlowSource::Switch(word.into()))
     } else {
-        file::entries(command, word).map(FlowSource::File)
+        mods::entries(command, word).map(FlowSource::File)
     }
 }
 

@@ -1,35 +1,13 @@
-//! Reads files with a flow or a group on each line, as ovs-ofctl does.
+//! Reads files with a flow, a group or a message on each line, as ovs-ofctl does.
 
 use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use bofuss_channel::{read_input, read_standard_input};
-use bofuss_oflib::Message;
-use bofuss_oflib::message::group_mod::GroupModCommand;
-use bofuss_oflib::message::{FlowMod, FlowModCommand};
 use bofuss_oflib::text::find_unquoted;
 
-use super::{flow, group};
 use crate::Failure;
-use crate::verbs::{Command, Made, Requests};
-
-/// The commands with which a line of a file of flows may begin.
-const FLOW_COMMANDS: &[(&str, FlowModCommand)] = &[
-    ("add", FlowModCommand::ADD),
-    ("modify", FlowModCommand::MODIFY),
-    ("modify_strict", FlowModCommand::MODIFY_STRICT),
-    ("delete", FlowModCommand::DELETE),
-    ("delete_strict", FlowModCommand::DELETE_STRICT),
-];
-/// The commands with which a line of a file of groups may begin.
-const GROUP_COMMANDS: &[(&str, GroupModCommand)] = &[
-    ("add", GroupModCommand::ADD),
-    ("modify", GroupModCommand::MODIFY),
-    ("delete", GroupModCommand::DELETE),
-    ("insert_bucket", GroupModCommand::INSERT_BUCKET),
-    ("remove_bucket", GroupModCommand::REMOVE_BUCKET),
-];
 
 /// Calls `read` for each line of a file, or of the standard input if its name is `-`: with the line
 /// and the command that it begins with, or `usual`. Skips comments and empty lines. Errors: the
@@ -71,28 +49,4 @@ fn standard_input() -> io::Result<String> {
     }
     let text = read_standard_input()?;
     Ok(TEXT.get_or_init(|| text).clone())
-}
-
-/// The flow-mods of a file of flows.
-pub(super) fn flow_changes(command: &Command, name: &str, usual: FlowModCommand) -> Made {
-    let changes = each_line(name, FLOW_COMMANDS, usual, |line, kind| {
-        Ok(Message::FlowMod(flow(command, line, kind)?))
-    })?;
-    Ok(Requests::Change(changes))
-}
-
-/// The entries of a file of flows. Errors: also a line with another command than `add`.
-pub(super) fn entries(command: &Command, name: &str) -> Result<Vec<FlowMod>, Failure> {
-    let usual = FlowModCommand::ADD;
-    each_line(name, &FLOW_COMMANDS[..1], usual, |line, kind| {
-        flow(command, line, kind)
-    })
-}
-
-/// The group-mods of a file of groups.
-pub(super) fn group_changes(command: &Command, name: &str, usual: GroupModCommand) -> Made {
-    let changes = each_line(name, GROUP_COMMANDS, usual, |line, kind| {
-        Ok(Message::GroupMod(group(command, line, kind)?))
-    })?;
-    Ok(Requests::Change(changes))
 }

@@ -8,7 +8,7 @@ use bofuss_oflib::types::TableId;
 
 use super::multipart;
 use crate::Failure;
-use crate::verbs::{Command, Made, Requests, misused};
+use crate::verb::{Command, Made, Requests, misused};
 use crate::words::Argument;
 
 /// The name that stands for all tables.

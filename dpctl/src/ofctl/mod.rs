@@ -4,11 +4,13 @@
     reason = "a message or action without a wording of its own here has the common one"
 )]
 
+mod action_names;
 pub(crate) mod difference;
 mod field_names;
 pub(crate) mod file;
 mod filling;
 mod flow;
+mod mods;
 pub(crate) mod order;
 mod packet_out;
 mod ports;
@@ -24,10 +26,8 @@ use bofuss_oflib::message::multipart::{
     FlowStatsRequest, GroupDescRequest, GroupRequest, MeterRequest, MultipartRequest,
     QueueStatsRequest, ReplyBody, RequestBody,
 };
-use bofuss_oflib::message::{
-    Empty, FlowMod, FlowModCommand, FlowModFlags, GroupMod, MultipartReply,
-};
-use bofuss_oflib::text::{parse_flow, parse_group, parse_meter, parse_port_named};
+use bofuss_oflib::message::{Empty, FlowModCommand, MultipartReply};
+use bofuss_oflib::text::{parse_flow, parse_meter, parse_port_named};
 use bofuss_oflib::types::{GroupId, MeterId, QueueId};
 use bofuss_oflib::{Message, PortNo};
 
@@ -35,8 +35,9 @@ pub(crate) use filling::mod_table;
 pub(crate) use packet_out::packet_out;
 pub(crate) use ports::{dump_ports, dump_ports_desc, mod_port, on_port, port_request, ports_in};
 
+use self::mods::{check_filter, flow, group};
 use crate::Failure;
-use crate::verbs::{Command, Made, Requests, ask, misused};
+use crate::verb::{Command, Made, Requests, ask, misused};
 use crate::words::Argument;
 
 fn multipart(body: RequestBody) -> Message {
@@ -159,32 +160,6 @@ pub(crate) fn set_frags(_: &Command, arguments: &[&str]) -> Made {
     ))
 }
 
-/// Keys of a flow that do not select entries.
-const NO_FILTERS: &[&str] = &[
-    "idle_timeout",
-    "hard_timeout",
-    "buffer_id",
-    "actions",
-    "action",
-];
-
-/// Refuses words that a user may take for a filter, but that select no entries for a command. The
-/// priority does so for DELETE_STRICT alone.
-fn check_filter(text: &str, kind: FlowModCommand) -> Result<(), Failure> {
-    for word in text.split([',', ' ', '\t']) {
-        let name = word.split('=').next().unwrap_or_default();
-        let is_flag = FlowModFlags::NAMES.iter().any(|row| row.1 == name);
-        if name == "priority" && kind != FlowModCommand::DELETE_STRICT {
-            let why = "does not select entries; del-flows --strict compares priorities";
-            return Err(Argument(text).wrong(word, why));
-        }
-        if is_flag || NO_FILTERS.contains(&name) {
-            return Err(Argument(text).wrong(word, "does not select entries: leave it out"));
-        }
-    }
-    Ok(())
-}
-
 /// The request for the entries that a flow without actions covers.
 fn filter(command: &Command, arguments: &[&str]) -> Result<FlowStatsRequest, Failure> {
     let text = match arguments {
@@ -215,18 +190,10 @@ pub(crate) fn dump_aggregate(command: &Command, arguments: &[&str]) -> Made {
     )?))])
 }
 
-fn flow(command: &Command, text: &str, kind: FlowModCommand) -> Result<FlowMod, Failure> {
-    if [FlowModCommand::DELETE, FlowModCommand::DELETE_STRICT].contains(&kind) {
-        check_filter(text, kind)?;
-    }
-    let parsed = parse_flow(text, kind, &command.catalogue);
-    parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))
-}
-
 /// The flow-mod of the argument, or those of the standard input if that is `-`.
 fn flow_change(command: &Command, arguments: &[&str], kind: FlowModCommand) -> Made {
     match arguments {
-        ["-"] => file::flow_changes(command, "-", kind),
+        ["-"] => mods::flow_changes(command, "-", kind),
         [text] => {
             let change = Message::FlowMod(flow(command, text, kind)?);
             Ok(Requests::Change(vec![change]))
@@ -241,7 +208,7 @@ pub(crate) fn add_flow(command: &Command, arguments: &[&str]) -> Made {
 
 pub(crate) fn add_flows(command: &Command, arguments: &[&str]) -> Made {
     match arguments {
-        [name] => file::flow_changes(command, name, FlowModCommand::ADD),
+        [name] => mods::flow_changes(command, name, FlowModCommand::ADD),
         _ => misused(),
     }
 }
@@ -263,28 +230,10 @@ pub(crate) fn del_flows(command: &Command, arguments: &[&str]) -> Made {
     }
 }
 
-/// The key that names an existing bucket, before or after which others are inserted.
-const BUCKET_KEY: &str = "command_bucket_id";
-
-/// Parses a group. Errors: what is wrong in it; also if buckets are inserted or removed and the
-/// text does not say which, because OpenFlow takes that as all.
-fn group(command: &Command, text: &str, kind: GroupModCommand) -> Result<GroupMod, Failure> {
-    let of_buckets = [
-        GroupModCommand::INSERT_BUCKET,
-        GroupModCommand::REMOVE_BUCKET,
-    ];
-    if of_buckets.contains(&kind) && !text.contains(BUCKET_KEY) {
-        let how = format!("{BUCKET_KEY} is missing: write a bucket's number, first, last or all");
-        return Err(Argument(text).wrong("", &how));
-    }
-    let parsed = parse_group(text, kind, &command.catalogue);
-    parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))
-}
-
 fn group_change(command: &Command, arguments: &[&str], kind: GroupModCommand) -> Made {
     let text = match arguments {
         [] if kind == GroupModCommand::DELETE => "group_id=all",
-        ["-"] => return file::group_changes(command, "-", kind),
+        ["-"] => return mods::group_changes(command, "-", kind),
         [text] => text,
         _ => return misused(),
     };
@@ -299,7 +248,7 @@ pub(crate) fn add_group(command: &Command, arguments: &[&str]) -> Made {
 
 pub(crate) fn add_groups(command: &Command, arguments: &[&str]) -> Made {
     match arguments {
-        [name] => file::group_changes(command, name, GroupModCommand::ADD),
+        [name] => mods::group_changes(command, name, GroupModCommand::ADD),
         _ => misused(),
     }
 }

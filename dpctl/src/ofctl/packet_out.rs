@@ -7,7 +7,7 @@ use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Instruction, Match, Message, PortNo, field};
 
 use crate::Failure;
-use crate::verbs::{Command, Made, Requests, misused};
+use crate::verb::{Command, Made, Requests, misused};
 use crate::words::Argument;
 
 /// What precedes the packet in the form with one argument.

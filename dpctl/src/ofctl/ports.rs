@@ -8,7 +8,7 @@ use bofuss_oflib::{Message, PortNo};
 
 use super::multipart;
 use crate::Failure;
-use crate::verbs::{Command, Made, Requests, ask, misused};
+use crate::verb::{Command, Made, Requests, ask, misused};
 use crate::words::Argument;
 
 pub(crate) fn dump_ports(_: &Command, arguments: &[&str]) -> Made {

@@ -8,8 +8,8 @@ use bofuss_oflib::message::multipart::table_features::{PropertyList, TableFeatur
 use bofuss_oflib::message::table_mod::{TableConfig, TableMiss};
 use bofuss_oflib::wire::OneLine;
 
+use super::action_names::{SETTERS, action_names};
 use super::field_names::{FieldNames, Fields};
-use super::show::{SETTERS, action_names};
 
 /// ovs-ofctl's order of instructions, by their type.
 const INSTRUCTIONS: &[(u16, &str)] = &[

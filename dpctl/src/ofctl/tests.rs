@@ -7,12 +7,13 @@ use bofuss_oflib::message::{FlowMod, MeterMod};
 use bofuss_oflib::types::TableId;
 
 use super::*;
-use crate::verbs::all;
+use crate::verbs::{all, requests};
 
 fn made(strict: bool, verb: &str, arguments: &[&str]) -> Made {
     let catalogue = Arc::new(bofuss_ext::catalogue());
     let row = all().find(|row| row.name == verb);
-    row.expect("it is one").requests(
+    requests(
+        row.expect("it is one"),
         &Command {
             strict,
             html: None,
