@@ -52,7 +52,7 @@ impl ControlError {
         Self::Other("a reply to another question".into())
     }
 
-    /// Whether a table had no room.
+    /// Returns true if a table had no room.
     pub fn is_table_full(&self) -> bool {
         matches!(self, Self::Refused(code) if *code == FlowModFailed::TABLE_FULL)
     }

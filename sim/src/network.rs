@@ -112,7 +112,7 @@ impl Node {
         *self.ports.get(port.0 as usize)?
     }
 
-    /// Whether a link can be added at a port.
+    /// Returns true if a link can be added at a port.
     fn has_free(&self, port: PortNo) -> bool {
         let most = match self.kind {
             NodeKind::Host(_) => 1,
@@ -135,7 +135,7 @@ pub struct Network {
     pub(crate) changes: Vec<Change>,
     pub(crate) pool: Pool,
     pub(crate) config: NetworkConfig,
-    /// How many events were reported to the observer.
+    /// The number of events that were reported to the observer.
     pub(crate) reported: u64,
     pub(crate) frames: Vec<Frame>,
     /// Why a controller cannot continue, if one cannot.
@@ -146,7 +146,7 @@ pub struct Network {
 #[derive(Clone, Copy)]
 pub(crate) struct LinkAtEnds {
     pub(crate) state: LinkState,
-    /// Whether a switch has set the first end down,
+    /// True if a switch has set the first end down,
     pub(crate) first_down: bool,
     /// and whether one has set the second.
     pub(crate) second_down: bool,
@@ -192,7 +192,7 @@ impl Network {
         self.now
     }
 
-    /// How many events there were.
+    /// The number of events so far.
     pub fn events(&self) -> u64 {
         self.reported
     }
@@ -320,7 +320,7 @@ impl Network {
         &self.nodes[node.0 as usize].name
     }
 
-    /// How many nodes there are; they are numbered in the order in which they were added.
+    /// The number of nodes; they are numbered in the order in which they were added.
     pub fn node_count(&self) -> u32 {
         self.nodes.len() as u32
     }

@@ -22,7 +22,7 @@ pub struct ControllerId(pub u32);
 pub struct LinkDirection {
     /// The link.
     pub link: LinkId,
-    /// Whether it leads from the second end to the first.
+    /// True if it leads from the second end to the first.
     pub back: bool,
 }
 
@@ -66,8 +66,8 @@ pub enum EventKind<'a> {
 pub trait Observer {
     /// Called for each event, in order.
     fn event(&mut self, event: &LogEvent<'_>);
-    /// Whether to trace the frame that arrived at a switch in this event; asked before the switch
-    /// handles it.
+    /// Returns true if the frame that arrived at a switch in this event is to be traced. It is
+    /// called before the switch handles the frame.
     fn wants_trace(&mut self, _event: &LogEvent<'_>) -> bool {
         false
     }

@@ -152,7 +152,7 @@ impl CaptureWriter {
         true
     }
 
-    /// Whether the file has reached its size limit.
+    /// Returns true if the file has reached its size limit.
     pub fn is_full(&self) -> bool {
         let packets = &self.file.packets;
         let bytes = &self.file.bytes;
@@ -311,7 +311,7 @@ impl FrameCopier {
         self.counts.count(bytes, copied);
     }
 
-    /// Whether the file has reached its size limit; a mirror has none.
+    /// Returns true if the file has reached its size limit; a mirror has none.
     pub fn is_full(&self) -> bool {
         match &self.to {
             CopyTarget::File(file) => file.is_full(),
@@ -326,7 +326,8 @@ impl fmt::Display for FrameCopier {
     }
 }
 
-/// Whether `name` means the file or port `one`: it is the same, or the last part of the path.
+/// Returns true if `name` means the file or port `one`: it is the same, or the last part of the
+/// path.
 pub fn is_named(one: &str, name: &str) -> bool {
     one == name || one.rsplit_once('/').is_some_and(|(_, last)| last == name)
 }

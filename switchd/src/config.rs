@@ -49,7 +49,7 @@ pub const DEFAULT_LEVEL: &str = "info";
 pub struct Config {
     /// The switch's name.
     pub name: String,
-    /// Whether the name was configured. Otherwise the switch takes the next name that is free.
+    /// True if the name was configured. Otherwise the switch takes the next name that is free.
     pub is_named: bool,
     /// Its datapath id; `None` takes the MAC address of the first port.
     pub datapath_id: Option<u64>,
@@ -77,7 +77,7 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// What it does without a connection to a controller.
     pub fail_mode: FailMode,
-    /// Whether the fail mode was configured. Otherwise it follows from whether there are
+    /// True if the fail mode was configured. Otherwise it follows from whether there are
     /// controllers.
     pub has_fail_mode: bool,
     /// The fields and experimenter values that it knows.
@@ -92,13 +92,13 @@ pub struct Config {
     pub files: Vec<PathBuf>,
     /// The versions that it offers.
     pub versions: Vec<Version>,
-    /// How long a peer may be silent before an echo request is sent.
+    /// The time that a peer may be silent before an echo request is sent.
     pub probe_interval: Duration,
     /// The longest wait between attempts to connect.
     pub max_backoff: Duration,
-    /// How many messages of each connection are handled per second; `None` for no limit.
+    /// The number of messages of each connection that are handled per second; `None` for no limit.
     pub message_rate: Option<RateLimit>,
-    /// How many packet-ins each connection gets per second; `None` for no limit.
+    /// The number of packet-ins that each connection gets per second; `None` for no limit.
     pub packet_in_rate: Option<RateLimit>,
     /// The address of the metrics.
     pub metrics: Option<Address>,
@@ -106,7 +106,7 @@ pub struct Config {
     pub bundle_clock: BundleClock,
     /// Whether the kernel forwards frames of known flows.
     pub accelerate: AccelerateOptions,
-    /// Whether it gives up all rights once everything is open.
+    /// True if it gives up all rights once everything is open.
     pub lock_down: bool,
     /// The folder for captures.
     pub capture_folder: Option<PathBuf>,

@@ -22,7 +22,7 @@ use crate::rundir;
 
 /// The longest command, in bytes with its end of line.
 pub const MAX_COMMAND_BYTES: usize = 4096;
-/// How long a peer may take to write its command, and again to read the answer.
+/// The time that a peer may take to write its command, and again to read the answer.
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most commands that are carried out at a time; further ones are not read yet.
 const MAX_CONCURRENT_COMMANDS: usize = 16;

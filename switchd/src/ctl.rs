@@ -15,7 +15,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use crate::control::COMMANDS;
 use crate::error::{Result, context};
 
-/// How long to wait for an answer.
+/// The time to wait for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends what a command line says, `[NAME] COMMAND [ARGUMENT...]`, and returns the answer. A switch

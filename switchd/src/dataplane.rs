@@ -233,7 +233,7 @@ impl DataPlane {
         Ok(next_tick)
     }
 
-    /// Whether something can be done at once.
+    /// Returns true if something can be done at once.
     fn has_work(&self) -> bool {
         let mut waiting = self.inbox.waiting();
         self.live.switch().has_work(self.live.io())

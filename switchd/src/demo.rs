@@ -20,9 +20,9 @@ mod traffic;
 
 /// The number of hosts; host n has the address 10.0.0.n and is on port n.
 const HOSTS: u8 = 3;
-/// How long to wait for a reply of the switch.
+/// The time to wait for a reply of the switch.
 const REPLY_WAIT: Duration = Duration::from_secs(5);
-/// How long to wait for a link.
+/// The time to wait for a link.
 const LINK_WAIT: Duration = Duration::from_secs(5);
 
 /// Options of `bofuss demo`.

@@ -239,14 +239,14 @@ fn name_of(endpoint: &Endpoint) -> Option<String> {
     }
 }
 
-/// Whether a switch is named after its TCP port. Such a name may be taken by a switch with the same
-/// port in another network namespace; then another number follows it.
+/// Returns true if a switch is named after its TCP port. Such a name may be taken by a switch with
+/// the same port in another network namespace; then another number follows it.
 fn is_by_port(name: &str) -> bool {
     let port = name.strip_prefix(PORT_NAME);
     port.is_some_and(|port| port.parse::<u16>().is_ok())
 }
 
-/// Whether an endpoint is on this machine.
+/// Returns true if an endpoint is on this machine.
 fn is_here(endpoint: &Endpoint) -> bool {
     match endpoint {
         Endpoint::Unix(_) => true,

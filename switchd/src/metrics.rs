@@ -30,7 +30,7 @@ pub use text::{ExpositionFormat, Histogram, Labels, Samples};
 
 /// The longest request in bytes: the minimum that hyper permits.
 const MAX_REQUEST_BYTES: usize = 8192;
-/// How long a connection may last in all: the request, its turn, and the answer.
+/// The time that a connection may last in all: the request, its turn, and the answer.
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most requests that are answered at a time; further ones are not read yet.
 const MAX_CONCURRENT_REQUESTS: usize = 4;
@@ -61,7 +61,7 @@ impl fmt::Display for Address {
 
 /// A request for metrics.
 pub struct MetricsRequest {
-    /// Whether it includes the flow entries.
+    /// True if it includes the flow entries.
     pub flows: bool,
     /// Receives the answer.
     pub reply: oneshot::Sender<Samples>,
@@ -180,8 +180,9 @@ fn text(status: StatusCode, media_type: &'static str, body: String) -> Response<
     response
 }
 
-/// Whether a request asks for flow entries, and the format that it accepts. Errors: the HTTP
-/// status.
+/// Returns true if a request asks for flow entries, and returns the format that it accepts.
+///
+/// Errors: the HTTP status.
 fn parse<B>(request: &Request<B>) -> Result<(bool, ExpositionFormat), StatusCode> {
     if request.method() != Method::GET {
         return Err(StatusCode::METHOD_NOT_ALLOWED);

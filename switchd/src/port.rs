@@ -28,9 +28,9 @@ pub struct OpenPort {
     link: Option<Link>,
     /// Its configured rate, which replaces that of its interface.
     pub rate_kbps: Option<u32>,
-    /// Whether its packets have no Ethernet header.
+    /// True if its packets have no Ethernet header.
     without_ethernet: bool,
-    /// Whether all frames of its capture file were read.
+    /// True if all frames of its capture file were read.
     ended: bool,
 }
 
@@ -147,7 +147,7 @@ impl OpenPort {
         (!self.without_ethernet).then_some(link.mac)
     }
 
-    /// Whether it has no descriptor to poll but still has frames.
+    /// Returns true if it has no descriptor to poll but still has frames.
     pub fn is_unpolled(&self) -> bool {
         self.driver.fd().is_none() && !self.ended
     }

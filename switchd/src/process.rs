@@ -24,13 +24,13 @@ use crate::rights::Lock;
 use crate::run::{self, DataPlaneQueue, Enter, Running, Shared};
 use crate::{control, log, rights, rundir};
 
-/// How long a switch runs on after the command `shutdown`, so that its answer arrives.
+/// The time that a switch runs on after the command `shutdown`, so that its answer arrives.
 const SHUTDOWN_ANSWER_DELAY: Duration = Duration::from_millis(50);
 
-/// How long `trace-next` waits for a packet: less than the client waits for the answer.
+/// The time that `trace-next` waits for a packet: less than the client waits for the answer.
 const TRACE_NEXT_TIMEOUT: Duration = Duration::from_secs(25);
 
-/// Whether the process ignores SIGHUP, as it does from the start under `nohup`.
+/// Returns true if the process ignores SIGHUP, as it does from the start under `nohup`.
 fn ignores_sighup() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -83,7 +83,7 @@ impl RecordFile {
         Ok(this)
     }
 
-    /// Whether the last line has no end.
+    /// Returns true if the last line has no end.
     fn is_cut(&mut self) -> io::Result<bool> {
         if self.bytes == 0 {
             return Ok(false);
@@ -105,7 +105,7 @@ impl RecordFile {
         Ok(())
     }
 
-    /// Whether there is room for lines, and for a last one that says that the file is full.
+    /// Returns true if there is room for lines, and for a last one that says that the file is full.
     fn has_room(&self, text: &str) -> bool {
         let more = text.len() + FULL_LINE.len() + 1;
         self.max_bytes.saturating_sub(self.bytes) >= more as u64
@@ -123,7 +123,7 @@ struct RecordState {
     written: AtomicU64,
     /// Inputs that are missing.
     lost: AtomicU64,
-    /// Whether nothing more is written.
+    /// True if nothing more is written.
     is_over: AtomicBool,
 }
 
@@ -150,7 +150,7 @@ pub struct SwitchRecorder {
     lost: u64,
     max_waiting_bytes: usize,
     pool: Pool,
-    /// How many buffers the pool had refused by the end of the previous input.
+    /// The number of buffers that the pool had refused by the end of the previous input.
     refused: u64,
 }
 

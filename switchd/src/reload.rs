@@ -167,7 +167,7 @@ impl ConfigSource {
         Ok((this, configs))
     }
 
-    /// Whether there is a file to read again.
+    /// Returns true if there is a file to read again.
     pub fn has_file(&self) -> bool {
         self.given.config.is_some()
     }

@@ -18,7 +18,7 @@ use crate::run::remake_switch;
 
 /// The longest line of a record in bytes: more than a batch of the longest frames has.
 const MAX_LINE_BYTES: u64 = 16 << 20;
-/// How many inputs whose outputs differ are described; all are counted.
+/// The most inputs with other outputs that are described; all are counted.
 const REPORTED_DIFFERENCES: usize = 3;
 /// Most bytes of a line that are printed.
 const SHOWN_BYTES: usize = 400;

@@ -35,7 +35,7 @@ const RESOLVER: &[&str] = &[
 ];
 /// Read by the command `memory`.
 const STATUS: &str = "/proc/self/status";
-/// How long to wait for resolver threads, which still have rights, to end.
+/// The time to wait for resolver threads, which still have rights, to end.
 const LAST_THREADS: Duration = Duration::from_secs(5);
 
 /// The rights that a locked-down switch keeps.
@@ -148,7 +148,7 @@ fn value_of<'a>(status: &'a str, key: &str) -> Option<&'a str> {
     lines.find_map(|line| line.strip_prefix(key)).map(str::trim)
 }
 
-/// Whether another thread of this process has capabilities, or may still gain some.
+/// Returns true if another thread of this process has capabilities, or may still gain some.
 fn others_have_rights() -> io::Result<bool> {
     let own = rustix::thread::gettid().as_raw_nonzero().to_string();
     for task in fs::read_dir("/proc/self/task")? {
@@ -178,8 +178,8 @@ fn check_access(account: &Account, configs: &[Config]) -> Result<()> {
     checked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Whether the calling thread may read the files of a switch again, and make and remove files where
-/// the switch does. Errors: a sentence.
+/// Returns true if the calling thread may read the files of a switch again, and make and remove
+/// files where the switch does. Errors: a sentence.
 fn has_access(config: &Config) -> Result<()> {
     let files = config.files.iter();
     let mut needed: Vec<_> = files.map(|file| (&**file, Right::READ_OK)).collect();

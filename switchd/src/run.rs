@@ -34,10 +34,10 @@ use sockets::RunSockets;
 const EVENT_QUEUE: usize = 256;
 /// Limit of the queue of commands and scrapes to it.
 const INPUT_QUEUE: usize = 16;
-/// How long a starting switch waits for another one that is ending to release its name, interfaces
-/// and addresses. That usually takes 70 ms.
+/// The time that a starting switch waits for another one that is ending to release its name,
+/// interfaces and addresses. That usually takes 70 ms.
 const PREDECESSOR_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long the ports of a closing switch may take to close.
+/// The time that the ports of a closing switch may take to close.
 const PORT_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs in the data-plane thread before the ports are opened, for example to enter a network
@@ -52,7 +52,7 @@ pub struct Shared {
     pub folder: PathBuf,
     /// What the process may still do once it is locked down, with `--lock-down`.
     pub lock: Option<Arc<Lock>>,
-    /// Whether there are several switches; log lines then name theirs.
+    /// True if there are several switches; log lines then name theirs.
     pub are_several: bool,
 }
 
@@ -220,8 +220,8 @@ impl Running {
         &self.sockets.socket
     }
 
-    /// Whether the configuration gives its name. Otherwise it has the first default name that was
-    /// free.
+    /// Returns true if the configuration gives its name. Otherwise it has the first default name
+    /// that was free.
     pub fn is_named(&self) -> bool {
         self.config.is_named
     }

@@ -112,7 +112,7 @@ impl fmt::Display for SnoopClients {
     }
 }
 
-/// Whether the peer is a local tool: it connected through a unix socket.
+/// Returns true if the peer is a local tool: it connected through a unix socket.
 fn is_tool(origin: &Origin) -> bool {
     match origin {
         Origin::Passive { listener, .. } => matches!(listener.0, Endpoint::Unix(_)),

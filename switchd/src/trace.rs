@@ -25,7 +25,7 @@ use crate::dataplane::POOL_BYTES;
 use crate::error::{Result, context};
 use crate::{ctl, offline};
 
-/// How long the switch may take to answer about its entries and states.
+/// The time that the switch may take to answer about its entries and states.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What to trace, on which switch, and how to print it.
@@ -172,7 +172,7 @@ impl TraceOptions {
         offline::described(self.config.as_deref(), self.switch.as_deref())
     }
 
-    /// Whether ports are printed by name.
+    /// Returns true if ports are printed by name.
     fn has_names(&self) -> bool {
         let is_for_people = !self.json && std::io::stdout().is_terminal();
         self.names || self.html.is_some() || (is_for_people && !self.no_names)

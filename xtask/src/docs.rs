@@ -97,13 +97,13 @@ fn missing_tests<'a>(text: &'a str, tests: &BTreeSet<&str>) -> Vec<&'a str> {
     missing
 }
 
-/// Whether a word is written as the name of a test: in lower case, with an underscore.
+/// Returns true if a word is written as the name of a test: in lower case, with an underscore.
 fn is_name_of_tests(name: &str) -> bool {
     let mut letters = name.chars();
     name.contains('_') && letters.all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_'))
 }
 
-/// Whether a test has this name, or begins with it if it ends with `_`.
+/// Returns true if a test has this name, or begins with it if it ends with `_`.
 fn is_one_of(name: &str, tests: &BTreeSet<&str>) -> bool {
     let mut all = tests.iter();
     tests.contains(name) || name.ends_with('_') && all.any(|test| test.starts_with(name))

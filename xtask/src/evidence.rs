@@ -107,7 +107,7 @@ fn first_with<'a>(
     found.map(|(place, _)| format!("`{}`", place.display()))
 }
 
-/// Whether a comment of a test names a section.
+/// Returns true if a comment of a test names a section.
 fn names(text: &str, section: &str) -> bool {
     let comments = text
         .lines()
@@ -128,7 +128,7 @@ fn is_digit(c: Option<char>) -> bool {
     c.is_some_and(|c| c.is_ascii_digit())
 }
 
-/// Whether a text has a word, and not only as a part of another.
+/// Returns true if a text has a word, and not only as a part of another.
 fn holds(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text[..at].chars().next_back();

@@ -15,7 +15,7 @@ use crate::source::{Source, is_word, words};
 const ROOT: &str = "lib";
 /// In the last layer: every module that no layer names, each alone.
 const EACH_ALONE: &str = "*";
-/// How many re-exports of a path are followed. It bounds those that re-export each other.
+/// The number of re-exports of a path that are followed. It bounds those that re-export each other.
 const MAX_REEXPORTS: usize = 8;
 
 /// The modules that each module uses.
@@ -113,8 +113,8 @@ fn top(module: &str) -> &str {
     module.split('/').next().unwrap_or(module)
 }
 
-/// Whether a word of the list stands for a file: it is the file's name, or a prefix and `*`, for a
-/// folder to which a guide adds files.
+/// Returns true if a word of the list stands for a file: it is the file's name, or a prefix and
+/// `*`, for a folder to which a guide adds files.
 fn covers(word: &str, file: &str) -> bool {
     match word.strip_suffix('*') {
         Some(beginning) => file.starts_with(beginning),

@@ -87,7 +87,7 @@ pub(crate) fn run(root: &Path, target: &Path, only: &str) -> Result<(), String> 
     }
 }
 
-/// Whether the test fails. Errors: it does not compile.
+/// Returns true if the test fails. Errors: it does not compile.
 fn is_noticed(copy: &Path, test: &str) -> Result<bool, String> {
     let built = cargo_test(copy, &format!("--no-run {test}"), NO_LIMIT)?;
     if !built.status.success() {

@@ -160,7 +160,7 @@ fn marked<'a>(code: &'a str, attributes: &[&str]) -> (Vec<bool>, Vec<&'a str>) {
     (is_marked, modules)
 }
 
-/// How many lines the item has that begins with an attribute in the first line. The text is
+/// The number of lines of the item that begins with an attribute in the first line. The text is
 /// formatted: an item ends with a bracket, a comma or a semicolon in a line of its indentation, or
 /// before a line of less.
 fn item_lines(lines: &[&str]) -> usize {

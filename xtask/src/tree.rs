@@ -78,7 +78,7 @@ pub(crate) fn target_names(manifest: &Path, kind: &str) -> Result<Vec<String>, S
     Ok(names.map(str::to_string).collect())
 }
 
-/// Whether a path has this extension.
+/// Returns true if a path has this extension.
 pub(crate) fn is(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|e| e == extension)
 }

@@ -64,9 +64,9 @@ pub struct CaseGroup {
     pub setups: &'static [Setup],
     /// The number of rounds, unless another one is requested.
     pub rounds: usize,
-    /// Whether the hosts use their offloads.
+    /// True if the hosts use their offloads.
     pub offloads: bool,
-    /// Whether a switch's entries are restored after each case.
+    /// True if a switch's entries are restored after each case.
     pub resets: bool,
     /// The cases.
     pub cases: &'static [Case],

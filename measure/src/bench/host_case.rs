@@ -18,7 +18,7 @@ const SHARE_SECONDS: f64 = 0.8;
 const ECHOES: usize = 10_000;
 /// The share of frames that must arrive for a figure to count; otherwise something is broken.
 const MIN_DELIVERED: f64 = 0.001;
-/// How long no frame must arrive before the run counts as complete.
+/// The time without a frame after which the run counts as complete.
 const SETTLE: Duration = Duration::from_millis(50);
 /// The port on which host B echoes.
 const ECHO_PORT: u16 = FIRST_PORT;
@@ -65,7 +65,7 @@ fn drained(count: impl Fn() -> Result<u64>) -> Result<(u64, Instant)> {
     Ok((seen, at))
 }
 
-/// How many frames both hosts have received.
+/// The number of frames that both hosts have received.
 fn received_by_both(bed: &Bed) -> Result<u64> {
     Ok(bed.received(false)? + bed.received(true)?)
 }

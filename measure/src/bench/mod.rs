@@ -25,7 +25,7 @@ use crate::testbed::traffic::{Load, receive, send};
 /// Frames that must arrive before anything is measured, and the rate at which they are sent.
 const CHECKED_FRAMES: u64 = 2_000;
 const CHECKED_RATE: u64 = 20_000;
-/// How many attempts there are.
+/// The number of attempts.
 const CHECKS: usize = 3;
 /// Runs that measure how many frames the yardstick forwards.
 const CAPACITY_RUNS: usize = 3;
@@ -45,7 +45,7 @@ pub struct BenchOptions<'a> {
 }
 
 impl BenchOptions<'_> {
-    /// Whether a case is to run.
+    /// Returns true if a case is to run.
     fn names(&self, case: &Case) -> bool {
         self.cases.is_empty() || self.cases.iter().any(|name| name == case.name)
     }

@@ -37,12 +37,12 @@ const MOST: u32 = 1_000_000;
 /// Modifications of a run, and how many rules they touch when they are concentrated.
 const MODIFICATIONS: u32 = 200_000;
 const CONCENTRATED: u32 = 100;
-/// How often statistics are requested in a run.
+/// The number of times that statistics are requested in a run.
 const STATS_RUNS: usize = 3;
 /// Frames of a second port that miss while the first port is flooded, and their rate per second.
 const OTHERS: u64 = 500;
 const OTHERS_RATE: u64 = 500;
-/// How long the flood lasts before and after them.
+/// The time that the flood lasts before and after them.
 const AROUND: Duration = Duration::from_millis(100);
 
 /// The metrics of adding and changing rules.

@@ -21,9 +21,10 @@ const FLOOR_FACTOR: f64 = 3.0;
 const NOISE_RATE: f64 = 10_000.0;
 const IDLE_P50_NS: f64 = 5_000.0;
 const IDLE_P99_NS: f64 = 20_000.0;
-/// How often the search for the limit doubles the load after that of the last point.
+/// The number of times that the search for the limit doubles the load after that of the last point.
 const DOUBLINGS: usize = 4;
-/// How often a point is tried if no frame comes back: the machine may be busy with something else.
+/// The number of times that a point is tried if no frame comes back: the machine may be busy with
+/// something else.
 const ATTEMPTS: usize = 3;
 /// Frames of a point.
 const FRAMES: u32 = 10_000;
@@ -106,7 +107,7 @@ impl Calibration {
         )
     }
 
-    /// Whether the machine is too noisy for small delays.
+    /// Returns true if the machine is too noisy for small delays.
     pub fn is_noisy(&self) -> bool {
         self.floor_p50 >= IDLE_P50_NS || self.floor_p99 >= IDLE_P99_NS
     }
@@ -215,7 +216,7 @@ fn all_points(bench: &Workbench<'_>) -> Result<Vec<CalibrationPoint>> {
     Ok(points)
 }
 
-/// Whether a point is within what the instrument can do.
+/// Returns true if a point is within what the instrument can do.
 fn is_within(point: &CalibrationPoint, idle_mean: f64) -> bool {
     let faithful = point.rate.1 >= point.rate.0 * 0.99;
     point.loss == 0.0 && faithful && point.mean < LIMIT_FACTOR * idle_mean

@@ -32,7 +32,7 @@ const OTHER_RULES: u32 = 2;
 const PROBING: (f64, f64) = (20_000.0, 1.0);
 const SHORT_PROBING: (f64, f64) = (5_000.0, 0.6);
 const FRAMES_AFTER: f64 = 2.0;
-/// How long frames are sent before the rules are.
+/// The time for which frames are sent before the rules are.
 const BEFORE: Duration = Duration::from_millis(100);
 /// Attempts at a run without losses.
 const ATTEMPTS: usize = 4;
@@ -220,7 +220,7 @@ pub fn barrier_points(limits: &Limits) -> Vec<Point> {
         .collect()
 }
 
-/// Whether the rule of a flow acts before the switch counts as hanging.
+/// Returns true if the rule of a flow acts before the switch counts as hanging.
 fn acts(bench: &Workbench<'_>, flow: u32) -> Result<bool> {
     let mut probe = bench.subject.probe(false)?;
     let mut template = Template::plain(0);
@@ -330,12 +330,12 @@ struct ProbedRule {
     first_handled: f64,
     /// The departure of the last frame before that one.
     last_unhandled: f64,
-    /// Whether a frame of it departed after the barrier's reply.
+    /// True if a frame of it departed after the barrier's reply.
     is_probed_after: bool,
 }
 
 impl ProbedRule {
-    /// Whether it handled no frame at all.
+    /// Returns true if it handled no frame at all.
     fn is_idle(&self) -> bool {
         self.first_handled.is_infinite()
     }

@@ -219,7 +219,7 @@ fn rate_of(point: &Point, mbps: f64) -> f64 {
 /// The result of a load of the search.
 struct Tried {
     passes: bool,
-    /// Whether it failed because the generator was too slow.
+    /// True if it failed because the generator was too slow.
     by_generator: bool,
     /// The greatest 99th percentile, nanoseconds.
     p99: f64,

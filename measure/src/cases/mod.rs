@@ -28,7 +28,7 @@ pub struct MeterCase {
     pub source: &'static str,
     /// The metric by which runs are compared, if it is not the median delay.
     pub main: Option<&'static str>,
-    /// Whether the subject must speak OpenFlow.
+    /// True if the subject must speak OpenFlow.
     pub needs_openflow: bool,
     /// Its points.
     pub points: fn(&Limits) -> Vec<Point>,

@@ -22,7 +22,7 @@ use crate::testbed::traffic::flow_ports;
 /// Packets that are timed one by one.
 const SINGLES: u32 = 1_000;
 const SHORT_SINGLES: u32 = 50;
-/// How long to wait for a packet before the next one is sent, or the last one counts as lost.
+/// The time to wait for a packet before the next one is sent, or the last one counts as lost.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Frames per second that flood a controller, and for how long.
 const FLOOD_RATE: f64 = 200_000.0;
@@ -35,9 +35,9 @@ const SHORT_PACKET_OUTS: u32 = 500;
 const ECHO_LOADS: [f64; 4] = [0.0, 10.0, 100.0, 400.0];
 const ECHO_PAUSE: Duration = Duration::from_millis(2);
 const ECHO_BYTES: usize = 150;
-/// How long a controller waits for a packet-in before it looks whether the run is over.
+/// The time that a controller waits for a packet-in before it looks whether the run is over.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long a sender of packet-outs sleeps when it has sent as many as the rate permits.
+/// The time that a sender of packet-outs sleeps when it has sent as many as the rate permits.
 const PACE: Duration = Duration::from_micros(200);
 /// Flows of `first-packet` begin here, apart from those of other cases.
 const FIRST_FLOW: u32 = 1 << 18;
@@ -90,7 +90,7 @@ impl TimedSingles {
         }
     }
 
-    /// Whether to go on waiting for the last frame.
+    /// Returns true if the last frame may still arrive.
     fn is_awaited(&self) -> bool {
         let last = self.departures.last().copied().flatten();
         last.is_some_and(|departed| departed.elapsed() < PATIENCE)

@@ -24,8 +24,8 @@ pub const AT_LEAST: &str = "at least";
 const BATCH: usize = 100;
 /// Blocks of the fill of which rate and memory are reported.
 const BLOCKS: usize = 10;
-/// How often the memory is read during a fill of all rules that are permitted: seldom enough to
-/// take no time from it.
+/// The number of times that the memory is read during a fill of all rules that are permitted: too
+/// rarely to take time from it.
 const MEMORY_SAMPLES: usize = 100;
 /// Rules that are checked by a frame each.
 const CHECKED: u32 = 1_000;
@@ -139,8 +139,8 @@ fn fill(bench: &mut Workbench<'_>, kind: &str) -> Result<Fill> {
     Ok(done)
 }
 
-/// How many rules of a batch the switch has, if it refused one of them. Adding a rule again is no
-/// change.
+/// The number of rules of a batch that the switch has, if it refused one of them. Adding a rule
+/// again is no change.
 ///
 /// Errors: the connection's.
 pub fn room_left(bench: &mut Workbench<'_>, batch: &[Message]) -> Result<u32> {

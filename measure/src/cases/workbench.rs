@@ -20,11 +20,11 @@ const SHORT_FRAMES: u32 = 300;
 pub const USUAL_MBPS: f64 = 10.0;
 /// Rules that a switch that the meter starts is given at most, unless the user says otherwise.
 pub const MAX_OWN_RULES: u32 = 1_000_000;
-/// How long to wait for a packet-out before another port is tried, and for all of them in the end:
+/// The time to wait for a packet-out before another port is tried, and for all of them in the end:
 /// a slow switch may take longer for each.
 const PORT_PATIENCE: Duration = Duration::from_millis(300);
 const ALL_PORTS_PATIENCE: Duration = Duration::from_secs(3);
-/// How long to wait between two attempts to connect to a switch that is gone.
+/// The time to wait between two attempts to connect to a switch that is gone.
 const RETRY: Duration = Duration::from_millis(500);
 /// The rule priority that cases use for forwarding from one side to the other.
 const BASE_PRIORITY: u16 = 10;
@@ -34,15 +34,15 @@ const BASE_PRIORITY: u16 = 10;
 pub struct Limits {
     /// Frames of a series; 0 is the case's own number.
     pub frames: u32,
-    /// Whether all is in its shortest form.
+    /// True if all is in its shortest form.
     pub short: bool,
-    /// Whether frames go there and back.
+    /// True if frames go there and back.
     pub echo: bool,
     /// Rules in the switch at most.
     pub max_rules: u32,
     /// Frames per second at most.
     pub max_rate: f64,
-    /// How long a switch may take to answer.
+    /// The time that a switch may take to answer.
     pub stall: Duration,
     /// Bytes at which flows of a data centre are cut off, if the user says so.
     pub largest_flow: Option<f64>,
@@ -165,7 +165,7 @@ impl<'a> Workbench<'a> {
         self.controller.as_ref().map(ControlSession::version)
     }
 
-    /// Whether frames go there and back.
+    /// Returns true if frames go there and back.
     fn is_echo(&self) -> bool {
         self.limits.echo || self.subject.is_reflected_elsewhere()
     }
@@ -258,7 +258,7 @@ impl<'a> Workbench<'a> {
         result
     }
 
-    /// How many packet-ins have come since this was asked last, if there is a controller.
+    /// The number of packet-ins that have come since this was asked last, if there is a controller.
     fn take_packet_ins(&mut self) -> Result<Option<u64>> {
         let controller = self.controller.as_mut();
         let taken = controller.map(ControlSession::take_packet_ins);

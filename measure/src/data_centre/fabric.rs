@@ -29,7 +29,7 @@ pub struct FabricPlan {
     pub network: LeafSpine,
     /// The rate of each link.
     pub link_bps: f64,
-    /// Whether ARP-Path chooses paths; otherwise the hash of the flow.
+    /// True if ARP-Path chooses paths; otherwise the hash of the flow.
     pub arp_path: bool,
     /// The set-up of its switches.
     pub setup: SetupName,

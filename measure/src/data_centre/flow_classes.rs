@@ -200,7 +200,7 @@ pub fn figures(runs: &[&Results], case: &str) -> String {
     text
 }
 
-/// How many results of a run no figure shows, and why.
+/// Says how many results of a run no figure shows, and why.
 fn left_out(run: &Results, case: &str) -> Option<String> {
     let records = run.records.iter().filter(|record| record.case == case);
     let (shown, marked): (Vec<_>, Vec<_>) = records.partition(|record| record.counts());

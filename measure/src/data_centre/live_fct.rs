@@ -55,7 +55,7 @@ const FIRST_CONNECTION: Duration = Duration::from_secs(20);
 const PORT: u16 = 5_001;
 /// Bytes that are written and read at once.
 const CHUNK: usize = 16 << 10;
-/// How often it is checked whether the user wants an end.
+/// The interval at which it is checked whether the user wants an end.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The share of the processors' time above which the machine, and not the links, is measured.
 const MOST_BUSY: f64 = 0.8;
@@ -97,7 +97,7 @@ fn plan(limits: &Limits, point: &Point) -> ArrivalPlan<'static> {
     }
 }
 
-/// How long a point takes about on a set-up, in seconds.
+/// The time that a point takes on a set-up, in seconds, roughly.
 pub fn seconds(limits: &Limits, setup: &SetupName, point: &Point) -> f64 {
     if unsupported(setup, is_arp_path(point)).is_some() {
         return 0.0;

@@ -96,7 +96,7 @@ impl PacketOrder {
 pub struct FlowCost {
     /// The order.
     pub order: PacketOrder,
-    /// How many flows.
+    /// The number of flows.
     pub flows: u32,
     /// Cycles of the first packet of a new flow while the others exist.
     pub setup_cycles: f64,

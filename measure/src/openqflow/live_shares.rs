@@ -54,7 +54,7 @@ const SHORT_WARM_UP: f64 = 1.0;
 /// How late a packet may be. A sender that was not scheduled for longer continues as if no time had
 /// passed. Otherwise it would send what it missed as a burst, and the first in a burst gets more.
 const MOST_LATE: Duration = Duration::from_millis(1);
-/// How long a receiver waits at most for a packet.
+/// The time that a receiver waits at most for a packet.
 const WAIT: Duration = Duration::from_millis(50);
 /// The kernel's disciplines, as a port of its bridge has them: 100 packets in one queue, and 25 in
 /// each of four classes.

@@ -26,7 +26,7 @@ fn parameters(points: &[&Point]) -> Vec<Parameter> {
         .collect()
 }
 
-/// Whether a parameter has several values among the points of a variant.
+/// Returns true if a parameter has several values among the points of a variant.
 fn varies(points: &[&Point], value: fn(&Point) -> f64) -> bool {
     points.iter().any(|one| {
         let mut others = points.iter().filter(|other| other.kind == one.kind);

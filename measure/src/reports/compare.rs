@@ -57,7 +57,7 @@ fn row(first: &Results, second: &Results, case: &str, point: &str, metric: &str)
     ))
 }
 
-/// Whether all repeats of one are below all of the other.
+/// Returns true if all repeats of one are below all of the other.
 fn distinct(one: &[f64], other: &[f64]) -> &'static str {
     if greatest(one) < least(other) || greatest(other) < least(one) {
         "apart"

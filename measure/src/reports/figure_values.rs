@@ -12,7 +12,7 @@ pub struct Cell {
     pub x: f64,
     /// None if there is only a word.
     pub value: Option<f64>,
-    /// Whether it is no result.
+    /// True if it is no result.
     pub marked: bool,
     /// What there is instead of a value.
     pub word: &'static str,

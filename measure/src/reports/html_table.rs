@@ -45,7 +45,7 @@ impl HtmlTable {
         self.push(&row);
     }
 
-    /// Whether it has no row but that of the heads.
+    /// Returns true if it has no row but that of the heads.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }

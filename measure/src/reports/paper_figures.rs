@@ -46,7 +46,7 @@ pub struct PaperFigure {
     metric: String,
     #[serde(default)]
     unit: String,
-    /// Whether it shows the instrument without a switch.
+    /// True if it shows the instrument without a switch.
     #[serde(default)]
     instrument: bool,
 }

@@ -186,7 +186,7 @@ impl Statistic {
 const DELAYS: &str = "mean";
 
 impl PaperTable {
-    /// Whether it is a table of delays.
+    /// Returns true if it is a table of delays.
     fn has_delays(&self) -> bool {
         let mut columns = self.columns.iter();
         columns.any(|column| column.metric == DELAYS && !column.point.is_empty())
@@ -238,7 +238,7 @@ impl PaperTable {
         (!ratios.is_empty()).then(|| median(&ratios))
     }
 
-    /// Whether ours is only a bound: the meter stopped before the switch did.
+    /// Returns true if ours is only a bound: the meter stopped before the switch did.
     fn is_bound(&self, run: &Results, column: &Column) -> bool {
         let records = self.records(run, column);
         let mut notes = records.iter().flat_map(|record| &record.notes);

@@ -151,7 +151,7 @@ pub struct Line {
     pub name: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,
-    /// Whether it is dashed: what others have published, or a bound.
+    /// True if it is dashed: what others have published, or a bound.
     pub is_reference: bool,
 }
 
@@ -164,7 +164,7 @@ pub struct Axes<'a> {
     pub x: &'a str,
     /// Of the vertical axis.
     pub y: &'a str,
-    /// Whether the horizontal axis is logarithmic.
+    /// True if the horizontal axis is logarithmic.
     pub log_x: bool,
 }
 

@@ -37,9 +37,9 @@ pub struct RunInfo {
     pub version: Option<String>,
     /// Repeats of each point.
     pub repeats: u32,
-    /// Whether all was in its shortest form.
+    /// True if all was in its shortest form.
     pub short: bool,
-    /// Whether frames went there and back.
+    /// True if frames went there and back.
     pub echo: bool,
     /// What stamped the frames.
     #[serde(default)]
@@ -122,12 +122,12 @@ impl ResultRecord {
         notes.filter(|note| note.starts_with(FORCED))
     }
 
-    /// Whether it may be shown as a result, with a sign if it is forced.
+    /// Returns true if it may be shown as a result, with a sign if it is forced.
     pub fn counts(&self) -> bool {
         self.marks.is_empty()
     }
 
-    /// Whether it may be shown as a result without a sign.
+    /// Returns true if it may be shown as a result without a sign.
     pub fn is_plain(&self) -> bool {
         self.counts() && self.forced().next().is_none()
     }
@@ -246,7 +246,7 @@ impl Store {
         writeln!(file, "{begin}{line}").map_err(|e| self.failed(RESULTS, e))
     }
 
-    /// Whether the results end within a line, as where the disk was full.
+    /// Returns true if the results end within a line, as where the disk was full.
     fn is_cut_off(&self) -> bool {
         let text = fs::read(self.folder.join(RESULTS)).unwrap_or_default();
         text.last().is_some_and(|last| *last != b'\n')
@@ -443,7 +443,7 @@ impl Results {
         pairs
     }
 
-    /// Whether some of the results at a point count only because they are forced.
+    /// Returns true if some of the results at a point count only because they are forced.
     pub fn is_forced(&self, case: &str, point: &str) -> bool {
         let mut counting = self.of(case, point).filter(|record| record.counts());
         counting.any(|record| !record.is_plain())

@@ -22,7 +22,7 @@ pub struct RunPlan<'a> {
     pub cases: &'a [&'static MeterCase],
     /// Repeats of each point.
     pub repeats: u32,
-    /// Whether to draw points beyond the instrument's limits as results, with their mark.
+    /// True if points beyond the instrument's limits are drawn as results, with their mark.
     pub forced: bool,
 }
 

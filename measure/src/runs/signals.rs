@@ -10,7 +10,7 @@ static OVER: AtomicBool = AtomicBool::new(false);
 /// The exit code after the second signal: that of a shell for SIGINT.
 const INTERRUPTED: i32 = 130;
 
-/// Whether the user wants an end.
+/// Returns true if the user wants an end.
 pub fn is_over() -> bool {
     OVER.load(Relaxed)
 }

@@ -24,7 +24,7 @@ pub type Interval = (f64, f64);
 /// The statistics of one series of delays, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many delays.
+    /// The number of delays.
     pub n: usize,
     /// The least.
     pub min: f64,

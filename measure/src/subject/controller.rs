@@ -23,11 +23,11 @@ use crate::error::{ControlError, Error, Result};
 /// Seconds that a switch may take to answer before it counts as hanging, unless the user says
 /// otherwise.
 pub const STALL_SECONDS: u64 = 30;
-/// How long to wait for a switch that connects.
+/// The time to wait for a switch that connects.
 const ARRIVAL: Duration = Duration::from_secs(60);
-/// How long to wait for a message that should be here already.
+/// The time to wait for a message that should be here already.
 const GLANCE: Duration = Duration::from_millis(1);
-/// How long a switch may count another number of entries than it has, as some bring their
+/// The time for which a switch may count another number of entries than it has, as some bring their
 /// statistics up to date only now and then; and the pause before it is asked again.
 const COUNT_PATIENCE: Duration = Duration::from_secs(2);
 const COUNT_PAUSE: Duration = Duration::from_millis(100);
@@ -106,7 +106,7 @@ pub struct ControlSession {
     runtime: Runtime,
     client: Client,
     catalogue: Arc<Catalogue>,
-    /// How long the switch may take to answer.
+    /// The time that the switch may take to answer.
     stall: Duration,
     /// Packet-ins that came during the wait for something else.
     packet_ins: u64,
@@ -159,7 +159,7 @@ impl ControlSession {
         self.client.version()
     }
 
-    /// Whether the connection is closed. Echo requests that arrived meanwhile are answered.
+    /// Returns true if the connection is closed. Echo requests that arrived meanwhile are answered.
     pub fn is_closed(&mut self) -> bool {
         for _ in 0..TOGETHER {
             match self.receive(GLANCE) {
@@ -270,7 +270,7 @@ impl ControlSession {
         });
     }
 
-    /// How many packet-ins have come since this was asked last.
+    /// The number of packet-ins that have come since this was asked last.
     pub fn take_packet_ins(&mut self) -> Controlled<u64> {
         self.barrier()?;
         Ok(std::mem::take(&mut self.packet_ins))
@@ -332,7 +332,7 @@ impl ControlSession {
             .collect())
     }
 
-    /// How many entries its aggregate statistics count.
+    /// The number of entries that its aggregate statistics count.
     pub fn entry_count(&mut self) -> Controlled<u64> {
         let all = RequestBody::Aggregate(FlowStatsRequest::all());
         let ReplyBody::Aggregate(reply) = self.multipart(all)? else {
@@ -341,7 +341,7 @@ impl ControlSession {
         Ok(u64::from(reply.flow_count))
     }
 
-    /// How many entries the table statistics count.
+    /// The number of entries that the table statistics count.
     pub fn table_count(&mut self) -> Controlled<u64> {
         let ReplyBody::Table(tables) = self.multipart(RequestBody::Table(Empty))? else {
             return Err(ControlError::another_reply());

@@ -34,7 +34,7 @@ use crate::testbed::traffic::open;
 
 /// Bytes of frames in a reflector.
 const POOL_BYTES: usize = 16 << 20;
-/// How long a reflector without frames sleeps.
+/// The time that a reflector without frames sleeps.
 const IDLE: Duration = Duration::from_micros(20);
 
 /// A set-up by its name.
@@ -77,7 +77,8 @@ impl SetupName {
         })
     }
 
-    /// Whether this machine has what it needs; `original` is the folder of the original BOFUSS.
+    /// Returns true if this machine has what it needs; `original` is the folder of the original
+    /// BOFUSS.
     pub fn is_here(&self, programs: &Path, original: &Path) -> bool {
         match self {
             Self::Known(setup) => setup.is_here(programs),
@@ -98,7 +99,7 @@ impl SetupName {
         }
     }
 
-    /// Whether it speaks OpenFlow.
+    /// Returns true if it speaks OpenFlow.
     pub fn is_switch(&self) -> bool {
         match self {
             Self::Known(setup) => setup.is_switch(),
@@ -148,7 +149,7 @@ pub struct TestSubject {
     pub name: String,
     /// Its OpenFlow side, if it has one.
     pub address: Option<SwitchAddress>,
-    /// Whether the meter started it.
+    /// True if the meter started it.
     pub is_own: bool,
     /// What it was started from, if it was.
     pub own: Option<OwnSetup>,
@@ -271,7 +272,8 @@ impl TestSubject {
         said
     }
 
-    /// Whether frames come back to the interface that they left from, reflected by another machine.
+    /// Returns true if frames come back to the interface that they left from, reflected by another
+    /// machine.
     pub fn is_reflected_elsewhere(&self) -> bool {
         matches!(self.places, SubjectEnds::Here(_, None))
     }

@@ -13,7 +13,8 @@ use crate::subject::time_stamps::{StampTable, StampedEnds};
 
 /// The most bytes of frames inside this program.
 const POOL_BYTES: usize = 16 << 20;
-/// How long no frame may arrive, once the last one was sent, before the rest counts as lost.
+/// The time during which no frame may arrive, once the last one was sent, before the rest counts as
+/// lost.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// The same for the first one: a busy machine may not run the forwarder sooner.
 const FIRST_PATIENCE: Duration = Duration::from_secs(1);
@@ -105,7 +106,7 @@ impl Observation {
         late
     }
 
-    /// Whether the generator achieved 99 % of its rate.
+    /// Returns true if the generator achieved 99 % of its rate.
     pub fn is_faithful(&self) -> bool {
         self.rate.1 >= self.rate.0 * MIN_ACHIEVED
     }
@@ -251,7 +252,7 @@ impl FrameProbe {
         Ok(())
     }
 
-    /// Whether a frame arrives in time.
+    /// Returns true if a frame arrives in time.
     ///
     /// Errors: the interface's.
     pub fn sees(&mut self, wanted: &[u8], within: Duration) -> Result<bool> {

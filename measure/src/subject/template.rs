@@ -46,7 +46,7 @@ pub struct FrameHeaders {
     pub ttl: u8,
     /// UDP source and destination.
     pub udp: (u16, u16),
-    /// Whether UDP has a checksum; without one, IPv4 permits zero.
+    /// True if UDP has a checksum; without one, IPv4 permits zero.
     pub has_checksum: bool,
 }
 
@@ -217,7 +217,7 @@ impl SignedFrame {
         signature_at(frame, frame.len().checked_sub(data_bytes)?)
     }
 
-    /// Whether [`reflect`] sends it back.
+    /// Returns true if [`reflect`] sends it back.
     pub fn is_reflectable(&self) -> bool {
         reflect(&mut self.bytes.clone())
     }

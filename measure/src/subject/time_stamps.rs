@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::subject::template::{FrameSignature, SignedFrame};
 
-/// How long frames are sent before a run until one is stamped, and the pause between them.
+/// The time for which frames are sent before a run until one is stamped, and the pause between
+/// them.
 const WARM_UP: Duration = Duration::from_secs(1);
 const WARM_UP_PAUSE: Duration = Duration::from_millis(1);
 

@@ -10,7 +10,7 @@ use crate::testbed::net::context;
 
 /// Echoes of the warm-up, which do not count.
 const WARM_UPS: usize = 200;
-/// How long to wait for an echo before it counts as lost.
+/// The time to wait for an echo before it counts as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes of Ethernet, IPv4 and UDP headers.
 const HEADERS: usize = 42;

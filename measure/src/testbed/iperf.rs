@@ -9,9 +9,10 @@ use crate::error::Result;
 use crate::testbed::net::{B_ADDRESS, Bed, context};
 use crate::testbed::setup::Forwarder;
 
-/// How long iperf3 may take to listen.
+/// The time that iperf3 may take to listen.
 const IPERF_PATIENCE: Duration = Duration::from_secs(10);
-/// How long its client may take to connect, in milliseconds: else the kernel tries for minutes.
+/// The time that its client may take to connect, in milliseconds: else the kernel tries for
+/// minutes.
 const IPERF_CONNECT_MS: u32 = 3_000;
 /// Duration of a TCP run, in seconds.
 const TCP_SECONDS: u64 = 2;
@@ -34,7 +35,7 @@ impl Drop for RunningChild {
     }
 }
 
-/// Whether iperf3 listens in this network namespace, by its port in hexadecimal.
+/// Returns true if iperf3 listens in this network namespace, by its port in hexadecimal.
 fn iperf_listens(file: &str) -> bool {
     const PORT: &str = ":1451 ";
     let sockets = std::fs::read_to_string(format!("/proc/thread-self/net/{file}"));

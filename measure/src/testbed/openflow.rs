@@ -20,7 +20,7 @@ use bofuss_oflib::{Action, Catalogue, Codec, ExtValue, FieldMatch, Message, Port
 
 use crate::error::{Error, Result};
 
-/// How long to wait for a reply.
+/// The time to wait for a reply.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of an OpenFlow header.
 const HEADER: usize = 8;

@@ -120,7 +120,7 @@ impl Setup {
         }
     }
 
-    /// Whether it speaks OpenFlow.
+    /// Returns true if it speaks OpenFlow.
     pub fn is_switch(self) -> bool {
         !matches!(
             self,
@@ -128,7 +128,7 @@ impl Setup {
         )
     }
 
-    /// Whether it belongs to another project.
+    /// Returns true if it belongs to another project.
     pub fn is_foreign(self) -> bool {
         matches!(
             self,
@@ -136,7 +136,7 @@ impl Setup {
         )
     }
 
-    /// Whether this machine has what it needs; our programs are in the folder `programs`.
+    /// Returns true if this machine has what it needs; our programs are in the folder `programs`.
     pub fn is_here(self, programs: &Path) -> bool {
         let program = match self {
             Self::BofussStatic => return static_program(programs).exists(),
@@ -432,7 +432,7 @@ impl Forwarder {
         self.sum_of_threads("schedstat", |s| s.split_whitespace().next()?.parse().ok())
     }
 
-    /// How often its threads have slept so far.
+    /// The number of times that its threads have slept so far.
     pub fn wake_ups(&self) -> f64 {
         self.sum_of_threads("status", |status| number(status, "voluntary_ctxt_switches"))
     }

@@ -22,7 +22,7 @@ const NUMBER_AT: usize = 42;
 pub const ABSENT_HOSTS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0x1b], [2, 0, 0, 0, 0, 0x1a]];
 /// Bytes of frames that wait to be sent at most.
 const POOL_BYTES: usize = 64 << 20;
-/// How long the receiver waits for a frame.
+/// The time that the receiver waits for a frame.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The UDP destination port of flow 0; other flows have others, and other source ports.
 pub const FIRST_PORT: u16 = 5000;
@@ -52,7 +52,7 @@ pub struct Load {
     pub first: u32,
     /// The order of the flows.
     pub order: FlowOrder,
-    /// Whether they go from B to A.
+    /// True if they go from B to A.
     pub back: bool,
 }
 

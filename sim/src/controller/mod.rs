@@ -17,7 +17,7 @@ pub use rules::RulesController;
 /// It has to be deterministic, so that equal calls have equal effects: it takes the time and random
 /// numbers from nowhere else.
 pub trait Controller {
-    /// Whether it receives and sends bytes, HELLO included, instead of messages.
+    /// Returns true if it receives and sends bytes, HELLO included, instead of messages.
     fn takes_bytes(&self) -> bool {
         false
     }

@@ -172,7 +172,7 @@ impl EndHost {
         }
     }
 
-    /// Whether the IP destination of a packet is one of our addresses.
+    /// Returns true if the IP destination of a packet is one of our addresses.
     fn is_for_us(&self, packet: &Received<'_>) -> bool {
         self.neighbours.own_ip(packet.dst) == Some(packet.dst)
     }
@@ -331,7 +331,7 @@ impl EndHost {
         }
     }
 
-    /// Whether the Ethernet destination of a frame is our address or a group.
+    /// Returns true if the Ethernet destination of a frame is our address or a group.
     fn is_addressed(&self, frame: &[u8]) -> bool {
         let own = self.config.addresses.mac;
         let is_group = frame.first().is_some_and(|first| first & 1 == 1);

@@ -10,13 +10,14 @@ use bofuss_oflib::Mac;
 
 use super::{HostAddresses, HostOutput, wire};
 
-/// How long an answer is valid. After that, packets are still sent to the address, and the host
-/// asks again.
+/// The time for which an answer is valid. After that, packets are still sent to the address, and
+/// the host asks again.
 const REACHABLE_NS: u64 = 60 * Time::SEC;
-/// How long a host waits for an answer before it asks again. Spec: RFC 4861 section 10,
+/// The time that a host waits for an answer before it asks again. Spec: RFC 4861 section 10,
 /// `RETRANS_TIMER`.
 const RETRANSMIT_NS: u64 = Time::SEC;
-/// How often a host asks before it gives up. Spec: RFC 4861 section 10, `MAX_MULTICAST_SOLICIT`.
+/// The number of times that a host asks before it gives up. Spec: RFC 4861 section 10,
+/// `MAX_MULTICAST_SOLICIT`.
 const MAX_QUESTIONS: u32 = 3;
 /// The most frames that wait for the answer of one neighbour.
 const MAX_WAITING: usize = 64;
@@ -31,7 +32,7 @@ const MAX_NEIGHBOURS: usize = 8_192;
 struct Neighbour {
     mac: Option<Mac>,
     confirmed_at: Time,
-    /// How often we asked without an answer, and when the next question is due.
+    /// The number of times that we asked without an answer, and the time of the next question.
     questions: u32,
     ask_at: Option<Time>,
     waiting: Vec<Frame>,
@@ -137,7 +138,8 @@ impl Neighbours {
         }
     }
 
-    /// Whether there is room for one more neighbour; removes old ones for it, if it is time.
+    /// Returns true if there is room for one more neighbour; removes old ones for it, if it is
+    /// time.
     fn has_room(&mut self, now: Time) -> bool {
         if self.known.len() >= MAX_NEIGHBOURS && now >= self.cleanup_at {
             self.cleanup_at = now.after(RETRANSMIT_NS);

@@ -37,7 +37,7 @@ pub struct TcpProgram {
     pub algorithm: CongestionControl,
     /// The minimum retransmission timeout.
     pub min_timeout_ns: u64,
-    /// Whether it offers explicit congestion notification.
+    /// True if it offers explicit congestion notification.
     pub ecn: bool,
     /// The length of the intervals in which acknowledged bytes are counted, from `start` on; 0 for
     /// none.
@@ -53,7 +53,7 @@ pub struct TcpCounts {
     pub retransmissions: u64,
     /// The time from the SYN to the acknowledgement of the last byte.
     pub completed_ns: Option<u64>,
-    /// Whether the connection was refused, or given up.
+    /// True if the connection was refused, or given up.
     pub failed: bool,
 }
 

@@ -4,7 +4,7 @@ use bofuss_datapath::Time;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// How many numbers a [`SequenceWindow`] remembers.
+/// The length of a [`SequenceWindow`], in numbers of the sequence.
 const REMEMBERED: u64 = 64;
 /// The decimal digits to which quantiles are exact.
 const DIGITS: u8 = 2;

@@ -52,7 +52,7 @@ pub struct UdpProgram {
     /// How long it sends and how long it then pauses, again and again, in nanoseconds; `None` for
     /// no pauses.
     pub on_off_ns: Option<(u64, u64)>,
-    /// How many packets are sent in all.
+    /// The number of packets that are sent in all.
     pub count: u64,
     /// Bytes after the UDP header; at least [`MIN_DATA_BYTES`].
     pub data_bytes: u16,

@@ -145,7 +145,7 @@ impl Scenario {
             .collect()
     }
 
-    /// How many assertions there are.
+    /// The number of assertions.
     pub fn assertion_count(&self) -> usize {
         self.assertions.len()
     }

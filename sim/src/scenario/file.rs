@@ -25,7 +25,7 @@ pub struct ScenarioFile {
     pub max_events: Option<u64>,
     /// The most bytes of buffers for all frames together.
     pub pool_bytes: Option<usize>,
-    /// Whether all hosts know each other's Ethernet addresses from the start.
+    /// True if all hosts know each other's Ethernet addresses from the start.
     #[serde(default)]
     pub known_addresses: bool,
     /// A topology, made from a few numbers or read from a file.
@@ -105,7 +105,7 @@ pub struct SwitchRow {
     pub dpid: Option<u64>,
     /// What it does without a controller, its fail mode: `secure`, `standalone` or `arp-path`.
     pub fail_mode: Option<Spanned<String>>,
-    /// How many tables it has.
+    /// The number of tables that it has.
     pub tables: Option<u8>,
     /// How packets find their entries: `reference`, `tables` or `cache`.
     pub engine: Option<Spanned<String>>,

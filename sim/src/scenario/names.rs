@@ -1,6 +1,6 @@
 //! Names of nodes, and patterns of names.
 
-/// Whether a text can be a name: letters, digits, `-` and `_`, at most 64 of them.
+/// Returns true if a text can be a name: letters, digits, `-` and `_`, at most 64 of them.
 pub(super) fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.chars().all(is_name_letter)
 }
@@ -9,7 +9,7 @@ fn is_name_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "-_".contains(letter)
 }
 
-/// Whether a name matches a pattern in which each `*` stands for any characters.
+/// Returns true if a name matches a pattern in which each `*` stands for any characters.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

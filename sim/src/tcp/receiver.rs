@@ -5,11 +5,11 @@ use bofuss_datapath::Time;
 use super::segment::{ACK, CE, CWR, ECE, FIN, RST, SYN, Segment};
 use super::{Ports, WINDOW_BYTES, WINDOW_SCALE, timestamp, unwrap};
 
-/// How many segments in order make an acknowledgement due. Spec: RFC 5681 section 4.2.
+/// The number of segments in order that make an acknowledgement due. Spec: RFC 5681 section 4.2.
 const SEGMENTS_PER_ACK: u32 = 2;
-/// How long an acknowledgement may wait (Linux: `TCP_DELACK_MIN`; RFC 5681 allows 500 ms).
+/// The time that an acknowledgement may wait (Linux: `TCP_DELACK_MIN`; RFC 5681 allows 500 ms).
 const ACK_DELAY_NS: u64 = 40_000_000;
-/// How many segments at the beginning are acknowledged at once, to let the sender's window grow
+/// The number of first segments that are acknowledged at once, to let the sender's window grow
 /// (Linux: `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: u32 = 16;
 /// The most ranges received out of order that are remembered. A segment that would begin a further
@@ -17,7 +17,7 @@ const QUICK_ACKS: u32 = 16;
 const MAX_RANGES: usize = 1_024;
 /// The time to the first retransmission of SYN and FIN; it doubles each time.
 const RETRY_NS: u64 = Time::SEC;
-/// How often SYN and FIN are sent again before the connection is forgotten (Linux:
+/// The number of times that SYN and FIN are sent again before the connection is forgotten (Linux:
 /// `tcp_synack_retries`).
 const RETRIES: u32 = 5;
 
@@ -53,8 +53,9 @@ pub struct TcpReceiver {
     retries: u32,
     peer_timestamp: u32,
     payload_bytes: u64,
-    /// Whether the sender supports marks, and whether one still has to be echoed to it.
+    /// True if the sender supports explicit congestion notification.
     uses_ecn: bool,
+    /// True if a mark still has to be echoed to the sender.
     echoes: bool,
 }
 
@@ -93,7 +94,7 @@ impl TcpReceiver {
         receiver
     }
 
-    /// Whether the connection is over.
+    /// Returns true if the connection is over.
     pub fn is_over(&self) -> bool {
         self.state == ReceiverState::Closed
     }

@@ -14,7 +14,7 @@ pub struct RoundTrip {
     variation_ns: u64,
     min_ns: u64,
     latest_ns: u64,
-    /// How often the timer has expired since the last sample.
+    /// The number of times that the timer has expired since the last sample.
     backoff: u32,
     min_timeout_ns: u64,
 }

@@ -38,7 +38,7 @@ struct Outstanding {
 pub struct Delivered {
     /// Bytes by which the cumulative acknowledgement advanced.
     pub acknowledged: u64,
-    /// Whether any segment was reported as arrived for the first time.
+    /// True if any segment was reported as arrived for the first time.
     pub any: bool,
     /// A sample of the round-trip time: of the reported segments that were sent only once, from the
     /// one sent last.
@@ -63,17 +63,17 @@ impl Scoreboard {
         self.in_flight_bytes
     }
 
-    /// Whether nothing waits for an acknowledgement.
+    /// Returns true if nothing waits for an acknowledgement.
     pub fn is_empty(&self) -> bool {
         self.outstanding.is_empty()
     }
 
-    /// Whether no segment has arrived out of order, and none is lost.
+    /// Returns true if no segment has arrived out of order, and none is lost.
     pub fn is_in_order(&self) -> bool {
         self.sacked == 0 && self.lost == 0
     }
 
-    /// How many segments are outstanding.
+    /// The number of segments that are outstanding.
     pub fn len(&self) -> usize {
         self.outstanding.len()
     }

@@ -10,10 +10,11 @@ use super::segment::{
 };
 use super::{Ports, WINDOW_SCALE, unwrap};
 
-/// How often a SYN is sent again before the connection is given up (Linux: `tcp_syn_retries`).
+/// The number of times that a SYN is sent again before the connection is given up (Linux:
+/// `tcp_syn_retries`).
 const SYN_RETRIES: u32 = 6;
-/// How often the timer expires without progress before the connection is given up (Linux:
-/// `tcp_retries2`).
+/// The number of times that the timer expires without progress before the connection is given up
+/// (Linux: `tcp_retries2`).
 const DATA_RETRIES: u32 = 15;
 /// Added to the probe timeout if one segment is in flight, as its acknowledgement may be delayed.
 /// Spec: RFC 8985 section 7.2, `TLP.max_ack_delay`.
@@ -34,7 +35,7 @@ pub struct TcpSenderConfig {
     pub min_timeout_ns: u64,
     /// The initial sequence number.
     pub initial_seq: u32,
-    /// Whether it offers explicit congestion notification.
+    /// True if it offers explicit congestion notification.
     pub ecn: bool,
 }
 
@@ -70,15 +71,15 @@ pub struct TcpSender {
     /// During recovery, the number at which it ends. The window was reduced already for losses
     /// below this number.
     recovery_end: Option<u64>,
-    /// Whether both ends support explicit congestion notification.
+    /// True if both ends support explicit congestion notification.
     uses_ecn: bool,
     /// The window was reduced already for marks below this number.
     marks_end: u64,
-    /// Whether the next new data has to say, with CWR, that the window was reduced.
+    /// True if the next new data has to say, with CWR, that the window was reduced.
     owes_cwr: bool,
-    /// Whether recovery began with a timeout; then the window grows during it.
+    /// True if recovery began with a timeout; then the window grows during it.
     after_timeout: bool,
-    /// Whether the congestion window kept the last transmission from sending more.
+    /// True if the congestion window kept the last transmission from sending more.
     limited: bool,
     probed: bool,
     retries: u32,
@@ -138,12 +139,12 @@ impl TcpSender {
         }
     }
 
-    /// Whether the connection is over.
+    /// Returns true if the connection is over.
     pub fn is_over(&self) -> bool {
         matches!(self.state, SenderState::Closed | SenderState::Failed)
     }
 
-    /// Whether the connection was refused or given up.
+    /// Returns true if the connection was refused or given up.
     pub fn has_failed(&self) -> bool {
         self.state == SenderState::Failed
     }
@@ -159,7 +160,7 @@ impl TcpSender {
         data.min(self.config.size_bytes)
     }
 
-    /// How many segments were retransmitted.
+    /// The number of segments that were retransmitted.
     pub fn retransmissions(&self) -> u64 {
         self.retransmissions
     }

@@ -319,7 +319,7 @@ fn random(
 mod tests {
     use super::*;
 
-    /// Whether all nodes are reached from the first.
+    /// Returns true if all nodes are reached from the first.
     fn is_connected(topology: &Topology) -> bool {
         let mut reached = BTreeSet::from([0]);
         let mut waiting = vec![0];

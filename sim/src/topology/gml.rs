@@ -143,7 +143,7 @@ fn end<'s>(
     gml_node.ok_or_else(|| refuse(item.line, format!("an edge's {key} {id} is no node")))
 }
 
-/// How long light takes in fibre along the great circle between two nodes (haversine formula);
+/// The time that light takes in fibre along the great circle between two nodes (haversine formula);
 /// `None` if a position is missing.
 fn delay_ns(from: &GmlNode, to: &GmlNode) -> Option<u64> {
     let (lat1, lon1) = from.position?;

@@ -25,7 +25,7 @@ pub struct Topology {
 pub struct TopologyNode {
     /// Its name, unique in the topology.
     pub name: String,
-    /// Whether it is a host.
+    /// True if it is a host.
     pub is_host: bool,
 }
 

@@ -56,7 +56,7 @@ pub struct PingRow {
     /// Seconds from one to the next.
     #[serde(default = "one_second")]
     pub interval: f64,
-    /// How many requests each sender sends; if missing, there is no limit.
+    /// The number of requests that each sender sends; if missing, there is no limit.
     pub count: Option<u64>,
     /// Bytes after the ICMP header.
     #[serde(default = "ping_bytes")]
@@ -86,7 +86,7 @@ pub struct UdpRow {
     /// Bytes after the UDP header.
     #[serde(default = "udp_bytes")]
     pub size: u16,
-    /// How many flows there are. Each has its own source port.
+    /// The number of flows. Each has its own source port.
     #[serde(default = "one")]
     pub flows: u32,
     /// When packets, or bursts, leave: `constant` or `poisson`.
@@ -125,7 +125,7 @@ pub struct TcpRow {
     pub stop: Option<f64>,
     /// Bytes that each sends; if missing, it sends until `stop`.
     pub size: Option<u64>,
-    /// How many connections there are.
+    /// The number of connections.
     #[serde(default = "one")]
     pub flows: u32,
     /// Connections are opened as a Poisson process with this mean rate per second; if missing, all
@@ -137,7 +137,7 @@ pub struct TcpRow {
     /// The minimum retransmission timeout in seconds.
     #[serde(default = "min_timeout")]
     pub min_timeout: f64,
-    /// Whether they offer explicit congestion notification.
+    /// True if they offer explicit congestion notification.
     #[serde(default)]
     pub ecn: bool,
     /// Destination port.

@@ -115,7 +115,7 @@ pub struct TcpFlowReport {
     pub goodput_mbps: f64,
     /// Segments that were retransmitted.
     pub retransmissions: u64,
-    /// Whether it was refused or given up.
+    /// True if it was refused or given up.
     pub failed: bool,
     /// The rate of acknowledged data in each interval.
     pub intervals_mbps: Vec<f64>,

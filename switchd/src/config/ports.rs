@@ -42,7 +42,8 @@ pub struct PortSpec {
 }
 
 impl PortSpec {
-    /// Whether `word` names this port: its number, its interface, or its kind as `--port` has it.
+    /// Returns true if `word` names this port: its number, its interface, or its kind as `--port`
+    /// has it.
     pub fn is_named(&self, word: &str) -> bool {
         let names = [self.number.to_string(), self.kind.to_string()];
         self.kind.interface() == Some(word) || names.iter().any(|name| name == word)

@@ -8,7 +8,7 @@ use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 
 use crate::error::{Error, Result};
 
-/// How long before the time of a commit the thread stops sleeping, and polls.
+/// The time before a commit at which the thread stops sleeping, and polls.
 const SPIN_NS: u64 = 200_000;
 /// How much two clocks that are read one after the other may differ without a step.
 const CLOCK_NOISE_NS: u64 = 2_000;

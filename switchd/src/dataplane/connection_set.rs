@@ -91,13 +91,13 @@ impl ConnectionSet {
             .collect()
     }
 
-    /// Whether a connection to this controller is up.
+    /// Returns true if a connection to this controller is up.
     pub fn have(&self, controller: &ActiveAddress) -> bool {
         let mut origins = self.senders.values().map(|peer| &peer.origin);
         origins.any(|origin| matches!(origin, Origin::Active(to) if to == controller))
     }
 
-    /// Whether a configured controller is connected.
+    /// Returns true if a configured controller is connected.
     pub fn have_controller(&self) -> bool {
         let mut origins = self.senders.values().map(|peer| &peer.origin);
         origins.any(|origin| matches!(origin, Origin::Active(_)))
@@ -119,22 +119,22 @@ impl ConnectionSet {
         }
     }
 
-    /// Whether a connection has room for messages.
+    /// Returns true if a connection has room for messages.
     pub fn has_room(&self, conn: ConnId) -> bool {
         self.senders
             .get(&conn)
             .is_none_or(|peer| peer.sender.has_room())
     }
 
-    /// Whether a connection has room for a packet-in from this port; if so, the packet-in counts as
-    /// sent.
+    /// Returns true if a connection has room for a packet-in from this port; if so, the packet-in
+    /// counts as sent.
     pub fn takes_packet_in(&self, conn: ConnId, in_port: PortNo) -> bool {
         let peer = self.senders.get(&conn);
         peer.is_none_or(|peer| peer.sender.takes_packet_in(in_port))
     }
 }
 
-/// Whether the peer is a local tool, such as a call of `dpctl`.
+/// Returns true if the peer is a local tool, such as a call of `dpctl`.
 pub fn is_local_tool(origin: &Origin) -> bool {
     match origin {
         Origin::Passive { listener, .. } => matches!(listener.0, Endpoint::Unix(_)),

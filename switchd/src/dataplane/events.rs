@@ -166,7 +166,8 @@ fn log_unsent(peer: &str, name: &str, cause: &EncodeError) {
     }
 }
 
-/// Whether the peer closed the connection, or the socket failed, as it does when the peer is gone.
+/// Returns true if the peer closed the connection, or the socket failed, as it does when the peer
+/// is gone.
 fn is_usual_end(reason: &Reason) -> bool {
     matches!(reason, Reason::Io(_) | Reason::PeerClosed)
 }

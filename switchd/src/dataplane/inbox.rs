@@ -45,12 +45,12 @@ impl Inbox {
         }
     }
 
-    /// Whether events were taken from the queue and are not yet handled.
+    /// Returns true if events were taken from the queue and are not yet handled.
     pub(super) fn has_taken(&self) -> bool {
         !self.taken.is_empty()
     }
 
-    /// Whether events wait that nothing will wake the thread for.
+    /// Returns true if events wait that nothing will wake the thread for.
     pub(super) fn has_waiting(&self) -> bool {
         self.has_taken() || !self.backlog.is_empty()
     }
@@ -155,8 +155,8 @@ impl DataPlane {
         }
     }
 
-    /// Whether the switch takes the first waiting message of a connection. If none is left, it
-    /// would take any.
+    /// Returns true if the switch takes the first waiting message of a connection. If none is left,
+    /// it would take any.
     fn takes_waiting(&self, id: ConnId) -> bool {
         let first = self.inbox.backlog.get(&id).and_then(VecDeque::front);
         first.is_none_or(|event| self.live.takes(id, event))

@@ -26,7 +26,7 @@ pub struct DataPlaneIo {
     pub ports: PortSet,
     /// The connections that are up.
     pub connections: ConnectionSet,
-    /// Whether the rights to open and change interfaces were given up.
+    /// True if the rights to open and change interfaces were given up.
     pub is_locked: bool,
     /// The names of extensions' errors, for the log.
     catalogue: Arc<Catalogue>,

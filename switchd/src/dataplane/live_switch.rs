@@ -34,7 +34,7 @@ use crate::port::OpenPort;
 use acceleration::Acceleration;
 use traces::PendingTraces;
 
-/// How often the port drivers' loss counters are read.
+/// The interval at which the port drivers' loss counters are read.
 const COUNTER_PERIOD_NS: u64 = 500_000_000;
 
 /// A switch with its ports and connections, and what its thread notes about them.
@@ -222,7 +222,7 @@ impl LiveSwitch {
         }
     }
 
-    /// Whether the switch could become `other`. Errors: the entry that would have no room.
+    /// Checks that the switch could become `other`. Errors: the entry that would have no room.
     pub(super) fn check_reconfigure(
         &mut self,
         other: &mut Switch,
@@ -385,7 +385,7 @@ impl LiveSwitch {
         }
     }
 
-    /// Whether the switch takes a connection's message now.
+    /// Returns true if the switch takes a connection's message now.
     pub(super) fn takes(&self, id: bofuss_channel::ConnId, event: &Event) -> bool {
         let message = match event {
             Event::Message { message, .. } => Some(message),

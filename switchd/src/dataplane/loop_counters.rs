@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::metrics::{Histogram, Labels, Samples};
 
-/// How many bounds the histogram of batch sizes has: 1 to 32 frames.
+/// The number of bounds that the histogram of batch sizes has: 1 to 32 frames.
 const SIZE_BOUNDS: usize = 6;
-/// How many bounds the histograms of times have: 1 us to 1 s.
+/// The number of bounds that the histograms of times have: 1 us to 1 s.
 const TIME_BOUNDS: usize = 21;
 const FIRST_TIME_NS: u64 = 1000;
 const NS_PER_SEC: f64 = 1e9;

@@ -26,7 +26,7 @@ struct PortSlot {
     queued: Vec<Frame>,
     /// Frames dropped because the queue was full.
     overflowed: u64,
-    /// Whether epoll watches the port for room to send.
+    /// True if epoll watches the port for room to send.
     watched: bool,
     /// The descriptor that epoll watches.
     polled: Option<RawFd>,
@@ -115,7 +115,7 @@ impl PortSet {
         Some(slot.port)
     }
 
-    /// Whether there is a port of this number.
+    /// Returns true if there is a port of this number.
     pub fn contains(&self, number: PortNo) -> bool {
         self.slots.contains_key(&number)
     }
@@ -253,7 +253,7 @@ impl PortSet {
         }
     }
 
-    /// Whether all frames that arrived on a port have left.
+    /// Returns true if all frames that arrived on a port have left.
     pub fn is_drained(&self, number: PortNo) -> bool {
         let slot = self.slots.get(&number);
         slot.is_some_and(|slot| slot.port.driver.is_drained())
@@ -312,7 +312,7 @@ impl PortSet {
         }
     }
 
-    /// Whether a port takes frames: none of its frames wait for room.
+    /// Returns true if a port takes frames: none of its frames wait for room.
     pub fn takes_frames(&self, port: PortNo) -> bool {
         self.slots.get(&port).is_none_or(|slot| !slot.watched)
     }

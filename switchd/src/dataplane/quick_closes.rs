@@ -9,7 +9,7 @@ const QUICK_NS: u64 = 5 * Time::SEC;
 /// How many such ends in a row are reported.
 const REPORTED_AT: u32 = 3;
 
-/// How often in a row each controller closed its connection quickly.
+/// The number of times in a row that each controller closed its connection quickly.
 #[derive(Default)]
 pub struct QuickCloses(BTreeMap<String, u32>);
 

@@ -240,7 +240,7 @@ impl DataPlane {
     }
 }
 
-/// Whether the configuration wants a connection: one that a peer made, one to a configured
+/// Returns true if the configuration wants a connection: one that a peer made, one to a configured
 /// controller, or an auxiliary connection that is configured.
 pub(super) fn is_wanted(config: &Config, origin: &Origin) -> bool {
     match origin {

@@ -40,7 +40,7 @@ enum NextSlice {
         extension: usize,
         /// Where the extension continues; only the extension knows what the number means.
         from: u64,
-        /// How many values it has given before.
+        /// The number of values that it has given before.
         count: usize,
     },
     Flows,
@@ -82,7 +82,7 @@ impl Scrape {
         self.flows_seen = 0;
     }
 
-    /// Whether all metrics of this switch are collected.
+    /// Returns true if all metrics of this switch are collected.
     pub fn is_done(&self) -> bool {
         self.next == NextSlice::Nothing
     }

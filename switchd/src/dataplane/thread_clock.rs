@@ -22,7 +22,7 @@ impl ThreadClock {
         }
     }
 
-    /// How long the switch has run.
+    /// The time that the switch has run.
     pub(super) fn uptime(&self) -> Duration {
         self.epoch.elapsed()
     }
@@ -36,7 +36,7 @@ impl ThreadClock {
         Time(self.uptime().as_nanos() as u64)
     }
 
-    /// Whether a test has set the time.
+    /// Returns true if a test has set the time.
     #[cfg(test)]
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped_at.is_some()

@@ -134,7 +134,7 @@ impl TrialSwitch<'_> {
     }
 }
 
-/// Whether a queue is configured.
+/// Returns true if a queue is configured.
 pub(super) fn is_named(queues: &[ConfiguredQueue], port: PortNo, id: QueueId) -> bool {
     queues
         .iter()

@@ -38,7 +38,7 @@ const ENTRIES: [&str; 6] = [
 ];
 const WRONG: &str = "table=1,dl_dst=02:00:00:00:00:37";
 const RIGHT: &str = "table=1,priority=10,dl_dst=02:00:00:00:00:33,actions=output:3";
-/// How long h1 waits for the answer that never arrives, in seconds.
+/// The time that h1 waits for the answer that never arrives, in seconds.
 const LOST_WAIT: &str = "1";
 
 /// Runs the scenes on the switch that listens at `socket`. Errors: a sentence for the user.

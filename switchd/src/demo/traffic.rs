@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::{HOSTS, Lab, REPLY_WAIT, Result, address, context, run};
 
-/// How long the TCP transfer runs.
+/// The time that the TCP transfer runs.
 const TRANSFER: Duration = Duration::from_secs(3);
-/// How often its rate is shown.
+/// The interval at which its rate is shown.
 const RATE_PERIOD: Duration = Duration::from_millis(500);
-/// How long each host waits for an answer to a ping, in seconds.
+/// The time that each host waits for an answer to a ping, in seconds.
 const PING_WAIT: &str = "2";
-/// How long a controller may take to connect and to prepare the switch.
+/// The time that a controller may take to connect and to prepare the switch.
 const CONTROLLER_WAIT: Duration = Duration::from_secs(10);
 /// The TCP port of the transfer.
 const TCP_PORT: u16 = 5001;

@@ -18,7 +18,7 @@ use crate::{control, rundir};
 
 /// The wait between two attempts to get a name or an address that another switch has.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
-/// How many names are tried at most.
+/// The number of names that are tried at most.
 const MAX_NAMES: u32 = 1000;
 
 /// The sockets of a switch, removed when dropped.

@@ -14,14 +14,14 @@ use bofuss_sim::controller::{Controller, ControllerOutput};
 
 use crate::error::{Result, context};
 
-/// How long the simulation waits for a controller, by the wall clock.
+/// The time that the simulation waits for a controller, by the wall clock.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to sleep between looks at sockets that have nothing.
+/// The time to sleep between looks at sockets that have nothing.
 const POLL_PAUSE: Duration = Duration::from_micros(200);
 /// The simulated time between two looks at a controller, if time runs with the wall clock.
 const POLL_NANOS: u64 = 1_000_000;
-/// How many echo requests in turn a controller answers before time goes on. One that queues
-/// messages inside may answer the first before it has handled all that came earlier; when it
+/// The number of echo requests that a controller answers in turn before time goes on. One that
+/// queues messages inside may answer the first before it has handled all that came earlier; when it
 /// answers the second, it has.
 const ROUNDS: u32 = 2;
 /// The transaction ids of our echo requests begin here.
@@ -200,7 +200,7 @@ impl TcpController {
 }
 
 impl ControllerSocket {
-    /// Whether the controller's HELLO or its answer to an echo request has not come.
+    /// Returns true if the controller's HELLO or its answer to an echo request has not come.
     fn is_silent(&self) -> bool {
         self.version.is_none() || self.awaited.is_some()
     }

@@ -16,13 +16,13 @@ const LOADED: &str = "/sys/module/openvswitch";
 /// The original's programs.
 const ORIGINAL: [&str; 2] = ["ofdatapath", "ofprotocol"];
 
-/// Whether a folder has the original BOFUSS.
+/// Returns true if a folder has the original BOFUSS.
 pub fn original_is_in(folder: &Path) -> bool {
     ORIGINAL.iter().all(|name| folder.join(name).exists())
 }
 
-/// Whether this kernel has Open vSwitch's datapath or a module of it, and Open vSwitch is there;
-/// nothing is loaded.
+/// Returns true if this kernel has Open vSwitch's datapath or a module of it, and Open vSwitch is
+/// there; nothing is loaded.
 ///
 /// Errors: what is missing.
 pub fn kernel_datapath() -> Result<()> {
@@ -43,7 +43,8 @@ pub fn kernel_datapath() -> Result<()> {
     .into())
 }
 
-/// Whether the datapath is a module of this folder, or of those that the kernel has in itself.
+/// Returns true if the datapath is a module of this folder, or of those that the kernel has in
+/// itself.
 fn lists_datapath(modules: &Path) -> bool {
     ["modules.dep", "modules.builtin"].iter().any(|list| {
         let text = std::fs::read_to_string(modules.join(list)).unwrap_or_default();

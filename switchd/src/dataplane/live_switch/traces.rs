@@ -35,7 +35,7 @@ struct PendingTrace {
 #[derive(Clone, Copy, Default)]
 struct TraceFormat {
     json: bool,
-    /// Whether ports have their names in place of numbers.
+    /// True if ports have their names in place of numbers.
     names: bool,
 }
 

@@ -7,7 +7,7 @@ use bofuss_oflib::{Action, PortNo};
 
 use super::*;
 
-/// How many entries each change goes through, in many slices.
+/// The number of entries that each change goes through, in many slices.
 const ENTRIES: u32 = 1000;
 const CHANGES: u32 = 100;
 
