@@ -3,7 +3,7 @@
 use bofuss_channel::ClientError;
 use bofuss_oflib::error::{ErrorCode, FlowModFailed};
 
-/// What a measurement returns, or why it fails.
+/// The result of a measurement, or the reason why it failed.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a measurement fails. The exit code is 1.
@@ -29,7 +29,7 @@ impl From<&str> for Error {
     }
 }
 
-/// How an exchange with the switch failed.
+/// A failure of an exchange with the switch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
     /// It answered with an error.

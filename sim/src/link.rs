@@ -47,7 +47,7 @@ impl Default for LinkConfig {
     }
 }
 
-/// Whether a link carries frames.
+/// The state of a link, by which it carries frames or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
     /// It carries frames.
@@ -93,7 +93,7 @@ impl LinkDrop {
     }
 }
 
-/// What one direction of a link has carried.
+/// The statistics of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// Frames offered to it.
@@ -227,8 +227,8 @@ impl Transmitter {
         }
     }
 
-    /// How many more frames a paced port may send: so many that one is being sent and one waits.
-    /// Errors: none now; the time when it may send one again.
+    /// The number of further frames that a paced port may send: so many that one is being sent and
+    /// one waits. Errors: none now; the time when it may send one again.
     pub(crate) fn room(&mut self, now: Time) -> Result<u32, Time> {
         self.begin_sending(now);
         let waiting = self.waiting.len() as u32;

@@ -90,7 +90,7 @@ impl fmt::Display for NetworkError {
 
 impl std::error::Error for NetworkError {}
 
-/// What a node is: a host or a switch.
+/// The kind of a node: a host or a switch.
 pub(crate) enum NodeKind {
     Host(Box<dyn Host>),
     Switch(Box<SwitchNode>),
@@ -331,7 +331,7 @@ impl Network {
         (transmitter.from, transmitter.to)
     }
 
-    /// What one direction of a link has carried.
+    /// The statistics of one direction of a link.
     pub fn link_stats(&self, direction: LinkDirection) -> LinkStats {
         let number = direction.link.0 * 2 + u32::from(direction.back);
         self.transmitters[number as usize].stats

@@ -1,4 +1,4 @@
-//! What happens in a network, reported event by event.
+//! Reports what happens in a network, event by event.
 
 use bofuss_datapath::Time;
 use bofuss_embed::EmbedError;
@@ -33,11 +33,11 @@ pub struct LogEvent<'a> {
     pub number: u64,
     /// When it happened.
     pub at: Time,
-    /// What happened.
+    /// The kind of an event.
     pub kind: EventKind<'a>,
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug)]
 pub enum EventKind<'a> {
     /// A link accepted a frame from a node.

@@ -20,7 +20,7 @@ const KBPS: u64 = 1000;
 /// A switch, and what waits for it to accept.
 pub(crate) struct SwitchNode {
     pub(crate) switch: EmbeddedSwitch,
-    /// What arrived from controllers and the switch has not accepted yet.
+    /// Messages that arrived from controllers and that the switch has not accepted yet.
     untaken: BTreeMap<ConnId, VecDeque<ControlData>>,
     /// The ports that have queues in the switch and are therefore paced by their links, and for
     /// each whether a [`Due::Room`](crate::event_queue::Due::Room) is scheduled.

@@ -254,10 +254,10 @@ pub enum CopyTarget {
 pub struct FrameCopier {
     /// The port that is watched.
     port: PortNo,
-    /// Which frames.
+    /// The flow whose frames are copied.
     rule: KeyMatch,
-    /// What the parse of each frame starts from: a key with the ingress port, and a layout that
-    /// knows the additional fields.
+    /// The start of the parse of each frame: a key with the ingress port, and a layout that knows
+    /// the additional fields.
     arrival: Key,
     unread: Layout,
     /// The target.

@@ -53,7 +53,7 @@ pub struct Config {
     pub is_named: bool,
     /// Its datapath id; `None` takes the MAC address of the first port.
     pub datapath_id: Option<u64>,
-    /// How it describes itself to controllers.
+    /// The description of itself for controllers.
     pub desc: Desc,
     /// Its ports.
     pub ports: Vec<PortSpec>,
@@ -75,7 +75,7 @@ pub struct Config {
     pub socket_group: Option<u32>,
     /// Its certificate and CAs, if it speaks TLS.
     pub tls: Option<Tls>,
-    /// What it does without a connection to a controller.
+    /// Its behaviour without a connection to a controller.
     pub fail_mode: FailMode,
     /// True if the fail mode was configured. Otherwise it follows from whether there are
     /// controllers.
@@ -112,7 +112,7 @@ pub struct Config {
     pub capture_folder: Option<PathBuf>,
     /// The file that records the switch.
     pub record: Option<PathBuf>,
-    /// How much of each frame the record has.
+    /// The part of each frame that the record has.
     pub record_frames: FrameDetail,
     /// The options that this configuration was made of.
     pub options: Box<Options>,

@@ -29,7 +29,8 @@ const MAX_CONCURRENT_COMMANDS: usize = 16;
 
 /// The command whose connection stays open.
 const ATTACH: &str = "attach";
-/// What the switch is sent when that connection closes; it is no command that a peer can send.
+/// The line that the switch gets when that connection closes; it is no command that a peer can
+/// send.
 const DETACH: &str = "detach";
 
 /// Commands: name, arguments, what it does.

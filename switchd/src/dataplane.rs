@@ -68,9 +68,9 @@ pub struct DataPlane {
     live: LiveSwitch,
     /// The configuration: changed by the commands of operators.
     config: Config,
-    /// What other threads sent.
+    /// The queues from other threads.
     inbox: Inbox,
-    /// What wakes the thread.
+    /// The descriptors that wake the thread.
     poller: Poller,
     /// Reports changes of links in the ports' network namespace.
     monitor: LinkMonitor,
@@ -90,7 +90,7 @@ pub struct DataPlaneParts {
     pub ports: Vec<OpenPort>,
     /// The configuration that the switch was started with.
     pub config: Config,
-    /// What notes the switch's inputs and outputs, if they are recorded.
+    /// The recorder of the switch's inputs and outputs, if they are recorded.
     pub recorder: Option<SwitchRecorder>,
     /// Events of connections.
     pub events: mpsc::Receiver<Event>,

@@ -18,7 +18,7 @@ use crate::{log, rundir};
 
 /// Set in the environment of the background process when a program detaches.
 const DETACHED: &str = "BOFUSS_DETACHED";
-/// What the background process prints when it is ready.
+/// The text that the background process prints when it is ready.
 const READY: &str = "ready";
 
 /// Options of both programs.

@@ -158,8 +158,8 @@ impl RepeatCounts {
     }
 }
 
-/// What a line is about: its text before the first `: `. A peer is named without its port number or
-/// process id, which differ each time that it connects.
+/// The subject of a line: its text before the first `: `. A peer is named without its port number
+/// or process id, which differ each time that it connects.
 fn about(text: &str) -> String {
     let who = text.split(": ").next().unwrap_or_default();
     let Some((peer, listener)) = who.split_once(" on ") else {

@@ -44,7 +44,7 @@ fn ignores_sighup() -> bool {
 /// A configuration that was read again.
 type Reread = (ConfigSource, Vec<Config>);
 
-/// Who asked for a reload, if it was no signal.
+/// The peer that asked for a reload, if it was no signal.
 type Asker = Option<oneshot::Sender<Answer>>;
 
 /// The running switches, in the order of the configuration file.

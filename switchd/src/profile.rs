@@ -27,7 +27,7 @@ const OTHER_KEYS: &str = "id, name, max-entries, metadata-match, metadata-write"
 #[derive(Clone, Debug)]
 pub struct Profile(Vec<TableFeatureSet>);
 
-/// What is wrong, and at which byte of the file.
+/// An error, and the byte of the file at which it is.
 type Wrong = (usize, String);
 
 impl Profile {

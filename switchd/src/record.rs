@@ -112,7 +112,7 @@ impl RecordFile {
     }
 }
 
-/// What the two threads share.
+/// The state that the data-plane thread and the writer share.
 #[derive(Default)]
 struct RecordState {
     /// Bytes of steps that wait to be written.
@@ -127,7 +127,7 @@ struct RecordState {
     is_over: AtomicBool,
 }
 
-/// What the data-plane thread sends to the writer.
+/// A message of the data-plane thread to the writer.
 enum RecordEntry {
     Step(Box<NotedStep>),
     /// This many inputs are missing here.
@@ -154,7 +154,7 @@ pub struct SwitchRecorder {
     refused: u64,
 }
 
-/// What writes a record, once its thread runs.
+/// The writer of a record, before its thread runs.
 pub struct RecordWriter {
     file: RecordFile,
     /// The first lines of the run.
@@ -408,7 +408,7 @@ impl Taken {
     }
 }
 
-/// What a record has of a configuration, of which `switch` is made.
+/// Returns the part of a configuration that a record has; `switch` is made of it.
 pub fn recorded(config: &Config, switch: &Switch) -> RecordedConfig {
     let datapath = switch.datapath();
     let tables = datapath.config();

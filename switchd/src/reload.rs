@@ -1,10 +1,10 @@
-//! Where a configuration comes from, so that it can be read again, and the effect of each changed
-//! key.
+//! Keeps the source of a configuration, so that it can be read again, and the effect of each
+//! changed key.
 
 use crate::config::{self, Config, Options};
 use crate::error::{Error, Result};
 
-/// What a running switch does when a key has changed.
+/// The effect of a changed key on a running switch.
 #[derive(Clone, Copy)]
 pub enum ReloadEffect {
     /// The switch takes over the new value, with this effect.

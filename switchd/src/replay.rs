@@ -97,7 +97,7 @@ struct Replay {
     others: usize,
     /// Descriptions of the first of them.
     differences: Vec<String>,
-    /// What is missing in the record, by line.
+    /// The gaps of the record, by line.
     warnings: Vec<String>,
     explained: String,
 }

@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result, context};
 const NEEDED: CapabilitySet = CapabilitySet::NET_RAW.union(CapabilitySet::NET_ADMIN);
 /// Why a locked switch does not open or change an interface.
 pub const LOCKED: &str = "the switch is locked down (--lock-down): this needs a restart";
-/// What the system's resolver reads to look up the name of a controller.
+/// The files that the system's resolver reads to look up the name of a controller.
 const RESOLVER: &[&str] = &[
     "/etc/gai.conf",
     "/etc/host.conf",

@@ -44,13 +44,13 @@ const PORT_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// namespace.
 pub type Enter = Box<dyn FnOnce() -> Result<()> + Send>;
 
-/// What the switches of one process share.
+/// The state that the switches of one process share.
 pub struct Shared {
     /// The queue for operators' commands to any of them.
     pub requests: mpsc::Sender<control::CommandRequest>,
     /// The run-time directory of their sockets.
     pub folder: PathBuf,
-    /// What the process may still do once it is locked down, with `--lock-down`.
+    /// The rights that the process still has once it is locked down, with `--lock-down`.
     pub lock: Option<Arc<Lock>>,
     /// True if there are several switches; log lines then name theirs.
     pub are_several: bool,

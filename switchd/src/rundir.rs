@@ -116,7 +116,7 @@ fn give(directory: &Path, owner: Uid) -> io::Result<()> {
     Ok(())
 }
 
-/// What an error of the run-time directory is about.
+/// The subject of an error of the run-time directory.
 pub const RUN_FOLDER: &str = "run-time directory";
 
 /// Gives one of our sockets to the owner of its directory and to `group`, and to nobody else.

@@ -114,7 +114,7 @@ impl SimOptions {
     }
 }
 
-/// What a scenario needs from outside of the simulator: files and real controllers.
+/// The things that a scenario needs from outside of the simulator: files and real controllers.
 struct Surroundings {
     /// The folder of the scenario: names of files are relative to it.
     directory: PathBuf,
@@ -141,7 +141,7 @@ impl Outside for Surroundings {
     }
 }
 
-/// Which frame is to be explained.
+/// The frame to be explained.
 enum Wanted {
     Nothing,
     /// The frame of the event with this number.

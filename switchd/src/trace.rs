@@ -71,7 +71,7 @@ pub struct TraceOptions {
     html: Option<PathBuf>,
 }
 
-/// Which packets of a capture are meant.
+/// A choice among the packets of a capture.
 struct PacketFilter {
     rule: KeyMatch,
     /// The port that they come in through.

@@ -28,7 +28,7 @@ pub(crate) enum Tier {
     All,
 }
 
-/// What a step does most of the time.
+/// The kind of work that takes most of the time of a step.
 #[derive(Clone, Copy, PartialEq)]
 enum StepLoad {
     /// It computes, and later steps need it or fail with it.
@@ -387,7 +387,8 @@ pub(crate) fn succeed(command: &mut Command) -> Result<(), String> {
     }
 }
 
-/// What a command prints. Errors: the command and its error output, when it does not succeed.
+/// Returns the output of a command. Errors: the command and its error output, when it does not
+/// succeed.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|e| format!("{e}: {command:?}"))?;
     if !output.status.success() {

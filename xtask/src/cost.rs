@@ -275,7 +275,7 @@ fn in_copy(command: &mut Command, target: &Path) {
         .env("CARGO_TARGET_DIR", target.join(COPY_TARGET));
 }
 
-/// How many tests passed: the sum over cargo's lines `test result: ok. 3 passed; ...`.
+/// Counts the tests that passed: the sum over cargo's lines `test result: ok. 3 passed; ...`.
 pub(crate) fn passed_tests(output: &str) -> usize {
     let lines = output
         .lines()

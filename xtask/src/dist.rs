@@ -38,7 +38,7 @@ const ABOUT: &str = " It speaks OpenFlow 1.0 to 1.5 and runs as an ordinary proc
     takes the place of BOFUSS (ofsoftswitch13): ofdatapath, ofprotocol and dpctl are\n \
     there, and /usr/share/bofuss has modules for Mininet and controllers.\n";
 
-/// Which packages are built.
+/// The packages that are built.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum BuildKind {
     /// For all machines, optimised.

@@ -29,7 +29,7 @@ struct TestTarget {
     name: String,
 }
 
-/// What the threads that run test programs share.
+/// The state that the threads share which run test programs.
 struct Run<'a> {
     root: &'a Path,
     /// The arguments of each test program.
@@ -175,7 +175,7 @@ pub(crate) fn environment(root: &Path, name: &str) -> Result<String, String> {
     setup(root, &["venv", name])
 }
 
-/// What a verb of `setup.sh` prints. Errors: it fails.
+/// Returns the output of a verb of `setup.sh`. Errors: it fails.
 fn setup(root: &Path, words: &[&str]) -> Result<String, String> {
     let mut setup = Command::new("sh");
     setup.arg(root.join("xtask/setup.sh")).args(words);

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::source::is_word;
 use crate::tree;
 
-/// What the pages cite: the lists of `xtask/evidence.toml`, which says what each has.
+/// The citations of the pages: the lists of `xtask/evidence.toml`, which says what each has.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cited {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::{ci, e2e, python};
 
-/// What precedes the figures in an example's output.
+/// The word before the figures in an example's output.
 const CHECKED: &str = "checked: ";
 
 /// Builds the programs and runs the example called `name`, or all if `name` is empty.
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::tree;
 
-    /// What begins the paragraph of a README that names the published work.
+    /// The beginning of the paragraph of a README that names the published work.
     const WORK: &str = "**Work.** ";
 
     /// Title and work of a README.

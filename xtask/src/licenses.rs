@@ -11,7 +11,7 @@ const HEAD: &str = "bofuss: MIT OR Apache-2.0. Copyright the bofuss authors. The
     https://www.apache.org/licenses/LICENSE-2.0.\n\n\
     The programs contain these libraries, as they are:\n\n\
     Rust's standard library: MIT OR Apache-2.0. Copyright (C) The Rust Project Contributors.\n";
-/// What programs built for musl contain in addition.
+/// The library that programs built for musl contain in addition.
 const MUSL: &str = "musl: MIT. Copyright (C) 2005-2020 Rich Felker, et al.\n";
 
 /// Our own license, of the two that a user chooses from.

@@ -21,7 +21,7 @@ const MAX_REEXPORTS: usize = 8;
 /// The modules that each module uses.
 type Edges<'a> = BTreeMap<&'a str, BTreeSet<String>>;
 
-/// What the files of a crate use and re-export, by module path (`tables/table`).
+/// The uses and re-exports of the files of a crate, by module path (`tables/table`).
 #[derive(Default)]
 struct Modules {
     /// Paths that each uses, from the root of the crate.
@@ -315,7 +315,7 @@ fn import_paths(text: &str) -> Vec<(Vec<String>, String)> {
     }
 }
 
-/// Where the paths of some code begin.
+/// Returns the beginnings of the paths in some code.
 fn path_starts(code: &str) -> Vec<usize> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("::") {

@@ -12,7 +12,7 @@ use crate::{cost, tree};
 const LIST: &str = "xtask/mutants.txt";
 /// Seconds after which a test that does not end counts as having noticed the fault.
 const MAX_TEST_SECONDS: &str = "300";
-/// What `timeout` takes as no limit.
+/// The argument of `timeout` that is no limit.
 const NO_LIMIT: &str = "0";
 
 /// One fault.

@@ -124,7 +124,7 @@ fn place(hunk: &Hunk, text: &str) -> Result<String, String> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// Where a block of lines begins, from line `from` on.
+/// Returns the first line of a block of lines, from line `from` on.
 fn find(lines: &[&str], from: usize, block: &[&str]) -> Option<usize> {
     let at = lines[from..].windows(block.len()).position(|w| w == block);
     at.map(|at| from + at)

@@ -30,7 +30,7 @@ const OLD_VECTORS: &str = "testdata/vectors/openflow10.txt";
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 const DIAGRAM: (&str, &str) = ("\n```mermaid\n", "```\n");
 
-/// What is done with a page.
+/// The action on a page.
 #[derive(Clone, Copy)]
 pub(crate) enum PageAction {
     Write,

@@ -143,8 +143,8 @@ pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Which lines belong to items with one of these attributes, and the names of the modules among
-/// these that are in files of their own.
+/// Marks the lines of items with one of these attributes, and returns the names of the modules
+/// among these that are in files of their own.
 fn marked<'a>(code: &'a str, attributes: &[&str]) -> (Vec<bool>, Vec<&'a str>) {
     let lines: Vec<&str> = code.lines().collect();
     let mut is_marked = vec![false; lines.len()];
@@ -195,7 +195,7 @@ fn module_path(path: &Path, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// What a stretch of text is.
+/// The kind of a stretch of text.
 #[derive(Clone, Copy)]
 enum StretchKind {
     Code,

@@ -14,13 +14,13 @@ use crate::testbed::openflow::{adds, codec, encode, mods};
 use crate::testbed::setup::{Forwarder, Setup};
 use crate::testbed::traffic::Load;
 
-/// Where a case runs.
+/// The place where a case runs.
 pub struct CaseContext<'a> {
     /// The hosts.
     pub bed: &'a Bed,
     /// The running set-up between them.
     pub forwarder: &'a Forwarder,
-    /// Which set-up it is.
+    /// Its set-up.
     pub setup: Setup,
     /// The folder of our programs.
     pub programs: &'a Path,

@@ -9,7 +9,7 @@ use crate::testbed::setup::{Forwarder, Setup};
 
 /// Ports of each switch.
 const PORTS: usize = 4;
-/// How long to wait after the start, and how long to measure then.
+/// The times to wait after the start, and to measure then.
 const SETTLING: Duration = Duration::from_secs(2);
 const WATCHED: Duration = Duration::from_secs(5);
 

@@ -46,7 +46,7 @@ pub struct BenchReport {
     /// The machine, and when they were measured.
     pub machine: String,
     pub figures: Vec<Figure>,
-    /// What failed, or does not exist on this machine.
+    /// The cases that failed, or do not exist on this machine.
     pub failures: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! What the instrument itself can do: the same loads on a wire and through a forwarder that looks
-//! nothing up.
+//! Measures the limits of the instrument itself: the same loads on a wire and through a forwarder
+//! that looks nothing up.
 
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,7 @@ pub struct CalibrationPath {
     pub points: Vec<CalibrationPoint>,
 }
 
-/// What the instrument can do.
+/// The limits of the instrument.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// The paths: the wire first.
@@ -74,7 +74,7 @@ pub struct Calibration {
     /// The least delay on the wire at that load, nanoseconds.
     #[serde(default)]
     pub floor_min: f64,
-    /// What stamped the frames.
+    /// The clock that stamped the frames.
     #[serde(default)]
     pub stamps: TimeStamps,
 }

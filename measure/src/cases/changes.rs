@@ -323,7 +323,7 @@ fn tried_barrier(bench: &mut Workbench<'_>, rules: u32) -> Result<PointOutcome> 
     }
 }
 
-/// What the frames of a rule showed. Units: microseconds since the run began.
+/// The observations of the frames of a rule. Units: microseconds since the run began.
 #[derive(Clone)]
 struct ProbedRule {
     /// The departure of the first frame that it handled; infinite if there is none.
@@ -341,8 +341,8 @@ impl ProbedRule {
     }
 }
 
-/// What the frames of each rule showed, the one that is there from the beginning last; and whether
-/// frames were lost: those that a rule did not handle after it had begun to.
+/// Returns the observations of the frames of each rule, the one that is there from the beginning
+/// last; and whether frames were lost: those that a rule did not handle after it had begun to.
 fn probed_rules(seen: &Observation, rules: u32, barrier_us: f64) -> (Vec<ProbedRule>, bool) {
     let unseen = ProbedRule {
         first_handled: f64::INFINITY,
@@ -367,7 +367,7 @@ fn probed_rules(seen: &Observation, rules: u32, barrier_us: f64) -> (Vec<ProbedR
     (probed, lost)
 }
 
-/// What the frames say about the barrier.
+/// The evidence of the frames about the barrier.
 fn barrier_outcome(
     seen: &Observation,
     (answered, until_answered): (Instant, Duration),

@@ -22,7 +22,7 @@ use crate::error::Result;
 pub struct MeterCase {
     /// Its name.
     pub name: &'static str,
-    /// What it measures.
+    /// Its title: the quantity that it measures.
     pub title: &'static str,
     /// The paper and section that it follows.
     pub source: &'static str,

@@ -261,8 +261,8 @@ fn watch_packet_outs(
     Ok((arrived, first.map_or(Duration::ZERO, |first| last - first)))
 }
 
-/// How many of all messages may have been sent after a time, so that at most `rate` go out in a
-/// second.
+/// Returns the number of messages that may have been sent after a time, so that at most `rate` go
+/// out in a second.
 fn permitted(elapsed: Duration, rate: f64, all: usize) -> usize {
     let count = (elapsed.as_secs_f64() * rate) as usize;
     count.saturating_add(1).min(all)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::special::share_interval;
 use crate::subject::probe::Observation;
 
-/// How the names of a number's bounds end; the true number is between them.
+/// The ends of the names of a number's bounds; the true number is between them.
 pub const LEAST: &str = ", least";
 /// See [`LEAST`].
 pub const MOST: &str = ", most";
@@ -17,7 +17,7 @@ pub const DEFAULT_BYTES: usize = 64;
 /// One point of a case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// What distinguishes it, for people and files: `port 64 B`.
+    /// Its name, for people and files: `port 64 B`.
     pub name: String,
     /// The variant; points of a variant are one line of a plot.
     pub kind: String,
@@ -73,11 +73,11 @@ impl Point {
 /// A number with a unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResultMetric {
-    /// What it is.
+    /// The name of the quantity.
     pub name: String,
     /// Its unit.
     pub unit: String,
-    /// How much.
+    /// Its value.
     pub value: f64,
 }
 
@@ -139,7 +139,7 @@ pub struct PointOutcome {
     pub delays_ns: Vec<u64>,
     /// On whose clock the delays passed.
     pub clock: DelayClock,
-    /// How far the departures of frames were from their times, in nanoseconds.
+    /// The distances of the departures of frames from their times, in nanoseconds.
     pub departure_errors_ns: Vec<u64>,
     /// The verdict on the switch.
     pub verdict: CaseVerdict,

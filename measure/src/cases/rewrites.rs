@@ -10,7 +10,7 @@ pub struct RewriteRow {
     pub name: &'static str,
     /// The fields that the rule matches besides the port.
     pub fields: &'static str,
-    /// What it does before the output.
+    /// The actions before the output.
     pub actions: &'static str,
     /// The headers of what is sent.
     pub sent: fn() -> FrameHeaders,

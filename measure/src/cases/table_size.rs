@@ -18,7 +18,7 @@ use crate::testbed::net::{A_MAC, B_ADDRESS, mac_text};
 use crate::testbed::openflow::exact;
 use crate::testbed::traffic::{ABSENT_HOSTS, flow_ports, random};
 
-/// How a note begins that says that a table may take more than was tried.
+/// The beginning of a note that says that a table may take more than was tried.
 pub const AT_LEAST: &str = "at least";
 /// Rules between two barriers.
 const BATCH: usize = 100;
@@ -35,7 +35,7 @@ const CHECK_RATE: f64 = 5_000.0;
 const MIN_CHECK_RATE: f64 = 50.0;
 /// The rules that are left have no effect if this many rounds in a row find none that acts.
 const SILENT_ROUNDS: usize = 3;
-/// How long no frame may arrive before the next round begins, and how long to wait for that.
+/// The time without a frame after which the next round begins, and the longest wait for that.
 const SILENCE: Duration = Duration::from_millis(500);
 const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// Seed of the choice of rules.
@@ -82,7 +82,7 @@ fn rule(bench: &Workbench<'_>, kind: &str, flow: u32, actions: &str) -> String {
     }
 }
 
-/// How a fill ended.
+/// The end of a fill.
 struct Fill {
     /// Rules that were acknowledged.
     count: u32,

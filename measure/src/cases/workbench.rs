@@ -1,4 +1,4 @@
-//! Where a case runs: the subject, a controller of it, and how much to measure.
+//! The workbench of a case: the subject, a controller of it, and the amount to measure.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ const RETRY: Duration = Duration::from_millis(500);
 /// The rule priority that cases use for forwarding from one side to the other.
 const BASE_PRIORITY: u16 = 10;
 
-/// How much to measure, and what must not happen.
+/// The amount to measure, and the limits of a case.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Frames of a series; 0 is the case's own number.
@@ -46,7 +46,7 @@ pub struct Limits {
     pub stall: Duration,
     /// Bytes at which flows of a data centre are cut off, if the user says so.
     pub largest_flow: Option<f64>,
-    /// How much slower the links of a live data centre are.
+    /// The factor by which the links of a live data centre are slower.
     pub scale: u32,
 }
 
@@ -66,9 +66,9 @@ impl Limits {
     }
 }
 
-/// Where a case runs.
+/// The place where a case runs.
 pub struct Workbench<'a> {
-    /// What is measured.
+    /// The subject.
     pub subject: &'a TestSubject,
     /// Its controller, if it speaks OpenFlow.
     pub controller: Option<ControlSession>,
@@ -76,11 +76,11 @@ pub struct Workbench<'a> {
     versions: Vec<Version>,
     /// The OpenFlow numbers of the ports that frames go into and come out of.
     pub ports: [PortNo; 2],
-    /// How much to measure.
+    /// The amount to measure.
     pub limits: &'a Limits,
-    /// Which repeat this is, from 1.
+    /// The number of this repeat, from 1.
     pub round: u32,
-    /// Whether the user wants an end.
+    /// Returns true if the user wants an end.
     pub over: &'a (dyn Fn() -> bool + Sync),
 }
 

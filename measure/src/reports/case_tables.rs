@@ -65,7 +65,7 @@ pub fn tables(results: &Results, case: &MeterCase, points: &[&Point]) -> String 
 struct PointRecords<'a> {
     point: &'a Point,
     records: Vec<&'a ResultRecord>,
-    /// How its name ends.
+    /// The end of its name.
     sign: &'static str,
 }
 

@@ -22,7 +22,7 @@ use crate::statistics::{deviation, mean, median};
 /// The numbers of all papers.
 const DATA: &str = include_str!("../../data/papers.json");
 
-/// What a paper prints.
+/// The figures that a paper prints.
 #[derive(Deserialize)]
 pub struct PublishedPaper {
     /// Its number among the papers.
@@ -395,7 +395,7 @@ fn differences(table: &PaperTable, runs: &[Results]) -> Vec<String> {
     said
 }
 
-/// How a statistic of a run differs from the paper's numbers.
+/// Says how a statistic of a run differs from the paper's numbers.
 fn difference(table: &PaperTable, run: &Results, statistic: Statistic) -> Option<String> {
     let mut ratios = Vec::new();
     let mut nearest: Option<(f64, &str)> = None;

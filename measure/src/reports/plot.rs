@@ -115,7 +115,7 @@ pub fn title(svg: &str) -> &str {
     rest.split("</title>").next().unwrap_or_default()
 }
 
-/// What a plot shows: its title and what the colours mean.
+/// The words of a plot: its title and what the colours mean.
 fn described(title: &str, names: &[(usize, &str)]) -> String {
     let names: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
     format!("{title}: {}", names.join(", "))
@@ -169,7 +169,7 @@ pub struct Axes<'a> {
 }
 
 impl Axes<'_> {
-    /// Where a value of the horizontal axis is on the linear one that is drawn.
+    /// Returns the place of a value of the horizontal axis on the linear one that is drawn.
     fn place(&self, x: f64) -> f64 {
         if self.log_x { x.log10() } else { x }
     }

@@ -26,7 +26,7 @@ const RAW: &str = "raw";
 /// The head of the table.
 const CSV_HEAD: &str = "case,point,setup,version,round,verdict,marks,metric,unit,value\n";
 
-/// What was requested, and where.
+/// The request, and the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// The version of this program.
@@ -41,7 +41,7 @@ pub struct RunInfo {
     pub short: bool,
     /// True if frames went there and back.
     pub echo: bool,
-    /// What stamped the frames.
+    /// The clock that stamped the frames.
     #[serde(default)]
     pub stamps: TimeStamps,
     /// The machine, a line for each fact.
@@ -87,7 +87,7 @@ pub struct ResultRecord {
     pub subject: String,
     /// The version of OpenFlow, if any.
     pub version: Option<String>,
-    /// Which repeat, from 1.
+    /// The number of the repeat, from 1.
     pub round: u32,
     /// The verdict on the switch.
     pub verdict: CaseVerdict,
@@ -136,10 +136,10 @@ impl ResultRecord {
 /// The name of the median delay among metrics.
 pub const DELAY: &str = "delay";
 
-/// How a note begins that says why a forced result would be none.
+/// The beginning of a note that says why a forced result would be none.
 pub const FORCED: &str = "forced: ";
 
-/// How the name of what is shown ends if it is forced.
+/// The end of the name of what is shown if it is forced.
 const FORCED_SIGN: &str = " (forced)";
 
 /// A folder of results.
@@ -149,9 +149,9 @@ pub struct Store {
 
 /// All that a folder has.
 pub struct Results {
-    /// What was requested.
+    /// The request.
     pub info: RunInfo,
-    /// What the instrument can do.
+    /// The limits of the instrument.
     pub calibration: Option<Calibration>,
     /// The results, in the order in which they were measured.
     pub records: Vec<ResultRecord>,
@@ -218,7 +218,7 @@ impl Store {
         self.write_json(CALIBRATION, calibration)
     }
 
-    /// What the instrument can do, if that is known.
+    /// The limits of the instrument, if they are known.
     ///
     /// Errors: the system's, or a file of another kind.
     pub fn calibration(&self) -> Result<Option<Calibration>> {
@@ -264,7 +264,7 @@ impl Store {
             .collect())
     }
 
-    /// Where a file of the folder is.
+    /// Returns the path of a file of the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -449,7 +449,7 @@ impl Results {
         counting.any(|record| !record.is_plain())
     }
 
-    /// How the name of a point ends where it is shown: a forced one says so.
+    /// Returns the end of the name of a point where it is shown: a forced one says so.
     pub fn sign(&self, case: &str, point: &str) -> &'static str {
         if self.is_forced(case, point) {
             FORCED_SIGN

@@ -1,5 +1,5 @@
-//! Whether the user wants an end: Ctrl-C and SIGTERM set a flag, so that all is put back before the
-//! program ends. The second one ends it at once.
+//! Tells whether the user wants an end: Ctrl-C and SIGTERM set a flag, so that all is put back
+//! before the program ends. The second one ends it at once.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

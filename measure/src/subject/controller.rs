@@ -34,7 +34,7 @@ const COUNT_PAUSE: Duration = Duration::from_millis(100);
 /// Messages that are written in one piece.
 const TOGETHER: usize = 100;
 
-/// Where the switch is.
+/// The address of the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SwitchAddress {
     /// The address on which the switch listens.

@@ -16,15 +16,15 @@ use crate::testbed::traffic::random;
 const MAX_WAITING: usize = 100_000;
 /// Seed of the random choices.
 const SEED: u64 = 11;
-/// What a list of faults looks like.
+/// The form of a list of faults.
 const EXAMPLE: &str = "delay=500us,spread=50us,loss=1%,duplicate=0.1%,reorder=0.1%";
 
-/// What a port does to the frames that it receives.
+/// The faults of a port, for the frames that it receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// The delay of each frame.
     pub delay: Duration,
-    /// How much longer it is at most, at random; frames stay in order.
+    /// The most by which it is longer, at random; frames stay in order.
     pub spread: Duration,
     /// The share that is dropped, at random.
     pub loss: f64,

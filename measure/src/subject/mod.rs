@@ -1,5 +1,5 @@
-//! What is measured: a set-up that the meter starts between two hosts of its own, or a switch that
-//! is there, with the interfaces of this machine that are connected to it.
+//! The subject of measurements: a set-up that the meter starts between two hosts of its own, or a
+//! switch that is there, with the interfaces of this machine that are connected to it.
 
 pub mod controller;
 pub mod faults;
@@ -125,7 +125,7 @@ impl SetupName {
     }
 }
 
-/// Where frames go in and come out.
+/// The interfaces by which frames go in and come out.
 enum SubjectEnds {
     /// Hosts of our own.
     Bed(Bed),
@@ -135,7 +135,7 @@ enum SubjectEnds {
 
 /// A set-up that the meter started, and can start again.
 pub struct OwnSetup {
-    /// Which.
+    /// Its name.
     pub setup: SetupName,
     /// The folder of bofuss, and that of the original.
     pub programs: PathBuf,
@@ -151,11 +151,11 @@ pub struct TestSubject {
     pub address: Option<SwitchAddress>,
     /// True if the meter started it.
     pub is_own: bool,
-    /// What it was started from, if it was.
+    /// The set-up that it was started from, if it was.
     pub own: Option<OwnSetup>,
     /// The running set-up; it stops before its hosts vanish.
     pub forwarder: Option<Forwarder>,
-    /// What stamps the frames of loads.
+    /// The clock that stamps the frames of loads.
     pub stamps: TimeStamps,
     places: SubjectEnds,
 }
@@ -215,7 +215,7 @@ impl TestSubject {
         }
     }
 
-    /// What the interfaces of this machine offer, with their names.
+    /// The capabilities of the interfaces of this machine, with their names.
     fn offers(&self) -> Result<Vec<(&str, StampOffer)>> {
         match &self.places {
             SubjectEnds::Bed(bed) => {

@@ -55,7 +55,7 @@ impl ProbeLoad<'_> {
     }
 }
 
-/// What was observed of a load.
+/// The observations of a load.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
     /// Frames that were sent and count.
@@ -95,7 +95,7 @@ impl Observation {
         f64::from(self.lost()) / f64::from(self.sent.max(1))
     }
 
-    /// How much later each frame departed than the rate says, in nanoseconds.
+    /// The delay of the departure of each frame after the time that the rate says, in nanoseconds.
     pub fn lateness_ns(&self) -> Vec<f64> {
         let first = self.departures_ns.first().copied().unwrap_or(0) as f64;
         let mut late = Vec::with_capacity(self.departures_ns.len());
@@ -116,7 +116,7 @@ impl Observation {
 pub struct FrameProbe {
     near: Box<dyn PortDriver>,
     far: Option<Box<dyn PortDriver>>,
-    /// What stamps the frames, if not this program.
+    /// The clock that stamps the frames, if it is not this program's.
     stamped: Option<StampedEnds>,
     pool: Pool,
     frames: Vec<Frame>,

@@ -116,7 +116,7 @@ pub struct SignedFrame {
     udp_at: usize,
 }
 
-/// What a signature says.
+/// The contents of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameSignature {
     /// Tells runs apart.
@@ -127,7 +127,7 @@ pub struct FrameSignature {
     pub departed_ns: u64,
 }
 
-/// What is sent, and what is to arrive of it.
+/// The frames that are sent, and those that are to arrive of them.
 #[derive(Clone, Debug)]
 pub struct Template {
     /// As it is sent.

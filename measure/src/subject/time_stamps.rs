@@ -1,4 +1,5 @@
-//! Which clock stamps the frames of a run: this program's, the kernel's or the network card's.
+//! Chooses the clock that stamps the frames of a run: this program's, the kernel's or the network
+//! card's.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use crate::subject::template::{FrameSignature, SignedFrame};
 const WARM_UP: Duration = Duration::from_secs(1);
 const WARM_UP_PAUSE: Duration = Duration::from_millis(1);
 
-/// Who stamps frames.
+/// The clock that stamps frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeStamps {
@@ -94,9 +95,9 @@ impl TimeStamps {
 
 /// The sockets by which frames of a probe are sent and stamped.
 pub struct StampedEnds {
-    /// Where frames are sent, and received if there is no other end.
+    /// The interface on which frames are sent, and received if there is no other end.
     pub near: StampedSocket,
-    /// Where they are received.
+    /// The interface on which they are received.
     pub far: Option<StampedSocket>,
 }
 

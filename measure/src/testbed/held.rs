@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use crate::error::Result;
 use crate::testbed::net::context;
 
-/// How the names of scratch folders begin, and the file in each that its owner has locked.
+/// The beginning of the names of scratch folders, and the file in each that its owner has locked.
 const PREFIX: &str = "ofmeter-scratch-";
 const OWNER: &str = "owner";
 
@@ -70,7 +70,7 @@ impl ScratchFolder {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -17,7 +17,7 @@ const IPERF_CONNECT_MS: u32 = 3_000;
 /// Duration of a TCP run, in seconds.
 const TCP_SECONDS: u64 = 2;
 
-/// What arrived, and what it cost.
+/// The bytes that arrived, and their cost.
 pub struct TcpFigures {
     /// Processor time of the forwarder; 0 if it has no process.
     pub processor_ns_per_kb: f64,

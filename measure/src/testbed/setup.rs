@@ -19,7 +19,7 @@ use crate::testbed::traffic::ABSENT_HOSTS;
 
 /// The port on which switches listen for OpenFlow.
 pub const OPENFLOW_PORT: u16 = 16690;
-/// How many times 20 ms a program may take to be ready.
+/// The time that a program may take to be ready, in units of 20 ms.
 const READY_STEPS: usize = 500;
 
 /// The rules of a switch between two hosts.

@@ -45,7 +45,7 @@ pub trait Controller {
     }
 }
 
-/// What is sent on a control link.
+/// The data that is sent on a control link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ControlData {
     /// A message with its transaction id.

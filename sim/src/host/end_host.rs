@@ -44,8 +44,8 @@ pub enum Outcome<'a> {
     Ping(&'a PingCounts),
     /// Packets sent by each flow, with its number.
     UdpSent(Vec<(u32, u64)>),
-    /// What arrived of each flow, with its number; and of all flows together, the delays and the
-    /// bytes by interval.
+    /// The tally of each flow, with its number; and of all flows together, the delays and the bytes
+    /// by interval.
     UdpReceived(Vec<(u32, UdpCounts)>, &'a Times, &'a Series),
     /// A connection, its counts, and its acknowledged bytes by interval.
     Tcp(&'a TcpProgram, TcpCounts, &'a Series),
@@ -60,7 +60,7 @@ enum ProgramSlot {
     Tcp(usize),
 }
 
-/// What a timer is for.
+/// The purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum HostTimer {
     Ping(usize),
@@ -69,7 +69,7 @@ enum HostTimer {
     Stop(usize),
 }
 
-/// What a host counts apart from its programs.
+/// The counters of a host apart from those of its programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct HostCounts {
     frames: u64,

@@ -93,7 +93,7 @@ impl<'a> HostOutput<'a> {
 /// A report for the event log: what happened at a host or controller, and facts about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostReport {
-    /// What happened, as a name of lower case letters and `_`: `refused`.
+    /// The event, as a name of lower case letters and `_`: `refused`.
     pub what: &'static str,
     /// Facts with their names. Times are in nanoseconds.
     pub facts: Vec<(&'static str, Fact)>,

@@ -21,7 +21,7 @@ pub struct PingProgram {
     pub stop: Time,
     /// The time from one to the next; at least 1.
     pub interval_ns: u64,
-    /// How many are sent at most.
+    /// The most that are sent.
     pub count: u64,
     /// Bytes after the ICMP header; at least 8, which hold the time of sending.
     pub data_bytes: u16,

@@ -17,7 +17,7 @@ const MAX_ACCEPTED: usize = 65_536;
 /// The first of the ports from which connections are opened, in turn (Linux:
 /// `ip_local_port_range`).
 const FIRST_PORT: u16 = 32_768;
-/// How many such ports there are.
+/// The number of such ports.
 const PORTS: u16 = 28_232;
 
 /// A TCP connection that one host opens.

@@ -94,7 +94,7 @@ pub enum Arrival {
     Duplicate,
 }
 
-/// Which numbers of a sequence arrived. It remembers the last 64; an older number counts as
+/// The numbers of a sequence that arrived. It remembers the last 64; an older number counts as
 /// reordered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SequenceWindow {

@@ -47,10 +47,10 @@ pub struct UdpProgram {
     pub interval_ns: u64,
     /// When packets, or bursts of them, leave.
     pub arrivals: Arrivals,
-    /// How many packets leave together; the mean rate stays the same.
+    /// The number of packets that leave together; the mean rate stays the same.
     pub burst: u32,
-    /// How long it sends and how long it then pauses, again and again, in nanoseconds; `None` for
-    /// no pauses.
+    /// The times for which it sends and then pauses, again and again, in nanoseconds; `None` for no
+    /// pauses.
     pub on_off_ns: Option<(u64, u64)>,
     /// The number of packets that are sent in all.
     pub count: u64,
@@ -275,7 +275,7 @@ impl UdpReceiver {
         }
     }
 
-    /// What arrived of each flow, with its number.
+    /// The tally of each flow, with its number.
     pub(super) fn counts(&self) -> impl Iterator<Item = (u32, UdpCounts)> {
         self.flows.iter().map(|(&number, flow)| (number, flow.1))
     }
@@ -301,7 +301,7 @@ impl UdpReceiver {
     }
 }
 
-/// What arrived of one flow.
+/// The tally of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct UdpCounts {
     /// Packets, without duplicates.
@@ -314,7 +314,7 @@ pub struct UdpCounts {
     pub reordered: u64,
 }
 
-/// What a [`UdpSender`] wrote into a datagram.
+/// The data that a [`UdpSender`] wrote into a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub flow: u32,

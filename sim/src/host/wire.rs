@@ -69,7 +69,7 @@ pub(super) struct Received<'a> {
     pub content: Content<'a>,
 }
 
-/// What a packet is for.
+/// The content of a packet, as far as a host understands it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content<'a> {
     /// `src` asks who has the address `dst`, by ARP or neighbour discovery.

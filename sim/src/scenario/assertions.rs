@@ -16,7 +16,7 @@ pub struct FailedAssertion {
     pub statistic: String,
     /// The value; `None` if there is no statistic with this name.
     pub is: Option<f64>,
-    /// What the value should be, in words.
+    /// The wanted value, in words.
     pub wanted: String,
 }
 

@@ -26,7 +26,7 @@ use crate::statistics::{self, NetworkNames};
 use crate::topology::{MAX_ELEMENTS, Shape, Topology, read_gml};
 use crate::traffic::{Traffic, TrafficHost};
 
-/// What a scenario gets from outside of the simulator.
+/// The things that a scenario gets from outside of the simulator.
 pub trait Outside {
     /// Reads the text of a file that the scenario names. Errors: why it cannot be read.
     fn read(&mut self, name: &str) -> Result<String, ScenarioError>;

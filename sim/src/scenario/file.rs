@@ -51,7 +51,7 @@ pub struct ScenarioFile {
     /// Planned changes.
     #[serde(default, rename = "change")]
     pub changes: Vec<Spanned<ChangeRow>>,
-    /// What has to hold at the end.
+    /// The assertions, which have to hold at the end.
     #[serde(default, rename = "assert")]
     pub assertions: Vec<Spanned<AssertionRow>>,
 }
@@ -103,13 +103,13 @@ pub struct SwitchRow {
     pub name: Option<Spanned<String>>,
     /// Its datapath id; if missing, its number among the switches, from 1.
     pub dpid: Option<u64>,
-    /// What it does without a controller, its fail mode: `secure`, `standalone` or `arp-path`.
+    /// The fail mode, by which it acts without a controller: `secure`, `standalone` or `arp-path`.
     pub fail_mode: Option<Spanned<String>>,
     /// The number of tables that it has.
     pub tables: Option<u8>,
-    /// How packets find their entries: `reference`, `tables` or `cache`.
+    /// The engine, by which packets find their entries: `reference`, `tables` or `cache`.
     pub engine: Option<Spanned<String>>,
-    /// How select groups choose: `hash`, `round-robin` or `random`.
+    /// The algorithm of select groups: `hash`, `round-robin` or `random`.
     pub select: Option<Spanned<String>>,
     /// The discipline of ports with queues, as `hfair`.
     pub discipline: Option<Spanned<String>>,
@@ -146,7 +146,7 @@ pub struct HostRow {
 pub struct ControllerRow {
     /// Its name.
     pub name: Spanned<String>,
-    /// What it is: `learning`, `rules`, or a kind from outside of the simulator, such as `tcp`.
+    /// Its kind: `learning`, `rules`, or a kind from outside of the simulator, such as `tcp`.
     pub kind: Spanned<String>,
     /// The address of a controller from outside.
     pub address: Option<String>,
@@ -163,7 +163,7 @@ pub struct ControllerRow {
     /// When it connects.
     #[serde(default)]
     pub start: f64,
-    /// What a controller of the kind `rules` sends to each of its switches.
+    /// The messages that a controller of the kind `rules` sends to each of its switches.
     #[serde(default)]
     pub flows: Vec<Spanned<String>>,
 }
@@ -185,7 +185,7 @@ pub struct ChangeRow {
     pub state: Spanned<String>,
 }
 
-/// What has to hold at the end.
+/// The assertions, which have to hold at the end.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AssertionRow {

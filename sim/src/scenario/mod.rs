@@ -17,12 +17,12 @@ pub use file::{ControllerRow, ScenarioFile};
 pub(crate) use names::matches;
 pub use rules::parse_rule;
 
-/// What is wrong with a scenario, and where in its text.
+/// An error of a scenario, and its place in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
     /// The line, from 1, if the error is in one.
     pub line: Option<usize>,
-    /// What is wrong, often with the key.
+    /// The error, often with the key.
     pub text: String,
 }
 

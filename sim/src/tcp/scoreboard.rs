@@ -10,7 +10,7 @@ use super::rtt::RoundTrip;
 /// RFC 6675, counted in the order of transmission as in RFC 9002 section 6.1.1).
 const REORDERING_THRESHOLD: u64 = 3;
 
-/// Where a segment is, as far as its sender knows.
+/// The place of a segment, as far as its sender knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SegmentPlace {
     InFlight,
@@ -33,7 +33,7 @@ struct Outstanding {
     place: SegmentPlace,
 }
 
-/// What an acknowledgement reported.
+/// The report of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivered {
     /// Bytes by which the cumulative acknowledgement advanced.

@@ -15,14 +15,14 @@ use crate::random::Random;
 pub enum Shape {
     /// Switches in a row.
     Line {
-        /// How many.
+        /// Their number.
         switches: usize,
         /// Hosts of each.
         hosts: usize,
     },
     /// Switches in a ring.
     Ring {
-        /// How many, at least 3.
+        /// Their number, at least 3.
         switches: usize,
         /// Hosts of each.
         hosts: usize,
@@ -78,7 +78,7 @@ pub enum Shape {
 pub struct TopologyError {
     /// The line, from 1, if the topology is read from a text.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The error.
     pub text: String,
 }
 

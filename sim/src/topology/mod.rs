@@ -11,7 +11,7 @@ pub use gml::read_gml;
 /// The most nodes and links of a topology, so that a small file cannot ask for a huge one.
 pub const MAX_ELEMENTS: usize = 200_000;
 
-/// Which switches and hosts there are, and which links.
+/// The switches, hosts and links of a network.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Topology {
     /// Nodes; links refer to them by index.

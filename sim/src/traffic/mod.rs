@@ -23,7 +23,7 @@ pub enum TrafficRow {
     Tcp(TcpRow),
 }
 
-/// Who sends to whom.
+/// The pairs of senders and receivers.
 ///
 /// In a name, `*` stands for any characters. Flows are assigned to the senders in turn. Where
 /// several hosts may receive a flow, the receiver is chosen at random; it is never the sender.
@@ -92,7 +92,7 @@ pub struct UdpRow {
     /// When packets, or bursts, leave: `constant` or `poisson`.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// How many packets leave together; the mean rate stays the same.
+    /// The number of packets that leave together; the mean rate stays the same.
     #[serde(default = "one")]
     pub burst: u32,
     /// Seconds of sending and then of pausing, again and again.
@@ -149,7 +149,7 @@ pub struct TcpRow {
 }
 
 impl TrafficRow {
-    /// Who sends to whom.
+    /// The pairs of senders and receivers.
     pub fn ends(&self) -> TrafficEnds {
         let (from, to, ip) = match self {
             Self::Ping(row) => (&row.from, &row.to, row.ip),

@@ -38,7 +38,7 @@ pub struct TrafficHost<'a> {
 pub struct TrafficError {
     /// The number of the row, from 1.
     pub row: usize,
-    /// What is wrong with it.
+    /// The error in it.
     pub reason: String,
 }
 

@@ -27,7 +27,7 @@ pub enum TrafficReport {
 /// The report of echo requests, of all senders together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PingReport {
-    /// Who sent to whom.
+    /// The sender and the receiver.
     #[serde(flatten)]
     pub ends: TrafficEnds,
     /// Requests sent.
@@ -45,7 +45,7 @@ pub struct PingReport {
 /// The report of UDP.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UdpReport {
-    /// Who sent to whom.
+    /// The sender and the receiver.
     #[serde(flatten)]
     pub ends: TrafficEnds,
     /// Packets sent.
@@ -75,7 +75,7 @@ pub struct UdpFlowReport {
     pub to: String,
     /// Packets sent.
     pub sent: u64,
-    /// What arrived.
+    /// The packets that arrived.
     #[serde(flatten)]
     pub received: UdpCounts,
 }
@@ -83,7 +83,7 @@ pub struct UdpFlowReport {
 /// The report of TCP connections.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TcpReport {
-    /// Who opened them, and who accepted.
+    /// The hosts that opened and accepted them.
     #[serde(flatten)]
     pub ends: TrafficEnds,
     /// Connections whose data was all acknowledged.
@@ -101,9 +101,9 @@ pub struct TcpReport {
 /// The report of one TCP connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TcpFlowReport {
-    /// Who opened it.
+    /// The host that opened it.
     pub from: String,
-    /// Who accepted it.
+    /// The host that accepted it.
     pub to: String,
     /// When it was opened, in seconds.
     pub start: f64,

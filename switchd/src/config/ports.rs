@@ -15,7 +15,7 @@ use crate::error::{Result, context};
 /// Most slots of a receive ring; of 2 KiB each, they take 128 MiB.
 const MAX_RING_SLOTS: usize = 65_536;
 
-/// What a port is made of.
+/// The source and the sink of a port's frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortKind {
     /// An existing network interface.
@@ -33,11 +33,11 @@ pub enum PortKind {
 pub struct PortSpec {
     /// Its number.
     pub number: PortNo,
-    /// What it is.
+    /// Its kind.
     pub kind: PortKind,
     /// Its rate in kb/s; `None` for that of its interface.
     pub rate_kbps: Option<u32>,
-    /// How it is opened, if it is an interface.
+    /// The options by which it is opened, if it is an interface.
     pub options: AfPacketOptions,
 }
 

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// The time before a commit at which the thread stops sleeping, and polls.
 const SPIN_NS: u64 = 200_000;
-/// How much two clocks that are read one after the other may differ without a step.
+/// The most by which two clocks differ that are read one after the other, without a step.
 const CLOCK_NOISE_NS: u64 = 2_000;
 
 /// A clock of the system.

@@ -22,13 +22,13 @@ pub type Answer = Result<String>;
 
 /// A command in the data-plane thread's queue.
 pub struct OperatorCommand {
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
-    /// Where the answer goes.
+    /// The channel of the answer.
     pub reply: oneshot::Sender<Answer>,
 }
 
-/// What an operator can ask for.
+/// An operation that an operator can ask for.
 pub enum Operation {
     /// List the ports.
     Ports,

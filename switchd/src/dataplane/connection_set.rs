@@ -23,7 +23,7 @@ struct Peer {
 
 /// A connection that was removed.
 pub struct RemovedPeer {
-    /// Who the peer was.
+    /// The peer.
     pub origin: Origin,
     /// When the connection began.
     pub since: Time,

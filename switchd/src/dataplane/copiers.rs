@@ -11,7 +11,7 @@ use crate::capture::{self, CaptureWriter, CopyTarget, FrameCopier, MAX_COPIERS};
 use crate::config::{Config, ConfiguredCopier, PortSpec};
 use crate::error::{Result, context};
 
-/// What kind of target the word after the port names.
+/// The kind of target that the word after the port names.
 pub(super) enum NewTarget {
     /// A file, which an operator may have opened.
     File(Option<File>),

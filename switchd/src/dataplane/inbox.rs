@@ -1,5 +1,5 @@
-//! What other threads sent to this one: commands, and events of connections, which are handled in
-//! turn with frames.
+//! Takes in what other threads sent: commands, and events of connections, which are handled in turn
+//! with frames.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Context, Poll};

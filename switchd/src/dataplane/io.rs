@@ -1,4 +1,4 @@
-//! Where the effects of the switch go: frames to ports, messages to connections.
+//! Carries out the effects of the switch: frames go to ports, messages to connections.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct DataPlaneIo {
     pub is_locked: bool,
     /// The names of extensions' errors, for the log.
     catalogue: Arc<Catalogue>,
-    /// What notes the switch's inputs and outputs, if they are recorded.
+    /// The recorder of the switch's inputs and outputs, if they are recorded.
     pub recorder: Option<SwitchRecorder>,
 }
 

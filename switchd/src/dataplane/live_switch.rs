@@ -40,9 +40,9 @@ const COUNTER_PERIOD_NS: u64 = 500_000_000;
 /// A switch with its ports and connections, and what its thread notes about them.
 pub(super) struct LiveSwitch {
     switch: Switch,
-    /// Where effects go: ports and connections.
+    /// The ports and connections, to which effects go.
     io: DataPlaneIo,
-    /// What forwards frames below the switch.
+    /// The accelerator, which forwards frames below the switch.
     acceleration: Acceleration,
     /// Buffers of frames.
     pool: Pool,
@@ -96,12 +96,12 @@ impl LiveSwitch {
         &self.pool
     }
 
-    /// What the thread has counted.
+    /// The counters of the thread.
     pub(super) fn counters(&self) -> &LoopCounters {
         &self.counters
     }
 
-    /// What forwards frames below the switch.
+    /// The accelerator, which forwards frames below the switch.
     pub(super) fn acceleration(&self) -> &Acceleration {
         &self.acceleration
     }

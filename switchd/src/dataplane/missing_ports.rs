@@ -48,7 +48,7 @@ fn actions(mut message: &Message) -> Vec<&Action> {
     Vec::new()
 }
 
-/// What is said of a missing port of a switch with these ports.
+/// The warning about a missing port of a switch with these ports.
 pub fn sentence(missing: PortNo, ports: &[PortSpec]) -> String {
     let listed = ports.iter().take(MAX_LISTED);
     let listed = listed.map(|port| format!("{} ({})", port.number, port.kind.name()));

@@ -1,4 +1,4 @@
-//! What wakes the data-plane thread: ports, its queues, the kernel's link events and a timer.
+//! Wakes the data-plane thread for ports, its queues, the kernel's link events and a timer.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,7 +24,7 @@ const LINKS: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
 const CLOCK: u64 = u64::MAX - 3;
 
-/// What is ready.
+/// A descriptor that is ready.
 pub(super) enum Ready {
     /// A queue of this thread, see [`Poller::waker`].
     Queues,

@@ -6,14 +6,14 @@ use bofuss_datapath::Time;
 
 /// A controller that closes a connection within this time most likely read what it dislikes.
 const QUICK_NS: u64 = 5 * Time::SEC;
-/// How many such ends in a row are reported.
+/// The most such ends in a row that are reported.
 const REPORTED_AT: u32 = 3;
 
 /// The number of times in a row that each controller closed its connection quickly.
 #[derive(Default)]
 pub struct QuickCloses(BTreeMap<String, u32>);
 
-/// What is to be logged of the end of a connection.
+/// The report of the end of a connection in the log.
 #[derive(Debug, PartialEq)]
 pub enum CloseReport {
     /// The end itself.

@@ -29,7 +29,7 @@ pub struct Scrape {
     flows_seen: usize,
 }
 
-/// Where to continue.
+/// The slice to continue with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NextSlice {
     Switch,
@@ -38,7 +38,7 @@ enum NextSlice {
     Meters(MeterId),
     Extensions {
         extension: usize,
-        /// Where the extension continues; only the extension knows what the number means.
+        /// The place where the extension continues; only the extension knows what the number means.
         from: u64,
         /// The number of values that it has given before.
         count: usize,

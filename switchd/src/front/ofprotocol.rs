@@ -122,7 +122,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// What a switch is sent.
+/// A message to a switch.
 #[derive(Debug)]
 struct AttachRequest {
     /// The name of the switch.
@@ -159,7 +159,7 @@ impl AttachRequest {
 }
 
 impl OfprotocolCli {
-    /// What the switch is sent. Errors: a sentence that begins with the option.
+    /// Returns the message for the switch. Errors: a sentence that begins with the option.
     fn request(&self) -> Result<AttachRequest> {
         let fail_mode = match self.fail.as_str() {
             "open" => "standalone",

@@ -8,7 +8,7 @@ use super::{Running, listen, settings};
 use crate::config::from_line;
 use crate::dataplane::{Answer, Operation};
 
-/// What `ofprotocol` added.
+/// The settings that `ofprotocol` added.
 pub(super) struct Attached {
     pub(super) controllers: Vec<ActiveAddress>,
     pub(super) fail_mode: FailMode,

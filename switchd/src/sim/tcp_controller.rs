@@ -30,7 +30,7 @@ const FIRST_XID: u32 = 0x7369_6d00;
 const ECHO_REQUEST: u8 = 2;
 const ECHO_REPLY: u8 = 3;
 
-/// How many times controllers sent messages late.
+/// The number of messages that controllers sent late.
 pub type Lateness = Rc<Cell<u64>>;
 
 /// The socket of one switch's connection.
@@ -50,7 +50,8 @@ pub struct TcpController {
     address: SocketAddr,
     wall_clock: bool,
     sockets: BTreeMap<NodeId, ControllerSocket>,
-    /// What came for each switch in this call. It is passed on as one piece, however TCP cut it.
+    /// The bytes that came for each switch in this call. They are passed on as one piece, however
+    /// TCP cut it.
     collected: BTreeMap<NodeId, Vec<u8>>,
     next_xid: u32,
     now: Time,
@@ -224,7 +225,7 @@ impl ControllerSocket {
         Ok(())
     }
 
-    /// What has come, if anything. Errors: the system's, UnexpectedEof at the end.
+    /// Reads the bytes that have come, if any. Errors: the system's, UnexpectedEof at the end.
     fn read(&mut self) -> std::io::Result<Vec<u8>> {
         let mut buffer = vec![0; 65_536];
         match self.stream.read(&mut buffer) {

@@ -11,7 +11,7 @@ use crate::testbed::net::run;
 
 /// Open vSwitch with DPDK, which userspace-tso needs.
 pub const OVS_DPDK: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
-/// Where the kernel shows that it has Open vSwitch's datapath.
+/// The path by which the kernel shows that it has Open vSwitch's datapath.
 const LOADED: &str = "/sys/module/openvswitch";
 /// The original's programs.
 const ORIGINAL: [&str; 2] = ["ofdatapath", "ofprotocol"];

@@ -18,7 +18,7 @@ struct PlannedLink {
     ends: [PlannedEnd; 2],
     name: String,
     config: LinkConfig,
-    /// Where it is in the scenario's text.
+    /// Its place in the scenario's text.
     span: std::ops::Range<usize>,
 }
 

@@ -31,7 +31,7 @@ struct PendingTrace {
     reply: oneshot::Sender<Result<String>>,
 }
 
-/// How a trace is printed: `--json` and `--names`, in front of the packet or the match.
+/// The format of a printed trace: `--json` and `--names`, in front of the packet or the match.
 #[derive(Clone, Copy, Default)]
 struct TraceFormat {
     json: bool,
