@@ -35,6 +35,7 @@ mod upcoming;
 
 // The folders, each above those before it.
 pub mod egress;
+mod engine_notes;
 mod frame_engine;
 mod groups;
 mod meters;
@@ -98,6 +99,7 @@ pub use upcoming::{Upcoming, UpcomingPacket};
 /// What an engine works with: see [`engine::FrameEngine`].
 pub mod engine {
     pub use crate::action_set::ActionSet;
+    pub use crate::engine_notes::EngineNotes;
     pub use crate::frame_engine::{FrameEngine, NoNotes, PlainEngine, receive_each};
     pub use crate::groups::Plan;
     pub use crate::hook::HookPoint;
@@ -107,7 +109,9 @@ pub mod engine {
     pub use crate::pipeline::context::{Context, Lane, Pipeline, PortQueues, ThroughTables};
     pub use crate::pipeline::each_table;
     pub use crate::pipeline::hook_call::{BegunCall, HookCall, HookReply, MissReply};
+    pub use crate::pipeline::hooking::HookQuery;
     pub use crate::pipeline::metering::remarked;
+    pub use crate::pipeline::super_frames::SuperFrame;
     pub use crate::pipeline::walk::{NO_COOKIE, PendingOutput, Walk};
     pub use crate::pipeline::work::Work;
     pub use crate::references::{count, sole_output};

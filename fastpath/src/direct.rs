@@ -5,7 +5,7 @@ use alloc::rc::Rc;
 use alloc::vec::{Drain, Vec};
 
 use bofuss_datapath::WORK_PER_TURN;
-use bofuss_datapath::engine::{Lookahead, Predicted};
+use bofuss_datapath::engine::{Lookahead, Predicted, SuperFrame};
 use bofuss_datapath::{DropReason, HookEffect, Sink};
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
@@ -334,7 +334,8 @@ fn run_any<S: Sink>(
             }
         }
         Disposition::Slow(flow) if frame.offload.gso.is_some() => {
-            left = cx.run_super_frame(frame, &burst.arrival.key, FlowNotes::of(flow));
+            let notes = FlowNotes::of(flow);
+            left = SuperFrame::new(frame, &burst.arrival.key, notes).run(cx);
         }
         Disposition::Slow(flow) => {
             run_begun(cx, frame, &burst.arrival.key, lookahead, flow, begun);

@@ -5,7 +5,8 @@ use alloc::{boxed::Box, rc::Rc};
 
 use bofuss_datapath::Qos;
 use bofuss_datapath::engine::{
-    HookOutcome, HookPoint, HookReply, Lookahead, LookupNote, NO_COOKIE, Predicted, Walk, set_field,
+    HookOutcome, HookPoint, HookQuery, HookReply, Lookahead, LookupNote, NO_COOKIE, Predicted,
+    Walk, set_field,
 };
 use bofuss_datapath::{DropReason, Hook, HookContext, HookEffect, Sink, Upcoming, Verdict};
 use bofuss_frame::Frame;
@@ -180,13 +181,16 @@ fn call_lazily<S: Sink>(
         number: lookahead.number,
         made: &mut begun.made,
     };
-    cx.ask_hook(
+    let query = HookQuery {
         hook,
-        (&mut lazy, None),
-        (table, cookie, begun.start.note),
-        (false, &mut begun.outcome),
-        point,
-    )
+        subject: &mut lazy,
+        progress: None,
+        table,
+        cookie,
+        noted: begun.start.note,
+        records: false,
+    };
+    query.ask(cx, &mut begun.outcome, point)
 }
 
 /// The hook that prepares packets for the lookup in table 0, if it is the only one that acts
@@ -405,7 +409,7 @@ fn finish_preparing<S: Sink>(
     reply: HookReply,
 ) -> Result<Option<TableId>, DropReason> {
     let after = reply.hook + 1;
-    cx.carry_out(walk, reply)?;
+    reply.carry_out(cx, walk)?;
     if walk.hook.goto.is_none() {
         cx.call_hooks(walk, HookPoint::BeforeLookup, after)?;
     }

@@ -3,8 +3,8 @@
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::engine::{
-    BegunCall, Classifier, Context, FrameEngine, HookCall, HookReply, Hooks, Pipeline, PlainEngine,
-    PortQueues, ThroughTables, Walk, each_table, receive_each,
+    BegunCall, Classifier, Context, EngineNotes, FrameEngine, HookCall, HookReply, Hooks, Pipeline,
+    PlainEngine, PortQueues, ThroughTables, Walk, each_table, receive_each,
 };
 use bofuss_datapath::{Config, DropReason, Engine, EntryKey, HookEffect, Port, Sink, Table, Time};
 use bofuss_frame::Frame;
@@ -77,7 +77,7 @@ pub(crate) type FastContext<'a, S> = Context<'a, S, FastPath>;
 /// A packet on its path.
 pub(crate) type FastWalk<'a> = Walk<'a, FastPath>;
 
-impl FrameEngine for FastPath {
+impl EngineNotes for FastPath {
     type State = Cache;
     type PathNotes = FlowNotes;
     /// The direct path of the bucket's actions, if they have one.
@@ -95,22 +95,6 @@ impl FrameEngine for FastPath {
         match engine {
             Engine::Reference => PlainEngine::classifier(engine, secret),
             Engine::Tables | Engine::Cache => Box::new(MaskGroups::new(secret)),
-        }
-    }
-
-    fn receive_burst<S: Sink>(cx: &mut FastContext<'_, S>, port: PortNo, frames: &mut Vec<Frame>) {
-        if uses_cache::<S>(&cx.pipeline.config) {
-            process_frames(cx, port, frames);
-        } else {
-            receive_each(cx, port, frames);
-        }
-    }
-
-    fn through_tables<S: Sink>(config: &Config) -> ThroughTables<S, Self> {
-        if uses_cache::<S>(config) {
-            known_paths
-        } else {
-            each_table
         }
     }
 
@@ -232,16 +216,34 @@ impl FrameEngine for FastPath {
         cache.below.settle_ports(ports, drops);
     }
 
-    fn review(cache: &mut Cache, pipeline: &Pipeline<Self>, egress: &PortQueues, hooks: &Hooks) {
-        cache.review(pipeline, egress, hooks);
-    }
-
     fn next_clean(cache: &Cache) -> Option<Time> {
         cache.next_clean()
     }
 
     fn clean(cache: &mut Cache, catalogue: &Catalogue, tables: &mut [Table], now: Time) {
         cache.clean(catalogue, tables, now);
+    }
+}
+
+impl FrameEngine for FastPath {
+    fn receive_burst<S: Sink>(cx: &mut FastContext<'_, S>, port: PortNo, frames: &mut Vec<Frame>) {
+        if uses_cache::<S>(&cx.pipeline.config) {
+            process_frames(cx, port, frames);
+        } else {
+            receive_each(cx, port, frames);
+        }
+    }
+
+    fn through_tables<S: Sink>(config: &Config) -> ThroughTables<S, Self> {
+        if uses_cache::<S>(config) {
+            known_paths
+        } else {
+            each_table
+        }
+    }
+
+    fn review(cache: &mut Cache, pipeline: &Pipeline<Self>, egress: &PortQueues, hooks: &Hooks) {
+        cache.review(pipeline, egress, hooks);
     }
 }
 

@@ -202,8 +202,8 @@ fn record_steps<S: Sink>(
         path.hits.push(Hit { slot, table });
         path.program.last = table;
         path.program.unchanged += u8::from(!path.sets_fields);
-        let instructions = cx.hit(walk).map(|entry| entry.instructions.clone());
-        let Some(instructions) = instructions else {
+        let entry = walk.hit(&cx.pipeline.tables);
+        let Some(instructions) = entry.map(|entry| entry.instructions.clone()) else {
             let asks = !asked && !cx.hooks.at_miss(table).is_empty();
             (path.program.missed, path.program.asks) = (true, asks);
             path.is_complete = !path.is_wrong;

@@ -11,6 +11,7 @@ use crate::control::extensions::HookCalls;
 use crate::control::staged_bundle::StagedBundle;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Context;
+use crate::pipeline::tracing::trace;
 
 /// What a change of tables, groups or meters may touch: all that a packet may, and the changes in
 /// progress. Each file of this folder that changes one of them has the methods for it.
@@ -32,7 +33,7 @@ impl<'a, S: Sink, E: FrameEngine> Control<'a, S, E> {
     /// Sends a packet through the tables to trace its steps. With a sink that is [`Sink::DRY`],
     /// nothing is counted, learned or changed.
     pub fn trace(&mut self, packet: Packet) {
-        self.cx.trace(packet);
+        trace(&mut self.cx, packet);
     }
 
     /// What checks lists of actions.

@@ -11,7 +11,8 @@ use bofuss_oflib::message::{GroupMod, MeterMod};
 use bofuss_oflib::types::{GroupId, MeterId};
 
 use crate::control::bucket_change::is_about_buckets;
-use crate::frame_engine::{FrameEngine, GroupOf};
+use crate::engine_notes::GroupOf;
+use crate::frame_engine::FrameEngine;
 use crate::groups::{Group, actions_of};
 use crate::meters::Meter;
 use crate::pipeline::context::Pipeline;

@@ -46,7 +46,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// be left for the next tick.
     pub(crate) fn tick(&mut self) {
         let now = self.cx.now;
-        self.cx.release_due();
+        self.cx.sender().release_due();
         for _ in 0..self.cx.lane.reassembler.expire(now.0) {
             self.cx.drop(DropReason::FragmentLost);
         }

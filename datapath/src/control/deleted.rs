@@ -4,7 +4,8 @@ use alloc::collections::BTreeMap;
 
 use bofuss_oflib::types::{GroupId, MeterId};
 
-use crate::frame_engine::{FrameEngine, GroupOf};
+use crate::engine_notes::GroupOf;
+use crate::frame_engine::FrameEngine;
 use crate::groups::actions_of;
 use crate::meters::Meter;
 use crate::pipeline::context::Pipeline;

@@ -149,7 +149,7 @@ impl<'a, S: Sink, E: FrameEngine> HookCalls<'a, S, E> {
             self.cx.packet_out(packet, &actions);
         }
         for held in outcome.resumed {
-            self.cx.resume(held);
+            held.resume(&mut self.cx);
         }
         Ok((done, outcome.answer))
     }

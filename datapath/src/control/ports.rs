@@ -71,7 +71,9 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
     pub fn removed(&mut self, number: PortNo) {
         if let Some(port) = self.cx.pipeline.ports.remove(&number) {
             self.cx.pipeline.bridge.forget(number);
-            self.cx.clear_queues(number, DropReason::NoSuchPort);
+            self.cx
+                .sender()
+                .clear_queues(number, DropReason::NoSuchPort);
             self.liveness_changed(number);
             self.cx
                 .sink
@@ -117,7 +119,7 @@ impl<'a, S: Sink, E: FrameEngine> PortControl<'a, S, E> {
     /// Sends what is due at a port that had no room and now accepts frames again.
     pub fn has_room(&mut self, number: PortNo) {
         if self.cx.egress.ports.contains_key(&number) {
-            self.cx.release(number);
+            self.cx.sender().release(number);
         }
     }
 

@@ -98,11 +98,11 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
                 // A queue that the new discipline does not support is lost.
                 let _ = egress.expect("it was put there").modify(now, id, spec);
                 for (class, frame) in old.remove(id).into_iter().flatten() {
-                    context.enqueue_again(frame, number, &class);
+                    context.sender().enqueue_again(frame, number, &class);
                 }
             }
             for (class, frame) in old.take_frames() {
-                context.enqueue_again(frame, number, &class);
+                context.sender().enqueue_again(frame, number, &class);
             }
         }
     }
@@ -145,14 +145,16 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
         let frames = egress.remove(id).ok_or(NO_QUEUE)?;
         let context = &mut self.cx;
         for (class, frame) in frames {
-            context.drop_queued(number, &class, &frame, DropReason::QueueGone);
+            context
+                .sender()
+                .drop_queued(number, &class, &frame, DropReason::QueueGone);
         }
         let egress = context.egress.ports.get(&number);
         if egress.is_some_and(|egress| egress.queues().is_empty() || egress.is_plain()) {
             let rest = context.egress.ports.remove(&number);
             for (_, frame) in rest.into_iter().flat_map(|mut egress| egress.take_frames()) {
                 context.egress.waiting_bytes -= frame.buffer_bytes();
-                context.send_now(frame, number, DEFAULT_QUEUE);
+                context.sender().transmit(frame, number, DEFAULT_QUEUE);
             }
         }
         Ok(())

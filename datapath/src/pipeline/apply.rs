@@ -6,13 +6,13 @@ use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::{Action, PortNo};
 use bofuss_packet::EditError;
 
-use crate::frame_engine::FrameEngine;
-use crate::pipeline::Walk;
+use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
+use crate::pipeline::walk::Walk;
 use crate::pipeline::walk::{PendingOutput, Stage};
 use crate::{DropReason, Sink, Step};
 
-impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
+impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Applies one action to a packet in the pipeline.
     pub(crate) fn apply(
         &mut self,

@@ -11,7 +11,7 @@ use bofuss_packet::{Fragment, offload};
 
 use crate::action_set::ActionSet;
 use crate::egress::Egress;
-use crate::frame_engine::{FrameEngine, GroupOf};
+use crate::engine_notes::{EngineNotes, GroupOf};
 use crate::hooks::Hooks;
 use crate::meters::Meter;
 use crate::pipeline::backlog::Backlog;
@@ -25,7 +25,7 @@ use crate::{Config, DropReason, Port, Sink, Step, Table, Time, Trial};
 
 /// What controllers and ports configure. It changes rarely: packets only increase counters in it,
 /// and make NORMAL learn addresses.
-pub struct Pipeline<E: FrameEngine> {
+pub struct Pipeline<E: EngineNotes> {
     /// What the switch was made with.
     pub config: Config,
     /// The fields and experimenter values that it knows.
@@ -64,7 +64,7 @@ pub struct Pipeline<E: FrameEngine> {
     pub(crate) fragments: ConfigFlags,
 }
 
-impl<E: FrameEngine> Pipeline<E> {
+impl<E: EngineNotes> Pipeline<E> {
     /// The table with this number; all tables for [`TableId::ALL`].
     pub(crate) fn tables_named(&self, wanted: TableId) -> &[Table] {
         match wanted {
@@ -88,7 +88,7 @@ impl<E: FrameEngine> Pipeline<E> {
 }
 
 /// What one data-plane thread has for itself and shares with no other.
-pub struct Lane<E: FrameEngine> {
+pub struct Lane<E: EngineNotes> {
     pub(crate) pool: Pool,
     /// What the engine knows.
     pub engine: E::State,
@@ -105,7 +105,7 @@ pub struct Lane<E: FrameEngine> {
     last_trial: Trial,
 }
 
-impl<E: FrameEngine> Lane<E> {
+impl<E: EngineNotes> Lane<E> {
     /// Makes a lane without packets, its engine as `config` says.
     pub(crate) fn new(config: &Config, pool: Pool) -> Self {
         Self {
@@ -160,7 +160,7 @@ pub type ThroughTables<S, E> =
     fn(&mut Context<'_, S, E>, &mut Walk<'_, E>, Option<TableId>) -> Result<(), DropReason>;
 
 /// What a packet in the pipeline may touch: the switch by owner, the time, and the sink of effects.
-pub struct Context<'a, S: Sink, E: FrameEngine> {
+pub struct Context<'a, S: Sink, E: EngineNotes> {
     /// The time.
     pub now: Time,
     /// Where effects go.
@@ -178,7 +178,7 @@ pub struct Context<'a, S: Sink, E: FrameEngine> {
     pub(crate) through_tables: ThroughTables<S, E>,
 }
 
-impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
+impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// The same for a while.
     pub(crate) fn reborrow(&mut self) -> Context<'_, S, E> {
         Context {
@@ -195,11 +195,21 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
 
     /// Counts a dropped packet.
     pub fn drop(&mut self, reason: DropReason) {
-        if !S::DRY {
-            self.lane.drops[reason as usize] += 1;
-        }
-        if S::TRACES {
-            self.sink.step(Step::Drop(reason));
-        }
+        count_drop(self.sink, &mut self.lane.drops, reason);
+    }
+}
+
+/// Counts a dropped packet.
+#[inline]
+pub(crate) fn count_drop<S: Sink>(
+    sink: &mut S,
+    drops: &mut [u64; DropReason::ALL.len()],
+    reason: DropReason,
+) {
+    if !S::DRY {
+        drops[reason as usize] += 1;
+    }
+    if S::TRACES {
+        sink.step(Step::Drop(reason));
     }
 }

@@ -7,14 +7,14 @@ use bofuss_oflib::types::{MaxLen, TableId};
 use bofuss_oflib::{Action, PortNo};
 use bofuss_packet::{Packet, offload};
 
-use crate::frame_engine::FrameEngine;
-use crate::pipeline::Walk;
+use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
 use crate::pipeline::walk::Stage;
+use crate::pipeline::walk::Walk;
 use crate::qos::QueueClass;
 use crate::{DropReason, Sink, Step};
 
-impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
+impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Sends a packet that has to leave by a port through the egress tables from `first` on. Its
     /// action set begins with the output to that port, and its other fields are unchanged.
     ///
@@ -30,7 +30,9 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     ) {
         if !self.lane.work.begin_egress() {
             let on_wire = offload::wire_count(&packet.frame);
-            return self.drop_for(class, on_wire, DropReason::EgressLimit);
+            return self
+                .sender()
+                .drop_for(class, on_wire, DropReason::EgressLimit);
         }
         if S::TRACES {
             self.sink.step(Step::Egress(number));

@@ -3,11 +3,11 @@
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_packet::Packet;
 
-use crate::frame_engine::FrameEngine;
+use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
 use crate::{DropReason, Sink, Step};
 
-impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
+impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Drops a fragment, or keeps it until its packet is complete and can be sent through the
     /// tables.
     pub(super) fn treat_fragment(&mut self, packet: &mut Packet) {

@@ -7,52 +7,17 @@ use bofuss_oflib::{Action, ExtValue, PortNo};
 use bofuss_packet::Packet;
 
 use crate::action_set::ActionSet;
-use crate::frame_engine::FrameEngine;
+use crate::engine_notes::EngineNotes;
 use crate::hook::HookPoint;
 use crate::hook_context::{HookAct, HookOutcome, LookupNote, Subject};
-use crate::pipeline::Walk;
 use crate::pipeline::context::Context;
 use crate::pipeline::hook_call::{BegunCall, HookCall, HookReply, MissReply};
 use crate::pipeline::walk::Stage;
+use crate::pipeline::walk::Walk;
 use crate::qos::QueueClass;
 use crate::{DropReason, Hook, HookContext, HookEffect, Sink, Step, Verdict};
 
-impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
-    /// Calls a hook at one point of a table, with the cookie of the entry that was hit. Its
-    /// requests are added to `outcome` and not carried out yet. Returns its verdict, and whether
-    /// the plan of hooks has changed.
-    #[inline]
-    pub fn ask_hook<'p>(
-        &'p mut self,
-        hook: usize,
-        (subject, progress): (&'p mut dyn Subject, Option<(&'p ActionSet, QueueClass)>),
-        (table, cookie, noted): (TableId, u64, Option<LookupNote>),
-        (records, outcome): (bool, &'p mut HookOutcome),
-        point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
-    ) -> (Verdict, bool) {
-        let plan = self.hooks.plan();
-        let egress = &*self.egress;
-        let waits = |port, flow_id| egress.waits(port, flow_id);
-        let mut cx = HookContext {
-            now: self.now,
-            table,
-            cookie,
-            trial: self.trial,
-            traces: S::TRACES,
-            records,
-            subject,
-            progress,
-            noted,
-            pool: &self.lane.pool,
-            waits: &waits,
-            additions: self.pipeline.catalogue.additions(),
-            outcome,
-        };
-        let verdict = point(&mut *self.hooks.all[hook], &mut cx);
-        self.hooks.refresh_after(hook, self.pipeline.tables.len());
-        (verdict, plan != self.hooks.plan())
-    }
-
+impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Calls a hook at one point, and carries out what it asks for.
     ///
     /// Errors: why the packet goes no further.
@@ -64,12 +29,17 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
     ) -> Result<HookCall, DropReason> {
         self.flush_pending(walk);
-        let place = (walk.table, walk.cause.cookie, walk.hook.note);
-        let progress = Some((&walk.set, walk.class));
         let mut outcome = HookOutcome::default();
-        let asked = (records, &mut outcome);
-        let (verdict, replanned) =
-            self.ask_hook(hook, (&mut *walk.packet, progress), place, asked, point);
+        let query = HookQuery {
+            hook,
+            subject: &mut *walk.packet,
+            progress: Some((&walk.set, walk.class)),
+            table: walk.table,
+            cookie: walk.cause.cookie,
+            noted: walk.hook.note,
+            records,
+        };
+        let (verdict, replanned) = query.ask(self, &mut outcome, point);
         let reply = HookReply {
             hook,
             verdict,
@@ -77,128 +47,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             replanned,
             again: false,
         };
-        self.carry_out(walk, reply)
-    }
-
-    /// Carries out what a hook asked for.
-    ///
-    /// Errors: why the packet goes no further.
-    pub fn carry_out(
-        &mut self,
-        walk: &mut Walk<'_, E>,
-        reply: HookReply,
-    ) -> Result<HookCall, DropReason> {
-        let HookReply {
-            hook,
-            verdict,
-            mut outcome,
-            replanned,
-            again: _,
-        } = reply;
-        let only_sets = outcome.acts.is_empty()
-            && outcome.goto.is_none()
-            && outcome.qos.is_none()
-            && outcome.before_edit.is_none();
-        if !outcome.acts.is_empty() {
-            let acts = core::mem::take(&mut outcome.acts);
-            outcome.changed |= self.do_all_for_hook(hook, walk, acts)?;
-        }
-        if verdict == Verdict::Drop || outcome.drop.is_some() {
-            self.count_hook_drop(hook, outcome.drop);
-            return Err(DropReason::Hook);
-        }
-        if let Some(table) = outcome.goto {
-            if table <= walk.table || !self.pipeline.shape.joins(walk.table, table) {
-                return Err(DropReason::Hook);
-            }
-            walk.hook.goto = Some(table);
-        }
-        walk.output.sent |= outcome.taken;
-        if outcome.held {
-            walk.set.clear();
-        }
-        if outcome.qos.is_some() {
-            walk.class.qos = outcome.qos;
-        }
-        walk.hook.note = outcome.note.or(walk.hook.note);
-        if let Some(port) = outcome.forward {
-            self.apply(walk, &Action::output(port))?;
-        }
-        let before_edit = outcome.before_edit.as_deref();
-        let edited = before_edit.is_some_and(|key| key != walk.packet.key());
-        let changed = outcome.changed || edited;
-        Ok(HookCall {
-            sets: outcome.sets,
-            read: outcome.read,
-            only_sets,
-            deviates: changed || outcome.goto.is_some() || replanned,
-            taken: outcome.taken,
-        })
-    }
-
-    /// Carries out what a hook asked for. Returns true if that changed the key.
-    ///
-    /// Errors: why the packet goes no further.
-    fn do_all_for_hook(
-        &mut self,
-        hook: usize,
-        walk: &mut Walk<'_, E>,
-        acts: Vec<HookAct>,
-    ) -> Result<bool, DropReason> {
-        if !self.lane.work.begin_nested() {
-            return Err(DropReason::Work);
-        }
-        let before = walk.packet.key().clone();
-        let mut acts = acts.into_iter();
-        let done = acts.try_for_each(|act| self.do_for_hook(hook, walk, act));
-        self.lane.work.end_nested();
-        done.map(|()| before != *walk.packet.key())
-    }
-
-    fn do_for_hook(
-        &mut self,
-        hook: usize,
-        walk: &mut Walk<'_, E>,
-        act: HookAct,
-    ) -> Result<(), DropReason> {
-        match act {
-            HookAct::Apply(actions) => {
-                return actions.iter().try_for_each(|one| self.apply(walk, one));
-            }
-            HookAct::Emit(packet, actions) => self.emit(*packet, &actions),
-            HookAct::Notify(value) if !S::DRY => self.sink.notify(&value),
-            HookAct::Notify(value) => {
-                let name = self.hooks.all[hook].name();
-                self.sink
-                    .step(Step::Said(name, &format!("notifies {value}")));
-            }
-            HookAct::Say(line) => {
-                let name = self.hooks.all[hook].name();
-                self.sink.step(Step::Said(name, &line));
-            }
-        }
-        Ok(())
-    }
-
-    /// Applies actions to a packet that a hook emits.
-    fn emit(&mut self, mut packet: Packet, actions: &[Action]) {
-        self.lane.work.count(&packet.frame);
-        let mut walk = Walk::from(&mut packet);
-        walk.stage = Stage::BeforeTables;
-        let result = actions.iter().try_for_each(|a| self.apply(&mut walk, a));
-        self.end_copy(&mut walk, result);
-    }
-
-    /// Counts a packet that a hook drops.
-    fn count_hook_drop(&mut self, hook: usize, reason: Option<&'static str>) {
-        let Some(reason) = reason else { return };
-        if !S::DRY {
-            self.hooks.count_drop(hook, reason);
-        }
-        if S::TRACES {
-            let name = self.hooks.all[hook].name();
-            self.sink.step(Step::Said(name, reason));
-        }
+        reply.carry_out(self, walk)
     }
 
     /// Calls a hook at one point of the current table.
@@ -250,7 +99,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
                 continue;
             }
             let before = S::TRACES.then(|| walk.packet.key().clone());
-            self.note_segments(hook, effect);
+            note_segments(self, hook, effect);
             self.call_point(hook, walk, point, false)?;
             if before.is_some_and(|key| !key.has_values_of(walk.packet.key())) {
                 let name = self.hooks.all[hook].name();
@@ -265,12 +114,12 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         let mut next = 0;
         while let Some(&(hook, effect)) = self.hooks.at_miss(walk.table).get(next) {
             next += 1;
-            self.note_segments(hook, effect);
+            note_segments(self, hook, effect);
             let mut again = false;
             let call = match E::begun_call(&mut walk.notes) {
                 BegunCall::Replied(reply) => {
                     again = reply.again;
-                    self.carry_out(walk, *reply)?
+                    reply.carry_out(self, walk)?
                 }
                 BegunCall::Done => continue,
                 BegunCall::Nothing => self.call_hook(hook, walk, false, |hook, cx| {
@@ -297,9 +146,9 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         let Some((hook, row)) = self.hooks.of(value.row) else {
             return Ok(());
         };
-        self.note_segments(hook, HookEffect::Unknown);
+        note_segments(self, hook, HookEffect::Unknown);
         let call = match E::begun_call(&mut walk.notes) {
-            BegunCall::Replied(reply) => self.carry_out(walk, *reply)?,
+            BegunCall::Replied(reply) => reply.carry_out(self, walk)?,
             BegunCall::Done => return Ok(()),
             BegunCall::Nothing => {
                 self.call_hook(hook, walk, false, |hook, cx| hook.on_action(cx, row, value))?
@@ -308,14 +157,6 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         let hook = &self.hooks.all[hook];
         E::note_action(&mut walk.notes, &call, || hook.action_effect(row, value));
         Ok(())
-    }
-
-    /// Notes whether a hook with this effect has to see each packet of the wire, if the caller
-    /// wants to know.
-    fn note_segments(&mut self, hook: usize, effect: HookEffect) {
-        if S::DRY && effect > HookEffect::Pure {
-            self.lane.work.by_segment |= self.hooks.all[hook].acts_on_segments();
-        }
     }
 
     /// Calls hooks for a packet that is about to be sent out of a port; they may change how it
@@ -328,7 +169,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     ) -> Result<(), DropReason> {
         for next in 0..self.hooks.at_egress.len() {
             let hook = self.hooks.at_egress[next];
-            self.note_segments(hook, HookEffect::Unknown);
+            note_segments(self, hook, HookEffect::Unknown);
             let mut walk = Walk::from(&mut *packet);
             walk.class = *class;
             self.call_hook(hook, &mut walk, false, |hook, cx| hook.on_egress(cx, port))?;
@@ -336,5 +177,200 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             *class = walk.class;
         }
         Ok(())
+    }
+}
+
+/// A question to a hook at one point of a table.
+pub struct HookQuery<'p> {
+    /// The number of the hook.
+    pub hook: usize,
+    /// The packet.
+    pub subject: &'p mut dyn Subject,
+    /// The packet's action set and queueing class, once it is in the pipeline.
+    pub progress: Option<(&'p ActionSet, QueueClass)>,
+    /// The table.
+    pub table: TableId,
+    /// The cookie of the entry that was hit last.
+    pub cookie: u64,
+    /// What was noted about the packet last.
+    pub noted: Option<LookupNote>,
+    /// Whether the fields that the hook sets are recorded.
+    pub records: bool,
+}
+
+impl HookQuery<'_> {
+    /// Calls the hook. Its requests are added to `outcome` and not carried out yet. Returns its
+    /// verdict, and whether the plan of hooks has changed.
+    #[inline]
+    pub fn ask<S: Sink, E: EngineNotes>(
+        self,
+        cx: &mut Context<'_, S, E>,
+        outcome: &mut HookOutcome,
+        point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
+    ) -> (Verdict, bool) {
+        let plan = cx.hooks.plan();
+        let egress = &*cx.egress;
+        let waits = |port, flow_id| egress.waits(port, flow_id);
+        let mut context = HookContext {
+            now: cx.now,
+            table: self.table,
+            cookie: self.cookie,
+            trial: cx.trial,
+            traces: S::TRACES,
+            records: self.records,
+            subject: self.subject,
+            progress: self.progress,
+            noted: self.noted,
+            pool: &cx.lane.pool,
+            waits: &waits,
+            additions: cx.pipeline.catalogue.additions(),
+            outcome,
+        };
+        let verdict = point(&mut *cx.hooks.all[self.hook], &mut context);
+        let n_tables = cx.pipeline.tables.len();
+        cx.hooks.refresh_after(self.hook, n_tables);
+        (verdict, plan != cx.hooks.plan())
+    }
+}
+
+impl HookReply {
+    /// Carries out what a hook asked for.
+    ///
+    /// Errors: why the packet goes no further.
+    pub fn carry_out<S: Sink, E: EngineNotes>(
+        self,
+        cx: &mut Context<'_, S, E>,
+        walk: &mut Walk<'_, E>,
+    ) -> Result<HookCall, DropReason> {
+        let HookReply {
+            hook,
+            verdict,
+            mut outcome,
+            replanned,
+            again: _,
+        } = self;
+        let only_sets = outcome.acts.is_empty()
+            && outcome.goto.is_none()
+            && outcome.qos.is_none()
+            && outcome.before_edit.is_none();
+        if !outcome.acts.is_empty() {
+            let acts = core::mem::take(&mut outcome.acts);
+            outcome.changed |= do_all_for_hook(cx, hook, walk, acts)?;
+        }
+        if verdict == Verdict::Drop || outcome.drop.is_some() {
+            count_hook_drop(cx, hook, outcome.drop);
+            return Err(DropReason::Hook);
+        }
+        if let Some(table) = outcome.goto {
+            if table <= walk.table || !cx.pipeline.shape.joins(walk.table, table) {
+                return Err(DropReason::Hook);
+            }
+            walk.hook.goto = Some(table);
+        }
+        walk.output.sent |= outcome.taken;
+        if outcome.held {
+            walk.set.clear();
+        }
+        if outcome.qos.is_some() {
+            walk.class.qos = outcome.qos;
+        }
+        walk.hook.note = outcome.note.or(walk.hook.note);
+        if let Some(port) = outcome.forward {
+            cx.apply(walk, &Action::output(port))?;
+        }
+        let before_edit = outcome.before_edit.as_deref();
+        let edited = before_edit.is_some_and(|key| key != walk.packet.key());
+        let changed = outcome.changed || edited;
+        Ok(HookCall {
+            sets: outcome.sets,
+            read: outcome.read,
+            only_sets,
+            deviates: changed || outcome.goto.is_some() || replanned,
+            taken: outcome.taken,
+        })
+    }
+}
+
+/// Carries out what a hook asked for. Returns true if that changed the key.
+///
+/// Errors: why the packet goes no further.
+fn do_all_for_hook<S: Sink, E: EngineNotes>(
+    cx: &mut Context<'_, S, E>,
+    hook: usize,
+    walk: &mut Walk<'_, E>,
+    acts: Vec<HookAct>,
+) -> Result<bool, DropReason> {
+    if !cx.lane.work.begin_nested() {
+        return Err(DropReason::Work);
+    }
+    let before = walk.packet.key().clone();
+    let mut acts = acts.into_iter();
+    let done = acts.try_for_each(|act| do_for_hook(cx, hook, walk, act));
+    cx.lane.work.end_nested();
+    done.map(|()| before != *walk.packet.key())
+}
+
+fn do_for_hook<S: Sink, E: EngineNotes>(
+    cx: &mut Context<'_, S, E>,
+    hook: usize,
+    walk: &mut Walk<'_, E>,
+    act: HookAct,
+) -> Result<(), DropReason> {
+    match act {
+        HookAct::Apply(actions) => {
+            return actions.iter().try_for_each(|one| cx.apply(walk, one));
+        }
+        HookAct::Emit(packet, actions) => emit(cx, *packet, &actions),
+        HookAct::Notify(value) if !S::DRY => cx.sink.notify(&value),
+        HookAct::Notify(value) => {
+            let name = cx.hooks.all[hook].name();
+            cx.sink.step(Step::Said(name, &format!("notifies {value}")));
+        }
+        HookAct::Say(line) => {
+            let name = cx.hooks.all[hook].name();
+            cx.sink.step(Step::Said(name, &line));
+        }
+    }
+    Ok(())
+}
+
+/// Applies actions to a packet that a hook emits.
+fn emit<S: Sink, E: EngineNotes>(
+    cx: &mut Context<'_, S, E>,
+    mut packet: Packet,
+    actions: &[Action],
+) {
+    cx.lane.work.count(&packet.frame);
+    let mut walk = Walk::from(&mut packet);
+    walk.stage = Stage::BeforeTables;
+    let result = actions.iter().try_for_each(|a| cx.apply(&mut walk, a));
+    cx.end_copy(&mut walk, result);
+}
+
+/// Counts a packet that a hook drops.
+fn count_hook_drop<S: Sink, E: EngineNotes>(
+    cx: &mut Context<'_, S, E>,
+    hook: usize,
+    reason: Option<&'static str>,
+) {
+    let Some(reason) = reason else { return };
+    if !S::DRY {
+        cx.hooks.count_drop(hook, reason);
+    }
+    if S::TRACES {
+        let name = cx.hooks.all[hook].name();
+        cx.sink.step(Step::Said(name, reason));
+    }
+}
+
+/// Notes whether a hook with this effect has to see each packet of the wire, if the caller
+/// wants to know.
+fn note_segments<S: Sink, E: EngineNotes>(
+    cx: &mut Context<'_, S, E>,
+    hook: usize,
+    effect: HookEffect,
+) {
+    if S::DRY && effect > HookEffect::Pure {
+        cx.lane.work.by_segment |= cx.hooks.all[hook].acts_on_segments();
     }
 }

@@ -1,21 +1,21 @@
 //! Meters in the pipeline. Spec: OpenFlow 1.3.5 section 5.7.1.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 
 use bofuss_frame::Frame;
 use bofuss_oflib::field::IP_DSCP;
-use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::message::meter_mod::BandKind;
-use bofuss_oflib::types::{MeterId, TableId};
+use bofuss_oflib::types::MeterId;
 use bofuss_packet::{Packet, offload};
 
-use crate::frame_engine::FrameEngine;
-use crate::pipeline::Walk;
+use crate::engine_notes::EngineNotes;
+use crate::meters::Meter;
 use crate::pipeline::context::Context;
 use crate::pipeline::walk::OutputState;
-use crate::{DropReason, Sink, Step};
+use crate::pipeline::walk::Walk;
+use crate::{DropReason, Sink, Step, Time};
 
-impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
+impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Sends a packet through a meter, which may remark it. A pending output is done first.
     ///
     /// Errors: why it goes no further.
@@ -56,47 +56,8 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         }
     }
 
-    /// Whether a super-frame may pass meters whole: its segments together exceed no rate, and it
-    /// meets no meter twice.
-    pub(crate) fn meters_whole(
-        &mut self,
-        ids: impl Iterator<Item = MeterId>,
-        packet: &Packet,
-    ) -> bool {
-        let mut seen = BTreeSet::new();
-        for id in ids {
-            let meter = self.pipeline.meters.get_mut(&id);
-            let counts = offload::wire_count(&packet.frame);
-            let covers = meter.is_none_or(|meter| meter.covers(self.now, counts));
-            if !covers || !seen.insert(id) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Cuts a super-frame and sends each segment along the rest of the path, beginning with an
-    /// entry's instructions.
-    pub(crate) fn execute_by_segments(
-        &mut self,
-        walk: &mut Walk<'_, E>,
-        instructions: &Instructions,
-    ) -> Result<Option<TableId>, DropReason> {
-        self.by_segments(walk, |this, part| {
-            let next = this.execute_all(part, instructions)?;
-            this.tables_and_set(part, next)
-        })?;
-        walk.hook.goto = None;
-        Ok(None)
-    }
-
-    /// Executes the action set on each segment of a super-frame.
-    pub(crate) fn set_by_segments(&mut self, walk: &mut Walk<'_, E>) -> Result<(), DropReason> {
-        self.by_segments(walk, |this, part| this.tables_and_set(part, None))
-    }
-
     /// Cuts a super-frame and passes each segment to `go`. Errors: the frame cannot be cut.
-    fn by_segments(
+    pub(crate) fn by_segments(
         &mut self,
         walk: &mut Walk<'_, E>,
         mut go: impl FnMut(&mut Self, &mut Walk<'_, E>) -> Result<(), DropReason>,
@@ -123,6 +84,26 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         walk.output.sent = true;
         whole.then_some(()).ok_or(DropReason::Segmentation)
     }
+}
+
+/// Whether a super-frame may pass meters whole: its segments together exceed no rate, and it
+/// meets no meter twice.
+pub(crate) fn meters_whole(
+    meters: &mut BTreeMap<MeterId, Meter>,
+    now: Time,
+    ids: impl Iterator<Item = MeterId>,
+    packet: &Packet,
+) -> bool {
+    let mut seen = BTreeSet::new();
+    for id in ids {
+        let meter = meters.get_mut(&id);
+        let counts = offload::wire_count(&packet.frame);
+        let covers = meter.is_none_or(|meter| meter.covers(now, counts));
+        if !covers || !seen.insert(id) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Raises the drop precedence of a packet of an assured forwarding class. Spec: RFC 2597.

@@ -9,13 +9,13 @@ pub(crate) mod context;
 mod egress_tables;
 mod fragments;
 pub(crate) mod hook_call;
-mod hooking;
+pub(crate) mod hooking;
 pub(crate) mod metering;
 mod normal;
 mod output;
 pub(crate) mod queueing;
-mod super_frames;
-mod tracing;
+pub(crate) mod super_frames;
+pub(crate) mod tracing;
 pub(crate) mod walk;
 pub(crate) mod work;
 
@@ -26,18 +26,19 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Instruction};
 use bofuss_packet::{Packet, offload};
 
-use crate::frame_engine::FrameEngine;
+use crate::engine_notes::EngineNotes;
 use crate::hook::HookPoint;
 use crate::pipeline::context::Context;
 use crate::pipeline::hook_call::MissReply;
-use crate::pipeline::tracing::{LOST_SEARCHED, received, trace_lookup, trace_outdone};
+use crate::pipeline::metering::meters_whole;
+use crate::pipeline::tracing::{received, trace_lookup, trace_outdone};
 pub use crate::pipeline::walk::{NO_COOKIE, Walk};
 use crate::pipeline::walk::{PacketInCause, PendingOutput, Stage};
 use crate::references::{meters, sole_output};
 use crate::slab::NONE;
-use crate::{DropReason, Entry, HeldPacket, Port, Sink, Step};
+use crate::{DropReason, HeldPacket, Sink, Step};
 
-impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
+impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Sends a packet through the tables from table 0 on.
     #[inline]
     pub fn run(&mut self, packet: &mut Packet, notes: E::PathNotes) {
@@ -76,24 +77,6 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         self.end_copy(&mut walk, result);
     }
 
-    /// Sends a packet through the tables for the steps of its trace: with a sink that is
-    /// [`Sink::DRY`], nothing is counted, learned or changed.
-    pub(crate) fn trace(&mut self, mut packet: Packet) {
-        let ingress = self.pipeline.ports.get(&packet.in_port());
-        match ingress.map_or(Some(DropReason::NoSuchPort), Port::ingress_block) {
-            None => {
-                self.lane.work.begin_frame();
-                self.lane.work.searches = LOST_SEARCHED;
-                self.run(&mut packet, E::PathNotes::default());
-                self.pipeline.bridge.tried.clear();
-            }
-            Some(reason) => {
-                self.sink.step(received(&packet, &self.pipeline.catalogue));
-                self.drop(reason);
-            }
-        }
-    }
-
     /// Applies a packet-out's actions to its packet.
     pub(crate) fn packet_out(&mut self, mut packet: Packet, actions: &[Action]) {
         self.lane.work.begin_frame();
@@ -101,17 +84,6 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         walk.stage = Stage::BeforeTables;
         walk.cause.reason = PacketInReason::PACKET_OUT;
         let result = actions.iter().try_for_each(|a| self.apply(&mut walk, a));
-        self.end_copy(&mut walk, result);
-    }
-
-    /// Sends a packet that a hook held through the tables.
-    pub(crate) fn resume(&mut self, mut held: HeldPacket) {
-        self.lane.work.begin_frame();
-        let mut walk = Walk::from(&mut held.packet);
-        walk.table = held.table;
-        walk.set = held.progress.set;
-        walk.class = held.progress.class;
-        let result = self.tables_and_set(&mut walk, Some(held.table));
         self.end_copy(&mut walk, result);
     }
 
@@ -150,8 +122,11 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             reason: PacketInReason::ACTION_SET,
         };
         let is_super = walk.packet.frame.offload.gso.is_some();
-        if is_super && !self.meters_whole(walk.set.meters(), walk.packet) {
-            return self.set_by_segments(walk);
+        if is_super {
+            let (meters, now) = (&mut self.pipeline.meters, self.now);
+            if !meters_whole(meters, now, walk.set.meters(), walk.packet) {
+                return self.by_segments(walk, |this, part| this.tables_and_set(part, None));
+            }
         }
         let set = core::mem::take(&mut walk.set);
         let result = set.in_order().try_for_each(|a| self.apply(walk, a));
@@ -180,7 +155,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         if walk.hook.goto.is_some() {
             return Ok(walk.hook.goto.take());
         }
-        let Some(entry) = self.hit(walk) else {
+        let Some(entry) = walk.hit(&self.pipeline.tables) else {
             return self.no_entry(walk);
         };
         // Copying a list of instructions and dropping the copy takes two atomic operations, so the
@@ -210,17 +185,6 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         self.act(walk, &instructions)
     }
 
-    /// The entry that was hit; from now on it is the packet's last one.
-    #[inline]
-    pub fn hit(&self, walk: &mut Walk<'_, E>) -> Option<&Entry> {
-        let table = &self.pipeline.tables[usize::from(walk.table.0)];
-        let found = table.at(walk.lookup.hit?.slot);
-        let entry = found.expect("the entry was hit just now");
-        walk.cause.cookie = entry.cookie;
-        walk.cause.reason = entry.reason();
-        Some(entry)
-    }
-
     /// Executes an entry's instructions, on each segment if the packet has to be cut for that.
     /// Returns the table to continue with, if any.
     #[inline(always)]
@@ -229,12 +193,18 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         walk: &mut Walk<'_, E>,
         instructions: &Instructions,
     ) -> Result<Option<TableId>, DropReason> {
-        let is_super = walk.packet.frame.offload.gso.is_some();
-        if is_super && !self.meters_whole(meters(instructions), walk.packet) {
-            self.execute_by_segments(walk, instructions)
-        } else {
-            self.execute_all(walk, instructions)
+        if walk.packet.frame.offload.gso.is_some() {
+            let (state, now) = (&mut self.pipeline.meters, self.now);
+            if !meters_whole(state, now, meters(instructions), walk.packet) {
+                self.by_segments(walk, |this, part| {
+                    let next = this.execute_all(part, instructions)?;
+                    this.tables_and_set(part, next)
+                })?;
+                walk.hook.goto = None;
+                return Ok(None);
+            }
         }
+        self.execute_all(walk, instructions)
     }
 
     /// Executes an entry's instructions. Returns the table to continue with, if any.
@@ -324,8 +294,21 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     }
 }
 
+impl HeldPacket {
+    /// Sends the packet, which a hook held, through the tables.
+    pub(crate) fn resume<S: Sink, E: EngineNotes>(mut self, cx: &mut Context<'_, S, E>) {
+        cx.lane.work.begin_frame();
+        let mut walk = Walk::from(&mut self.packet);
+        walk.table = self.table;
+        walk.set = self.progress.set;
+        walk.class = self.progress.class;
+        let result = cx.tables_and_set(&mut walk, Some(self.table));
+        cx.end_copy(&mut walk, result);
+    }
+}
+
 /// Sends a packet through the tables, one after another.
-pub fn each_table<S: Sink, E: FrameEngine>(
+pub fn each_table<S: Sink, E: EngineNotes>(
     context: &mut Context<'_, S, E>,
     walk: &mut Walk<'_, E>,
     mut next: Option<TableId>,

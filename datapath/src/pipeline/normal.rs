@@ -5,7 +5,7 @@ use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::{Field, Mac};
 use bofuss_packet::Packet;
 
-use crate::frame_engine::FrameEngine;
+use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
 use crate::qos::QueueClass;
 use crate::{DropReason, Sink, Step};
@@ -13,7 +13,7 @@ use crate::{DropReason, Sink, Step};
 /// Destinations 01:80:c2:00:00:00 to :0f belong to the link and are not forwarded.
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 
-impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
+impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Forwards a packet like an ordinary learning switch. Spec: OpenFlow 1.3.5 section 4.5,
     /// NORMAL.
     ///

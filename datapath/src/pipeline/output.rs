@@ -1,22 +1,21 @@
 //! Output: ports, reserved ports, controllers.
 
-use bofuss_frame::{Frame, Offload, OffloadCapabilities};
+use bofuss_frame::{Offload, OffloadCapabilities};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::message::PacketInReason;
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::types::{MaxLen, MeterId, QueueId};
-use bofuss_packet::packet_type::FRONT_BYTES;
-use bofuss_packet::{Packet, offload, reassemble};
+use bofuss_oflib::types::{MaxLen, MeterId};
+use bofuss_packet::{Packet, offload};
 
-use crate::frame_engine::FrameEngine;
-use crate::pipeline::Walk;
+use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
 use crate::pipeline::metering::remark;
 use crate::pipeline::walk::PendingOutput;
+use crate::pipeline::walk::Walk;
 use crate::qos::QueueClass;
 use crate::{DropReason, PacketInEvent, Sink, Step};
 
-impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
+impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Executes the pending output with a copy, because the packet itself is still needed.
     #[inline(always)]
     pub fn flush_pending(&mut self, walk: &mut Walk<'_, E>) {
@@ -46,7 +45,12 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     ) {
         match output {
             PendingOutput::To(port) => self.output(packet, port, class),
-            PendingOutput::AfterEgressTables(port) => self.leave_after_egress(packet, port, class),
+            PendingOutput::AfterEgressTables(number) => {
+                let port = self.pipeline.ports.get(&number);
+                let none = OffloadCapabilities::default();
+                let capabilities = port.map_or(none, |port| port.capabilities);
+                self.leave(packet, number, capabilities, class);
+            }
         }
     }
 
@@ -61,7 +65,8 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             PortNo::IN_PORT => self.transmit(packet, ingress, class),
             port if port == ingress => {
                 let on_wire = offload::wire_count(&packet.frame);
-                self.drop_for(class, on_wire, DropReason::OutputIsIngress);
+                self.sender()
+                    .drop_for(class, on_wire, DropReason::OutputIsIngress);
             }
             port => self.transmit(packet, port, class),
         }
@@ -99,7 +104,11 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Sends a packet out of one port, through the egress tables if there are some.
     pub(crate) fn transmit(&mut self, packet: &mut Packet, number: PortNo, class: &QueueClass) {
         if self.lane.work.is_spent() {
-            return self.drop_for(class, offload::wire_count(&packet.frame), DropReason::Work);
+            return self.sender().drop_for(
+                class,
+                offload::wire_count(&packet.frame),
+                DropReason::Work,
+            );
         }
         self.lane.work.count(&packet.frame);
         let (blocked, capabilities) = match self.pipeline.ports.get(&number) {
@@ -111,24 +120,12 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         };
         if let Some(reason) = blocked {
             let on_wire = offload::wire_count(&packet.frame);
-            return self.drop_at_port(number, class, on_wire, reason);
+            return self.sender().drop_at_port(number, class, on_wire, reason);
         }
         match self.pipeline.shape.first_egress {
             None => self.leave(packet, number, capabilities, class),
             Some(first) => self.pass_egress(packet, number, class, first),
         }
-    }
-
-    /// Sends a packet that has passed the egress tables out of its port.
-    pub(crate) fn leave_after_egress(
-        &mut self,
-        packet: &mut Packet,
-        number: PortNo,
-        class: &QueueClass,
-    ) {
-        let port = self.pipeline.ports.get(&number);
-        let capabilities = port.map_or(OffloadCapabilities::default(), |port| port.capabilities);
-        self.leave(packet, number, capabilities, class);
     }
 
     /// Sends a packet out of a port that forwards, in segments if the port wants them.
@@ -141,71 +138,16 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         class: &QueueClass,
     ) {
         if self.hooks.at_egress.is_empty() {
-            return self.transmit_to(packet, number, capabilities, class);
+            return self.sender().send(packet, number, capabilities, class);
         }
         let mut class = *class;
         match self.on_egress(packet, number, &mut class) {
-            Ok(()) => self.transmit_to(packet, number, capabilities, &class),
-            Err(reason) => self.drop_for(&class, offload::wire_count(&packet.frame), reason),
-        }
-    }
-
-    /// As [`Self::leave`], after the port was found and hooks were called.
-    fn transmit_to(
-        &mut self,
-        packet: &mut Packet,
-        number: PortNo,
-        capabilities: OffloadCapabilities,
-        class: &QueueClass,
-    ) {
-        let tags = packet.tags_before_ip();
-        let whole = self.egress.takes_whole(number, class.queue, &packet.frame);
-        if whole && capabilities.take(&packet.frame.offload, tags) {
-            self.enqueue_or_send(packet.frame.take(), number, class);
-        } else if packet.frame.offload.gso.is_some() || packet.frame.offload.fragment_bytes > 0 {
-            let frame = packet.frame.take();
-            let each = |mut part: Frame| {
-                if !capabilities.checksum {
-                    offload::finish_checksum(&mut part);
-                }
-                self.enqueue_or_send(part, number, class);
-            };
-            let whole = match frame.offload.gso {
-                Some(_) => offload::segment(&frame, each),
-                None => reassemble::fragment(&frame, each),
-            };
-            if !whole {
-                self.drop_for(class, offload::wire_count(&frame), DropReason::Segmentation);
+            Ok(()) => self.sender().send(packet, number, capabilities, &class),
+            Err(reason) => {
+                self.sender()
+                    .drop_for(&class, offload::wire_count(&packet.frame), reason)
             }
-        } else {
-            offload::finish_checksum(&mut packet.frame);
-            self.enqueue_or_send(packet.frame.take(), number, class);
         }
-    }
-
-    /// Passes a frame to its port.
-    #[inline(always)]
-    pub(crate) fn send_now(&mut self, frame: Frame, number: PortNo, queue: QueueId) {
-        let (packets, bytes) = offload::wire_count(&frame);
-        let port = self
-            .pipeline
-            .ports
-            .get_mut(&number)
-            .expect("the port was there just now");
-        if !S::DRY {
-            port.stats.tx_packets += packets;
-            port.stats.tx_bytes += bytes;
-        }
-        if S::TRACES {
-            let front = if port.without_ethernet {
-                FRONT_BYTES
-            } else {
-                0
-            };
-            let bytes = &frame.bytes()[front..];
-            self.sink.step(Step::Transmit(number, queue, bytes));
-        }
-        self.sink.transmit(number, queue, frame);
     }
 
     /// Sends a packet, or each segment of a super-frame, to the controllers through the CONTROLLER
@@ -250,29 +192,32 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             return self.sink.packet_in(&event);
         }
         let whole = offload::segment(&walk.packet.frame, |segment| {
-            self.offer_metered(walk.packet.with_frame(segment), &event);
+            offer_metered(self, walk.packet.with_frame(segment), &event);
         });
         if !whole {
             self.drop(DropReason::Segmentation);
         }
     }
+}
 
-    /// Sends a packet to the controllers through their meters, in place of the event's own.
-    fn offer_metered(&mut self, mut packet: Packet, event: &PacketInEvent<'_>) {
-        offload::finish_checksum(&mut packet.frame);
-        let unasked =
-            [PacketInReason::NO_MATCH, PacketInReason::INVALID_TTL].contains(&event.reason);
-        let slow = unasked.then_some(MeterId::SLOWPATH);
-        for id in slow.into_iter().chain([MeterId::CONTROLLER]) {
-            match self.meter(id, &packet.frame) {
-                Ok(Some(levels)) => remark(&mut packet, levels),
-                Ok(None) | Err(DropReason::NoMeter) => {}
-                Err(reason) => return self.drop(reason),
-            }
+/// Sends a packet to the controllers through their meters, in place of the event's own.
+fn offer_metered<S: Sink, E: EngineNotes>(
+    cx: &mut Context<'_, S, E>,
+    mut packet: Packet,
+    event: &PacketInEvent<'_>,
+) {
+    offload::finish_checksum(&mut packet.frame);
+    let unasked = [PacketInReason::NO_MATCH, PacketInReason::INVALID_TTL].contains(&event.reason);
+    let slow = unasked.then_some(MeterId::SLOWPATH);
+    for id in slow.into_iter().chain([MeterId::CONTROLLER]) {
+        match cx.meter(id, &packet.frame) {
+            Ok(Some(levels)) => remark(&mut packet, levels),
+            Ok(None) | Err(DropReason::NoMeter) => {}
+            Err(reason) => return cx.drop(reason),
         }
-        self.sink.packet_in(&PacketInEvent {
-            packet: &packet,
-            ..*event
-        });
     }
+    cx.sink.packet_in(&PacketInEvent {
+        packet: &packet,
+        ..*event
+    });
 }

@@ -1,28 +1,111 @@
-//! Frames entering and leaving the queues of their port.
+//! Frames that leave by a port, at once or through its queues.
 
-use alloc::string::ToString;
+use alloc::{collections::BTreeMap, string::ToString};
 
-use bofuss_frame::Frame;
+use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::PortNo;
-use bofuss_packet::offload;
+use bofuss_oflib::types::QueueId;
+use bofuss_packet::packet_type::FRONT_BYTES;
+use bofuss_packet::{Packet, offload, reassemble};
 
 use crate::egress::Egress;
-use crate::frame_engine::FrameEngine;
-use crate::pipeline::context::Context;
+use crate::engine_notes::EngineNotes;
+use crate::hooks::Hooks;
+use crate::pipeline::context::{Context, PortQueues, count_drop};
 use crate::qos::QueueClass;
-use crate::{DropReason, EgressDrop, Microflow, Port, Sink, Step};
+use crate::{DropReason, EgressDrop, Microflow, Port, Sink, Step, Time};
 
 /// The most bytes of buffers that wait in all queues of a switch.
 pub const MAX_WAITING_BYTES: usize = 32 << 20;
 /// The most frames that one port sends in a row, so that others get their turn.
 const FRAMES_PER_RELEASE: usize = 64;
 
-impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
+/// What frames need to leave by a port: the ports, their queues, and who learns of drops.
+pub(crate) struct PortSender<'a, S: Sink> {
+    now: Time,
+    sink: &'a mut S,
+    ports: &'a mut BTreeMap<PortNo, Port>,
+    queues: &'a mut PortQueues,
+    hooks: &'a mut Hooks,
+    drops: &'a mut [u64; DropReason::ALL.len()],
+}
+
+impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
+    /// What frames need to leave by a port.
+    #[inline(always)]
+    pub(crate) fn sender(&mut self) -> PortSender<'_, S> {
+        PortSender {
+            now: self.now,
+            sink: self.sink,
+            ports: &mut self.pipeline.ports,
+            queues: self.egress,
+            hooks: self.hooks,
+            drops: &mut self.lane.drops,
+        }
+    }
+}
+
+impl<S: Sink> PortSender<'_, S> {
+    /// Sends a packet out of a port that forwards, in segments if the port or its queue wants them.
+    #[inline(always)]
+    pub(crate) fn send(
+        &mut self,
+        packet: &mut Packet,
+        number: PortNo,
+        capabilities: OffloadCapabilities,
+        class: &QueueClass,
+    ) {
+        let tags = packet.tags_before_ip();
+        let whole = self.queues.takes_whole(number, class.queue, &packet.frame);
+        if whole && capabilities.take(&packet.frame.offload, tags) {
+            self.enqueue_or_transmit(packet.frame.take(), number, class);
+        } else {
+            self.send_prepared(packet.frame.take(), number, capabilities, class);
+        }
+    }
+
+    /// Finishes a frame's checksum or cuts it, and sends the parts.
+    #[inline(never)]
+    fn send_prepared(
+        &mut self,
+        mut frame: Frame,
+        number: PortNo,
+        capabilities: OffloadCapabilities,
+        class: &QueueClass,
+    ) {
+        if frame.offload.gso.is_none() && frame.offload.fragment_bytes == 0 {
+            offload::finish_checksum(&mut frame);
+            return self.enqueue_or_transmit(frame, number, class);
+        }
+        let each = |mut part: Frame| {
+            if !capabilities.checksum {
+                offload::finish_checksum(&mut part);
+            }
+            self.enqueue_or_transmit(part, number, class);
+        };
+        let whole = match frame.offload.gso {
+            Some(_) => offload::segment(&frame, each),
+            None => reassemble::fragment(&frame, each),
+        };
+        if !whole {
+            self.drop_for(class, offload::wire_count(&frame), DropReason::Segmentation);
+        }
+    }
+
     /// Sends a frame that is ready: at once, or through the port's queues.
-    #[inline]
-    pub(crate) fn enqueue_or_send(&mut self, frame: Frame, number: PortNo, class: &QueueClass) {
-        let Some(egress) = self.egress.ports.get_mut(&number) else {
-            return self.send_now(frame, number, class.queue);
+    #[inline(always)]
+    fn enqueue_or_transmit(&mut self, frame: Frame, number: PortNo, class: &QueueClass) {
+        if self.queues.ports.contains_key(&number) {
+            self.enqueue(frame, number, class);
+        } else {
+            self.transmit(frame, number, class.queue);
+        }
+    }
+
+    #[inline(never)]
+    fn enqueue(&mut self, frame: Frame, number: PortNo, class: &QueueClass) {
+        let Some(egress) = self.queues.ports.get_mut(&number) else {
+            return self.transmit(frame, number, class.queue);
         };
         if S::TRACES {
             let queue = egress.resolve(class.queue);
@@ -37,29 +120,53 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             }
         }
         if S::DRY {
-            return self.send_now(frame, number, class.queue);
+            return self.transmit(frame, number, class.queue);
         }
         let bytes = frame.buffer_bytes();
         let on_wire = offload::wire_count(&frame);
-        let room = self.egress.waiting_bytes + bytes <= MAX_WAITING_BYTES;
+        let room = self.queues.waiting_bytes + bytes <= MAX_WAITING_BYTES;
         match egress.enqueue(self.now, class, frame, room) {
             Ok(()) => {
-                self.egress.waiting_bytes += bytes;
+                self.queues.waiting_bytes += bytes;
                 self.release(number);
             }
             Err(reason) => self.drop_at_port(number, class, on_wire, reason),
         }
     }
 
+    /// Passes a frame to its port.
+    #[inline(always)]
+    pub(crate) fn transmit(&mut self, frame: Frame, number: PortNo, queue: QueueId) {
+        let (packets, bytes) = offload::wire_count(&frame);
+        let port = self
+            .ports
+            .get_mut(&number)
+            .expect("the port was there just now");
+        if !S::DRY {
+            port.stats.tx_packets += packets;
+            port.stats.tx_bytes += bytes;
+        }
+        if S::TRACES {
+            let front = if port.without_ethernet {
+                FRONT_BYTES
+            } else {
+                0
+            };
+            let bytes = &frame.bytes()[front..];
+            self.sink.step(Step::Transmit(number, queue, bytes));
+        }
+        self.sink.transmit(number, queue, frame);
+    }
+
     /// Queues a frame again that waited at a port under another discipline.
     pub(crate) fn enqueue_again(&mut self, frame: Frame, number: PortNo, class: &QueueClass) {
-        let Some(egress) = self.egress.ports.get_mut(&number) else {
+        let Some(egress) = self.queues.ports.get_mut(&number) else {
             return self.drop_queued(number, class, &frame, DropReason::QueueGone);
         };
         let bytes = frame.buffer_bytes();
         let on_wire = offload::wire_count(&frame);
         if let Err(reason) = egress.enqueue(self.now, class, frame, true) {
-            self.egress.waiting_bytes -= bytes;
+            self.queues.waiting_bytes -= bytes;
             self.drop_at_port(number, class, on_wire, reason);
         }
     }
@@ -67,12 +174,12 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Sends the frames that are due at a port, as far as the port accepts them; drops all of them
     /// if the port is down.
     pub(crate) fn release(&mut self, number: PortNo) {
-        let block = self.pipeline.ports.get(&number).map(Port::egress_block);
+        let block = self.ports.get(&number).map(Port::egress_block);
         if let Some(reason) = block.unwrap_or(Some(DropReason::NoSuchPort)) {
             return self.clear_queues(number, reason);
         }
         for _ in 0..FRAMES_PER_RELEASE {
-            let Some(egress) = self.egress.ports.get_mut(&number) else {
+            let Some(egress) = self.queues.ports.get_mut(&number) else {
                 return;
             };
             egress.blocked = !self.sink.has_room(number);
@@ -82,14 +189,14 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             let Some((id, frame)) = egress.dequeue(self.now) else {
                 return;
             };
-            self.egress.waiting_bytes -= frame.buffer_bytes();
-            self.send_now(frame, number, id);
+            self.queues.waiting_bytes -= frame.buffer_bytes();
+            self.transmit(frame, number, id);
         }
     }
 
     /// Drops all frames that wait at a port.
     pub(crate) fn clear_queues(&mut self, number: PortNo, reason: DropReason) {
-        let egress = self.egress.ports.get_mut(&number);
+        let egress = self.queues.ports.get_mut(&number);
         let frames = egress.map(Egress::take_frames);
         for (class, frame) in frames.into_iter().flatten() {
             self.drop_queued(number, &class, &frame, reason);
@@ -99,7 +206,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
     /// Sends what is due of every port.
     pub(crate) fn release_due(&mut self) {
         let mut next = PortNo(0);
-        while let Some((&number, egress)) = self.egress.ports.range(next..).next() {
+        while let Some((&number, egress)) = self.queues.ports.range(next..).next() {
             next = PortNo(number.0 + 1);
             if egress.next_wakeup().is_some_and(|at| at <= self.now) {
                 self.release(number);
@@ -114,7 +221,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         frame: &Frame,
         reason: DropReason,
     ) {
-        self.egress.waiting_bytes -= frame.buffer_bytes();
+        self.queues.waiting_bytes -= frame.buffer_bytes();
         self.drop_at_port(number, class, offload::wire_count(frame), reason);
     }
 
@@ -126,7 +233,7 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
         on_wire: (u64, u64),
         reason: DropReason,
     ) {
-        if let (false, Some(port)) = (S::DRY, self.pipeline.ports.get_mut(&number)) {
+        if let (false, Some(port)) = (S::DRY, self.ports.get_mut(&number)) {
             port.stats.tx_dropped += on_wire.0;
         }
         self.drop_for(class, on_wire, reason);
@@ -153,5 +260,9 @@ impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
             }
         }
         self.drop(reason);
+    }
+
+    fn drop(&mut self, reason: DropReason) {
+        count_drop(self.sink, self.drops, reason);
     }
 }

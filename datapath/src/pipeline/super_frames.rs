@@ -7,7 +7,7 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Catalogue, PortNo};
 use bofuss_packet::{Key, Layout, Packet, offload, survey};
 
-use crate::frame_engine::FrameEngine;
+use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
 use crate::pipeline::each_table;
 use crate::pipeline::work::WORK_PER_TURN;
@@ -25,102 +25,108 @@ impl Sink for Probe {
     fn set_link(&mut self, _: PortNo, _: bool) {}
 }
 
-impl<S: Sink, E: FrameEngine> Context<'_, S, E> {
-    /// Sends a frame through the tables; `key` is that of its packets without the fields of
-    /// headers. Returns the rest of a super-frame if the turn is over.
-    pub(crate) fn run_frame(
-        &mut self,
-        frame: Frame,
-        key: &Key,
-        notes: E::PathNotes,
-    ) -> Option<Frame> {
-        if frame.offload.gso.is_some() {
-            return self.run_super_frame(frame, key, notes);
-        }
-        self.lane.work.begin_frame();
-        self.run(&mut surveyed(frame, key, &self.pipeline.catalogue), notes);
-        None
+/// Sends a frame through the tables; `key` is that of its packets without the fields of headers.
+/// Returns the rest of a super-frame if the turn is over.
+pub(crate) fn run_frame<S: Sink, E: EngineNotes>(
+    cx: &mut Context<'_, S, E>,
+    frame: Frame,
+    key: &Key,
+    notes: E::PathNotes,
+) -> Option<Frame> {
+    if frame.offload.gso.is_some() {
+        return SuperFrame::new(frame, key, notes).run(cx);
+    }
+    cx.lane.work.begin_frame();
+    cx.run(&mut surveyed(frame, key, &cx.pipeline.catalogue), notes);
+    None
+}
+
+/// A super-frame on its way into the tables.
+pub struct SuperFrame<'k, E: EngineNotes> {
+    /// What is not processed yet.
+    frame: Frame,
+    /// The key of its packets without the fields of headers.
+    key: &'k Key,
+    notes: E::PathNotes,
+}
+
+impl<'k, E: EngineNotes> SuperFrame<'k, E> {
+    /// A super-frame that has not entered the tables. `key` is that of its packets without the
+    /// fields of headers.
+    pub fn new(frame: Frame, key: &'k Key, notes: E::PathNotes) -> Self {
+        Self { frame, key, notes }
     }
 
-    /// Sends a super-frame through the tables. It goes whole if its segments agree in all fields
-    /// that entries read and write, if no hook has to see each of them, and if that is not too much
-    /// work; otherwise in pieces, until the turn is over. Returns the rest. `key` is that of its
-    /// packets without the fields of headers.
-    pub fn run_super_frame(
-        &mut self,
-        mut frame: Frame,
-        key: &Key,
-        mut notes: E::PathNotes,
-    ) -> Option<Frame> {
-        self.lane.work.by_segment = false;
+    /// Sends it through the tables. It goes whole if its segments agree in all fields that entries
+    /// read and write, if no hook has to see each of them, and if that is not too much work;
+    /// otherwise in pieces, until the turn is over. Returns the rest.
+    pub fn run<S: Sink>(mut self, cx: &mut Context<'_, S, E>) -> Option<Frame> {
+        cx.lane.work.by_segment = false;
         loop {
-            let segments = offload::wire_count(&frame).0;
-            let agreeing = if self.lane.work.by_segment {
-                1
-            } else {
-                self.pipeline.agreeing(&frame)
-            };
-            let has_egress_hooks = !self.hooks.at_egress.is_empty();
-            let is_single = !has_egress_hooks && E::copies_once(&self.lane.engine, &notes);
-            let copies = if agreeing == 1 || is_single {
-                1
-            } else {
-                self.copies(&frame, key)
-            };
-            // If its packets have met a hook that has to see each of them, the remaining ones may
-            // meet it as well.
-            let most = if self.lane.work.by_segment {
-                1
-            } else {
-                agreeing
-            };
-            let count = (WORK_PER_TURN / copies.max(1)).max(1).min(most);
-            self.lane.work.begin_frame();
-            if count >= segments {
-                self.run(&mut surveyed(frame, key, &self.pipeline.catalogue), notes);
+            let segments = offload::wire_count(&self.frame).0;
+            let count = self.next_count(cx).min(segments);
+            cx.lane.work.begin_frame();
+            if count == segments {
+                let mut packet = surveyed(self.frame, self.key, &cx.pipeline.catalogue);
+                cx.run(&mut packet, self.notes);
                 return None;
             }
-            let Some((piece, rest)) = offload::split(frame, count as usize) else {
-                self.drop(DropReason::NoBuffer);
+            let Some((piece, rest)) = offload::split(self.frame, count as usize) else {
+                cx.drop(DropReason::NoBuffer);
                 return None;
             };
-            let mut packet = surveyed(piece, key, &self.pipeline.catalogue);
-            self.run(&mut packet, E::PathNotes::default());
-            (frame, notes) = (rest, E::PathNotes::default());
-            if self.lane.work.is_turn_over() {
-                return Some(frame);
+            let mut packet = surveyed(piece, self.key, &cx.pipeline.catalogue);
+            cx.run(&mut packet, E::PathNotes::default());
+            self.frame = rest;
+            self.notes = E::PathNotes::default();
+            if cx.lane.work.is_turn_over() {
+                return Some(self.frame);
             }
         }
     }
 
-    /// A context for trial packets, whose effects go to another sink and which take no cached
-    /// paths.
-    fn trying<'b, T: Sink>(&'b mut self, sink: &'b mut T) -> Context<'b, T, E> {
-        Context {
-            now: self.now,
-            sink,
-            trial: self.lane.next_trial(),
-            pipeline: self.pipeline,
-            lane: self.lane,
-            egress: self.egress,
-            hooks: self.hooks,
-            through_tables: each_table,
-        }
+    /// How many segments may go through the tables as one packet now.
+    fn next_count<S: Sink>(&self, cx: &mut Context<'_, S, E>) -> u64 {
+        let agreeing = if cx.lane.work.by_segment {
+            1
+        } else {
+            cx.pipeline.agreeing(&self.frame)
+        };
+        let has_egress_hooks = !cx.hooks.at_egress.is_empty();
+        let is_single = !has_egress_hooks && E::copies_once(&cx.lane.engine, &self.notes);
+        let copies = if agreeing == 1 || is_single {
+            1
+        } else {
+            self.copies(cx)
+        };
+        // If its packets have met a hook that has to see each of them, the remaining ones may meet
+        // it as well.
+        let most = if cx.lane.work.by_segment { 1 } else { agreeing };
+        (WORK_PER_TURN / copies.max(1)).max(1).min(most)
     }
 
-    /// Computes the work of a super-frame's first segment by a trial run, as for a trace. Notes
-    /// whether it meets a hook that has to see each packet of the wire.
-    fn copies(&mut self, frame: &Frame, key: &Key) -> u64 {
-        let Some(first) = offload::first(frame) else {
+    /// Computes the work of the first segment by a trial run, as for a trace; it takes no cached
+    /// paths. Notes whether it meets a hook that has to see each packet of the wire.
+    fn copies<S: Sink>(&self, cx: &mut Context<'_, S, E>) -> u64 {
+        let Some(first) = offload::first(&self.frame) else {
             return 1;
         };
-        let before = self.lane.work.done;
-        self.lane.work.begin_frame();
-        let mut packet = surveyed(first, key, &self.pipeline.catalogue);
-        self.trying(&mut Probe)
-            .run(&mut packet, E::PathNotes::default());
-        self.pipeline.bridge.tried.clear();
-        let after = core::mem::replace(&mut self.lane.work.done, before);
+        let before = cx.lane.work.done;
+        cx.lane.work.begin_frame();
+        let mut packet = surveyed(first, self.key, &cx.pipeline.catalogue);
+        let mut trial = Context {
+            now: cx.now,
+            sink: &mut Probe,
+            trial: cx.lane.next_trial(),
+            pipeline: cx.pipeline,
+            lane: cx.lane,
+            egress: cx.egress,
+            hooks: cx.hooks,
+            through_tables: each_table,
+        };
+        trial.run(&mut packet, E::PathNotes::default());
+        cx.pipeline.bridge.tried.clear();
+        let after = core::mem::replace(&mut cx.lane.work.done, before);
         after - before
     }
 }

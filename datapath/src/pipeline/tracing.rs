@@ -8,8 +8,10 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, Match};
 use bofuss_packet::{Key, Packet};
 
+use crate::engine_notes::EngineNotes;
 use crate::hooks::Hooks;
-use crate::{Entry, EntryKey, Lost, Sink, Step, Table};
+use crate::pipeline::context::Context;
+use crate::{DropReason, Entry, EntryKey, Lost, Port, Sink, Step, Table};
 
 /// How many entries of all tables together one trace searches for those that nearly matched, which
 /// takes some 0.5 ms. Any connection may ask for a trace, and packets wait for it.
@@ -107,6 +109,24 @@ fn describe(packet: &Packet, catalogue: &Catalogue) -> Match {
         (from_packet || one.number() != initial) && one.field.id != IN_PHY_PORT.id
     });
     Match::new(&shown.copied().collect::<Vec<_>>()).unwrap_or_default()
+}
+
+/// Sends a packet through the tables for the steps of its trace: with a sink that is
+/// [`Sink::DRY`], nothing is counted, learned or changed.
+pub(crate) fn trace<S: Sink, E: EngineNotes>(cx: &mut Context<'_, S, E>, mut packet: Packet) {
+    let ingress = cx.pipeline.ports.get(&packet.in_port());
+    match ingress.map_or(Some(DropReason::NoSuchPort), Port::ingress_block) {
+        None => {
+            cx.lane.work.begin_frame();
+            cx.lane.work.searches = LOST_SEARCHED;
+            cx.run(&mut packet, E::PathNotes::default());
+            cx.pipeline.bridge.tried.clear();
+        }
+        Some(reason) => {
+            cx.sink.step(received(&packet, &cx.pipeline.catalogue));
+            cx.drop(reason);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,18 +6,18 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{FieldSet, PortNo};
 use bofuss_packet::Packet;
 
-use crate::EntryKey;
 use crate::action_set::ActionSet;
-use crate::frame_engine::FrameEngine;
+use crate::engine_notes::EngineNotes;
 use crate::hook_context::LookupNote;
 use crate::pipeline::work::MAX_BUCKETS_PER_PACKET;
 use crate::qos::QueueClass;
+use crate::{Entry, EntryKey, Table};
 
 /// The cookie of a packet-in that no single entry caused.
 pub const NO_COOKIE: u64 = u64::MAX;
 
 /// A packet on its path through the pipeline.
-pub struct Walk<'a, E: FrameEngine> {
+pub struct Walk<'a, E: EngineNotes> {
     /// The packet.
     pub packet: &'a mut Packet,
     /// The table that it is in.
@@ -105,7 +105,7 @@ pub struct HookMarks {
     pub note: Option<LookupNote>,
 }
 
-impl<'a, E: FrameEngine> From<&'a mut Packet> for Walk<'a, E> {
+impl<'a, E: EngineNotes> From<&'a mut Packet> for Walk<'a, E> {
     #[inline]
     fn from(packet: &'a mut Packet) -> Self {
         let class = QueueClass::arrived(packet.in_port());
@@ -137,11 +137,22 @@ impl<'a, E: FrameEngine> From<&'a mut Packet> for Walk<'a, E> {
     }
 }
 
-impl<E: FrameEngine> Walk<'_, E> {
+impl<E: EngineNotes> Walk<'_, E> {
     /// Sets the field ACTSET_OUTPUT of the key to the output in the action set. Spec: OpenFlow
     /// 1.5.1 section 7.2.3.9.
     pub(crate) fn note_output(&mut self) {
         let port = u128::from(self.set.output().0);
         self.packet.key_mut().set(ACTSET_OUTPUT, port);
+    }
+
+    /// The entry that was hit; from now on it is the packet's last one.
+    #[inline]
+    pub fn hit<'t>(&mut self, tables: &'t [Table]) -> Option<&'t Entry> {
+        let table = &tables[usize::from(self.table.0)];
+        let found = table.at(self.lookup.hit?.slot);
+        let entry = found.expect("the entry was hit just now");
+        self.cause.cookie = entry.cookie;
+        self.cause.reason = entry.reason();
+        Some(entry)
     }
 }
