@@ -1,5 +1,5 @@
-//! What identifies a flow: the words of a key that count, read from a packet's key or ahead from its
-//! frame, and their hash.
+//! What identifies a flow: the words of a key that count, read from a packet's key or ahead from
+//! its frame, and their hash.
 
 use alloc::vec::Vec;
 use core::iter::once;
@@ -11,11 +11,13 @@ use bofuss_oflib::{Field, FieldSet};
 use bofuss_packet::key::KEY_WORDS;
 use bofuss_packet::{Key, KeyMask, Words, parse};
 
-use super::FEW;
 use super::key_reader::KeyReader;
 use crate::lazy_packet::FieldSets;
 use crate::secret::Secret;
 
+/// The number of key words that a flow holds without an allocation: enough for a 5-tuple and an
+/// Ethernet address.
+pub(crate) const FEW: usize = 6;
 /// Bytes of a word.
 const WORD_BYTES: usize = 8;
 

@@ -6,7 +6,8 @@ use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
 use bofuss_packet::{Key, Words};
 
-use super::{Cache, FEW, Flow};
+use super::flow_key::FEW;
+use super::{Cache, Flow};
 
 /// The properties that all packets from one port share before their headers are read. It is kept
 /// from burst to burst, because bursts from the same port follow each other.

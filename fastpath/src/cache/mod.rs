@@ -28,7 +28,7 @@ use bofuss_oflib::{Catalogue, ExtValue, Field, FieldSet, PortNo};
 use bofuss_packet::{KeyMask, Words};
 
 use self::below::Below;
-use self::flow_key::FlowKey;
+use self::flow_key::{FEW, FlowKey};
 use self::forgotten::{Forgotten, Round};
 use self::lookahead::PortArrival;
 use self::revalidation::LoggedChange;
@@ -43,10 +43,6 @@ pub(crate) const BATCH: usize = 32;
 pub(crate) const MAX_UNSETTLED: usize = 1024;
 /// The number of flows compared for eviction; the flow that was idle for longest is evicted.
 const CANDIDATES: usize = 4;
-
-/// The number of key words that a flow holds without an allocation: enough for a 5-tuple and an
-/// Ethernet address.
-pub(crate) const FEW: usize = 6;
 
 /// The number of hashes of recently refused flows kept for the admission.
 const REFUSED: usize = 4096;
