@@ -218,7 +218,13 @@ impl Inner {
         found.map(|(place, _)| *place)
     }
 
-    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) -> Option<()> {
+    fn offer(
+        &mut self,
+        flow: u32,
+        frame: &Frame,
+        from: PortNo,
+        actions: &[Action],
+    ) -> Option<bool> {
         if self.paused.is_some() || self.unread.is_some() {
             return None;
         }
@@ -237,8 +243,7 @@ impl Inner {
             way: way.into(),
             longest,
         };
-        self.table.add(&key, known, monotonic_ns());
-        Some(())
+        Some(self.table.add(&key, known, monotonic_ns()))
     }
 
     fn reported(&mut self, counts: Vec<Counted>) -> Vec<Forwarded> {
@@ -277,17 +282,13 @@ impl Accelerator for InKernel {
         }
     }
 
-    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) {
-        // What cannot be taken is not.
-        let _ = self.0.borrow_mut().offer(flow, frame, from, actions);
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) -> bool {
+        let mut inner = self.0.borrow_mut();
+        inner.offer(flow, frame, from, actions).unwrap_or(false)
     }
 
     fn len(&self) -> usize {
         self.0.borrow().table.len()
-    }
-
-    fn flows(&self) -> Vec<u32> {
-        self.0.borrow().table.flows()
     }
 
     fn forget(&mut self, flows: &[u32]) {

@@ -91,6 +91,7 @@ impl FlowTable {
     }
 
     /// The flows of the cache that are forwarded.
+    #[cfg(test)]
     pub(crate) fn flows(&self) -> Vec<u32> {
         self.slots_of.keys().copied().collect()
     }
@@ -104,9 +105,10 @@ impl FlowTable {
         }
     }
 
-    /// Adds a flow, unless it is there or there is no room. Its frames go below once those before
+    /// Adds a flow; returns false if there is no room, or if its frames are those of one that is
+    /// there. Its frames go below once those before
     /// `now_ns` have left.
-    pub(crate) fn add(&mut self, key: &[u8; KEY_BYTES], known: Known, now_ns: u64) {
+    pub(crate) fn add(&mut self, key: &[u8; KEY_BYTES], known: Known, now_ns: u64) -> bool {
         let words = key::masked(key, &self.mask);
         let hash = self.hash(&words);
         let bucket = hash as u32 & self.program.settings[0].buckets.load(Relaxed) as u32;
@@ -119,7 +121,7 @@ impl FlowTable {
             slot.epoch.load(Relaxed) == epoch && pairs.all(|(at, word)| at.load(Relaxed) == word)
         });
         if is_there {
-            return;
+            return false;
         }
         let used = |number: &u32| match self.known.get(number) {
             None => 0,
@@ -129,10 +131,10 @@ impl FlowTable {
             }
         };
         let Some(number) = ways.min_by_key(used) else {
-            return;
+            return false;
         };
         if used(&number).saturating_add(IDLE_NS) > now_ns {
-            return;
+            return false;
         }
         if let Some(idle) = self.known.get(&number) {
             self.forget(&[idle.flow]);
@@ -141,7 +143,7 @@ impl FlowTable {
         if known.has_legs() {
             match self.ways.add(&known.way, &self.program.legs) {
                 Some(first) => leg = first,
-                None => return,
+                None => return false,
             }
         }
         let tags = &self.program.tags[bucket as usize].0;
@@ -165,6 +167,7 @@ impl FlowTable {
         slot.epoch.store(epoch, Release);
         self.slots_of.entry(known.flow).or_default().push(number);
         self.known.insert(number, known);
+        true
     }
 
     /// Forgets flows of the cache: when this returns, their frames go up, and those that did not

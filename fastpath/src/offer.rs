@@ -45,10 +45,7 @@ pub(super) fn offer_one<S: Sink>(
         Some(output.port)
     });
     if outputs.all(|to| open_output(cx, to, port).open) {
-        cx.lane
-            .engine
-            .below
-            .offer(flow, &frames[chosen], port, &actions);
+        cx.lane.engine.offer(flow, &frames[chosen], port, &actions);
     }
 }
 

@@ -12,10 +12,10 @@ use bofuss_datapath::{DropReason, Port, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::{Action, FieldSet, PortNo};
 
-use super::Cache;
+use bofuss_packet::KeyMatch;
 
-/// With more flows below, all are forgotten after a change instead of checked one by one.
-const MAX_CHECKED: usize = 1024;
+use super::Cache;
+use super::below_index::BelowIndex;
 
 /// What was forwarded of a flow, and is in no counter yet.
 #[derive(Clone, Debug)]
@@ -44,17 +44,15 @@ pub trait Accelerator: Debug {
     /// headers a frame has.
     fn set_fields(&mut self, fields: FieldSet);
     /// Offers a flow, to which this frame belongs: these actions, the last of which is an output,
-    /// are executed for those that arrive on `from`; if there are none, they are dropped. It may
-    /// decline.
-    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]);
+    /// are executed for those that arrive on `from`; if there are none, they are dropped. Returns
+    /// true if it takes the flow.
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) -> bool;
     /// How many flows it has.
     fn len(&self) -> usize;
     /// Whether it has no flow.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The flows that it has.
-    fn flows(&self) -> Vec<u32>;
     /// Forgets flows.
     fn forget(&mut self, flows: &[u32]);
     /// Forgets all flows.
@@ -69,6 +67,7 @@ pub trait Accelerator: Debug {
 #[derive(Debug, Default)]
 pub(crate) struct Below {
     accelerator: Option<Box<dyn Accelerator>>,
+    index: BelowIndex,
     /// Packets and bytes by the ports that they arrived on, and by those that they left by.
     arrived: BTreeMap<PortNo, (u64, u64)>,
     left: BTreeMap<PortNo, (u64, u64)>,
@@ -88,13 +87,6 @@ impl Below {
     /// Whether there is an accelerator.
     pub(crate) fn has_accelerator(&self) -> bool {
         self.accelerator.is_some()
-    }
-
-    /// Offers a flow to the accelerator: see [`Accelerator::offer`].
-    pub(crate) fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) {
-        if let Some(accelerator) = &mut self.accelerator {
-            accelerator.offer(flow, frame, from, actions);
-        }
     }
 
     /// Whether the accelerator may have counted something.
@@ -137,34 +129,51 @@ impl Cache {
     pub fn take_back_flows(&mut self) {
         if let Some(accelerator) = &mut self.below.accelerator {
             accelerator.forget_all();
+            self.below.index.clear();
             self.absorb_last();
         }
     }
 
     /// Takes a flow back from the accelerator before it is removed.
     pub(crate) fn take_back(&mut self, flow: u32) {
-        if let Some(accelerator) = &mut self.below.accelerator {
-            accelerator.forget(&[flow]);
-            self.absorb_last();
+        self.take_back_some(&[flow]);
+    }
+
+    /// Takes those flows back that a change with this match may concern.
+    pub(crate) fn take_back_changed(&mut self, rule: &KeyMatch) {
+        if self.below.accelerator.is_none() {
+            return;
+        }
+        let index = &mut self.below.index;
+        match index.concerned(rule, &self.flows, &self.key) {
+            Some(flows) => self.take_back_some(&flows),
+            None => self.take_back_flows(),
         }
     }
 
-    /// Takes those flows back that a change may concern.
-    pub(crate) fn take_back_changed(&mut self) {
-        let Some(accelerator) = &self.below.accelerator else {
+    fn take_back_some(&mut self, flows: &[u32]) {
+        let Some(accelerator) = &mut self.below.accelerator else {
             return;
         };
-        if accelerator.len() > MAX_CHECKED {
-            return self.take_back_flows();
+        if flows.is_empty() {
+            return;
         }
-        let mut flows = accelerator.flows();
-        flows.retain(|flow| {
-            let words = self.flows[*flow].key.clone();
-            !self.is_current(*flow) && !self.renew(*flow, words.get(self.key.width()))
-        });
-        if let Some(accelerator) = &mut self.below.accelerator {
-            accelerator.forget(&flows);
-            self.absorb_last();
+        accelerator.forget(flows);
+        for number in flows {
+            if let Some(flow) = self.flows.get(*number) {
+                self.below.index.remove(*number, flow, &self.key);
+            }
+        }
+        self.absorb_last();
+    }
+
+    /// Offers a flow to the accelerator: see [`Accelerator::offer`].
+    pub(crate) fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) {
+        let below = &mut self.below;
+        if let Some(accelerator) = &mut below.accelerator
+            && accelerator.offer(flow, frame, from, actions)
+        {
+            below.index.insert(flow, &self.flows[flow], &self.key);
         }
     }
 

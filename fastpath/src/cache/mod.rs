@@ -7,6 +7,7 @@
 //! executed again for each packet.
 
 pub(crate) mod below;
+mod below_index;
 pub(crate) mod flow_key;
 pub(crate) mod forgotten;
 pub(crate) mod key_reader;

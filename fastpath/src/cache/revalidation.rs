@@ -30,7 +30,7 @@ impl Cache {
             self.log.pop_front();
         }
         self.log.push_back(change);
-        self.take_back_changed();
+        self.take_back_changed(rule);
     }
 
     /// Notes that any entries may have changed: the next packet of each flow has its entries looked

@@ -111,18 +111,9 @@ impl Versions {
 impl MaskVersions {
     /// Makes the table of this mask; `None` if the cache's key lacks some of its bits.
     fn new(base: u64, mask: &Rc<KeyMask>, key: &KeyMask, size: usize) -> Option<Self> {
-        let mut places = Vec::new();
-        for (index, bits) in mask.words() {
-            let mut words = key.words().iter().zip(1..);
-            let ((_, has), place) = words.find(|((other, _), _)| other == index)?;
-            if bits & !has != 0 {
-                return None;
-            }
-            places.push((place, *bits));
-        }
         Some(Self {
             mask: Rc::clone(mask),
-            places,
+            places: places_of(mask, key)?,
             base,
             last: base,
             versions: vec![0; size],
@@ -147,6 +138,21 @@ impl MaskVersions {
         let bits = places.map(|(place, bits)| words[*place] & bits);
         secret.hash(bits) as usize & (self.versions.len() - 1)
     }
+}
+
+/// For each word of a mask, the place of that word among the words of a cache's key with the mask
+/// `key`, and the masked bits; `None` if the key lacks some of them.
+pub(super) fn places_of(mask: &KeyMask, key: &KeyMask) -> Option<Vec<(usize, u64)>> {
+    let mut places = Vec::new();
+    for (index, bits) in mask.words() {
+        let mut words = key.words().iter().zip(1..);
+        let ((_, has), place) = words.find(|((other, _), _)| other == index)?;
+        if bits & !has != 0 {
+            return None;
+        }
+        places.push((place, *bits));
+    }
+    Some(places)
 }
 
 #[cfg(test)]

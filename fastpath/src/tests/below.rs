@@ -75,27 +75,30 @@ fn execute(actions: &[Action], bytes: &[u8]) -> Vec<(PortNo, Vec<u8>)> {
     left
 }
 
-impl Accelerator for InMemory {
-    fn set_fields(&mut self, _: FieldSet) {
-        assert!(self.is_empty(), "flows of another key are forgotten before");
-    }
-
-    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) {
-        let mut memory = self.0.borrow_mut();
-        let key = (from, frame.bytes().into());
-        memory.known.insert(key, (flow, actions.into()));
-    }
-
-    fn len(&self) -> usize {
-        self.flows().len()
-    }
-
+impl InMemory {
     fn flows(&self) -> Vec<u32> {
         let memory = self.0.borrow();
         let mut flows: Vec<u32> = memory.known.values().map(|known| known.0).collect();
         flows.sort_unstable();
         flows.dedup();
         flows
+    }
+}
+
+impl Accelerator for InMemory {
+    fn set_fields(&mut self, _: FieldSet) {
+        assert!(self.is_empty(), "flows of another key are forgotten before");
+    }
+
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) -> bool {
+        let mut memory = self.0.borrow_mut();
+        let key = (from, frame.bytes().into());
+        memory.known.insert(key, (flow, actions.into()));
+        true
+    }
+
+    fn len(&self) -> usize {
+        self.flows().len()
     }
 
     fn forget(&mut self, flows: &[u32]) {
@@ -228,4 +231,51 @@ fn what_an_accelerator_forwards_is_what_the_plain_engine_does() {
     let seen = [memory.forwarded, memory.changed];
     let enough = [OPERATIONS / 10, OPERATIONS / 40];
     assert!(seen[0] > enough[0] && seen[1] > enough[1], "{seen:?}");
+}
+
+#[test]
+fn changes_take_back_only_the_flows_that_they_may_concern() {
+    const FLOWS: u32 = 3000;
+    let accelerator = InMemory::default();
+    let mut datapath = switch_of(with_engine(Engine::Cache), 0, PORTS);
+    datapath
+        .engine_mut()
+        .accelerate(Box::new(accelerator.clone()));
+    flow(&mut datapath, "priority=1,udp,actions=output:2");
+    flow(
+        &mut datapath,
+        "priority=2,udp,nw_src=10.9.0.1,actions=output:3",
+    );
+    let from = |n: u32| [10, 0, (n >> 8) as u8, n as u8];
+    // The first frame of a flow is cached, and the second offers it.
+    for n in (0..FLOWS).chain(0..FLOWS) {
+        let packet = craft::ipv4(
+            from(n).into(),
+            [10, 9, 9, 9].into(),
+            64,
+            craft::udp(1, 2, b"x"),
+        );
+        let bytes = craft::ethernet(Mac([2; 6]), Mac([4; 6]), packet);
+        let frame = datapath.pool().frame(&bytes).expect("within the limit");
+        datapath.receive(Time(1), PortNo(1), &mut vec![frame], &mut Seen::default());
+    }
+    let below = || accelerator.len() as u32;
+    assert_eq!(below(), FLOWS);
+    for n in 2..100 {
+        let text = format!("priority={n},udp,nw_src=10.9.0.{n},actions=output:3");
+        flow(&mut datapath, &text);
+        delete(&mut datapath, &format!("udp,nw_src=10.9.0.{n}"));
+    }
+    assert_eq!(below(), FLOWS, "these are of others");
+    let [_, _, c, d] = from(5);
+    let text = format!("priority=9,udp,nw_src=10.0.{c}.{d},actions=output:3");
+    flow(&mut datapath, &text);
+    assert_eq!(below(), FLOWS - 1, "this is of one");
+    flow(
+        &mut datapath,
+        "priority=9,udp,nw_src=10.0.1.0/24,actions=output:3",
+    );
+    assert_eq!(below(), FLOWS - 1 - 256, "this is of a network");
+    flow(&mut datapath, "priority=9,ip,actions=output:3");
+    assert_eq!(below(), 0, "this is of all");
 }
