@@ -237,8 +237,8 @@ impl Bundles {
         Ok(())
     }
 
-    /// How many bytes a connection may still add to its bundles. It may hold at most as much as is
-    /// free, so this is the free memory less what it already holds.
+    /// Returns how many bytes a connection may still add to its bundles. It may hold at most as
+    /// much as is free, so this is the free memory less what it already holds.
     fn free_bytes(&self, conn: ConnId) -> usize {
         let all: usize = self.open.values().map(|bundle| bundle.held_bytes).sum();
         let own: usize = self.of(conn).map(|bundle| bundle.held_bytes).sum();
@@ -318,7 +318,7 @@ impl Bundles {
         self.discarded.extend(ended.map(|(_, bundle)| bundle));
     }
 
-    /// Whether memory of discarded bundles is still to be freed.
+    /// Returns true if memory of discarded bundles is still to be freed.
     pub(crate) fn has_discarded(&self) -> bool {
         !self.discarded.is_empty()
     }
@@ -351,8 +351,8 @@ fn check_added(message: &Message, has_room: bool) -> Result<(), ErrorCode> {
     has_room.then_some(()).ok_or(BundleFailed::MSG_TOO_MANY)
 }
 
-/// Whether a message may be part of a bundle: it changes flows, groups, meters or ports, or sends a
-/// packet.
+/// Returns true if a message may be part of a bundle: it changes flows, groups, meters or ports, or
+/// sends a packet.
 fn may_be_in_bundle(message: &Message) -> bool {
     matches!(
         message,

@@ -38,7 +38,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// Whether a long change is in progress.
+    /// Returns true if a long change is in progress.
     pub(crate) fn goes_on(&self, datapath: &Datapath<impl FrameEngine>) -> bool {
         self.commit.is_some() || datapath.changes().in_progress()
     }
@@ -50,8 +50,8 @@ impl Change {
         commit.or(pending)
     }
 
-    /// Whether a message may be handled before the change is complete. `None` is one that could
-    /// not be decoded.
+    /// Returns true if a message may be handled before the change is complete. `None` is one that
+    /// could not be decoded.
     pub(crate) fn lets_pass(
         &self,
         datapath: &Datapath<impl FrameEngine>,
@@ -65,8 +65,8 @@ impl Change {
         is_met && !self.is_of(conn, message)
     }
 
-    /// Whether the change is of a connection whose next message waits for it. A scheduled commit
-    /// was accepted long before, so only messages about bundles wait.
+    /// Returns true if the change is of a connection whose next message waits for it. A scheduled
+    /// commit was accepted long before, so only messages about bundles wait.
     fn is_of(&self, conn: ConnId, message: Option<&Message>) -> bool {
         if let Some(commit) = &self.commit {
             let is_about_bundles = matches!(
@@ -101,7 +101,7 @@ impl Change {
         Some(last.min(most))
     }
 
-    /// Whether the change waits for reads. Ends those that it no longer waits for.
+    /// Returns true if the change waits for reads. Ends those that it no longer waits for.
     pub(crate) fn waits_for_reads<I: SwitchIo>(
         &mut self,
         datapath: &Datapath<impl FrameEngine>,

@@ -117,7 +117,7 @@ impl Commit {
         }
     }
 
-    /// Whether it has a scheduled time.
+    /// Returns true if it has a scheduled time.
     pub(crate) fn is_scheduled(&self) -> bool {
         self.due.is_some()
     }

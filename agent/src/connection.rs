@@ -100,8 +100,8 @@ impl Connection {
         }
     }
 
-    /// Whether a long reply is in progress, or changes of ports, entries or controllers wait to be
-    /// sent.
+    /// Returns true if a long reply is in progress, or changes of ports, entries or controllers
+    /// wait to be sent.
     pub(crate) fn has_more(&self) -> bool {
         let has_late = !self.late_ports.is_empty() || !self.late_controllers.is_empty();
         self.dump.is_some() || has_late || self.monitoring.is_paused()
@@ -129,14 +129,14 @@ impl Connection {
         }
     }
 
-    /// Whether it wants packets with an invalid TTL while its role is not slave.
+    /// Returns true if it wants packets with an invalid TTL while its role is not slave.
     pub(crate) fn wants_invalid_ttl(&self) -> bool {
         self.async_config.packet_in >> PacketInReason::INVALID_TTL.0 & 1 == 1
     }
 
-    /// Whether a message with this reason is to be sent on this connection: `wanted` returns the
-    /// masks of reasons for master or equal, and for slave. Auxiliary connections never want any,
-    /// so each channel gets a message once.
+    /// Returns true if a message with this reason is to be sent on this connection: `wanted`
+    /// returns the masks of reasons for master or equal, and for slave. Auxiliary connections never
+    /// want any, so each channel gets a message once.
     pub(crate) fn wants(&self, wanted: impl Fn(&AsyncConfig) -> (u32, u32), reason: u8) -> bool {
         let (full, slave) = wanted(&self.async_config);
         let mask = if self.role == ControllerRole::SLAVE {

@@ -25,18 +25,18 @@ impl Connections {
             .expect("messages of closed connections are not handled")
     }
 
-    /// Whether there is a connection with this number.
+    /// Returns true if there is a connection with this number.
     pub(crate) fn has(&self, conn: ConnId) -> bool {
         self.by_id.contains_key(&conn)
     }
 
-    /// Whether a long reply to this connection is in progress.
+    /// Returns true if a long reply to this connection is in progress.
     pub(crate) fn is_busy(&self, conn: ConnId) -> bool {
         let connection = self.by_id.get(&conn);
         connection.is_some_and(|connection| connection.dump.is_some())
     }
 
-    /// Whether a configured controller is connected.
+    /// Returns true if a configured controller is connected.
     pub(crate) fn has_controller(&self) -> bool {
         self.by_id.values().any(|conn| conn.is_controller)
     }

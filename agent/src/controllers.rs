@@ -32,7 +32,7 @@ impl Connection {
         }
     }
 
-    /// Whether it wants statuses of other controllers with this reason.
+    /// Returns true if it wants statuses of other controllers with this reason.
     fn wants_status(&self, reason: ControllerStatusReason) -> bool {
         let wants = self.wants(
             |a| (a.controller_status, a.controller_status_slave),

@@ -89,8 +89,8 @@ impl Dump {
         }
     }
 
-    /// Whether it goes on while a bundle is in progress. A report for monitors does not, because
-    /// the bundle's changes are reported at its end.
+    /// Returns true if it goes on while a bundle is in progress. A report for monitors does not,
+    /// because the bundle's changes are reported at its end.
     pub(crate) fn passes_bundles(&self) -> bool {
         self.beginning().is_none()
     }
@@ -119,7 +119,7 @@ impl Dump {
         Self::new(xid, what)
     }
 
-    /// How far it has come, if it is the initial report of monitors.
+    /// Returns how far it has come, if it is the initial report of monitors.
     pub(crate) fn beginning(&self) -> Option<&Cursor> {
         if let What::Monitored(cursor) = &self.what {
             Some(cursor)

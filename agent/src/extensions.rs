@@ -13,8 +13,8 @@ use crate::io::SwitchIo;
 use crate::request::{ConnId, Refusal};
 
 impl Connection {
-    /// Whether it wants notifications of this row: as it subscribed, otherwise as the row says for
-    /// its role.
+    /// Returns true if it wants notifications of this row: as it subscribed, otherwise as the row
+    /// says for its role.
     pub(crate) fn wants_notification(&self, row: &'static ExtRow) -> bool {
         let mut said = self.subscriptions.iter();
         let said = said.find(|(other, _)| *other == row);

@@ -133,8 +133,8 @@ pub(crate) fn resubmit<I: SwitchIo>(
     Ok(())
 }
 
-/// Whether the match of a packet-out may set this field, which is in no header. Choice: the fields
-/// that entries may write, and IN_PHY_PORT; an extension's own state is excluded.
+/// Returns true if the match of a packet-out may set this field, which is in no header. Choice: the
+/// fields that entries may write, and IN_PHY_PORT; an extension's own state is excluded.
 fn may_be_given(field: &Field) -> bool {
     field.is_copied_to() || [IN_PHY_PORT, PACKET_TYPE].contains(&field)
 }

@@ -378,8 +378,8 @@ pub(crate) fn begin_due_commit<E: FrameEngine, I: SwitchIo>(parts: &mut Parts<'_
     }
 }
 
-/// Whether a message may come over a connection whose transport may lose it. Spec: OpenFlow 1.3.5
-/// section 6.3.6.
+/// Returns true if a message may come over a connection whose transport may lose it. Spec: OpenFlow
+/// 1.3.5 section 6.3.6.
 fn may_be_lost(message: &Message) -> bool {
     matches!(
         message,

@@ -20,20 +20,20 @@ pub trait SwitchIo {
     /// Sends a message on a connection. No message is lost silently: a connection whose peer does
     /// not read is closed in the end, and the controller has to synchronise again.
     fn send(&mut self, conn: ConnId, xid: u32, message: Message);
-    /// Whether a connection has room for messages. If false, packet-ins are dropped and other
-    /// messages are deferred.
+    /// Returns true if a connection has room for messages. If false, packet-ins are dropped and
+    /// other messages are deferred.
     fn has_room(&self, conn: ConnId) -> bool;
-    /// Whether a connection has room for a packet-in from this ingress port; if so, the packet-in
-    /// is counted as sent.
+    /// Returns true if a connection has room for a packet-in from this ingress port; if so, the
+    /// packet-in is counted as sent.
     fn takes_packet_in(&mut self, conn: ConnId, _in_port: PortNo) -> bool {
         self.has_room(conn)
     }
-    /// Whether a port accepts frames now. If false, call [`crate::Switch::port_has_room`] when it
-    /// does again.
+    /// Returns true if a port accepts frames now. If false, call [`crate::Switch::port_has_room`]
+    /// when it does again.
     fn port_takes_frames(&self, _port: PortNo) -> bool {
         true
     }
-    /// Whether controllers may set links up and down and change what they advertise.
+    /// Returns true if controllers may set links up and down and change what they advertise.
     fn may_change_links(&self) -> bool {
         true
     }

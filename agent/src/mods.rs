@@ -137,7 +137,7 @@ pub(crate) fn table_mod<I: SwitchIo>(
     Ok(progress(datapath))
 }
 
-/// Whether a port-mod changes the features that a port advertises.
+/// Returns true if a port-mod changes the features that a port advertises.
 fn changes_advertised(desc: &PortDesc, port_mod: &PortMod) -> bool {
     port_mod.advertise.0 != 0 && port_mod.advertise != desc.advertised
 }

@@ -138,7 +138,7 @@ pub(crate) fn report_late_entries<I: SwitchIo>(
     }
 }
 
-/// Whether a request deletes a monitor.
+/// Returns true if a request deletes a monitor.
 fn ends_one(request: &FlowMonitorRequest) -> bool {
     request.command == FlowMonitorCommand::DELETE
 }

@@ -89,7 +89,7 @@ impl Monitoring {
         self.monitors.is_empty()
     }
 
-    /// Whether reports are held back because the connection did not read.
+    /// Returns true if reports are held back because the connection did not read.
     pub(crate) fn is_paused(&self) -> bool {
         self.pause.is_some()
     }
@@ -223,7 +223,7 @@ impl Monitoring {
         updates
     }
 
-    /// Whether any monitor wants any of these changes.
+    /// Returns true if any monitor wants any of these changes.
     pub(crate) fn wants(&self, scene: &Scene<'_, impl FrameEngine>, news: &[EntryNews]) -> bool {
         let none = FlowMonitorFlags(0);
         news.iter().any(|one| self.flags_for(scene, one) != none)

@@ -137,7 +137,7 @@ impl CommitClock {
         }))
     }
 
-    /// Whether the time of a commit has come.
+    /// Returns true if the time of a commit has come.
     pub(crate) fn is_due(&self, now: Time, commit: &ScheduledCommit) -> bool {
         self.ns(now).is_some_and(|ns| commit.at_ns <= ns)
     }
@@ -210,7 +210,7 @@ impl ScheduledCommit {
         }
     }
 
-    /// Whether it is too late to carry it out.
+    /// Returns true if it is too late to carry it out.
     pub(crate) fn is_missed(&self, clock_ns: u64) -> bool {
         clock_ns > self.at_ns.saturating_add(self.max_past_ns)
     }
@@ -221,8 +221,8 @@ impl ScheduledCommit {
         self.at_ns.saturating_sub(lead)
     }
 
-    /// Whether the clock was set back so far that a prepared bundle should be undone: while it
-    /// waits, no other changes are made.
+    /// Returns true if the clock was set back so far that a prepared bundle should be undone: while
+    /// it waits, no other changes are made.
     pub(crate) fn is_early(&self, clock_ns: u64, n_messages: usize) -> bool {
         clock_ns.saturating_add(LEAD_NS) < self.begins_ns(n_messages)
     }

@@ -201,30 +201,31 @@ impl<E: FrameEngine> Switch<E> {
         self.connections.by_id.get(&main).map(|main| main.role)
     }
 
-    /// How many messages for a connection were dropped, because its peer does not read; none if the
-    /// connection does not exist.
+    /// Returns how many messages for a connection were dropped, because its peer does not read;
+    /// none if the connection does not exist.
     pub fn lost(&self, conn: ConnId) -> Lost {
         let conn = self.connections.by_id.get(&conn);
         conn.map_or_else(Lost::default, |conn| conn.lost)
     }
 
-    /// Whether any next message of a connection may be passed to [`Switch::message`]: the previous
-    /// reply is complete, no change is in progress, and the connection has room. While a change is
-    /// in progress, [`Switch::takes`] knows which messages need not wait for it.
+    /// Returns true if any next message of a connection may be passed to [`Switch::message`]: the
+    /// previous reply is complete, no change is in progress, and the connection has room. While a
+    /// change is in progress, [`Switch::takes`] knows which messages need not wait for it.
     pub fn is_ready<I: SwitchIo>(&self, conn: ConnId, io: &I) -> bool {
         !self.connections.is_busy(conn) && !self.is_changing() && io.has_room(conn)
     }
 
-    /// Whether a message of a connection may be passed to [`Switch::message`] now: the connection's
-    /// previous message is complete and it has room for a reply, and the message does not depend on
-    /// the change in progress.
+    /// Returns true if a message of a connection may be passed to [`Switch::message`] now: the
+    /// connection's previous message is complete and it has room for a reply, and the message does
+    /// not depend on the change in progress.
     pub fn takes<I: SwitchIo>(&self, conn: ConnId, message: Option<&Message>, io: &I) -> bool {
         !self.connections.is_busy(conn)
             && io.has_room(conn)
             && self.change.lets_pass(&self.datapath, conn, message)
     }
 
-    /// Whether a long change is in progress. Other changes wait for its end, packets do not.
+    /// Returns true if a long change is in progress. Other changes wait for its end, packets do
+    /// not.
     pub fn is_changing(&self) -> bool {
         self.change.goes_on(&self.datapath)
     }
@@ -249,7 +250,7 @@ impl<E: FrameEngine> Switch<E> {
         report_tables(parts.datapath, &mut parts.sink);
     }
 
-    /// Whether there is something for [`Switch::work`] to do.
+    /// Returns true if there is something for [`Switch::work`] to do.
     pub fn has_work<I: SwitchIo>(&self, io: &I) -> bool {
         let waits_for_time = self.waits_until().is_some() && !self.clock.was_set;
         let is_working = self.is_changing() && !waits_for_time && self.reads_until().is_none();
@@ -354,8 +355,8 @@ impl<E: FrameEngine> Switch<E> {
         self.clock.ns_at_0
     }
 
-    /// Whether the caller has to watch the clock: a commit is in progress, scheduled or not, or one
-    /// is scheduled.
+    /// Returns true if the caller has to watch the clock: a commit is in progress, scheduled or
+    /// not, or one is scheduled.
     pub fn follows_clock(&self) -> bool {
         self.change.commit.is_some() || self.bundles.next_scheduled_ns().is_some()
     }

@@ -33,7 +33,7 @@ pub fn request(in_port: PortNo, frame: &[u8]) -> ExtValue {
     ExtValue::new(&ROWS[0], vec![in_port.0.into()], Bytes(frame.into()))
 }
 
-/// Whether a value is a trace request.
+/// Returns true if a value is a trace request.
 pub(crate) fn asks(value: &ExtValue) -> bool {
     value.row.place_in(&ROWS) == Some(0)
 }

@@ -106,7 +106,7 @@ impl Needs {
         }
     }
 
-    /// Whether the change in progress leaves alone what is needed.
+    /// Returns true if the change in progress leaves alone what is needed.
     pub(crate) fn are_met(self, datapath: &Datapath<impl FrameEngine>) -> bool {
         match self {
             Self::Nothing => true,

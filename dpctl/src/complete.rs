@@ -171,7 +171,7 @@ enum Part {
     Value,
 }
 
-/// Whether the verb's usage has one of these words.
+/// Returns true if the verb's usage has one of these words.
 fn takes(verb: &Verb, words: &[&str]) -> bool {
     words.iter().any(|word| verb.arguments.contains(word))
 }

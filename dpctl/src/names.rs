@@ -8,14 +8,14 @@ use bofuss_oflib::PortNo;
 use crate::verb::{Command, Requests, TextStyle, Verb};
 use crate::{Cli, ofctl, talk};
 
-/// Whether ports are printed by name: on a terminal, as for ovs-ofctl, unless the options say
-/// otherwise. JSON has names only if `--names` is given.
+/// Returns true if ports are printed by name: on a terminal, as for ovs-ofctl, unless the options
+/// say otherwise. JSON has names only if `--names` is given.
 pub(crate) fn are_wanted(cli: &Cli) -> bool {
     cli.names || (!cli.no_names && !cli.json && std::io::stdout().is_terminal())
 }
 
-/// Whether the replies to these requests are printed with port names. The text of the original
-/// dpctl's verbs has numbers.
+/// Returns true if the replies to these requests are printed with port names. The text of the
+/// original dpctl's verbs has numbers.
 pub(crate) fn are_printed(cli: &Cli, verb: &Verb, requests: &Requests) -> bool {
     let has_ports = match requests {
         Requests::Ask(_) | Requests::First(..) | Requests::Answered(..) => {

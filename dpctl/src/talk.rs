@@ -429,7 +429,7 @@ impl Talk {
     }
 }
 
-/// Whether this is a request for the ports.
+/// Returns true if this is a request for the ports.
 fn is_port_desc(message: &Message) -> bool {
     matches!(message, Message::MultipartRequest(request)
         if matches!(request.body, RequestBody::PortDesc(_)))

@@ -90,7 +90,7 @@ fn plain(value: &ExtValue) -> String {
     String::from_utf8_lossy(&value.data.0).into_owned()
 }
 
-/// Whether a value has bytes and no arguments, so that these bytes are a text.
+/// Returns true if a value has bytes and no arguments, so that these bytes are a text.
 fn is_text(value: &ExtValue) -> bool {
     value.row.data && value.row.args.is_empty()
 }

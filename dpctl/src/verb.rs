@@ -122,7 +122,8 @@ pub(crate) struct Command {
 }
 
 impl Verb {
-    /// Whether its arguments are switches or files, so that no address is expected before them.
+    /// Returns true if its arguments are switches or files, so that no address is expected before
+    /// them.
     pub(crate) fn names_switches(&self) -> bool {
         self.arguments.starts_with("SOURCE")
     }

@@ -144,7 +144,7 @@ fn rates(before: &CounterSample, now: &CounterSample) -> Rates {
     rates
 }
 
-/// How fast a counter has grown; 0 if it was reset.
+/// Returns how fast a counter has grown; 0 if it was reset.
 fn per_second(now: u64, before: u64, seconds: f64) -> f64 {
     now.saturating_sub(before) as f64 / seconds
 }

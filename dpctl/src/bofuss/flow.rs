@@ -51,7 +51,7 @@ const ACTIONS: &[&str] = &[
     "ttl_in",
 ];
 
-/// Whether a word is an instruction, and not a match.
+/// Returns true if a word is an instruction, and not a match.
 pub(crate) fn is_instruction(word: &str) -> bool {
     let (name, _) = word.split_once(':').unwrap_or((word, ""));
     INSTRUCTIONS.contains(&name)

@@ -224,7 +224,7 @@ pub(crate) fn replace_flows(command: &Command, arguments: &[&str]) -> Made {
     }
 }
 
-/// Whether a source is a switch and not a file, by the rule of ovs-ofctl.
+/// Returns true if a source is a switch and not a file, by the rule of ovs-ofctl.
 fn is_switch(word: &str) -> bool {
     let is_file = word.starts_with(['/', '.']);
     !is_file && (word.contains(':') || !Path::new(word).exists())

@@ -85,7 +85,7 @@ impl From<&FieldId> for OxmId {
     }
 }
 
-/// Whether a list of fields allows a mask for one of them.
+/// Returns true if a list of fields allows a mask for one of them.
 fn has_mask(field: &FieldId) -> bool {
     match *field {
         FieldId::Known(_, has_mask) => has_mask,
@@ -204,7 +204,8 @@ fn stem_and_number(name: &str) -> Option<(&str, usize)> {
     Some((stem, number))
 }
 
-/// How many names at the start are one name with consecutive numbers; 1 if the first has none.
+/// Returns how many names at the start are one name with consecutive numbers; 1 if the first has
+/// none.
 fn consecutive(names: &[&str]) -> usize {
     let Some((stem, number)) = stem_and_number(names[0]) else {
         return 1;

@@ -171,8 +171,8 @@ fn setter(version: Version, set: &SetField) -> String {
     }
 }
 
-/// Whether a word repeats the last one. The model has a set-field for the ports of each protocol,
-/// where OpenFlow 1.0 and 1.1 have one action.
+/// Returns true if a word repeats the last one. The model has a set-field for the ports of each
+/// protocol, where OpenFlow 1.0 and 1.1 have one action.
 fn is_twin(words: &[String], word: &String) -> bool {
     word.starts_with("mod_tp") && words.last() == Some(word)
 }

@@ -128,8 +128,8 @@ impl EntryFeatures {
         self
     }
 
-    /// Whether both have the same features. Next tables up to table `later` are ignored, because a
-    /// table can only go to those after it.
+    /// Returns true if both have the same features. Next tables up to table `later` are ignored,
+    /// because a table can only go to those after it.
     fn equals(&self, other: &Self, later: u8) -> bool {
         let ours = self.next.iter().filter(|id| **id > later);
         let theirs = other.next.iter().filter(|id| **id > later);
@@ -240,7 +240,7 @@ impl TableAbilities {
         this
     }
 
-    /// Whether the switch has reported anything for this table.
+    /// Returns true if the switch has reported anything for this table.
     fn is_reported(&self) -> bool {
         self.max_entries != 0 || !self.matched.is_empty()
     }

@@ -25,12 +25,12 @@ impl<T> Default for Duplicates<T> {
 }
 
 impl<T: Copy + Eq + Hash> Duplicates<T> {
-    /// Whether this was received.
+    /// Returns true if this was received.
     pub(super) fn has(&self, now: Time, thing: &T) -> bool {
         self.until.get(thing).is_some_and(|until| *until > now)
     }
 
-    /// Whether nothing is remembered.
+    /// Returns true if nothing is remembered.
     pub(super) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }

@@ -414,9 +414,9 @@ impl PathMachine {
         self.counts.flushed += self.paths.flush(port) as u64;
     }
 
-    /// Whether a frame has to be recognised if it arrives again: a multicast frame on a shared
-    /// port, where other switches on the same bridge may send copies; a frame that arrived on
-    /// another port than its source's; and one that is offered to all ports.
+    /// Returns true if a frame has to be recognised if it arrives again: a multicast frame on a
+    /// shared port, where other switches on the same bridge may send copies; a frame that arrived
+    /// on another port than its source's; and one that is offered to all ports.
     pub(super) fn needs_digest(&self, now: Time, frame: &HostFrame) -> bool {
         let Some(port) = frame.ingress else {
             return false;

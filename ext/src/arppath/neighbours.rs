@@ -42,7 +42,8 @@ impl NeighbourKind {
         (Self::Loop, "loop"),
     ];
 
-    /// Whether a switch with ARP-Path is there, so that frames of the protocol are accepted.
+    /// Returns true if a switch with ARP-Path is there, so that frames of the protocol are
+    /// accepted.
     pub fn is_switch(self) -> bool {
         matches!(self, Self::Switch | Self::Shared)
     }
@@ -59,7 +60,7 @@ struct Heard {
 }
 
 impl Heard {
-    /// Whether a HELLO arrived within the last `hold` nanoseconds.
+    /// Returns true if a HELLO arrived within the last `hold` nanoseconds.
     fn lives(&self, now: Time, hold: u64) -> bool {
         now.since(self.last) < hold
     }
@@ -156,15 +157,15 @@ impl PathNeighbours {
         self.ports.keys().copied()
     }
 
-    /// Whether frames of hosts may arrive on a port, decided without comparing times: no neighbour
-    /// is directly on the link, or it receives from this switch.
+    /// Returns true if frames of hosts may arrive on a port, decided without comparing times: no
+    /// neighbour is directly on the link, or it receives from this switch.
     #[inline]
     pub(super) fn is_plain(&self, port: PortNo) -> bool {
         let known = self.ports.get(&port);
         known.is_some_and(|known| known.near.is_none_or(|near| near.confirmed == near.last))
     }
 
-    /// Whether a port is up.
+    /// Returns true if a port is up.
     pub(super) fn is_up(&self, port: PortNo) -> bool {
         self.ports.contains_key(&port)
     }
@@ -242,7 +243,8 @@ impl PathNeighbours {
         }
     }
 
-    /// How a signed frame from a port compares with earlier ones; `None` if the port is not up.
+    /// Returns how a signed frame from a port compares with earlier ones; `None` if the port is not
+    /// up.
     pub(super) fn freshness(
         &mut self,
         now: Time,
@@ -280,19 +282,19 @@ impl PathNeighbours {
         heard.map(|heard| heard.last.after(hold)).min()
     }
 
-    /// Whether a port may flood one more frame.
+    /// Returns true if a port may flood one more frame.
     pub(super) fn may_flood(&mut self, now: Time, port: PortNo, rate: u64, dry: bool) -> bool {
         let known = self.ports.get_mut(&port);
         known.is_none_or(|known| known.floods.take(now, rate, dry))
     }
 
-    /// Whether a port may start one more repair.
+    /// Returns true if a port may start one more repair.
     pub(super) fn may_repair(&mut self, now: Time, port: PortNo) -> bool {
         let known = self.ports.get_mut(&port);
         known.is_none_or(|known| known.repairs.take(now, REPAIRS_PER_SEC, false))
     }
 
-    /// Whether a port may send one more challenge or answer.
+    /// Returns true if a port may send one more challenge or answer.
     pub(super) fn may_challenge(&mut self, now: Time, port: PortNo) -> bool {
         let known = self.ports.get_mut(&port);
         known.is_some_and(|known| known.challenges.take(now, CHALLENGES_PER_SEC, false))

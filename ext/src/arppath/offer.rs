@@ -17,13 +17,13 @@ use super::machine::{HostFrame, PathMachine};
 const OFFER_REPAIRS: u64 = 2;
 
 impl PathMachine {
-    /// Whether the path of a frame is offered.
+    /// Returns true if the path of a frame is offered.
     pub(super) fn is_offered(&self, now: Time, frame: &HostFrame) -> bool {
         !frame.is_group() && self.offered.has(now, &frame.pair)
     }
 
-    /// Whether an offered frame may arrive from another switch than its source's path leads to: as
-    /// it may begin where it waited, and is passed on once.
+    /// Returns true if an offered frame may arrive from another switch than its source's path leads
+    /// to: as it may begin where it waited, and is passed on once.
     pub(super) fn may_be_offered(&self, now: Time, frame: &HostFrame, port: PortNo) -> bool {
         self.is_offered(now, frame) && self.kind(now, port).is_switch()
     }

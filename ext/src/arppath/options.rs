@@ -81,7 +81,7 @@ impl Default for PathOptions {
 }
 
 impl PathOptions {
-    /// How long an entry lives.
+    /// Returns how long an entry lives.
     pub(super) fn lifetime(&self, state: PathState) -> u64 {
         match state {
             PathState::Locked => self.lock,

@@ -195,8 +195,8 @@ impl PathMachine {
         }
     }
 
-    /// Whether a signed frame was not sent before, and by a switch that is there now. If that is
-    /// not known yet, the switch is challenged; and its challenge is answered.
+    /// Returns true if a signed frame was not sent before, and by a switch that is there now. If
+    /// that is not known yet, the switch is challenged; and its challenge is answered.
     fn is_fresh(&mut self, now: Time, port: PortNo, near: bool, frame: &PathFrame) -> bool {
         let (nonces, options) = (self.sender.nonces(), &self.options);
         let freshness = self.neighbours.freshness(now, port, nonces, frame, options);
@@ -312,7 +312,7 @@ impl PathMachine {
         }
     }
 
-    /// Whether this switch answers for a host that a switch beyond `port` requests.
+    /// Returns true if this switch answers for a host that a switch beyond `port` requests.
     fn is_edge(&self, now: Time, host: &PathEntry, port: PortNo) -> bool {
         match self.kind(now, host.port) {
             NeighbourKind::Hosts | NeighbourKind::New | NeighbourKind::Loop => true,

@@ -13,9 +13,10 @@ use super::waiting::RepairStart;
 const SETTLE_SHARE: u64 = 10;
 
 impl PathMachine {
-    /// Whether a unicast frame is forwarded although its source was recently seen on another port:
-    /// a broadcast may have given the source another path, through other switches, than the frame
-    /// has taken. It is forwarded only once, so that inconsistent paths cause no loop.
+    /// Returns true if a unicast frame is forwarded although its source was recently seen on
+    /// another port: a broadcast may have given the source another path, through other switches,
+    /// than the frame has taken. It is forwarded only once, so that inconsistent paths cause no
+    /// loop.
     pub(super) fn may_stray(&self, now: Time, frame: &HostFrame, port: PortNo) -> bool {
         let is_new = frame
             .digest
@@ -51,7 +52,7 @@ impl PathMachine {
         }
     }
 
-    /// Whether the port towards a host changed less than `ns` nanoseconds ago.
+    /// Returns true if the port towards a host changed less than `ns` nanoseconds ago.
     fn was_bound(&self, now: Time, station: &VlanHost, ns: u64) -> bool {
         let entry = self.paths.get(now, station);
         entry.is_some_and(|entry| now.since(entry.bound) < ns)

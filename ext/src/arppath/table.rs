@@ -59,7 +59,7 @@ pub struct PathEntry {
 }
 
 impl PathEntry {
-    /// Whether the operator has set it.
+    /// Returns true if the operator has set it.
     pub fn is_pinned(&self) -> bool {
         self.until == Time::NEVER
     }
@@ -233,12 +233,12 @@ impl PathTable {
         true
     }
 
-    /// How many entries are pinned.
+    /// Returns how many entries are pinned.
     pub fn pinned(&self) -> usize {
         self.pinned
     }
 
-    /// How many entries there are, including those that have just expired.
+    /// Returns how many entries there are, including those that have just expired.
     pub fn count(&self) -> usize {
         self.slots.len()
     }

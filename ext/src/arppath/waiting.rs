@@ -74,8 +74,8 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Whether a repair may begin for a frame from a port; `for_all` if it waits at a switch
-    /// between the edges. A port may use at most as many repairs as remain free.
+    /// Says how a repair may begin for a frame from a port; `for_all` if the frame waits at a
+    /// switch between the edges. A port may use at most as many repairs as remain free.
     pub(super) fn admission(&self, pair: &HostPair, ingress: PortNo, for_all: bool) -> RepairStart {
         if let Some(repair) = self.repairs.get(pair) {
             return match repair.next_try {
@@ -138,17 +138,17 @@ impl Waiting {
         }
     }
 
-    /// Whether all switches have to learn the answer.
+    /// Returns true if all switches have to learn the answer.
     pub(super) fn is_for_all(&self, pair: &HostPair) -> bool {
         self.repairs.get(pair).is_some_and(|repair| repair.for_all)
     }
 
-    /// Whether there are no repairs.
+    /// Returns true if there are no repairs.
     pub(super) fn is_empty(&self) -> bool {
         self.repairs.is_empty()
     }
 
-    /// How many frames wait.
+    /// Returns how many frames wait.
     pub(super) fn frames(&self) -> usize {
         self.frames
     }

@@ -69,7 +69,7 @@ impl FieldCopy {
         let _ = packet.set_field(self.destination, &shifted.to_be_bytes());
     }
 
-    /// Whether the copy takes the whole source to the whole destination.
+    /// Returns true if the copy takes the whole source to the whole destination.
     fn is_whole(&self) -> bool {
         self.bits == self.source.bits && self.bits == self.destination.bits
     }

@@ -15,7 +15,7 @@ pub struct AggregateTable {
 }
 
 impl AggregateTable {
-    /// How many there are.
+    /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.counts.len()
     }

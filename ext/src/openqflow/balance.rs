@@ -41,7 +41,7 @@ impl Balancer {
         self.loads.keys().copied()
     }
 
-    /// Whether there are links to balance.
+    /// Returns true if there are links to balance.
     pub(super) fn is_on(&self) -> bool {
         self.loads.len() > 1
     }

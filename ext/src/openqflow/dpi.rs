@@ -48,7 +48,8 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// Whether it matches the payload of a packet, after which the flow has sent `bytes` bytes.
+    /// Returns true if it matches the payload of a packet, after which the flow has sent `bytes`
+    /// bytes.
     fn matches(&self, bytes: u64, payload: &[u8]) -> bool {
         let end = self.after_bytes.saturating_add(self.inspect_bytes.into());
         let start = usize::from(self.offset);
@@ -204,7 +205,7 @@ impl Listed for SignatureMod {}
 pub(super) struct Signatures(BTreeMap<u8, Signature>);
 
 impl Signatures {
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

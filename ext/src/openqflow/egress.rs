@@ -89,8 +89,8 @@ impl FlowTable {
         self.flows.hash(tuple)
     }
 
-    /// Whether packets of a flow wait at a port from which it can be moved; `waits` says whether
-    /// they wait at a port.
+    /// Returns true if packets of a flow wait at a port from which it can be moved; `waits` says
+    /// whether they wait at a port.
     pub(super) fn has_backlog(&self, slot: u32, waits: impl Fn(PortNo, u64) -> bool) -> bool {
         let Some((tuple, known)) = self.flows.at(slot).zip(self.resolved(slot)) else {
             return false;

@@ -26,7 +26,7 @@ impl EndedFlows {
         self.0.pop_front()
     }
 
-    /// Whether none waits.
+    /// Returns true if none waits.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

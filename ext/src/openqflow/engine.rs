@@ -127,7 +127,7 @@ impl FlowTable {
         }
     }
 
-    /// Whether an engine gets a copy of a flow's packet of `bytes` bytes; counts it if so.
+    /// Returns true if an engine gets a copy of a flow's packet of `bytes` bytes; counts it if so.
     pub fn takes_copy(&mut self, slot: u32, bytes: u32) -> bool {
         let flow = self.flows.at(slot).map(|(_, flow)| flow);
         if !flow.is_some_and(|flow| flow.has(HAS_ENGINE)) {

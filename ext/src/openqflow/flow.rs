@@ -80,7 +80,7 @@ pub(super) struct ExpiryRound {
 }
 
 impl ExpiryRound {
-    /// Whether the next slice is the first of a round.
+    /// Returns true if the next slice is the first of a round.
     pub(super) fn begins(&self) -> bool {
         self.next_slot == 0
     }
@@ -239,7 +239,7 @@ impl TrackedFlow {
         self.flags & flag != 0
     }
 
-    /// Whether the controller was asked about it within the last second.
+    /// Returns true if the controller was asked about it within the last second.
     pub(super) fn waits_for_answer(&self, now: Time) -> bool {
         now.since(self.asked) < PENDING_NS
     }

@@ -289,8 +289,8 @@ impl OpenQflow {
         cx.take();
     }
 
-    /// Whether flows may remember a rule's result: it depends only on the tuples of packets, and
-    /// no idle timeout counts their packets.
+    /// Returns true if flows may remember a rule's result: it depends only on the tuples of
+    /// packets, and no idle timeout counts their packets.
     pub(super) fn is_remembered(flow_mod: &FlowMod) -> bool {
         let list = flow_mod.instructions.list();
         let forwards = list
@@ -325,7 +325,7 @@ fn copy(tuple: &FlowTuple, frame: &[u8]) -> ExtValue {
     ExtValue::typed(COPY, body)
 }
 
-/// Whether an instruction is the one of this row.
+/// Returns true if an instruction is the one of this row.
 fn is_row(instruction: &Instruction, row: usize) -> bool {
     let Instruction::Experimenter(value) = instruction else {
         return false;

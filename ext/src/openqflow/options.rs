@@ -119,7 +119,7 @@ impl QflowOptions {
         ))
     }
 
-    /// Whether a table holds rules.
+    /// Returns true if a table holds rules.
     pub(super) fn has_rules(&self, table: TableId) -> bool {
         self.forwarding.contains(&table) || self.qos.contains(&table)
     }

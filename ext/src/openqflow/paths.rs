@@ -16,7 +16,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// How many different forward records flows have.
+    /// Returns how many different forward records flows have.
     pub(super) fn n_forwards(&self) -> usize {
         self.forwards.len()
     }
@@ -43,7 +43,7 @@ impl Paths {
         self.ports.choose(forward, None)
     }
 
-    /// Whether packets can leave by a port.
+    /// Returns true if packets can leave by a port.
     pub(super) fn is_usable(&self, port: PortNo) -> bool {
         self.ports.is_usable(port)
     }
@@ -59,7 +59,7 @@ impl Paths {
         }
     }
 
-    /// Whether a flow can get these records.
+    /// Returns true if a flow can get these records.
     pub(super) fn has_room_for(
         &self,
         forward: Option<&ForwardRecord>,

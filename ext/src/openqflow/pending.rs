@@ -52,7 +52,7 @@ pub(super) struct DuePackets {
 }
 
 impl PendingPackets {
-    /// How many wait.
+    /// Returns how many wait.
     pub(super) fn len(&self) -> usize {
         self.flows.values().map(|flow| flow.packets.len()).sum()
     }
@@ -62,13 +62,13 @@ impl PendingPackets {
         self.due
     }
 
-    /// Whether packets of a flow wait.
+    /// Returns true if packets of a flow wait.
     pub(super) fn has(&self, slot: u32, tuple: &FlowTuple) -> bool {
         let flow = self.flows.get(&slot);
         flow.is_some_and(|flow| flow.tuple == *tuple)
     }
 
-    /// Whether a packet of a flow may wait.
+    /// Returns true if a packet of a flow may wait.
     pub(super) fn has_room(&self, slot: u32, tuple: &FlowTuple, bytes: usize) -> bool {
         let of_port = self.bytes_of.get(&PortNo(tuple.in_port)).copied();
         let left = MAX_BYTES - self.bytes;
@@ -220,7 +220,7 @@ impl FlowTable {
         asks
     }
 
-    /// Whether the flow of this tuple waits for the controller under the current rules.
+    /// Returns true if the flow of this tuple waits for the controller under the current rules.
     pub(super) fn waits(&self, slot: u32, tuple: &FlowTuple) -> bool {
         let known = self.flows.at(slot).filter(|(known, _)| *known == tuple);
         let flow = known.map(|(_, flow)| flow);

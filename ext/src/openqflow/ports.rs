@@ -35,7 +35,7 @@ impl PortStates {
         usable.unwrap_or(record.port)
     }
 
-    /// Whether packets can leave by a port; reserved ports always are usable.
+    /// Returns true if packets can leave by a port; reserved ports always are usable.
     pub(super) fn is_usable(&self, port: PortNo) -> bool {
         port != PortNo::ANY && (self.up.contains(&port) || !port.is_port())
     }

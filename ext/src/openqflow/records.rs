@@ -175,7 +175,7 @@ impl Default for QosRecord {
 }
 
 impl QosRecord {
-    /// Whether it asks for a guaranteed rate.
+    /// Returns true if it asks for a guaranteed rate.
     pub fn is_guaranteed(&self) -> bool {
         self.service == ServiceType::Guaranteed && self.rate > 0
     }
@@ -341,7 +341,7 @@ impl<T: Hash + Eq + Clone, X> Records<T, X> {
         Some(slot as u16)
     }
 
-    /// Whether a record can be acquired.
+    /// Returns true if a record can be acquired.
     pub(super) fn has_room_for(&self, record: &T) -> bool {
         self.0.len() < MAX_RECORDS || self.0.find(self.0.hash(record), u32::MAX, record).is_some()
     }
@@ -376,7 +376,7 @@ impl<T: Hash + Eq + Clone, X> Records<T, X> {
         }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }

@@ -92,7 +92,8 @@ pub(super) fn message(
     }
 }
 
-/// Whether the port of a flow can grant the guarantee that an engine requests, if it requests one.
+/// Returns true if the port of a flow can grant the guarantee that an engine requests, if it
+/// requests one.
 fn is_admitted(table: &FlowTable, cx: &ControlContext<'_>, write: &FlowWrite) -> bool {
     let Some(qos) = write.qos.filter(QosRecord::is_guaranteed) else {
         return true;

@@ -67,12 +67,12 @@ pub struct FlowTable {
 }
 
 impl FlowTable {
-    /// How many flows there are.
+    /// Returns how many flows there are.
     pub fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.flows.len() == 0
     }
@@ -266,7 +266,7 @@ impl FlowTable {
         self.paths.resolved(flow)
     }
 
-    /// Whether a flow was resolved under the current rules.
+    /// Returns true if a flow was resolved under the current rules.
     pub fn is_fresh(&self, now: Time, slot: u32) -> bool {
         let Some((_, flow)) = self.flows.at(slot) else {
             return false;

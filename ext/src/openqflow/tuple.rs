@@ -162,18 +162,19 @@ impl FlowTuple {
         fields
     }
 
-    /// Whether packets with the same tuple have the same value of a field. Choice: all fragments of
-    /// a datagram follow the one that arrives first, although only the first fragment has ports.
+    /// Returns true if packets with the same tuple have the same value of a field. Choice: all
+    /// fragments of a datagram follow the one that arrives first, although only the first fragment
+    /// has ports.
     pub(super) fn holds(field: &Field) -> bool {
         FIELDS.contains(&field) || PORTS.as_flattened().contains(&field)
     }
 
-    /// Whether it is of TCP.
+    /// Returns true if it is of TCP.
     pub(super) fn is_tcp(&self) -> bool {
         self.ip_proto == protocol::TCP
     }
 
-    /// Whether it is of IP.
+    /// Returns true if it is of IP.
     pub(super) fn is_ip(&self) -> bool {
         [ethertype::IPV4, ethertype::IPV6].contains(&self.eth_type)
     }
@@ -257,7 +258,7 @@ impl TupleMatch {
         }
     }
 
-    /// Whether it matches a tuple.
+    /// Returns true if it matches a tuple.
     pub fn matches(&self, tuple: &FlowTuple) -> bool {
         tuple.masked(&self.mask) == self.value.masked(&self.mask)
     }

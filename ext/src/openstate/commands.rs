@@ -16,7 +16,7 @@ const COMMANDS_PER_PART: usize = 400;
 
 /// A list of commands. An extension of the state tables adds its own ones at two places.
 pub(crate) trait CommandList {
-    /// How many commands it has.
+    /// Returns how many commands it has.
     fn len(&self) -> usize;
 
     /// Adds a command.

@@ -169,12 +169,12 @@ impl Extractor {
         &self.headers
     }
 
-    /// Whether both directions of a conversation have the same key.
+    /// Returns true if both directions of a conversation have the same key.
     pub fn is_biflow(&self) -> bool {
         self.biflow
     }
 
-    /// How many bytes its keys have.
+    /// Returns how many bytes its keys have.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -206,7 +206,7 @@ impl Extractor {
         Some(key)
     }
 
-    /// Whether headers have all fields of its keys, even if not as whole bytes.
+    /// Returns true if headers have all fields of its keys, even if not as whole bytes.
     fn is_in_headers(&self) -> bool {
         let mut fields = self.parts.iter().map(|part| part.field);
         fields.all(|field| field.is_some_and(|field| !field.at.is_empty()))
@@ -318,7 +318,7 @@ pub(crate) fn get_scope(
         .ok_or_else(|| at_count.err(error::BAD_EXP_LEN))
 }
 
-/// How many fields an action's scope has.
+/// Returns how many fields an action's scope has.
 pub(crate) fn scope_count(scope: Option<&Extractor>) -> u32 {
     scope.map_or(0, |scope| scope.headers().len() as u32)
 }
@@ -361,7 +361,7 @@ pub(crate) fn field_of(header: u32, catalogue: &Catalogue) -> (Option<&'static F
     (field, bytes)
 }
 
-/// Whether an OXM header names a field that only Open Packet Processor has.
+/// Returns true if an OXM header names a field that only Open Packet Processor has.
 pub(crate) fn is_opp_field(header: u32) -> bool {
     let (class, number, _) = parts_of(header);
     let is_own = usize::from(number) < beba::FIELDS.len();
@@ -375,9 +375,9 @@ fn parts_of(header: u32) -> (u16, u8, usize) {
     (class, number >> 1, length.into())
 }
 
-/// Whether keys have a field's bytes in little-endian order, as the reference switches have numbers
-/// in memory on x86. Addresses are in the packet's order, and so is ARP_OP, unlike all other
-/// numbers.
+/// Returns true if keys have a field's bytes in little-endian order, as the reference switches have
+/// numbers in memory on x86. Addresses are in the packet's order, and so is ARP_OP, unlike all
+/// other numbers.
 fn is_little_endian(field: &Field) -> bool {
     let as_in_packet: [&Field; 5] = [ARP_OP, ARP_SPA, ARP_TPA, IPV4_SRC, IPV4_DST];
     let is_address = field.bits == 48 || field.bits == 128;

@@ -124,7 +124,8 @@ impl Machine {
         self.summarize();
     }
 
-    /// Whether a table may have a message or an action that only the dialects in `known` know.
+    /// Returns true if a table may have a message or an action that only the dialects in `known`
+    /// know.
     pub fn allows(&self, number: u8, known: Dialects) -> bool {
         let dialects = self
             .table(number)
@@ -340,7 +341,7 @@ impl Machine {
         set
     }
 
-    /// Whether a port may have one more flow.
+    /// Returns true if a port may have one more flow.
     fn has_room(&self, port: PortNo) -> bool {
         let used = self.n_states + 1;
         // The port has at most what all have together.

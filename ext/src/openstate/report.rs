@@ -120,7 +120,7 @@ impl<'a> Report<'a> {
         self.slot = 0;
     }
 
-    /// Whether a flow has the state and the values in its key that were asked for.
+    /// Returns true if a flow has the state and the values in its key that were asked for.
     fn wants(
         &self,
         wanted: &[(core::ops::Range<usize>, FlowKey)],
@@ -175,7 +175,7 @@ fn record(
     record
 }
 
-/// Whether the records of a form name the fields of the lookup scope.
+/// Returns true if the records of a form name the fields of the lookup scope.
 fn names_fields(form: RecordForm) -> bool {
     matches!(form, RecordForm::OpenState | RecordForm::Opp)
 }

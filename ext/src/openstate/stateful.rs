@@ -37,7 +37,7 @@ impl Stateful {
         self.on && self.lookup.is_some() && self.update.is_some()
     }
 
-    /// Whether it is on, even if a scope is not set.
+    /// Returns true if it is on, even if a scope is not set.
     pub fn is_on(&self) -> bool {
         self.on
     }
@@ -61,8 +61,8 @@ impl Stateful {
         }
     }
 
-    /// How often it has begun anew, with other scopes and without states. What an extension keeps
-    /// for the table then belongs to the one before.
+    /// Returns how often it has begun anew, with other scopes and without states. What an extension
+    /// keeps for the table then belongs to the one before.
     pub(crate) fn resets(&self) -> u32 {
         self.resets
     }

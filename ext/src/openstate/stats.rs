@@ -232,9 +232,9 @@ impl StateStats {
     }
 }
 
-/// Whether bytes are a list of short records, judged by the lengths in them. The eight variables of
-/// a table look like such a list only if the upper half of some of them is the length of a record
-/// that ends where the next one begins.
+/// Returns true if bytes are a list of short records, judged by the lengths in them. The eight
+/// variables of a table look like such a list only if the upper half of some of them is the length
+/// of a record that ends where the next one begins.
 fn has_short_records(mut bytes: &[u8]) -> bool {
     while let [0, length, ..] = bytes {
         let length = usize::from(*length);

@@ -141,7 +141,8 @@ impl StateEntry {
         Some(after)
     }
 
-    /// Whether the entry equals that of a flow without a state: state 0, no timer, no variable.
+    /// Returns true if the entry equals that of a flow without a state: state 0, no timer, no
+    /// variable.
     fn is_default(&self) -> bool {
         let is_at_rest = self.state == 0 && !self.has_timers;
         is_at_rest && self.variables == FlowVariables::default()
@@ -235,12 +236,12 @@ pub struct StateTable {
 }
 
 impl StateTable {
-    /// How many flows take memory.
+    /// Returns how many flows take memory.
     pub fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// How many of them count in the share of a port.
+    /// Returns how many of them count in the share of a port.
     pub fn len_of(&self, port: PortNo) -> usize {
         self.shares.of(port)
     }
@@ -287,14 +288,15 @@ impl StateTable {
         Some((before, after))
     }
 
-    /// How many flows were added or removed so far. While this is the same, so are the slots.
+    /// Returns how many flows were added or removed so far. While this is the same, so are the
+    /// slots.
     #[inline]
     pub fn moves(&self) -> u64 {
         self.flows.changes()
     }
 
-    /// How often the state of a flow may have changed. While this number is the same, so are the
-    /// states that packets read, unless a timer runs out.
+    /// Returns how often the state of a flow may have changed. While this number is the same, so
+    /// are the states that packets read, unless a timer runs out.
     #[inline]
     pub fn edits(&self) -> u64 {
         self.edits

@@ -42,7 +42,7 @@ impl PacketFields {
         }
     }
 
-    /// Whether only Open Packet Processor has this field.
+    /// Returns true if only Open Packet Processor has this field.
     pub(crate) fn has(field: &Field) -> bool {
         field.experimenter == EXPERIMENTER && field.number >= FIRST_OPP_FIELD
     }

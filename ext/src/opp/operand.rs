@@ -70,7 +70,7 @@ impl Operand {
         }
     }
 
-    /// Whether it is a variable, so that a function can write it.
+    /// Returns true if it is a variable, so that a function can write it.
     pub(super) fn is_variable(self) -> bool {
         matches!(
             self.kind,

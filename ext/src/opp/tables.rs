@@ -73,7 +73,7 @@ impl RegisterTables {
         }
     }
 
-    /// How many actions have computed a variable.
+    /// Returns how many actions have computed a variable.
     pub(super) fn updates(&self) -> u64 {
         self.updates
     }

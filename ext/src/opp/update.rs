@@ -79,7 +79,7 @@ impl UpdateFunction {
         Self::ALL[self as usize].1
     }
 
-    /// How many operands it uses.
+    /// Returns how many operands it uses.
     pub(super) fn n_operands(self) -> usize {
         Self::ALL[self as usize].2
     }

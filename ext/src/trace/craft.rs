@@ -28,7 +28,7 @@ const DEFAULT_DST: Mac = Mac([2, 0, 0, 0, 0, 2]);
 /// Buffers for one frame.
 const POOL_BYTES: usize = 1 << 18;
 
-/// Whether a text consists of hexadecimal digits, perhaps with separators between them.
+/// Returns true if a text consists of hexadecimal digits, perhaps with separators between them.
 fn is_hex(text: &str) -> bool {
     text.chars()
         .all(|c| c.is_ascii_hexdigit() || " :-\n".contains(c))

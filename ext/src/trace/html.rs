@@ -110,7 +110,7 @@ impl Trace {
         page
     }
 
-    /// Whether the packet, or a copy of it, leaves the switch.
+    /// Returns true if the packet, or a copy of it, leaves the switch.
     fn leaves(&self) -> bool {
         let mut ends = self.result.iter();
         ends.any(|end| matches!(end, TraceEvent::Out(_) | TraceEvent::PacketIn { .. }))

@@ -202,7 +202,7 @@ pub enum TraceEvent {
 }
 
 impl TraceEvent {
-    /// Whether the packet or a copy of it has ended or left with this.
+    /// Returns true if the packet or a copy of it has ended or left with this.
     fn is_end(&self) -> bool {
         match self {
             Self::Out(_) | Self::PacketIn { .. } | Self::Drop { .. } | Self::Fragment => true,

@@ -56,7 +56,7 @@ impl Trace {
         Ok(this)
     }
 
-    /// Whether a table was entered and not looked up yet.
+    /// Returns true if a table was entered and not looked up yet.
     fn is_before_lookup(&self) -> bool {
         let last = self.stages.last();
         last.is_some_and(|stage| stage.table.is_some() && stage.fields.is_empty())
