@@ -41,12 +41,12 @@ pub(crate) struct Bundle {
     pub(crate) messages: ChunkedQueue<(u32, Box<Message>)>,
     /// The places of port-mods in `messages`.
     pub(crate) port_mods: Vec<usize>,
-    /// Whether any message changes groups or meters.
+    /// True if any message changes groups or meters.
     pub(crate) changes_groups: bool,
     held_bytes: usize,
     /// The commit that waits for its time, if one does.
     scheduled: Option<ScheduledCommit>,
-    /// When the last message for this bundle came.
+    /// The time when the last message for this bundle came.
     used: Time,
     /// The transaction id of the message that opened it, which TIMEOUT quotes.
     xid: u32,
@@ -54,7 +54,7 @@ pub(crate) struct Bundle {
 }
 
 impl Bundle {
-    /// When it will be discarded as idle; never if its commit is scheduled.
+    /// The time when it will be discarded as idle; never if its commit is scheduled.
     fn idle_end(&self) -> Option<Time> {
         let end = self.used.after(MAX_IDLE_NS);
         self.scheduled.is_none().then_some(end)
@@ -258,7 +258,7 @@ impl Bundles {
         }
     }
 
-    /// When the next bundle will be discarded as idle.
+    /// The time when the next bundle will be discarded as idle.
     pub(crate) fn next_end(&self) -> Option<Time> {
         self.open.values().filter_map(Bundle::idle_end).min()
     }

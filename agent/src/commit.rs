@@ -56,7 +56,7 @@ enum CommitPhase {
     Undoing(UndoReason),
 }
 
-/// Why a commit is undone.
+/// The reason why a commit is undone.
 #[derive(Clone, Copy)]
 enum UndoReason {
     /// A message failed.

@@ -41,11 +41,11 @@ pub(crate) struct Connection {
     pub(crate) main: ConnId,
     /// 0 for a main connection.
     pub(crate) auxiliary_id: u8,
-    /// Whether its transport may lose messages.
+    /// True if its transport may lose messages.
     pub(crate) datagrams: bool,
     /// The auxiliary connections of this main one.
     pub(crate) auxiliaries: Vec<ConnId>,
-    /// Whether its peer is a configured controller (and not, say, a tool).
+    /// True if its peer is a configured controller (and not, say, a tool).
     pub(crate) is_controller: bool,
     pub(crate) version: Version,
     pub(crate) role: ControllerRole,

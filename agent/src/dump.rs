@@ -20,7 +20,7 @@ const LISTED_PER_SLICE: usize = 32;
 pub(crate) struct Dump {
     pub(crate) xid: u32,
     pub(crate) what: What,
-    /// When its last part was sent.
+    /// The time when its last part was sent.
     pub(crate) continued: Time,
 }
 

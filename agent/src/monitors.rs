@@ -28,7 +28,7 @@ struct Monitor {
     flags: FlowMonitorFlags,
     table_id: TableId,
     filter: Filter,
-    /// Whether the initial report, of the entries that existed when it began, is still in progress.
+    /// True if the initial report, of the entries that existed when it began, is still in progress.
     is_beginning: bool,
 }
 
@@ -37,7 +37,7 @@ struct Monitor {
 pub(crate) struct Monitoring {
     monitors: BTreeMap<u32, Monitor>,
     pause: Option<Box<Pause>>,
-    /// Whether ABBREV was already sent for the connection's own request that is being handled.
+    /// True if ABBREV was already sent for the connection's own request that is being handled.
     pub(crate) has_abbreviated: bool,
 }
 
@@ -54,7 +54,7 @@ struct Pause {
 /// How a remembered entry has to be reported.
 #[derive(Clone, Copy)]
 struct LateEntry {
-    /// Whether the connection knows an earlier state of it, so that it is reported as modified and
+    /// True if the connection knows an earlier state of it, so that it is reported as modified and
     /// not as added.
     is_known: bool,
     flags: FlowMonitorFlags,
@@ -66,7 +66,7 @@ pub(crate) struct Scene<'a, E: FrameEngine> {
     pub(crate) datapath: &'a Datapath<E>,
     /// The transaction id of the connection's own request, if that made the changes.
     pub(crate) own: Option<u32>,
-    /// Whether another controller's request made the changes.
+    /// True if another controller's request made the changes.
     pub(crate) is_foreign: bool,
     pub(crate) version: Version,
     /// How far the initial report has come, if one is in progress.

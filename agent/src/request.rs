@@ -12,7 +12,7 @@ use bofuss_oflib::{ErrorCode, Message};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u64);
 
-/// Why a message is refused.
+/// The reason why a message is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The error that the peer is sent.

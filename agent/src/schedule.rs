@@ -74,7 +74,7 @@ impl CommitErrors {
 pub(crate) struct CommitClock {
     /// What it showed at [`Time`] 0, in nanoseconds since 1970, if there is a clock.
     pub(crate) ns_at_0: Option<u64>,
-    /// Whether it was set since a waiting commit last compared it with its time.
+    /// True if it was set since a waiting commit last compared it with its time.
     pub(crate) was_set: bool,
     pub(crate) errors: CommitErrors,
     /// The scheduled time of a commit that took effect and whose error is not recorded yet.
@@ -87,7 +87,7 @@ impl CommitClock {
         Some(self.ns_at_0?.saturating_add(now.0))
     }
 
-    /// When it shows so many nanoseconds since 1970.
+    /// The time when it shows so many nanoseconds since 1970.
     pub(crate) fn time_of(&self, ns: u64) -> Option<Time> {
         Some(Time(ns.saturating_sub(self.ns_at_0?)))
     }

@@ -305,7 +305,7 @@ impl<E: FrameEngine> Switch<E> {
         }
     }
 
-    /// When [`Switch::tick`] has to be called next.
+    /// The time when [`Switch::tick`] has to be called next.
     pub fn next_tick(&self) -> Option<Time> {
         let scheduled_ns = self.bundles.next_scheduled_ns();
         let scheduled = scheduled_ns.and_then(|at| self.clock.time_of(at));

@@ -28,7 +28,7 @@ const ACTION_KEYS: &[&str] = &["actions=", "action=", "instructions=", "bucket="
 /// A word that may be completed to, and its meaning.
 struct Candidate {
     word: String,
-    /// Whether the word ends here, so that the shell adds a blank.
+    /// True if the word ends here, so that the shell adds a blank.
     is_whole: bool,
     help: String,
 }

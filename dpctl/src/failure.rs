@@ -6,7 +6,7 @@ use bofuss_channel::TlsError;
 
 use crate::output::complain;
 
-/// Why a command fails.
+/// The reason why a command fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The verb does not take these arguments.

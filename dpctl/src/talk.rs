@@ -25,14 +25,14 @@ use crate::ofctl::wording::{PortNames, Wording};
 use crate::verb::{Requests, TextStyle, Verb};
 use crate::{Failure, bofuss, json, named_ports, ofctl, say};
 
-/// Why a switch refuses the discipline of a port.
+/// The reason why a switch refuses the discipline of a port.
 const DISCIPLINE_HINT: &str = ": a discipline is one of those in docs/queues.md, and takes all \
      queues of its port";
 /// The usual reason why a switch refuses a queue.
 const QUEUE_HINT: &str = ": a minimum or a share needs a port whose rate is known (bofuss run \
      --port-rate) and not promised yet; queue 0 goes last";
-/// Why a switch refuses an entry with MATCH_INCONSISTENT: it may match packets without the header
-/// whose field it sets.
+/// The reason why a switch refuses an entry with MATCH_INCONSISTENT: it may match packets without
+/// the header whose field it sets.
 const MATCH_HINT: &str = ": every packet that matches must have the field that an action sets: \
      match ip or tcp, or dl_vlan; or push a tag first (push_vlan:0x8100)";
 /// The decoding errors that extensions of another vendor cause in a reply.
@@ -43,7 +43,7 @@ const FOREIGN: &[ErrorCode] = &[
     BadInstruction::BAD_EXPERIMENTER,
     BadMatch::BAD_FIELD,
 ];
-/// Why a switch refuses a trace.
+/// The reason why a switch refuses a trace.
 const TRACE_HINT: &str = ": trace needs a bofuss control socket, and this switch is no bofuss";
 
 /// A connection to a switch, and how to print what arrives on it.
@@ -54,17 +54,17 @@ pub(crate) struct Talk {
     pub(crate) address: String,
     /// The verb.
     pub(crate) verb: &'static Verb,
-    /// Whether to print JSON.
+    /// True if replies are printed as JSON.
     pub(crate) json: bool,
     /// The transaction id of the first message.
     pub(crate) xid: u32,
     /// The order in which flow entries are printed; `None` is the switch's.
     pub(crate) order: Option<Order>,
-    /// Whether changes are made together, as a bundle.
+    /// True if changes are made together, as a bundle.
     pub(crate) in_bundle: bool,
     /// When the bundle takes effect, since 1970; `None` is at once.
     pub(crate) at: Option<Duration>,
-    /// Whether replace-flows also adds entries that the switch has already.
+    /// True if replace-flows also adds entries that the switch has already.
     pub(crate) adds_all: bool,
     /// The port names in the output; ports without one are printed by number.
     pub(crate) names: PortNames,

@@ -113,7 +113,7 @@ pub(crate) fn misused() -> Made {
 
 /// The options and names that every verb gets.
 pub(crate) struct Command {
-    /// Whether `--strict` was given.
+    /// True if `--strict` was given.
     pub(crate) strict: bool,
     /// The file for the page of `trace`.
     pub(crate) html: Option<PathBuf>,

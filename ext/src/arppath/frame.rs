@@ -109,7 +109,7 @@ pub struct PathFrame {
     pub pair: HostPair,
 }
 
-/// Why bytes are not a frame.
+/// The reason why bytes are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
     /// They are too few, or contain an unknown value.

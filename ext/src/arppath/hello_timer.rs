@@ -24,7 +24,7 @@ impl HelloTimer {
         self.next = None;
     }
 
-    /// When the next HELLO is due; `None` while ARP-Path is not in use.
+    /// The time when the next HELLO is due; `None` while ARP-Path is not in use.
     pub(super) fn next(&self) -> Option<Time> {
         self.next
     }

@@ -38,7 +38,7 @@ pub fn hook(_: &Catalogue) -> Box<dyn Hook> {
 /// This extension's behaviour.
 struct ArpPath {
     machine: PathMachine,
-    /// When a packet last took ARP-Path.
+    /// The time when a packet last took ARP-Path.
     used: Time,
 }
 

@@ -101,7 +101,7 @@ pub(super) struct PathMachine {
     /// Paths that no edge has answered for: their frames are offered to all ports.
     pub(super) offered: Duplicates<HostPair>,
     pub(super) hellos: HelloTimer,
-    /// When a neighbour may be lost.
+    /// The time when a neighbour may be lost.
     pub(super) next_loss: Option<Time>,
     /// Frames of hosts that waited for a path, each with the actions that send it.
     pub(super) released: Vec<(Packet, Vec<Action>)>,

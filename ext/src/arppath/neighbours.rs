@@ -55,7 +55,7 @@ struct Heard {
     id: u64,
     first: Time,
     last: Time,
-    /// When its HELLO last named this switch.
+    /// The time when its HELLO last named this switch.
     confirmed: Time,
 }
 
@@ -93,17 +93,17 @@ impl Tokens {
 #[derive(Clone, Debug)]
 pub(super) struct PathPort {
     up: bool,
-    /// When it came up, or lost its neighbour.
+    /// The time when it came up, or lost its neighbour.
     since: Time,
     /// The neighbour whose HELLOs arrive directly on the link.
     near: Option<Heard>,
     /// The neighbour whose HELLOs pass an ordinary bridge.
     far: Option<Heard>,
-    /// When a HELLO of this switch last came back.
+    /// The time when a HELLO of this switch last came back.
     looped: Option<Time>,
     /// The neighbours whose signed frames are accepted.
     sessions: Sessions,
-    /// Whether it had a neighbour at the last check.
+    /// True if it had a neighbour at the last check.
     had_neighbour: bool,
     floods: Tokens,
     repairs: Tokens,
@@ -274,7 +274,7 @@ impl PathNeighbours {
         lost
     }
 
-    /// When the next neighbour is lost if no HELLO arrives; `None` without neighbours.
+    /// The time when the next neighbour is lost if no HELLO arrives; `None` without neighbours.
     pub(super) fn next_loss(&self, hold: u64) -> Option<Time> {
         let ports = self.ports.values().filter(|port| port.had_neighbour);
         let heard = ports.flat_map(|port| port.near.into_iter().chain(port.far));

@@ -28,7 +28,7 @@ impl PathMachine {
         }
     }
 
-    /// When [`PathMachine::tick`] has something to do.
+    /// The time when [`PathMachine::tick`] has something to do.
     pub(super) fn next_tick(&self) -> Option<Time> {
         let hello = self.hellos.next()?;
         let times = [self.waiting.next(), self.next_loss];

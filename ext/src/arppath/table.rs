@@ -48,11 +48,11 @@ pub struct PathEntry {
     pub port: PortNo,
     /// How certain that is.
     pub state: PathState,
-    /// When it expires; [`Time::NEVER`] if it is pinned.
+    /// The time when it expires; [`Time::NEVER`] if it is pinned.
     pub until: Time,
-    /// When a frame of the host last arrived on the port.
+    /// The time when a frame of the host last arrived on the port.
     pub seen: Time,
-    /// When the port last changed.
+    /// The time when the port last changed.
     pub bound: Time,
     /// The next switch, if one of its frames made the path; otherwise 0.
     pub via: u64,

@@ -22,19 +22,19 @@ const TRIES: u64 = 4;
 struct Repair {
     /// The ingress port of its first frame.
     ingress: PortNo,
-    /// When the repair has failed; and after that, when the offer ends.
+    /// The time when the repair has failed; and after that, when the offer ends.
     deadline: Time,
-    /// When it is requested again; `None` after it failed.
+    /// The time when it is requested again; `None` after it failed.
     next_try: Option<Time>,
-    /// Whether frames wait at a switch between the edges of the two hosts.
+    /// True if frames wait at a switch between the edges of the two hosts.
     for_all: bool,
-    /// Whether it was needed since the last request or offer.
+    /// True if it was needed since the last request or offer.
     is_wanted: bool,
     frames: Vec<Packet>,
 }
 
 impl Repair {
-    /// When its next timer is due.
+    /// The time when its next timer is due.
     fn next(&self) -> Time {
         self.next_try.unwrap_or(Time::NEVER).min(self.deadline)
     }
@@ -69,7 +69,7 @@ pub(super) struct Waiting {
     /// How many of them began with a frame from each port.
     by_port: BTreeMap<PortNo, usize>,
     frames: usize,
-    /// When [`Waiting::due`] has something to do, or earlier; `None` without repairs.
+    /// The time when [`Waiting::due`] has something to do, or earlier; `None` without repairs.
     next: Option<Time>,
 }
 
@@ -238,7 +238,7 @@ impl Waiting {
         (due, lost)
     }
 
-    /// When [`Waiting::due`] has something to do next, or earlier.
+    /// The time when [`Waiting::due`] has something to do next, or earlier.
     pub(super) fn next(&self) -> Option<Time> {
         self.next
     }

@@ -31,7 +31,7 @@ pub struct ExpirySlice {
     /// Flows to report: those that have changed, if these were requested, and those whose rate has
     /// exceeded the limit.
     pub reports: Vec<FlowRecord>,
-    /// Whether it was the last slice of a round.
+    /// True if it was the last slice of a round.
     pub is_last: bool,
 }
 

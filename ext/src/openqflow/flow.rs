@@ -110,7 +110,7 @@ pub struct Touched {
     pub slot: u32,
     /// What has to be done with the packet.
     pub lookup: FlowLookup,
-    /// Whether the flow's bytes exceed the limit with this packet.
+    /// True if the flow's bytes exceed the limit with this packet.
     pub passes: bool,
 }
 
@@ -125,7 +125,7 @@ pub enum FlowPhase {
     Resolved,
 }
 
-/// Why a flow is reported.
+/// The reason why a flow is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReportReason {
     /// It was requested, or is due periodically.
@@ -138,7 +138,7 @@ pub enum ReportReason {
     Evicted,
 }
 
-/// Why a packet of a flow was dropped.
+/// The reason why a packet of a flow was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropCause {
     /// None was.
@@ -185,11 +185,11 @@ pub struct TrackedFlow {
     pub bytes: u64,
     /// Bytes of packets that were dropped.
     pub dropped_bytes: u64,
-    /// When its first packet came.
+    /// The time when its first packet came.
     pub since: Time,
-    /// When its last packet came.
+    /// The time when its last packet came.
     pub used: Time,
-    /// When the controller was last asked about it.
+    /// The time when the controller was last asked about it.
     pub(super) asked: Time,
     /// The epoch in which it was resolved.
     pub(super) epoch: u32,
@@ -205,7 +205,7 @@ pub struct TrackedFlow {
     pub(super) qos: u16,
     pub(super) state: FlowPhase,
     pub(super) flags: u8,
-    /// Why its last packet was dropped, if one was.
+    /// The reason why its last packet was dropped, if one was.
     pub drop_cause: DropCause,
 }
 
@@ -244,7 +244,7 @@ impl TrackedFlow {
         now.since(self.asked) < PENDING_NS
     }
 
-    /// When it stops waiting for the controller.
+    /// The time when it stops waiting for the controller.
     pub(super) fn waits_until(&self) -> Time {
         self.asked.after(PENDING_NS)
     }
@@ -306,7 +306,7 @@ pub struct CountedPacket {
     pub packets: u32,
     /// Their bytes.
     pub bytes: u32,
-    /// Whether it closes a TCP connection (FIN or RST).
+    /// True if it closes a TCP connection (FIN or RST).
     pub closes: bool,
 }
 
@@ -341,7 +341,7 @@ pub struct FlowRecord {
     pub tuple: FlowTuple,
     /// Its output port; ANY if it has none.
     pub out_port: PortNo,
-    /// Why it is reported.
+    /// The reason why it is reported.
     pub reason: ReportReason,
     /// What is known of its path.
     pub state: FlowPhase,
@@ -359,7 +359,7 @@ pub struct FlowRecord {
     pub dropped_packets: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
-    /// Why the last one was dropped.
+    /// The reason why the last one was dropped.
     pub drop_cause: DropCause,
     /// Its rate over some seconds.
     pub rate_kbps: u32,

@@ -45,11 +45,11 @@ pub(super) struct OpenQflow {
     /// The prefetched flows of the packets of a burst.
     ahead: Vec<SoughtTuple>,
     looked_up: Option<LookedUp>,
-    /// Whether rules depend on more than the tuple; then no path is remembered in flows.
+    /// True if rules depend on more than the tuple; then no path is remembered in flows.
     pub(super) looks_up_each: bool,
-    /// When the next slice of an expiry round is due.
+    /// The time when the next slice of an expiry round is due.
     pub(super) expire_at: Time,
-    /// When flows were last reported, and whether this expiry round reports them.
+    /// The time when flows were last reported, and whether this expiry round reports them.
     pub(super) pushed_at: Time,
     pub(super) pushes: bool,
 }

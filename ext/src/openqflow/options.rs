@@ -65,7 +65,7 @@ pub(super) struct QflowOptions {
     pub(super) limits: FlowLimits,
     /// Nanoseconds between two reports of a flow.
     pub(super) push_ns: u64,
-    /// Whether flows stay on the failover port when their own is up again.
+    /// True if flows stay on the failover port when their own is up again.
     pub(super) stays: bool,
 }
 

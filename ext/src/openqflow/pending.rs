@@ -26,7 +26,7 @@ const FLOWS_PER_RELEASE: usize = 8;
 #[derive(Debug)]
 struct PendingFlow {
     tuple: FlowTuple,
-    /// When they stop waiting.
+    /// The time when they stop waiting.
     until: Time,
     packets: Vec<HeldPacket>,
 }
@@ -38,7 +38,7 @@ pub(super) struct PendingPackets {
     flows: BTreeMap<u32, PendingFlow>,
     bytes: usize,
     bytes_of: BTreeMap<PortNo, usize>,
-    /// When some continue, or have waited too long.
+    /// The time when some continue, or have waited too long.
     due: Option<Time>,
 }
 
@@ -57,7 +57,7 @@ impl PendingPackets {
         self.flows.values().map(|flow| flow.packets.len()).sum()
     }
 
-    /// When `take_due` has something to do.
+    /// The time when `take_due` has something to do.
     pub(super) fn due(&self) -> Option<Time> {
         self.due
     }

@@ -10,7 +10,7 @@ use super::records::ForwardRecord;
 #[derive(Debug, Default)]
 pub(super) struct PortStates {
     up: BTreeSet<PortNo>,
-    /// Whether flows stay on the failover port when their own is up again.
+    /// True if flows stay on the failover port when their own is up again.
     pub(super) stays: bool,
 }
 

@@ -52,7 +52,7 @@ pub struct FlowTable {
     pub limits: FlowLimits,
     /// The counters of events.
     pub counts: FlowCounts,
-    /// Whether the last reports of flows that end are kept.
+    /// True if the last reports of flows that end are kept.
     pub reports_ends: bool,
     pub(super) flows: StepMap<FlowTuple, TrackedFlow>,
     pub(super) engines: BTreeMap<u32, EngineState>,

@@ -21,7 +21,7 @@ use crate::common::args::Args;
 pub struct FlowWrite {
     /// The flow.
     pub tuple: FlowTuple,
-    /// Whether rules replace what an engine chose before.
+    /// True if rules replace what an engine chose before.
     pub gives_back: bool,
     /// Its new path.
     pub forward: Option<ForwardRecord>,

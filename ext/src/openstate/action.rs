@@ -24,9 +24,9 @@ pub struct SetState {
     pub table: u8,
     /// The state and its timers.
     pub transition: Transition,
-    /// Whether the flow's key is made by the bit-update scope.
+    /// True if the flow's key is made by the bit-update scope.
     pub bit: bool,
-    /// Whether the action has the layout of Open Packet Processor.
+    /// True if the action has the layout of Open Packet Processor.
     pub is_opp: bool,
     /// The fields that make the flow's key instead of the update scope, if any; only Open Packet
     /// Processor has these.

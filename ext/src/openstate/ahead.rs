@@ -14,9 +14,9 @@ use super::table::SoughtFlow;
 /// lookahead.
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowAhead {
-    /// Whether the flow was looked up. If not, the other fields mean nothing.
+    /// True if the flow was looked up. If not, the other fields mean nothing.
     is_known: bool,
-    /// Whether no timer runs: then the packet will read `state`, unless the table is edited before.
+    /// True if no timer runs: then the packet will read `state`, unless the table is edited before.
     is_lasting: bool,
     sought: SoughtFlow,
     state: u32,

@@ -88,7 +88,7 @@ pub struct Extractor {
     headers: Vec<u32>,
     parts: Vec<ExtractorField>,
     bytes: usize,
-    /// Whether both directions of a conversation have the same key.
+    /// True if both directions of a conversation have the same key.
     biflow: bool,
     /// Where the headers of a frame have the bytes of the key, if they have all of them as whole
     /// bytes.

@@ -63,7 +63,7 @@ pub struct StateEdge {
     pub to: StateNode,
     /// The match of the packets that cause it, or the time after which it happens.
     pub label: String,
-    /// Whether a timer causes it.
+    /// True if a timer causes it.
     pub is_timer: bool,
 }
 

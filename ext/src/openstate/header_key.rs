@@ -19,7 +19,7 @@ struct HeaderBytes {
     places: [(Header, usize); 2],
     /// The bits of a word that they leave unused.
     unused: u32,
-    /// Whether they are in the opposite order in the key.
+    /// True if they are in the opposite order in the key.
     is_reversed: bool,
     /// The index of the word in the key.
     word: usize,

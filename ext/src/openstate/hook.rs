@@ -51,15 +51,15 @@ pub(crate) struct OpenState {
     global_state: &'static Field,
     state: &'static Field,
     pub(crate) machine: Machine,
-    /// Whether a packet has changed the global state: then later ones may, too.
+    /// True if a packet has changed the global state: then later ones may, too.
     has_set_global: bool,
     /// How often the effects of this hook on packets may have changed.
     generation: u64,
     /// The trial of the last packet; [`Trial::LIVE`] if it was a real one.
     trial: Trial,
-    /// When the next slice of the search for expired flows is due.
+    /// The time when the next slice of the search for expired flows is due.
     expire_at: Time,
-    /// Whether a connection has ever subscribed to notifications of changed states.
+    /// True if a connection has ever subscribed to notifications of changed states.
     notifies: bool,
     options: StateOptions,
 }

@@ -21,12 +21,12 @@ pub(super) struct StateOptions {
     /// The dialect of all tables. If none, that of each table is inferred from the messages about
     /// it.
     pub(super) dialect: Option<StateDialect>,
-    /// Whether RESET_GLOBAL_STATE is refused with code 1, as the reference switches do.
+    /// True if RESET_GLOBAL_STATE is refused with code 1, as the reference switches do.
     pub(super) refuses_reset: bool,
-    /// Whether controllers of BEBA and Open Packet Processor are notified of each flow-mod that was
+    /// True if controllers of BEBA and Open Packet Processor are notified of each flow-mod that was
     /// carried out.
     pub(super) notifies_flows: bool,
-    /// Whether controllers of BEBA and Open Packet Processor are notified of changed states without
+    /// True if controllers of BEBA and Open Packet Processor are notified of changed states without
     /// a subscription.
     pub(super) notifies_states: bool,
 }

@@ -22,7 +22,7 @@ pub struct Report<'a> {
     request: &'a StateRequest,
     /// The form of all records; `None` for that of each table's dialect.
     form: Option<RecordForm>,
-    /// Whether flows are deleted once they are reported.
+    /// True if flows are deleted once they are reported.
     deletes: bool,
     /// The table in which the walk continues.
     table: u8,

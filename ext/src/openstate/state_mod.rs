@@ -42,7 +42,7 @@ pub enum StateMod {
     TableConfig {
         /// The table.
         table: u8,
-        /// Whether it is stateful from now on.
+        /// True if it is stateful from now on.
         stateful: bool,
     },
     /// Sets the fields that make a flow's key.
@@ -53,7 +53,7 @@ pub enum StateMod {
         scope: Scope,
         /// The layout in which it was sent.
         layout: ExtractorLayout,
-        /// Whether both directions of a conversation have the same key.
+        /// True if both directions of a conversation have the same key.
         biflow: bool,
         /// OXM headers.
         fields: Vec<u32>,

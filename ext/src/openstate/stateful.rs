@@ -11,17 +11,17 @@ use super::table::{Behaviour, StateTable};
 /// The configuration of a stateful table, and its states.
 #[derive(Debug, Default)]
 pub struct Stateful {
-    /// Whether it is on. A table that is off keeps everything.
+    /// True if it is on. A table that is off keeps everything.
     pub(super) on: bool,
     pub(super) lookup: Option<Extractor>,
     pub(super) update: Option<Extractor>,
     pub(super) bit_update: Option<Extractor>,
-    /// Whether the lookup scope and the update scope are equal, so that a packet updates the flow
+    /// True if the lookup scope and the update scope are equal, so that a packet updates the flow
     /// whose state it has read.
     pub(super) updates_what_is_read: bool,
     /// The dialects that know all messages and actions about it so far.
     pub(super) dialects: Dialects,
-    /// Whether it has been switched off, or on while no flow had a state, since an extractor was
+    /// True if it has been switched off, or on while no flow had a state, since an extractor was
     /// last set: then one extractor of another length or dialect replaces all, and the states with
     /// them. So the next application on a running switch begins anew.
     pub(super) may_change: bool,

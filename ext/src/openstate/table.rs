@@ -74,11 +74,11 @@ pub struct Transition {
 pub struct StateEntry {
     /// The state.
     pub state: u32,
-    /// Whether a timer runs.
+    /// True if a timer runs.
     has_timers: bool,
     /// Where the idle timer starts: at the last read by a packet, or the last transition.
     used: Time,
-    /// When the last transition was.
+    /// The time when the last transition was.
     pub since: Time,
     /// The port in whose share it counts: that of the packet that made it, or CONTROLLER.
     port: PortNo,
@@ -148,12 +148,12 @@ impl StateEntry {
         is_at_rest && self.variables == FlowVariables::default()
     }
 
-    /// When the hard timer runs out.
+    /// The time when the hard timer runs out.
     pub fn hard_deadline(&self) -> Time {
         deadline(self.since, self.timers.hard_timeout)
     }
 
-    /// When the idle timer runs out, if no packet comes.
+    /// The time when the idle timer runs out, if no packet comes.
     pub fn idle_deadline(&self) -> Time {
         deadline(self.used, self.timers.idle_timeout)
     }

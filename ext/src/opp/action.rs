@@ -50,7 +50,7 @@ pub struct SetDataVar {
     pub operands: [Operand; MAX_OPERANDS],
     /// The factors of the operands in [`UpdateFunction::PolySum`].
     pub coefficients: [i8; MAX_OPERANDS],
-    /// Whether the flow's key is made by the bit-update scope.
+    /// True if the flow's key is made by the bit-update scope.
     pub bit: bool,
     /// The fields that make the flow's key instead of the update scope, if any.
     pub scope: Option<Extractor>,

@@ -48,7 +48,7 @@ struct Opp {
     /// The fields that this dialect adds to packets.
     fields: PacketFields,
     registers: RegisterTables,
-    /// Whether a table has this dialect, or a new one would.
+    /// True if a table has this dialect, or a new one would.
     is_used: bool,
     /// How often the effects of this hook on packets may have changed, beyond those of OpenState's.
     generation: u64,

@@ -16,7 +16,7 @@ const DRAWN_BITS: u32 = 16;
 /// Bytes in a line of a frame.
 const BYTES_PER_LINE: usize = 16;
 
-/// Why no copy goes back to the port that the packet came from.
+/// The reason why no copy goes back to the port that the packet came from.
 const SKIPPED: &str = DropReason::OutputIsIngress.name();
 
 /// Text that is escaped for HTML.

@@ -34,7 +34,7 @@ pub struct Trace {
     pub stages: Vec<Stage>,
     /// The frames that left and where packets ended, in order.
     pub result: Vec<TraceEvent>,
-    /// Whether the trace was longer than one message, and is cut.
+    /// True if the trace was longer than one message, and is cut.
     pub cut: bool,
 }
 
