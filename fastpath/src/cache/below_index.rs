@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use bofuss_datapath::engine::Slab;
 use bofuss_packet::{KeyMask, KeyMatch};
 
-use super::Flow;
+use super::flow::Flow;
 use super::flow_key::FlowKey;
 use super::versions::places_of;
 
