@@ -194,11 +194,7 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
         html: cli.html.clone(),
         catalogue: Arc::new(catalogue),
     };
-    let order = match (&cli.sort, &cli.rsort) {
-        (Some(name), _) => Some(Order::by(name, SortDirection::Up, &command.catalogue)?),
-        (_, Some(name)) => Some(Order::by(name, SortDirection::Down, &command.catalogue)?),
-        (None, None) => None,
-    };
+    let order = wanted_order(cli, &command.catalogue)?;
     let made = requests(cli, &mut command, verb, address.as_ref(), &arguments).await;
     let may_be_switch = address.is_none() && verb.name != "help" && !verb.names_switches();
     let requests = made.map_err(|error| match arguments.first() {
@@ -252,6 +248,16 @@ async fn run(cli: &Cli) -> Result<(), Failure> {
             talk.run(requests).await
         }
     }
+}
+
+/// The order in which entries are printed, if one is wanted.
+fn wanted_order(cli: &Cli, catalogue: &Catalogue) -> Result<Option<Order>, Failure> {
+    let (name, direction) = match (&cli.sort, &cli.rsort) {
+        (Some(name), _) => (name, SortDirection::Up),
+        (None, Some(name)) => (name, SortDirection::Down),
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(Order::by(name, direction, catalogue)?))
 }
 
 /// Prints the text of a verb that needs no connection.
