@@ -7,10 +7,9 @@ use bofuss_oflib::{Action, PortNo};
 
 use crate::references::meter_of;
 
-/// What distinguishes the actions of a set; it sorts them in the order of execution. It has the
-/// rank, the type, and for a set-field the field, for a copy-field both fields, for an
-/// experimenter's action its experimenter, type and
-/// [key](bofuss_oflib::ext::TypedBody::action_set_key).
+/// The kind of an action in a set; it sorts them in the order of execution. It has the rank, the
+/// type, and for a set-field the field, for a copy-field both fields, for an experimenter's action
+/// its experimenter, type and [key](bofuss_oflib::ext::TypedBody::action_set_key).
 type ActionKey = (u8, u16, u64, u64);
 
 /// The actions that run at the end of the pipeline: at most one with each key, in the order of
@@ -31,7 +30,7 @@ impl ActionSet {
         }
     }
 
-    /// Merges actions into the set; each replaces the one of its type.
+    /// Merges actions into the set; each replaces that of its type.
     pub fn write(&mut self, actions: &[Action]) {
         let set = self.0.get_or_insert_default();
         for action in actions {
@@ -78,7 +77,7 @@ impl ActionSet {
         self.in_order().filter_map(meter_of)
     }
 
-    /// Whether there is nothing to do.
+    /// Returns true if there is nothing to do.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|set| set.is_empty())

@@ -9,7 +9,7 @@ use core::ops::Range;
 /// for their memory, and not for page tables as well.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// How many items a block holds; both numbers are powers of two.
+/// The number of items of a block; both numbers are powers of two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockSizes {
     small: usize,
@@ -70,7 +70,7 @@ impl BlockSizes {
         }
     }
 
-    /// How many items fit into the blocks that `count` items need.
+    /// Returns how many items fit into the blocks that `count` items need.
     pub(crate) const fn room(self, count: usize) -> usize {
         if count <= self.large {
             count.next_multiple_of(self.small)

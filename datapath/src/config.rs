@@ -14,7 +14,7 @@ pub const MAX_ADDRESSES: u32 = 8192;
 /// The configuration of a datapath.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// How many tables there are, 1 to 254.
+    /// The number of tables, 1 to 254.
     pub n_tables: u8,
     /// The most entries of one table.
     pub max_entries: u32,
@@ -30,7 +30,7 @@ pub struct Config {
     pub max_meters: u32,
     /// The most bands of one meter.
     pub max_bands: u8,
-    /// How select groups choose buckets,
+    /// The algorithm by which select groups choose buckets,
     pub select: Algorithm,
     /// and exceptions by group.
     pub group_select: BTreeMap<GroupId, Algorithm>,
@@ -44,11 +44,11 @@ pub struct Config {
     pub discipline: &'static DisciplineRow,
     /// and exceptions by port.
     pub port_disciplines: BTreeMap<PortNo, &'static DisciplineRow>,
-    /// How packets find their entries.
+    /// The way in which packets find their entries.
     pub engine: Engine,
     /// The most flows in the flow cache.
     pub cache_flows: u32,
-    /// How many changes of entries the flow cache logs for revalidation.
+    /// The number of changes of entries that the flow cache logs for revalidation.
     pub cache_changes: u32,
     /// The seed of all random choices.
     pub seed: u64,
@@ -89,7 +89,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How a select group chooses buckets.
+    /// Returns how a select group chooses buckets.
     pub(crate) fn algorithm(&self, group: GroupId) -> Algorithm {
         *self.group_select.get(&group).unwrap_or(&self.select)
     }
@@ -109,7 +109,7 @@ impl Config {
     }
 }
 
-/// How packets find their entries. All engines behave alike and differ only in speed.
+/// The way in which packets find their entries. All engines behave alike and differ only in speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// By a plain scan of the table, as the specification describes it.
@@ -130,7 +130,7 @@ impl Engine {
     ];
 }
 
-/// How a select group chooses a slot for a packet.
+/// The algorithm by which a select group chooses a slot for a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
     /// By a hash of the flow's addresses: a flow keeps its bucket.

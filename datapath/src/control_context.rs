@@ -20,11 +20,11 @@ pub struct Asker {
     pub role: ControllerRole,
     /// The version that it speaks.
     pub version: Version,
-    /// What [`ControlContext::set_form`] said last, else 0.
+    /// The last argument of [`ControlContext::set_form`], else 0.
     pub form: u8,
 }
 
-/// What a message leads to on its connection.
+/// The answer to a message on its connection.
 #[derive(Debug, Default)]
 pub struct HookAnswer {
     /// The replies.
@@ -35,7 +35,7 @@ pub struct HookAnswer {
     pub form: Option<u8>,
 }
 
-/// What a hook asks for.
+/// The requests of a hook.
 #[derive(Debug, Default)]
 pub(crate) struct ControlOutcome {
     pub(crate) answer: HookAnswer,
@@ -77,17 +77,17 @@ impl ControlContext<'_> {
         self.catalogue
     }
 
-    /// What the discipline of a port knows of a microflow.
+    /// Returns what the discipline of a port knows of a microflow.
     pub fn standing(&self, port: PortNo, microflow: &Microflow) -> Option<Standing> {
         (self.standing)(port, microflow)
     }
 
-    /// What a port has promised by QoS records; `None` if its discipline heeds none.
+    /// Returns what a port has promised by QoS records; `None` if its discipline heeds none.
     pub fn guarantees(&self, port: PortNo) -> Option<Guarantees> {
         (self.guarantees)(port)
     }
 
-    /// Whether packets wait at a port whose QoS records have this number of a microflow.
+    /// Returns true if packets wait at a port whose QoS records have this number of a microflow.
     pub fn waits(&self, port: PortNo, flow_id: u64) -> bool {
         (self.waits)(port, flow_id)
     }
@@ -136,7 +136,8 @@ impl ControlContext<'_> {
 /// A part of the answer to a multipart request.
 #[derive(Debug)]
 pub struct ReplyPart {
-    /// What is sent; `None` if there was nothing to tell in this turn. A last part has one.
+    /// The value that is sent; `None` if there was nothing to tell in this turn. A last part has
+    /// one.
     pub value: Option<ExtValue>,
     /// Where to go on; `None` after the last part.
     pub next: Option<u64>,
@@ -152,7 +153,7 @@ impl ReplyPart {
     }
 }
 
-/// Whether a value of a metric may decrease.
+/// The kind of a metric: its value may decrease or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
     /// It only increases.
@@ -166,11 +167,11 @@ pub enum MetricKind {
 pub struct Metric {
     /// The metric's name, which begins with the extension's where it is exported.
     pub name: &'static str,
-    /// What it means. Invariant: the same for all values of the name, as is the kind.
+    /// The meaning. Invariant: the same for all values of the name, as is the kind.
     pub help: &'static str,
-    /// Whether it may decrease.
+    /// The kind, by which it may decrease or not.
     pub kind: MetricKind,
-    /// What tells its values apart.
+    /// The labels that tell its values apart.
     pub labels: Vec<(&'static str, alloc::string::String)>,
     /// The value.
     pub value: u64,

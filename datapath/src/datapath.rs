@@ -81,7 +81,7 @@ impl<E: FrameEngine> Datapath<E> {
         }
     }
 
-    /// What packets may touch, with effects that go to `sink`; and the changes in progress.
+    /// Returns what packets may touch, with effects that go to `sink`; and the changes in progress.
     fn split<'a, S: Sink>(
         &'a mut self,
         now: Time,
@@ -107,7 +107,7 @@ impl<E: FrameEngine> Datapath<E> {
         (context, &mut self.changes)
     }
 
-    /// What packets may touch, with effects that go to `sink`.
+    /// Returns what packets may touch, with effects that go to `sink`.
     pub(crate) fn context<'a, S: Sink>(
         &'a mut self,
         now: Time,
@@ -116,13 +116,13 @@ impl<E: FrameEngine> Datapath<E> {
         self.split(now, sink).0
     }
 
-    /// What changes tables, groups and meters, with effects that go to `sink`.
+    /// Returns the part that changes tables, groups and meters, with effects that go to `sink`.
     pub fn control<'a, S: Sink>(&'a mut self, now: Time, sink: &'a mut S) -> Control<'a, S, E> {
         let (context, changes) = self.split(now, sink);
         Control::new(context, changes)
     }
 
-    /// What changes ports and their queues, with effects that go to `sink`.
+    /// Returns the part that changes ports and their queues, with effects that go to `sink`.
     pub fn port_control<'a, S: Sink>(
         &'a mut self,
         now: Time,
@@ -132,7 +132,7 @@ impl<E: FrameEngine> Datapath<E> {
         PortControl::new(context, changes)
     }
 
-    /// What calls extensions for messages, with effects that go to `sink`.
+    /// Returns the part that calls extensions for messages, with effects that go to `sink`.
     pub fn hook_calls<'a, S: Sink>(
         &'a mut self,
         now: Time,
@@ -141,7 +141,7 @@ impl<E: FrameEngine> Datapath<E> {
         HookCalls::new(self.context(now, sink))
     }
 
-    /// What begins, commits and undoes a bundle.
+    /// Returns the part that begins, commits and undoes a bundle.
     pub fn bundle(&mut self) -> BundleControl<'_, E> {
         BundleControl::new(&mut self.pipeline, &mut self.lane.engine, &mut self.changes)
     }
@@ -163,17 +163,17 @@ impl<E: FrameEngine> Datapath<E> {
         catch_up(&mut self.context(now, sink));
     }
 
-    /// What its data-plane thread has for itself.
+    /// Returns the state that its data-plane thread has for itself.
     pub fn lane(&self) -> &Lane<E> {
         &self.lane
     }
 
-    /// What its engine knows.
+    /// Returns the state of its engine.
     pub fn engine(&self) -> &E::State {
         &self.lane.engine
     }
 
-    /// What its engine knows.
+    /// Returns the state of its engine.
     pub fn engine_mut(&mut self) -> &mut E::State {
         &mut self.lane.engine
     }
@@ -190,7 +190,7 @@ impl<E: FrameEngine> Datapath<E> {
         );
     }
 
-    /// How IP fragments are treated.
+    /// Returns how IP fragments are treated.
     pub fn fragments(&self) -> ConfigFlags {
         self.pipeline.fragments
     }
@@ -200,7 +200,7 @@ impl<E: FrameEngine> Datapath<E> {
         self.pipeline.fragments = fragments;
     }
 
-    /// What checks lists of actions.
+    /// Returns a checker of lists of actions.
     pub fn checker(&self) -> Checker<'_, E> {
         Checker::new(&self.pipeline, &self.hooks)
     }
@@ -212,7 +212,7 @@ impl<E: FrameEngine> Datapath<E> {
         self.hooks.add(hook, rows, self.pipeline.tables.len());
     }
 
-    /// What the datapath was made with.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.pipeline.config
     }
@@ -237,7 +237,7 @@ impl<E: FrameEngine> Datapath<E> {
         &self.pipeline.ports
     }
 
-    /// How many packets were dropped for each reason that occurred.
+    /// Returns how many packets were dropped for each reason that occurred.
     pub fn drops(&self) -> impl Iterator<Item = (DropReason, u64)> {
         let counted = DropReason::ALL
             .iter()
@@ -353,7 +353,7 @@ impl<E: FrameEngine> Datapath<E> {
     }
 
     /// Takes over the configuration of `other`, which [`Self::check_reconfigure`] accepted. Its
-    /// pipeline is taken over only if it differs from the one with which this datapath was made;
+    /// pipeline is taken over only if it differs from that with which this datapath was made;
     /// otherwise the pipeline stays as controllers changed it. Entries, groups, meters, ports,
     /// counters and waiting frames stay.
     pub fn reconfigure<S: Sink>(&mut self, now: Time, other: Self, sink: &mut S) {

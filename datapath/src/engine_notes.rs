@@ -14,16 +14,16 @@ use crate::pipeline::hook_call::{BegunCall, HookCall};
 use crate::tables::classifier::Classifier;
 use crate::{Config, DropReason, Engine, EntryKey, HookEffect, Port, Table, Time};
 
-/// What an engine knows and notes. All calls but the first two and those for groups may do nothing,
-/// which is their default.
+/// The state of an engine and its notes. All calls but the first two and those for groups may do
+/// nothing, which is their default.
 pub trait EngineNotes: Copy + Debug + Eq + Hash + 'static {
-    /// What it knows of a switch.
+    /// Its state for one switch.
     type State: Debug;
-    /// What it notes of a packet on its path.
+    /// Its notes of a packet on its path.
     type PathNotes: Clone + Debug + Default;
-    /// What it notes of a bucket.
+    /// Its notes of a bucket.
     type BucketNotes: Clone + Debug;
-    /// What it notes of a group.
+    /// Its notes of a group.
     type GroupNotes: Clone + Debug;
 
     /// Makes the state of a switch without entries.
@@ -32,22 +32,22 @@ pub trait EngineNotes: Copy + Debug + Eq + Hash + 'static {
     /// Makes the classifier of a table; `secret` is that of all hashes.
     fn classifier(engine: Engine, secret: u64) -> Box<dyn Classifier>;
 
-    /// Whether a packet has at most one copy, as far as is noted.
+    /// Returns true if a packet has at most one copy, as far as is noted.
     fn copies_once(_: &Self::State, _: &Self::PathNotes) -> bool {
         false
     }
 
-    /// Whether hooks have prepared the packet for the lookup in its table.
+    /// Returns true if hooks have prepared the packet for the lookup in its table.
     fn take_prepared(_: &mut Self::PathNotes) -> bool {
         false
     }
 
-    /// Whether hooks have had the packet looked up again in its table.
+    /// Returns true if hooks have had the packet looked up again in its table.
     fn take_looked_up_again(_: &mut Self::PathNotes) -> bool {
         false
     }
 
-    /// What is already done of the next call of a hook on the packet's path.
+    /// Returns what is already done of the next call of a hook on the packet's path.
     fn begun_call(_: &mut Self::PathNotes) -> BegunCall {
         BegunCall::Nothing
     }
@@ -58,10 +58,10 @@ pub trait EngineNotes: Copy + Debug + Eq + Hash + 'static {
     /// Notes that the result of an action depends on fields of the packet.
     fn note_read(_: &mut Self::PathNotes, _: FieldSet) {}
 
-    /// What it notes of a bucket with these actions, which are in the order of execution.
+    /// Returns what it notes of a bucket with these actions, which are in the order of execution.
     fn bucket_notes(actions: &[Action]) -> Self::BucketNotes;
 
-    /// What it notes of a group whose buckets have these notes.
+    /// Returns what it notes of a group whose buckets have these notes.
     fn group_notes<'a>(
         ty: GroupType,
         buckets: impl ExactSizeIterator<Item = &'a Self::BucketNotes>,
@@ -91,7 +91,7 @@ pub trait EngineNotes: Copy + Debug + Eq + Hash + 'static {
     /// Adds what it has counted to the counters of entries and tables.
     fn settle(_: &mut Self::State, _: &mut [Table]) {}
 
-    /// Whether [`Self::settle`] has anything to add.
+    /// Returns true if [`Self::settle`] has anything to add.
     fn is_unsettled(_: &Self::State) -> bool {
         false
     }

@@ -36,7 +36,7 @@ pub trait FrameEngine: EngineNotes {
     fn review(_: &mut Self::State, _: &Pipeline<Self>, _: &PortQueues, _: &Hooks) {}
 }
 
-/// What the plain engine notes.
+/// The notes of the plain engine, which are empty.
 #[derive(Clone, Debug, Default)]
 pub struct NoNotes;
 

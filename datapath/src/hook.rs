@@ -41,8 +41,9 @@ pub trait Hook {
     /// secret for hashes, and the time of day.
     fn start(&mut self, config: &Config) {}
 
-    /// What [`Hook::before_lookup`], [`Hook::after_hit`] and [`Hook::on_miss`] do in a table. If
-    /// the answer changes with the extension's state, [`Hook::generation`] must change, too.
+    /// Returns what [`Hook::before_lookup`], [`Hook::after_hit`] and [`Hook::on_miss`] do in a
+    /// table. If the answer changes with the extension's state, [`Hook::generation`] must change,
+    /// too.
     ///
     /// A hook that does more than it declares is safe except for `None` and `Pure`: when it changes
     /// the key or sends the packet elsewhere, the packet leaves the cached path.
@@ -50,15 +51,15 @@ pub trait Hook {
         HookEffect::Unknown
     }
 
-    /// Whether it acts in tables only in [`Hook::before_lookup`]; asked once, when it is added. If
-    /// true, [`Hook::after_hit`] and [`Hook::on_miss`] are not called.
+    /// Returns true if it acts in tables only in [`Hook::before_lookup`]; asked once, when it is
+    /// added. If true, [`Hook::after_hit`] and [`Hook::on_miss`] are not called.
     fn only_prepares(&self) -> bool {
         false
     }
 
-    /// Whether it acts in tables only in [`Hook::on_miss`]; asked once, when it is added. If true,
-    /// [`Hook::before_lookup`] and [`Hook::after_hit`] are not called, and the hook costs packets
-    /// that hit an entry nothing.
+    /// Returns true if it acts in tables only in [`Hook::on_miss`]; asked once, when it is added.
+    /// If true, [`Hook::before_lookup`] and [`Hook::after_hit`] are not called, and the hook costs
+    /// packets that hit an entry nothing.
     fn only_misses(&self) -> bool {
         false
     }
@@ -70,8 +71,8 @@ pub trait Hook {
         0
     }
 
-    /// What one of the extension's actions or instructions, of row `row` of its list, does to
-    /// packets. The answer may change only together with [`Hook::generation`]. A cached path
+    /// Returns what one of the extension's actions or instructions, of row `row` of its list, does
+    /// to packets. The answer may change only together with [`Hook::generation`]. A cached path
     /// continues after an action that is pure or live, and ends after any other.
     ///
     /// An action is called for each packet. If a pure one does more than set fields, or a live one
@@ -80,10 +81,10 @@ pub trait Hook {
         HookEffect::Unknown
     }
 
-    /// Whether it currently has to see each packet of the wire, because one packet affects how the
-    /// next is handled. If true, a super-frame is cut into its segments before the tables if its
-    /// packets meet one of the extension's actions, or a table in which its effect is more than
-    /// pure.
+    /// Returns true if it currently has to see each packet of the wire, because one packet affects
+    /// how the next is handled. If true, a super-frame is cut into its segments before the tables
+    /// if its packets meet one of the extension's actions, or a table in which its effect is more
+    /// than pure.
     fn acts_on_segments(&self) -> bool {
         false
     }
@@ -103,8 +104,8 @@ pub trait Hook {
         false
     }
 
-    /// What [`Hook::before_lookup`] would have noted about the packet of this number, for which
-    /// [`Hook::apply_prediction`] has just returned true.
+    /// Returns what [`Hook::before_lookup`] would have noted about the packet of this number, for
+    /// which [`Hook::apply_prediction`] has just returned true.
     fn prediction_note(&self, number: usize) -> Option<LookupNote> {
         None
     }
@@ -145,7 +146,7 @@ pub trait Hook {
         Verdict::Continue
     }
 
-    /// Whether [`Hook::on_egress`] is to be called; asked once, when it is added.
+    /// Returns true if [`Hook::on_egress`] is to be called; asked once, when it is added.
     fn acts_on_egress(&self) -> bool {
         false
     }

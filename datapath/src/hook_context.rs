@@ -26,43 +26,43 @@ pub enum HookAct {
     Say(String),
 }
 
-/// What a hook notes about a packet before the lookup in a table, for the actions that follow.
-/// By then, the headers from which it was computed may have changed.
+/// A note of a hook about a packet before the lookup in a table, for the actions that follow. By
+/// then, the headers from which it was computed may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LookupNote {
     /// The table.
     pub table: TableId,
-    /// What is noted.
+    /// The note itself.
     pub words: Option<[u64; NOTE_WORDS]>,
 }
 
-/// How many words a hook can note about a packet.
+/// The number of words that a hook can note about a packet.
 pub const NOTE_WORDS: usize = 6;
 
-/// What a hook has done and requested.
+/// The result of a call of a hook: all that it has done and requested.
 #[derive(Debug, Default)]
 pub struct HookOutcome {
-    /// What it asked for, in order.
+    /// Its requests, in order.
     pub acts: Vec<HookAct>,
     /// The table to continue with.
     pub goto: Option<TableId>,
     /// The extension's reason for dropping the packet, if it does.
     pub drop: Option<&'static str>,
-    /// Whether the hook has taken the packet.
+    /// True if the hook has taken the packet.
     pub taken: bool,
-    /// Whether the packet was held, to continue later with its action set.
+    /// True if the packet was held, to continue later with its action set.
     pub held: bool,
     /// The port to which the hook sends the packet, if it does nothing else.
     pub forward: Option<PortNo>,
     /// The QoS record that it gave the packet.
     pub qos: Option<Qos>,
-    /// What it noted about the packet.
+    /// Its note about the packet.
     pub note: Option<LookupNote>,
     /// The fields that it read.
     pub read: FieldSet,
-    /// What it set in the key.
+    /// The fields that it set in the key.
     pub sets: Vec<(&'static Field, Option<u128>)>,
-    /// Whether it set a field to a new value.
+    /// True if it set a field to a new value.
     pub changed: bool,
     /// The packet's key from before the hook got the packet for editing, if it did.
     pub before_edit: Option<Box<Key>>,
@@ -78,7 +78,7 @@ pub struct HeldPacket {
     pub(crate) progress: Progress,
 }
 
-/// What a packet has collected on its path, apart from its bytes and key.
+/// All that a packet has collected on its path, apart from its bytes and key.
 #[derive(Clone, Debug)]
 pub struct Progress {
     pub(crate) set: ActionSet,
@@ -155,12 +155,12 @@ pub struct HookContext<'a> {
     pub cookie: u64,
     pub(crate) trial: Trial,
     pub(crate) traces: bool,
-    /// Whether the fields that it sets are recorded.
+    /// True if the fields that it sets are recorded.
     pub(crate) records: bool,
     pub(crate) subject: &'a mut dyn Subject,
     /// The packet's action set and queueing class, once it is in the pipeline.
     pub(crate) progress: Option<(&'a ActionSet, QueueClass)>,
-    /// What was noted about the packet last.
+    /// The last note about the packet.
     pub(crate) noted: Option<LookupNote>,
     pub(crate) pool: &'a Pool,
     pub(crate) waits: &'a dyn Fn(PortNo, u64) -> bool,
@@ -169,13 +169,13 @@ pub struct HookContext<'a> {
 }
 
 impl HookContext<'_> {
-    /// Whether this is a trial run, as for a trace: the hook must not change its state. What it
-    /// asks for is only traced.
+    /// Returns true if this is a trial run, as for a trace: the hook must not change its state.
+    /// What it asks for is only traced.
     pub fn is_dry(&self) -> bool {
         self.trial.is_dry()
     }
 
-    /// Whether packets wait at a port whose QoS records have this number of a microflow.
+    /// Returns true if packets wait at a port whose QoS records have this number of a microflow.
     pub fn waits(&self, port: PortNo, flow_id: u64) -> bool {
         (self.waits)(port, flow_id)
     }
@@ -192,8 +192,8 @@ impl HookContext<'_> {
         self.subject.get(field, &mut self.outcome.read)
     }
 
-    /// Whether the packet begins with an Ethernet header. The key of every cached flow contains
-    /// this.
+    /// Returns true if the packet begins with an Ethernet header. The key of every cached flow
+    /// contains this.
     #[inline]
     pub fn is_of_ethernet(&self) -> bool {
         self.layout().offset(Header::PacketType).is_none()
@@ -347,7 +347,7 @@ impl HookContext<'_> {
         self.outcome.note = Some(LookupNote { table, words });
     }
 
-    /// What was noted about the packet last.
+    /// Returns what was noted about the packet last.
     pub fn noted(&self) -> Option<LookupNote> {
         self.noted
     }

@@ -1,7 +1,7 @@
 //! What a hook does to packets: its effect in a table, and its verdict on one packet.
 
-/// What a hook does to packets in a table, which decides what the flow cache may remember. In the
-/// order of cost, cheapest first.
+/// The effect of a hook on packets in a table, which decides what the flow cache may remember. In
+/// the order of cost, cheapest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookEffect {
     /// Nothing; it is not called.
@@ -20,7 +20,7 @@ pub enum HookEffect {
     Unknown,
 }
 
-/// Whether a packet continues.
+/// The decision of a hook on whether a packet continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It continues.

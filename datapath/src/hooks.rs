@@ -35,7 +35,7 @@ pub struct Hooks {
     plan: u32,
     numbers: BTreeMap<Vec<u64>, u32>,
     next_number: u32,
-    /// How many packets hooks dropped, by the hook's number and its reason.
+    /// The number of packets that hooks dropped, by the hook's number and its reason.
     drops: BTreeMap<(usize, &'static str), u64>,
 }
 
@@ -94,7 +94,7 @@ impl Hooks {
         }
     }
 
-    /// Whether a hook acts in this table only on misses, so that it may prefetch for them.
+    /// Returns true if a hook acts in this table only on misses, so that it may prefetch for them.
     pub fn has_only_misses(&self, table: TableId) -> bool {
         let mut hooks = self.at_miss(table).iter();
         hooks.any(|(hook, _)| self.all[*hook].only_misses())

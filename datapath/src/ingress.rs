@@ -21,7 +21,7 @@ pub(crate) fn receive<S: Sink, E: FrameEngine>(
         Some(ingress) => ingress.ingress_block(),
         None => Some(DropReason::NoSuchPort),
     };
-    let strange = match &ingress {
+    let unknown_types = match &ingress {
         Some(ingress) if ingress.without_ethernet => note_types(frames),
         _ => 0,
     };
@@ -45,12 +45,12 @@ pub(crate) fn receive<S: Sink, E: FrameEngine>(
         frames.retain(|frame| offload::plausible_count(frame).is_some());
     }
     if let Some(ingress) = ingress {
-        ingress.stats.rx_packets += packets + strange;
+        ingress.stats.rx_packets += packets + unknown_types;
         ingress.stats.rx_bytes += bytes;
         ingress.stats.rx_dropped += if block.is_some() { packets } else { refused };
-        ingress.stats.rx_dropped += strange;
+        ingress.stats.rx_dropped += unknown_types;
     }
-    (0..strange).for_each(|_| cx.drop(DropReason::PacketType));
+    (0..unknown_types).for_each(|_| cx.drop(DropReason::PacketType));
     (0..refused).for_each(|_| cx.drop(DropReason::Offload));
     if let Some(reason) = block {
         return frames.drain(..).for_each(|_| cx.drop(reason));

@@ -12,7 +12,7 @@
 
 extern crate alloc;
 
-// What every folder uses.
+// These are used by every folder.
 mod action_set;
 mod blocks;
 mod config;
@@ -96,7 +96,7 @@ pub use time::Time;
 pub use trial::{Trial, TrialMap};
 pub use upcoming::{Upcoming, UpcomingPacket};
 
-/// What an engine works with: see [`engine::FrameEngine`].
+/// The items that an engine works with: see [`engine::FrameEngine`].
 pub mod engine {
     pub use crate::action_set::ActionSet;
     pub use crate::engine_notes::EngineNotes;

@@ -10,7 +10,7 @@ use crate::{DropReason, Time};
 /// One port.
 #[derive(Clone, Debug)]
 pub struct Port {
-    /// What controllers see.
+    /// The description that controllers see.
     pub desc: PortDesc,
     /// The offloads that it does on transmission.
     pub capabilities: OffloadCapabilities,
@@ -18,7 +18,7 @@ pub struct Port {
     pub stats: PortStats,
     /// When it appeared.
     pub since: Time,
-    /// Whether its packets have no Ethernet header, as its description says. In its frames, each
+    /// True if its packets have no Ethernet header, as its description says. In its frames, each
     /// packet is preceded by [`bofuss_packet::packet_type::FRONT_BYTES`] bytes that the port does
     /// not see.
     pub without_ethernet: bool,

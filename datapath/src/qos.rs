@@ -56,7 +56,7 @@ pub struct PacketOwner {
 pub struct EgressDrop {
     /// The number of their owner's choice.
     pub number: u64,
-    /// How many packets, counted on the wire.
+    /// The number of packets, counted on the wire.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -110,7 +110,7 @@ pub struct Microflow {
     pub source: u128,
     /// The destination.
     pub destination: u128,
-    /// Whether the addresses are those of IP.
+    /// True if the addresses are those of IP.
     pub is_ip: bool,
     /// The Ethernet type.
     pub eth_type: u16,
@@ -121,7 +121,7 @@ pub struct Microflow {
 }
 
 impl Microflow {
-    /// What tells it from others.
+    /// Returns what tells it from others.
     fn key(&self) -> impl Hash + Eq {
         let headers = (
             [self.source, self.destination],
@@ -144,7 +144,7 @@ impl Hash for Microflow {
     }
 }
 
-/// What a port's discipline knows of a microflow.
+/// The state of a microflow at a port, as its discipline knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// The rate in kb/s that it may have now; 0 if the discipline sets no rates.
@@ -155,9 +155,9 @@ pub struct Standing {
     pub guaranteed_kbps: u64,
     /// Nanoseconds until its expected time of arrival; 0 if that has passed.
     pub eta_ns: u64,
-    /// Whether a frame that arrives now would be too early.
+    /// True if a frame that arrives now would be too early.
     pub is_early: bool,
-    /// How many of its bytes wait.
+    /// The number of its bytes that wait.
     pub waiting_bytes: u64,
 }
 
@@ -187,11 +187,11 @@ pub struct Guarantees {
     pub granted_kbps: u64,
     /// The rate that can still be granted, in kb/s.
     pub free_kbps: u64,
-    /// How many guarantees were refused because they did not fit.
+    /// The number of guarantees that were refused because they did not fit.
     pub refused: u64,
 }
 
-/// How a packet waits at a port.
+/// The queue and the QoS record with which a packet waits at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueClass {
     /// Its ingress port.

@@ -37,7 +37,7 @@ pub(crate) fn meter_of(action: &Action) -> Option<MeterId> {
     }
 }
 
-/// Whether instructions contain an output to `port` (any, for ANY) and one to `group`.
+/// Returns true if instructions contain an output to `port` (any, for ANY) and one to `group`.
 pub(crate) fn outputs_to(instructions: &Instructions, port: PortNo, group: GroupId) -> bool {
     let mut actions = instructions.actions();
     let by_port = port == PortNo::ANY

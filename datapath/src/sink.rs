@@ -24,29 +24,29 @@ pub struct PacketInEvent<'a> {
     pub cookie: u64,
     /// Bytes that the output action asks for; `None` where the switch configuration decides.
     pub max_len: Option<MaxLen>,
-    /// Whether no entry matched; then it is only for connections of versions in which a miss goes
+    /// True if no entry matched; then it is only for connections of versions in which a miss goes
     /// to the controller.
     pub unmatched: bool,
-    /// Whether its ingress port is configured to send no packet-ins for misses; then it is not for
+    /// True if its ingress port is configured to send no packet-ins for misses; then it is not for
     /// connections to which this is a miss.
     pub silenced: bool,
 }
 
 /// Where a datapath's effects go.
 pub trait Sink {
-    /// Whether [`Sink::step`] wants the steps of a trace.
+    /// True if [`Sink::step`] wants the steps of a trace.
     const TRACES: bool = false;
-    /// Whether packets are trial runs: nothing is counted or learned, and extensions change no
+    /// True if packets are trial runs: nothing is counted or learned, and extensions change no
     /// state.
     const DRY: bool = false;
     /// Sends a frame out of a port.
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);
-    /// Whether a port accepts frames now. If not, its queues wait for
+    /// Returns true if a port accepts frames now. If not, its queues wait for
     /// [`crate::PortControl::has_room`].
     fn has_room(&self, _port: PortNo) -> bool {
         true
     }
-    /// Whether any controller wants packets that no entry matches.
+    /// Returns true if any controller wants packets that no entry matches.
     fn wants_misses(&self) -> bool {
         false
     }
@@ -145,7 +145,7 @@ macro_rules! drop_reasons {
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$V => $name,)* }
             }
-            /// What happened, in words.
+            /// Returns what happened, in words.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$V => $meaning,)* }
             }

@@ -8,7 +8,7 @@ use crate::blocks::BlockSizes;
 
 /// No slot.
 pub const NONE: u32 = u32::MAX;
-/// How many slots one chunk has; use is tracked per chunk.
+/// The number of slots of one chunk; use is tracked per chunk.
 const CHUNK: usize = 256;
 /// A slab is sparse when it has memory for so many times the blocks that its items need. Until then
 /// three quarters were removed and one quarter has to be moved: a third of a move for each removal.
@@ -24,7 +24,7 @@ enum Slot<T> {
 /// Which slots of a chunk are used.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
-    /// How many are used.
+    /// The number of slots that are used.
     used: u32,
     /// The first free slot among those that were used before; slots that were never used come after
     /// these.
@@ -43,9 +43,9 @@ pub struct Slab<T> {
     /// The slots that were ever used; each block consists of whole chunks.
     blocks: Vec<Vec<Slot<T>>>,
     chunks: Vec<Chunk>,
-    /// No chunk before this one has a free slot.
+    /// No chunk before this chunk has a free slot.
     first_roomy: u32,
-    /// How many slots have memory.
+    /// The number of slots that have memory.
     n_held: usize,
     len: usize,
 }
@@ -65,7 +65,7 @@ impl<T> Default for Slab<T> {
 impl<T> Slab<T> {
     const SIZES: BlockSizes = BlockSizes::of::<Slot<T>>(CHUNK);
 
-    /// How many slots are used.
+    /// Returns how many slots are used.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -146,12 +146,12 @@ impl<T> Slab<T> {
         slots.find(|slot| self.get(*slot).is_some())
     }
 
-    /// Whether so little of the memory is used that a quarter of it would suffice.
+    /// Returns true if so little of the memory is used that a quarter of it would suffice.
     pub fn is_sparse(&self) -> bool {
         self.n_held > SPARSE * Self::SIZES.room(self.len)
     }
 
-    /// Whether moving items could not free any memory.
+    /// Returns true if moving items could not free any memory.
     pub(crate) fn is_dense(&self) -> bool {
         self.n_held <= Self::SIZES.room(self.len)
     }
@@ -185,7 +185,7 @@ impl<T> Slab<T> {
         }
         let chunk = &mut self.chunks[number];
         let slot = match chunk.free {
-            // All chunks before this one are full, so that the next slot of the block is in it.
+            // All chunks before this chunk are full, so that the next slot of the block is in it.
             NONE => (of_block.start + slots.len()) as u32,
             free => free,
         };

@@ -7,7 +7,7 @@ use bofuss_oflib::wire::Text;
 
 use crate::{Lost, Step};
 
-/// How many bytes of a frame a step shows.
+/// The number of bytes of a frame that a step shows.
 const SHOWN_BYTES: usize = 128;
 
 /// A frame's length, and its first bytes in hexadecimal.

@@ -17,7 +17,7 @@ impl Trial {
         Self(self.0 + 1)
     }
 
-    /// Whether it is a trial run, in which state must not change.
+    /// Returns true if it is a trial run, in which state must not change.
     pub fn is_dry(self) -> bool {
         self != Self::LIVE
     }
@@ -29,7 +29,7 @@ impl Trial {
 pub struct TrialMap<K, V> {
     map: HashMap<K, V>,
     trial: Trial,
-    /// What the trial has written; `None` is what it has removed.
+    /// The values that the trial has written; `None` is what it has removed.
     layer: HashMap<K, Option<V>>,
 }
 

@@ -31,7 +31,7 @@ pub struct Upcoming<'a> {
 }
 
 impl Upcoming<'_> {
-    /// How many there are.
+    /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.frames.len()
     }
@@ -70,7 +70,7 @@ impl Upcoming<'_> {
     }
 }
 
-/// What is read ahead from a frame to find its flow.
+/// The fields that are read ahead from a frame to find its flow.
 #[derive(Debug)]
 pub struct Lookahead {
     /// Where its headers are.
@@ -80,7 +80,7 @@ pub struct Lookahead {
     /// The words that identify its flow (the start of its path, and the masked words of its key),
     /// then zeros.
     pub words: [u64; WORDS],
-    /// Whether they are complete, except for fields that hooks set.
+    /// True if they are complete, except for fields that hooks set.
     pub is_read: bool,
     /// Its number among the frames for which hooks prefetched, if they did.
     pub number: Option<usize>,

@@ -125,7 +125,7 @@ impl EngineNotes for FastPath {
     }
 
     fn note_action(notes: &mut FlowNotes, call: &HookCall, effect: impl FnOnce() -> HookEffect) {
-        if call.deviates {
+        if call.uncacheable {
             notes.uncacheable |= effect() != HookEffect::Pure || !call.only_sets;
         }
         notes.action_reads.insert(call.read);

@@ -271,10 +271,10 @@ fn call_on_path<S: Sink>(
 ) -> Result<bool, DropReason> {
     walk.cause.cookie = last.map_or(NO_COOKIE, |hit| cookie_of(cx, *hit));
     let called = cx.call_point(call.hook, walk, call.point, false)?;
-    if called.deviates {
+    if called.uncacheable {
         cx.call_hooks(walk, call.point, call.hook + 1)?;
     }
-    Ok(called.deviates)
+    Ok(called.uncacheable)
 }
 
 /// The table in which a packet continues that leaves its path before the lookup in the current

@@ -296,7 +296,7 @@ fn record_each_call<S: Sink>(
             let steps = sets.map(|(field, value)| ProgramStep::Set(field, value));
             path.program.steps.extend(steps);
         } else {
-            leaves = call.deviates;
+            leaves = call.uncacheable;
             path.program.calls = true;
             path.program.steps.push(ProgramStep::Call(PathCall {
                 hook,

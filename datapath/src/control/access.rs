@@ -13,8 +13,8 @@ use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Context;
 use crate::pipeline::tracing::trace;
 
-/// What a change of tables, groups or meters may touch: all that a packet may, and the changes in
-/// progress. Each file of this folder that changes one of them has the methods for it.
+/// The state that a change of tables, groups or meters may touch: all that a packet may, and the
+/// changes in progress. Each file of this folder that changes one of them has the methods for it.
 pub struct Control<'a, S: Sink, E: FrameEngine> {
     pub(super) cx: Context<'a, S, E>,
     pub(super) changes: &'a mut Changes<E>,
@@ -36,7 +36,7 @@ impl<'a, S: Sink, E: FrameEngine> Control<'a, S, E> {
         trace(&mut self.cx, packet);
     }
 
-    /// What checks lists of actions.
+    /// Returns a checker of lists of actions.
     pub(super) fn checker(&self) -> Checker<'_, E> {
         Checker::new(self.cx.pipeline, self.cx.hooks)
     }
@@ -46,8 +46,8 @@ impl<'a, S: Sink, E: FrameEngine> Control<'a, S, E> {
         HookCalls::new(self.cx.reborrow())
     }
 
-    /// What a change of an entry touches. All changes are made through this, so that the engine and
-    /// flow monitors are notified of each.
+    /// Returns what a change of an entry touches. All changes are made through this, so that the
+    /// engine and flow monitors are notified of each.
     pub(super) fn editor(&mut self) -> EntryEditor<'_, E> {
         EntryEditor {
             pipeline: self.cx.pipeline,

@@ -16,8 +16,8 @@ use crate::groups::Group;
 /// message.
 const MAX_BUCKETS: usize = 1 << 13;
 
-/// Whether a command adds or removes single buckets. The other buckets keep their counters and
-/// their flows.
+/// Returns true if a command adds or removes single buckets. The other buckets keep their counters
+/// and their flows.
 pub(super) fn is_about_buckets(command: GroupModCommand) -> bool {
     [
         GroupModCommand::INSERT_BUCKET,

@@ -11,10 +11,11 @@ use crate::tables::entry::View;
 use crate::tables::shared::places;
 use crate::{Engine, Entry, EntryKey, Label, Table};
 
-/// How many entries one slice visits if it only reports them. Here and below, an entry with long
-/// lists counts as several, and one that counts for more than a slice gets a slice of its own.
+/// The number of entries that one slice visits if it only reports them. Here and below, an entry
+/// with long lists counts as several, and one that counts for more than a slice gets a slice of its
+/// own.
 pub(crate) const ENTRIES_REPORTED: usize = 64;
-/// How many entries one slice changes. Deleting one with a list and a mask of its own
+/// The number of entries that one slice changes. Deleting one with a list and a mask of its own
 /// takes some 3 us, and up to 45 us if that empties a page of 512 KiB, which is returned to the
 /// system. Few slices have more than one such entry, so packets wait for less than 100 us.
 pub(crate) const ENTRIES_CHANGED: usize = 8;
@@ -60,7 +61,7 @@ impl Cursor {
         Self { label, ..self }
     }
 
-    /// Whether it is past the place of an entry, in the order in which `engine` walks.
+    /// Returns true if it is past the place of an entry, in the order in which `engine` walks.
     pub fn has_passed(&self, table: TableId, key: EntryKey, engine: Engine) -> bool {
         let here = *self.tables.start();
         if self.tables.is_empty() || table.0 < here {
@@ -113,7 +114,7 @@ impl Cursor {
     }
 }
 
-/// What a bulk change does with each entry that it selects.
+/// The change of each entry that a bulk change selects.
 pub(crate) enum EntryChange {
     /// Removes it; the flag says whether FLOW_REMOVED may be sent.
     Delete(FlowRemovedReason, bool),
@@ -135,7 +136,7 @@ pub(crate) struct BulkChange {
     cursor: Cursor,
     finds: Box<dyn Fn(&Entry) -> bool>,
     pub(crate) change: EntryChange,
-    /// Whether it has selected any.
+    /// True if it has selected any.
     pub(crate) found: bool,
 }
 
@@ -163,7 +164,7 @@ impl BulkChange {
         }
     }
 
-    /// Whether one slice is enough. It stays at its beginning.
+    /// Returns true if one slice is enough. It stays at its beginning.
     pub(crate) fn is_short(&mut self, tables: &[Table]) -> bool {
         let start = self.cursor.clone();
         let (is_short, _) = self.slice(tables);

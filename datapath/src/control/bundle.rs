@@ -7,7 +7,7 @@ use crate::control::staged_bundle::StagedBundle;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
 
-/// What begins, commits and undoes a bundle. Its end is done in slices, by
+/// The part that begins, commits and undoes a bundle. Its end is done in slices, by
 /// [`crate::Control::work`].
 pub struct BundleControl<'a, E: FrameEngine> {
     pipeline: &'a mut Pipeline<E>,

@@ -18,8 +18,8 @@ use crate::meters::Meter;
 use crate::pipeline::context::Pipeline;
 use crate::references::count;
 
-/// How many groups and meters one slice copies or ends; a group with many buckets counts as
-/// several.
+/// The number of groups and meters that one slice copies or ends; a group with many buckets counts
+/// as several.
 const GROUPS_PER_SLICE: usize = 32;
 /// A group counts as one more for each of so many buckets.
 const BUCKETS_PER_GROUP: usize = 4;
@@ -33,7 +33,7 @@ pub(crate) struct StagedGroups<E: FrameEngine> {
     /// The next id to copy; above all ids if the copy is complete.
     next_group: GroupId,
     next_meter: MeterId,
-    /// Whether a port was added, removed or changed since it began.
+    /// True if a port was added, removed or changed since it began.
     pub(crate) ports_changed: bool,
     /// The groups that the bundle adds, modifies and deletes. One that is deleted and added again
     /// begins with new counters.
@@ -41,11 +41,11 @@ pub(crate) struct StagedGroups<E: FrameEngine> {
     /// Those of them that have other buckets.
     renewed_groups: BTreeSet<GroupId>,
     deleted_groups: BTreeSet<GroupId>,
-    /// Whether it deletes all groups that there were.
+    /// True if it deletes all groups that there were.
     deletes_groups: bool,
     changed_meters: BTreeSet<MeterId>,
     deleted_meters: BTreeSet<MeterId>,
-    /// Whether it deletes all ordinary meters that there were.
+    /// True if it deletes all ordinary meters that there were.
     deletes_meters: bool,
 }
 

@@ -34,8 +34,8 @@ impl<E: FrameEngine> Default for Changes<E> {
 }
 
 impl<E: FrameEngine> Changes<E> {
-    /// Whether a change is in progress that [`crate::Control::work`] continues. Other changes of
-    /// the switch have to wait for it; packets do not.
+    /// Returns true if a change is in progress that [`crate::Control::work`] continues. Other
+    /// changes of the switch have to wait for it; packets do not.
     pub fn in_progress(&self) -> bool {
         let bundle = self.bundle.as_ref();
         !self.bulk.is_empty()
@@ -43,10 +43,10 @@ impl<E: FrameEngine> Changes<E> {
             || bundle.is_some_and(StagedBundle::has_work)
     }
 
-    /// Whether a read shows one state if it ends before the next slice of the change in progress:
-    /// the state before a bundle that is being prepared or undone. With `with_uses`, the read also
-    /// shows how many entries use a group or a meter; a bundle that has no copy of them changes
-    /// that as it is prepared.
+    /// Returns true if a read shows one state if it ends before the next slice of the change in
+    /// progress: the state before a bundle that is being prepared or undone. With `with_uses`, the
+    /// read also shows how many entries use a group or a meter; a bundle that has no copy of them
+    /// changes that as it is prepared.
     pub fn show_one_state(&self, with_uses: bool) -> bool {
         match &self.bundle {
             None => !self.in_progress(),
@@ -64,7 +64,7 @@ impl<E: FrameEngine> Changes<E> {
         &mut self.news
     }
 
-    /// Whether a bundle is in progress, so that entries must not move.
+    /// Returns true if a bundle is in progress, so that entries must not move.
     pub(crate) fn have_bundle(&self) -> bool {
         self.bundle.is_some()
     }

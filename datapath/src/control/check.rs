@@ -18,8 +18,8 @@ const VLAN_TYPES: &[u16] = &[0x8100, 0x88a8];
 const MPLS_TYPES: &[u16] = &[0x8847, 0x8848];
 const PBB_TYPES: &[u16] = &[0x88e7];
 
-/// What is known of the packets that reach an action: the entry's match, updated by the preceding
-/// actions.
+/// The facts that are known of packets that reach an action: the entry's match, updated by the
+/// preceding actions.
 struct KnownFields<'a>(Option<Cow<'a, Match>>);
 
 /// The match on `first` and on those of `others` whose prerequisites are met by `first` or by one
@@ -81,7 +81,7 @@ impl KnownFields<'_> {
     }
 }
 
-/// What lists of actions and instructions are checked against.
+/// The state against which lists of actions and instructions are checked.
 pub struct Checker<'a, E: FrameEngine> {
     pub(super) pipeline: &'a Pipeline<E>,
     hooks: &'a Hooks,

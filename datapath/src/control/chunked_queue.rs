@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-/// How many items a piece holds: some KB, so that allocating one takes less than a microsecond.
+/// The number of items of a piece: some KB, so that allocating one takes less than a microsecond.
 const PIECE: usize = 128;
 
 /// A queue. Adding an item moves no other.
@@ -23,12 +23,12 @@ impl<T> Default for ChunkedQueue<T> {
 }
 
 impl<T> ChunkedQueue<T> {
-    /// How many items there are.
+    /// Returns how many items there are.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

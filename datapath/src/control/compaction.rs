@@ -12,8 +12,8 @@ use crate::control::entries::{EntryEdit, EntryEditor};
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
 
-/// How many entries one tick moves: each is removed and inserted again, and may empty a page of
-/// each size, which takes up to 30 us in total.
+/// The number of entries that one tick moves: each is removed and inserted again, and may empty a
+/// page of each size, which takes up to 30 us in total.
 const ENTRIES_MOVED: usize = 2;
 
 /// A table whose entries should be moved and may be: no walk is in it, because a walk would
@@ -156,7 +156,7 @@ mod tests {
         datapath.context(Time(0), sink).pipeline.entry_places
     }
 
-    /// How many ticks are due at once.
+    /// Returns how many ticks are due at once.
     fn ticks(datapath: &mut Datapath) -> usize {
         let mut ticks = 0;
         while datapath.next_tick() == Some(Time(0)) {

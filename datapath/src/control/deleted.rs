@@ -10,7 +10,8 @@ use crate::groups::actions_of;
 use crate::meters::Meter;
 use crate::pipeline::context::Pipeline;
 
-/// How many deleted groups and meters one slice frees; a group with many buckets counts as several.
+/// The number of deleted groups and meters that one slice frees; a group with many buckets counts
+/// as several.
 const FREED_PER_SLICE: usize = 64;
 /// A group counts as one more for each of so many buckets.
 const BUCKETS_PER_GROUP: usize = 4;
@@ -21,10 +22,11 @@ const AT_ONCE: usize = 32;
 /// The groups and meters of a request to delete all. Freeing all of a full switch at once would
 /// take tens of milliseconds.
 pub(crate) struct Deleted<E: FrameEngine> {
-    /// Whether the next slice deletes all groups, and whether all ordinary meters.
+    /// True if the next slice deletes all groups, and the same for all ordinary meters.
     takes_groups: bool,
     takes_meters: bool,
-    /// What no packet and no message sees any more, and is still to be freed.
+    /// Groups and meters that no packet and no message sees any more, and that are still to be
+    /// freed.
     groups: BTreeMap<GroupId, GroupOf<E>>,
     meters: BTreeMap<MeterId, Meter>,
 }
@@ -62,7 +64,7 @@ impl<E: FrameEngine> Deleted<E> {
         (self.takes_groups, self.takes_meters) = (false, false);
     }
 
-    /// Whether nothing remains to be done.
+    /// Returns true if nothing remains to be done.
     pub(crate) fn is_empty(&self) -> bool {
         let takes = self.takes_groups || self.takes_meters;
         !takes && self.groups.is_empty() && self.meters.is_empty()

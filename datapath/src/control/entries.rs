@@ -26,10 +26,10 @@ pub(crate) enum EntryEdit<'a> {
     Move(EntryKey),
 }
 
-/// What a change of an entry touches.
+/// The state that a change of an entry touches.
 pub(crate) struct EntryEditor<'a, E: FrameEngine> {
     pub(crate) pipeline: &'a mut Pipeline<E>,
-    /// What the engine knows, which depends on entries.
+    /// The state of the engine, which depends on entries.
     pub(crate) engine: &'a mut E::State,
     /// The record for flow monitors.
     pub(crate) news: &'a mut News,

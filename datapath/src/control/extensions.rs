@@ -11,7 +11,7 @@ use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Context;
 use crate::{Asker, Hook, HookAnswer, Microflow, ReplyPart, Sink};
 
-/// What calls extensions when no packet causes it. What they ask for is done at once.
+/// The part that calls extensions when no packet causes it. Their requests are carried out at once.
 pub struct HookCalls<'a, S: Sink, E: FrameEngine> {
     cx: Context<'a, S, E>,
 }

@@ -68,7 +68,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         }
     }
 
-    /// Whether a table has room for one more entry without an eviction.
+    /// Returns true if a table has room for one more entry without an eviction.
     pub fn has_place(&self, table: TableId) -> bool {
         let used = self.cx.pipeline.tables[usize::from(table.0)].len_after();
         self.cx.pipeline.shape.has_table(table) && used < self.cx.pipeline.shape.max_entries(table)
@@ -162,7 +162,7 @@ fn table_desc(pipeline: &Pipeline<impl FrameEngine>, head: &TableFeatureSet) -> 
     desc
 }
 
-/// How much of a table is free, in whole per cent.
+/// Returns how much of a table is free, in whole per cent.
 fn vacancy_of(pipeline: &Pipeline<impl FrameEngine>, number: TableId) -> u8 {
     let used = pipeline.tables[usize::from(number.0)].len_read();
     vacancy(used, pipeline.shape.max_entries(number))

@@ -64,7 +64,7 @@ impl Filter {
         }
     }
 
-    /// Whether an entry's cookie and outputs are those requested.
+    /// Returns true if an entry's cookie and outputs are those requested.
     fn passes(&self, entry: &Entry) -> bool {
         entry.cookie & self.cookie_mask == self.cookie & self.cookie_mask
             && entry.outputs_to(self.out_port, self.out_group)
@@ -81,12 +81,12 @@ impl Filter {
         }
     }
 
-    /// Whether an entry is selected.
+    /// Returns true if an entry is selected.
     pub fn selects(&self, entry: &Entry) -> bool {
         self.covers(entry) && self.passes(entry)
     }
 
-    /// Whether an entry's match is within the requested one.
+    /// Returns true if an entry's match is within the requested one.
     fn covers(&self, entry: &Entry) -> bool {
         let rule = if entry.flags().has(FlowModFlags::ONE_TAG) {
             self.behind_one_tag.as_ref()
@@ -96,7 +96,7 @@ impl Filter {
         rule.is_some_and(|rule| rule.covers(&entry.rule))
     }
 
-    /// Whether an entry is selected now or was with its former instructions.
+    /// Returns true if an entry is selected now or was with its former instructions.
     pub fn selects_either(&self, entry: &Entry, before: &Instructions) -> bool {
         let has_cookie = entry.cookie & self.cookie_mask == self.cookie & self.cookie_mask;
         let outputs = outputs_to(before, self.out_port, self.out_group);
@@ -211,7 +211,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         self.end_change(change, found)
     }
 
-    /// Whether there is room for so many more entries, and for these instructions.
+    /// Returns true if there is room for so many more entries, and for these instructions.
     fn have_room(&self, more: usize, body: &Instructions) -> bool {
         let places = self.cx.pipeline.entry_places
             + self.cx.pipeline.instructions.places
@@ -224,7 +224,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         places + more <= self.cx.pipeline.config.max_total_entries as usize + goes
     }
 
-    /// Adds an entry. It replaces an identical one, if there is one, or the one that a full table
+    /// Adds an entry. It replaces an identical entry, if there is any, or that which a full table
     /// evicts; finding that may take several slices.
     ///
     /// Errors: FLOW_MOD_FAILED/TABLE_FULL.

@@ -43,7 +43,7 @@ impl<'a, E: FrameEngine> GroupsView<'a, E> {
         }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> usize {
         self.groups.len()
     }
@@ -137,7 +137,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     }
 
     fn delete_group(&mut self, id: GroupId) -> Result<(), ErrorCode> {
-        // How many entries use the groups; for all groups, a sum would take too long.
+        // The number of entries that use the groups; for all groups, a sum would take too long.
         let flows = if id == GroupId::ALL {
             self.changes.deleted.begin_groups(self.cx.pipeline);
             u32::MAX
@@ -224,15 +224,15 @@ fn check_group(
     ends.then_some(()).ok_or(GroupModFailed::LOOP)
 }
 
-/// Whether a group-mod has experimenter properties, of the group or of a bucket.
+/// Returns true if a group-mod has experimenter properties, of the group or of a bucket.
 fn has_experimenters(group_mod: &GroupMod) -> bool {
     let mut of_buckets = group_mod.buckets.iter().map(|one| &one.experimenters);
     !group_mod.experimenters.is_empty() || of_buckets.any(|list| !list.is_empty())
 }
 
 impl<E: FrameEngine> Pipeline<E> {
-    /// Whether a chain of group actions or watched groups leads from these buckets to the group
-    /// `goal`.
+    /// Returns true if a chain of group actions or watched groups leads from these buckets to the
+    /// group `goal`.
     fn reaches(&self, buckets: &[Bucket], goal: GroupId) -> bool {
         if !self.groups.contains_key(&goal) {
             return false;
@@ -254,7 +254,7 @@ impl<E: FrameEngine> Pipeline<E> {
         false
     }
 
-    /// Adds a group, or replaces the one with its number.
+    /// Adds a group, or replaces that with its number.
     fn put_group(&mut self, now: Time, group_mod: &GroupMod) {
         let id = group_mod.group_id;
         let before = self.unlink_group(id);
@@ -380,7 +380,7 @@ impl<E: FrameEngine> Pipeline<E> {
         }
     }
 
-    /// Whether a bucket is live: it watches nothing, or what it watches is live.
+    /// Returns true if a bucket is live: it watches nothing, or what it watches is live.
     fn is_bucket_live(&self, bucket: &Bucket) -> bool {
         let port = self.ports.get(&bucket.watch_port);
         let group = self.groups.get(&bucket.watch_group);
@@ -405,7 +405,7 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 }
 
-/// Whether an entry forwards to a group, or to any for ALL.
+/// Returns true if an entry forwards to a group, or to any for ALL.
 fn forwards_to(entry: &Entry, id: GroupId) -> bool {
     let mut groups = entry.groups();
     match id {

@@ -34,12 +34,12 @@ impl<'a> MetersView<'a> {
         }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> usize {
         self.meters.len()
     }
 
-    /// Whether a meter exists.
+    /// Returns true if a meter exists.
     pub fn has(&self, id: MeterId) -> bool {
         self.meters.contains_key(&id)
     }
@@ -118,7 +118,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             id if VIRTUAL.contains(&id) => return Err(MeterModFailed::INVALID_METER),
             id => id..=id,
         };
-        // How many entries use the meters; for all meters, a sum would take too long.
+        // The number of entries that use the meters; for all meters, a sum would take too long.
         let flows = if id == MeterId::ALL {
             self.changes.deleted.begin_meters(self.cx.pipeline);
             u32::MAX

@@ -58,12 +58,12 @@ impl News {
         self.0 = followed.then(Vec::new);
     }
 
-    /// Whether changes of entries are recorded.
+    /// Returns true if changes of entries are recorded.
     pub fn is_followed(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether there are none since the last [`News::take`].
+    /// Returns true if there are none since the last [`News::take`].
     pub fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(Vec::is_empty)
     }

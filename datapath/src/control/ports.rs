@@ -12,7 +12,7 @@ use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Context;
 use crate::{DropReason, Port, Sink};
 
-/// What changes ports and their queues.
+/// The part that changes ports and their queues.
 pub struct PortControl<'a, S: Sink, E: FrameEngine> {
     pub(super) cx: Context<'a, S, E>,
     changes: &'a mut Changes<E>,

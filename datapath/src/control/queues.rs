@@ -133,7 +133,7 @@ impl<S: Sink, E: FrameEngine> PortControl<'_, S, E> {
 
     /// Deletes a queue and drops its frames. The default queue is deleted with the last other one.
     ///
-    /// Errors: no such port or queue, or one that stays, and nothing is changed.
+    /// Errors: there is no such port or queue, or the queue stays; and nothing is changed.
     pub fn delete_queue(&mut self, number: PortNo, id: QueueId) -> Result<(), QueueError> {
         if !self.cx.pipeline.ports.contains_key(&number) {
             return Err(NO_PORT);

@@ -31,7 +31,7 @@ pub(crate) struct StagedBundle<E: FrameEngine> {
     /// Pairs of slots, each mapped to the other: an entry that replaces another, and the one that
     /// it replaces.
     twins: BTreeMap<(TableId, u32), u32>,
-    /// How many entries it removes.
+    /// The number of entries that it removes.
     pub(crate) n_doomed: usize,
     /// Its groups and meters, if it changes any.
     groups: Option<Box<StagedGroups<E>>>,
@@ -49,7 +49,7 @@ enum BundlePhase {
     Undoing,
 }
 
-/// What became of an entry at the end of a bundle.
+/// The fate of an entry at the end of a bundle.
 pub(crate) enum Ended {
     /// Packets see it, or it is unchanged.
     Revealed,
@@ -97,22 +97,22 @@ impl<E: FrameEngine> StagedBundle<E> {
         self.phase = BundlePhase::Undoing;
     }
 
-    /// Whether there is work besides the bundle's own changes.
+    /// Returns true if there is work besides the bundle's own changes.
     pub(crate) fn has_work(&self) -> bool {
         self.phase != BundlePhase::Preparing
     }
 
-    /// Whether its changes are being prepared.
+    /// Returns true if its changes are being prepared.
     pub(crate) fn is_prepared(&self) -> bool {
         self.phase == BundlePhase::Preparing
     }
 
-    /// Whether packets see its changes.
+    /// Returns true if packets see its changes.
     pub(crate) fn is_settling(&self) -> bool {
         matches!(self.phase, BundlePhase::Settling(_))
     }
 
-    /// Whether it has a copy of groups and meters.
+    /// Returns true if it has a copy of groups and meters.
     pub(crate) fn has_groups(&self) -> bool {
         self.groups.is_some()
     }
@@ -319,7 +319,7 @@ impl<E: FrameEngine> StagedBundle<E> {
         Some(self.end_one(editor, table, slot))
     }
 
-    /// Reveals the entry that takes the place of one that was removed.
+    /// Reveals the entry that takes the place of a removed entry.
     pub(crate) fn reveal_successor(&self, editor: &mut EntryEditor<'_, E>, of: &Removal) {
         if let (Some(key), BundlePhase::Settling(at)) = (of.successor, self.phase) {
             reveal_added(editor, at, of.table, key);

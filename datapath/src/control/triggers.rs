@@ -17,7 +17,7 @@ use crate::{Entry, EntryKey, Sink, Time};
 /// packets or bytes is noticed within this time, or some turns later if more entries are due than
 /// one turn checks. An entry is reported at most once in this time.
 const CHECK_INTERVAL: u64 = 10_000_000;
-/// How many entries one turn checks, so that packets need not wait.
+/// The number of entries that one turn checks, so that packets need not wait.
 const ENTRIES_PER_TURN: usize = 64;
 
 impl Entry {
@@ -89,7 +89,7 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 
     /// Ends a round of checks; the next one begins at the first table after [`CHECK_INTERVAL`].
-    fn end_looks(&mut self, now: Time) {
+    fn end_round(&mut self, now: Time) {
         let tables = &self.tables;
         self.triggered_tables
             .retain(|number| !tables[usize::from(number.0)].triggers.is_empty());
@@ -125,7 +125,7 @@ pub(crate) fn check_noted<S: Sink>(
     }
     for _ in 0..ENTRIES_PER_TURN {
         let Some((table, key)) = pipeline.next_noted() else {
-            pipeline.end_looks(now);
+            pipeline.end_round(now);
             return;
         };
         pipeline.check_from = (table, key.slot + 1);
@@ -149,7 +149,7 @@ pub(crate) fn check_one<S: Sink>(
     }
     let entry = &mut table.entries[key.slot];
     let is_seen = table.view.has(entry) && !matches!(entry.stage, EntryStage::Added(_));
-    if !is_seen || !table.triggers.look(entry, now) {
+    if !is_seen || !table.triggers.check(entry, now) {
         return;
     }
     let entry = &table.entries[key.slot];

@@ -16,7 +16,7 @@ const KEPT: usize = 64;
 pub(super) struct WaitingClasses {
     classes: Vec<QueueClass>,
     free: Vec<u32>,
-    /// How many frames wait of each microflow that has a number.
+    /// The number of waiting frames of each microflow that has a number.
     of_flows: HashMap<u64, usize>,
 }
 
@@ -56,7 +56,7 @@ impl WaitingClasses {
         class
     }
 
-    /// Whether frames of the microflow with this number wait.
+    /// Returns true if frames of the microflow with this number wait.
     pub(super) fn has(&self, flow_id: u64) -> bool {
         self.of_flows.contains_key(&flow_id)
     }

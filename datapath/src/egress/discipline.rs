@@ -40,7 +40,7 @@ pub trait Discipline: Debug {
     /// When `dequeue` has a frame next; `None` if nothing waits.
     fn next_wakeup(&self) -> Option<Time>;
 
-    /// Whether a super-frame may wait whole. Otherwise its segments wait.
+    /// Returns true if a super-frame may wait whole. Otherwise its segments wait.
     fn takes_whole(&self, id: QueueId, frame: &Frame) -> bool;
 
     /// Its queues by number, with configuration and statistics. The first is the default queue.
@@ -87,7 +87,7 @@ pub struct Egress {
     pub(crate) discipline: Box<dyn Discipline>,
     /// The queueing class of each waiting frame, by its tag.
     classes: WaitingClasses,
-    /// Whether the port accepts no frames now.
+    /// True if the port accepts no frames now.
     pub(crate) blocked: bool,
 }
 
@@ -120,7 +120,7 @@ impl Egress {
         self.discipline.queues()
     }
 
-    /// Whether frames wait whose QoS records have this number of a microflow.
+    /// Returns true if frames wait whose QoS records have this number of a microflow.
     pub(crate) fn holds(&self, flow_id: u64) -> bool {
         self.classes.has(flow_id)
     }
@@ -200,7 +200,7 @@ impl Egress {
         rates.map(|rate: Rate| u64::from(rate.kbps(kbps))).sum()
     }
 
-    /// Whether only the default queue is left, with its initial configuration.
+    /// Returns true if only the default queue is left, with its initial configuration.
     pub(crate) fn is_plain(&self) -> bool {
         let [only] = self.queues() else {
             return false;

@@ -28,7 +28,7 @@ pub enum Aggregate {
     Destination(u16, u128),
     /// Everything from one port that is not IP, or has no complete IP header.
     NotIp(PortNo),
-    /// What QoS records assign to the same number.
+    /// The frames to which QoS records assign the same number.
     Numbered(u64),
 }
 
@@ -74,7 +74,7 @@ impl Microflow {
         }
     }
 
-    /// Whether its frames are segments of TCP.
+    /// Returns true if its frames are segments of TCP.
     pub fn is_tcp(&self) -> bool {
         self.ip_proto == protocol::TCP
     }

@@ -14,13 +14,13 @@ use crate::{DropReason, Time};
 pub const MAX_QUEUE_PACKETS: u64 = 1_000;
 /// The most bytes of frames in one queue.
 pub const MAX_QUEUE_BYTES: u64 = 1 << 20;
-/// How much lateness a rate makes up for by sending frames closer together afterwards.
+/// The lateness that a rate makes up for by sending frames closer together afterwards.
 const CATCH_UP_NS: u64 = 10_000_000;
-/// How much earlier than its time a frame may leave, so that fast ports can send in batches.
+/// The time by which a frame may leave early, so that fast ports can send in batches.
 pub const AHEAD_NS: u64 = 20_000;
 /// The longest time on the wire of a super-frame that may wait whole.
 const MAX_WHOLE_NS: u64 = 60_000;
-/// The queue of packets that name no queue, or one that their port does not have.
+/// The queue of packets that name no queue, or a queue that their port does not have.
 pub const DEFAULT_QUEUE: QueueId = QueueId(0);
 
 /// A rate, absolute or as a share of the port's.
@@ -95,7 +95,7 @@ pub struct Pace {
     rest: u64,
 }
 
-/// How many nanoseconds bytes take at a rate; 0 if the rate is 0, which means unlimited.
+/// Returns how many nanoseconds bytes take at a rate; 0 if the rate is 0, which means unlimited.
 pub fn duration_ns(bytes: u64, kbps: u64) -> u64 {
     (bytes * 8_000_000).checked_div(kbps).unwrap_or(0)
 }
@@ -113,7 +113,7 @@ impl Pace {
         self.due = self.due.max(start);
     }
 
-    /// How many nanoseconds bytes take at this rate; 0 if there is none.
+    /// Returns how many nanoseconds bytes take at this rate; 0 if there is none.
     pub fn duration_ns(&self, bytes: u64) -> u64 {
         duration_ns(bytes, self.kbps.into())
     }
@@ -142,7 +142,7 @@ pub struct Queue {
     pub since: Time,
     /// Its frames, in the order in which they leave.
     pub frames: VecDeque<Frame>,
-    /// How many packets they are; a super-frame counts as its segments.
+    /// The number of packets; a super-frame counts as its segments.
     pub packets: u64,
     /// Their bytes on the wire.
     pub bytes: u64,
@@ -214,15 +214,15 @@ impl Queue {
         core::mem::take(&mut self.frames)
     }
 
-    /// Whether a super-frame may wait in it whole: there is room for all segments, and at the
-    /// port's pace they take so little time that others need not wait long.
+    /// Returns true if a super-frame may wait in it whole: there is room for all segments, and at
+    /// the port's pace they take so little time that others need not wait long.
     pub fn takes_whole(&self, port: &Pace, frame: &Frame) -> bool {
         let (packets, bytes) = offload::wire_count(frame);
         let longest = self.max.duration_ns(bytes).max(port.duration_ns(bytes));
         longest <= MAX_WHOLE_NS && self.is_below_limits(packets, bytes)
     }
 
-    /// Whether so many more packets and bytes are within the limits of a queue.
+    /// Returns true if so many more packets and bytes are within the limits of a queue.
     fn is_below_limits(&self, packets: u64, bytes: u64) -> bool {
         self.packets + packets <= MAX_QUEUE_PACKETS && self.bytes + bytes <= MAX_QUEUE_BYTES
     }

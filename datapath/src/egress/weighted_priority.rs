@@ -108,7 +108,7 @@ impl WeightedPriority {
         let reached = self.virtual_time(self.queues[at].spec.priority);
         let queue = &mut self.queues[at];
         let (frame, bytes) = queue.pop().expect("a ready queue has a frame");
-        // What it gets beyond its guarantee does not reduce the guarantee later.
+        // A surplus over its guarantee does not reduce the guarantee later.
         queue.min.due = queue.min.due.min(now);
         queue.min.charge(now, bytes);
         queue.max.charge(now, bytes);

@@ -24,7 +24,7 @@ const ACTIONS_PER_PLACE: usize = 8;
 pub struct Plan<N> {
     pub(crate) bucket: Bucket,
     pub(crate) actions: Vec<Action>,
-    /// What the engine notes of it.
+    /// The notes of the engine.
     pub notes: N,
 }
 
@@ -48,14 +48,14 @@ pub struct Group<B, G> {
     pub(crate) ty: GroupType,
     pub plans: Rc<[Plan<B>]>,
     pub(crate) selector: Selector,
-    /// What the engine notes of it.
+    /// The notes of the engine.
     pub notes: G,
-    /// Whether each bucket is live.
+    /// The liveness of each bucket.
     pub(crate) live: Vec<bool>,
     pub counter: BucketCounter,
     pub bucket_counters: Vec<BucketCounter>,
     pub(crate) created: Time,
-    /// How many entries forward to it.
+    /// The number of entries that forward to it.
     pub(crate) flows: u32,
     /// Groups that forward to it, and groups that watch it.
     pub(crate) forwarders: Vec<GroupId>,
@@ -63,7 +63,7 @@ pub struct Group<B, G> {
 }
 
 impl<B, G> Group<B, G> {
-    /// Whether it has a live bucket.
+    /// Returns true if it has a live bucket.
     pub(crate) fn is_live(&self) -> bool {
         self.live.contains(&true)
     }
@@ -80,7 +80,7 @@ impl<B, G> Group<B, G> {
         }
     }
 
-    /// How many buckets, from the first on, get copies of the packet.
+    /// Returns how many buckets, from the first on, get copies of the packet.
     pub fn copies(&self) -> usize {
         match self.ty {
             GroupType::SELECT | GroupType::FF | GroupType::INDIRECT => 0,
@@ -88,7 +88,7 @@ impl<B, G> Group<B, G> {
         }
     }
 
-    /// How many buckets it counts as towards the limit.
+    /// Returns how many buckets it counts as towards the limit.
     pub(crate) fn places(&self) -> usize {
         places(self.plans.iter().map(|plan| &plan.bucket))
     }
@@ -107,7 +107,7 @@ impl<B, G> Group<B, G> {
     }
 }
 
-/// How many buckets these count as towards the limit; long ones count as several.
+/// Returns how many buckets these count as towards the limit; long ones count as several.
 pub(crate) fn places<'a>(buckets: impl Iterator<Item = &'a Bucket>) -> usize {
     let mut places = 0;
     for bucket in buckets {
@@ -122,7 +122,7 @@ pub(crate) fn actions_of<N>(plans: &[Plan<N>]) -> impl Iterator<Item = &Action> 
     plans.iter().flat_map(|plan| &plan.bucket.actions)
 }
 
-/// Whether a bucket watches something.
+/// Returns true if a bucket watches something.
 pub(crate) fn watches(bucket: &Bucket) -> bool {
     bucket.watch_port != PortNo::ANY || bucket.watch_group != GroupId::ANY
 }

@@ -12,7 +12,7 @@ use bofuss_packet::{Fragment, Layout};
 
 use crate::Algorithm;
 
-/// How many slots a group has for each bucket, and the fewest and the most that it has.
+/// The number of slots that a group has for each bucket, and the fewest and the most that it has.
 const SLOTS_PER_BUCKET: usize = 64;
 const MIN_SLOTS: usize = 256;
 const MAX_SLOTS: usize = 65_536;
@@ -20,7 +20,8 @@ const MAX_SLOTS: usize = 65_536;
 const MAX_SPARE: usize = 4;
 /// Marks a slot that no bucket owns.
 const NO_BUCKET: u16 = u16::MAX;
-/// How often a random bucket is tried for a dead bucket's slot before the first live one gets it.
+/// The number of times that a random bucket is tried for a dead bucket's slot before the first live
+/// one gets it.
 const TRIES: u64 = 16;
 /// An odd number without pattern, 2^64 over the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -35,7 +36,7 @@ const WITH_PORTS: [Header; 3] = [Header::Tcp, Header::Udp, Header::Sctp];
 pub(crate) struct Selector {
     pub(crate) algorithm: Algorithm,
     pub(crate) seed: u64,
-    /// How many packets there were, or the state of the random number generator.
+    /// The number of packets so far, or the state of the random number generator.
     pub(crate) state: u64,
     /// The bucket that owns each slot; the number of slots is a power of two.
     home: Vec<u16>,
@@ -167,7 +168,7 @@ impl Selector {
         }
     }
 
-    /// Whether packets of one flow may get different buckets.
+    /// Returns true if packets of one flow may get different buckets.
     pub(crate) fn is_per_packet(&self) -> bool {
         self.algorithm != Algorithm::Hash
     }
@@ -290,14 +291,15 @@ fn is_live(live: &[bool], bucket: u16) -> bool {
     live.get(usize::from(bucket)) == Some(&true)
 }
 
-/// How many slots a group has with buckets of these weights.
+/// Returns how many slots a group has with buckets of these weights.
 fn slots_for(weights: &[u16]) -> usize {
     let used = weights.iter().filter(|weight| **weight > 0).count();
     let count = (used * SLOTS_PER_BUCKET).next_power_of_two();
     count.clamp(MIN_SLOTS, MAX_SLOTS)
 }
 
-/// How many of `count` slots each weight gets: those with the largest remainders get one more.
+/// Returns how many of `count` slots each weight gets: those with the largest remainders get one
+/// more.
 fn shares(weights: &[u16], count: usize) -> Vec<usize> {
     let sum: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
     if sum == 0 {

@@ -139,7 +139,7 @@ impl Meter {
         }
     }
 
-    /// Whether `packets` and `bytes` together exceed no rate.
+    /// Returns true if `packets` and `bytes` together exceed no rate.
     pub(crate) fn covers(&mut self, now: Time, counts: (u64, u64)) -> bool {
         let cost = self.cost(counts);
         self.refill(now);
@@ -147,7 +147,7 @@ impl Meter {
     }
 
     /// Counts a packet. Returns the band that applies to it: of the bands whose rate is exceeded,
-    /// the one with the highest rate.
+    /// that with the highest rate.
     ///
     /// A packet that exceeds a rate also exceeds the lower ones, and takes none of their tokens.
     pub(crate) fn judge(&mut self, now: Time, counts: (u64, u64)) -> Option<Band> {

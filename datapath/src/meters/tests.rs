@@ -178,7 +178,7 @@ fn check_default(unit: &str, rate: u64, bytes: u64, rng: &mut Rng) {
     }
 }
 
-/// How much passed in the ten seconds after the first second.
+/// Returns how much passed in the ten seconds after the first second.
 fn passed_in_10_s(seen: &Seen) -> u64 {
     let seconds = Time::SEC..11 * Time::SEC;
     let passed = seen.iter().filter(|p| p.2 && seconds.contains(&p.0.0));

@@ -23,12 +23,12 @@ impl Default for Backlog {
 }
 
 impl Backlog {
-    /// Whether no frames wait.
+    /// Returns true if no frames wait.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// Whether frames of a port wait.
+    /// Returns true if frames of a port wait.
     pub fn has(&self, port: PortNo) -> bool {
         self.frames.contains_key(&port)
     }

@@ -12,7 +12,7 @@ use crate::{Config, MAX_ADDRESSES, Time};
 
 /// Nanoseconds after which an unseen address is forgotten.
 const AGEING_NS: u64 = 300 * Time::SEC;
-/// How many frames a second each port may flood, and how many at once.
+/// The number of frames that each port may flood in a second, and at once.
 const FLOODS_PER_SEC: u64 = 10_000;
 const FLOOD_BURST: u64 = 10_000;
 
@@ -32,7 +32,7 @@ struct Learned {
 /// The state of a port.
 #[derive(Debug)]
 struct Learner {
-    /// How many stations it has, and the first and last of their list.
+    /// The number of its stations, and the first and last of their list.
     count: u32,
     newest: u32,
     oldest: u32,
@@ -40,9 +40,9 @@ struct Learner {
     floods: (u64, Time),
 }
 
-/// What NORMAL has learned. If there are too many stations, the port with most of them forgets one
-/// of its own, as in Open vSwitch's `lib/mac-learning.c`. So a flood of addresses on one port costs
-/// other ports none.
+/// The addresses that NORMAL has learned. If there are too many stations, the port with most of
+/// them forgets one of its own, as in Open vSwitch's `lib/mac-learning.c`. So a flood of addresses
+/// on one port costs other ports none.
 #[derive(Debug, Default)]
 pub(crate) struct Bridge {
     stations: Slab<Learned>,
@@ -83,7 +83,7 @@ impl Bridge {
         self.link(slot);
     }
 
-    /// How many stations a port has.
+    /// Returns how many stations a port has.
     fn count(&self, port: PortNo) -> u32 {
         self.ports.get(&port).map_or(0, |learner| learner.count)
     }
@@ -184,7 +184,7 @@ impl Bridge {
         }
     }
 
-    /// Whether a port may flood one more frame.
+    /// Returns true if a port may flood one more frame.
     pub(super) fn may_flood(&mut self, now: Time, port: PortNo, dry: bool) -> bool {
         let (allowed, at) = &mut self.learner(now, port).floods;
         let earned = now.since(*at) / (Time::SEC / FLOODS_PER_SEC);

@@ -23,10 +23,10 @@ use crate::tables::shape::PipelineShape;
 use crate::tables::shared::SharedInstructions;
 use crate::{Config, DropReason, Port, Sink, Step, Table, Time, Trial};
 
-/// What controllers and ports configure. It changes rarely: packets only increase counters in it,
-/// and make NORMAL learn addresses.
+/// The state that controllers and ports configure. It changes rarely: packets only increase
+/// counters in it, and make NORMAL learn addresses.
 pub struct Pipeline<E: EngineNotes> {
-    /// What the switch was made with.
+    /// The configuration of the switch.
     pub config: Config,
     /// The fields and experimenter values that it knows.
     pub catalogue: Arc<Catalogue>,
@@ -34,8 +34,8 @@ pub struct Pipeline<E: EngineNotes> {
     pub tables: Vec<Table>,
     /// Which of them are in the pipeline, and with which features.
     pub shape: PipelineShape,
-    /// How many entries all tables count as towards the limit, with their masks; and the shared
-    /// instructions.
+    /// The number of entries that all tables count as towards the limit, with their masks; and the
+    /// shared instructions.
     pub(crate) entry_places: usize,
     pub(crate) instructions: SharedInstructions,
     /// Which fields entries read and write.
@@ -54,13 +54,13 @@ pub struct Pipeline<E: EngineNotes> {
     pub(crate) next_serial: u64,
     /// The groups.
     pub groups: BTreeMap<GroupId, GroupOf<E>>,
-    /// How many buckets all groups have; long ones count as several.
+    /// The number of buckets of all groups; long ones count as several.
     pub(crate) n_buckets: usize,
     pub(crate) meters: BTreeMap<MeterId, Meter>,
     /// The ports.
     pub ports: BTreeMap<PortNo, Port>,
     pub(crate) bridge: Bridge,
-    /// How IP fragments are treated.
+    /// The treatment of IP fragments.
     pub(crate) fragments: ConfigFlags,
 }
 
@@ -73,26 +73,26 @@ impl<E: EngineNotes> Pipeline<E> {
         }
     }
 
-    /// How many of a super-frame's first segments agree in what entries read and write.
+    /// Returns how many of a super-frame's first segments agree in what entries read and write.
     pub(crate) fn agreeing(&self, frame: &Frame) -> u64 {
         let uses = self.field_uses.of(&self.catalogue);
         offload::agreeing_segments(frame, self.catalogue.additions(), uses) as u64
     }
 
-    /// Whether a frame with such a part of a packet is treated specially and does not go through
-    /// the tables.
+    /// Returns true if a frame with such a part of a packet is treated specially and does not go
+    /// through the tables.
     #[inline(always)]
     pub fn handles_specially(&self, fragment: Fragment) -> bool {
         fragment != Fragment::No && self.fragments != ConfigFlags(0)
     }
 }
 
-/// What one data-plane thread has for itself and shares with no other.
+/// The state that one data-plane thread has for itself and shares with no other.
 pub struct Lane<E: EngineNotes> {
     pub(crate) pool: Pool,
-    /// What the engine knows.
+    /// The state of the engine.
     pub engine: E::State,
-    /// How many packets were dropped, by reason.
+    /// The number of packets that were dropped, by reason.
     pub drops: [u64; DropReason::ALL.len()],
     pub(crate) reassembler: Reassembler,
     /// The work that frames cause.
@@ -132,13 +132,13 @@ impl<E: EngineNotes> Lane<E> {
 pub struct PortQueues {
     /// The queues, by port.
     pub ports: BTreeMap<PortNo, Egress>,
-    /// How many bytes of buffers wait in all queues.
+    /// The bytes of buffers that wait in all queues.
     pub(crate) waiting_bytes: usize,
 }
 
 impl PortQueues {
-    /// Whether a frame may wait at a port as it is: it is no super-frame, or the queue accepts it
-    /// whole.
+    /// Returns true if a frame may wait at a port as it is: it is no super-frame, or the queue
+    /// accepts it whole.
     pub(crate) fn takes_whole(&self, port: PortNo, id: QueueId, frame: &Frame) -> bool {
         if frame.offload.gso.is_none() {
             return true;
@@ -147,7 +147,7 @@ impl PortQueues {
         egress.is_none_or(|egress| egress.discipline.takes_whole(id, frame))
     }
 
-    /// Whether packets wait at a port whose QoS records have this number of a microflow.
+    /// Returns true if packets wait at a port whose QoS records have this number of a microflow.
     pub(crate) fn waits(&self, port: PortNo, flow_id: u64) -> bool {
         let egress = self.ports.get(&port);
         egress.is_some_and(|egress| egress.holds(flow_id))
@@ -159,7 +159,8 @@ impl PortQueues {
 pub type ThroughTables<S, E> =
     fn(&mut Context<'_, S, E>, &mut Walk<'_, E>, Option<TableId>) -> Result<(), DropReason>;
 
-/// What a packet in the pipeline may touch: the switch by owner, the time, and the sink of effects.
+/// All that a packet in the pipeline may touch: the switch by owner, the time, and the sink of
+/// effects.
 pub struct Context<'a, S: Sink, E: EngineNotes> {
     /// The time.
     pub now: Time,
@@ -167,7 +168,7 @@ pub struct Context<'a, S: Sink, E: EngineNotes> {
     pub sink: &'a mut S,
     /// The tables, groups, meters and ports.
     pub pipeline: &'a mut Pipeline<E>,
-    /// What the thread has for itself.
+    /// The state that the thread has for itself.
     pub lane: &'a mut Lane<E>,
     /// The queues of ports.
     pub egress: &'a mut PortQueues,

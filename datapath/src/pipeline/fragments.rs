@@ -10,7 +10,7 @@ use crate::{DropReason, Sink, Step};
 impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Drops a fragment, or keeps it until its packet is complete and can be sent through the
     /// tables.
-    pub(super) fn treat_fragment(&mut self, packet: &mut Packet) {
+    pub(super) fn handle_fragment(&mut self, packet: &mut Packet) {
         if self.pipeline.fragments.has(ConfigFlags::FRAG_DROP) {
             return self.drop(DropReason::Fragment);
         }

@@ -7,22 +7,22 @@ use bofuss_oflib::{Field, FieldSet};
 use crate::Verdict;
 use crate::hook_context::HookOutcome;
 
-/// What a hook returned at a point, and requests that are not carried out yet.
+/// The result of a call of a hook at a point, and requests that are not carried out yet.
 #[derive(Debug)]
 pub struct HookReply {
     /// The number of the hook.
     pub hook: usize,
     /// Its verdict.
     pub verdict: Verdict,
-    /// What it asked for.
+    /// Its requests.
     pub outcome: HookOutcome,
-    /// Whether the plan of hooks has changed.
+    /// True if the plan of hooks has changed.
     pub replanned: bool,
-    /// Whether it wants a packet that missed to be looked up again.
+    /// True if it wants a packet that missed to be looked up again.
     pub again: bool,
 }
 
-/// What an engine has already done of the next call of a hook.
+/// The part that an engine has already done of the next call of a hook.
 #[derive(Debug)]
 pub enum BegunCall {
     /// Nothing.
@@ -33,7 +33,7 @@ pub enum BegunCall {
     Replied(Box<HookReply>),
 }
 
-/// What hooks do with a packet that missed.
+/// The decision of hooks on a packet that missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissReply {
     /// Nothing.
@@ -44,17 +44,17 @@ pub enum MissReply {
     Taken,
 }
 
-/// What a hook did in a call, for engines that record it.
+/// The effects of one call of a hook, for engines that record them.
 #[derive(Debug, Default)]
 pub struct HookCall {
-    /// What it set, if asked for.
+    /// The fields that it set, if they are recorded.
     pub sets: Vec<(&'static Field, Option<u128>)>,
     /// The fields that it read.
     pub read: FieldSet,
-    /// Whether `sets` is all that it did.
+    /// True if `sets` is all that it did.
     pub only_sets: bool,
-    /// Whether the packet's fields changed, it continues elsewhere, or the plan of hooks changed.
-    pub deviates: bool,
-    /// Whether the hook has taken the packet.
+    /// True if the packet's fields changed, it continues elsewhere, or the plan of hooks changed.
+    pub uncacheable: bool,
+    /// True if the hook has taken the packet.
     pub(crate) taken: bool,
 }

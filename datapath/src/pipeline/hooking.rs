@@ -192,9 +192,9 @@ pub struct HookQuery<'p> {
     pub table: TableId,
     /// The cookie of the entry that was hit last.
     pub cookie: u64,
-    /// What was noted about the packet last.
+    /// The last note about the packet.
     pub noted: Option<LookupNote>,
-    /// Whether the fields that the hook sets are recorded.
+    /// True if the fields that the hook sets are recorded.
     pub records: bool,
 }
 
@@ -285,7 +285,7 @@ impl HookReply {
             sets: outcome.sets,
             read: outcome.read,
             only_sets,
-            deviates: changed || outcome.goto.is_some() || replanned,
+            uncacheable: changed || outcome.goto.is_some() || replanned,
             taken: outcome.taken,
         })
     }

@@ -86,8 +86,8 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     }
 }
 
-/// Whether a super-frame may pass meters whole: its segments together exceed no rate, and it
-/// meets no meter twice.
+/// Returns true if a super-frame may pass meters whole: its segments together exceed no rate, and
+/// it meets no meter twice.
 pub(crate) fn meters_whole(
     meters: &mut BTreeMap<MeterId, Meter>,
     now: Time,

@@ -56,13 +56,13 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             self.sink.step(received(packet, &self.pipeline.catalogue));
         }
         if self.pipeline.handles_specially(packet.layout().fragment) {
-            self.treat_fragment(packet);
+            self.handle_fragment(packet);
             return false;
         }
         true
     }
 
-    /// Sends a packet through the tables from the one on that `begin` returns, if it returns one.
+    /// Sends a packet through the tables from the table on that `begin` returns, if it returns any.
     #[inline(always)]
     pub fn run_walk(
         &mut self,

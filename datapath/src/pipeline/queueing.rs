@@ -20,7 +20,7 @@ pub const MAX_WAITING_BYTES: usize = 32 << 20;
 /// The most frames that one port sends in a row, so that others get their turn.
 const FRAMES_PER_RELEASE: usize = 64;
 
-/// What frames need to leave by a port: the ports, their queues, and who learns of drops.
+/// All that frames need to leave by a port: the ports, their queues, and who learns of drops.
 pub(crate) struct PortSender<'a, S: Sink> {
     now: Time,
     sink: &'a mut S,
@@ -31,7 +31,7 @@ pub(crate) struct PortSender<'a, S: Sink> {
 }
 
 impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
-    /// What frames need to leave by a port.
+    /// Returns what frames need to leave by a port.
     #[inline(always)]
     pub(crate) fn sender(&mut self) -> PortSender<'_, S> {
         PortSender {

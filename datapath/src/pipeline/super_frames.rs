@@ -43,7 +43,7 @@ pub(crate) fn run_frame<S: Sink, E: EngineNotes>(
 
 /// A super-frame on its way into the tables.
 pub struct SuperFrame<'k, E: EngineNotes> {
-    /// What is not processed yet.
+    /// The rest that is not processed yet.
     frame: Frame,
     /// The key of its packets without the fields of headers.
     key: &'k Key,
@@ -85,7 +85,7 @@ impl<'k, E: EngineNotes> SuperFrame<'k, E> {
         }
     }
 
-    /// How many segments may go through the tables as one packet now.
+    /// Returns how many segments may go through the tables as one packet now.
     fn next_count<S: Sink>(&self, cx: &mut Context<'_, S, E>) -> u64 {
         let agreeing = if cx.lane.work.by_segment {
             1

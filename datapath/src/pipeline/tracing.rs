@@ -13,11 +13,11 @@ use crate::hooks::Hooks;
 use crate::pipeline::context::Context;
 use crate::{DropReason, Entry, EntryKey, Lost, Port, Sink, Step, Table};
 
-/// How many entries of all tables together one trace searches for those that nearly matched, which
-/// takes some 0.5 ms. Any connection may ask for a trace, and packets wait for it.
+/// The number of entries of all tables together that one trace searches for those that nearly
+/// matched, which takes some 0.5 ms. Any connection may ask for a trace, and packets wait for it.
 pub(super) const LOST_SEARCHED: usize = 1000;
 
-/// How many entries a trace names that matched but lost a lookup.
+/// The number of entries that a trace names which matched but lost a lookup.
 const LOST_SHOWN: usize = 4;
 
 /// Traces the lookup of a packet in a table: the entry that was hit, and those that nearly matched.

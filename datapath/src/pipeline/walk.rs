@@ -23,19 +23,19 @@ pub struct Walk<'a, E: EngineNotes> {
     /// The table that it is in.
     pub table: TableId,
     pub(crate) set: ActionSet,
-    /// How it waits at ports.
+    /// Its queue and QoS record at ports.
     pub class: QueueClass,
     pub(crate) stage: Stage,
-    /// What a packet-in says about it now.
+    /// The cause that a packet-in names now.
     pub cause: PacketInCause,
     /// Where it was sent.
     pub output: OutputState,
     pub(crate) limits: GroupLimits,
-    /// What lookups have found.
+    /// The results of lookups.
     pub lookup: LookupState,
-    /// What hooks have asked for.
+    /// The requests of hooks that take effect later.
     pub hook: HookMarks,
-    /// What the engine notes of it.
+    /// The notes of the engine.
     pub notes: E::PathNotes,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Stage {
     EgressTables(PortNo),
 }
 
-/// What a packet-in that is caused now says of its cause.
+/// The cause that a packet-in names if it is sent now.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInCause {
     /// The cookie of the entry that was hit last.
@@ -65,7 +65,7 @@ pub struct PacketInCause {
 pub struct OutputState {
     /// An output that is still pending, because the last output needs no copy.
     pub pending: Option<PendingOutput>,
-    /// Whether the packet or a copy was sent anywhere yet.
+    /// True if the packet or a copy was sent anywhere yet.
     pub(crate) sent: bool,
 }
 
@@ -78,16 +78,16 @@ pub enum PendingOutput {
     AfterEgressTables(PortNo),
 }
 
-/// How much a packet may still do in groups.
+/// The limits of a packet in groups.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupLimits {
-    /// How deeply groups are nested so far.
+    /// The levels of nested groups so far.
     pub(crate) depth: u8,
-    /// How many more buckets it may enter.
+    /// The number of buckets that it may still enter.
     pub(crate) buckets_left: u16,
 }
 
-/// What lookups of a packet have found.
+/// The results of a packet's lookups.
 #[derive(Clone, Copy, Debug)]
 pub struct LookupState {
     /// The entry that was hit last; `None` after a miss.
@@ -96,12 +96,12 @@ pub struct LookupState {
     pub read: FieldSet,
 }
 
-/// What hooks ask for that takes effect later.
+/// The requests of hooks that take effect later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HookMarks {
     /// The table to which a hook sends the packet.
     pub goto: Option<TableId>,
-    /// What a hook has noted about it.
+    /// The last note of a hook about it.
     pub note: Option<LookupNote>,
 }
 

@@ -5,7 +5,7 @@ use bofuss_packet::offload;
 
 /// The most buckets that one packet may enter, including those of nested groups.
 pub const MAX_BUCKETS_PER_PACKET: u16 = 1024;
-/// How deeply groups may be nested.
+/// The most levels of nested groups.
 pub const MAX_CHAIN: u8 = 16;
 /// The work of one turn, in packets copied or sent, counting segments one by one; after it, frames
 /// wait for a later turn. One takes 0.3 to 0.7 us, and as long again in a port's system call.
@@ -13,9 +13,9 @@ pub const WORK_PER_TURN: u64 = 512;
 /// The work of one packet, after which further copies are dropped: enough for
 /// [`MAX_BUCKETS_PER_PACKET`] buckets with an output each.
 pub const WORK_PER_FRAME: u64 = 2 * MAX_BUCKETS_PER_PACKET as u64;
-/// How deeply calls of hooks may be nested, when actions that one asks for call another.
+/// The most levels of nested calls of hooks, when actions that a hook asks for call others.
 const MAX_NESTING: u8 = 8;
-/// How deeply passes through the egress tables may be nested, when a copy output there begins
+/// The most levels of nested passes through the egress tables, when a copy output there begins
 /// another pass.
 const MAX_EGRESS: u8 = 4;
 /// Copying so many bytes costs about as much as handling a packet.
@@ -27,19 +27,20 @@ pub struct Work {
     pub(crate) done: u64,
     turn_end: u64,
     frame_end: u64,
-    /// How many entries the trace in progress may still search for those that nearly matched.
+    /// The number of entries that the trace in progress may still search for those that nearly
+    /// matched.
     pub(crate) searches: usize,
-    /// How deeply calls of hooks are nested now.
+    /// The levels of nested calls of hooks now.
     nesting: u8,
-    /// How deeply passes through the egress tables are nested now.
+    /// The levels of nested passes through the egress tables now.
     egress_rounds: u8,
-    /// Whether a trial run met a hook that has to see each packet of the wire.
+    /// True if a trial run met a hook that has to see each packet of the wire.
     pub(crate) by_segment: bool,
 }
 
 impl Work {
-    /// How many packets were copied or sent since the start, counting segments one by one: a
-    /// measure of work that is the same on every machine.
+    /// Returns how many packets were copied or sent since the start, counting segments one by one:
+    /// a measure of work that is the same on every machine.
     pub fn done(&self) -> u64 {
         self.done
     }
@@ -54,12 +55,12 @@ impl Work {
         self.frame_end = self.done + WORK_PER_FRAME;
     }
 
-    /// Whether the turn is over.
+    /// Returns true if the turn is over.
     pub fn is_turn_over(&self) -> bool {
         self.done >= self.turn_end
     }
 
-    /// Whether the frame may have no more copies.
+    /// Returns true if the frame may have no more copies.
     pub(crate) fn is_spent(&self) -> bool {
         self.done >= self.frame_end
     }

@@ -12,7 +12,8 @@ use crate::tables::features::{
 };
 
 impl Abilities {
-    /// Whether a property lists a field, and whether with a mask.
+    /// Returns `None` if a property does not list a field; otherwise, true if it lists the field
+    /// with a mask.
     fn field(&self, ty: u16, field: &Field) -> Option<bool> {
         if self.open {
             return Some(true);
@@ -63,8 +64,8 @@ impl Abilities {
         Err(BadMatch::BAD_VALUE)
     }
 
-    /// Whether `other` is only a prerequisite: a field of the match that the table lists, or a
-    /// prerequisite of one, needs just these bits of it.
+    /// Returns true if `other` is only a prerequisite: a field of the match that the table lists,
+    /// or a prerequisite of one, needs just these bits of it.
     fn needs(&self, fields: &Match, other: &FieldMatch) -> bool {
         fields.fields().iter().any(|one| {
             one.field.need.is_some_and(|need| {

@@ -32,7 +32,7 @@ impl EntryKey {
         slot: 0,
     };
 
-    /// How many entries had been added before this one, including those of bundles.
+    /// Returns how many entries had been added before this one, including those of bundles.
     pub fn number(self) -> u64 {
         self.serial & u64::MAX >> 1
     }
@@ -78,9 +78,9 @@ pub struct Entry {
     pub(crate) due: Time,
     /// The slot of the next entry in a chain of the classifier.
     pub next: u32,
-    /// What the bundle in progress does to it.
+    /// The change that the bundle in progress makes of it.
     pub(crate) stage: EntryStage,
-    /// Whether its next packet has to be noted, because a threshold may be reached.
+    /// True if its next packet has to be noted, because a threshold may be reached.
     pub(crate) notes_packets: bool,
 }
 
@@ -187,12 +187,13 @@ impl Entry {
         groups(self.instructions.actions())
     }
 
-    /// Whether its instructions contain an output to `port` (any, for ANY) and one to `group`.
+    /// Returns true if its instructions contain an output to `port` (any, for ANY) and one to
+    /// `group`.
     pub fn outputs_to(&self, port: PortNo, group: GroupId) -> bool {
         outputs_to(&self.instructions, port, group)
     }
 
-    /// Whether the bundle in progress adds it.
+    /// Returns true if the bundle in progress adds it.
     pub(crate) fn is_staged(&self) -> bool {
         matches!(self.stage, EntryStage::Added(_))
     }
@@ -216,7 +217,7 @@ pub enum View {
 }
 
 impl View {
-    /// Whether an entry is in this view. Without a bundle, the entry's memory is not read.
+    /// Returns true if an entry is in this view. Without a bundle, the entry's memory is not read.
     #[inline]
     pub fn has(self, entry: &Entry) -> bool {
         match self {

@@ -12,10 +12,10 @@ use crate::Time;
 use crate::slab::Slab;
 use crate::tables::entry::{Entry, EntryKey};
 
-/// How many entries one search visits, which takes some 10 us.
+/// The number of entries that one search visits, which takes some 10 us.
 const RANKS_PER_SLICE: usize = 16;
 
-/// The default criteria: by importance, and of equally important entries the one that expires
+/// The default criteria: by importance, and of equally important entries the entry that expires
 /// first.
 const DEFAULT_FLAGS: EvictionFlags =
     EvictionFlags(EvictionFlags::IMPORTANCE.0 | EvictionFlags::LIFETIME.0);
@@ -36,7 +36,7 @@ struct Rank {
 /// The entries of a table in the order in which they are evicted; none if the table evicts nothing.
 #[derive(Debug)]
 pub(crate) struct EvictionOrder {
-    /// Whether the table evicts entries.
+    /// True if the table evicts entries.
     pub(crate) is_on: bool,
     /// The criteria.
     pub(crate) flags: EvictionFlags,
@@ -46,7 +46,7 @@ pub(crate) struct EvictionOrder {
     ranks: BTreeMap<u32, Rank>,
 }
 
-/// What a search for an entry to evict found.
+/// The result of a search for an entry to evict.
 pub(crate) enum Victim {
     /// This entry is to be evicted.
     Entry(EntryKey),

@@ -54,7 +54,7 @@ pub(crate) struct Abilities {
     pub(crate) next: [PropertyList; 2],
     /// All other properties; tables with the same ones share them.
     others: Rc<[TableProperty]>,
-    /// Whether these list everything, so that they need not be searched.
+    /// True if these list everything, so that they need not be searched.
     pub(crate) open: bool,
 }
 
@@ -228,7 +228,7 @@ impl Abilities {
         Ok(abilities)
     }
 
-    /// Whether both tables have the same features, apart from name and configuration.
+    /// Returns true if both tables have the same features, apart from name and configuration.
     pub(crate) fn is_as_able_as(&self, other: &Self) -> bool {
         self.head.metadata_match == other.head.metadata_match
             && self.head.metadata_write == other.head.metadata_write
@@ -252,8 +252,8 @@ impl Abilities {
     }
 }
 
-/// Whether no table can have this property: an experimenter's, or synchronisation with another
-/// table.
+/// Returns true if no table can have this property: an experimenter's, or synchronisation with
+/// another table.
 fn cannot_be(one: &TableProperty) -> bool {
     let nothing = PropertyList::Tables(Vec::new());
     one.ty >= EXPERIMENTER || one.ty == TABLE_SYNC_FROM && one.list != nothing

@@ -8,15 +8,15 @@ use bofuss_oflib::{Action, Catalogue, FieldSet};
 use bofuss_packet::KeyMatch;
 use bofuss_packet::offload::Use;
 
-/// How often a field is used.
+/// The number of uses of a field.
 #[derive(Clone, Copy, Debug, Default)]
 struct UseCount {
-    /// How many masks of entries contain it, counted once for each table.
+    /// The number of masks of entries that contain it, counted once for each table.
     reads: u32,
-    /// How many of these have bits that differ in the first segment, and in the last one.
+    /// The number of these that have bits that differ in the first segment, and in the last one.
     first: u32,
     last: u32,
-    /// How many actions set or copy it.
+    /// The number of actions that set or copy it.
     sets: u32,
 }
 

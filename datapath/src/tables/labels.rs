@@ -7,7 +7,7 @@ use bofuss_oflib::{Action, PortNo};
 
 use crate::tables::entry::Entry;
 
-/// What requests may name.
+/// A number that requests may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
     /// A cookie that is not 0.
@@ -18,7 +18,7 @@ pub enum Label {
     Group(GroupId),
 }
 
-/// How many slots one block of the index has, one bit each.
+/// The number of slots of one block of the index, one bit each.
 const BLOCK: u32 = u64::BITS;
 /// By how many outputs and groups an entry is indexed. An entry with more is visited for every
 /// request; so the index stays small although many entries may share a long list of actions.

@@ -40,23 +40,23 @@ impl PipelineShape {
         }
     }
 
-    /// Whether the pipeline has a table.
+    /// Returns true if the pipeline has a table.
     pub fn has_table(&self, table: TableId) -> bool {
         matches!(self.tables.get(usize::from(table.0)), Some(Some(_)))
     }
 
-    /// Whether a table is an egress table.
+    /// Returns true if a table is an egress table.
     pub(crate) fn is_egress(&self, table: TableId) -> bool {
         self.first_egress.is_some_and(|first| table >= first)
     }
 
-    /// Whether a goto-table from one table to another is allowed: the other exists and is in the
-    /// same stage.
+    /// Returns true if a goto-table from one table to another is allowed: the other exists and is
+    /// in the same stage.
     pub(crate) fn joins(&self, from: TableId, to: TableId) -> bool {
         self.has_table(to) && self.is_egress(from) == self.is_egress(to)
     }
 
-    /// How many tables it may have.
+    /// Returns how many tables it may have.
     pub(crate) fn n_tables(&self) -> usize {
         self.tables.len()
     }
@@ -94,8 +94,8 @@ impl PipelineShape {
         abilities.map_or(0, |abilities| abilities.head.max_entries as usize)
     }
 
-    /// Whether a table has at least the features that it has in another shape, and is in the same
-    /// stage.
+    /// Returns true if a table has at least the features that it has in another shape, and is in
+    /// the same stage.
     pub(crate) fn keeps(&self, table: TableId, other: &Self) -> bool {
         let place = usize::from(table.0);
         let same = match (&other.tables[place], &self.tables[place]) {
@@ -105,7 +105,7 @@ impl PipelineShape {
         same && other.is_egress(table) == self.is_egress(table)
     }
 
-    /// Whether controllers may request the same of both, names included.
+    /// Returns true if controllers may request the same of both, names included.
     pub(crate) fn has_same_limits(&self, other: &Self) -> bool {
         self.most.len() == other.most.len()
             && self.most.iter().zip(&other.most).all(|pair| match pair {
@@ -321,7 +321,7 @@ impl PipelineShape {
     }
 }
 
-/// Whether a match covers all packets of a packet type.
+/// Returns true if a match covers all packets of a packet type.
 fn is_of_all(fields: &Match) -> bool {
     fields.fields().iter().all(|one| one.field == PACKET_TYPE)
 }

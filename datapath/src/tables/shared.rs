@@ -14,7 +14,7 @@ const ACTIONS_PER_PLACE: usize = 4;
 const ACTION_BYTES: usize = 16;
 /// So many words of a mask (of 8 bytes) count as one more entry.
 const WORDS_PER_PLACE: usize = 8;
-/// How many masks of a table count as no further entry; together they take some 25 KB.
+/// The number of masks of a table that count as no further entry; together they take some 25 KB.
 const FREE_MASKS: usize = 64;
 
 /// The instructions of entries.
@@ -22,12 +22,12 @@ const FREE_MASKS: usize = 64;
 pub(crate) struct SharedInstructions {
     /// Each value, with how many entries have it.
     users: StepMap<Instructions, u32>,
-    /// How many entries they count as, by their length.
+    /// The number of entries that they count as, by their length.
     pub(crate) places: usize,
 }
 
 impl SharedInstructions {
-    /// How many entries these instructions would count as; 0 if other entries have them.
+    /// Returns how many entries these instructions would count as; 0 if other entries have them.
     pub(crate) fn more_places(&self, body: &Instructions) -> usize {
         match places(body) {
             0 => 0,
@@ -59,7 +59,7 @@ impl SharedInstructions {
     }
 }
 
-/// How many entries instructions count as, by their length.
+/// Returns how many entries instructions count as, by their length.
 pub(crate) fn places(body: &Instructions) -> usize {
     let mut actions: usize = body.actions().map(actions_in).sum();
     for instruction in body.list() {
@@ -70,7 +70,8 @@ pub(crate) fn places(body: &Instructions) -> usize {
     actions / ACTIONS_PER_PLACE
 }
 
-/// How many actions one action counts as: an extension's may contain bytes and nested actions.
+/// Returns how many actions one action counts as: an extension's may contain bytes and nested
+/// actions.
 pub(crate) fn actions_in(action: &Action) -> usize {
     if let Action::Experimenter(value) = action {
         1 + value.held_bytes() / ACTION_BYTES
@@ -87,8 +88,8 @@ pub(crate) struct SharedMasks {
 }
 
 impl SharedMasks {
-    /// How many entries an entry with this match would count as: one, one more for a new mask
-    /// beyond [`FREE_MASKS`], and more if the match or the new mask is long.
+    /// Returns how many entries an entry with this match would count as: one, one more for a new
+    /// mask beyond [`FREE_MASKS`], and more if the match or the new mask is long.
     pub(crate) fn places(&self, rule: &KeyMatch) -> usize {
         let more = rule.mask().words().len() / WORDS_PER_PLACE;
         if self.users.get(rule.mask()).is_some() {
@@ -97,7 +98,7 @@ impl SharedMasks {
         1 + usize::from(self.users.len() >= FREE_MASKS) + 2 * more
     }
 
-    /// How many entries have the mask of a match.
+    /// Returns how many entries have the mask of a match.
     pub(crate) fn users(&self, rule: &KeyMatch) -> u32 {
         self.users.get(rule.mask()).map_or(0, |(_, users)| *users)
     }

@@ -2,7 +2,7 @@
 
 use bofuss_oflib::message::FlowRemovedReason;
 
-/// What the bundle in progress does to an entry.
+/// The change that the bundle in progress makes of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EntryStage {
     /// Nothing.
@@ -21,18 +21,18 @@ pub(crate) enum AddedAs {
     New,
     /// It replaces its twin.
     Replaces {
-        /// Whether it takes over the counters.
+        /// True if it takes over the counters.
         keeps_counts: bool,
     },
     /// It holds other instructions for its twin, which gets them at the end.
     Modifies {
-        /// Whether the counters stay.
+        /// True if the counters stay.
         keeps_counts: bool,
     },
 }
 
 impl AddedAs {
-    /// Whether the counters of the entry before are kept.
+    /// Returns true if the counters of the entry before are kept.
     pub(crate) fn keeps_counts(self) -> bool {
         match self {
             Self::New => false,

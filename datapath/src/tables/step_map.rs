@@ -24,7 +24,7 @@ pub struct StepMap<K, V, A = ()> {
     hasher: DefaultHashBuilder,
     pairs: Slab<KeyValue<K, V, A>>,
     index: TagTable,
-    /// How often a key was added or removed.
+    /// The number of times that a key was added or removed.
     changes: u64,
     /// The slot of the key that [`StepMap::entry`] returned last, because the next call usually
     /// asks for the same key.
@@ -44,12 +44,13 @@ impl<K, V, A> Default for StepMap<K, V, A> {
 }
 
 impl<K: Hash + Eq, V, A> StepMap<K, V, A> {
-    /// How many keys there are.
+    /// Returns how many keys there are.
     pub fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    /// How often a key was added or removed. As long as it stays the same, so do the slots of keys.
+    /// Returns how often a key was added or removed. As long as it stays the same, so do the slots
+    /// of keys.
     #[inline]
     pub fn changes(&self) -> u64 {
         self.changes

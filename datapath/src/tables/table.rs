@@ -94,12 +94,12 @@ impl Table {
         self.miss
     }
 
-    /// How many entries there are.
+    /// Returns how many entries there are.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -110,12 +110,12 @@ impl Table {
         self.classifier.lookup(&self.entries, self.view, key, log)
     }
 
-    /// How many entries count towards the limit: those after the bundle in progress.
+    /// Returns how many entries count towards the limit: those after the bundle in progress.
     pub(crate) fn len_after(&self) -> usize {
         self.len() - self.n_doomed
     }
 
-    /// How many entries there were before the bundle in progress, if there is one.
+    /// Returns how many entries there were before the bundle in progress, if there is one.
     pub fn len_read(&self) -> usize {
         self.len() - self.n_added
     }
@@ -208,7 +208,7 @@ impl Table {
         fields.written_as(self.sent.get(&entry.key.slot))
     }
 
-    /// Whether there are entries with (or without) the flag ONE_TAG.
+    /// Returns true if there are entries with (or without) the flag ONE_TAG.
     pub(crate) fn has_entries_behind(&self, one_tag: bool) -> bool {
         if one_tag {
             self.n_one_tag > 0
@@ -217,12 +217,12 @@ impl Table {
         }
     }
 
-    /// How many entries a new one would count as.
+    /// Returns how many entries a new one would count as.
     pub(crate) fn places(&self, rule: &KeyMatch, sent: bool) -> usize {
         self.masks.places(rule) + self.sent_places(sent)
     }
 
-    /// How many entries one more match that is kept as it was sent would count as.
+    /// Returns how many entries one more match that is kept as it was sent would count as.
     pub(crate) fn sent_places(&self, sent: bool) -> usize {
         usize::from(sent && (self.sent.len() + 1).is_multiple_of(SENT_PER_PLACE))
     }

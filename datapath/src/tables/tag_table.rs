@@ -11,7 +11,7 @@ use crate::slab::{NONE, Slab};
 
 /// Slots of a bucket, one cache line of 64 bytes.
 const LANES: usize = 8;
-/// How buckets are arranged in memory.
+/// The arrangement of buckets in memory.
 const SIZES: BlockSizes = BlockSizes::of::<HashBucket>(64);
 /// The table grows when buckets have so many slots on average.
 const FULL: usize = 5;
@@ -25,7 +25,7 @@ const SPARSE: usize = 2;
 /// The first bit of a bucket's number that is stored with each slot. Small tables need none,
 /// because their keys are in the processor's caches.
 const KEPT_FROM: u32 = 8;
-/// How many bits of a hash are the tag; the bits after them number the bucket.
+/// The number of bits of a hash that are the tag; the bits after them number the bucket.
 const TAG_BITS: u32 = 8;
 /// The lowest and the highest bit of each byte.
 const LOW: u64 = 0x0101_0101_0101_0101;
@@ -39,7 +39,7 @@ struct HashBucket {
     slots: [u32; LANES],
     /// Bits of the hashes that decide where a lane goes when its bucket is split.
     kept: [u16; LANES],
-    /// The overflow bucket with the slots for which this one has no room.
+    /// The overflow bucket with the slots for which this bucket has no room.
     next: u32,
 }
 

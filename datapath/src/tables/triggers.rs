@@ -127,7 +127,7 @@ impl EntryWatch {
 }
 
 impl Triggers {
-    /// Whether no entry is watched.
+    /// Returns true if no entry is watched.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.watches.is_empty()
@@ -168,7 +168,7 @@ impl Triggers {
     }
 
     /// Checks an entry. Returns true if it has reached a threshold.
-    pub(crate) fn look(&mut self, entry: &mut Entry, now: Time) -> bool {
+    pub(crate) fn check(&mut self, entry: &mut Entry, now: Time) -> bool {
         let Some(watch) = self.watches.get_mut(&entry.key.slot) else {
             return false;
         };

@@ -90,7 +90,7 @@ impl Stage {
         }
     }
 
-    /// What a queue sent from `from` on, in kb/s.
+    /// Returns what a queue sent from `from` on, in kb/s.
     fn kbps(&self, id: u32, from: Time) -> f64 {
         let own = self.sent.iter().filter(|s| s.1 == id && s.0 >= from);
         let bytes: u64 = own.map(|sent| sent.2).sum();
