@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use bofuss_datapath::engine::{FrameEngine, PlainEngine};
+use bofuss_datapath::engine::{FrameEngine, PlainEngine, ReviewScope};
 use bofuss_datapath::reconfigure::Obstacle;
 use bofuss_datapath::{Datapath, QueueError, QueueSpec, Settled, Time};
 use bofuss_frame::{Frame, OffloadCapabilities};
@@ -92,8 +92,8 @@ impl<E: FrameEngine> Switch<E> {
     }
 
     /// Lets what forwards frames outside the switch learn of changes: see [`Datapath::review`].
-    pub fn review(&mut self) {
-        self.datapath.review();
+    pub fn review(&mut self, scope: ReviewScope) {
+        self.datapath.review(scope);
     }
 
     /// The datapath with settled counters.

@@ -21,7 +21,7 @@ use crate::control::news::News;
 use crate::control::ports::PortControl;
 use crate::control::queues::QueueError;
 use crate::control::reconfigure::{self, Obstacle};
-use crate::frame_engine::{FrameEngine, PlainEngine};
+use crate::frame_engine::{FrameEngine, PlainEngine, ReviewScope};
 use crate::hooks::Hooks;
 use crate::ingress::{catch_up, receive};
 use crate::pipeline::bridge::Bridge;
@@ -178,12 +178,13 @@ impl<E: FrameEngine> Datapath<E> {
         &mut self.lane.engine
     }
 
-    /// Lets what forwards frames outside the switch learn of changes. To be called after anything
-    /// but a packet, if there is such a thing.
-    pub fn review(&mut self) {
+    /// Lets what forwards frames outside the switch learn of changes. To be called after frames and
+    /// after anything else, if there is such a thing.
+    pub fn review(&mut self, scope: ReviewScope) {
         self.hooks.refresh(self.pipeline.tables.len());
         E::review(
             &mut self.lane.engine,
+            scope,
             &self.pipeline,
             &self.queues,
             &self.hooks,

@@ -31,9 +31,18 @@ pub trait FrameEngine: EngineNotes {
         each_table
     }
 
-    /// Called after anything but a packet, so that what forwards frames outside the switch learns
-    /// of changes of ports, queues and hooks.
-    fn review(_: &mut Self::State, _: &Pipeline<Self>, _: &PortQueues, _: &Hooks) {}
+    /// Lets what forwards frames outside the switch learn of changes: see
+    /// [`Datapath::review`](crate::Datapath::review).
+    fn review(_: &mut Self::State, _: ReviewScope, _: &Pipeline<Self>, _: &PortQueues, _: &Hooks) {}
+}
+
+/// What may have changed on which the ways of frames depend, besides entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReviewScope {
+    /// Ports, queues and hooks: after a message, a timer or an event.
+    All,
+    /// Only what hooks do: after frames.
+    Hooks,
 }
 
 /// The notes of the plain engine, which are empty.

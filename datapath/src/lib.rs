@@ -100,7 +100,7 @@ pub use upcoming::{Upcoming, UpcomingPacket};
 pub mod engine {
     pub use crate::action_set::ActionSet;
     pub use crate::engine_notes::EngineNotes;
-    pub use crate::frame_engine::{FrameEngine, NoNotes, PlainEngine, receive_each};
+    pub use crate::frame_engine::{FrameEngine, NoNotes, PlainEngine, ReviewScope, receive_each};
     pub use crate::groups::Plan;
     pub use crate::hook::HookPoint;
     pub use crate::hook_context::{HookOutcome, LookupNote, Subject, set_field};

@@ -4,7 +4,7 @@ use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 
 use bofuss_datapath::engine::{
     BegunCall, Classifier, Context, EngineNotes, FrameEngine, HookCall, HookReply, Hooks, Pipeline,
-    PlainEngine, PortQueues, ThroughTables, Walk, each_table, receive_each,
+    PlainEngine, PortQueues, ReviewScope, ThroughTables, Walk, each_table, receive_each,
 };
 use bofuss_datapath::{Config, DropReason, Engine, EntryKey, HookEffect, Port, Sink, Table, Time};
 use bofuss_frame::Frame;
@@ -242,8 +242,14 @@ impl FrameEngine for FastPath {
         }
     }
 
-    fn review(cache: &mut Cache, pipeline: &Pipeline<Self>, egress: &PortQueues, hooks: &Hooks) {
-        cache.review(pipeline, egress, hooks);
+    fn review(
+        cache: &mut Cache,
+        scope: ReviewScope,
+        pipeline: &Pipeline<Self>,
+        egress: &PortQueues,
+        hooks: &Hooks,
+    ) {
+        cache.review(scope, pipeline, egress, hooks);
     }
 }
 

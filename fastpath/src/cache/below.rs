@@ -7,7 +7,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
-use bofuss_datapath::engine::{FrameEngine, Hooks, Pipeline, PortQueues};
+use bofuss_datapath::engine::{FrameEngine, Hooks, Pipeline, PortQueues, ReviewScope};
 use bofuss_datapath::{DropReason, Port, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::{Action, FieldSet, PortNo};
@@ -72,7 +72,9 @@ pub(crate) struct Below {
     arrived: BTreeMap<PortNo, (u64, u64)>,
     left: BTreeMap<PortNo, (u64, u64)>,
     dropped: u64,
-    /// A digest of all but the entries on which the ways of frames depend.
+    /// The plan of the hooks, and a digest of all else but the entries on which the ways of frames
+    /// depend.
+    plan: u32,
     surroundings: u64,
 }
 
@@ -220,11 +222,19 @@ impl Cache {
     /// Takes all flows back if anything but entries has changed on which the ways of frames depend.
     pub(crate) fn review<E: FrameEngine>(
         &mut self,
+        scope: ReviewScope,
         pipeline: &Pipeline<E>,
         egress: &PortQueues,
         hooks: &Hooks,
     ) {
         if self.below.accelerator.is_none() {
+            return;
+        }
+        let plan = core::mem::replace(&mut self.below.plan, hooks.plan());
+        if plan != hooks.plan() {
+            self.take_back_flows();
+        }
+        if scope == ReviewScope::Hooks {
             return;
         }
         let first_egress = pipeline.shape.first_egress;
@@ -234,11 +244,7 @@ impl Cache {
             let number = u64::from(number.0) << 1 | u64::from(port.without_ethernet);
             [number, port.desc.config.0, port.desc.state.0.into()]
         });
-        let before = [
-            hooks.plan().into(),
-            first_egress,
-            hooks.at_egress.len() as u64,
-        ];
+        let before = [first_egress, hooks.at_egress.len() as u64];
         // The ends of the lists are marked by what is no port.
         let all = before
             .into_iter()

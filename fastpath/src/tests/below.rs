@@ -4,6 +4,7 @@
 use alloc::{boxed::Box, collections::BTreeMap, format, rc::Rc, string::String, vec, vec::Vec};
 use core::cell::RefCell;
 
+use bofuss_datapath::engine::ReviewScope;
 use bofuss_datapath::{Engine, Time};
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::port::PortConfig;
@@ -179,7 +180,7 @@ fn change(switches: &mut [Datapath; 2], now: Time, choice: usize, n: usize) {
             }
             _ => datapath.tick(now, sink),
         }
-        datapath.review();
+        datapath.review(ReviewScope::All);
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use bofuss_agent::{ConnId, Request};
 use bofuss_channel::{Event, Origin};
 use bofuss_datapath::Time;
+use bofuss_datapath::engine::ReviewScope;
 use bofuss_datapath::reconfigure::Obstacle;
 use bofuss_embed::record::{RecordedConnections, RecordedInput};
 use bofuss_ext::Switch;
@@ -142,7 +143,7 @@ impl LiveSwitch {
         if let Some(recorder) = &mut self.io.recorder {
             recorder.end();
         }
-        self.review();
+        self.review(ReviewScope::All);
         result
     }
 
@@ -168,7 +169,7 @@ impl LiveSwitch {
         if let Some(recorder) = &mut self.io.recorder {
             recorder.end();
         }
-        self.review();
+        self.review(ReviewScope::All);
         self.counters.message(name, self.now().since(now));
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use bofuss_accel::{InKernel, Interface, Standing};
+use bofuss_datapath::engine::ReviewScope;
 use bofuss_oflib::PortNo;
 use bofuss_ports::Link;
 use tracing::{debug, info, warn};
@@ -104,17 +105,16 @@ impl LiveSwitch {
         }
     }
 
-    /// Lets the accelerator learn of what a message, a timer or an event has changed.
-    pub(super) fn review(&mut self) {
+    /// Lets the accelerator learn of changes.
+    pub(super) fn review(&mut self, scope: ReviewScope) {
         if self.acceleration.kernel.is_ok() {
-            self.switch.review();
+            self.switch.review(scope);
         }
     }
 
     /// Notes that frames of a port have left, if all have; `count` were just taken.
     pub(super) fn note_drained(&mut self, number: PortNo, count: usize) {
-        // A frame may have changed what a hook does.
-        self.review();
+        self.review(ReviewScope::Hooks);
         if let Ok(kernel) = &self.acceleration.kernel {
             let is_behind = self.switch.datapath().lane().backlog.has(number);
             kernel.drained(number, count, || {
