@@ -361,7 +361,18 @@ fn captures_and_fields_that_are_not_read_bring_flows_up() {
     two.waits_for(50);
     let seen = below(&lab);
     assert!(seen > 30, "{seen}");
+    let place = || {
+        let hex: String = frames[0].iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut command = std::process::Command::new(program("bofuss"));
+        let output = run(command.args(["ctl", &lab.name, "trace", &format!("1 {hex}")]));
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().last().unwrap_or_default().to_string()
+    };
+    let said = "frames of this flow are forwarded";
+    assert_eq!(place(), format!("{said} in the kernel, below the switch"));
     ctl(&["mirror", "1", "3"]);
+    let why = "captures or mirrors copy frames";
+    assert_eq!(place(), format!("{said} by the switch: {why}"));
     assert!(
         standing(&lab).starts_with("idle: captures"),
         "{}",

@@ -163,8 +163,22 @@ impl InKernel {
         Standing {
             flows: inner.table.len(),
             packets: inner.packets,
-            idle_because: inner.paused.map(String::from).or(inner.unread.clone()),
+            idle_because: inner.idle_because(),
         }
+    }
+
+    /// Returns true if it has the flow of a frame that arrives on a port.
+    ///
+    /// Errors: why it cannot have it.
+    pub fn has_flow(&self, number: PortNo, frame: &[u8]) -> Result<bool, String> {
+        let inner = self.0.borrow();
+        if let Some(why) = inner.idle_because() {
+            return Err(why);
+        }
+        let place = inner.port(number).ok_or("its port is not accelerated")?;
+        let key = key::of_frame(frame, inner.ports[&place].interface.index);
+        let key = key.ok_or("the kernel's program does not read such packets")?;
+        Ok(inner.table.has(&key))
     }
 
     /// How many packets of known flows it has dropped that arrived on a port, so that the others
@@ -212,6 +226,10 @@ impl InKernel {
 }
 
 impl Inner {
+    fn idle_because(&self) -> Option<String> {
+        self.paused.map(String::from).or(self.unread.clone())
+    }
+
     fn port(&self, number: PortNo) -> Option<u8> {
         let mut ports = self.ports.iter();
         let found = ports.find(|(_, port)| port.number == number);

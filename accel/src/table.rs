@@ -1,6 +1,7 @@
 //! The flows that the kernel forwards, in the memory that it shares with us.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::fence;
 use std::time::{Duration, Instant};
@@ -105,24 +106,35 @@ impl FlowTable {
         }
     }
 
-    /// Adds a flow; returns false if there is no room, or if its frames are those of one that is
-    /// there. Its frames go below once those before
-    /// `now_ns` have left.
-    pub(crate) fn add(&mut self, key: &[u8; KEY_BYTES], known: Known, now_ns: u64) -> bool {
+    /// Returns true if the flow of frames with this key is there.
+    pub(crate) fn has(&self, key: &[u8; KEY_BYTES]) -> bool {
         let words = key::masked(key, &self.mask);
-        let hash = self.hash(&words);
-        let bucket = hash as u32 & self.program.settings[0].buckets.load(Relaxed) as u32;
-        let first = bucket * WAYS as u32;
         let epoch = self.epoch();
-        let ways = first..first + WAYS as u32;
-        let is_there = ways.clone().any(|number| {
+        self.ways(self.hash(&words)).any(|number| {
             let slot = &self.program.slots[number as usize];
             let mut pairs = slot.key.iter().zip(words);
             slot.epoch.load(Relaxed) == epoch && pairs.all(|(at, word)| at.load(Relaxed) == word)
-        });
-        if is_there {
+        })
+    }
+
+    /// The slots of a bucket.
+    fn ways(&self, hash: u64) -> Range<u32> {
+        let bucket = hash as u32 & self.program.settings[0].buckets.load(Relaxed) as u32;
+        let first = bucket * WAYS as u32;
+        first..first + WAYS as u32
+    }
+
+    /// Adds a flow; returns false if there is no room, or if its frames are those of one that is
+    /// there. Its frames go below once those before `now_ns` have left.
+    pub(crate) fn add(&mut self, key: &[u8; KEY_BYTES], known: Known, now_ns: u64) -> bool {
+        if self.has(key) {
             return false;
         }
+        let words = key::masked(key, &self.mask);
+        let hash = self.hash(&words);
+        let epoch = self.epoch();
+        let ways = self.ways(hash);
+        let first = ways.start;
         let used = |number: &u32| match self.known.get(number) {
             None => 0,
             Some(_) => {
@@ -146,7 +158,7 @@ impl FlowTable {
                 None => return false,
             }
         }
-        let tags = &self.program.tags[bucket as usize].0;
+        let tags = &self.program.tags[first as usize / WAYS].0;
         let shift = 16 * (number - first);
         let others = tags.load(Relaxed) & !(0xffff << shift);
         tags.store(others | (hash >> 48) << shift, Relaxed);

@@ -8,7 +8,7 @@ use bofuss_oflib::message::multipart::{ExtBody, ReplyBody, RequestBody};
 use bofuss_oflib::{ExtValue, Match, Message};
 
 use super::graph::StateGraph;
-use super::{ALL_TABLES, ShortStats, StateRecord, StateRequest, StateStats, VALUES};
+use super::{ALL_TABLES, EXPERIMENTER, ShortStats, StateRecord, StateRequest, StateStats};
 
 /// The type of the multipart that lists states in the short form.
 const SHORT_STATE_STATS: u32 = 3;
@@ -23,7 +23,9 @@ pub struct AskedStates {
 impl AskedStates {
     /// The requests to send: for all entries, and for the states of all tables in the short form.
     pub fn questions() -> [Message; 2] {
-        let mut rows = VALUES.iter();
+        // A switch in the same process knows the rows that its catalogue has.
+        let catalogue = crate::catalogue();
+        let mut rows = catalogue.values(ExtKind::Multipart);
         let row = rows
             .find(|row| is_short_stats(row))
             .expect("short state statistics have a row");
@@ -61,5 +63,5 @@ impl AskedStates {
 }
 
 fn is_short_stats(row: &bofuss_oflib::ext::ExtRow) -> bool {
-    row.kind == ExtKind::Multipart && row.ty == SHORT_STATE_STATS
+    row.experimenter == EXPERIMENTER && row.ty == SHORT_STATE_STATS
 }

@@ -43,6 +43,20 @@ impl Acceleration {
         kernel.map_or(0, |kernel| kernel.held(number))
     }
 
+    /// Where frames of a packet's flow are forwarded, if there is an accelerator.
+    pub fn place(&self, number: PortNo, frame: &[u8]) -> Option<String> {
+        let kernel = self.kernel.as_ref().ok()?;
+        Some(match kernel.has_flow(number, frame) {
+            Ok(true) => "in the kernel, below the switch".into(),
+            Ok(false) => {
+                "by the switch: no frame of it came lately, or not all of its actions can be \
+                 executed below"
+                    .into()
+            }
+            Err(why) => format!("by the switch: {why}"),
+        })
+    }
+
     /// What it does now, if there is an accelerator.
     pub fn standing(&self) -> Option<Standing> {
         self.kernel.as_ref().ok().map(InKernel::standing)

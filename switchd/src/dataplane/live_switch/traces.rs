@@ -76,7 +76,15 @@ impl LiveSwitch {
         let (in_port, frame) = parse_packet(packet, &named(&self.switch))?;
         let now = self.now();
         let trace = Trace::of(&mut self.switch, now, in_port, &frame)?;
-        format.print(&self.switch, trace)
+        let mut text = format.print(&self.switch, trace)?;
+        let place = self.acceleration.place(in_port, &frame);
+        if let Some(place) = place.filter(|_| !format.json) {
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text += &format!("frames of this flow are forwarded {place}\n");
+        }
+        Ok(text)
     }
 
     /// Registers a request to trace the next packet that matches.
