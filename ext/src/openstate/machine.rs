@@ -404,7 +404,7 @@ impl Machine {
         })
     }
 
-    /// Looks up the flows of a table's upcoming packets, as [`FlowsAhead::look_ahead`] does.
+    /// Looks up the flows of a table's upcoming packets, and prefetches them.
     pub fn look_ahead(&mut self, number: u8, packets: &Upcoming<'_>) {
         let table = self.tables.get(usize::from(number));
         let table = table.and_then(Option::as_deref);
