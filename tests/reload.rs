@@ -103,6 +103,12 @@ fn change(stage: &mut Stage, key: &str) {
             refuses(stage, key, option, "extension: a change needs a restart");
         }
         "accelerate" => refuses(stage, key, "'on'", "accelerate: a change needs a restart"),
+        "accelerated-flows" => refuses(
+            stage,
+            key,
+            "64",
+            "accelerated-flows: a change needs a restart",
+        ),
         "record" => refuses(stage, key, "'/tmp/r'", "record: a change needs a restart"),
         "record-frames" => {
             refuses(
