@@ -243,9 +243,6 @@ impl Inner {
         from: PortNo,
         actions: &[Action],
     ) -> Option<bool> {
-        if self.paused.is_some() || self.unread.is_some() {
-            return None;
-        }
         let from = self.port(from)?;
         let key = key::of_frame(frame.bytes(), self.ports[&from].interface.index)?;
         let mut way = Vec::new();
@@ -298,6 +295,11 @@ impl Accelerator for InKernel {
             }
             Err(why) => inner.unread = Some(why),
         }
+    }
+
+    fn takes_from(&self, port: PortNo) -> bool {
+        let inner = self.0.borrow();
+        inner.paused.is_none() && inner.unread.is_none() && inner.port(port).is_some()
     }
 
     fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) -> bool {

@@ -109,11 +109,15 @@ impl FlowTable {
     /// Returns true if the flow of frames with this key is there.
     pub(crate) fn has(&self, key: &[u8; KEY_BYTES]) -> bool {
         let words = key::masked(key, &self.mask);
+        self.has_words(&words, self.hash(&words))
+    }
+
+    fn has_words(&self, words: &[u64; KEY_WORDS], hash: u64) -> bool {
         let epoch = self.epoch();
-        self.ways(self.hash(&words)).any(|number| {
+        self.ways(hash).any(|number| {
             let slot = &self.program.slots[number as usize];
             let mut pairs = slot.key.iter().zip(words);
-            slot.epoch.load(Relaxed) == epoch && pairs.all(|(at, word)| at.load(Relaxed) == word)
+            slot.epoch.load(Relaxed) == epoch && pairs.all(|(at, word)| at.load(Relaxed) == *word)
         })
     }
 
@@ -127,11 +131,11 @@ impl FlowTable {
     /// Adds a flow; returns false if there is no room, or if its frames are those of one that is
     /// there. Its frames go below once those before `now_ns` have left.
     pub(crate) fn add(&mut self, key: &[u8; KEY_BYTES], known: Known, now_ns: u64) -> bool {
-        if self.has(key) {
-            return false;
-        }
         let words = key::masked(key, &self.mask);
         let hash = self.hash(&words);
+        if self.has_words(&words, hash) {
+            return false;
+        }
         let epoch = self.epoch();
         let ways = self.ways(hash);
         let first = ways.start;

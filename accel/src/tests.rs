@@ -310,15 +310,6 @@ fn what_the_kernel_does_not_do_is_declined() {
 fn flows_of_one_way_share_its_legs_and_give_them_back() {
     let Some(mut table) = table() else { return };
     table.set_mask(key::mask_of(FieldSet::of(TCP_SRC)).unwrap());
-    let of_port = |port: u16| {
-        let packet = ipv4(
-            [10; 4].into(),
-            [11; 4].into(),
-            64,
-            tcp(port, 2, 0, &[0; 50]),
-        );
-        ethernet(Mac([2; 6]), Mac([4; 6]), packet)
-    };
     let output = Action::output(PortNo(1));
     let shared = [Action::DecNwTtl, output.clone(), output.clone()];
     // Each has a bucket of slots, of which few are full.
@@ -352,6 +343,16 @@ fn flows_of_one_way_share_its_legs_and_give_them_back() {
         assert!(table.len() > LEGS - 400, "round {round}: {}", table.len());
         table.forget(&table.flows());
     }
+}
+
+/// A segment of TCP from a port.
+fn of_port(port: u16) -> Vec<u8> {
+    let payload = tcp(port, 2, 0, &[0; 50]);
+    ethernet(
+        Mac([2; 6]),
+        Mac([4; 6]),
+        ipv4([10; 4].into(), [11; 4].into(), 64, payload),
+    )
 }
 
 fn segment(data: usize) -> Vec<u8> {
@@ -417,15 +418,6 @@ fn a_flow_goes_below_only_when_what_went_up_has_left() {
 fn forgotten_flows_go_up_and_what_they_counted_remains() {
     let Some(mut table) = table() else { return };
     table.set_mask(key::mask_of(FieldSet::of(TCP_SRC)).unwrap());
-    let of_port = |port: u16| {
-        let packet = ipv4(
-            [10; 4].into(),
-            [11; 4].into(),
-            64,
-            tcp(port, 2, 0, &[0; 50]),
-        );
-        ethernet(Mac([2; 6]), Mac([4; 6]), packet)
-    };
     for port in 0..3 {
         assert!(add(&mut table, port.into(), &of_port(port), 1514));
         assert_eq!(decide(&mut table, &of_port(port), 0), Some(OUT));

@@ -22,7 +22,7 @@ pub(super) fn offer_one<S: Sink>(
     lookaheads: &mut [Lookahead],
 ) {
     let cache = &mut cx.lane.engine;
-    if !cache.below.has_accelerator() {
+    if !cache.below.takes_from(port) {
         return;
     }
     // Any will do; busy flows are met more often.

@@ -43,7 +43,10 @@ pub trait Accelerator: Debug {
     /// Forgets all flows. From now on, a flow is identified by these fields, the port, and which
     /// headers a frame has.
     fn set_fields(&mut self, fields: FieldSet);
-    /// Offers a flow, to which this frame belongs: these actions, the last of which is an output,
+    /// Returns true if it may take flows of frames that arrive on a port.
+    fn takes_from(&self, port: PortNo) -> bool;
+    /// Offers a flow from a port that it takes flows from, to which this frame belongs: these
+    /// actions, the last of which is an output,
     /// are executed for those that arrive on `from`; if there are none, they are dropped. Returns
     /// true if it takes the flow.
     fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) -> bool;
@@ -86,9 +89,10 @@ impl Below {
         }
     }
 
-    /// Whether there is an accelerator.
-    pub(crate) fn has_accelerator(&self) -> bool {
-        self.accelerator.is_some()
+    /// Returns true if flows of frames that arrive on a port are worth offering.
+    pub(crate) fn takes_from(&self, port: PortNo) -> bool {
+        let accelerator = self.accelerator.as_ref();
+        accelerator.is_some_and(|accelerator| accelerator.takes_from(port))
     }
 
     /// Whether the accelerator may have counted something.

@@ -91,6 +91,10 @@ impl Accelerator for InMemory {
         assert!(self.is_empty(), "flows of another key are forgotten before");
     }
 
+    fn takes_from(&self, _: PortNo) -> bool {
+        true
+    }
+
     fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) -> bool {
         let mut memory = self.0.borrow_mut();
         let key = (from, frame.bytes().into());
