@@ -46,9 +46,8 @@ pub trait Accelerator: Debug {
     /// Returns true if it may take flows of frames that arrive on a port.
     fn takes_from(&self, port: PortNo) -> bool;
     /// Offers a flow from a port that it takes flows from, to which this frame belongs: these
-    /// actions, the last of which is an output,
-    /// are executed for those that arrive on `from`; if there are none, they are dropped. Returns
-    /// true if it takes the flow.
+    /// actions, the last of which is an output, are executed for those that arrive on `from`; if
+    /// there are none, they are dropped. Returns true if it takes the flow.
     fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) -> bool;
     /// How many flows it has.
     fn len(&self) -> usize;
