@@ -4,6 +4,9 @@
 
 mod changed_below;
 mod failing_below;
+mod grouped_below;
+mod seen_below;
+mod stations_below;
 
 use std::time::{Duration, Instant};
 
@@ -37,11 +40,33 @@ fn both(arguments: &[&str]) -> Option<[Lab; 2]> {
     Some([with, lab("off")])
 }
 
+/// What a control command says.
+fn ctl(lab: &Lab, words: &[&str]) -> String {
+    let mut command = std::process::Command::new(program("bofuss"));
+    let output = run(command.args(["ctl", &lab.name]).args(words));
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// What the switch says of its accelerator.
 fn standing(lab: &Lab) -> String {
+    ctl(lab, &["accelerator"])
+}
+
+/// Where a trace says that frames of a frame's flow are forwarded, which arrives on port 1.
+fn place(lab: &Lab, frame: &[u8]) -> String {
+    let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut command = std::process::Command::new(program("bofuss"));
-    let output = run(command.args(["ctl", &lab.name, "accelerator"]));
-    String::from_utf8(output.stdout).unwrap()
+    let words = ["trace", "--switch", &lab.name, "--in-port", "1", &hex];
+    let output = run(command.args(words));
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let last = text.lines().last().unwrap_or_default();
+    let said = last.strip_prefix("frames of this flow are forwarded ");
+    let json = ctl(lab, &["trace", "--json", &format!("1 {hex}")]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["forwarded"].as_str(), said, "{text}");
+    said.unwrap().into()
 }
 
 /// How many packets were forwarded below the switch.
@@ -350,29 +375,16 @@ fn idle_entries_expire_and_used_ones_stay() {
 fn captures_and_fields_that_are_not_read_bring_flows_up() {
     let Some([lab, _]) = both(&[]) else { return };
     let [mut one, mut two] = [1, 2].map(|host| Tap::of(&lab, host));
-    let ctl = |words: &[&str]| {
-        let mut command = std::process::Command::new(program("bofuss"));
-        let output = run(command.args(["ctl", &lab.name]).args(words));
-        assert!(output.status.success(), "{output:?}");
-    };
     lab.asks(&["add-flow", "in_port=1,udp,actions=output:2"]);
     let frames: Vec<_> = (0..50).map(|n| datagram(n, None, 60)).collect();
     send_slowly(&mut one, &frames);
     two.waits_for(50);
     let seen = below(&lab);
     assert!(seen > 30, "{seen}");
-    let place = || {
-        let hex: String = frames[0].iter().map(|byte| format!("{byte:02x}")).collect();
-        let mut command = std::process::Command::new(program("bofuss"));
-        let output = run(command.args(["ctl", &lab.name, "trace", &format!("1 {hex}")]));
-        let text = String::from_utf8(output.stdout).unwrap();
-        text.lines().last().unwrap_or_default().to_string()
-    };
-    let said = "frames of this flow are forwarded";
-    assert_eq!(place(), format!("{said} in the kernel, below the switch"));
-    ctl(&["mirror", "1", "3"]);
+    assert_eq!(place(&lab, &frames[0]), "in the kernel, below the switch");
+    ctl(&lab, &["mirror", "1", "3"]);
     let why = "captures or mirrors copy frames";
-    assert_eq!(place(), format!("{said} by the switch: {why}"));
+    assert_eq!(place(&lab, &frames[0]), format!("by the switch: {why}"));
     assert!(
         standing(&lab).starts_with("idle: captures"),
         "{}",
@@ -382,7 +394,7 @@ fn captures_and_fields_that_are_not_read_bring_flows_up() {
     send_slowly(&mut one, &frames);
     two.waits_for(100);
     three.waits_for(50);
-    ctl(&["end-capture", "3"]);
+    ctl(&lab, &["end-capture", "3"]);
     assert_eq!(below(&lab), seen);
     let unread = "priority=1,actset_output=9,actions=drop";
     lab.asks(&["-O", "OpenFlow15", "add-flow", unread]);

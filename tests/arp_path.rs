@@ -187,7 +187,7 @@ impl Ring {
         until("the hosts reach each other still", || self.pings(2, 1));
     }
 
-    /// How many frames the cables carried so far, in the direction of their first ends.
+    /// Returns how many frames the cables carried so far, in the direction of their first ends.
     fn carried(&self) -> u64 {
         let of = |interface: &String| {
             let file = format!("/sys/class/net/{interface}/statistics/rx_packets");
@@ -222,7 +222,7 @@ impl Drop for Ring {
     }
 }
 
-/// Whether at most `most` of `count` datagrams are missing, and none of the last ones.
+/// Returns true if at most `most` of `count` datagrams are missing, and none of the last ones.
 fn misses_few(arrived: &BTreeSet<u32>, count: u32, most: u32) -> bool {
     let missing = count - arrived.len() as u32;
     println!("{missing} of {count} are missing");

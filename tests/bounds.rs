@@ -1,10 +1,10 @@
-//! What the meter owes a switch that it did not start: it exceeds no bound, and it answers.
+//! Tests that the meter exceeds no bound of a switch that it did not start, and answers it.
 #![allow(clippy::unwrap_used)]
 
 use crate::plant::{Folder, Plant, SWITCH, alone, measured_at};
 
-/// How many rules a switch has room for; and cases that would exceed it if they forgot the rules
-/// that they add to those of a point.
+/// The number of rules that a switch has room for, and cases that would exceed it if they forgot
+/// the rules that they add to those of a point.
 const BOUNDS: [(&str, &[&str]); 3] = [
     ("11", &["barrier-truth", "match-type"]),
     ("50", &["first-packet"]),

@@ -7,7 +7,7 @@ use bofuss_tests::{have, ok};
 
 use crate::plant::{Folder, measured};
 
-/// What a report of all cases has at least.
+/// The least number of plots in a report of all cases.
 const PLOTS: usize = 40;
 /// Looks at each plot once the page is there, and writes what is wrong into the page.
 const LOOK: &str = "<script>onload = () => {

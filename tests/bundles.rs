@@ -18,8 +18,8 @@ add table=1,in_port=1,actions=output:2
 add table=1,in_port=2,actions=output:1
 ";
 
-/// How many seconds ahead a bundle is to be committed: even on a busy machine the switch has it by
-/// then.
+/// The number of seconds after which a bundle is to be committed: even on a busy machine the switch
+/// has it by then.
 const AHEAD: &str = "+2";
 
 /// A file of a test.

@@ -23,7 +23,7 @@ source <(dpctl --generate zsh)
 /// Fish has a command for that.
 const FISH: &str = "dpctl --generate fish | source; complete -C $argv[1]";
 
-/// What a shell prints that runs a script with these arguments.
+/// Returns what a shell prints that runs a script with these arguments.
 fn said(shell: &[&str], arguments: &[&str]) -> Vec<String> {
     let folder = program("dpctl").parent().unwrap().to_path_buf();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 /// The UDP port of the numbered packets.
 pub const UDP_PORT: u16 = 7777;
 
-/// What one controller received, in order.
+/// The messages that one controller received, in order.
 #[derive(Default)]
 pub struct Heard {
     pub sender: Option<Sender>,

@@ -249,7 +249,7 @@ fn a_slave_may_ask_for_packets_and_those_that_a_slow_controller_loses_are_counte
     for role in [
         "tcp:127.0.0.1:16681 master",
         "ssl:127.0.0.1:16682 slave",
-        " equal (",
+        " equal OpenFlow 1.5 (",
     ] {
         assert!(told.contains(role), "{told}");
     }

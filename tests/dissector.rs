@@ -32,7 +32,7 @@ const NUMBERS: &[(&str, &[&str])] = &[
     ("condition0", &["value"]),
     ("pkt_len", &["value"]),
 ];
-/// How many numbers of vectors are compared at least.
+/// The least number of numbers of vectors that are compared.
 const MIN_NUMBERS: usize = 50;
 
 fn root() -> PathBuf {

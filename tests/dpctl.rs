@@ -209,7 +209,8 @@ fn both_tools_say_the_same_of_our_switch() {
     agree("OpenFlow13", &address, LATER_QUESTIONS);
     let dump = lab.dpctl(&["dump-flows"]);
     assert_eq!(printed(&dump).lines().count(), FLOWS.lines().count() + 1);
-    // What the versions next to 1.3 make of the same entries, groups, meters and queues.
+    // In the versions next to 1.3, both tools say the same of the entries, groups, meters and
+    // queues.
     agree(
         "OpenFlow12",
         &address,

@@ -1,4 +1,4 @@
-//! What dpctl shows while it happens: connections, packets, rates, messages.
+//! Tests of what dpctl shows while it happens: connections, packets, rates, messages.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -61,7 +61,7 @@ fn monitored(lab: &Lab, words: &[&str], is_meant: fn(&str) -> bool) -> String {
     last
 }
 
-/// Whether a line of a monitor is a packet in hexadecimal.
+/// Returns true if a line of a monitor is a packet in hexadecimal.
 fn is_packet(line: &str) -> bool {
     line.ends_with(|c: char| c.is_ascii_hexdigit()) && line.len() > 60
 }

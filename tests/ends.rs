@@ -1,4 +1,4 @@
-//! How a switch ends, that nothing of it is left, and what a service manager is told meanwhile.
+//! Tests that a switch ends, that nothing of it is left, and what a service manager is told.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Stdio};

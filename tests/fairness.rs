@@ -21,15 +21,16 @@ const SUBSCRIBERS: [(Ipv4Addr, RangeInclusive<u32>); 4] = [
 ];
 /// The address of host 3, which has a port of its own.
 const ALONE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
-/// What a flow sends that wants less than its share, in Mb/s.
+/// The rate of a flow that wants less than its share, in Mb/s.
 const SMALL_MBPS: f64 = 0.281;
-/// What it may wait at the port, in microseconds, beyond what a flow waits on the same way alone.
+/// The time that it may wait at the port, in microseconds, beyond what a flow waits on the same way
+/// alone.
 const MOST_US: u64 = 2_000;
 const PORT: u16 = 9;
 /// Bytes of a frame, and of them headers.
 const FRAME: usize = 1_000;
 const HEADERS: usize = 42;
-/// What is left out at the beginning of a run, and what counts then.
+/// The time that is left out at the beginning of a run, and that which counts then.
 const WARM_UP: Duration = Duration::from_secs(2);
 const COUNTED: Duration = Duration::from_secs(5);
 /// A packet that is so late, in seconds, is not sent.
@@ -156,7 +157,7 @@ fn micros_since(start: Instant) -> u64 {
     start.elapsed().as_micros() as u64
 }
 
-/// How many packets come to a socket in some time.
+/// Returns how many packets come to a socket in some time.
 fn received(socket: &UdpSocket, time: Duration) -> u32 {
     let (start, mut data, mut count) = (Instant::now(), [0; FRAME], 0);
     while start.elapsed() < time {
@@ -195,7 +196,8 @@ fn arrivals(lab: &Lab, flows: fn() -> Vec<Flow>) -> Vec<f64> {
     counts.into_iter().map(f64::from).collect()
 }
 
-/// How many stamped packets come to a socket, and the microseconds that 99 of 100 take at most.
+/// Returns how many stamped packets come to a socket, and the microseconds that 99 of 100 take at
+/// most.
 fn stamped_p99(socket: &UdpSocket, start: Instant, time: Duration) -> (usize, u64) {
     let (begin, mut data, mut waits) = (Instant::now(), [0; FRAME], Vec::new());
     while begin.elapsed() < time {
@@ -300,7 +302,7 @@ fn holds(index: RangeInclusive<f64>, mut run: impl FnMut() -> (f64, f64)) {
     assert!(is_right, "{seen:?}, not {index:?}");
 }
 
-/// What `ofmeter shares` measures of a discipline.
+/// Returns what `ofmeter shares` measures of a discipline.
 fn measured(discipline: &str) -> Value {
     let folder = format!("bofuss-shares-{}-{discipline}", std::process::id());
     let folder = std::env::temp_dir().join(folder);
@@ -335,7 +337,7 @@ fn evaluated(
     assert!(is_right, "{seen:?}, not {index:?}");
 }
 
-/// Whether a pair of a name and Mb/s is within bounds.
+/// Returns true if a pair of a name and Mb/s is within bounds.
 fn is_within(pair: &Value, bounds: &RangeInclusive<f64>) -> bool {
     bounds.contains(&pair[1].as_f64().unwrap())
 }

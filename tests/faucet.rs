@@ -131,7 +131,7 @@ dbs:
   flows: {type: text, path: DIR}
 ";
 
-/// How many of a burst of datagrams from host 1 reach host 3 at this UDP port.
+/// Returns how many of a burst of datagrams from host 1 reach host 3 at this UDP port.
 fn burst(labs: &[Lab; 2], port: u16) -> usize {
     let receiver = labs[1].host(3, || UdpSocket::bind((address(3), port)).unwrap());
     receiver

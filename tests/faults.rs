@@ -11,7 +11,7 @@ use bofuss_tests::{Lab, Process, have, ip, ok, printed, program, run, until};
 type Fault = (&'static str, &'static str);
 
 const TOOLS: &[&str] = &["ip", "strace"];
-/// What a switch calls from its start to its end.
+/// The calls of a switch from its start to its end.
 const AT_THE_START: &[Fault] = &[
     ("openat", "EMFILE"),
     ("socket", "EMFILE"),
@@ -34,7 +34,7 @@ const AT_THE_START: &[Fault] = &[
     ("getdents64", "EIO"),
     ("epoll_wait", "EINTR"),
 ];
-/// What a switch calls when it is told to do something.
+/// The calls of a switch that is told to do something.
 const RUNNING: &[Fault] = &[
     ("openat", "EMFILE"),
     ("clone3", "EAGAIN"),
@@ -319,7 +319,7 @@ fn a_slow_file_system_delays_a_reload_and_nothing_else() {
         until("the reload is in progress", || {
             fs::read_to_string(&trace).unwrap().contains(&file)
         });
-        let busy = "the files of another reload are still being read";
+        let busy = "the files of another change are still being read";
         let (done, said) = bofuss(&["ctl", &lab.name, "reload"]);
         assert!(!done && said.contains(busy), "{said}");
         reload

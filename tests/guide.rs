@@ -100,7 +100,7 @@ fn python(page: &str) -> &str {
     program.split_once("```").unwrap().0
 }
 
-/// Whether a text matches a pattern, in which `…` is any text.
+/// Returns true if a text matches a pattern, in which `…` is any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('…');
     let first = parts.next().unwrap();
@@ -119,7 +119,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     last.map_or(rest.is_empty(), |last| rest.ends_with(last))
 }
 
-/// Whether lines match those wanted, where `…` is any number of lines.
+/// Returns true if lines match those wanted, where `…` is any number of lines.
 fn are(wanted: &[&str], lines: &[&str]) -> bool {
     match wanted {
         [] => lines.is_empty(),
@@ -176,7 +176,8 @@ fn differences(page: &'static str, commands: usize) -> String {
         &script.replace("/usr/local/share/bofuss", "/run/bin"),
         &typed,
     );
-    // What the commands of the shell print, and what Mininet shows after each of its prompts.
+    // These are the outputs of the shell's commands, and what Mininet shows after each of its
+    // prompts.
     let parts = said.split("#step\n").skip(1);
     let mut printed = parts.flat_map(|part| part.split(PROMPT));
     let mut wrong = String::new();

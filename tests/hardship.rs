@@ -357,7 +357,7 @@ fn a_rate_of_packet_ins_holds_and_the_others_are_counted() {
     assert!(f64::from(came) <= most, "{came} packet-ins, at most {most}");
 }
 
-/// What the switch says of its connections.
+/// Returns what the switch says of its connections.
 fn connections(lab: &Lab) -> String {
     let mut command = Command::new(program("bofuss"));
     let output = command.args(["ctl", &lab.name, "controllers"]).output();

@@ -13,7 +13,7 @@ use bofuss_tests::{Lab, Process, have_users, ok, until};
 
 use crate::{Folder, is_without_rights, of_threads};
 
-/// What a call gives in one thread: its result and `errno`.
+/// The answer of a call in one thread: its result and `errno`.
 type Answer = (i64, i32);
 
 /// The errors of what is not permitted: `EPERM` and `EACCES`.

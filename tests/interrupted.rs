@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use bofuss_tests::{Process, ip, ok, printed, run, until};
+use bofuss_tests::{Process, ip, ok, printed, program, run, until};
 
 use crate::plant::{Folder, Plant, SWITCH, alone, ofmeter, switch_at};
 
@@ -38,24 +38,150 @@ fn ctrl_c_restores_a_switch_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn after_a_kill_the_written_rules_are_put_back_by_dpctl() {
+fn after_a_kill_the_next_run_puts_the_rules_back() {
     alone(|| {
         let plant = Plant::new(&[]);
         let folder = Folder::new();
+        let written = || {
+            let files = std::fs::read_dir(&folder.0).unwrap();
+            let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+            names
+                .filter(|name| name.starts_with("rules-before-"))
+                .count()
+        };
         assert_eq!(run_and_signal(&plant, &folder, "KILL"), None);
         let rules = plant.dpctl(&["dump-flows"]);
         assert!(!rules.contains("nw_dst=10.1.1.1"), "{rules}");
-        // The same command again does not take what the run left for the switch's own rules.
+        assert_eq!(written(), 1);
+        // What others have added since is not removed.
+        let other = "priority=9,udp,actions=output:2";
+        plant.dpctl(&["add-flow", other]);
         let words = ["run", "match-type", "--short", "--wipe"];
         let refused = printed(&run(ofmeter(&folder, &words).args(switch_at(SWITCH))));
-        assert!(refused.contains("replace-flows"), "{refused}");
-        let written = folder.0.join("rules-before.txt");
-        plant.dpctl(&["replace-flows", written.to_str().unwrap()]);
+        assert!(
+            refused.contains("others since") && refused.contains("udp"),
+            "{refused}"
+        );
+        assert!(plant.dpctl(&["dump-flows"]).contains("priority=9,udp"));
+        plant.dpctl(&["--strict", "del-flows", "priority=9,udp"]);
+        ok(ofmeter(&folder, &words).args(switch_at(SWITCH)));
+        assert_eq!(written(), 0, "they are back");
         let rules = plant.dpctl(&["dump-flows"]);
         assert!(rules.contains("nw_dst=10.1.1.1"), "{rules}");
         assert_eq!(rules.matches("actions=").count(), 1, "{rules}");
-        ok(ofmeter(&folder, &words).args(switch_at(SWITCH)));
-        assert!(!written.exists(), "they are back");
+
+        // The same without a run.
+        plant.dpctl(&["del-flows"]);
+        std::fs::remove_file(folder.0.join("results.jsonl")).unwrap();
+        assert_eq!(run_and_signal(&plant, &folder, "KILL"), None);
+        let address = format!("tcp:127.0.0.1:{SWITCH}");
+        let restore = ["restore", "--switch", &address];
+        let said = printed(&run(&mut ofmeter(&folder, &restore)));
+        assert!(said.contains("1 rules are back"), "{said}");
+        assert!(plant.dpctl(&["dump-flows"]).contains("nw_dst=10.1.1.1"));
+        let again = run(&mut ofmeter(&folder, &restore));
+        assert!(!again.status.success() && printed(&again).contains("nothing was removed"));
+    });
+}
+
+/// Meters, groups and entries that OpenFlow 1.0 cannot express, or not whole.
+const RULES: [(&str, &str); 9] = [
+    ("add-meter", "meter=3,kbps,bands=type=drop,rate=5000"),
+    ("add-group", "group_id=9,type=all,bucket=actions=output:1"),
+    (
+        "add-group",
+        "group_id=4,type=indirect,bucket=actions=group:9",
+    ),
+    ("add-flow", "priority=7,ip,nw_dst=10.1.1.1,actions=output:1"),
+    (
+        "add-flow",
+        "priority=8,tcp,tcp_flags=+syn,actions=goto_table:1",
+    ),
+    ("add-flow", "table=1,priority=9,metadata=5,actions=group:4"),
+    (
+        "add-flow",
+        "table=1,cookie=0x77,ipv6,ipv6_src=2001:db8::/32,actions=meter:3,output:2",
+    ),
+    (
+        "add-flow",
+        "table=2,send_flow_rem,importance=6,udp,actions=write_actions(output:1)",
+    ),
+    ("add-flow", "table=2,priority=0,actions=drop"),
+];
+
+/// All that the switch has been given, as text in order, without counters and ages.
+fn given(plant: &Plant) -> Vec<String> {
+    let mut lines = Vec::new();
+    for dump in ["dump-flows", "dump-groups", "dump-meters"] {
+        for line in plant.dpctl(&[dump]).lines() {
+            let mut words: Vec<&str> = line.split_whitespace().collect();
+            words.retain(|word| !word.starts_with("duration=") && !word.starts_with("n_"));
+            lines.push(words.join(" "));
+        }
+    }
+    lines.sort();
+    lines
+}
+
+#[test]
+fn a_run_in_an_old_version_puts_back_what_that_cannot_express() {
+    alone(|| {
+        let plant = Plant::new(&[]);
+        for (verb, rule) in RULES {
+            plant.dpctl(&[verb, rule]);
+        }
+        let before = given(&plant);
+        assert!(before.len() >= RULES.len(), "{before:?}");
+        let folder = Folder::new();
+        for version in ["1.0", "1.3"] {
+            let words = [
+                "run",
+                "match-type",
+                "--short",
+                "--wipe",
+                "--openflow",
+                version,
+            ];
+            let done = run(ofmeter(&folder, &words).args(switch_at(SWITCH)));
+            let said = printed(&done);
+            assert!(done.status.success(), "{said}");
+            assert!(
+                said.contains("1 meter, 2 groups, 6 rules are back"),
+                "{said}"
+            );
+            assert_eq!(given(&plant), before, "{version}");
+            for name in ["run.json", "results.jsonl"] {
+                std::fs::remove_file(folder.0.join(name)).unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn what_the_switchs_own_version_cannot_put_back_is_not_removed() {
+    alone(|| {
+        let folder = Folder::new();
+        std::fs::create_dir_all(&folder.0).unwrap();
+        let config = folder.0.join("bofuss.toml");
+        std::fs::write(&config, "versions = ['1.0', '1.3']\n").unwrap();
+        let plant = Plant::new(&["--config", config.to_str().unwrap()]);
+        plant.dpctl(&["add-flow", "priority=7,ip,nw_dst=10.1.1.1,actions=output:1"]);
+        plant.dpctl(&["add-flow", "table=1,priority=9,udp,actions=output:2"]);
+        std::fs::write(&config, "versions = ['1.0']\n").unwrap();
+        ok(Command::new(program("bofuss")).args(["reload", &plant.name]));
+        let count = || {
+            let rules = plant.dpctl(&["-O", "OpenFlow10", "dump-flows"]);
+            rules.matches("actions=").count()
+        };
+        assert_eq!(count(), 2);
+        let words = ["run", "match-type", "--short", "--wipe"];
+        let refused = run(ofmeter(&folder, &words).args(switch_at(SWITCH)));
+        let said = printed(&refused);
+        assert!(
+            !refused.status.success() && said.contains("nothing is removed"),
+            "{said}"
+        );
+        assert_eq!(count(), 2);
     });
 }
 

@@ -20,13 +20,13 @@ use bofuss_ports::NetNs;
 
 use self::peers::Ofctl;
 
-/// How long anything may take.
+/// The time that anything may take.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// Tells the laboratories of one process apart.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Whether the tests that need `tools` can run. Outside CI, missing ones are printed, and the test
-/// is skipped.
+/// Returns true if the tests that need `tools` can run. Outside CI, missing ones are printed, and
+/// the test is skipped.
 ///
 /// Panics: in CI, if one is missing.
 pub fn have(tools: &[&str]) -> bool {
@@ -97,7 +97,7 @@ pub fn run(command: &mut Command) -> Output {
         .unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// What a command prints, on both streams. Panics: if it fails.
+/// Returns what a command prints, on both streams. Panics: if it fails.
 pub fn ok(command: &mut Command) -> String {
     let output = run(command);
     let text = printed(&output);
@@ -198,7 +198,7 @@ pub struct Lab {
     pub name: String,
     hosts: BTreeMap<u8, NetNs>,
     log: PathBuf,
-    /// Where it listens for tools, if an argument says so.
+    /// The address on which it listens for tools, if an argument says so.
     tcp: Option<String>,
 }
 
@@ -289,7 +289,7 @@ impl Lab {
             .args(arguments))
     }
 
-    /// What our `dpctl` prints about this switch. Panics: if it fails.
+    /// Returns what our `dpctl` prints about this switch. Panics: if it fails.
     pub fn asks(&self, arguments: &[&str]) -> String {
         let output = self.dpctl(arguments);
         assert!(
@@ -300,7 +300,7 @@ impl Lab {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Where tools find the switch: over TCP if it listens there, so that it can be captured.
+    /// The address for tools: over TCP if it listens there, so that it can be captured.
     pub fn tools_address(&self) -> String {
         self.tcp.clone().unwrap_or_else(|| self.address())
     }
@@ -318,7 +318,7 @@ impl Lab {
         }
     }
 
-    /// Whether one host reaches another with one ping.
+    /// Returns true if one host reaches another with one ping.
     pub fn pings(&self, from: u8, to: u8) -> bool {
         let target = address(to).to_string();
         let ping = || run(Command::new("ping").args(["-n", "-c", "1", "-W", "1", &target]));

@@ -11,20 +11,26 @@ use bofuss_ports::NetNs;
 /// Types of messages.
 const ERROR: u8 = 1;
 const FLOW_MOD: u8 = 14;
-const MULTIPART_REQUEST: u8 = 18;
-const BARRIER_REQUEST: u8 = 20;
 /// The type and the code of the error of a full table.
 const TABLE_FULL: [u8; 4] = [0, 5, 0, 1];
-/// The kind of multipart that asks for entries.
+/// The kinds of multipart that ask for entries, for their number, and for that in each table.
 const FLOWS: u8 = 1;
-/// The offset of a flow-mod's command, from OpenFlow 1.1 on.
-const COMMAND: usize = 25;
+const AGGREGATE: u8 = 2;
+const TABLES: u8 = 3;
+/// Commands of flow-mods.
+const ADD: u8 = 0;
+const MODIFY_STRICT: u8 = 2;
+const DELETE: u8 = 3;
+const DELETE_STRICT: u8 = 4;
+/// OpenFlow 1.0 and 1.5 on the wire.
+const OF10: u8 = 1;
+const OF15: u8 = 6;
 /// By how much the barriers of one liar are early at least.
 const EARLY: Duration = Duration::from_millis(50);
-/// How late a slow switch's changes are, longer than a rule is probed after the barrier.
+/// The delay of a slow switch's changes, longer than a rule is probed after the barrier.
 const SLOW: Duration = Duration::from_millis(800);
 
-/// How a liar changes what a controller sends.
+/// The way in which a liar changes what a controller sends.
 #[derive(Clone, Copy)]
 pub enum Lie {
     /// None: flow-mods and barriers arrive late.
@@ -33,16 +39,90 @@ pub enum Lie {
     EarlyBarriers,
     /// Only this many flow-mods that add arrive.
     SwallowsAdds(u32),
+    /// Of the flow-mods that add, the one of this number does not arrive, counted from 1 on from
+    /// each removal of all entries.
+    SwallowsOne(u32),
+    /// Flow-mods that modify do not arrive.
+    SwallowsModifies,
+    /// Flow-mods that delete single entries do not arrive; statistics say that they did.
+    SwallowsDeletes,
     /// All flow-mods that add are acknowledged; those after this many are dropped, and refused
     /// once their barrier is answered.
     RejectsLate(u32),
-    /// Of requests for flow statistics, only the first one arrives.
+    /// On a connection that has added an entry, requests for flow statistics do not arrive.
     SwallowsStatistics,
+    /// On a connection that has added an entry, barriers do not arrive.
+    SwallowsBarriers,
     /// The connection is closed after this many flow-mods that add.
     HangsUp(u32),
+    /// After this many flow-mods that add, nothing arrives on the connection.
+    FallsSilent(u32),
+    /// Nothing arrives at all.
+    Silent,
+    /// No request for a multipart reply arrives.
+    SwallowsAllStatistics,
 }
 
-/// What is passed on late.
+/// What differs between the versions.
+struct Wording {
+    multipart_request: u8,
+    barrier_request: u8,
+    /// The offset of a flow-mod's command.
+    command: usize,
+}
+
+fn wording(version: u8) -> Wording {
+    if version == OF10 {
+        return Wording {
+            multipart_request: 16,
+            barrier_request: 18,
+            command: 57,
+        };
+    }
+    Wording {
+        multipart_request: 18,
+        barrier_request: 20,
+        command: 25,
+    }
+}
+
+/// The reply to a request for the number of entries, with any number.
+fn counted(header: &[u8; 8], kind: u8, entries: u32) -> Vec<u8> {
+    let is_old = header[0] == OF10;
+    let count = entries.to_be_bytes();
+    let mut body = vec![0, kind, 0, 0];
+    if !is_old {
+        body.extend([0; 4]);
+    }
+    match kind {
+        // A list of one statistic, the number of flows.
+        AGGREGATE if header[0] == OF15 => {
+            body.extend([0, 0, 0, 12, 0x80, 2, 3 << 1, 4]);
+            body.extend(count);
+            body.extend([0; 4]);
+        }
+        AGGREGATE => {
+            body.extend([0; 16]);
+            body.extend(count);
+            body.extend([0; 4]);
+        }
+        _ => {
+            // In 1.0 there are the table's name, wildcards and size before the number.
+            body.extend(vec![0; if is_old { 44 } else { 4 }]);
+            body.extend(count);
+            body.extend([0; 16]);
+        }
+    }
+    let length = (header.len() + body.len()) as u16;
+    let reply = wording(header[0]).multipart_request + 1;
+    let mut bytes = vec![header[0], reply];
+    bytes.extend(length.to_be_bytes());
+    bytes.extend(&header[4..]);
+    bytes.extend(body);
+    bytes
+}
+
+/// The messages that are passed on late.
 enum Late {
     /// A message, and when it is due.
     Message(Instant, Vec<u8>),
@@ -114,7 +194,9 @@ fn pass(mut client: TcpStream, mut switch: TcpStream, lie: Lie, changes: LateCha
     let sender = std::thread::spawn(move || pass_late(queue, delayed, changes));
     let mut mods = 0;
     let mut adds = 0;
-    let mut asked = 0;
+    // The entries that there should be, and those that were added since all were removed.
+    let mut acknowledged = 0;
+    let mut since_removal = 0;
     let mut refused: Vec<u8> = Vec::new();
     let mut is_answered = false;
     let mut header = [0; 8];
@@ -125,38 +207,66 @@ fn pass(mut client: TcpStream, mut switch: TcpStream, lie: Lie, changes: LateCha
         if client.read_exact(&mut message[8..]).is_err() {
             break;
         }
-        let is_add = header[1] == FLOW_MOD && message[COMMAND] == 0;
+        let words = wording(header[0]);
+        let is_barrier = header[1] == words.barrier_request;
+        let command = (header[1] == FLOW_MOD).then(|| message[words.command]);
+        let is_add = command == Some(ADD);
         adds += u32::from(is_add);
-        let asks = header[1] == MULTIPART_REQUEST && message[9] == FLOWS;
-        asked += u32::from(asks);
+        match command {
+            Some(ADD) => (acknowledged, since_removal) = (acknowledged + 1, since_removal + 1),
+            Some(DELETE) => (acknowledged, since_removal) = (0, 0),
+            Some(DELETE_STRICT) => acknowledged -= 1,
+            _ => {}
+        }
+        let asked = (header[1] == words.multipart_request).then(|| message[9]);
+        let asks = asked == Some(FLOWS);
         // Its answer has arrived if more is asked: nothing else is on its way back.
-        if std::mem::replace(&mut is_answered, header[1] == BARRIER_REQUEST) {
+        if std::mem::replace(&mut is_answered, is_barrier) {
             let _ = client.write_all(&std::mem::take(&mut refused));
         }
         match lie {
             Lie::RejectsLate(most) if is_add && adds > most => {
                 refused.extend(error(&header, TABLE_FULL, &message));
             }
-            Lie::Slow if matches!(header[1], FLOW_MOD | BARRIER_REQUEST) => {
+            Lie::Slow if command.is_some() || is_barrier => {
                 let _ = late.send(Late::Message(Instant::now() + SLOW, message));
             }
-            Lie::EarlyBarriers if header[1] == FLOW_MOD => {
+            Lie::EarlyBarriers if command.is_some() => {
                 mods += 1;
                 let _ = late.send(Late::Message(Instant::now() + EARLY, message));
             }
-            Lie::EarlyBarriers if header[1] == BARRIER_REQUEST => {
+            Lie::EarlyBarriers if is_barrier => {
                 let _ = switch.write_all(&message);
                 let mods = std::mem::take(&mut mods);
                 let _ = late.send(Late::Barrier(Instant::now(), mods));
             }
             Lie::SwallowsAdds(most) if is_add && adds > most => {}
-            Lie::SwallowsStatistics if asks && asked > 1 => {}
+            Lie::SwallowsOne(number) if is_add && since_removal == number => {}
+            Lie::SwallowsModifies if command == Some(MODIFY_STRICT) => {}
+            Lie::SwallowsDeletes if command == Some(DELETE_STRICT) => {}
+            Lie::SwallowsOne(_) | Lie::SwallowsDeletes
+                if matches!(asked, Some(AGGREGATE | TABLES)) =>
+            {
+                let kind = asked.unwrap_or_default();
+                let _ = client.write_all(&counted(&header, kind, acknowledged));
+            }
+            Lie::SwallowsStatistics if asks && adds > 0 => {}
+            Lie::SwallowsAllStatistics if asks => {}
+            Lie::FallsSilent(after) if adds > after => {}
+            Lie::Silent => {}
+            Lie::SwallowsBarriers if is_barrier && adds > 0 => {}
             Lie::HangsUp(after) if adds > after => break,
             Lie::Slow
             | Lie::EarlyBarriers
             | Lie::SwallowsAdds(_)
+            | Lie::SwallowsOne(_)
+            | Lie::SwallowsModifies
+            | Lie::SwallowsDeletes
             | Lie::RejectsLate(_)
             | Lie::SwallowsStatistics
+            | Lie::SwallowsAllStatistics
+            | Lie::FallsSilent(_)
+            | Lie::SwallowsBarriers
             | Lie::HangsUp(_) => {
                 let _ = switch.write_all(&message);
             }

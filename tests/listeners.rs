@@ -1,4 +1,4 @@
-//! Where the switch listens, and that no peer keeps others out there.
+//! Tests of where the switch listens, and that no peer keeps others out there.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;

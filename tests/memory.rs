@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use bofuss_oflib::message::FlowModCommand;
@@ -17,14 +17,14 @@ const TOOLS: &[&str] = &["ip"];
 const ENTRIES: u32 = 100_000;
 /// Of this many entries one stays when the others are deleted.
 const SCATTER: u32 = 200;
-/// Where a flow-mod has the last byte of its cookie.
+/// The offset of the last byte of the cookie in a flow-mod.
 const COOKIE_END: usize = 15;
 /// The cookies of entries that are deleted, and of those that stay.
 const GOES: u8 = 1;
 const STAYS: u8 = 2;
-/// What they take at least, in KiB.
+/// The memory that they take at least, in KiB.
 const FULL_KIB: usize = ENTRIES as usize / 3;
-/// How long after the last delete or a reader's end memory may stay.
+/// The time that memory may stay after the last delete or a reader's end.
 const RETURN_TIME: Duration = Duration::from_secs(10);
 /// A request for the statistics of all entries.
 const FLOW_STATS: [u8; 56] = {
@@ -170,8 +170,10 @@ fn memory_of_slow_readers_goes_back_within_ten_seconds_of_their_end() {
     stream
         .write_all(&flow_mod(FlowModCommand::DELETE, "cookie=1/-1"))
         .unwrap();
-    assert!(lab.pings(1, 2), "packets pass while the entries go");
-    done(&mut stream);
+    thread::scope(|scope| {
+        scope.spawn(|| done(&mut stream));
+        assert!(lab.pings(1, 2), "packets pass while the entries go");
+    });
     drop(readers);
     assert!(lab.pings(1, 2), "packets pass while their memory goes back");
     returns_to(fresh, &lab);

@@ -6,7 +6,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use bofuss_tests::{Lab, Process, address as host_address, get, have, printed, run, until};
+use bofuss_tests::{Lab, Process, address as host_address, get, have, ok, printed, run, until};
+use serde_json::{Value, json};
 
 const OPEN_METRICS: &str = "Accept: application/openmetrics-text; version=1.0.0";
 
@@ -35,7 +36,7 @@ fn busy_switch() -> (Lab, String) {
     (lab, address)
 }
 
-/// Where the switch serves its metrics, according to its log: ADDRESS:PORT.
+/// Returns where the switch serves its metrics, according to its log: ADDRESS:PORT.
 fn metrics_address(lab: &Lab) -> String {
     let log = lab.log();
     let (_, rest) = log.split_once("metrics: http://").unwrap();
@@ -110,7 +111,7 @@ fn metrics_are_what_the_switch_counts() {
     assert!(get(&address, "/", "").0.starts_with("HTTP/1.1 404"));
 }
 
-/// How many samples begin with `start`.
+/// Returns how many samples begin with `start`.
 fn count(text: &str, start: &str) -> usize {
     text.lines().filter(|line| line.starts_with(start)).count()
 }
@@ -180,6 +181,37 @@ fn a_prometheus_scrapes_without_a_warning() {
     );
     scraped(&dir, &config);
     std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// Every query of the dashboard is made an alert, so that promtool reads it.
+#[test]
+fn promtool_reads_the_alerts_and_the_queries_of_the_dashboard() {
+    if !have(&["promtool"]) {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../contrib/prometheus");
+    let check = |file: &Path| ok(Command::new("promtool").args(["check", "rules"]).arg(file));
+    assert!(check(&folder.join("bofuss.rules.yml")).contains("8 rules found"));
+    let text = std::fs::read_to_string(folder.join("dashboard.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let mut rules = Vec::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            let query = target["expr"].as_str().unwrap();
+            let query = query.replace("$__rate_interval", "1m");
+            rules.push(json!({"record": format!("query:{}", rules.len()), "expr": query}));
+        }
+    }
+    assert!(rules.len() > 12);
+    let count = rules.len();
+    // YAML contains JSON.
+    let queries = json!({"groups": [{"name": "queries", "rules": rules}]});
+    let name = format!("bofuss-queries-{}.yml", std::process::id());
+    let file = std::env::temp_dir().join(name);
+    std::fs::write(&file, queries.to_string()).unwrap();
+    let said = check(&file);
+    std::fs::remove_file(&file).unwrap();
+    assert!(said.contains(&format!("{count} rules found")), "{said}");
 }
 
 /// Runs a Prometheus in `dir` until it has the metrics of the switch.

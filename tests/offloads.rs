@@ -46,7 +46,7 @@ fn with_ipv6(lab: &Lab) {
     }
 }
 
-/// How many frames the switch counted on port 1, on a wire, and how many bytes.
+/// Returns how many frames the switch counted on port 1, on a wire, and how many bytes.
 fn received(lab: &Lab) -> (u64, u64) {
     let text = String::from_utf8(lab.dpctl(&["dump-ports", "1"]).stdout).unwrap();
     let number = |key: &str| {

@@ -5,7 +5,9 @@
 mod bounds;
 mod browser;
 mod interrupted;
+mod known;
 mod liar;
+mod lies;
 mod plant;
 mod published;
 mod set_ups;
@@ -14,12 +16,13 @@ use std::process::{Command, Output, Stdio};
 
 use bofuss_tests::{Process, ip, ok, printed, program, run, until};
 
+use crate::known::is_found;
 use crate::liar::{Lie, lie};
 use crate::plant::{
     Folder, LIAR, Plant, SWITCH, alone, measured, measured_at, metric, ofmeter, stated, switch_at,
 };
 
-/// How long the switch takes at most until a rule acts that it got, in microseconds.
+/// The most time that the switch takes until a rule acts that it got, in microseconds.
 const MOST_TO_ACT_US: f64 = 5_000.0;
 
 #[test]
@@ -48,7 +51,10 @@ fn a_forwarders_delay_loss_and_order_are_found() {
         } else {
             0.0
         };
-        assert_eq!(metric(first, "duplicated"), duplicates);
+        // A busy machine may lose some of them on the line of one point.
+        let kinds = found.iter().filter(|one| one["point"]["kind"] == "output");
+        let seen = kinds.map(|one| metric(one, "duplicated"));
+        assert_eq!(seen.fold(0.0, f64::max), duplicates);
         let raw = std::fs::metadata(folder.0.join(first["raw"].as_str().unwrap())).unwrap();
         assert_eq!(raw.len(), first["delay"]["n"].as_u64().unwrap() * 8);
         let page = folder.read("report.html");
@@ -95,50 +101,6 @@ fn frames_that_go_there_and_back_are_delayed_twice() {
     assert!((10_000.0..12_000.0).contains(&least), "{least} us");
 }
 
-/// Whether a known answer is within the error that the report states; what else runs on the machine
-/// may make it worse than the calibration knew, so that it is tried again.
-fn is_found(known: f64, mut attempt: impl FnMut() -> (f64, f64)) {
-    let mut seen = Vec::new();
-    for _ in 0..6 {
-        let (low, high) = attempt();
-        if (low..=high).contains(&known) {
-            return;
-        }
-        seen.push((low, high));
-    }
-    panic!("{known} is in none of {seen:?}");
-}
-
-#[test]
-fn known_answers_are_within_the_stated_errors() {
-    let case = ["mode-speedup", "--frames", "2000", "--max-rate", "5000"];
-    let more = ["--repeats", "3", "--setup"];
-    let measure = |faults: &str| {
-        let folder = Folder::new();
-        let faults = format!("forwarder:{faults}");
-        measured(&folder, &[&case[..], &more, &[&faults]].concat());
-        folder
-    };
-    for micros in [50.0, 500.0] {
-        is_found(micros, || {
-            let folder = measure(&format!("delay={micros}us"));
-            let column = "switch alone, stated error of the median";
-            stated(&folder, "mode-speedup", "legacy 64 B", column)
-        });
-    }
-    for (fault, count) in [
-        ("loss", "lost"),
-        ("reorder", "reordered"),
-        ("duplicate", "duplicated"),
-    ] {
-        is_found(1.0, || {
-            let folder = measure(&format!("{fault}=1%"));
-            let column = format!("{count}, 99 % interval, %");
-            stated(&folder, "mode-speedup", "legacy 64 B", &column)
-        });
-    }
-}
-
 #[test]
 fn every_case_runs_on_bofuss_in_its_shortest_form() {
     let folder = Folder::new();
@@ -147,6 +109,10 @@ fn every_case_runs_on_bofuss_in_its_shortest_form() {
     for (case, origin) in [("spine-leaf-fct", "simulated"), ("spine-leaf-live", "live")] {
         let mut results = found.iter().filter(|result| result["case"] == case);
         assert!(results.any(|result| metric(result, "mice: throughput, mean") > 0.0));
+        let first = found.iter().find(|result| result["case"] == case).unwrap();
+        let flows = folder.read(first["flows"].as_str().unwrap());
+        let ended = flows.lines().skip(1).filter(|line| !line.ends_with(','));
+        assert_eq!(ended.count() as u64, first["delay"]["n"].as_u64().unwrap());
         let mut sections = page.split("<h2 id=\"");
         let section = sections.find(|part| part.starts_with(case)).unwrap();
         for (figure, what) in [("Fig. 6", "throughput"), ("Fig. 7", "completion")] {
@@ -245,7 +211,8 @@ fn the_limit_of_a_table_is_found_and_a_table_that_swallows_rules_is_a_lie() {
         );
         let row = "limit, exact rules that act";
         let (low, high) = stated(&folder, "table-size", row, "stated error");
-        assert!((low..=high).contains(&500.0), "{low} to {high}");
+        // All were tried, and one of the 500 is the rule of what no other matches.
+        assert_eq!((low, high), (499.0, 499.0));
     });
     alone(|| {
         let _plant = Plant::new(&[]);
@@ -411,14 +378,14 @@ fn what_is_wrong_with_a_switch_is_said_before_anything_is_measured() {
                 "{refused}"
             );
         }
-        // A switch that takes the connection and says nothing.
+        // A switch that takes the connection and says nothing is found to hang.
         let silent = std::net::TcpListener::bind(("127.0.0.1", SWITCH)).unwrap();
         let words = [
             "run", "fm-add", "--stall", "1", "--ports", "near,sa", "--switch",
         ];
         let address = format!("tcp:127.0.0.1:{SWITCH}");
-        let refused = printed(&run(ofmeter(&folder, &words).arg(&address)));
-        assert!(refused.contains("tcp:127.0.0.1:6690: "), "{refused}");
+        let said = printed(&run(ofmeter(&folder, &words).arg(&address)));
+        assert!(said.contains("fm-add bulk 1000 rules: hangs"), "{said}");
         drop(silent);
     });
 }

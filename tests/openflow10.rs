@@ -6,7 +6,7 @@ use std::process::Command;
 use bofuss_tests::peers::{Ofctl, contains, joins_os_ken, joins_ovs, joins_ryu};
 use bofuss_tests::{Capture, Lab, have, printed, program, run, until};
 
-/// What tshark calls the type of a message of 1.0.
+/// The name that tshark has for the type of a message of 1.0.
 const TYPE: &str = "openflow_1_0.type";
 const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "dumpcap", "tshark"];
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use bofuss_tests::peers::{Ofctl, contains, joins_os_ken, joins_ovs, joins_ryu};
 use bofuss_tests::{Capture, Lab, have, ip, ok, program, until};
 
-/// What tshark calls the type of a message of 1.5.
+/// The name that tshark has for the type of a message of 1.5.
 const TYPE: &str = "openflow_v6.type";
 const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "dumpcap", "tshark"];
 

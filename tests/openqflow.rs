@@ -102,18 +102,20 @@ const SOURCE_PORT: u16 = 1000;
 const PORT: u16 = 9;
 const PACKETS: u32 = 600;
 const TELLING: u32 = 100;
-/// What that packet has after its number, and bytes of all of them without headers.
+/// The text of that packet after its number, and the bytes of each packet without headers.
 const MAGIC: &[u8] = b"P2P!";
 const PAYLOAD: usize = 958;
-/// Where the protocol and the destination port are in a frame, and after UDP's header its number.
+/// The offsets in a frame: of the protocol, of the destination port, and of its number after UDP's
+/// header.
 const PROTO_AT: usize = 23;
 const UDP: u8 = 17;
 const PORT_AT: usize = 36;
 const NUMBER_AT: usize = 42;
-/// How long a class may take, in nanoseconds, and runs on a machine that may be busy.
+/// The time that a class may take, in nanoseconds, and the runs on a machine that may be busy.
 const MOST_NS: u64 = 10_000_000;
 const TRIES: usize = 5;
-/// How long an engine waits for a copy: a switch that lacks room for it does not send it again.
+/// The time that an engine waits for a copy: a switch that lacks room for it does not send it
+/// again.
 const COPY_PATIENCE: Duration = Duration::from_secs(2);
 /// Packets that have to come at a slower pace before it counts as one, and the least gap between
 /// them: half of the 16 ms of a maximum of 500 kb/s, as a busy machine delays some. At 10 Mb/s gaps
@@ -142,7 +144,7 @@ fn openqflow(kind: u32, body: &[u8]) -> Vec<u8> {
 /// A local engine: what it writes into a flow once a copy shows what the flow is.
 struct Engine {
     stream: UnixStream,
-    /// Which record the class has, as bits, and the record.
+    /// The kinds of record that the class has, as bits, and the record.
     class: (u8, Vec<u8>),
 }
 
@@ -261,16 +263,16 @@ impl Streamed {
         all
     }
 
-    /// How long after the telling packet the first one came to host 3, and its number; none if some
-    /// were lost on a busy machine.
+    /// Returns how long after the telling packet the first one came to host 3, and its number; none
+    /// if some were lost on a busy machine.
     fn moved(&self) -> Option<(u64, u32)> {
         let is_whole = self.in_order().len() + 1 == PACKETS as usize;
         let (at, number) = self.hosts[1].first()?;
         is_whole.then_some((at - self.told?, *number))
     }
 
-    /// How long after the telling packet the last one came that was too close to the one before;
-    /// none if too few came after it to tell.
+    /// Returns how long after the telling packet the last one came that was too close to the one
+    /// before; none if too few came after it to tell.
     fn slowed(&self, gap: u64) -> Option<u64> {
         let all = self.in_order();
         let mut pairs = all.windows(2);

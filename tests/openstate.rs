@@ -11,7 +11,7 @@ use bofuss_tests::{Lab, PATIENCE, Process, address, have, ip, ok, python, until}
 /// The ports to knock at, in order, and the port that they open.
 const KNOCKS: [u16; 3] = [5001, 5002, 5003];
 const OPEN: u16 = 22;
-/// How long a datagram that should not arrive may take to do so.
+/// The time that a datagram that should not arrive may take to do so.
 const SILENCE: Duration = Duration::from_millis(300);
 
 fn send(lab: &Lab, from: u8, port: u16) {
@@ -21,7 +21,7 @@ fn send(lab: &Lab, from: u8, port: u16) {
     });
 }
 
-/// Whether a datagram from a host to the open port of host 2 arrives within a time.
+/// Returns true if a datagram from a host to the open port of host 2 arrives within a time.
 fn passes(lab: &Lab, receiver: &UdpSocket, from: u8, patience: Duration) -> bool {
     receiver.set_read_timeout(Some(patience)).unwrap();
     send(lab, from, OPEN);
@@ -116,7 +116,8 @@ fn a_quota_of_packets_by_an_os_ken_controller_of_open_packet_processor() {
     std::fs::remove_file(&output).unwrap();
 }
 
-/// What host 1 has sent over TCP, as counted by the switch, by its interface and by the receiver's.
+/// The amount that host 1 has sent over TCP, as counted by the switch, by its interface and by the
+/// receiver's.
 #[derive(Debug)]
 struct Transfer {
     /// Packets and their bytes, by the state and a variable of its flow, and by its entry.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const TOOLS: &[&str] = &["dpkg", "tar", "sha256sum", "chroot", "python3"];
 /// Rust's and Debian's names of a machine.
 const MACHINES: [(&str, &str); 2] = [("x86_64", "amd64"), ("aarch64", "arm64")];
-/// What every installation has below its prefix.
+/// The files of every installation below its prefix.
 const INSTALLED: &[&str] = &[
     "bin/bofuss",
     "bin/dpctl",
@@ -91,7 +91,7 @@ fn sh(folder: &Path, script: &str) -> String {
         .current_dir(folder))
 }
 
-/// Where the packages are, and for which machines; nothing if there are none.
+/// Returns where the packages are, and for which machines; nothing if there are none.
 fn packages() -> Option<(PathBuf, Vec<(&'static str, &'static str)>)> {
     let folder = std::env::var_os("BOFUSS_DIST").map(PathBuf::from);
     let found = folder.filter(|folder| folder.join("SHA256SUMS").exists());

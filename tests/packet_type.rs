@@ -82,7 +82,7 @@ fn ip_packets_are_switched_between_ports_without_ethernet() {
     assert!(!earlier.contains("packet_type"), "{earlier}");
     let story = dpctl(&["trace", "1", &format!("{PING}0a000203")]);
     assert!(story.contains("packet_type=(1,0x800)"), "{story}");
-    // What is no packet of a known type, and one that no port can take.
+    // Among these are packets of no known type, and a packet that no port can take.
     let send = "import socket\n\
         out = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM)\n\
         out.bind(('left', 0x88b5))\n\

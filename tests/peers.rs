@@ -23,21 +23,21 @@ impl Ofctl<'_> {
         (printed(&output), output.status.success())
     }
 
-    /// What a verb prints. Panics: if it fails.
+    /// Returns what a verb prints. Panics: if it fails.
     pub fn told(&self, verb: &str, arguments: &[&str]) -> String {
         let (text, success) = self.run(verb, arguments);
         assert!(success, "ovs-ofctl {verb} {arguments:?}: {text}");
         text
     }
 
-    /// What a verb prints that fails. Panics: if it succeeds.
+    /// Returns what a verb prints that fails. Panics: if it succeeds.
     pub fn refused(&self, verb: &str, arguments: &[&str]) -> String {
         let (text, success) = self.run(verb, arguments);
         assert!(!success, "ovs-ofctl {verb} {arguments:?}: {text}");
         text
     }
 
-    /// How many flow entries the switch reports.
+    /// Returns how many flow entries the switch reports.
     pub fn entries(&self, filter: &[&str]) -> usize {
         self.told("dump-flows", filter).matches("cookie=").count()
     }

@@ -11,7 +11,7 @@ use bofuss_ports::NetNs;
 use bofuss_tests::{Process, ip, ok, program, until};
 use serde_json::Value;
 
-/// Where the switch listens for OpenFlow, and where the liar in front of it.
+/// The ports on which the switch and the liar in front of it listen for OpenFlow.
 pub const SWITCH: u16 = 6690;
 pub const LIAR: u16 = 6691;
 /// Tells the folders of one process apart.
@@ -68,6 +68,7 @@ pub fn stated(folder: &Folder, case: &str, row: &str, column: &str) -> (f64, f64
         };
         for line in &lines[1..] {
             let words = line.join(" ").replace(" (forced)", "");
+            let words = words.replace(" (not ok)", "");
             if words.starts_with(row) {
                 let (low, high) = line[at]
                     .split_once(" to ")
@@ -131,6 +132,8 @@ pub fn measured(folder: &Folder, arguments: &[&str]) -> Vec<Value> {
 /// Two veth pairs and a switch between them, in this network namespace.
 pub struct Plant {
     _switch: Process,
+    /// The switch's name.
+    pub name: String,
 }
 
 impl Plant {
@@ -154,7 +157,10 @@ impl Plant {
         until("the switch listens", || {
             TcpStream::connect(("127.0.0.1", SWITCH)).is_ok()
         });
-        Self { _switch: switch }
+        Self {
+            _switch: switch,
+            name,
+        }
     }
 
     /// Runs our dpctl on the switch.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bofuss_tests::raw::{HELLO, connect, message};
 use bofuss_tests::{Lab, Process, have, ip, ok, printed, program, run, until};
 
-/// How soon controllers hear that a link has changed.
+/// The time within which controllers hear that a link has changed.
 const PROMPT: Duration = Duration::from_millis(100);
 
 /// A controller that prints what it receives.

@@ -42,7 +42,10 @@ fn a_papers_cases_run_on_each_set_up_and_its_numbers_are_beside_ours() {
         assert!(page.contains(row), "{row}");
     }
     assert!(page.contains("0.125 to 0.127") && page.contains("Table VIII"));
-    assert!(page.contains("Fig. 6 (section IV-B)") && page.contains("(similar to 1 for seven"));
+    assert!(page.contains("Fig. 6 (section IV-B)"));
+    // On a busy machine, no number of it may be good enough for a sentence.
+    let left_out = page.contains("values have a sign, and are left out");
+    assert!(left_out || page.contains("(similar to 1 for seven"));
     assert!(page.contains(", shortest form</title>"));
     for statistic in ["here, mean", "here, median"] {
         assert!(page.contains(statistic), "{statistic}");
@@ -52,6 +55,21 @@ fn a_papers_cases_run_on_each_set_up_and_its_numbers_are_beside_ours() {
     assert!(document.contains("| Extreme x460-24p |") && document.contains("date: "));
     for setup in ["bofuss", "yardstick"] {
         assert!(folder.0.join(setup).join("report.html").exists());
+    }
+    // Delays of frames are round trips, as in the paper, but where frames do not come back.
+    assert!(folder.read("bofuss/run.json").contains("\"echo\": true"));
+    let results = folder.read("bofuss/results.jsonl");
+    let results = results
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let all: Vec<serde_json::Value> = results.collect();
+    for result in &all {
+        assert_eq!(result["verdict"], "ok", "{result}");
+        let is_one_way = result["notes"].to_string().contains("one way");
+        let kind = &result["point"]["kind"];
+        if result["case"] == "match-type" || result["case"] == "table-size" {
+            assert_eq!(is_one_way, kind == "ipv6", "{result}");
+        }
     }
     let refused = run(&mut ofmeter(&folder, &["paper", "001"]));
     assert!(printed(&refused).contains("there are 000, 002, 003, 004"));
@@ -102,6 +120,8 @@ fn one_stream_and_flows_of_a_data_centre_are_beside_those_of_the_paper() {
         "round 2 of 2: wire",
     ];
     assert_eq!(rounds, in_turn, "{said}");
+    let form = "paper 000, shortest form: its cases take about";
+    assert!(said.find(form).unwrap() < said.find("round 1").unwrap());
     let announced = said.find("spine-leaf-live takes about").unwrap();
     assert!(announced < said.find("round 1").unwrap(), "{said}");
     assert!(said.contains("live: 2 spines") && said.contains("flows are cut off at"));

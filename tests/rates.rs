@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bofuss_tests::{Lab, PATIENCE, address, have, ip, until};
 
-/// How long packets are sent.
+/// The time for which packets are sent.
 const SENDING: Duration = Duration::from_secs(2);
 /// The shortest time between two bursts of packets.
 const PERIOD: Duration = Duration::from_millis(1);
@@ -179,7 +179,7 @@ fn a_queue_shapes_to_its_maximum_within_one_percent() {
 
 /// Half of a port: of each 1,514 bytes of a frame, TCP has 1,448.
 const HALF: RangeInclusive<f64> = 0.45..=0.5;
-/// How often it is tried, as a busy machine is late.
+/// The number of attempts, as a busy machine is late.
 const ATTEMPTS: u32 = 6;
 
 #[test]

@@ -37,7 +37,7 @@ impl Drop for Folder {
     }
 }
 
-/// What `bofuss replay` prints, and whether all outputs are as recorded.
+/// Returns what `bofuss replay` prints, and whether all outputs are as recorded.
 fn replay(arguments: &[&str]) -> (String, bool) {
     let output = run(Command::new(program("bofuss"))
         .arg("replay")
@@ -187,7 +187,7 @@ fn a_locked_switch_records_headers_of_real_traffic_and_no_payload() {
     if !have(&["ip", "ping", "python3"]) {
         return;
     }
-    // What `ping` sends.
+    // `ping` sends this.
     let payload = "18191a1b1c1d1e1f20212223";
     let folder = Folder::new("record-headers");
     let mut lengths = Vec::new();

@@ -120,7 +120,7 @@ fn a_refused_request_leaves_one_line_in_the_log_in_both_versions() {
     }
     let lab = Lab::new(1, &["--listen", "ptcp:16701"]);
     let mut new = Peer::connect(16701, Version::V1_3);
-    // What the switch cannot do.
+    // The switch cannot do this.
     let flow = "priority=5,actions=meter:9,output:1";
     let flow_mod = parse_flow(flow, FlowModCommand::ADD, &Arc::default()).unwrap();
     let flow_mod = new.bytes(&Message::FlowMod(flow_mod));
@@ -133,7 +133,7 @@ fn a_refused_request_leaves_one_line_in_the_log_in_both_versions() {
         "meter:9",
     ];
     tells(&lab, &new, &unknown);
-    // What cannot be read: the length of the match.
+    // The length of the match cannot be read.
     let mut unread = flow_mod.clone();
     unread[51] = 200;
     new.is_refused(&unread);

@@ -12,7 +12,7 @@ use bofuss_tests::{Process, have, ok, printed, program, raw, run, until};
 mod pki;
 mod stage;
 
-use stage::Stage;
+use stage::{Stage, refuses, vlans};
 
 /// The keys that the manual page lists.
 fn schema() -> Vec<String> {
@@ -78,7 +78,7 @@ fn a_controller_cuts_no_traffic_before_one_has_connected() {
     assert!(!stage.lab.pings(1, 2));
 }
 
-/// Whether the peer closes the connection.
+/// Returns true if the peer closes the connection.
 fn ends(mut stream: TcpStream) -> bool {
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).is_ok()
@@ -109,6 +109,11 @@ fn change(stage: &mut Stage, key: &str) {
             "64",
             "accelerated-flows: a change needs a restart",
         ),
+        "workers" => refuses(stage, key, "1", "workers: a change needs a restart"),
+        "state-dir" => {
+            refuses(stage, key, "'/tmp'", "state-dir: a record has everything");
+        }
+        "state-interval" => stage.follows(key, "5"),
         "record" => refuses(stage, key, "'/tmp/r'", "record: a change needs a restart"),
         "record-frames" => {
             refuses(
@@ -279,6 +284,17 @@ fn change(stage: &mut Stage, key: &str) {
             );
             stage.lab.ofctl("del-groups", &["group_id=7"]);
         }
+        "mac" => {
+            refuses(stage, key, "['2']", "mac 2: it is PORT=MAC");
+            stage.follows(key, "['2=02:00:00:00:00:77']");
+            assert!(
+                stage
+                    .ctl("macs")
+                    .contains("02:00:00:00:00:77 untagged port=2 static")
+            );
+            stage.follows(key, "[]");
+        }
+        "tag" | "trunks" | "vlan-mode" => vlans(stage, key),
         "mac-limit" => {
             refuses(stage, key, "['0']", "mac-limit 0: it is 1 to ");
             stage.follows(key, "['1', '2=7']");
@@ -419,21 +435,6 @@ fn ofctl14(stage: &Stage) -> Ofctl<'_> {
         lab: &stage.lab,
         version: "OpenFlow14",
     }
-}
-
-/// Checks that the switch refuses a value and names its line.
-fn refuses(stage: &mut Stage, key: &str, value: &str, reason: &str) {
-    let (done, said) = stage.set(key, value);
-    assert!(!done && said.contains(reason), "{key} = {value}: {said}");
-    let number = std::fs::read_to_string(&stage.file)
-        .unwrap()
-        .lines()
-        .position(|line| line.starts_with(&format!("{key} =")))
-        .unwrap();
-    assert!(
-        said.contains(&format!(", line {}: {key}", number + 1)),
-        "{said}"
-    );
 }
 
 #[test]

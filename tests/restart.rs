@@ -276,7 +276,7 @@ fn any_switch_clears_what_killed_ones_have_left_and_nothing_else() {
     drop((next, pairs));
 }
 
-/// How often both switches are restarted at once.
+/// The number of times that both switches are restarted at once.
 const BURSTS: usize = 20;
 
 #[test]

@@ -9,6 +9,10 @@ use serde_json::Value;
 
 use crate::plant::{Folder, alone, measured, metric, ofmeter};
 
+/// What `fm-add` finds of Open vSwitch: flows that its datapath has cached follow a new rule some
+/// milliseconds after the barrier's reply.
+const OVS_ADDS: &[&str] = &["ok", "lies"];
+
 #[test]
 fn open_vswitch_is_measured_in_two_versions() {
     if !have(&["ovs-vswitchd", "ovs-vsctl"]) {
@@ -31,7 +35,7 @@ fn open_vswitch_is_measured_in_two_versions() {
             let of = results.find(|r| r["case"] == case && r["point"]["kind"] == kind);
             of.unwrap()["verdict"].as_str().unwrap().to_owned()
         };
-        assert_eq!(verdict("fm-add", "bulk"), "ok");
+        assert!(OVS_ADDS.contains(&verdict("fm-add", "bulk").as_str()));
         assert_eq!(verdict("rewrite", "ip"), "ok");
         let tables = if version == "1.0" {
             "unsupported"
@@ -62,7 +66,10 @@ fn a_case_runs_in_each_version_of_openflow_that_a_switch_speaks() {
             let found = measured(&folder, &[&words[..], &["--openflow", version]].concat());
             for result in &found {
                 assert_eq!(result["version"], version);
-                assert_eq!(result["verdict"], "ok", "{setup}: {result}");
+                let verdict = result["verdict"].as_str().unwrap();
+                let may_lie = setup == "ovs" && result["case"] == "fm-add";
+                let usual = if may_lie { OVS_ADDS } else { &["ok"] };
+                assert!(usual.contains(&verdict), "{setup}: {result}");
             }
             assert!(found.iter().any(|result| result["case"] == "fm-add"));
         }
@@ -217,6 +224,15 @@ fn a_cable_between_two_named_interfaces_is_calibrated() {
             "{said}"
         );
     });
+}
+
+#[test]
+fn frames_that_the_interface_drops_are_lost_and_the_run_goes_on() {
+    let folder = Folder::new();
+    let found = measured(&folder, &["mtu", "--setup", "yardstick"]);
+    let large = found.iter().find(|one| one["point"]["bytes"] == 1_614);
+    let notes = large.unwrap()["notes"].to_string();
+    assert!(notes.contains("dropped"), "{notes}");
 }
 
 #[test]

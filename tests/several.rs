@@ -65,7 +65,7 @@ impl Switches {
         (output.status.success(), printed(&output))
     }
 
-    /// What a switch answers to an operator.
+    /// Returns what a switch answers to an operator.
     fn ask(&self, number: u8, words: &str) -> (bool, String) {
         let mut bofuss = Command::new(program("bofuss"));
         let output = run(bofuss.args(["ctl", &name(number)]).args(words.split(' ')));

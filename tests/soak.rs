@@ -15,15 +15,15 @@ use bofuss_oflib::{Catalogue, Message, Version};
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, PortDriver};
 use bofuss_tests::{Lab, PATIENCE, get, have, ip, until};
 
-/// How long traffic runs before everything is counted.
+/// The time that traffic runs before everything is counted.
 const STEP: Duration = Duration::from_secs(5);
 /// Batches of frames and of flow-mods a second.
 const BATCHES: u32 = 100;
 /// Flow-mods in a batch: 1,000 a second.
 const MODS: usize = 10;
-/// How long a controller stays.
+/// The time that a controller stays.
 const SESSION: Duration = Duration::from_secs(7);
-/// How many UDP ports entries come and go for, and the one that controllers ask for.
+/// The number of UDP ports for which entries come and go, and the port that controllers ask for.
 const PORTS: u64 = 200;
 const ASKED_PORT: u16 = 999;
 /// Flows that the cache takes, and how long it may take until it is full.
@@ -46,14 +46,14 @@ const RESTS: u8 = 1;
 const GOES: u8 = 2;
 const HURRIES: u8 = 3;
 
-/// How much traffic, and for how long.
+/// The amount of traffic, and its duration.
 struct Soak {
     seconds: u64,
     /// Frames of a batch: half of them of known flows, half random.
     frames: usize,
     /// Bits of the source address that are random.
     spread: u64,
-    /// Whether the cache is to be full before it begins.
+    /// True if the cache is to be full before it begins.
     fills: bool,
 }
 
@@ -193,7 +193,8 @@ fn total(metrics: &str, start: &str, part: &str) -> u64 {
     values.sum::<f64>() as u64
 }
 
-/// Where each packet of host 3 went: the numbers that are compared, and two that grow together.
+/// Returns where each packet of host 3 went: the numbers that are compared, and two that grow
+/// together.
 fn accounts(lab: &Lab, metrics: &str) -> Accounts {
     let port = |name: &str, number: u8| total(metrics, name, &format!("port=\"{number}\""));
     let lost = |number: u8, way: &str| {

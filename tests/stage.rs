@@ -121,7 +121,7 @@ impl Stage {
         stream
     }
 
-    /// Whether a tool with these files reaches the switch by TLS.
+    /// Returns true if a tool with these files reaches the switch by TLS.
     pub fn reached_by(&self, who: &str, ca: &str) -> bool {
         let mut dpctl = Command::new(program("dpctl"));
         let files = self.pki.options(who, &format!("{ca}-cert.pem"));
@@ -129,4 +129,51 @@ impl Stage {
         let output = run(dpctl.args(files).arg(address).arg("features"));
         output.status.success()
     }
+}
+
+/// Checks that the switch refuses a value and names its line.
+pub fn refuses(stage: &mut Stage, key: &str, value: &str, reason: &str) {
+    let (done, said) = stage.set(key, value);
+    assert!(!done && said.contains(reason), "{key} = {value}: {said}");
+    let number = std::fs::read_to_string(&stage.file)
+        .unwrap()
+        .lines()
+        .position(|line| line.starts_with(&format!("{key} =")))
+        .unwrap();
+    assert!(
+        said.contains(&format!(", line {}: {key}", number + 1)),
+        "{said}"
+    );
+}
+
+/// Changes the keys of VLANs, in the order in which they are listed.
+pub fn vlans(stage: &mut Stage, key: &str) {
+    if key == "tag" {
+        refuses(stage, key, "['2']", "tag 2: it is PORT=VLAN");
+        refuses(stage, key, "['2=4096']", "a VLAN is 0 to 4095");
+        stage.follows(key, "['2=10']");
+        assert!(!stage.lab.pings(1, 2));
+        stage.follows(key, "['1=10', '2=10']");
+    } else if key == "trunks" {
+        refuses(stage, key, "['2=10']", "without vlan-mode");
+        stage.follows("tag", "[]");
+        stage.follows(key, "['2=10,20']");
+        assert!(!stage.lab.pings(1, 2));
+        stage.follows(key, "['2=0,20']");
+    } else {
+        stage.follows("trunks", "[]");
+        refuses(
+            stage,
+            key,
+            "['2=dot1q-tunnel']",
+            "is none of access, trunk,",
+        );
+        refuses(stage, key, "['2=native-tagged']", "such a port has a tag");
+        stage.follows("tag", "['1=10', '2=10']");
+        refuses(stage, key, "['2=trunk']", "such a port has no tag");
+        stage.follows(key, "['2=native-tagged']");
+        assert!(!stage.lab.pings(1, 2));
+        stage.follows(key, "['2=native-untagged']");
+    }
+    stage.lab.all_ping();
 }

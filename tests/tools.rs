@@ -12,7 +12,7 @@ use bofuss_tests::{Capture, Lab, PATIENCE, address, have, run, until};
 
 const TOOLS: &[&str] = &["ip", "ping", "ovs-ofctl", "dumpcap", "tshark"];
 
-/// What a verb prints. Panics: if it fails.
+/// Returns what a verb prints. Panics: if it fails.
 fn ofctl(lab: &Lab, verb: &str, arguments: &[&str]) -> String {
     lab.ofctl13().told(verb, arguments)
 }

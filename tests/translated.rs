@@ -18,7 +18,7 @@ use bofuss_oflib::{
 };
 use bofuss_tests::{have, printed, program, run};
 
-/// What the flows are made of.
+/// The texts of which the flows are made.
 const TEXTS: &str = include_str!("../testdata/dpctl/translated.ovs");
 
 /// The versions that are compared, with the option that selects them.
@@ -32,7 +32,7 @@ const VERSIONS: [(Version, &str); 4] = [
 /// In each version, at least this many flows are the same.
 const LEAST_SAME: usize = 60;
 
-/// What dpctl says of a flow for which ovs-ofctl needs more than OpenFlow has: one of these.
+/// The errors of dpctl for a flow for which ovs-ofctl needs more than OpenFlow has: one of these.
 const REASONS: &[&str] = &[
     "one of Nicira's extensions",
     "only Nicira's extensions set it so",
@@ -63,7 +63,7 @@ const PARTLY: &[&str] = &[
 /// sends standard OpenFlow.
 const STANDARD: &[&str] = &["xreg", "load:", "set_queue", "set_field"];
 
-/// What a line of [`TEXTS`] makes.
+/// Returns what a line of [`TEXTS`] makes.
 fn flows(line: &str) -> Vec<String> {
     let words: Vec<&str> = line.split(' ').collect();
     let (kind, name, needs, value, mask) = match words[..] {
@@ -101,7 +101,7 @@ fn all_flows() -> Vec<String> {
     lines.flat_map(flows).collect()
 }
 
-/// What a program said and sent.
+/// The words and messages of a program.
 struct Attempt {
     success: bool,
     text: String,
@@ -202,7 +202,7 @@ fn joined(list: &[Action]) -> Vec<Action> {
     joined
 }
 
-/// What the bytes of a flow-mod mean. Errors: OpenFlow does not have it so.
+/// Returns what the bytes of a flow-mod mean. Errors: OpenFlow does not have it so.
 fn meaning(version: Version, bytes: &[u8]) -> Result<FlowMod, String> {
     let codec = Codec::new(version, Arc::new(Catalogue::default()));
     let decoded = codec.decode(bytes).map_err(|error| error.to_string())?;
@@ -221,7 +221,7 @@ fn meaning(version: Version, bytes: &[u8]) -> Result<FlowMod, String> {
     Ok(flow)
 }
 
-/// How both programs' attempts compare.
+/// The comparison of both programs' attempts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Same,

@@ -63,7 +63,7 @@ impl Tool {
         errors.into_iter().map(name).collect()
     }
 
-    /// How many entries the statistics of all flows report.
+    /// Returns how many entries the statistics of all flows report.
     fn flow_count(&mut self) -> usize {
         let body = RequestBody::Flow(FlowStatsRequest {
             table_id: TableId::ALL,

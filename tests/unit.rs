@@ -10,7 +10,7 @@ use bofuss_tests::{have, printed, program, run};
 /// Exit code of `unit.sh` where no systemd can be started.
 const CANNOT: i32 = 77;
 
-/// What happens to the service, run inside; prints `passed` at the end.
+/// The script of what happens to the service, run inside; it prints `passed` at the end.
 const SCRIPT: &str = r#"set -eux
 show() { systemctl show --property "$1" --value bofuss@s1; }
 status() { sed -n "s/^$1:\t//p" "/proc/$(show MainPID)/status"; }

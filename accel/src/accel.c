@@ -29,7 +29,7 @@ static long (*const send_copy)(void *skb, u32 ifindex, u64 flags) = (void *)BPF_
 // The switch loads the program with as many slots and legs as it needs.
 #define SLOTS (1 << 17)
 #define LEGS (1 << 15)
-#define WAYS 4
+#define WAYS 8
 #define CPUS 1024
 #define PORTS 256
 #define LONGEST_WAY 8
@@ -62,19 +62,24 @@ struct cpu {
 #define UP 0
 #define DROP 0xffffffff
 
+// 16 bits of the hash of each key in a bucket of slots: most unknown frames look no further.
+struct tags {
+	u16 of[WAYS];
+};
+
 struct settings {
 	u64 epoch; // Slots of another epoch are empty.
 	u64 mask[KEY_WORDS];
 	u64 seed;
 	u64 buckets; // How many there are, less one.
+	u64 flows; // How many slots are not empty.
 	u64 drained[PORTS]; // All frames that arrived on a port before then have left the switch.
 	u64 hold[PORTS]; // Until then, frames of known flows are dropped that would go up,
 	u64 held[PORTS]; // and are counted here.
 };
 
 MAP(slots, struct slot, SLOTS);
-// Of each bucket of slots, 16 bits of the hashes of their keys: most unknown frames look no further.
-MAP(tags, u64, SLOTS / WAYS);
+MAP(tags, struct tags, SLOTS / WAYS);
 MAP(cpus, struct cpu, CPUS);
 MAP(settings_map, struct settings, 1);
 MAP(legs, struct leg, LEGS);
@@ -90,13 +95,12 @@ INLINE struct slot *find(const struct settings *settings, const u64 *key)
 		hash ^= hash >> 32;
 	}
 	u32 bucket = (u32)hash & (u32)settings->buckets;
-	const u64 *of_bucket = lookup(&tags, &bucket);
+	const volatile struct tags *of_bucket = lookup(&tags, &bucket);
 	if (!of_bucket)
 		return 0;
-	u64 left = *(volatile const u64 *)of_bucket;
-	for (u32 way = 0; way < WAYS; way++, left >>= 16) {
+	for (u32 way = 0; way < WAYS; way++) {
 		u32 number = bucket * WAYS + way;
-		if ((u16)left != hash >> 48)
+		if (of_bucket->of[way] != hash >> 48)
 			continue;
 		struct slot *slot = lookup(&slots, &number);
 		if (!slot)
@@ -117,7 +121,7 @@ INLINE u32 decide(struct __sk_buff *skb, u32 len, u32 *leg)
 	u32 zero = 0;
 	struct settings *settings = lookup(&settings_map, &zero);
 
-	if (!settings || !read(skb, len, &found) || found.ttl <= 1)
+	if (!settings || !*(volatile u64 *)&settings->flows || !read(skb, len, &found) || found.ttl <= 1)
 		return UP;
 	struct slot *slot = find(settings, found.words);
 	if (!slot)
@@ -219,15 +223,20 @@ SEC("classifier/obey") int accel_obey(struct __sk_buff *skb)
 }
 
 // The decision as the result of a test run, for which the kernel has no socket filters with a MAC header; the
-// frame is changed as its first leg says.
+// frame is changed as its legs say.
 SEC("classifier/test") int accel_test(struct __sk_buff *skb)
 {
 	u32 number = 0;
 	u32 verdict = decide(skb, skb->len, &number);
-	const struct leg *leg = number ? lookup(&legs, &number) : 0;
 
-	if (leg)
-		change(skb, leg);
+	for (int i = 0; i < LONGEST_WAY && number; i++) {
+		const struct leg *leg = lookup(&legs, &number);
+		if (!leg)
+			break;
+		if (leg->changes)
+			change(skb, leg);
+		number = leg->next;
+	}
 	return verdict;
 }
 

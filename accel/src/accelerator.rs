@@ -5,18 +5,21 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aya::programs::tc::SchedClassifierLink;
 use bofuss_datapath::Time;
-use bofuss_fastpath::{Accelerator, Forwarded};
+use bofuss_fastpath::{Accelerator, Forwarded, Way};
 use bofuss_frame::Frame;
 use bofuss_oflib::{Action, FieldSet, PortNo};
 
-use crate::key;
-use crate::layout::{PORTS, Size};
+use crate::error::{Refusal, Unavailable};
+use crate::key::{self, KEY_BYTES};
+use crate::layout::Size;
+use crate::listing::{FlowBelow, match_of};
 use crate::program::Program;
 use crate::table::{Counted, FlowTable, Known};
-use crate::way::departures;
+use crate::way::changes;
 
 /// Bytes of an Ethernet header.
 const ETHERNET_BYTES: u32 = 14;
@@ -50,7 +53,7 @@ pub struct Standing {
     /// How many packets it has forwarded or dropped.
     pub packets: u64,
     /// Why it takes no flows, if it does not.
-    pub idle_because: Option<String>,
+    pub idle_because: Option<Refusal>,
 }
 
 /// An accelerated port.
@@ -76,7 +79,7 @@ struct Inner {
     ports: BTreeMap<u8, Port>,
     next_place: usize,
     /// Why the fields of the key cannot be read.
-    unread: Option<String>,
+    unread: Option<Refusal>,
     /// Why all frames have to come up for now.
     paused: Option<&'static str>,
     /// The system's monotonic clock at time 0 of the switch.
@@ -93,7 +96,7 @@ impl InKernel {
     /// unpredictable. The time of the switch is `now`.
     ///
     /// Errors: why it cannot be had.
-    pub fn load(flows: u32, seed: u64, now: Time) -> Result<Self, String> {
+    pub fn load(flows: u32, seed: u64, now: Time) -> Result<Self, Unavailable> {
         let size = Size::of(flows);
         // Before the program is loaded, which takes a while.
         let epoch_ns = monotonic_ns().saturating_sub(now.0);
@@ -114,10 +117,9 @@ impl InKernel {
     }
 
     /// Accelerates a port from now on. Errors: why it cannot.
-    pub fn add_port(&self, number: PortNo, interface: Interface) -> Result<(), String> {
+    pub fn add_port(&self, number: PortNo, interface: Interface) -> Result<(), Unavailable> {
         let inner = &mut *self.0.borrow_mut();
-        let place = u8::try_from(inner.next_place);
-        let place = place.map_err(|_| format!("{PORTS} ports have been there already"))?;
+        let place = u8::try_from(inner.next_place).map_err(|_| Unavailable::Ports)?;
         let link = inner.table.program.attach(&interface.name)?;
         inner.next_place += 1;
         let port = Port {
@@ -161,23 +163,48 @@ impl InKernel {
     pub fn standing(&self) -> Standing {
         let inner = self.0.borrow();
         Standing {
-            flows: inner.table.len(),
+            flows: inner.table.slots(),
             packets: inner.packets,
             idle_because: inner.idle_because(),
         }
     }
 
+    /// The first flows that it has, at most so many; complete after counters were taken.
+    pub fn flows(&self, most: usize) -> Vec<FlowBelow> {
+        let inner = self.0.borrow();
+        let now_ns = monotonic_ns();
+        let flows = inner.table.first(most).map(|(known, key, used_ns)| {
+            let from = inner.ports.get(&known.from);
+            let from = from.map_or(PortNo::ANY, |port| port.number);
+            let legs = known.way.departures.iter().map(|departure| {
+                let mut texts: Vec<_> = departure.changes.iter().map(Action::to_string).collect();
+                texts.push(Action::output(departure.port).to_string());
+                texts.join(",")
+            });
+            let (packets, bytes) = known.taken.get();
+            let idle_ns = now_ns.saturating_sub(used_ns);
+            FlowBelow {
+                matching: match_of(from, &key, inner.table.mask()),
+                legs: legs.collect(),
+                packets,
+                bytes,
+                idle: (used_ns > 0).then(|| Duration::from_nanos(idle_ns)),
+            }
+        });
+        flows.collect()
+    }
+
     /// Returns true if it has the flow of a frame that arrives on a port.
     ///
     /// Errors: why it cannot have it.
-    pub fn has_flow(&self, number: PortNo, frame: &[u8]) -> Result<bool, String> {
+    pub fn has_flow(&self, number: PortNo, frame: &[u8]) -> Result<bool, Refusal> {
         let inner = self.0.borrow();
         if let Some(why) = inner.idle_because() {
             return Err(why);
         }
-        let place = inner.port(number).ok_or("its port is not accelerated")?;
+        let place = inner.port(number).ok_or(Refusal::Port(number))?;
         let key = key::of_frame(frame, inner.ports[&place].interface.index);
-        let key = key.ok_or("the kernel's program does not read such packets")?;
+        let key = key.ok_or(Refusal::Packet)?;
         Ok(inner.table.has(&key))
     }
 
@@ -226,8 +253,8 @@ impl InKernel {
 }
 
 impl Inner {
-    fn idle_because(&self) -> Option<String> {
-        self.paused.map(String::from).or(self.unread.clone())
+    fn idle_because(&self) -> Option<Refusal> {
+        self.paused.map(Refusal::Paused).or(self.unread.clone())
     }
 
     fn port(&self, number: PortNo) -> Option<u8> {
@@ -236,29 +263,35 @@ impl Inner {
         found.map(|(place, _)| *place)
     }
 
-    fn offer(
-        &mut self,
+    /// A flow of frames like this one, with their key. Errors: why there can be none.
+    fn known(
+        &self,
         flow: u32,
         frame: &Frame,
         from: PortNo,
-        actions: &[Action],
-    ) -> Option<bool> {
-        let from = self.port(from)?;
-        let key = key::of_frame(frame.bytes(), self.ports[&from].interface.index)?;
-        let mut way = Vec::new();
+        way: &Rc<Way>,
+    ) -> Result<([u8; KEY_BYTES], Known), Refusal> {
+        let from = self.port(from).ok_or(Refusal::Port(from))?;
+        let key = key::of_frame(frame.bytes(), self.ports[&from].interface.index);
+        let key = key.ok_or(Refusal::Packet)?;
+        let mut route = Vec::new();
         let mut longest = u32::MAX;
-        for departure in departures(actions, &key)? {
-            let interface = &self.ports[&self.port(departure.port)?].interface;
+        let changes = changes(way, &key, self.table.mask())?;
+        for (departure, change) in way.departures.iter().zip(changes) {
+            let port = departure.port;
+            let interface = &self.ports[&self.port(port).ok_or(Refusal::Port(port))?].interface;
             longest = longest.min(interface.mtu_bytes + ETHERNET_BYTES);
-            way.push((departure, interface.index));
+            route.push((change, interface.index));
         }
         let known = Known {
             flow,
             from,
-            way: way.into(),
+            way: Rc::clone(way),
+            route: route.into(),
             longest,
+            taken: Cell::default(),
         };
-        Some(self.table.add(&key, known, monotonic_ns()))
+        Ok((key, known))
     }
 
     fn reported(&mut self, counts: Vec<Counted>) -> Vec<Forwarded> {
@@ -267,14 +300,10 @@ impl Inner {
         let reports = counts.into_iter().map(|counted| {
             *packets += counted.packets;
             let known = counted.known;
-            let departures = known.way.iter().map(|(departure, _)| {
-                let more = i64::from(departure.more_bytes) * counted.packets as i64;
-                (departure.port, counted.bytes.wrapping_add_signed(more))
-            });
             Forwarded {
                 flow: known.flow,
                 from: ports.get(&known.from).map(|port| port.number),
-                departures: departures.collect(),
+                way: known.way,
                 packets: counted.packets,
                 bytes: counted.bytes,
                 used: Time(counted.used_ns.saturating_sub(self.epoch_ns)),
@@ -302,9 +331,18 @@ impl Accelerator for InKernel {
         inner.paused.is_none() && inner.unread.is_none() && inner.port(port).is_some()
     }
 
-    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) -> bool {
-        let mut inner = self.0.borrow_mut();
-        inner.offer(flow, frame, from, actions).unwrap_or(false)
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, way: &Rc<Way>) -> bool {
+        let inner = &mut *self.0.borrow_mut();
+        match inner.known(flow, frame, from, way) {
+            Ok((key, known)) => inner.table.add(&key, known, monotonic_ns()),
+            Err(_) => false,
+        }
+    }
+
+    fn refusal(&self, frame: &Frame, from: PortNo, way: &Way) -> Option<String> {
+        let inner = self.0.borrow();
+        let refused = inner.known(0, frame, from, &Rc::new(way.clone())).err();
+        refused.map(|refusal| refusal.to_string())
     }
 
     fn len(&self) -> usize {

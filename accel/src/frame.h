@@ -111,9 +111,9 @@ struct found {
 	u8 ttl;
 };
 
-// Reads a transport header, to which `len` bytes belong. Returns how many bytes it has, 0 if it is none that
-// is read.
-INLINE u32 read_transport(const struct transport *transport, u8 protocol, u32 len, struct key *key)
+// Reads a transport header, to which `len` bytes belong. Returns how many bytes it has; 0 in IPv4 if the
+// protocol is one without fields; -1 if it is none that is read.
+INLINE int read_transport(const struct transport *transport, u8 protocol, u32 len, struct key *key)
 {
 	u32 bytes;
 
@@ -123,7 +123,7 @@ INLINE u32 read_transport(const struct transport *transport, u8 protocol, u32 le
 		key->tcp_flags = (transport->tcp_words & 0xf) | transport->tcp_flags << 8;
 		key->ports[1] = transport->ports[1];
 		if (bytes < 20)
-			return 0;
+			return -1;
 	} else if ((protocol & ~OF_IPV6) == UDP) {
 		bytes = 8;
 		key->ports[1] = transport->ports[1];
@@ -133,11 +133,12 @@ INLINE u32 read_transport(const struct transport *transport, u8 protocol, u32 le
 		u8 type = be16(transport->ports[0]) >> 8;
 		bytes = 4;
 		if (type >= ND_FIRST && type <= ND_LAST)
-			return 0;
+			return -1;
 	} else {
-		return 0;
+		key->ports[0] = 0;
+		return protocol & OF_IPV6 ? -1 : 0;
 	}
-	return bytes <= len ? bytes : 0;
+	return bytes <= len ? (int)bytes : -1;
 }
 
 // Reads a frame of `len` bytes, whose tag the kernel keeps apart. Returns 0 if it is not of the kind that is
@@ -147,7 +148,8 @@ INLINE int read(struct __sk_buff *skb, u32 len, struct found *found)
 	const u32 first = ETHERNET_BYTES + IPV4_BYTES + TRANSPORT_BYTES;
 	struct key *key = &found->key;
 	struct headers h;
-	u32 rest, transport;
+	u32 rest;
+	int transport;
 
 	if (len < SHORTEST || load_bytes(skb, 0, h.macs, first, BPF_HDR_START_MAC) < 0)
 		return 0;
@@ -179,7 +181,7 @@ INLINE int read(struct __sk_buff *skb, u32 len, struct found *found)
 		return 0;
 	}
 	u32 end = ETHERNET_BYTES + found->ip + rest;
-	if (!transport || end > len)
+	if (transport < 0 || end > len)
 		return 0;
 	// A super-frame is cut after its headers, and has no padding.
 	if (skb->gso_size && ((key->protocol & ~OF_IPV6) != TCP || end != len))

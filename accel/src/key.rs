@@ -11,6 +11,7 @@ use bofuss_oflib::field::{
 };
 use bofuss_oflib::{Field, FieldSet};
 
+use crate::error::Refusal;
 use crate::layout::KEY_WORDS;
 
 /// Bytes of a key.
@@ -18,12 +19,12 @@ pub(crate) const KEY_BYTES: usize = 8 * KEY_WORDS;
 /// Places in a key.
 pub(crate) const TAG_AT: usize = 4;
 const PROTOCOL_AT: usize = 6;
-const TOS_AT: usize = 7;
+pub(crate) const TOS_AT: usize = 7;
 pub(crate) const MACS_AT: usize = 8;
-const ADDRESSES_AT: usize = 20;
+pub(crate) const ADDRESSES_AT: usize = 20;
 const DESTINATION_AT: usize = ADDRESSES_AT + 16;
 pub(crate) const PORTS_AT: usize = 52;
-const LABEL_AT: usize = 56;
+pub(crate) const LABEL_AT: usize = 56;
 pub(crate) const TCP_FLAGS_AT: usize = 60;
 /// The bit of the protocol that says that it is in IPv6.
 const OF_IPV6: u8 = 0x80;
@@ -149,6 +150,13 @@ pub(crate) fn row_of(field: &Field) -> Result<Row, bool> {
     row.ok_or_else(|| !CONSTANT.contains(&field))
 }
 
+/// Returns true if the transport header of frames of a key may have a checksum that is not known
+/// and is also of the addresses.
+pub(crate) fn has_unknown_sum(key: &[u8; KEY_BYTES]) -> bool {
+    let protocol = key[PROTOCOL_AT];
+    ![TCP, UDP, ICMP].contains(&(protocol & !OF_IPV6)) && protocol != ICMPV6
+}
+
 /// Returns true if frames of a key have a tag.
 pub(crate) fn has_tag(key: &[u8; KEY_BYTES]) -> bool {
     key[TAG_AT..PROTOCOL_AT] != [0, 0]
@@ -156,7 +164,7 @@ pub(crate) fn has_tag(key: &[u8; KEY_BYTES]) -> bool {
 
 /// The masked bits of a key by these fields. The port, the protocol and whether there is a tag
 /// always count. Errors: there is a field that a key lacks.
-pub(crate) fn mask_of(fields: FieldSet) -> Result<[u8; KEY_BYTES], String> {
+pub(crate) fn mask_of(fields: FieldSet) -> Result<[u8; KEY_BYTES], Refusal> {
     let mut mask = [0; KEY_BYTES];
     mask[..TAG_AT].fill(0xff);
     mask[PROTOCOL_AT] = 0xff;
@@ -178,11 +186,38 @@ pub(crate) fn mask_of(fields: FieldSet) -> Result<[u8; KEY_BYTES], String> {
     }
     match fields.difference(known).ids().next() {
         None => Ok(mask),
-        Some(id) => Err(match FIELDS.get(id) {
-            Some(field) => format!("entries read {}", field.name),
-            None => "entries read a field of an extension".into(),
-        }),
+        Some(id) => Err(Refusal::Field(match FIELDS.get(id) {
+            Some(field) => field.name,
+            None => "a field of an extension",
+        })),
     }
+}
+
+/// The Ethernet type and the protocol of frames with a key.
+pub(crate) fn protocol(key: &[u8; KEY_BYTES]) -> (u16, u8) {
+    let protocol = key[PROTOCOL_AT];
+    let is_ipv6 = protocol & OF_IPV6 != 0;
+    (if is_ipv6 { 0x86dd } else { 0x0800 }, protocol & !OF_IPV6)
+}
+
+/// The fields of frames with a key that the mask has, with their values.
+pub(crate) fn values(
+    key: &[u8; KEY_BYTES],
+    mask: &[u8; KEY_BYTES],
+) -> impl Iterator<Item = (&'static Field, u128)> {
+    let rows = ROWS.into_iter().filter(|row| {
+        let mut bits = mask[row.at..].iter().zip(row.bits);
+        row.is_in(key, has_tag(key)) && bits.all(|(mask, bits)| mask & bits == *bits)
+    });
+    rows.map(|row| {
+        let number = |bytes: &mut dyn Iterator<Item = u8>| {
+            bytes.fold(0, |sum, byte| sum << 8 | u128::from(byte))
+        };
+        let bits = number(&mut row.bits.iter().copied());
+        let mut bytes = key[row.at..].iter().zip(row.bits);
+        let value = number(&mut bytes.by_ref().map(|(byte, bits)| byte & bits));
+        (row.field, value >> bits.trailing_zeros())
+    })
 }
 
 /// The masked words of a key.
@@ -241,6 +276,8 @@ pub(crate) fn of_frame(bytes: &[u8], interface: u32) -> Option<[u8; KEY_BYTES]> 
         (_, UDP) => (8, 4),
         (ICMP, _) => (8, 2),
         (ICMPV6, _) if !ND_TYPES.contains(transport.first()?) => (4, 2),
+        // Others of IPv4 have no fields; those of IPv6 may be headers that others follow.
+        (0..OF_IPV6, _) => (0, 0),
         _ => return None,
     };
     if protocol & !OF_IPV6 == TCP && bytes < 20 || transport.len() < bytes {

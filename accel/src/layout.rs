@@ -1,19 +1,22 @@
 //! What the maps contain, as `accel.c` and `frame.h` have it.
 
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+
+use bofuss_fastpath::MAX_DEPARTURES;
 
 use crate::memory::Shared;
 
 /// In how many slots a flow may be.
-pub(crate) const WAYS: usize = 4;
+pub(crate) const WAYS: usize = 8;
 /// The most processors.
 pub(crate) const CPUS: usize = 1024;
 /// The most ports.
 pub(crate) const PORTS: usize = 256;
 /// Words of a key.
 pub(crate) const KEY_WORDS: usize = 8;
-/// The most legs of one way.
-pub(crate) const LONGEST_WAY: usize = 8;
+/// The most legs of one way, which `accel.c` has, too.
+const LONGEST_WAY: usize = 8;
+const _: () = assert!(MAX_DEPARTURES == LONGEST_WAY);
 
 /// How much there is room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +108,8 @@ pub(crate) struct Settings {
     pub(crate) seed: AtomicU64,
     /// How many buckets of slots there are, less one.
     pub(crate) buckets: AtomicU64,
+    /// How many slots are not empty.
+    pub(crate) flows: AtomicU64,
     /// By port: all frames that arrived before this time have left the switch.
     pub(crate) drained: [AtomicU64; PORTS],
     /// By port: until then, frames of known flows are dropped that would go up, and counted.
@@ -115,12 +120,12 @@ pub(crate) struct Settings {
 const _: () = assert!(size_of::<Slot>() == 128 && size_of::<Cpu>() == 64);
 const _: () = assert!(size_of::<Leg>() == 144);
 
-/// Of each bucket of slots, 16 bits of the hashes of their keys, the first one's lowest.
+/// 16 bits of the hash of each key in a bucket of slots.
 #[repr(transparent)]
 #[derive(Debug)]
-pub(crate) struct Tags(pub(crate) AtomicU64);
+pub(crate) struct Tags(pub(crate) [AtomicU16; WAYS]);
 
-// SAFETY: it is atomic.
+// SAFETY: they are atomic.
 unsafe impl Shared for Tags {}
 // SAFETY: all fields are atomic, and the program in C has the same; the sizes are checked above.
 unsafe impl Shared for Slot {}

@@ -5,8 +5,10 @@
 //! has a drawing, and the reasons.
 
 mod accelerator;
+mod error;
 mod key;
 mod layout;
+mod listing;
 mod memory;
 mod program;
 mod table;
@@ -15,4 +17,6 @@ mod tests;
 mod way;
 
 pub use accelerator::{InKernel, Interface, Standing};
+pub use error::{Refusal, Unavailable};
 pub use layout::{MOST_FLOWS, USUAL_FLOWS};
+pub use listing::FlowBelow;

@@ -8,6 +8,7 @@ use aya::programs::tc::{SchedClassifierLink, TcAttachOptions, TcAttachType};
 use aya::programs::{LinkOrder, SchedClassifier, SocketFilter};
 use aya::{Ebpf, EbpfLoader};
 
+use crate::error::Unavailable;
 use crate::layout::{CPUS, Cpu, Leg, Settings, Size, Slot, Tags, WAYS};
 use crate::memory::{Shared, SharedArray};
 
@@ -30,11 +31,9 @@ pub(crate) struct Program {
 
 impl Program {
     /// Loads it; it needs CAP_BPF and CAP_NET_ADMIN. Errors: why it cannot be had.
-    pub(crate) fn load(size: Size) -> Result<Self, String> {
+    pub(crate) fn load(size: Size) -> Result<Self, Unavailable> {
         if OBJECT.is_empty() {
-            return Err(
-                "this build has none, because clang or the kernel headers were missing".into(),
-            );
+            return Err(Unavailable::NotBuilt);
         }
         let buckets = size.slots / WAYS;
         let loaded = EbpfLoader::new()
@@ -42,14 +41,19 @@ impl Program {
             .map_max_entries("tags", buckets as u32)
             .map_max_entries("legs", size.legs as u32)
             .load(OBJECT);
-        let mut loaded = loaded.map_err(|error| reason(&error))?;
+        let mut loaded = loaded.map_err(|error| Unavailable::kernel(&error))?;
         let filter: &mut SocketFilter = program(&mut loaded, "accel_decide")?;
-        filter.load().map_err(|error| reason(&error))?;
-        let descriptor = filter.fd().map_err(|error| reason(&error))?.as_fd();
+        filter.load().map_err(|error| Unavailable::kernel(&error))?;
+        let descriptor = filter
+            .fd()
+            .map_err(|error| Unavailable::kernel(&error))?
+            .as_fd();
         let filter = descriptor.try_clone_to_owned();
-        let filter = Arc::new(filter.map_err(|error| reason(&error))?);
+        let filter = Arc::new(filter.map_err(|error| Unavailable::kernel(&error))?);
         let obeying: &mut SchedClassifier = program(&mut loaded, "accel_obey")?;
-        obeying.load().map_err(|error| reason(&error))?;
+        obeying
+            .load()
+            .map_err(|error| Unavailable::kernel(&error))?;
         Ok(Self {
             size,
             slots: mapped(&loaded, "slots", size.slots)?,
@@ -64,51 +68,44 @@ impl Program {
 
     /// Has the kernel obey decisions about the frames of an interface for as long as the result
     /// exists, and no longer than this process. Errors: why it does not.
-    pub(crate) fn attach(&mut self, interface: &str) -> Result<SchedClassifierLink, String> {
+    pub(crate) fn attach(&mut self, interface: &str) -> Result<SchedClassifierLink, Unavailable> {
         let obeying: &mut SchedClassifier = program(&mut self.loaded, "accel_obey")?;
         let order = TcAttachOptions::TcxOrder(LinkOrder::first());
         let attached = obeying
             .attach_with_options(interface, TcAttachType::Ingress, order)
-            .map_err(|error| reason(&error))?;
-        obeying.take_link(attached).map_err(|error| reason(&error))
+            .map_err(|error| Unavailable::kernel(&error))?;
+        obeying
+            .take_link(attached)
+            .map_err(|error| Unavailable::kernel(&error))
     }
 
     /// The program for test runs.
     #[cfg(test)]
-    pub(crate) fn test(&mut self) -> Result<&mut SchedClassifier, String> {
+    pub(crate) fn test(&mut self) -> Result<&mut SchedClassifier, Unavailable> {
         let test: &mut SchedClassifier = program(&mut self.loaded, "accel_test")?;
         if test.fd().is_err() {
-            test.load().map_err(|error| reason(&error))?;
+            test.load().map_err(|error| Unavailable::kernel(&error))?;
         }
         Ok(test)
     }
 }
 
 /// A part of the program. Errors: it is not there.
-fn program<'a, P>(loaded: &'a mut Ebpf, name: &str) -> Result<&'a mut P, String>
+fn program<'a, P>(loaded: &'a mut Ebpf, name: &str) -> Result<&'a mut P, Unavailable>
 where
     &'a mut P: TryFrom<&'a mut aya::programs::Program, Error: std::error::Error>,
 {
-    let found = loaded.program_mut(name).ok_or("it is incomplete")?;
-    found.try_into().map_err(|error| reason(&error))
+    let found = loaded.program_mut(name).ok_or(Unavailable::Incomplete)?;
+    found
+        .try_into()
+        .map_err(|error| Unavailable::kernel(&error))
 }
 
 /// A map in shared memory. Errors: the system's.
-fn mapped<T: Shared>(loaded: &Ebpf, name: &str, len: usize) -> Result<SharedArray<T>, String> {
+fn mapped<T: Shared>(loaded: &Ebpf, name: &str, len: usize) -> Result<SharedArray<T>, Unavailable> {
     let Some(Map::Array(map)) = loaded.map(name) else {
-        return Err("it is incomplete".into());
+        return Err(Unavailable::Incomplete);
     };
-    SharedArray::new(map.fd().as_fd(), len).map_err(|error| format!("its map {name}: {error}"))
-}
-
-/// An error with its causes, in one line.
-fn reason(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    let line = text.lines().next().unwrap_or_default();
-    line.into()
+    SharedArray::new(map.fd().as_fd(), len)
+        .map_err(|error| Unavailable::Kernel(format!("its map {name}: {error}")))
 }

@@ -1,15 +1,19 @@
 //! The flows that the kernel forwards, in the memory that it shares with us.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::fence;
 use std::time::{Duration, Instant};
 
+use bofuss_fastpath::Way;
+
 use crate::key::{self, KEY_BYTES};
-use crate::layout::{KEY_WORDS, Slot, WAYS};
+use crate::layout::{KEY_WORDS, Slot, Tags, WAYS};
 use crate::program::Program;
-use crate::way::{Way, Ways};
+use crate::way::{Route, Ways};
 
 /// A flow that was not used for so long gives its place to another.
 const IDLE_NS: u64 = 1_000_000_000;
@@ -25,18 +29,21 @@ pub(crate) struct Known {
     pub(crate) flow: u32,
     /// The place of the port that its frames arrive on.
     pub(crate) from: u8,
-    /// Its way; no departure drops them.
-    pub(crate) way: Way,
+    /// Its way, and what the kernel makes of it.
+    pub(crate) way: Rc<Way>,
+    pub(crate) route: Route,
     /// The most bytes of a frame, or of a segment, without its tag.
     pub(crate) longest: u32,
+    /// Packets and bytes that were taken from its slot.
+    pub(crate) taken: Cell<(u64, u64)>,
 }
 
 impl Known {
     /// Returns true if its frames need legs, because they are changed or leave more than once.
     fn has_legs(&self) -> bool {
-        match &self.way[..] {
+        match &self.route[..] {
             [] => false,
-            [(departure, _)] => !departure.is_plain(),
+            [(change, _)] => !change.is_nothing(),
             _ => true,
         }
     }
@@ -91,6 +98,12 @@ impl FlowTable {
         self.slots_of.len()
     }
 
+    /// How many slots are not empty: a flow of the cache has several if frames of it go several
+    /// ways.
+    pub(crate) fn slots(&self) -> usize {
+        self.known.len()
+    }
+
     /// The flows of the cache that are forwarded.
     #[cfg(test)]
     pub(crate) fn flows(&self) -> Vec<u32> {
@@ -104,6 +117,11 @@ impl FlowTable {
         for (place, word) in self.program.settings[0].mask.iter().zip(words) {
             place.store(word, SeqCst);
         }
+    }
+
+    /// The mask of keys.
+    pub(crate) fn mask(&self) -> &[u8; KEY_BYTES] {
+        &self.mask
     }
 
     /// Returns true if the flow of frames with this key is there.
@@ -157,21 +175,19 @@ impl FlowTable {
         }
         let mut leg = 0;
         if known.has_legs() {
-            match self.ways.add(&known.way, &self.program.legs) {
+            match self.ways.add(&known.route, &self.program.legs) {
                 Some(first) => leg = first,
                 None => return false,
             }
         }
-        let tags = &self.program.tags[first as usize / WAYS].0;
-        let shift = 16 * (number - first);
-        let others = tags.load(Relaxed) & !(0xffff << shift);
-        tags.store(others | (hash >> 48) << shift, Relaxed);
+        let Tags(tags) = &self.program.tags[first as usize / WAYS];
+        tags[(number - first) as usize].store((hash >> 48) as u16, Relaxed);
         let slot = &self.program.slots[number as usize];
         for (place, word) in slot.key.iter().zip(words) {
             place.store(word, Relaxed);
         }
-        let out = known.way.last().map_or(0, |(_, out)| *out);
-        let hops = known.way.iter().map(|(departure, _)| departure.hops);
+        let out = known.route.last().map_or(0, |(_, out)| *out);
+        let hops = known.route.iter().map(|(change, _)| change.hops);
         slot.out.store(out, Relaxed);
         slot.longest.store(known.longest, Relaxed);
         slot.leg.store(leg, Relaxed);
@@ -183,6 +199,7 @@ impl FlowTable {
         slot.epoch.store(epoch, Release);
         self.slots_of.entry(known.flow).or_default().push(number);
         self.known.insert(number, known);
+        self.count_slots();
         true
     }
 
@@ -205,11 +222,12 @@ impl FlowTable {
                 continue;
             };
             if known.has_legs() {
-                self.ways.remove(&known.way);
+                self.ways.remove(&known.route);
             }
             let slot = &self.program.slots[number as usize];
             self.last.extend(taken(slot, &known));
         }
+        self.count_slots();
     }
 
     /// Forgets all flows, as [`Self::forget`].
@@ -224,6 +242,29 @@ impl FlowTable {
         self.known.clear();
         self.slots_of.clear();
         self.ways.clear();
+        self.count_slots();
+    }
+
+    /// Tells the program how many slots are not empty. If none is, it reads no frames.
+    fn count_slots(&self) {
+        let flows = &self.program.settings[0].flows;
+        flows.store(self.slots() as u64, Release);
+    }
+
+    /// The first flows, at most so many, with the masked key, and when the last frame came of each.
+    pub(crate) fn first(
+        &self,
+        most: usize,
+    ) -> impl Iterator<Item = (&Known, [u8; KEY_BYTES], u64)> {
+        self.known.iter().take(most).map(|(number, known)| {
+            let slot = &self.program.slots[*number as usize];
+            let words = slot.key.each_ref().map(|word| word.load(Relaxed));
+            let mut key = [0; KEY_BYTES];
+            for (place, word) in key.chunks_exact_mut(8).zip(words) {
+                place.copy_from_slice(&word.to_ne_bytes());
+            }
+            (known, key, slot.used.load(Relaxed))
+        })
     }
 
     /// Takes what forgotten flows have counted.
@@ -294,10 +335,16 @@ impl FlowTable {
 /// What a slot has counted since it was asked last, if anything.
 fn taken(slot: &Slot, known: &Known) -> Option<Counted> {
     let packets = slot.packets.swap(0, Relaxed);
-    (packets > 0).then(|| Counted {
+    if packets == 0 {
+        return None;
+    }
+    let bytes = slot.bytes.swap(0, Relaxed);
+    let before = known.taken.get();
+    known.taken.set((before.0 + packets, before.1 + bytes));
+    Some(Counted {
         known: known.clone(),
         packets,
-        bytes: slot.bytes.swap(0, Relaxed),
+        bytes,
         used_ns: slot.used.load(Relaxed),
     })
 }

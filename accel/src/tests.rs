@@ -2,25 +2,31 @@
 //! have no frames with a tag, because the kernel keeps it apart; the tests of the daemon have them.
 #![allow(clippy::unwrap_used)]
 
+mod changes;
+
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use aya::programs::{TestRun, TestRunOptions};
+use bofuss_fastpath::{Departure, Way};
 use bofuss_frame::Pool;
 use bofuss_oflib::field::{
-    ACTSET_OUTPUT, ARP_OP, ETH_DST, ETH_SRC, ETH_TYPE, ICMPV4_CODE, ICMPV4_TYPE, ICMPV6_CODE,
-    ICMPV6_TYPE, IP_DSCP, IP_ECN, IP_PROTO, IPV4_DST, IPV4_SRC, IPV6_DST, IPV6_FLABEL, IPV6_SRC,
-    MPLS_LABEL, TCP_DST, TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC, VLAN_VID,
+    ACTSET_OUTPUT, ETH_DST, ETH_SRC, ETH_TYPE, ICMPV4_CODE, ICMPV4_TYPE, ICMPV6_CODE, ICMPV6_TYPE,
+    IP_DSCP, IP_ECN, IP_PROTO, IPV4_DST, IPV4_SRC, IPV6_DST, IPV6_FLABEL, IPV6_SRC, TCP_DST,
+    TCP_FLAGS, TCP_SRC, UDP_DST, UDP_SRC, VLAN_VID,
 };
-use bofuss_oflib::types::EtherType;
-use bofuss_oflib::{Action, Field, FieldSet, Mac, PortNo};
+use bofuss_oflib::{Action, Field, FieldSet, Mac, Match, PortNo};
 use bofuss_packet::craft::{Layer, arp, ethernet, icmp, ipv4, ipv6, tcp, udp};
-use bofuss_packet::{Key, KeyMask, Layout, Packet, parse};
+use bofuss_packet::{Key, KeyMask, KeyMatch, Layout, Packet, parse};
 
-use crate::key;
+use crate::error::Refusal;
+use crate::key::{self, KEY_BYTES};
 use crate::layout::Size;
+use crate::listing::match_of;
 use crate::program::Program;
 use crate::table::{FlowTable, Known};
-use crate::way::departures;
+use crate::way::changes;
 
 /// The interface of test runs: loopback.
 const INTERFACE: u32 = 1;
@@ -62,15 +68,41 @@ fn add_with(
     longest: u32,
     actions: &[Action],
 ) -> bool {
+    add_way(table, flow, (frame, longest), way_of(actions))
+}
+
+/// The way of frames that these actions are executed for.
+fn way_of(actions: &[Action]) -> Way {
+    let mut done = Vec::new();
+    let mut way = Way::default();
+    for action in actions {
+        match action {
+            Action::Output(output) => way.departures.push(Departure {
+                changes: done.clone(),
+                port: output.port,
+                more_bytes: 0,
+            }),
+            action => done.push(action.clone()),
+        }
+    }
+    way
+}
+
+/// Adds a flow with this way; returns false if it cannot be.
+fn add_way(table: &mut FlowTable, flow: u32, (frame, longest): (&[u8], u32), way: Way) -> bool {
     let Some(key) = key::of_frame(frame, INTERFACE) else {
         return false;
     };
-    let departures = departures(actions, &key).unwrap().into_iter();
+    let Ok(changes) = changes(&way, &key, table.mask()) else {
+        return false;
+    };
     let known = Known {
         flow,
         from: 0,
-        way: departures.map(|departure| (departure, OUT)).collect(),
+        way: Rc::new(way),
+        route: changes.into_iter().map(|change| (change, OUT)).collect(),
         longest,
+        taken: Cell::default(),
     };
     table.add(&key, known, EARLY_NS);
     table.drained(0, EARLY_NS + 1);
@@ -82,7 +114,7 @@ fn decide(table: &mut FlowTable, frame: &[u8], gso_size: u32) -> Option<u32> {
     run(table, frame, gso_size).map(|(out, _)| out)
 }
 
-/// The same, with the frame as its first departure has it.
+/// The same, with the frame as its last departure has it.
 fn run(table: &mut FlowTable, frame: &[u8], gso_size: u32) -> Option<(u32, Vec<u8>)> {
     let mut context = [0; CONTEXT_BYTES];
     context[GSO_SIZE_AT..GSO_SIZE_AT + 4].copy_from_slice(&gso_size.to_ne_bytes());
@@ -189,7 +221,7 @@ const FIELDS: [&Field; 21] = [
 fn a_frame_that_stays_below_has_the_key_of_its_flow() {
     let Some(mut table) = table() else { return };
     let mut numbers = Numbers(3);
-    let mut known = 0;
+    let mut n_known = 0;
     for _ in 0..250 {
         let mut chosen: Vec<&'static Field> = FIELDS.to_vec();
         chosen.retain(|_| numbers.below(5) == 0);
@@ -204,10 +236,16 @@ fn a_frame_that_stays_below_has_the_key_of_its_flow() {
         if !add(&mut table, 5, &first, 1514) {
             continue;
         }
+        let (known, key, _) = table.first(1).next().unwrap();
+        assert_eq!(known.flow, 5);
+        let shown = match_of(PortNo(3), &key, table.mask());
+        let packet = Packet::new(Pool::new(1 << 20).frame(&first).unwrap(), PortNo(3));
+        let is_of_it = packet.key().matches(&KeyMatch::from(&shown), &mut ());
+        assert!(is_of_it && shown != Match::ANY, "{shown} {first:x?}");
         for _ in 0..200 {
             let other = numbers.frame();
             if decide(&mut table, &other, 0).is_some() {
-                known += 1;
+                n_known += 1;
                 assert_eq!(
                     words(&mask, &other),
                     words(&mask, &first),
@@ -216,133 +254,14 @@ fn a_frame_that_stays_below_has_the_key_of_its_flow() {
             }
         }
     }
-    assert!(known > 500, "{known} frames were known");
+    assert!(n_known > 500, "{n_known} frames were known");
 }
 
 #[test]
 fn a_field_that_no_key_has_is_named() {
     let both = FieldSet::of(IPV6_DST).union(FieldSet::of(ACTSET_OUTPUT));
     assert!(key::mask_of(FieldSet::of(IPV6_DST)).is_ok());
-    assert_eq!(key::mask_of(both), Err("entries read actset_output".into()));
-}
-
-/// What the switch makes of a frame by these actions.
-fn executed(actions: &[Action], frame: &[u8]) -> Vec<u8> {
-    let pool = Pool::new(1 << 20);
-    let mut packet = Packet::new(pool.frame(frame).unwrap(), PortNo(1));
-    for action in actions {
-        // An action on a header that the frame does not have does nothing.
-        let _ = match action {
-            Action::SetField(set) => packet.set_field(set.0.field, &set.0.value),
-            Action::DecNwTtl => packet.dec_nw_ttl(),
-            Action::PushVlan(ty) => packet.push_vlan(ty.0),
-            Action::PopVlan => packet.pop_vlan(),
-            _ => Ok(()),
-        };
-    }
-    packet.frame.bytes().to_vec()
-}
-
-#[test]
-fn changes_in_the_kernel_are_those_of_the_switch() {
-    let Some(mut table) = table() else { return };
-    table.set_mask(key::mask_of(FieldSet::EMPTY).unwrap());
-    let mut numbers = Numbers(11);
-    let mut changed = 0;
-    let settable = [&FIELDS[..], &[ARP_OP, MPLS_LABEL]].concat();
-    for _ in 0..20_000 {
-        let mut frame = numbers.frame();
-        if numbers.below(8) == 0 {
-            // No checksum, or a wrong one, which stays so.
-            let at = 40 + 2 * numbers.below(12);
-            frame[at..at + 2].copy_from_slice(&[0, 0]);
-        }
-        let mut actions = Vec::new();
-        for _ in 0..1 + numbers.below(4) {
-            let field = settable[numbers.below(settable.len())];
-            let value = numbers.below(1 << 30) as u128 * 0x0123_4567_89ab_cdef_0123;
-            actions.push(match numbers.below(8) {
-                0 => Action::DecNwTtl,
-                // The tag that comes goes again: test runs cannot show it.
-                1 => Action::PushVlan(EtherType(0x8100)),
-                _ if [ETH_TYPE, IP_PROTO, ICMPV6_TYPE, TCP_FLAGS].contains(&field) => continue,
-                _ => Action::set_field(field, value),
-            });
-            if matches!(actions.last(), Some(Action::PushVlan(_))) {
-                actions.extend([Action::set_field(VLAN_VID, 0x1005), Action::PopVlan]);
-            }
-        }
-        actions.push(Action::output(PortNo(1)));
-        table.forget_all();
-        if !add_with(&mut table, 5, &frame, 1514, &actions) {
-            continue;
-        }
-        if let Some((out, bytes)) = run(&mut table, &frame, 0) {
-            changed += 1;
-            assert_eq!(out, OUT);
-            assert_eq!(bytes, executed(&actions, &frame), "{actions:?} {frame:x?}");
-        }
-    }
-    assert!(changed > 5000, "{changed} frames were changed");
-}
-
-#[test]
-fn what_the_kernel_does_not_do_is_declined() {
-    let key = key::of_frame(&segment(100), INTERFACE).unwrap();
-    let output = Action::output(PortNo(1));
-    let declined = [
-        Action::PushVlan(EtherType(0x88a8)),
-        Action::PopMpls(EtherType(0x800)),
-        Action::CopyTtlIn,
-        Action::set_field(TCP_FLAGS, 1),
-    ];
-    for action in declined {
-        assert_eq!(departures(&[action, output.clone()], &key), None);
-    }
-    let two = [(); 2].map(|()| Action::PushVlan(EtherType(0x8100)));
-    assert_eq!(departures(&two, &key), None, "two tags");
-    let many = vec![output; 9];
-    assert!(departures(&many[..8], &key).is_some());
-    assert_eq!(departures(&many, &key), None);
-}
-
-#[test]
-fn flows_of_one_way_share_its_legs_and_give_them_back() {
-    let Some(mut table) = table() else { return };
-    table.set_mask(key::mask_of(FieldSet::of(TCP_SRC)).unwrap());
-    let output = Action::output(PortNo(1));
-    let shared = [Action::DecNwTtl, output.clone(), output.clone()];
-    // Each has a bucket of slots, of which few are full.
-    for round in 0..3 {
-        for port in 0..LEGS as u16 {
-            let own = [Action::set_field(TCP_DST, port.into()), output.clone()];
-            assert!(add_with(
-                &mut table,
-                port.into(),
-                &of_port(port),
-                1514,
-                &own
-            ));
-        }
-        let left = table.len();
-        assert!(left > LEGS - 400 && left < LEGS, "round {round}: {left}");
-        if round == 1 {
-            table.forget_all();
-        } else {
-            table.forget(&table.flows());
-        }
-        for port in 0..LEGS as u16 {
-            assert!(add_with(
-                &mut table,
-                port.into(),
-                &of_port(port),
-                1514,
-                &shared
-            ));
-        }
-        assert!(table.len() > LEGS - 400, "round {round}: {}", table.len());
-        table.forget(&table.flows());
-    }
+    assert_eq!(key::mask_of(both), Err(Refusal::Field("actset_output")));
 }
 
 /// A segment of TCP from a port.
@@ -447,8 +366,10 @@ fn a_full_place_declines_flows_and_gives_idle_ones_up() {
             let known = Known {
                 flow,
                 from: 0,
-                way: [].into(),
+                way: Rc::default(),
+                route: [].into(),
                 longest: 1514,
+                taken: Cell::default(),
             };
             table.add(&key, known, now_ns);
         }

@@ -181,7 +181,7 @@ fn large(messages: impl FnOnce(&Lab) -> Vec<Message>, is_scheduled: bool) -> (Ve
     let mut lab = Lab::with_engine(1_000_000, FailMode::Secure, Engine::Cache);
     lab.switch.connected(lab.now, CONN, Version::V1_4, false);
     lab.switch.connected(lab.now, OTHER, Version::V1_4, false);
-    lab.switch.set_clock(CLOCK_NS);
+    lab.switch.clock_mut().set(CLOCK_NS);
     for message in mods(&lab, ENTRIES) {
         ask(&mut lab, message);
     }

@@ -102,7 +102,7 @@ impl<I: SwitchIo> SwitchSink<'_, I> {
             let cut = limit != MaxLen::NO_BUFFER && usize::from(limit.0) < bytes.len();
             let every = event.unmatched && conn.version.holds_every_miss();
             let mut held = None;
-            if cut || every {
+            if self.io.holds_packets() && (cut || every) {
                 held = conn.buffers.hold(self.now, event.packet);
             }
             // A packet that is not held is sent whole, because the controller could not ask for the

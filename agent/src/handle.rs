@@ -194,7 +194,11 @@ fn answer<E: FrameEngine, I: SwitchIo>(
         }
         Message::Experimenter(value) => return experimenter(parts, conn, xid, value),
         Message::FeaturesRequest(_) => {
-            Message::FeaturesReply(features(datapath, identity, &sink.connections.by_id[&conn]))
+            let mut features = features(datapath, identity, &sink.connections.by_id[&conn]);
+            if !sink.io.holds_packets() {
+                features.n_buffers = 0;
+            }
+            Message::FeaturesReply(features)
         }
         Message::GetConfigRequest(_) => Message::GetConfigReply(switch_config(datapath, channel)),
         Message::SetConfig(config) => return set_config(datapath, channel, config),

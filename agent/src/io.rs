@@ -39,6 +39,10 @@ pub trait SwitchIo {
     }
     /// Called when a message of a connection is refused, before the ERROR is sent.
     fn refused(&mut self, _conn: ConnId, _xid: u32, _message: &Message, _why: &Refusal) {}
+    /// Returns true if packets may be held for controllers, who then get only a part of each.
+    fn holds_packets(&self) -> bool {
+        true
+    }
     /// Sets a port's link administratively up or down.
     fn set_link(&mut self, port: PortNo, up: bool);
     /// Changes the features that a port's interface advertises.

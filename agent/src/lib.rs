@@ -46,5 +46,5 @@ pub use fail_mode::{FailMode, STANDALONE_COOKIE};
 pub use features::Identity;
 pub use io::SwitchIo;
 pub use request::{ConnId, Refusal, Request};
-pub use schedule::{CommitErrors, ERROR_COUNTS, FIRST_ERROR_BOUND_NS};
+pub use schedule::{CommitClock, CommitErrors, ERROR_COUNTS, FIRST_ERROR_BOUND_NS};
 pub use switch::Switch;

@@ -46,7 +46,7 @@ pub(crate) fn continue_dump<I: SwitchIo>(
     };
     let (last, body) = match &mut dump.what {
         What::Entries(entries) => entries.slice(sink.now, &datapath.settled()),
-        What::List(listed, ids) => list(sink.now, datapath, *listed, ids),
+        What::List(listed, ids) => list(sink.now, datapath.settled().datapath(), *listed, ids),
         What::Monitored(cursor) => monitored_slice(datapath, sink.connections, conn, cursor),
         What::Extension(request, from) => {
             let part = extension_multipart(datapath, sink, conn, request, *from)?;

@@ -71,17 +71,30 @@ impl CommitErrors {
 
 /// The clock for scheduled commits, and how exact it was.
 #[derive(Default)]
-pub(crate) struct CommitClock {
+pub struct CommitClock {
     /// What it showed at [`Time`] 0, in nanoseconds since 1970, if there is a clock.
     pub(crate) ns_at_0: Option<u64>,
     /// True if it was set since a waiting commit last compared it with its time.
     pub(crate) was_set: bool,
-    pub(crate) errors: CommitErrors,
+    /// The errors of the scheduled commits so far.
+    pub errors: CommitErrors,
     /// The scheduled time of a commit that took effect and whose error is not recorded yet.
     pub(crate) unmeasured_ns: Option<u64>,
 }
 
 impl CommitClock {
+    /// Sets what it showed at [`Time`] 0, in nanoseconds since 1970. Call this again whenever the
+    /// value changes, because the clock was set or its rate differs from that of [`Time`].
+    pub fn set(&mut self, nanos_at_0: u64) {
+        self.ns_at_0 = Some(nanos_at_0);
+        self.was_set = true;
+    }
+
+    /// What it showed at [`Time`] 0, if it was set.
+    pub fn nanos_at_0(&self) -> Option<u64> {
+        self.ns_at_0
+    }
+
     /// What it shows, in nanoseconds since 1970.
     pub(crate) fn ns(&self, now: Time) -> Option<u64> {
         Some(self.ns_at_0?.saturating_add(now.0))
@@ -93,7 +106,8 @@ impl CommitClock {
     }
 
     /// Records the error of the commit that took effect since the last call, if there was one.
-    pub(crate) fn measure(&mut self, now: Time) {
+    /// `now` is when the first packet that can see it is handled.
+    pub fn measure(&mut self, now: Time) {
         if let Some(at_ns) = self.unmeasured_ns.take()
             && let Some(ns) = self.ns(now)
         {

@@ -29,9 +29,12 @@ use crate::monitored::{follow_monitored, report_late_entries, report_news};
 use crate::parts::Parts;
 use crate::replies::continue_late_dump;
 use crate::request::{ConnId, Request};
-use crate::schedule::{CommitClock, CommitErrors};
+use crate::schedule::CommitClock;
 #[cfg(feature = "text")]
 use crate::trace;
+
+#[cfg(any(feature = "replicas", feature = "restore"))]
+mod optional;
 
 /// An OpenFlow switch: everything but threads, sockets, clocks and files.
 pub struct Switch<E: FrameEngine = PlainEngine> {
@@ -86,14 +89,19 @@ impl<E: FrameEngine> Switch<E> {
         &self.datapath
     }
 
+    /// Forgets the addresses that NORMAL has learned.
+    pub fn forget_addresses(&mut self) {
+        self.datapath.bridge_mut().forget_all();
+    }
+
     /// What its engine knows.
     pub fn engine_mut(&mut self) -> &mut E::State {
         self.datapath.engine_mut()
     }
 
     /// Lets what forwards frames outside the switch learn of changes: see [`Datapath::review`].
-    pub fn review(&mut self, scope: ReviewScope) {
-        self.datapath.review(scope);
+    pub fn review(&mut self, now: Time, scope: ReviewScope) {
+        self.datapath.review(now, scope);
     }
 
     /// The datapath with settled counters.
@@ -342,34 +350,20 @@ impl<E: FrameEngine> Switch<E> {
         self.change.waits_until(&self.clock)
     }
 
-    /// Sets the clock for scheduled commits: what it showed at [`Time`] 0, in nanoseconds since
-    /// 1970. Call this again whenever the value changes, because the clock was set or its rate
-    /// differs from that of [`Time`]. Without a clock, commits cannot be scheduled.
-    pub fn set_clock(&mut self, nanos_at_0: u64) {
-        self.clock.ns_at_0 = Some(nanos_at_0);
-        self.clock.was_set = true;
+    /// The clock of scheduled commits, without which commits cannot be scheduled.
+    pub fn clock(&self) -> &CommitClock {
+        &self.clock
     }
 
-    /// What the clock showed at [`Time`] 0, if there is a clock.
-    pub fn clock_at_0(&self) -> Option<u64> {
-        self.clock.ns_at_0
+    /// The clock of scheduled commits, to be set.
+    pub fn clock_mut(&mut self) -> &mut CommitClock {
+        &mut self.clock
     }
 
     /// Returns true if the caller has to watch the clock: a commit is in progress, scheduled or
     /// not, or one is scheduled.
     pub fn follows_clock(&self) -> bool {
         self.change.commit.is_some() || self.bundles.next_scheduled_ns().is_some()
-    }
-
-    /// The errors of the scheduled commits so far.
-    pub fn commit_errors(&self) -> &CommitErrors {
-        &self.clock.errors
-    }
-
-    /// Records the error of the scheduled commit that took effect since the last call, if there was
-    /// one. `now` is when the first packet that can see it is handled.
-    pub fn measure_commit(&mut self, now: Time) {
-        self.clock.measure(now);
     }
 
     /// Sets the address of a connection's peer, such as `tcp:192.0.2.1:6653`.

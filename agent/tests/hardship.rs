@@ -229,6 +229,44 @@ fn the_port_with_most_addresses_loses_its_own_first_and_a_bounded_one_has_fewer(
 }
 
 #[test]
+fn a_static_address_does_not_move_and_the_others_are_forgotten_when_asked() {
+    let station = |n: u16| (0, Mac(raw(0, n)[..6].try_into().unwrap()));
+    let mut lab = Lab::new(10, FailMode::Secure);
+    lab.flow(FlowModCommand::ADD, "actions=normal");
+    lab.reconfigure(Config {
+        static_addresses: [(station(7), PortNo(3))].into(),
+        ..Config::default()
+    });
+    let to = |lab: &mut Lab, destination: u16| {
+        lab.io.out.clear();
+        lab.send(4, &raw(0xffff, destination));
+        core::mem::take(&mut lab.io.out)
+    };
+    assert_eq!(to(&mut lab, 7), [3], "it was never seen");
+    lab.send(1, &raw(7, 0xfffe));
+    lab.send(1, &raw(8, 0xfffe));
+    assert_eq!((to(&mut lab, 7), to(&mut lab, 8)), (vec![3], vec![1]));
+    let learned = |lab: &Lab| {
+        let bridge = lab.switch.datapath().bridge();
+        let mut all: Vec<_> = bridge
+            .stations(lab.now)
+            .map(|(one, port, _)| (one, port))
+            .collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(
+        learned(&lab),
+        [(station(8), PortNo(1)), (station(0xffff), PortNo(4))]
+    );
+    lab.switch.forget_addresses();
+    assert_eq!(learned(&lab), []);
+    assert_eq!((to(&mut lab, 7), to(&mut lab, 8).len()), (vec![3], 3));
+    lab.reconfigure(Config::default());
+    assert_eq!(to(&mut lab, 7).len(), 3);
+}
+
+#[test]
 fn a_port_floods_its_burst_and_no_frame_more() {
     const BURST: usize = 10_000;
     let mut lab = Lab::new(10, FailMode::Secure);

@@ -25,7 +25,7 @@ const START_NS: u64 = 1_800_000_000 * Time::SEC;
 fn lab() -> Lab {
     let mut lab = Lab::with_engine(20_000, FailMode::Secure, Engine::Cache);
     lab.switch.connected(lab.now, BUNDLER, Version::V1_4, false);
-    lab.switch.set_clock(START_NS);
+    lab.switch.clock_mut().set(START_NS);
     lab.flow(C::ADD, "priority=1,actions=output:2");
     lab
 }
@@ -94,7 +94,7 @@ fn run_until(lab: &mut Lab, end_us: u64) -> Option<u64> {
         if lab.switch.next_tick().is_some_and(|at| at <= lab.now) {
             lab.switch.tick(lab.now, &mut lab.io);
         }
-        lab.switch.measure_commit(lab.now);
+        lab.switch.clock_mut().measure(lab.now);
         if lab.switch.has_work(&lab.io) {
             lab.switch.work(lab.now, &mut lab.io);
         }
@@ -120,8 +120,8 @@ fn packets_see_a_scheduled_bundle_at_its_time() {
             panic!("{told:?}");
         };
         assert_eq!((reply.ty, reply.scheduled), (T::COMMIT_REPLY, None));
-        assert_eq!(lab.switch.commit_errors().counts[0], 1);
-        assert_eq!(lab.switch.commit_errors().sum_ns, 0);
+        assert_eq!(lab.switch.clock().errors.counts[0], 1);
+        assert_eq!(lab.switch.clock().errors.sum_ns, 0);
     }
 }
 
@@ -184,13 +184,13 @@ fn a_clock_that_is_set_moves_what_is_scheduled() {
     add(&mut lab, "priority=2,actions=output:3");
     ask(&mut lab, 9, control(T::COMMIT_REQUEST, Some(900)));
     run_until(&mut lab, 100_000);
-    lab.switch.set_clock(START_NS + 600 * MS);
+    lab.switch.clock_mut().set(START_NS + 600 * MS);
     assert_eq!(run_until(&mut lab, 1_000_000), Some(300_000));
     // so far that it is missed
     lab.io.messages.clear();
     add(&mut lab, "priority=3,actions=output:4");
     ask(&mut lab, 9, control(T::COMMIT_REQUEST, Some(2_000)));
-    lab.switch.set_clock(START_NS + 60_000 * MS);
+    lab.switch.clock_mut().set(START_NS + 60_000 * MS);
     lab.io.messages.clear();
     assert_eq!(run_until(&mut lab, 1_200_000), None);
     assert_eq!(errors(&lab.io.messages), [BundleFailed::SCHED_PAST]);
@@ -203,7 +203,7 @@ fn a_prepared_bundle_waits_again_if_the_clock_is_set_back() {
     ask(&mut lab, 9, control(T::COMMIT_REQUEST, Some(100)));
     run_until(&mut lab, 99_000);
     assert!(lab.switch.is_changing(), "it is prepared");
-    lab.switch.set_clock(START_NS - 200 * MS);
+    lab.switch.clock_mut().set(START_NS - 200 * MS);
     assert_eq!(run_until(&mut lab, 200_000), None);
     assert!(!lab.switch.is_changing(), "others' messages are handled");
     assert_eq!(run_until(&mut lab, 400_000), Some(300_000));

@@ -178,7 +178,7 @@ fn plain_changes_of_many_entries_let_others_be_served_between_their_slices() {
 fn waiting_scheduled_bundles_of_many_connections_let_others_be_served() {
     const CLOCK_NS: u64 = 1_700_000_000_000_000_000;
     let mut lab = lab();
-    lab.switch.set_clock(CLOCK_NS);
+    lab.switch.clock_mut().set(CLOCK_NS);
     let conns: Vec<ConnId> = (10..30).map(ConnId).collect();
     for (n, conn) in conns.iter().enumerate() {
         lab.switch.connected(lab.now, *conn, Version::V1_4, true);

@@ -66,14 +66,14 @@ typedef struct bofuss_packet_in {
   uint64_t cookie;
   // The length of the whole packet in bytes.
   uint16_t total_len;
-  // Why it was sent: 0 table miss, 1 output action, 2 invalid TTL; since OpenFlow 1.4 also 3
-  // output in an action set, 4 output in a group bucket, 5 packet-out.
+  // The reason for which it was sent: 0 table miss, 1 output action, 2 invalid TTL; since
+  // OpenFlow 1.4 also 3 output in an action set, 4 output in a group bucket, 5 packet-out.
   uint8_t reason;
   // The table that was looked up.
   uint8_t table_id;
   // The packet, or its beginning.
   const uint8_t *data;
-  // How many there are.
+  // Their number.
   size_t data_length;
 } bofuss_packet_in;
 
@@ -81,7 +81,7 @@ typedef struct bofuss_packet_in {
 typedef struct bofuss_frame {
   // Its first byte.
   const uint8_t *bytes;
-  // How many there are.
+  // Their number.
   size_t length;
 } bofuss_frame;
 
@@ -95,7 +95,7 @@ typedef struct bofuss_config {
   uint64_t secret;
   // Nanoseconds from 1970 to time 0 of the times that the switch is given.
   uint64_t epoch_ns;
-  // How many bytes of frames the switch may hold.
+  // The number of bytes of frames that the switch may hold.
   uint64_t pool_bytes;
   // The most entries of one table.
   uint32_t max_entries;
@@ -111,15 +111,15 @@ typedef struct bofuss_config {
   uint32_t cache_flows;
   // The most bands of a meter.
   uint8_t max_bands;
-  // How select groups choose a bucket: 0 hash, 1 round-robin, 2 random.
+  // The algorithm by which select groups choose a bucket: 0 hash, 1 round-robin, 2 random.
   uint8_t select;
-  // How many tables there are, 1 to 254.
+  // The number of tables, 1 to 254.
   uint8_t n_tables;
-  // How packets find their entries: 0 reference (a scan of all), 1 tables (hash tables), 2 cache
-  // (hash tables and the flow cache).
+  // The engine by which packets find their entries: 0 reference (a scan of all), 1 tables (hash
+  // tables), 2 cache (hash tables and the flow cache).
   uint8_t engine;
-  // What the switch does without a controller: 0 go on with its entries (secure), 1 forward as
-  // an Ethernet switch (standalone), 2 forward along paths that the network explores (ARP-Path).
+  // The behaviour without a controller: 0 go on with its entries (secure), 1 forward as an
+  // Ethernet switch (standalone), 2 forward along paths that the network explores (ARP-Path).
   uint8_t fail_mode;
   // 1 if controllers may not set links up and down, otherwise 0.
   uint8_t links_fixed;
@@ -140,7 +140,7 @@ typedef struct bofuss_callbacks {
   void (*set_link)(void *user, uint32_t port, uint8_t up);
 } bofuss_callbacks;
 
-// How full a switch is, and what it has dropped.
+// The fill of a switch, and what it has dropped.
 typedef struct bofuss_usage {
   // The number of ports.
   uint32_t ports;
@@ -180,8 +180,9 @@ enum bofuss_status bofuss_codec_new(struct bofuss_codec **out);
 // other thread uses.
 enum bofuss_status bofuss_codec_free(struct bofuss_codec **codec);
 
-// Why a message or command was last refused (BOFUSS_STATUS_BAD_MESSAGE, BOFUSS_STATUS_BAD_TEXT),
-// as a sentence; empty if none was. It is valid until the next one is refused. NULL for NULL.
+// Returns why a message or command was last refused (BOFUSS_STATUS_BAD_MESSAGE,
+// BOFUSS_STATUS_BAD_TEXT), as a sentence; empty if none was. It is valid until the next one is
+// refused. NULL for NULL.
 //
 // # Safety
 //
@@ -376,8 +377,8 @@ enum bofuss_status bofuss_trace(const struct bofuss_switch *sw,
 // `config` is NULL, or may be written.
 enum bofuss_status bofuss_config_default(struct bofuss_config *config);
 
-// Why no switch can be made with a configuration, as a sentence that is never freed. NULL if a
-// switch can be made, and for NULL.
+// Returns why no switch can be made with a configuration, as a sentence that is never freed. NULL
+// if a switch can be made, and for NULL.
 //
 // # Safety
 //
@@ -405,16 +406,16 @@ enum bofuss_status bofuss_switch_new(uint64_t now,
 // no other thread uses.
 enum bofuss_status bofuss_switch_free(struct bofuss_switch **sw);
 
-// Why the last call of the switch that failed did so: a sentence, or only the name of the status.
-// It is valid until the next call fails. NULL for NULL.
+// Returns why the last call of the switch that failed did so: a sentence, or only the name of the
+// status. It is valid until the next call fails. NULL for NULL.
 //
 // # Safety
 //
 // `sw` is NULL, or a switch that was not freed and that no other thread uses.
 const char *bofuss_switch_error(const struct bofuss_switch *sw);
 
-// When to call bofuss_tick next; at once if that is in the past. BOFUSS_STATUS_NONE if nothing
-// waits for a time.
+// Returns when to call bofuss_tick next; at once if that is in the past. BOFUSS_STATUS_NONE if
+// nothing waits for a time.
 //
 // # Safety
 //

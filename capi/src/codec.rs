@@ -28,14 +28,14 @@ pub struct PacketInFields {
     pub cookie: u64,
     /// The length of the whole packet in bytes.
     pub total_len: u16,
-    /// Why it was sent: 0 table miss, 1 output action, 2 invalid TTL; since OpenFlow 1.4 also 3
-    /// output in an action set, 4 output in a group bucket, 5 packet-out.
+    /// The reason for which it was sent: 0 table miss, 1 output action, 2 invalid TTL; since
+    /// OpenFlow 1.4 also 3 output in an action set, 4 output in a group bucket, 5 packet-out.
     pub reason: u8,
     /// The table that was looked up.
     pub table_id: u8,
     /// The packet, or its beginning.
     pub data: *const u8,
-    /// How many there are.
+    /// Their number.
     pub data_length: usize,
 }
 
@@ -80,8 +80,9 @@ pub unsafe extern "C" fn bofuss_codec_free(codec: *mut *mut CodecHandle) -> Stat
     })
 }
 
-/// Why a message or command was last refused (BOFUSS_STATUS_BAD_MESSAGE, BOFUSS_STATUS_BAD_TEXT),
-/// as a sentence; empty if none was. It is valid until the next one is refused. NULL for NULL.
+/// Returns why a message or command was last refused (BOFUSS_STATUS_BAD_MESSAGE,
+/// BOFUSS_STATUS_BAD_TEXT), as a sentence; empty if none was. It is valid until the next one is
+/// refused. NULL for NULL.
 ///
 /// # Safety
 ///

@@ -9,7 +9,8 @@ use bofuss_oflib::{Mac, PortNo};
 use crate::switch::{CallError, SwitchHandle};
 use crate::{bytes_at, copy_out, text_at, Status};
 
-/// How many frames are copied into buffers of the pool at once, and then received as a burst.
+/// The number of frames that are copied into buffers of the pool at once, and then received as a
+/// burst.
 const BATCH: usize = 32;
 
 /// A frame of the caller's: from the destination address on, without FCS.
@@ -18,7 +19,7 @@ const BATCH: usize = 32;
 pub struct FrameBytes {
     /// Its first byte.
     pub bytes: *const u8,
-    /// How many there are.
+    /// Their number.
     pub length: usize,
 }
 

@@ -22,7 +22,7 @@ pub struct Config {
     pub secret: u64,
     /// Nanoseconds from 1970 to time 0 of the times that the switch is given.
     pub epoch_ns: u64,
-    /// How many bytes of frames the switch may hold.
+    /// The number of bytes of frames that the switch may hold.
     pub pool_bytes: u64,
     /// The most entries of one table.
     pub max_entries: u32,
@@ -38,15 +38,15 @@ pub struct Config {
     pub cache_flows: u32,
     /// The most bands of a meter.
     pub max_bands: u8,
-    /// How select groups choose a bucket: 0 hash, 1 round-robin, 2 random.
+    /// The algorithm by which select groups choose a bucket: 0 hash, 1 round-robin, 2 random.
     pub select: u8,
-    /// How many tables there are, 1 to 254.
+    /// The number of tables, 1 to 254.
     pub n_tables: u8,
-    /// How packets find their entries: 0 reference (a scan of all), 1 tables (hash tables), 2 cache
-    /// (hash tables and the flow cache).
+    /// The engine by which packets find their entries: 0 reference (a scan of all), 1 tables (hash
+    /// tables), 2 cache (hash tables and the flow cache).
     pub engine: u8,
-    /// What the switch does without a controller: 0 go on with its entries (secure), 1 forward as
-    /// an Ethernet switch (standalone), 2 forward along paths that the network explores (ARP-Path).
+    /// The behaviour without a controller: 0 go on with its entries (secure), 1 forward as an
+    /// Ethernet switch (standalone), 2 forward along paths that the network explores (ARP-Path).
     pub fail_mode: u8,
     /// 1 if controllers may not set links up and down, otherwise 0.
     pub links_fixed: u8,
@@ -72,7 +72,7 @@ pub struct Callbacks {
     pub set_link: Option<extern "C" fn(user: *mut c_void, port: u32, up: u8)>,
 }
 
-/// How full a switch is, and what it has dropped.
+/// The fill of a switch, and what it has dropped.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SwitchUsage {
@@ -96,10 +96,10 @@ pub struct SwitchUsage {
 pub struct SwitchHandle {
     embedded: RefCell<EmbeddedSwitch>,
     callbacks: Callbacks,
-    /// Whether effects are being delivered. Then a call from a callback leaves its effects to the
-    /// loop that delivers.
+    /// True while effects are being delivered. Then a call from a callback leaves its effects to
+    /// the loop that delivers.
     delivers: Cell<bool>,
-    /// Whether the library has panicked. Then all further calls are refused.
+    /// True if the library has panicked. Then all further calls are refused.
     broken: Cell<bool>,
     error: RefCell<CString>,
 }
@@ -185,7 +185,7 @@ impl SwitchHandle {
     }
 }
 
-/// Why a call failed.
+/// The reason for which a call failed.
 pub(crate) struct CallError {
     status: Status,
     text: String,
@@ -253,8 +253,8 @@ pub unsafe extern "C" fn bofuss_config_default(config: *mut Config) -> Status {
     })
 }
 
-/// Why no switch can be made with a configuration, as a sentence that is never freed. NULL if a
-/// switch can be made, and for NULL.
+/// Returns why no switch can be made with a configuration, as a sentence that is never freed. NULL
+/// if a switch can be made, and for NULL.
 ///
 /// # Safety
 ///
@@ -375,8 +375,8 @@ pub unsafe extern "C" fn bofuss_switch_free(sw: *mut *mut SwitchHandle) -> Statu
     })
 }
 
-/// Why the last call of the switch that failed did so: a sentence, or only the name of the status.
-/// It is valid until the next call fails. NULL for NULL.
+/// Returns why the last call of the switch that failed did so: a sentence, or only the name of the
+/// status. It is valid until the next call fails. NULL for NULL.
 ///
 /// # Safety
 ///
@@ -388,8 +388,8 @@ pub unsafe extern "C" fn bofuss_switch_error(sw: *const SwitchHandle) -> *const 
     this.map_or(std::ptr::null(), |this| this.error.borrow().as_ptr())
 }
 
-/// When to call bofuss_tick next; at once if that is in the past. BOFUSS_STATUS_NONE if nothing
-/// waits for a time.
+/// Returns when to call bofuss_tick next; at once if that is in the past. BOFUSS_STATUS_NONE if
+/// nothing waits for a time.
 ///
 /// # Safety
 ///

@@ -6,7 +6,7 @@ use std::fs;
 #[path = "../../fuzz/checks/c_entries.rs"]
 mod c_entries;
 
-/// How many random lists are played.
+/// The number of random lists that are played.
 const LISTS: usize = 300;
 /// Bytes of each random list.
 const BYTES: usize = 600;

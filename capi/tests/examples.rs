@@ -17,10 +17,10 @@ const ROOM: &str = env!("CARGO_MANIFEST_DIR");
 /// The system libraries that Rust's standard library needs.
 const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
-/// How many folders were made: a part of their names.
+/// The number of folders that were made: a part of their names.
 static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
-/// Whether a program is installed; in continuous integration it has to be.
+/// Returns true if a program is installed; in continuous integration it has to be.
 fn has(program: &str) -> bool {
     let works = Command::new(program).arg("--version").output().is_ok();
     assert!(
@@ -42,7 +42,7 @@ fn built() -> PathBuf {
     env::current_exe().unwrap().parent().unwrap().to_path_buf()
 }
 
-/// Which library a program is linked with.
+/// The library that a program is linked with.
 #[derive(Clone, Copy)]
 enum Linkage {
     Static,
@@ -211,7 +211,7 @@ fn script_of(record: &str) -> String {
     script
 }
 
-/// Whether an effect is a HELLO. The versions in it depend on how the switch was made.
+/// Returns true if an effect is a HELLO. The versions in it depend on how the switch was made.
 fn is_hello(line: &str) -> bool {
     let digits = line.rsplit(' ').next().unwrap_or_default();
     line.starts_with("> send ") && digits.get(2..4) == Some("00")

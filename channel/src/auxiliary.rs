@@ -1,15 +1,9 @@
-//! Auxiliary connections: how they are configured, and how they reach the peer of the main one.
+//! The configuration of auxiliary connections.
 
-use std::net::SocketAddr;
 use std::{fmt, str::FromStr};
 
-use tokio::net::{TcpSocket, UdpSocket};
-
+use crate::AddressError;
 use crate::address::port;
-use crate::datagrams::Datagrams;
-use crate::identity::identity;
-use crate::stream::{Stream, in_time, tcp};
-use crate::{AddressError, Reason, Tls};
 
 /// The most auxiliary connections of a main one: auxiliary ids have 8 bits, and 0 is the main
 /// connection.
@@ -60,46 +54,5 @@ impl FromStr for Auxiliary {
             Ok(Self { transport, port })
         });
         read.map_err(|wrong| AddressError::new(text, wrong, "tcp or udp:6653"))
-    }
-}
-
-/// The addresses and the transport that a main connection uses.
-#[derive(Clone, Debug)]
-pub(crate) struct Route {
-    pub(crate) host: String,
-    pub(crate) local: SocketAddr,
-    pub(crate) peer: SocketAddr,
-}
-
-impl Route {
-    /// Opens an auxiliary connection: from the same address and to the same host as the main one.
-    ///
-    /// Errors: ConnectTimeout, those of TLS, or the socket's.
-    pub(crate) async fn open(
-        &self,
-        transport: Transport,
-        tls: Option<&Tls>,
-    ) -> Result<Stream, Reason> {
-        let from = SocketAddr::new(self.local.ip(), 0);
-        let connect = async {
-            let socket = match self.peer {
-                SocketAddr::V4(_) => TcpSocket::new_v4(),
-                SocketAddr::V6(_) => TcpSocket::new_v6(),
-            }?;
-            socket.bind(from)?;
-            Ok(tcp(socket.connect(self.peer).await?)?)
-        };
-        match transport {
-            Transport::Tcp => Ok(Box::new(in_time(connect).await?)),
-            Transport::Tls => {
-                let tls = identity(tls)?;
-                tls.connect(&self.host, in_time(connect).await?).await
-            }
-            Transport::Udp => {
-                let socket = UdpSocket::bind(from).await?;
-                socket.connect(self.peer).await?;
-                Ok(Box::new(Datagrams::new(socket)))
-            }
-        }
     }
 }

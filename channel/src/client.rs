@@ -16,7 +16,8 @@ use tokio::time::timeout;
 
 use crate::frame::Frames;
 use crate::handshake::Established;
-use crate::stream::{self, Stream};
+use crate::socket;
+use crate::stream::Stream;
 use crate::{ActiveAddress, Reason, Tls};
 
 /// The most bytes of unfinished multipart replies that a client holds, and the most of messages
@@ -102,7 +103,7 @@ impl Client {
         timeout: Duration,
     ) -> Result<Self, ClientError> {
         let connecting = async {
-            let (stream, _) = stream::open(address, tls).await?;
+            let (stream, _) = socket::open(address, tls).await?;
             Established::new(stream, versions, catalogue, false).await
         };
         let established = tokio::time::timeout(timeout, connecting)

@@ -1,12 +1,11 @@
 //! A connection's task: reads messages into events, probes a silent peer, writes what is queued.
 
 use std::convert::Infallible;
-use std::future::pending;
 use std::io;
 use std::mem::replace;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use bofuss_oflib::assemble::Refused;
@@ -17,18 +16,19 @@ use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Assembler, Codec, DecodeError, HEADER_BYTES, Message};
 use tokio::io::{AsyncWriteExt, WriteHalf};
 use tokio::select;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use crate::auxiliary::Route;
 use crate::frame::Frames;
-use crate::handshake::{Established, LINGER};
+use crate::handshake::Established;
 use crate::outbox::{
     Backlog, Outbox, OutboxQueue, PAUSE_BYTES, PacketInLimiter, QueuedMessage, Sender,
 };
 use crate::pace::RateLimiter;
+use crate::queue_place::QueuePlaces;
 use crate::stream::{AddressPair, Stream};
-use crate::{ConnId, Event, Head, Hub, Origin, Reason, Watch};
+use crate::timeouts::LINGER;
+use crate::{ConnId, Event, Head, Origin, QueuePlace, Reason, Settings, Watch};
 
 /// Encoded bytes that go into one write, about.
 const WRITE_BYTES: usize = 64 * 1024;
@@ -44,37 +44,30 @@ const MAX_DATAGRAM_PROBE: Duration = Duration::from_secs(10);
 /// The most bytes of unfinished multipart requests that a connection holds.
 pub const MAX_MULTIPART_REQUEST_BYTES: usize = 1 << 20;
 
-/// The number of a connection's messages that may wait for its owner, in places: each takes one,
-/// and one more for each `PLACE_BYTES` that it has.
-pub const MAX_WAITING: u32 = 256;
-/// Bytes of a place.
-const PLACE_BYTES: usize = 1024;
+/// The state that all connections of a hub share.
+#[derive(Clone, Debug)]
+pub(crate) struct HubShared {
+    pub(crate) settings: watch::Sender<Arc<Settings>>,
+    pub(crate) events: mpsc::Sender<Event>,
+    /// Bytes that wait for all peers.
+    pub(crate) pending_bytes: Arc<AtomicUsize>,
+}
 
-/// A place of a message that waits for its owner. When it is dropped, another may come.
-#[derive(Debug)]
-pub struct QueuePlace(OwnedSemaphorePermit);
-
-impl QueuePlace {
-    /// Releases a place together with `others` of the same connection: its task is woken once, and
-    /// reads as many messages. Places of another connection are released at once.
-    pub fn join(self, others: &mut Option<Self>) {
-        match others {
-            Some(Self(held)) if Arc::ptr_eq(held.semaphore(), self.0.semaphore()) => {
-                held.merge(self.0);
-            }
-            _ => *others = Some(self),
-        }
+impl HubShared {
+    /// The settings of now.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.settings.borrow().clone()
     }
 }
 
-/// Runs an established connection of `hub` to its end: the events from `Up` to `Down`. A main
-/// connection keeps its auxiliary connections meanwhile, by its `route`.
+/// Runs an established connection to its end: the events from `Up` to `Down`. Meanwhile `beside`
+/// keeps its auxiliary connections.
 pub(crate) async fn run(
-    hub: &Hub,
+    hub: &HubShared,
     conn: ConnId,
     origin: Origin,
     established: Established,
-    route: Option<Route>,
+    beside: impl Future<Output = Infallible>,
 ) {
     let Established {
         mut frames,
@@ -96,7 +89,7 @@ pub(crate) async fn run(
         datagrams,
         is_switch: hub.settings().is_switch,
         backlog: &backlog,
-        places: Arc::new(Semaphore::new(MAX_WAITING as usize)),
+        places: QueuePlaces::new(),
         codec,
     };
     let up = Event::Up {
@@ -108,12 +101,6 @@ pub(crate) async fn run(
     if link.tell(up).await.is_err() {
         return;
     }
-    let beside = async {
-        match route {
-            Some(route) => hub.keep_beside(conn, &route, version).await,
-            None => pending().await,
-        }
-    };
     let mut writing = pin!(link.write(queue, writer));
     let mut written = false;
     let reason = tokio::select! {
@@ -141,11 +128,6 @@ pub(crate) async fn run(
     let _ = timeout(LINGER, farewell).await;
 }
 
-/// The places of a message of this many bytes.
-fn size(bytes: usize) -> u32 {
-    1 + (bytes / PLACE_BYTES) as u32
-}
-
 /// The time that the peer may be silent before it is asked; zero: for ever.
 fn probe_interval(configured: Duration, datagrams: bool) -> Duration {
     match datagrams {
@@ -160,14 +142,14 @@ struct ConnectionShared<'a> {
     conn: ConnId,
     origin: Origin,
     ends: Option<AddressPair>,
-    hub: &'a Hub,
+    hub: &'a HubShared,
     /// The observer of the messages.
     watch: Option<Watch>,
     datagrams: bool,
     is_switch: bool,
     backlog: &'a Backlog,
     /// Room for messages that the owner has not served.
-    places: Arc<Semaphore>,
+    places: QueuePlaces,
     codec: Codec,
 }
 
@@ -227,7 +209,7 @@ impl ConnectionShared<'_> {
                 let Some(length) = frames.buffered_length() else {
                     break end;
                 };
-                let Some(own_place) = self.place(length.unwrap_or(0)) else {
+                let Some(own_place) = self.places.try_take(length.unwrap_or(0)) else {
                     break end;
                 };
                 next = length;
@@ -304,12 +286,6 @@ impl ConnectionShared<'_> {
         }
     }
 
-    /// A place for a message of this many bytes, if there is one now.
-    fn place(&self, bytes: usize) -> Option<QueuePlace> {
-        let held = self.places.clone().try_acquire_many_owned(size(bytes));
-        held.ok().map(QueuePlace)
-    }
-
     /// The time that the peer may be silent before it is asked; zero: for ever.
     fn probe_interval(&self) -> Duration {
         probe_interval(self.hub.settings.borrow().probe_interval, self.datagrams)
@@ -319,18 +295,16 @@ impl ConnectionShared<'_> {
     /// place for a message of this many bytes. Errors: Inactive if the peer takes nothing
     /// meanwhile.
     async fn turn(&self, bytes: usize) -> Result<QueuePlace, Reason> {
-        let size = size(bytes);
         loop {
             let waits = self.backlog.pending_bytes();
             let turn = async {
                 select! {
-                    place = self.places.clone().acquire_many_owned(size), if waits <= PAUSE_BYTES =>
-                        place.ok(),
+                    place = self.places.take(bytes), if waits <= PAUSE_BYTES => Some(place),
                     () = self.backlog.progress.notified() => None,
                 }
             };
             match within(2 * self.probe_interval(), turn).await {
-                Some(Some(place)) => return Ok(QueuePlace(place)),
+                Some(Some(place)) => return Ok(place),
                 None if waits > 0 => return Err(Reason::Inactive),
                 Some(None) | None => {}
             }
@@ -421,21 +395,6 @@ async fn within<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn places_of_a_connection_are_given_back_together() {
-        let [ours, others] = [0; 2].map(|_| Arc::new(Semaphore::new(3)));
-        let free = || [&ours, &others].map(|places| places.available_permits());
-        let take =
-            |places: &Arc<Semaphore>| QueuePlace(places.clone().try_acquire_owned().unwrap());
-        let mut held = None;
-        (0..2).for_each(|_| take(&ours).join(&mut held));
-        assert_eq!(free(), [1, 3]);
-        take(&others).join(&mut held);
-        assert_eq!(free(), [3, 2]);
-        drop(held);
-        assert_eq!(free(), [3, 3]);
-    }
 
     #[test]
     fn connections_that_may_lose_messages_end_after_less_than_30_s_of_silence() {

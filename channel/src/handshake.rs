@@ -1,7 +1,6 @@
 //! Exchanges HELLOs on a new stream: agrees on a version, or reports why that failed.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bofuss_oflib::handshake::Handshake;
 use bofuss_oflib::{Catalogue, Codec, Version};
@@ -11,11 +10,7 @@ use tokio::time::timeout;
 use crate::Reason;
 use crate::frame::Frames;
 use crate::stream::{AddressPair, Stream};
-
-/// The longest wait for a connection, and then for the peer's HELLO.
-pub const HELLO_TIMEOUT: Duration = Duration::from_secs(4);
-/// The longest time to write what was sent before the end, and to wait for the peer's end.
-pub(crate) const LINGER: Duration = Duration::from_secs(1);
+use crate::timeouts::{HELLO_TIMEOUT, LINGER};
 
 /// A connection on which a version is agreed.
 pub(crate) struct Established {

@@ -1,93 +1,32 @@
 //! The origins of connections: targets that are connected to again and again, and listeners.
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use std::{fmt, fs, io};
 
-use bofuss_oflib::{Catalogue, Version};
+use bofuss_oflib::Version;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep};
 
-use crate::auxiliary::Route;
+use crate::connection::{self, HubShared};
 use crate::handshake::Established;
 use crate::newcomers::{Newcomer, Newcomers, PeerSource};
 use crate::places::{ListenerPlace, Places};
-use crate::stream::{self, Acceptor, AddressPair, Raw, Stream};
+use crate::socket::{self, Acceptor, Raw, Route};
+use crate::stream::Stream;
 use crate::{
-    ActiveAddress, Auxiliary, ConnId, Endpoint, Event, Origin, PassiveAddress, RateLimit, Reason,
-    Tls, Transport, connection,
+    ActiveAddress, Auxiliary, ConnId, Endpoint, Event, Origin, PassiveAddress, Reason, Settings,
+    Transport,
 };
 
 /// The wait after a connection ended or a first try failed; doubled with each further failure.
 pub const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// The time after which a connection counts as stable: then waits start again at [`FIRST_BACKOFF`].
 pub const STABLE_AFTER: Duration = Duration::from_secs(1);
-
-/// The settings that all connections of a hub have in common.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The versions offered, at least one.
-    pub versions: Vec<Version>,
-    /// The known fields and experimenters.
-    pub catalogue: Arc<Catalogue>,
-    /// The time that a peer may be silent before it is asked, and then before it is given up; zero:
-    /// for ever.
-    pub probe_interval: Duration,
-    /// The longest wait between two tries to connect.
-    pub max_backoff: Duration,
-    /// The auxiliary connections of each main connection to a host, numbered from 1; at most
-    /// [`MAX_AUXILIARIES`](crate::MAX_AUXILIARIES).
-    pub auxiliaries: Vec<Auxiliary>,
-    /// The keys and certificates that `ssl:` and `pssl:` need.
-    pub tls: Option<Tls>,
-    /// The number of messages of each connection that are served a second; `None`: as many as come.
-    /// More are not read.
-    pub message_rate: Option<RateLimit>,
-    /// The number of packet-ins that each connection gets a second, as [`Sender::takes_packet_in`]
-    /// says; `None`: as many as it takes.
-    ///
-    /// [`Sender::takes_packet_in`]: crate::Sender::takes_packet_in
-    pub packet_in_rate: Option<RateLimit>,
-    /// True if this side is a switch: what only switches send is refused then, whatever it holds.
-    pub is_switch: bool,
-    /// The observer of all messages.
-    pub watch: Option<Watch>,
-}
-
-/// Sees the bytes of messages: how their connection came about, between which addresses it is, and
-/// whether they were received or will be sent; one or several whole messages at a time.
-#[derive(Clone)]
-pub struct Watch(pub Arc<WatchFn>);
-
-/// The function of a [`Watch`].
-pub type WatchFn = dyn Fn(&Origin, Option<AddressPair>, bool, &[u8]) + Send + Sync;
-
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Watch")
-    }
-}
-
-impl Settings {
-    /// All versions spoken, a probe after 5 s, a back-off of at most 8 s.
-    pub fn new(catalogue: Arc<Catalogue>) -> Self {
-        Self {
-            versions: Version::SPOKEN.into(),
-            catalogue,
-            probe_interval: Duration::from_secs(5),
-            max_backoff: Duration::from_secs(8),
-            auxiliaries: Vec::new(),
-            tls: None,
-            message_rate: None,
-            packet_in_rate: None,
-            is_switch: false,
-            watch: None,
-        }
-    }
-}
 
 /// Makes connections; all their events go into one queue.
 ///
@@ -96,10 +35,7 @@ impl Settings {
 /// Its methods are called within a tokio runtime.
 #[derive(Clone, Debug)]
 pub struct Hub {
-    pub(crate) settings: watch::Sender<Arc<Settings>>,
-    pub(crate) events: mpsc::Sender<Event>,
-    /// Bytes that wait for all peers.
-    pub(crate) pending_bytes: Arc<AtomicUsize>,
+    shared: HubShared,
     next_id: Arc<AtomicU64>,
 }
 
@@ -107,48 +43,45 @@ impl Hub {
     /// A hub that reports to `events`.
     pub fn new(settings: Settings, events: mpsc::Sender<Event>) -> Self {
         Self {
-            settings: watch::Sender::new(Arc::new(settings)),
-            events,
-            pending_bytes: Arc::default(),
+            shared: HubShared {
+                settings: watch::Sender::new(Arc::new(settings)),
+                events,
+                pending_bytes: Arc::default(),
+            },
             next_id: Arc::default(),
         }
     }
 
     /// A hub with other settings that reports to the same queue, and names its connections apart.
     pub fn with(&self, settings: Settings) -> Self {
-        Self {
-            settings: watch::Sender::new(Arc::new(settings)),
-            ..self.clone()
-        }
+        let mut hub = self.clone();
+        hub.shared.settings = watch::Sender::new(Arc::new(settings));
+        hub
     }
 
     /// Uses other settings from now on. Existing connections take over how long a peer may be
     /// silent, and reopen their auxiliary connections if these have changed; everything else
     /// applies to new connections.
     pub fn set(&self, settings: Settings) {
-        self.settings.send_replace(Arc::new(settings));
-    }
-
-    /// The settings of now.
-    pub(crate) fn settings(&self) -> Arc<Settings> {
-        self.settings.borrow().clone()
+        self.shared.settings.send_replace(Arc::new(settings));
     }
 
     /// Connects to `address`, and again whenever the connection fails or ends.
     pub fn connect(&self, address: ActiveAddress) -> Target {
         let origin = Origin::Active(address.clone());
-        Target(tokio::spawn(self.clone().pursue(origin, Goal::Main(address))).abort_handle())
+        self.target(origin, Goal::Main(address))
+    }
+
+    fn target(&self, origin: Origin, goal: Goal) -> Target {
+        let (to, pursuit) = watch::channel(Pursuit::Connecting);
+        let task = tokio::spawn(self.clone().pursue(origin, goal, to)).abort_handle();
+        Target { task, pursuit }
     }
 
     /// Keeps up the auxiliary connections of a main connection of `version` with this route, as the
     /// settings say. Never returns.
-    pub(crate) async fn keep_beside(
-        &self,
-        main: ConnId,
-        route: &Route,
-        version: Version,
-    ) -> Infallible {
-        let mut changes = self.settings.subscribe();
+    async fn keep_beside(&self, main: ConnId, route: &Route, version: Version) -> Infallible {
+        let mut changes = self.shared.settings.subscribe();
         loop {
             let wanted = changes.borrow_and_update().auxiliaries.clone();
             let _targets = self.connect_beside(main, route, version, &wanted);
@@ -184,8 +117,7 @@ impl Hub {
                 peer: route.peer,
             };
             let goal = Goal::Beside(route, transport, version);
-            let task = tokio::spawn(self.clone().pursue(origin, goal));
-            targets.push(Target(task.abort_handle()));
+            targets.push(self.target(origin, goal));
         }
         targets
     }
@@ -207,13 +139,15 @@ impl Hub {
     }
 
     /// Connects, runs the connection, and starts again.
-    async fn pursue(self, origin: Origin, goal: Goal) {
+    async fn pursue(self, origin: Origin, goal: Goal, pursuit: watch::Sender<Pursuit>) {
         let mut wait = FIRST_BACKOFF;
         let mut last_reported = String::new();
-        while !self.events.is_closed() {
+        while !self.shared.events.is_closed() {
+            pursuit.send_replace(Pursuit::Connecting);
             match self.reach(&goal).await {
                 Ok((established, route)) => {
                     let start = Instant::now();
+                    pursuit.send_replace(Pursuit::Connected);
                     // A task of its own, which outlives the target.
                     let running = self.clone().run(origin.clone(), established, route);
                     let _ = tokio::spawn(running).await;
@@ -227,23 +161,27 @@ impl Hub {
                     if text != last_reported {
                         last_reported = text;
                         let origin = origin.clone();
-                        let _ = self.events.send(Event::Failed { origin, reason }).await;
+                        self.report(Event::Failed { origin, reason }).await;
                     }
                 }
             }
+            pursuit.send_replace(Pursuit::Waiting {
+                failure: (!last_reported.is_empty()).then(|| last_reported.clone()),
+                until: Instant::now() + wait,
+            });
             sleep(wait).await;
-            wait = (2 * wait).min(self.settings().max_backoff);
+            wait = (2 * wait).min(self.shared.settings().max_backoff);
         }
     }
 
     /// Connects and agrees on a version.
     async fn reach(&self, goal: &Goal) -> Result<(Established, Option<Route>), Reason> {
         self.refresh_tls().await;
-        let settings = self.settings();
+        let settings = self.shared.settings();
         let tls = settings.tls.as_ref();
         match goal {
             Goal::Main(address) => {
-                let (stream, route) = stream::open(address, tls).await?;
+                let (stream, route) = socket::open(address, tls).await?;
                 Ok((self.establish(stream).await?, route))
             }
             Goal::Beside(route, transport, version) => {
@@ -280,7 +218,7 @@ impl Hub {
                     let peer = "a peer".into();
                     let origin = Origin::Passive { listener, peer };
                     let reason = Reason::Io(error);
-                    let _ = self.events.send(Event::Failed { origin, reason }).await;
+                    self.report(Event::Failed { origin, reason }).await;
                     // No file descriptor is free, as a rule: trying again at once does not help.
                     sleep(FIRST_BACKOFF).await;
                 }
@@ -293,7 +231,7 @@ impl Hub {
     pub(crate) async fn serve(self, origin: Origin, stream: Raw, entry: Option<Admission>) {
         let attempt = async {
             self.refresh_tls().await;
-            let settings = self.settings();
+            let settings = self.shared.settings();
             let tls = settings.tls.as_ref();
             self.establish(stream.ready(tls).await?).await
         };
@@ -304,29 +242,41 @@ impl Hub {
         match established {
             Ok((established, _place)) => self.run(origin, established, None).await,
             Err(reason) => {
-                let _ = self.events.send(Event::Failed { origin, reason }).await;
+                self.report(Event::Failed { origin, reason }).await;
             }
         }
     }
 
+    /// Queues an event for the owner, if there still is one.
+    async fn report(&self, event: Event) {
+        let _ = self.shared.events.send(event).await;
+    }
+
     /// Makes new connections use the files of TLS as they are now.
     async fn refresh_tls(&self) {
-        let Some(tls) = self.settings().tls.clone() else {
+        let Some(tls) = self.shared.settings().tls.clone() else {
             return;
         };
         if let Some(read) = tls.refresh().await {
-            let _ = self.events.send(Event::TlsFiles(read)).await;
+            self.report(Event::TlsFiles(read)).await;
         }
     }
 
     async fn establish(&self, stream: Stream) -> Result<Established, Reason> {
-        let settings = self.settings();
+        let settings = self.shared.settings();
         Established::new(stream, &settings.versions, &settings.catalogue, false).await
     }
 
     async fn run(self, origin: Origin, established: Established, route: Option<Route>) {
         let conn = ConnId(self.next_id.fetch_add(1, Relaxed));
-        connection::run(&self, conn, origin, established, route).await;
+        let version = established.codec.version;
+        let beside = async {
+            match route {
+                Some(route) => self.keep_beside(conn, &route, version).await,
+                None => pending().await,
+            }
+        };
+        connection::run(&self.shared, conn, origin, established, beside).await;
     }
 }
 
@@ -367,11 +317,53 @@ enum Goal {
 /// An address that is connected to. When dropped, nothing connects again; a connection that is up
 /// stays until its [`Sender`](crate::Sender) is dropped.
 #[derive(Debug)]
-pub struct Target(AbortHandle);
+pub struct Target {
+    task: AbortHandle,
+    pursuit: watch::Receiver<Pursuit>,
+}
+
+impl Target {
+    /// How the attempts to connect go.
+    pub fn pursuit(&self) -> Pursuit {
+        self.pursuit.borrow().clone()
+    }
+}
 
 impl Drop for Target {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
+    }
+}
+
+/// How the attempts to connect to a [`Target`] go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pursuit {
+    /// It is being connected to.
+    Connecting,
+    /// It is connected.
+    Connected,
+    /// The next attempt waits.
+    Waiting {
+        /// Why the last attempt failed; `None` if it was a connection that has ended.
+        failure: Option<String>,
+        /// When the next attempt begins.
+        until: Instant,
+    },
+}
+
+impl fmt::Display for Pursuit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connecting => f.write_str("connecting"),
+            Self::Connected => f.write_str("connected"),
+            Self::Waiting { failure, until } => {
+                let seconds = until
+                    .saturating_duration_since(Instant::now())
+                    .as_secs_f32();
+                let why = failure.as_deref().unwrap_or("the connection ended");
+                write!(f, "waiting: {why}; next try in {seconds:.1} s")
+            }
+        }
     }
 }
 

@@ -1,9 +1,7 @@
-//! The files that say who we are, and the refusal where there are none.
+//! The files that say who we are, and why they cannot be used.
 
 use std::io;
 use std::path::{Path, PathBuf};
-
-use crate::{Reason, Tls};
 
 /// The files that TLS needs, in PEM form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,9 +49,4 @@ impl TlsError {
             Self::NotBuilt => None,
         }
     }
-}
-
-/// The keys and certificates for TLS, if they are there.
-pub(crate) fn identity(tls: Option<&Tls>) -> Result<&Tls, Reason> {
-    tls.ok_or_else(|| Reason::Tls("this side has no certificate".into()))
 }

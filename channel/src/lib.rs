@@ -56,12 +56,19 @@ mod newcomers;
 mod outbox;
 mod pace;
 mod places;
+mod queue_place;
 mod reading;
+mod reason;
 mod regular_file;
 mod run_dir;
+mod settings;
+mod socket;
 mod stream;
+mod timeouts;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
+#[cfg(feature = "tls")]
+mod tls_faults;
 
 #[cfg(test)]
 mod tests;
@@ -69,16 +76,17 @@ mod tests;
 pub use address::{ActiveAddress, AddressError, DEFAULT_PORT, Endpoint, PassiveAddress};
 pub use auxiliary::{Auxiliary, MAX_AUXILIARIES, Transport};
 pub use client::{Client, ClientError, CommitTime};
-pub use connection::{MAX_MULTIPART_REQUEST_BYTES, MAX_WAITING, QueuePlace};
-pub use event::{ConnId, Event, Head, Origin, Reason};
-pub use handshake::HELLO_TIMEOUT;
-pub use hub::{FIRST_BACKOFF, Hub, Listener, STABLE_AFTER, Settings, Target, Watch, WatchFn};
+pub use connection::MAX_MULTIPART_REQUEST_BYTES;
+pub use event::{ConnId, Event, Head, Origin};
+pub use hub::{FIRST_BACKOFF, Hub, Listener, Pursuit, STABLE_AFTER, Target};
 pub use identity::{TlsError, TlsFiles};
 pub use newcomers::{MAX_NEWCOMERS, MAX_NEWCOMERS_PER_SOURCE, Newcomer, Newcomers, PeerSource};
 pub use outbox::{MAX_PENDING_BYTES, MAX_TOTAL_PENDING_BYTES, PAUSE_BYTES, ROOM_BYTES, Sender};
 pub use pace::RateLimit;
 pub use places::MAX_CONNECTIONS_PER_LISTENER;
+pub use queue_place::{MAX_WAITING, QueuePlace};
 pub use reading::{Reading, ReadingError};
+pub use reason::Reason;
 pub use regular_file::{
     MAX_FILE_BYTES, open_input, read_file, read_input, read_standard_input, read_text, shortened,
 };
@@ -86,7 +94,9 @@ pub use run_dir::{
     NotPermitted, RunSocket, SYSTEM_RUN_DIRECTORY, is_own, is_user, permitted, run_directories,
     run_sockets, user_run_directory,
 };
+pub use settings::{Settings, Watch, WatchFn};
 pub use stream::AddressPair;
+pub use timeouts::HELLO_TIMEOUT;
 #[cfg(not(feature = "tls"))]
 pub use tls::NoTls as Tls;
 #[cfg(feature = "tls")]

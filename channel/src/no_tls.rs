@@ -1,7 +1,5 @@
 //! Takes the place of `tls.rs` in a program built without the feature `tls`: it refuses the files.
 
-use std::io;
-
 use tokio::net::TcpStream;
 
 use crate::stream::Stream;
@@ -29,9 +27,4 @@ impl NoTls {
     pub(crate) async fn accept(&self, _: TcpStream) -> Result<Stream, Reason> {
         match *self {}
     }
-}
-
-/// No error is one of TLS.
-pub(crate) fn describe(_: &io::Error) -> Option<String> {
-    None
 }

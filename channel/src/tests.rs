@@ -22,7 +22,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::handshake::Established;
-use crate::stream::{Raw, Stream};
+use crate::socket::Raw;
+use crate::stream::Stream;
 use crate::*;
 
 const V1_0: Version = Version::V1_0;

@@ -1,15 +1,19 @@
 //! The configuration of a datapath.
 
-use alloc::{collections::BTreeMap, format, string::String};
+use alloc::{collections::BTreeMap, format};
 use core::str::FromStr;
 
-use bofuss_oflib::PortNo;
 use bofuss_oflib::types::GroupId;
+use bofuss_oflib::{Mac, ParseError, PortNo};
 
+use crate::PortVlans;
 use crate::egress::{DisciplineRow, WEIGHTED_PRIORITY};
 
 /// The most addresses that NORMAL knows at a time; they take some 700 KB.
 pub const MAX_ADDRESSES: u32 = 8192;
+
+/// An address in a VLAN (the VLAN_VID value, 0 for untagged).
+pub type Station = (u16, Mac);
 
 /// The configuration of a datapath.
 #[derive(Clone, Debug)]
@@ -38,6 +42,10 @@ pub struct Config {
     pub max_addresses: u32,
     /// and exceptions by port; at least 1.
     pub port_addresses: BTreeMap<PortNo, u32>,
+    /// The ports of stations that NORMAL does not learn: they do not move, and are not forgotten.
+    pub static_addresses: BTreeMap<Station, PortNo>,
+    /// The VLANs of ports for NORMAL; others carry all.
+    pub port_vlans: BTreeMap<PortNo, PortVlans>,
     /// The disciplines that ports can be given while the switch runs.
     pub disciplines: &'static [DisciplineRow],
     /// The discipline of ports with queues,
@@ -74,6 +82,8 @@ impl Default for Config {
             group_select: BTreeMap::new(),
             max_addresses: MAX_ADDRESSES,
             port_addresses: BTreeMap::new(),
+            static_addresses: BTreeMap::new(),
+            port_vlans: BTreeMap::new(),
             disciplines: &[WEIGHTED_PRIORITY],
             discipline: &WEIGHTED_PRIORITY,
             port_disciplines: BTreeMap::new(),
@@ -143,14 +153,14 @@ pub enum Algorithm {
 }
 
 impl FromStr for Algorithm {
-    type Err = String;
+    type Err = ParseError;
     /// Errors: a sentence that lists the names.
-    fn from_str(name: &str) -> Result<Self, String> {
+    fn from_str(name: &str) -> Result<Self, ParseError> {
         match name {
             "hash" => Ok(Self::Hash),
             "round-robin" => Ok(Self::RoundRobin),
             "random" => Ok(Self::Random),
-            other => Err(format!("'{other}' is not hash, round-robin or random")),
+            other => Err(format!("'{other}' is not hash, round-robin or random").into()),
         }
     }
 }

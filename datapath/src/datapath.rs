@@ -1,6 +1,8 @@
 //! The datapath: its parts, the calls by which packets enter, and what can be read of it.
 
-use alloc::{boxed::Box, collections::BTreeMap, collections::BTreeSet, sync::Arc, vec::Vec};
+use alloc::{
+    boxed::Box, collections::BTreeMap, collections::BTreeSet, string::String, sync::Arc, vec::Vec,
+};
 
 use bofuss_frame::{Frame, Pool};
 use bofuss_oflib::message::config::ConfigFlags;
@@ -62,6 +64,7 @@ impl<E: FrameEngine> Datapath<E> {
                 instructions: SharedInstructions::default(),
                 field_uses: FieldUses::default(),
                 deadlines: BTreeSet::new(),
+                trigger_deadlines: BTreeSet::new(),
                 sparse_tables: BTreeSet::new(),
                 watched_tables: BTreeSet::new(),
                 triggered_tables: BTreeSet::new(),
@@ -74,6 +77,8 @@ impl<E: FrameEngine> Datapath<E> {
                 ports: BTreeMap::new(),
                 bridge: Bridge::default(),
                 fragments: ConfigFlags(0),
+                #[cfg(feature = "replicas")]
+                follows: false,
             },
             queues: PortQueues::default(),
             hooks: Hooks::default(),
@@ -169,26 +174,27 @@ impl<E: FrameEngine> Datapath<E> {
     }
 
     /// Returns the state of its engine.
-    pub fn engine(&self) -> &E::State {
-        &self.lane.engine
-    }
-
-    /// Returns the state of its engine.
     pub fn engine_mut(&mut self) -> &mut E::State {
         &mut self.lane.engine
     }
 
     /// Lets what forwards frames outside the switch learn of changes. To be called after frames and
     /// after anything else, if there is such a thing.
-    pub fn review(&mut self, scope: ReviewScope) {
+    pub fn review(&mut self, now: Time, scope: ReviewScope) {
         self.hooks.refresh(self.pipeline.tables.len());
-        E::review(
-            &mut self.lane.engine,
-            scope,
-            &self.pipeline,
-            &self.queues,
-            &self.hooks,
+        let around = (&mut self.pipeline, &self.queues, &self.hooks);
+        E::review(&mut self.lane.engine, now, scope, around);
+    }
+
+    /// Returns why frames like this one, which arrives on `port`, are not forwarded outside the
+    /// switch, if there is such a thing and what is known of them says so.
+    pub fn why_inside(&self, now: Time, port: PortNo, frame: &[u8]) -> Option<String> {
+        let frame = self.lane.pool.frame(frame)?;
+        let (engine, around) = (
+            &self.lane.engine,
+            (&self.pipeline, &self.queues, &self.hooks),
         );
+        E::why_inside(engine, now, around, port, frame)
     }
 
     /// Returns how IP fragments are treated.
@@ -295,6 +301,22 @@ impl<E: FrameEngine> Datapath<E> {
         &self.changes
     }
 
+    /// What NORMAL has learned.
+    pub fn bridge(&self) -> &Bridge {
+        &self.pipeline.bridge
+    }
+
+    /// What NORMAL has learned, to forget it.
+    pub fn bridge_mut(&mut self) -> &mut Bridge {
+        &mut self.pipeline.bridge
+    }
+
+    /// What can be given the past of an earlier run.
+    #[cfg(feature = "restore")]
+    pub fn restore(&mut self) -> crate::Restore<'_, E> {
+        crate::Restore::new(&mut self.pipeline)
+    }
+
     /// The record of changes of entries, for taking them and for choosing whether there are any.
     pub fn news_mut(&mut self) -> &mut News {
         self.changes.news_mut()
@@ -360,6 +382,16 @@ impl<E: FrameEngine> Datapath<E> {
     pub fn reconfigure<S: Sink>(&mut self, now: Time, other: Self, sink: &mut S) {
         let Pipeline { config, shape, .. } = other.pipeline;
         self.control(now, sink).reconfigure(config, shape);
+    }
+}
+
+#[cfg(feature = "replicas")]
+impl<E: FrameEngine> Datapath<E> {
+    /// Returns the part by which it works in step with replicas of itself.
+    pub fn replica(&mut self) -> crate::Replica<'_, E> {
+        self.hooks.refresh(self.pipeline.tables.len());
+        let queues = &self.queues;
+        crate::Replica::new(&mut self.pipeline, &mut self.lane, queues, &mut self.hooks)
     }
 }
 

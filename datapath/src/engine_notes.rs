@@ -6,7 +6,7 @@ use core::fmt::Debug;
 use core::hash::Hash;
 
 use bofuss_oflib::message::group_mod::GroupType;
-use bofuss_oflib::types::TableId;
+use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::{Action, Catalogue, FieldSet, PortNo};
 
 use crate::groups::Group;
@@ -104,6 +104,12 @@ pub trait EngineNotes: Copy + Debug + Eq + Hash + 'static {
     ) {
     }
 
+    /// Adds what was counted outside the switch to the counters of groups.
+    fn settle_groups(_: &mut Self::State, _: &mut BTreeMap<GroupId, GroupOf<Self>>) {}
+
+    /// Called before groups change.
+    fn groups_change(_: &mut Self::State, _: &mut BTreeMap<GroupId, GroupOf<Self>>) {}
+
     /// When [`Self::clean`] has to be called next.
     fn next_clean(_: &Self::State) -> Option<Time> {
         None
@@ -114,4 +120,4 @@ pub trait EngineNotes: Copy + Debug + Eq + Hash + 'static {
 }
 
 /// A group with what the engine notes of it.
-pub(crate) type GroupOf<E> = Group<<E as EngineNotes>::BucketNotes, <E as EngineNotes>::GroupNotes>;
+pub type GroupOf<E> = Group<<E as EngineNotes>::BucketNotes, <E as EngineNotes>::GroupNotes>;

@@ -4,7 +4,7 @@
 //! An engine processes bursts of received frames and finds the path of each packet. It must do so
 //! with exactly the effects of [`PlainEngine`], which the tests compare it with.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
 use bofuss_frame::Frame;
 use bofuss_oflib::message::group_mod::GroupType;
@@ -17,7 +17,7 @@ use crate::pipeline::context::{Context, Pipeline, PortQueues, ThroughTables};
 use crate::pipeline::each_table;
 use crate::pipeline::super_frames::run_frame;
 use crate::tables::classifier::{Classifier, Scan};
-use crate::{Config, Engine, Sink};
+use crate::{Config, Engine, Sink, Time};
 
 /// An engine: a type without values, which says how frames are processed. What it knows and notes
 /// are its [`EngineNotes`].
@@ -33,7 +33,25 @@ pub trait FrameEngine: EngineNotes {
 
     /// Lets what forwards frames outside the switch learn of changes: see
     /// [`Datapath::review`](crate::Datapath::review).
-    fn review(_: &mut Self::State, _: ReviewScope, _: &Pipeline<Self>, _: &PortQueues, _: &Hooks) {}
+    fn review(
+        _: &mut Self::State,
+        _now: Time,
+        _: ReviewScope,
+        _around: (&mut Pipeline<Self>, &PortQueues, &Hooks),
+    ) {
+    }
+
+    /// Returns why frames like this one, which arrives on `port`, are not forwarded outside the
+    /// switch, if what is known of them says so.
+    fn why_inside(
+        _: &Self::State,
+        _now: Time,
+        _around: (&Pipeline<Self>, &PortQueues, &Hooks),
+        _port: PortNo,
+        _: Frame,
+    ) -> Option<String> {
+        None
+    }
 }
 
 /// What may have changed on which the ways of frames depend, besides entries.
@@ -41,7 +59,7 @@ pub trait FrameEngine: EngineNotes {
 pub enum ReviewScope {
     /// Ports, queues and hooks: after a message, a timer or an event.
     All,
-    /// Only what hooks do: after frames.
+    /// Only what hooks do and NORMAL learns: after frames.
     Hooks,
 }
 

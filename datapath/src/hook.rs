@@ -222,6 +222,14 @@ pub trait Hook {
     /// link is down.
     fn on_port_change(&mut self, cx: &mut ControlContext<'_>, port: PortNo, up: bool) {}
 
+    /// Its states of flows, if it has such and all that it does to packets depends on the packet,
+    /// its flow's state and what controllers have sent: then several replicas of a switch can
+    /// divide packets.
+    #[cfg(feature = "replicas")]
+    fn flow_states(&mut self) -> Option<&mut dyn crate::FlowStates> {
+        None
+    }
+
     /// Why a message was refused with this error, in a sentence for the log that says more than the
     /// error's own text; `None` if it has nothing to add. Nothing has changed since the refusal.
     fn explain(&self, message: &Message, error: ErrorCode) -> Option<String> {

@@ -17,6 +17,8 @@ mod action_set;
 mod blocks;
 mod config;
 mod control_context;
+#[cfg(feature = "replicas")]
+mod flow_states;
 mod hook;
 mod hook_context;
 mod hook_effect;
@@ -32,6 +34,7 @@ mod time;
 mod trace_text;
 mod trial;
 mod upcoming;
+mod vlan;
 
 // The folders, each above those before it.
 pub mod egress;
@@ -47,7 +50,13 @@ mod control;
 mod datapath;
 mod ingress;
 
-pub use config::{Algorithm, Config, Engine, MAX_ADDRESSES};
+pub use config::{Algorithm, Config, Engine, MAX_ADDRESSES, Station};
+#[cfg(feature = "replicas")]
+pub use control::dispatch::{DispatchBy, Division, OneWorker, replica_of_port};
+#[cfg(feature = "replicas")]
+pub use control::replica::{EntryUse, OutOfStep, Replica, ReplicaCounts};
+#[cfg(feature = "restore")]
+pub use control::restore::{EntryPast, Restore};
 pub use control::{
     Control,
     bulk_change::Cursor,
@@ -69,12 +78,19 @@ pub use datapath::{Datapath, Settled, TableCounts};
 pub use egress::{
     Aggregate, DEFAULT_QUEUE, Egress, MAX_QUEUE_BYTES, MAX_QUEUE_PACKETS, Queue, QueueSpec, Rate,
 };
+#[cfg(feature = "replicas")]
+pub use flow_states::{
+    Agreement, DispatchFields, FlowStates, HashedWord, StateKey, TakenStates, last_factor,
+};
 pub use groups::select::flow_hash;
 pub use hook::Hook;
 pub use hook_context::{HeldPacket, HookContext, LookupNote, NOTE_WORDS};
 pub use hook_effect::{HookEffect, Verdict};
+#[cfg(feature = "replicas")]
+pub use meters::sharing::MeterShare;
 pub use option_error::OptionError;
 pub use pipeline::{
+    bridge::Bridge,
     queueing::MAX_WAITING_BYTES,
     work::{MAX_BUCKETS_PER_PACKET, MAX_CHAIN, WORK_PER_FRAME, WORK_PER_TURN},
 };
@@ -95,13 +111,15 @@ pub use tables::{
 pub use time::Time;
 pub use trial::{Trial, TrialMap};
 pub use upcoming::{Upcoming, UpcomingPacket};
+pub use vlan::{PortVlans, VlanMode};
 
 /// The items that an engine works with: see [`engine::FrameEngine`].
 pub mod engine {
     pub use crate::action_set::ActionSet;
     pub use crate::engine_notes::EngineNotes;
+    pub use crate::engine_notes::GroupOf;
     pub use crate::frame_engine::{FrameEngine, NoNotes, PlainEngine, ReviewScope, receive_each};
-    pub use crate::groups::Plan;
+    pub use crate::groups::{Group, Plan};
     pub use crate::hook::HookPoint;
     pub use crate::hook_context::{HookOutcome, LookupNote, Subject, set_field};
     pub use crate::hooks::Hooks;

@@ -107,7 +107,7 @@ pub enum Step<'a> {
     /// table.
     Hook(&'a str, crate::HookEffect),
     /// A line from a hook; its name, and the line.
-    Said(&'a str, &'a str),
+    Reported(&'a str, &'a str),
     /// A table was looked up: its number, the key, the winning entry's priority, match and cookie,
     /// and the entries that came closest to matching.
     Lookup(TableId, Match, Option<(u16, &'a Match, u64)>, Vec<Lost>),
@@ -181,6 +181,7 @@ drop_reasons! {
     Work "work" "the packet has more copies than one may have";
     PacketType "packet_type" "the port carries no such packets, or their type is not known";
     LinkLocal "link_local" "NORMAL does not forward link-local control frames";
+    Vlan "vlan" "the port does not carry the packet's VLAN for NORMAL";
     Storm "storm" "the port floods more than NORMAL allows";
     Hook "hook" "an extension dropped the packet";
     TooEarly "too_early" "the packet came before its flow may send again by its share of the port";

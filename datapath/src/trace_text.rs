@@ -57,7 +57,7 @@ impl fmt::Display for Step<'_> {
             Self::Fragment => f.write_str("fragment"),
             Self::Enter(table) => write!(f, "enter\t{table}"),
             Self::Hook(name, effect) => write!(f, "hook\t{name}\t{effect:?}"),
-            Self::Said(name, line) => write!(f, "says\t{name}\t{}", OneLine(line)),
+            Self::Reported(name, line) => write!(f, "says\t{name}\t{}", OneLine(line)),
             Self::Lookup(table, key, won, lost) => {
                 write!(f, "table\t{table}\t{key}")?;
                 if let Some((priority, fields, cookie)) = won {

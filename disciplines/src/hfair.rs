@@ -23,8 +23,7 @@ use hashbrown::HashMap;
 
 use crate::buckets::{Buckets, Links};
 use crate::ecn;
-use crate::hfair::account::{Account, Right, WaitingSiblings};
-use crate::hfair::timed::Contender;
+use crate::hfair::account::{Account, Contender, Right, WaitingSiblings};
 use crate::numbers::{AggregateKind, AggregateNumber, FlowKind, FlowNumber, Members};
 use crate::single_queue::{Bounds, FrameOrder, GUARANTEED_BYTES, Promised, SingleQueue};
 

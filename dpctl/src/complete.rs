@@ -9,7 +9,7 @@ use crate::verb::{Command, Verb};
 use crate::verbs::named;
 use crate::{Cli, find, verbs};
 
-/// How long to wait for the ports of a switch, in seconds. It is short because a user is waiting.
+/// The time to wait for the ports of a switch, in seconds. It is short because a user is waiting.
 const PORTS_SECONDS: &str = "1";
 /// Words in a verb's usage that stand for a flow or a part of one.
 const FLOWS: &[&str] = &["FLOW", "MATCH", "GROUP", "ACTIONS", "PACKET"];
@@ -156,7 +156,7 @@ fn switches() -> impl Iterator<Item = Candidate> {
     running.map(|socket| Candidate::whole(&socket.name, "switch"))
 }
 
-/// What the end of an unfinished flow is.
+/// The kind of word at the end of an unfinished flow.
 #[derive(Debug, PartialEq)]
 enum Part {
     /// A field, keyword or property.

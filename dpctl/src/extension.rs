@@ -57,7 +57,7 @@ pub(crate) fn make(row: &'static ExtRow, command: &Command, arguments: &[&str]) 
 }
 
 fn read(row: &'static ExtRow, command: &Command, text: &str) -> Result<ExtValue, Failure> {
-    ExtValue::parse(row, text, &command.catalogue).map_err(Failure::Usage)
+    Ok(ExtValue::parse(row, text, &command.catalogue)?)
 }
 
 /// An extension's message as text: `notify_states(wanted=1)`. Errors: what is wrong in it.

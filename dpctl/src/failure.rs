@@ -1,8 +1,9 @@
-//! Why a command fails, and the exit code for it.
+//! The errors of commands, and their exit codes.
 
 use std::process::ExitCode;
 
 use bofuss_channel::TlsError;
+use bofuss_oflib::ParseError;
 
 use crate::output::complain;
 
@@ -33,6 +34,11 @@ impl Failure {
         }
     }
 
+    /// The error of a text that is not understood, after the text.
+    pub(crate) fn in_text(text: &str) -> impl Fn(ParseError) -> Self + '_ {
+        move |error| Self::Usage(format!("{text}: {error}{}", hint(&error)))
+    }
+
     /// Prints what is not printed yet. Returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         if *self != Self::Differs {
@@ -42,9 +48,24 @@ impl Failure {
     }
 }
 
+/// What to do about the error, after a blank.
+fn hint(error: &ParseError) -> &'static str {
+    if error.needs_port_names {
+        " (dpctl dump-ports-desc lists the numbers)"
+    } else {
+        ""
+    }
+}
+
 impl From<String> for Failure {
     fn from(text: String) -> Self {
         Self::Usage(text)
+    }
+}
+
+impl From<ParseError> for Failure {
+    fn from(error: ParseError) -> Self {
+        Self::Usage(format!("{error}{}", hint(&error)))
     }
 }
 

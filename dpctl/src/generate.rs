@@ -8,7 +8,7 @@ use clap_mangen::Man;
 use crate::verb::{SECTIONS, Verb};
 use crate::{Cli, verbs};
 
-/// What can be printed.
+/// The texts that can be printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Generate {
     /// Completions for bash.

@@ -1,4 +1,4 @@
-//! What `--help` and the verb `help` print: all verbs, or one verb with the meaning of its
+//! The texts of `--help` and of the verb `help`: all verbs, or one verb with the meaning of its
 //! arguments.
 
 use clap::CommandFactory;

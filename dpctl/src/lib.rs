@@ -365,7 +365,7 @@ fn no_switch(error: Failure, word: &str) -> Failure {
     }
 }
 
-/// What to do about a connection that failed, to be appended to the error.
+/// Returns advice about a connection that failed, to be appended to the error.
 fn connect_hint(address: &ActiveAddress, error: &ClientError) -> &'static str {
     let ClientError::Connection(Reason::Io(error)) = error else {
         return "";
@@ -423,7 +423,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
 ];
 
-/// What the bundle verb of a fork of the original dpctl does; options may precede it.
+/// The words of the bundle verb of a fork of the original dpctl; options may precede it.
 const BUNDLE_STEPS: &[&str] = &["open", "close", "commit", "discard", "add", "-b"];
 
 /// The words of the command line. Leaves out `-vMODULE` and `--verbose=MODULE`, which choose what

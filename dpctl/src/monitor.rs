@@ -73,8 +73,7 @@ fn watch(text: &str, catalogue: &Catalogue) -> Result<FlowMonitorRequest, Failur
         }
     }
     let filter = filter.join(",");
-    let entries = parse_flow(&filter, FlowModCommand::DELETE, catalogue)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let entries = parse_flow(&filter, FlowModCommand::DELETE, catalogue)?;
     let meant = FlowMod {
         table_id: entries.table_id,
         out_port: entries.out_port,

@@ -123,7 +123,7 @@ mod tests {
                     lines.partition(|line| line.starts_with(' '));
                 let Some(shown) = shown.last() else { continue };
                 let bytes = bytes_of(&digits.concat());
-                // What is between each two quotation marks.
+                // The strings are between each two quotation marks.
                 for string in shown
                     .split('"')
                     .skip(1)

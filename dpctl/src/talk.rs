@@ -62,7 +62,7 @@ pub(crate) struct Talk {
     pub(crate) order: Option<Order>,
     /// True if changes are made together, as a bundle.
     pub(crate) in_bundle: bool,
-    /// When the bundle takes effect, since 1970; `None` is at once.
+    /// The time at which the bundle takes effect, since 1970; `None` is at once.
     pub(crate) at: Option<Duration>,
     /// True if replace-flows also adds entries that the switch has already.
     pub(crate) adds_all: bool,

@@ -22,7 +22,7 @@ pub(crate) enum TextStyle {
     Extension,
 }
 
-/// What the arguments of a verb ask for. Errors: what is wrong in them.
+/// The requests that the arguments of a verb ask for. Errors: what is wrong in them.
 pub(crate) type Made = Result<Requests, Failure>;
 
 /// One verb.
@@ -31,15 +31,15 @@ pub(crate) struct Verb {
     pub(crate) name: &'static str,
     /// Its usage: placeholders and keys of the arguments.
     pub(crate) arguments: &'static str,
-    /// Whose syntax and text it has.
+    /// The program whose syntax and text it has.
     pub(crate) style: TextStyle,
-    /// What it does, for the list of verbs.
+    /// Its meaning, for the list of verbs.
     pub(crate) help: &'static str,
-    /// How its arguments are parsed.
+    /// The function that parses its arguments.
     pub(crate) make: Make,
 }
 
-/// How a verb parses its arguments.
+/// The function by which a verb parses its arguments.
 #[derive(Clone, Copy)]
 pub(crate) enum Make {
     /// By a function.
@@ -61,7 +61,7 @@ pub(crate) const SECTIONS: &[(TextStyle, &str)] = &[
 /// Computes the next requests from the reply to the first one.
 pub(crate) type Next = Box<dyn FnOnce(Message) -> Made>;
 
-/// What a verb sends, and what becomes of the replies.
+/// The messages that a verb sends, and the use of the replies.
 pub(crate) enum Requests {
     /// Requests whose replies are printed.
     Ask(Vec<Message>),
@@ -73,7 +73,7 @@ pub(crate) enum Requests {
     Answered(Message, Message),
     /// Echo requests.
     Ping {
-        /// How many.
+        /// Their number.
         count: u16,
         /// Bytes in each.
         bytes: u16,
@@ -90,7 +90,7 @@ pub(crate) enum Requests {
     Watch {
         /// The interval in seconds.
         seconds: u64,
-        /// How many times; 0: until Ctrl-C.
+        /// The number of times; 0: until Ctrl-C.
         count: u64,
     },
     /// Replace the entries of the switch by these.

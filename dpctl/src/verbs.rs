@@ -21,7 +21,7 @@ macro_rules! verbs {
 
 verbs! {
     "features" "" Bofuss bofuss::features: "the switch's id and capabilities";
-    "get-config" "" Bofuss bofuss::get_config: "how fragments and misses are handled";
+    "get-config" "" Bofuss bofuss::get_config: "print how fragments and misses are handled";
     "set-config" "flags=N,miss=N" Bofuss bofuss::set_config: "change how fragments and misses are \
          handled";
     "stats-desc" "" Bofuss bofuss::stats_desc: "manufacturer, hardware and software";
@@ -35,22 +35,22 @@ verbs! {
     "stats-aggr" "[table=N,KEY=VALUE...] [MATCH]" Bofuss bofuss::stats_aggr:
         "sums over flow entries";
     "stats-table" "" Bofuss bofuss::stats_table: "table counters";
-    "table-features" "" Bofuss bofuss::table_features: "what each table can do";
+    "table-features" "" Bofuss bofuss::table_features: "print what each table can do";
     "table-mod" "table=N,conf=N" Bofuss bofuss::table_mod: "configure a table";
     "set-table-match" "[FIELD,...]" Bofuss bofuss::set_table_match:
         "restrict the fields that all tables match, or print them";
     "group-mod" "cmd=add,type=TYPE,group=N [weight=N,port=N,group=N ACTIONS]..." Bofuss
         bofuss::group_mod: "change groups";
-    "group-features" "" Bofuss bofuss::group_features: "what groups can do";
+    "group-features" "" Bofuss bofuss::group_features: "print what groups can do";
     "stats-group" "[GROUP]" Bofuss bofuss::stats_group: "group counters";
     "stats-group-desc" "[GROUP]" Bofuss bofuss::stats_group_desc: "the groups";
     "meter-mod" "cmd=add,flags=N,meter=N [drop:rate=N,burst=N | dscp_remark:...]..." Bofuss
         bofuss::meter_mod: "change meters";
-    "meter-features" "" Bofuss bofuss::meter_features: "what meters can do";
+    "meter-features" "" Bofuss bofuss::meter_features: "print what meters can do";
     "meter-config" "[METER]" Bofuss bofuss::meter_config: "the meters";
     "stats-meter" "[METER]" Bofuss bofuss::stats_meter: "meter counters";
     "bundle-features" "" Bofuss bofuss::bundle_features:
-        "what bundles can do, and how exactly they keep a time";
+        "print what bundles can do, and how exactly they keep a time";
     "controller-status" "" Bofuss bofuss::controller_status:
         "the controllers that are connected, and their roles (since OpenFlow 1.5)";
     "first-egress" "TABLE|none" Bofuss bofuss::first_egress:
@@ -62,7 +62,8 @@ verbs! {
         "order the frames that wait at a port as weighted-priority, hfair or another discipline";
     "queue-get-config" "[PORT]" Bofuss bofuss::queue_get_config: "the queues";
     "stats-queue" "[PORT [QUEUE]]" Bofuss bofuss::stats_queue: "queue counters";
-    "get-async" "" Bofuss bofuss::get_async: "which asynchronous messages this connection gets";
+    "get-async" "" Bofuss bofuss::get_async:
+        "print which asynchronous messages this connection gets";
     "ping" "[COUNT [BYTES]]" Bofuss bofuss::ping: "measure the round-trip time of echo requests";
     "monitor" "[MISS_LEN] [watch:[FLOW]]... [MESSAGE]..." Bofuss monitor::monitor:
         "print every message until Ctrl-C; watch: follows entries, MESSAGEs subscribe: \
@@ -72,9 +73,9 @@ verbs! {
     "dump-flows" "[FLOW]" Ofctl ofctl::dump_flows: "flow entries, or only those that FLOW covers";
     "dump-aggregate" "[FLOW]" Ofctl ofctl::dump_aggregate: "sums over flow entries";
     "dump-tables" "" Ofctl ofctl::dump_tables: "table counters";
-    "dump-table-features" "" Ofctl ofctl::dump_table_features: "what each table can do";
-    "dump-table-desc" "" Ofctl ofctl::dump_table_desc: "how tables evict entries and say how full \
-         they are";
+    "dump-table-features" "" Ofctl ofctl::dump_table_features: "print what each table can do";
+    "dump-table-desc" "" Ofctl ofctl::dump_table_desc:
+        "print how tables evict entries and say how full they are";
     "mod-table" "TABLE evict|noevict|vacancy:LOW,HIGH|novacancy|controller|continue|drop" Ofctl
         ofctl::mod_table:
         "let a full table evict entries, or have it say when its free share passes LOW or HIGH %; \
@@ -83,7 +84,7 @@ verbs! {
     "dump-ports-desc" "[PORT]" Ofctl ofctl::dump_ports_desc: "the ports";
     "mod-port" "PORT up|down|[no-]receive|[no-]forward|[no-]packet-in" Ofctl ofctl::mod_port:
         "change a port";
-    "get-frags" "" Ofctl ofctl::get_frags: "how fragments are handled";
+    "get-frags" "" Ofctl ofctl::get_frags: "print how fragments are handled";
     "set-frags" "normal|drop|reassemble" Ofctl ofctl::set_frags: "change how fragments are handled";
     "add-flow" "FLOW" Ofctl ofctl::add_flow:
         "add an entry: priority=10,in_port=1,ip,actions=output:2";
@@ -94,7 +95,7 @@ verbs! {
     "replace-flows" "FILE" Ofctl ofctl::difference::replace_flows:
         "replace the entries by a file's; equal ones keep their counters (unless --readd)";
     "diff-flows" "SOURCE1 SOURCE2" Ofctl ofctl::difference::diff_flows:
-        "how the entries of two files or switches differ; exit code 2 if they do";
+        "print how the entries of two files or switches differ; exit code 2 if they do";
     "add-group" "GROUP" Ofctl ofctl::add_group:
         "add a group: group_id=1,type=all,bucket=output:1,bucket=output:2";
     "add-groups" "FILE" Ofctl ofctl::add_groups:
@@ -109,7 +110,7 @@ verbs! {
     "del-groups" "[group_id=N]" Ofctl ofctl::del_groups: "delete a group, or all";
     "dump-groups" "[group_id=N]" Ofctl ofctl::dump_groups: "the groups";
     "dump-group-stats" "[group_id=N]" Ofctl ofctl::dump_group_stats: "group counters";
-    "dump-group-features" "" Ofctl ofctl::dump_group_features: "what groups can do";
+    "dump-group-features" "" Ofctl ofctl::dump_group_features: "print what groups can do";
     "add-meter" "METER" Ofctl ofctl::add_meter:
         "add a meter: meter=1,pktps,burst,band=type=drop,rate=100,burst_size=10";
     "mod-meter" "METER" Ofctl ofctl::mod_meter: "change a meter's unit and bands";
@@ -123,7 +124,7 @@ verbs! {
         "print the messages between the switch and its controllers until Ctrl-C";
     "role" "[equal|master|slave [GENERATION]]" Own own::role:
         "print this connection's role, or request another";
-    "status" "[KEY]" Own own::status: "whether switch and controllers are connected";
+    "status" "[KEY]" Own own::status: "print whether switch and controllers are connected";
     "trace" "PACKET" Own trace::make:
         "explain what happens to a packet: HEX, IN_PORT HEX or in_port=1,tcp,tcp_dst=80";
     "draw-states" "TABLE" Own states::draw:
@@ -162,15 +163,7 @@ pub(crate) fn requests(verb: &Verb, command: &Command, arguments: &[&str]) -> Ma
             };
             Failure::Usage(format!("{} takes {takes}{hint}", verb.name))
         }
-        Failure::Usage(error) => {
-            let is_asked = error.contains("no port of the switch");
-            let hint = if error.contains("no port number") && !is_asked {
-                " (dpctl dump-ports-desc lists the numbers)"
-            } else {
-                ""
-            };
-            Failure::Usage(format!("{}: {error}{hint}", verb.name))
-        }
+        Failure::Usage(error) => Failure::Usage(format!("{}: {error}", verb.name)),
         other @ (Failure::Failed(_) | Failure::Differs) => other,
     })
 }
@@ -228,7 +221,7 @@ pub(crate) fn split(words: &[String]) -> Result<VerbLine<'_>, Failure> {
 
 /// The verb by which a fork of the original dpctl opens, fills and commits bundles.
 pub(crate) const BUNDLE: &str = "bundle";
-/// What to write instead.
+/// The command to write instead.
 pub(crate) const BUNDLE_HINT: &str = "one command makes, fills and commits a bundle: write \
      'dpctl --bundle [--at=TIME] SWITCH add-flows FILE', with its changes in the file";
 

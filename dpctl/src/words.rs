@@ -87,7 +87,7 @@ impl<'a> Argument<'a> {
         if catalogue.ports().is_empty() || names.iter().any(|row| row.0 == part) {
             return self.named(part, &names).map(PortNo);
         }
-        find_port(part, catalogue).map_err(|message| self.wrong(part, &message))
+        find_port(part, catalogue).map_err(|error| self.wrong(part, &error.message))
     }
 }
 

@@ -25,7 +25,7 @@ use bofuss_oflib::{Catalogue, Codec, HEADER_BYTES, Mac, Message, PortNo, Version
 
 /// After this line, the page is written from the files.
 const MARK: &str = "<!-- verbs -->\n";
-/// What the page says above its table of verbs and versions.
+/// The text of the page above its table of verbs and versions.
 const VERSIONS: &str = "\
 Every other verb works in each version from OpenFlow 1.0 to 1.5, as far as the version can express
 its arguments. Without `-O`, `dpctl` speaks the newest version that the switch has: what only 1.5
@@ -47,7 +47,7 @@ const CLOCK_NS: u64 = 1_800_000_000 * Time::SEC;
 const QUOTED: Version = Version::V1_5;
 /// The tables of the switch.
 const TABLES: u8 = 5;
-/// What precedes lists that grow with each field and each action. These lists are cut off.
+/// The words before lists that grow with each field and each action. These lists are cut off.
 const LISTS: &[&str] = &["{property=", "actions= "];
 /// The ports of the switch.
 const PORTS: u32 = 4;
@@ -82,7 +82,7 @@ fn switch(catalogue: &Arc<Catalogue>, io: &mut Wire) -> Switch {
     identity.desc.mfr_desc = "bofuss".into();
     identity.desc.dp_desc = "s1".into();
     let mut switch = Switch::new(Time(0), datapath, identity, FailMode::Secure);
-    switch.set_clock(CLOCK_NS);
+    switch.clock_mut().set(CLOCK_NS);
     for number in 1..=PORTS {
         let desc = PortDesc {
             port_no: PortNo(number),

@@ -19,7 +19,8 @@ const TABLE_FEATURES: u16 = 12;
 const PORT_DESC: u16 = 13;
 /// The most virtual memory of dpctl, in KiB. The longest reply takes 1.1 GB.
 const MEMORY_KIB: u32 = 1_600_000;
-/// What a terminal obeys: a title, the bell, erasing, and the one-byte form of ESC [.
+/// The characters that a terminal obeys: a title, the bell, erasing, and the one-byte form of ESC
+/// [.
 const COMMANDS: &str = "\u{1b}]0;x\u{7}\u{1b}[2J\u{9b}31m\r\u{7f}";
 
 fn message(kind: u8, xid: &[u8], body: &[u8]) -> Vec<u8> {
@@ -52,8 +53,8 @@ fn read(stream: &mut TcpStream) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What dpctl does with these words against a switch that answers each message so, until the
-/// connection ends.
+/// Returns what dpctl does with these words against a switch that answers each message so, until
+/// the connection ends.
 fn meet(
     words: &[&str],
     answer: impl Fn(&[u8], &mut TcpStream) -> std::io::Result<()> + Send + 'static,
@@ -79,7 +80,7 @@ fn meet(
     output
 }
 
-/// Whether nothing in it is obeyed by a terminal.
+/// Returns true if nothing in it is obeyed by a terminal.
 fn is_tame(output: &Output) -> bool {
     let all = [&output.stdout[..], &output.stderr].concat();
     let text = String::from_utf8(all).unwrap();
@@ -111,7 +112,7 @@ fn wild(ty: u16) -> Vec<u8> {
     }
 }
 
-/// What a switch answers: to a multipart request texts, to all else an error with a text
+/// Returns what a switch answers: to a multipart request texts, to all else an error with a text
 /// (OFPET_HELLO_FAILED).
 fn wild_reply(asked: &[u8]) -> Vec<u8> {
     let xid = &asked[4..8];

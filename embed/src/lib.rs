@@ -55,6 +55,7 @@ mod config;
 mod effects;
 mod peer;
 pub mod record;
+pub mod saved;
 mod switch;
 
 pub use bofuss_agent::{ConnId, FailMode};

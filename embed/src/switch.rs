@@ -1,5 +1,6 @@
 //! The embedded switch: its inputs, most of them with a time, and its effects.
 
+use alloc::string::ToString;
 use alloc::{sync::Arc, vec::Vec};
 
 use bofuss_agent::{ConnId, Request};
@@ -178,7 +179,8 @@ impl EmbeddedSwitch {
     /// Traces a frame: returns what the switch would do with it, and why; nothing changes. The
     /// trace can be serialised, and printed as `bofuss trace` does. Errors: [`EmbedError::Trace`].
     pub fn explain(&mut self, now: Time, port: PortNo, frame: &[u8]) -> Result<Trace, EmbedError> {
-        Trace::of(&mut self.switch, now, port, frame).map_err(EmbedError::Trace)
+        let trace = Trace::of(&mut self.switch, now, port, frame);
+        trace.map_err(|error| EmbedError::Trace(error.to_string()))
     }
 
     // Connections.
@@ -335,7 +337,7 @@ impl EmbeddedSwitch {
     /// Sets the clock for scheduled bundles: what it showed at [`Time`] 0, in nanoseconds since
     /// 1970. Without it, no commit can be scheduled. Call this again when the clock is set.
     pub fn set_clock(&mut self, nanos_at_0: u64) {
-        self.switch.set_clock(nanos_at_0);
+        self.switch.clock_mut().set(nanos_at_0);
     }
 
     /// Takes the next effect.
@@ -461,7 +463,7 @@ impl EmbeddedSwitch {
                 self.close(now, conn, CloseReason::Overflow);
             }
         }
-        self.switch.measure_commit(now);
+        self.switch.clock_mut().measure(now);
     }
 
     /// Ends a connection, and reports it with [`Effect::Close`].

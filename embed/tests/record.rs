@@ -331,6 +331,7 @@ fn an_input_is_the_same_after_its_text() {
         "9 wrong 1 0401000800000001",
         "9 work",
         "9 fail-mode standalone",
+        "9 forget-addresses",
         "9 queue 1 2 min=200,max=10M,priority=3,weight=7",
         "9 queue-gone 1 2",
         &format!(

@@ -1,4 +1,4 @@
-//! What a packet costs with ARP-Path, compared with NORMAL, in memory and without any I/O.
+//! Measures what a packet costs with ARP-Path, compared with NORMAL, in memory and without any I/O.
 //!
 //! `cargo bench -p bofuss-ext --bench arp_path`. The cases take turns in each round; each checks
 //! that every packet left by the port of its destination, and that none was flooded. Reported is

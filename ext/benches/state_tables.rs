@@ -1,5 +1,6 @@
-//! What a packet costs in a stateful table, in memory and without any I/O: a table without states,
-//! a state that is read, one that is written, port knocking, and state tables on several threads.
+//! Measures what a packet costs in a stateful table, in memory and without any I/O: a table without
+//! states, a state that is read, one that is written, port knocking, and state tables on several
+//! threads.
 //!
 //! `cargo bench -p bofuss-ext --bench state_tables [-- WORD]` runs the cases with that word in
 //! their names, or with `=NAME` the one of that name. All cases take turns. Each checks what left
@@ -443,7 +444,7 @@ fn main() {
     for case in &mut cases {
         // In the first round, the processor's caches were cold.
         case.costs.remove(0);
-        let stats = case.datapath.engine().stats();
+        let stats = case.datapath.lane().engine.stats();
         assert!(
             stats.misses < u64::from(case.hosts) + 100,
             "{}: {stats:?}",

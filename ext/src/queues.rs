@@ -10,7 +10,7 @@ use bofuss_oflib::ext::ExtRow;
 use bofuss_oflib::message::queue::{PacketQueue, QueueProperty};
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::wire::{Bytes, Wire, Writer};
-use bofuss_oflib::{Codec, ExtValue, PortNo};
+use bofuss_oflib::{Codec, ExtValue, ParseError, PortNo};
 
 /// A request to create or change a queue of a port.
 pub fn modify(port: PortNo, queue_id: QueueId, spec: &QueueSpec) -> ExtValue {
@@ -57,7 +57,7 @@ fn request(
 /// after the number. A number alone is the minimum.
 ///
 /// Errors: a sentence that says what is wrong, and what would be right.
-pub fn parse(text: &str) -> Result<QueueSpec, String> {
+pub fn parse(text: &str) -> Result<QueueSpec, ParseError> {
     let mut spec = QueueSpec::default();
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (key, value) = part.split_once('=').unwrap_or(("min", part));
@@ -66,18 +66,18 @@ pub fn parse(text: &str) -> Result<QueueSpec, String> {
             "max" => spec.max = Some(rate(value)?),
             "priority" => spec.priority = number(value)?,
             "weight" => spec.weight = number(value)?.max(1),
-            _ => return Err(format!("'{key}': there are min, max, priority and weight")),
+            _ => return Err(format!("'{key}': there are min, max, priority and weight").into()),
         }
     }
     Ok(spec)
 }
 
-fn number(text: &str) -> Result<u16, String> {
+fn number(text: &str) -> Result<u16, ParseError> {
     text.parse()
-        .map_err(|_| format!("'{text}' is not a number from 0 to 65535"))
+        .map_err(|_| format!("'{text}' is not a number from 0 to 65535").into())
 }
 
-fn rate(text: &str) -> Result<Rate, String> {
+fn rate(text: &str) -> Result<Rate, ParseError> {
     let share = text.parse().ok().filter(|share| *share <= 1000);
     share
         .map(Rate::PerMille)
@@ -107,13 +107,14 @@ const UNITS: [(char, u32); 3] = [('k', 1), ('M', 1_000), ('G', 1_000_000)];
 /// Reads bits per second, with k, M or G after the number, as kb/s.
 ///
 /// Errors: a sentence that says what would be right.
-pub fn parse_kbps(text: &str) -> Result<u32, String> {
+pub fn parse_kbps(text: &str) -> Result<u32, ParseError> {
     let kbps = UNITS.into_iter().find_map(|(unit, kbps)| {
         let number: u32 = text.strip_suffix(unit)?.parse().ok()?;
         number.checked_mul(kbps).filter(|kbps| *kbps > 0)
     });
     kbps.ok_or_else(|| {
         format!("'{text}' is not a rate: bits per second as 500k, 10M or 1G, or a share, 0 to 1000")
+            .into()
     })
 }
 

@@ -16,12 +16,13 @@ use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Catalogue, Codec, Message, PortNo, Version};
 
 const CONN: ConnId = ConnId(1);
-/// Where the properties of the first table begin: behind the heads of message, multipart and table.
+/// The offset of the properties of the first table: after the heads of message, multipart and
+/// table.
 const PROPERTIES_OFFSET: usize = 16 + 64;
 /// The properties whose items are tables.
 const TABLES: [u16; 4] = [2, 3, 16, 17];
 
-/// What the switch sends.
+/// The messages that the switch sends.
 #[derive(Default)]
 struct Sent(Vec<Message>);
 
@@ -54,7 +55,7 @@ fn switch(version: Version, announced: &[&str]) -> (Switch, Arc<Catalogue>) {
     (switch, catalogue)
 }
 
-/// What the switch answers.
+/// Returns what the switch answers.
 fn answers(switch: &mut Switch, message: Message) -> Vec<Message> {
     let mut sent = Sent::default();
     let request = Request {

@@ -3,7 +3,7 @@
 #[path = "../../fuzz/checks/state_machine.rs"]
 mod state_machine;
 
-/// How many machines are played.
+/// The number of machines that are played.
 const MACHINES: u64 = 300;
 /// The random bytes that each machine and its packets are made from.
 const CHOICES: usize = 700;

@@ -180,7 +180,7 @@ fn unused_extensions_leave_cached_flows_valid_after_changes_of_other_entries() {
         }
         (0..50).for_each(|n| bench.send(Time(1), 1, &mut frames, &frame(n, 9)));
     }
-    let stats = bench.switch.datapath().engine().stats();
+    let stats = bench.switch.datapath().lane().engine.stats();
     assert_eq!((stats.misses, bench.io.frames), (50, 100));
     assert!(stats.confirmed >= 40, "{stats:?}");
 }

@@ -78,19 +78,9 @@ impl HookProgress {
         let ActionResult::Forwards(port, hook, done) = *acted else {
             return;
         };
-        let outcome = HookOutcome {
-            forward: Some(port),
-            taken: true,
-            ..HookOutcome::default()
-        };
-        let reply = HookReply {
-            hook,
-            verdict: Verdict::Continue,
-            outcome,
-            replanned: false,
-            again: false,
-        };
-        let reply = Box::new(reply);
+        let mut reply = Box::new(HookReply::of(hook));
+        reply.outcome.forward = Some(port);
+        reply.outcome.taken = true;
         self.start.notes.begun = BegunNotes(Some(BegunActions { done, reply }));
     }
 
@@ -406,7 +396,7 @@ pub(super) fn run_begun<S: Sink>(
 fn finish_preparing<S: Sink>(
     cx: &mut FastContext<'_, S>,
     walk: &mut FastWalk<'_>,
-    reply: HookReply,
+    mut reply: HookReply,
 ) -> Result<Option<TableId>, DropReason> {
     let after = reply.hook + 1;
     reply.carry_out(cx, walk)?;

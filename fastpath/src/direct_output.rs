@@ -1,11 +1,12 @@
 //! The output port of a burst's frames, looked up once for many of them.
 
 use bofuss_datapath::Sink;
+use bofuss_datapath::engine::{Hooks, Pipeline, PortQueues};
 use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::PortNo;
 
 use super::direct::Burst;
-use super::engine::FastContext;
+use super::engine::{FastContext, FastPath};
 
 /// The output port, for as long as frames go to the same port.
 #[derive(Default)]
@@ -61,20 +62,41 @@ pub(super) fn open_output<S: Sink>(
     number: PortNo,
     ingress: PortNo,
 ) -> DirectOutput {
-    let known = cx.pipeline.ports.get(&number);
-    let from = cx.pipeline.ports.get(&ingress);
-    let is_without = from.is_some_and(|from| from.without_ethernet);
-    let port = known.filter(|port| {
-        number != ingress && port.egress_block().is_none() && port.without_ethernet == is_without
-    });
+    let around = (&*cx.pipeline, &*cx.egress, &*cx.hooks);
+    let port = cx.pipeline.ports.get(&number);
     DirectOutput {
         port: number,
-        open: port.is_some()
-            && cx.pipeline.shape.first_egress.is_none()
-            && !cx.egress.ports.contains_key(&number)
-            && cx.hooks.at_egress.is_empty(),
+        open: output_obstacle(around, number, ingress).is_none(),
         capabilities: port.map(|port| port.capabilities).unwrap_or_default(),
         ..DirectOutput::default()
+    }
+}
+
+/// What keeps complete frames that arrived on `ingress` from being sent by a port as they are.
+pub(super) fn output_obstacle(
+    (pipeline, egress, hooks): (&Pipeline<FastPath>, &PortQueues, &Hooks),
+    number: PortNo,
+    ingress: PortNo,
+) -> Option<&'static str> {
+    let from = pipeline.ports.get(&ingress);
+    let is_without = from.is_some_and(|from| from.without_ethernet);
+    let Some(port) = pipeline.ports.get(&number) else {
+        return Some("does not exist");
+    };
+    if number == ingress {
+        Some("is the one that they arrive on")
+    } else if port.egress_block().is_some() {
+        Some("is down or does not forward")
+    } else if port.without_ethernet != is_without {
+        Some("takes packets of another type")
+    } else if pipeline.shape.first_egress.is_some() {
+        Some("is behind egress tables")
+    } else if egress.ports.contains_key(&number) {
+        Some("has queues")
+    } else if !hooks.at_egress.is_empty() {
+        Some("has an extension at egress")
+    } else {
+        None
     }
 }
 

@@ -11,7 +11,7 @@ use bofuss_packet::{Rewrite, TagChange};
 
 /// The most steps, so that the tags that they push fit into [`HEADROOM_BYTES`] of headroom, and
 /// their copies are little work.
-const MAX_STEPS: usize = 12;
+pub(crate) const MAX_STEPS: usize = 12;
 /// The headroom for the tags of a path and of a bucket at its end.
 pub(crate) const HEADROOM_BYTES: usize = 2 * MAX_STEPS * TAG_BYTES;
 /// Bytes of a VLAN tag.
@@ -144,21 +144,6 @@ impl DirectPath {
             hops,
             groups,
         })
-    }
-
-    /// Returns true if it only changes headers and sends frames to ports.
-    pub(crate) fn is_plain(&self) -> bool {
-        let is_plain = |step: &DirectStep| match step {
-            DirectStep::SetField(_)
-            | DirectStep::PushVlan(..)
-            | DirectStep::PopVlan
-            | DirectStep::DecNwTtl
-            | DirectStep::Copy(Exit::Port(_)) => true,
-            DirectStep::Meter(_) | DirectStep::CopyField(_) | DirectStep::Copy(Exit::Group(_)) => {
-                false
-            }
-        };
-        matches!(self.exit, Exit::Port(_)) && self.steps.iter().all(is_plain)
     }
 
     /// The path of a bucket with these actions; `None` unless it leads to a port.

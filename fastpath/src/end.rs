@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use bofuss_datapath::engine::{ActionSet, Hooks, sole_output};
+use bofuss_datapath::engine::{Hooks, sole_output};
 use bofuss_datapath::{DropReason, HookEffect};
-use bofuss_oflib::types::{MeterId, TableId};
+use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Action, Field, Instruction};
 
 use crate::cache::Body;
@@ -14,6 +14,8 @@ use crate::cache::Program;
 use crate::cache::ProgramStep;
 use crate::direct_path::DirectPath;
 use crate::direct_path::DirectStep;
+use crate::executed::{Executed, each_action};
+use crate::obstacles::obstacle;
 
 /// Sets the end of a program, and its actions or direct path if it is simple.
 pub(super) fn note_end(program: &mut Program, hooks: &Hooks) {
@@ -22,6 +24,7 @@ pub(super) fn note_end(program: &mut Program, hooks: &Hooks) {
         (program.end, program.actions) = (end, actions);
         return;
     }
+    program.may_go_below = obstacle(program).is_none();
     program.direct = direct_path(program);
     if program.direct.is_some() {
         program.end = End::Steps;
@@ -43,59 +46,6 @@ fn direct_path(program: &Program) -> Option<DirectPath> {
         Some(())
     })?;
     DirectPath::of(steps)
-}
-
-/// The actions of a program that has a direct path, in order; `None` if frames pass a meter too.
-pub(super) fn actions_of(program: &Program) -> Option<Vec<Action>> {
-    let mut actions = Vec::new();
-    each_action(program, |step| match step {
-        Executed::Meter(_) => None,
-        Executed::Action(action) => {
-            actions.push(action.clone());
-            Some(())
-        }
-    })?;
-    Some(actions)
-}
-
-/// What instructions have executed.
-enum Executed<'a> {
-    Meter(MeterId),
-    Action(&'a Action),
-}
-
-/// Passes the meters and actions of a program to `visit`, in the order in which they are executed;
-/// `None` if `visit` returns it, or if there is more than these.
-fn each_action(program: &Program, mut visit: impl FnMut(Executed<'_>) -> Option<()>) -> Option<()> {
-    let mut set = ActionSet::default();
-    for step in &program.steps {
-        let body = match step {
-            ProgramStep::Execute(body) => body,
-            // A field that is in no header is not read again on this path.
-            ProgramStep::Set(field, _) if field.at.is_empty() => continue,
-            ProgramStep::Set(..) | ProgramStep::Call(_) => return None,
-        };
-        for instruction in body.instructions.list() {
-            match instruction {
-                Instruction::Meter(id) => visit(Executed::Meter(*id))?,
-                Instruction::ApplyActions(list) => {
-                    for action in list {
-                        visit(Executed::Action(action))?;
-                    }
-                }
-                Instruction::ClearActions => set.clear(),
-                Instruction::WriteActions(list) => set.write(list),
-                Instruction::WriteMetadata { .. }
-                | Instruction::StatTrigger(_)
-                | Instruction::GotoTable(_) => {}
-                Instruction::Experimenter(_) => return None,
-            }
-        }
-    }
-    for action in set.in_order() {
-        visit(Executed::Action(action))?;
-    }
-    Some(())
 }
 
 /// The end of a program that, after initial actions of extensions, only outputs packets to one port

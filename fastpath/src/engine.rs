@@ -1,21 +1,22 @@
 //! The fast path as an engine: what the pipeline calls, and what is noted of packets and groups.
 
-use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
 use bofuss_datapath::engine::{
-    BegunCall, Classifier, Context, EngineNotes, FrameEngine, HookCall, HookReply, Hooks, Pipeline,
-    PlainEngine, PortQueues, ReviewScope, ThroughTables, Walk, each_table, receive_each,
+    BegunCall, Classifier, Context, EngineNotes, FrameEngine, GroupOf, HookCall, HookReply, Hooks,
+    Pipeline, PlainEngine, PortQueues, ReviewScope, ThroughTables, Walk, each_table, receive_each,
 };
 use bofuss_datapath::{Config, DropReason, Engine, EntryKey, HookEffect, Port, Sink, Table, Time};
 use bofuss_frame::Frame;
 use bofuss_oflib::message::group_mod::GroupType;
-use bofuss_oflib::types::TableId;
+use bofuss_oflib::types::{GroupId, TableId};
 use bofuss_oflib::{Action, Catalogue, FieldSet, PortNo};
 
 use super::cache::Cache;
 use super::direct::process_frames;
 use super::direct_path::DirectPath;
 use super::mask_groups::MaskGroups;
+use super::offer::why_inside;
 use super::paths::known_paths;
 
 /// The most copies that a group makes of a frame on the direct path, so that they are little work.
@@ -216,6 +217,15 @@ impl EngineNotes for FastPath {
         cache.below.settle_ports(ports, drops);
     }
 
+    fn settle_groups(cache: &mut Cache, groups: &mut BTreeMap<GroupId, GroupOf<Self>>) {
+        cache.below.settle_groups(groups);
+    }
+
+    fn groups_change(cache: &mut Cache, groups: &mut BTreeMap<GroupId, GroupOf<Self>>) {
+        cache.take_back_grouped();
+        cache.below.settle_groups(groups);
+    }
+
     fn next_clean(cache: &Cache) -> Option<Time> {
         cache.next_clean()
     }
@@ -244,12 +254,22 @@ impl FrameEngine for FastPath {
 
     fn review(
         cache: &mut Cache,
+        now: Time,
         scope: ReviewScope,
-        pipeline: &Pipeline<Self>,
-        egress: &PortQueues,
-        hooks: &Hooks,
+        (pipeline, egress, hooks): (&mut Pipeline<Self>, &PortQueues, &Hooks),
     ) {
+        cache.review_stations(now, &mut pipeline.bridge, &pipeline.config);
         cache.review(scope, pipeline, egress, hooks);
+    }
+
+    fn why_inside(
+        cache: &Cache,
+        now: Time,
+        around: (&Pipeline<Self>, &PortQueues, &Hooks),
+        port: PortNo,
+        frame: Frame,
+    ) -> Option<String> {
+        why_inside(cache, now, around, port, frame)
     }
 }
 

@@ -17,9 +17,11 @@ mod direct_path;
 mod direct_steps;
 mod end;
 mod engine;
+mod executed;
 mod lazy_packet;
 mod mask_groups;
 mod masks;
+mod obstacles;
 mod offer;
 mod paths;
 mod read_ahead;
@@ -27,9 +29,10 @@ mod record;
 mod secret;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 pub use cache::below::{Accelerator, Forwarded};
-pub use cache::{Cache, CacheStats};
+pub use cache::{Cache, CacheStats, Departure, GroupPass, MAX_DEPARTURES, Way};
 pub use engine::FastPath;
 
 /// A datapath with the fast path.

@@ -1,18 +1,20 @@
-//! Offers flows to what forwards frames below the switch.
+//! Offers flows to what forwards frames below the switch, and says why others are not offered.
 
-use alloc::vec;
-use alloc::vec::Vec;
+use alloc::string::{String, ToString};
 
-use bofuss_datapath::engine::Lookahead;
-use bofuss_datapath::{DropReason, Sink};
+use bofuss_datapath::engine::{Hooks, Lookahead, Pipeline, PortQueues};
+use bofuss_datapath::{DropReason, Engine, HookEffect, Sink, Time};
 use bofuss_frame::Frame;
-use bofuss_oflib::{Action, PortNo};
-use bofuss_packet::Fragment;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::types::TableId;
+use bofuss_packet::{Fragment, Packet};
 
-use super::direct_output::open_output;
-use super::engine::FastContext;
-use crate::cache::{End, Flow};
-use crate::end::actions_of;
+use super::engine::{FastContext, FastPath};
+use super::ways::WayMaker;
+use crate::cache::{Cache, End, Flow, Way};
+use crate::executed::each_action;
+use crate::obstacles::{Obstacle, obstacle};
+use crate::paths::start_word;
 
 /// Offers the flow of one frame of a burst from `port` to the accelerator.
 pub(super) fn offer_one<S: Sink>(
@@ -27,37 +29,97 @@ pub(super) fn offer_one<S: Sink>(
     }
     // Any will do; busy flows are met more often.
     let chosen = cache.stats.hits as usize % frames.len();
-    let lookahead = &mut lookaheads[chosen];
+    let (frame, lookahead) = (&frames[chosen], &mut lookaheads[chosen]);
     if lookahead.layout.fragment != Fragment::No {
         return;
     }
     let Some(flow) = cache.flow(lookahead) else {
         return;
     };
-    let Some(actions) = actions_below(flow) else {
+    if !may_go_below(flow) {
         return;
-    };
+    }
     let flow = lookahead.guess;
-    let mut outputs = actions.iter().filter_map(|action| {
-        let Action::Output(output) = action else {
-            return None;
-        };
-        Some(output.port)
-    });
-    if outputs.all(|to| open_output(cx, to, port).open) {
-        cx.lane.engine.offer(flow, &frames[chosen], port, &actions);
+    let around = (&*cx.pipeline, &*cx.egress, &*cx.hooks);
+    let maker = WayMaker::new(cx.now, around, port, frame, &lookahead.layout);
+    if let Ok(way) = way_of(&cx.lane.engine.flows[flow], maker) {
+        cx.lane.engine.offer(cx.now, flow, frame, port, way);
     }
 }
 
-/// The actions of a flow's frames, if they may be executed below the switch.
-fn actions_below(flow: &Flow) -> Option<Vec<Action>> {
+/// Returns true if the actions of a flow do not keep its frames from going below.
+fn may_go_below(flow: &Flow) -> bool {
     match flow.end {
-        End::Port { port, acts: false } => Some(vec![Action::output(port)]),
+        End::Port { acts, .. } => !acts,
+        End::Drop { reason, acts } => !acts && reason == DropReason::NoOutput,
+        End::Steps | End::Other => flow.program.may_go_below,
+    }
+}
+
+/// The way of the frames of a flow that [`may_go_below`]. Errors: why they cannot.
+fn way_of(flow: &Flow, mut maker: WayMaker<'_>) -> Result<Way, Obstacle> {
+    match flow.end {
+        End::Port { port, .. } => maker.output(port)?,
+        End::Drop { .. } => {}
+        End::Steps | End::Other => {
+            let mut result = Ok(());
+            each_action(&flow.program, |step| {
+                result = maker.execute(&step);
+                result.is_ok().then_some(())
+            });
+            result?;
+        }
+    }
+    Ok(maker.way())
+}
+
+/// Why frames like this one, which arrives on `port`, are not forwarded below the switch; `None`
+/// if those of its flow are offered.
+pub(super) fn why_inside(
+    cache: &Cache,
+    now: Time,
+    around: (&Pipeline<FastPath>, &PortQueues, &Hooks),
+    port: PortNo,
+    frame: Frame,
+) -> Option<String> {
+    let (pipeline, _, hooks) = around;
+    let additions = pipeline.catalogue.additions();
+    let packet = Packet::with_additions(frame, port, additions);
+    let start = start_word(hooks.plan(), TableId(0), false, false);
+    let words = cache.key.words(start, packet.key());
+    let is_shown = hooks.effect(TableId(0)) >= HookEffect::Branch
+        || cache.volatile_tables.contains(TableId(0));
+    if pipeline.config.engine != Engine::Cache {
+        return Some("it has no flow cache".into());
+    }
+    if is_shown {
+        return Some(Obstacle::Extension.to_string());
+    }
+    let words = words.padded();
+    let found = cache.find(cache.key.hash(words), words);
+    let is_right = |flow: &u32| cache.is_current(*flow) || cache.is_unchanged(*flow, words);
+    let Some(flow) = found.filter(is_right) else {
+        return Some("no frame of its flow came lately".into());
+    };
+    let flow = &cache.flows[flow];
+    if !may_go_below(flow) {
+        return Some(why_never(flow).to_string());
+    }
+    let maker = WayMaker::new(now, around, port, &packet.frame, packet.layout());
+    match way_of(flow, maker) {
+        Ok(way) => cache.below.refusal(&packet.frame, port, &way),
+        Err(obstacle) => Some(obstacle.to_string()),
+    }
+}
+
+/// What keeps the frames of a flow from going below that does not [`may_go_below`].
+fn why_never(flow: &Flow) -> Obstacle {
+    match flow.end {
         End::Drop {
-            reason: DropReason::NoOutput,
-            acts: false,
-        } => Some(Vec::new()),
-        End::Steps if flow.program.direct.as_ref()?.is_plain() => actions_of(&flow.program),
-        End::Port { .. } | End::Drop { .. } | End::Steps | End::Other => None,
+            reason: DropReason::TableMiss,
+            ..
+        } => Obstacle::Miss,
+        End::Drop { .. } | End::Port { .. } => Obstacle::Extension,
+        End::Steps | End::Other => obstacle(&flow.program).unwrap_or(Obstacle::Path),
     }
 }

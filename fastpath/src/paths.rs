@@ -47,8 +47,13 @@ pub(super) fn path_start<S: Sink>(
     prepared: bool,
     asked: bool,
 ) -> u64 {
+    start_word(cx.hooks.plan(), table, prepared, asked)
+}
+
+/// The same with this plan of hooks.
+pub(super) fn start_word(plan: u32, table: TableId, prepared: bool, asked: bool) -> u64 {
     let state = u64::from(prepared) << 8 | u64::from(asked) << 9;
-    u64::from(cx.hooks.plan()) << 16 | state | u64::from(table.0)
+    u64::from(plan) << 16 | state | u64::from(table.0)
 }
 
 /// Returns true if the flow of a received packet can be found from its headers alone.

@@ -46,7 +46,7 @@ fn flows_that_wait_to_be_counted_are_few() {
     for _ in 0..2 {
         (0..flows).for_each(|n| assert_eq!(send(&mut datapath, n).len(), 1));
     }
-    assert!(datapath.engine().unsettled.len() < MAX_UNSETTLED);
+    assert!(datapath.lane().engine.unsettled.len() < MAX_UNSETTLED);
     let counted = packets(&datapath);
     assert!(
         counted >= 2 * u64::from(flows) - MAX_UNSETTLED as u64,
@@ -68,12 +68,12 @@ fn a_full_cache_keeps_active_flows() {
     (0..4).for_each(|n| drop(send(&mut datapath, n)));
     (100..200).for_each(|n| drop(send(&mut datapath, n)));
     (0..4).for_each(|n| drop(send(&mut datapath, n)));
-    let stats = datapath.engine().stats();
+    let stats = datapath.lane().engine.stats();
     assert_eq!((stats.hits, stats.refused, stats.evicted), (4, 100, 0));
     (0..3).for_each(|_| drop(send(&mut datapath, 300)));
-    let stats = datapath.engine().stats();
+    let stats = datapath.lane().engine.stats();
     assert_eq!((stats.hits, stats.refused, stats.evicted), (5, 101, 1));
-    assert_eq!(datapath.engine().flows.len(), 4);
+    assert_eq!(datapath.lane().engine.flows.len(), 4);
     datapath.settled();
     assert_eq!(packets(&datapath), 4 + 100 + 4 + 3);
 }
@@ -89,14 +89,18 @@ fn scattered_flows_do_not_retain_memory() {
     }
     (0..2000).for_each(|n| assert_eq!(send(&mut datapath, n).len(), 1));
     delete(&mut datapath, "cookie=1/-1");
-    assert_eq!(datapath.engine().flows.len(), 2000);
+    assert_eq!(datapath.lane().engine.flows.len(), 2000);
     for now in [1, 9].map(|second| Time(second * Time::SEC)) {
         while datapath.next_tick().is_some_and(|at| at <= now) {
             datapath.tick(now, &mut Vec::<Frame>::new());
         }
         datapath.tick(now, &mut Vec::<Frame>::new());
     }
-    assert_eq!(datapath.engine().flows.len(), 0, "20 would keep 8 chunks");
+    assert_eq!(
+        datapath.lane().engine.flows.len(),
+        0,
+        "20 would keep 8 chunks"
+    );
     for n in (0..2000).step_by(100) {
         assert_eq!(send(&mut datapath, n).len(), 1);
     }
@@ -130,7 +134,7 @@ fn a_flow_that_a_change_makes_wrong_is_settled_first() {
     assert_eq!(send(&mut datapath, 1).len(), 0);
     datapath.settled();
     assert_eq!(
-        (packets(&datapath), datapath.engine().stats().refuted),
+        (packets(&datapath), datapath.lane().engine.stats().refuted),
         (4, 1)
     );
 }
@@ -149,11 +153,11 @@ fn a_program_is_freed_with_its_last_flow() {
         );
         (0..2).for_each(|_| drop(send(&mut datapath, n)));
     }
-    assert_eq!(datapath.engine().stats().evicted, 7);
+    assert_eq!(datapath.lane().engine.stats().evicted, 7);
     assert_eq!(
         (
-            datapath.engine().flows.len(),
-            datapath.engine().programs.0.len()
+            datapath.lane().engine.flows.len(),
+            datapath.lane().engine.programs.0.len()
         ),
         (2, 2)
     );
@@ -177,8 +181,8 @@ fn flows_whose_entries_are_gone_are_forgotten_within_seconds() {
     }
     let keep = |datapath: &Datapath| {
         (
-            datapath.engine().flows.len(),
-            datapath.engine().programs.0.len(),
+            datapath.lane().engine.flows.len(),
+            datapath.lane().engine.programs.0.len(),
         )
     };
     (0..=255).for_each(|n| drop(send(&mut datapath, n)));
@@ -192,11 +196,11 @@ fn flows_whose_entries_are_gone_are_forgotten_within_seconds() {
     assert_eq!(keep(&datapath), (128, 1));
     flow(&mut datapath, "table=1,tcp,tcp_dst=5,actions=drop");
     assert_eq!(
-        (keep(&datapath), datapath.engine().forgotten.len()),
+        (keep(&datapath), datapath.lane().engine.forgotten.len()),
         ((0, 0), 1)
     );
     rest(&mut datapath, Time(5 * Time::SEC));
-    assert_eq!(datapath.engine().forgotten.len(), 0);
+    assert_eq!(datapath.lane().engine.forgotten.len(), 0);
 }
 
 // I7
@@ -263,7 +267,10 @@ fn an_entry_that_matches_rewritten_fields_changes_a_cached_path() {
             &format!("table=1,priority=5,{rival},actions=drop"),
         );
         assert_eq!(send(&mut datapath, 1).len(), 0, "{rewrite}");
-        assert!(datapath.engine().stats().confirmed > 0 && datapath.engine().stats().refuted > 0);
+        assert!(
+            datapath.lane().engine.stats().confirmed > 0
+                && datapath.lane().engine.stats().refuted > 0
+        );
     }
 }
 
@@ -296,7 +303,7 @@ fn a_flow_older_than_the_log_of_changes_is_looked_up_again() {
     two_changes(&mut datapath);
     let left: Vec<usize> = (1..3).map(|n| send(&mut datapath, n).len()).collect();
     assert_eq!(left, [1, 0]);
-    let stats = datapath.engine().stats();
+    let stats = datapath.lane().engine.stats();
     assert_eq!((stats.overrun, stats.retraced), (4, 2));
 }
 
@@ -321,7 +328,7 @@ fn changes_for_others_leave_known_flows_on_their_paths() {
     (0..50).for_each(|n| assert_eq!(send(&mut datapath, n).len(), 1));
     changes(&mut datapath, 1);
     (0..50).for_each(|n| assert_eq!(send(&mut datapath, n).len(), 1));
-    let stats = datapath.engine().stats();
+    let stats = datapath.lane().engine.stats();
     assert!(
         stats.confirmed > 30,
         "more changes than the log has: {stats:?}"

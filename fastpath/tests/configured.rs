@@ -250,7 +250,7 @@ fn a_header_of_an_extension_is_matched_and_set_by_all_engines() {
                 );
             }
         }
-        let hits = datapath.engine().stats().hits;
+        let hits = datapath.lane().engine.stats().hits;
         assert_eq!(hits > 0, engine == Engine::Cache, "{name}");
     }
 }

@@ -202,7 +202,7 @@ fn as_many_fields_as_a_catalogue_has_are_matched_and_set() {
             let wanted = [0, round * u64::from(MANY), round, 0];
             assert_eq!(sent(&datapath), wanted, "{name}");
         }
-        let stats = datapath.engine().stats();
+        let stats = datapath.lane().engine.stats();
         let cached = engine == Engine::Cache;
         assert_eq!(stats.hits > 0, cached, "{name} {stats:?}");
     }

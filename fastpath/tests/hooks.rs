@@ -155,12 +155,12 @@ fn compare_with(
         assert!(
             !seen.left.is_empty(),
             "{name}: {drops:?} {:?}",
-            datapath.engine().stats()
+            datapath.lane().engine.stats()
         );
         all.push((
             name,
             (seen, tables, drops, named),
-            datapath.engine().stats(),
+            datapath.lane().engine.stats(),
         ));
     }
     for (name, result, _) in &all[1..] {

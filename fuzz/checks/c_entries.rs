@@ -164,7 +164,7 @@ impl Arguments {
         }
     }
 
-    /// Where a result goes: nowhere if there is no room.
+    /// Returns where a result goes: nowhere if there is no room.
     fn place(&mut self) -> *mut u8 {
         match self.capacity {
             0 => null_mut(),

@@ -28,14 +28,14 @@ const DESTINATIONS: u8 = 4;
 /// One for all lists: the rows of a catalogue live as long as the process.
 static CATALOGUE: LazyLock<Arc<Catalogue>> = LazyLock::new(|| Arc::new(bofuss_ext::catalogue()));
 
-/// Where a rule sends what goes to a destination: the port, and the failover port.
+/// The ports of a rule for what goes to a destination: the port, and the failover port.
 #[derive(Clone, Copy, Debug)]
 struct ModelRule {
     port: u8,
     failover: u8,
 }
 
-/// What the switch has to do, as plainly as can be.
+/// A model of what the switch has to do, as plain as can be.
 #[derive(Default)]
 struct Model {
     rules: BTreeMap<u8, ModelRule>,
@@ -54,7 +54,7 @@ impl Model {
     }
 }
 
-/// What left: the port and the bytes of each packet.
+/// The packets that left: the port and the bytes of each packet.
 #[derive(Default)]
 struct Left(Vec<(u8, Vec<u8>)>);
 
@@ -239,7 +239,7 @@ impl Driver {
         }
     }
 
-    /// What the extension counts under a name.
+    /// Returns what the extension counts under a name.
     fn metric(&self, name: &str) -> u64 {
         let mut list = Vec::new();
         for hook in 0.. {

@@ -32,7 +32,7 @@ const HEADER_BYTES: usize = 8;
 /// One for all lists: the rows of a catalogue live as long as the process.
 static CATALOGUE: LazyLock<Arc<Catalogue>> = LazyLock::new(|| Arc::new(bofuss_ext::catalogue()));
 
-/// What a switch did, in words.
+/// The actions of a switch, in words.
 #[derive(Default)]
 struct Effects {
     said: Vec<String>,
@@ -185,7 +185,7 @@ impl Driver {
     /// Opens, closes, commits or discards it: at once, or so many milliseconds from now on.
     fn control_bundle(&mut self, conn: u64, ty: BundleControlType, in_ms: Option<u64>) {
         let base = BundleFlags::ALL.without(BundleFlags::TIME);
-        let clock_ns = self.now.0 + self.switch.clock_at_0().unwrap_or(0);
+        let clock_ns = self.now.0 + self.switch.clock().nanos_at_0().unwrap_or(0);
         self.said(
             conn,
             &Message::BundleControl(BundleControl {
@@ -262,7 +262,10 @@ impl Driver {
                 }
             }
             10 if what & 1 == 0 => self.advance(u64::from(input.byte()) * 100),
-            10 => self.switch.set_clock(u64::from(input.byte()) * 100_000_000),
+            10 => self
+                .switch
+                .clock_mut()
+                .set(u64::from(input.byte()) * 100_000_000),
             12 => {
                 self.switch.disconnected(self.now, ConnId(conn));
                 let beside = conn == 2 && what & 1 == 1;
@@ -315,7 +318,7 @@ fn message_of(conn: u64, what: u8, input: &mut Input<'_>) -> Vec<u8> {
     bytes
 }
 
-/// What a frame's sender left undone: likely and unlikely.
+/// Chooses what a frame's sender left undone: likely and unlikely.
 fn record(input: &mut Input<'_>) -> Offload {
     let what = input.byte();
     let start = input.byte();

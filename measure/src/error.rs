@@ -1,12 +1,13 @@
-//! Why a measurement fails.
+//! The errors of measurements.
 
 use bofuss_channel::ClientError;
+use bofuss_oflib::ParseError;
 use bofuss_oflib::error::{ErrorCode, FlowModFailed};
 
 /// The result of a measurement, or the reason why it failed.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a measurement fails. The exit code is 1.
+/// The reason for which a measurement fails. The exit code is 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// An exchange with the switch failed.
@@ -26,6 +27,12 @@ impl From<String> for Error {
 impl From<&str> for Error {
     fn from(text: &str) -> Self {
         Self::Failed(text.into())
+    }
+}
+
+impl From<ParseError> for Error {
+    fn from(error: ParseError) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 

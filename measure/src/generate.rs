@@ -8,7 +8,7 @@ use clap_mangen::Man;
 
 use crate::cases::CASES;
 
-/// What can be printed.
+/// The texts that can be printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Generate {
     /// Completions for bash.

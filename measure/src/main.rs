@@ -58,7 +58,7 @@ enum CliCommand {
     Meter(MeterCommand),
     /// Print the manual page or completions for a shell
     Generate {
-        /// What to print
+        /// The text to print
         what: Generate,
     },
     /// For developers: measure bofuss, a bare forwarder, the bridge and Open vSwitch in turns

@@ -14,7 +14,7 @@ use bofuss_oflib::message::FlowModCommand;
 use bofuss_oflib::text::{Actions, parse_actions, parse_flow, parse_match};
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
 use bofuss_oflib::{
-    Action, Catalogue, Codec, DecodeError, ExtValue, Field, Match, Message, Version,
+    Action, Catalogue, Codec, DecodeError, ExtValue, Field, Match, Message, ParseError, Version,
     extension_fields,
 };
 
@@ -57,7 +57,7 @@ impl TextForm for Learn {
 }
 
 impl TypedBody for Learn {
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let (fields, actions) = text.split_once(" -> ").ok_or("it is MATCH -> ACTIONS")?;
         let fields = parse_match(fields, catalogue).map_err(|error| error.to_string())?;
         let actions = parse_actions(actions, &fields, catalogue);

@@ -60,7 +60,7 @@ pub enum Sum {
 pub struct AddedHeader {
     /// Its name.
     pub name: &'static str,
-    /// Where frames name this header.
+    /// The field by which frames name this header.
     pub after: After,
     /// The number that does so.
     pub number: [u64; 1],

@@ -6,7 +6,7 @@
 mod list;
 mod rows;
 
-use alloc::{string::String, sync::Arc, vec::Vec};
+use alloc::{sync::Arc, vec::Vec};
 use core::any::{Any, TypeId};
 use core::fmt::{self, Debug};
 use core::hash::{Hash, Hasher};
@@ -14,6 +14,7 @@ use core::hash::{Hash, Hasher};
 use crate::catalogue::Catalogue;
 use crate::error::{BadAction, DecodeError};
 use crate::message::Message;
+use crate::parse_error::ParseError;
 use crate::version::Version;
 use crate::wire::{Bytes, Reader, TextForm, Wire, Writer, be_number};
 
@@ -33,7 +34,7 @@ pub const BOFUSS: u32 = 0x0062_6f66;
 /// Invariant: as for [`Wire`]: what was decoded can be encoded, and gives the same value again.
 pub trait TypedBody: Wire + TextForm + Clone + Debug + Eq + Hash + Send + Sync + 'static {
     /// Reads the text form. Errors: what is wrong, in words.
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String>;
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError>;
 
     /// Appends a further part of a multipart message. Errors: `false` if one part is all.
     fn join(&mut self, _part: Self) -> bool {
@@ -113,7 +114,7 @@ pub struct BodyType {
     ty: TypeId,
     decode: fn(&mut Reader<'_>) -> Result<SharedBody, DecodeError>,
     #[cfg(feature = "text")]
-    pub(crate) parse: fn(&str, &Catalogue) -> Result<SharedBody, String>,
+    pub(crate) parse: fn(&str, &Catalogue) -> Result<SharedBody, ParseError>,
 }
 
 impl BodyType {

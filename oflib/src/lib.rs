@@ -29,6 +29,7 @@ mod key_layout;
 pub mod matching;
 pub mod message;
 mod model;
+mod parse_error;
 pub mod registers;
 pub mod stat_trigger;
 #[cfg(feature = "text")]
@@ -60,5 +61,6 @@ pub use framing::Framer;
 pub use instruction::Instruction;
 pub use matching::{FieldMatch, Match};
 pub use message::Message;
+pub use parse_error::ParseError;
 pub use types::{Mac, PortNo};
 pub use version::Version;

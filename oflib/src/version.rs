@@ -1,14 +1,11 @@
 //! The versions that are spoken, and what differs between them beyond wire forms.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{format, string::ToString, vec::Vec};
 use core::fmt;
 use core::str::FromStr;
 
 use crate::message::{FROM_SWITCH, MESSAGES};
+use crate::parse_error::ParseError;
 
 /// An OpenFlow version that this library speaks; its number is the one on the wire. Each but 1.3 is
 /// a feature: without it, the version is not in [`Version::ALL`] and has no messages.
@@ -180,10 +177,10 @@ impl Version {
 }
 
 impl FromStr for Version {
-    type Err = String;
+    type Err = ParseError;
     /// Reads the name of a version that is offered: `1.3`, or `OpenFlow13` as Open vSwitch has it.
     /// Errors: the names that there are.
-    fn from_str(name: &str) -> Result<Self, String> {
+    fn from_str(name: &str) -> Result<Self, ParseError> {
         let word = name.to_ascii_lowercase().replace('.', "");
         let number = word.trim_start_matches("openflow");
         let mut names = Vec::new();
@@ -194,7 +191,7 @@ impl FromStr for Version {
             }
             names.push(format!("OpenFlow{own}"));
         }
-        Err(format!("none of {}", names.join(", ")))
+        Err(format!("none of {}", names.join(", ")).into())
     }
 }
 

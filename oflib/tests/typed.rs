@@ -14,8 +14,8 @@ use bofuss_oflib::text::{Actions, parse_actions, parse_match};
 use bofuss_oflib::types::{MaxLen, TableId};
 use bofuss_oflib::wire::{Reader, Text, TextForm, Wire, Writer};
 use bofuss_oflib::{
-    Action, Catalogue, Codec, DecodeError, ErrorCode, ExtValue, FieldMatch, Match, Message, PortNo,
-    Version,
+    Action, Catalogue, Codec, DecodeError, ErrorCode, ExtValue, FieldMatch, Match, Message,
+    ParseError, PortNo, Version,
 };
 
 const EXPERIMENTER: u32 = 0x00b0_f056;
@@ -63,7 +63,7 @@ impl TextForm for Learn {
 }
 
 impl TypedBody for Learn {
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let inner = text
             .strip_prefix("table=")
             .and_then(|t| t.strip_suffix(')'));
@@ -111,7 +111,7 @@ impl TextForm for Copies {
 }
 
 impl TypedBody for Copies {
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let (count, actions) = text.split_once(',').ok_or("no count")?;
         Ok(Self {
             count: count.parse().map_err(|_| "no number")?,
@@ -140,7 +140,7 @@ impl TextForm for States {
 }
 
 impl TypedBody for States {
-    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, ParseError> {
         Err("only a switch says it".into())
     }
     fn join(&mut self, mut part: Self) -> bool {
@@ -364,7 +364,7 @@ impl TextForm for Count {
 }
 
 impl TypedBody for Count {
-    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, ParseError> {
         let number = text.parse().map_err(|_| "no number")?;
         Ok(Self(number))
     }

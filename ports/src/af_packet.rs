@@ -4,23 +4,23 @@
 //! sent itself, keeps promiscuous mode on, and keeps the host's own stack out (see
 //! `interface_settings`).
 
+mod claim;
+mod group;
 mod queue;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use std::{io, mem};
 
 use bofuss_frame::{Frame, Pool};
 
-use self::queue::MIN_PLACES;
+use claim::Claim;
+
 use crate::{
     BATCH_BYTES, Counters, DriverDropReason, Link, OffloadCapabilities, OpenError, PortDriver,
     PortError,
     batch::Batch,
-    interface_settings::InterfaceSettings,
     packet_socket::{self, PacketSocket, SocketOptions},
     ring::{BLOCK_SLOTS, Ring, RingSlot},
     sys, vnet,
@@ -31,6 +31,8 @@ use crate::{
 const FIRST_RING_SLOTS: usize = 256;
 const RING_GROWTH: usize = 16;
 const MAX_RING_SLOTS: usize = 8192;
+/// Places that a quiet port offers to the kernel; a busy one doubles them up to a batch.
+const MIN_PLACES: usize = 4;
 /// Times that a socket is replaced at most: two larger rings, and none.
 const REPLACEMENTS: usize = 3;
 /// The time that a frame may take into the ring after its socket stopped receiving.
@@ -97,8 +99,9 @@ pub struct AfPacket {
     /// The kernel reported the interface down; it may be gone.
     down: bool,
     udp_gso: bool,
-    settings: InterfaceSettings,
-    _lock: UnixDatagram,
+    claim: Arc<Claim>,
+    /// True if it shares the interface's frames: no other socket may take its place.
+    is_member: bool,
 }
 
 impl AfPacket {
@@ -107,8 +110,7 @@ impl AfPacket {
     /// Errors: each unsuitable interface has its own [`OpenError`].
     pub fn open(name: &str, options: AfPacketOptions) -> Result<Self, OpenError> {
         let link = Link::by_name(name)?;
-        link.check_suitable(options.take_over)?;
-        let lock = lock(&link)?;
+        let claim = Arc::new(Claim::new(&link, options.take_over, options.keep_host_out)?);
         let socket_options = SocketOptions {
             index: link.index,
             qdisc_bypass: options.qdisc_bypass,
@@ -121,19 +123,32 @@ impl AfPacket {
         };
         let (socket, spares) = PacketSocket::with_spares(socket_options, spares)
             .map_err(|e| OpenError::new(name, "opening a packet socket", e))?;
-        let mut keeps_host_out = false;
-        if options.keep_host_out {
-            let addresses = link
-                .addresses()
-                .map_err(|e| OpenError::new(name, "listing addresses", e))?;
-            keeps_host_out = addresses.is_empty();
-        }
+        let port = Self::with_socket(link, claim, socket, options);
         Ok(Self {
-            socket,
             socket_options,
             max_slots: options.ring_slots,
-            filter: None,
             spares,
+            ..port
+        })
+    }
+
+    /// A port that has this socket, and no other.
+    fn with_socket(
+        link: Link,
+        claim: Arc<Claim>,
+        socket: PacketSocket,
+        options: AfPacketOptions,
+    ) -> Self {
+        Self {
+            socket,
+            socket_options: SocketOptions {
+                index: link.index,
+                qdisc_bypass: options.qdisc_bypass,
+                ring_slots: 0,
+            },
+            max_slots: 0,
+            filter: None,
+            spares: Vec::new(),
             opening: None,
             successor: None,
             counted: 0,
@@ -143,10 +158,10 @@ impl AfPacket {
             places: MIN_PLACES,
             down: false,
             udp_gso: sys::kernel_version() >= UDP_GSO_SINCE,
-            settings: InterfaceSettings::of(&link, keeps_host_out),
-            _lock: lock,
+            claim,
+            is_member: false,
             link,
-        })
+        }
     }
 
     /// The interface as it was when the port was opened, MTU changes included.
@@ -162,7 +177,7 @@ impl AfPacket {
     /// Returns true if the host's own stack is kept out entirely (see
     /// [`AfPacketOptions::keep_host_out`]).
     pub fn host_is_kept_out(&self) -> bool {
-        self.settings.is_complete()
+        self.claim.settings.is_complete()
     }
 
     /// `Gone` if the interface is no longer bound to the socket.
@@ -397,7 +412,7 @@ impl PortDriver for AfPacket {
     }
 
     fn set_filter(&mut self, program: &Arc<OwnedFd>) -> io::Result<()> {
-        if !self.settings.is_complete() {
+        if !self.claim.settings.is_complete() {
             return Err(io::Error::other(
                 "the host's stack receives its frames, too",
             ));
@@ -419,9 +434,11 @@ impl PortDriver for AfPacket {
     }
 
     fn tune(&mut self, ring_slots: usize, pad_runts: bool) {
-        self.max_slots = ring_slots;
         self.pad_runts = pad_runts;
-        self.fit_ring();
+        if !self.is_member {
+            self.max_slots = ring_slots;
+            self.fit_ring();
+        }
     }
 }
 
@@ -434,18 +451,4 @@ fn from_slot(slot: &RingSlot<'_>, pool: &Pool) -> Result<Frame, DriverDropReason
     let mut frame = pool.frame(slot.bytes).ok_or(DriverDropReason::RxNoBuffer)?;
     let is_whole = vnet::complete(&mut frame, slot.header, slot.tag);
     is_whole.then_some(frame).ok_or(DriverDropReason::RxShape)
-}
-
-/// Claims the interface: an abstract socket belongs to the network namespace and ends with the
-/// process.
-fn lock(link: &Link) -> Result<UnixDatagram, OpenError> {
-    let address = SocketAddr::from_abstract_name(format!("bofuss-port-{}", link.index))
-        .expect("a short name fits");
-    UnixDatagram::bind_addr(&address).map_err(|error| {
-        if error.kind() == io::ErrorKind::AddrInUse {
-            OpenError::InUse(link.name.clone())
-        } else {
-            OpenError::new(&link.name, "claiming the interface", error)
-        }
-    })
 }

@@ -96,6 +96,17 @@ impl Counters {
         rows.map(|row| self.drops[row.0 as usize]).sum()
     }
 
+    /// Adds what another socket of the same port has counted.
+    pub fn add(&mut self, other: &Self) {
+        self.rx_packets += other.rx_packets;
+        self.rx_bytes += other.rx_bytes;
+        self.tx_packets += other.tx_packets;
+        self.tx_bytes += other.tx_bytes;
+        for (count, more) in self.drops.iter_mut().zip(other.drops) {
+            *count += more;
+        }
+    }
+
     pub(crate) fn drop_some(&mut self, reason: DriverDropReason, count: u64) {
         self.drops[reason as usize] += count;
     }

@@ -15,6 +15,8 @@ pub enum Access {
     Read,
     /// Files are made, written and cut.
     Write,
+    /// The same, and files take the place of others.
+    Replace,
     /// Unix sockets are made, and removed as other files.
     Sockets,
 }
@@ -24,6 +26,7 @@ impl Access {
         match self {
             Self::Read => AccessFs::ReadFile.into(),
             Self::Write => make_bitflags!(AccessFs::{WriteFile | MakeReg | Truncate}),
+            Self::Replace => Self::Write.rights() | AccessFs::RemoveFile,
             Self::Sockets => make_bitflags!(AccessFs::{RemoveFile | MakeSock}),
         }
     }
@@ -94,7 +97,7 @@ mod tests {
         };
         let home = std::env::temp_dir().join(format!("bofuss-landlock-{}", std::process::id()));
         let at = |name: &str| home.join(name);
-        for folder in ["read", "write", "sockets", "other"] {
+        for folder in ["read", "write", "replace", "sockets", "other"] {
             fs::create_dir_all(at(folder)).expect("it can be made");
             fs::write(at(folder).join("file"), "x").expect("it can be written");
         }
@@ -103,6 +106,7 @@ mod tests {
         for (folder, access) in [
             ("read", Access::Read),
             ("write", Access::Write),
+            ("replace", Access::Replace),
             ("sockets", Access::Sockets),
         ] {
             landlock.allow(&at(folder), access).expect("it is there");
@@ -119,6 +123,7 @@ mod tests {
             for (folder, reads, writes, removes) in [
                 ("read", true, false, false),
                 ("write", false, true, false),
+                ("replace", false, true, true),
                 ("sockets", false, false, true),
                 ("other", false, false, false),
             ] {

@@ -26,6 +26,7 @@ mod batch;
 mod capture;
 mod counters;
 mod error;
+mod fanout;
 mod frame_pairs;
 mod huge_pages;
 mod interface_settings;
@@ -60,6 +61,7 @@ pub use bofuss_frame::OffloadCapabilities;
 pub use capture::{CaptureFile, CaptureReader, CaptureSource, CaptureStamp, Direction, LinkType};
 pub use counters::{Counters, DriverDropReason};
 pub use error::{OpenError, PortError};
+pub use fanout::{Fanout, FanoutRule};
 pub use huge_pages::HugePageAllocator;
 pub use interface_settings::{keep_settings_in, restore_settings_left};
 pub use landlock::{Access, Landlock};
@@ -116,8 +118,8 @@ pub trait PortDriver {
         Err(io::Error::other("it has no packet socket"))
     }
 
-    /// Whether no frame that the kernel has received for the port waits there. False if that is
-    /// not known.
+    /// Returns true if no frame that the kernel has received for the port waits there. False if
+    /// that is not known.
     fn is_drained(&self) -> bool {
         false
     }

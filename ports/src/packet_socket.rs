@@ -9,7 +9,7 @@ use std::{
 
 use libc::{c_int, sock_filter, sock_fprog};
 
-use crate::{ring::Ring, sys};
+use crate::{Fanout, ring::Ring, sys};
 
 /// The memory for received frames that the kernel may hold, bookkeeping included: some hundred
 /// super-frames.
@@ -62,6 +62,23 @@ impl PacketSocket {
         Ok((Self::open(first, options, false)?, others))
     }
 
+    /// Opens sockets that share the frames of an interface, which is up.
+    ///
+    /// Errors: the system's.
+    pub(crate) fn group(
+        options: SocketOptions,
+        members: usize,
+        secret: u64,
+    ) -> io::Result<(Vec<Self>, Fanout)> {
+        let opened = (0..members).map(|_| Self::open(socket(options)?, options, true));
+        let sockets = opened.collect::<io::Result<Vec<Self>>>()?;
+        let fds: Vec<_> = sockets.iter().map(|one| Arc::clone(&one.fd)).collect();
+        let fanout = Fanout::new(&fds, secret)?;
+        // Not before now, so that no frame arrives at two of them.
+        sockets.iter().try_for_each(Self::begin_reception)?;
+        Ok((sockets, fanout))
+    }
+
     /// Binds a fresh socket, which then receives all frames of an interface, or none yet if it is
     /// `muted`.
     ///
@@ -78,6 +95,12 @@ impl PacketSocket {
         }
         bind(this.fd.as_fd(), options.index)?;
         Ok(this)
+    }
+
+    /// The same socket, to be read by system calls.
+    pub(crate) fn beside(&self) -> Self {
+        let fd = Arc::clone(&self.fd);
+        Self { ring: None, fd }
     }
 
     /// Opens a muted socket in a thread of its own: allocating the ring takes long.
@@ -113,10 +136,15 @@ impl PacketSocket {
         filter: Option<&OwnedFd>,
     ) -> io::Result<()> {
         self.stop_reception()?;
-        if let Some(program) = filter {
-            return next.set_filter(program);
+        match filter {
+            Some(program) => next.set_filter(program),
+            None => next.begin_reception(),
         }
-        let socket = next.fd.as_fd();
+    }
+
+    /// Takes the filter of a muted socket away.
+    fn begin_reception(&self) -> io::Result<()> {
+        let socket = self.fd.as_fd();
         sys::set_option::<c_int>(socket, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, &0)
     }
 

@@ -148,6 +148,11 @@ pub(crate) fn take_error(fd: BorrowedFd<'_>) -> io::Result<c_int> {
     get_option(fd, libc::SOL_SOCKET, libc::SO_ERROR, 0)
 }
 
+/// The group of a packet socket: its number, and in the upper half its mode.
+pub(crate) fn packet_fanout(fd: BorrowedFd<'_>) -> io::Result<c_int> {
+    get_option(fd, libc::SOL_PACKET, libc::PACKET_FANOUT, 0)
+}
+
 /// Reads and resets the count of frames that a packet socket lost for want of room.
 pub(crate) fn take_packet_drops(fd: BorrowedFd<'_>) -> io::Result<u32> {
     let none = libc::tpacket_stats {

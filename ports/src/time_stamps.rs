@@ -114,7 +114,8 @@ impl StampedSocket {
         })
     }
 
-    /// Sends a frame; false if the interface has no room.
+    /// Sends a frame; false if there is no room for it. One that the interface drops is sent, as on
+    /// other sockets: on a veth pair, that is each frame above the MTU of the other end.
     ///
     /// Errors: the system's.
     pub fn send(&self, frame: &[u8]) -> io::Result<bool> {
@@ -124,7 +125,8 @@ impl StampedSocket {
         let sent = unsafe { libc::send(fd, from, frame.len(), libc::MSG_DONTWAIT) };
         match sys::check(sent as c_int) {
             Ok(_) => Ok(true),
-            Err(error) if is_no_room(&error) => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(true),
             Err(error) => Err(error),
         }
     }
@@ -168,10 +170,6 @@ impl StampedSocket {
             Err(error) => Err(error),
         }
     }
-}
-
-fn is_no_room(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
 /// The stamp among the control messages of a frame.

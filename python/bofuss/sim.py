@@ -78,7 +78,7 @@ class Controller:
     now: int = 0
     """The simulated time, in nanoseconds."""
     next_tick: int | None = None
-    """When to call `on_tick`, in nanoseconds; before the call it is set to None."""
+    """The time at which to call `on_tick`, in nanoseconds; before the call it is set to None."""
 
     def connected(self, switch: ConnectedSwitch) -> None:
         """Calls `on_connect` and sends what it returns."""

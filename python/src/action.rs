@@ -11,10 +11,11 @@ use bofuss_oflib::types::{EtherType, GroupId, MaxLen, MeterId, PortNo, QueueId, 
 use bofuss_oflib::{Action, Field, FieldMatch, Instruction, Match};
 use pyo3::prelude::*;
 
+use crate::codecs::catalogue;
+use crate::errors;
 use crate::experimenter::of_kind;
 use crate::form::{Fault, PyForm, To, list};
 use crate::record::variants;
-use crate::{catalogue, errors};
 
 variants! {
     "Action" Action {

@@ -6,10 +6,15 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCFunction, PyDict, PyString, PyTuple, PyType};
 
 use crate::form::{Fault, PyForm, To};
-use crate::record::{CLASS, Destination, Member, MembersIn, Record};
+use crate::members::{CLASS, Destination, Member, MembersIn, MembersOut};
 
 /// The Python module that has the base classes and the exceptions.
 pub(crate) const BASES: &str = "bofuss._record";
+
+/// The function [`Class::convert`].
+type ConvertFn = for<'py> fn(&MembersIn<'py>, Destination<'py>) -> Result<Bound<'py, PyAny>, Fault>;
+/// The function [`Class::text`].
+type TextFn = fn(&MembersIn<'_>) -> Result<String, Fault>;
 
 /// A Python class, defined by a row, and its parts that are created when they are first used.
 pub(crate) struct Class {
@@ -18,9 +23,9 @@ pub(crate) struct Class {
     pub(crate) base: &'static str,
     pub(crate) members: fn() -> Vec<Member>,
     /// Reads a value from an object or a dictionary, and writes it to the destination.
-    convert: for<'py> fn(&MembersIn<'py>, Destination<'py>) -> Result<Bound<'py, PyAny>, Fault>,
+    convert: ConvertFn,
     /// Reads a value and returns its text form.
-    text: fn(&MembersIn<'_>) -> Result<String, Fault>,
+    text: TextFn,
     /// The class itself.
     made: PyOnceLock<Py<PyType>>,
     /// The `__new__` of the class.
@@ -30,18 +35,20 @@ pub(crate) struct Class {
 }
 
 impl Class {
-    /// The class of this name for the values of `T`, or for one of its variants.
-    pub(crate) const fn of<T: Record>(
+    /// A class that is not created yet.
+    pub(crate) const fn new(
         name: &'static str,
         base: &'static str,
         members: fn() -> Vec<Member>,
+        convert: ConvertFn,
+        text: TextFn,
     ) -> Self {
         Self {
             name,
             base,
             members,
-            convert: |from, target| Ok(T::read(from)?.write(target)?),
-            text: |from| Ok(T::read(from)?.text()),
+            convert,
+            text,
             made: PyOnceLock::new(),
             new: PyOnceLock::new(),
             unread: PyOnceLock::new(),
@@ -74,6 +81,21 @@ impl Class {
             PyResult::Ok(new.unbind())
         })?;
         new.bind(py).call1((self.made(py)?,))
+    }
+
+    /// Opens a destination for the members of a value of this class.
+    pub(crate) fn open<'py>(&'static self, target: Destination<'py>) -> PyResult<MembersOut<'py>> {
+        let to = target.to;
+        let made = match target.existing {
+            Some(made) => made,
+            None if to.plain => {
+                let dictionary = PyDict::new(to.py);
+                dictionary.set_item(CLASS, self.name)?;
+                dictionary.into_any()
+            }
+            None => self.new_object(to.py)?,
+        };
+        Ok(MembersOut { made, to })
     }
 
     fn make<'py>(&'static self, py: Python<'py>) -> PyResult<Bound<'py, PyType>> {

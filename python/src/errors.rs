@@ -5,8 +5,8 @@ use bofuss_oflib::{DecodeError, EncodeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::catalogue;
 use crate::class::BASES;
+use crate::codecs::catalogue;
 
 /// The exception for bytes that are no message.
 pub(crate) fn of_decoding(fault: DecodeError) -> PyErr {

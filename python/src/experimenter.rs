@@ -6,8 +6,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::codecs::{catalogue, codec};
+use crate::errors;
 use crate::form::{Fault, PyForm, To};
-use crate::{catalogue, codec, errors};
 
 /// The name of each kind of value.
 const KINDS: &[(&str, ExtKind)] = &[
@@ -36,7 +37,7 @@ impl PyExtValue {
         let row =
             row.ok_or_else(|| PyValueError::new_err(format!("no {kind} is called {name}")))?;
         let value = ExtValue::parse(row, inner, catalogue());
-        value.map(Self).map_err(PyValueError::new_err)
+        value.map(Self).map_err(errors::of_text)
     }
 
     /// Reads the bytes of a value, from the experimenter's number on.

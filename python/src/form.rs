@@ -10,17 +10,17 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyList, PyString};
 
-/// Which Python values are made: objects, or plain values that JSON has: dictionaries, lists,
-/// numbers and texts.
+/// The kind of Python values that are made: objects, or plain values that JSON has: dictionaries,
+/// lists, numbers and texts.
 #[derive(Clone, Copy)]
 pub(crate) struct To<'py> {
     /// The interpreter.
     pub(crate) py: Python<'py>,
-    /// Whether structures become dictionaries, and bytes their hexadecimal digits.
+    /// True if structures become dictionaries, and bytes their hexadecimal digits.
     pub(crate) plain: bool,
 }
 
-/// Why a Python value cannot be converted, and which member is at fault.
+/// The reason for which a Python value cannot be converted, with the member at fault.
 #[derive(Debug)]
 pub(crate) struct Fault {
     /// The member at fault, from the outermost structure on: `PacketOut.actions[1]`.

@@ -9,11 +9,12 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyIterator, PyString, PyTuple};
 
+use crate::codecs::catalogue;
+use crate::errors;
 use crate::form::{Fault, PyForm, To, mac_text};
-use crate::{catalogue, errors};
 
-/// Which packets a flow entry matches: fields by their names, each with its value, or with a tuple
-/// of value and mask. Addresses are texts, all other values integers. It is immutable.
+/// The packets that a flow entry matches: fields by their names, each with its value, or with a
+/// tuple of value and mask. Addresses are texts, all other values integers. It is immutable.
 #[pyclass(module = "bofuss.oflib", name = "Match", frozen, eq, hash, mapping)]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct PyMatch(Match);
@@ -261,7 +262,7 @@ fn read_value(field: &'static Field, value: &Bound<'_, PyAny>) -> Result<FieldMa
 fn read_number(field: &'static Field, value: &Bound<'_, PyAny>) -> Result<u128, Fault> {
     if let Ok(text) = value.cast::<PyString>() {
         return parse_value(field, &text.to_string(), catalogue())
-            .map_err(|what| Fault::other(value, what.trim_start_matches("no ")));
+            .map_err(|error| Fault::other(value, error.message.trim_start_matches("no ")));
     }
     if let Ok(object) = value.cast::<PyInt>()
         && let Ok(number) = object.extract::<u128>()

@@ -16,7 +16,8 @@ use pyo3::{IntoPyObjectExt, intern};
 
 use crate::class::Class;
 use crate::form::{Fault, PyForm, To};
-use crate::record::{Destination, Member, Members, MembersIn, MembersOut, Record, without_class};
+use crate::members::{Destination, Member, MembersIn, MembersOut};
+use crate::record::{Members, Record, class_of, without_class};
 
 /// A message, with the version and the transaction id of its header.
 pub(crate) struct Headed {
@@ -35,12 +36,12 @@ macro_rules! messages {
             fn classes() -> &'static [Class] {
                 const COUNT: usize = [$(stringify!($class)),*].len();
                 static CLASSES: [Class; COUNT] = [$(
-                    Class::of::<Headed>(stringify!($class), "Message", members::<$T>)
+                    class_of::<Headed>(stringify!($class), "Message", members::<$T>)
                 ),*];
                 &CLASSES
             }
             fn write<'py>(&self, target: Destination<'py>) -> PyResult<Bound<'py, PyAny>> {
-                let out = target.open(self.class())?;
+                let out = self.class().open(target)?;
                 match &self.message {
                     $(Message::$V(body) => Members::write(body, &out)?,)*
                 }

@@ -37,7 +37,7 @@ use crate::form::{Fault, PyForm, To};
 pub(crate) struct Enumeration {
     /// The name of the enumeration.
     pub(crate) name: &'static str,
-    /// Whether a value is a set of flags.
+    /// True if a value is a set of flags.
     pub(crate) are_flags: bool,
     /// Each name with its value.
     pub(crate) values: fn() -> Vec<(&'static str, u64)>,

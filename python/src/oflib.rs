@@ -14,13 +14,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use crate::class::Class;
+use crate::codecs::{catalogue, codec};
 use crate::experimenter::PyExtValue;
 use crate::form::{PyForm, To};
 use crate::matching::PyMatch;
 use crate::message::{Headed, Held, read};
 use crate::number::{Enumeration, FLAGS, NAMED};
 use crate::record::Record;
-use crate::{catalogue, codec, errors, structures};
+use crate::{errors, structures};
 
 /// Reads one whole message, header included, in the version of its header.
 ///
@@ -148,7 +149,7 @@ fn instructions_from_text<'py>(
 #[pyfunction]
 fn packet_from_text<'py>(py: Python<'py>, text: &str) -> PyResult<(u32, Bound<'py, PyBytes>)> {
     let made = parse_packet(text, catalogue());
-    let (port, frame) = made.map_err(PyValueError::new_err)?;
+    let (port, frame) = made.map_err(errors::of_text)?;
     Ok((port.0, PyBytes::new(py, &frame)))
 }
 
@@ -169,7 +170,7 @@ impl PyFramer {
         this
     }
 
-    /// How many bytes wait for the rest of their message.
+    /// The number of bytes that wait for the rest of their message.
     fn __len__(&self) -> usize {
         self.0.buffered().len()
     }

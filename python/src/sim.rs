@@ -18,7 +18,7 @@ use crate::message::Headed;
 /// The exception that a controller raised; the first, if there are several.
 type Raised = Rc<RefCell<Option<PyErr>>>;
 
-/// What Python passes to a scenario: a reader of files, and controllers.
+/// The means that Python passes to a scenario: a reader of files, and controllers.
 struct FromPython<'py> {
     read: Option<Bound<'py, PyAny>>,
     /// The controllers by name. Those that the scenario has taken are removed.

@@ -47,12 +47,11 @@ use bofuss_oflib::{ExtValue, FieldMatch, Match};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::catalogue;
 use crate::class::Class;
+use crate::codecs::catalogue;
 use crate::form::{Fault, PyForm, To};
-use crate::record::{
-    Member, Members, MembersIn, MembersOut, Record, members_of, records, variants,
-};
+use crate::members::{Member, MembersIn, MembersOut};
+use crate::record::{Members, Record, members_of, records, variants};
 
 members_of! {
     Hello => { bitmap }

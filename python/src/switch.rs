@@ -10,7 +10,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::codec;
+use crate::codecs::codec;
+use crate::errors;
 use crate::form::{PyForm, To};
 use crate::message::Headed;
 
@@ -55,7 +56,7 @@ fn set_option(config: &mut EmbeddedConfig, name: &str, value: &Bound<'_, PyAny>)
         "max_bands" => tables.max_bands = value.extract()?,
         "select" => {
             let named: String = value.extract()?;
-            tables.select = named.parse().map_err(PyValueError::new_err)?;
+            tables.select = named.parse().map_err(errors::of_text)?;
         }
         "links_fixed" => config.links_fixed = value.extract()?,
         _ => {
@@ -239,7 +240,7 @@ impl PySwitch {
         Ok(())
     }
 
-    /// When to call `tick` next; None if nothing waits for a time.
+    /// The time at which to call `tick` next; None if nothing waits for a time.
     #[getter]
     fn next_tick(&self) -> Option<u64> {
         self.embedded.next_tick().map(|time| time.0)
@@ -253,7 +254,7 @@ impl PySwitch {
         Ok(())
     }
 
-    /// Whether something waits for `work`.
+    /// True if something waits for `work`.
     #[getter]
     fn has_work(&self) -> bool {
         self.embedded.has_work()

@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 
 use bofuss_datapath::Time;
 
-/// When an event is due: the time, and a number that grows with each scheduled event.
+/// The turn of an event: the time at which it is due, and a number that grows with each scheduled
+/// event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Turn {
     pub(crate) at: Time,
@@ -53,7 +54,7 @@ impl EventQueue {
         self.push(turn, due);
     }
 
-    /// When the next event is due.
+    /// Returns when the next event is due.
     pub(crate) fn next(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse((turn, _))| turn.at)
     }

@@ -71,7 +71,7 @@ pub struct NodePort {
     pub port: PortNo,
 }
 
-/// Why a link drops a frame.
+/// The reason for which a link drops a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkDrop {
     /// The queue is full.
@@ -127,8 +127,8 @@ pub(crate) struct Transmitter {
     /// For each frame that waits, when its sending begins, and its bytes.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
-    /// When the transmitter is free, rounded down to whole nanoseconds. The rest, `remainder`
-    /// divided by the rate, is less than a nanosecond.
+    /// The time at which the transmitter is free, rounded down to whole nanoseconds. The rest,
+    /// `remainder` divided by the rate, is less than a nanosecond.
     free_at: Time,
     remainder: u64,
     random: Random,

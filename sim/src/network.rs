@@ -1,4 +1,4 @@
-//! The network: nodes, links and controllers, and planned changes. `run.rs` has the loop.
+//! The network: nodes, links and controllers, and planned changes. `run/mod.rs` has the loop.
 
 use std::any::Any;
 use std::fmt;
@@ -53,7 +53,7 @@ pub enum Change {
     Disconnect(NodeId, ControllerId),
 }
 
-/// Why a network cannot be built, or why its run ended early.
+/// The reason for which a network cannot be built, or its run ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetworkError {
     /// The port has a link already, or the node cannot have this port.
@@ -138,7 +138,7 @@ pub struct Network {
     /// The number of events that were reported to the observer.
     pub(crate) reported: u64,
     pub(crate) frames: Vec<Frame>,
-    /// Why a controller cannot continue, if one cannot.
+    /// The reason for which a controller cannot continue, if there is one.
     pub(crate) failure: Option<String>,
 }
 
@@ -351,7 +351,7 @@ impl Network {
         host.downcast_ref()
     }
 
-    /// When the next event is due.
+    /// Returns when the next event is due.
     pub fn next_event(&self) -> Option<Time> {
         self.events.next()
     }

@@ -31,7 +31,7 @@ pub struct LinkDirection {
 pub struct LogEvent<'a> {
     /// Its number, from 1; the same in equal runs.
     pub number: u64,
-    /// When it happened.
+    /// The time at which it happened.
     pub at: Time,
     /// The kind of an event.
     pub kind: EventKind<'a>,

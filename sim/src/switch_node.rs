@@ -1,18 +1,15 @@
-//! A switch in the network: turns its effects into frames on links and messages to controllers.
+//! A switch in the network, and what waits for it to accept.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use bofuss_datapath::Time;
-use bofuss_embed::{ConnId, Effect, EmbedError, EmbeddedSwitch};
+use bofuss_embed::{ConnId, EmbedError, EmbeddedSwitch};
 use bofuss_ext::trace::Trace;
 use bofuss_frame::{Frame, OffloadCapabilities};
 use bofuss_oflib::PortNo;
 use bofuss_oflib::wire::FixedStr;
 
 use crate::controller::ControlData;
-use crate::link::NodeId;
-use crate::network::{Network, NodeKind};
-use crate::observer::Observer;
 
 /// Bits per second in 1 kb/s, OpenFlow's unit of speeds.
 const KBPS: u64 = 1000;
@@ -114,7 +111,7 @@ impl SwitchNode {
     }
 
     /// Continues with what waits. Returns false if nothing can be done now.
-    fn go_on(&mut self, now: Time) -> bool {
+    pub(crate) fn go_on(&mut self, now: Time) -> bool {
         if self.switch.has_work() {
             self.switch.work(now);
             return true;
@@ -147,6 +144,11 @@ impl SwitchNode {
         }
     }
 
+    /// Returns true if the port has queues in the switch.
+    pub(crate) fn is_paced(&self, port: PortNo) -> bool {
+        self.paced.contains_key(&port)
+    }
+
     /// Sets how many more frames the link of a paced port accepts; an error says when it does
     /// again. Returns the time for which [`SwitchNode::room_came`] has to be scheduled, if it is
     /// not yet.
@@ -169,62 +171,6 @@ impl SwitchNode {
     pub(crate) fn room_came(&mut self, port: PortNo) {
         if let Some(scheduled) = self.paced.get_mut(&port) {
             *scheduled = false;
-        }
-    }
-}
-
-impl Network {
-    /// Carries out the effects of a switch, and lets it work, until nothing more can be done now.
-    pub(crate) fn serve_switch(&mut self, id: NodeId, observer: &mut dyn Observer) {
-        let mut sent = BTreeSet::new();
-        loop {
-            while let Some(effect) = self.switch_node(id).switch.next_effect() {
-                match effect {
-                    Effect::Transmit { port, frame, .. } => {
-                        if self.switch_node(id).paced.contains_key(&port) {
-                            sent.insert(port);
-                        }
-                        self.transmit(id, port, frame, observer);
-                    }
-                    Effect::Send { conn, bytes } => {
-                        let data = ControlData::Bytes(bytes);
-                        let now = self.now;
-                        let from = (id, conn);
-                        self.control
-                            .send_to_controller(now, from, data, &mut self.events);
-                    }
-                    Effect::Message { conn, xid, message } => {
-                        let data = ControlData::Message(xid, message);
-                        let now = self.now;
-                        let from = (id, conn);
-                        self.control
-                            .send_to_controller(now, from, data, &mut self.events);
-                    }
-                    Effect::Close { conn, .. } => self.closed(id, conn, observer),
-                    Effect::SetLink { port, up } => self.set_link(id, port, up, observer),
-                    // The event log has the ERROR that follows; simulated ports advertise nothing.
-                    Effect::Advertise { .. }
-                    | Effect::Unsent { .. }
-                    | Effect::Refused { .. }
-                    | _ => {}
-                }
-            }
-            if let Some(port) = sent.pop_first() {
-                self.pace(id, port);
-                continue;
-            }
-            let now = self.now;
-            if !self.switch_node(id).go_on(now) {
-                break;
-            }
-        }
-        self.schedule_tick(id);
-    }
-
-    fn switch_node(&mut self, id: NodeId) -> &mut SwitchNode {
-        match &mut self.nodes[id.0 as usize].kind {
-            NodeKind::Switch(node) => node,
-            NodeKind::Host(_) => unreachable!("only switches are served"),
         }
     }
 }

@@ -42,7 +42,7 @@ fn statistics(text: &str) -> Value {
     serde_json::to_value(scenario.statistics()).unwrap()
 }
 
-/// What each subscriber gets after the warm-up, in Mb/s, and Jain's index of fairness.
+/// Returns what each subscriber gets after the warm-up, in Mb/s, and Jain's index of fairness.
 fn run(scenario: &str, discipline: &str) -> ([f64; 4], f64) {
     shares(&statistics(&chosen(scenario, discipline)))
 }
@@ -122,7 +122,7 @@ fn t13_tcp_gets_its_share_beside_udp_floods() {
     }
 }
 
-/// How many segments of TCP were retransmitted.
+/// Returns how many segments of TCP were retransmitted.
 fn retransmissions(statistics: &Value) -> u64 {
     let rows = statistics["traffic"].as_array().unwrap();
     let flows = rows.iter().flat_map(|row| row["flows"].as_array().unwrap());

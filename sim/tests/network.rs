@@ -1,4 +1,4 @@
-//! What happens in small networks: frames, links, switches, controllers.
+//! Tests of what happens in small networks: frames, links, switches, controllers.
 
 #![allow(clippy::unwrap_used)]
 

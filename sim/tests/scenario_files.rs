@@ -52,7 +52,7 @@ const NOT_IN_A_NETWORK: [(&str, &str); 14] = [
 const SETS_LINKS: &str =
     "a link that a switch sets down goes down in a network, and the switch is informed";
 
-/// What left the switch at a time: frames by a port, or bytes on a connection.
+/// The outputs of the switch at a time: frames by a port, or bytes on a connection.
 type Left = BTreeMap<(Time, &'static str, u64), Vec<u8>>;
 
 /// A host or a controller that sends its inputs at their times, and notes what arrives.

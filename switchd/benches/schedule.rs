@@ -1,5 +1,5 @@
-//! How far from their time scheduled bundles take effect: the daemon, and a bare timer in the same
-//! run.
+//! Measures how far from their time scheduled bundles take effect: the daemon, and a bare timer in
+//! the same run.
 //!
 //! `cargo bench -p bofuss-switchd --bench schedule`. A client schedules bundles on a running
 //! switch, one after another; each has to be carried out. What the switch counts, from the time
@@ -19,15 +19,15 @@ use bofuss_oflib::text::parse_flow;
 use bofuss_oflib::{Catalogue, Message, Version};
 use rustix::time::{ClockId, clock_gettime};
 
-/// How many bundles of each size.
+/// The number of bundles of each size.
 const BUNDLES: u32 = 200;
 /// The sizes: flow-mods in a bundle.
 const MODS: [u32; 3] = [1, 100, 1_000];
-/// How far in the future a bundle is scheduled: more than its messages take.
+/// The time by which a bundle is scheduled ahead: more than its messages take.
 const AHEAD: Duration = Duration::from_millis(60);
-/// How long a bare timer runs.
+/// The time of a bare timer.
 const TIMER: Duration = Duration::from_millis(5);
-/// How long the switch may take to start, and to answer.
+/// The time that the switch may take to start, and to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The metric of the switch.
 const ERRORS: &str = "bofuss_bundle_commit_error_seconds";
@@ -96,7 +96,7 @@ impl Daemon {
     }
 }
 
-/// How late a thread wakes up that sleeps for [`TIMER`].
+/// Returns how late a thread wakes up that sleeps for [`TIMER`].
 fn timer() -> Duration {
     let start = Instant::now();
     std::thread::sleep(TIMER);

@@ -1,6 +1,8 @@
 //! The user to whom a switch that root starts gives its sockets, and as whom it goes on once it is
 //! locked down.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::{env, fs, io};
 
 use bofuss_channel::is_user;
@@ -38,6 +40,16 @@ impl Account {
             None => return None,
         };
         is_user(account.user.as_raw()).then_some(account)
+    }
+
+    /// The user who owns a file. `None` if we are not root, or if that is root's.
+    pub fn of_owner(file: &Path) -> io::Result<Option<Self>> {
+        let owner = fs::metadata(file)?.uid();
+        if !geteuid().is_root() || owner == 0 {
+            return Ok(None);
+        }
+        let users = fs::read_to_string(USERS).unwrap_or_default();
+        Ok(Some(Self::numbered(owner, &users)))
     }
 
     fn of_service(users: &str) -> Self {

@@ -2,15 +2,17 @@
 //! sockets are not opened yet.
 
 mod accelerate;
+mod addresses;
 pub mod extensions;
 mod file;
 mod options;
 mod ports;
+mod state;
 mod tables;
+mod vlans;
+mod written;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,18 +33,25 @@ use crate::metrics::Address;
 use crate::profile::Profile;
 use crate::{log, rundir};
 
-use ports::ports_and_queues;
+use addresses::{addresses, controllers};
+use ports::{numbered, ports_and_queues};
 use tables::datapath_config;
 
 pub use accelerate::{Accelerate, AccelerateOptions};
-pub use file::{OF_ALL, each, from_line, in_file, over, read, table, to_line};
+pub use file::{
+    OF_ALL, each, from_line, from_table, in_file, over, read, table, to_line, unknown_key,
+};
 pub use options::Options;
-pub use ports::{ConfiguredQueue, PortKind, PortSpec, add_port};
+pub use ports::{ConfiguredQueue, PortKind, PortSpec, ports, with_kept_numbers};
+pub use state::StateOptions;
+pub use written::written;
 
 /// A switch's name unless it is given one.
 pub const DEFAULT_NAME: &str = "s0";
 /// The default log level.
 pub const DEFAULT_LEVEL: &str = "info";
+/// The most threads that forward packets.
+const MOST_WORKERS: u32 = 64;
 
 /// A checked configuration.
 #[derive(Clone, Debug)]
@@ -57,8 +66,6 @@ pub struct Config {
     pub desc: Desc,
     /// Its ports.
     pub ports: Vec<PortSpec>,
-    /// The options of ports that an operator adds.
-    pub port_options: AfPacketOptions,
     /// The queues of its ports.
     pub queues: Vec<ConfiguredQueue>,
     /// Captures and mirrors of ports.
@@ -104,12 +111,16 @@ pub struct Config {
     pub metrics: Option<Address>,
     /// The clock of scheduled commits.
     pub bundle_clock: BundleClock,
-    /// Whether the kernel forwards frames of known flows.
+    /// The options of forwarding in the kernel.
     pub accelerate: AccelerateOptions,
+    /// The number of threads that forward packets.
+    pub workers: usize,
     /// True if it gives up all rights once everything is open.
     pub lock_down: bool,
     /// The folder for captures.
     pub capture_folder: Option<PathBuf>,
+    /// Where and how often it saves its state.
+    pub state: StateOptions,
     /// The file that records the switch.
     pub record: Option<PathBuf>,
     /// The part of each frame that the record has.
@@ -145,6 +156,32 @@ impl Config {
             self.desc.dp_desc = name.as_str().into();
         }
         self.name = name;
+    }
+
+    /// The options that a record has, each with its value: those that decide what the switch does
+    /// with its inputs. The profile is missing: a record has it as the tables' features.
+    pub fn recorded_options(&self) -> Options {
+        let options = &self.options;
+        Options {
+            name: Some(self.name.clone()),
+            fail_mode: Some(self.fail_mode.to_string()),
+            tables: Some(self.tables.n_tables),
+            max_entries: Some(self.tables.max_entries),
+            max_total_entries: Some(self.tables.max_total_entries),
+            select: options.select.clone(),
+            group_select: options.group_select.clone(),
+            mac_limits: numbered(&options.mac_limits, &self.ports),
+            macs: numbered(&options.macs, &self.ports),
+            tags: numbered(&options.tags, &self.ports),
+            trunks: numbered(&options.trunks, &self.ports),
+            vlan_modes: numbered(&options.vlan_modes, &self.ports),
+            disciplines: numbered(&options.disciplines, &self.ports),
+            fields: options.fields.clone(),
+            extensions: options.extensions.clone(),
+            seed: options.seed,
+            datapath: options.datapath.clone(),
+            ..Options::default()
+        }
     }
 
     /// Checks that this switch shares nothing with `others` of the same process. Errors: the first
@@ -193,6 +230,7 @@ impl Options {
         let profile = profile(self.profile.as_deref(), &catalogue)?;
         let tables = datapath_config(&self, profile.as_ref())?;
         let tls = tls(&self)?;
+        let state = StateOptions::of(&self)?;
         let auxiliaries = addresses("--aux", &self.auxiliaries)?;
         if auxiliaries.len() > MAX_AUXILIARIES {
             return Err(format!("--aux: at most {MAX_AUXILIARIES} of them").into());
@@ -222,10 +260,9 @@ impl Options {
             datapath_id: self.dpid.as_deref().map(datapath_id).transpose()?,
             queues,
             ports,
-            port_options,
             copiers,
             message_files,
-            controllers: addresses("--controller", &self.controllers)?,
+            controllers: controllers(&self.controllers)?,
             auxiliaries,
             listen: addresses("--listen", &self.listen)?,
             socket_group: socket_group(self.socket_group.as_deref())?,
@@ -249,8 +286,10 @@ impl Options {
             metrics: addresses("--metrics", self.metrics.as_slice())?.pop(),
             bundle_clock: bundle_clock(self.bundle_clock.as_deref())?,
             accelerate: AccelerateOptions::of(self.accelerate.as_deref(), self.accelerated_flows)?,
+            workers: workers(self.workers, self.record.is_some())?,
             lock_down: self.lock_down,
             capture_folder,
+            state,
             record: self.record,
             record_frames: record_frames(self.record_frames.as_deref())?,
             options,
@@ -268,6 +307,15 @@ pub fn catalogue(fields: &[String]) -> Result<Catalogue> {
         added.map_err(context(format_args!("--field {text}")))?;
     }
     Ok(catalogue)
+}
+
+/// The number of workers. Errors: there are no so many, or a record is made.
+fn workers(count: Option<u32>, has_record: bool) -> Result<usize> {
+    match count.unwrap_or(1) {
+        2.. if has_record => Err("--record is for one worker: leave --workers out".into()),
+        count @ 1..=MOST_WORKERS => Ok(count as usize),
+        _ => Err(format!("--workers: write 1 to {MOST_WORKERS}").into()),
+    }
 }
 
 /// Reads the profile. Errors: what is wrong with it.
@@ -302,7 +350,6 @@ fn bundle_clock(name: Option<&str>) -> Result<BundleClock> {
     clock.map_err(context("--bundle-clock"))
 }
 
-/// Parses when the kernel forwards frames. Errors: an unknown word.
 /// Parses how much of each frame is recorded. Errors: an unknown word.
 fn record_frames(name: Option<&str>) -> Result<FrameDetail> {
     let Some(name) = name else {
@@ -425,15 +472,6 @@ fn versions(names: &[String]) -> Result<Vec<Version>> {
         versions.push(version.map_err(context(format_args!("--versions {name}")))?);
     }
     Ok(versions)
-}
-
-fn addresses<T: FromStr<Err: fmt::Display>>(option: &str, list: &[String]) -> Result<Vec<T>> {
-    list.iter()
-        .map(|text| {
-            text.parse()
-                .map_err(|error| format!("{option} {error}").into())
-        })
-        .collect()
 }
 
 /// Parses a datapath id: hexadecimal digits, with `0x` or colons as other switches write it.

@@ -37,7 +37,7 @@ const DETACH: &str = "detach";
 pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("list", "", "these commands"),
     ("switches", "", "the switches of this process"),
-    ("ports", "", "the ports, their links and counters"),
+    ("ports", "[--json]", "the ports, their links and counters"),
     (
         "add-port",
         "PORT",
@@ -48,9 +48,82 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
         "PORT",
         "close the port of this number or interface",
     ),
-    ("controllers", "", "the connections that are up"),
+    (
+        "set-port",
+        "PORT NAME=VALUE...",
+        "change its rate, ring, discipline, mac-limit, tag, trunks or vlan-mode; a VALUE may be \
+         default",
+    ),
+    (
+        "controllers",
+        "",
+        "the peers, with role and version, and why a controller is not among them",
+    ),
+    (
+        "set-controller",
+        "ADDRESS...",
+        "connect to these controllers, and no others",
+    ),
+    (
+        "del-controller",
+        "[ADDRESS...]",
+        "connect to these controllers no longer, or to none",
+    ),
+    (
+        "set-fail-mode",
+        "[MODE]",
+        "act so without a controller: secure, standalone or arp-path; without MODE the default",
+    ),
+    (
+        "set",
+        "KEY = VALUE",
+        "change an option, written as in the configuration file",
+    ),
+    ("unset", "KEY", "give an option its default"),
+    (
+        "config",
+        "",
+        "print the configuration as it is now, as a file that would give it again",
+    ),
+    ("save-config", "FILE", "write the same into FILE"),
     ("counters", "", "packets dropped, by reason"),
-    ("queues", "", "the ports' queues and counters"),
+    (
+        "macs",
+        "",
+        "the addresses that NORMAL knows, and the age of those learned",
+    ),
+    (
+        "flush-macs",
+        "",
+        "forget the addresses that NORMAL has learned",
+    ),
+    (
+        "add-mac",
+        "PORT=MAC[,VLAN]",
+        "let NORMAL know an address at a port, which does not move",
+    ),
+    ("del-mac", "MAC[,VLAN]", "let NORMAL learn it again"),
+    ("queues", "[--json]", "the ports' queues and counters"),
+    (
+        "tables",
+        "[--json]",
+        "the tables, how many entries each has, and its counters",
+    ),
+    (
+        "flows",
+        "[--json] [--most N] [--from N] [FLOW]",
+        "the entries that match, 100 or N at a time: table=1,ip,nw_dst=10.0.0.0/8",
+    ),
+    (
+        "groups",
+        "[--json] [--most N] [--from ID]",
+        "the groups with their buckets and counters, 100 or N at a time",
+    ),
+    (
+        "meters",
+        "[--json] [--most N] [--from ID]",
+        "the meters with their bands and counters, 100 or N at a time",
+    ),
     (
         "capture",
         "PORT FILE [FLOW]",
@@ -63,11 +136,21 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ),
     ("captures", "", "the active captures and mirrors"),
     ("end-capture", "FILE|TO", "end a capture or mirror"),
+    (
+        "messages",
+        "[--json] [--from N]",
+        "the last OpenFlow messages, which are kept for a minute after each such command",
+    ),
     ("memory", "", "memory in use"),
     (
         "accelerator",
-        "",
-        "what the kernel forwards below the switch, and why not more",
+        "[--flows] [--json]",
+        "print what the kernel forwards below the switch, and why not more; with the first flows",
+    ),
+    (
+        "workers",
+        "[--json]",
+        "print how flows are divided among the threads that forward packets, and why",
     ),
     (
         "trace",
@@ -307,8 +390,9 @@ fn parse(line: &[u8]) -> Result<(&'static str, String)> {
     let Some((name, takes, _)) = COMMANDS.iter().find(|row| row.0 == word) else {
         return Err(format!("there is no command '{word}' ('list' shows them)").into());
     };
+    let is_optional = takes.starts_with('[') && takes.ends_with(']');
     match (argument.trim(), *takes) {
-        ("", "") => Ok((name, String::new())),
+        ("", wanted) if wanted.is_empty() || is_optional => Ok((name, String::new())),
         ("", wanted) => Err(format!("{name} needs {wanted}").into()),
         (extra, "") => Err(format!("{name} takes no argument, but '{extra}' was given").into()),
         (argument, _) => Ok((name, argument.into())),
@@ -327,7 +411,7 @@ mod tests {
         assert!(refusal(b"ports").text.contains("one line"));
         assert!(refusal(b"\n").text.contains("no command ''"));
         assert!(refusal(b"port\n").text.contains("'list' shows them"));
-        assert!(refusal(b"ports now\n").text.contains("takes no argument"));
+        assert!(refusal(b"macs now\n").text.contains("takes no argument"));
         assert!(refusal(b"add-port \n").text.contains("needs PORT"));
         assert!(refusal(b"log \xff\n").text.contains("UTF-8"));
         assert_eq!(parse(b" log  debug\r\n"), Ok(("log", "debug".into())));

@@ -5,7 +5,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bofuss_channel::{RunSocket, permitted, run_sockets};
@@ -70,7 +70,7 @@ pub fn reload(name: Option<&str>) -> Result<String> {
 }
 
 /// Sends a command to a control socket, and returns the answer.
-fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
+pub fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
     let mut stream = UnixStream::connect(&path).map_err(context(path.display()))?;
     stream
         .set_read_timeout(Some(ANSWER_TIMEOUT))
@@ -78,6 +78,10 @@ fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
     let mut words = words.to_vec();
     let target = match &mut words[..] {
         [command, _, file, ..] if command == "capture" => Some(CaptureTarget::open(file)?),
+        [command, file] if command == "save-config" => {
+            let text = send_command(path, &["config".into()])?;
+            return save(Path::new(file), &text).map(|()| String::new());
+        }
         _ => None,
     };
     let line = words.join(" ").replace('\n', " ") + "\n";
@@ -99,6 +103,15 @@ fn send_command(path: PathBuf, words: &[String]) -> Result<String> {
         Some(_) => Err(answer.trim_start_matches("error ").trim_end().into()),
         None => Err(format!("{}: no answer", path.display()).into()),
     }
+}
+
+/// Writes a file with the caller's rights: all of it, or the old one stays.
+///
+/// Errors: the file's, with its name.
+fn save(path: &Path, text: &str) -> Result<()> {
+    let part = path.with_added_extension("part");
+    let saved = fs::write(&part, text).and_then(|()| fs::rename(&part, path));
+    saved.map_err(context(path.display()))
 }
 
 /// The file of a capture. It is opened with the caller's rights, because a switch that is locked

@@ -1,16 +1,21 @@
 //! The data-plane thread: owns the switch and its ports, waits in epoll and feeds the switch.
 
 mod clock;
+mod collection;
 mod command;
 mod connection_set;
 mod copiers;
 mod events;
+mod follower;
+mod followers;
 mod inbox;
 mod io;
 mod links;
+mod lists;
 mod live_switch;
 mod loop_counters;
 mod missing_ports;
+mod page;
 mod poller;
 mod port_set;
 mod quick_closes;
@@ -30,13 +35,14 @@ use bofuss_ext::Switch;
 use bofuss_frame::{Frame, Pool};
 use bofuss_ports::{BATCH_FRAMES, LinkMonitor};
 use rustix::event::epoll;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use crate::config::Config;
 use crate::error::{Result, context};
 use crate::port::OpenPort;
 use crate::record::{RecordWriter, SwitchRecorder};
 
+use follower::Remake;
 use inbox::Inbox;
 use io::DataPlaneIo;
 use live_switch::LiveSwitch;
@@ -44,15 +50,17 @@ use missing_ports::MissingPorts;
 use poller::{Poller, Ready};
 
 pub use clock::BundleClock;
+pub use collection::{CollectSlice, Collection};
 pub use command::{Answer, Operation, OperatorCommand};
+pub use page::Page;
 pub use scrape::Scrape;
 
 /// Inputs of the thread other than events of connections.
 pub enum Input {
     /// A command of an operator.
     Command(OperatorCommand),
-    /// A request for metrics: collect one more slice.
-    Scrape(Box<Scrape>, oneshot::Sender<Box<Scrape>>),
+    /// Collect one more slice.
+    Collect(CollectSlice),
     /// Close the switch.
     End,
 }
@@ -84,6 +92,8 @@ pub struct DataPlane {
 pub struct DataPlaneParts {
     /// The switch, without ports.
     pub switch: Switch,
+    /// Its time.
+    pub now: Time,
     /// The pool of its frames.
     pub pool: Pool,
     /// Its open ports.
@@ -94,7 +104,7 @@ pub struct DataPlaneParts {
     pub recorder: Option<SwitchRecorder>,
     /// Events of connections.
     pub events: mpsc::Receiver<Event>,
-    /// Commands and scrapes.
+    /// Commands and collections.
     pub inputs: mpsc::Receiver<Input>,
     /// Reports changes of links in the ports' network namespace.
     pub monitor: LinkMonitor,
@@ -113,8 +123,16 @@ impl DataPlane {
     /// Begins to accelerate as configured. Needs the rights that the switch gives up later.
     ///
     /// Errors: it is to be on, and cannot be.
-    pub fn begin_acceleration(&mut self) -> std::result::Result<(), String> {
+    pub fn begin_acceleration(&mut self) -> Result<()> {
         self.live.begin_acceleration(self.config.accelerate)
+    }
+
+    /// Starts the threads of the other workers, which get the rights that are left; `remake` makes
+    /// their switches. Errors: the system's.
+    pub fn begin_followers(&mut self, remake: Remake) -> Result<()> {
+        let waker = self.poller.set().waker();
+        let begun = self.live.begin_followers(&self.config, remake, &waker);
+        begun.map_err(context("starting workers"))
     }
 
     /// Starts the configured captures and mirrors. Errors: what is wrong with one.
@@ -137,9 +155,11 @@ impl DataPlane {
         let poller = Poller::new(parts.monitor.fd())?;
         let catalogue = parts.switch.datapath().catalogue().clone();
         let is_locked = parts.config.lock_down;
-        let io = DataPlaneIo::new(poller.epoll()?, is_locked, catalogue, parts.recorder);
+        let io = DataPlaneIo::new(poller.set().epoll()?, is_locked, catalogue, parts.recorder);
+        let mut live = LiveSwitch::new(parts.now, parts.switch, parts.pool, io);
+        live.make_followers(&parts.config);
         Ok(Self {
-            live: LiveSwitch::new(parts.switch, parts.pool, io),
+            live,
             config: parts.config,
             inbox: Inbox::new(parts.inputs, parts.events),
             poller,
@@ -165,7 +185,7 @@ impl DataPlane {
             for event in &ready {
                 match Ready::from(event) {
                     Ready::Queues => {
-                        self.poller.drain_queues();
+                        self.poller.set().drain_queues();
                         woken = true;
                     }
                     Ready::Links => {
@@ -184,9 +204,11 @@ impl DataPlane {
             woken = false;
             self.follow_clock(has_inputs);
             if has_inputs && !self.take_inputs(&mut now) {
+                self.live.save_at_end(&self.config.queues);
                 return Ok(());
             }
             self.complete_turn(now, next_tick);
+            self.live.resume_followers()?;
         }
     }
 
@@ -194,6 +216,7 @@ impl DataPlane {
     /// all frames.
     fn complete_turn(&mut self, now: Time, next_tick: Option<Time>) {
         self.live.work(now, next_tick);
+        self.live.save(now, &self.config.queues);
         self.live.io_mut().ports.flush();
         self.live.follow_copiers();
         self.live.count(now);
@@ -212,7 +235,7 @@ impl DataPlane {
             self.live.give(
                 now,
                 |_| Some(RecordedInput::Clock(nanos_at_0)),
-                |switch, _| switch.set_clock(nanos_at_0),
+                |switch, _| switch.clock_mut().set(nanos_at_0),
             );
         }
     }
@@ -221,6 +244,7 @@ impl DataPlane {
     /// next tick is due. Returns when that is.
     fn wait(&mut self, ready: &mut Vec<epoll::Event>) -> std::io::Result<Option<Time>> {
         let next_tick = self.live.switch().next_tick();
+        let next_tick = next_tick.into_iter().chain(self.live.next_state()).min();
         let mut busy = self.has_work();
         if !busy && let Some(tick) = next_tick {
             let now = self.live.now();
@@ -229,7 +253,7 @@ impl DataPlane {
                 None => busy = true,
             }
         }
-        self.poller.wait(busy, ready)?;
+        self.poller.set().wait(busy, ready)?;
         Ok(next_tick)
     }
 
@@ -240,6 +264,7 @@ impl DataPlane {
             || waiting.any(|(id, event)| self.live.takes(id, event))
             || !self.live.io().ports.unpolled().is_empty()
             || self.inbox.has_taken()
+            || self.live.is_saving()
     }
 
     /// Adds a port and its configured queues. Errors: a sentence for the user.

@@ -1,4 +1,4 @@
-//! Why a command fails: a sentence for the user, and the kind of error.
+//! The errors of commands: a sentence for the user, and the kind of error.
 
 use std::fmt::Display;
 use std::io;
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 /// The result of a command, or the reason why it failed.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a command fails.
+/// The reason for which a command fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Error {

@@ -11,7 +11,7 @@ use crate::control::COMMANDS;
 use crate::front::{ofdatapath, ofprotocol};
 use crate::reload::{KEYS, ReloadEffect};
 
-/// What can be printed.
+/// The texts that can be printed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Generate {
     /// Completions for bash.

@@ -14,10 +14,12 @@ mod control;
 mod ctl;
 mod dataplane;
 mod demo;
+mod edits;
 mod error;
 mod features;
 mod front;
 mod generate;
+mod http;
 mod log;
 mod manager;
 mod metrics;
@@ -25,6 +27,7 @@ mod offline;
 mod port;
 mod process;
 mod profile;
+mod recent;
 mod record;
 mod refusal;
 mod reload;
@@ -32,31 +35,26 @@ mod replay;
 mod rights;
 mod run;
 mod rundir;
+mod runtime;
 mod sim;
 mod snoop;
+mod state_dir;
 mod trace;
+mod web;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::signal::unix::{SignalKind, signal};
 
-use crate::error::{Error, Result, context};
+use crate::error::{Error, Result};
+use crate::runtime::{stopped, with_runtime};
 
 #[cfg(feature = "allocator")]
 #[global_allocator]
 static ALLOCATOR: bofuss_ports::Allocator = bofuss_ports::allocator();
 
-/// Open files that a switch with a few ports and connections needs.
-const MIN_OPEN_FILES: u64 = 64;
-
-/// How long a resolver thread waits for its next lookup before it ends.
-const THREAD_KEEP_ALIVE: Duration = Duration::from_millis(100);
-
-/// Where the help lists the options that all commands have: after a command's own.
+/// The place of the options that all commands have in the help: after a command's own.
 const LAST: usize = 100;
 
 /// A user-space OpenFlow switch.
@@ -65,10 +63,10 @@ const LAST: usize = 100;
 struct Cli {
     #[command(subcommand)]
     command: CliCommand,
-    /// What to log: error, warn, info, debug or trace [default: info, in the demo warn].
+    /// The log level: error, warn, info, debug or trace [default: info, in the demo warn].
     #[arg(long, global = true, value_name = "LEVEL", display_order = LAST)]
     log: Option<String>,
-    /// How to log: text, or json, one object a line.
+    /// The form of the log: text, or json, one object a line.
     #[arg(
         long,
         global = true,
@@ -102,6 +100,9 @@ enum CliCommand {
     /// Play what `bofuss run --record` wrote, and say where the switch does something else now
     /// (needs no rights).
     Replay(Box<replay::ReplayOptions>),
+    /// Show a running switch in a browser of this machine: its pipeline with counters, a packet's
+    /// path, OpenFlow messages, state machines. It only looks.
+    Web(web::WebOptions),
     /// Let a running switch, and all others of its process, read their configuration file again, as
     /// SIGHUP does.
     Reload {
@@ -111,7 +112,7 @@ enum CliCommand {
     /// Print shell completions or a manual page.
     #[command(hide = true)]
     Generate {
-        /// Which.
+        /// The text to print.
         what: generate::Generate,
     },
 }
@@ -137,6 +138,7 @@ fn bofuss() -> ExitCode {
         | CliCommand::Trace(_)
         | CliCommand::Sim(_)
         | CliCommand::Replay(_)
+        | CliCommand::Web(_)
         | CliCommand::Reload { .. } => "warn",
         CliCommand::Generate { .. } => "error",
     });
@@ -155,6 +157,7 @@ fn bofuss() -> ExitCode {
         CliCommand::Trace(options) => options.run(),
         CliCommand::Sim(options) => options.run(),
         CliCommand::Replay(options) => options.run(),
+        CliCommand::Web(options) => options.run(),
         CliCommand::Reload { name } => ctl::reload(name.as_deref()).map(|text| print!("{text}")),
         CliCommand::Generate { what } => {
             let printed = generate::print(what, Cli::command(), &mut std::io::stdout());
@@ -167,37 +170,6 @@ fn bofuss() -> ExitCode {
     }
 }
 
-/// Runs `work`, which starts switches, to its end. Errors: those of `work`, or a limit of the
-/// system is too low.
-fn with_runtime(work: impl Future<Output = Result<()>>) -> Result<()> {
-    check_limits()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        // A resolver thread that was started early has rights that the process gives up later.
-        .thread_keep_alive(THREAD_KEEP_ALIVE)
-        .build()
-        .map_err(context("waiting for events"))?;
-    runtime.block_on(work)
-}
-
-/// Raises the limit on open files as far as permitted, since a process may have many switches.
-///
-/// Errors: the limit is too low for one switch.
-fn check_limits() -> Result<()> {
-    let limit = getrlimit(Resource::Nofile);
-    let current = limit.maximum;
-    // If it may not be raised, it stays.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current, ..limit });
-    match getrlimit(Resource::Nofile).current {
-        Some(limit) if limit < MIN_OPEN_FILES => Err(format!(
-            "only {limit} files may be open at a time, and a switch needs {MIN_OPEN_FILES}; \
-             type: ulimit -n 1024"
-        )
-        .into()),
-        Some(_) | None => Ok(()),
-    }
-}
-
 /// Reads the configuration, and sets its log level. Errors: a sentence for the user.
 fn configured(options: config::Options) -> Result<(reload::ConfigSource, Vec<config::Config>)> {
     let (source, configs) = reload::ConfigSource::read(options)?;
@@ -207,20 +179,6 @@ fn configured(options: config::Options) -> Result<(reload::ConfigSource, Vec<con
 
 async fn serve(source: reload::ConfigSource, configs: Vec<config::Config>) -> Result<()> {
     let stop = stopped();
-    let process = process::Process::start(configs, Some(source), None).await?;
+    let process = process::Process::start(configs, source, None).await?;
     process.run(|| Ok(()), stop).await
-}
-
-/// Waits for SIGTERM or SIGINT. A signal after the call counts, even before the first poll.
-///
-/// Panics outside a tokio runtime.
-fn stopped() -> impl Future<Output = ()> {
-    let mut terminate = signal(SignalKind::terminate()).expect("it can be handled");
-    let mut interrupt = signal(SignalKind::interrupt()).expect("it can be handled");
-    async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    }
 }

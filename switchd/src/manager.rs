@@ -12,8 +12,8 @@ use tokio::time::{Instant, Interval, interval_at};
 pub struct Manager {
     socket: UnixDatagram,
     to: SocketAddr,
-    /// When the next watchdog notification is due: after half the manager's timeout. `None` without
-    /// a watchdog.
+    /// The time at which the next watchdog notification is due: after half the manager's timeout.
+    /// `None` without a watchdog.
     next: Option<Interval>,
 }
 

@@ -2,40 +2,22 @@
 
 mod text;
 
-use std::convert::Infallible;
 use std::fmt;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::str::FromStr;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
-use bofuss_channel::{Newcomer, Newcomers};
-use http_body_util::Full;
-use hyper::body::Bytes;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::select;
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use hyper::header::ACCEPT;
+use hyper::{Method, Request, StatusCode};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
 
 use crate::error::{Error, Result, context};
+use crate::http::{self, Answer, Refusal, Site};
 
 pub use text::{ExpositionFormat, Histogram, Labels, Samples};
 
-/// The longest request in bytes: the minimum that hyper permits.
-const MAX_REQUEST_BYTES: usize = 8192;
-/// The time that a connection may last in all: the request, its turn, and the answer.
-const PEER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Most requests that are answered at a time; further ones are not read yet.
-const MAX_CONCURRENT_REQUESTS: usize = 4;
-
-/// Where to listen: `[HOST:]PORT`, HOST an IP address, else loopback.
+/// The address to listen on: `[HOST:]PORT`, HOST an IP address, else loopback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address(pub SocketAddr);
 
@@ -90,94 +72,31 @@ pub async fn listen(
         .await
         .map_err(context(&option))?;
     let local = listener.local_addr().map_err(context(&option))?;
-    let task = tokio::spawn(accept(listener, metrics_requests)).abort_handle();
+    let task = tokio::spawn(http::accept(listener, MetricsSite(metrics_requests))).abort_handle();
     Ok(MetricsListener {
         address: Address(local),
         task,
     })
 }
 
-async fn accept(listener: TcpListener, metrics_requests: mpsc::Sender<MetricsRequest>) {
-    let newcomers = Newcomers::default();
-    let places = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
-    while !metrics_requests.is_closed() {
-        let (stream, newcomer) = newcomers.accept_host(&listener).await;
-        let places = places.clone();
-        let metrics_requests = metrics_requests.clone();
-        tokio::spawn(async move {
-            // If the peer is gone or too slow, nobody reads the error.
-            let _ = timeout(
-                PEER_TIMEOUT,
-                serve(stream, newcomer, &places, metrics_requests),
-            )
-            .await;
-        });
-    }
-}
+/// The metrics of the process, which come by this queue.
+struct MetricsSite(mpsc::Sender<MetricsRequest>);
 
-/// Answers one request.
-async fn serve(
-    stream: TcpStream,
-    newcomer: Newcomer,
-    places: &Semaphore,
-    metrics_requests: mpsc::Sender<MetricsRequest>,
-) {
-    let has_place = Notify::new();
-    // The permit is held until the answer is written.
-    let place = OnceLock::new();
-    let has_place = &has_place;
-    let place = &place;
-    let metrics_requests = &metrics_requests;
-    let service = service_fn(move |request| async move {
-        let _ = place.set(places.acquire().await);
-        has_place.notify_one();
-        Ok::<_, Infallible>(answer(&request, metrics_requests).await)
-    });
-    let mut http = http1::Builder::new();
-    http.keep_alive(false).max_buf_size(MAX_REQUEST_BYTES);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
-    let entry = async {
-        select! {
-            biased;
-            _ = &mut connection => false,
-            () = has_place.notified() => true,
+impl Site for MetricsSite {
+    type Question = (bool, ExpositionFormat);
+
+    fn read<B>(&self, request: &Request<B>) -> Result<Self::Question, Refusal> {
+        parse(request).map_err(|status| (status, "see /metrics, /metrics?flows\n"))
+    }
+
+    async fn answer(&self, (flows, format): Self::Question) -> Answer {
+        let (reply, answered) = oneshot::channel();
+        let _ = self.0.send(MetricsRequest { flows, reply }).await;
+        match answered.await {
+            Ok(samples) => http::text(StatusCode::OK, format.media_type(), samples.text(format)),
+            Err(_) => http::text(StatusCode::SERVICE_UNAVAILABLE, "text/plain", ""),
         }
-    };
-    if newcomer.finish(entry).await == Some(true) {
-        // If the peer is gone, nobody reads the error.
-        let _ = connection.await;
     }
-}
-
-/// The answer to a request.
-async fn answer<B>(
-    request: &Request<B>,
-    metrics_requests: &mpsc::Sender<MetricsRequest>,
-) -> Response<Full<Bytes>> {
-    let (flows, format) = match parse(request) {
-        Ok(wanted) => wanted,
-        Err(status) => {
-            return text(
-                status,
-                "text/plain",
-                "see /metrics, /metrics?flows\n".into(),
-            );
-        }
-    };
-    let (reply, answered) = oneshot::channel();
-    let _ = metrics_requests.send(MetricsRequest { flows, reply }).await;
-    match answered.await {
-        Ok(samples) => text(StatusCode::OK, format.media_type(), samples.text(format)),
-        Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "text/plain", String::new()),
-    }
-}
-
-fn text(status: StatusCode, media_type: &'static str, body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
-    *response.status_mut() = status;
-    let media_type = HeaderValue::from_static(media_type);
-    response.headers_mut().insert(CONTENT_TYPE, media_type);
-    response
 }
 
 /// Returns true if a request asks for flow entries, and returns the format that it accepts.
@@ -206,10 +125,15 @@ fn parse<B>(request: &Request<B>) -> Result<(bool, ExpositionFormat), StatusCode
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use bofuss_channel::MAX_NEWCOMERS;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+    use tokio::time::timeout;
 
     use super::*;
+    use crate::http::MAX_REQUEST_BYTES;
 
     #[test]
     fn a_port_alone_is_on_loopback() {

@@ -1,5 +1,7 @@
 //! An open port: its driver, and its description in OpenFlow's terms.
 
+use std::hash::{BuildHasher, RandomState};
+use std::mem::take;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -10,7 +12,9 @@ use bofuss_oflib::message::multipart::table_features::FieldId;
 use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 use bofuss_oflib::wire::FixedStr;
 use bofuss_oflib::{Mac, PortNo};
-use bofuss_ports::{AfPacket, Link, LinkModes, OpenError, PcapFile, PortDriver, PortError, Tap};
+use bofuss_ports::{
+    AfPacket, Fanout, Link, LinkModes, OpenError, PcapFile, PortDriver, PortError, Tap,
+};
 
 use crate::config::{PortKind, PortSpec};
 use crate::error::{Result, context};
@@ -32,30 +36,79 @@ pub struct OpenPort {
     without_ethernet: bool,
     /// True if all frames of its capture file were read.
     ended: bool,
+    /// The sockets that other workers have, if there are any.
+    pub group: Option<PortGroup>,
+}
+
+/// What several workers have of a port.
+pub struct PortGroup {
+    /// The rule by which frames are divided among them.
+    pub fanout: Fanout,
+    /// The sockets of all workers but the first, each for a worker that takes it.
+    pub members: Vec<AfPacket>,
+    /// The same sockets, to be emptied by the first.
+    pub others: Vec<AfPacket>,
+}
+
+/// A port as another worker has it.
+pub struct PortMember {
+    number: PortNo,
+    name: String,
+    driver: AfPacket,
+    link: Option<Link>,
+}
+
+impl PortMember {
+    /// The port, on the worker's thread.
+    pub fn open(self) -> OpenPort {
+        OpenPort {
+            number: self.number,
+            name: self.name,
+            driver: Box::new(self.driver),
+            link: self.link,
+            rate_kbps: None,
+            without_ethernet: false,
+            ended: false,
+            group: None,
+        }
+    }
 }
 
 /// The wait between two attempts to open an interface that another switch has.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Opens a port. Errors: why it cannot be opened, and what to type.
-pub fn open(spec: &PortSpec) -> Result<OpenPort> {
-    open_until(spec, Instant::now())
+pub fn open(spec: &PortSpec, workers: usize) -> Result<OpenPort> {
+    open_until(spec, workers, Instant::now())
 }
 
 /// Opens a port. If another switch has it, which may be ending, tries again until `end`.
 ///
 /// Errors: as [`open`].
-pub fn open_until(spec: &PortSpec, end: Instant) -> Result<OpenPort> {
+pub fn open_until(spec: &PortSpec, workers: usize, end: Instant) -> Result<OpenPort> {
     loop {
-        match try_open(spec) {
+        match try_open(spec, workers) {
             Err(OpenError::InUse(_)) if Instant::now() < end => sleep(RETRY_INTERVAL),
             opened => return opened.map_err(context(format_args!("port {}", spec.kind))),
         }
     }
 }
 
-fn try_open(spec: &PortSpec) -> Result<OpenPort, OpenError> {
+fn try_open(spec: &PortSpec, workers: usize) -> Result<OpenPort, OpenError> {
+    let mut group = None;
     let (driver, link): (Box<dyn PortDriver>, _) = match &spec.kind {
+        PortKind::Interface(name) if workers > 1 => {
+            let secret = RandomState::new().hash_one(name);
+            let opened = AfPacket::open_group(name, spec.options, workers, secret);
+            let (mut members, fanout) = opened?;
+            let first = members.remove(0);
+            group = Some(PortGroup {
+                fanout,
+                others: members.iter().map(AfPacket::beside).collect(),
+                members,
+            });
+            (Box::new(first), Some(Link::by_name(name)?))
+        }
         PortKind::Interface(name) => {
             let port = AfPacket::open(name, spec.options)?;
             if !port.link().admin_up {
@@ -89,6 +142,7 @@ fn try_open(spec: &PortSpec) -> Result<OpenPort, OpenError> {
         rate_kbps: spec.rate_kbps,
         without_ethernet: matches!(spec.kind, PortKind::Tun(_)),
         ended: false,
+        group,
     })
 }
 
@@ -104,6 +158,7 @@ impl OpenPort {
             rate_kbps: None,
             without_ethernet: false,
             ended: false,
+            group: None,
         }
     }
 }
@@ -119,6 +174,19 @@ impl OpenPort {
         self.rate_kbps = spec.rate_kbps;
         let options = spec.options;
         self.driver.tune(options.ring_slots, options.pad_runts);
+    }
+
+    /// Takes it as other workers have it, each once.
+    pub fn take_members(&mut self) -> Vec<PortMember> {
+        let members = self.group.as_mut().map(|group| take(&mut group.members));
+        let members = members.unwrap_or_default().into_iter();
+        let with_driver = members.map(|driver| PortMember {
+            number: self.number,
+            name: self.name.clone(),
+            driver,
+            link: self.link.clone(),
+        });
+        with_driver.collect()
     }
 
     /// Its interface.

@@ -1,5 +1,8 @@
 //! The process: one switch or several, their commands, signals, reloads and the end.
 
+mod changes;
+
+use std::collections::VecDeque;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,12 +13,13 @@ use bofuss_channel::Reading;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
-use tracing::{info, warn};
+use tracing::info;
 
 use crate::account::Account;
 use crate::config::Config;
 use crate::control::CommandRequest;
 use crate::dataplane::{Answer, Operation, Scrape};
+use crate::edits;
 use crate::error::{Error, Result, context};
 use crate::manager::Manager;
 use crate::metrics::{self, Address, MetricsRequest};
@@ -41,8 +45,16 @@ fn ignores_sighup() -> bool {
     ignored.is_none_or(|mask| mask & HANGUP != 0)
 }
 
-/// A configuration that was read again.
-type Reread = (ConfigSource, Vec<Config>);
+/// A configuration that is to be applied.
+enum Change {
+    /// Of all switches: the file was read again.
+    Reread(ConfigSource, Vec<Config>),
+    /// Of one switch, by a command; with the effects that the changed keys have as a rule.
+    Edited(ConfigSource, Box<Config>, String),
+}
+
+/// Reads what a change needs, in a thread of its own.
+type ReadChange = Box<dyn FnOnce(&ConfigSource) -> Result<Change> + Send>;
 
 /// The peer that asked for a reload, if it was no signal.
 type Asker = Option<oneshot::Sender<Answer>>;
@@ -52,9 +64,11 @@ pub struct Process {
     switches: Vec<Running>,
     shared: Shared,
     /// The configuration's source, for reloads.
-    source: Option<Arc<ConfigSource>>,
-    /// The reload in progress.
-    reading: Option<(Reading<Reread, Error>, Asker)>,
+    source: Arc<ConfigSource>,
+    /// The change in progress, of which files are read.
+    reading: Option<(Reading<Change, Error>, Asker)>,
+    /// Those that wait for it: at most one for each command that is carried out at a time.
+    waiting: VecDeque<(Asker, ReadChange)>,
     log: String,
     /// The address of the metrics, and the listener there.
     metrics: (Option<Address>, Option<metrics::MetricsListener>),
@@ -67,7 +81,7 @@ impl Process {
     /// `source`. `enter` is run for the first. Errors: a sentence for the user.
     pub async fn start(
         configs: Vec<Config>,
-        source: Option<ConfigSource>,
+        source: ConfigSource,
         mut enter: Option<Enter>,
     ) -> Result<Self> {
         let account = Account::instead_of_root(configs.iter().any(|config| config.lock_down));
@@ -87,8 +101,9 @@ impl Process {
         let mut this = Self {
             switches: Vec::new(),
             shared,
-            source: source.map(Arc::new),
+            source: Arc::new(source),
             reading: None,
+            waiting: VecDeque::new(),
             log,
             metrics: (None, None),
             metrics_requests: mpsc::channel(1),
@@ -184,7 +199,7 @@ impl Process {
         let mut stop = std::pin::pin!(stop);
         // Without a configuration file, closing the terminal (SIGHUP) ends the switch, as it ends
         // other programs.
-        let reloads = self.source.as_ref().is_some_and(|source| source.has_file());
+        let reloads = self.source.has_file();
         let mut hangup = None;
         if reloads || !ignores_sighup() {
             hangup = signal(SignalKind::hangup()).ok();
@@ -211,7 +226,7 @@ impl Process {
                     }
                     self.begin_reload(None);
                 }
-                (read, reply) = finished(&mut self.reading) => self.end_reload(read, reply).await,
+                (read, reply) = finished(&mut self.reading) => self.end_change(read, reply).await,
                 Some(request) = self.metrics_requests.1.recv() => {
                     let switches = self.switches.iter();
                     let queues = switches.map(|switch| (switch.name.clone(), switch.queue.clone()));
@@ -247,6 +262,7 @@ impl Process {
             }
             "log" => log::set(&argument).map(|()| String::new()),
             "reload" => return self.begin_reload(Some(reply)),
+            "config" | "save-config" => self.source.running(),
             "shutdown" => Ok(String::new()),
             "trace-next" => {
                 let queue = self.switches[at].queue.clone();
@@ -263,7 +279,18 @@ impl Process {
                 });
                 return;
             }
+            "flows" | "groups" | "meters" => {
+                let queue = self.switches[at].queue.clone();
+                tokio::spawn(async move {
+                    // The requester may be gone.
+                    let _ = reply.send(queue.page(name, &argument).await);
+                });
+                return;
+            }
             of_switch => {
+                if let Some(edit) = edits::of_command(of_switch) {
+                    return self.begin_edit(&switch, edit, argument, reply);
+                }
                 let answer = self.switches[at].obey(of_switch, argument, file).await;
                 self.explained(answer)
             }
@@ -284,110 +311,6 @@ impl Process {
             None => answer,
         }
     }
-
-    /// Begins to read the changed configuration file. Who asked is told the result once it is
-    /// applied, or at once why it cannot be read.
-    fn begin_reload(&mut self, reply: Asker) {
-        let begun = match (&self.reading, &self.source) {
-            (Some(_), _) => Err("the files of another reload are still being read".into()),
-            (None, None) => Err("there is no configuration file".into()),
-            (None, Some(source)) => {
-                let source = Arc::clone(source);
-                Reading::begin(move || source.read_again()).map_err(Error::from)
-            }
-        };
-        match begun {
-            Ok(reading) => self.reading = Some((reading, reply)),
-            Err(error) => report_reload(Err(error), reply),
-        }
-    }
-
-    /// Applies the configuration that was read, or changes nothing.
-    async fn end_reload(&mut self, read: Result<Reread>, reply: Asker) {
-        let applied = match read {
-            Ok((source, configs)) => self.apply(source, configs).await,
-            Err(error) => Err(error),
-        };
-        report_reload(self.explained(applied), reply);
-    }
-
-    /// Applies a configuration. Errors: why not, in a sentence.
-    async fn apply(&mut self, source: ConfigSource, configs: Vec<Config>) -> Answer {
-        let followed = self.follow(configs).await;
-        followed.map_err(|(at, error)| source.located(at, error))?;
-        self.source = Some(Arc::new(source));
-        Ok(String::new())
-    }
-
-    /// Starts a switch after the process gave up its rights. Errors: a sentence for the user.
-    async fn start_later(&self, config: Config) -> Result<Running> {
-        let started = run::start(config, &self.shared, None).await?;
-        started.begin_messages()?;
-        Ok(started)
-    }
-
-    /// Applies new configurations: starts new switches, ends those that are not configured any more
-    /// and changes the others, all at once. What can fail is done first; what that opened is closed
-    /// if something fails.
-    ///
-    /// Errors: a sentence, and the number of the switch.
-    async fn follow(&mut self, mut configs: Vec<Config>) -> Result<(), (usize, Error)> {
-        // A switch that the file gives no name keeps its current one.
-        let unnamed = configs.iter_mut().find(|config| !config.is_named);
-        let running = self.switches.iter().find(|switch| !switch.is_named());
-        if let (Some(config), Some(running)) = (unnamed, running) {
-            config.rename(running.name.clone());
-        }
-        let log = configs[0].log.clone();
-        let address = configs[0].metrics;
-        let names: Vec<String> = configs.iter().map(|config| config.name.clone()).collect();
-        self.shared.are_several = names.len() > 1;
-        let listener = if address == self.metrics.0 {
-            None
-        } else {
-            self.listen(address).await.map_err(|error| (0, error))?
-        };
-        let mut changes = Vec::new();
-        let mut new = Vec::new();
-        for (at, config) in configs.into_iter().enumerate() {
-            let mut switches = self.switches.iter();
-            if let Some(switch) = switches.find(|switch| switch.name == config.name) {
-                let change = switch.begin(config).await;
-                changes.push((at, change.map_err(|error| (at, error))?));
-            } else {
-                let started = self.start_later(config).await;
-                new.push(started.map_err(|error| (at, error))?);
-            }
-        }
-        for (at, change) in &mut changes {
-            change.ready().await.map_err(|error| (*at, error))?;
-        }
-        let mut done = Ok(());
-        for (at, change) in changes {
-            let mut switches = self.switches.iter_mut();
-            if let Some(switch) = switches.find(|switch| switch.name == change.name) {
-                done = done.and(switch.complete(change).await.map_err(|error| (at, error)));
-            }
-        }
-        let switches = &mut self.switches;
-        for gone in switches.extract_if(.., |switch| !names.contains(&switch.name)) {
-            info!(
-                "switch {}: ended, because the file does not configure it any more",
-                gone.name
-            );
-        }
-        self.switches.append(&mut new);
-        self.switches
-            .sort_by_key(|switch| names.iter().position(|name| *name == switch.name));
-        if self.log != log {
-            log::set(&log).map_err(|error| (0, error))?;
-            self.log = log;
-        }
-        if self.metrics.0 != address {
-            self.metrics = (address, listener);
-        }
-        done
-    }
 }
 
 /// Waits until one of the switches ends. Returns its place among them and its result.
@@ -406,20 +329,10 @@ async fn ended(switches: &mut [Running]) -> (usize, Result<()>) {
     .await
 }
 
-/// Logs the result of a reload, and tells it to whoever asked.
-fn report_reload(done: Answer, reply: Asker) {
-    match &done {
-        Ok(_) => info!("the configuration was read again"),
-        Err(error) => warn!("the configuration was not changed: {error}"),
-    }
-    // Who asked may be gone.
-    reply.map(|reply| reply.send(done));
-}
-
-/// Waits until the files of a reload are read; forever if there is none.
+/// Waits until the files of a change are read; forever if there is none.
 async fn finished(
-    current: &mut Option<(Reading<Reread, Error>, Asker)>,
-) -> (Result<Reread>, Asker) {
+    current: &mut Option<(Reading<Change, Error>, Asker)>,
+) -> (Result<Change>, Asker) {
     let Some((reading, _)) = current else {
         return std::future::pending().await;
     };
@@ -440,7 +353,7 @@ async fn answer_metrics(request: MetricsRequest, queues: Vec<(String, DataPlaneQ
     let mut scrape = Box::new(Scrape::new(request.flows));
     for (name, queue) in queues {
         scrape.begin(name);
-        let Some(more) = queue.scrape(scrape).await else {
+        let Some(more) = queue.collect(scrape).await else {
             return;
         };
         scrape = more;

@@ -421,7 +421,7 @@ pub fn recorded(config: &Config, switch: &Switch) -> RecordedConfig {
         secret: tables.secret,
         epoch_ns: tables.epoch_ns,
         profile,
-        options: config::to_line(&config.options.of_switch(config)),
+        options: config::to_line(&config.recorded_options()),
     }
 }
 

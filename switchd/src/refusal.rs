@@ -15,7 +15,7 @@ pub fn log(peer: &str, name: Option<&str>, xid: u32, error: &str, text: &str) {
     warn!("{peer}: refused {name} (xid {xid:#x}): {error}{text}");
 }
 
-/// Why a message could not be decoded, with the error's name, even if it is an extension's.
+/// Says why a message could not be decoded, with the error's name, even if it is an extension's.
 pub fn cause(catalogue: &Catalogue, cause: &DecodeError) -> String {
     let error = catalogue.error_text(cause.error);
     format!("{error} at byte {}, in {}", cause.offset, cause.field)

@@ -18,6 +18,8 @@ use ReloadEffect::{Follows, Refuses};
 const NEW_CONNECTIONS: ReloadEffect =
     Follows("New connections use it; existing ones are not touched.");
 const AT_ONCE: ReloadEffect = Follows("Takes effect at once.");
+const PORT_VLANS: ReloadEffect =
+    Follows("Takes effect at once; NORMAL forgets what it learned on ports that change.");
 const PIPELINE: ReloadEffect = Follows(
     "Refused if an existing entry would not fit; otherwise entries stay, and what controllers \
      changed of the tables' features is as configured again. Packets wait while all entries are \
@@ -35,7 +37,10 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
     ),
     (
         "port",
-        Follows("Ports that stay lose no frames, even if their number changes."),
+        Follows(
+            "Ports that stay lose no frames, and keep their number unless they are given another \
+             one.",
+        ),
     ),
     ("port-rate", AT_ONCE),
     (
@@ -76,6 +81,10 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
     ("select", AT_ONCE),
     ("group-select", AT_ONCE),
     ("mac-limit", AT_ONCE),
+    ("mac", AT_ONCE),
+    ("tag", PORT_VLANS),
+    ("trunks", PORT_VLANS),
+    ("vlan-mode", PORT_VLANS),
     ("discipline", AT_ONCE),
     (
         "field",
@@ -113,6 +122,8 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
     ),
     ("capture-folder", AT_ONCE),
     ("no-pad", AT_ONCE),
+    ("state-dir", Refuses("the state is read once, at the start")),
+    ("state-interval", AT_ONCE),
     (
         "record",
         Refuses("a record has everything from the start of the switch"),
@@ -128,6 +139,10 @@ pub const KEYS: &[(&str, ReloadEffect)] = &[
     (
         "accelerated-flows",
         Refuses("the rights that it needs are given up after the start"),
+    ),
+    (
+        "workers",
+        Refuses("all threads have what the switch was given from its start"),
     ),
     ("log", AT_ONCE),
 ];
@@ -147,16 +162,28 @@ impl ConfigSource {
     ///
     /// Errors: one sentence that says what is wrong, where, and what would be right.
     pub fn read(given: Options) -> Result<(Self, Vec<Config>)> {
+        Self::read_after(None, given)
+    }
+
+    /// The same; ports that stay keep the numbers that they had `before`.
+    fn read_after(before: Option<&Self>, given: Options) -> Result<(Self, Vec<Config>)> {
         let (switches, text) = match &given.config {
             Some(path) => config::read(path)?,
             None => (vec![Options::default()], String::new()),
         };
         let merged = switches.iter().map(|own| config::over(&given, own));
-        let this = Self {
+        let mut this = Self {
             merged: merged.collect(),
             given,
             text,
         };
+        for at in 0..this.merged.len() {
+            let options = &this.merged[at];
+            let old = before.and_then(|source| source.before(&this, options));
+            if let Some(kept) = old.map(|old| config::with_kept_numbers(options, old)) {
+                this.merged[at].ports = kept.map_err(|error| this.located(at, error))?;
+            }
+        }
         let mut configs: Vec<Config> = Vec::new();
         for (at, options) in this.merged.iter().enumerate() {
             let config = options.clone().check()?;
@@ -165,6 +192,16 @@ impl ConfigSource {
             configs.push(config);
         }
         Ok((this, configs))
+    }
+
+    /// That of a switch whose configuration is in no file.
+    pub fn of(config: &Config) -> Self {
+        let options = Options::clone(&config.options);
+        Self {
+            given: options.clone(),
+            merged: vec![options],
+            text: String::new(),
+        }
     }
 
     /// Returns true if there is a file to read again.
@@ -181,26 +218,51 @@ impl ConfigSource {
                 "the switch was started without --config FILE, so there is no file to read".into(),
             );
         }
-        let (new, configs) = Self::read(self.given.clone())?;
+        let (new, configs) = Self::read_after(Some(self), self.given.clone())?;
         for (at, options) in new.merged.iter().enumerate() {
-            let Some(old) = self.before(&new, options) else {
-                continue;
-            };
-            let before = config::table(old);
-            let after = config::table(options);
-            let mut changed = KEYS
-                .iter()
-                .filter(|row| before.get(row.0) != after.get(row.0));
-            if let Some((key, why)) = changed.find_map(|(key, change)| match change {
-                Refuses(why) => Some((key, why)),
-                Follows(_) => None,
-            }) {
-                let said = format!("{key}: a change needs a restart: {why}");
-                let error = new.located(at, said.into());
-                return Err(error.map(|text| text + "; nothing was changed"));
+            if let Some(old) = self.before(&new, options) {
+                check_change(old, options).map_err(|error| {
+                    let error = new.located(at, error);
+                    error.map(|text| text + "; nothing was changed")
+                })?;
             }
         }
         Ok((new, configs))
+    }
+
+    /// The same with one switch's options edited, its new configuration, and what a change of these
+    /// keys does, a line each.
+    ///
+    /// Errors: those of the edit and of the options; a key changed that needs a restart.
+    pub fn edited(
+        &self,
+        switch: &str,
+        edit: impl FnOnce(&mut Options) -> Result<()>,
+    ) -> Result<(Self, Config, String)> {
+        let mut merged = self.merged.clone();
+        let mut names = merged.iter().map(|options| options.name.as_deref());
+        let named = names.position(|name| name == Some(switch));
+        let unnamed = merged.iter().position(|options| options.name.is_none());
+        let at = named.or(unnamed).ok_or("it is not configured any more")?;
+        edit(&mut merged[at])?;
+        let effects = check_change(&self.merged[at], &merged[at])?;
+        let config = merged[at].clone().check()?;
+        let given = self.given.clone();
+        let text = self.text.clone();
+        let this = Self {
+            given,
+            merged,
+            text,
+        };
+        Ok((this, config, effects))
+    }
+
+    /// The options as they are now, as a file that would give them again; comments of the file that
+    /// they came from stay.
+    ///
+    /// Errors: the switches are not those of the file any more.
+    pub fn running(&self) -> Result<String> {
+        config::written(&self.text, &self.merged)
     }
 
     /// The previous options of a switch of `new`. If both files have only one switch, it is the
@@ -225,12 +287,29 @@ impl ConfigSource {
     }
 }
 
+/// What a change of the keys that differ does, a line each. Errors: one of them needs a restart.
+fn check_change(before: &Options, after: &Options) -> Result<String> {
+    let (before, after) = (config::table(before), config::table(after));
+    let mut effects = String::new();
+    for (key, effect) in KEYS {
+        if before.get(*key) != after.get(*key) {
+            match effect {
+                Follows(text) => effects += &format!("{key}: {text}\n"),
+                Refuses(why) => {
+                    return Err(format!("{key}: a change needs a restart: {why}").into());
+                }
+            }
+        }
+    }
+    Ok(effects)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// What `bofuss.toml(5)` lists.
+    /// Returns the keys that `bofuss.toml(5)` lists.
     fn schema() -> Vec<String> {
         let command = crate::Cli::command();
         let keys = crate::generate::keys(&command);

@@ -23,7 +23,7 @@ const REPORTED_DIFFERENCES: usize = 3;
 /// Most bytes of a line that are printed.
 const SHOWN_BYTES: usize = 400;
 
-/// What to play, and what to print.
+/// Options of `bofuss replay`: the records to play, and what to print.
 #[derive(clap::Args)]
 pub struct ReplayOptions {
     /// The file that `bofuss run --record` wrote.

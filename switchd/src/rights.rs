@@ -9,7 +9,7 @@ use bofuss_ports::{Access, Landlock, restrict_calls};
 use rustix::fs::{Access as Right, access};
 use rustix::process::getuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::account::Account;
 use crate::config::Config;
@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result, context};
 
 /// The capabilities to read and write frames, and to change links.
 const NEEDED: CapabilitySet = CapabilitySet::NET_RAW.union(CapabilitySet::NET_ADMIN);
-/// Why a locked switch does not open or change an interface.
+/// The reason for which a locked switch does not open or change an interface.
 pub const LOCKED: &str = "the switch is locked down (--lock-down): this needs a restart";
 /// The files that the system's resolver reads to look up the name of a controller.
 const RESOLVER: &[&str] = &[
@@ -89,6 +89,12 @@ impl Lock {
             .filter_map(|config| config.capture_folder.as_ref())
         {
             allow(&mut files, captures, Access::Write)?;
+        }
+        for folder in configs
+            .iter()
+            .filter_map(|config| config.state.folder.as_ref())
+        {
+            allow(&mut files, folder, Access::Replace)?;
         }
         if let Some(account) = &account {
             check_access(account, configs)?;
@@ -184,7 +190,8 @@ fn has_access(config: &Config) -> Result<()> {
     let files = config.files.iter();
     let mut needed: Vec<_> = files.map(|file| (&**file, Right::READ_OK)).collect();
     let change = Right::WRITE_OK | Right::EXEC_OK;
-    needed.extend(config.capture_folder.iter().map(|path| (&**path, change)));
+    let folders = config.capture_folder.iter().chain(&config.state.folder);
+    needed.extend(folders.map(|path| (&**path, change)));
     for address in &config.listen {
         if let Endpoint::Unix(socket) = &address.0 {
             needed.push((folder(socket), change));
@@ -215,6 +222,28 @@ pub fn give_up(lock: Option<&Lock>) -> Result<()> {
             .and_then(|()| keep(NEEDED)),
     };
     done.map_err(not_given_up)
+}
+
+/// Gives up all that a program does not need which only asks a control socket and serves what is
+/// open: capabilities, files and most system calls. Root becomes the user whose socket it is.
+///
+/// Errors: the system's, in a sentence.
+pub fn only_ask(socket: &Path) -> Result<()> {
+    let asks = || {
+        let account = Account::of_owner(socket)?;
+        match Landlock::new().and_then(|files| files.confine()) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                warn!("this kernel has no Landlock: files are not confined");
+            }
+            confined => drop(confined?),
+        }
+        if let Some(account) = account {
+            account.enter()?;
+        }
+        keep(CapabilitySet::empty())?;
+        restrict_calls()
+    };
+    asks().map_err(not_given_up)
 }
 
 fn not_given_up(error: io::Error) -> Error {

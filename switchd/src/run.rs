@@ -2,6 +2,7 @@
 
 mod attach;
 mod build;
+mod reconfigure;
 mod sockets;
 
 use std::fs::File;
@@ -10,39 +11,37 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bofuss_channel::{ActiveAddress, Hub, Listener, PassiveAddress, Settings, Target, Watch};
+use bofuss_channel::{
+    ActiveAddress, Hub, Listener, PassiveAddress, Pursuit, Reading, Settings, Target, Watch,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tracing::{error_span, info, warn};
 
 use crate::capture::MessageCaptures;
-use crate::config::Config;
+use crate::config::{Config, from_line};
 use crate::control;
-use crate::dataplane::{Answer, Input, Operation, OperatorCommand, Scrape};
+use crate::dataplane::{Answer, CollectSlice, Collection, Input, Operation, OperatorCommand, Page};
 use crate::error::{Error, Result, context};
+use crate::recent::RecentMessages;
 use crate::rights::Lock;
 use crate::snoop::SnoopClients;
 
-pub use build::{datapath_id, make_switch, remake_switch};
+pub use build::{Enter, datapath_id, make_switch, remake_switch};
 
 use attach::Attached;
 use build::build;
-use sockets::RunSockets;
+use sockets::{PREDECESSOR_TIMEOUT, RunSockets};
 
 /// Limit of the queue of events to the data-plane thread. While it is full, the control thread
 /// waits.
 const EVENT_QUEUE: usize = 256;
-/// Limit of the queue of commands and scrapes to it.
+/// Limit of the queue of commands and collections to it.
 const INPUT_QUEUE: usize = 16;
-/// The time that a starting switch waits for another one that is ending to release its name,
-/// interfaces and addresses. That usually takes 70 ms.
-const PREDECESSOR_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time that the ports of a closing switch may take to close.
 const PORT_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Runs in the data-plane thread before the ports are opened, for example to enter a network
-/// namespace.
-pub type Enter = Box<dyn FnOnce() -> Result<()> + Send>;
+/// The time that it may take besides to write its state.
+const STATE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The state that the switches of one process share.
 pub struct Shared {
@@ -80,14 +79,26 @@ impl DataPlaneQueue {
         answered
     }
 
-    /// Adds the switch's metrics to `scrape`, slice by slice; `None` if the switch is ending.
-    pub async fn scrape(&self, mut scrape: Box<Scrape>) -> Option<Box<Scrape>> {
-        while !scrape.is_done() {
+    /// Completes a collection, slice by slice; `None` if the switch is ending.
+    pub async fn collect<C: Collection>(&self, mut collection: C) -> Option<C> {
+        while !collection.is_done() {
             let (reply, answered) = oneshot::channel();
-            let _ = self.0.send(Input::Scrape(scrape, reply)).await;
-            scrape = answered.await.ok()?;
+            let add_slice: CollectSlice = Box::new(move |live, controllers| {
+                collection.add_slice(live, controllers);
+                // The requester may be gone.
+                let _ = reply.send(collection);
+            });
+            let _ = self.0.send(Input::Collect(add_slice)).await;
+            collection = answered.await.ok()?;
         }
-        Some(scrape)
+        Some(collection)
+    }
+
+    /// Lists a page; see [`Page`].
+    pub async fn page(&self, command: &'static str, argument: &str) -> Answer {
+        let page = Page::new(command, argument)?;
+        let page = self.collect(page).await.ok_or("the switch is ending")?;
+        page.answer()
     }
 }
 
@@ -115,6 +126,7 @@ pub struct Running {
     listeners: Vec<(PassiveAddress, Listener)>,
     messages: MessageCaptures,
     snoop_clients: SnoopClients,
+    recent: RecentMessages,
     sockets: RunSockets,
 }
 
@@ -123,6 +135,7 @@ pub struct ClosingSwitch {
     name: String,
     queue: DataPlaneQueue,
     done: oneshot::Receiver<Result<()>>,
+    timeout: Duration,
 }
 
 impl ClosingSwitch {
@@ -134,52 +147,9 @@ impl ClosingSwitch {
             let _ = self.queue.0.send(Input::End).await;
             let _ = self.done.await;
         };
-        if timeout(PORT_CLOSE_TIMEOUT, end).await.is_err() {
-            warn!(
-                "switch {}: its ports are not closed after {PORT_CLOSE_TIMEOUT:?}",
-                self.name
-            );
-        }
-    }
-}
-
-/// A change of configuration that is prepared but not made, so that all switches of a process
-/// change together. If this is dropped, nothing changes.
-pub struct PendingReconfiguration {
-    /// The name of the switch.
-    pub name: String,
-    config: Config,
-    listeners: Vec<(PassiveAddress, Listener)>,
-    new_files: NewMessageFiles,
-    ready: oneshot::Receiver<()>,
-    go: oneshot::Sender<()>,
-    answer: oneshot::Receiver<Answer>,
-}
-
-/// Captures of messages that are new in a configuration. They end when this is dropped, unless the
-/// list of files is emptied first.
-struct NewMessageFiles {
-    captures: MessageCaptures,
-    files: Vec<String>,
-}
-
-impl Drop for NewMessageFiles {
-    fn drop(&mut self) {
-        for file in &self.files {
-            self.captures.end(file);
-        }
-    }
-}
-
-impl PendingReconfiguration {
-    /// Waits until the data-plane thread has prepared its part. From then on no packets are
-    /// forwarded until the change is complete or dropped.
-    ///
-    /// Errors: why the data-plane thread refuses.
-    pub async fn ready(&mut self) -> Result<()> {
-        match (&mut self.ready).await {
-            Ok(()) => Ok(()),
-            Err(_) => answer_of(&mut self.answer).await.map(drop),
+        if timeout(self.timeout, end).await.is_err() {
+            let Self { name, timeout, .. } = self;
+            warn!("switch {name}: its ports are not closed after {timeout:?}");
         }
     }
 }
@@ -229,10 +199,17 @@ impl Running {
     /// Closes its sockets and its connections.
     pub fn close(self) -> ClosingSwitch {
         // The other fields are dropped at the end of this function.
+        let saves = self.config.state.folder.is_some();
+        let state_timeout = if saves { STATE_TIMEOUT } else { Duration::ZERO };
         let Self {
             name, queue, done, ..
         } = self;
-        ClosingSwitch { name, queue, done }
+        ClosingSwitch {
+            name,
+            queue,
+            done,
+            timeout: PORT_CLOSE_TIMEOUT + state_timeout,
+        }
     }
 
     /// Starts the captures of messages. To be called after rights are given up, because the threads
@@ -247,12 +224,16 @@ impl Running {
     /// Carries out a command of an operator. Errors: a sentence for the operator.
     pub async fn obey(&mut self, name: &str, argument: String, file: Option<File>) -> Answer {
         match name {
-            "ports" => self.queue.ask(Operation::Ports).await,
-            "add-port" => self.queue.ask(Operation::AddPort(argument)).await,
-            "del-port" => self.queue.ask(Operation::DelPort(argument)).await,
-            "controllers" => self.queue.ask(Operation::Connections).await,
+            "ports" => self.queue.ask(Operation::Ports(argument)).await,
+            "tables" => self.queue.ask(Operation::Tables(argument)).await,
+            "controllers" => {
+                let connected = self.queue.ask(Operation::Connections).await?;
+                Ok(connected + &self.unconnected())
+            }
+            "macs" => self.queue.ask(Operation::Addresses).await,
+            "flush-macs" => self.queue.ask(Operation::ForgetAddresses).await,
             "counters" => self.queue.ask(Operation::Counters).await,
-            "queues" => self.queue.ask(Operation::Queues).await,
+            "queues" => self.queue.ask(Operation::Queues(argument)).await,
             "capture" => self.capture(argument, file).await,
             "mirror" => self.queue.ask(Operation::Mirror(argument)).await,
             "captures" => {
@@ -267,8 +248,10 @@ impl Running {
                     answer => answer,
                 }
             }
+            "messages" => self.recent.list(&argument, &self.config.catalogue),
             "trace" => self.queue.ask(Operation::Trace(argument)).await,
-            "accelerator" => self.queue.ask(Operation::Accelerator).await,
+            "accelerator" => self.queue.ask(Operation::Accelerator(argument)).await,
+            "workers" => self.queue.ask(Operation::Workers(argument)).await,
             "memory" => self.queue.ask(Operation::Memory).await,
             "attach" => self.attach(&argument).await,
             "detach" => self.detach().await,
@@ -289,80 +272,72 @@ impl Running {
         Ok(String::new())
     }
 
-    /// Prepares a new configuration: does everything that can fail, and lets the data-plane thread
-    /// prepare its part.
+    /// Adds the controllers and listeners of `line`, with its TLS files, probe interval and
+    /// back-off, and takes over its fail mode.
     ///
-    /// Errors: a sentence that begins with the key; nothing is changed then.
-    pub async fn begin(&self, config: Config) -> Result<PendingReconfiguration> {
-        let mut listeners = Vec::new();
-        for address in &config.listen {
-            if !self.listeners.iter().any(|(old, _)| old == address) {
-                listeners.push(listen(&self.hub, address).await?);
-            }
+    /// Errors: another process has attached already, `line` is wrong, or a listener cannot be
+    /// opened. Nothing has changed then.
+    async fn attach(&mut self, line: &str) -> Answer {
+        if self.attached.is_some() {
+            return Err("another ofprotocol is attached already".into());
         }
-        let mut whole = config.clone();
-        if let Some(attached) = &self.attached {
-            whole.controllers.extend(attached.controllers.clone());
-            whole.fail_mode = attached.fail_mode;
-            whole.has_fail_mode = attached.has_fail_mode;
-        }
-        let mut new_files = NewMessageFiles {
-            captures: self.messages.clone(),
-            files: Vec::new(),
-        };
-        let files = config.message_files.iter();
-        for file in files.filter(|file| !self.config.message_files.contains(file)) {
-            let begun = self.messages.begin(file, None, &self.name);
-            begun.map_err(context(format_args!("--capture openflow {file}")))?;
-            new_files.files.push(file.clone());
-        }
-        let (can, ready) = oneshot::channel();
-        let (go, may) = oneshot::channel();
-        let operation = Operation::Reconfigure(Box::new(whole), can, may);
-        Ok(PendingReconfiguration {
-            name: self.name.clone(),
-            config,
-            listeners,
-            new_files,
-            ready,
-            go,
-            answer: self.queue.begin(operation).await,
-        })
+        let options = from_line(line)?;
+        let config = Reading::begin(move || options.check())?
+            .end_in_time()
+            .await?;
+        let hub = self.hub.with(settings(
+            &config,
+            (&self.messages, &self.snoop_clients, &self.recent),
+        ));
+        let mut attached = Attached::listening(&hub, config).await?;
+        let mut all = self.config.controllers.clone();
+        all.extend(attached.controllers.iter().cloned());
+        let fail_mode = attached.fail_mode;
+        self.queue
+            .ask(Operation::SetControllers(
+                all,
+                fail_mode,
+                attached.has_fail_mode,
+            ))
+            .await?;
+        attached.connect(&hub);
+        self.attached = Some(attached);
+        info!("ofprotocol attached: fail mode {fail_mode}");
+        Ok(String::new())
     }
 
-    /// Completes a change that is ready. Errors: the system's; the rest of the change is done
-    /// nevertheless.
-    pub async fn complete(&mut self, change: PendingReconfiguration) -> Result<()> {
-        let PendingReconfiguration {
-            config,
-            mut listeners,
-            mut new_files,
-            go,
-            answer,
-            ..
-        } = change;
-        new_files.files.clear();
-        let _ = go.send(());
-        let done = answer_of(answer).await;
-        let old = self.config.message_files.iter();
-        for gone in old.filter(|file| !config.message_files.contains(file)) {
-            self.messages.end(gone);
-        }
-        self.hub
-            .set(settings(&config, &self.messages, &self.snoop_clients));
-        self.listeners
-            .retain(|(old, _)| config.listen.contains(old));
-        self.listeners.append(&mut listeners);
-        let controllers = &config.controllers;
-        self.targets.retain(|(old, _)| controllers.contains(old));
-        for address in controllers {
-            if !self.targets.iter().any(|(old, _)| old == address) {
-                let target = self.hub.connect(address.clone());
-                self.targets.push((address.clone(), target));
-            }
-        }
-        self.config = config;
-        done.map(drop)
+    /// Removes what the second process added.
+    async fn detach(&mut self) -> Answer {
+        self.attached = None;
+        info!("ofprotocol detached");
+        let controllers = self.config.controllers.clone();
+        let follow = Operation::SetControllers(
+            controllers,
+            self.config.fail_mode,
+            self.config.has_fail_mode,
+        );
+        self.queue.ask(follow).await
+    }
+
+    /// The configured controllers to which there is no connection, one a line.
+    fn unconnected(&self) -> String {
+        let targets = self
+            .targets
+            .iter()
+            .map(|(address, target)| (address, target));
+        let attached = self.attached.iter().flat_map(Attached::targets);
+        let pursuits = targets
+            .chain(attached)
+            .map(|(address, target)| (address, target.pursuit()));
+        let unconnected = pursuits.filter(|(_, pursuit)| *pursuit != Pursuit::Connected);
+        unconnected
+            .map(|(address, pursuit)| format!("{address} {pursuit}\n"))
+            .collect()
+    }
+
+    /// Its configuration, without the controllers that `ofprotocol` attached.
+    pub fn config(&self) -> &Config {
+        &self.config
     }
 }
 
@@ -371,8 +346,17 @@ pub async fn start(mut config: Config, shared: &Shared, enter: Option<Enter>) ->
     let (events, received) = mpsc::channel(EVENT_QUEUE);
     let messages = MessageCaptures::default();
     let snoop_clients = SnoopClients::default();
-    let hub = Hub::new(settings(&config, &messages, &snoop_clients), events);
-    let sockets = sockets::open(&mut config, &hub, shared, &snoop_clients).await?;
+    let recent = RecentMessages::default();
+    let watchers = (&messages, &snoop_clients, &recent);
+    let hub = Hub::new(settings(&config, watchers), events);
+    let sockets = sockets::open(
+        &mut config,
+        &hub,
+        &shared.folder,
+        &shared.requests,
+        &snoop_clients,
+    )
+    .await?;
     let name = config.name.clone();
     let (up, started) = oneshot::channel();
     let (end, done) = oneshot::channel();
@@ -411,6 +395,7 @@ pub async fn start(mut config: Config, shared: &Shared, enter: Option<Enter>) ->
         listeners: Vec::new(),
         messages,
         snoop_clients,
+        recent,
         sockets,
     };
     match running.begin_connections().await {
@@ -423,8 +408,11 @@ pub async fn start(mut config: Config, shared: &Shared, enter: Option<Enter>) ->
     Ok(running)
 }
 
+/// Those that see the messages of all connections.
+type Watchers<'a> = (&'a MessageCaptures, &'a SnoopClients, &'a RecentMessages);
+
 /// The settings that the connections of `config` share.
-fn settings(config: &Config, messages: &MessageCaptures, snoop_clients: &SnoopClients) -> Settings {
+fn settings(config: &Config, watchers: Watchers<'_>) -> Settings {
     let mut settings = Settings::new(Arc::clone(&config.catalogue));
     settings.versions.clone_from(&config.versions);
     settings.probe_interval = config.probe_interval;
@@ -434,20 +422,13 @@ fn settings(config: &Config, messages: &MessageCaptures, snoop_clients: &SnoopCl
     settings.tls.clone_from(&config.tls);
     settings.auxiliaries.clone_from(&config.auxiliaries);
     settings.is_switch = true;
-    let messages = messages.clone();
-    let snoop_clients = snoop_clients.clone();
+    let messages = watchers.0.clone();
+    let snoop_clients = watchers.1.clone();
+    let recent = watchers.2.clone();
     settings.watch = Some(Watch(Arc::new(move |origin, ends, received, bytes| {
         messages.see(ends, received, bytes);
         snoop_clients.see(origin, bytes);
+        recent.see(origin, received, bytes);
     })));
     settings
-}
-
-/// Listens at an address. Errors: why it cannot.
-async fn listen(hub: &Hub, address: &PassiveAddress) -> Result<(PassiveAddress, Listener)> {
-    let listener = hub
-        .listen(address)
-        .await
-        .map_err(|error| Error::from(error).map(|text| format!("--listen {text}")))?;
-    Ok((address.clone(), listener))
 }

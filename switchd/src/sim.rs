@@ -21,7 +21,7 @@ use tcp_controller::{Lateness, TcpController};
 
 use crate::error::{Error, Result, context};
 
-/// What to run, and what to write.
+/// Options of `bofuss sim`: the files to run, and those to write.
 #[derive(clap::Args)]
 pub struct SimOptions {
     /// The scenario: a TOML file, as docs/guide/simulate.md says.

@@ -113,7 +113,7 @@ impl fmt::Display for SnoopClients {
 }
 
 /// Returns true if the peer is a local tool: it connected through a unix socket.
-fn is_tool(origin: &Origin) -> bool {
+pub fn is_tool(origin: &Origin) -> bool {
     match origin {
         Origin::Passive { listener, .. } => matches!(listener.0, Endpoint::Unix(_)),
         Origin::Active(_) | Origin::Auxiliary { .. } => false,

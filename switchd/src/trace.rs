@@ -28,7 +28,7 @@ use crate::{ctl, offline};
 /// The time that the switch may take to answer about its entries and states.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What to trace, on which switch, and how to print it.
+/// Options of `bofuss trace`: the packet, the switch and the form of the output.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub struct TraceOptions {
@@ -38,7 +38,7 @@ pub struct TraceOptions {
     /// Take the packet from a capture.
     #[arg(long, group = "what", value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Which packet of the capture; of those that match --next, if that is given.
+    /// The number of the packet in the capture; of those that match --next, if that is given.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "pcap")]
     number: usize,
     /// The next packet that matches: of the capture, or of those that the switch receives.
@@ -190,7 +190,7 @@ impl TraceOptions {
         let trace = serde_json::from_str(&text).map_err(context("the switch's answer"))?;
         let is_drawn = self.html.is_some() && !drawing::marked_states(&trace).is_empty();
         let asked = if is_drawn {
-            self.states()?
+            states(&ctl::find(self.switch.as_deref())?)?
         } else {
             AskedStates::default()
         };
@@ -199,29 +199,6 @@ impl TraceOptions {
             trace,
             title: title.into(),
         })
-    }
-
-    /// Asks a running switch for its entries and states, over its OpenFlow socket. Errors: a
-    /// sentence for the user.
-    fn states(&self) -> Result<AskedStates> {
-        let path = ctl::find(self.switch.as_deref())?.with_extension("sock");
-        let name = path.display().to_string();
-        let address = ActiveAddress(Endpoint::Unix(path));
-        let catalogue = Arc::new(bofuss_ext::catalogue());
-        let conversation = async {
-            let versions = [Version::V1_3];
-            let mut client =
-                Client::connect(&address, &versions, &catalogue, None, ANSWER_TIMEOUT).await?;
-            let mut asked = AskedStates::default();
-            for question in AskedStates::questions() {
-                asked.add(client.request(&question).await?);
-            }
-            Ok(asked)
-        };
-        let built = Builder::new_current_thread().enable_all().build();
-        let runtime = built.map_err(context("a connection to the switch"))?;
-        let answered = runtime.block_on(conversation);
-        answered.map_err(|error: ClientError| format!("{name}: {error}").into())
     }
 
     /// Reads a capture up to the frame that is meant: number `self.number` of those that match.
@@ -246,4 +223,27 @@ impl TraceOptions {
             }
         }
     }
+}
+
+/// Asks the running switch with this control socket for its entries and states, over its OpenFlow
+/// socket. Errors: a sentence for the user.
+pub fn states(control: &Path) -> Result<AskedStates> {
+    let path = control.with_extension("sock");
+    let name = path.display().to_string();
+    let address = ActiveAddress(Endpoint::Unix(path));
+    let catalogue = Arc::new(bofuss_ext::catalogue());
+    let conversation = async {
+        let versions = [Version::V1_3];
+        let mut client =
+            Client::connect(&address, &versions, &catalogue, None, ANSWER_TIMEOUT).await?;
+        let mut asked = AskedStates::default();
+        for question in AskedStates::questions() {
+            asked.add(client.request(&question).await?);
+        }
+        Ok(asked)
+    };
+    let built = Builder::new_current_thread().enable_all().build();
+    let runtime = built.map_err(context("a connection to the switch"))?;
+    let answered = runtime.block_on(conversation);
+    answered.map_err(|error: ClientError| format!("{name}: {error}").into())
 }

@@ -31,7 +31,7 @@ pub struct Session {
     pub codec: Codec,
     stream: TcpStream,
     framer: Framer,
-    /// What the switch has said.
+    /// The messages that the switch has said.
     pub told: Vec<Told>,
     /// The names of what was not asked.
     unasked: Vec<String>,
@@ -73,7 +73,7 @@ impl Session {
         bytes[1] == EXPERIMENTER || bytes[1] == multipart && ty.starts_with(&[0xff, 0xff])
     }
 
-    /// How many messages of this name the switch has said.
+    /// Returns how many messages of this name the switch has said.
     pub fn count(&self, name: &str) -> usize {
         self.told.iter().filter(|told| told.name == name).count()
     }
@@ -111,7 +111,7 @@ impl Session {
         }
     }
 
-    /// What a switch says in this version and has not said, although it was asked.
+    /// Returns what a switch says in this version and has not said, although it was asked.
     pub fn missing(&self) -> Vec<String> {
         let version = self.codec.version;
         let types = (0..=u8::MAX).filter(|ty| version.is_from_switch(*ty));

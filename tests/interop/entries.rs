@@ -48,7 +48,7 @@ const COPY_FIELD: u16 = 28;
 const EVERY_OTHER_BIT: u128 = u128::MAX / 3;
 const SOME_BITS: u128 = !4;
 
-/// What matches packets of which an action changes a header.
+/// The matches of packets of which an action changes a header.
 const HEADERS: [(&str, &str); 3] = [("mpls", "mpls"), ("nw", "ip"), ("ttl", "ip")];
 
 /// An entry for each thing that a version has, each with a cookie of its own.
@@ -90,7 +90,7 @@ pub fn meter(text: &str) -> Message {
     Message::MeterMod(parse_meter(text, MeterModCommand::ADD).expect(text))
 }
 
-/// Whether a version has a field by itself, and not as an extension.
+/// Returns true if a version has a field by itself, and not as an extension.
 fn is_standard(field: &Field, version: Version) -> bool {
     let is_extension = field.experimenter == ONF && version < Version::V1_5;
     field.versions.has(version) && !is_extension

@@ -10,7 +10,7 @@ use bofuss_tests::{Lab, Process, have};
 use crate::readers;
 
 const SECONDS: u64 = 60;
-/// What comes often in this time.
+/// The messages that come often in this time.
 const FREQUENT: [&str; 10] = [
     "ECHO_REPLY",
     "BARRIER_REPLY",

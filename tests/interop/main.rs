@@ -17,7 +17,7 @@ mod readers;
 mod script;
 mod table;
 
-/// Where the switch listens.
+/// The port on which the switch listens.
 const PORT: u16 = 16790;
 
 #[test]

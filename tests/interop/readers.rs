@@ -23,7 +23,7 @@ use Reader::{Openflowj, OsKen, PythonOpenflow, Tshark};
 
 pub const READERS: [Reader; 4] = [Openflowj, OsKen, PythonOpenflow, Tshark];
 
-/// What a reader says to a message.
+/// The verdict of a reader on a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     Read,
@@ -32,7 +32,7 @@ pub enum Verdict {
     Fault(String),
 }
 
-/// What readers misread, one row in a line.
+/// The messages that readers misread, one row in a line.
 const KNOWN_MISREADINGS: &str = include_str!("misread.txt");
 
 impl Reader {
@@ -45,7 +45,7 @@ impl Reader {
         }
     }
 
-    /// What it says to each message.
+    /// Returns what it says to each message.
     pub fn read(self, version: Version, told: &[Told]) -> Vec<Verdict> {
         let all = match self {
             Openflowj => run_on(told, &mut java("Read.java")),
@@ -67,7 +67,7 @@ impl Reader {
         judged.collect()
     }
 
-    /// Whether what it says is known to be its own fault.
+    /// Judges whether what it says is known to be its own fault.
     fn judge(self, version: Version, told: &Told, said: &str) -> Verdict {
         let said = format!("{said} <- {}", told.text);
         for row in KNOWN_MISREADINGS
@@ -126,7 +126,7 @@ fn script(python: &Path, name: &str) -> Command {
     script
 }
 
-/// What tshark says to messages, each in a frame of its own.
+/// Returns what tshark says to messages, each in a frame of its own.
 fn dissect(told: &[Told]) -> Vec<Verdict> {
     let file = std::env::temp_dir().join("interop.pcap");
     let messages = told.iter().map(|told| &told.bytes);

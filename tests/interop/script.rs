@@ -1,4 +1,4 @@
-//! What a switch is given and asked for in each version.
+//! Gives a switch what each version has, and asks it for that.
 
 use bofuss_oflib::message::bundle::{BundleControlType, BundleFlags};
 use bofuss_oflib::message::multipart::flow_monitor::FlowMonitorFlags;

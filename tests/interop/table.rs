@@ -8,7 +8,7 @@ use bofuss_oflib::Version;
 use crate::drive::Told;
 use crate::readers::{READERS, Reader, Verdict};
 
-/// What each reader says to the messages of each version and name.
+/// The verdicts of each reader on the messages of each version and name.
 #[derive(Default)]
 pub struct Table(BTreeMap<(Version, String), BTreeMap<Reader, Vec<Verdict>>>);
 
@@ -25,7 +25,7 @@ impl Table {
         }
     }
 
-    /// What no reader may say.
+    /// Returns what no reader may say.
     pub fn faults(&self) -> BTreeSet<String> {
         self.notes(|verdict| match verdict {
             Verdict::Fault(said) => Some(said),
@@ -67,7 +67,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// What is wrong with the verdicts on one kind of message, and how often.
+/// Returns what is wrong with the verdicts on one kind of message, and how often.
 fn cell(verdicts: Option<&Vec<Verdict>>) -> String {
     let Some(verdicts) = verdicts else {
         return "-".into();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-use crate::ci;
+use crate::command;
 
 /// The programs: the switch, the measuring tool, and the bare forwarder, an example of `ports`.
 const BUILDS: [&str; 2] = [
@@ -23,7 +23,7 @@ const DOCS: &str = "--docs";
 /// Errors: what failed, or a wrong result.
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
     for build in BUILDS {
-        ci::cargo(build)?;
+        command::cargo(build)?;
     }
     let out = target.join("bench");
     let ofmeter = target.join("release/ofmeter");
@@ -32,16 +32,16 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     isolated.arg(root.join("xtask/setup.sh")).arg("isolate");
     isolated.arg(&ofmeter).args(["bench", "--out"]).arg(&out);
     isolated.args(arguments.iter().filter(|word| *word != DOCS));
-    let done = ci::succeed(&mut isolated);
+    let done = command::succeed(&mut isolated);
     if arguments.iter().any(|word| word == DOCS) {
         let figures = out.join("in-memory.txt");
         let file = File::create(&figures).map_err(|e| format!("{}: {e}", figures.display()))?;
-        let alone = ci::cargo_with(IN_MEMORY, |cargo| {
+        let alone = command::cargo_with(IN_MEMORY, |cargo| {
             cargo.stdout(file);
         });
         // The figures are written even if some cases failed.
         let docs = root.join("docs");
-        ci::succeed(Command::new(&ofmeter).arg("page").arg(&out).arg(docs))?;
+        command::succeed(Command::new(&ofmeter).arg("page").arg(&out).arg(docs))?;
         alone?;
     }
     done

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::patch::{self, ChangedFiles};
-use crate::{ci, tree};
+use crate::tree::ChangedFiles;
+use crate::{command, patch, tree};
 
 const GUIDES: &str = "docs/guide";
 /// The copy that is built and its build folder, both below the tree's build folder.
@@ -89,7 +89,7 @@ pub(crate) fn check(root: &Path, target: &Path, command: &str) -> Result<(), Str
     tree::sync(root, &copy, &changed)?;
     for words in ["reference", command] {
         let xtask = format!("run -q -p xtask -- {words}");
-        ci::cargo_with(&xtask, |cargo| in_copy(cargo, target))?;
+        command::cargo_with(&xtask, |cargo| in_copy(cargo, target))?;
     }
     Ok(())
 }
@@ -252,11 +252,11 @@ fn share_libraries(target: &Path) -> Result<(), String> {
     cp.current_dir(made.join("deps"))
         .arg("--archive")
         .args(libraries);
-    ci::succeed(cp.arg(products.join("deps")))?;
+    command::succeed(cp.arg(products.join("deps")))?;
     let mut cp = Command::new("cp");
     cp.current_dir(&made)
         .args(["--archive", ".fingerprint", "build"]);
-    ci::succeed(cp.arg(&products))
+    command::succeed(cp.arg(&products))
 }
 
 /// Applies all patches of a case. Errors: the case, and the hunk that has no place.

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::command::{self, sh};
+use crate::package::{BuildKind, HERE, SUMMARY, VERSION, tool};
 use crate::tree::{copy, folder_at, write};
-use crate::{ci, licenses, wheel};
+use crate::{licenses, wheel};
 
 /// Rust's name of a machine, and the one that Debian and containers have.
 const MACHINES: [(&str, &str); 2] = [("x86_64", "amd64"), ("aarch64", "arm64")];
-pub(crate) const HERE: &str = std::env::consts::ARCH;
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PACKAGES: &str =
     "--locked --package bofuss-switchd --package bofuss-dpctl --package bofuss-measure";
 /// Installs programs, links, files of the tree, and what the programs print, below a folder `usr`.
@@ -33,37 +33,9 @@ printed completions/fish fish/vendor_completions.d
 gzip -9nr "$usr/share/man" "$usr/share/doc/bofuss/NEWS"
 "#;
 const MAINTAINER: &str = "The bofuss developers";
-pub(crate) const SUMMARY: &str = "user-space OpenFlow software switch";
 const ABOUT: &str = " It speaks OpenFlow 1.0 to 1.5 and runs as an ordinary process. It\n \
     takes the place of BOFUSS (ofsoftswitch13): ofdatapath, ofprotocol and dpctl are\n \
     there, and /usr/share/bofuss has modules for Mininet and controllers.\n";
-
-/// The packages that are built.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum BuildKind {
-    /// For all machines, optimised.
-    Release,
-    /// For this machine alone, not optimised, for tests.
-    Debug,
-}
-
-impl BuildKind {
-    /// cargo's profile of the programs, and the name of its folder.
-    fn profile(self) -> &'static str {
-        match self {
-            Self::Release => "release",
-            Self::Debug => "demo",
-        }
-    }
-
-    /// The folder of the Python module: for tests, that of all other tests.
-    fn module_folder(self) -> &'static str {
-        match self {
-            Self::Release => "release",
-            Self::Debug => "debug",
-        }
-    }
-}
 
 /// The folder of the packages.
 pub(crate) fn folder(target: &Path, kind: BuildKind) -> PathBuf {
@@ -89,14 +61,14 @@ pub(crate) fn run(root: &Path, target: &Path, kind: BuildKind) -> Result<(), Str
     let share = stages.join("share");
     let mut pages = Command::new("sh");
     pages.arg(root.join("xtask/man.sh"));
-    ci::succeed(pages.arg(programs(target, HERE, profile)).arg(&share))?;
+    command::succeed(pages.arg(programs(target, HERE, profile)).arg(&share))?;
     for (machine, debian) in machines {
         let stage = stages.join(machine);
         let usr = stage.join("usr");
         let mut install = Command::new("sh");
         install.args(["-euc", INSTALL, "sh"]).current_dir(root);
         install.args([&usr, &programs(target, machine, profile), &share]);
-        ci::succeed(&mut install)?;
+        command::succeed(&mut install)?;
         let notice = licenses::notice(PACKAGES, &triple(machine))?;
         write(&usr.join("share/doc/bofuss/copyright"), notice.as_bytes())?;
         let strip = tool(machine, "strip -R .comment bofuss dpctl ofmeter");
@@ -118,7 +90,7 @@ pub(crate) fn run(root: &Path, target: &Path, kind: BuildKind) -> Result<(), Str
 ///
 /// Errors: one that the compiler cannot make programs for, and what to type; or no `dpkg-deb`.
 pub(crate) fn prepare(kind: BuildKind) -> Result<Vec<(&'static str, &'static str)>, String> {
-    ci::output(Command::new("dpkg-deb").arg("--version"))?;
+    command::output(Command::new("dpkg-deb").arg("--version"))?;
     let mut machines = MACHINES.to_vec();
     if kind == BuildKind::Debug {
         machines.retain(|(name, _)| *name == HERE);
@@ -136,7 +108,8 @@ pub(crate) fn prepare(kind: BuildKind) -> Result<Vec<(&'static str, &'static str
             .args(["target", "add", &triple])
             .output();
         let mut rustc = Command::new("rustc");
-        let library = ci::output(rustc.args(["--print", "target-libdir", "--target", &triple]))?;
+        let library =
+            command::output(rustc.args(["--print", "target-libdir", "--target", &triple]))?;
         if !Path::new(library.trim()).exists() {
             return Err(format!(
                 "no Rust for {triple}; type: rustup target add {triple}"
@@ -155,18 +128,9 @@ fn triple(machine: &str) -> String {
     format!("{machine}-unknown-linux-musl")
 }
 
-/// The name of a tool of binutils or gcc for a machine.
-pub(crate) fn tool(machine: &str, name: &str) -> String {
-    if machine == HERE {
-        name.to_owned()
-    } else {
-        format!("{machine}-linux-gnu-{name}")
-    }
-}
-
 /// Builds static programs.
 fn build(machines: &[(&str, &str)], kind: BuildKind) -> Result<(), String> {
-    ci::cargo_with(&format!("build {PACKAGES}"), |cargo| {
+    command::cargo_with(&format!("build {PACKAGES}"), |cargo| {
         cargo.args(["--profile", kind.profile()]);
         for (machine, _) in machines {
             let triple = triple(machine);
@@ -225,7 +189,7 @@ fn image(stage: &Path, machine: &str, out: &Path) -> Result<(), String> {
     let layer = folder.join("layer.tar");
     let files = "usr/bin usr/share/doc/bofuss/copyright";
     tar(stage, files, &layer, &[])?;
-    let hash = ci::output(Command::new("sha256sum").arg(&layer))?;
+    let hash = command::output(Command::new("sha256sum").arg(&layer))?;
     let hash = hash.split(' ').next().unwrap_or_default();
     let config = format!(
         r#"{{"architecture":"{machine}","os":"linux",
@@ -250,7 +214,7 @@ fn tar(folder: &Path, what: &str, file: &Path, more: &[&str]) -> Result<(), Stri
         .args(fixed.split(' '))
         .arg(format!("--mtime=@{}", time()))
         .args(more);
-    ci::succeed(
+    command::succeed(
         tar.arg("--file")
             .arg(file)
             .arg("-C")
@@ -263,26 +227,7 @@ fn tar(folder: &Path, what: &str, file: &Path, more: &[&str]) -> Result<(), Stri
 fn time() -> String {
     let time = match std::env::var("SOURCE_DATE_EPOCH") {
         Ok(time) => Ok(time),
-        Err(_) => ci::output(Command::new("git").args(["log", "-1", "--format=%ct"])),
+        Err(_) => command::output(Command::new("git").args(["log", "-1", "--format=%ct"])),
     };
     time.map_or("0".into(), |time| time.trim().into())
-}
-
-pub(crate) fn sh(folder: &Path, script: &str) -> Result<(), String> {
-    ci::succeed(
-        Command::new("sh")
-            .args(["-euc", script])
-            .current_dir(folder),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_version_is_the_same_wherever_it_stands() {
-        let citation = include_str!("../../CITATION.cff");
-        assert!(citation.contains(&format!("\nversion: {VERSION}\n")));
-    }
 }

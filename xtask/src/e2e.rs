@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use crate::dist::{self, BuildKind};
-use crate::{ci, tree};
+use crate::package::BuildKind;
+use crate::{command, dist, setup, tree};
 
 /// The program that takes longest. It begins first, so that the end does not wait for it.
 const LONGEST: &str = "ofmeter";
@@ -61,12 +61,12 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
     let run = Run {
         root,
         arguments,
-        python: python(root)?,
+        python: setup::environment(root, "venv")?,
         programs: target.join("debug"),
         packages: dist::folder(target, kind),
         scratch: std::env::temp_dir().join(format!("bofuss-e2e-{}", std::process::id())),
     };
-    let result = ci::side_by_side(tests, |test| run.test(&test));
+    let result = command::side_by_side(tests, |test| run.test(&test));
     // If files of a test cannot be removed, they do no harm.
     drop(std::fs::remove_dir_all(&run.scratch));
     result
@@ -74,15 +74,15 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
 
 /// Fetches the libraries that read what a switch says. Errors: one cannot be had.
 fn prepare_interop(root: &Path) -> Result<(), String> {
-    setup(root, &["java"])?;
-    environment(root, "venv-interop").map(drop)
+    setup::run(root, &["java"])?;
+    setup::environment(root, "venv-interop").map(drop)
 }
 
 /// Builds the programs under test and the test programs. Returns those.
 ///
 /// Errors: it does not build.
 pub(crate) fn build(root: &Path) -> Result<Vec<TestProgram>, String> {
-    ci::build_all()?;
+    command::build_all()?;
     let manifest = root.join("tests/Cargo.toml");
     build_tests(&manifest, &tree::target_names(&manifest, "test")?)
 }
@@ -93,12 +93,13 @@ pub(crate) fn build(root: &Path) -> Result<Vec<TestProgram>, String> {
 ///
 /// Errors: it does not build.
 fn build_tests(manifest: &Path, names: &[String]) -> Result<Vec<TestProgram>, String> {
-    let mut cargo = ci::cargo_command("test --locked --workspace --no-run --message-format json");
+    let mut cargo =
+        command::cargo_command("test --locked --workspace --no-run --message-format json");
     for name in names {
         cargo.args(["--test", name]);
     }
     let output = cargo.stderr(Stdio::inherit());
-    let messages = ci::output(output)?;
+    let messages = command::output(output)?;
     // Only programs have an `executable`. Lines that are not JSON are not from cargo.
     let programs = messages
         .lines()
@@ -149,36 +150,4 @@ impl Run<'_> {
             Err(format!("{name} failed"))
         }
     }
-}
-
-/// The argument of `--config` that makes cargo run each test program in a network namespace of its
-/// own.
-pub(crate) fn isolating(root: &Path) -> String {
-    let setup = root.join("xtask/setup.sh");
-    format!(
-        "target.'cfg(all())'.runner = ['sh', '{}', 'isolate']",
-        setup.display()
-    )
-}
-
-/// The path of a Python that has the controllers; makes its environment if it is missing.
-///
-/// Errors: it cannot be made.
-pub(crate) fn python(root: &Path) -> Result<String, String> {
-    environment(root, "venv")
-}
-
-/// The path of the Python of a virtual environment; makes the environment if it is missing.
-///
-/// Errors: it cannot be made.
-pub(crate) fn environment(root: &Path, name: &str) -> Result<String, String> {
-    setup(root, &["venv", name])
-}
-
-/// Returns the output of a verb of `setup.sh`. Errors: it fails.
-fn setup(root: &Path, words: &[&str]) -> Result<String, String> {
-    let mut setup = Command::new("sh");
-    setup.arg(root.join("xtask/setup.sh")).args(words);
-    let output = ci::output(setup.stderr(Stdio::inherit()))?;
-    Ok(output.trim().to_string())
 }

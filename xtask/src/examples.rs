@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{ci, e2e, python};
+use crate::{command, python, setup};
 
 /// The word before the figures in an example's output.
 const CHECKED: &str = "checked: ";
@@ -15,9 +15,9 @@ const CHECKED: &str = "checked: ";
 /// Errors: the examples that fail or print no result.
 pub(crate) fn run(root: &Path, target: &Path, name: &str) -> Result<(), String> {
     let folders = folders(root, name)?;
-    let interpreter = e2e::python(root)?;
+    let interpreter = setup::environment(root, "venv")?;
     python::build(root, target)?;
-    ci::side_by_side(folders, |folder| check(&folder, &interpreter, target))
+    command::side_by_side(folders, |folder| check(&folder, &interpreter, target))
 }
 
 /// Runs an example, and prints which result it has checked.
@@ -28,7 +28,7 @@ fn check(folder: &Path, interpreter: &str, target: &Path) -> Result<(), String> 
     let mut check = Command::new(interpreter);
     check.arg("-B").arg(folder.join("check.py"));
     check.env("BOFUSS_BIN_DIR", target.join("debug"));
-    let said = ci::output(check.stdin(Stdio::null()).stderr(Stdio::inherit()))?;
+    let said = command::output(check.stdin(Stdio::null()).stderr(Stdio::inherit()))?;
     let Some(checked) = said.lines().find_map(|line| line.strip_prefix(CHECKED)) else {
         return Err(format!("{}: no result: {said}", folder.display()));
     };

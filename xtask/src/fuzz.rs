@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{ci, seeds, tree};
+use crate::{command, seeds, tree};
 
 /// The instrumentation for libFuzzer: a counter for each edge, and the operands of comparisons.
 const FLAGS: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
@@ -36,7 +36,7 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
         if name == seeds::TARGET {
             seeds::write_all(root, &found)?;
         }
-        ci::cargo_with("run --locked --release --target host-tuple", |cargo| {
+        command::cargo_with("run --locked --release --target host-tuple", |cargo| {
             cargo.arg("--manifest-path").arg(&manifest);
             cargo
                 .arg("--target-dir")

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{ci, tree};
+use crate::{command, tree};
 
 const HEAD: &str = "bofuss: MIT OR Apache-2.0. Copyright the bofuss authors. The MIT license is\n\
     below; the Apache License, Version 2.0, is in /usr/share/common-licenses/Apache-2.0 and at\n\
@@ -21,11 +21,11 @@ const OURS: &str = include_str!("../../LICENSE-MIT");
 ///
 /// Errors: cargo's, or a library whose source is not here.
 pub(crate) fn notice(packages: &str, triple: &str) -> Result<String, String> {
-    let mut cargo = ci::cargo_command("tree --prefix none --no-dedupe --edges normal");
+    let mut cargo = command::cargo_command("tree --prefix none --no-dedupe --edges normal");
     cargo.args(packages.split(' ')).args(["--target", triple]);
     // One package per line, each with its license.
     cargo.args(["--format", "{p}\t{l}"]);
-    let lines = ci::output(&mut cargo)?;
+    let lines = command::output(&mut cargo)?;
     let home = std::env::var_os("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cargo")));

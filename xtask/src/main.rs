@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 mod bench;
 mod ci;
+mod command;
 mod cost;
 mod dist;
 mod docs;
@@ -20,11 +21,13 @@ mod fuzz;
 mod licenses;
 mod modules;
 mod mutants;
+mod package;
 mod patch;
 mod python;
 mod reference;
 mod rooms;
 mod seeds;
+mod setup;
 mod size;
 mod source;
 mod tidy;
@@ -77,8 +80,8 @@ fn main() -> ExitCode {
         ["mutants"] => mutants::run(root, &target, ""),
         ["mutants", word] => mutants::run(root, &target, word),
         ["reference"] => reference::run(root, reference::PageAction::Write),
-        ["dist"] => dist::run(root, &target, dist::BuildKind::Release),
-        ["dist", "--debug"] => dist::run(root, &target, dist::BuildKind::Debug),
+        ["dist"] => dist::run(root, &target, package::BuildKind::Release),
+        ["dist", "--debug"] => dist::run(root, &target, package::BuildKind::Debug),
         ["e2e", ..] => e2e::run(root, &target, &arguments[1..]),
         ["python", "--write"] => python::write_derived(root, &target),
         ["python", ..] => python::run(root, &target, &arguments[1..]),

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Instant;
 
-use crate::patch::ChangedFiles;
-use crate::tree::write;
-use crate::{cost, tree};
+use crate::cost;
+use crate::tree::{self, ChangedFiles, write};
 
 const LIST: &str = "xtask/mutants.txt";
 /// Seconds after which a test that does not end counts as having noticed the fault.

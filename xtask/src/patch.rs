@@ -7,13 +7,9 @@
 //! or to the end of the file if it has no anchor either. If the added lines are there already, the
 //! hunk changes nothing.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::tree;
-
-/// The files that patches have changed, with their text.
-pub(crate) type ChangedFiles = BTreeMap<PathBuf, String>;
+use crate::tree::{self, ChangedFiles};
 
 /// One hunk, as lines.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::tree::{copy, write};
-use crate::{ci, e2e, tree};
+use crate::{command, setup, tree};
 
 /// Files of `contrib` that also work without the package, and the names of the modules there.
 const MODULES: [(&str, &str); 2] = [
@@ -30,13 +30,13 @@ const LECTURE: &str = "docs/lecture.ipynb";
 pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<(), String> {
     let folder = build(root, target)?;
     let mut tests = interpreter(root, &folder)?;
-    tests.env("BOFUSS_PYTHON", e2e::python(root)?);
+    tests.env("BOFUSS_PYTHON", setup::environment(root, "venv")?);
     tests.env("BOFUSS_BIN_DIR", target.join("debug"));
     tests.args(["-W", "error::ResourceWarning", "-m", "unittest"]);
     if arguments.is_empty() {
         tests.args(["discover", "-s", "python/tests"]);
     }
-    ci::succeed(tests.args(arguments))
+    command::succeed(tests.args(arguments))
 }
 
 /// Writes what the package prints for the tree, and the output of the lecture's cells.
@@ -45,11 +45,11 @@ pub(crate) fn run(root: &Path, target: &Path, arguments: &[String]) -> Result<()
 pub(crate) fn write_derived(root: &Path, target: &Path) -> Result<(), String> {
     let folder = build(root, target)?;
     for (program, file) in PRINTED {
-        let text = ci::output(interpreter(root, &folder)?.arg(program))?;
+        let text = command::output(interpreter(root, &folder)?.arg(program))?;
         write(&root.join(file), text.as_bytes())?;
     }
     let mut notebook = interpreter(root, &folder)?;
-    ci::succeed(notebook.args(["python/tools/notebook.py", LECTURE, "--write"]))
+    command::succeed(notebook.args(["python/tools/notebook.py", LECTURE, "--write"]))
 }
 
 /// Compiles the module and the examples that its tests run, and puts the package together. Returns
@@ -57,7 +57,7 @@ pub(crate) fn write_derived(root: &Path, target: &Path) -> Result<(), String> {
 ///
 /// Errors: the step that failed.
 pub(crate) fn build(root: &Path, target: &Path) -> Result<PathBuf, String> {
-    ci::build_all()?;
+    command::build_all()?;
     let folder = target.join("python");
     let _ = fs::remove_dir_all(&folder);
     package(root, &target.join("debug"), &folder)?;
@@ -81,7 +81,7 @@ pub(crate) fn package(root: &Path, built: &Path, folder: &Path) -> Result<(), St
 
 /// The Python of the package's tests, set up to import the package from `folder`.
 fn interpreter(root: &Path, folder: &Path) -> Result<Command, String> {
-    let mut python = Command::new(e2e::environment(root, "venv-python")?);
+    let mut python = Command::new(setup::environment(root, "venv-python")?);
     python.current_dir(root).env("PYTHONPATH", folder);
     // Compiled files would be in the tree.
     python.env("PYTHONDONTWRITEBYTECODE", "1");

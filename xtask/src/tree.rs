@@ -1,12 +1,13 @@
 //! Lists the files of the work tree, as paths relative to its root, and reads them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use crate::patch::ChangedFiles;
+/// Files of a changed tree, with the texts that they have there.
+pub(crate) type ChangedFiles = BTreeMap<PathBuf, String>;
 
 /// Folders that never have sources.
 const PRODUCTS: [&str; 3] = ["target", ".git", "__pycache__"];

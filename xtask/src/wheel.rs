@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::dist::{BuildKind, HERE, SUMMARY, VERSION, sh, tool};
+use crate::command::{self, sh};
+use crate::package::{BuildKind, HERE, SUMMARY, VERSION, tool};
 use crate::tree::{copy, write};
-use crate::{ci, e2e, licenses, python};
+use crate::{licenses, python, setup};
 
 const PACKAGE: &str = "--locked --package bofuss-python";
 /// The lowest Python version, as wheels name it: the stable ABI that pyo3's feature selects.
@@ -37,9 +38,9 @@ pub(crate) fn folder(target: &Path, machine: &str) -> PathBuf {
 /// Errors: the command that failed.
 pub(crate) fn build(machine: &str, kind: BuildKind) -> Result<(), String> {
     if kind == BuildKind::Debug {
-        return ci::build_all();
+        return command::build_all();
     }
-    ci::cargo_with(&format!("build --release {PACKAGE}"), |cargo| {
+    command::cargo_with(&format!("build --release {PACKAGE}"), |cargo| {
         if machine != HERE {
             let triple = triple(machine);
             let name = triple.replace('-', "_");
@@ -78,16 +79,16 @@ pub(crate) fn pack(
     );
     describe(&tag, machine, stage)?;
     // Archives begin in 1980.
-    let mut pack = Command::new(e2e::environment(root, "venv-python")?);
+    let mut pack = Command::new(setup::environment(root, "venv-python")?);
     pack.env("SOURCE_DATE_EPOCH", "315619200");
     pack.args(["-m", "wheel", "pack", "--dest-dir"]).arg(out);
-    ci::succeed(pack.arg(stage))
+    command::succeed(pack.arg(stage))
 }
 
 /// The lowest glibc that has all symbols that a library needs: the N of 2.N.
 fn glibc(machine: &str, library: &Path) -> Result<u32, String> {
     let objdump = tool(machine, "objdump");
-    let symbols = ci::output(Command::new(objdump).arg("-T").arg(library))?;
+    let symbols = command::output(Command::new(objdump).arg("-T").arg(library))?;
     let versions = symbols
         .split("GLIBC_2.")
         .skip(1)

@@ -25,14 +25,19 @@ pub const MS: u64 = 1_000_000;
 #[derive(Default)]
 pub struct Kept {
     pub out: Vec<u32>,
+    /// The frames that left, if they are kept.
+    pub frames: Option<Vec<Vec<u8>>>,
     pub messages: Vec<Message>,
     /// Whether all connections refuse messages.
     pub stuck: bool,
 }
 
 impl SwitchIo for Kept {
-    fn transmit(&mut self, port: PortNo, _: QueueId, _: Frame) {
+    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
         self.out.push(port.0);
+        if let Some(frames) = &mut self.frames {
+            frames.push(frame.bytes().into());
+        }
     }
     fn flush(&mut self) {}
     fn send(&mut self, _: ConnId, _: u32, message: Message) {

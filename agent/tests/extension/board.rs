@@ -85,7 +85,7 @@ impl TextForm for Notes {
 }
 
 impl TypedBody for Notes {
-    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, bofuss_oflib::ParseError> {
         Err("it is not written by hand".into())
     }
     fn join(&mut self, mut part: Self) -> bool {

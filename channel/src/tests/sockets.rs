@@ -30,6 +30,13 @@ async fn tries_back_off_and_start_again_after_a_connection_that_lasts() {
         last = Instant::now();
     }
     assert_eq!(waits_ms, [0, 100, 200, 400, 800, 1500, 1500, 100, 200]);
+    sleep(Duration::from_millis(1)).await;
+    let Pursuit::Waiting { failure, until } = target.pursuit() else {
+        panic!("{}", target.pursuit());
+    };
+    let wait = until.saturating_duration_since(Instant::now());
+    assert_eq!(wait, Duration::from_millis(399));
+    assert!(failure.is_some_and(|why| !why.is_empty()));
     drop(target);
     // The same reason was told once before the connection, and once after it.
     failed(&mut events).await;

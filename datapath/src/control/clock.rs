@@ -23,9 +23,11 @@ pub(crate) fn next_tick<E: FrameEngine>(
 ) -> Option<Time> {
     let may_compact = !changes.have_bundle();
     let expiry = pipeline.deadlines.first().map(|(at, ..)| *at);
+    let trigger = pipeline.trigger_deadlines.first().map(|(at, ..)| *at);
     let compaction = table_to_compact(pipeline).map(|_| Time(0));
     expiry
         .into_iter()
+        .chain(trigger)
         .chain(compaction.filter(|_| may_compact))
         .chain(triggers::next_check(pipeline, &lane.engine))
         .chain(E::next_clean(&lane.engine))
@@ -35,10 +37,11 @@ pub(crate) fn next_tick<E: FrameEngine>(
         .min()
 }
 
-/// Adds what flows have counted to the counters of entries, tables and ports.
+/// Adds what flows have counted to the counters of entries, tables, ports and groups.
 pub(crate) fn settle<E: FrameEngine>(pipeline: &mut Pipeline<E>, lane: &mut Lane<E>) {
     E::settle(&mut lane.engine, &mut pipeline.tables);
     E::settle_ports(&mut lane.engine, &mut pipeline.ports, &mut lane.drops);
+    E::settle_groups(&mut lane.engine, &mut pipeline.groups);
 }
 
 impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
@@ -58,6 +61,7 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             compact(&mut self.editor());
         }
         triggers::check_noted(self.cx.pipeline, now, self.cx.sink);
+        triggers::check_due(self.cx.pipeline, now, self.cx.sink);
         self.expire();
         self.hook_calls().tick();
     }
@@ -76,9 +80,11 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
             let entry = found.expect("an entry takes its deadline with it");
             let key = entry.key;
             let expired = entry.deadline().filter(|(at, _)| *at <= now);
-            triggers::check_one(pipeline, now, table, key, self.cx.sink);
             match expired {
-                Some((_, reason)) => self.expire_entry(table, key, reason),
+                Some((_, reason)) => {
+                    triggers::check_one(pipeline, now, table, key, self.cx.sink);
+                    self.expire_entry(table, key, reason);
+                }
                 None => pipeline.set_deadline(table, key),
             }
         }

@@ -163,7 +163,6 @@ impl<E: FrameEngine> Pipeline<E> {
         self.refer(instructions, true);
         if before.stat_trigger().is_some() || instructions.stat_trigger().is_some() {
             self.watch(number, key.slot, now);
-            self.set_deadline(number, key);
         }
         Some(before)
     }
@@ -172,6 +171,9 @@ impl<E: FrameEngine> Pipeline<E> {
     pub(super) fn take_entry(&mut self, table: TableId, key: EntryKey) -> Option<Entry> {
         let table_of = &mut self.tables[usize::from(table.0)];
         let sent = table_of.sent.contains_key(&key.slot);
+        table_of.get(key)?;
+        self.set_trigger_due(table, key.slot, Time::NEVER);
+        let table_of = &mut self.tables[usize::from(table.0)];
         let entry = table_of.remove(key)?;
         self.entry_places -= table_of.places(&entry.rule, sent);
         self.instructions.release(&entry.instructions);
@@ -194,6 +196,7 @@ impl<E: FrameEngine> Pipeline<E> {
             .sent
             .get(&key.slot)
             .cloned();
+        self.set_trigger_due(table, key.slot, Time::NEVER);
         let watch = self.tables[usize::from(table.0)].triggers.end(key.slot);
         let mut entry = self.take_entry(table, key)?;
         entry.rule = entry.rule.unshared();
@@ -203,32 +206,21 @@ impl<E: FrameEngine> Pipeline<E> {
         if let Some(watch) = watch {
             let triggers = &mut self.tables[usize::from(table.0)].triggers;
             triggers.resume(moved.slot, watch);
-            self.set_deadline(table, moved);
+            self.set_trigger_deadline(table, moved.slot);
         }
         Some(moved)
     }
 
     /// Replaces an entry's deadline by its next one, if there is one.
     pub(crate) fn set_deadline(&mut self, table: TableId, key: EntryKey) {
-        let in_table = &mut self.tables[usize::from(table.0)];
-        let view = in_table.view;
-        let Some(entry) = in_table.entries.get_mut(key.slot) else {
+        let Some(entry) = self.tables[usize::from(table.0)].get_mut(key) else {
             return;
         };
-        if entry.key != key {
-            return;
-        }
         // The timeouts of an entry that a bundle adds begin with the commit.
         if matches!(entry.stage, EntryStage::Added(_)) {
             return;
         }
-        let timeout = entry.deadline().map_or(Time::NEVER, |(at, _)| at);
-        let trigger = if view.has(entry) {
-            in_table.triggers.due(entry)
-        } else {
-            Time::NEVER
-        };
-        let next = timeout.min(trigger);
+        let next = entry.deadline().map_or(Time::NEVER, |(at, _)| at);
         let before = core::mem::replace(&mut entry.due, next);
         self.deadlines.remove(&(before, table, key.slot));
         if next != Time::NEVER {

@@ -111,7 +111,7 @@ impl Filter {
 }
 
 /// The match of the entry that a flow-mod adds.
-fn rule_of(flow_mod: &FlowMod, known: Option<&Rc<KeyMask>>) -> KeyMatch {
+pub(super) fn rule_of(flow_mod: &FlowMod, known: Option<&Rc<KeyMask>>) -> KeyMatch {
     if flow_mod.flags.has(FlowModFlags::ONE_TAG) {
         KeyMatch::behind_one_tag(&flow_mod.fields, known)
     } else {

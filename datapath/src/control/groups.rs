@@ -108,8 +108,9 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
     /// BAD_TYPE and EPERM; or an error of an action in a bucket.
     pub fn group_mod(&mut self, group_mod: &GroupMod) -> Result<(), ErrorCode> {
         let id = group_mod.group_id;
-        if let Some(groups) = self.changes.prepared_groups() {
-            groups.note_group_mod(group_mod);
+        match self.changes.prepared_groups() {
+            Some(groups) => groups.note_group_mod(group_mod),
+            None => E::groups_change(&mut self.cx.lane.engine, &mut self.cx.pipeline.groups),
         }
         let exists = self.cx.pipeline.groups.contains_key(&id);
         match group_mod.command {
@@ -316,6 +317,10 @@ impl<E: FrameEngine> Pipeline<E> {
     pub(crate) fn refer(&mut self, instructions: &Instructions, refers: bool) {
         self.count_references(instructions, refers);
         self.field_uses.actions(instructions.actions(), refers);
+        #[cfg(feature = "replicas")]
+        for instruction in instructions.list() {
+            self.field_uses.alone.instruction(instruction, refers);
+        }
     }
 
     /// Adds or removes an entry's references to its groups and meters.

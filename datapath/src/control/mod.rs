@@ -11,6 +11,8 @@ pub(crate) mod chunked_queue;
 pub(crate) mod clock;
 mod compaction;
 pub(crate) mod deleted;
+#[cfg(feature = "replicas")]
+pub(crate) mod dispatch;
 pub(crate) mod entries;
 pub(crate) mod extensions;
 mod features;
@@ -23,6 +25,10 @@ pub(crate) mod ports;
 pub(crate) mod queues;
 pub mod reconfigure;
 mod removal;
+#[cfg(feature = "replicas")]
+pub(crate) mod replica;
+#[cfg(feature = "restore")]
+pub(crate) mod restore;
 mod slices;
 pub(crate) mod staged_bundle;
 pub(crate) mod triggers;

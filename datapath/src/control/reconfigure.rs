@@ -70,8 +70,15 @@ impl<S: Sink, E: FrameEngine> Control<'_, S, E> {
         self.change_engine(config.engine);
         let pipeline = &mut *self.cx.pipeline;
         let secret = pipeline.config.secret;
+        let old_vlans = core::mem::take(&mut pipeline.config.port_vlans);
         pipeline.config = Config { secret, ..config };
         pipeline.bridge.reconfigure(&pipeline.config);
+        let new_vlans = &pipeline.config.port_vlans;
+        for port in old_vlans.keys().chain(new_vlans.keys()) {
+            if old_vlans.get(port) != new_vlans.get(port) {
+                pipeline.bridge.forget_stations(*port);
+            }
+        }
         let engine = pipeline.config.engine;
         let n_tables = pipeline.shape.n_tables();
         let new_table = || Table::new(E::classifier(engine, secret), engine);

@@ -87,6 +87,7 @@ impl<E: FrameEngine> StagedBundle<E> {
         self.phase = BundlePhase::Settling(now);
         set_view(editor.pipeline, View::After);
         if let Some(staged) = self.groups() {
+            E::groups_change(editor.engine, &mut editor.pipeline.groups);
             staged.commit(editor.pipeline);
         }
         E::all_changed(editor.engine);

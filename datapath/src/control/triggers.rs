@@ -2,7 +2,7 @@
 //! section 7.2.5.
 //!
 //! Triggers add nothing to the cost of a packet: where counters are increased anyway, an entry with
-//! a trigger is noted, and checked soon after. Thresholds of time are part of an entry's deadline.
+//! a trigger is noted, and checked soon after. Thresholds of time have deadlines of their own.
 
 use bofuss_oflib::message::multipart::flow::{FlowCounters, FlowStatsReason};
 use bofuss_oflib::message::stats::{StatTime, Stats};
@@ -11,7 +11,7 @@ use bofuss_oflib::types::TableId;
 use crate::frame_engine::FrameEngine;
 use crate::pipeline::context::Pipeline;
 use crate::tables::stage::EntryStage;
-use crate::{Entry, EntryKey, Sink, Time};
+use crate::{Entry, EntryKey, Sink, Table, Time};
 
 /// Nanoseconds between two checks of the entries that have had packets. A reached threshold of
 /// packets or bytes is noticed within this time, or some turns later if more entries are due than
@@ -41,10 +41,37 @@ impl<E: FrameEngine> Pipeline<E> {
     /// Begins to watch an entry if its instructions have a trigger, for thresholds that it has not
     /// reached yet. An entry that a bundle adds is watched from the commit on.
     pub(crate) fn watch(&mut self, number: TableId, slot: u32, now: Time) {
+        #[cfg(feature = "replicas")]
+        if self.follows {
+            return;
+        }
+        self.set_trigger_due(number, slot, Time::NEVER);
         let table = &mut self.tables[usize::from(number.0)];
         table.triggers.begin(&mut table.entries[slot], now);
         if !table.triggers.is_empty() {
             self.triggered_tables.insert(number);
+        }
+        self.set_trigger_deadline(number, slot);
+    }
+
+    /// Replaces the time when the entry in a slot is checked because of time by the next one, if it
+    /// is watched and packets see it.
+    pub(crate) fn set_trigger_deadline(&mut self, number: TableId, slot: u32) {
+        let table = &self.tables[usize::from(number.0)];
+        let mut due = Time::NEVER;
+        if let Some(entry) = table.at(slot).filter(|entry| is_seen(table, entry)) {
+            due = table.triggers.due(entry);
+        }
+        self.set_trigger_due(number, slot, due);
+    }
+
+    /// Replaces the time when the entry in a slot is checked; [`Time::NEVER`] if it is not.
+    pub(crate) fn set_trigger_due(&mut self, number: TableId, slot: u32, due: Time) {
+        let triggers = &mut self.tables[usize::from(number.0)].triggers;
+        let before = triggers.replace_due(slot, due);
+        self.trigger_deadlines.remove(&(before, number, slot));
+        if due != Time::NEVER {
+            self.trigger_deadlines.insert((due, number, slot));
         }
     }
 
@@ -69,7 +96,6 @@ impl<E: FrameEngine> Pipeline<E> {
         let entry = &mut table.entries[key.slot];
         (entry.packets, entry.bytes) = after;
         table.triggers.note(key.slot);
-        self.set_deadline(number, key);
     }
 
     /// The next entry that has had packets, after the position of the last one; so each is checked
@@ -130,8 +156,31 @@ pub(crate) fn check_noted<S: Sink>(
         };
         pipeline.check_from = (table, key.slot + 1);
         check_one(pipeline, now, table, key, sink);
-        pipeline.set_deadline(table, key);
+        pipeline.set_trigger_deadline(table, key.slot);
     }
+}
+
+/// Checks entries that are due because of time. All counters must be settled.
+pub(crate) fn check_due<S: Sink>(
+    pipeline: &mut Pipeline<impl FrameEngine>,
+    now: Time,
+    sink: &mut S,
+) {
+    for _ in 0..ENTRIES_PER_TURN {
+        let first = pipeline.trigger_deadlines.first();
+        let Some(&(_, table, slot)) = first.filter(|(at, ..)| *at <= now) else {
+            return;
+        };
+        let found = pipeline.tables[usize::from(table.0)].at(slot);
+        let key = found.expect("an entry takes its deadlines with it").key;
+        check_one(pipeline, now, table, key, sink);
+        pipeline.set_trigger_deadline(table, slot);
+    }
+}
+
+/// Returns true if packets see an entry, also if a bundle is in progress.
+fn is_seen(table: &Table, entry: &Entry) -> bool {
+    table.view.has(entry) && !matches!(entry.stage, EntryStage::Added(_))
 }
 
 /// Reports an entry if it has reached a threshold. An entry that packets do not see, because a
@@ -147,9 +196,9 @@ pub(crate) fn check_one<S: Sink>(
     if table.triggers.is_empty() {
         return;
     }
-    let entry = &mut table.entries[key.slot];
-    let is_seen = table.view.has(entry) && !matches!(entry.stage, EntryStage::Added(_));
-    if !is_seen || !table.triggers.check(entry, now) {
+    if !is_seen(table, &table.entries[key.slot])
+        || !table.triggers.check(&mut table.entries[key.slot], now)
+    {
         return;
     }
     let entry = &table.entries[key.slot];

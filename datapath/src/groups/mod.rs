@@ -23,7 +23,8 @@ const ACTIONS_PER_PLACE: usize = 8;
 #[derive(Debug)]
 pub struct Plan<N> {
     pub(crate) bucket: Bucket,
-    pub(crate) actions: Vec<Action>,
+    /// Its action set, in the order of execution.
+    pub actions: Vec<Action>,
     /// The notes of the engine.
     pub notes: N,
 }
@@ -46,13 +47,16 @@ impl<N> Plan<N> {
 #[derive(Clone, Debug)]
 pub struct Group<B, G> {
     pub(crate) ty: GroupType,
+    /// Its buckets.
     pub plans: Rc<[Plan<B>]>,
     pub(crate) selector: Selector,
     /// The notes of the engine.
     pub notes: G,
     /// The liveness of each bucket.
     pub(crate) live: Vec<bool>,
+    /// What it has counted, and what each bucket has.
     pub counter: BucketCounter,
+    /// See `counter`.
     pub bucket_counters: Vec<BucketCounter>,
     pub(crate) created: Time,
     /// The number of entries that forward to it.
@@ -71,13 +75,32 @@ impl<B, G> Group<B, G> {
     /// Chooses the bucket that gets a packet, whose frame has these bytes and this layout; `None`
     /// if there is none. With `keep`, no state changes.
     pub fn choose(&mut self, layout: &Layout, bytes: &[u8], keep: bool) -> Option<usize> {
+        if self.is_select() {
+            return self.selector.choose(layout, bytes, keep);
+        }
+        self.choice(layout, bytes)
+    }
+
+    /// The bucket that a packet would get.
+    #[inline]
+    pub fn choice(&self, layout: &Layout, bytes: &[u8]) -> Option<usize> {
         match self.ty {
-            GroupType::SELECT => self.selector.choose(layout, bytes, keep),
+            GroupType::SELECT => self.selector.choice(layout, bytes).0,
             GroupType::FF => self.live.iter().position(|live| *live),
             GroupType::INDIRECT => Some(0),
             // The packet itself goes to the last bucket, and copies to all others.
             _ => self.plans.len().checked_sub(1),
         }
+    }
+
+    /// Returns true if its choice depends on the headers of a packet.
+    pub fn is_select(&self) -> bool {
+        self.ty == GroupType::SELECT
+    }
+
+    /// Returns true if packets of one flow may get different buckets.
+    pub fn is_per_packet(&self) -> bool {
+        self.is_select() && self.selector.is_per_packet()
     }
 
     /// Returns how many buckets, from the first on, get copies of the packet.

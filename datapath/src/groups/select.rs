@@ -176,6 +176,16 @@ impl Selector {
     /// Chooses the bucket for a packet, whose frame has these bytes and this layout; `None` if no
     /// bucket is live. With `keep`, no state changes.
     pub(crate) fn choose(&mut self, layout: &Layout, bytes: &[u8], keep: bool) -> Option<usize> {
+        let (chosen, state) = self.choice(layout, bytes);
+        if !keep {
+            self.state = state;
+        }
+        chosen
+    }
+
+    /// The bucket that a packet would get, and the state after it.
+    #[inline]
+    pub(crate) fn choice(&self, layout: &Layout, bytes: &[u8]) -> (Option<usize>, u64) {
         let mut state = self.state;
         let number = match self.algorithm {
             Algorithm::Hash => flow_hash(layout, bytes, self.seed),
@@ -190,11 +200,8 @@ impl Selector {
                 mix(mix(state, state >> 32), state >> 17)
             }
         };
-        if !keep {
-            self.state = state;
-        }
         let slot = self.slots[number as usize & (self.slots.len() - 1)];
-        (slot != NO_BUCKET).then_some(slot.into())
+        ((slot != NO_BUCKET).then_some(slot.into()), state)
     }
 }
 

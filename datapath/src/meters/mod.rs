@@ -1,6 +1,11 @@
 //! Meters: token buckets that decide which band applies to a packet. Spec: OpenFlow 1.3.5 sections
 //! 5.7, 6.6 and 7.3.4.4.
 
+#[cfg(feature = "replicas")]
+mod shared;
+#[cfg(feature = "replicas")]
+pub(crate) mod sharing;
+
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -33,6 +38,10 @@ struct TokenBucket {
     /// The band's place in the meter.
     place: usize,
     rate: i64,
+    /// The rate by which it fills by itself: 0 if it is filled from a shared bucket.
+    own_rate: i64,
+    #[cfg(feature = "replicas")]
+    shared: Option<shared::SharedBucket>,
     /// The most tokens.
     depth: i64,
     /// The tokens that it has; below 0 if the rate is exceeded.
@@ -51,7 +60,23 @@ pub(crate) struct Meter {
     pub(crate) created: Time,
 }
 
+#[cfg(not(feature = "replicas"))]
+impl TokenBucket {
+    /// Without replicas, there is nothing to take tokens from.
+    fn draw(&mut self, _: Time, _: i64) -> bool {
+        false
+    }
+}
+
 impl Meter {
+    /// A copy whose packets take no tokens of other replicas.
+    pub(crate) fn apart(&self) -> Self {
+        let copy = self.clone();
+        #[cfg(feature = "replicas")]
+        let copy = copy.with_buckets_apart();
+        copy
+    }
+
     /// A copy with counters at 0.
     pub(crate) fn uncounted(&self) -> Self {
         let mut copy = self.clone();
@@ -94,6 +119,9 @@ impl Meter {
             buckets.push(TokenBucket {
                 place,
                 rate,
+                own_rate: rate,
+                #[cfg(feature = "replicas")]
+                shared: None,
                 depth,
                 tokens: depth,
             });
@@ -126,7 +154,7 @@ impl Meter {
         let nanos = i64::try_from(now.since(self.filled)).unwrap_or(i64::MAX);
         self.filled = self.filled.max(now);
         for bucket in &mut self.buckets {
-            let more = bucket.rate.saturating_mul(nanos);
+            let more = bucket.own_rate.saturating_mul(nanos);
             bucket.tokens = bucket.tokens.saturating_add(more).min(bucket.depth);
         }
     }
@@ -143,7 +171,8 @@ impl Meter {
     pub(crate) fn covers(&mut self, now: Time, counts: (u64, u64)) -> bool {
         let cost = self.cost(counts);
         self.refill(now);
-        self.buckets.iter().all(|bucket| bucket.tokens >= cost)
+        let mut buckets = self.buckets.iter_mut();
+        buckets.all(|bucket| bucket.tokens >= cost || bucket.draw(now, cost))
     }
 
     /// Counts a packet. Returns the band that applies to it: of the bands whose rate is exceeded,
@@ -158,7 +187,7 @@ impl Meter {
         self.refill(now);
         count(&mut self.stats.input, counts);
         for bucket in &mut self.buckets {
-            if bucket.tokens < 0 || bucket.rate == 0 {
+            if (bucket.tokens < 0 && !bucket.draw(now, 0)) || bucket.rate == 0 {
                 count(&mut self.stats.bands[bucket.place], counts);
                 return Some(self.config.bands[bucket.place]);
             }

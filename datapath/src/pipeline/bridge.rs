@@ -4,20 +4,17 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use bofuss_oflib::{Mac, PortNo};
+use bofuss_oflib::PortNo;
 use hashbrown::HashMap;
 
 use crate::slab::{NONE, Slab};
-use crate::{Config, MAX_ADDRESSES, Time};
+use crate::{Config, MAX_ADDRESSES, Station, Time};
 
 /// Nanoseconds after which an unseen address is forgotten.
 const AGEING_NS: u64 = 300 * Time::SEC;
 /// The number of frames that each port may flood in a second, and at once.
 const FLOODS_PER_SEC: u64 = 10_000;
 const FLOOD_BURST: u64 = 10_000;
-
-/// An address in a VLAN (the VLAN_VID value, 0 for untagged).
-type Station = (u16, Mac);
 
 /// A known station. Those of a port form a list, the last seen first.
 #[derive(Debug)]
@@ -40,23 +37,64 @@ struct Learner {
     floods: (u64, Time),
 }
 
-/// The addresses that NORMAL has learned. If there are too many stations, the port with most of
-/// them forgets one of its own, as in Open vSwitch's `lib/mac-learning.c`. So a flood of addresses
-/// on one port costs other ports none.
+/// The addresses that NORMAL has learned; static ones are in the configuration. If there are too
+/// many stations, the port with most of them forgets one of its own, as in Open vSwitch's
+/// `lib/mac-learning.c`. So a flood of addresses on one port costs other ports none.
 #[derive(Debug, Default)]
-pub(crate) struct Bridge {
+pub struct Bridge {
     stations: Slab<Learned>,
     slots: HashMap<Station, u32>,
     ports: HashMap<PortNo, Learner>,
     /// The ports, sorted by how many stations they have.
     by_count: BTreeSet<(u32, PortNo)>,
+    /// How often a station was forgotten, or left its port: see [`Self::changes`].
+    changes: u64,
     /// Stations that the traced packet would have made NORMAL learn at its ingress port.
     pub(crate) tried: Vec<Station>,
 }
 
 impl Bridge {
+    /// The stations that were seen recently, with their ports and when that was, in any order.
+    pub fn stations(&self, now: Time) -> impl Iterator<Item = (Station, PortNo, Time)> {
+        let known = self.slots.values().map(|slot| &self.stations[*slot]);
+        let recent = known.filter(move |known| now.since(known.seen) < AGEING_NS);
+        recent.map(|known| (known.station, known.port, known.seen))
+    }
+
+    /// A number that changes whenever a station may be at another port than before, or at none,
+    /// but for its age.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Notes when a station was seen at a port, if it is known there and was not seen later.
+    pub fn touch(&mut self, seen: Time, station: &Station, port: PortNo) {
+        if let Some(&slot) = self.slots.get(station)
+            && self.stations[slot].port == port
+            && self.stations[slot].seen < seen
+        {
+            self.stations[slot].seen = seen;
+            self.make_newest(slot);
+        }
+    }
+
+    /// Forgets all stations.
+    pub fn forget_all(&mut self) {
+        let ports: Vec<PortNo> = self.ports.keys().copied().collect();
+        for port in ports {
+            self.forget_stations(port);
+        }
+    }
+
+    /// Forgets the stations of a port.
+    pub(crate) fn forget_stations(&mut self, port: PortNo) {
+        while self.count(port) > 0 {
+            self.forget_oldest(port);
+        }
+    }
+
     /// Learns the port of a station.
-    pub(super) fn learn(&mut self, now: Time, station: Station, port: PortNo, config: &Config) {
+    pub(crate) fn learn(&mut self, now: Time, station: Station, port: PortNo, config: &Config) {
         if let Some(slot) = self.slots.get(&station).copied() {
             if self.stations[slot].port == port {
                 self.stations[slot].seen = now;
@@ -115,6 +153,7 @@ impl Bridge {
 
     fn remove(&mut self, slot: u32) {
         self.unlink(slot);
+        self.changes += 1;
         if let Some(known) = self.stations.remove(slot) {
             self.slots.remove(&known.station);
             self.set_count(known.port, self.count(known.port) - 1);
@@ -160,22 +199,24 @@ impl Bridge {
         }
     }
 
-    /// The port of a station, if it was seen recently.
-    pub(super) fn find(&self, now: Time, station: &Station) -> Option<PortNo> {
+    /// The port of a station, if it is static or was seen recently.
+    pub fn find(&self, now: Time, station: &Station, config: &Config) -> Option<PortNo> {
+        if let Some(port) = config.static_addresses.get(station) {
+            return Some(*port);
+        }
         let known = &self.stations[*self.slots.get(station)?];
         (now.since(known.seen) < AGEING_NS).then_some(known.port)
     }
 
     /// Forgets what was learned on a port.
     pub(crate) fn forget(&mut self, port: PortNo) {
-        while self.count(port) > 0 {
-            self.forget_oldest(port);
-        }
+        self.forget_stations(port);
         self.ports.remove(&port);
     }
 
     /// Forgets the oldest stations of ports that have more than a configuration allows.
     pub(crate) fn reconfigure(&mut self, config: &Config) {
+        self.changes += 1;
         let ports: Vec<PortNo> = self.ports.keys().copied().collect();
         for port in ports {
             while self.count(port) > config.max_addresses(port) {

@@ -3,7 +3,6 @@
 use alloc::rc::Rc;
 
 use bofuss_oflib::message::PacketInReason;
-use bofuss_oflib::message::group_mod::GroupType;
 use bofuss_oflib::types::GroupId;
 use bofuss_packet::{Packet, offload};
 
@@ -43,8 +42,7 @@ impl<E: EngineNotes> GroupPass<'_, '_, E> {
         if self.walk.limits.depth >= MAX_CHAIN {
             return Err(DropReason::GroupLimit);
         }
-        let per_packet = group.ty == GroupType::SELECT && group.selector.is_per_packet();
-        if !per_packet || self.walk.packet.frame.offload.gso.is_none() {
+        if !group.is_per_packet() || self.walk.packet.frame.offload.gso.is_none() {
             let packet = self.walk.packet.try_clone().ok_or(DropReason::NoBuffer)?;
             return self.choose(cx, packet);
         }

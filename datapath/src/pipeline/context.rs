@@ -42,6 +42,9 @@ pub struct Pipeline<E: EngineNotes> {
     pub field_uses: FieldUses,
     /// The next deadline of each entry that has one.
     pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
+    /// When entries with statistics triggers are checked because of time. These are no deadlines of
+    /// entries, so that replicas, of which one has triggers, expire entries in the same order.
+    pub(crate) trigger_deadlines: BTreeSet<(Time, TableId, u32)>,
     /// Tables that have to be compacted.
     pub(crate) sparse_tables: BTreeSet<TableId>,
     /// Tables with vacancy events.
@@ -59,9 +62,13 @@ pub struct Pipeline<E: EngineNotes> {
     pub(crate) meters: BTreeMap<MeterId, Meter>,
     /// The ports.
     pub ports: BTreeMap<PortNo, Port>,
-    pub(crate) bridge: Bridge,
+    /// What NORMAL has learned.
+    pub bridge: Bridge,
     /// The treatment of IP fragments.
     pub(crate) fragments: ConfigFlags,
+    /// True if this is a replica that only forwards: another one reports.
+    #[cfg(feature = "replicas")]
+    pub(crate) follows: bool,
 }
 
 impl<E: EngineNotes> Pipeline<E> {

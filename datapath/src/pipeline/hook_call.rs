@@ -22,6 +22,19 @@ pub struct HookReply {
     pub again: bool,
 }
 
+impl HookReply {
+    /// The reply of a hook that asks for nothing.
+    pub fn of(hook: usize) -> Self {
+        Self {
+            hook,
+            verdict: Verdict::Continue,
+            outcome: HookOutcome::default(),
+            replanned: false,
+            again: false,
+        }
+    }
+}
+
 /// The part that an engine has already done of the next call of a hook.
 #[derive(Debug)]
 pub enum BegunCall {

@@ -29,7 +29,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         point: impl FnOnce(&mut dyn Hook, &mut HookContext<'_>) -> Verdict,
     ) -> Result<HookCall, DropReason> {
         self.flush_pending(walk);
-        let mut outcome = HookOutcome::default();
+        let mut reply = HookReply::of(hook);
         let query = HookQuery {
             hook,
             subject: &mut *walk.packet,
@@ -39,14 +39,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             noted: walk.hook.note,
             records,
         };
-        let (verdict, replanned) = query.ask(self, &mut outcome, point);
-        let reply = HookReply {
-            hook,
-            verdict,
-            outcome,
-            replanned,
-            again: false,
-        };
+        (reply.verdict, reply.replanned) = query.ask(self, &mut reply.outcome, point);
         reply.carry_out(self, walk)
     }
 
@@ -117,7 +110,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             note_segments(self, hook, effect);
             let mut again = false;
             let call = match E::begun_call(&mut walk.notes) {
-                BegunCall::Replied(reply) => {
+                BegunCall::Replied(mut reply) => {
                     again = reply.again;
                     reply.carry_out(self, walk)?
                 }
@@ -148,7 +141,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         };
         note_segments(self, hook, HookEffect::Unknown);
         let call = match E::begun_call(&mut walk.notes) {
-            BegunCall::Replied(reply) => reply.carry_out(self, walk)?,
+            BegunCall::Replied(mut reply) => reply.carry_out(self, walk)?,
             BegunCall::Done => return Ok(()),
             BegunCall::Nothing => {
                 self.call_hook(hook, walk, false, |hook, cx| hook.on_action(cx, row, value))?
@@ -238,17 +231,12 @@ impl HookReply {
     ///
     /// Errors: why the packet goes no further.
     pub fn carry_out<S: Sink, E: EngineNotes>(
-        self,
+        &mut self,
         cx: &mut Context<'_, S, E>,
         walk: &mut Walk<'_, E>,
     ) -> Result<HookCall, DropReason> {
-        let HookReply {
-            hook,
-            verdict,
-            mut outcome,
-            replanned,
-            again: _,
-        } = self;
+        let hook = self.hook;
+        let outcome = &mut self.outcome;
         let only_sets = outcome.acts.is_empty()
             && outcome.goto.is_none()
             && outcome.qos.is_none()
@@ -257,7 +245,7 @@ impl HookReply {
             let acts = core::mem::take(&mut outcome.acts);
             outcome.changed |= do_all_for_hook(cx, hook, walk, acts)?;
         }
-        if verdict == Verdict::Drop || outcome.drop.is_some() {
+        if self.verdict == Verdict::Drop || outcome.drop.is_some() {
             count_hook_drop(cx, hook, outcome.drop);
             return Err(DropReason::Hook);
         }
@@ -282,10 +270,10 @@ impl HookReply {
         let edited = before_edit.is_some_and(|key| key != walk.packet.key());
         let changed = outcome.changed || edited;
         Ok(HookCall {
-            sets: outcome.sets,
+            sets: core::mem::take(&mut outcome.sets),
             read: outcome.read,
             only_sets,
-            uncacheable: changed || outcome.goto.is_some() || replanned,
+            uncacheable: changed || outcome.goto.is_some() || self.replanned,
             taken: outcome.taken,
         })
     }
@@ -324,11 +312,12 @@ fn do_for_hook<S: Sink, E: EngineNotes>(
         HookAct::Notify(value) if !S::DRY => cx.sink.notify(&value),
         HookAct::Notify(value) => {
             let name = cx.hooks.all[hook].name();
-            cx.sink.step(Step::Said(name, &format!("notifies {value}")));
+            cx.sink
+                .step(Step::Reported(name, &format!("notifies {value}")));
         }
         HookAct::Say(line) => {
             let name = cx.hooks.all[hook].name();
-            cx.sink.step(Step::Said(name, &line));
+            cx.sink.step(Step::Reported(name, &line));
         }
     }
     Ok(())
@@ -359,7 +348,7 @@ fn count_hook_drop<S: Sink, E: EngineNotes>(
     }
     if S::TRACES {
         let name = cx.hooks.all[hook].name();
-        cx.sink.step(Step::Said(name, reason));
+        cx.sink.step(Step::Reported(name, reason));
     }
 }
 

@@ -42,7 +42,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             .ok_or(DropReason::NoMeter)?;
         let counts = offload::wire_count(frame);
         let band = if S::DRY {
-            meter.clone().judge(self.now, counts)
+            meter.apart().judge(self.now, counts)
         } else {
             meter.judge(self.now, counts)
         };

@@ -1,14 +1,15 @@
 //! NORMAL: forwarding like an ordinary learning switch.
 
-use bofuss_oflib::field::{ETH_DST, ETH_SRC, VLAN_VID};
+use bofuss_oflib::field::{ETH_DST, ETH_SRC, VID_PRESENT, VLAN_VID};
 use bofuss_oflib::message::port::PortConfig;
-use bofuss_oflib::{Field, Mac};
-use bofuss_packet::Packet;
+use bofuss_oflib::{Field, Mac, PortNo};
+use bofuss_packet::{EditError, Packet};
 
 use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
 use crate::qos::QueueClass;
-use crate::{DropReason, Sink, Step};
+use crate::vlan::vid_of;
+use crate::{DropReason, PortVlans, Sink, Step};
 
 /// Destinations 01:80:c2:00:00:00 to :0f belong to the link and are not forwarded.
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
@@ -17,37 +18,42 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// Forwards a packet like an ordinary learning switch. Spec: OpenFlow 1.3.5 section 4.5,
     /// NORMAL.
     ///
-    /// Choice: each VLAN learns independently, and frames keep their tags on all ports. A packet
-    /// without an Ethernet header has no addresses, and is dropped.
+    /// Choice: each VLAN learns independently. Frames keep their tags on all ports, unless there
+    /// are VLANs of ports: see [`PortVlans`]. A packet without an Ethernet header has no addresses,
+    /// and is dropped.
     pub(crate) fn normal(&mut self, packet: &mut Packet, class: &QueueClass) {
         if !packet.key().is_of_ethernet() {
             return self.drop(DropReason::PacketType);
         }
-        let vlan = number(packet, VLAN_VID) as u16;
+        let vid = number(packet, VLAN_VID) as u16;
         let source = mac(packet, ETH_SRC);
         let destination = mac(packet, ETH_DST);
         let ingress = packet.in_port();
         if destination.0[..5] == LINK_LOCAL && destination.0[5] < 16 {
             return self.drop(DropReason::LinkLocal);
         }
+        let Some((tag, vlan)) = self.vlan_at_ingress(ingress, vid) else {
+            return self.drop(DropReason::Vlan);
+        };
         // A controller's packet may name a port that does not exist; nothing is learned there.
         let is_port = self.pipeline.ports.contains_key(&ingress);
-        if !source.is_multicast() && is_port {
+        let fixed = &self.pipeline.config.static_addresses;
+        if !source.is_multicast() && is_port && !fixed.contains_key(&(tag, source)) {
             if S::DRY {
-                self.pipeline.bridge.tried.push((vlan, source))
+                self.pipeline.bridge.tried.push((tag, source))
             } else {
                 self.pipeline
                     .bridge
-                    .learn(self.now, (vlan, source), ingress, &self.pipeline.config)
+                    .learn(self.now, (tag, source), ingress, &self.pipeline.config)
             }
         }
-        let bridge = &mut self.pipeline.bridge;
+        let bridge = &self.pipeline.bridge;
         let known = if destination.is_multicast() {
             None
-        } else if bridge.tried.contains(&(vlan, destination)) {
-            Some(ingress)
         } else {
-            bridge.find(self.now, &(vlan, destination))
+            let station = (tag, destination);
+            let tried = bridge.tried.contains(&station).then_some(ingress);
+            tried.or_else(|| bridge.find(self.now, &station, &self.pipeline.config))
         };
         if S::TRACES {
             self.sink.step(Step::Normal(match known {
@@ -57,13 +63,69 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         }
         match known {
             Some(port) if port == ingress => self.drop(DropReason::OutputIsIngress),
-            Some(port) => self.transmit(packet, port, class),
+            Some(port) => self.transmit_in_vlan(packet, port, vlan, class),
             None if !is_port || self.pipeline.bridge.may_flood(self.now, ingress, S::DRY) => {
-                self.flood(packet, PortConfig::NO_FLOOD, class)
+                self.flood(packet, PortConfig::NO_FLOOD, vlan, class)
             }
             None => self.drop(DropReason::Storm),
         }
     }
+
+    /// The VLAN by which stations are known, as a VLAN_VID value, and the one that ports have to
+    /// carry, if there are VLANs of ports; `None` if the packet may not enter by its port.
+    fn vlan_at_ingress(&self, ingress: PortNo, vid: u16) -> Option<(u16, Option<u16>)> {
+        let ports = &self.pipeline.config.port_vlans;
+        if ports.is_empty() {
+            return Some((vid, None));
+        }
+        let all = PortVlans::default();
+        let vlan = ports.get(&ingress).unwrap_or(&all).at_ingress(vid)?;
+        Some((vid_of(vlan), Some(vlan)))
+    }
+
+    /// Returns true if a port carries a VLAN, if it has to.
+    pub(super) fn carries(&self, port: PortNo, vlan: Option<u16>) -> bool {
+        let vlans = self.pipeline.config.port_vlans.get(&port);
+        vlans
+            .zip(vlan)
+            .is_none_or(|(vlans, vlan)| vlans.carries(vlan))
+    }
+
+    /// Sends a packet out of one port, with the tag that its VLAN has there.
+    pub(super) fn transmit_in_vlan(
+        &mut self,
+        packet: &mut Packet,
+        port: PortNo,
+        vlan: Option<u16>,
+        class: &QueueClass,
+    ) {
+        if let Some(vlan) = vlan {
+            if !self.carries(port, Some(vlan)) {
+                return self.drop(DropReason::Vlan);
+            }
+            let vlans = self.pipeline.config.port_vlans.get(&port);
+            let removes_tag = vlans.is_some_and(|vlans| vlans.removes_tag(vlan));
+            if retag(packet, vlan, removes_tag).is_err() {
+                return self.drop(DropReason::NoHeadroom);
+            }
+        }
+        self.transmit(packet, port, class);
+    }
+}
+
+/// Gives a packet the tag of a VLAN, or takes its tag. A tag keeps its priority.
+fn retag(packet: &mut Packet, vlan: u16, removes_tag: bool) -> Result<(), EditError> {
+    let vid = number(packet, VLAN_VID) as u16;
+    if removes_tag {
+        return if vid == 0 { Ok(()) } else { packet.pop_vlan() };
+    }
+    if vid & !VID_PRESENT == vlan {
+        return Ok(());
+    }
+    packet.tag_vlan()?;
+    let mut value = [0; 16];
+    value[..2].copy_from_slice(&vid_of(vlan).to_be_bytes());
+    packet.set_field(VLAN_VID, &value)
 }
 
 fn number(packet: &Packet, field: &Field) -> u128 {

@@ -60,8 +60,8 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         let ingress = packet.in_port();
         match port {
             PortNo::NORMAL => self.normal(packet, class),
-            PortNo::FLOOD => self.flood(packet, PortConfig::NO_FLOOD, class),
-            PortNo::ALL => self.flood(packet, PortConfig::default(), class),
+            PortNo::FLOOD => self.flood(packet, PortConfig::NO_FLOOD, None, class),
+            PortNo::ALL => self.flood(packet, PortConfig::default(), None, class),
             PortNo::IN_PORT => self.transmit(packet, ingress, class),
             port if port == ingress => {
                 let on_wire = offload::wire_count(&packet.frame);
@@ -72,15 +72,21 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         }
     }
 
-    /// Sends a packet out of every port except its ingress, ports that do not forward, and those
-    /// with a bit of `except`.
-    pub(crate) fn flood(&mut self, packet: &mut Packet, except: PortConfig, class: &QueueClass) {
+    /// Sends a packet out of every port except its ingress, ports that do not forward, those with a
+    /// bit of `except`, and those that do not carry its VLAN.
+    pub(super) fn flood(
+        &mut self,
+        packet: &mut Packet,
+        except: PortConfig,
+        vlan: Option<u16>,
+        class: &QueueClass,
+    ) {
         let ingress = packet.in_port();
         let mut last = None;
         let mut next = PortNo(0);
         while let Some((&number, port)) = self.pipeline.ports.range(next..).next() {
             next = PortNo(number.0 + 1);
-            let excepted = port.desc.config.0 & except.0 != 0;
+            let excepted = port.desc.config.0 & except.0 != 0 || !self.carries(number, vlan);
             let takes_type = port.without_ethernet != packet.key().is_of_ethernet();
             if number == ingress || excepted || !takes_type || port.egress_block().is_some() {
                 continue;
@@ -90,13 +96,13 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
                     return self.drop(DropReason::Work);
                 }
                 match packet.try_clone() {
-                    Some(mut copy) => self.transmit(&mut copy, before, class),
+                    Some(mut copy) => self.transmit_in_vlan(&mut copy, before, vlan, class),
                     None => self.drop(DropReason::NoBuffer),
                 }
             }
         }
         match last {
-            Some(port) => self.transmit(packet, port, class),
+            Some(port) => self.transmit_in_vlan(packet, port, vlan, class),
             None => self.drop(DropReason::NoOutput),
         }
     }

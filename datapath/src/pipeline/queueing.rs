@@ -113,7 +113,7 @@ impl<S: Sink> PortSender<'_, S> {
             let microflow = Microflow::in_class(frame.bytes(), class);
             if let Some(standing) = egress.discipline.standing(self.now, &microflow) {
                 let text = standing.to_string();
-                self.sink.step(Step::Said(egress.discipline(), &text));
+                self.sink.step(Step::Reported(egress.discipline(), &text));
                 if S::DRY && standing.is_early {
                     return self.drop(DropReason::TooEarly);
                 }

@@ -64,7 +64,7 @@ pub(super) fn trace_outdone(hooks: &Hooks, table: TableId, sink: &mut impl Sink)
         let hook = &hooks.all[*number];
         if hook.only_misses() {
             let line = "off in this table, whose table-miss entry takes what no other matches";
-            sink.step(Step::Said(hook.name(), line));
+            sink.step(Step::Reported(hook.name(), line));
         }
     }
 }

@@ -27,6 +27,9 @@ pub struct FieldUses {
     counts: Box<[UseCount; FieldSet::MAX_FIELDS]>,
     /// The fields that are read or set at all.
     used: FieldSet,
+    /// The uses of what one replica has to do alone.
+    #[cfg(feature = "replicas")]
+    pub(crate) alone: crate::tables::replicated::AloneUses,
 }
 
 impl Default for FieldUses {
@@ -34,6 +37,8 @@ impl Default for FieldUses {
         Self {
             counts: Box::new([UseCount::default(); FieldSet::MAX_FIELDS]),
             used: FieldSet::default(),
+            #[cfg(feature = "replicas")]
+            alone: Default::default(),
         }
     }
 }
@@ -82,7 +87,15 @@ impl FieldUses {
                     self.note(field);
                 }
             }
+            #[cfg(feature = "replicas")]
+            self.alone.action(action, adds);
         }
+    }
+
+    /// Returns how many actions set or copy a field.
+    #[cfg(feature = "replicas")]
+    pub(crate) fn sets(&self, field: &Field) -> u32 {
+        self.counts[usize::from(field.id)].sets
     }
 
     /// Notes whether a field is used, after its count has changed.

@@ -7,6 +7,8 @@ pub(crate) mod eviction;
 pub(crate) mod features;
 pub(crate) mod field_uses;
 pub(crate) mod labels;
+#[cfg(feature = "replicas")]
+pub(crate) mod replicated;
 pub(crate) mod shape;
 pub(crate) mod shared;
 pub(crate) mod stage;

@@ -53,6 +53,9 @@ pub struct Table {
     pub(crate) vacancy: VacancyEvents,
     /// The state of its entries' statistics triggers.
     pub(crate) triggers: Triggers,
+    /// The entries that have had packets, if this is the table of a replica.
+    #[cfg(feature = "replicas")]
+    pub(crate) touched: Option<Box<crate::tables::replicated::Touched>>,
     /// Packets looked up.
     pub(crate) lookup_count: u64,
     /// Packets that hit an entry.
@@ -84,6 +87,8 @@ impl Table {
             vacancy: VacancyEvents::default(),
             triggers: Triggers::default(),
             last_mask: None,
+            #[cfg(feature = "replicas")]
+            touched: None,
             lookup_count: 0,
             matched_count: 0,
         }
@@ -186,6 +191,10 @@ impl Table {
         self.lookup_count += packets;
         if let Some(entry) = self.entries.get_mut(slot) {
             self.matched_count += packets;
+            #[cfg(feature = "replicas")]
+            if let Some(touched) = &mut self.touched {
+                touched.note(slot, entry.used);
+            }
             entry.packets += packets;
             entry.bytes += bytes;
             entry.used = entry.used.max(used);

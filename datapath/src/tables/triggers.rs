@@ -28,6 +28,9 @@ pub(crate) struct EntryWatch {
     first: Option<usize>,
     /// The time of the last known packet, with which the idle time begins.
     used: Time,
+    /// When it is to be checked because of time, in the list of these; [`Time::NEVER`] if it has
+    /// none there.
+    due: Time,
 }
 
 /// The watches of a table.
@@ -83,6 +86,7 @@ impl EntryWatch {
             next,
             first: None,
             used: entry.used,
+            due: Time::NEVER,
         }
     }
 
@@ -176,6 +180,12 @@ impl Triggers {
         entry.notes_packets = true;
         let trigger = entry.instructions.stat_trigger();
         trigger.is_some_and(|trigger| watch.reaches(trigger, entry, now))
+    }
+
+    /// Replaces the time in the list of deadlines of the entry in a slot, and returns the old one.
+    pub(crate) fn replace_due(&mut self, slot: u32, due: Time) -> Time {
+        let watch = self.watches.get_mut(&slot);
+        watch.map_or(Time::NEVER, |watch| core::mem::replace(&mut watch.due, due))
     }
 
     /// When an entry has to be checked because of time; [`Time::NEVER`] if not.

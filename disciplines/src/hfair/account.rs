@@ -3,6 +3,7 @@
 use bofuss_datapath::egress::Pace;
 use bofuss_datapath::{Entitlement, Time};
 
+use crate::numbers::{AggregateNumber, FlowNumber};
 use crate::single_queue::BUFFER_MS;
 
 /// The burst of a guaranteed rate in bytes, and what may wait for the smallest maximum: two
@@ -10,6 +11,13 @@ use crate::single_queue::BUFFER_MS;
 const BURST_BYTES: u64 = 2 * 1_514;
 /// The least time by which frames of a guaranteed rate may be ahead of its clock.
 const MIN_BURST_NS: u64 = Time::SEC / 50;
+
+/// Whoever has an account: a microflow or an aggregate, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Contender {
+    Flow(FlowNumber),
+    Aggregate(AggregateNumber),
+}
 
 /// The right by which a frame is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +30,7 @@ pub(super) enum Right {
     OfFlow,
 }
 
-/// The account of one of them.
+/// The account of a contender.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     entitlement: Entitlement,

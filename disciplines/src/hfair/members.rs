@@ -6,8 +6,7 @@ use alloc::vec::Vec;
 use bofuss_datapath::egress::QueueClass;
 use bofuss_datapath::{Aggregate, Entitlement, Microflow, PRIORITIES, Time};
 
-use super::account::{Account, WaitingSiblings};
-use super::timed::Contender;
+use super::account::{Account, Contender, WaitingSiblings};
 use super::{AggregateQueue, FairOrder, FlowQueue, TurnPlace, WaitingFrame};
 use crate::numbers::{AggregateNumber, FlowNumber};
 

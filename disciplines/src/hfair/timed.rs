@@ -2,16 +2,9 @@
 
 use bofuss_datapath::{PRIORITIES, Time};
 
-use super::account::{Account, Right};
+use super::account::{Account, Contender, Right};
 use super::{FairOrder, TurnPlace};
 use crate::numbers::{AggregateNumber, FlowNumber};
-
-/// A microflow or an aggregate, by number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Contender {
-    Flow(FlowNumber),
-    Aggregate(AggregateNumber),
-}
 
 impl FairOrder {
     pub(super) fn account(&mut self, member: Contender) -> &mut Account {

@@ -174,7 +174,7 @@ fn bucket(command: &Command, place: usize, head: &str, actions: &str) -> Result<
         match key {
             "weight" => {
                 let weight = parse_weight(value);
-                bucket.weight = weight.map_err(|message| argument.wrong(value, &message))?;
+                bucket.weight = weight.map_err(|error| argument.wrong(value, &error.message))?;
             }
             "port" => bucket.watch_port = argument.port(value, &command.catalogue)?,
             _ => bucket.watch_group = group_id(argument, value)?,
@@ -290,7 +290,7 @@ pub(crate) fn queue_mod(command: &Command, arguments: &[&str]) -> Made {
     };
     let port = Argument(port).port(port, &command.catalogue)?;
     let id = queue_id(queue)?;
-    let spec = queues::parse(spec).map_err(Failure::Usage)?;
+    let spec = queues::parse(spec)?;
     change(Message::Experimenter(queues::modify(port, id, &spec)))
 }
 

@@ -6,7 +6,7 @@ use bofuss_oflib::field::{self, Field, Style, VID_PRESENT};
 use bofuss_oflib::instruction::Instructions;
 use bofuss_oflib::text::{nearest, number, parse_value};
 use bofuss_oflib::types::{EtherType, GroupId, MaxLen, MeterId, QueueId, TableId};
-use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Match};
+use bofuss_oflib::{Action, Catalogue, FieldMatch, Instruction, Match, ParseError};
 
 use crate::Failure;
 use crate::words::{Argument, PORTS};
@@ -184,7 +184,7 @@ fn read(
         }
         return Ok(bits);
     }
-    parse_value(field, value, catalogue).map_err(|what| argument.wrong(value, &what))
+    parse_value(field, value, catalogue).map_err(|error| argument.wrong(value, &error.message))
 }
 
 /// Reads instructions, one a word: `meter:1 apply:output=2 goto:3`.
@@ -214,7 +214,7 @@ fn instruction(word: &str, catalogue: &Catalogue) -> Result<Instruction, Failure
         "meter" => whole.number(value).map(MeterId).map(Instruction::Meter),
         "stat_trigger" => match value.parse() {
             Ok(trigger) => Ok(Instruction::StatTrigger(trigger)),
-            Err(what) => Err(whole.wrong(value, &what)),
+            Err(ParseError { message, .. }) => Err(whole.wrong(value, &message)),
         },
         "meta" => {
             let (value, mask) = value.split_once('/').unwrap_or((value, ""));

@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn differences_are_those_that_ovs_ofctl_prints() {
-        // What ovs-ofctl 3.1 printed of these two.
+        // ovs-ofctl 3.1 printed this of these two.
         let wanted = "+ actions=drop\n\
             +dl_vlan=3 cookie=0x7 actions=NORMAL\n\
             +priority=99,ip,in_port=1 actions=set_field:1.2.3.4->ip_src,LOCAL\n\

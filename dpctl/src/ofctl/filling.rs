@@ -23,10 +23,10 @@ const SETTINGS: &[&str] = &[
     "continue",
     "drop",
 ];
-/// What mod-table can set for misses, in OpenFlow 1.1 and 1.2.
+/// The treatments of misses that mod-table can set, in OpenFlow 1.1 and 1.2.
 const MISSES: [TableMiss; 3] = [TableMiss::CONTROLLER, TableMiss::CONTINUE, TableMiss::DROP];
 
-/// What mod-table changes in the configuration of a table.
+/// The settings that mod-table changes in the configuration of a table.
 #[derive(Clone, Copy)]
 struct TableSetting {
     /// The flag, and its new value.
@@ -159,7 +159,7 @@ fn desc(table: &TableDesc) -> String {
     )
 }
 
-/// Which of eviction and vacancy events a table supports, as text.
+/// Says which of eviction and vacancy events a table supports.
 pub(super) fn abilities(config: TableConfig) -> String {
     let mut text = String::new();
     for (bit, what) in [

@@ -27,7 +27,7 @@ use bofuss_oflib::message::multipart::{
     QueueStatsRequest, ReplyBody, RequestBody,
 };
 use bofuss_oflib::message::{Empty, FlowModCommand, MultipartReply};
-use bofuss_oflib::text::{parse_flow, parse_meter, parse_port_named};
+use bofuss_oflib::text::{parse_flow_filter, parse_meter, parse_port_named};
 use bofuss_oflib::types::{GroupId, MeterId, QueueId};
 use bofuss_oflib::{Message, PortNo};
 
@@ -168,16 +168,8 @@ fn filter(command: &Command, arguments: &[&str]) -> Result<FlowStatsRequest, Fai
         _ => return Err(Failure::Misused),
     };
     check_filter(text, FlowModCommand::DELETE)?;
-    let parsed = parse_flow(text, FlowModCommand::DELETE, &command.catalogue);
-    let flow = parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
-    Ok(FlowStatsRequest {
-        table_id: flow.table_id,
-        out_port: flow.out_port,
-        out_group: flow.out_group,
-        cookie: flow.cookie,
-        cookie_mask: flow.cookie_mask,
-        fields: flow.fields,
-    })
+    let parsed = parse_flow_filter(text, &command.catalogue);
+    parsed.map_err(Failure::in_text(text))
 }
 
 pub(crate) fn dump_flows(command: &Command, arguments: &[&str]) -> Made {
@@ -285,8 +277,7 @@ fn meter_text(arguments: &[&str]) -> String {
 
 fn meter_id(arguments: &[&str]) -> Result<MeterId, Failure> {
     let text = meter_text(arguments);
-    let meter = parse_meter(&text, MeterModCommand::DELETE)
-        .map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
+    let meter = parse_meter(&text, MeterModCommand::DELETE).map_err(Failure::in_text(&text))?;
     if arguments.len() > 1 {
         Err(Failure::Misused)
     } else {
@@ -295,8 +286,7 @@ fn meter_id(arguments: &[&str]) -> Result<MeterId, Failure> {
 }
 
 fn meter_change(text: &str, kind: MeterModCommand) -> Made {
-    let meter =
-        parse_meter(text, kind).map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
+    let meter = parse_meter(text, kind).map_err(Failure::in_text(text))?;
     Ok(Requests::Change(vec![Message::MeterMod(meter)]))
 }
 

@@ -66,7 +66,7 @@ pub(super) fn flow(
         check_filter(text, kind)?;
     }
     let parsed = parse_flow(text, kind, &command.catalogue);
-    parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))
+    parsed.map_err(Failure::in_text(text))
 }
 
 /// Parses a group. Errors: what is wrong in it; also if buckets are inserted or removed and the
@@ -85,7 +85,7 @@ pub(super) fn group(
         return Err(Argument(text).wrong("", &how));
     }
     let parsed = parse_group(text, kind, &command.catalogue);
-    parsed.map_err(|error| Failure::Usage(format!("{text}: {error}")))
+    parsed.map_err(Failure::in_text(text))
 }
 
 /// The flow-mods of a file of flows.

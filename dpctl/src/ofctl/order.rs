@@ -11,7 +11,7 @@ use super::flow::ORDER;
 use crate::Failure;
 use crate::words::Argument;
 
-/// What sorts by priority; any other name is a field's.
+/// The name that sorts by priority; any other name is a field's.
 const PRIORITY: &str = "priority";
 
 /// The sort key of entries.
@@ -21,7 +21,7 @@ pub(crate) struct Order {
     direction: SortDirection,
 }
 
-/// Which entries come first.
+/// The entries that come first.
 #[derive(Clone, Copy)]
 pub(crate) enum SortDirection {
     /// The smallest value.

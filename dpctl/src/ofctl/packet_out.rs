@@ -10,7 +10,7 @@ use crate::Failure;
 use crate::verb::{Command, Made, Requests, misused};
 use crate::words::Argument;
 
-/// What precedes the packet in the form with one argument.
+/// The word before the packet in the form with one argument.
 const PACKET: &str = "packet=";
 
 /// `IN_PORT ACTIONS HEX...`, or `in_port=1,metadata=5,packet=HEX,actions=output:2`.
@@ -25,8 +25,7 @@ pub(crate) fn packet_out(command: &Command, arguments: &[&str]) -> Made {
 }
 
 fn of_port(command: &Command, port: &str, actions: &str, packets: &[&str]) -> Made {
-    let parsed = parse_actions(actions, &Match::ANY, &command.catalogue);
-    let actions = parsed.map_err(|error| Failure::Usage(error.to_string()))?;
+    let actions = parse_actions(actions, &Match::ANY, &command.catalogue)?;
     let in_port = parse_port_named(port, &command.catalogue)?;
     let mut messages = Vec::new();
     for packet in packets {
@@ -55,7 +54,7 @@ fn with_fields(command: &Command, text: &str) -> Result<Message, Failure> {
     let blanks = " ".repeat(packet.len());
     let without_packet = text.replacen(packet, &blanks, 1);
     let flow = parse_flow(&without_packet, FlowModCommand::ADD, &command.catalogue)
-        .map_err(|error| Failure::Usage(format!("{text}: {error}")))?;
+        .map_err(Failure::in_text(text))?;
     let plain = FlowMod {
         fields: flow.fields.clone(),
         instructions: flow.instructions.clone(),

@@ -64,7 +64,7 @@ impl EntryKind {
     }
 }
 
-/// What a list of actions may have.
+/// The features of a list of actions.
 #[derive(Default, PartialEq, Eq)]
 struct ActionFeatures {
     /// The types of actions.
@@ -85,7 +85,7 @@ impl ActionFeatures {
     }
 }
 
-/// What one kind of entries supports.
+/// The features of one kind of entries.
 #[derive(Default, PartialEq, Eq)]
 struct EntryFeatures {
     next: BTreeSet<u8>,
@@ -183,14 +183,14 @@ fn ranges(numbers: &BTreeSet<u8>) -> String {
     .join(",")
 }
 
-/// What a table supports.
+/// The features of a table.
 struct TableAbilities {
     table: u8,
     /// The bits of the metadata that can be matched and written.
     metadata: (u64, u64),
-    /// What happens to a miss, in the versions whose statistics report it (1.1 and 1.2).
+    /// The fate of a miss, in the versions whose statistics report it (1.1 and 1.2).
     config: Option<&'static str>,
-    /// Whether it supports eviction and vacancy events, in the versions that report it (since 1.4).
+    /// Its support of eviction and vacancy events, in the versions that report it (since 1.4).
     fills: Option<TableConfig>,
     max_entries: u32,
     hit: EntryFeatures,

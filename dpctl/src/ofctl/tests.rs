@@ -1,4 +1,4 @@
-//! What the verbs send, BOFUSS's and ovs-ofctl's.
+//! Tests of the messages that verbs send, BOFUSS's and ovs-ofctl's.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! What the wording of ovs-ofctl's output depends on: the OpenFlow version, and the names of ports.
+//! The wording of ovs-ofctl's output depends on two things: the OpenFlow version, and the names of
+//! ports.
 
 use bofuss_oflib::Version;
 

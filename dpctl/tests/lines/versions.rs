@@ -7,7 +7,7 @@ use super::*;
 
 /// The files whose lines are played in every version.
 const FILES: [&str; 5] = ["extensions", "flow_mod", "names", "ofctl", "stats"];
-/// What precedes, in an error of `dpctl`, the thing that a version cannot express.
+/// The words of an error of `dpctl` before the thing that a version cannot express.
 const UNSAID: &str = "this OpenFlow version cannot say ";
 /// This verb exits with 2 if there are differences, and what a version could not add is one.
 const COMPARES: &str = "diff-flows";

@@ -62,6 +62,7 @@ impl RecordedConnections {
             | RecordedInput::Work
             | RecordedInput::Tick
             | RecordedInput::FailMode(_)
+            | RecordedInput::ForgetAddresses
             | RecordedInput::Queue(..)
             | RecordedInput::QueueGone(..)
             | RecordedInput::Reconfigure(_) => {}

@@ -32,7 +32,9 @@ mod reader;
 mod text;
 mod words;
 
-use alloc::{boxed::Box, string::String, vec::Vec};
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt;
 
 use bofuss_agent::{ConnId, FailMode};
@@ -42,7 +44,7 @@ use bofuss_oflib::message::PortDesc;
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{PortNo, Version};
+use bofuss_oflib::{ParseError, PortNo, Version};
 
 pub use connections::RecordedConnections;
 pub use headers::FrameDetail;
@@ -162,6 +164,8 @@ pub enum RecordedInput {
     Tick,
     /// `fail-mode secure|standalone`.
     FailMode(FailMode),
+    /// `forget-addresses`: what NORMAL has learned is forgotten.
+    ForgetAddresses,
     /// `queue PORT QUEUE SPEC`: a queue is made or changed; SPEC is as for `dpctl`.
     Queue(PortNo, QueueId, QueueSpec),
     /// `queue-gone PORT QUEUE`.
@@ -242,5 +246,11 @@ impl core::error::Error for RecordError {}
 impl From<String> for RecordError {
     fn from(text: String) -> Self {
         Self(text)
+    }
+}
+
+impl From<ParseError> for RecordError {
+    fn from(error: ParseError) -> Self {
+        Self(error.to_string())
     }
 }

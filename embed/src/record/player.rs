@@ -46,6 +46,7 @@ pub struct Player {
     switch: Switch,
     make: SwitchFactory,
     connections: RecordedConnections,
+    holds_packets: bool,
 }
 
 /// Answers as the record says, and keeps what the switch causes.
@@ -53,6 +54,7 @@ struct PlayerIo<'a> {
     denied: &'a [u32],
     answers: Answers,
     connections: &'a RecordedConnections,
+    holds_packets: bool,
     outputs: Vec<RecordedOutput>,
 }
 
@@ -70,7 +72,16 @@ impl Player {
             switch,
             make,
             connections,
+            holds_packets: true,
         })
+    }
+
+    /// The same for a switch that held no packets for controllers.
+    pub fn without_held_packets(self) -> Self {
+        Self {
+            holds_packets: false,
+            ..self
+        }
     }
 
     /// The switch, to be inspected.
@@ -99,6 +110,7 @@ impl Player {
             denied,
             answers: Answers::default(),
             connections: &self.connections,
+            holds_packets: self.holds_packets,
             outputs: Vec::new(),
         };
         match message {
@@ -174,10 +186,11 @@ fn take(
         RecordedInput::Message { conn, .. } | RecordedInput::Wrong(conn, _) => {
             return Err(not_up(*conn));
         }
-        RecordedInput::Clock(nanos) => switch.set_clock(*nanos),
+        RecordedInput::Clock(nanos) => switch.clock_mut().set(*nanos),
         RecordedInput::Work => switch.work(at, io),
         RecordedInput::Tick => switch.tick(at, io),
         RecordedInput::FailMode(mode) => switch.set_fail_mode(at, *mode),
+        RecordedInput::ForgetAddresses => switch.forget_addresses(),
         RecordedInput::Queue(port, queue, spec) => {
             // A switch that refused it when it was recorded refuses it now.
             let _ = switch.modify_queue(at, *port, *queue, *spec);
@@ -224,6 +237,7 @@ fn reconfigure(
         denied: &[],
         answers: Answers::default(),
         connections: io.connections,
+        holds_packets: io.holds_packets,
         outputs: Vec::new(),
     };
     let mut other = make(&new.config)?;
@@ -274,6 +288,10 @@ impl SwitchIo for PlayerIo<'_> {
 
     fn may_change_links(&self) -> bool {
         self.answer()
+    }
+
+    fn holds_packets(&self) -> bool {
+        self.holds_packets
     }
 
     fn set_link(&mut self, port: PortNo, up: bool) {

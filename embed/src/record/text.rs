@@ -105,6 +105,7 @@ impl RecordedInput {
             Self::Work => write!(out, "work"),
             Self::Tick => write!(out, "tick"),
             Self::FailMode(mode) => write!(out, "fail-mode {mode}"),
+            Self::ForgetAddresses => write!(out, "forget-addresses"),
             Self::Queue(port, queue, spec) => {
                 write!(out, "queue {} {} {}", port.0, queue.0, queues::text(spec))
             }
@@ -177,6 +178,7 @@ impl RecordedInput {
                 let row = named.ok_or_else(|| format!("'{}' is no fail mode", shortened(word)))?;
                 Self::FailMode(row.0)
             }
+            "forget-addresses" => Self::ForgetAddresses,
             "queue" => {
                 let port = port(words)?;
                 let queue = QueueId(words.number("queue")?);

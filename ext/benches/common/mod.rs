@@ -1,4 +1,4 @@
-//! What the benches share: the allocator, the clock, and where frames go.
+//! The parts that benches share: the allocator, the clock, and where frames go.
 
 use std::alloc::System;
 

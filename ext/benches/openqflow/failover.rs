@@ -1,5 +1,5 @@
-//! How long it takes until flows use their failover port after the loss of their port, by the
-//! number of flows.
+//! Measures how long it takes until flows use their failover port after the loss of their port, by
+//! the number of flows.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use super::{Case, Order, bar};
 
 /// The most microseconds from the loss of the port to the first packet on the failover port.
 const MOST_US: f64 = 1000.0;
-/// How often it is measured; the worst counts.
+/// The number of measurements; the worst counts.
 const TRIES: usize = 5;
 
 /// Measures with one flow and with a million.

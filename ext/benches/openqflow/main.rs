@@ -1,4 +1,4 @@
-//! What a packet costs with the flow states of OpenQFlow, in memory and without any I/O.
+//! Measures what a packet costs with the flow states of OpenQFlow, in memory and without any I/O.
 //!
 //! `cargo bench -p bofuss-ext --bench openqflow [-- WORD]` runs the parts with that word in their
 //! name. `state`: the flow table alone, 32 packets at a time, by the number of flows and their
@@ -39,7 +39,7 @@ const BATCH: usize = 32;
 const PACKETS: usize = 1 << 20;
 /// Rounds; the median counts.
 const ROUNDS: usize = 7;
-/// How many flows there are, one case each.
+/// The numbers of flows, one case each.
 const FLOWS: [u32; 5] = [10, 1_000, 10_000, 100_000, 1_000_000];
 /// The most cycles that state and QoS may cost a packet at 1M flows in random order.
 const MAX_CYCLES: f64 = 250.0;
@@ -344,7 +344,7 @@ impl Case {
         median(rounds.map(|(one, other)| one / other).collect())
     }
 
-    /// How many nanoseconds a packet costs more than in another case.
+    /// Returns how many nanoseconds a packet costs more than in another case.
     fn growth(&self, from: &Self) -> f64 {
         median(self.costs.clone()) - median(from.costs.clone())
     }

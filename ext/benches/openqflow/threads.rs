@@ -1,4 +1,4 @@
-//! How throughput scales when flows are split by tuple over switches on several threads.
+//! Measures how throughput scales when flows are split by tuple over switches on several threads.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -21,7 +21,7 @@ pub const NEAREST: Mac = Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
 
 /// The version of the format.
 const VERSION: u8 = 2;
-/// Where the body begins: after the Ethernet header.
+/// The beginning of the body: after the Ethernet header.
 const BODY_AT: usize = 14;
 /// Bytes of the body without the tag, and of the tag.
 const TAGGED_BYTES: usize = 82;
@@ -34,7 +34,7 @@ const OFFER: u8 = 2;
 /// The most switches that a frame passes.
 pub const MAX_HOPS: u8 = 64;
 
-/// What a frame is for.
+/// The purpose of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameType {
     /// Announces a switch at the other end of the link. `to` is the switch from which its sender
@@ -82,7 +82,7 @@ pub struct HostPair {
 pub struct PathFrame {
     /// Its type.
     pub ty: FrameType,
-    /// How many more switches it may pass.
+    /// The number of switches that it may still pass.
     pub hops: u8,
     /// In a path-fail and a path-request: frames wait at a switch between the edges, so all
     /// switches must learn the answer.

@@ -1,11 +1,11 @@
-//! When the next HELLO is due.
+//! Determines when the next HELLO is due.
 
 use bofuss_datapath::Time;
 
 /// A new neighbour gets a HELLO at once, but between two regular HELLOs at most this many are sent.
 const EXTRA_HELLOS: u64 = 10;
 
-/// When HELLOs were and will be sent.
+/// The times at which HELLOs were and will be sent.
 #[derive(Debug, Default)]
 pub(super) struct HelloTimer {
     /// `None` while ARP-Path is not in use.

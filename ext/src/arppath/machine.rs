@@ -1,5 +1,5 @@
-//! How a switch forwards frames of hosts: it learns the port of each source, and finds the port
-//! towards each destination.
+//! Forwards the frames of hosts: it learns the port of each source, and finds the port towards each
+//! destination.
 //!
 //! Nothing here knows tables or hooks. Frames to send are collected in [`PathMachine::sender`] and
 //! [`PathMachine::released`].
@@ -20,7 +20,7 @@ use super::sessions::Nonces;
 use super::table::{PathEntry, PathState, PathTable, VlanHost};
 use super::waiting::{RepairStart, Waiting};
 
-/// What forwarding depends on in a host's frame.
+/// The parts of a host's frame on which forwarding depends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostFrame {
     /// Its source, destination and VLAN.
@@ -45,7 +45,7 @@ impl HostFrame {
     }
 }
 
-/// How a frame's ingress compares with the entry of its source.
+/// The comparison of a frame's ingress with the entry of its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KnownSource {
     /// The host is not known.
@@ -60,7 +60,7 @@ pub(super) enum KnownSource {
     Pinned,
 }
 
-/// What has to be done with a frame.
+/// The decision on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Forwarding {
     /// It is sent to all ports except its ingress.
@@ -126,7 +126,7 @@ impl PathMachine {
         }
     }
 
-    /// What is at the other end of a port.
+    /// Returns what is at the other end of a port.
     pub(super) fn kind(&self, now: Time, port: PortNo) -> NeighbourKind {
         self.neighbours.kind(now, port, &self.options)
     }

@@ -1,4 +1,4 @@
-//! What is at the other end of each port: a switch with ARP-Path, or hosts.
+//! The other end of each port: a switch with ARP-Path, or hosts.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -9,12 +9,12 @@ use super::frame::PathFrame;
 use super::options::PathOptions;
 use super::sessions::{Freshness, Nonces, Sessions};
 
-/// How many repairs a second one port may start, and how many at once.
+/// The repairs that one port may start in a second, and those at once.
 const REPAIRS_PER_SEC: u64 = 200;
-/// How many challenges and answers a second one port may send, and how many at once.
+/// The challenges and answers that one port may send in a second, and those at once.
 const CHALLENGES_PER_SEC: u64 = 100;
 
-/// What is at the other end of a port.
+/// The other end of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NeighbourKind {
     /// Not known yet: the port has been up for less time than a neighbour may be silent.
@@ -170,7 +170,7 @@ impl PathNeighbours {
         self.ports.contains_key(&port)
     }
 
-    /// What is at the other end of a port.
+    /// Returns what is at the other end of a port.
     pub(super) fn kind(&self, now: Time, port: PortNo, options: &PathOptions) -> NeighbourKind {
         let hold = options.hold;
         let Some(known) = self.ports.get(&port) else {

@@ -13,7 +13,7 @@ use super::duplicates::digest;
 use super::frame::HostPair;
 use super::machine::{HostFrame, PathMachine};
 
-/// How long an offer lasts, as a multiple of the time until it is renewed while frames come.
+/// The duration of an offer, as a multiple of the time until it is renewed while frames come.
 const OFFER_REPAIRS: u64 = 2;
 
 impl PathMachine {

@@ -39,8 +39,8 @@ const MIN_ETHERTYPE: u64 = 0x600;
 pub(super) struct PathOptions {
     /// The EtherType of its frames.
     pub(super) ethertype: u16,
-    /// How long the first copy of a broadcast locks its source to a port. It should exceed the
-    /// difference of the delays of any two paths.
+    /// The time for which the first copy of a broadcast locks its source to a port. It should
+    /// exceed the difference of the delays of any two paths.
     pub(super) lock: u64,
     /// The lifetime of an unused path.
     pub(super) learnt: u64,
@@ -48,11 +48,11 @@ pub(super) struct PathOptions {
     pub(super) hello: u64,
     /// The time without a HELLO after which a neighbour is lost.
     pub(super) hold: u64,
-    /// How long a frame waits for a path, and for how long after a failure no new search begins.
+    /// The time that a frame waits for a path, and that no new search begins after a failure.
     pub(super) repair: u64,
     /// The most hosts that are known.
     pub(super) entries: usize,
-    /// How many frames a second one port may flood, and how many at once.
+    /// The number of frames that one port may flood in a second, and at once.
     pub(super) floods: u64,
     /// Tables whose misses are forwarded by ARP-Path.
     pub(super) tables: BTreeSet<TableId>,

@@ -10,9 +10,9 @@ use super::sessions::Freshness;
 use super::table::{PathEntry, PathState, VlanHost};
 use super::waiting::{DueRepair, RepairStart};
 
-/// How long a request is remembered, so that a late copy is recognised.
+/// The time for which a request is remembered, so that a late copy is recognised.
 const REQUEST_MEMORY: u64 = 10 * Time::SEC;
-/// How many entries of each port one tick checks for expiry.
+/// The number of entries of each port that one tick checks for expiry.
 const EXPIRIES_PER_TICK: usize = 256;
 
 impl PathMachine {

@@ -15,7 +15,7 @@ use super::table::{PathEntry, PathState, VlanHost, host_at, place};
 use super::wire::{EntryState, PathMod, PathPortRecord, PathRecord, PathTableRecord, TableUse};
 use super::{ENTRIES, PORTS, TABLES};
 
-/// How many entries or ports one part of a reply visits.
+/// The number of entries or ports that one part of a reply visits.
 const RECORDS_PER_PART: usize = 500;
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;

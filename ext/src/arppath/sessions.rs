@@ -1,4 +1,5 @@
-//! Which signed frames of a neighbour are fresh: it has answered a challenge, and its numbers grow.
+//! Tells which signed frames of a neighbour are fresh: it has answered a challenge, and its numbers
+//! grow.
 //!
 //! A key shows that a switch has made a frame, but not when, nor for which link. So a switch takes
 //! the frames of a neighbour's epoch on a port only after the neighbour has repeated a number that
@@ -45,7 +46,7 @@ impl Nonces {
         hasher.finish().max(1)
     }
 
-    /// Where the sequence of the frames that begin here starts, with room to grow.
+    /// Returns where the sequence of the frames that begin here starts, with room to grow.
     pub(super) fn first_sequence(&self) -> u64 {
         self.number(&[]) >> 1
     }
@@ -64,7 +65,7 @@ impl Nonces {
     }
 }
 
-/// How a signed frame compares with what its sender has sent before.
+/// The comparison of a signed frame with what its sender has sent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Freshness {
     /// Its sender is there, and has not sent it before.

@@ -23,7 +23,7 @@ pub(super) fn host_at(place: u64) -> VlanHost {
     (u16::from_be_bytes([high, low]), Mac(mac))
 }
 
-/// How certain an entry is.
+/// The certainty of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathState {
     /// A first copy came from there; the path has not been used yet.
@@ -46,7 +46,7 @@ impl PathState {
 pub struct PathEntry {
     /// The port towards it.
     pub port: PortNo,
-    /// How certain that is.
+    /// The certainty of that.
     pub state: PathState,
     /// The time when it expires; [`Time::NEVER`] if it is pinned.
     pub until: Time,
@@ -86,7 +86,7 @@ pub struct PathTable {
     order: BTreeSet<VlanHost>,
     max: usize,
     pinned: usize,
-    /// How many entries were evicted because there were too many.
+    /// The number of entries that were evicted because there were too many.
     pub evicted: u64,
 }
 

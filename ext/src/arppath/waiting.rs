@@ -15,7 +15,7 @@ pub const MAX_REPAIRS: usize = 1024;
 pub const MAX_WAITING_OF_PATH: usize = 32;
 /// and for all paths.
 pub const MAX_WAITING: usize = 512;
-/// How often one path is requested.
+/// The number of times that one path is requested.
 const TRIES: u64 = 4;
 
 /// A path that is being repaired, or whose repair failed.
@@ -49,7 +49,7 @@ pub(super) struct DueRepair {
     pub(super) offer: bool,
 }
 
-/// Whether a frame without a path may wait.
+/// The answer to whether a frame without a path may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RepairStart {
     /// Yes, and the path has to be requested (again, if the last request was not for all switches).
@@ -66,7 +66,7 @@ pub(super) enum RepairStart {
 #[derive(Default)]
 pub(super) struct Waiting {
     repairs: BTreeMap<HostPair, Repair>,
-    /// How many of them began with a frame from each port.
+    /// The number of them that began with a frame from each port.
     by_port: BTreeMap<PortNo, usize>,
     frames: usize,
     /// The time when [`Waiting::due`] has something to do, or earlier; `None` without repairs.
@@ -194,9 +194,9 @@ impl Waiting {
         frames
     }
 
-    /// What has to be done for paths because frames wait here or elsewhere, and how many frames
-    /// have waited too long: until an offer has ended, too. No other repair of the path begins
-    /// before that, and an offer lasts while frames come.
+    /// Returns what has to be done for paths because frames wait here or elsewhere, and how many
+    /// frames have waited too long: until an offer has ended, too. No other repair of the path
+    /// begins before that, and an offer lasts while frames come.
     pub(super) fn due(&mut self, now: Time, patience: u64) -> (Vec<DueRepair>, usize) {
         let mut due = Vec::new();
         let mut over = Vec::new();

@@ -1,13 +1,13 @@
 //! Lists and changes of ARP-Path for operators and controllers: entries, ports and tables, on the
 //! wire and as text.
 
-use alloc::{format, string::String};
+use alloc::format;
 use core::fmt;
 
 use bofuss_oflib::ext::{Listed, TypedBody};
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, Mac, PortNo};
+use bofuss_oflib::{Catalogue, DecodeError, Mac, ParseError, PortNo};
 
 use super::error::{BAD_COMMAND, BAD_VALUE};
 use super::neighbours::NeighbourKind;
@@ -46,7 +46,7 @@ pub struct PathRecord {
     pub mac: Mac,
     /// The port towards it.
     pub port: PortNo,
-    /// How certain that is.
+    /// The certainty of that.
     pub state: EntryState,
     /// Milliseconds until it expires if it is not used; 0 if pinned.
     pub left_ms: u32,
@@ -100,7 +100,7 @@ impl TextForm for PathRecord {
 pub struct PathPortRecord {
     /// The port.
     pub port: PortNo,
-    /// What is at the other end.
+    /// The kind of the other end.
     pub kind: NeighbourKind,
     /// The switch directly on the link; otherwise 0.
     pub neighbour: u64,
@@ -136,7 +136,7 @@ impl TextForm for PathPortRecord {
     }
 }
 
-/// Which packets of a table ARP-Path forwards.
+/// The packets of a table that ARP-Path forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TableUse {
     /// Misses, because the table was chosen by the option.
@@ -160,7 +160,7 @@ impl TableUse {
 pub struct PathTableRecord {
     /// The table.
     pub table: TableId,
-    /// Which of its packets ARP-Path forwards.
+    /// The packets of it that ARP-Path forwards.
     pub usage: TableUse,
 }
 
@@ -188,7 +188,7 @@ impl TextForm for PathTableRecord {
 macro_rules! listed {
     ($($ty:ty),*) => {$(
         impl TypedBody for $ty {
-            fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+            fn parse(_: &str, _: &Catalogue) -> Result<Self, ParseError> {
                 Err("it is only reported".into())
             }
         }
@@ -280,7 +280,7 @@ impl TextForm for PathMod {
 }
 
 impl TypedBody for PathMod {
-    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let pins = args.take("pin").is_some();
         let deletes = args.take("delete").is_some();
@@ -297,27 +297,27 @@ impl TypedBody for PathMod {
             (false, ..) if deletes => Ok(Self::Delete { vlan, mac, port }),
             (..) => {
                 let right = "pin,mac=M,port=N[,vlan=V] or delete[,mac=M][,port=N][,vlan=V]";
-                Err(format!("it is {right}"))
+                Err(format!("it is {right}").into())
             }
         }
     }
 }
 
-fn optional<T: TryFrom<u64>>(args: &mut Args<'_>, name: &str) -> Result<Option<T>, String> {
+fn optional<T: TryFrom<u64>>(args: &mut Args<'_>, name: &str) -> Result<Option<T>, ParseError> {
     let Some(text) = args.take(name) else {
         return Ok(None);
     };
     let number = bofuss_oflib::text::number(text).and_then(|number| number.try_into().ok());
     match number {
         Some(number) => Ok(Some(number)),
-        None => Err(format!("{name}={text} is not a number in range")),
+        None => Err(format!("{name}={text} is not a number in range").into()),
     }
 }
 
 /// Reads the address of one host.
-fn parse_mac(text: &str) -> Result<Mac, String> {
+fn parse_mac(text: &str) -> Result<Mac, ParseError> {
     match text.parse::<Mac>() {
         Ok(mac) if !mac.is_multicast() && mac != Mac::default() => Ok(mac),
-        Ok(_) | Err(_) => Err(format!("'{text}' is no host's address")),
+        Ok(_) | Err(_) => Err(format!("'{text}' is no host's address").into()),
     }
 }

@@ -1,15 +1,15 @@
-//! What the experimenter of all dialects has: fields, sizes, and errors by the names of the
-//! reference switches.
+//! The properties of the experimenter of all dialects: fields, sizes, and errors by the names of
+//! the reference switches.
 
 use bofuss_oflib::Field;
 
 /// The experimenter of OpenState, BEBA and Open Packet Processor.
 pub const EXPERIMENTER: u32 = 0xbeba_beba;
-/// How many conditions of Open Packet Processor a table has.
+/// The number of conditions of Open Packet Processor in a table.
 pub const N_CONDITIONS: usize = 8;
-/// How many variables each flow of a table has.
+/// The number of variables of each flow of a table.
 pub const N_FLOW_VARIABLES: usize = 6;
-/// How many variables a table has.
+/// The number of variables of a table.
 pub const N_GLOBAL_VARIABLES: usize = 8;
 
 /// The variables of a flow.

@@ -1,4 +1,4 @@
-//! What several extensions use: arguments of texts, names, OXM headers, BEBA's errors.
+//! The helpers that several extensions use: arguments of texts, names, OXM headers, BEBA's errors.
 
 pub(crate) mod args;
 pub mod beba;

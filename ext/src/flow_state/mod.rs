@@ -76,7 +76,7 @@ pub fn hook(catalogue: &Catalogue) -> Box<dyn Hook> {
 struct FlowState {
     field: &'static Field,
     states: TrialMap<FlowAddresses, State>,
-    /// How many states each port has.
+    /// The number of states of each port.
     shares: Shares,
     refused: u32,
 }

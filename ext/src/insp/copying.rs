@@ -1,10 +1,6 @@
 //! The instruction that makes a packet from a template and copies fields of the trigger into it.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{format, string::ToString, vec::Vec};
 use core::fmt;
 
 use bofuss_datapath::HookContext;
@@ -12,7 +8,7 @@ use bofuss_oflib::error::BadAction;
 use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::text::{Actions, items, number};
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Action, Catalogue, DecodeError, ErrorCode, Field};
+use bofuss_oflib::{Action, Catalogue, DecodeError, ErrorCode, Field, ParseError};
 use bofuss_packet::Packet;
 
 use super::wire::PacketGen;
@@ -27,7 +23,7 @@ use crate::common::oxm::header_of;
 pub struct FieldCopy {
     source: &'static Field,
     destination: &'static Field,
-    /// How many bits are copied, at least 1.
+    /// The number of bits that are copied, at least 1.
     bits: u16,
     /// The lowest copied bit of the source field.
     source_offset: u16,
@@ -141,14 +137,14 @@ fn write_part(f: &mut fmt::Formatter<'_>, field: &Field, offset: u16, bits: u16)
 
 impl FieldCopy {
     /// Reads the text form. Errors: what is wrong, in words.
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let (source, destination) = text
             .split_once("->")
             .ok_or_else(|| format!("'{text}' is not FIELD->FIELD"))?;
         let (source, source_offset, bits) = parse_part(source, catalogue)?;
         let (destination, destination_offset, wanted) = parse_part(destination, catalogue)?;
         if bits != wanted {
-            return Err(format!("'{text}': {bits} bits are not {wanted}"));
+            return Err(format!("'{text}': {bits} bits are not {wanted}").into());
         }
         let copy = Self {
             source,
@@ -160,25 +156,25 @@ impl FieldCopy {
         match copy.check() {
             Ok(()) => Ok(copy),
             Err(BadAction::BAD_SET_ARGUMENT) => {
-                Err(format!("'{}' may not be set", destination.name))
+                Err(format!("'{}' may not be set", destination.name).into())
             }
-            Err(_) => Err(format!("'{text}': bits beyond a field")),
+            Err(_) => Err(format!("'{text}': bits beyond a field").into()),
         }
     }
 }
 
 /// Reads `FIELD` or `FIELD[LOW..HIGH]`: the field, its lowest chosen bit, and how many bits are
 /// chosen.
-fn parse_part(text: &str, catalogue: &Catalogue) -> Result<(&'static Field, u16, u16), String> {
+fn parse_part(text: &str, catalogue: &Catalogue) -> Result<(&'static Field, u16, u16), ParseError> {
     let (name, range) = match text.split_once('[') {
         Some((name, range)) => (name, Some(range)),
         None => (text, None),
     };
     let Some(field) = catalogue.field_named(name) else {
-        return Err(format!("there is no field '{name}'"));
+        return Err(format!("there is no field '{name}'").into());
     };
     if field_of(header_of(field), catalogue) != Some(field) {
-        return Err(format!("'{name}' has the OXM header of another field"));
+        return Err(format!("'{name}' has the OXM header of another field").into());
     }
     let Some(range) = range else {
         return Ok((field, 0, field.bits));
@@ -191,7 +187,7 @@ fn parse_part(text: &str, catalogue: &Catalogue) -> Result<(&'static Field, u16,
         Some((low, high)) if low <= high && high < field.bits.into() => {
             Ok((field, low as u16, (high - low + 1) as u16))
         }
-        Some(_) | None => Err(format!("'{text}': '{name}' has bits 0..{}", field.bits - 1)),
+        Some(_) | None => Err(format!("'{text}': '{name}' has bits 0..{}", field.bits - 1).into()),
     }
 }
 
@@ -243,7 +239,7 @@ impl TextForm for PacketGenCopy {
 }
 
 impl TypedBody for PacketGenCopy {
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let parts = text
             .split_once(",copies=(")
             .and_then(|(template, rest)| Some((template, rest.split_once("),")?)));

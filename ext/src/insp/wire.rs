@@ -1,16 +1,12 @@
 //! PKTTMP_MOD and the instruction IN_SWITCH_PKT_GEN, on the wire and as text.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{format, string::ToString, vec::Vec};
 use core::fmt;
 
 use bofuss_oflib::ext::{Listed, TypedBody};
 use bofuss_oflib::text::{Actions, number, parse_actions, parse_bytes};
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Action, Catalogue, DecodeError, Match};
+use bofuss_oflib::{Action, Catalogue, DecodeError, Match, ParseError};
 
 use super::error::BAD_COMMAND;
 use crate::common::beba::BAD_EXP_LEN;
@@ -91,7 +87,7 @@ impl TextForm for TemplateMod {
 impl Listed for TemplateMod {}
 
 impl TypedBody for TemplateMod {
-    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, ParseError> {
         let (command, rest) = text.split_once(",id=").ok_or("there is no id")?;
         let (id, packet) = match rest.split_once(",packet=") {
             Some((id, packet)) => (id, Some(packet)),
@@ -104,14 +100,14 @@ impl TypedBody for TemplateMod {
                 packet: Bytes(parse_bytes(packet.unwrap_or(""))?),
             }),
             ("delete", None) => Ok(Self::Delete { id }),
-            (_, _) => Err(format!("'{command}': there are add and delete")),
+            (_, _) => Err(format!("'{command}': there are add and delete").into()),
         }
     }
 }
 
-fn parse_id(text: &str) -> Result<u32, String> {
+fn parse_id(text: &str) -> Result<u32, ParseError> {
     let id = number(text).and_then(|id| id.try_into().ok());
-    id.ok_or_else(|| format!("'{text}' is not the number of a template"))
+    id.ok_or_else(|| format!("'{text}' is not the number of a template").into())
 }
 
 /// The instruction that makes a packet from a template.
@@ -150,7 +146,7 @@ impl TextForm for PacketGen {
 }
 
 impl TypedBody for PacketGen {
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let inner = text
             .strip_prefix("template=")
             .and_then(|text| text.strip_suffix(')'));

@@ -22,7 +22,7 @@ use super::table::FlowTable;
 /// Identifies a rule by its table, priority and match.
 type RuleId = (TableId, u16, KeyMatch);
 
-/// What a rule guarantees: a rate in kb/s at a port.
+/// The guarantee of a rule: a rate in kb/s at a port.
 #[derive(Clone, Copy, Debug)]
 struct Promise {
     port: PortNo,

@@ -1,18 +1,14 @@
 //! Aggregates: sets of flows that share a port as one, and the keys (masks of a flow's tuple) that
 //! define them.
 
-use alloc::{
-    collections::BTreeMap,
-    format,
-    string::{String, ToString},
-};
+use alloc::{collections::BTreeMap, format};
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use bofuss_oflib::ext::{Listed, TypedBody};
 use bofuss_oflib::text::parse_port;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, PortNo};
+use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ParseError, PortNo};
 use bofuss_packet::header::ethertype;
 
 use super::error::{BAD_COMMAND, BAD_VALUE, NO_KEY};
@@ -192,7 +188,7 @@ impl TextForm for KeyMod {
 }
 
 impl TypedBody for KeyMod {
-    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let sets = args.take("set").is_some();
         let deletes = args.take("delete").is_some();
@@ -213,7 +209,7 @@ impl TypedBody for KeyMod {
         }
         args.finish()?;
         if id == QosRecord::PORT_KEY {
-            return Err("keys have numbers from 0 to 254".to_string());
+            return Err("keys have numbers from 0 to 254".into());
         }
         match (sets, deletes, port) {
             (true, false, None) => Ok(Self::Set { id, key }),
@@ -221,13 +217,13 @@ impl TypedBody for KeyMod {
             (false, false, Some(port)) if key == AggregateKey::default() => {
                 Ok(Self::Port { id, port })
             }
-            (..) => Err("it is set,key=N,MASKS..., delete,key=N or port=N,key=N".to_string()),
+            (..) => Err("it is set,key=N,MASKS..., delete,key=N or port=N,key=N".into()),
         }
     }
 }
 
 /// Takes the mask of an address from a text, if it has one: `/PREFIX`, or written like an address.
-fn take_mask(args: &mut Args<'_>, name: &str, width: u32) -> Result<u128, String> {
+fn take_mask(args: &mut Args<'_>, name: &str, width: u32) -> Result<u128, ParseError> {
     let Some(text) = args.take(name) else {
         return Ok(0);
     };
@@ -238,7 +234,7 @@ fn take_mask(args: &mut Args<'_>, name: &str, width: u32) -> Result<u128, String
     let (mask, _, eth_type) = parse_masked_address(text)?;
     let is_v4 = eth_type == ethertype::IPV4;
     if is_v4 != (width == 32) || eth_type == 0 {
-        return Err(format!("{name}={text} is not a mask for such an address"));
+        return Err(format!("{name}={text} is not a mask for such an address").into());
     }
     Ok(mask)
 }
@@ -335,7 +331,7 @@ pub struct AggregateId {
 /// The counters of one aggregate. It exists as long as it has flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AggregateCounts {
-    /// How many flows it has.
+    /// The number of its flows.
     pub flows: u32,
     /// Forwarded packets of all flows that it has had, up to the last expiry round.
     pub packets: u64,

@@ -4,7 +4,7 @@ use alloc::{collections::BTreeMap, vec::Vec};
 
 use bofuss_oflib::PortNo;
 
-/// How many of the largest flows a round remembers.
+/// The number of largest flows that a round remembers.
 const MAX_ELEPHANTS: usize = 64;
 /// The most links in a set.
 pub(super) const MAX_LINKS: usize = 64;

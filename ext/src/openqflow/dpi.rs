@@ -1,12 +1,7 @@
 //! The inspecting engine (deep packet inspection): flows whose payload has a signature get another
 //! path and class.
 
-use alloc::{
-    collections::BTreeMap,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{collections::BTreeMap, format, vec::Vec};
 use core::fmt;
 
 use bofuss_datapath::HookContext;
@@ -14,7 +9,7 @@ use bofuss_oflib::ext::{Listed, TypedBody};
 use bofuss_oflib::field::Header;
 use bofuss_oflib::text::parse_bytes;
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, ErrorCode};
+use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ParseError};
 
 use super::error::{BAD_COMMAND, BAD_VALUE, NO_SIGNATURE, TOO_MANY};
 use super::records::{ForwardRecord, QosRecord, take};
@@ -164,7 +159,7 @@ impl TextForm for SignatureMod {
 }
 
 impl TypedBody for SignatureMod {
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let adds = args.take("add").is_some();
         let deletes = args.take("delete").is_some();
@@ -191,9 +186,9 @@ impl TypedBody for SignatureMod {
             (true, false) if (1..=PATTERN_BYTES).contains(&one.pattern.0.len()) => {
                 Ok(Self::Add(id, one))
             }
-            (true, false) => Err(format!("a pattern has 1 to {PATTERN_BYTES} bytes")),
+            (true, false) => Err(format!("a pattern has 1 to {PATTERN_BYTES} bytes").into()),
             (false, true) => Ok(Self::Delete(id)),
-            (..) => Err("it is add,id=N,pattern=HEX... or delete,id=N".to_string()),
+            (..) => Err("it is add,id=N,pattern=HEX... or delete,id=N".into()),
         }
     }
 }

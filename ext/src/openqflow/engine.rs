@@ -1,5 +1,5 @@
-//! What local engines do to flows (registers, other records, a new path at a gap, copies), and the
-//! expiry round, which measures rates and ends idle flows.
+//! The work of local engines on flows (registers, other records, a new path at a gap, copies), and
+//! the expiry round, which measures rates and ends idle flows.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
@@ -18,7 +18,7 @@ use super::write::FlowWrite;
 
 /// The most flows about which engines keep state.
 const MAX_ENGINE_FLOWS: usize = 65_536;
-/// How many slots one slice of an expiry round visits.
+/// The number of slots that one slice of an expiry round visits.
 const SLICE_SLOTS: u32 = 1024;
 /// Nanoseconds between two slices, so that packets need not wait.
 const SLICE_NS: u64 = 1_000_000;

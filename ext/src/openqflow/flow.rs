@@ -6,7 +6,7 @@ use bofuss_oflib::PortNo;
 use super::records::{ForwardRecord, NO_RECORD, QosRecord};
 use super::tuple::FlowTuple;
 
-/// How long a flow waits for the controller before it is asked again, in nanoseconds.
+/// The time that a flow waits for the controller before it is asked again, in nanoseconds.
 pub(super) const PENDING_NS: u64 = Time::SEC;
 /// Nanoseconds from one expiry round to the next.
 pub(super) const ROUND_NS: u64 = Time::SEC;
@@ -69,7 +69,7 @@ impl FlowLimits {
     }
 }
 
-/// How far an expiry round, which visits all flows, has come.
+/// The progress of an expiry round, which visits all flows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ExpiryRound {
     /// The slot that is next.
@@ -97,7 +97,7 @@ impl ExpiryRound {
 pub struct EngineState {
     /// Four numbers for the engine's own use.
     pub registers: [u64; 4],
-    /// How many more bytes of the flow it gets copies of.
+    /// The number of bytes of the flow of which it still gets copies.
     pub copy_left: u32,
     /// The next path of the flow, and the gap in nanoseconds after which the flow takes it.
     pub next: Option<(ForwardRecord, u64)>,
@@ -108,13 +108,13 @@ pub struct EngineState {
 pub struct Touched {
     /// The slot of its flow.
     pub slot: u32,
-    /// What has to be done with the packet.
+    /// The decision on the packet.
     pub lookup: FlowLookup,
     /// True if the flow's bytes exceed the limit with this packet.
     pub passes: bool,
 }
 
-/// What is known of the path of a flow's packets.
+/// The knowledge of the path of a flow's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowPhase {
     /// Nothing; each packet is looked up in the rule tables.
@@ -323,7 +323,7 @@ pub struct Resolved<'a> {
     pub aggregate: u32,
 }
 
-/// What has to be done with a packet.
+/// The decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowLookup {
     /// It is looked up in the rule tables.
@@ -343,7 +343,7 @@ pub struct FlowRecord {
     pub out_port: PortNo,
     /// The reason why it is reported.
     pub reason: ReportReason,
-    /// What is known of its path.
+    /// The knowledge of its path.
     pub state: FlowPhase,
     /// The number of its aggregate key; 255 for none.
     pub key: u8,
@@ -369,7 +369,7 @@ pub struct FlowRecord {
     pub guaranteed_kbps: u32,
     /// Microseconds until its expected time of arrival; 0 if that has passed.
     pub eta_us: u32,
-    /// How many of its bytes wait at its port.
+    /// The number of its bytes that wait at its port.
     pub waiting_bytes: u32,
     /// Its quality of service.
     pub qos: QosRecord,

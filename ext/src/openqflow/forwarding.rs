@@ -1,4 +1,4 @@
-//! How packets are forwarded by their flows, and what is kept for that.
+//! Forwards packets by their flows, and keeps what that needs.
 
 use alloc::{vec, vec::Vec};
 

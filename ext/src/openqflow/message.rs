@@ -1,12 +1,12 @@
 //! Messages about flows between controllers or engines and the switch, on the wire and as text.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, vec::Vec};
 use core::fmt;
 
 use bofuss_oflib::ext::{Listed, TypedBody, ValueList};
 use bofuss_oflib::text::parse_port;
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, Message, PortNo, Version};
+use bofuss_oflib::{Catalogue, DecodeError, Message, ParseError, PortNo, Version};
 
 use super::balance::MAX_LINKS;
 use super::error::BAD_VALUE;
@@ -143,7 +143,7 @@ impl TextForm for FlowRecord {
 }
 
 impl TypedBody for FlowRecord {
-    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, ParseError> {
         Err("it is only reported".into())
     }
 }
@@ -154,7 +154,7 @@ impl Listed for FlowRecord {
     }
 }
 
-/// Which flows are requested: 2 zero bytes, then 100 bytes.
+/// The flows that are requested: 2 zero bytes, then 100 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowFilter {
     /// A match on their tuples.
@@ -214,7 +214,7 @@ impl TextForm for FlowQuery {
 }
 
 impl TypedBody for FlowQuery {
-    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let mut filter = FlowFilter::default();
         take(&mut args, "key", &mut filter.key)?;
@@ -240,7 +240,7 @@ pub struct AggregateRecord {
     pub key: u8,
     /// Their tuples under the key's mask.
     pub tuple: FlowTuple,
-    /// How many flows it has.
+    /// The number of its flows.
     pub flows: u32,
     /// Forwarded packets, up to the last expiry round.
     pub packets: u64,
@@ -295,7 +295,7 @@ impl TextForm for AggregateRecord {
 }
 
 impl TypedBody for AggregateRecord {
-    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, ParseError> {
         Err("it is only reported".into())
     }
 }
@@ -332,7 +332,7 @@ impl TextForm for FlowCopy {
 }
 
 impl TypedBody for FlowCopy {
-    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, ParseError> {
         Err("it is only reported".into())
     }
 }
@@ -377,7 +377,7 @@ impl TextForm for LinkSet {
 }
 
 impl TypedBody for LinkSet {
-    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let mut this = Self::default();
         take(&mut args, "gap_us", &mut this.gap_us)?;
@@ -387,7 +387,7 @@ impl TypedBody for LinkSet {
         }
         args.finish()?;
         if this.ports.len() > MAX_LINKS {
-            return Err(format!("a set has at most {MAX_LINKS} links"));
+            return Err(format!("a set has at most {MAX_LINKS} links").into());
         }
         Ok(this)
     }

@@ -21,7 +21,7 @@ const NAMES: [&str; 10] = [
     "push-ms",
     "failover",
 ];
-/// Whether flows stay on the failover port, by the value of the option.
+/// The values of the option: true if flows stay on the failover port.
 const FAILOVERS: [(&str, bool); 2] = [("revert", false), ("stay", true)];
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;

@@ -19,7 +19,7 @@ pub(super) const MAX_BYTES: usize = 1 << 20;
 /// Nanoseconds from a change of rules until waiting packets continue. Choice: the controller sends
 /// the packet that it got together with its rule, and that packet was the first.
 const RELEASE_NS: u64 = Time::SEC / 1000;
-/// How many flows' packets continue in one turn, so that other packets need not wait.
+/// The number of flows whose packets continue in one turn, so that other packets need not wait.
 const FLOWS_PER_RELEASE: usize = 8;
 
 /// The waiting packets of one flow.

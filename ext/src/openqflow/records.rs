@@ -1,10 +1,6 @@
 //! The records that rules give to flows: forwarding, and quality of service.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{format, string::ToString, vec::Vec};
 use core::fmt;
 use core::hash::Hash;
 
@@ -12,7 +8,7 @@ use bofuss_datapath::StepMap;
 use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::text::{Actions, number, parse_actions, parse_port};
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Action, Catalogue, DecodeError, Match, PortNo};
+use bofuss_oflib::{Action, Catalogue, DecodeError, Match, ParseError, PortNo};
 
 use super::error::BAD_VALUE;
 use crate::common::args::Args;
@@ -85,7 +81,7 @@ impl TextForm for ForwardRecord {
 }
 
 impl TypedBody for ForwardRecord {
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let this = Self::take(&mut args, catalogue)?;
         args.finish()?;
@@ -95,7 +91,10 @@ impl TypedBody for ForwardRecord {
 
 impl ForwardRecord {
     /// Takes its words from a text; `None` if there is neither `drop` nor `port`.
-    pub(super) fn take(args: &mut Args<'_>, catalogue: &Catalogue) -> Result<Option<Self>, String> {
+    pub(super) fn take(
+        args: &mut Args<'_>,
+        catalogue: &Catalogue,
+    ) -> Result<Option<Self>, ParseError> {
         let port = match (args.take("drop"), args.take("port")) {
             (Some(_), None) => PortNo::ANY,
             (None, Some(text)) => parse_port(text)?,
@@ -121,7 +120,7 @@ impl ForwardRecord {
     }
 }
 
-/// Whether a flow has a guaranteed rate.
+/// The service of a flow: with a guaranteed rate, or without.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ServiceType {
     /// It shares the rate that guarantees leave.
@@ -186,14 +185,14 @@ impl QosRecord {
     pub const MAX_PRIORITY: u8 = 3;
 
     /// Takes its words from a text; `None` if there are none.
-    pub(super) fn take(args: &mut Args<'_>) -> Result<Option<Self>, String> {
+    pub(super) fn take(args: &mut Args<'_>) -> Result<Option<Self>, ParseError> {
         let mut this = Self::default();
         let mut is_there = false;
         if let Some(name) = args.take("type") {
             this.service = match name {
                 "best-effort" => ServiceType::BestEffort,
                 "guaranteed" => ServiceType::Guaranteed,
-                _ => return Err(format!("'{name}' is not best-effort or guaranteed")),
+                _ => return Err(format!("'{name}' is not best-effort or guaranteed").into()),
             };
             is_there = true;
         }
@@ -201,7 +200,7 @@ impl QosRecord {
             this.scope = match name {
                 "aggregate" => QosScope::Aggregate,
                 "flow" => QosScope::Flow,
-                _ => return Err(format!("'{name}' is not aggregate or flow")),
+                _ => return Err(format!("'{name}' is not aggregate or flow").into()),
             };
             is_there = true;
         }
@@ -222,7 +221,7 @@ pub(super) fn take<T: TryFrom<u64>>(
     args: &mut Args<'_>,
     name: &str,
     to: &mut T,
-) -> Result<bool, String> {
+) -> Result<bool, ParseError> {
     let Some(text) = args.take(name) else {
         return Ok(false);
     };
@@ -296,7 +295,7 @@ impl TextForm for QosRecord {
 }
 
 impl TypedBody for QosRecord {
-    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let this = Self::take(&mut args)?.unwrap_or_default();
         args.finish()?;
@@ -308,7 +307,7 @@ impl TypedBody for QosRecord {
 #[derive(Debug)]
 pub(super) struct Records<T, X>(StepMap<T, Used<X>>);
 
-/// How many flows have a record, and what is stored for all of them.
+/// The number of flows that have a record, and what is stored for all of them.
 #[derive(Debug)]
 struct Used<X> {
     flows: u32,

@@ -23,7 +23,7 @@ use super::{COPY, LIMITS, NOTIFY, REPORT};
 
 /// The most records in one part of a reply.
 const RECORDS_PER_PART: usize = 200;
-/// How many flows one part visits, so that packets need not wait.
+/// The number of flows that one part visits, so that packets need not wait.
 const FLOWS_PER_PART: usize = 2000;
 /// The most aggregates with metrics.
 const MAX_AGGREGATE_METRICS: usize = 100;

@@ -16,8 +16,8 @@ use super::paths::Paths;
 use super::records::{ForwardRecord, QosRecord};
 use super::tuple::FlowTuple;
 
-/// How many flows are compared when the table is full; the one that was idle for longest is
-/// evicted.
+/// The number of flows that are compared when the table is full; the one that was idle for longest
+/// is evicted.
 const EVICTION_GROUP: u32 = 16;
 /// Nanoseconds of a millisecond.
 const MS: u64 = Time::SEC / 1000;

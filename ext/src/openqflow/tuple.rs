@@ -1,6 +1,6 @@
 //! The tuple that identifies a packet's microflow; masked, it identifies an aggregate.
 
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{format, vec, vec::Vec};
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,7 +8,7 @@ use bofuss_datapath::{HookContext, Microflow, UpcomingPacket};
 use bofuss_oflib::field::{self, Field};
 use bofuss_oflib::text::number;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer, be_number};
-use bofuss_oflib::{DecodeError, Mac};
+use bofuss_oflib::{DecodeError, Mac, ParseError};
 use bofuss_packet::header::{ethertype, protocol};
 use bofuss_packet::{Fragment, Layout};
 
@@ -57,7 +57,7 @@ pub(super) trait TupleFields {
     /// The value of a field, if it is there.
     fn value(&mut self, field: &Field) -> Option<u128>;
 
-    /// Where its headers are, and its bytes.
+    /// Returns where its headers are, and its bytes.
     fn parsed(&self) -> (&Layout, &[u8]);
 }
 
@@ -264,7 +264,7 @@ impl TupleMatch {
     }
 
     /// Takes its words from a text. Errors: what is wrong with one.
-    pub(super) fn take(args: &mut Args<'_>) -> Result<Self, String> {
+    pub(super) fn take(args: &mut Args<'_>) -> Result<Self, ParseError> {
         let mut this = Self::default();
         let value = &mut this.value;
         let mask = &mut this.mask;
@@ -299,7 +299,7 @@ fn take_number<T>(
     name: &str,
     value: &mut T,
     mask: &mut T,
-) -> Result<(), String>
+) -> Result<(), ParseError>
 where
     T: TryFrom<u64> + Copy + Default,
     T: core::ops::BitAnd<Output = T> + core::ops::Not<Output = T>,
@@ -324,7 +324,7 @@ fn parse<T: TryFrom<u64>>(text: &str) -> Option<T> {
 
 /// Reads `ADDRESS`, `ADDRESS/PREFIX` or `ADDRESS/MASK`: the value, the mask, and the Ethernet type
 /// of IP, 0 for an address of Ethernet.
-pub(super) fn parse_masked_address(text: &str) -> Result<(u128, u128, u16), String> {
+pub(super) fn parse_masked_address(text: &str) -> Result<(u128, u128, u16), ParseError> {
     let (address, mask) = match text.split_once('/') {
         Some((address, mask)) => (address, Some(mask)),
         None => (text, None),
@@ -347,7 +347,7 @@ pub(super) fn parse_masked_address(text: &str) -> Result<(u128, u128, u16), Stri
     Ok((value & mask, mask, eth_type))
 }
 
-fn parse_address(text: &str) -> Result<(u128, u16), String> {
+fn parse_address(text: &str) -> Result<(u128, u16), ParseError> {
     if let Ok(address) = text.parse::<Ipv4Addr>() {
         return Ok((address.to_bits().into(), ethertype::IPV4));
     }
@@ -356,7 +356,7 @@ fn parse_address(text: &str) -> Result<(u128, u16), String> {
     }
     match text.parse::<Ipv6Addr>() {
         Ok(address) => Ok((address.to_bits(), ethertype::IPV6)),
-        Err(_) => Err(format!("'{text}' is no address")),
+        Err(_) => Err(format!("'{text}' is no address").into()),
     }
 }
 

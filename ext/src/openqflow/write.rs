@@ -8,7 +8,7 @@ use core::fmt;
 
 use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError};
+use bofuss_oflib::{Catalogue, DecodeError, ParseError};
 
 use super::error::BAD_VALUE;
 use super::message::{get_registers, write_registers};
@@ -145,7 +145,7 @@ impl TextForm for FlowWrite {
 }
 
 impl TypedBody for FlowWrite {
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let tuples = TupleMatch::take(&mut args)?;
         let mut this = Self::of(tuples.value);

@@ -1,12 +1,11 @@
 //! The actions that change states: SET_STATE, SET_GLOBAL_STATE, INC_STATE.
 
-use alloc::string::String;
 use core::fmt;
 
 use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Action, Catalogue, DecodeError, ErrorCode, ExtValue, Instruction};
+use bofuss_oflib::{Action, Catalogue, DecodeError, ErrorCode, ExtValue, Instruction, ParseError};
 
 use super::args::{write_fields, write_transition};
 use super::dialect::{Dialects, StateDialect};
@@ -33,7 +32,7 @@ pub struct SetState {
     pub scope: Option<Extractor>,
 }
 
-/// What can be inferred from an action about the dialect of a table.
+/// The conclusion from an action about the dialect of a table.
 pub(crate) struct Evidence {
     /// The table.
     pub(crate) table: u8,
@@ -43,11 +42,11 @@ pub(crate) struct Evidence {
     pub(crate) error: ErrorCode,
 }
 
-/// How [`Evidence`] follows from an action in an entry of a table: [`evidence`], or an extension's
-/// own function, which knows more actions.
+/// A function that finds the [`Evidence`] of an action in an entry of a table: [`evidence`], or an
+/// extension's own function, which knows more actions.
 pub(crate) type Infer = fn(&ExtValue, u8) -> Option<Evidence>;
 
-/// What can be inferred from an action in an entry; `None` if all dialects know it.
+/// Returns what can be inferred from an action in an entry; `None` if all dialects know it.
 pub(crate) fn evidence(value: &ExtValue, _: u8) -> Option<Evidence> {
     let (table, known, error) = if let Some(action) = value.body::<SetState>() {
         let known = if action.is_opp {
@@ -67,8 +66,13 @@ pub(crate) fn evidence(value: &ExtValue, _: u8) -> Option<Evidence> {
     })
 }
 
-/// What can be inferred from the actions of a flow-mod.
+/// Returns what can be inferred from the actions of a flow-mod.
 pub(crate) fn evidence_in(flow_mod: &FlowMod, infer: Infer) -> impl Iterator<Item = Evidence> {
+    own_actions(flow_mod).filter_map(move |value| infer(value, flow_mod.table_id.0))
+}
+
+/// The actions of extensions in a flow-mod.
+pub(crate) fn own_actions(flow_mod: &FlowMod) -> impl Iterator<Item = &ExtValue> {
     let lists = flow_mod.instructions.list().iter().map(|instruction| {
         if let Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) = instruction
         {
@@ -77,9 +81,9 @@ pub(crate) fn evidence_in(flow_mod: &FlowMod, infer: Infer) -> impl Iterator<Ite
             &[]
         }
     });
-    lists.flatten().filter_map(move |action| {
+    lists.flatten().filter_map(|action| {
         if let Action::Experimenter(value) = action {
-            infer(value, flow_mod.table_id.0)
+            Some(value)
         } else {
             None
         }
@@ -163,7 +167,7 @@ impl TypedBody for SetState {
         self.table.into()
     }
 
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let scope = args.scope(catalogue)?;
         let this = Self {
@@ -208,7 +212,7 @@ impl TextForm for SetGlobalState {
 }
 
 impl TypedBody for SetGlobalState {
-    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let (value, mask) = args.masked("global_state")?;
         args.finish().map(|()| Self { value, mask })
@@ -247,7 +251,7 @@ impl TypedBody for IncState {
         self.table.into()
     }
 
-    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let table = args.table()?;
         args.finish().map(|()| Self { table })

@@ -1,8 +1,8 @@
 //! The arguments of state machines in texts: tables, transitions, fields and keys.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, vec::Vec};
 
-use bofuss_oflib::Catalogue;
+use bofuss_oflib::{Catalogue, ParseError};
 
 use super::N_TABLES;
 use super::extractor::{Extractor, name_of, parse_key};
@@ -12,16 +12,16 @@ use crate::common::oxm::header_of;
 
 impl Args<'_> {
     /// Takes the number of a table. Errors: there is no such table.
-    pub(crate) fn table(&mut self) -> Result<u8, String> {
+    pub(crate) fn table(&mut self) -> Result<u8, ParseError> {
         let table: u8 = self.number("table")?;
         if usize::from(table) >= N_TABLES {
-            return Err(format!("tables have numbers below {N_TABLES}"));
+            return Err(format!("tables have numbers below {N_TABLES}").into());
         }
         Ok(table)
     }
 
     /// Takes the parts of a transition, as [`write_transition`] writes them.
-    pub(crate) fn transition(&mut self) -> Result<Transition, String> {
+    pub(crate) fn transition(&mut self) -> Result<Transition, ParseError> {
         let (state, mask) = self.masked("state")?;
         let timers = Timers {
             hard_timeout: self.number("hard_timeout")?,
@@ -37,7 +37,7 @@ impl Args<'_> {
     }
 
     /// Takes a list of fields, as their OXM headers. Errors: a field's name is unknown.
-    pub(crate) fn fields(&mut self, catalogue: &Catalogue) -> Result<Vec<u32>, String> {
+    pub(crate) fn fields(&mut self, catalogue: &Catalogue) -> Result<Vec<u32>, ParseError> {
         let text = self.take("fields").unwrap_or("");
         let mut headers = Vec::new();
         for name in text.split('+').filter(|name| !name.is_empty()) {
@@ -51,7 +51,7 @@ impl Args<'_> {
 
     /// Takes a list of fields as an action's own scope, if there is one. Errors: a field's name is
     /// unknown, or the fields are too many.
-    pub(crate) fn scope(&mut self, catalogue: &Catalogue) -> Result<Option<Extractor>, String> {
+    pub(crate) fn scope(&mut self, catalogue: &Catalogue) -> Result<Option<Extractor>, ParseError> {
         let headers = self.fields(catalogue)?;
         if headers.is_empty() {
             return Ok(None);
@@ -63,7 +63,7 @@ impl Args<'_> {
     }
 
     /// Takes a key, in hexadecimal or as `(FIELD=VALUE,...)`. Errors: it is neither.
-    pub(crate) fn key(&mut self, catalogue: &Catalogue) -> Result<Vec<u8>, String> {
+    pub(crate) fn key(&mut self, catalogue: &Catalogue) -> Result<Vec<u8>, ParseError> {
         parse_key(self.take("key").unwrap_or(""), catalogue)
     }
 }

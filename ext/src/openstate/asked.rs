@@ -1,6 +1,6 @@
-//! What a tool that draws the machines of a switch has to request, and the replies as they come in.
+//! The requests of a tool that draws the machines of a switch, and the replies as they come in.
 
-use alloc::vec::Vec;
+use alloc::{collections::BTreeSet, vec::Vec};
 
 use bofuss_oflib::ext::ExtKind;
 use bofuss_oflib::message::multipart::flow::{FlowStats, FlowStatsRequest};
@@ -51,6 +51,13 @@ impl AskedStates {
         } else if let ReplyBody::Flow(entries) = reply.body {
             self.entries.extend(entries);
         }
+    }
+
+    /// The tables that have a machine.
+    pub fn tables(&self) -> BTreeSet<u8> {
+        let mut tables = StateGraph::tables(self.entries.iter().map(|one| &one.0));
+        tables.extend(self.records.iter().map(|record| record.table));
+        tables
     }
 
     /// The machine of a table, with the number of flows in each state.

@@ -127,7 +127,7 @@ pub fn marked_states(trace: &Trace) -> BTreeMap<u8, Vec<u32>> {
         .iter()
         .flat_map(|stage| stage.before.iter().chain(&stage.events));
     for event in events {
-        let TraceEvent::Said {
+        let TraceEvent::Reported {
             extension, facts, ..
         } = event
         else {

@@ -1,4 +1,4 @@
-//! Why the state tables refused a message, in words for the log.
+//! Explains for the log why the state tables refused a message.
 
 use alloc::{format, string::String};
 use core::fmt;
@@ -20,8 +20,8 @@ impl fmt::Display for Fields<'_> {
     }
 }
 
-/// Why a message was refused with this error: because of what the table has already. `None` if the
-/// error says it all.
+/// Explains why a message was refused with this error: because of what the table has already.
+/// `None` if the error says it all.
 pub(crate) fn explain(
     machine: &Machine,
     message: &Message,
@@ -45,7 +45,7 @@ pub(crate) fn of_state_mod(machine: &Machine, table: u8, error: ErrorCode) -> Op
     present(machine, table).filter(|_| is_of_table)
 }
 
-/// What a table has, and how other scopes can replace it; `None` if it has no scope.
+/// Says what a table has, and how other scopes can replace it; `None` if it has no scope.
 fn present(machine: &Machine, number: u8) -> Option<String> {
     let table = machine.table(number)?;
     let (_, scope) = table.scopes().next()?;

@@ -3,7 +3,7 @@
 //! The bytes are those that the reference switches have in memory on x86, since controllers build
 //! and read them: most numbers are little-endian, addresses are as in the packet.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, vec::Vec};
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
@@ -15,7 +15,7 @@ use bofuss_oflib::field::{
 };
 use bofuss_oflib::text::{items, parse_bytes, parse_value, write_value};
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, FieldMatch};
+use bofuss_oflib::{Catalogue, DecodeError, FieldMatch, ParseError};
 
 pub use super::field_source::FieldSource;
 pub use super::flow_key::{FlowKey, MAX_KEY_BYTES};
@@ -36,7 +36,7 @@ const BASIC_TCP_FLAGS: [u8; 2] = [40, 42];
 struct ExtractorField {
     /// The field; `None` if no packet has it.
     field: Option<&'static Field>,
-    /// Where it begins in the key.
+    /// Its beginning in the key.
     at: usize,
     /// Bytes of the value there. The value of an experimenter's field is followed by zero bytes.
     bytes: usize,
@@ -81,7 +81,7 @@ const PAIRS: [[&Field; 2]; 5] = [
     [IPV6_SRC, IPV6_DST],
 ];
 
-/// Which fields of a packet make the key of its flow.
+/// The fields of a packet that make the key of its flow.
 #[derive(Clone, Debug)]
 pub struct Extractor {
     /// OXM headers, as they were given.
@@ -90,8 +90,8 @@ pub struct Extractor {
     bytes: usize,
     /// True if both directions of a conversation have the same key.
     biflow: bool,
-    /// Where the headers of a frame have the bytes of the key, if they have all of them as whole
-    /// bytes.
+    /// The places where the headers of a frame have the bytes of the key, if they have all of them
+    /// as whole bytes.
     in_headers: Option<KeyInHeaders>,
 }
 
@@ -197,7 +197,7 @@ impl Extractor {
         Some(key)
     }
 
-    /// Where the headers of frames have the bytes of its keys, if they have all of them.
+    /// Returns where the headers of frames have the bytes of its keys, if they have all of them.
     fn header_key(&self) -> Option<KeyInHeaders> {
         let mut key = KeyInHeaders::default();
         for part in &self.parts {
@@ -249,6 +249,28 @@ impl Extractor {
         }
     }
 
+    /// The fields, with their places in keys.
+    pub(super) fn placed_fields(
+        &self,
+    ) -> impl Iterator<Item = (Option<&'static Field>, core::ops::Range<usize>)> {
+        let parts = self.parts.iter();
+        parts.map(|part| (part.field, part.at..part.at + part.bytes))
+    }
+
+    /// The value of a field in a key; `None` if it is not a part of it.
+    pub(super) fn value_in(&self, key: &FlowKey, field: &'static Field) -> Option<u128> {
+        let mut parts = self.parts.iter();
+        let part = parts.find(|part| part.field == Some(field))?;
+        let bytes = &key.bytes()[part.at..part.at + part.bytes];
+        let mut number = [0; MAX_VALUE_BYTES];
+        if part.little_endian {
+            number[..part.bytes].copy_from_slice(bytes);
+            return Some(u128::from_le_bytes(number));
+        }
+        number[MAX_VALUE_BYTES - part.bytes..].copy_from_slice(bytes);
+        Some(u128::from_be_bytes(number))
+    }
+
     /// The value of a header field operand, for an extractor of one field. As in the reference
     /// switches, it is the little-endian number of the key's bytes; of a field longer than 4 bytes,
     /// that of the first two.
@@ -260,9 +282,9 @@ impl Extractor {
         }
     }
 
-    /// What a request demands of a key: for each field the range of its bytes, and a key that has
-    /// the wanted value there. `None` if the extractor lacks one of the fields, so that no flow
-    /// matches.
+    /// Returns what a request demands of a key: for each field the range of its bytes, and a key
+    /// that has the wanted value there. `None` if the extractor lacks one of the fields, so that no
+    /// flow matches.
     pub fn wanted(&self, fields: &[FieldMatch]) -> Option<Vec<(core::ops::Range<usize>, FlowKey)>> {
         let mut wanted = Vec::new();
         for one in fields {
@@ -409,7 +431,7 @@ pub(crate) fn write_key(f: &mut fmt::Formatter<'_>, headers: &[u32], key: &[u8])
 }
 
 /// Reads what [`write_key`] writes. Errors: what is wrong with it.
-pub(crate) fn parse_key(text: &str, catalogue: &Catalogue) -> Result<Vec<u8>, String> {
+pub(crate) fn parse_key(text: &str, catalogue: &Catalogue) -> Result<Vec<u8>, ParseError> {
     let inner = text
         .strip_prefix('(')
         .and_then(|text| text.strip_suffix(')'));
@@ -422,7 +444,7 @@ pub(crate) fn parse_key(text: &str, catalogue: &Catalogue) -> Result<Vec<u8>, St
             .split_once('=')
             .ok_or_else(|| format!("'{item}': no value"))?;
         let Some(field) = catalogue.field_named(name) else {
-            return Err(format!("there is no field '{name}'"));
+            return Err(format!("there is no field '{name}'").into());
         };
         let number =
             parse_value(field, value, catalogue).map_err(|error| format!("'{item}': {error}"))?;

@@ -1,4 +1,4 @@
-//! What keys are read from: packets, and frames that are looked up ahead.
+//! The sources from which keys are read: packets, and frames that are looked up ahead.
 
 use bofuss_datapath::{HookContext, UpcomingPacket};
 use bofuss_oflib::field::IN_PORT;

@@ -2,7 +2,7 @@
 //! them.
 
 use alloc::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     format,
     string::{String, ToString},
     vec::Vec,
@@ -125,6 +125,19 @@ impl StateGraph {
         this
     }
 
+    /// The tables of whose states an entry matches or sets one.
+    pub fn tables<'a>(entries: impl IntoIterator<Item = &'a FlowEntry>) -> BTreeSet<u8> {
+        let mut tables = BTreeSet::new();
+        for entry in entries {
+            let mut fields = entry.fields.fields().iter();
+            if fields.any(|one| *one.field == FIELDS[1]) {
+                tables.insert(entry.table_id.0);
+            }
+            tables.extend(entry.instructions.actions().filter_map(table_of));
+        }
+        tables
+    }
+
     /// Returns true if no entry sets or matches a state.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
@@ -176,6 +189,15 @@ impl StateGraph {
             }
         }
     }
+}
+
+/// The table whose states an action changes.
+fn table_of(action: &Action) -> Option<u8> {
+    let Action::Experimenter(value) = action else {
+        return None;
+    };
+    let set = value.body::<SetState>().map(|set| set.table);
+    set.or_else(|| value.body::<IncState>().map(|inc| inc.table))
 }
 
 /// The state to which an action leads from state `from` of a table, and the timers that run then.

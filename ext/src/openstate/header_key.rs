@@ -23,7 +23,7 @@ struct HeaderBytes {
     is_reversed: bool,
     /// The index of the word in the key.
     word: usize,
-    /// How many bits of that word are below them.
+    /// The number of bits of that word below them.
     shift: u32,
 }
 
@@ -59,7 +59,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// Where the headers of frames have the bytes of a key.
+/// The places where the headers of frames have the bytes of a key.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyInHeaders {
     pieces: Vec<HeaderBytes>,

@@ -53,7 +53,7 @@ pub(crate) struct OpenState {
     pub(crate) machine: Machine,
     /// True if a packet has changed the global state: then later ones may, too.
     has_set_global: bool,
-    /// How often the effects of this hook on packets may have changed.
+    /// The number of times that the effects of this hook on packets may have changed.
     generation: u64,
     /// The trial of the last packet; [`Trial::LIVE`] if it was a real one.
     trial: Trial,
@@ -61,6 +61,9 @@ pub(crate) struct OpenState {
     expire_at: Time,
     /// True if a connection has ever subscribed to notifications of changed states.
     notifies: bool,
+    /// Why packets of one flow may change what those of others read, if an entry has ever had such
+    /// an action.
+    pub(crate) crossing: Option<&'static str>,
     options: StateOptions,
 }
 
@@ -80,6 +83,7 @@ impl OpenState {
             trial: Trial::LIVE,
             expire_at: Time(0),
             notifies: false,
+            crossing: None,
             options: StateOptions::default(),
         }
     }
@@ -189,6 +193,7 @@ impl OpenState {
         flow_mod: &FlowMod,
         infer: Infer,
     ) -> bool {
+        self.note_crossing(flow_mod);
         let mut is_any = false;
         for evidence in evidence_in(flow_mod, infer) {
             self.machine.narrow(evidence.table, evidence.known);

@@ -25,7 +25,7 @@ const SWEPT_WHEN_FULL: u32 = 64;
 /// The state of a packet that lacks a field of the lookup scope, in BEBA's dialect.
 const STATE_NULL: u32 = u32::MAX;
 
-/// How an action changed a flow.
+/// The change of a flow by an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// The flow's key.
@@ -63,15 +63,15 @@ pub(super) struct TrialChanges {
 #[derive(Debug)]
 pub struct Machine {
     /// By number; a table that no message or action was about takes no memory.
-    tables: [Option<Box<Stateful>>; N_TABLES],
+    pub(super) tables: [Option<Box<Stateful>>; N_TABLES],
     /// The dialects that a table may have about which nothing is known yet.
     dialects: Dialects,
     global: u32,
     /// Tables that are enabled.
     n_enabled: usize,
     /// Entries of flows in all tables.
-    n_states: usize,
-    trial: Option<TrialChanges>,
+    pub(super) n_states: usize,
+    pub(super) trial: Option<TrialChanges>,
     ahead: FlowsAhead,
     /// The table that is next to be searched for expired flows.
     sweeping: usize,

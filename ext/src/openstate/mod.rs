@@ -14,6 +14,7 @@ pub(crate) mod explain;
 pub mod extractor;
 mod field_source;
 mod flow_key;
+mod flow_states;
 pub mod graph;
 mod header_key;
 pub(crate) mod hook;
@@ -79,7 +80,7 @@ const WHICH: &str = "[table=N][,state=N][,match={MATCH}]";
 /// The match fields.
 pub static FIELDS: [Field; 2] = [error::GLOBAL_STATE, error::STATE];
 
-/// How many rows this extension has.
+/// The number of rows of this extension.
 pub(crate) const N_ROWS: usize = 13;
 
 /// The argument of the message that subscribes to notifications: 1 if they are wanted, 0 if not.

@@ -1,11 +1,11 @@
 //! Notifications to controllers: a flow-mod was carried out, a state has changed.
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 use core::fmt;
 
 use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::wire::{Bytes, Reader, Text, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, Match};
+use bofuss_oflib::{Catalogue, DecodeError, Match, ParseError};
 
 use super::args::write_variables;
 use super::dialect::{StateDialect, form_of};
@@ -69,7 +69,7 @@ impl TextForm for FlowNotification {
 }
 
 impl TypedBody for FlowNotification {
-    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, ParseError> {
         Err("only a switch sends it".into())
     }
 }
@@ -166,7 +166,7 @@ impl TypedBody for StateChanged {
         })
     }
 
-    fn parse(_: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(_: &str, _: &Catalogue) -> Result<Self, ParseError> {
         Err("only a switch sends it".into())
     }
 }

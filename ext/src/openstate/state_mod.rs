@@ -5,7 +5,7 @@ use core::fmt;
 
 use bofuss_oflib::ext::{Listed, TypedBody};
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError};
+use bofuss_oflib::{Catalogue, DecodeError, ParseError};
 
 use super::args::{write_fields, write_transition};
 use super::dialect::{Dialects, StateDialect};
@@ -15,7 +15,7 @@ use super::wire::{check_key, get_timers, put_timers};
 use super::{N_TABLES, check_length, error, table_id};
 use crate::common::args::{Args, write_masked};
 
-/// Which of a table's extractors.
+/// One of a table's extractors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// The flow whose state a packet has.
@@ -49,7 +49,7 @@ pub enum StateMod {
     SetExtractor {
         /// The table.
         table: u8,
-        /// Which extractor.
+        /// The extractor.
         scope: Scope,
         /// The layout in which it was sent.
         layout: ExtractorLayout,
@@ -413,7 +413,7 @@ fn parse_extractor(
     scope: Scope,
     args: &mut Args<'_>,
     catalogue: &Catalogue,
-) -> Result<StateMod, String> {
+) -> Result<StateMod, ParseError> {
     let layout = match args.take("openstate") {
         Some(_) => ExtractorLayout::OpenState,
         None => ExtractorLayout::Beba,
@@ -428,7 +428,7 @@ fn parse_extractor(
 }
 
 impl TypedBody for StateMod {
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let (command, rest) = text.split_once(',').unwrap_or((text, ""));
         let mut args = Args::new(rest);
         let table = args.table()?;
@@ -460,7 +460,7 @@ impl TypedBody for StateMod {
                 Self::SetGlobalState { value, mask }
             }
             "reset_global_state" => Self::ResetGlobalState,
-            _ => return Err(unknown(command, &COMMANDS)),
+            _ => return Err(unknown(command, &COMMANDS).into()),
         };
         args.finish()?;
         Ok(this)

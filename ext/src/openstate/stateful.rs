@@ -25,7 +25,7 @@ pub struct Stateful {
     /// last set: then one extractor of another length or dialect replaces all, and the states with
     /// them. So the next application on a running switch begins anew.
     pub(super) may_change: bool,
-    /// How often an extractor has replaced all so far.
+    /// The number of times that an extractor has replaced all so far.
     resets: u32,
     /// The states.
     pub states: StateTable,

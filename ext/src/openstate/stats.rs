@@ -1,16 +1,12 @@
 //! Multiparts: the requests of controllers about states, and the replies in each dialect.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{format, string::ToString, vec::Vec};
 use core::fmt;
 
 use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::text::parse_match;
 use bofuss_oflib::wire::{Reader, Text, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, Match};
+use bofuss_oflib::{Catalogue, DecodeError, Match, ParseError};
 
 use super::args::{write_fields, write_transition, write_variables};
 use super::extractor::{MAX_FIELDS, MAX_KEY_BYTES, write_key};
@@ -32,12 +28,12 @@ const OPENSTATE_BYTES: usize = 112;
 const OPP_BYTES: usize = 136;
 /// Bytes of a request for the variables of a table.
 const VARIABLES_REQUEST_BYTES: usize = 8;
-/// How a reply is distinguished from a request. A reply begins with the 16-bit length of a record,
-/// below 256: its first byte is 0, and its second is at least this. A request begins with the
-/// number of a table and a flag, which is 0 or 1.
+/// The byte that distinguishes a reply from a request. A reply begins with the 16-bit length of a
+/// record, below 256: its first byte is 0, and its second is at least this. A request begins with
+/// the number of a table and a flag, which is 0 or 1.
 const LEAST_RECORD_BYTES: u8 = SHORT_BYTES as u8;
 
-/// Which states are asked for.
+/// The states that are asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StateRequest {
     /// The table; 255 for all.
@@ -336,7 +332,7 @@ impl TypedBody for StateStats {
     }
 
     /// Reads a request. The text of a reply cannot be read back.
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let (head, fields) = match text.split_once("match={") {
             Some((head, fields)) => (head, fields.strip_suffix('}').ok_or("'}' is missing")?),
             None => (text, ""),
@@ -389,7 +385,7 @@ impl TypedBody for ShortStats {
         self.0.join(part.0)
     }
 
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         StateStats::parse(text, catalogue).map(Self)
     }
 }
@@ -434,7 +430,7 @@ impl TextForm for GlobalStats {
 
 impl TypedBody for GlobalStats {
     /// Reads a request.
-    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, ParseError> {
         Args::new(text).finish().map(|()| Self::Request)
     }
 }

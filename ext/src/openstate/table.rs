@@ -13,7 +13,7 @@ pub use super::timers::Timers;
 use super::timers::deadline;
 use crate::common::beba::FlowVariables;
 
-/// What happens to a flow whose state is 0 and that has no timer and no variable.
+/// The fate of a flow whose state is 0 and that has no timer and no variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Behaviour {
     /// OpenState's: it is removed at once.
@@ -76,12 +76,13 @@ pub struct StateEntry {
     pub state: u32,
     /// True if a timer runs.
     has_timers: bool,
-    /// Where the idle timer starts: at the last read by a packet, or the last transition.
+    /// The time at which the idle timer starts: at the last read by a packet, or the last
+    /// transition.
     used: Time,
     /// The time when the last transition was.
     pub since: Time,
     /// The port in whose share it counts: that of the packet that made it, or CONTROLLER.
-    port: PortNo,
+    pub(super) port: PortNo,
     /// The timers that run.
     pub timers: Timers,
     /// The variables of Open Packet Processor.
@@ -91,7 +92,7 @@ pub struct StateEntry {
 /// Has the alignment of a cache line.
 #[derive(Debug)]
 #[repr(align(64))]
-struct CacheLine;
+pub(super) struct CacheLine;
 
 impl StateEntry {
     /// The entry of a flow without a state.
@@ -222,15 +223,15 @@ pub struct StateCounts {
 /// The states of one table.
 #[derive(Debug, Default)]
 pub struct StateTable {
-    /// What state 0 means here.
+    /// The meaning of state 0 here.
     pub behaviour: Behaviour,
     /// Counters.
     pub counts: StateCounts,
-    flows: StepMap<FlowKey, StateEntry, CacheLine>,
-    /// How many flows each port has.
-    shares: Shares,
-    /// How often the state of a flow may have changed.
-    edits: u64,
+    pub(super) flows: StepMap<FlowKey, StateEntry, CacheLine>,
+    /// The number of flows of each port.
+    pub(super) shares: Shares,
+    /// The number of times that the state of a flow may have changed.
+    pub(super) edits: u64,
     /// The slot that is next to be searched for expired flows.
     swept: u32,
 }
@@ -438,7 +439,7 @@ impl StateTable {
     }
 
     /// Removes the entry of a flow, if it has one.
-    fn forget(&mut self, key: &FlowKey) {
+    pub(super) fn forget(&mut self, key: &FlowKey) {
         if let Some((_, flow)) = self.flows.get(key) {
             self.shares.give_back(flow.port, 1);
             self.flows.remove(key);

@@ -1,4 +1,4 @@
-//! What actions of packets do in the state tables: SET_STATE and INC_STATE.
+//! Carries out the actions of packets in the state tables: SET_STATE and INC_STATE.
 
 use bofuss_datapath::Time;
 

@@ -7,7 +7,8 @@ use super::error;
 use super::flow_key::MAX_KEY_BYTES;
 use super::timers::Timers;
 
-/// How many tables can have states, as in the reference switches: those with numbers below this.
+/// The number of tables that can have states, as in the reference switches: those with numbers
+/// below this.
 pub const N_TABLES: usize = 64;
 /// The number that stands for all tables in a request.
 pub const ALL_TABLES: u8 = 0xff;

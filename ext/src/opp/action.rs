@@ -3,11 +3,12 @@
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
+use bofuss_datapath::DispatchFields;
 use bofuss_oflib::error::BadAction;
 use bofuss_oflib::ext::TypedBody;
 use bofuss_oflib::field::METADATA;
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ExtValue, Field};
+use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ExtValue, Field, ParseError};
 
 use super::message::variable_id;
 use super::{MAX_OPERANDS, Operand, OperandKind, UpdateFunction};
@@ -18,7 +19,8 @@ use crate::openstate::args::write_fields;
 use crate::openstate::extractor::{Extractor, field_of, get_scope, put_scope, scope_count};
 use crate::openstate::{Dialects, StateDialect, check_length, error, table_id};
 
-/// What can be inferred from an action in an entry of a table; `None` if all dialects know it.
+/// Returns what can be inferred from an action in an entry of a table; `None` if all dialects know
+/// it.
 pub(super) fn evidence(value: &ExtValue, table: u8) -> Option<Evidence> {
     let table = if let Some(action) = value.body::<SetDataVar>() {
         action.table
@@ -32,6 +34,15 @@ pub(super) fn evidence(value: &ExtValue, table: u8) -> Option<Evidence> {
         known: Dialects::only(StateDialect::Opp),
         error: error::BAD_EXP_ACTION,
     })
+}
+
+/// Returns true if an action changes variables of more than its packet's flow, or addresses by
+/// which flows are known.
+pub(super) fn crosses(value: &ExtValue) -> bool {
+    let writes_address =
+        |action: &WriteContext| DispatchFields::of([action.field]) != DispatchFields::default();
+    value.body::<SetDataVar>().is_some_and(SetDataVar::crosses)
+        || value.body::<WriteContext>().is_some_and(writes_address)
 }
 
 /// Bytes of a SET_DATA_VAR after its type and before its fields.
@@ -57,6 +68,13 @@ pub struct SetDataVar {
 }
 
 impl SetDataVar {
+    /// Returns true if packets of one flow may change by it what those of others read.
+    fn crosses(&self) -> bool {
+        let [_, second, third, _] = self.operands;
+        let mut written = [self.output, second, third].into_iter();
+        self.scope.is_some() || written.any(|one| one.kind == OperandKind::GlobalVariable)
+    }
+
     /// The text of a trace's step about the variable that was computed.
     pub(super) fn trace_text(&self, value: Option<u32>) -> String {
         let Self { table, output, .. } = self;
@@ -175,7 +193,7 @@ impl TypedBody for SetDataVar {
         self.table.into()
     }
 
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let function = UpdateFunction::parse(args.take("function").unwrap_or(""))?;
         let mut operands = [Operand::default(); MAX_OPERANDS];
@@ -183,7 +201,7 @@ impl TypedBody for SetDataVar {
         if texts.len() != function.n_operands() {
             let name = function.name();
             let count = function.n_operands();
-            return Err(format!("{name} has {count} operands"));
+            return Err(format!("{name} has {count} operands").into());
         }
         for (operand, text) in operands.iter_mut().zip(texts) {
             *operand = Operand::parse(text)?;
@@ -293,7 +311,7 @@ impl TextForm for WriteContext {
 }
 
 impl TypedBody for WriteContext {
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let mut args = Args::new(text);
         let source = match args.take("source").unwrap_or("") {
             "state" => ContextSource::State,
@@ -306,7 +324,7 @@ impl TypedBody for WriteContext {
                     OperandKind::FlowVariable => ContextSource::FlowVariable(operand.id),
                     OperandKind::GlobalVariable => ContextSource::GlobalVariable(operand.id),
                     OperandKind::HeaderField | OperandKind::Constant => {
-                        return Err(format!("'{text}' is not fd0, gd0 or state"));
+                        return Err(format!("'{text}' is not fd0, gd0 or state").into());
                     }
                 }
             }

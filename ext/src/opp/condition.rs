@@ -1,11 +1,12 @@
 //! Conditions: comparisons of two operands, whose outcomes are fields of packets.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, vec::Vec};
 use core::fmt;
 
 use super::Operand;
+use bofuss_oflib::ParseError;
 
-/// How two numbers are compared.
+/// A comparison of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// a > b.
@@ -58,7 +59,7 @@ impl Comparison {
 /// A comparison of two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Condition {
-    /// How they are compared.
+    /// Their comparison.
     pub comparison: Comparison,
     /// The first operand.
     pub first: Operand,
@@ -75,7 +76,7 @@ impl Condition {
     }
 
     /// Reads the text form: `hf0+gte+gd2`. Errors: it is not of this form.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, ParseError> {
         let parts: Vec<&str> = text.splitn(3, '+').collect();
         if let [first, name, second] = parts[..]
             && let Some((comparison, _)) = Comparison::ALL.iter().find(|(_, known)| *known == name)
@@ -86,7 +87,7 @@ impl Condition {
                 second: Operand::parse(second)?,
             });
         }
-        Err(format!("'{text}' is not a condition like hf0+gte+gd2"))
+        Err(format!("'{text}' is not a condition like hf0+gte+gd2").into())
     }
 }
 

@@ -3,18 +3,19 @@
 use alloc::{boxed::Box, string::String, vec::Vec};
 
 use bofuss_datapath::{
-    Config, ControlContext, Hook, HookContext, HookEffect, LookupNote, Metric, MetricKind,
-    OptionError, ReplyPart, Time, Trial, Upcoming, Verdict,
+    Config, ControlContext, FlowStates, Hook, HookContext, HookEffect, LookupNote, Metric,
+    MetricKind, OptionError, ReplyPart, Time, Trial, Upcoming, Verdict,
 };
 use bofuss_oflib::ext::ValueList;
 use bofuss_oflib::message::FlowMod;
 use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Message};
 
-use super::action::evidence;
+use super::action::{crosses, evidence};
 use super::fields::PacketFields;
 use super::tables::RegisterTables;
 use super::{OppMod, RegisterMod, SetDataVar, WriteContext};
+use crate::openstate::action::own_actions;
 use crate::openstate::commands::{self, CommandList};
 use crate::openstate::extractor::value_of_number;
 use crate::openstate::hook::OpenState;
@@ -50,7 +51,8 @@ struct Opp {
     registers: RegisterTables,
     /// True if a table has this dialect, or a new one would.
     is_used: bool,
-    /// How often the effects of this hook on packets may have changed, beyond those of OpenState's.
+    /// The number of times that the effects of this hook on packets may have changed, beyond those
+    /// of OpenState's.
     generation: u64,
 }
 
@@ -275,6 +277,10 @@ impl Hook for Opp {
         Verdict::Continue
     }
 
+    fn flow_states(&mut self) -> Option<&mut dyn FlowStates> {
+        Some(&mut self.openstate)
+    }
+
     fn next_tick(&self) -> Option<Time> {
         self.openstate.next_tick()
     }
@@ -323,6 +329,9 @@ impl Hook for Opp {
     /// As [`OpenState`] does; a table whose entries match fields of this dialect has it.
     fn on_flow_mod(&mut self, cx: &mut ControlContext<'_>, flow_mod: &FlowMod) {
         if !flow_mod.deletes() {
+            if own_actions(flow_mod).any(crosses) {
+                self.openstate.crossing = Some("an action uses more than its flow's variables");
+            }
             let mut fields = flow_mod.fields.fields().iter();
             let has_fields = fields.any(|one| PacketFields::has(one.field));
             if has_fields {

@@ -1,10 +1,10 @@
 //! The commands that Open Packet Processor adds to STATE_MOD.
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 use core::fmt;
 
 use bofuss_oflib::wire::{Bytes, Reader, TextForm, Writer};
-use bofuss_oflib::{Catalogue, DecodeError, ErrorCode};
+use bofuss_oflib::{Catalogue, DecodeError, ErrorCode, ParseError};
 
 use super::{Comparison, Condition, N_EXTRACTORS, Operand, OperandKind};
 use crate::common::args::{Args, write_masked};
@@ -220,7 +220,7 @@ impl RegisterMod {
         command: &str,
         args: &mut Args<'_>,
         catalogue: &Catalogue,
-    ) -> Result<Option<Self>, String> {
+    ) -> Result<Option<Self>, ParseError> {
         let this = match command {
             "set_header_extractor" => Self::HeaderExtractor {
                 id: args.number("id")?,

@@ -31,7 +31,7 @@ use bofuss_oflib::ext::ExtRow;
 
 use crate::openstate::{N_ROWS, action_row, rows};
 
-/// How many header field extractors a table has.
+/// The number of header field extractors of a table.
 pub const N_EXTRACTORS: usize = 8;
 /// The outcome of a condition that is not set, or that has an operand without a value.
 pub const CONDITION_NULL: u8 = 0xff;

@@ -1,14 +1,14 @@
 //! Operands of conditions and update functions: variables, header fields and constants.
 
-use alloc::{format, string::String};
+use alloc::format;
 use core::fmt;
 
-use bofuss_oflib::ErrorCode;
+use bofuss_oflib::{ErrorCode, ParseError};
 
 use super::N_EXTRACTORS;
 use crate::common::beba::{self as error, N_FLOW_VARIABLES, N_GLOBAL_VARIABLES};
 
-/// Where an operand's value comes from: two bits on the wire.
+/// The source of an operand's value: two bits on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OperandKind {
     /// A variable of the packet's flow.
@@ -81,16 +81,14 @@ impl Operand {
     /// Reads the text form: `fd1`, `gd2`, `hf0` or a number up to 255.
     ///
     /// Errors: it is none of these.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, ParseError> {
         let found = OperandKind::ALL
             .into_iter()
             .find_map(|(kind, prefix)| Some((kind, text.strip_prefix(prefix)?)));
         let (kind, digits) = found.expect("the last prefix is empty");
         match digits.parse() {
             Ok(id) => Ok(Self { kind, id }),
-            Err(_) => Err(format!(
-                "'{text}' is not fd0, gd0, hf0 or a number up to 255"
-            )),
+            Err(_) => Err(format!("'{text}' is not fd0, gd0, hf0 or a number up to 255").into()),
         }
     }
 }

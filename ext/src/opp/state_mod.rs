@@ -1,11 +1,11 @@
 //! STATE_MOD, with the commands that Open Packet Processor adds to it.
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 use core::fmt;
 
 use bofuss_oflib::ext::{Listed, TypedBody};
 use bofuss_oflib::wire::{Reader, TextForm, Wire, Writer};
-use bofuss_oflib::{Catalogue, DecodeError};
+use bofuss_oflib::{Catalogue, DecodeError, ParseError};
 
 use super::RegisterMod;
 use crate::common::args::Args;
@@ -21,7 +21,7 @@ pub enum OppMod {
     Registers {
         /// The table.
         table: u8,
-        /// What is changed.
+        /// The change.
         change: RegisterMod,
     },
 }
@@ -81,7 +81,7 @@ impl Listed for OppMod {
 }
 
 impl TypedBody for OppMod {
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let (command, rest) = text.split_once(',').unwrap_or((text, ""));
         if COMMANDS.contains(&command) {
             return StateMod::parse(text, catalogue).map(Self::State);
@@ -90,7 +90,7 @@ impl TypedBody for OppMod {
         let table = args.table()?;
         let Some(change) = RegisterMod::parse(command, &mut args, catalogue)? else {
             let all: Vec<_> = COMMANDS.into_iter().chain(RegisterMod::COMMANDS).collect();
-            return Err(unknown(command, &all));
+            return Err(unknown(command, &all).into());
         };
         args.finish()?;
         Ok(Self::Registers { table, change })

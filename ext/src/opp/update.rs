@@ -1,6 +1,8 @@
 //! The eight update functions: unsigned 32-bit arithmetic modulo 2^32, without fractions.
 
-use alloc::{format, string::String};
+use alloc::format;
+
+use bofuss_oflib::ParseError;
 
 /// Averages are in thousandths, as integers have no fractions. Variances are in whole units.
 const SCALE: u32 = 1000;
@@ -85,11 +87,11 @@ impl UpdateFunction {
     }
 
     /// The function of a name. Errors: there is none.
-    pub(super) fn parse(name: &str) -> Result<Self, String> {
+    pub(super) fn parse(name: &str) -> Result<Self, ParseError> {
         let found = Self::ALL.iter().find(|(_, known, _)| *known == name);
         found.map(|row| row.0).ok_or_else(|| {
             let names = Self::ALL.map(|row| row.1).join(", ");
-            format!("'{name}' is not one of {names}")
+            format!("'{name}' is not one of {names}").into()
         })
     }
 

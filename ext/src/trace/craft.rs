@@ -1,7 +1,7 @@
 //! Makes a packet from text: hexadecimal digits, or fields as `ovs-appctl ofproto/trace` takes
 //! them.
 
-use alloc::{format, string::String, string::ToString, vec, vec::Vec};
+use alloc::{format, string::ToString, vec, vec::Vec};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use bofuss_frame::Pool;
@@ -10,7 +10,7 @@ use bofuss_oflib::field::{
     STANDARD_FIELDS, VID_PRESENT, VLAN_VID,
 };
 use bofuss_oflib::text::{find_unquoted, items, parse_bytes, parse_match};
-use bofuss_oflib::{Catalogue, Field, FieldMatch, Mac, Match, PortNo};
+use bofuss_oflib::{Catalogue, Field, FieldMatch, Mac, Match, ParseError, PortNo};
 use bofuss_packet::craft::{
     Layer, arp, ethernet, icmp, ipv4, ipv6, mpls, pbb, sctp, tcp, udp, vlan,
 };
@@ -40,7 +40,7 @@ fn is_hex(text: &str) -> bool {
 /// the TTL (64) and the Ethernet addresses (those of two hosts).
 ///
 /// Errors: what is wrong, or which field such a packet cannot have.
-pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8>), String> {
+pub fn parse_packet(text: &str, catalogue: &Catalogue) -> Result<(PortNo, Vec<u8>), ParseError> {
     let text = text.trim();
     let are_bytes = text.split(' ').all(|word| word.len() == 2);
     if let Some(at) = find_unquoted(text, &[' '])
@@ -76,7 +76,7 @@ fn make(
     in_port: PortNo,
     ttl: u8,
     catalogue: &Catalogue,
-) -> Result<Vec<u8>, String> {
+) -> Result<Vec<u8>, ParseError> {
     let bytes = ethernet(DEFAULT_DST, DEFAULT_SRC, layers(wanted, ttl));
     let mut frame = Pool::new(POOL_BYTES).frame(&bytes).expect("it is short");
     let additions = catalogue.additions();
@@ -100,11 +100,13 @@ fn make(
     let mut fields = wanted.fields().iter();
     match fields.find(|one| !packet.key().has(one, &mut ())) {
         None => Ok(packet.wire_bytes().to_vec()),
-        Some(one) if one.field.id == IN_PHY_PORT.id => Err(format!("{one}: it is the in_port")),
-        Some(one) if one.field.at.is_empty() => {
-            Err(format!("{one}: a packet made from text cannot have it"))
+        Some(one) if one.field.id == IN_PHY_PORT.id => {
+            Err(format!("{one}: it is the in_port").into())
         }
-        Some(one) => Err(format!("{one}: no packet with the other fields has it")),
+        Some(one) if one.field.at.is_empty() => {
+            Err(format!("{one}: a packet made from text cannot have it").into())
+        }
+        Some(one) => Err(format!("{one}: no packet with the other fields has it").into()),
     }
 }
 
@@ -150,7 +152,7 @@ fn layers(wanted: &Match, ttl: u8) -> Layer {
     }
 }
 
-/// What follows the IP header of a packet with these fields.
+/// Makes what follows the IP header of a packet with these fields.
 fn transport(wanted: &Match) -> Layer {
     let payload = vec![0; payload_bytes(wanted)];
     match number(wanted, IP_PROTO).map_or(u8::MAX, |proto| proto as u8) {
@@ -175,8 +177,8 @@ fn payload_bytes(wanted: &Match) -> usize {
     ends.max().unwrap_or(0)
 }
 
-/// What follows the checksum of an ICMPv6 message: a target and its option in a solicitation (135)
-/// or an advertisement (136).
+/// Makes what follows the checksum of an ICMPv6 message: a target and its option in a solicitation
+/// (135) or an advertisement (136).
 fn neighbour(icmpv6_type: u8) -> Vec<u8> {
     let option = match icmpv6_type {
         135 => 1,

@@ -10,7 +10,8 @@ use super::read::number;
 use super::text::or_any;
 use super::{FieldDifference, LostEntry, Stage, Trace, TraceEvent, TracedFrame};
 
-const STYLE: &str = include_str!("page.css");
+/// The style of a page with a trace, light and dark.
+pub const STYLE: &str = include_str!("page.css");
 /// The most bits of a value that is drawn bit by bit; a wider one is drawn in hexadecimal digits.
 const DRAWN_BITS: u32 = 16;
 /// Bytes in a line of a frame.
@@ -19,8 +20,8 @@ const BYTES_PER_LINE: usize = 16;
 /// The reason why no copy goes back to the port that the packet came from.
 const SKIPPED: &str = DropReason::OutputIsIngress.name();
 
-/// Text that is escaped for HTML.
-struct Escaped<T>(T);
+/// Text that is escaped for HTML, also within quotes.
+pub struct Escaped<T>(pub T);
 
 impl<T: Display> Display for Escaped<T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -30,6 +31,7 @@ impl<T: Display> Display for Escaped<T> {
             '<' => f.write_str("&lt;"),
             '>' => f.write_str("&gt;"),
             '"' => f.write_str("&quot;"),
+            '\'' => f.write_str("&#39;"),
             c => f.write_char(c),
         })
     }
@@ -64,6 +66,14 @@ impl Trace {
             "<h1>{}</h1>",
             title.to_string().replace(',', ",<wbr>")
         );
+        page += &self.story(drawings);
+        put!(page, "</main>\n</body>\n</html>");
+        page
+    }
+
+    /// The middle of that page: the packet, its path and its end.
+    pub fn story(&self, drawings: &BTreeMap<u8, String>) -> String {
+        let mut page = String::new();
         let bytes = self.packet.bytes;
         let port = Escaped(&self.packet.port);
         put!(
@@ -106,7 +116,11 @@ impl Trace {
                 "<p>Cut here: the trace is longer than one message.</p>"
             );
         }
-        put!(page, "</section>\n</li>\n</ol>\n</main>\n</body>\n</html>");
+        if let Some(place) = &self.forwarded {
+            let place = Escaped(place);
+            put!(page, "<p>Frames of this flow are forwarded {place}.</p>");
+        }
+        put!(page, "</section>\n</li>\n</ol>");
         page
     }
 
@@ -187,7 +201,7 @@ fn put_event(page: &mut String, event: &TraceEvent, is_lost: bool, tag: &str) {
         TraceEvent::Drop { .. } => "end drop",
         TraceEvent::PacketIn { .. } => "end controllers",
         TraceEvent::Fragment => "end fragment",
-        TraceEvent::Said { .. } => "said",
+        TraceEvent::Reported { .. } => "said",
         TraceEvent::In(_) | TraceEvent::Egress { .. } => "action",
         TraceEvent::Action { .. }
         | TraceEvent::Bucket { .. }

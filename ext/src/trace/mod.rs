@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use bofuss_agent::trace::{ROWS, request};
 pub use craft::parse_packet;
+pub use html::{Escaped, STYLE};
 pub use names::PortNames;
 pub use picture::Picture;
 
@@ -36,6 +37,9 @@ pub struct Trace {
     pub result: Vec<TraceEvent>,
     /// True if the trace was longer than one message, and is cut.
     pub cut: bool,
+    /// Where frames of its flow are forwarded, as `by the switch: WHY`, if the kernel could.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarded: Option<String>,
 }
 
 /// A stage of the path: a table, the action set, or the arrival of a packet.
@@ -50,14 +54,14 @@ pub struct Stage {
     pub fields: String,
     /// The extensions that prepared the packet.
     pub extensions: Vec<Extension>,
-    /// What extensions reported before the lookup.
+    /// The reports of extensions before the lookup.
     #[serde(default)]
     pub before: Vec<TraceEvent>,
     /// The entry that the packet hit; in a table, `None` is a miss.
     pub won: Option<HitEntry>,
     /// The nearest entries that it did not hit.
     pub lost: Vec<LostEntry>,
-    /// What was done.
+    /// The events there.
     pub events: Vec<TraceEvent>,
 }
 
@@ -66,7 +70,7 @@ pub struct Stage {
 pub struct Extension {
     /// Its name.
     pub name: String,
-    /// What its effect depends on: `Pure`, `Live`, `Branch` or `Unknown`.
+    /// The dependence of its effect: `Pure`, `Live`, `Branch` or `Unknown`.
     pub effect: String,
 }
 
@@ -90,7 +94,7 @@ pub struct LostEntry {
     /// Its match.
     #[serde(rename = "match")]
     pub fields: String,
-    /// Why; empty if it matches, too, but the entry that won comes first.
+    /// The reason; empty if it matches, too, but the entry that won comes first.
     pub differs: Vec<FieldDifference>,
 }
 
@@ -146,7 +150,8 @@ pub enum TraceEvent {
         text: String,
     },
     /// An extension reports what it did.
-    Said {
+    #[serde(rename = "said")]
+    Reported {
         /// Its name.
         extension: String,
         /// Its report: a word and `name=value` for each fact, or a sentence.
@@ -189,7 +194,7 @@ pub enum TraceEvent {
     Out(TracedFrame),
     /// The packet goes to the controllers.
     PacketIn {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The packet, or a copy, ends here.
@@ -209,7 +214,7 @@ impl TraceEvent {
             Self::Egress { .. }
             | Self::Instruction { .. }
             | Self::Action { .. }
-            | Self::Said { .. }
+            | Self::Reported { .. }
             | Self::In(_)
             | Self::Bucket { .. }
             | Self::Meter { .. }

@@ -21,7 +21,7 @@ const TEXT_KEYS: &[&str] = &[
     "text",
     "wanted",
 ];
-/// What precedes a port in such a text.
+/// The marks before a port in such a text.
 const MARKS: &[&str] = &["in_phy_port=", "in_port=", "output:"];
 
 /// The names of a switch's ports; ports without a name are printed by number.
@@ -100,7 +100,7 @@ impl PortNames {
                 TraceEvent::Instruction { text }
                 | TraceEvent::Action { text }
                 | TraceEvent::Normal { text } => self.put("text", text),
-                TraceEvent::Said { text, facts, .. } => {
+                TraceEvent::Reported { text, facts, .. } => {
                     self.put("text", text);
                     for (key, value) in facts {
                         self.put(key, value);
@@ -168,7 +168,8 @@ fn quoted(name: &str) -> String {
     }
 }
 
-/// Where the next port of a text begins. A mark is a whole word, not the end of a longer one.
+/// Returns where the next port of a text begins. A mark is a whole word, not the end of a longer
+/// one.
 fn next_port(text: &str) -> Option<usize> {
     let marks = MARKS.iter().flat_map(|mark| text.match_indices(mark));
     let ends = marks.filter_map(|(start, mark)| {

@@ -6,8 +6,8 @@ use bofuss_agent::Switch;
 use bofuss_agent::trace::request;
 use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{DropReason, Time};
-use bofuss_oflib::PortNo;
 use bofuss_oflib::text::items;
+use bofuss_oflib::{ParseError, PortNo};
 
 use super::{
     Extension, FieldDifference, HitEntry, LostEntry, Stage, Trace, TraceEvent, TracedFrame, VERSION,
@@ -21,7 +21,7 @@ impl Trace {
         now: Time,
         in_port: PortNo,
         frame: &[u8],
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ParseError> {
         let reply = switch
             .trace(now, &request(in_port, frame))
             .map_err(|error| format!("this packet on port {in_port}: {error}"))?;
@@ -29,7 +29,7 @@ impl Trace {
     }
 
     /// Reads the lines of a trace. Errors: the first line that is not one.
-    pub fn read(text: &str) -> Result<Self, String> {
+    pub fn read(text: &str) -> Result<Self, ParseError> {
         let mut lines = text.lines();
         let first: Vec<&str> = lines.next().unwrap_or("").split('\t').collect();
         let ["in", port, fields, bytes, hex] = first[..] else {
@@ -42,13 +42,16 @@ impl Trace {
             stages: Vec::new(),
             result: Vec::new(),
             cut: !text.ends_with('\n'),
+            forwarded: None,
         };
         for (at, line) in lines.enumerate() {
             let words: Vec<&str> = line.split('\t').collect();
             match this.take(&words) {
                 Some(()) => {}
                 None if this.cut => break,
-                None => return Err(format!("line {} of the trace is unknown: {line}", at + 2)),
+                None => {
+                    return Err(format!("line {} of the trace is unknown: {line}", at + 2).into());
+                }
             }
         }
         let events = this.stages.iter().flat_map(|stage| &stage.events);
@@ -137,7 +140,7 @@ fn said(extension: &str, text: &str) -> TraceEvent {
                 .map(|(name, value)| (name.into(), value.into()))
         })
         .collect();
-    TraceEvent::Said {
+    TraceEvent::Reported {
         extension: extension.into(),
         text: text.into(),
         facts: pairs.unwrap_or_default(),

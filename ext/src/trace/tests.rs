@@ -4,7 +4,7 @@ extern crate std;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use bofuss_oflib::PortNo;
+use bofuss_oflib::{ParseError, PortNo};
 
 use super::*;
 
@@ -154,14 +154,14 @@ fn what_was_cut_is_read_as_far_as_it_goes() {
     assert!(Trace::read("").is_err());
     assert!(Trace::read("in\t1\t\tmany\t\n").is_err());
     let wrong = Trace::read("in\t1\t\t60\t\nwhat\tis\n").expect_err("it is unknown");
-    assert!(wrong.contains("line 2"), "{wrong}");
+    assert!(wrong.message.contains("line 2"), "{wrong}");
     assert!(
         Trace::read("in\t1\t\t60\t\nwon\t5\t0x7\ttcp\n").is_err(),
         "no table before"
     );
 }
 
-fn packet(text: &str) -> Result<(PortNo, Vec<u8>), String> {
+fn packet(text: &str) -> Result<(PortNo, Vec<u8>), ParseError> {
     parse_packet(text, &crate::catalogue())
 }
 
@@ -203,6 +203,6 @@ fn a_packet_that_cannot_be_is_refused_with_the_field() {
         ("xyz", "xyz"),
     ] {
         let error = packet(text).expect_err(text);
-        assert!(error.contains(part), "{text}: {error}");
+        assert!(error.to_string().contains(part), "{text}: {error}");
     }
 }

@@ -28,6 +28,9 @@ impl fmt::Display for Trace {
         if self.cut {
             writeln!(f, "  ... cut here: the trace is longer than one message")?;
         }
+        if let Some(place) = &self.forwarded {
+            writeln!(f, "frames of this flow are forwarded {place}")?;
+        }
         Ok(())
     }
 }
@@ -74,7 +77,7 @@ impl Stage {
                 }
                 TraceEvent::Action { .. } | TraceEvent::Meter { .. } => "    ",
                 TraceEvent::Fragment
-                | TraceEvent::Said { .. }
+                | TraceEvent::Reported { .. }
                 | TraceEvent::Bucket { .. }
                 | TraceEvent::Normal { .. }
                 | TraceEvent::Queue { .. }
@@ -158,7 +161,7 @@ impl fmt::Display for TraceEvent {
             Self::Fragment => f.write_str("=> waits for the other fragments"),
             Self::Instruction { text } => write!(f, "do {text}"),
             Self::Action { text } => f.write_str(text),
-            Self::Said {
+            Self::Reported {
                 extension, text, ..
             } => write!(f, "{extension}: {text}"),
             Self::Bucket { group, ty, bucket } => {

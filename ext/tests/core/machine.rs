@@ -71,7 +71,7 @@ pub struct Switch {
     codec: Codec,
     fail_mode: FailMode,
     began: bool,
-    /// Whether it may not change links.
+    /// True if it may not change links.
     is_locked: bool,
 }
 

@@ -46,9 +46,9 @@ struct KeyCase {
     /// The match of the rule that gives packets this key.
     rule: &'static str,
     frames: Vec<Vec<u8>>,
-    /// How many flows the packets make.
+    /// The number of flows that the packets make.
     flows: usize,
-    /// How many aggregates the flows make.
+    /// The number of aggregates that the flows make.
     aggregates: usize,
 }
 

@@ -34,7 +34,7 @@ const MS: u64 = Time::SEC / 1000;
 /// The controller.
 const CONN: ConnId = ConnId(1);
 
-/// What the switch did: frames with their ports, and messages to the controller.
+/// The outputs of the switch: frames with their ports, and messages to the controller.
 #[derive(Default)]
 struct Kept {
     frames: Vec<(u32, Vec<u8>)>,

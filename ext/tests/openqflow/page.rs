@@ -1,6 +1,6 @@
 //! The reference page has the vectors of `testdata/extensions`.
 
-/// What the page has before the vectors.
+/// The mark that the page has before the vectors.
 const MARK: &str = "<!-- vectors -->\n";
 
 /// With `BOFUSS_REWRITE` set, writes them into the page.

@@ -9,7 +9,7 @@ use bofuss_packet::craft;
 
 use crate::{Bench, MS, ipv4, shares, udp};
 
-/// What was reported: the reasons, and the bytes of each flow in its latest report.
+/// The content of the reports: the reasons, and the bytes of each flow in its latest report.
 #[derive(Default)]
 struct Reported {
     reasons: Vec<ReportReason>,

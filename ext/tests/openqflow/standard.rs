@@ -24,7 +24,7 @@ const NEWER: ConnId = ConnId(2);
 struct Reported {
     /// Packets and bytes in the latest report of each flow, by its match.
     counts: HashMap<String, (u64, u64)>,
-    /// How many triggered statistics came.
+    /// The number of triggered statistics that came.
     triggered: usize,
     /// The reason of each removed flow.
     ended: Vec<FlowRemovedReason>,

@@ -24,7 +24,7 @@ pub struct Kept {
     /// Port and bytes of each frame that left, super-frames cut into segments.
     pub out: Vec<(u32, Vec<u8>)>,
     pub messages: Vec<(ConnId, Message)>,
-    /// How many frames left, each super-frame counted as one.
+    /// The number of frames that left, each super-frame counted as one.
     pub n_frames: usize,
 }
 
@@ -58,7 +58,7 @@ pub struct Bench {
     pub now: Time,
     pub pool: Pool,
     pub codec: Codec,
-    /// Whether flows have SET_STATE in the layout of Open Packet Processor.
+    /// True if flows have SET_STATE in the layout of Open Packet Processor.
     pub is_opp: bool,
 }
 

@@ -14,7 +14,7 @@ const FIELDS: [u32; 2] = [0x8000_1604, 0x8000_1c02];
 const STATES: (u32, &str) = (16, "state_mod");
 const TEMPLATES: (u32, &str) = (17, "template_mod");
 
-/// How many parts a list comes in, and its lines: a command each.
+/// Returns how many parts a list comes in, and its lines: a command each.
 fn list(bench: &mut Bench, (ty, _): (u32, &str)) -> (usize, Vec<String>) {
     let head = [0xff, 0xff, 0, 0, 0, 0, 0, 0];
     let request = [&head[..], &BOFUSS.to_be_bytes(), &ty.to_be_bytes()].concat();

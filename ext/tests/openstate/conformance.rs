@@ -68,7 +68,7 @@ pub fn show_opp(bench: &mut Bench, dialect: Dialect, table: u8) {
     }
 }
 
-/// What comes after the header of a flow-mod that adds an entry to table 0.
+/// Returns what comes after the header of a flow-mod that adds an entry to table 0.
 pub fn flow_mod(oxm: &[u8], instructions: &[u8]) -> Vec<u8> {
     let mut body = vec![0; 22];
     body.extend([0x80, 0]);

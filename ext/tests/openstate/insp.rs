@@ -186,8 +186,8 @@ fn parts_are_copied_and_fields_that_are_absent_are_not() {
     }
 }
 
-/// What follows the header of a flow-mod with the instruction `packet_gen_copy`, whose bytes after
-/// its type are `body`.
+/// Returns what follows the header of a flow-mod with the instruction `packet_gen_copy`, whose
+/// bytes after its type are `body`.
 fn flow_mod(body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; 22];
     bytes.extend([0x80, 0]);

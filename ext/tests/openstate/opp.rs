@@ -440,7 +440,7 @@ fn packets_that_differ_in_volatile_fields_alone_are_one_flow_of_the_cache() {
         bench.flow("table=2,priority=9,pkt_len=50,actions=output:2");
         bench.flow("table=2,priority=8,timestamp=600,actions=output:2");
         send(&mut bench);
-        let stats = bench.switch.datapath().engine().stats();
+        let stats = bench.switch.datapath().lane().engine.stats();
         assert!(stats.misses < 10, "{name}: {stats:?}");
         outputs.push(ports);
     }

@@ -85,7 +85,7 @@ impl Tables {
         self.0.flow(Time(1), table, &key).map(|flow| flow.state)
     }
 
-    /// How many flows have a state in all tables.
+    /// Returns how many flows have a state in all tables.
     fn len(&self) -> usize {
         self.0.state_tables().map(|(_, table)| table.len()).sum()
     }
@@ -175,7 +175,7 @@ fn frame(to: u32, from: u32) -> Vec<u8> {
     craft::ethernet(mac(to), mac(from), craft::Layer::new(0x88b5, &[0x5a; 46]))
 }
 
-/// How many flows have a state of the extension flow_state, and how many were refused one.
+/// Returns how many flows have a state of the extension flow_state, and how many were refused one.
 fn counts(bench: &mut Bench) -> (u64, u64) {
     let row = flow_state::VALUES[1].ty.to_be_bytes();
     bench.say(

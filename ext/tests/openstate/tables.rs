@@ -24,7 +24,7 @@ struct Flow {
 
 /// A table in which each timer takes effect when it runs out.
 struct Model {
-    /// Whether a flow in state 0 without timers is removed at once, as in OpenState.
+    /// True if a flow in state 0 without timers is removed at once, as in OpenState.
     forgets: bool,
     flows: BTreeMap<u8, Flow>,
 }

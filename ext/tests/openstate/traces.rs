@@ -19,7 +19,7 @@ fn trace(bench: &mut Bench, frame: &[u8]) -> Trace {
 
 /// A fact in a step of an extension.
 fn fact(event: &TraceEvent, name: &str) -> String {
-    let TraceEvent::Said { facts, .. } = event else {
+    let TraceEvent::Reported { facts, .. } = event else {
         panic!("an extension says it: {event:?}");
     };
     facts[name].clone()
@@ -56,7 +56,7 @@ fn a_trace_reports_the_state_the_transition_and_the_timers() {
         let changed = second.stages[0]
             .events
             .iter()
-            .rfind(|event| matches!(event, TraceEvent::Said { .. }));
+            .rfind(|event| matches!(event, TraceEvent::Reported { .. }));
         let changed = changed.expect("the state is counted up");
         assert_eq!(
             (fact(changed, "old"), fact(changed, "new")),

@@ -51,7 +51,7 @@ fn play_in(version: Version) {
     compare(found, listed(version));
 }
 
-/// Whether a line of a scenario opens a connection of another version than 1.3.
+/// Returns true if a line of a scenario opens a connection of another version than 1.3.
 fn names_a_version(line: &str) -> bool {
     let mut others = Version::ALL.iter().filter(|one| **one != Version::V1_3);
     line.starts_with("connect ") && others.any(|one| line.ends_with(&format!(" {one}")))

@@ -78,7 +78,7 @@ impl TextForm for Effect {
 }
 
 impl TypedBody for Effect {
-    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, catalogue: &Catalogue) -> Result<Self, bofuss_oflib::ParseError> {
         let value = |name: &str| items(text).find_map(|item| item.strip_prefix(name));
         let actions = value("actions=(").and_then(|text| text.strip_suffix(')'));
         let actions = parse_actions(actions.unwrap_or("drop"), &Match::ANY, catalogue);

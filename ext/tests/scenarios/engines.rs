@@ -2,7 +2,7 @@
 //! frames, messages, counters, timeouts.
 
 use super::*;
-use bofuss_datapath::{DropReason, Table};
+use bofuss_datapath::{DropReason, PortVlans, Table, VlanMode};
 use bofuss_fastpath::CacheStats;
 use bofuss_oflib::types::TableId;
 
@@ -262,6 +262,11 @@ pub fn line(random: &mut Random) -> String {
     }
 }
 
+fn vlans(mode: VlanMode, tag: u16, trunks: &[u16]) -> PortVlans {
+    let trunks = trunks.iter().copied().collect();
+    PortVlans { mode, tag, trunks }
+}
+
 /// A switch with an engine. A small cache, or few changes that it can list, force rare paths.
 pub fn stage(engine: Engine, cache_flows: u32, cache_changes: u32) -> Stage {
     let config = Config {
@@ -269,6 +274,12 @@ pub fn stage(engine: Engine, cache_flows: u32, cache_changes: u32) -> Stage {
         engine,
         cache_flows,
         cache_changes,
+        port_vlans: [
+            (PortNo(1), vlans(VlanMode::Access, 7, &[])),
+            (PortNo(2), vlans(VlanMode::NativeUntagged, 8, &[7])),
+            (PortNo(4), vlans(VlanMode::NativeTagged, 7, &[0, 8])),
+        ]
+        .into(),
         ..Config::default()
     };
     let mut stage = Stage::new(
@@ -424,13 +435,18 @@ fn compare_all(states: bool, egress: bool, seed: u64) -> [CacheStats; 3] {
     }
     if egress {
         least(effects[0].1, 500, effects[0].0);
-        return [2, 3, 4].map(|number| stages[number].switch.datapath().engine().stats());
+        return [2, 3, 4].map(|number| stages[number].switch.datapath().lane().engine.stats());
     }
-    let mut drops = stages[0].switch.datapath().drops();
-    let metered = drops.find(|(reason, _)| *reason == DropReason::Meter);
-    least(metered.map_or(0, |(_, count)| count), 50, "packets metered");
-    drop(drops);
-    let [_, _, plenty, one, two, _] = stages.map(|stage| stage.switch.datapath().engine().stats());
+    for (wanted, count, what) in [
+        (DropReason::Meter, 50, "packets metered"),
+        (DropReason::Vlan, 5, "packets of other VLANs"),
+    ] {
+        let mut drops = stages[0].switch.datapath().drops();
+        let dropped = drops.find(|(reason, _)| *reason == wanted);
+        least(dropped.map_or(0, |(_, count)| count), count, what);
+    }
+    let [_, _, plenty, one, two, _] =
+        stages.map(|stage| stage.switch.datapath().lane().engine.stats());
     println!("{effects:?}\n{plenty:?}\n{one:?}\n{two:?}");
     for ((kind, count), (_, wanted)) in effects.into_iter().zip(EFFECTS) {
         least(count, wanted, kind);

@@ -1,4 +1,4 @@
-//! What a scenario needs of a switch, and all scenarios in their order.
+//! The needs of scenarios of a switch, and all scenarios in their order.
 
 use bofuss_agent::{Identity, Request};
 use bofuss_oflib::message::ErrorMsg;
@@ -19,7 +19,7 @@ pub fn switch(
     Switch::new(Time(0), datapath, Identity::default(), fail_mode)
 }
 
-/// What a scenario needs of a switch. Tests of the library implement it for theirs.
+/// The needs of a scenario of a switch. Tests of the library implement it for theirs.
 pub trait Machine {
     /// Takes the bytes of a message, as they come from a connection that speaks as `codec` says.
     fn arrives(&mut self, now: Time, conn: ConnId, codec: &Codec, bytes: &[u8], io: &mut Recorder);

@@ -6,7 +6,7 @@ use super::*;
 /// Matches that are tried in each engine, and packets that each of them is compared with.
 const MATCHES: usize = 500;
 const PACKETS: usize = 16;
-/// How often each has to happen at least.
+/// The least number of times that each has to happen.
 const HITS: usize = 1500;
 const MISSES: usize = 1500;
 
@@ -25,7 +25,7 @@ const PROTOCOLS: [u8; 8] = [6, 17, 132, 1, 58, 0xfd, 2, 0xfe];
 const NETWORKS: [u32; 4] = [0x0a00_0001, 0x0a00_0000, 0x0a80_0001, 0x8a00_0001];
 /// ICMP has types and codes of 8 bits: a match with a larger one matches no packet.
 const PORTS: [u16; 6] = [0, 1, 0xff, 0x100, 0x7fff, 0xffff];
-/// How many low bits of an address do not count: 32 and more mean all.
+/// The number of low bits of an address that do not count: 32 and more mean all.
 const PREFIXES: [u32; 6] = [0, 1, 8, 31, 32, 63];
 
 /// The wildcard bits. Spec: OpenFlow 1.0.2 section 5.2.3.
@@ -208,8 +208,9 @@ impl Fields {
         matches!(self.nw_proto, 6 | 17 | 132) || self.has_icmp()
     }
 
-    /// Whether a match with these fields and wildcards matches a packet, by section 3.4. For IPv6,
-    /// which the text does not know, as Open vSwitch normalises it: all fields but the addresses.
+    /// Returns true if a match with these fields and wildcards matches a packet, by section 3.4.
+    /// For IPv6, which the text does not know, as Open vSwitch normalises it: all fields but the
+    /// addresses.
     fn is_for(&self, wildcards: u32, packet: &Self) -> bool {
         let wants = |bit: u32| wildcards & bit == 0;
         let no_vlan = wants(wild::DL_VLAN) && self.dl_vlan == NO_VLAN;
@@ -239,8 +240,8 @@ impl Fields {
     }
 }
 
-/// Whether addresses agree, without as many of their low bits as the low six bits of `wildcards`
-/// say.
+/// Returns true if addresses agree, without as many of their low bits as the low six bits of
+/// `wildcards` say.
 fn agree(wildcards: u32, one: u32, other: u32) -> bool {
     let ignored = wildcards & 0x3f;
     ignored >= 32 || one >> ignored == other >> ignored
@@ -261,8 +262,8 @@ fn wildcards(random: &mut Random) -> u32 {
     }
 }
 
-/// What follows the match in a flow-mod that adds: an entry of this priority that outputs to port 2
-/// and sends FLOW_REMOVED.
+/// Returns what follows the match in a flow-mod that adds: an entry of this priority that outputs
+/// to port 2 and sends FLOW_REMOVED.
 fn added(priority: u16) -> String {
     format!("0000000000000000 0000 0000 0000 {priority:04x} ffffffff ffff 0001 0000000800020000")
 }

@@ -7,7 +7,7 @@ use super::*;
 /// Matches that are tried in each engine, and packets that each of them is compared with.
 const MATCHES: usize = 500;
 const PACKETS: usize = 16;
-/// How often each has to happen at least.
+/// The least number of times that each has to happen.
 const HITS: usize = 1500;
 const MISSES: usize = 1500;
 
@@ -48,7 +48,7 @@ struct Fields {
     metadata: u64,
 }
 
-/// What of a match does not count: one wildcard bit for a field, or ones in a mask.
+/// The part of a match that does not count: one wildcard bit for a field, or ones in a mask.
 #[derive(Clone, Copy, Debug)]
 struct Ignored {
     wildcards: u32,
@@ -145,8 +145,8 @@ impl Fields {
         bytes
     }
 
-    /// Whether a match with these fields matches a packet, by section A.2.3, with ICMP's type and
-    /// code as ports.
+    /// Returns true if a match with these fields matches a packet, by section A.2.3, with ICMP's
+    /// type and code as ports.
     fn is_for(&self, ignored: &Ignored, packet: &Self) -> bool {
         let wants = |bit: u32| ignored.wildcards & bit == 0;
         let (own, other) = (&self.old, &packet.old);

@@ -7,7 +7,7 @@ pub(super) fn in_1_5(effect: &str) -> String {
     in_1_4(effect)
 }
 
-/// Whether an effect is a message that only 1.5 has: the status of another controller.
+/// Returns true if an effect is a message that only 1.5 has: the status of another controller.
 pub(super) fn is_told_in_1_5(effect: &str) -> bool {
     effect.split(' ').nth(1) == Some("controller")
 }

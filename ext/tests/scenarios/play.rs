@@ -15,8 +15,8 @@ pub use bofuss_oflib::message::group_mod::GroupModCommand;
 pub use bofuss_oflib::message::meter_mod::MeterModCommand;
 pub use bofuss_oflib::message::multipart::group::{BucketCounter, GroupDesc};
 pub use bofuss_oflib::message::multipart::{
-    ExtBody, FlowStatsRequest, FlowUpdate, GroupDescRequest, GroupRequest, MeterRequest,
-    PortDescRequest, QueueStatsRequest, ReplyBody, RequestBody, TableFeatures,
+    ExtBody, FlowUpdate, GroupDescRequest, GroupRequest, MeterRequest, PortDescRequest,
+    QueueStatsRequest, ReplyBody, RequestBody, TableFeatures,
 };
 pub use bofuss_oflib::message::port::{PortConfig, PortFeatures, PortState};
 pub use bofuss_oflib::message::table_mod::TableMiss;
@@ -25,7 +25,7 @@ pub use bofuss_oflib::message::{
     PortDesc, PortMod, QueueConfigRequest, Role,
 };
 pub use bofuss_oflib::text::{
-    add_field, parse_actions, parse_flow, parse_group, parse_meter, parse_port,
+    add_field, parse_actions, parse_flow, parse_flow_filter, parse_group, parse_meter, parse_port,
 };
 pub use bofuss_oflib::types::{BufferId, GroupId, MeterId, QueueId};
 pub use bofuss_oflib::wire::{Bytes, Text};

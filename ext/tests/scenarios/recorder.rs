@@ -6,11 +6,11 @@ use super::*;
 #[derive(Default)]
 pub(super) struct Recorder {
     pub(super) effects: Vec<String>,
-    /// Whether flow entries are written in full.
+    /// True if flow entries are written in full.
     pub(super) entries_in_full: bool,
     /// The codec of each connection, by its version.
     pub(super) codecs: BTreeMap<ConnId, Codec>,
-    /// Whether the switch may not change links.
+    /// True if the switch may not change links.
     pub(super) links_locked: bool,
     /// The bytes of the last message.
     pub(super) bytes: Vec<u8>,

@@ -123,7 +123,7 @@ impl std::fmt::Display for Shown<'_> {
     }
 }
 
-/// How many things a property lists.
+/// Returns how many things a property lists.
 fn n_listed(list: &PropertyList) -> usize {
     match list {
         PropertyList::Types(list) => list.len(),

@@ -27,7 +27,7 @@ pub(super) struct Stage {
     pub(super) speeds: BTreeMap<PortNo, u32>,
     /// The offload capabilities of ports; a port that is not listed has none.
     pub(super) capabilities: BTreeMap<PortNo, OffloadCapabilities>,
-    /// How many frames it has received.
+    /// The number of frames that it has received.
     pub(super) sent: usize,
     /// The features of the tables at first.
     pub(super) features: Vec<TableFeatures>,
@@ -154,15 +154,7 @@ impl Stage {
         let words: Vec<&str> = line.split_whitespace().collect();
         let filter = |catalogue: &Catalogue| {
             let text = words.get(1).copied().unwrap_or("");
-            let flow = parse_flow(text, FlowModCommand::DELETE, catalogue).unwrap();
-            FlowStatsRequest {
-                table_id: flow.table_id,
-                out_port: flow.out_port,
-                out_group: flow.out_group,
-                cookie: flow.cookie,
-                cookie_mask: flow.cookie_mask,
-                fields: flow.fields,
-            }
+            parse_flow_filter(text, catalogue).unwrap()
         };
         match words[0] {
             "flow" => {

@@ -10,7 +10,7 @@ const OPERATIONS: usize = 4_000;
 /// Counters are compared after this many operations.
 const COMPARED_EVERY: usize = 29;
 
-/// Whether the checksums of the frame in a line `out PORT HEX` are right.
+/// Returns true if the checksums of the frame in a line `out PORT HEX` are right.
 fn is_sound(line: &str) -> bool {
     let bytes = frame(&["hex", line.rsplit(' ').next().unwrap()]);
     let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);

@@ -3,19 +3,24 @@
 //! wrong, and is asked for what it has counted wherever counters are read.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::rc::Rc;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
-use bofuss_datapath::engine::{FrameEngine, Hooks, Pipeline, PortQueues, ReviewScope};
+use bofuss_datapath::engine::{
+    FrameEngine, Group, Hooks, Pipeline, PortQueues, ReviewScope, count,
+};
 use bofuss_datapath::{DropReason, Port, Time};
 use bofuss_frame::Frame;
-use bofuss_oflib::{Action, FieldSet, PortNo};
-
+use bofuss_oflib::types::GroupId;
+use bofuss_oflib::{FieldSet, PortNo};
 use bofuss_packet::KeyMatch;
 
-use super::Cache;
 use super::below_index::BelowIndex;
+use super::stations::Stations;
+use super::{Cache, Way};
 
 /// What was forwarded of a flow, and is in no counter yet.
 #[derive(Clone, Debug)]
@@ -24,9 +29,8 @@ pub struct Forwarded {
     pub flow: u32,
     /// The port that its frames arrived on; `None` if it is gone.
     pub from: Option<PortNo>,
-    /// The ports that each of them left by, with how many bytes; if there is none, they were
-    /// dropped.
-    pub departures: Vec<(PortNo, u64)>,
+    /// The way that they took.
+    pub way: Rc<Way>,
     /// Packets and bytes that arrived, as they are on a wire.
     pub packets: u64,
     /// See `packets`.
@@ -45,10 +49,11 @@ pub trait Accelerator: Debug {
     fn set_fields(&mut self, fields: FieldSet);
     /// Returns true if it may take flows of frames that arrive on a port.
     fn takes_from(&self, port: PortNo) -> bool;
-    /// Offers a flow from a port that it takes flows from, to which this frame belongs: these
-    /// actions, the last of which is an output, are executed for those that arrive on `from`; if
-    /// there are none, they are dropped. Returns true if it takes the flow.
-    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) -> bool;
+    /// Offers a flow from a port that it takes flows from, to which this frame belongs: those that
+    /// arrive on `from` take this way. Returns true if it takes the flow.
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, way: &Rc<Way>) -> bool;
+    /// Returns why it would not take such a flow, if it would not.
+    fn refusal(&self, frame: &Frame, from: PortNo, way: &Way) -> Option<String>;
     /// How many flows it has.
     fn len(&self) -> usize;
     /// Whether it has no flow.
@@ -73,7 +78,15 @@ pub(crate) struct Below {
     /// Packets and bytes by the ports that they arrived on, and by those that they left by.
     arrived: BTreeMap<PortNo, (u64, u64)>,
     left: BTreeMap<PortNo, (u64, u64)>,
+    /// The same by group and bucket.
+    passed: BTreeMap<(GroupId, Option<usize>), (u64, u64)>,
     dropped: u64,
+    /// The flows that pass groups.
+    grouped: BTreeSet<u32>,
+    /// What NORMAL's flows need.
+    pub(super) stations: Stations,
+    /// The fields by which flows differ besides those of the cache's key.
+    more_fields: FieldSet,
     /// The plan of the hooks, and a digest of all else but the entries on which the ways of frames
     /// depend.
     plan: u32,
@@ -82,10 +95,17 @@ pub(crate) struct Below {
 
 impl Below {
     /// Tells the accelerator the fields of the key.
-    pub(crate) fn set_fields(&mut self, fields: FieldSet) {
+    pub(crate) fn set_fields(&mut self, mut fields: FieldSet) {
+        fields.insert(self.more_fields);
         if let Some(accelerator) = &mut self.accelerator {
             accelerator.set_fields(fields);
         }
+    }
+
+    /// Why the accelerator would not take a flow: see [`Accelerator::refusal`].
+    pub(crate) fn refusal(&self, frame: &Frame, from: PortNo, way: &Way) -> Option<String> {
+        let accelerator = self.accelerator.as_ref()?;
+        accelerator.refusal(frame, from, way)
     }
 
     /// Returns true if flows of frames that arrive on a port are worth offering.
@@ -120,6 +140,22 @@ impl Below {
         }
         drops[DropReason::NoOutput as usize] += core::mem::take(&mut self.dropped);
     }
+
+    /// Adds what the accelerator has counted to the counters of groups.
+    pub(crate) fn settle_groups<B, G>(&mut self, groups: &mut BTreeMap<GroupId, Group<B, G>>) {
+        for ((id, bucket), counts) in core::mem::take(&mut self.passed) {
+            let Some(group) = groups.get_mut(&id) else {
+                continue;
+            };
+            let counter = match bucket {
+                None => Some(&mut group.counter),
+                Some(bucket) => group.bucket_counters.get_mut(bucket),
+            };
+            if let Some(counter) = counter {
+                count(counter, counts);
+            }
+        }
+    }
 }
 
 impl Cache {
@@ -135,6 +171,8 @@ impl Cache {
         if let Some(accelerator) = &mut self.below.accelerator {
             accelerator.forget_all();
             self.below.index.clear();
+            self.below.grouped.clear();
+            self.below.stations.flows.clear();
             self.absorb_last();
         }
     }
@@ -156,7 +194,14 @@ impl Cache {
         }
     }
 
-    fn take_back_some(&mut self, flows: &[u32]) {
+    /// Takes those flows back that pass groups.
+    pub(crate) fn take_back_grouped(&mut self) {
+        let flows = core::mem::take(&mut self.below.grouped);
+        let flows: Vec<u32> = flows.into_iter().collect();
+        self.take_back_some(&flows);
+    }
+
+    pub(super) fn take_back_some(&mut self, flows: &[u32]) {
         let Some(accelerator) = &mut self.below.accelerator else {
             return;
         };
@@ -165,6 +210,8 @@ impl Cache {
         }
         accelerator.forget(flows);
         for number in flows {
+            self.below.grouped.remove(number);
+            self.below.stations.flows.remove(number);
             if let Some(flow) = self.flows.get(*number) {
                 self.below.index.remove(*number, flow, &self.key);
             }
@@ -173,12 +220,28 @@ impl Cache {
     }
 
     /// Offers a flow to the accelerator: see [`Accelerator::offer`].
-    pub(crate) fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) {
+    pub(crate) fn offer(&mut self, now: Time, flow: u32, frame: &Frame, from: PortNo, way: Way) {
+        if way.stations.is_some() && !self.below.stations.are_settled(now) {
+            return;
+        }
+        let fields = way.fields();
+        if !self.below.more_fields.is_superset(fields) {
+            self.take_back_flows();
+            self.below.more_fields.insert(fields);
+            self.below.set_fields(self.key.fields());
+        }
         let below = &mut self.below;
+        let way = Rc::new(way);
         if let Some(accelerator) = &mut below.accelerator
-            && accelerator.offer(flow, frame, from, actions)
+            && accelerator.offer(flow, frame, from, &way)
         {
             below.index.insert(flow, &self.flows[flow], &self.key);
+            if !way.passes.is_empty() {
+                below.grouped.insert(flow);
+            }
+            if way.stations.is_some() {
+                below.stations.add(now, flow);
+            }
         }
     }
 
@@ -199,19 +262,26 @@ impl Cache {
 
     fn absorb(&mut self, counts: Vec<Forwarded>) {
         for one in counts {
-            let add = |counts: &mut BTreeMap<PortNo, (u64, u64)>, port, bytes| {
-                let sum = counts.entry(port).or_default();
-                *sum = (sum.0 + one.packets, sum.1 + bytes);
+            let below = &mut self.below;
+            let counts = |more_bytes: i64| {
+                let more = more_bytes.wrapping_mul(one.packets as i64);
+                (one.packets, one.bytes.wrapping_add_signed(more))
             };
             if let Some(from) = one.from {
-                add(&mut self.below.arrived, from, one.bytes);
+                add(below.arrived.entry(from).or_default(), counts(0));
             }
-            for (to, bytes) in &one.departures {
-                add(&mut self.below.left, *to, *bytes);
+            for departure in &one.way.departures {
+                let sum = below.left.entry(departure.port).or_default();
+                add(sum, counts(departure.more_bytes));
             }
-            if one.departures.is_empty() {
-                self.below.dropped += one.packets;
+            for pass in &one.way.passes {
+                let sum = below.passed.entry((pass.group, pass.bucket)).or_default();
+                add(sum, counts(pass.more_bytes));
             }
+            if one.way.departures.is_empty() {
+                below.dropped += one.packets;
+            }
+            below.stations.note(&one);
             let Some(flow) = self.flows.get_mut(one.flow) else {
                 continue;
             };
@@ -260,4 +330,9 @@ impl Cache {
             self.take_back_flows();
         }
     }
+}
+
+/// Adds packets and bytes.
+fn add(sum: &mut (u64, u64), counts: (u64, u64)) {
+    *sum = (sum.0 + counts.0, sum.1 + counts.1);
 }

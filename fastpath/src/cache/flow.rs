@@ -88,6 +88,8 @@ pub(crate) struct Program {
     pub(crate) end: End,
     /// The actions of extensions that precede a simple end.
     pub(crate) actions: Vec<PathAction>,
+    /// True if no action keeps its frames from going below; a simple end says so itself.
+    pub(crate) may_go_below: bool,
     /// Its steps, if the end is [`End::Steps`].
     pub(crate) direct: Option<DirectPath>,
 }

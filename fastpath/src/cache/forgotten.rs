@@ -34,13 +34,24 @@ impl Cache {
         if !self.forgotten.is_empty() {
             return Some(Time(0));
         }
-        self.round.next.map(|(at, _)| at)
+        let next = self.round.next.map(|(at, _)| at);
+        next.into_iter()
+            .chain(self.below.stations.next_hearing())
+            .min()
     }
 
     /// Frees one slice of memory: of flows that were forgotten together with all others, or of
     /// flows whose entries are gone. If the remaining flows are scattered over much memory, they
     /// are forgotten as well; their next packets cache them again.
     pub(crate) fn clean(&mut self, catalogue: &Catalogue, tables: &mut [Table], now: Time) {
+        if self
+            .below
+            .stations
+            .next_hearing()
+            .is_some_and(|at| at <= now)
+        {
+            self.hear(now);
+        }
         if let Some(last) = self.forgotten.last_mut() {
             let more = last.flows.drop_some() || last.index.drop_some();
             if !more && !last.programs.0.drop_some() {

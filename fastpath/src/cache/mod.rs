@@ -14,9 +14,11 @@ pub(crate) mod forgotten;
 pub(crate) mod key_reader;
 pub(crate) mod lookahead;
 mod revalidation;
+mod stations;
 mod stats;
 mod versions;
 mod volatile_tables;
+mod way;
 
 use alloc::{boxed::Box, collections::VecDeque, rc::Rc, vec::Vec};
 
@@ -36,6 +38,8 @@ use self::revalidation::LoggedChange;
 pub use self::stats::CacheStats;
 use self::versions::Versions;
 use self::volatile_tables::VolatileTables;
+pub(crate) use self::way::KnownStations;
+pub use self::way::{Departure, GroupPass, MAX_DEPARTURES, Way};
 
 /// The number of packets prefetched together.
 pub(crate) const BATCH: usize = 32;

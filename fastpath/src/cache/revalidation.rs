@@ -53,17 +53,20 @@ impl Cache {
     #[inline(never)]
     pub(crate) fn renew(&mut self, slot: u32, words: &[u64]) -> bool {
         self.renews = true;
-        let flow = &self.flows[slot];
-        let depends_on_key_alone = usize::from(flow.program.unchanged) == flow.n_hits();
-        let is_right = depends_on_key_alone
-            && self
-                .versions
-                .are_unchanged(flow.checked, words, &self.key.secret);
+        let is_right = self.is_unchanged(slot, words);
         if is_right {
             self.stats.confirmed += 1;
             self.flows[slot].checked = self.changes;
         }
         is_right
+    }
+
+    /// As [`Self::renew`], but marks nothing.
+    pub(crate) fn is_unchanged(&self, slot: u32, words: &[u64]) -> bool {
+        let flow = &self.flows[slot];
+        let depends_on_key_alone = usize::from(flow.program.unchanged) == flow.n_hits();
+        let secret = &self.key.secret;
+        depends_on_key_alone && self.versions.are_unchanged(flow.checked, words, secret)
     }
 
     /// Checks a flow, whose packets have this key, against the log of changes. Returns whether it

@@ -108,7 +108,7 @@ fn guesses_equal_the_whole_key() {
     for text in entries {
         flow(&mut datapath, text);
         let frames = frames_of_all_paths(datapath.pool());
-        let cache = &datapath.engine();
+        let cache = &datapath.lane().engine;
         let key = arrival(PortNo(1), datapath.catalogue().additions());
         let base = cache.key.words(1 << 16, &key);
         let mut lookahead = Lookahead::seeking(datapath.catalogue().additions());

@@ -5,27 +5,31 @@ use alloc::{boxed::Box, collections::BTreeMap, format, rc::Rc, string::String, v
 use core::cell::RefCell;
 
 use bofuss_datapath::engine::ReviewScope;
-use bofuss_datapath::{Engine, Time};
+use bofuss_datapath::{Engine, Station, Time};
 use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::{Action, FieldSet, Mac, PortNo};
 use bofuss_packet::{Packet, craft};
 
 use super::stage::*;
-use crate::{Accelerator, Datapath, Forwarded};
+use crate::{Accelerator, Datapath, Departure, Forwarded, Way};
 
-const PORTS: u32 = 3;
+const PORTS: u32 = 5;
 const OPERATIONS: usize = 20_000;
 
 /// What the accelerator knows of a frame from a port.
 #[derive(Debug, Default)]
 struct Memory {
-    known: BTreeMap<(PortNo, Vec<u8>), (u32, Vec<Action>)>,
+    known: BTreeMap<(PortNo, Vec<u8>), (u32, Rc<Way>)>,
     counted: Vec<Forwarded>,
     last: Vec<Forwarded>,
     forwarded: usize,
-    /// How many of them were changed or left by several ports.
+    /// How many of them were changed or left by several ports, and how many passed groups.
     changed: usize,
+    grouped: usize,
+    /// How many passed NORMAL.
+    normal: usize,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -35,17 +39,24 @@ impl InMemory {
     /// Forwards a frame if its flow is known. Returns what left, if so.
     fn forwards(&self, now: Time, from: PortNo, bytes: &[u8]) -> Option<Vec<(PortNo, Vec<u8>)>> {
         let memory = &mut *self.0.borrow_mut();
-        let (flow, actions) = memory.known.get(&(from, bytes.into()))?;
+        let (flow, way) = memory.known.get(&(from, bytes.into()))?;
         memory.forwarded += 1;
-        memory.changed += usize::from(actions.len() > 1);
-        let left = execute(actions, bytes);
+        let is_plain = |one: &Departure| one.changes.is_empty();
+        let is_changed = way.departures.len() > 1 || !way.departures.iter().all(is_plain);
+        memory.changed += usize::from(is_changed);
+        memory.grouped += usize::from(!way.passes.is_empty());
+        memory.normal += usize::from(way.stations.is_some());
+        let left = way.departures.iter().map(|departure| {
+            let left = execute(&departure.changes, bytes);
+            let more = left.len() as i64 - bytes.len() as i64;
+            assert_eq!(more, departure.more_bytes);
+            (departure.port, left)
+        });
+        let left = left.collect();
         memory.counted.push(Forwarded {
             flow: *flow,
             from: Some(from),
-            departures: left
-                .iter()
-                .map(|(to, bytes)| (*to, bytes.len() as u64))
-                .collect(),
+            way: Rc::clone(way),
             packets: 1,
             bytes: bytes.len() as u64,
             used: now,
@@ -54,11 +65,10 @@ impl InMemory {
     }
 }
 
-/// What leaves of a frame by these actions.
-fn execute(actions: &[Action], bytes: &[u8]) -> Vec<(PortNo, Vec<u8>)> {
+/// What these actions make of a frame.
+fn execute(actions: &[Action], bytes: &[u8]) -> Vec<u8> {
     let frame = Pool::new(1 << 20).frame(bytes).expect("within the limit");
     let mut packet = Packet::new(frame, PortNo(0));
-    let mut left = Vec::new();
     for action in actions {
         // An action on a header that the frame does not have does nothing.
         let _ = match action {
@@ -66,14 +76,10 @@ fn execute(actions: &[Action], bytes: &[u8]) -> Vec<(PortNo, Vec<u8>)> {
             Action::PushVlan(ty) => packet.push_vlan(ty.0),
             Action::PopVlan => packet.pop_vlan(),
             Action::DecNwTtl => packet.dec_nw_ttl(),
-            Action::Output(output) => {
-                left.push((output.port, packet.frame.bytes().to_vec()));
-                Ok(())
-            }
             other => panic!("{other:?} is not offered"),
         };
     }
-    left
+    packet.frame.bytes().to_vec()
 }
 
 impl InMemory {
@@ -95,11 +101,15 @@ impl Accelerator for InMemory {
         true
     }
 
-    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, actions: &[Action]) -> bool {
+    fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, way: &Rc<Way>) -> bool {
         let mut memory = self.0.borrow_mut();
         let key = (from, frame.bytes().into());
-        memory.known.insert(key, (flow, actions.into()));
+        memory.known.insert(key, (flow, Rc::clone(way)));
         true
+    }
+
+    fn refusal(&self, _: &Frame, _: PortNo, _: &Way) -> Option<String> {
+        None
     }
 
     fn len(&self) -> usize {
@@ -129,8 +139,8 @@ impl Accelerator for InMemory {
     }
 }
 
-/// A frame of one of few flows.
-fn frame(n: usize) -> Vec<u8> {
+/// A frame of one of few flows between two stations.
+fn frame(n: usize, source: usize, destination: usize) -> Vec<u8> {
     let from = [10, 0, 0, (n % 3) as u8].into();
     let packet = craft::ipv4(
         from,
@@ -138,7 +148,43 @@ fn frame(n: usize) -> Vec<u8> {
         64,
         craft::udp(n as u16 / 3, 2, b"x"),
     );
-    craft::ethernet(Mac([2; 6]), Mac([4; 6]), packet)
+    let [source, destination] = [source, destination].map(|n| Mac([2, 0, 0, 0, 0, n as u8]));
+    let mut bytes = craft::ethernet(destination, source, packet);
+    if n % 4 == 3 {
+        bytes.splice(12..12, [0x81, 0, 0x60, 7]);
+    }
+    bytes
+}
+
+/// What NORMAL has learned, and when.
+fn stations(datapath: &Datapath, now: Time) -> Vec<(Station, PortNo, Time)> {
+    let mut all: Vec<_> = datapath.bridge().stations(now).collect();
+    all.sort();
+    all
+}
+
+/// One of the groups 1 to 3.
+fn group_text(n: usize) -> String {
+    let to = [1, 2, 3].map(|turn| 1 + (n / 3 + turn) % PORTS as usize);
+    let id = 1 + n % 3;
+    let buckets = match n / 9 % 5 {
+        0 => format!(
+            "type=select,bucket=dec_ttl,output:{},bucket=weight:3,set_field:2:0:0:0:0:8->eth_dst,\
+             output:{}",
+            to[0], to[1]
+        ),
+        1 => format!(
+            "type=all,bucket=push_vlan:0x8100,output:{},bucket=output:{},bucket=dec_ttl,output:{}",
+            to[0], to[1], to[2]
+        ),
+        2 => format!(
+            "type=ff,bucket=watch_port:{},output:{},bucket=watch_port:{},output:{}",
+            to[0], to[0], to[1], to[1]
+        ),
+        3 => format!("type=indirect,bucket=dec_ttl,output:{}", to[0]),
+        _ => "type=all,bucket=output:4,bucket=output:5".into(),
+    };
+    format!("group_id={id},{buckets}")
 }
 
 /// Applies an operation to both switches.
@@ -159,14 +205,47 @@ fn change(switches: &mut [Datapath; 2], now: Time, choice: usize, n: usize) {
              set_field:{}->vlan_vid,output:2,pop_vlan,set_field:10.1.1.1->ip_dst,output:3",
             n % 9
         ),
+        13 => format!(
+            "priority={},udp,udp_src={},actions={}group:{}",
+            4 + n % 2,
+            n % 4,
+            ["", "dec_ttl,", "push_vlan:0x8100,"][n % 3],
+            1 + n / 3 % 3
+        ),
+        14 => format!(
+            "priority={priority},udp,udp_src={},actions={}",
+            n % 4,
+            [
+                "flood",
+                "all",
+                "dec_ttl,flood,output:2",
+                "pop_vlan,all,set_field:3->ip_dscp"
+            ][n / 4 % 4]
+        ),
+        17 => format!(
+            "priority={priority},ip,actions={}",
+            [
+                "normal",
+                "output:2,normal",
+                "normal,dec_ttl,output:1",
+                "dec_ttl,normal",
+                "normal,normal"
+            ][n % 5]
+        ),
         _ => format!("table=1,metadata={port},actions=write_actions(dec_ttl,output:{port})"),
     };
     let sink = &mut Vec::<Frame>::new();
     for datapath in switches {
         match choice {
-            0 | 2 | 4 | 5 | 9 | 10 => flow(datapath, &text),
+            0 | 2 | 4 | 5 | 9 | 10 | 13 | 14 | 17 => flow(datapath, &text),
             1 => flow(datapath, &format!("{text},actions=drop")),
             3 => flow(datapath, &text),
+            15 => group(datapath, GroupModCommand::ADD_OR_MOD, &group_text(n)),
+            16 => {
+                let id = format!("group_id={}", 1 + n % 3);
+                group(datapath, GroupModCommand::DELETE, &id);
+                group(datapath, GroupModCommand::ADD, &group_text(n));
+            }
             6 => delete(datapath, "table=255,udp"),
             7 => delete(datapath, &format!("udp,udp_src={port}")),
             8 => {
@@ -174,6 +253,7 @@ fn change(switches: &mut [Datapath; 2], now: Time, choice: usize, n: usize) {
                     PortConfig::PORT_DOWN.0,
                     PortConfig::NO_FWD.0,
                     PortConfig::NO_RECV.0,
+                    PortConfig::NO_FLOOD.0,
                 ];
                 let all = PortConfig(bits.iter().sum());
                 let number = PortNo(port as u32);
@@ -184,7 +264,7 @@ fn change(switches: &mut [Datapath; 2], now: Time, choice: usize, n: usize) {
             }
             _ => datapath.tick(now, sink),
         }
-        datapath.review(ReviewScope::All);
+        datapath.review(now, ReviewScope::All);
     }
 }
 
@@ -202,10 +282,19 @@ fn what_an_accelerator_forwards_is_what_the_plain_engine_does() {
             .wrapping_add(1);
         (state >> 33) as usize % n
     };
+    for datapath in &mut switches {
+        (0..3).for_each(|n| group(datapath, GroupModCommand::ADD, &group_text(n)));
+    }
     for step in 0..OPERATIONS {
         let now = Time(step as u64 * Time::SEC / 50);
         let from = PortNo(1 + random(PORTS as usize) as u32);
-        let bytes = frame(random(12));
+        // Most stations stay at one port.
+        let source = if random(100) == 0 {
+            random(5)
+        } else {
+            from.0 as usize
+        };
+        let bytes = frame(random(8), source, 1 + random(5));
         let seen = switches.each_mut().map(|datapath| {
             let frame = datapath.pool().frame(&bytes).expect("within the limit");
             let is_plain = datapath.config().engine == Engine::Reference;
@@ -214,11 +303,18 @@ fn what_an_accelerator_forwards_is_what_the_plain_engine_does() {
             }
             let mut seen = Seen::default();
             datapath.receive(now, from, &mut vec![frame], &mut seen);
+            datapath.review(now, ReviewScope::Hooks);
             seen.left
         });
         assert_eq!(seen[0], seen[1], "step {step}");
         if random(40) == 0 {
-            let (choice, n) = (random(13), random(60));
+            let (choice, n) = (random(25), random(60));
+            // Groups and NORMAL are in few entries otherwise.
+            let choice = match choice {
+                18..=20 => 17,
+                21.. => 13,
+                _ => choice,
+            };
             change(&mut switches, now, choice, n);
         }
         if random(50) == 0 {
@@ -227,15 +323,22 @@ fn what_an_accelerator_forwards_is_what_the_plain_engine_does() {
                 let text = counters(datapath, 2);
                 let mut parts: Vec<_> = text.split([',', '}']).map(String::from).collect();
                 parts.sort();
-                parts
+                datapath.review(now, ReviewScope::All);
+                (parts, stations(datapath, now))
             });
             assert_eq!(with, without, "step {step}");
         }
     }
     let memory = accelerator.0.borrow();
-    let seen = [memory.forwarded, memory.changed];
-    let enough = [OPERATIONS / 10, OPERATIONS / 40];
-    assert!(seen[0] > enough[0] && seen[1] > enough[1], "{seen:?}");
+    let seen = [
+        memory.forwarded,
+        memory.changed,
+        memory.grouped,
+        memory.normal,
+    ];
+    let enough = [10, 40, 40, 40].map(|part| OPERATIONS / part);
+    let is_enough = seen.iter().zip(enough).all(|(seen, enough)| *seen > enough);
+    assert!(is_enough, "{seen:?}");
 }
 
 #[test]
@@ -247,9 +350,11 @@ fn changes_take_back_only_the_flows_that_they_may_concern() {
         .engine_mut()
         .accelerate(Box::new(accelerator.clone()));
     flow(&mut datapath, "priority=1,udp,actions=output:2");
+    let read = "in_port=7,udp,nw_src=10.9.0.1,nw_dst=10.9.0.2,udp_src=9,udp_dst=9,ip_dscp=9,\
+                dl_src=02:00:00:00:00:09,dl_dst=02:00:00:00:00:09";
     flow(
         &mut datapath,
-        "priority=2,udp,nw_src=10.9.0.1,actions=output:3",
+        &format!("priority=2,{read},actions=output:3"),
     );
     let from = |n: u32| [10, 0, (n >> 8) as u8, n as u8];
     // The first frame of a flow is cached, and the second offers it.
@@ -272,6 +377,48 @@ fn changes_take_back_only_the_flows_that_they_may_concern() {
         delete(&mut datapath, &format!("udp,nw_src=10.9.0.{n}"));
     }
     assert_eq!(below(), FLOWS, "these are of others");
+    for shape in 1..1024u32 {
+        // Some of ten fields, at least one of which no known flow has so.
+        let fields = [
+            "nw_src=10.9.0.0/16",
+            "nw_dst=10.10.0.0/15",
+            "nw_dst=10.9.9.8",
+            "udp_src=7",
+            "udp_dst=7",
+            "dl_src=02:00:00:00:00:09",
+            "dl_dst=02:00:00:00:00:00/ff:00:00:00:00:00",
+            "ip_dscp=0",
+            "in_port=1",
+            "nw_src=10.0.0.0/20",
+        ];
+        let chosen = fields.iter().enumerate();
+        let chosen = chosen.filter(|(number, _)| shape >> number & 1 == 1);
+        let chosen: Vec<&str> = chosen.map(|(_, field)| *field).collect();
+        let is_odd = |name: &str| chosen.iter().filter(|one| one.starts_with(name)).count() > 1;
+        if shape & 0x3f == 0 || is_odd("nw_src") || is_odd("nw_dst") {
+            continue;
+        }
+        let text = format!("priority=7,udp,{},actions=output:3", chosen.join(","));
+        flow(&mut datapath, &text);
+    }
+    assert_eq!(below(), FLOWS, "these are of others, in many shapes");
+    for prefix in 9..=32 {
+        for (field, other) in [("nw_src", "nw_dst"), ("nw_dst", "nw_src")] {
+            let text = format!(
+                "udp,{field}=10.128.0.0/{prefix},{other}=10.0.0.0/{}",
+                prefix - 1
+            );
+            flow(
+                &mut datapath,
+                &format!("priority=7,{text},actions=output:3"),
+            );
+        }
+    }
+    assert_eq!(
+        below(),
+        FLOWS,
+        "these are of others, with prefixes of all lengths"
+    );
     let [_, _, c, d] = from(5);
     let text = format!("priority=9,udp,nw_src=10.0.{c}.{d},actions=output:3");
     flow(&mut datapath, &text);
@@ -283,4 +430,59 @@ fn changes_take_back_only_the_flows_that_they_may_concern() {
     assert_eq!(below(), FLOWS - 1 - 256, "this is of a network");
     flow(&mut datapath, "priority=9,ip,actions=output:3");
     assert_eq!(below(), 0, "this is of all");
+}
+
+#[test]
+fn stations_of_flows_below_age_as_normal_hears_of_them() {
+    let accelerator = InMemory::default();
+    let mut datapath = switch_of(with_engine(Engine::Cache), 0, PORTS);
+    let below = Box::new(accelerator.clone());
+    datapath.engine_mut().accelerate(below);
+    flow(&mut datapath, "actions=normal");
+    let send = |datapath: &mut Datapath, now: Time, from: u32, bytes: &[u8]| {
+        if let Some(left) = accelerator.forwards(now, PortNo(from), bytes) {
+            return left.len();
+        }
+        let frame = datapath.pool().frame(bytes).expect("within the limit");
+        let mut seen = Seen::default();
+        datapath.receive(now, PortNo(from), &mut vec![frame], &mut seen);
+        datapath.review(now, ReviewScope::Hooks);
+        seen.left.len()
+    };
+    let at = |secs: u64| Time(secs * Time::SEC);
+    send(&mut datapath, at(0), 2, &frame(0, 2, 1));
+    for secs in 0..330 {
+        let now = at(secs);
+        datapath.tick(now, &mut Vec::<Frame>::new());
+        datapath.review(now, ReviewScope::All);
+        let floods = send(&mut datapath, now, 1, &frame(0, 1, 2)) > 1;
+        let may_flood = [secs >= 300, secs >= 310];
+        assert!(may_flood.contains(&floods), "{secs}: {floods}");
+    }
+    let known = stations(&datapath, at(330));
+    let known: Vec<_> = known.iter().map(|(_, port, _)| port.0).collect();
+    assert_eq!(
+        known,
+        [1],
+        "the destination is silent, and the source is not"
+    );
+    // Whoever moves a station keeps flows up for a second.
+    let forwarded = || accelerator.0.borrow().normal;
+    for secs in 330..332 {
+        send(&mut datapath, at(secs), 2, &frame(0, 2, 1));
+        send(&mut datapath, at(secs), 1, &frame(0, 1, 2));
+    }
+    let before = forwarded();
+    send(&mut datapath, at(332), 1, &frame(0, 1, 2));
+    assert_eq!(forwarded(), before + 1);
+    send(&mut datapath, at(332), 3, &frame(0, 2, 1));
+    assert!(accelerator.is_empty());
+    for tenth in 0..10 {
+        let now = at(332).after(tenth * Time::SEC / 10);
+        assert_eq!(send(&mut datapath, now, 1, &frame(0, 1, 2)), 1);
+    }
+    assert_eq!(forwarded(), before + 1);
+    send(&mut datapath, at(333), 1, &frame(0, 1, 2));
+    send(&mut datapath, at(333), 1, &frame(0, 1, 2));
+    assert_eq!(forwarded(), before + 2);
 }

@@ -46,7 +46,7 @@ fn a_hook_that_becomes_busy_is_asked_in_every_table_again() {
         let leave = usize::from(!is_busy);
         (0..3).for_each(|_| assert_eq!(send(&mut datapath, 1).len(), leave));
     }
-    let stats = datapath.engine().stats();
+    let stats = datapath.lane().engine.stats();
     assert_eq!((stats.hits, stats.misses), (2 + 4 + 3, 1 + 2));
 }
 

@@ -3,9 +3,10 @@
 use alloc::{format, string::String, vec, vec::Vec};
 
 use bofuss_frame::{Frame, Gso, GsoKind, Offload, OffloadCapabilities, Pool};
+use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::{FlowModCommand, FlowRemoved, PortDesc, PortStatusReason};
-use bofuss_oflib::text::parse_flow;
-use bofuss_oflib::types::{QueueId, TableId};
+use bofuss_oflib::text::{parse_flow, parse_group};
+use bofuss_oflib::types::{GroupId, QueueId, TableId};
 use bofuss_oflib::{Catalogue, Mac, Match, PortNo};
 use bofuss_packet::{KeyMatch, craft};
 
@@ -62,6 +63,17 @@ pub(super) fn flow(datapath: &mut Datapath, text: &str) {
     let flow = flow.expect(text);
     let sink = &mut Vec::<Frame>::new();
     datapath.control(Time(0), sink).flow_mod(&flow).expect(text);
+}
+
+/// Adds or changes a group, or deletes it.
+pub(super) fn group(datapath: &mut Datapath, command: GroupModCommand, text: &str) {
+    let group = parse_group(text, command, &datapath.catalogue().clone()).expect(text);
+    let sink = &mut Vec::<Frame>::new();
+    let done = datapath.control(Time(0), sink).group_mod(&group);
+    done.expect(text);
+    while datapath.changes().in_progress() {
+        datapath.control(Time(0), sink).work();
+    }
 }
 
 pub(super) fn delete(datapath: &mut Datapath, text: &str) {
@@ -125,6 +137,12 @@ pub(super) fn counters(datapath: &mut Datapath, tables: u8) -> String {
     }
     for port in settled.datapath().ports().values() {
         text += &format!("{:?} ", port.stats);
+    }
+    let all = GroupId(0)..=GroupId::MAX;
+    for group in settled.datapath().groups().stats(Time(0), all) {
+        let counters = group.0;
+        text += &format!("{:?} {} ", counters.group_id, counters.packet_count);
+        text += &format!("{} {:?} ", counters.byte_count, counters.bucket_stats);
     }
     for drop in settled.datapath().drops() {
         text += &format!("{drop:?} ");

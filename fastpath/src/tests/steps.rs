@@ -254,7 +254,7 @@ fn outcome(engine: Engine, fragments: u16, wants_misses: bool) -> (String, Seen,
         .stats(Time(0), MeterId(0)..=MeterId::ALL)
         .collect();
     let told = format!("{counters} {groups:?} {meters:?}");
-    (told, seen, datapath.engine().stats().hits)
+    (told, seen, datapath.lane().engine.stats().hits)
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn plain_edits_groups_and_meters_are_direct_paths() {
         datapath.receive(Time(1), PortNo(1), &mut frames, &mut Vec::<Frame>::new());
     }
     let mut slow: BTreeSet<&str> = FLOWS.iter().map(|(_, actions)| *actions).collect();
-    let flows = &datapath.engine().flows;
+    let flows = &datapath.lane().engine.flows;
     for slot in 0..flows.end() {
         let entry = datapath.tables()[0].at(flows[slot].hit(0).slot);
         let entry = entry.expect("all of them hit");

@@ -48,7 +48,7 @@ fn a_packet_looked_up_again_is_cached_under_its_new_key() {
             }
             let ports: Vec<_> = seen.left.iter().map(|(port, _)| port.0).collect();
             assert_eq!(ports, [2, 3, 2, 3], "{name} {effect:?}");
-            let stats = datapath.engine().stats();
+            let stats = datapath.lane().engine.stats();
             if engine == Engine::Cache && effect != HookEffect::Unknown {
                 assert!(stats.hits >= 5 + 3, "{stats:?}");
             }
@@ -116,7 +116,7 @@ fn a_packet_taken_on_a_miss_counts_neither_as_miss_nor_as_drop() {
         let sent = datapath.ports()[&PortNo(2)].stats.tx_packets;
         assert_eq!(sent, 10, "{name}");
         if engine == Engine::Cache {
-            let stats = datapath.engine().stats();
+            let stats = datapath.lane().engine.stats();
             assert!(stats.hits >= 15, "{stats:?}");
         }
     }

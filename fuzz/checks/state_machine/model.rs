@@ -175,7 +175,7 @@ impl Model {
         }
     }
 
-    /// Whether a condition holds, and 255 if an operand of it has no value.
+    /// Returns the outcome of a condition, and 255 if an operand of it has no value.
     fn outcome(&self, condition: &Condition, flow: &[u32; 6], packet: &Packet) -> u8 {
         let [a, b] = condition.operands.map(|one| self.value(one, flow, packet));
         let (Some(a), Some(b)) = (a, b) else {

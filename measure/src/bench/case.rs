@@ -1,18 +1,14 @@
-//! The cases: what is measured between two hosts. Cases of a group share a turn.
+//! A case: what is measured between two hosts.
 
 use std::path::Path;
 
 use bofuss_oflib::message::FlowModCommand;
 
-use crate::bench::host_case;
-use crate::bench::hostile;
-use crate::bench::idle;
-use crate::bench::switch_case;
 use crate::error::Result;
+use crate::testbed::forwarder::Forwarder;
 use crate::testbed::net::Bed;
 use crate::testbed::openflow::{adds, codec, encode, mods};
-use crate::testbed::setup::{Forwarder, Setup};
-use crate::testbed::traffic::Load;
+use crate::testbed::setup::Setup;
 
 /// The place where a case runs.
 pub struct CaseContext<'a> {
@@ -40,9 +36,6 @@ pub const RATE: BenchMetric = ("rate", "frames/s");
 /// Bytes of TCP that arrive.
 pub const TCP_RATE: BenchMetric = ("rate", "Gb/s");
 
-/// The case that compares the modes of a switch.
-pub const MODE_SPEEDUP: &str = "mode-speedup";
-
 /// The results of a case.
 pub type Figures = Result<Vec<(BenchMetric, f64)>>;
 
@@ -52,285 +45,11 @@ pub struct Case {
     pub name: &'static str,
     /// Its title.
     pub title: &'static str,
-    /// What its parameter counts, and its values. A case without a parameter has one row, without
-    /// a name.
+    /// The meaning of its parameter, and its values. A case without a parameter has one row,
+    /// without a name.
     pub parameters: (&'static str, &'static [u32]),
-    run: fn(&CaseContext<'_>) -> Figures,
+    pub(super) run: fn(&CaseContext<'_>) -> Figures,
 }
-
-/// Cases that a set-up runs one after the other in its turn.
-pub struct CaseGroup {
-    /// The set-ups that run them.
-    pub setups: &'static [Setup],
-    /// The number of rounds, unless another one is requested.
-    pub rounds: usize,
-    /// True if the hosts use their offloads.
-    pub offloads: bool,
-    /// True if a switch's entries are restored after each case.
-    pub resets: bool,
-    /// The cases.
-    pub cases: &'static [Case],
-}
-
-// Open vSwitch drops frames with an unfinished checksum, unless userspace-tso is on.
-const PLAIN: &[Setup] = &[
-    Setup::Direct,
-    Setup::Bridge,
-    Setup::Yardstick,
-    Setup::Recvmmsg,
-    Setup::Bofuss,
-    Setup::BofussAccelerated,
-    Setup::Ovs,
-    Setup::OvsXdp,
-];
-const OFFLOADING: &[Setup] = &[
-    Setup::Direct,
-    Setup::Bridge,
-    Setup::Yardstick,
-    Setup::Recvmmsg,
-    Setup::Bofuss,
-    Setup::BofussAccelerated,
-    Setup::OvsTso,
-];
-const SWITCHES: &[Setup] = &[Setup::Bofuss, Setup::Ovs, Setup::OvsXdp];
-/// The modes of a switch: entries from port to port, learning, ARP-Path; and the kernel's bridge.
-const MODES: &[Setup] = &[
-    Setup::Bridge,
-    Setup::Bofuss,
-    Setup::BofussNormal,
-    Setup::BofussArpPath,
-];
-/// A switch that keeps a state for each flow, and one that does not.
-const FLOW_STATES: &[Setup] = &[Setup::Bofuss, Setup::BofussOpenQflow];
-/// Set-ups for cases in which the kind of polling does not matter.
-const TWO: &[Setup] = &[Setup::Bofuss, Setup::Ovs];
-/// The same, and bofuss with another C library.
-const THREE: &[Setup] = &[Setup::Bofuss, Setup::BofussStatic, Setup::Ovs];
-const NONE: (&str, &[u32]) = ("", &[0]);
-
-/// All cases. Longer cases have fewer rounds.
-pub const GROUPS: &[CaseGroup] = &[
-    CaseGroup {
-        setups: PLAIN,
-        rounds: 5,
-        offloads: false,
-        resets: false,
-        cases: FRAMES,
-    },
-    CaseGroup {
-        setups: PLAIN,
-        rounds: 3,
-        offloads: false,
-        resets: false,
-        cases: HOSTS,
-    },
-    CaseGroup {
-        setups: MODES,
-        rounds: 7,
-        offloads: false,
-        resets: false,
-        cases: &[Case {
-            name: MODE_SPEEDUP,
-            title: "UDP echoes by legacy modes and by OpenFlow entries",
-            parameters: ("bytes", &[64, 128, 256]),
-            run: host_case::echoes_of_mode,
-        }],
-    },
-    CaseGroup {
-        setups: OFFLOADING,
-        rounds: 7,
-        offloads: true,
-        resets: false,
-        cases: &[Case {
-            name: "tcp",
-            title: "TCP with offloads",
-            parameters: ("streams", &[1, 4]),
-            run: host_case::tcp,
-        }],
-    },
-    CaseGroup {
-        setups: &[Setup::Bofuss],
-        rounds: 3,
-        offloads: true,
-        resets: true,
-        cases: SUPER_FRAMES,
-    },
-    CaseGroup {
-        setups: SWITCHES,
-        rounds: 3,
-        offloads: false,
-        resets: true,
-        cases: PIPELINES,
-    },
-    CaseGroup {
-        setups: FLOW_STATES,
-        rounds: 5,
-        offloads: false,
-        resets: true,
-        cases: &[Case {
-            name: "flow-states",
-            title: "64-byte frames of known flows in random order, with a state for each or none",
-            parameters: ("flows", &[1_000, 1_000_000]),
-            run: switch_case::flow_states,
-        }],
-    },
-    CaseGroup {
-        setups: THREE,
-        rounds: 3,
-        offloads: false,
-        resets: true,
-        cases: CONTROLLERS,
-    },
-    CaseGroup {
-        setups: TWO,
-        rounds: 2,
-        offloads: false,
-        resets: true,
-        cases: &[
-            rules(&[1, 1_000, 100_000]),
-            Case {
-                name: "stats",
-                title: "statistics of all flows over one TCP connection",
-                parameters: ("flows", &[1, 10_000, 1_000_000]),
-                run: switch_case::stats,
-            },
-        ],
-    },
-    // In a fresh process, which cannot reuse memory of earlier cases.
-    CaseGroup {
-        setups: TWO,
-        rounds: 2,
-        offloads: false,
-        resets: false,
-        cases: &[rules(&[1_000_000])],
-    },
-    CaseGroup {
-        setups: TWO,
-        rounds: 1,
-        offloads: false,
-        resets: false,
-        cases: &[Case {
-            name: "idle",
-            title: "idle switches with four ports",
-            parameters: ("switches", &[1, 100]),
-            run: idle::run,
-        }],
-    },
-];
-
-const fn rules(counts: &'static [u32]) -> Case {
-    Case {
-        name: "rules",
-        title: "64-byte frames of many flows in random order, a rule for each",
-        parameters: ("rules", counts),
-        run: switch_case::rules,
-    }
-}
-
-const FRAMES: &[Case] = &[
-    Case {
-        name: "frames",
-        title: "64-byte frames one way, at saturation",
-        parameters: NONE,
-        run: |c| host_case::frames(c, Load::of(host_case::FRAMES)),
-    },
-    Case {
-        name: "both-ways",
-        title: "64-byte frames both ways, at saturation",
-        parameters: NONE,
-        run: host_case::both_ways,
-    },
-    Case {
-        name: "share",
-        title: "64-byte frames at a share of the yardstick's maximum",
-        parameters: ("percent", &[10, 50]),
-        run: host_case::share,
-    },
-];
-
-const HOSTS: &[Case] = &[
-    Case {
-        name: "rtt",
-        title: "UDP echoes, one at a time",
-        parameters: ("bytes", &[64, 128, 256]),
-        run: host_case::round_trips,
-    },
-    Case {
-        name: "tcp-plain",
-        title: "TCP without offloads",
-        parameters: ("streams", &[1, 4]),
-        run: host_case::tcp,
-    },
-];
-
-const SUPER_FRAMES: &[Case] = &[
-    Case {
-        name: "tcp-flags",
-        title: "TCP with offloads through entries that match tcp_flags",
-        parameters: ("streams", &[1]),
-        run: switch_case::tcp_flags,
-    },
-    Case {
-        name: "hostile",
-        title: "UDP echoes while another port sends super-frames of 1,250 segments",
-        parameters: NONE,
-        run: hostile::super_frames,
-    },
-];
-
-const PIPELINES: &[Case] = &[
-    Case {
-        name: "flows",
-        title: "64-byte frames of many flows in random order, one rule",
-        parameters: ("flows", &[1, 10, 1_000, 10_000, 100_000, 1_000_000]),
-        run: |c| host_case::frames(c, host_case::spread(c.parameter)),
-    },
-    Case {
-        name: "tables",
-        title: "64-byte frames through many tables",
-        parameters: ("tables", &[1, 5, 20]),
-        run: switch_case::tables,
-    },
-    Case {
-        name: "masks",
-        title: "64-byte frames that match none of the rules, by number of masks",
-        parameters: ("masks", &[1, 16, 128, 512]),
-        run: switch_case::masks,
-    },
-    Case {
-        name: "attack",
-        title: "64-byte frames with random addresses and ports that match no rule",
-        parameters: ("masks", &[128, 8_000]),
-        run: switch_case::attack,
-    },
-];
-
-const CONTROLLERS: &[Case] = &[
-    Case {
-        name: "flow-mods",
-        title: "adding rules over one TCP connection",
-        parameters: ("rules", &[100_000]),
-        run: switch_case::flow_mods,
-    },
-    Case {
-        name: "churn",
-        title: "64-byte frames during 10,000 flow-mods per second",
-        parameters: NONE,
-        run: switch_case::churn,
-    },
-    Case {
-        name: "first-packet",
-        title: "first packets: packet-in, flow-mod, packet-out",
-        parameters: ("percent of load beside", &[0, 10]),
-        run: switch_case::first_packets,
-    },
-    Case {
-        name: "packet-ins",
-        title: "packet-ins to a controller when every frame misses",
-        parameters: NONE,
-        run: switch_case::packet_ins,
-    },
-];
 
 impl Case {
     /// Runs it. With `reset`, restores the rules of a switch afterwards.

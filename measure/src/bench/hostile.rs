@@ -26,7 +26,7 @@ const PORT: &str = "sc";
 /// 1,250 segments.
 const PAYLOAD_BYTES: usize = 60_000;
 const SEGMENT_BYTES: u16 = 48;
-/// Where the IPv4 payload begins, and TCP's checksum in it.
+/// The place where the IPv4 payload begins, and that of TCP's checksum in it.
 const TCP_CHECKSUM: (u16, u16) = (34, 16);
 const POOL_BYTES: usize = 4 << 20;
 /// The pause between two super-frames: 200 per second.

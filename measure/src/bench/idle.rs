@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use crate::bench::case::{CaseContext, Figures};
 use crate::error::Result;
+use crate::testbed::forwarder::Forwarder;
 use crate::testbed::net::{disable_ipv6, run_batch};
-use crate::testbed::setup::{Forwarder, Setup};
+use crate::testbed::setup::Setup;
 
 /// Ports of each switch.
 const PORTS: usize = 4;

@@ -2,6 +2,7 @@
 //! machine's load affect all of them alike.
 
 pub mod case;
+pub mod case_groups;
 pub mod host_case;
 pub mod hostile;
 pub mod idle;
@@ -13,13 +14,15 @@ pub mod targets;
 use std::path::Path;
 use std::time::Instant;
 
-use crate::bench::case::{Case, CaseContext, CaseGroup, GROUPS, RATE};
+use crate::bench::case::{Case, CaseContext, RATE};
+use crate::bench::case_groups::{CaseGroup, GROUPS};
 use crate::bench::host_case::{FRAMES, frames};
 use crate::bench::report::BenchReport;
 use crate::error::Result;
 use crate::statistics::median;
+use crate::testbed::forwarder::Forwarder;
 use crate::testbed::net::{self, Bed, HOST_PORT};
-use crate::testbed::setup::{Forwarder, Setup};
+use crate::testbed::setup::Setup;
 use crate::testbed::traffic::{Load, receive, send};
 
 /// Frames that must arrive before anything is measured, and the rate at which they are sent.

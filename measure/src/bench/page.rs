@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::bench::case::MODE_SPEEDUP;
+use crate::bench::case_groups::MODE_SPEEDUP;
 use crate::bench::report::BenchReport;
 use crate::bench::targets::{InMemory, Targets};
 use crate::error::Result;

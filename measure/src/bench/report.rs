@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bench::case::{BenchMetric, Case, MODE_SPEEDUP};
+use crate::bench::case::{BenchMetric, Case};
+use crate::bench::case_groups::MODE_SPEEDUP;
 use crate::error::Result;
 use crate::reports::plot::{Bar, bars};
 use crate::statistics::median;
@@ -276,7 +277,7 @@ mod tests {
     #[test]
     fn ratios_are_of_the_same_round() {
         let mut report = BenchReport::default();
-        let case = &crate::bench::case::GROUPS[0].cases[0];
+        let case = &crate::bench::case_groups::GROUPS[0].cases[0];
         let mut add = |setup, value| report.add(case, 0, setup, &[(("x", "ns"), value)]);
         for (base, own) in [(1.0, 2.0), (10.0, 20.0), (5.0, 15.0)] {
             add(Setup::Yardstick, base);
@@ -290,7 +291,7 @@ mod tests {
     #[test]
     fn a_speed_up_is_legacy_latency_over_that_of_entries_of_the_same_round() {
         let mut report = BenchReport::default();
-        let cases = crate::bench::case::GROUPS
+        let cases = crate::bench::case_groups::GROUPS
             .iter()
             .flat_map(|group| group.cases);
         let case = cases.into_iter().find(|case| case.name == MODE_SPEEDUP);

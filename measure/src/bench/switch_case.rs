@@ -21,8 +21,8 @@ const FIRST_ECHOES: usize = 1_000;
 /// Changes per second during traffic, and how many are sent at a time.
 const CHANGE_RATE: u64 = 10_000;
 const CHANGES_AT_ONCE: u64 = 100;
-/// How many batches are prepared, how long the preparation may take, and how often the rates are
-/// compared.
+/// The number of prepared batches, the time that the preparation may take, and the number of
+/// comparisons of the rates.
 const PREPARED: usize = 100;
 const PREPARING: Duration = Duration::from_millis(100);
 const LOST_RUNS: usize = 3;

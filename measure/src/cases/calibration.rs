@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cases::forwarding::{LOAD_BYTES, LOADS, SIZES};
-use crate::cases::point::{DelayClock, Point, PointOutcome};
+use crate::cases::point::{FrameLoad, Point, PointOutcome};
 use crate::cases::workbench::{USUAL_MBPS, Workbench};
 use crate::error::{Error, Result};
 use crate::statistics::{Interval, Summary, greatest};
@@ -15,8 +15,6 @@ use crate::subject::time_stamps::TimeStamps;
 /// A load is within the instrument's limit if its mean delay is below this many times that when
 /// idle.
 const LIMIT_FACTOR: f64 = 2.0;
-/// A delay below this many times the floor's spread cannot be distinguished from the floor.
-const FLOOR_FACTOR: f64 = 3.0;
 /// The load of the noise test in frames per second, and its bounds in nanoseconds.
 const NOISE_RATE: f64 = 10_000.0;
 const IDLE_P50_NS: f64 = 5_000.0;
@@ -49,6 +47,31 @@ pub struct CalibrationPoint {
     pub p50: f64,
     /// See `p50`.
     pub p99: f64,
+    /// The 95 % interval of the median.
+    #[serde(default)]
+    pub p50_95: Option<Interval>,
+}
+
+impl CalibrationPoint {
+    /// The delays of frames of a size at a load, of which none was lost.
+    pub fn of(bytes: usize, mbps: f64, delay: &Summary) -> Self {
+        Self {
+            bytes,
+            mbps,
+            rate: (0.0, 0.0),
+            loss: 0.0,
+            mean: delay.mean,
+            deviation: delay.deviation,
+            p50: delay.p50,
+            p99: delay.p99,
+            p50_95: delay.p50_95,
+        }
+    }
+
+    /// Bounds of the median, nanoseconds.
+    pub fn median_bounds(&self) -> Interval {
+        self.p50_95.unwrap_or((self.p50, self.p50))
+    }
 }
 
 /// The instrument on one path.
@@ -67,44 +90,22 @@ pub struct Calibration {
     pub paths: Vec<CalibrationPath>,
     /// Frames per second of the highest load without loss and with a mean below twice the idle one.
     pub limit: f64,
+    /// The same where this program stamps frames: of rates, and of other loads without delays.
+    #[serde(default)]
+    pub rate_limit: Option<f64>,
     /// Median and 99th percentile on the wire at 10,000 frames per second, nanoseconds.
     pub floor_p50: f64,
     /// See `floor_p50`.
     pub floor_p99: f64,
-    /// The least delay on the wire at that load, nanoseconds.
-    #[serde(default)]
-    pub floor_min: f64,
     /// The clock that stamped the frames.
     #[serde(default)]
     pub stamps: TimeStamps,
 }
 
 impl Calibration {
-    /// The spread of the floor, nanoseconds.
-    pub fn spread(&self) -> f64 {
-        self.floor_p99 - self.floor_p50
-    }
-
-    /// The most that sending, copying and receiving a frame takes, nanoseconds: the greatest 99th
-    /// percentile of the yardstick, or of the wire, within the limit.
-    pub fn most_of_path(&self) -> f64 {
-        let mut most = self.floor_p99;
-        for point in self.paths.iter().flat_map(|path| &path.points) {
-            if point.rate.0 <= self.limit {
-                most = most.max(point.p99);
-            }
-        }
-        most
-    }
-
-    /// The bounds of what a switch adds to the median delay: from the interval of the median, what
-    /// frames take without the switch is subtracted, at most and at least.
-    pub fn switch_alone(&self, delay: &Summary) -> Interval {
-        let (low, high) = delay.p50_95.unwrap_or((delay.min, delay.max));
-        (
-            (low - self.most_of_path()).max(0.0),
-            (high - self.floor_min).max(0.0),
-        )
+    /// The limit of loads without delays.
+    fn rate_limit(&self) -> f64 {
+        self.rate_limit.unwrap_or(self.limit)
     }
 
     /// Returns true if the machine is too noisy for small delays.
@@ -112,37 +113,31 @@ impl Calibration {
         self.floor_p50 >= IDLE_P50_NS || self.floor_p99 >= IDLE_P99_NS
     }
 
-    /// Why an outcome is beyond what the instrument can do.
-    pub fn marks(&self, outcome: &PointOutcome, delay: Option<&Summary>) -> Vec<String> {
+    /// Says why an outcome is beyond what the instrument can do.
+    pub fn marks(&self, outcome: &PointOutcome) -> Vec<String> {
         let mut marks = Vec::new();
-        if outcome.frames_per_second > self.limit {
-            marks.push(format!(
-                "above the instrument's limit of {:.0} frames/s",
-                self.limit
-            ));
-        }
-        let least = match outcome.clock {
-            DelayClock::Instrument => FLOOR_FACTOR * self.spread(),
-            DelayClock::Scaled(scale) => FLOOR_FACTOR * self.spread() / scale,
-            DelayClock::Simulated => 0.0,
+        let limit = match outcome.load {
+            Some(_) => self.limit,
+            None => self.rate_limit(),
         };
-        if delay.is_some_and(|delay| delay.p50 < least) {
+        if outcome.frames_per_second > limit {
             marks.push(format!(
-                "below three times the floor's spread ({:.1} us)",
-                least / 1e3
+                "above the instrument's limit of {limit:.0} frames/s"
             ));
         }
         marks
     }
 
-    /// What a reader must know about the loss of a load during which something else was measured.
+    /// Says what a reader must know about the loss of a load during which something else was
+    /// measured.
     pub fn background_note(&self, outcome: &PointOutcome) -> Option<String> {
-        let is_above = outcome.background_rate > self.limit;
+        let limit = self.rate_limit();
+        let is_above = outcome.background_rate > limit;
         is_above.then(|| {
             format!(
                 "the load of {:.0} frames/s is above the instrument's limit of {:.0}: some of \
                  what was lost, the instrument lost",
-                outcome.background_rate, self.limit
+                outcome.background_rate, limit
             )
         })
     }
@@ -157,17 +152,19 @@ impl Calibration {
                 self.floor_p99 / 1e3
             ),
             format!(
-                "The instrument's limit: {:.0} frames/s, {:.0} Mb/s of {LOAD_BYTES}-byte frames.",
+                "The instrument's limit: {:.0} frames/s, {:.0} Mb/s of {LOAD_BYTES}-byte frames; \
+                 without these stamps, for rates, {:.0} frames/s.",
                 self.limit,
-                self.limit * LOAD_BYTES as f64 * 8.0 / 1e6
+                self.limit * LOAD_BYTES as f64 * 8.0 / 1e6,
+                self.rate_limit()
             ),
         ];
-        said.push(format!(
-            "The stated error of a delay: what a switch adds to the median is its 95 % interval, \
-             less {:.1} to {:.1} us that frames take without a switch; a time is resolved to 1 ns.",
-            self.floor_min / 1e3,
-            self.most_of_path() / 1e3
-        ));
+        said.push(
+            "The stated error of a delay: what a switch adds to the median is the 95 % interval of \
+             the differences from a wire, and from the yardstick, in the same rounds and at the \
+             same load; a time is resolved to 1 ns."
+                .into(),
+        );
         if self.is_noisy() {
             said.push("This machine is noisy: small delays are not told apart.".into());
         }
@@ -175,27 +172,50 @@ impl Calibration {
     }
 }
 
-fn measured(point: &Point, seen: &Observation) -> Result<CalibrationPoint> {
+fn measured(load: &FrameLoad, seen: &Observation) -> Result<CalibrationPoint> {
     let delay = Summary::of(&seen.delays_ns).ok_or("no frame came back from the instrument")?;
+    let mbps = load.rate * load.bytes as f64 * 8.0 / 1e6;
     Ok(CalibrationPoint {
-        bytes: point.bytes,
-        mbps: point.mbps,
         rate: seen.rate,
         loss: seen.loss(),
-        mean: delay.mean,
-        deviation: delay.deviation,
-        p50: delay.p50,
-        p99: delay.p99,
+        ..CalibrationPoint::of(load.bytes, mbps, &delay)
     })
 }
 
+/// The load of a point.
+fn load_at(bench: &Workbench<'_>, point: &Point) -> FrameLoad {
+    FrameLoad {
+        bytes: point.bytes,
+        frames: bench.count(FRAMES, SHORT_FRAMES),
+        rate: point.frames_per_second(),
+        echo: false,
+    }
+}
+
 fn at(bench: &Workbench<'_>, point: &Point) -> Result<CalibrationPoint> {
-    let frames = bench.count(FRAMES, SHORT_FRAMES);
-    let load = ProbeLoad::new(frames, point.frames_per_second());
+    let found = at_load(bench, &load_at(bench, point))?;
+    Ok(CalibrationPoint {
+        // Plots look for exactly this load.
+        mbps: point.mbps,
+        ..found
+    })
+}
+
+/// The instrument at a load. It is tried again if no frame comes.
+///
+/// Errors: none comes, or the interfaces'.
+pub fn at_load(bench: &Workbench<'_>, load: &FrameLoad) -> Result<CalibrationPoint> {
+    let template = Template::plain(load.bytes);
+    tried(load, |frames| bench.observe(&template, frames))
+}
+
+fn tried(
+    load: &FrameLoad,
+    observe: impl Fn(&ProbeLoad<'_>) -> Result<Observation>,
+) -> Result<CalibrationPoint> {
     let mut outcome = Err(Error::from(""));
     for _ in 0..ATTEMPTS {
-        let seen = bench.observe(&Template::plain(point.bytes), &load)?;
-        outcome = measured(point, &seen);
+        outcome = measured(load, &observe(&ProbeLoad::new(load.frames, load.rate))?);
         if outcome.is_ok() {
             break;
         }
@@ -203,9 +223,14 @@ fn at(bench: &Workbench<'_>, point: &Point) -> Result<CalibrationPoint> {
     outcome
 }
 
+/// Each size and load, or one in six.
+fn step(bench: &Workbench<'_>) -> usize {
+    if bench.limits.short { 6 } else { 1 }
+}
+
 /// The sizes and loads of a path.
 fn all_points(bench: &Workbench<'_>) -> Result<Vec<CalibrationPoint>> {
-    let step = if bench.limits.short { 6 } else { 1 };
+    let step = step(bench);
     let mut points = Vec::new();
     for bytes in SIZES.iter().step_by(step) {
         points.push(at(bench, &Point::of("").bytes(*bytes).mbps(USUAL_MBPS))?);
@@ -214,6 +239,34 @@ fn all_points(bench: &Workbench<'_>) -> Result<Vec<CalibrationPoint>> {
         points.push(at(bench, &Point::of("").bytes(LOAD_BYTES).mbps(*mbps))?);
     }
     Ok(points)
+}
+
+/// The loads with which the search for the limit goes on.
+fn higher_loads() -> impl Iterator<Item = f64> {
+    let last = LOADS[LOADS.len() - 1];
+    (1..=DOUBLINGS).map(move |doublings| last * f64::from(1 << doublings))
+}
+
+/// The loads where this program stamps.
+fn points_by_program(bench: &Workbench<'_>) -> Result<Vec<CalibrationPoint>> {
+    let usual = LOADS.iter().step_by(step(bench)).copied();
+    let mut points = Vec::new();
+    for mbps in usual.chain(higher_loads()) {
+        let load = load_at(bench, &Point::of("").bytes(LOAD_BYTES).mbps(mbps));
+        points.push(tried(&load, |frames| {
+            bench.observe_rate(&Template::plain(LOAD_BYTES), frames)
+        })?);
+    }
+    Ok(points)
+}
+
+/// Frames per second of the highest load within what the instrument can do.
+fn limit_of(points: &[CalibrationPoint]) -> f64 {
+    let idle = points.iter().find(|point| point.bytes == LOAD_BYTES);
+    let idle_mean = idle.map_or(0.0, |idle| idle.mean);
+    let within = points.iter().filter(|point| is_within(point, idle_mean));
+    let rates: Vec<f64> = within.map(|point| point.rate.0).collect();
+    greatest(&rates).max(0.0)
 }
 
 /// Returns true if a point is within what the instrument can do.
@@ -234,17 +287,13 @@ pub fn measure(bench: &Workbench<'_>, name: &str, calibration: &mut Calibration)
         let floor = Summary::of(&seen.delays_ns).ok_or("no frame came over the wire")?;
         calibration.floor_p50 = floor.p50;
         calibration.floor_p99 = floor.p99;
-        calibration.floor_min = floor.min;
-        let idle = points.iter().find(|point| point.bytes == LOAD_BYTES);
-        let idle_mean = idle.map_or(floor.mean, |idle| idle.mean);
-        let mut mbps = LOADS[LOADS.len() - 1];
-        for _ in 0..DOUBLINGS {
-            mbps *= 2.0;
+        for mbps in higher_loads() {
             points.push(at(bench, &Point::of("").bytes(LOAD_BYTES).mbps(mbps))?);
         }
-        let within = points.iter().filter(|point| is_within(point, idle_mean));
-        let rates: Vec<f64> = within.map(|point| point.rate.0).collect();
-        calibration.limit = greatest(&rates).max(0.0);
+        calibration.limit = limit_of(&points);
+        if bench.subject.stamps != TimeStamps::Program {
+            calibration.rate_limit = Some(limit_of(&points_by_program(bench)?));
+        }
     }
     calibration.paths.push(CalibrationPath {
         name: name.into(),
@@ -266,66 +315,17 @@ mod tests {
         }
     }
 
-    fn outcome(rate: f64, delay_ns: u64) -> Vec<String> {
-        let outcome = PointOutcome {
-            frames_per_second: rate,
-            ..PointOutcome::default()
-        };
-        let delay = Summary::of(&[delay_ns; 10]);
-        calibration().marks(&outcome, delay.as_ref())
-    }
-
     #[test]
     fn a_point_above_the_limit_is_marked() {
-        assert_eq!(outcome(90_000.0, 50_000).len(), 0);
-        let marks = outcome(110_000.0, 50_000);
-        assert_eq!(marks, ["above the instrument's limit of 100000 frames/s"]);
-    }
-
-    #[test]
-    fn a_delay_below_three_times_the_floors_spread_is_marked() {
-        assert_eq!(outcome(1.0, 30_000).len(), 0);
-        let marks = outcome(1.0, 29_999);
-        assert_eq!(marks, ["below three times the floor's spread (30.0 us)"]);
-    }
-
-    #[test]
-    fn a_scaled_delay_may_be_shorter_and_a_simulated_one_is_never_marked() {
-        let mut outcome = PointOutcome::default();
-        let mut marks = |clock, delay_ns| {
-            outcome.clock = clock;
-            let delay = Summary::of(&[delay_ns; 10]);
-            calibration().marks(&outcome, delay.as_ref()).len()
+        let marks = |frames_per_second| {
+            calibration().marks(&PointOutcome {
+                frames_per_second,
+                ..PointOutcome::default()
+            })
         };
-        assert_eq!(marks(DelayClock::Scaled(8.0), 3_750), 0);
-        assert_eq!(marks(DelayClock::Scaled(8.0), 3_749), 1);
-        assert_eq!(marks(DelayClock::Simulated, 1), 0);
-    }
-
-    #[test]
-    fn a_switch_alone_is_the_median_without_the_path() {
-        let mut calibration = calibration();
-        calibration.floor_min = 1_000.0;
-        calibration.paths.push(CalibrationPath {
-            name: "yardstick".into(),
-            points: [(90_000.0, 20_000.0), (110_000.0, 900_000.0)]
-                .map(|(rate, p99)| CalibrationPoint {
-                    bytes: 150,
-                    mbps: 10.0,
-                    rate: (rate, rate),
-                    loss: 0.0,
-                    mean: 0.0,
-                    deviation: 0.0,
-                    p50: 0.0,
-                    p99,
-                })
-                .to_vec(),
-        });
-        let delay = Summary::of(&[520_000; 100]).unwrap();
-        // What the yardstick does beyond the limit is left out.
-        assert_eq!(calibration.switch_alone(&delay), (500_000.0, 519_000.0));
-        let quick = Summary::of(&[500; 100]).unwrap();
-        assert_eq!(calibration.switch_alone(&quick), (0.0, 0.0));
+        assert_eq!(marks(90_000.0), [""; 0]);
+        let said = "above the instrument's limit of 100000 frames/s";
+        assert_eq!(marks(110_000.0), [said]);
     }
 
     #[test]

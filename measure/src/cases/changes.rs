@@ -1,55 +1,21 @@
-//! Cases of flow-mods: how long they take, and whether a barrier reply is true.
-
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+//! Cases of flow-mods: how long they take, and whether packets obey them.
 
 use bofuss_oflib::Message;
 use bofuss_oflib::message::FlowModCommand;
 
+use crate::cases::barriers;
+use crate::cases::flow_mods::{flow_mods, judged};
 use crate::cases::point::{CaseVerdict, Point, PointOutcome};
+use crate::cases::rule_check;
 use crate::cases::workbench::{Limits, Workbench};
-use crate::error::{ControlError, Error, Result};
-use crate::statistics::greatest;
+use crate::error::{ControlError, Result};
 use crate::subject::controller::ControlSession;
-use crate::subject::probe::{Observation, ProbeLoad};
-use crate::subject::template::Template;
-use crate::testbed::openflow::exact;
-use crate::testbed::traffic::flow_ports;
 
 /// Rules of a bulk change, and flow-mods that are timed one by one.
 const BULK: [u32; 2] = [1_000, 10_000];
 const SHORT_BULK: [u32; 1] = [100];
 const SINGLES: u32 = 1_000;
 const SHORT_SINGLES: u32 = 50;
-/// Rules whose first packets show when they act.
-const PROBED: [u32; 3] = [10, 100, 1_000];
-const SHORT_PROBED: [u32; 1] = [10];
-/// Further rules: one that is there from the beginning, and one that drops all other frames.
-const OTHER_RULES: u32 = 2;
-/// Frames per second for all rules together; how many seconds they go on at least after the
-/// barrier's reply; and how many frames each rule has then at least: fewer do not show whether the
-/// rule acts.
-const PROBING: (f64, f64) = (20_000.0, 1.0);
-const SHORT_PROBING: (f64, f64) = (5_000.0, 0.6);
-const FRAMES_AFTER: f64 = 2.0;
-/// The time for which frames are sent before the rules are.
-const BEFORE: Duration = Duration::from_millis(100);
-/// Attempts at a run without losses.
-const ATTEMPTS: usize = 4;
-/// The time between frames that wait for a rule to act.
-const BETWEEN: Duration = Duration::from_millis(5);
-
-/// The priority of rules of single flows, above that of all other rules.
-const PRIORITY: u16 = 20;
-
-/// The rule of one flow.
-pub fn flow_rule(bench: &Workbench<'_>, flow: u32, actions: &str) -> String {
-    let (source, destination) = flow_ports(flow);
-    let near = bench.ports[0];
-    let fields = exact(source, destination);
-    format!("priority={PRIORITY},in_port={near},{fields},actions={actions}")
-}
-
 /// The points of changes.
 pub fn change_points(limits: &Limits) -> Vec<Point> {
     let counts: &[u32] = if limits.short { &SHORT_BULK } else { &BULK };
@@ -57,28 +23,6 @@ pub fn change_points(limits: &Limits) -> Vec<Point> {
     within
         .map(|count| Point::of("bulk").rules(*count))
         .collect()
-}
-
-/// The flow-mods of some flows.
-fn flow_mods(
-    bench: &mut Workbench<'_>,
-    flows: std::ops::Range<u32>,
-    actions: &str,
-    command: FlowModCommand,
-) -> Result<Vec<Message>> {
-    let mut messages = Vec::with_capacity(flows.len());
-    for flow in flows {
-        let mut text = flow_rule(bench, flow, actions);
-        if command == FlowModCommand::DELETE_STRICT {
-            text.truncate(text.find(",actions=").unwrap_or(text.len()));
-            // Without a table, all tables are affected.
-            if !bench.control()?.version().deletes_from_all_tables() {
-                text.insert_str(0, "table=0,");
-            }
-        }
-        messages.push(bench.control()?.flow(&text, command)?);
-    }
-    Ok(messages)
 }
 
 /// Times changes, each alone with its barrier.
@@ -112,19 +56,6 @@ fn time_bulk(
     Ok(())
 }
 
-/// The outcome of changes that the switch may refuse, or not answer in time.
-pub fn judged(timed: Result<PointOutcome, ControlError>) -> Result<PointOutcome> {
-    match timed {
-        Err(error @ (ControlError::Refused(_) | ControlError::Unsupported(_))) => Ok(
-            PointOutcome::of(CaseVerdict::Unsupported, error.to_string()),
-        ),
-        Err(error @ ControlError::Hangs) => {
-            Ok(PointOutcome::of(CaseVerdict::Hangs, error.to_string()))
-        }
-        other => Ok(other?),
-    }
-}
-
 /// Compares the number of entries with what there should be.
 fn check_count(bench: &mut Workbench<'_>, wanted: u64, outcome: &mut PointOutcome) -> Result<()> {
     let controller = bench.control()?;
@@ -133,6 +64,40 @@ fn check_count(bench: &mut Workbench<'_>, wanted: u64, outcome: &mut PointOutcom
         outcome.verdict = CaseVerdict::Lies;
         let note = format!("the switch has {count} rules, and acknowledged {wanted}");
         outcome.notes.push(note);
+    }
+    Ok(())
+}
+
+/// Checks by packets that the first rules forward.
+fn check_forwarding(
+    bench: &mut Workbench<'_>,
+    rules: u32,
+    outcome: &mut PointOutcome,
+) -> Result<()> {
+    if outcome.verdict == CaseVerdict::Ok {
+        let check = bench.served(|bench| rule_check::forwarding(bench, 0..rules))?;
+        check.judge(bench, "do not forward", outcome);
+    }
+    Ok(())
+}
+
+/// Checks by packets that the first of a point's rules forward no more.
+fn check_removed(
+    bench: &mut Workbench<'_>,
+    (rules, all): (u32, u32),
+    outcome: &mut PointOutcome,
+) -> Result<()> {
+    if outcome.verdict != CaseVerdict::Ok {
+        return Ok(());
+    }
+    // One rule is there: if its frames arrive, those of others are not lost.
+    let actions = format!("output:{}", bench.ports[1]);
+    let there = bench.flow_rule(all, &actions);
+    bench.control()?.add(&[there])?;
+    let checked = bench.served(|bench| rule_check::removed(bench, 0..rules, (all, all + 1)))?;
+    match checked {
+        Ok(check) => check.judge(bench, "still forward", outcome),
+        Err(why) => outcome.notes.push(why.into()),
     }
     Ok(())
 }
@@ -158,7 +123,9 @@ pub fn add(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let (one_by_one, together) = both(bench, point, &actions, FlowModCommand::ADD)?;
     bench.set_rules(&[])?;
     let mut outcome = judged(timed_singles(bench, &one_by_one))?;
-    check_count(bench, outcome.delays_ns.len() as u64, &mut outcome)?;
+    let added = outcome.delays_ns.len() as u32;
+    check_count(bench, added.into(), &mut outcome)?;
+    check_forwarding(bench, added, &mut outcome)?;
     if outcome.verdict != CaseVerdict::Ok {
         return Ok(outcome);
     }
@@ -166,328 +133,77 @@ pub fn add(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let timed = time_bulk(bench, &together, &mut outcome);
     let mut outcome = judged(timed.map(|()| outcome))?;
     check_count(bench, u64::from(point.rules), &mut outcome)?;
+    check_forwarding(bench, point.rules, &mut outcome)?;
+    add_obeyed(bench, point.rules, &mut outcome)?;
     Ok(outcome)
+}
+
+/// Adds all rules once more, while frames pass, which would lower the rate: how long it takes until
+/// packets obey, beside the time of the barrier. A switch whose rules act later lies.
+fn add_obeyed(bench: &mut Workbench<'_>, rules: u32, outcome: &mut PointOutcome) -> Result<()> {
+    if outcome.verdict != CaseVerdict::Ok {
+        return Ok(());
+    }
+    let probed = barriers::many_obeyed(bench, rules)?;
+    outcome.verdict = probed.verdict;
+    if let Some(why) = probed.marks.iter().chain(&probed.beyond).next() {
+        let note = format!("no time until packets obey: {why}");
+        outcome.notes.push(note);
+        return Ok(());
+    }
+    let times = probed.metrics.into_iter();
+    let is_time = |name: &str| name == barriers::BARRIER || name.starts_with(barriers::OBEYED);
+    outcome
+        .metrics
+        .extend(times.filter(|metric| is_time(&metric.name)));
+    outcome.notes.extend(probed.notes);
+    Ok(())
 }
 
 /// Modifying rules: they drop, and then they forward.
 pub fn modify(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let actions = format!("output:{}", bench.ports[1]);
     let (one_by_one, together) = both(bench, point, &actions, FlowModCommand::MODIFY_STRICT)?;
-    fill_with_drops(bench, point.rules)?;
+    fill(bench, point.rules, "drop")?;
     let mut outcome = judged(timed_singles(bench, &one_by_one))?;
+    let modified = outcome.delays_ns.len() as u32;
+    check_forwarding(bench, modified, &mut outcome)?;
     if outcome.verdict != CaseVerdict::Ok {
         return Ok(outcome);
     }
+    fill(bench, point.rules, "drop")?;
     let timed = time_bulk(bench, &together, &mut outcome);
     let mut outcome = judged(timed.map(|()| outcome))?;
     check_count(bench, u64::from(point.rules), &mut outcome)?;
+    check_forwarding(bench, point.rules, &mut outcome)?;
     Ok(outcome)
 }
 
-/// Removing rules: some one by one; then all are added again, and removed together.
+/// Removing rules, which forward: some one by one; then all are added again, and removed together.
 pub fn delete(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
+    let actions = format!("output:{}", bench.ports[1]);
     let (one_by_one, together) = both(bench, point, "", FlowModCommand::DELETE_STRICT)?;
-    fill_with_drops(bench, point.rules)?;
+    fill(bench, point.rules, &actions)?;
     let mut outcome = judged(timed_singles(bench, &one_by_one))?;
-    let left = u64::from(point.rules) - outcome.delays_ns.len() as u64;
+    let removed = outcome.delays_ns.len() as u32;
+    let left = u64::from(point.rules - removed);
     check_count(bench, left, &mut outcome)?;
+    check_removed(bench, (removed, point.rules), &mut outcome)?;
     if outcome.verdict != CaseVerdict::Ok {
         return Ok(outcome);
     }
-    fill_with_drops(bench, point.rules)?;
+    fill(bench, point.rules, &actions)?;
     let timed = time_bulk(bench, &together, &mut outcome);
     let mut outcome = judged(timed.map(|()| outcome))?;
     check_count(bench, 0, &mut outcome)?;
+    check_removed(bench, (point.rules, point.rules), &mut outcome)?;
     Ok(outcome)
 }
 
-/// Replaces all entries by rules of single flows that drop.
-fn fill_with_drops(bench: &mut Workbench<'_>, rules: u32) -> Result<()> {
-    let drops = flow_mods(bench, 0..rules, "drop", FlowModCommand::ADD)?;
+/// Replaces all entries by rules of single flows with these actions.
+fn fill(bench: &mut Workbench<'_>, rules: u32, actions: &str) -> Result<()> {
+    let adds = flow_mods(bench, 0..rules, actions, FlowModCommand::ADD)?;
     bench.set_rules(&[])?;
-    bench.control()?.change(&drops)?;
+    bench.control()?.change(&adds)?;
     Ok(())
-}
-
-/// The points of `barrier-truth`.
-pub fn barrier_points(limits: &Limits) -> Vec<Point> {
-    let counts: &[u32] = if limits.short { &SHORT_PROBED } else { &PROBED };
-    let within = counts
-        .iter()
-        .filter(|count| **count + OTHER_RULES <= limits.max_rules);
-    within
-        .map(|count| Point::of("rules").rules(*count))
-        .collect()
-}
-
-/// Returns true if the rule of a flow acts before the switch counts as hanging.
-fn acts(bench: &Workbench<'_>, flow: u32) -> Result<bool> {
-    let mut probe = bench.subject.probe(false)?;
-    let mut template = Template::plain(0);
-    template.set_ports(flow_ports(flow));
-    let frame = template.sent.bytes;
-    let start = Instant::now();
-    while start.elapsed() < bench.limits.stall && !(bench.over)() {
-        probe.send_one(&frame)?;
-        if probe.sees(&frame, BETWEEN)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Sends rules and a barrier while frames of all of them arrive: a frame that departs after the
-/// barrier's reply and is not handled shows that the reply came too early. Every other frame is of
-/// one more rule, which is there from the beginning. If one of these is lost, others may have been
-/// lost, too, so that nothing is said of the switch, and it is tried again.
-pub fn barrier_truth(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
-    let mut outcome = tried_barrier(bench, point.rules)?;
-    for _ in 1..ATTEMPTS {
-        let is_result = outcome.marks.is_empty() && outcome.beyond.is_empty();
-        if is_result || (bench.over)() {
-            break;
-        }
-        outcome = tried_barrier(bench, point.rules)?;
-    }
-    Ok(outcome)
-}
-
-/// The metric of the time by which a barrier was early.
-pub const UNHANDLED: &str = "last unhandled frame after the barrier";
-
-/// Seconds between two frames of a rule: every other frame is for the rule that is there from the
-/// beginning.
-fn seconds_between(rules: u32, rate: f64) -> f64 {
-    f64::from(2 * rules) / rate
-}
-
-/// The rule whose frame this is; number `rules` is that which is there from the beginning.
-fn probed_rule(frame: u32, rules: u32) -> u32 {
-    if frame % 2 == 1 {
-        return rules;
-    }
-    frame / 2 % rules
-}
-
-fn tried_barrier(bench: &mut Workbench<'_>, rules: u32) -> Result<PointOutcome> {
-    let actions = format!("output:{}", bench.ports[1]);
-    let control = flow_rule(bench, rules, &actions);
-    bench.set_rules(&[control, "priority=1,actions=drop".into()])?;
-    let adds = flow_mods(bench, 0..rules, &actions, FlowModCommand::ADD)?;
-    if !acts(bench, rules)? {
-        let note = "a rule that was there did not act";
-        return Ok(PointOutcome::of(CaseVerdict::Lies, note));
-    }
-    let (rate, seconds) = if bench.limits.short {
-        SHORT_PROBING
-    } else {
-        PROBING
-    };
-    let rate = rate.min(bench.limits.max_rate);
-    let after = f64::max(seconds, FRAMES_AFTER * seconds_between(rules, rate));
-    let longest = BEFORE.as_secs_f64() + bench.limits.stall.as_secs_f64() + after;
-    let probing_ends = OnceLock::new();
-    let subject = bench.subject;
-    let over = bench.over;
-    let controller = bench.control()?;
-    let (seen, answered) = std::thread::scope(|scope| {
-        let probing = scope.spawn(|| {
-            let flow = |frame| flow_ports(probed_rule(frame, rules));
-            let load = ProbeLoad {
-                frames: (rate * longest) as u32,
-                warm_up: 0,
-                rate,
-                flow: Some(&flow),
-            };
-            let is_over = || {
-                let ends: Option<&Instant> = probing_ends.get();
-                over() || ends.is_some_and(|ends| Instant::now() > *ends)
-            };
-            subject
-                .probe(false)?
-                .run(&Template::plain(0), &load, &is_over)
-        });
-        std::thread::sleep(BEFORE);
-        let sent = Instant::now();
-        let answered = controller
-            .send_all(&adds)
-            .and_then(|()| controller.barrier())
-            .map(|answered| (answered, answered.saturating_duration_since(sent)));
-        probing_ends.get_or_init(|| Instant::now() + Duration::from_secs_f64(after));
-        let seen = probing.join().map_err(|_| "the prober died")?;
-        Ok::<_, Error>((seen?, answered))
-    })?;
-    match answered {
-        Err(error) => judged(Err(error)),
-        Ok(answered) => Ok(barrier_outcome(&seen, answered, rules, rate)),
-    }
-}
-
-/// The observations of the frames of a rule. Units: microseconds since the run began.
-#[derive(Clone)]
-struct ProbedRule {
-    /// The departure of the first frame that it handled; infinite if there is none.
-    first_handled: f64,
-    /// The departure of the last frame before that one.
-    last_unhandled: f64,
-    /// True if a frame of it departed after the barrier's reply.
-    is_probed_after: bool,
-}
-
-impl ProbedRule {
-    /// Returns true if it handled no frame at all.
-    fn is_idle(&self) -> bool {
-        self.first_handled.is_infinite()
-    }
-}
-
-/// Returns the observations of the frames of each rule, the one that is there from the beginning
-/// last; and whether frames were lost: those that a rule did not handle after it had begun to.
-fn probed_rules(seen: &Observation, rules: u32, barrier_us: f64) -> (Vec<ProbedRule>, bool) {
-    let unseen = ProbedRule {
-        first_handled: f64::INFINITY,
-        last_unhandled: 0.0,
-        is_probed_after: false,
-    };
-    let mut probed = vec![unseen; rules as usize + 1];
-    let mut lost = false;
-    for (number, departed_ns) in seen.departures_ns.iter().enumerate() {
-        let index = probed_rule(number as u32, rules) as usize;
-        let rule = &mut probed[index];
-        let departed_us = *departed_ns as f64 / 1e3;
-        rule.is_probed_after |= departed_us > barrier_us;
-        if seen.arrivals_ns[number] != 0 {
-            rule.first_handled = rule.first_handled.min(departed_us);
-        } else if index == rules as usize || rule.first_handled.is_finite() {
-            lost = true;
-        } else {
-            rule.last_unhandled = departed_us;
-        }
-    }
-    (probed, lost)
-}
-
-/// The evidence of the frames about the barrier.
-fn barrier_outcome(
-    seen: &Observation,
-    (answered, until_answered): (Instant, Duration),
-    rules: u32,
-    rate: f64,
-) -> PointOutcome {
-    let start = seen.start.expect("the run began");
-    let barrier_us = answered.saturating_duration_since(start).as_secs_f64() * 1e6;
-    let (mut probed, lost) = probed_rules(seen, rules, barrier_us);
-    probed.pop();
-    let last_unhandled: Vec<f64> = probed.iter().map(|rule| rule.last_unhandled).collect();
-    let first_handled: Vec<f64> = probed.iter().map(|rule| rule.first_handled).collect();
-    let unhandled = greatest(&last_unhandled) - barrier_us;
-    let handled = greatest(&first_handled) - barrier_us;
-    let resolution = seconds_between(rules, rate) * 1e6;
-    let mut outcome = PointOutcome {
-        frames_per_second: rate,
-        ..PointOutcome::default()
-    };
-    // The reply was under way for a part of the time until it was here, and the rule may have acted
-    // from the last unhandled frame until the next one.
-    let most = unhandled + resolution + until_answered.as_secs_f64() * 1e6;
-    outcome.add_within(UNHANDLED, "us", unhandled, (unhandled, most));
-    if handled.is_finite() {
-        let name = "first handled frame of the last rule after the barrier";
-        outcome.add(name, "us", handled);
-    }
-    outcome.add("time between frames of a rule", "us", resolution);
-    outcome.notes.push(format!(
-        "each rule is probed every {resolution:.0} us: a reply that is early by less is not seen"
-    ));
-    let suspicion = if probed
-        .iter()
-        .any(|rule| rule.is_idle() && rule.is_probed_after)
-    {
-        "the barrier was answered, and a rule never acted".to_string()
-    } else if unhandled > 0.0 {
-        format!("the barrier was answered at least {unhandled:.0} us before the last rule acted")
-    } else {
-        if probed.iter().any(ProbedRule::is_idle) {
-            // The machine was too busy to send one: nothing is known of the rule.
-            let mark = "a rule had no frame after the barrier's reply";
-            outcome.marks.push(mark.into());
-        }
-        return outcome;
-    };
-    if lost {
-        let mark = "frames of rules that acted were lost";
-        outcome.marks.push(mark.into());
-    } else {
-        outcome.verdict = CaseVerdict::Lies;
-        outcome.notes.push(suspicion);
-    }
-    outcome
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A run of two rules and the control's, a frame every microsecond; rule 1, of every fourth
-    /// frame, acts from `acts_us` on, the others from the beginning.
-    fn seen(acts_us: u64) -> Observation {
-        let departures_ns: Vec<u64> = (0..30).map(|n| n * 1_000).collect();
-        let arrivals = departures_ns.iter().map(|departed| {
-            let handled = departed / 1_000 % 4 != 2 || departed / 1_000 >= acts_us;
-            if handled { departed + 500 } else { 0 }
-        });
-        Observation {
-            sent: 30,
-            start: Some(Instant::now()),
-            arrivals_ns: arrivals.collect(),
-            departures_ns,
-            ..Observation::default()
-        }
-    }
-
-    fn judged_at(acts_us: u64, barrier_us: u64) -> PointOutcome {
-        let seen = seen(acts_us);
-        let answered = seen.start.expect("it began") + Duration::from_micros(barrier_us);
-        barrier_outcome(&seen, (answered, Duration::ZERO), 2, 1e6)
-    }
-
-    #[test]
-    fn a_barrier_after_the_last_unhandled_frame_is_true() {
-        let outcome = judged_at(10, 12);
-        assert_eq!(outcome.verdict, CaseVerdict::Ok);
-        assert!(outcome.metrics[0].value <= 0.0);
-        assert!(outcome.marks.is_empty());
-    }
-
-    #[test]
-    fn a_barrier_before_it_is_a_lie_and_by_how_much_is_known() {
-        let outcome = judged_at(20, 5);
-        assert_eq!(outcome.verdict, CaseVerdict::Lies);
-        // The last frame of rule 1 before 20 us departed at 18 us.
-        assert!((outcome.metrics[0].value - 13.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_time_in_which_all_frames_are_lost_says_nothing_about_the_barrier() {
-        let mut seen = seen(10);
-        let answered = seen.start.expect("it began") + Duration::from_micros(9);
-        seen.arrivals_ns[9..20].fill(0);
-        let outcome = barrier_outcome(&seen, (answered, Duration::ZERO), 2, 1e6);
-        assert_eq!(outcome.verdict, CaseVerdict::Ok);
-        assert_eq!(outcome.marks, ["frames of rules that acted were lost"]);
-    }
-
-    #[test]
-    fn a_rule_that_never_acts_is_a_lie() {
-        assert_eq!(judged_at(1_000, 20).verdict, CaseVerdict::Lies);
-    }
-
-    #[test]
-    fn a_rule_without_a_frame_after_the_barrier_is_no_lie() {
-        // The last frame of rule 1 departed at 26 us.
-        let outcome = judged_at(1_000, 27);
-        assert_eq!(outcome.verdict, CaseVerdict::Ok);
-        let mark = "a rule had no frame after the barrier's reply";
-        assert_eq!(outcome.marks, [mark]);
-    }
 }

@@ -112,13 +112,8 @@ fn with_rule(
     }
     let actions = all.join(",");
     let forth = format!("priority=20,in_port={near},{fields},actions={actions}");
-    let rules = [forth, back_rule(bench)];
+    let rules = [forth, bench.back_rule()];
     with_rules(bench, point, &rules, template)
-}
-
-fn back_rule(bench: &Workbench<'_>) -> String {
-    let [near, far] = bench.ports;
-    format!("priority=10,in_port={far},actions=output:{near}")
 }
 
 /// Measures with some rules; a switch that refuses them does not support what they ask.
@@ -152,22 +147,25 @@ pub fn knee(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
 /// The same; the switch is served meanwhile.
 fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     let template = Template::plain(point.bytes);
-    let idle = bench.observe(&template, &bench.load(point))?;
+    let idle = bench.observe_rate(&template, &bench.load(point))?;
     let idle_p99 = Summary::of(&idle.delays_ns).ok_or("no frame arrived")?.p99;
     let idle_lost = idle.lost();
-    let mut passed = USUAL_MBPS;
+    let permitted = point.mbps_at(bench.limits.max_rate);
+    let most = KNEE_MOST_MBPS.min(permitted);
+    let mut passed = USUAL_MBPS.min(most);
+    let lowest = passed;
     let mut failed = f64::INFINITY;
-    let mut quick = USUAL_MBPS;
+    let mut quick = passed;
     let mut by_generator = false;
     for _ in 0..2 * KNEE_STEPS {
         let narrow = failed / passed < 1.05;
-        if narrow || passed >= KNEE_MOST_MBPS || (bench.over)() {
+        if narrow || passed >= most || (bench.over)() {
             break;
         }
         let next = if failed.is_finite() {
             (passed + failed) / 2.0
         } else {
-            passed * 4.0
+            (passed * 4.0).min(most)
         };
         let tried = try_load(bench, point, &template, next)?;
         if tried.passes {
@@ -182,6 +180,7 @@ fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     }
     let mut outcome = PointOutcome {
         delays_ns: idle.delays_ns,
+        frames_per_second: rate_of(point, passed),
         ..PointOutcome::default()
     }
     .with("highest load without loss", "Mb/s", passed)
@@ -195,7 +194,7 @@ fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
         "Mb/s",
         quick,
     );
-    if passed == USUAL_MBPS && idle_lost > 0 {
+    if passed <= lowest && idle_lost > 0 {
         let lost = format!("{idle_lost} frames were lost at the lowest load");
         outcome.beyond.push(lost);
     }
@@ -203,6 +202,11 @@ fn search_knee(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
         outcome.notes.push(format!(
             "{AT_LEAST}: the generator, not the switch, ends the search"
         ));
+    }
+    if passed >= permitted {
+        outcome
+            .notes
+            .push(format!("{AT_LEAST}: --max-rate ended the search"));
     }
     Ok(outcome)
 }
@@ -219,7 +223,7 @@ fn rate_of(point: &Point, mbps: f64) -> f64 {
 /// The result of a load of the search.
 struct Tried {
     passes: bool,
-    /// True if it failed because the generator was too slow.
+    /// True if it failed because the generator was not true to the rate.
     by_generator: bool,
     /// The greatest 99th percentile, nanoseconds.
     p99: f64,
@@ -228,7 +232,7 @@ struct Tried {
 fn try_load(bench: &Workbench<'_>, point: &Point, template: &Template, mbps: f64) -> Result<Tried> {
     let rate = rate_of(point, mbps);
     let mut tried = Tried {
-        passes: rate <= bench.limits.max_rate,
+        passes: true,
         by_generator: false,
         p99: 0.0,
     };
@@ -237,7 +241,7 @@ fn try_load(bench: &Workbench<'_>, point: &Point, template: &Template, mbps: f64
         if !tried.passes {
             break;
         }
-        let seen = bench.observe(template, &ProbeLoad::new(bench.frames(), rate))?;
+        let seen = bench.observe_rate(template, &ProbeLoad::new(bench.frames(), rate))?;
         tried.by_generator = !seen.is_faithful();
         tried.passes = seen.lost() == 0 && seen.is_faithful();
         let p99 = Summary::of(&seen.delays_ns).map_or(f64::INFINITY, |all| all.p99);
@@ -298,7 +302,7 @@ pub fn match_type(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutco
         return with_rule(bench, point, &fields(kind), "", &template);
     };
     let [near, far] = bench.ports;
-    let mut rules = vec![back_rule(bench)];
+    let mut rules = vec![bench.back_rule()];
     rules.push(format!(
         "priority=20,in_port={near},actions=write_metadata:1,goto_table:1"
     ));
@@ -371,7 +375,7 @@ pub fn mtu_points(_: &Limits) -> Vec<Point> {
     ]
 }
 
-/// How large frames are treated. Where the hosts are the meter's, the MTU of the switch's
+/// Measures how large frames are treated. Where the hosts are the meter's, the MTU of the switch's
 /// interfaces is as the point says; elsewhere the user has set it.
 pub fn mtu(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     bench.reset()?;

@@ -1,12 +1,16 @@
 //! The cases by name: what each measures, after which paper, and at which points.
 
 pub mod background;
+pub mod barriers;
+pub mod baseline;
 pub mod calibration;
 pub mod changes;
+pub mod flow_mods;
 pub mod forwarding;
 pub mod packets;
 pub mod point;
 pub mod rewrites;
+pub mod rule_check;
 pub mod statistics_delay;
 pub mod table_size;
 pub mod tcp;
@@ -143,10 +147,10 @@ pub const CASES: &[MeterCase] = &[
         name: "barrier-truth",
         title: "whether rules act once the barrier after them is answered",
         source: OFLOPS,
-        main: Some(changes::UNHANDLED),
+        main: Some(barriers::UNHANDLED),
         needs_openflow: true,
-        points: changes::barrier_points,
-        run: changes::barrier_truth,
+        points: barriers::barrier_points,
+        run: barriers::barrier_truth,
     },
     MeterCase {
         name: "pktin-lat",

@@ -68,6 +68,24 @@ impl Point {
     pub fn frames_per_second(&self) -> f64 {
         self.mbps * 1e6 / 8.0 / self.bytes as f64
     }
+
+    /// The load in Mb/s of this many of its frames per second.
+    pub fn mbps_at(&self, frames_per_second: f64) -> f64 {
+        frames_per_second * 8.0 * self.bytes as f64 / 1e6
+    }
+
+    /// The same, with at most this many frames per second; a load in its name is the one that is
+    /// sent.
+    #[must_use]
+    pub fn at_most(mut self, frames_per_second: f64) -> Self {
+        let said = format!(" {} Mb/s", self.mbps);
+        if self.frames_per_second() > frames_per_second && self.name.ends_with(&said) {
+            self.name.truncate(self.name.len() - said.len());
+            let permitted = self.mbps_at(frames_per_second);
+            return self.mbps(permitted);
+        }
+        self
+    }
 }
 
 /// A number with a unit.
@@ -118,16 +136,26 @@ impl CaseVerdict {
     }
 }
 
-/// On whose clock the delays of an outcome passed.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum DelayClock {
-    /// The instrument's.
-    #[default]
-    Instrument,
-    /// The instrument's, on which they took this many times as long.
-    Scaled(f64),
-    /// A virtual one: the instrument had no part in them.
-    Simulated,
+/// A load of frames from one side to the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameLoad {
+    /// Bytes of each frame.
+    pub bytes: usize,
+    /// How many frames count.
+    pub frames: u32,
+    /// Frames per second.
+    pub rate: f64,
+    /// True if they go there and back.
+    pub echo: bool,
+}
+
+/// A flow of a data centre that counts.
+#[derive(Clone, Copy, Debug)]
+pub struct EndedFlow {
+    /// Its size.
+    pub bytes: u64,
+    /// From its beginning until its last byte was acknowledged; none if it did not end in time.
+    pub seconds: Option<f64>,
 }
 
 /// The outcome of a case at a point.
@@ -137,15 +165,18 @@ pub struct PointOutcome {
     pub metrics: Vec<ResultMetric>,
     /// Delays in nanoseconds, in the order in which they were measured.
     pub delays_ns: Vec<u64>,
-    /// On whose clock the delays passed.
-    pub clock: DelayClock,
+    /// The load whose frames had the delays, if they are those of frames.
+    pub load: Option<FrameLoad>,
+    /// The flows that were sent, in the order in which they began.
+    pub flows: Vec<EndedFlow>,
     /// The distances of the departures of frames from their times, in nanoseconds.
     pub departure_errors_ns: Vec<u64>,
     /// The verdict on the switch.
     pub verdict: CaseVerdict,
     /// Reasons why this is not a result.
     pub marks: Vec<String>,
-    /// Why the machine could not measure it: reasons, too, unless the user forces results.
+    /// The reasons for which the machine could not measure it: reasons, too, unless the user forces
+    /// results.
     pub beyond: Vec<String>,
     /// Sentences for people.
     pub notes: Vec<String>,
@@ -203,7 +234,7 @@ impl PointOutcome {
         this.departure_errors_ns = late.iter().map(|late| late.abs() as u64).collect();
         if !seen.is_faithful() {
             this.beyond
-                .push("the generator did not achieve 99 % of the rate".into());
+                .push("the generator was not within 1 % of the rate".into());
         }
         if seen.unstamped > 0 {
             let without = format!("{} frames arrived without a time stamp", seen.unstamped);

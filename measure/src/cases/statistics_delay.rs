@@ -11,7 +11,6 @@ use bofuss_oflib::message::multipart::port::PortRequest;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, ReplyBody, RequestBody};
 
 use crate::cases::background::send_until;
-use crate::cases::changes::flow_rule;
 use crate::cases::point::{CaseVerdict, Point, PointOutcome};
 use crate::cases::table_size::room_left;
 use crate::cases::workbench::{Limits, Workbench};
@@ -64,7 +63,7 @@ fn fill(bench: &mut Workbench<'_>, rules: u32) -> Result<u32> {
         let until = rules.min(count + PIECE);
         let mut batch = Vec::new();
         for flow in count..until {
-            let text = flow_rule(bench, flow, "drop");
+            let text = bench.flow_rule(flow, "drop");
             batch.push(bench.control()?.flow(&text, FlowModCommand::ADD)?);
         }
         match bench.control()?.change(&batch) {

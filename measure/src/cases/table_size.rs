@@ -1,17 +1,19 @@
 //! The case of table sizes: how many rules a switch takes, whether each of them acts, and the delay
 //! when the table is full.
 
-use std::time::{Duration, Instant};
+use std::ops::Range;
+use std::time::Instant;
 
 use bofuss_oflib::Message;
 use bofuss_oflib::message::FlowModCommand;
 
-use crate::cases::changes::{flow_rule, judged};
+use crate::cases::flow_mods::judged;
 use crate::cases::point::{CaseVerdict, Point, PointOutcome};
+use crate::cases::rule_check::{self, RuleCheck};
 use crate::cases::workbench::{Limits, Workbench};
 use crate::error::{ControlError, Result};
 use crate::statistics::special::share_interval;
-use crate::subject::controller::ControlSession;
+use crate::subject::controller::{ControlSession, Controlled};
 use crate::subject::probe::ProbeLoad;
 use crate::subject::template::Template;
 use crate::testbed::net::{A_MAC, B_ADDRESS, mac_text};
@@ -27,17 +29,6 @@ const BLOCKS: usize = 10;
 /// The number of times that the memory is read during a fill of all rules that are permitted: too
 /// rarely to take time from it.
 const MEMORY_SAMPLES: usize = 100;
-/// Rules that are checked by a frame each.
-const CHECKED: u32 = 1_000;
-/// Frames per second of the first round of the check, and the least: each round has half the rate
-/// of the one before, so that a slow switch comes to a rate at which it loses none.
-const CHECK_RATE: f64 = 5_000.0;
-const MIN_CHECK_RATE: f64 = 50.0;
-/// The rules that are left have no effect if this many rounds in a row find none that acts.
-const SILENT_ROUNDS: usize = 3;
-/// The time without a frame after which the next round begins, and the longest wait for that.
-const SILENCE: Duration = Duration::from_millis(500);
-const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// Seed of the choice of rules.
 const SEED: u64 = 5;
 /// The rule of frames that no other matches.
@@ -78,7 +69,7 @@ fn rule(bench: &Workbench<'_>, kind: &str, flow: u32, actions: &str) -> String {
             mac_text(ABSENT_HOSTS[0]),
             exact(source, destination)
         ),
-        _ => flow_rule(bench, flow, actions),
+        _ => bench.flow_rule(flow, actions),
     }
 }
 
@@ -86,9 +77,9 @@ fn rule(bench: &Workbench<'_>, kind: &str, flow: u32, actions: &str) -> String {
 struct Fill {
     /// Rules that were acknowledged.
     count: u32,
-    /// Why it went no further.
+    /// The reason for which it went no further.
     end: Result<(), ControlError>,
-    /// When each batch was acknowledged, seconds since the start.
+    /// The times at which batches were acknowledged, seconds since the start.
     times: Vec<f64>,
     /// The memory of the switch after some of the batches: how many, and KiB.
     memory: Vec<(usize, f64)>,
@@ -100,10 +91,10 @@ fn memory(bench: &Workbench<'_>) -> Option<f64> {
     (status > 0.0).then_some(status)
 }
 
-/// Adds rules in batches until the switch refuses one, or as many as are permitted are there.
-fn fill(bench: &mut Workbench<'_>, kind: &str) -> Result<Fill> {
-    let actions = format!("output:{}", bench.ports[1]);
-    let most = bench.limits.max_rules.saturating_sub(1);
+/// Adds rules in batches until the switch refuses one, or as many as are permitted are there, with
+/// the other ones that it has.
+fn fill(bench: &mut Workbench<'_>, kind: &str, others: u32) -> Result<Fill> {
+    let most = bench.limits.max_rules.saturating_sub(others);
     let over = bench.over;
     let start = Instant::now();
     let mut done = Fill {
@@ -115,18 +106,18 @@ fn fill(bench: &mut Workbench<'_>, kind: &str) -> Result<Fill> {
     let step = (most as usize / BATCH / MEMORY_SAMPLES).max(1);
     while done.count < most && done.end.is_ok() && !over() {
         let until = most.min(done.count + BATCH as u32);
-        let mut batch = Vec::with_capacity(BATCH);
-        for flow in done.count..until {
-            let text = rule(bench, kind, flow, &actions);
-            batch.push(bench.control()?.flow(&text, FlowModCommand::ADD)?);
-        }
+        let batch = additions(bench, kind, done.count..until)?;
         match bench.control()?.change(&batch) {
             Ok(_) => done.count = until,
             Err(error) => {
-                // Some switches have another error than that of a full table for it.
-                if matches!(error, ControlError::Refused(_)) {
-                    done.count += room_left(bench, &batch)?;
-                }
+                done.count += match error {
+                    // Some switches have another error than that of a full table for it.
+                    ControlError::Refused(_) => room_left(bench, &batch)?,
+                    ControlError::Other(_) | ControlError::Hangs => {
+                        survived(bench, kind, done.count, &batch)?
+                    }
+                    ControlError::Unsupported(_) => 0,
+                };
                 done.end = Err(error);
             }
         }
@@ -139,20 +130,64 @@ fn fill(bench: &mut Workbench<'_>, kind: &str) -> Result<Fill> {
     Ok(done)
 }
 
+/// The number of rules of a batch that a switch takes before it ends or hangs: once it is back on
+/// a new connection, those before are added again, and then these one by one. None if it does not
+/// come back, or takes all.
+///
+/// Errors: a rule that is none.
+fn survived(bench: &mut Workbench<'_>, kind: &str, before: u32, batch: &[Message]) -> Result<u32> {
+    let catch_all = format!("{CATCH_ALL}drop");
+    if bench.connect_anew().is_err() || bench.set_rules(&[catch_all]).is_err() {
+        return Ok(0);
+    }
+    for from in (0..before).step_by(BATCH) {
+        let again = additions(bench, kind, from..before.min(from + BATCH as u32))?;
+        if bench.control()?.change(&again).is_err() {
+            return Ok(0);
+        }
+    }
+    match one_by_one(bench, batch)? {
+        (count, Err(_)) => Ok(count),
+        // This time it did not end.
+        (_, Ok(())) => Ok(0),
+    }
+}
+
+/// The messages that add rules of a kind.
+///
+/// Errors: a rule that is none.
+fn additions(bench: &mut Workbench<'_>, kind: &str, flows: Range<u32>) -> Result<Vec<Message>> {
+    let actions = format!("output:{}", bench.ports[1]);
+    let mut batch = Vec::with_capacity(flows.len());
+    for flow in flows {
+        let text = rule(bench, kind, flow, &actions);
+        batch.push(bench.control()?.flow(&text, FlowModCommand::ADD)?);
+    }
+    Ok(batch)
+}
+
+/// Makes changes one by one until one fails. Returns how many were made, and how the last ended.
+///
+/// Errors: the subject does not speak OpenFlow.
+fn one_by_one(bench: &mut Workbench<'_>, batch: &[Message]) -> Result<(u32, Controlled<()>)> {
+    for (count, message) in (0..).zip(batch) {
+        let made = bench.control()?.change(std::slice::from_ref(message));
+        if let Err(error) = made {
+            return Ok((count, Err(error)));
+        }
+    }
+    Ok((batch.len() as u32, Ok(())))
+}
+
 /// The number of rules of a batch that the switch has, if it refused one of them. Adding a rule
 /// again is no change.
 ///
 /// Errors: the connection's.
 pub fn room_left(bench: &mut Workbench<'_>, batch: &[Message]) -> Result<u32> {
-    let mut count = 0;
-    for message in batch {
-        match bench.control()?.change(std::slice::from_ref(message)) {
-            Ok(_) => count += 1,
-            Err(ControlError::Refused(_)) => break,
-            Err(error) => return Err(error.into()),
-        }
+    match one_by_one(bench, batch)? {
+        (count, Ok(()) | Err(ControlError::Refused(_))) => Ok(count),
+        (_, Err(error)) => Err(error.into()),
     }
-    Ok(count)
 }
 
 /// The number of rules that a switch takes, and whether all that it took act.
@@ -160,7 +195,7 @@ fn limit(bench: &mut Workbench<'_>, kind: &str) -> Result<PointOutcome> {
     let catch_all = format!("{CATCH_ALL}drop");
     bench.set_rules(&[catch_all])?;
     let before = memory(bench);
-    let filled = fill(bench, kind)?;
+    let filled = fill(bench, kind, 1)?;
     let mut outcome = PointOutcome::default().with("rules", "", f64::from(filled.count));
     match filled.end {
         Ok(()) => outcome
@@ -187,36 +222,33 @@ fn limit(bench: &mut Workbench<'_>, kind: &str) -> Result<PointOutcome> {
     let controller = bench.control()?;
     let counted = controller.count_until(wanted, ControlSession::table_count)?;
     outcome.add("rules by table statistics", "", counted as f64 - 1.0);
-    let checked = CHECKED.min(filled.count);
-    let idle = bench.served(|bench| idle_rules(bench, filled.count, checked))?;
-    outcome.add("rules checked by a frame", "", f64::from(checked));
-    outcome.add("of them without effect", "", idle.len() as f64);
-    add_in_effect(&mut outcome, filled.count, idle.len() as u32, checked);
-    if counted != wanted || !idle.is_empty() {
+    if counted != wanted {
         outcome.notes.push(format!(
-            "the switch acknowledged {} rules; it counts {}, and {} of {checked} that were tried \
-             do nothing",
+            "the switch acknowledged {} rules, and counts {}",
             filled.count,
-            counted.saturating_sub(1),
-            idle.len()
+            counted.saturating_sub(1)
         ));
         outcome.verdict = CaseVerdict::Lies;
     }
+    let check = bench.served(|bench| rule_check::forwarding(bench, 0..filled.count))?;
+    check.judge(bench, "do nothing", &mut outcome);
+    add_in_effect(&mut outcome, &check);
     Ok(outcome)
 }
 
-/// The rules that act, by those that were tried, with their 99 % interval.
-fn add_in_effect(outcome: &mut PointOutcome, rules: u32, idle: u32, checked: u32) {
-    let tried = checked.max(1);
-    let (low, high) = share_interval(u64::from(idle), u64::from(tried), 0.99);
-    let rules = f64::from(rules);
-    let acting = rules * (1.0 - f64::from(idle) / f64::from(tried));
-    outcome.add_within(
-        "rules that act",
-        "",
-        acting,
-        (rules * (1.0 - high), rules * (1.0 - low)),
-    );
+/// The rules that act: exactly if all were tried, else with their 99 % interval.
+fn add_in_effect(outcome: &mut PointOutcome, check: &RuleCheck) {
+    let idle = check.wrong.len() as u64;
+    let tried = u64::from(check.checked.max(1));
+    let share = idle as f64 / tried as f64;
+    let (low, high) = if check.checked == check.rules {
+        (share, share)
+    } else {
+        share_interval(idle, tried, 0.99)
+    };
+    let rules = f64::from(check.rules);
+    let [least, acting, most] = [high, share, low].map(|share| rules * (1.0 - share));
+    outcome.add_within("rules that act", "", acting, (least, most));
 }
 
 fn with_verdict(mut outcome: PointOutcome, verdict: CaseVerdict) -> PointOutcome {
@@ -244,44 +276,6 @@ fn add_blocks(outcome: &mut PointOutcome, times: &[f64], memory: &[(usize, f64)]
     }
 }
 
-/// Sends a frame to each of some rules chosen at random, and again to those of which it was lost.
-/// Returns the rules that never let a frame through.
-fn idle_rules(bench: &Workbench<'_>, rules: u32, checked: u32) -> Result<Vec<u32>> {
-    let mut next = random(SEED);
-    let mut idle: Vec<u32> = (0..checked)
-        .map(|_| (next() % u64::from(rules.max(1))) as u32)
-        .collect();
-    let mut probe = bench.subject.probe(false)?;
-    let mut rate = CHECK_RATE;
-    let mut silent_rounds = 0;
-    while !idle.is_empty() && silent_rounds < SILENT_ROUNDS {
-        let flow = |number| flow_ports(idle[number as usize]);
-        let load = ProbeLoad {
-            frames: idle.len() as u32,
-            warm_up: 0,
-            rate: rate.min(bench.limits.max_rate),
-            flow: Some(&flow),
-        };
-        let seen = probe.run(&Template::plain(0), &load, bench.over)?;
-        let left = without_effect(&idle, &seen.arrivals_ns);
-        let is_silent = left.len() == idle.len();
-        silent_rounds = if is_silent { silent_rounds + 1 } else { 0 };
-        idle = left;
-        rate = (rate / 2.0).max(MIN_CHECK_RATE);
-        // Frames that a slow switch still holds are not to delay those of the next round.
-        probe.discard_until_idle(SILENCE, MAX_SILENCE)?;
-    }
-    Ok(idle)
-}
-
-/// The rules of which the frame did not arrive.
-fn without_effect(rules: &[u32], arrivals_ns: &[u64]) -> Vec<u32> {
-    let all = rules.iter().zip(arrivals_ns);
-    all.filter(|(_, arrival)| **arrival == 0)
-        .map(|(rule, _)| *rule)
-        .collect()
-}
-
 /// The delay of frames that hit one rule of a full table, or any, or none.
 fn delay(bench: &mut Workbench<'_>, point: &Point, kind: &str) -> Result<PointOutcome> {
     let far = bench.ports[1];
@@ -290,13 +284,15 @@ fn delay(bench: &mut Workbench<'_>, point: &Point, kind: &str) -> Result<PointOu
     } else {
         "drop".into()
     };
-    bench.set_rules(&[format!("{CATCH_ALL}{action}")])?;
+    let mut first = vec![format!("{CATCH_ALL}{action}")];
+    first.extend(bench.is_echo().then(|| bench.back_rule()));
+    bench.set_rules(&first)?;
     let mut rules = 1;
     if kind == "one" {
-        let one = flow_rule(bench, 0, &format!("output:{far}"));
+        let one = bench.flow_rule(0, &format!("output:{far}"));
         bench.control()?.add(&[one])?;
     } else {
-        let filled = fill(bench, "exact")?;
+        let filled = fill(bench, "exact", first.len() as u32)?;
         if let Err(error) = filled.end
             && (filled.count == 0 || !matches!(error, ControlError::Refused(_)))
         {

@@ -4,12 +4,17 @@ use std::time::{Duration, Instant};
 
 use bofuss_oflib::{PortNo, Version};
 
-use crate::cases::point::{CaseVerdict, Point, PointOutcome};
+use crate::cases::point::{CaseVerdict, FrameLoad, Point, PointOutcome};
 use crate::error::{ControlError, Result};
+use crate::statistics::median;
 use crate::subject::TestSubject;
-use crate::subject::controller::{ControlSession, Controlled, STALL_SECONDS};
+use crate::subject::controller::{
+    ControlSession, Controlled, STALL_SECONDS, SwitchAddress, patiently,
+};
 use crate::subject::probe::{FrameProbe, Observation, ProbeLoad, SINGLE_FRAMES};
 use crate::subject::template::{FrameSignature, Template};
+use crate::testbed::openflow::exact;
+use crate::testbed::traffic::flow_ports;
 
 /// Frames of a series, in one direction and for round trips. Both numbers are those of the papers.
 const FORTH_FRAMES: u32 = 30_000;
@@ -20,14 +25,20 @@ const SHORT_FRAMES: u32 = 300;
 pub const USUAL_MBPS: f64 = 10.0;
 /// Rules that a switch that the meter starts is given at most, unless the user says otherwise.
 pub const MAX_OWN_RULES: u32 = 1_000_000;
+/// The factor by which links of a live data centre are slower than the paper's, unless the user
+/// says otherwise.
+pub const USUAL_SCALE: u32 = 8;
 /// The time to wait for a packet-out before another port is tried, and for all of them in the end:
 /// a slow switch may take longer for each.
 const PORT_PATIENCE: Duration = Duration::from_millis(300);
 const ALL_PORTS_PATIENCE: Duration = Duration::from_secs(3);
-/// The time to wait between two attempts to connect to a switch that is gone.
-const RETRY: Duration = Duration::from_millis(500);
+/// The metric of what the meter has to find of a forwarder with faults, one way.
+const TRUTH: &str = "true delay between its ports, p50";
 /// The rule priority that cases use for forwarding from one side to the other.
 const BASE_PRIORITY: u16 = 10;
+
+/// The priority of rules of single flows, above that of all other rules.
+const FLOW_PRIORITY: u16 = 20;
 
 /// The amount to measure, and the limits of a case.
 #[derive(Clone, Debug)]
@@ -61,8 +72,33 @@ impl Limits {
             max_rate: f64::MAX,
             stall: Duration::from_secs(STALL_SECONDS),
             largest_flow: None,
-            scale: crate::data_centre::live_fct::SCALE,
+            scale: USUAL_SCALE,
         }
+    }
+
+    /// Frames of a series, one way or there and back.
+    fn frames(&self, is_echo: bool) -> u32 {
+        let usual = if is_echo { ECHO_FRAMES } else { FORTH_FRAMES };
+        match self.frames {
+            0 if self.short => SHORT_FRAMES,
+            0 => usual,
+            other => other,
+        }
+    }
+
+    /// The load of a point, one way or there and back.
+    pub fn load(&self, point: &Point, is_echo: bool) -> ProbeLoad<'static> {
+        let mbps = if point.mbps > 0.0 {
+            point.mbps
+        } else {
+            USUAL_MBPS
+        };
+        let rate = Point {
+            mbps,
+            ..point.clone()
+        }
+        .frames_per_second();
+        ProbeLoad::new(self.frames(is_echo), rate.min(self.max_rate))
     }
 }
 
@@ -103,10 +139,9 @@ impl<'a> Workbench<'a> {
             round: 1,
             over,
         };
-        if let Some(address) = &subject.address {
-            let mut controller = ControlSession::connect(address, versions, limits.stall)?;
-            this.ports = find_ports(subject, &mut controller)?;
-            this.controller = Some(controller);
+        this.connect()?;
+        if let Some(controller) = &mut this.controller {
+            this.ports = find_ports(subject, controller)?;
         }
         Ok(this)
     }
@@ -124,30 +159,43 @@ impl<'a> Workbench<'a> {
     ///
     /// Errors: the switch takes no connection, or does not answer.
     pub fn reconnect_if_closed(&mut self) -> Result<()> {
-        let (Some(address), Some(controller)) = (&self.subject.address, &mut self.controller)
-        else {
-            return Ok(());
-        };
-        if !controller.is_closed() {
-            return Ok(());
+        let controller = self.controller.as_mut();
+        if controller.is_some_and(ControlSession::is_closed) {
+            self.connect()?;
         }
-        let fresh = ControlSession::connect(address, &self.versions, self.limits.stall)?;
-        self.controller = Some(fresh);
         Ok(())
     }
 
-    /// The same for a switch that may be restarting. It has as long as it may take to answer.
+    /// Connects to a subject that speaks OpenFlow.
+    ///
+    /// Errors: the switch takes no connection, or does not answer.
+    pub fn connect(&mut self) -> Result<()> {
+        if let Some(address) = &self.subject.address {
+            let fresh = ControlSession::connect(address, &self.versions, self.limits.stall)?;
+            self.controller = Some(fresh);
+        }
+        Ok(())
+    }
+
+    /// Connects anew if the connection is closed, to a switch that may be restarting. It has as
+    /// long as it may take to answer.
     ///
     /// Errors: it is still gone.
     pub fn await_switch(&mut self) -> Result<()> {
-        let until = Instant::now() + self.limits.stall;
-        loop {
-            let ready = self.reconnect_if_closed();
-            if ready.is_ok() || Instant::now() > until || (self.over)() {
-                return ready;
-            }
-            std::thread::sleep(RETRY);
+        let (stall, over) = (self.limits.stall, self.over);
+        patiently(stall, over, || self.reconnect_if_closed())
+    }
+
+    /// Connects anew to a switch that has ended or hangs: it may do so on one connection only. One
+    /// that connects to the meter has only one, and is waited for if that is closed.
+    ///
+    /// Errors: it takes no connection, or does not answer.
+    pub fn connect_anew(&mut self) -> Result<()> {
+        if let Some(SwitchAddress::Active(_)) = self.subject.address {
+            let (stall, over) = (self.limits.stall, self.over);
+            return patiently(stall, over, || self.connect());
         }
+        self.await_switch()
     }
 
     /// The verdict on a switch that did not do what was requested, by whether it has closed its
@@ -166,22 +214,13 @@ impl<'a> Workbench<'a> {
     }
 
     /// Returns true if frames go there and back.
-    fn is_echo(&self) -> bool {
+    pub fn is_echo(&self) -> bool {
         self.limits.echo || self.subject.is_reflected_elsewhere()
     }
 
     /// Frames of a series.
     pub fn frames(&self) -> u32 {
-        let usual = if self.is_echo() {
-            ECHO_FRAMES
-        } else {
-            FORTH_FRAMES
-        };
-        match self.limits.frames {
-            0 if self.limits.short => SHORT_FRAMES,
-            0 => usual,
-            other => other,
-        }
+        self.limits.frames(self.is_echo())
     }
 
     /// A count that is smaller in the shortest form.
@@ -199,8 +238,7 @@ impl<'a> Workbench<'a> {
         if self.controller.is_some() {
             let [near, far] = self.ports;
             let forth = format!("priority={BASE_PRIORITY},in_port={near},actions=output:{far}");
-            let back = format!("priority={BASE_PRIORITY},in_port={far},actions=output:{near}");
-            self.set_rules(&[forth, back])?;
+            self.set_rules(&[forth, self.back_rule()])?;
         }
         Ok(())
     }
@@ -214,35 +252,52 @@ impl<'a> Workbench<'a> {
         Ok(())
     }
 
-    /// The load of a point.
-    pub fn load(&self, point: &Point) -> ProbeLoad<'static> {
-        let mbps = if point.mbps > 0.0 {
-            point.mbps
-        } else {
-            USUAL_MBPS
-        };
-        let rate = Point {
-            mbps,
-            ..point.clone()
-        }
-        .frames_per_second();
-        ProbeLoad::new(self.frames(), rate.min(self.limits.max_rate))
+    /// The rule for frames that come back.
+    pub fn back_rule(&self) -> String {
+        let [near, far] = self.ports;
+        format!("priority={BASE_PRIORITY},in_port={far},actions=output:{near}")
     }
 
-    /// Sends a load from one side to the other.
+    /// The rule of one flow.
+    pub fn flow_rule(&self, flow: u32, actions: &str) -> String {
+        let (source, destination) = flow_ports(flow);
+        let near = self.ports[0];
+        let fields = exact(source, destination);
+        format!("priority={FLOW_PRIORITY},in_port={near},{fields},actions={actions}")
+    }
+
+    /// The load of a point.
+    pub fn load(&self, point: &Point) -> ProbeLoad<'static> {
+        self.limits.load(point, self.is_echo())
+    }
+
+    /// Sends a load from one side to the other, stamped by the clock of the run.
     pub fn observe(&self, template: &Template, load: &ProbeLoad<'_>) -> Result<Observation> {
+        self.observe_by(template, load, |echo| self.subject.stamped_probe(echo))
+    }
+
+    /// The same, stamped by this program: for rates, as it can send most.
+    pub fn observe_rate(&self, template: &Template, load: &ProbeLoad<'_>) -> Result<Observation> {
+        self.observe_by(template, load, |echo| self.subject.probe(echo))
+    }
+
+    fn observe_by(
+        &self,
+        template: &Template,
+        load: &ProbeLoad<'_>,
+        open: impl Fn(bool) -> Result<FrameProbe>,
+    ) -> Result<Observation> {
         let mut reflector = None;
         let mut template = template.clone();
         // Only plain frames go back.
-        let echo = self.is_echo() && template.sent.is_reflectable();
+        let echo = self.is_echo() && template.is_reflectable();
         if echo {
             reflector = self.subject.reflector()?;
             template.arriving = template.arriving.reflected();
         } else if self.subject.is_reflected_elsewhere() {
             return Err("this case needs both ends at this machine".into());
         }
-        let mut probe = self.subject.probe(echo)?;
-        let seen = probe.run(&template, load, self.over);
+        let seen = open(echo)?.run(&template, load, self.over);
         drop(reflector);
         seen
     }
@@ -268,8 +323,24 @@ impl<'a> Workbench<'a> {
     /// The outcome of a load, which is no result if packet-ins came meanwhile.
     pub fn outcome(&mut self, template: &Template, load: &ProbeLoad<'_>) -> Result<PointOutcome> {
         self.take_packet_ins()?;
+        let truth = self.subject.true_delays();
         let seen = self.served(|bench| bench.observe(template, load))?;
-        outcome_of(&seen, self.take_packet_ins()?)
+        let mut outcome = outcome_of(&seen, self.take_packet_ins()?)?;
+        let known = truth.map(|delays| delays.read(load.warm_up)).transpose()?;
+        if let Some(known) = known.filter(|known| !known.is_empty()) {
+            outcome.add(TRUTH, "us", median(&known) / 1e3);
+        }
+        outcome.load = Some(FrameLoad {
+            bytes: template.sent.bytes.len(),
+            frames: load.frames,
+            rate: load.rate,
+            echo: self.is_echo() && template.is_reflectable(),
+        });
+        if self.is_echo() && !template.is_reflectable() {
+            let note = "one way: the far end does not send such frames back";
+            outcome.notes.push(note.into());
+        }
+        Ok(outcome)
     }
 }
 

@@ -11,10 +11,11 @@ use crate::data_centre::leaf_spine::LeafSpine;
 use crate::error::Result;
 use crate::subject::SetupName;
 use crate::subject::controller::{ControlSession, STALL_SECONDS};
+use crate::testbed::forwarder::{Forwarder, SwitchPlan};
 use crate::testbed::net::{
     HOST_PORT, context, disable_ipv6, namespace_path, run, run_batch, run_lines, set_offloads,
 };
-use crate::testbed::setup::{Forwarder, Setup, SwitchPlan};
+use crate::testbed::setup::Setup;
 
 /// Bytes that the token bucket of a link lets through at once: two frames.
 const BURST_BYTES: u32 = 3_100;
@@ -23,7 +24,7 @@ const QUEUE_BYTES: u32 = 100 * 1_514;
 /// The port on which the first switch listens for OpenFlow.
 const FIRST_OPENFLOW_PORT: usize = 16_700;
 
-/// What a fabric is made of.
+/// The parts of a fabric.
 pub struct FabricPlan {
     /// Its shape.
     pub network: LeafSpine,
@@ -33,7 +34,7 @@ pub struct FabricPlan {
     pub arp_path: bool,
     /// The set-up of its switches.
     pub setup: SetupName,
-    /// Where bofuss is, and where the original.
+    /// The folder of bofuss, and that of the original.
     pub programs: PathBuf,
     /// See `programs`.
     pub original: PathBuf,
@@ -46,11 +47,11 @@ pub struct Fabric {
     network: LeafSpine,
     /// The switches, which end before the links.
     switches: Vec<Forwarder>,
-    /// Where the links are.
+    /// The namespace of the links.
     place: NetNs,
 }
 
-/// Why a set-up has no fabric; none if it has.
+/// Says why a set-up has no fabric; none if it has.
 pub fn unsupported(setup: &SetupName, arp_path: bool) -> Option<&'static str> {
     let ours = matches!(setup, SetupName::Known(Setup::Bofuss | Setup::BofussStatic));
     let others = matches!(setup, SetupName::Known(Setup::Ovs) | SetupName::Original);

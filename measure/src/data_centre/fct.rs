@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use crate::cases::point::{CaseVerdict, DelayClock, Point, PointOutcome};
+use crate::cases::point::{CaseVerdict, EndedFlow, Point, PointOutcome};
 use crate::cases::workbench::{Limits, Workbench};
-use crate::data_centre::flow_classes::{EndedFlow, FRAME_COST, IMBALANCE, add_load, by_class};
+use crate::data_centre::flow_classes::{FRAME_COST, IMBALANCE, add_load, by_class};
 use crate::data_centre::flow_sizes::{
     ArrivalPlan, DATA_MINING, FlowArrival, SizeDistribution, WEB_SEARCH,
 };
@@ -75,7 +75,7 @@ pub fn sizes_of(point: &Point) -> &'static SizeDistribution {
     &DATA_MINING
 }
 
-/// How the spine of a flow is chosen at a point.
+/// Returns the way in which the spine of a flow is chosen at a point.
 pub fn paths_of(point: &Point) -> &str {
     point.kind.rsplit(", ").next().unwrap_or_default()
 }
@@ -230,7 +230,6 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     }
     let round_trip = 2.0 * LINKS * (LINK_DELAY_US + cost_us) / 1e6;
     let mut outcome = by_class(&ended, LINK_MBPS * 1e6, round_trip);
-    outcome.clock = DelayClock::Simulated;
     outcome.add("segments sent again", "", resent as f64);
     outcome.add(FRAME_COST, "ns", cost);
     let carried = carried(&network, &statistics);

@@ -126,7 +126,7 @@ impl SizeDistribution {
 /// A flow that begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowArrival {
-    /// When, in seconds.
+    /// The time, in seconds.
     pub start: f64,
     /// The server that sends, and the one that receives.
     pub servers: (usize, usize),
@@ -134,7 +134,7 @@ pub struct FlowArrival {
     pub bytes: u64,
 }
 
-/// What arrives.
+/// The plan by which flows arrive.
 pub struct ArrivalPlan<'a> {
     /// The distribution of sizes.
     pub sizes: &'a SizeDistribution,

@@ -138,13 +138,13 @@ fn bar(group: &str, series: usize, name: &str, value: f64) -> Bar {
     }
 }
 
-/// What each subscriber gets, by discipline.
+/// Plots what each subscriber gets, by discipline.
 pub fn subscriber_plot(title: &str, all: &[Shares]) -> String {
     let bars = rate_bars(all, |one| &one.subscribers);
     plot::bars(title, "Mb/s of a subscriber", &bars)
 }
 
-/// What each flow gets, by discipline.
+/// Plots what each flow gets, by discipline.
 pub fn flow_plot(title: &str, all: &[Shares]) -> String {
     let bars = rate_bars(all, |one| &one.flows);
     plot::bars(title, "Mb/s of each of 32 flows", &bars)
@@ -165,7 +165,7 @@ fn rate_bars(all: &[Shares], rates: fn(&Shares) -> &Vec<(String, f64)>) -> Vec<B
 
 /// The results of all disciplines, and a trace of flows.
 pub struct FairnessRun {
-    /// What each discipline made of the flows.
+    /// The shares of the flows under each discipline.
     pub shares: Vec<Shares>,
     /// The trace of figure 2, and what it is.
     trace: Vec<heavy_tail::TraceInterval>,
@@ -244,17 +244,17 @@ impl FairnessRun {
         plot::bars(TITLE, "Jain's index of subscribers", &self.index_bars())
     }
 
-    /// What each subscriber gets.
+    /// Plots what each subscriber gets.
     pub fn subscribers_plot(&self) -> String {
         subscriber_plot(TITLE, &self.shares)
     }
 
-    /// What each flow gets.
+    /// Plots what each flow gets.
     pub fn flows_plot(&self) -> String {
         flow_plot(TITLE, &self.shares)
     }
 
-    /// How evenly hash bins are filled.
+    /// Plots how evenly hash bins are filled.
     pub fn bins_plot(&self) -> String {
         plot::bars(
             &format!("Four bins of {}, intervals of 10 s", self.trace_name),

@@ -37,7 +37,7 @@ const SHORT_FLOWS: [u32; 2] = [10, 1_000];
 const OPTIONS: [(&str, &str); 3] = [("table", "0"), ("forwarding", "1"), ("flows", "2000000")];
 /// The one rule of all flows.
 const RULE: &str = "table=1,priority=9,udp,actions=qflow_forward(port=2)";
-/// Where the destination address is in a frame, and after it the source port.
+/// The place of the destination address in a frame, and after it the source port.
 const DESTINATION_AT: usize = 30;
 const SOURCE_PORT_AT: usize = 34;
 /// Bytes of the pool of frames.
@@ -229,7 +229,7 @@ fn plot(packet: &str, lines: &[Line]) -> String {
 /// A switch in memory, without any input and output.
 struct FlowSwitch {
     datapath: Datapath,
-    /// What has left, to be sent again.
+    /// The frames that have left, to be sent again.
     left: Vec<Frame>,
     pool: Pool,
     /// The bytes of a packet; its tuple is filled in.

@@ -1,5 +1,5 @@
-//! Why hashing flows to links does not balance their load: in a trace, few flows have most of the
-//! octets, as in figure 2 of OpenQFlow.
+//! Shows why hashing flows to links does not balance their load: in a trace, few flows have most of
+//! the octets, as in figure 2 of OpenQFlow.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub struct TraceInterval {
     octets: [f64; BINS],
 }
 
-/// How uneven bins are: the fullest over the mean.
+/// Returns how uneven bins are: the fullest over the mean.
 fn unevenness(bins: &[f64; BINS]) -> f64 {
     let sum: f64 = bins.iter().sum();
     let fullest = bins.iter().copied().max_by(f64::total_cmp);

@@ -16,15 +16,16 @@ use crate::openqflow::fairness::{DISCIPLINES, Shares, subscriber_plot};
 use crate::openqflow::heavy_tail::fraction;
 use crate::reports::html_table::HtmlTable;
 use crate::reports::markdown::{fill_page, markdown};
-use crate::runs::runner::host;
+use crate::runs::machine::host;
 use crate::subject::{isolated, own_folder};
+use crate::testbed::forwarder::{Forwarder, SwitchPlan};
 use crate::testbed::net::{
     A_ADDRESS, B_ADDRESS, B_MAC, Bed, HOST_PORT, SWITCH_PORTS, context, mac_text, run, run_batch,
     run_lines,
 };
 use crate::testbed::openflow::{adds, codec};
 use crate::testbed::real_time::RealTime;
-use crate::testbed::setup::{Forwarder, Setup, SwitchPlan};
+use crate::testbed::setup::Setup;
 
 /// The subscribers of OpenQFlow's evaluation: an address each, and the flows that go there. Flow
 /// `n` offers `n` times 312.5 kb/s: 165 Mb/s in all.
@@ -51,8 +52,9 @@ const SOURCE_BASE: u16 = 20_000;
 /// Seconds at the beginning of a run that do not count, and of the shortest form.
 const WARM_UP: f64 = 2.0;
 const SHORT_WARM_UP: f64 = 1.0;
-/// How late a packet may be. A sender that was not scheduled for longer continues as if no time had
-/// passed. Otherwise it would send what it missed as a burst, and the first in a burst gets more.
+/// The most that a packet may be late. A sender that was not scheduled for longer continues as if
+/// no time had passed. Otherwise it would send what it missed as a burst, and the first in a burst
+/// gets more.
 const MOST_LATE: Duration = Duration::from_millis(1);
 /// The time that a receiver waits at most for a packet.
 const WAIT: Duration = Duration::from_millis(50);
@@ -65,7 +67,7 @@ const BURST: u32 = 3_000;
 /// The verb in the marks between which the table is in a page.
 const VERB: &str = "shares";
 
-/// What to measure.
+/// Options of the measurement.
 #[derive(Args)]
 pub struct SharesArguments {
     /// One of bofuss's disciplines, kernel-fifo or kernel-htb; repeat for more
@@ -141,7 +143,7 @@ fn chosen(wanted: &[String]) -> Result<Vec<&'static str>> {
 /// The result of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct LiveShares {
-    /// What subscribers and flows got.
+    /// The shares that subscribers and flows got.
     #[serde(flatten)]
     pub shares: Shares,
     /// The part of the port's rate that was used.
@@ -212,7 +214,7 @@ pub fn report(runs: &[LiveShares]) -> String {
     table.html() + "<p>Rates are in Mb/s. Of each port, the run of the median index.</p>\n"
 }
 
-/// What each subscriber gets.
+/// Plots what each subscriber gets.
 pub fn plot(runs: &[LiveShares]) -> String {
     let shares: Vec<Shares> = runs.iter().map(|run| run.shares.clone()).collect();
     let title = "Four subscribers on real interfaces, 165 Mb/s of UDP, a port of 10 Mb/s";

@@ -6,6 +6,7 @@ use crate::data_centre::fct;
 use crate::data_centre::live_fct;
 use crate::reports::plot::{Axes, Bar, Line, bars, distributions, signed_lines};
 use crate::runs::results::{DELAY, ResultRecord, Results};
+use crate::runs::signed::NumberSign;
 use crate::statistics::{greatest, least, median};
 
 /// The most lines of a plot of distributions; the first point of each variant comes first.
@@ -82,7 +83,7 @@ pub fn plots(results: &Results, case: &MeterCase, points: &[&Point]) -> String {
     )
 }
 
-/// What the vertical axis of a case shows, with its unit.
+/// Returns what the vertical axis of a case shows, with its unit.
 fn axis_title(results: &Results, case: &MeterCase) -> String {
     let Some(name) = case.main else {
         return "median delay, us".into();
@@ -95,8 +96,8 @@ fn axis_title(results: &Results, case: &MeterCase) -> String {
     }
 }
 
-/// A line for each variant over one parameter, and its points that are forced. Other parameters
-/// that vary have their most common value.
+/// A line for each variant over one parameter, and its points with a sign. Other parameters that
+/// vary have their most common value.
 fn swept(
     results: &Results,
     case: &MeterCase,
@@ -114,7 +115,7 @@ fn swept(
         let usual = others.into_iter().all(|(_, other)| {
             other(point) == most_common(points.iter().filter(|p| p.kind == point.kind), *other)
         });
-        let values = results.values(case.name, &point.name, metric);
+        let (values, sign) = results.values(case.name, &point.name, metric).with_sign();
         if !usual || values.is_empty() {
             continue;
         }
@@ -129,10 +130,10 @@ fn swept(
             });
             crosses.push(Vec::new());
         }
-        if results.is_forced(case.name, &point.name) {
-            crosses[line].push(at);
-        } else {
+        if sign == NumberSign::Plain {
             found[line].points.push(at);
+        } else {
+            crosses[line].push(at);
         }
     }
     let mut lines = Vec::new();
@@ -170,14 +171,14 @@ fn compared(
 ) -> String {
     let mut all = Vec::new();
     for point in points {
-        let values = results.values(case.name, &point.name, metric);
+        let (values, sign) = results.values(case.name, &point.name, metric).with_sign();
         if values.is_empty() {
             continue;
         }
         all.push(Bar {
             group: String::new(),
             series: all.len(),
-            name: named(results, case, point),
+            name: format!("{}{}", point.name, sign.ending()),
             value: median(&values),
             range: (least(&values), greatest(&values)),
         });
@@ -186,11 +187,6 @@ fn compared(
         return String::new();
     }
     bars(case.title, unit, &all)
-}
-
-/// The name of a point in a plot: a forced one says so.
-fn named(results: &Results, case: &MeterCase, point: &Point) -> String {
-    format!("{}{}", point.name, results.sign(case.name, &point.name))
 }
 
 /// Distributions of the first repeat that counts, of one point of each variant.
@@ -208,14 +204,17 @@ fn curves(
             continue;
         }
         let mut counting = results.of(case.name, &point.name).filter(|r| r.counts());
-        let found = counting.find_map(|record| of(record).filter(|shares| !shares.is_empty()));
-        let Some(shares) = found else {
+        let found = counting.find_map(|record| {
+            let shares = of(record).filter(|shares| !shares.is_empty())?;
+            Some((shares, record.sign(DELAY)))
+        });
+        let Some((shares, sign)) = found else {
             continue;
         };
         kinds.push(&point.kind);
         let in_percent = shares.iter();
         drawn.push(Line {
-            name: named(results, case, point),
+            name: format!("{}{}", point.name, sign.ending()),
             points: in_percent
                 .map(|(ns, share)| (*ns as f64 / 1e3, share * 100.0))
                 .collect(),

@@ -1,14 +1,15 @@
 //! The tables of a case in a report: each number with its stated error.
 
 use crate::cases::MeterCase;
-use crate::cases::calibration::Calibration;
+use crate::cases::baseline::{self, Baseline};
+use crate::cases::calibration::CalibrationPoint;
 use crate::cases::point::{CaseVerdict, LEAST, MOST, Point};
 use crate::reports::html_table::{HtmlRow, HtmlTable};
-use crate::runs::results::{ResultRecord, Results};
+use crate::runs::results::{DELAY, ResultRecord, Results};
+use crate::runs::signed::Signed;
 use crate::statistics::numbers::number;
-use crate::statistics::{
-    Interval, Summary, greatest, least, mean_interval as interval_of_mean, median,
-};
+use crate::statistics::repeats::{DelayStatistic, interval_from_zero};
+use crate::statistics::{Interval, Summary, greatest, least, median};
 
 /// The counts of frames, and the names of their shares.
 const SHARES: [(&str, &str); 3] = [
@@ -34,11 +35,6 @@ fn median_of(records: &[&ResultRecord], name: &str) -> Option<f64> {
     (!values.is_empty()).then(|| median(&values))
 }
 
-/// The interval of a mean: by batches, where there are enough delays for them.
-pub fn mean_interval(delay: &Summary) -> Option<Interval> {
-    delay.batch_99.or(delay.plain_99)
-}
-
 fn shown(value: Option<f64>) -> String {
     value.map_or_else(|| "-".into(), number)
 }
@@ -47,13 +43,17 @@ fn shown(value: Option<f64>) -> String {
 pub fn tables(results: &Results, case: &MeterCase, points: &[&Point]) -> String {
     let mut all: Vec<PointRecords<'_>> = Vec::new();
     for point in points {
+        let records: Vec<&ResultRecord> = results.of(case.name, &point.name).collect();
+        let metric = case.main.unwrap_or(DELAY);
+        let counting = records.iter().filter(|record| record.counts());
+        let sign = counting.map(|record| record.sign(metric)).max();
         all.push(PointRecords {
             point,
-            records: results.of(case.name, &point.name).collect(),
-            sign: results.sign(case.name, &point.name),
+            sign: sign.unwrap_or_default().ending(),
+            records,
         });
     }
-    let mut text = overview(case, &all, results.calibration.as_ref());
+    let mut text = overview(case, &all);
     if all.iter().any(PointRecords::has_delays) {
         text += &delays(&all);
         text += &order(&all);
@@ -98,7 +98,7 @@ impl PointRecords<'_> {
         found.unwrap_or(CaseVerdict::Ok)
     }
 
-    /// The beginning of a row; a forced point says so.
+    /// The beginning of a row; one with a sign says so.
     fn row(&self) -> HtmlRow {
         let mut row = HtmlRow::of_class(self.class());
         row.cell(&format!("{}{}", self.point.name, self.sign));
@@ -112,24 +112,25 @@ impl PointRecords<'_> {
         }
     }
 
-    /// An interval of delays.
-    fn interval(&self, pick: fn(&Summary) -> Option<Interval>) -> String {
-        let low = middle(&self.records, |delay| pick(delay).map(|bounds| bounds.0));
-        let high = middle(&self.records, |delay| pick(delay).map(|bounds| bounds.1));
-        shown_interval(low.zip(high))
+    /// An interval of a statistic of delays over the repeats.
+    fn interval(&self, statistic: DelayStatistic, confidence: f64) -> String {
+        let delays: Vec<&Summary> = self.delays().collect();
+        let found = statistic.interval(&delays, confidence);
+        shown_interval(found.map(|(low, high)| (low / 1e3, high / 1e3)))
     }
 
-    /// What a switch adds to the delay, from the least to the most of the repeats, microseconds.
-    fn switch_alone(&self, calibration: &Calibration) -> Option<Interval> {
-        let delays = self
-            .records
+    fn delays(&self) -> impl Iterator<Item = &Summary> {
+        self.records
             .iter()
-            .filter_map(|record| record.delay.as_ref());
-        let bounds: Vec<Interval> = delays
-            .map(|delay| calibration.switch_alone(delay))
-            .collect();
-        let (low, high): (Vec<f64>, Vec<f64>) = bounds.into_iter().unzip();
-        (!low.is_empty()).then(|| (least(&low) / 1e3, greatest(&high) / 1e3))
+            .filter_map(|record| record.delay.as_ref())
+    }
+
+    /// Returns what is added to the median delay of a baseline, microseconds.
+    fn added(&self, to: impl Fn(&Baseline) -> &CalibrationPoint) -> Option<Interval> {
+        let records = self.records.iter();
+        let pairs = records.filter_map(|r| Some((r.delay.as_ref()?, to(r.baseline.as_ref()?))));
+        let (low, high) = baseline::added(&pairs.collect::<Vec<_>>())?;
+        Some((low / 1e3, high / 1e3))
     }
 }
 
@@ -141,11 +142,7 @@ fn shown_interval(bounds: Option<Interval>) -> String {
 }
 
 /// A short table of delays, with remarks.
-fn overview(
-    case: &MeterCase,
-    all: &[PointRecords<'_>],
-    calibration: Option<&Calibration>,
-) -> String {
+fn overview(case: &MeterCase, all: &[PointRecords<'_>]) -> String {
     let mut columns = vec![
         "point",
         "verdict",
@@ -154,7 +151,8 @@ fn overview(
         "p99, us",
         "mean, us",
         "99 % interval of the mean",
-        "switch alone, stated error of the median",
+        "added to the wire, 95 % interval",
+        "added to the yardstick",
         "lost",
     ];
     columns.extend(case.main);
@@ -164,7 +162,6 @@ fn overview(
         let records = &of_point.records;
         let counts = records.iter().filter_map(|r| r.delay.as_ref().map(|d| d.n));
         let n: usize = counts.sum();
-        let alone = calibration.and_then(|found| of_point.switch_alone(found));
         let mut row = of_point.row();
         row.words(of_point.verdict().word());
         row.cell(&shown((n > 0).then_some(n as f64)));
@@ -172,8 +169,11 @@ fn overview(
             &mut row,
             &[|d| Some(d.p50), |d| Some(d.p99), |d| Some(d.mean)],
         );
-        row.cell(&of_point.interval(mean_interval));
-        row.cell(&shown_interval(alone));
+        row.cell(&of_point.interval(DelayStatistic::Mean, 0.99));
+        row.cell(&shown_interval(of_point.added(|baseline| &baseline.wire)));
+        row.cell(&shown_interval(
+            of_point.added(|baseline| &baseline.yardstick),
+        ));
         row.cell(&shown(median_of(records, "lost")));
         if let Some(main) = case.main {
             row.cell(&shown(median_of(records, main)));
@@ -198,7 +198,7 @@ fn delays(all: &[PointRecords<'_>]) -> String {
         "mean",
         "standard deviation",
         "95 % interval of the mean",
-        "99 %, as if independent",
+        "99 % interval",
         "p50",
         "its 95 % interval",
         "p90",
@@ -213,12 +213,12 @@ fn delays(all: &[PointRecords<'_>]) -> String {
             &mut row,
             &[|d| Some(d.min), |d| Some(d.mean), |d| Some(d.deviation)],
         );
-        row.cell(&of_point.interval(|d| d.batch_95.or(d.plain_95)));
-        row.cell(&of_point.interval(|d| d.plain_99));
+        row.cell(&of_point.interval(DelayStatistic::Mean, 0.95));
+        row.cell(&of_point.interval(DelayStatistic::Mean, 0.99));
         of_point.add_delays(&mut row, &[|d| Some(d.p50)]);
-        row.cell(&of_point.interval(|d| d.p50_95));
+        row.cell(&of_point.interval(DelayStatistic::Median, 0.95));
         of_point.add_delays(&mut row, &[|d| Some(d.p90), |d| Some(d.p99)]);
-        row.cell(&of_point.interval(|d| d.p99_95));
+        row.cell(&of_point.interval(DelayStatistic::P99, 0.95));
         of_point.add_delays(&mut row, &[|d| Some(d.p999), |d| Some(d.max)]);
         table.push(&row);
     }
@@ -276,11 +276,12 @@ fn stated(records: &[&ResultRecord], name: &str) -> Option<Interval> {
     (!low.is_empty() && !high.is_empty()).then(|| (least(&low), greatest(&high)))
 }
 
-/// The values of a number in the records that have it.
+/// The values of a number in the records that have it. Their row has the sign.
 fn values(records: &[&ResultRecord], name: &str) -> Vec<f64> {
     records
         .iter()
-        .filter_map(|record| record.value(name))
+        .filter_map(|record| record.value(name).map(Signed::with_sign))
+        .map(|(value, _)| value)
         .collect()
 }
 
@@ -327,7 +328,7 @@ fn stated_error(records: &[&ResultRecord], name: &str) -> String {
     if values.len() > 1 && least(&values) == greatest(&values) {
         return "the same in all repeats".into();
     }
-    match interval_of_mean(&values, CONFIDENCE) {
+    match interval_from_zero(&values, CONFIDENCE) {
         Some((low, high)) => format!(
             "mean of repeats, 95 % interval: {} to {}",
             number(low),

@@ -3,6 +3,7 @@
 
 use crate::cases::CASES;
 use crate::runs::results::{DELAY, ResultRecord, Results};
+use crate::runs::signed::NumberSign;
 use crate::statistics::numbers::number;
 use crate::statistics::{greatest, least, median, paired_ratio};
 
@@ -10,8 +11,8 @@ use crate::statistics::{greatest, least, median, paired_ratio};
 const CONFIDENCE: f64 = 0.95;
 
 /// A table: what is compared; the medians of the first run and of the second; the ratio of the
-/// second to the first, over pairs of repeats with the same number, and its interval; and whether
-/// the repeats overlap.
+/// second to the first, over pairs of repeats with the same number and no sign but that of
+/// force, and its interval; and whether the repeats overlap.
 pub fn table(first: &Results, second: &Results) -> String {
     let [one, other] = [first, second].map(|results| results.info.subject.clone());
     let mut text = format!(
@@ -30,12 +31,13 @@ pub fn table(first: &Results, second: &Results) -> String {
 
 /// The row of a point, if both have it.
 fn row(first: &Results, second: &Results, case: &str, point: &str, metric: &str) -> Option<String> {
-    let own = first.values(case, point, metric);
-    let others = second.values(case, point, metric);
+    let both = [first, second].map(|run| run.values(case, point, metric).with_sign());
+    let [(own, own_sign), (others, others_sign)] = both;
     if own.is_empty() || others.is_empty() {
         return None;
     }
-    let pairs = first.pairs(second, case, point, metric);
+    // The last cell says which are forced, and for what reason.
+    let (pairs, _) = first.pairs(second, case, point, metric).with_sign();
     let ratio = paired_ratio(&pairs, CONFIDENCE);
     let shown = ratio.map_or_else(|| "-".into(), |(ratio, _)| format!("{ratio:.2}"));
     let interval = ratio.and_then(|(_, interval)| interval);
@@ -49,12 +51,25 @@ fn row(first: &Results, second: &Results, case: &str, point: &str, metric: &str)
     forced.dedup();
     Some(format!(
         "| {case} | {point} | {metric} | {} | {} | {shown} | {bounds} | {} | {} | {} |\n",
-        number(median(&own)),
-        number(median(&others)),
+        written(&own, own_sign),
+        written(&others, others_sign),
         pairs.len(),
-        distinct(&own, &others),
+        if own_sign.max(others_sign) <= NumberSign::Forced {
+            distinct(&own, &others)
+        } else {
+            "-"
+        },
         forced.join("; ")
     ))
+}
+
+/// The median of some repeats; forced ones are named in a cell of their own.
+fn written(values: &[f64], sign: NumberSign) -> String {
+    let middle = number(median(values));
+    if sign == NumberSign::Forced {
+        return middle;
+    }
+    sign.written(&middle)
 }
 
 /// Returns true if all repeats of one are below all of the other.

@@ -1,4 +1,4 @@
-//! What follows from the results of a run, computed: what the papers conclude about switches.
+//! Computes what follows from the results of a run: what the papers conclude about switches.
 
 use crate::cases::CASES;
 use crate::cases::point::CaseVerdict;
@@ -10,9 +10,9 @@ use crate::statistics::{greatest, least, median};
 /// A match type or a table size does not matter if it changes the median delay by less than this.
 const SMALL_PERCENT: f64 = 5.0;
 
-/// The median delay of a point, microseconds.
+/// The median delay of a point, microseconds, if it has no sign.
 fn delay(results: &Results, case: &str, point: &str) -> Option<f64> {
-    let values = results.values(case, point, DELAY);
+    let values = results.values(case, point, DELAY).plain()?;
     (!values.is_empty()).then(|| median(&values))
 }
 
@@ -27,7 +27,7 @@ pub fn of(results: &Results) -> Vec<String> {
     found.extend(stability(results));
     for case in CASES {
         let records = results.records.iter();
-        let of_case = records.filter(|record| record.case == case.name && record.counts());
+        let of_case = records.filter(|record| record.case == case.name);
         found.extend(skew::sentence(case.name, of_case));
     }
     found
@@ -74,7 +74,9 @@ fn by_mode(results: &Results) -> Option<String> {
 fn by_table_size(results: &Results) -> Option<String> {
     let one = delay(results, "table-size", "delay, one")?;
     let last = delay(results, "table-size", "delay, last")?;
-    let counts = results.values("table-size", "delay, last", "rules");
+    let counts = results
+        .values("table-size", "delay, last", "rules")
+        .plain()?;
     Some(format!(
         "The last of {} rules takes {:.2} times as long as a single rule.",
         number(median(&counts)),
@@ -139,4 +141,73 @@ fn stability(results: &Results) -> Option<String> {
         return Some("Stability: no case found it hanging, crashing or lying.".into());
     }
     Some(format!("Stability: it {}.", bad.join(", it ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::point::{Point, PointOutcome};
+    use crate::reports::{compare, html};
+    use crate::runs::results::ResultRecord;
+    use crate::statistics::Summary;
+
+    /// Delays of a match, of 1,000 frames some of which are lost.
+    fn record(kind: &str, us: u64, lost: u32) -> ResultRecord {
+        let metrics = PointOutcome::default().with("sent", "frames", 1_000.0);
+        ResultRecord {
+            case: "match-type".into(),
+            point: Point::of(kind).bytes(64),
+            round: 1,
+            metrics: metrics.with("lost", "frames", f64::from(lost)).metrics,
+            delay: Summary::of(&vec![us * 1_000; 1_000 - lost as usize]),
+            ..ResultRecord::default()
+        }
+    }
+
+    #[test]
+    fn what_has_a_sign_is_in_no_sentence_and_no_ratio() {
+        let mut results = Results::without_records("a switch");
+        results.records = vec![record("port", 200, 0), record("ip", 202, 1)];
+        let plain = of(&results);
+        assert!(plain[0].contains("differ by 1.0 %"), "{plain:?}");
+        let mut marked = record("mac", 4_000, 0);
+        marked.marks = vec!["above the limit".into()];
+        let mut wrong = record("exact", 5_000, 0);
+        wrong.verdict = CaseVerdict::Wrong;
+        let mut forced = record("lpm", 6_000, 0);
+        forced.notes = vec!["forced: above the limit".into()];
+        // The delay of those that were left of 1,000 frames.
+        let lossy = record("udp", 10_301, 930);
+        results.records.extend([marked, wrong, forced, lossy]);
+        assert_eq!(of(&results), plain);
+        let table = compare::table(&results, &results);
+        assert!(table.contains("| 10,301 (frames lost) | 10,301 (frames lost) | - |"));
+        assert!(table.contains("| 200 | 200 | 1.00 |"), "{table}");
+        let forced = "| 6,000 | 6,000 | 1.00 | - | 1 | overlap | forced: above the limit |";
+        assert!(table.contains(forced), "{table}");
+        assert!(html::report(&results).contains("udp 64 B (frames lost)"));
+    }
+
+    #[test]
+    fn a_bound_is_compared_with_nothing() {
+        let rate = |rate| ResultRecord {
+            case: "fm-add".into(),
+            point: Point::of("bulk").rules(10),
+            round: 1,
+            metrics: PointOutcome::default()
+                .with("rate", "flow-mods/s", rate)
+                .metrics,
+            ..ResultRecord::default()
+        };
+        let [mut first, mut second] = ["one", "other"].map(Results::without_records);
+        first.records.push(rate(1_000.0));
+        second.records.push(rate(2_000.0));
+        assert!(compare::table(&first, &second).contains("| 2.00 |"));
+        second.records[0].notes = vec!["at least: --max-rules ended the fill".into()];
+        let table = compare::table(&first, &second);
+        assert!(
+            table.contains("| 1,000 | at least 2,000 | - | - | 0 | - |"),
+            "{table}"
+        );
+    }
 }

@@ -1,6 +1,7 @@
 //! The values of a set-up in a figure, and their table.
 
 use crate::reports::html_table::{HtmlRow, HtmlTable};
+use crate::runs::signed::NumberSign;
 use crate::statistics::numbers::number;
 
 /// One value of ours.
@@ -12,9 +13,9 @@ pub struct Cell {
     pub x: f64,
     /// None if there is only a word.
     pub value: Option<f64>,
-    /// True if it is no result.
-    pub marked: bool,
-    /// What there is instead of a value.
+    /// The sign of the value.
+    pub sign: NumberSign,
+    /// The word that stands for a missing value.
     pub word: &'static str,
 }
 
@@ -29,17 +30,18 @@ pub struct OwnSeries {
 }
 
 impl OwnSeries {
-    /// What is drawn: results only; of a distribution the curve, in per cent.
+    /// Returns the points that are drawn: those without a sign; of a distribution the curve, in per
+    /// cent.
     pub fn points(&self) -> Vec<(f64, f64)> {
         let mut points = Vec::new();
         if !self.curve.is_empty() {
-            if self.cells.iter().any(|cell| cell.marked) {
+            if !self.cells.iter().all(Cell::is_plain) {
                 return points;
             }
             let shares = self.curve.iter();
             return shares.map(|(us, share)| (*us, share * 100.0)).collect();
         }
-        for cell in self.cells.iter().filter(|cell| !cell.marked) {
+        for cell in self.cells.iter().filter(|cell| cell.is_plain()) {
             points.extend(cell.value.map(|value| (cell.x, value)));
         }
         points
@@ -71,11 +73,15 @@ pub fn table(all: &[OwnSeries]) -> String {
 }
 
 impl Cell {
-    /// Its value, in parentheses if it is not a result; or what replaces it.
+    /// Returns true if its value has no sign.
+    pub fn is_plain(&self) -> bool {
+        self.sign == NumberSign::Plain
+    }
+
+    /// Its value with its sign, or what replaces it.
     fn shown(&self) -> String {
         match self.value {
-            Some(value) if self.marked => format!("({})", number(value)),
-            Some(value) => number(value),
+            Some(value) => self.sign.written(&number(value)),
             None => self.word.into(),
         }
     }

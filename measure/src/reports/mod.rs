@@ -5,6 +5,7 @@ pub mod case_tables;
 pub mod compare;
 pub mod conclusions;
 pub mod figure_values;
+pub mod flow_figures;
 pub mod html;
 pub mod html_table;
 pub mod markdown;

@@ -12,9 +12,10 @@ use crate::reports::html_table::{escaped, paragraph};
 use crate::reports::paper_text::{Anchor, difference, said};
 use crate::reports::plot::{Axes, Bar, Line, bars, distributions, lines};
 use crate::runs::results::{DELAY, ResultRecord, Results};
+use crate::runs::signed::{NumberSign, Signed};
 use crate::statistics::{greatest, least, median};
 
-/// What a figure has on its horizontal axis.
+/// The quantity on the horizontal axis of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum FigureAxis {
@@ -36,6 +37,9 @@ pub struct PaperFigure {
     id: String,
     section: String,
     title: String,
+    /// Whether delays are one way or round trips, in the paper and here.
+    #[serde(default)]
+    way: Option<String>,
     case: String,
     axis: FigureAxis,
     /// The variant of ours, or the point of a distribution; not for the instrument.
@@ -94,15 +98,21 @@ pub fn figures(
     text + &said(&left)
 }
 
+/// The end of a heading that says whether delays are one way or round trips.
+pub fn way_words(way: Option<&str>) -> String {
+    way.map_or_else(String::new, |way| format!("; {}", escaped(way)))
+}
+
 impl PaperFigure {
     /// The figure: what the text says, our table, our plot, and the differences.
     fn shown(&self, anchors: &[&Anchor], runs: &[Results]) -> String {
         let mut text = format!(
-            "<h3>{} (section {}): {}, {}</h3>\n{}",
+            "<h3>{} (section {}): {}, {}{}</h3>\n{}",
             escaped(&self.id),
             escaped(&self.section),
             escaped(&self.title),
             escaped(&self.unit),
+            way_words(self.way.as_deref()),
             said(anchors)
         );
         let all = self.all_series(runs);
@@ -149,7 +159,7 @@ impl PaperFigure {
                 name: format!("{x} {unit}"),
                 x,
                 value: Some(point.mean / 1e3),
-                marked: false,
+                sign: NumberSign::Plain,
                 word: "",
             });
         }
@@ -208,28 +218,42 @@ impl PaperFigure {
             } else {
                 &mut others
             };
-            values.extend(self.value(run, record));
+            values.extend(self.value(run, record).map(Signed::with_sign));
         }
-        let marked = counting.is_empty();
-        let values = if marked { others } else { counting };
+        let shown = if counting.is_empty() {
+            others
+        } else {
+            counting
+        };
+        let (values, signs): (Vec<f64>, Vec<NumberSign>) = shown.into_iter().unzip();
         let is_there = failed.is_none() && !values.is_empty();
         Cell {
             name,
             x,
             value: is_there.then(|| median(&values)),
-            marked,
+            sign: signs.into_iter().max().unwrap_or_default(),
             word: failed.map_or("-", CaseVerdict::word),
         }
     }
 
-    fn value(&self, run: &Results, record: &ResultRecord) -> Option<f64> {
+    fn value(&self, run: &Results, record: &ResultRecord) -> Option<Signed<f64>> {
+        let ratio = |above: Signed<f64>, below: Signed<f64>| {
+            let (above, one) = above.with_sign();
+            let (below, other) = below.with_sign();
+            Signed::new(above / below, one.max(other))
+        };
         match &self.metric[..] {
-            "loss" => Some(100.0 * record.value("lost")? / record.value("sent")?.max(1.0)),
+            "loss" => {
+                let percent = 100.0 * record.loss();
+                record
+                    .value("lost")
+                    .map(|lost| Signed::new(percent, lost.with_sign().1))
+            }
             "speed-up" => {
                 let legacy = record.point.name.replace("openflow", "legacy");
                 let mut others = run.of(&record.case, &legacy);
                 let other = others.find(|other| other.round == record.round)?;
-                Some(other.value(DELAY)? / record.value(DELAY)?)
+                Some(ratio(other.value(DELAY)?, record.value(DELAY)?))
             }
             other => record.value(other),
         }
@@ -262,7 +286,7 @@ impl PaperFigure {
                 name: name.into(),
                 x: share,
                 value: above.map(|(us, _)| *us),
-                marked: !record.is_plain(),
+                sign: record.sign(DELAY),
                 word: "-",
             });
         }
@@ -311,7 +335,7 @@ impl PaperFigure {
     fn bars(&self, all: &[OwnSeries]) -> String {
         let mut drawn = Vec::new();
         for (at, series) in all.iter().enumerate() {
-            for cell in series.cells.iter().filter(|cell| !cell.marked) {
+            for cell in series.cells.iter().filter(|cell| cell.is_plain()) {
                 let Some(value) = cell.value else {
                     continue;
                 };
@@ -334,13 +358,21 @@ impl PaperFigure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl PaperFigure {
+        /// True if it says whether its delays are one way, also of jitter.
+        fn says_way(&self) -> bool {
+            self.way.is_some() && self.axis != FigureAxis::Jitter
+        }
+    }
+
     use crate::reports::papers;
     use crate::statistics::Summary;
 
     fn results(delays_us: [u64; 2], marked: bool) -> Results {
         let record = |bytes, us: u64| ResultRecord {
             case: "action-delay".into(),
-            point: Point::of("output").bytes(bytes).mbps(USUAL_MBPS),
+            point: Point::of("vlan").bytes(bytes).mbps(USUAL_MBPS),
             round: 1,
             marks: if marked {
                 vec!["noisy".into()]
@@ -375,8 +407,22 @@ mod tests {
     fn what_is_no_result_is_in_parentheses_and_in_no_plot() {
         let page = page(&[results([5, 120], true)]);
         assert!(page.contains("<td>(5)</td><td>(120)</td>"));
-        assert!(page.contains("1 of 1 values are beyond what the instrument tells apart"));
+        assert!(page.contains("1 of 1 values have a sign, and are left out"));
         assert!(!page.contains("<svg"));
+    }
+
+    #[test]
+    fn each_papers_delays_go_the_way_that_it_says() {
+        for paper in papers::all() {
+            for way in paper
+                .figures
+                .iter()
+                .filter_map(|figure| figure.way.as_ref())
+            {
+                let is_echo = way.starts_with("round trips");
+                assert_eq!(is_echo, paper.echo, "{}: {way}", paper.number);
+            }
+        }
     }
 
     #[test]
@@ -392,6 +438,9 @@ mod tests {
                         .iter()
                         .any(|p| p.kind == figure.of || p.name == figure.of);
                 assert!(is_there, "{}: {}", figure.id, figure.of);
+                let is_delay = figure.title.contains("delay");
+                let is_asked = figure.case == "stats-delay";
+                assert_eq!(is_delay && !is_asked, figure.says_way(), "{}", figure.title);
             }
             for anchor in paper.anchors.iter().filter(|anchor| anchor.band.is_some()) {
                 let mut figures = paper.figures.iter();

@@ -9,7 +9,7 @@ use crate::openqflow::live_shares::{self, LiveShares};
 use crate::reports::html::{form_note, page, titled};
 use crate::reports::html_table::{HtmlTable, list, paragraph};
 use crate::reports::papers::PublishedPaper;
-use crate::runs::runner::host;
+use crate::runs::machine::host;
 use crate::statistics::numbers::number;
 
 /// Runs the experiments, and returns their report.

@@ -1,4 +1,4 @@
-//! What a paper's text says about its figures, and how ours differs from it, in computed sentences.
+//! Says in computed sentences what a paper's text says about its figures, and how ours differs.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use crate::reports::plot::Line;
 use crate::statistics::numbers::number;
 use crate::statistics::{greatest, least};
 
-/// What the text of a paper says about a figure.
+/// A statement of a paper's text about a figure.
 #[derive(Deserialize)]
 pub struct Anchor {
     /// The figure.
@@ -21,13 +21,13 @@ pub struct Anchor {
     pub text: String,
     /// A number that the text prints.
     pub value: Option<f64>,
-    /// What the text says of the figure's values, in its unit: the least and the most.
+    /// The figure's values according to the text, in its unit: the least and the most.
     pub band: Option<(f64, f64)>,
-    /// Where on the horizontal axis that holds; everywhere without it.
+    /// The part of the horizontal axis where that holds; everywhere without it.
     pub range: Option<(f64, f64)>,
 }
 
-/// What the text says, as a list.
+/// Returns what the text says, as a list.
 pub fn said(anchors: &[&Anchor]) -> String {
     list(anchors.iter().map(|anchor| {
         let Anchor {
@@ -41,7 +41,7 @@ pub fn said(anchors: &[&Anchor]) -> String {
 }
 
 impl Anchor {
-    /// What the text says as dashed lines, within the ends of the plot.
+    /// Returns what the text says as dashed lines, within the ends of the plot.
     pub fn lines(&self, left: f64, right: f64) -> Vec<Line> {
         let Some((low, high)) = self.band else {
             return Vec::new();
@@ -81,7 +81,7 @@ fn interval(low: f64, high: f64) -> String {
     format!("{low} to {high}")
 }
 
-/// How the values of a set-up differ from what the text says, where that holds.
+/// Says how the values of a set-up differ from what the text says, where that holds.
 pub fn difference(anchor: &Anchor, series: &OwnSeries, unit: &str) -> Option<String> {
     let band = anchor.band?;
     let (from, to) = anchor.range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
@@ -89,10 +89,18 @@ pub fn difference(anchor: &Anchor, series: &OwnSeries, unit: &str) -> Option<Str
     let within: Vec<&Cell> = cells
         .filter(|cell| cell.value.is_some() && (from..=to).contains(&cell.x))
         .collect();
-    let (Some(first), Some(last)) = (within.first(), within.last()) else {
-        return None;
+    let plain: Vec<&&Cell> = within.iter().filter(|cell| cell.is_plain()).collect();
+    let left_out = match within.len() - plain.len() {
+        0 => String::new(),
+        signed => format!(
+            "{signed} of {} values have a sign, and are left out.",
+            within.len()
+        ),
     };
-    let values: Vec<f64> = within.iter().filter_map(|cell| cell.value).collect();
+    let (Some(first), Some(last)) = (plain.first(), plain.last()) else {
+        return (!left_out.is_empty()).then(|| format!("{}: {left_out}", series.name));
+    };
+    let values: Vec<f64> = plain.iter().filter_map(|cell| cell.value).collect();
     let low = least(&values);
     let high = greatest(&values);
     let place = if first.name == last.name {
@@ -100,22 +108,15 @@ pub fn difference(anchor: &Anchor, series: &OwnSeries, unit: &str) -> Option<Str
     } else {
         format!("{} to {}", first.name, last.name)
     };
-    let marked = within.iter().filter(|cell| cell.marked).count();
-    let doubt = match marked {
-        0 => String::new(),
-        _ => format!(
-            " {marked} of {} values are beyond what the instrument tells apart on this machine.",
-            within.len()
-        ),
-    };
-    Some(format!(
-        "{}: {} {unit} at {place}; the paper says {} {unit} ({}): {}.{doubt}",
+    let sentence = format!(
+        "{}: {} {unit} at {place}; the paper says {} {unit} ({}): {}. {left_out}",
         series.name,
         interval(low, high),
         interval(band.0, band.1),
         anchor.text,
         judged((low, high), band)
-    ))
+    );
+    Some(sentence.trim_end().into())
 }
 
 /// Our range, compared with the paper's.

@@ -6,18 +6,18 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::cases::point::CaseVerdict;
-use crate::cases::table_size::AT_LEAST;
-use crate::data_centre::flow_classes;
 use crate::error::Result;
-use crate::reports::case_tables;
+use crate::reports::flow_figures;
 use crate::reports::html::{form_note, page, titled};
 use crate::reports::html_table::{HtmlRow, HtmlTable, escaped, list, paragraph};
-use crate::reports::paper_figures::{PaperFigure, figures};
+use crate::reports::paper_figures::{PaperFigure, figures, way_words};
 use crate::reports::paper_text::Anchor;
 use crate::reports::skew;
-use crate::runs::results::{ResultRecord, Results};
+use crate::runs::results::{DELAY, ResultRecord, Results};
+use crate::runs::signed::{NumberSign, Signed};
 use crate::statistics::numbers::number;
-use crate::statistics::{deviation, mean, median};
+use crate::statistics::repeats::DelayStatistic;
+use crate::statistics::{Summary, deviation, mean, median};
 
 /// The numbers of all papers.
 const DATA: &str = include_str!("../../data/papers.json");
@@ -31,6 +31,9 @@ pub struct PublishedPaper {
     pub title: String,
     /// The cases that follow it.
     pub cases: Vec<String>,
+    /// True if its delays of frames are round trips, which we measure, too.
+    #[serde(default)]
+    pub echo: bool,
     /// The set-ups that they run on, unless the user names others.
     #[serde(default)]
     pub setups: Vec<String>,
@@ -39,7 +42,7 @@ pub struct PublishedPaper {
     /// Its figures, if they show something of ours.
     #[serde(default)]
     pub figures: Vec<PaperFigure>,
-    /// What its text says about figures.
+    /// The statements of its text about figures.
     pub anchors: Vec<Anchor>,
 }
 
@@ -49,6 +52,9 @@ struct PaperTable {
     id: String,
     section: String,
     title: String,
+    /// Whether delays are one way or round trips, in the paper and here.
+    #[serde(default)]
+    way: Option<String>,
     unit: String,
     case: String,
     columns: Vec<Column>,
@@ -61,14 +67,14 @@ struct Column {
     name: String,
     point: String,
     metric: String,
-    /// What of the repeats is shown.
+    /// The part of the repeats that is shown.
     #[serde(default)]
     over: OverRepeats,
     /// Its unit, if it is not that of the table.
     unit: Option<String>,
 }
 
-/// What of the repeats of ours is shown.
+/// The part of our repeats that is shown.
 #[derive(Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum OverRepeats {
@@ -80,6 +86,9 @@ enum OverRepeats {
     /// The median ratio to the bridge in the same repeat.
     TimesBridge,
 }
+
+/// The confidence of the intervals of delays. Source: paper 002.
+const CONFIDENCE: f64 = 0.99;
 
 /// The set-up that others are compared with.
 const BRIDGE: &str = "bridge";
@@ -124,7 +133,7 @@ impl PublishedPaper {
             .collect()
     }
 
-    /// What the text says about a case: figure, section, words and number.
+    /// Returns what the text says about a case: figure, section, words and number.
     pub fn sayings(&self, case: &str) -> Vec<String> {
         let mut said = Vec::new();
         for anchor in self.anchors.iter().filter(|anchor| anchor.case == case) {
@@ -156,7 +165,7 @@ pub fn report(paper: &PublishedPaper, runs: &[Results]) -> String {
     let all: Vec<&Results> = runs.iter().collect();
     for case in &paper.cases {
         let figures = figures(&paper.figures, &paper.anchors, case, runs);
-        let by_class = flow_classes::figures(&all, case);
+        let by_class = flow_figures::figures(&all, case);
         if figures.is_empty() && !by_class.is_empty() {
             body += &format!("<h2>Figures of {}</h2>\n", escaped(case));
         }
@@ -166,7 +175,7 @@ pub fn report(paper: &PublishedPaper, runs: &[Results]) -> String {
     page(&titled(&paper.title, short), &body)
 }
 
-/// Which statistic of a series of delays is compared with a paper's numbers, which are means.
+/// The statistic of a series of delays that is compared with a paper's numbers, which are means.
 #[derive(Clone, Copy, PartialEq)]
 enum Statistic {
     Mean,
@@ -213,19 +222,24 @@ impl PaperTable {
             .collect()
     }
 
-    /// Ours in the unit of the table or the column.
-    fn ours(&self, run: &Results, column: &Column, statistic: Statistic) -> Option<f64> {
+    /// Ours in the unit of the table or the column, with the greatest sign of the repeats.
+    fn ours(&self, run: &Results, column: &Column, statistic: Statistic) -> Option<Signed<f64>> {
         let mut values = Vec::new();
         for record in self.records(run, column) {
             values.extend(self.value(record, &column.metric, statistic));
         }
+        let value = Self::over_repeats(column, &values)?;
+        Some(Signed::new(value, self.sign(run, column)))
+    }
+
+    fn over_repeats(column: &Column, values: &[f64]) -> Option<f64> {
         if values.is_empty() {
             return None;
         }
         match column.over {
-            OverRepeats::Median => Some(median(&values)),
-            OverRepeats::Mean => Some(mean(&values)),
-            OverRepeats::Deviation => (values.len() > 1).then(|| deviation(&values)),
+            OverRepeats::Median => Some(median(values)),
+            OverRepeats::Mean => Some(mean(values)),
+            OverRepeats::Deviation => (values.len() > 1).then(|| deviation(values)),
             OverRepeats::TimesBridge => None,
         }
     }
@@ -233,16 +247,22 @@ impl PaperTable {
     /// Ours over the bridge's value: the median over the repeats that both have.
     fn times_bridge(&self, run: &Results, runs: &[Results], column: &Column) -> Option<f64> {
         let bridge = runs.iter().find(|run| run.info.subject == BRIDGE)?;
-        let pairs = bridge.pairs(run, &self.case, &column.point, &column.metric);
+        let pairs = bridge
+            .pairs(run, &self.case, &column.point, &column.metric)
+            .plain()?;
         let ratios: Vec<f64> = pairs.iter().map(|(bridge, own)| own / bridge).collect();
         (!ratios.is_empty()).then(|| median(&ratios))
     }
 
-    /// Returns true if ours is only a bound: the meter stopped before the switch did.
-    fn is_bound(&self, run: &Results, column: &Column) -> bool {
+    /// The greatest sign of the repeats.
+    fn sign(&self, run: &Results, column: &Column) -> NumberSign {
+        let metric = match &column.metric[..] {
+            DELAYS => DELAY,
+            own => own,
+        };
         let records = self.records(run, column);
-        let mut notes = records.iter().flat_map(|record| &record.notes);
-        notes.any(|note| note.starts_with(AT_LEAST))
+        let signs = records.iter().map(|record| record.sign(metric));
+        signs.max().unwrap_or_default()
     }
 
     /// A number of ours: delays and rates with the paper's three digits, counts whole.
@@ -253,9 +273,10 @@ impl PaperTable {
         format!("{value:.3}")
     }
 
+    /// The number of a repeat, of which `ours` has the sign.
     fn value(&self, record: &ResultRecord, metric: &str, statistic: Statistic) -> Option<f64> {
         if metric != DELAYS {
-            return record.value(metric);
+            return record.value(metric).map(|value| value.with_sign().0);
         }
         let delay = record.delay.as_ref()?;
         let ns = match statistic {
@@ -280,11 +301,12 @@ fn interval((low, high): (f64, f64)) -> String {
 /// A table of a paper with our rows added, and the conclusions.
 fn compared(table: &PaperTable, runs: &[Results]) -> String {
     let mut text = format!(
-        "<h2>{} (section {}): {}, {}</h2>\n",
+        "<h2>{} (section {}): {}, {}{}</h2>\n",
         escaped(&table.id),
         escaped(&table.section),
         escaped(&table.title),
-        escaped(&table.unit)
+        escaped(&table.unit),
+        way_words(table.way.as_deref())
     );
     let mut heads = vec!["switch".to_string()];
     for column in &table.columns {
@@ -317,21 +339,21 @@ fn compared(table: &PaperTable, runs: &[Results]) -> String {
     text
 }
 
-/// The intervals of the means of ours, as the paper's: the medians of the repeats.
+/// The intervals of the means of ours, over the repeats, beside the paper's.
 fn interval_row(run: &Results, table: &PaperTable) -> HtmlRow {
     let mut row = HtmlRow::plain();
     row.named(&run.info.subject, ", here, 99 % interval of the mean");
     for column in &table.columns {
         let records = table.records(run, column);
         let delays = records.iter().filter_map(|record| record.delay.as_ref());
-        let bounds = delays.filter_map(case_tables::mean_interval);
-        let (low, high): (Vec<f64>, Vec<f64>) = bounds.unzip();
-        if low.is_empty() {
+        let delays: Vec<&Summary> = delays.collect();
+        let Some((low, high)) = DelayStatistic::Mean.interval(&delays, CONFIDENCE) else {
             row.cell("-");
             continue;
-        }
-        let [low, high] = [low, high].map(|bounds| median(&bounds) / table.ns_per_unit());
-        row.cell(&format!("{low:.3} to {high:.3}"));
+        };
+        let [low, high] = [low, high].map(|bound| bound / table.ns_per_unit());
+        let interval = format!("{low:.3} to {high:.3}");
+        row.cell(&table.sign(run, column).written(&interval));
     }
     row
 }
@@ -347,7 +369,10 @@ fn own_row(run: &Results, runs: &[Results], table: &PaperTable, statistic: Stati
     row.named(&run.info.subject, &words);
     for column in &table.columns {
         let own = match column.over {
-            OverRepeats::TimesBridge => table.times_bridge(run, runs, column),
+            OverRepeats::TimesBridge => {
+                let ratio = table.times_bridge(run, runs, column);
+                ratio.map(|ratio| Signed::new(ratio, NumberSign::Plain))
+            }
             OverRepeats::Median | OverRepeats::Mean | OverRepeats::Deviation => {
                 table.ours(run, column, statistic)
             }
@@ -358,20 +383,20 @@ fn own_row(run: &Results, runs: &[Results], table: &PaperTable, statistic: Stati
 }
 
 /// Ours, or why there is nothing.
-fn own_cell(run: &Results, table: &PaperTable, column: &Column, own: Option<f64>) -> String {
+fn own_cell(
+    run: &Results,
+    table: &PaperTable,
+    column: &Column,
+    own: Option<Signed<f64>>,
+) -> String {
     let records = table.records(run, column);
-    let marked = records.iter().any(|record| !record.is_plain());
     let verdict = records
         .iter()
         .map(|r| r.verdict)
         .find(|v| *v != CaseVerdict::Ok);
-    match (own, verdict) {
+    match (own.map(Signed::with_sign), verdict) {
         (_, Some(verdict)) => verdict.word().into(),
-        (Some(value), None) if table.is_bound(run, column) => {
-            format!("{AT_LEAST} {}", table.shown(column, value))
-        }
-        (Some(value), None) if marked => format!("({})", table.shown(column, value)),
-        (Some(value), None) => table.shown(column, value),
+        (Some((value, sign)), None) => sign.written(&table.shown(column, value)),
         (None, None) => "-".into(),
     }
 }
@@ -400,8 +425,8 @@ fn difference(table: &PaperTable, run: &Results, statistic: Statistic) -> Option
     let mut ratios = Vec::new();
     let mut nearest: Option<(f64, &str)> = None;
     for (at, column) in table.columns.iter().enumerate() {
-        let own = table.ours(run, column, statistic);
-        let is_like = column.over != OverRepeats::Deviation && !table.is_bound(run, column);
+        let own = table.ours(run, column, statistic).and_then(Signed::plain);
+        let is_like = column.over != OverRepeats::Deviation;
         let Some(own) = own.filter(|own| *own > 0.0 && is_like) else {
             continue;
         };

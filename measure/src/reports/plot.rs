@@ -34,12 +34,12 @@ const INK: RGBColor = RGBColor(48, 54, 61);
 const GRID: f64 = 0.2;
 /// A line with fewer points than this shows each.
 const MAX_DOTS: usize = 40;
-/// Where the axis of a distribution begins at the least, in microseconds: to read a clock takes
+/// The least beginning of the axis of a distribution, in microseconds: to read a clock takes
 /// longer.
 const LEAST_MICROS: f64 = 0.01;
 /// Half the width of a cross, and what it means.
 const CROSS_SIZE: i32 = 5;
-const CROSS_WORDS: &str = "cross: forced, no result";
+const CROSS_WORDS: &str = "cross: forced, or with another sign";
 /// The colours of series.
 const COLOURS: [RGBColor; 11] = [
     RGBColor(154, 160, 166),
@@ -214,8 +214,7 @@ fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     corners
 }
 
-/// The same with crosses, which no line connects, for points of each line that are results only
-/// because of `--force`.
+/// The same with crosses, which no line connects, for points of each line that have a sign.
 pub fn signed_lines(axes: Axes<'_>, lines: &[Line], crosses: &[Vec<(f64, f64)>]) -> String {
     picture(HEIGHT, |area| {
         draw_lines(area, axes, lines, crosses, MAX_DOTS)

@@ -1,12 +1,14 @@
-//! Where a few late frames raise a mean far above its median, a computed sentence says so.
+//! Says so where a few late frames raise a mean far above its median.
 
-use crate::runs::results::ResultRecord;
+use crate::runs::results::{DELAY, ResultRecord};
+use crate::runs::signed::NumberSign;
 use crate::statistics::numbers::number;
 
 /// A mean differs much from its median if it is more than this many times it.
 const MUCH: f64 = 1.5;
 
-/// How means differ from medians among some results; none if they nowhere differ much.
+/// Says how means differ from medians among some results, those with a sign left out; none if they
+/// nowhere differ much.
 pub fn sentence<'a>(
     of: &str,
     records: impl IntoIterator<Item = &'a ResultRecord>,
@@ -19,6 +21,9 @@ pub fn sentence<'a>(
         let Some(delay) = &record.delay else {
             continue;
         };
+        if record.sign(DELAY) != NumberSign::Plain {
+            continue;
+        }
         all += 1;
         let ratio = delay.mean / delay.p50;
         if ratio > MUCH {

@@ -14,10 +14,11 @@ use crate::runs::results::{Results, Store};
 use crate::runs::run_arguments::{RunArguments, report};
 use crate::runs::runner;
 use crate::runs::signals;
+use crate::subject::controller::{STALL_SECONDS, SwitchAddress};
 use crate::subject::faults::Faults;
 use crate::subject::forward;
 use crate::subject::time_stamps::TimeStamps;
-use crate::subject::{TestSubject, reflect_all};
+use crate::subject::{TestSubject, reflect_all, virtual_stamps};
 use crate::testbed::traffic::open;
 
 /// The user's commands.
@@ -35,12 +36,26 @@ pub enum MeterCommand {
         /// Two interfaces that are joined by a cable [default: a pair of virtual ones]
         #[arg(long, value_name = "A,B", value_delimiter = ',')]
         ports: Vec<String>,
-        /// Who stamps frames [default: the network card if both have one clock, else the program]
+        /// The clock that stamps frames [default: the network card if both have one clock, else the
+        /// kernel, else the program]
         #[arg(long, value_name = "WHO")]
         time_stamps: Option<TimeStamps>,
         /// Fewer sizes, loads and frames
         #[arg(long)]
         short: bool,
+    },
+    /// Put back the rules that a run removed from a switch, if it was killed before it did
+    Restore {
+        /// The switch, as for run
+        #[arg(long, value_name = "ADDRESS")]
+        switch: SwitchAddress,
+        /// The folder of the run
+        #[arg(long, default_value = "ofmeter-results", value_name = "DIR")]
+        out: PathBuf,
+        /// Seconds that the switch may take to answer
+        #[arg(long, value_name = "SECONDS", default_value_t = STALL_SECONDS)]
+        #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
+        stall: u64,
     },
     /// Write the report of a run: report.html in its folder
     Report {
@@ -70,6 +85,10 @@ pub enum MeterCommand {
         /// As delay=500us,spread=50us,loss=1%,duplicate=0.1%,reorder=0.1%
         #[arg(long, default_value = "", value_name = "FAULTS")]
         faults: Faults,
+        /// Keep the delays of the meter's frames from the first to the second interface here, by
+        /// the kernel's stamps
+        #[arg(long, value_name = "FILE", hide = true)]
+        truth: Option<PathBuf>,
     },
 }
 
@@ -90,6 +109,9 @@ pub fn run(command: MeterCommand) -> Result<()> {
             time_stamps,
             short,
         } => calibrate(&out, &ports, time_stamps, short)?,
+        MeterCommand::Restore { switch, out, stall } => {
+            RunArguments::restore(&switch, &out, stall)?;
+        }
         MeterCommand::Report { dir } => report(&dir)?,
         MeterCommand::Paper(arguments) => arguments.run()?,
         MeterCommand::Compare { first, second } => {
@@ -100,7 +122,12 @@ pub fn run(command: MeterCommand) -> Result<()> {
             signals::listen();
             reflect_all(open(&interface)?, &signals::is_over)?;
         }
-        MeterCommand::Forward { one, other, faults } => forward::run([&one, &other], faults)?,
+        MeterCommand::Forward {
+            one,
+            other,
+            faults,
+            truth,
+        } => forward::run([&one, &other], faults, truth.as_deref())?,
     }
     Ok(())
 }
@@ -123,7 +150,7 @@ fn calibrate(out: &Path, ports: &[String], stamps: Option<TimeStamps>, short: bo
             calibration
         }
         [] => {
-            let stamps = TimeStamps::of_virtual_interfaces(stamps)?;
+            let stamps = virtual_stamps(stamps)?;
             runner::calibrate(&limits, stamps, &signals::is_over)?
         }
         _ => return Err("--ports takes two interfaces, as A,B".into()),

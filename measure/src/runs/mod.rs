@@ -2,8 +2,11 @@
 
 pub mod cli;
 pub mod guard;
+pub mod machine;
 pub mod paper_run;
+pub mod raw;
 pub mod results;
 pub mod run_arguments;
 pub mod runner;
 pub mod signals;
+pub mod signed;

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use clap::Args;
 
+use crate::cases::chosen;
 use crate::data_centre::live_fct;
 use crate::error::Result;
 use crate::reports::markdown::{fill_page, markdown};
@@ -13,7 +14,7 @@ use crate::reports::paper_qos;
 use crate::reports::papers::{self, PublishedPaper};
 use crate::runs::results::{Results, Store};
 use crate::runs::run_arguments::{ORIGINAL_FOLDER, REPORT, RunArguments, repeats};
-use crate::runs::runner::left;
+use crate::runs::runner::{self, left};
 use crate::subject::{SetupName, own_folder};
 
 /// The file of the report's text.
@@ -78,7 +79,7 @@ impl PaperArguments {
     fn results(&self, paper: &PublishedPaper) -> Result<Vec<Results>> {
         let setups = self.setups(paper)?;
         let rounds = repeats(self.repeats, self.short);
-        self.announce(paper, &setups, rounds);
+        self.announce(paper, &setups, rounds)?;
         let start = Instant::now();
         let all = rounds as usize * setups.len();
         // One instrument, measured before the first set-up.
@@ -113,7 +114,9 @@ impl PaperArguments {
         rounds: u32,
     ) -> RunArguments {
         let usual = RunArguments::of_setup(setup.name, &paper.cases, &setup.folder);
-        usual.repeated(rounds, self.short)
+        usual
+            .repeated(rounds, self.short)
+            .there_and_back(paper.echo)
     }
 
     /// The set-ups that are on this machine.
@@ -140,22 +143,39 @@ impl PaperArguments {
         Ok(found)
     }
 
-    /// Says how long the longest case takes on all set-ups.
-    fn announce(&self, paper: &PublishedPaper, setups: &[PaperSetup<'_>], rounds: u32) {
-        if !paper.cases.iter().any(|case| case == live_fct::NAME) {
-            return;
-        }
-        let mut seconds = 0.0;
+    /// Says how long all cases take on all set-ups, and how long the longest of them does.
+    fn announce(
+        &self,
+        paper: &PublishedPaper,
+        setups: &[PaperSetup<'_>],
+        rounds: u32,
+    ) -> Result<()> {
+        let (mut all, mut live) = (0.0, 0.0);
         for setup in setups {
             let limits = self.arguments(paper, setup, rounds).limits();
-            for point in live_fct::points(&limits) {
-                seconds += live_fct::seconds(&limits, &setup.setup, &point);
+            for case in chosen(&paper.cases)? {
+                let points = runner::points_of(case, &limits);
+                let each = points
+                    .iter()
+                    .map(|point| runner::seconds(&limits, Some(&setup.setup), case, point));
+                let seconds = each.sum::<f64>() * f64::from(rounds);
+                all += seconds;
+                if case.name == live_fct::NAME {
+                    live += seconds;
+                }
             }
         }
-        let minutes = (seconds * f64::from(rounds) / 60.0).ceil();
+        let form = if self.short { ", shortest form" } else { "" };
         eprintln!(
-            "{} takes about {minutes:.0} min in all rounds",
-            live_fct::NAME
+            "paper {}{form}: its cases take about {:.0} min in all rounds",
+            self.number,
+            (all / 60.0).ceil()
         );
+        if live > 0.0 {
+            let minutes = (live / 60.0).ceil();
+            let name = live_fct::NAME;
+            eprintln!("{name} takes about {minutes:.0} min of them");
+        }
+        Ok(())
     }
 }

@@ -11,9 +11,13 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::cases::baseline::Baseline;
 use crate::cases::calibration::Calibration;
 use crate::cases::point::{CaseVerdict, Point, ResultMetric};
+use crate::cases::table_size::AT_LEAST;
 use crate::error::{Error, Result};
+use crate::runs::raw::{self, RAW};
+use crate::runs::signed::{NumberSign, Signed};
 use crate::statistics::Summary;
 use crate::subject::time_stamps::TimeStamps;
 
@@ -22,7 +26,6 @@ const RUN: &str = "run.json";
 const CALIBRATION: &str = "calibration.json";
 const RESULTS: &str = "results.jsonl";
 const CSV: &str = "results.csv";
-const RAW: &str = "raw";
 /// The head of the table.
 const CSV_HEAD: &str = "case,point,setup,version,round,verdict,marks,metric,unit,value\n";
 
@@ -49,7 +52,7 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
-    /// What two runs must have in common for their results to belong together, in words.
+    /// Returns in words what two runs must have in common for their results to belong together.
     fn conditions(&self) -> [&str; 5] {
         [
             &self.subject,
@@ -68,7 +71,7 @@ impl RunInfo {
         ]
     }
 
-    /// Why results of another run do not belong with those of this one, if they do not.
+    /// Says why results of another run do not belong with those of this one, if they do not.
     fn difference(&self, other: &Self) -> Option<String> {
         let mut pairs = self.conditions().into_iter().zip(other.conditions());
         let (ours, theirs) = pairs.find(|(ours, theirs)| ours != theirs)?;
@@ -101,22 +104,58 @@ pub struct ResultRecord {
     pub delay: Option<Summary>,
     /// The file of the delays.
     pub raw: Option<String>,
+    /// The file of the flows, if it has some: their sizes and times.
+    pub flows: Option<String>,
+    /// The wire and the yardstick at the same load in the same round, if the delays are of frames.
+    pub baseline: Option<Baseline>,
     /// The distribution of the errors of departures: nanoseconds, and the share up to them.
     #[serde(default)]
     pub departures: Vec<(u64, f64)>,
 }
 
 impl ResultRecord {
-    /// The value of a metric: one of its own, or `delay` for the median delay in microseconds.
-    pub fn value(&self, name: &str) -> Option<f64> {
-        if name == DELAY {
-            return self.delay.as_ref().map(|delay| delay.p50 / 1e3);
-        }
+    /// The value of a metric: one of its own, or `delay`, `mean` or `deviation` for the median, the
+    /// mean and the standard deviation of delays in microseconds.
+    pub fn value(&self, name: &str) -> Option<Signed<f64>> {
+        let value = match name {
+            DELAY => self.delay.as_ref()?.p50 / 1e3,
+            MEAN => self.delay.as_ref()?.mean / 1e3,
+            DEVIATION => self.delay.as_ref()?.deviation / 1e3,
+            _ => self.own_value(name)?,
+        };
+        Some(Signed::new(value, self.sign(name)))
+    }
+
+    fn own_value(&self, name: &str) -> Option<f64> {
         let found = self.metrics.iter().find(|metric| metric.name == name);
         found.map(|metric| metric.value)
     }
 
-    /// Why it would be no result if it were not forced.
+    /// The sign of a metric.
+    pub fn sign(&self, name: &str) -> NumberSign {
+        let is_delay = [DELAY, MEAN, DEVIATION].contains(&name);
+        if !self.counts() {
+            NumberSign::Marked
+        } else if self.verdict != CaseVerdict::Ok {
+            NumberSign::NotOk
+        } else if !is_delay && self.notes.iter().any(|note| note.starts_with(AT_LEAST)) {
+            NumberSign::AtLeast
+        } else if is_delay && self.loss() > SMALL_LOSS {
+            NumberSign::Lossy
+        } else if self.forced().next().is_some() {
+            NumberSign::Forced
+        } else {
+            NumberSign::Plain
+        }
+    }
+
+    /// The share of frames that were lost.
+    pub fn loss(&self) -> f64 {
+        let lost = self.own_value("lost").unwrap_or(0.0);
+        lost / self.own_value("sent").unwrap_or(0.0).max(1.0)
+    }
+
+    /// Returns the reasons for which it would be no result if it were not forced.
     pub fn forced(&self) -> impl Iterator<Item = &str> {
         let notes = self.notes.iter().map(String::as_str);
         notes.filter(|note| note.starts_with(FORCED))
@@ -133,14 +172,19 @@ impl ResultRecord {
     }
 }
 
+/// The share of frames up to which their loss changes no delay that is shown: if they were the
+/// slowest, the 99th percentile would be the 99.1th.
+const SMALL_LOSS: f64 = 0.001;
+
 /// The name of the median delay among metrics.
 pub const DELAY: &str = "delay";
+/// Those of their mean and their standard deviation.
+const MEAN: &str = "mean";
+/// See [`MEAN`].
+const DEVIATION: &str = "deviation";
 
 /// The beginning of a note that says why a forced result would be none.
 pub const FORCED: &str = "forced: ";
-
-/// The end of the name of what is shown if it is forced.
-const FORCED_SIGN: &str = " (forced)";
 
 /// A folder of results.
 pub struct Store {
@@ -208,7 +252,8 @@ impl Store {
             let what = format!("results of another run are here: {difference}");
             return Err(self.failed(RUN, what));
         }
-        self.write_json(RUN, info)
+        self.write_json(RUN, info)?;
+        self.write_csv()
     }
 
     /// Writes what the instrument can do.
@@ -230,20 +275,27 @@ impl Store {
     /// Errors: the system's.
     pub fn add(&self, record: &mut ResultRecord, delays_ns: &[u64]) -> Result<()> {
         if !delays_ns.is_empty() {
-            let words = format!("{}-{}-{}.ns", record.case, record.point.name, record.round);
-            let name = words.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
+            let name = raw::file(&record.case, &record.point, record.round, "ns");
             let bytes: Vec<u8> = delays_ns.iter().flat_map(|ns| ns.to_le_bytes()).collect();
-            let path = self.folder.join(RAW).join(&name);
-            fs::write(path, bytes).map_err(|e| self.failed(&name, e))?;
-            record.raw = Some(format!("{RAW}/{name}"));
+            fs::write(self.path(&name), bytes).map_err(|e| self.failed(&name, e))?;
+            record.raw = Some(name);
         }
         let line = serde_json::to_string(record).map_err(|e| self.failed(RESULTS, e))?;
-        let path = self.folder.join(RESULTS);
-        let opened = OpenOptions::new().create(true).append(true).open(path);
-        let mut file = opened.map_err(|e| self.failed(RESULTS, e))?;
         // Ends a line that was not written whole, so that this one is read.
         let begin = if self.is_cut_off() { "\n" } else { "" };
-        writeln!(file, "{begin}{line}").map_err(|e| self.failed(RESULTS, e))
+        self.append(RESULTS, &format!("{begin}{line}\n"))?;
+        // However the run ends, the table has what was measured.
+        self.append(CSV, &csv_rows(record))
+    }
+
+    /// Adds text to a file of the folder.
+    fn append(&self, name: &str, text: &str) -> Result<()> {
+        let opened = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.path(name));
+        let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|e| self.failed(name, e))
     }
 
     /// Returns true if the results end within a line, as where the disk was full.
@@ -308,9 +360,7 @@ impl Store {
     }
 
     /// Writes all numbers as a table for other programs.
-    ///
-    /// Errors: the system's.
-    pub fn write_csv(&self) -> Result<()> {
+    fn write_csv(&self) -> Result<()> {
         let mut text = CSV_HEAD.to_string();
         for record in self.records()? {
             text += &csv_rows(&record);
@@ -364,6 +414,7 @@ fn csv_rows(record: &ResultRecord) -> String {
             });
         }
     }
+    metrics.extend(record.baseline.iter().flat_map(Baseline::metrics));
     let mut rows = String::new();
     for metric in metrics {
         let name = quoted(&metric.name);
@@ -428,40 +479,38 @@ impl Results {
         points
     }
 
-    /// The values of a metric at a point here and in another run, of the repeats that count in
-    /// both: those of a number have the same load.
-    pub fn pairs(&self, other: &Self, case: &str, point: &str, metric: &str) -> Vec<(f64, f64)> {
+    /// The values of a metric at a point here and in another run, of the repeats that have no sign
+    /// in both, or only that of the user's force: those of a number have the same load.
+    pub fn pairs(
+        &self,
+        other: &Self,
+        case: &str,
+        point: &str,
+        metric: &str,
+    ) -> Signed<Vec<(f64, f64)>> {
+        let usable = |record: &ResultRecord| {
+            let found = record.value(metric)?.with_sign();
+            (found.1 <= NumberSign::Forced).then_some(found)
+        };
         let mut pairs = Vec::new();
-        for own in self.of(case, point).filter(|record| record.counts()) {
+        let mut sign = NumberSign::Plain;
+        for own in self.of(case, point) {
             let mut others = other.of(case, point);
-            let same = others.find(|record| record.round == own.round && record.counts());
-            let values = own
-                .value(metric)
-                .zip(same.and_then(|same| same.value(metric)));
-            pairs.extend(values);
+            let same = others.find(|record| record.round == own.round);
+            if let Some((one, other)) = usable(own).zip(same.and_then(usable)) {
+                pairs.push((one.0, other.0));
+                sign = sign.max(one.1).max(other.1);
+            }
         }
-        pairs
+        Signed::new(pairs, sign)
     }
 
-    /// Returns true if some of the results at a point count only because they are forced.
-    pub fn is_forced(&self, case: &str, point: &str) -> bool {
-        let mut counting = self.of(case, point).filter(|record| record.counts());
-        counting.any(|record| !record.is_plain())
-    }
-
-    /// Returns the end of the name of a point where it is shown: a forced one says so.
-    pub fn sign(&self, case: &str, point: &str) -> &'static str {
-        if self.is_forced(case, point) {
-            FORCED_SIGN
-        } else {
-            ""
-        }
-    }
-
-    /// The values of a metric at a point, of results that count.
-    pub fn values(&self, case: &str, point: &str, metric: &str) -> Vec<f64> {
+    /// The values of a metric at a point, of results that count, with the greatest of their signs.
+    pub fn values(&self, case: &str, point: &str, metric: &str) -> Signed<Vec<f64>> {
         let counting = self.of(case, point).filter(|record| record.counts());
-        counting.filter_map(|record| record.value(metric)).collect()
+        let all = counting.filter_map(|record| record.value(metric));
+        let (values, signs): (Vec<f64>, Vec<NumberSign>) = all.map(Signed::with_sign).unzip();
+        Signed::new(values, signs.into_iter().max().unwrap_or_default())
     }
 }
 
@@ -497,12 +546,19 @@ mod tests {
         assert!(store.claim().unwrap_err().to_string().contains("--out"));
         drop(claim);
         store.claim().unwrap();
-        store.add(&mut ResultRecord::default(), &[]).unwrap();
+        let mut measured = ResultRecord {
+            delay: Summary::of(&[1_000]),
+            ..ResultRecord::default()
+        };
+        store.add(&mut measured, &[]).unwrap();
         let path = folder.path().join(RESULTS);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{text}{}", &text[..20])).unwrap();
         store.add(&mut ResultRecord::default(), &[]).unwrap();
         assert_eq!(store.records().unwrap().len(), 2);
+        // The table for programs is there before the run ends.
+        let table = fs::read_to_string(folder.path().join(CSV)).unwrap();
+        assert!(table.contains("\"delay, p50\",us,1\n"), "{table}");
     }
 
     #[test]

@@ -7,17 +7,17 @@ use bofuss_oflib::Version;
 use clap::{ArgGroup, Args};
 
 use crate::cases::chosen;
-use crate::cases::workbench::{Limits, MAX_OWN_RULES, Workbench};
-use crate::data_centre::live_fct::SCALE;
-use crate::error::Result;
+use crate::cases::workbench::{Limits, MAX_OWN_RULES, USUAL_SCALE, Workbench};
+use crate::error::{ControlError, Error, Result};
 use crate::reports::html;
 use crate::runs::guard::Guard;
+use crate::runs::machine::{machine, switch_facts};
 use crate::runs::results::{Results, RunInfo, Store};
-use crate::runs::runner::{self, RunPlan, machine};
+use crate::runs::runner::{self, RunPlan};
 use crate::runs::signals;
 use crate::subject::controller::{ControlSession, STALL_SECONDS, SwitchAddress, offered_versions};
 use crate::subject::time_stamps::TimeStamps;
-use crate::subject::{SetupName, TestSubject, isolated, own_folder};
+use crate::subject::{SetupName, TestSubject, isolated, own_folder, virtual_stamps};
 
 /// Rules that a switch that was not started here is given at most, and any in the shortest form,
 /// unless the user says otherwise.
@@ -27,12 +27,12 @@ const MAX_SHORT_RULES: u32 = 1_000;
 const REPEATS: u32 = 5;
 /// Frames per second at most, unless the user says otherwise.
 const MAX_RATE: u32 = 10_000_000;
-/// Where the original BOFUSS is installed.
+/// The folder in which the original BOFUSS is installed.
 pub const ORIGINAL_FOLDER: &str = "/usr/local/bin";
 /// The report's file.
 pub const REPORT: &str = "report.html";
 
-/// What to run, and on what.
+/// Options of a run: the cases, and the set-ups.
 #[derive(Args)]
 #[command(group(ArgGroup::new("subject").args(["switch", "setup"]).required(true)))]
 pub struct RunArguments {
@@ -90,8 +90,8 @@ pub struct RunArguments {
     /// Send frames there and back
     #[arg(long)]
     echo: bool,
-    /// Who stamps frames [default: the network card if both interfaces have one clock, else the
-    /// program]
+    /// The clock that stamps frames of delays [default: the network card if both interfaces have
+    /// one clock, else the kernel, else the program]
     #[arg(long, value_name = "WHO")]
     time_stamps: Option<TimeStamps>,
     /// Bytes at which flows of spine-leaf-fct and spine-leaf-live are cut off [default: 100000000
@@ -99,8 +99,8 @@ pub struct RunArguments {
     #[arg(long, value_name = "BYTES")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     largest_flow: Option<u64>,
-    /// How many times slower than 100 Mb/s the links of spine-leaf-live are
-    #[arg(long, value_name = "TIMES", default_value_t = SCALE)]
+    /// The factor by which the links of spine-leaf-live are slower than 100 Mb/s
+    #[arg(long, value_name = "TIMES", default_value_t = USUAL_SCALE)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     scale: u32,
     /// Seconds that the switch may take to answer before it counts as hanging
@@ -152,7 +152,7 @@ impl RunArguments {
             echo: false,
             time_stamps: None,
             largest_flow: None,
-            scale: SCALE,
+            scale: USUAL_SCALE,
             stall: STALL_SECONDS,
             force: false,
             programs: None,
@@ -168,7 +168,14 @@ impl RunArguments {
         self
     }
 
-    /// How much to measure.
+    /// The same with frames that go there and back, or one way.
+    #[must_use]
+    pub fn there_and_back(mut self, echo: bool) -> Self {
+        self.echo = echo;
+        self
+    }
+
+    /// Returns the amount to measure.
     pub fn limits(&self) -> Limits {
         let usual = match (self.short, self.setup.is_some()) {
             (true, _) => MAX_SHORT_RULES,
@@ -187,7 +194,7 @@ impl RunArguments {
         }
     }
 
-    /// Where bofuss is.
+    /// Returns the folder of bofuss.
     fn program_folder(&self) -> PathBuf {
         self.programs.clone().unwrap_or_else(own_folder)
     }
@@ -237,8 +244,17 @@ impl RunArguments {
         let ended = isolated(self.setup.is_some(), || {
             let mut subject = self.subject()?;
             subject.choose_stamps(Some(stamps))?;
-            let mut bench = Workbench::new(&subject, &versions, &limits, &signals::is_over)?;
-            self.guarded(&mut bench, &plan, &store)
+            let bench = Workbench::new(&subject, &versions, &limits, &signals::is_over);
+            match bench {
+                Ok(mut bench) => self.guarded(&mut bench, &plan, &store),
+                // That is a result, too.
+                Err(Error::Control(ControlError::Hangs)) => {
+                    let info = self.info(&subject, &plan, None, Vec::new());
+                    store.begin(&info)?;
+                    runner::keep_silence(&limits, &plan, &store, &info)
+                }
+                Err(error) => Err(error),
+            }
         })?;
         report(&self.out)?;
         if ended {
@@ -247,19 +263,23 @@ impl RunArguments {
         Err("interrupted; the same command goes on where it was".into())
     }
 
-    /// Who stamps the frames of this run.
+    /// Chooses the clock that stamps the frames of this run.
     ///
     /// Errors: a switch that is there does not answer, or an interface is not usable.
     fn stamps(&self, versions: &[Version]) -> Result<TimeStamps> {
         if self.setup.is_some() {
-            return TimeStamps::of_virtual_interfaces(self.time_stamps);
+            return virtual_stamps(self.time_stamps);
         }
         let mut subject = self.subject()?;
         subject.choose_stamps(self.time_stamps)?;
         // What is wrong with the switch or an interface is said before the calibration.
         subject.check_interfaces()?;
         if let Some(address @ SwitchAddress::Active(_)) = &self.switch {
-            ControlSession::connect(address, versions, Duration::from_secs(self.stall))?;
+            let stall = Duration::from_secs(self.stall);
+            match ControlSession::connect(address, versions, stall) {
+                Ok(_) | Err(ControlError::Hangs) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(subject.stamps)
     }
@@ -276,6 +296,35 @@ impl RunArguments {
         store.set_calibration(&fresh)
     }
 
+    /// Puts back what a run that was killed removed from a switch.
+    ///
+    /// Errors: there is nothing; the connection's.
+    pub fn restore(switch: &SwitchAddress, out: &Path, stall: u64) -> Result<()> {
+        let store = Store::open(out)?;
+        let _claim = store.claim()?;
+        Guard::put_back(switch, Duration::from_secs(stall), &store)
+    }
+
+    /// The record of what was requested, on what.
+    fn info(
+        &self,
+        subject: &TestSubject,
+        plan: &RunPlan<'_>,
+        version: Option<Version>,
+        facts: Vec<String>,
+    ) -> RunInfo {
+        RunInfo {
+            program: format!("ofmeter {}", env!("CARGO_PKG_VERSION")),
+            subject: subject.name.clone(),
+            version: version.map(|version| version.to_string()),
+            repeats: plan.repeats,
+            short: self.short,
+            echo: self.echo,
+            stamps: subject.stamps,
+            machine: [machine(), facts, subject.time_stamps()].concat(),
+        }
+    }
+
     /// Runs the plan; a switch that was not started here is as before in the end.
     fn guarded(
         &self,
@@ -283,34 +332,30 @@ impl RunArguments {
         plan: &RunPlan<'_>,
         store: &Store,
     ) -> Result<bool> {
-        let info = RunInfo {
-            program: format!("ofmeter {}", env!("CARGO_PKG_VERSION")),
-            subject: bench.subject.name.clone(),
-            version: bench.version().map(|version| version.to_string()),
-            repeats: plan.repeats,
-            short: self.short,
-            echo: self.echo,
-            stamps: bench.subject.stamps,
-            machine: [machine(), bench.subject.time_stamps()].concat(),
-        };
+        let facts = switch_facts(bench);
+        let info = self.info(bench.subject, plan, bench.version(), facts);
         store.begin(&info)?;
-        let mut guard = None;
-        if let Some(controller) = &mut bench.controller
-            && !bench.subject.is_own
-        {
-            guard = Some(Guard::new(controller, self.wipe, store)?);
-        }
-        let ended = runner::run(bench, plan, store, &info);
-        let Some(guard) = guard else {
-            return ended;
+        let address = match &bench.subject.address {
+            Some(address) if !bench.subject.is_own => address,
+            Some(_) | None => return runner::run(bench, plan, store, &info),
         };
-        let ready = bench.reconnect_if_closed();
-        // Why the run ended says more than that the switch is still gone.
-        if ready.is_err() && ended.is_err() {
-            return ended;
+        // A switch that connects has one connection.
+        bench.controller = None;
+        let guard = match Guard::new(address, bench.limits.stall, self.wipe, store) {
+            // What it has is not known, so that it is left as it is.
+            Err(Error::Control(ControlError::Hangs)) => {
+                return runner::keep_silence(bench.limits, plan, store, &info);
+            }
+            guard => guard?,
+        };
+        let ended = bench
+            .connect()
+            .and_then(|()| runner::run(bench, plan, store, &info));
+        bench.controller = None;
+        match (ended, guard.restore()) {
+            (ended, Ok(())) => ended,
+            (Ok(_), Err(error)) => Err(error),
+            (Err(why), Err(error)) => Err(format!("{why}\n{error}").into()),
         }
-        ready?;
-        guard.restore(bench.control()?, store)?;
-        ended
     }
 }

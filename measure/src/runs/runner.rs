@@ -5,18 +5,19 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::cases::MeterCase;
+use crate::cases::baseline::Baselines;
 use crate::cases::calibration::{self, Calibration};
 use crate::cases::point::{CaseVerdict, Point, PointOutcome};
 use crate::cases::workbench::{Limits, Workbench};
 use crate::data_centre::live_fct;
-use crate::error::Result;
+use crate::error::{ControlError, Error, Result};
+use crate::runs::raw;
 use crate::runs::results::{FORCED, ResultRecord, RunInfo, Store};
 use crate::statistics::{Summary, distribution};
 use crate::subject::time_stamps::TimeStamps;
-use crate::subject::{TestSubject, isolated, own_folder};
-use crate::testbed::net::run as run_command;
+use crate::subject::{SetupName, TestSubject, isolated, own_folder};
 
-/// What to run.
+/// The cases and set-ups to run.
 pub struct RunPlan<'a> {
     /// The cases.
     pub cases: &'a [&'static MeterCase],
@@ -28,41 +29,6 @@ pub struct RunPlan<'a> {
 
 /// Seconds of a step in which it sends no frames: it sets rules, and waits for late frames.
 const MOMENT_SECONDS: f64 = 0.5;
-
-/// The facts about this machine that all results depend on.
-pub fn host() -> Vec<String> {
-    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let named = cpu.lines().find(|line| line.starts_with("model name"));
-    let model = named
-        .and_then(|line| line.split(": ").nth(1))
-        .unwrap_or("unknown");
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    vec![
-        format!("processor: {model}, {cores} cores; nothing is pinned"),
-        format!("kernel: {}", kernel.trim()),
-        format!("date: {}", date()),
-    ]
-}
-
-/// The same, and how frames are sent and received.
-pub fn machine() -> Vec<String> {
-    let mut facts = host();
-    facts.extend([
-        "input and output: AF_PACKET rings".into(),
-        "offloads: off, but in cases that say otherwise".into(),
-        "frame sizes: without the frame check sequence".into(),
-    ]);
-    facts
-}
-
-/// Today, as `date` writes it.
-fn date() -> String {
-    run_command("date -u +%Y-%m-%d")
-        .unwrap_or_default()
-        .trim()
-        .into()
-}
 
 /// Measures the instrument on a wire and through the yardstick; if a card is to stamp frames, with
 /// stamps of the kernel, as these interfaces have no card.
@@ -116,12 +82,24 @@ pub fn left(start: Instant, done: usize, all: usize, guess: f64) -> String {
 /// A repeat of a case at a point.
 type RunStep<'a> = (u32, &'a MeterCase, Point);
 
+/// The points of a case, with loads that are permitted: what two of them differ in may be above.
+pub fn points_of(case: &MeterCase, limits: &Limits) -> Vec<Point> {
+    let mut points: Vec<Point> = Vec::new();
+    for point in (case.points)(limits) {
+        let point = point.at_most(limits.max_rate);
+        if !points.contains(&point) {
+            points.push(point);
+        }
+    }
+    points
+}
+
 /// The steps of a plan that have no result yet.
 fn steps_left<'a>(limits: &Limits, plan: &RunPlan<'a>, there: &[ResultRecord]) -> Vec<RunStep<'a>> {
     let mut steps: Vec<RunStep<'_>> = Vec::new();
     for round in 1..=plan.repeats {
         for case in plan.cases {
-            for point in (case.points)(limits) {
+            for point in points_of(case, limits) {
                 let is_there = there.iter().any(|record| {
                     record.round == round && record.case == case.name && record.point == point
                 });
@@ -147,6 +125,7 @@ pub fn run(
     let steps = steps_left(bench.limits, plan, &store.records()?);
     announce(bench, &steps);
     let guess: f64 = steps.iter().map(|step| expected_seconds(bench, step)).sum();
+    let mut baselines = Baselines::new(info.stamps, bench.limits);
     let start = Instant::now();
     let all = steps.len();
     if all > 0 {
@@ -167,47 +146,107 @@ pub fn run(
         if (bench.over)() {
             return Ok(false); // the point was cut short
         }
-        let delay = Summary::of(&outcome.delays_ns);
+        if outcome.verdict == CaseVerdict::Hangs {
+            // It may hang on this connection only; if not, the next step says so.
+            let _ = bench.connect_anew();
+        }
+        let baseline = outcome.load.map(|load| baselines.at(round, &load));
+        if (bench.over)() {
+            return Ok(false);
+        }
+        let delays_ns = outcome.delays_ns.clone();
+        let flows = std::mem::take(&mut outcome.flows);
+        let delay = Summary::of(&delays_ns);
         let mut beyond = std::mem::take(&mut outcome.beyond);
+        let baseline = baseline.and_then(|measured| {
+            let failed = |why| beyond.push(format!("no baseline: {why}"));
+            measured.map_err(failed).ok()
+        });
         if let Some(calibration) = &calibration {
-            beyond.extend(calibration.marks(&outcome, delay.as_ref()));
+            beyond.extend(calibration.marks(&outcome));
             outcome.notes.extend(calibration.background_note(&outcome));
         }
+        beyond.extend(
+            baseline
+                .iter()
+                .flat_map(|found| found.marks(delay.as_ref())),
+        );
         if plan.forced {
             let forced = beyond.into_iter().map(|mark| format!("{FORCED}{mark}"));
             outcome.notes.extend(forced);
         } else {
             outcome.marks.extend(beyond);
         }
-        let mut record = ResultRecord {
-            case: case.name.into(),
-            point,
-            subject: info.subject.clone(),
-            version: info.version.clone(),
-            round,
-            verdict: outcome.verdict,
-            marks: outcome.marks,
-            notes: outcome.notes,
-            metrics: outcome.metrics,
-            delay,
-            raw: None,
-            departures: distribution(&outcome.departure_errors_ns),
-        };
-        store.add(&mut record, &outcome.delays_ns)?;
+        let mut record = record_of(info, (round, case, point), outcome);
+        record.baseline = baseline;
+        if !flows.is_empty() {
+            let file = raw::file(&record.case, &record.point, round, "csv");
+            store.write(&file, &raw::flow_table(&flows))?;
+            record.flows = Some(file);
+        }
+        store.add(&mut record, &delays_ns)?;
         eprintln!("[{}/{all}, {progress}] {}", done + 1, line(&record, case));
     }
-    store.write_csv()?;
+    Ok(true)
+}
+
+/// The record of a step, without its delays' file.
+fn record_of(
+    info: &RunInfo,
+    (round, case, point): RunStep<'_>,
+    outcome: PointOutcome,
+) -> ResultRecord {
+    ResultRecord {
+        case: case.name.into(),
+        point,
+        subject: info.subject.clone(),
+        version: info.version.clone(),
+        round,
+        verdict: outcome.verdict,
+        marks: outcome.marks,
+        notes: outcome.notes,
+        metrics: outcome.metrics,
+        delay: Summary::of(&outcome.delays_ns),
+        raw: None,
+        flows: None,
+        baseline: None,
+        departures: distribution(&outcome.departure_errors_ns),
+    }
+}
+
+/// Keeps that a switch hangs in each step of the plan: it did not answer before anything could be
+/// measured, so that nothing of it was changed.
+///
+/// Errors: the folder's.
+pub fn keep_silence(
+    limits: &Limits,
+    plan: &RunPlan<'_>,
+    store: &Store,
+    info: &RunInfo,
+) -> Result<bool> {
+    for (round, case, point) in steps_left(limits, plan, &store.records()?) {
+        let outcome = failed(CaseVerdict::Hangs, ControlError::Hangs.to_string());
+        let mut record = record_of(info, (round, case, point), outcome);
+        store.add(&mut record, &[])?;
+        eprintln!("{}", line(&record, case));
+    }
     Ok(true)
 }
 
 /// About how many seconds a step takes.
 fn expected_seconds(bench: &Workbench<'_>, (_, case, point): &RunStep<'_>) -> f64 {
+    let own = bench.subject.own.as_ref();
+    seconds(bench.limits, own.map(|own| &own.setup), case, point)
+}
+
+/// About how many seconds a case takes at a point of a set-up, without the wire and the yardstick.
+pub fn seconds(limits: &Limits, setup: Option<&SetupName>, case: &MeterCase, point: &Point) -> f64 {
     if case.name == live_fct::NAME
-        && let Some(own) = &bench.subject.own
+        && let Some(setup) = setup
     {
-        return live_fct::seconds(bench.limits, &own.setup, point);
+        return live_fct::seconds(limits, setup, point);
     }
-    let load = bench.load(point);
+    let load = limits.load(point, limits.echo);
     MOMENT_SECONDS + f64::from(load.frames + load.warm_up) / load.rate
 }
 
@@ -236,12 +275,20 @@ fn measure(bench: &mut Workbench<'_>, case: &MeterCase, point: &Point) -> PointO
     match ready.and_then(|()| (case.run)(bench, point)) {
         Ok(outcome) => outcome,
         Err(why) => {
-            let why = why.to_string();
-            let mut outcome = PointOutcome::of(bench.verdict(), &why);
-            outcome.marks.push(why);
-            outcome
+            let verdict = match why {
+                Error::Control(ControlError::Hangs) => CaseVerdict::Hangs,
+                Error::Control(_) | Error::Failed(_) => bench.verdict(),
+            };
+            failed(verdict, why.to_string())
         }
     }
+}
+
+/// The outcome of a step that failed.
+fn failed(verdict: CaseVerdict, why: String) -> PointOutcome {
+    let mut outcome = PointOutcome::of(verdict, &why);
+    outcome.marks.push(why);
+    outcome
 }
 
 /// One line about a result.
@@ -276,6 +323,26 @@ pub fn line(record: &ResultRecord, case: &MeterCase) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::chosen;
+    use crate::cases::forwarding::LOAD_BYTES;
+
+    #[test]
+    fn a_load_that_is_not_permitted_is_not_in_the_name_of_a_point() {
+        let case = chosen(&["action-delay".into()]).unwrap()[0];
+        let limits = Limits {
+            max_rate: 10_000.0,
+            ..Limits::unbounded(false)
+        };
+        let points = points_of(case, &limits);
+        let loads = points.iter().filter(|point| point.bytes == LOAD_BYTES);
+        let names: Vec<&str> = loads.map(|point| &point.name[..]).collect();
+        let permitted = ["output 150 B 10 Mb/s", "output 150 B 12 Mb/s"];
+        assert_eq!(names[..2], permitted, "{names:?}");
+        assert_eq!(names.len(), 5, "the others are as the second: {names:?}");
+        for point in &points {
+            assert!(point.frames_per_second() <= 10_000.0, "{}", point.name);
+        }
+    }
 
     #[test]
     fn the_time_that_is_left_is_said_before_the_first_step_has_ended() {

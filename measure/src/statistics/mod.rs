@@ -2,6 +2,7 @@
 //! jitter in three forms, and the whole distribution.
 
 pub mod numbers;
+pub mod repeats;
 pub mod special;
 
 use hdrhistogram::Histogram;
@@ -17,6 +18,10 @@ const MIN_BATCHED: usize = 10 * BATCHES;
 const DIGITS: u8 = 2;
 /// The gain of the jitter estimate. Spec: RFC 3550 section 6.4.1.
 const JITTER_GAIN: f64 = 16.0;
+
+/// The bound of the first autocorrelation of independent values, times the root of their number:
+/// it is exceeded by chance once in 20 times.
+const CORRELATION_BOUND: f64 = 1.645;
 
 /// A lower and an upper bound, nanoseconds.
 pub type Interval = (f64, f64);
@@ -50,6 +55,10 @@ pub struct Summary {
     pub batch_99: Option<Interval>,
     /// The same of 95 %.
     pub batch_95: Option<Interval>,
+    /// True if the delays, or the batches where there are some, depend on those before them: then
+    /// one repeat shows no interval.
+    #[serde(default)]
+    pub correlated: bool,
     /// 95 % intervals of the median and of the 99th percentile, by order statistics.
     pub p50_95: Option<Interval>,
     /// See `p50_95`.
@@ -121,6 +130,21 @@ pub fn batch_means(values: &[f64]) -> Option<Vec<f64>> {
     }
     let size = values.len() / BATCHES;
     Some(values.chunks_exact(size).take(BATCHES).map(mean).collect())
+}
+
+/// Returns true if values depend on those before them: if their first autocorrelation is greater
+/// than that of independent ones.
+///
+/// Source: G. Box and G. Jenkins, Time Series Analysis, section 2.1.6.
+pub fn is_correlated(values: &[f64]) -> bool {
+    let mean = mean(values);
+    let variance: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    if variance == 0.0 {
+        return false;
+    }
+    let pairs = values.windows(2);
+    let products: f64 = pairs.map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    products / variance > CORRELATION_BOUND / (values.len() as f64).sqrt()
 }
 
 /// A quantile of sorted values, linear between neighbours as numpy's; 0 of none.
@@ -199,6 +223,7 @@ impl Summary {
         let changes_ordered = sorted(changes.clone());
         let changes_ns: Vec<u64> = changes.iter().map(|change| *change as u64).collect();
         let batches = batch_means(&series);
+        let correlated = is_correlated(batches.as_deref().unwrap_or(&series));
         let mut running = 0.0;
         for change in &changes {
             running += (change - running) / JITTER_GAIN;
@@ -219,6 +244,7 @@ impl Summary {
             plain_95: mean_interval(&series, 0.95),
             batch_99: batches.as_deref().and_then(|b| mean_interval(b, 0.99)),
             batch_95: batches.as_deref().and_then(|b| mean_interval(b, 0.95)),
+            correlated,
             p50_95: quantile_interval(&ordered, 0.5, 0.95),
             p99_95: quantile_interval(&ordered, 0.99, 0.95),
             jitter: [0.5, 0.9, 0.99].map(|share| quantile(&changes_ordered, share)),
@@ -237,7 +263,7 @@ mod tests {
     use super::*;
     use crate::statistics::special::{share_interval, student_t_critical};
 
-    /// What scipy says, written by testdata/statistics.py.
+    /// Returns scipy's results, written by testdata/statistics.py.
     fn vectors() -> Value {
         let text = include_str!("../../../testdata/statistics.json");
         serde_json::from_str(text).unwrap()

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bofuss_channel::{ActiveAddress, Client, PassiveAddress};
+use bofuss_channel::{ActiveAddress, Client, ClientError, Endpoint, PassiveAddress};
 use bofuss_oflib::message::config::ConfigFlags;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::multipart::{FlowStatsRequest, PortDescRequest, ReplyBody, RequestBody};
 use bofuss_oflib::message::{
-    Empty, FlowMod, FlowModCommand, MultipartRequest, PacketOut, SwitchConfig,
+    Empty, Features, FlowMod, FlowModCommand, MultipartRequest, PacketOut, SwitchConfig,
 };
 use bofuss_oflib::text::{parse_flow, parse_group};
 use bofuss_oflib::types::{BufferId, MaxLen, TableId};
 use bofuss_oflib::wire::Bytes;
-use bofuss_oflib::{Action, Catalogue, Match, Message, PortNo, Version};
-use tokio::net::TcpListener;
+use bofuss_oflib::{Action, Catalogue, Codec, Match, Message, PortNo, Version};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
@@ -27,12 +27,19 @@ pub const STALL_SECONDS: u64 = 30;
 const ARRIVAL: Duration = Duration::from_secs(60);
 /// The time to wait for a message that should be here already.
 const GLANCE: Duration = Duration::from_millis(1);
+/// The time that something may take that is there to take a connection.
+const GLIMPSE: Duration = Duration::from_secs(2);
 /// The time for which a switch may count another number of entries than it has, as some bring their
 /// statistics up to date only now and then; and the pause before it is asked again.
 const COUNT_PATIENCE: Duration = Duration::from_secs(2);
 const COUNT_PAUSE: Duration = Duration::from_millis(100);
+/// The pause before a switch that was not reached is tried again.
+const RETRY: Duration = Duration::from_millis(500);
 /// Messages that are written in one piece.
 const TOGETHER: usize = 100;
+
+/// The cookie of all rules that the meter adds, by which a later run knows them: "ofmeter".
+pub const METER_COOKIE: u64 = 0x006f_666d_6574_6572;
 
 /// The address of the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,10 +62,8 @@ impl std::str::FromStr for SwitchAddress {
         }
         let passive: PassiveAddress = text.parse().map_err(|e| format!("{e}"))?;
         match passive.0 {
-            bofuss_channel::Endpoint::Tcp { host, port } => {
-                Ok(Self::Passive(format!("{host}:{port}")))
-            }
-            bofuss_channel::Endpoint::Tls { .. } | bofuss_channel::Endpoint::Unix(_) => {
+            Endpoint::Tcp { host, port } => Ok(Self::Passive(format!("{host}:{port}"))),
+            Endpoint::Tls { .. } | Endpoint::Unix(_) => {
                 Err(format!("{text:?}: a switch connects over TCP").into())
             }
         }
@@ -87,6 +92,40 @@ pub fn offered_versions(named: Option<&str>) -> Result<Vec<Version>> {
         let names: Vec<String> = Version::ALL.iter().map(Version::to_string).collect();
         format!("no version {name}; there are {}", names.join(", ")).into()
     })
+}
+
+/// Tries to reach a switch until it succeeds, the time is over, or the user wants an end.
+///
+/// Errors: those of the last attempt.
+pub fn patiently<T, E>(
+    patience: Duration,
+    over: &(dyn Fn() -> bool + Sync),
+    mut attempt: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    let until = Instant::now() + patience;
+    loop {
+        let reached = attempt();
+        if reached.is_ok() || Instant::now() > until || over() {
+            return reached;
+        }
+        std::thread::sleep(RETRY);
+    }
+}
+
+/// Returns true if something takes connections at an address: then it is a switch that does not
+/// answer, and not one that is not there.
+async fn takes_connections(address: &SwitchAddress) -> bool {
+    let SwitchAddress::Active(ActiveAddress(endpoint)) = address else {
+        return false;
+    };
+    match endpoint {
+        Endpoint::Tcp { host, port } | Endpoint::Tls { host, port } => {
+            let connecting = TcpStream::connect((&host[..], *port));
+            let connected = tokio::time::timeout(GLIMPSE, connecting).await;
+            connected.is_ok_and(|stream| stream.is_ok())
+        }
+        Endpoint::Unix(path) => path.exists(),
+    }
 }
 
 /// Removes all entries of a table, or of all tables.
@@ -137,7 +176,13 @@ impl ControlSession {
                 }
             }
         });
-        let client = client.map_err(|error| ControlError::Other(format!("{address}: {error}")))?;
+        let client = client.map_err(|error| {
+            let is_silent = matches!(error, ClientError::Timeout(_));
+            if is_silent && runtime.block_on(takes_connections(address)) {
+                return ControlError::Hangs;
+            }
+            ControlError::Other(format!("{address}: {error}"))
+        })?;
         let mut this = Self {
             runtime,
             client,
@@ -152,6 +197,11 @@ impl ControlSession {
         }))?;
         this.barrier()?;
         Ok(this)
+    }
+
+    /// The codec of the version agreed.
+    pub fn codec(&self) -> Codec {
+        Codec::new(self.version(), Arc::clone(&self.catalogue))
     }
 
     /// The version agreed.
@@ -276,14 +326,16 @@ impl ControlSession {
         Ok(std::mem::take(&mut self.packet_ins))
     }
 
-    /// A flow-mod from text.
+    /// A flow-mod from text; if it adds an entry, that has the meter's cookie.
     ///
     /// Errors: the text is no flow.
     pub fn flow(&self, text: &str, command: FlowModCommand) -> Controlled<Message> {
         let parsed = parse_flow(text, command, &self.catalogue);
-        parsed
-            .map(Message::FlowMod)
-            .map_err(|e| ControlError::Other(format!("{text}: {e}")))
+        let mut flow = parsed.map_err(|e| ControlError::Other(format!("{text}: {e}")))?;
+        if command == FlowModCommand::ADD {
+            flow.cookie = METER_COOKIE;
+        }
+        Ok(Message::FlowMod(flow))
     }
 
     /// Adds entries from text, and waits until that is done.
@@ -306,16 +358,21 @@ impl ControlSession {
         self.change(&messages)
     }
 
+    /// What the switch says of itself.
+    pub fn features(&mut self) -> Controlled<Features> {
+        let reply = self.request(&Message::FeaturesRequest(Empty))?;
+        let Message::FeaturesReply(features) = reply else {
+            return Err(ControlError::another_reply());
+        };
+        Ok(features)
+    }
+
     /// Removes all entries, also table-miss entries.
     pub fn remove_all(&mut self) -> Controlled<()> {
         if self.version().deletes_from_all_tables() {
             return self.change(&[removal(TableId::ALL)]).map(drop);
         }
-        let reply = self.request(&Message::FeaturesRequest(Empty))?;
-        let Message::FeaturesReply(features) = reply else {
-            return Err(ControlError::another_reply());
-        };
-        let tables = 0..features.n_tables;
+        let tables = 0..self.features()?.n_tables;
         let removals: Vec<Message> = tables.map(|table| removal(TableId(table))).collect();
         self.change(&removals).map(drop)
     }
@@ -380,10 +437,7 @@ impl ControlSession {
     /// The numbers of the switch's ports.
     pub fn ports(&mut self) -> Controlled<Vec<PortNo>> {
         // Up to 1.2 the features list the ports.
-        let mut listed = Vec::new();
-        if let Message::FeaturesReply(features) = self.request(&Message::FeaturesRequest(Empty))? {
-            listed = features.ports;
-        }
+        let mut listed = self.features()?.ports;
         if listed.is_empty()
             && let ReplyBody::PortDesc(ports) =
                 self.multipart(RequestBody::PortDesc(PortDescRequest::ALL))?

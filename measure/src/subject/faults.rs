@@ -94,7 +94,7 @@ impl<P: PortDriver> FaultyPort<P> {
         }
     }
 
-    /// When the first waiting frame continues, if there is one.
+    /// Returns when the first waiting frame continues, if there is one.
     pub fn next_due(&self) -> Option<Instant> {
         self.waiting.front().map(|(due, _)| *due)
     }

@@ -1,6 +1,7 @@
 //! `ofmeter forward`: moves frames between two interfaces and looks nothing up. Without faults it
 //! is the yardstick, with faults a forwarder of which the delay and the losses are known.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bofuss_frame::Pool;
@@ -9,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::error::Result;
 use crate::subject::faults::{Faults, FaultyPort};
+use crate::subject::truth::TruthKeeper;
 use crate::testbed::net::context;
 use crate::testbed::traffic::open;
 
@@ -19,18 +21,21 @@ const ATTEMPTS: usize = 100;
 const PAUSE: Duration = Duration::from_micros(50);
 /// The end of a delay.
 const AWAKE: Duration = Duration::from_micros(200);
-/// What is printed when frames are moved.
+/// The line that is printed when frames are moved.
 pub const READY: &str = "ready";
 
-/// Moves frames until killed.
+/// Moves frames until killed, and keeps the delays of those from the first interface to the second
+/// in the file `truth`.
 ///
-/// Errors: the interfaces'.
-pub fn run(interfaces: [&str; 2], faults: Faults) -> Result<()> {
+/// Errors: the interfaces', or the file's.
+pub fn run(interfaces: [&str; 2], faults: Faults, truth: Option<&Path>) -> Result<()> {
     let [one, two] = interfaces;
     let mut ports = [
         FaultyPort::new(open(one)?, faults),
         FaultyPort::new(open(two)?, faults),
     ];
+    let keeper = truth.map(|path| TruthKeeper::open(interfaces, path));
+    let mut keeper = keeper.transpose()?;
     let pool = Pool::new(POOL_BYTES);
     let mut frames = Vec::with_capacity(BATCH_FRAMES);
     println!("{READY}");
@@ -56,8 +61,13 @@ pub fn run(interfaces: [&str; 2], faults: Faults) -> Result<()> {
                 if frames.is_empty() {
                     break;
                 }
-                to.send(&mut frames)
-                    .map_err(context(interfaces[1 - from]))?;
+                match &mut keeper {
+                    Some(keeper) if from == 0 => keeper.send(&mut frames)?,
+                    Some(_) | None => {
+                        let failed = context(interfaces[1 - from]);
+                        to.send(&mut frames).map_err(failed)?;
+                    }
+                }
                 if !frames.is_empty() {
                     std::thread::sleep(PAUSE);
                 }

@@ -4,9 +4,11 @@
 pub mod controller;
 pub mod faults;
 pub mod forward;
+pub mod installed;
 pub mod probe;
 pub mod template;
 pub mod time_stamps;
+pub mod truth;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,10 +28,12 @@ use crate::subject::forward::READY;
 use crate::subject::probe::FrameProbe;
 use crate::subject::template::reflect;
 use crate::subject::time_stamps::{StampedEnds, TimeStamps};
+use crate::subject::truth::TrueDelays;
+use crate::testbed::foreign::{kernel_datapath, original_is_in};
+use crate::testbed::forwarder::{Forwarder, OPENFLOW_PORT, SwitchPlan};
 use crate::testbed::held::held;
 use crate::testbed::net::{Bed, HOST_PORT, SWITCH_PORTS, context, run};
-use crate::testbed::setup::foreign::{kernel_datapath, original_is_in};
-use crate::testbed::setup::{Forwarder, OPENFLOW_PORT, Setup, SwitchPlan};
+use crate::testbed::setup::Setup;
 use crate::testbed::traffic::open;
 
 /// Bytes of frames in a reflector.
@@ -87,7 +91,7 @@ impl SetupName {
         }
     }
 
-    /// Why it is not here, or which option names its folder, if that is known.
+    /// Says why it is not here, or which option names its folder, if that is known.
     pub fn hint(&self) -> String {
         match self {
             Self::Known(Setup::OvsKernel) => {
@@ -114,11 +118,7 @@ impl SetupName {
             Self::Known(Setup::Yardstick) => {
                 Forwarder::of(held(own).arg("forward").args(SWITCH_PORTS), READY)
             }
-            Self::Faulty(faults) => {
-                let mut command = held(own);
-                command.arg("forward").args(SWITCH_PORTS);
-                Forwarder::of(command.args(["--faults", faults]), READY)
-            }
+            Self::Faulty(faults) => Forwarder::faulty(&own, faults, READY),
             Self::Known(setup) => setup.start(programs),
             Self::Original => Forwarder::original(original, &SwitchPlan::usual()),
         }
@@ -297,16 +297,30 @@ impl TestSubject {
         }
     }
 
-    /// A probe from one side to the other, or to the side that it sends from if `echo`.
+    /// A probe from one side to the other, or to the side that it sends from if `echo`. This
+    /// program stamps its frames, which costs least.
     ///
     /// Errors: the interfaces'.
     pub fn probe(&self, echo: bool) -> Result<FrameProbe> {
         let near = Box::new(self.port(false)?);
         if echo || self.is_reflected_elsewhere() {
-            return Ok(FrameProbe::new(near, None).stamped_by(self.stamped(false)?));
+            return Ok(FrameProbe::new(near, None));
         }
-        let far = Box::new(self.port(true)?);
-        Ok(FrameProbe::new(near, Some(far)).stamped_by(self.stamped(true)?))
+        Ok(FrameProbe::new(near, Some(Box::new(self.port(true)?))))
+    }
+
+    /// The same for delays: the chosen clock stamps its frames.
+    ///
+    /// Errors: the interfaces'.
+    pub fn stamped_probe(&self, echo: bool) -> Result<FrameProbe> {
+        let has_far = !echo && !self.is_reflected_elsewhere();
+        Ok(self.probe(echo)?.stamped_by(self.stamped(has_far)?))
+    }
+
+    /// The true delays of what is forwarded from now on, if it is a forwarder with faults.
+    pub fn true_delays(&self) -> Option<TrueDelays> {
+        let path = self.forwarder.as_ref()?.truth.as_ref()?;
+        Some(TrueDelays::from_now(path))
     }
 
     /// The sockets that stamp, if this program does not.
@@ -322,6 +336,13 @@ impl TestSubject {
             near: self.stamped_socket(false, source)?,
             far,
         }))
+    }
+
+    /// A socket at the far side whose frames the kernel stamps when they arrive.
+    ///
+    /// Errors: the interface's.
+    pub fn arrivals(&self) -> Result<StampedSocket> {
+        self.stamped_socket(true, StampSource::Kernel)
     }
 
     fn stamped_socket(&self, far: bool, source: StampSource) -> Result<StampedSocket> {
@@ -348,6 +369,21 @@ impl TestSubject {
             thread: Some(thread),
         }))
     }
+}
+
+/// The stamps on interfaces that this program makes: those that were asked for, or the best that
+/// they offer.
+///
+/// Errors: they do not offer what was asked for.
+pub fn virtual_stamps(wanted: Option<TimeStamps>) -> Result<TimeStamps> {
+    if wanted == Some(TimeStamps::Card) {
+        return Err("the interfaces of set-ups are virtual: they have no network card".into());
+    }
+    isolated(true, || {
+        let bed = Bed::new(true, false)?;
+        let offer = bed.host(false, || Ok(StampOffer::of(HOST_PORT)))?;
+        TimeStamps::choose(wanted, &[(HOST_PORT, offer)])
+    })
 }
 
 fn stamped_socket(interface: &str, source: StampSource) -> Result<StampedSocket> {

@@ -13,12 +13,11 @@ use crate::subject::time_stamps::{StampTable, StampedEnds};
 
 /// The most bytes of frames inside this program.
 const POOL_BYTES: usize = 16 << 20;
-/// The time during which no frame may arrive, once the last one was sent, before the rest counts as
-/// lost.
+/// The time during which no frame may arrive, once the last one was sent and the first one has
+/// arrived, before the rest counts as lost.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// The same for the first one: a busy machine may not run the forwarder sooner.
-const FIRST_PATIENCE: Duration = Duration::from_secs(1);
-/// The longest wait in all, for forwarders that hold frames.
+/// The longest wait in all, for forwarders that hold frames, and those that a busy machine does not
+/// run.
 const MAX_PATIENCE: Duration = Duration::from_secs(3);
 /// Frames that are not counted.
 pub const WARM_UP: u32 = 1_000;
@@ -27,8 +26,8 @@ pub const SINGLE_FRAMES: u16 = u16::MAX;
 /// The number of the next run: unique in this program, so that a frame that a slow switch delivers
 /// late is not taken for one of a later run.
 static NEXT_RUN: AtomicU16 = AtomicU16::new(0);
-/// A generator is true to its rate if it achieves this share of it.
-const MIN_ACHIEVED: f64 = 0.99;
+/// A generator is true to its rate if what it achieves differs from it by at most this share.
+const MAX_DEVIATION: f64 = 0.01;
 
 /// A load.
 #[derive(Clone, Copy)]
@@ -71,12 +70,13 @@ pub struct Observation {
     /// The delays in nanoseconds, in the order of arrival; if this program does not stamp them, in
     /// the order of their numbers.
     pub delays_ns: Vec<u64>,
-    /// When the run began.
+    /// The beginning of the run.
     pub start: Option<Instant>,
-    /// When each frame departed, nanoseconds since the start, in the order of their numbers.
+    /// The times at which frames departed, nanoseconds since the start, in the order of their
+    /// numbers.
     pub departures_ns: Vec<u64>,
-    /// When each frame arrived, nanoseconds since the start, in the order of their numbers; 0 if
-    /// it did not.
+    /// The times at which frames arrived, nanoseconds since the start, in the order of their
+    /// numbers; 0 if it did not.
     pub arrivals_ns: Vec<u64>,
     /// Frames per second that were to be sent, and that were.
     pub rate: (f64, f64),
@@ -106,9 +106,9 @@ impl Observation {
         late
     }
 
-    /// Returns true if the generator achieved 99 % of its rate.
+    /// Returns true if the generator was neither slower nor faster than its rate by more than 1 %.
     pub fn is_faithful(&self) -> bool {
-        self.rate.1 >= self.rate.0 * MIN_ACHIEVED
+        (self.rate.1 - self.rate.0).abs() <= self.rate.0 * MAX_DEVIATION
     }
 }
 
@@ -195,9 +195,7 @@ impl FrameProbe {
         let ended = Instant::now();
         let mut last = ended;
         while ended.elapsed() < MAX_PATIENCE {
-            let is_first = run.seen.received == 0;
-            let patience = if is_first { FIRST_PATIENCE } else { PATIENCE };
-            if last.elapsed() >= patience {
+            if run.seen.received > 0 && last.elapsed() >= PATIENCE {
                 break;
             }
             if self.receive(&mut run)? > 0 {
@@ -395,5 +393,24 @@ impl ProbeRun<'_> {
         };
         self.seen.rate = (self.load.rate, achieved);
         self.seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generator_that_is_too_slow_or_too_fast_is_not_true_to_its_rate() {
+        let is_faithful = |achieved| {
+            let rate = (1_000.0, achieved);
+            let seen = Observation {
+                rate,
+                ..Observation::default()
+            };
+            seen.is_faithful()
+        };
+        assert!([990.0, 1_000.0, 1_010.0].map(is_faithful) == [true; 3]);
+        assert!([989.0, 1_011.0].map(is_faithful) == [false; 2]);
     }
 }

@@ -114,6 +114,8 @@ pub struct SignedFrame {
     pub bytes: Vec<u8>,
     /// The offset of the UDP header.
     udp_at: usize,
+    /// True if addresses and ports are exchanged.
+    is_back: bool,
 }
 
 /// The contents of a signature.
@@ -152,6 +154,11 @@ impl Template {
         }
     }
 
+    /// Returns true if these frames can go there and back: if [`reflect`] sends back what arrives.
+    pub fn is_reflectable(&self) -> bool {
+        self.sent.is_reflectable() && self.arriving.is_reflectable()
+    }
+
     /// The same with UDP ports that the flow chooses.
     pub fn set_ports(&mut self, ports: (u16, u16)) {
         self.sent.set_ports(ports);
@@ -163,7 +170,11 @@ impl SignedFrame {
     fn new(headers: FrameHeaders, data_bytes: usize) -> Self {
         let bytes = headers.frame(data_bytes);
         let udp_at = bytes.len() - data_bytes - UDP_BYTES;
-        Self { bytes, udp_at }
+        Self {
+            bytes,
+            udp_at,
+            is_back: false,
+        }
     }
 
     /// Writes bytes of UDP's header or data, and keeps a checksum right (RFC 1624, equation 3).
@@ -191,6 +202,11 @@ impl SignedFrame {
 
     /// Sets the UDP ports.
     pub fn set_ports(&mut self, (source, destination): (u16, u16)) {
+        let (source, destination) = if self.is_back {
+            (destination, source)
+        } else {
+            (source, destination)
+        };
         let [high, low] = source.to_be_bytes();
         let [to_high, to_low] = destination.to_be_bytes();
         self.write(self.udp_at, &[high, low, to_high, to_low]);
@@ -218,7 +234,7 @@ impl SignedFrame {
     }
 
     /// Returns true if [`reflect`] sends it back.
-    pub fn is_reflectable(&self) -> bool {
+    fn is_reflectable(&self) -> bool {
         reflect(&mut self.bytes.clone())
     }
 
@@ -226,6 +242,7 @@ impl SignedFrame {
     pub fn reflected(&self) -> Self {
         let mut back = self.clone();
         reflect(&mut back.bytes);
+        back.is_back = !self.is_back;
         back
     }
 }
@@ -271,6 +288,16 @@ mod tests {
         number: 70_000,
         departed_ns: 0x0102_0304_0506_0708,
     };
+
+    #[test]
+    fn the_ports_of_a_flow_are_exchanged_in_frames_that_come_back() {
+        let mut template = Template::plain(64);
+        template.arriving = template.arriving.reflected();
+        template.set_ports((1_000, 2_000));
+        let mut back = template.sent.bytes.clone();
+        assert!(reflect(&mut back));
+        assert_eq!(template.arriving.bytes, back);
+    }
 
     #[test]
     fn a_signature_is_read_where_it_was_written_whatever_the_headers() {

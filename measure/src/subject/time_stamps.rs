@@ -39,16 +39,6 @@ impl TimeStamps {
         }
     }
 
-    /// The stamps on interfaces of our own: the requested ones, or else the program's.
-    ///
-    /// Errors: these have no network card.
-    pub fn of_virtual_interfaces(wanted: Option<Self>) -> Result<Self> {
-        if wanted == Some(Self::Card) {
-            return Err("the interfaces of set-ups are virtual: they have no network card".into());
-        }
-        Ok(wanted.unwrap_or_default())
-    }
-
     /// The stamps of a calibration on virtual interfaces, for a run with these. Both send frames in
     /// the same manner.
     pub fn on_virtual_interfaces(self) -> Self {
@@ -68,7 +58,8 @@ impl TimeStamps {
     }
 
     /// The stamps for interfaces with these offers: the requested ones; or else the card's if both
-    /// have one clock; or else the program's.
+    /// have one clock; or else the kernel's, which have no wait of this program for a processor; or
+    /// else the program's.
     ///
     /// Errors: an interface does not offer what was asked for.
     pub fn choose(wanted: Option<Self>, offers: &[(&str, StampOffer)]) -> Result<Self> {
@@ -76,7 +67,12 @@ impl TimeStamps {
         let one_clock = clocks.windows(2).all(|pair| pair[0] == pair[1]);
         let has_card = one_clock && clocks.iter().all(Option::is_some) && !clocks.is_empty();
         let Some(wanted) = wanted else {
-            return Ok(if has_card { Self::Card } else { Self::Program });
+            let has_kernel = !offers.is_empty() && offers.iter().all(|(_, offer)| offer.kernel);
+            return Ok(match (has_card, has_kernel) {
+                (true, _) => Self::Card,
+                (false, true) => Self::Kernel,
+                (false, false) => Self::Program,
+            });
         };
         for (interface, offer) in offers {
             let refused = match wanted {
@@ -215,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_is_used_where_both_ends_have_one_clock() {
+    fn a_card_is_used_where_both_ends_have_one_clock_or_else_the_kernel_if_it_stamps() {
         let choose = |offers: &[(&str, StampOffer)]| TimeStamps::choose(None, offers);
         assert_eq!(
             choose(&[("a", card(0)), ("b", card(0))]),
@@ -224,10 +220,14 @@ mod tests {
         assert_eq!(choose(&[("a", card(0))]), Ok(TimeStamps::Card));
         assert_eq!(
             choose(&[("a", card(0)), ("b", card(1))]),
-            Ok(TimeStamps::Program)
+            Ok(TimeStamps::Kernel)
         );
         assert_eq!(
             choose(&[("a", card(0)), ("b", KERNEL)]),
+            Ok(TimeStamps::Kernel)
+        );
+        assert_eq!(
+            choose(&[("a", KERNEL), ("b", NONE)]),
             Ok(TimeStamps::Program)
         );
         assert_eq!(choose(&[]), Ok(TimeStamps::Program));

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::error::Result;
+use crate::testbed::forwarder::Forwarder;
 use crate::testbed::net::{B_ADDRESS, Bed, context};
-use crate::testbed::setup::Forwarder;
 
 /// The time that iperf3 may take to listen.
 const IPERF_PATIENCE: Duration = Duration::from_secs(10);

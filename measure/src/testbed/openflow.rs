@@ -14,7 +14,7 @@ use bofuss_oflib::message::{
     Empty, FlowModCommand, Hello, MultipartRequest, PacketOut, SwitchConfig,
 };
 use bofuss_oflib::text::parse_flow;
-use bofuss_oflib::types::{BufferId, GroupId, MaxLen, TableId};
+use bofuss_oflib::types::{BufferId, MaxLen};
 use bofuss_oflib::wire::Bytes;
 use bofuss_oflib::{Action, Catalogue, Codec, ExtValue, FieldMatch, Message, PortNo, Version};
 
@@ -228,12 +228,7 @@ impl Session {
     /// Errors: the connection's.
     pub fn flow_stats(&mut self) -> Result<(usize, u64, Duration)> {
         let start = Instant::now();
-        let body = RequestBody::Flow(FlowStatsRequest {
-            table_id: TableId::ALL,
-            out_port: PortNo::ANY,
-            out_group: GroupId::ANY,
-            ..FlowStatsRequest::default()
-        });
+        let body = RequestBody::Flow(FlowStatsRequest::all());
         let request = MultipartRequest { more: false, body };
         self.write(&encode(
             &self.codec.clone(),

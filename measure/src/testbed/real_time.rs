@@ -1,8 +1,8 @@
 //! Real-time priority, for cases in which what else runs on the machine must not count.
 
 use crate::error::Result;
+use crate::testbed::forwarder::Forwarder;
 use crate::testbed::net::run;
-use crate::testbed::setup::Forwarder;
 
 /// The priority under SCHED_FIFO: above all that is not real-time.
 const PRIORITY: u8 = 10;

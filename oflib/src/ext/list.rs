@@ -1,12 +1,13 @@
 //! Several values of one type as a body: what a switch has, as the messages that would make it so.
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 use core::fmt;
 
 use super::TypedBody;
 use crate::catalogue::Catalogue;
 use crate::error::{BadRequest, DecodeError};
 use crate::message::Message;
+use crate::parse_error::ParseError;
 use crate::version::Version;
 use crate::wire::{Reader, TextForm, Wire, Writer};
 
@@ -68,7 +69,7 @@ impl<T: Listed> TextForm for ValueList<T> {
 
 impl<T: Listed> TypedBody for ValueList<T> {
     /// Reads a request, which has no arguments.
-    fn parse(text: &str, _: &Catalogue) -> Result<Self, String> {
+    fn parse(text: &str, _: &Catalogue) -> Result<Self, ParseError> {
         if !text.is_empty() {
             return Err("it takes no arguments".into());
         }

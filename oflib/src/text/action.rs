@@ -1,10 +1,10 @@
 //! Reads the text of actions and instructions.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, vec::Vec};
 
 use super::matching::{field_named, parse_field};
 use super::nicira::{NICIRA, NICIRA_ACTIONS, is_nicira_form};
-use super::word::{ParseError, Word};
+use super::word::Word;
 use super::{no_field, number, parse_port_named};
 use crate::action::{ACTIONS, Action, Output, SetField};
 use crate::catalogue::Catalogue;
@@ -13,6 +13,7 @@ use crate::ext::{ExtKind, ExtValue};
 use crate::field::{self, Field, VID_PRESENT};
 use crate::instruction::{INSTRUCTIONS, Instruction, Instructions};
 use crate::matching::{FieldMatch, Match};
+use crate::parse_error::ParseError;
 use crate::text::ActionArg;
 use crate::types::{EtherType, MaxLen, PortNo, QueueId};
 
@@ -215,8 +216,8 @@ fn instruction(
             Instruction::WriteMetadata { value, mask }
         }
         "stat_trigger" => {
-            let trigger = argument.text.parse();
-            Instruction::StatTrigger(trigger.map_err(|message: String| argument.err(message))?)
+            let trigger: Result<_, ParseError> = argument.text.parse();
+            Instruction::StatTrigger(trigger.map_err(|error| argument.err(error))?)
         }
         _ => return Err(item.err("takes no argument")),
     }))
@@ -409,9 +410,7 @@ fn ext(
 ) -> Result<Option<ExtValue>, ParseError> {
     let row = catalogue.values(kind).find(|row| name.is(row.name));
     let value = row.map(|row| ExtValue::parse(row, argument.text, catalogue));
-    value
-        .transpose()
-        .map_err(|message: String| argument.err(message))
+    value.transpose().map_err(|error| argument.err(error))
 }
 
 #[cfg(test)]

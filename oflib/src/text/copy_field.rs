@@ -1,12 +1,13 @@
 //! The text of the action that copies bits of one field to another.
 
-use alloc::{format, string::String};
+use alloc::format;
 use core::fmt;
 
 use super::{ActionArg, no_field};
 use crate::catalogue::Catalogue;
 use crate::copy_field::CopyField;
 use crate::field::Field;
+use crate::parse_error::ParseError;
 
 /// Writes `FIELD[FIRST..LAST]`, or `FIELD[]` for all of it.
 fn write_part(f: &mut fmt::Formatter<'_>, field: &Field, first: u16, bits: u16) -> fmt::Result {
@@ -23,7 +24,7 @@ fn write_part(f: &mut fmt::Formatter<'_>, field: &Field, first: u16, bits: u16) 
 fn parse_part(
     text: &str,
     named: impl Fn(&str) -> Option<&'static Field>,
-) -> Result<(&'static Field, u16, u16), String> {
+) -> Result<(&'static Field, u16, u16), ParseError> {
     let wrong = || format!("'{text}' is not FIELD[FIRST..LAST] or FIELD[]");
     let inner = text.strip_suffix(']').ok_or_else(wrong)?;
     let (name, bits) = inner.split_once('[').ok_or_else(wrong)?;
@@ -37,7 +38,7 @@ fn parse_part(
     let last: u16 = last.parse().map_err(|_| wrong())?;
     if first > last || last >= field.bits {
         let most = field.bits - 1;
-        return Err(format!("'{text}': {name} has bits 0 to {most}"));
+        return Err(format!("'{text}': {name} has bits 0 to {most}").into());
     }
     Ok((field, first, last - first + 1))
 }
@@ -51,7 +52,7 @@ impl ActionArg for CopyField {
     }
 
     /// `FROM->TO`, each a `FIELD[FIRST..LAST]`, a `FIELD[BIT]` or a `FIELD[]`.
-    fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         Self::parse_among(s, |name| catalogue.field_named(name))
     }
 }
@@ -61,17 +62,17 @@ impl CopyField {
     pub(super) fn parse_among(
         s: &str,
         named: impl Fn(&str) -> Option<&'static Field>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ParseError> {
         let (from, to) = s
             .split_once("->")
             .ok_or_else(|| format!("'{s}' is not FROM->TO"))?;
         let (src, src_offset, n_bits) = parse_part(from.trim(), &named)?;
         let (dst, dst_offset, room) = parse_part(to.trim(), &named)?;
         if n_bits != room {
-            return Err(format!("{n_bits} bits are copied to {room}"));
+            return Err(format!("{n_bits} bits are copied to {room}").into());
         }
         if !dst.is_copied_to() {
-            return Err(format!("'{}' is no field that can be set", dst.shown()));
+            return Err(format!("'{}' is no field that can be set", dst.shown()).into());
         }
         Ok(Self {
             n_bits,

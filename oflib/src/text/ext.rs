@@ -1,38 +1,41 @@
 //! Reads the text of experimenters' values.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, vec::Vec};
 
 use super::number;
 use crate::catalogue::Catalogue;
 use crate::ext::{ExtRow, ExtValue, MAX_NESTED};
+use crate::parse_error::ParseError;
 use crate::wire::Bytes;
 
 impl ExtValue {
     /// Reads what is between the parentheses of a text.
     ///
     /// Errors: which argument is missing, unknown or out of range, or what the body's type finds.
-    pub fn parse(row: &'static ExtRow, text: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    pub fn parse(
+        row: &'static ExtRow,
+        text: &str,
+        catalogue: &Catalogue,
+    ) -> Result<Self, ParseError> {
         let Some(body) = row.body else {
             return parse_numbers(row, text);
         };
         if nesting(text) >= MAX_NESTED.into() {
-            return Err(format!(
-                "more than {MAX_NESTED} parentheses within each other"
-            ));
+            return Err(format!("more than {MAX_NESTED} parentheses within each other").into());
         }
         Ok(Self::with_body(row, (body.parse)(text, catalogue)?))
     }
 }
 
 /// Reads the arguments of a row of numbers: `a=1,b=2`; what is not named is 0.
-fn parse_numbers(row: &'static ExtRow, text: &str) -> Result<ExtValue, String> {
+fn parse_numbers(row: &'static ExtRow, text: &str) -> Result<ExtValue, ParseError> {
     let mut given: Vec<(&str, &str)> = Vec::new();
     for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
         let (key, value) = part
             .split_once('=')
             .ok_or_else(|| format!("'{part}' is not key=value"))?;
         if !row.args.iter().any(|arg| arg.name == key) {
-            return Err(format!("{} has no argument '{key}'", row.name));
+            return Err(format!("{} has no argument '{key}'", row.name).into());
         }
         given.push((key, value));
     }

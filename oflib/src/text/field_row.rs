@@ -10,6 +10,7 @@ use crate::added_header::AnyHeader;
 use crate::catalogue::{Catalogue, CatalogueError, MAX_NUMBER};
 use crate::ext::BOFUSS;
 use crate::field::{self, At, Differs, Field, Header, Need, STANDARD_FIELDS, Style};
+use crate::parse_error::ParseError;
 
 /// The owner of configured fields, in errors about clashes.
 const BY: &str = "the configuration";
@@ -42,7 +43,7 @@ const HEADERS: &[(&str, Header, u16)] = &[
 ///
 /// BIT counts from the header's first bit on; the field may stand in the payload after it. The row
 /// lives as long as the process. Errors: one sentence, without the text.
-pub fn add_field(text: &str, catalogue: &mut Catalogue) -> Result<(), String> {
+pub fn add_field(text: &str, catalogue: &mut Catalogue) -> Result<(), ParseError> {
     let field = read(text, catalogue)?;
     let added = catalogue.add(BY, &[field], &[]);
     added.map_err(|error: CatalogueError| error.what().to_string())?;
@@ -50,7 +51,7 @@ pub fn add_field(text: &str, catalogue: &mut Catalogue) -> Result<(), String> {
     Ok(())
 }
 
-fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {
+fn read(text: &str, catalogue: &Catalogue) -> Result<Field, ParseError> {
     let form = "it is NAME=HEADER:BIT:BITS,number=N";
     let (name, rest) = text.split_once('=').ok_or(form)?;
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -58,13 +59,13 @@ fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {
             .chars()
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if !is_name {
-        return Err(format!("{name}: a name has small letters, digits and _"));
+        return Err(format!("{name}: a name has small letters, digits and _").into());
     }
     if super::match_names(catalogue)
         .chain(super::PROPERTIES.iter().copied())
         .any(|known| known == name)
     {
-        return Err(format!("{name}: flows have a word like this already"));
+        return Err(format!("{name}: flows have a word like this already").into());
     }
     let mut items = rest.split(',');
     let at = place(items.next().unwrap_or_default())?;
@@ -101,7 +102,7 @@ fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {
         Style::Dec | Style::Hex | Style::Bits(_) | Style::Port | Style::PacketType => None,
     };
     if width.is_some_and(|width| width != at.bits) || width.is_none() && at.bits > MAX_NUMBER_BITS {
-        return Err(format!("{} bits: not the width of what it holds", at.bits));
+        return Err(format!("{} bits: not the width of what it holds", at.bits).into());
     }
     field.number = number_of.ok_or(format!("number=N: N is 0 to {MAX_NUMBER}"))? as u8;
     field.name = String::from(name).leak();
@@ -110,18 +111,18 @@ fn read(text: &str, catalogue: &Catalogue) -> Result<Field, String> {
 }
 
 /// Reads `HEADER:BIT:BITS`.
-fn place(text: &str) -> Result<At, String> {
+fn place(text: &str) -> Result<At, ParseError> {
     let (name, numbers) = text.split_once(':').unwrap_or((text, ""));
     let Some((_, header, room)) = HEADERS.iter().find(|row| row.0 == name) else {
         let names: alloc::vec::Vec<&str> = HEADERS.iter().map(|row| row.0).collect();
-        return Err(format!("{text}: HEADER is {}", names.join(", ")));
+        return Err(format!("{text}: HEADER is {}", names.join(", ")).into());
     };
     let (bit, bits) = numbers.split_once(':').unwrap_or((numbers, ""));
     let (Some(bit), Some(bits)) = (bit_count(bit), bit_count(bits)) else {
-        return Err(format!("{text}: BIT and BITS are numbers"));
+        return Err(format!("{text}: BIT and BITS are numbers").into());
     };
     if bits == 0 || u32::from(bit) + u32::from(bits) > u32::from(*room) {
-        return Err(format!("{text}: the bits end with bit {room}"));
+        return Err(format!("{text}: the bits end with bit {room}").into());
     }
     Ok(At {
         header: AnyHeader::Known(*header),
@@ -135,15 +136,13 @@ fn bit_count(text: &str) -> Option<u16> {
 }
 
 /// Reads a prerequisite.
-fn need(name: &str, value: &str, catalogue: &Catalogue) -> Result<Need, String> {
+fn need(name: &str, value: &str, catalogue: &Catalogue) -> Result<Need, ParseError> {
     let other = catalogue
         .field_named(name)
         .ok_or_else(|| format!("{name}: no word of a field's, and no field"))?;
     let in_header = usize::from(other.id) < STANDARD_FIELDS && !other.at.is_empty();
     if !in_header || other.bits > MAX_NUMBER_BITS {
-        return Err(format!(
-            "{name}: a prerequisite is a field of OpenFlow in a header"
-        ));
+        return Err(format!("{name}: a prerequisite is a field of OpenFlow in a header").into());
     }
     let number =
         super::parse_value(other, value, catalogue).map_err(|error| format!("{name}: {error}"))?;
@@ -203,7 +202,7 @@ mod tests {
         ];
         for (text, part) in wrong {
             let error = add_field(text, &mut Catalogue::default()).expect_err(text);
-            assert!(error.contains(part), "{text}: {error}");
+            assert!(error.message.contains(part), "{text}: {error}");
         }
     }
 }

@@ -4,12 +4,13 @@ use core::fmt;
 
 use super::action::instructions;
 use super::matching::{MatchParser, names};
-use super::word::{ParseError, Word};
+use super::word::Word;
 use crate::catalogue::Catalogue;
 use crate::instruction::Instructions;
 use crate::matching::Match;
-use crate::message::multipart::flow::FlowEntry;
+use crate::message::multipart::flow::{FlowEntry, FlowStatsRequest};
 use crate::message::{FlowMod, FlowModCommand, FlowModFlags};
+use crate::parse_error::ParseError;
 use crate::types::{BufferId, GroupId, PortNo, TableId};
 
 /// The names of a flow's properties beside its match, its flags and its actions.
@@ -80,6 +81,25 @@ pub fn parse_flow(
         }
     };
     Ok(flow)
+}
+
+/// Reads which entries are meant, as a delete says it: `table=1,ip,out_port=2`; all, if the text is
+/// empty.
+///
+/// Errors: as [`parse_flow`].
+pub fn parse_flow_filter(
+    text: &str,
+    catalogue: &Catalogue,
+) -> Result<FlowStatsRequest, ParseError> {
+    let flow = parse_flow(text, FlowModCommand::DELETE, catalogue)?;
+    Ok(FlowStatsRequest {
+        table_id: flow.table_id,
+        out_port: flow.out_port,
+        out_group: flow.out_group,
+        cookie: flow.cookie,
+        cookie_mask: flow.cookie_mask,
+        fields: flow.fields,
+    })
 }
 
 fn is_delete(command: FlowModCommand) -> bool {

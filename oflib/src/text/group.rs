@@ -4,12 +4,13 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::action::actions;
-use super::word::{ParseError, Word};
+use super::word::Word;
 use super::{Actions, parse_weight};
 use crate::catalogue::Catalogue;
 use crate::matching::Match;
 use crate::message::group_mod::{Bucket, GroupMod, GroupModCommand, GroupType};
 use crate::message::meter_mod::{Band, BandKind, MeterFlags, MeterMod, MeterModCommand};
+use crate::parse_error::ParseError;
 use crate::types::{BucketId, GroupId, MeterId, PortNo};
 
 /// The names of a bucket's properties.

@@ -17,7 +17,7 @@ macro_rules! actions_text {
                 name: &str,
                 argument: &str,
                 catalogue: &$crate::catalogue::Catalogue,
-            ) -> Option<Result<Self, alloc::string::String>> {
+            ) -> Option<Result<Self, $crate::ParseError>> {
                 let is_called = |names: &[&str]| {
                     names.iter().any(|one| one.eq_ignore_ascii_case(name))
                 };
@@ -53,7 +53,7 @@ macro_rules! actions_text {
         if $text.is_empty() {
             Ok(Self::$V)
         } else {
-            Err(alloc::format!("'{}' takes no argument", $name))
+            Err(alloc::format!("'{}' takes no argument", $name).into())
         }
     };
 }

@@ -3,12 +3,13 @@
 use alloc::{format, string::String, vec::Vec};
 
 use super::nicira::{NICIRA, is_nicira_field};
-use super::word::{ParseError, Word};
+use super::word::Word;
 use super::{KEYWORDS, number};
 use crate::catalogue::Catalogue;
 use crate::error::BadMatch;
 use crate::field::{self, Field, Style, VID_PRESENT};
 use crate::matching::{FieldMatch, Match, meets_need};
+use crate::parse_error::ParseError;
 
 /// Names whose field depends on the protocol: the first whose prerequisite the match meets. What
 /// one row finds may be what a later row's fields need.

@@ -27,12 +27,13 @@ use crate::action::{Output, SetField};
 use crate::catalogue::Catalogue;
 use crate::field::{self, Field, Style};
 use crate::matching::{FieldMatch, Match};
+pub use crate::parse_error::ParseError;
 use crate::types::{EtherType, GroupId, Mac, MaxLen, MeterId, PortNo, QueueId};
 use crate::wire::{TextForm, be_number};
 
 pub use action::{names as action_names, parse_actions, parse_instructions};
 pub use field_row::add_field;
-pub use flow::{PROPERTIES, parse_flow};
+pub use flow::{PROPERTIES, parse_flow, parse_flow_filter};
 pub(crate) use flow::{write_flow_entry, write_flow_mod};
 pub use group::{parse_group, parse_meter};
 use group::{write_bucket, write_group, write_meter};
@@ -45,8 +46,8 @@ pub(crate) use model::{flags_text, model_text, named_text};
 pub(crate) use multipart::multipart_text;
 pub use nicira::NICIRA_ACTIONS;
 use nicira::no_field;
-pub use word::{ParseError, find_unquoted, items, nearest};
 use word::{Word, near_names};
+pub use word::{find_unquoted, items, nearest};
 
 /// Writes actions or instructions with commas between them; `drop` if there are none.
 pub struct Actions<'a, T>(pub &'a [T]);
@@ -72,7 +73,7 @@ pub fn number(s: &str) -> Option<u64> {
 }
 
 /// Reads a bucket's weight. Errors: what is wrong, and for a fraction what to write instead.
-pub fn parse_weight(s: &str) -> Result<u16, String> {
+pub fn parse_weight(s: &str) -> Result<u16, ParseError> {
     if let Some(weight) = number(s).and_then(|n| n.try_into().ok()) {
         return Ok(weight);
     }
@@ -85,8 +86,9 @@ pub fn parse_weight(s: &str) -> Result<u16, String> {
             Err(match scaled {
                 Ok(scaled) => format!(
                     "{whole}: multiply all of the group by {tenfold}, so that this is {scaled}"
-                ),
-                Err(_) => format!("{whole}: scale all of the group"),
+                )
+                .into(),
+                Err(_) => format!("{whole}: scale all of the group").into(),
             })
         }
         Some(_) | None => Err("no number from 0 to 65535".into()),
@@ -250,7 +252,7 @@ pub trait ActionArg: Sized {
     /// Writes the action that has this argument.
     fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     /// Reads it. Errors: what is wrong, in words.
-    fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, String>;
+    fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, ParseError>;
 }
 
 macro_rules! numeric_args {
@@ -259,10 +261,11 @@ macro_rules! numeric_args {
             fn write(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, concat!("{}:", $format), name, $get(self))
             }
-            fn parse(s: &str, _: &Catalogue) -> Result<Self, String> {
+            fn parse(s: &str, _: &Catalogue) -> Result<Self, ParseError> {
                 let value = number(s).and_then(|n| <$inner>::try_from(n).ok());
                 let max = <$inner>::MAX;
-                value.map($make).ok_or_else(|| format!("'{s}' is no number from 0 to {max}"))
+                let wrong = || format!("'{s}' is no number from 0 to {max}").into();
+                value.map($make).ok_or_else(wrong)
             }
         }
     )* };
@@ -276,21 +279,24 @@ numeric_args! {
 }
 
 /// Reads a port's number or reserved name. Errors: what is wrong, in words.
-pub fn parse_port(s: &str) -> Result<PortNo, String> {
+pub fn parse_port(s: &str) -> Result<PortNo, ParseError> {
     s.parse()
-        .map_err(|()| format!("'{s}' is no port number and none of the reserved names"))
+        .map_err(|()| format!("'{s}' is no port number and none of the reserved names").into())
 }
 
 /// The same, or the name of a port of the catalogue. As in ovs-ofctl, numbers and reserved names
 /// take precedence, unless the name is in quotes.
 ///
 /// Errors: what is wrong, in words, with the nearest names.
-pub fn parse_port_named(s: &str, catalogue: &Catalogue) -> Result<PortNo, String> {
-    find_port(s, catalogue).map_err(|message| format!("'{s}' is {message}"))
+pub fn parse_port_named(s: &str, catalogue: &Catalogue) -> Result<PortNo, ParseError> {
+    find_port(s, catalogue).map_err(|error| ParseError {
+        message: format!("'{s}' is {error}"),
+        ..error
+    })
 }
 
 /// The same. Errors: what is wrong with the word, which is not named again.
-pub fn find_port(s: &str, catalogue: &Catalogue) -> Result<PortNo, String> {
+pub fn find_port(s: &str, catalogue: &Catalogue) -> Result<PortNo, ParseError> {
     let quoted = s.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let found = match quoted {
         Some(name) => catalogue.port_named(name),
@@ -300,18 +306,21 @@ pub fn find_port(s: &str, catalogue: &Catalogue) -> Result<PortNo, String> {
 }
 
 /// Returns what is wrong with a word that is no port.
-fn no_port(name: &str, catalogue: &Catalogue) -> String {
+fn no_port(name: &str, catalogue: &Catalogue) -> ParseError {
     let text = "no port number and none of the reserved names";
     if catalogue.ports().is_empty() {
-        return text.into();
+        return ParseError {
+            needs_port_names: true,
+            ..text.into()
+        };
     }
     let names = catalogue.ports().iter().map(|row| row.0.as_str());
     let near = near_names(name, names.chain(RESERVED_PORTS.iter().copied()));
     match near.as_slice() {
-        [] => format!("{text}, and no port of the switch"),
+        [] => format!("{text}, and no port of the switch").into(),
         near => {
             let near = near.join("' or '");
-            format!("{text}, and no port of the switch; did you mean '{near}'?")
+            format!("{text}, and no port of the switch; did you mean '{near}'?").into()
         }
     }
 }
@@ -330,11 +339,11 @@ const RESERVED_PORTS: &[&str] = &[
 
 /// Reads at least one byte as pairs of hexadecimal digits, which blanks, colons, dashes and line
 /// ends may separate. Errors: what is wrong, in words.
-pub fn parse_bytes(s: &str) -> Result<alloc::vec::Vec<u8>, String> {
+pub fn parse_bytes(s: &str) -> Result<alloc::vec::Vec<u8>, ParseError> {
     let digits: String = s.chars().filter(|c| !" :-\n".contains(*c)).collect();
     match bytes_of(&digits) {
         Some(bytes) if !bytes.is_empty() => Ok(bytes),
-        _ => Err(format!("'{s}' is no packet: pairs of hexadecimal digits")),
+        _ => Err(format!("'{s}' is no packet: pairs of hexadecimal digits").into()),
     }
 }
 
@@ -359,7 +368,7 @@ impl ActionArg for Output {
     }
     /// `PORT`, or `controller:MAX_LEN`; the whole packet if the controller is named without a
     /// length. Other ports have no use for a length: none is read or printed.
-    fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         let (port, length) = match find_unquoted(s, &[':']) {
             Some(at) => (&s[..at], Some(&s[at + 1..])),
             None => (s, None),
@@ -389,7 +398,7 @@ fn packet_type(s: &str) -> Option<u32> {
 }
 
 /// Reads a value in a field's style. Errors: what it is not.
-pub fn parse_value(field: &Field, s: &str, catalogue: &Catalogue) -> Result<u128, String> {
+pub fn parse_value(field: &Field, s: &str, catalogue: &Catalogue) -> Result<u128, ParseError> {
     let value = match field.style {
         Style::Dec | Style::Hex | Style::Bits(_) => number(s).map(u128::from),
         Style::Port => return find_port(s, catalogue).map(|port| port.0.into()),
@@ -406,7 +415,7 @@ pub fn parse_value(field: &Field, s: &str, catalogue: &Catalogue) -> Result<u128
             Style::Ip6 => "no IPv6 address".into(),
             Style::PacketType => "no packet type: write (NAMESPACE,TYPE), as (1,0x800)".into(),
             Style::Dec | Style::Hex | Style::Bits(_) | Style::Port => {
-                format!("no number of {} bits", field.bits)
+                format!("no number of {} bits", field.bits).into()
             }
         }),
     }
@@ -424,7 +433,7 @@ impl ActionArg for SetField {
     }
     /// `VALUE->FIELD`, or `VALUE/MASK->FIELD`. For `vlan_vid`, a value below 4096 counts with its
     /// presence bit.
-    fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, String> {
+    fn parse(s: &str, catalogue: &Catalogue) -> Result<Self, ParseError> {
         Self::parse_among(s, catalogue, |name| catalogue.field_named(name))
     }
 }
@@ -435,7 +444,7 @@ impl SetField {
         s: &str,
         catalogue: &Catalogue,
         named: impl Fn(&str) -> Option<&'static Field>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ParseError> {
         let (text, name) = s
             .split_once("->")
             .ok_or_else(|| format!("'{s}' is not VALUE->FIELD"))?;
@@ -444,7 +453,7 @@ impl SetField {
             .ok_or_else(|| no_field(name, format!("'{name}' is no field that can be set")))?;
         if text.contains('/') {
             let one = parse_field(field, Word::new(text.trim()), catalogue);
-            return one.map(Self).map_err(|error| error.message);
+            return one.map(Self).map_err(|error| error.message.into());
         }
         let mut value = parse_value(field, text.trim(), catalogue)
             .map_err(|what| format!("'{text}' is {what}"))?;

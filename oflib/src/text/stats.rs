@@ -1,11 +1,12 @@
 //! The text of statistics of entries, and of the instruction that says when they are sent.
 
-use alloc::{format, string::String};
+use alloc::format;
 use core::fmt;
 use core::str::FromStr;
 
 use super::{items, number};
 use crate::message::stats::{StatTime, Stats};
+use crate::parse_error::ParseError;
 use crate::stat_trigger::{StatTrigger, StatTriggerFlags};
 use crate::wire::{Text, TextForm};
 
@@ -13,15 +14,15 @@ use crate::wire::{Text, TextForm};
 const DECIMALS: usize = 9;
 
 impl FromStr for StatTime {
-    type Err = String;
+    type Err = ParseError;
     /// Reads seconds: `2`, `1.5` or `1.5s`. Errors: what is wrong, in words.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let wrong = || format!("'{text}' is no time in seconds");
         let seconds = text.strip_suffix('s').unwrap_or(text);
         let (whole, part) = seconds.split_once('.').unwrap_or((seconds, "0"));
         let mut digits = whole.bytes().chain(part.bytes());
         if !digits.all(|digit| digit.is_ascii_digit()) || part.len() > DECIMALS {
-            return Err(wrong());
+            return Err(wrong().into());
         }
         Ok(Self {
             sec: whole.parse().map_err(|_| wrong())?,
@@ -63,26 +64,26 @@ impl TextForm for Stats {
 
 impl Stats {
     /// Sets one by its name; `false` if it was there. Errors: what is wrong, in words.
-    fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
+    fn set(&mut self, name: &str, value: &str) -> Result<bool, ParseError> {
         let is_new = match name {
             "duration" => self.duration.replace(value.parse()?).is_none(),
             "idle_time" => self.idle_time.replace(value.parse()?).is_none(),
             "flow_count" => {
                 let Ok(count) = u32::try_from(count_of(value)?) else {
-                    return Err(format!("'{value}' is too large"));
+                    return Err(format!("'{value}' is too large").into());
                 };
                 self.flow_count.replace(count).is_none()
             }
             "packet_count" => self.packet_count.replace(count_of(value)?).is_none(),
             "byte_count" => self.byte_count.replace(count_of(value)?).is_none(),
-            _ => return Err(format!("there is no statistic '{name}'")),
+            _ => return Err(format!("there is no statistic '{name}'").into()),
         };
         Ok(is_new)
     }
 }
 
-fn count_of(text: &str) -> Result<u64, String> {
-    number(text).ok_or_else(|| format!("'{text}' is no number"))
+fn count_of(text: &str) -> Result<u64, ParseError> {
+    number(text).ok_or_else(|| format!("'{text}' is no number").into())
 }
 
 impl TextForm for StatTrigger {
@@ -99,14 +100,14 @@ impl TextForm for StatTrigger {
 }
 
 impl FromStr for StatTrigger {
-    type Err = String;
+    type Err = ParseError;
     /// Reads `periodic,packet_count=100,duration=1.5s`. Errors: what is wrong, in words.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let mut this = Self::default();
         for item in items(text) {
             if let Some((name, value)) = item.split_once(['=', ':']) {
                 if !this.thresholds.set(name, value)? {
-                    return Err(format!("'{name}' stands twice"));
+                    return Err(format!("'{name}' stands twice").into());
                 }
                 continue;
             }

@@ -1,11 +1,12 @@
 //! Pieces of a text that know their position, so that an error can point at its word.
 
-use alloc::{format, string::String, vec::Vec};
-use core::{fmt, str::FromStr};
+use alloc::{format, vec::Vec};
+use core::str::FromStr;
 
 use super::{find_port, number, parse_value};
 use crate::catalogue::Catalogue;
 use crate::field::Field;
+use crate::parse_error::ParseError;
 use crate::types::PortNo;
 
 /// Longer words are not compared with the names that are known.
@@ -16,34 +17,6 @@ const NEAR_LETTERS: usize = 2;
 const NEAR_NAMES: usize = 4;
 /// Nor keys and verbs that differ in more letters.
 const MAX_LETTERS: usize = 3;
-
-/// The reason for which a text was not understood, and which word of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ParseError {
-    /// The fault, in words.
-    pub message: String,
-    /// The word at fault; empty if something is missing at the end.
-    pub word: String,
-    /// Bytes from the beginning of the text to the word.
-    pub offset: usize,
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.word.as_str() {
-            "" => f.write_str(&self.message),
-            word => write!(
-                f,
-                "'{word}' (at character {}): {}",
-                self.offset + 1,
-                self.message
-            ),
-        }
-    }
-}
-
-impl core::error::Error for ParseError {}
 
 /// A piece of a text with its place.
 #[derive(Clone, Copy)]
@@ -58,11 +31,11 @@ impl<'a> Word<'a> {
     }
 
     /// The error `message` at this word.
-    pub(super) fn err(self, message: impl Into<String>) -> ParseError {
+    pub(super) fn err(self, message: impl Into<ParseError>) -> ParseError {
         ParseError {
-            message: message.into(),
             word: self.text.into(),
             offset: self.at,
+            ..message.into()
         }
     }
 
@@ -312,7 +285,7 @@ mod tests {
             ("x", "no port of the switch"),
         ] {
             let error = find_port(text, &catalogue).expect_err(text);
-            assert!(error.contains(near), "{text}: {error}");
+            assert!(error.message.contains(near), "{text}: {error}");
         }
     }
 

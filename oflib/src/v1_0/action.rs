@@ -221,7 +221,7 @@ fn try_list(
 ) -> Result<(), &'static str> {
     let mut tagged = fields.and_then(Match::is_tagged);
     let mut queue = DEFAULT_QUEUE;
-    // Whether a tag was pushed that a setter must follow, and what has no support if none does.
+    // The action that has no support if no setter follows: it has pushed a tag.
     let mut pushed = None;
     let mut rest = actions.iter().peekable();
     while let Some(action) = rest.next() {

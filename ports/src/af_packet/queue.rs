@@ -4,11 +4,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use bofuss_frame::{Frame, Pool};
 
-use super::AfPacket;
+use super::{AfPacket, MIN_PLACES};
 use crate::{BATCH_BYTES, BATCH_FRAMES, DriverDropReason, PortError, frame_pairs::Place, vnet};
-
-/// Places that a quiet port offers to the kernel; a busy one doubles them up to a batch.
-pub(super) const MIN_PLACES: usize = 4;
 
 impl AfPacket {
     /// Takes up to `max` frames out of the socket's queue. Returns how many, dropped frames among

@@ -2,6 +2,7 @@
 
 mod captures;
 mod common;
+mod fanout;
 mod frames;
 mod links;
 mod mixed;

@@ -39,7 +39,8 @@ pub trait Controller {
     fn bytes(&mut self, _now: Time, _switch: NodeId, _bytes: &[u8], _out: &mut ControllerOutput) {}
     /// Called at the time of [`Controller::next_tick`], or later. A call may also find nothing due.
     fn tick(&mut self, _now: Time, _out: &mut ControllerOutput) {}
-    /// When [`Controller::tick`] has to be called next; asked after each call of the other methods.
+    /// Returns when [`Controller::tick`] has to be called next; asked after each call of the other
+    /// methods.
     fn next_tick(&self) -> Option<Time> {
         None
     }

@@ -34,7 +34,8 @@ pub trait Host: Any {
     fn receive(&mut self, now: Time, frame: Frame, out: &mut HostOutput<'_>);
     /// Called at the time of [`Host::next_tick`], or later. A call may also find nothing due.
     fn tick(&mut self, now: Time, out: &mut HostOutput<'_>);
-    /// When [`Host::tick`] has to be called next; asked after each call of the other methods.
+    /// Returns when [`Host::tick`] has to be called next; asked after each call of the other
+    /// methods.
     fn next_tick(&self) -> Option<Time>;
     /// Called when the host's link gets or loses its carrier.
     fn link_changed(&mut self, _now: Time, _up: bool, _out: &mut HostOutput<'_>) {}

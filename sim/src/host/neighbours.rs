@@ -45,7 +45,7 @@ pub(super) struct Neighbours {
     known: BTreeMap<IpAddr, Neighbour>,
     asking: BTreeSet<(Time, IpAddr)>,
     waiting: usize,
-    /// When old neighbours may be removed again.
+    /// The time from which old neighbours may be removed again.
     cleanup_at: Time,
     /// Frames dropped because there was no answer, or no room to wait for one.
     pub(super) unresolved: u64,
@@ -195,7 +195,7 @@ impl Neighbours {
         }
     }
 
-    /// When [`Neighbours::tick`] has something to do.
+    /// Returns when [`Neighbours::tick`] has something to do.
     pub(super) fn next_tick(&self) -> Option<Time> {
         self.asking.first().map(|(at, _)| *at)
     }

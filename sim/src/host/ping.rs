@@ -15,7 +15,7 @@ const BODY_BYTES: usize = 4 + 8;
 pub struct PingProgram {
     /// The destination.
     pub to: IpAddr,
-    /// When the first one is sent.
+    /// The time at which the first is sent.
     pub start: Time,
     /// Nothing is sent at this time or later.
     pub stop: Time,

@@ -27,7 +27,7 @@ pub struct TcpProgram {
     pub to: IpAddr,
     /// Destination port.
     pub dst_port: u16,
-    /// When the SYN is sent.
+    /// The time at which the SYN is sent.
     pub start: Time,
     /// No new data is sent at this time or later, and the connection closes.
     pub stop: Time,
@@ -85,7 +85,7 @@ enum TcpEnd {
 #[derive(Debug)]
 struct TcpConnection {
     end: TcpEnd,
-    /// When its entry in [`Streams::timers`] is due: not after its next timer.
+    /// The time at which its entry in [`Streams::timers`] is due: not after its next timer.
     wake_at: Time,
 }
 
@@ -240,7 +240,7 @@ impl Streams {
         Some(key)
     }
 
-    /// When [`Streams::tick`] has something to do.
+    /// Returns when [`Streams::tick`] has something to do.
     pub(super) fn next_tick(&self) -> Option<Time> {
         self.timers.first().map(|(at, _)| *at)
     }

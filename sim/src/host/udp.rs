@@ -23,7 +23,7 @@ const MAGIC: [u8; 2] = *b"bo";
 /// sending. With IPv4, this fits into the shortest frame.
 pub const MIN_DATA_BYTES: u16 = 18;
 
-/// When packets leave.
+/// The times at which packets leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
@@ -39,13 +39,13 @@ pub enum Arrivals {
 pub struct UdpProgram {
     /// The flows, which send in turns.
     pub flows: Vec<UdpFlow>,
-    /// When the first is sent.
+    /// The time at which the first is sent.
     pub start: Time,
     /// Nothing is sent at this time or later.
     pub stop: Time,
     /// The mean time from one packet to the next; at least 1.
     pub interval_ns: u64,
-    /// When packets, or bursts of them, leave.
+    /// The times at which packets, or bursts of them, leave.
     pub arrivals: Arrivals,
     /// The number of packets that leave together; the mean rate stays the same.
     pub burst: u32,
@@ -251,7 +251,7 @@ pub(crate) fn exponential(random: &mut Random, mean: u64) -> u64 {
 pub struct UdpExpectation {
     /// The numbers of the flows.
     pub flows: Vec<u32>,
-    /// When the first of the intervals begins in which bytes are counted.
+    /// The beginning of the first of the intervals in which bytes are counted.
     pub start: Time,
     /// The length of these intervals; 0 for none.
     pub interval_ns: u64,

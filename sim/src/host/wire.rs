@@ -46,7 +46,7 @@ mod nd_option {
 /// Solicited and override. Spec: RFC 4861 section 4.4.
 const ADVERTISEMENT_FLAGS: u8 = 0x60;
 
-/// Why a host discards a frame.
+/// The reason for which a host discards a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WireError {
     /// A header is cut off or contradicts itself.

@@ -160,7 +160,7 @@ impl Scenario {
         &self.names
     }
 
-    /// When it ends.
+    /// Returns when it ends.
     pub fn end(&self) -> Time {
         self.end
     }

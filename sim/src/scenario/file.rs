@@ -19,7 +19,7 @@ pub struct ScenarioFile {
     /// Seed of every random choice.
     #[serde(default = "one")]
     pub seed: u64,
-    /// When the run ends.
+    /// The time at which the run ends.
     pub end: Spanned<f64>,
     /// The most events; a run with more ends with an error.
     pub max_events: Option<u64>,
@@ -160,7 +160,7 @@ pub struct ControllerRow {
     /// outside agrees on one itself.
     #[serde(default = "usual", deserialize_with = "version")]
     pub version: Version,
-    /// When it connects.
+    /// The time at which it connects.
     #[serde(default)]
     pub start: f64,
     /// The messages that a controller of the kind `rules` sends to each of its switches.
@@ -172,7 +172,7 @@ pub struct ControllerRow {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeRow {
-    /// When.
+    /// The time of it.
     pub at: f64,
     /// The link that changes,
     pub link: Option<Spanned<String>>,

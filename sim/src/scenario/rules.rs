@@ -7,7 +7,7 @@ use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::text::{find_unquoted, parse_flow, parse_group, parse_meter};
 use bofuss_oflib::types::QueueId;
-use bofuss_oflib::{Catalogue, ExtValue, Message, PortNo};
+use bofuss_oflib::{Catalogue, ExtValue, Message, ParseError, PortNo};
 
 use super::ScenarioError;
 
@@ -33,11 +33,10 @@ pub fn parse_rule(
         return Ok(None);
     }
     if line.starts_with("meter=") {
-        let meter = parse_meter(line, MeterModCommand::ADD).map_err(|error| error.to_string())?;
+        let meter = parse_meter(line, MeterModCommand::ADD)?;
         Ok(Some((0, Message::MeterMod(meter))))
     } else if line.starts_with("group_id=") {
-        let group = parse_group(line, GroupModCommand::ADD, catalogue)
-            .map_err(|error| error.to_string())?;
+        let group = parse_group(line, GroupModCommand::ADD, catalogue)?;
         Ok(Some((1, Message::GroupMod(group))))
     } else if let Some(text) = line.strip_prefix(QUEUE) {
         Ok(Some((3, Message::Experimenter(queue(text)?))))
@@ -45,19 +44,16 @@ pub fn parse_rule(
         let value = ExtValue::parse(row, text, catalogue)?;
         Ok(Some((3, Message::Experimenter(value))))
     } else {
-        let flow =
-            parse_flow(line, FlowModCommand::ADD, catalogue).map_err(|error| error.to_string())?;
+        let flow = parse_flow(line, FlowModCommand::ADD, catalogue)?;
         Ok(Some((2, Message::FlowMod(flow))))
     }
 }
 
 /// Reads `PORT QUEUE SPEC` as a request to make or change a queue. Errors: what is wrong.
-fn queue(text: &str) -> Result<ExtValue, String> {
+fn queue(text: &str) -> Result<ExtValue, ParseError> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let [port, id, spec] = words[..] else {
-        return Err(format!(
-            "it is {QUEUE}PORT QUEUE SPEC, as {QUEUE}2 0 max=10M"
-        ));
+        return Err(format!("it is {QUEUE}PORT QUEUE SPEC, as {QUEUE}2 0 max=10M").into());
     };
     let port = number(port)?;
     let id = number(id)?;
@@ -65,8 +61,9 @@ fn queue(text: &str) -> Result<ExtValue, String> {
     Ok(queues::modify(PortNo(port), QueueId(id), &spec))
 }
 
-fn number(word: &str) -> Result<u32, String> {
-    word.parse().map_err(|_| format!("'{word}' is no number"))
+fn number(word: &str) -> Result<u32, ParseError> {
+    word.parse()
+        .map_err(|_| format!("'{word}' is no number").into())
 }
 
 /// If a line begins with the name of an extension's message: its row, and the rest of the line.

@@ -44,7 +44,8 @@ struct Cubic {
     k: f64,
     w_est: f64,
     cwnd_prior: f64,
-    /// When the present congestion avoidance began; `None` after a loss, until the next ACK.
+    /// The time at which the present congestion avoidance began; `None` after a loss, until the
+    /// next ACK.
     epoch: Option<Time>,
 }
 

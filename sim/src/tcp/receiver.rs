@@ -104,7 +104,7 @@ impl TcpReceiver {
         self.payload_bytes
     }
 
-    /// When [`TcpReceiver::tick`] has something to do.
+    /// Returns when [`TcpReceiver::tick`] has something to do.
     pub fn next_tick(&self) -> Time {
         self.ack_at.min(self.retry_at)
     }

@@ -149,7 +149,7 @@ impl TcpSender {
         self.state == SenderState::Failed
     }
 
-    /// When the last byte of data was acknowledged; `None` if that is not so yet.
+    /// Returns when the last byte of data was acknowledged; `None` if that is not so yet.
     pub fn completed_at(&self) -> Option<Time> {
         self.completed_at
     }
@@ -165,7 +165,7 @@ impl TcpSender {
         self.retransmissions
     }
 
-    /// When [`TcpSender::tick`] has something to do.
+    /// Returns when [`TcpSender::tick`] has something to do.
     pub fn next_tick(&self) -> Time {
         self.timeout_at.min(self.probe_at).min(self.loss_at)
     }

@@ -18,7 +18,7 @@ struct Path {
     bits_per_second: u64,
     one_way_ns: u64,
     queue: usize,
-    /// How many of 1,000 data segments are lost, and the state of the random choice.
+    /// The number of 1,000 data segments that are lost, and the state of the random choice.
     lost_in_1000: u64,
     random: u64,
     /// The time during which all segments are lost.
@@ -44,7 +44,7 @@ impl Path {
         }
     }
 
-    /// When a segment that enters now arrives; `None` if it is lost.
+    /// Returns when a segment that enters now arrives; `None` if it is lost.
     fn enter(&mut self, now: Time, segment: &Segment) -> Option<Time> {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

@@ -73,7 +73,7 @@ pub enum Shape {
     },
 }
 
-/// Why a topology cannot be generated or read.
+/// The reason for which a topology cannot be generated or read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyError {
     /// The line, from 1, if the topology is read from a text.

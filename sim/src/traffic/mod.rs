@@ -48,7 +48,7 @@ pub struct PingRow {
     /// IP version, 4 or 6.
     #[serde(default = "ip_version")]
     pub ip: u8,
-    /// When the first is sent.
+    /// The time at which the first is sent.
     #[serde(default)]
     pub start: f64,
     /// Nothing is sent at this time or later; if missing, there is no such time.
@@ -74,7 +74,7 @@ pub struct UdpRow {
     /// IP version, 4 or 6.
     #[serde(default = "ip_version")]
     pub ip: u8,
-    /// When the first packet is sent.
+    /// The time at which the first packet is sent.
     #[serde(default)]
     pub start: f64,
     /// Nothing is sent at this time or later.
@@ -89,7 +89,7 @@ pub struct UdpRow {
     /// The number of flows. Each has its own source port.
     #[serde(default = "one")]
     pub flows: u32,
-    /// When packets, or bursts, leave: `constant` or `poisson`.
+    /// The times at which packets, or bursts, leave: `constant` or `poisson`.
     #[serde(default)]
     pub arrivals: Arrivals,
     /// The number of packets that leave together; the mean rate stays the same.
@@ -118,10 +118,11 @@ pub struct TcpRow {
     /// IP version, 4 or 6.
     #[serde(default = "ip_version")]
     pub ip: u8,
-    /// When the first one is opened.
+    /// The time at which the first is opened.
     #[serde(default)]
     pub start: f64,
-    /// When all stop sending and close; if missing, each does when it has sent everything.
+    /// The time at which all stop sending and close; if missing, each does when it has sent
+    /// everything.
     pub stop: Option<f64>,
     /// Bytes that each sends; if missing, it sends until `stop`.
     pub size: Option<u64>,

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use bofuss_datapath::Time;
 
-use super::{PingRow, TcpRow, TrafficEnds, TrafficReport, TrafficRow, UdpRow};
+use super::{PingRow, TcpRow, TrafficEnds, TrafficRow, UdpRow};
 use crate::host::{
     EndHost, HostConfig, HostProgram, MIN_DATA_BYTES, PingProgram, TcpProgram, UdpExpectation,
     UdpFlow, UdpProgram, exponential,
@@ -33,7 +33,7 @@ pub struct TrafficHost<'a> {
     pub config: &'a HostConfig,
 }
 
-/// Why a row of traffic is refused.
+/// The reason for which a row of traffic is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrafficError {
     /// The number of the row, from 1.
@@ -122,15 +122,6 @@ impl Traffic {
         for placed in self.placed.iter_mut().filter(|placed| placed.host == host) {
             placed.number = station.add(placed.program.clone());
         }
-    }
-
-    /// The report of each row at `now`. `station` gives the host with an index.
-    pub fn reports<'a>(
-        &self,
-        now: Time,
-        station: impl Fn(usize) -> &'a EndHost,
-    ) -> Vec<TrafficReport> {
-        super::report::reports(self, now, station)
     }
 }
 

@@ -105,7 +105,7 @@ pub struct TcpFlowReport {
     pub from: String,
     /// The host that accepted it.
     pub to: String,
-    /// When it was opened, in seconds.
+    /// The time at which it was opened, in seconds.
     pub start: f64,
     /// Bytes of data that were acknowledged.
     pub bytes: u64,
@@ -121,33 +121,35 @@ pub struct TcpFlowReport {
     pub intervals_mbps: Vec<f64>,
 }
 
-/// The reports of all rows, in their order.
-pub(super) fn reports<'a>(
-    traffic: &Traffic,
-    now: Time,
-    station: impl Fn(usize) -> &'a EndHost,
-) -> Vec<TrafficReport> {
-    let mut outcomes: Vec<Vec<Outcome<'a>>> = traffic.rows.iter().map(|_| Vec::new()).collect();
-    for placed in &traffic.placed {
-        let outcome = station(placed.host).outcome(placed.number);
-        outcomes[placed.row].push(outcome);
+impl Traffic {
+    /// The report of each row at `now`. `station` gives the host with an index.
+    pub fn reports<'a>(
+        &self,
+        now: Time,
+        station: impl Fn(usize) -> &'a EndHost,
+    ) -> Vec<TrafficReport> {
+        let mut outcomes: Vec<Vec<Outcome<'a>>> = self.rows.iter().map(|_| Vec::new()).collect();
+        for placed in &self.placed {
+            let outcome = station(placed.host).outcome(placed.number);
+            outcomes[placed.row].push(outcome);
+        }
+        let mut reports = Vec::new();
+        for (at, outcomes) in outcomes.iter().enumerate() {
+            let ends = self.rows[at].ends();
+            let names = FlowNames {
+                hosts: &self.hosts,
+                pairs: &self.pairs[at],
+            };
+            reports.push(match &self.rows[at] {
+                TrafficRow::Ping(_) => TrafficReport::Ping(ping(ends, outcomes)),
+                TrafficRow::Udp(_) => {
+                    TrafficReport::Udp(udp(ends, outcomes, &names, self.first_flow[at]))
+                }
+                TrafficRow::Tcp(_) => TrafficReport::Tcp(tcp(ends, outcomes, &names, now)),
+            });
+        }
+        reports
     }
-    let mut reports = Vec::new();
-    for (at, outcomes) in outcomes.iter().enumerate() {
-        let ends = traffic.rows[at].ends();
-        let names = FlowNames {
-            hosts: &traffic.hosts,
-            pairs: &traffic.pairs[at],
-        };
-        reports.push(match &traffic.rows[at] {
-            TrafficRow::Ping(_) => TrafficReport::Ping(ping(ends, outcomes)),
-            TrafficRow::Udp(_) => {
-                TrafficReport::Udp(udp(ends, outcomes, &names, traffic.first_flow[at]))
-            }
-            TrafficRow::Tcp(_) => TrafficReport::Tcp(tcp(ends, outcomes, &names, now)),
-        });
-    }
-    reports
 }
 
 /// The names of senders and receivers of a row's flows.

@@ -8,8 +8,8 @@ use crate::{graph, ring, slow_stream};
 
 /// When host 2 moves, in milliseconds.
 const MOVED: u64 = 5_000;
-/// How long after the first frame to it a silent host is reached, in milliseconds: until the repair
-/// has failed, and the way to the source's edge and back.
+/// The time from the first frame to a silent host until it is reached, in milliseconds: until the
+/// repair has failed, and the way to the source's edge and back.
 const FOUND: u64 = 510;
 
 /// Host 2, which moves from one switch to another, and does not say so. Returns its two places.

@@ -46,7 +46,8 @@ pub struct Trail {
     switches: BTreeSet<NodeId>,
     /// Learning bridges: a group's frames from several switches pass through their links.
     bridges: BTreeSet<NodeId>,
-    /// How often a node has received a frame to one host, less how often it has sent it.
+    /// The number of times that a node has received a frame to one host, less those that it has
+    /// sent it.
     held: HashMap<(u64, NodeId), i32>,
 }
 
@@ -239,7 +240,7 @@ impl Lab {
         switch.disconnect(now, conn).expect("it is connected");
     }
 
-    /// What a switch would do with a datagram that comes in through a port.
+    /// Returns what a switch would do with a datagram that comes in through a port.
     pub fn trace(&mut self, node: NodeId, port: u32, (from, to): (u16, u16)) -> String {
         let now = self.network.now();
         let layer = ipv4(ip(from).into(), ip(to).into(), 64, udp(7, 7, b"traced"));
@@ -342,8 +343,8 @@ impl Lab {
         }
     }
 
-    /// How many of the frames that host `from` sent came to the host at `place`, of those of which
-    /// it is the destination.
+    /// Returns how many of the frames that host `from` sent came to the host at `place`, of those
+    /// of which it is the destination.
     pub fn arrived(&self, place: usize, from: u16) -> usize {
         let received = self.station(place).received.keys();
         let own = mac(self.hosts[place].1);

@@ -21,13 +21,13 @@ const FAILED: u64 = 5_000;
 const MOVED: u64 = 10_000;
 const PLAYED: u64 = 13_000;
 const END: u64 = 60_000;
-/// How long after they were sent frames are played back, at least. Who passes frames on between two
-/// switches without such a delay is a cable, and cannot be told from one.
+/// The least time after which frames are played back. Who passes frames on between two switches
+/// without such a delay is a cable, and cannot be told from one.
 const LATER: u64 = 1_000;
-/// How many frames a host plays back in a millisecond.
+/// The number of frames that a host plays back in a millisecond.
 const PACE: usize = 8;
 
-/// What hosts have yet to play back.
+/// The frames that hosts have yet to play back.
 type Queue = Arc<Mutex<VecDeque<Vec<u8>>>>;
 
 /// A host that plays back what it is given.
@@ -98,9 +98,9 @@ impl Observer for Both<'_> {
 struct Stage {
     lab: Lab,
     recorder: Recorder,
-    /// How many ports of each switch lead to others.
+    /// The number of ports of each switch that lead to others.
     neighbours: u32,
-    /// What each player has yet to send, and its switch.
+    /// The frames that each player has yet to send, and its switch.
     players: Vec<(NodeId, Queue, usize)>,
     /// The players that are not on a hub.
     alone: Vec<NodeId>,
@@ -277,7 +277,7 @@ impl Stage {
         }
     }
 
-    /// How many datagrams hosts 1 and 2 have received.
+    /// Returns how many datagrams hosts 1 and 2 have received.
     fn received(&self) -> [usize; 2] {
         [self.lab.arrived(0, 2), self.lab.arrived(1, 1)]
     }

@@ -1,5 +1,5 @@
-//! How long the paths are and how the links share the load, compared with a spanning tree: the
-//! table in docs/guide/arp-path.md.
+//! Measures how long the paths are and how the links share the load, compared with a spanning tree:
+//! the table in docs/guide/arp-path.md.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -25,7 +25,7 @@ pub fn ip(number: u16) -> [u8; 4] {
     [10, 0, high, low]
 }
 
-/// What a host sends.
+/// The plan of what a host sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// An ARP request for a host.

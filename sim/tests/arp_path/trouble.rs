@@ -18,7 +18,7 @@ const PAUSE: u64 = 20;
 /// When all links are up again, and when repair must have ended.
 const RESTORED: u64 = 12_000;
 const REPAIRED: u64 = 15_000;
-/// How long an unused path lives.
+/// The lifetime of an unused path.
 const LEARNT_MS: &str = "4000";
 /// When all paths are forgotten: [`LEARNT_MS`] after the last frame, and 2 s more.
 const FORGOTTEN: u64 = 22_000;
@@ -83,7 +83,7 @@ fn run_with_a_deaf_end(lab: &mut Lab, cable: NodeId) {
     lab.run(FORGOTTEN);
 }
 
-/// How many of the datagrams of host `from` arrived at the other host after [`REPAIRED`].
+/// Returns how many of the datagrams of host `from` arrived at the other host after [`REPAIRED`].
 fn late(lab: &Lab, (to, _): &(Vec<usize>, u16), from: u16) -> usize {
     let mut count = 0;
     for place in to {

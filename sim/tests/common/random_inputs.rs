@@ -16,7 +16,7 @@ use bofuss_sim::Random;
 
 /// The switch has ports from 1 to this.
 pub const PORTS: u32 = 4;
-/// How many frames and messages there are before the counters are asked for.
+/// The number of frames and messages before the counters are asked for.
 pub const INPUTS: u64 = 10_000;
 /// Nanoseconds from one input to the next.
 pub const STEP_NANOS: u64 = 1_000_000;

@@ -33,6 +33,12 @@ pub fn from_line(line: &str) -> Result<Options> {
     options.try_into().map_err(wrong)
 }
 
+/// Options of a table as a file has it. Errors: what is wrong in it.
+pub fn from_table(table: Table) -> Result<Options> {
+    let options = table.try_into();
+    options.map_err(|error: toml::de::Error| short_error(error.message()).into())
+}
+
 /// The parser's error; if it is about an unknown key, only with the nearest of the many that it
 /// lists.
 fn short_error(error: &str) -> String {
@@ -42,7 +48,11 @@ fn short_error(error: &str) -> String {
     let Some(name) = unknown.split('`').nth(1) else {
         return error.into();
     };
-    let known = expected.split('`').skip(1).step_by(2);
+    unknown_key(name, expected.split('`').skip(1).step_by(2))
+}
+
+/// The error of an unknown key, with the nearest of those that there are.
+pub fn unknown_key<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     match nearest(&name.replace('_', "-"), known) {
         None => format!("unknown key '{name}'; bofuss.toml(5) lists the keys"),
         Some(near) => format!("unknown key '{name}'; did you mean '{near}'?"),

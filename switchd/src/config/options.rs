@@ -1,10 +1,8 @@
-//! What a switch is started with: the options of the command line, and the keys of the file.
+//! The options of a switch: those of the command line are also the keys of the file.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-
-use super::Config;
 
 /// Options of `bofuss run`. Each is also a key of the TOML file, where a list is an array.
 #[derive(Clone, Debug, Default, clap::Args, Deserialize, Serialize)]
@@ -35,8 +33,8 @@ pub struct Options {
     #[arg(long = "port-rate", value_name = "PORT=RATE")]
     #[serde(rename = "port-rate")]
     pub port_rates: Vec<String>,
-    /// What a port's receive ring may grow to, in slots of 2 KiB: [PORT=]SLOTS, 0 to receive by
-    /// system calls alone [default: 8192]. Repeat for more.
+    /// The most slots of a port's receive ring, of 2 KiB each: [PORT=]SLOTS, 0 to receive by system
+    /// calls alone [default: 8192]. Repeat for more.
     #[arg(long = "ring", value_name = "RING")]
     #[serde(rename = "ring")]
     pub rings: Vec<String>,
@@ -54,7 +52,7 @@ pub struct Options {
     #[arg(long = "aux", value_name = "KIND[:PORT]")]
     #[serde(rename = "aux")]
     pub auxiliaries: Vec<String>,
-    /// Where to wait for controllers and tools: ptcp:[PORT][:HOST], pssl:[PORT][:HOST] or
+    /// An address to wait at for controllers and tools: ptcp:[PORT][:HOST], pssl:[PORT][:HOST] or
     /// punix:FILE. Repeat for more.
     #[arg(long = "listen", value_name = "ADDRESS")]
     pub listen: Vec<String>,
@@ -76,9 +74,9 @@ pub struct Options {
     /// ssl:HOST; those that ovs-pki makes are for no host.
     #[arg(long)]
     pub any_peer_name: bool,
-    /// What to do without a controller: secure, standalone or arp-path [default: standalone if
-    /// none is named; if a reload names the first, secure once one has connected]. In the last
-    /// two, table 0 has an entry of the switch's own then, with the cookie 0x7374616e64616c6f
+    /// The behaviour without a controller: secure, standalone or arp-path [default: standalone if
+    /// none is named; if a reload names the first, secure once one has connected]. In the last two,
+    /// table 0 has an entry of the switch's own then, with the cookie 0x7374616e64616c6f
     /// ("standalo" in ASCII).
     #[arg(long, value_name = "MODE")]
     pub fail_mode: Option<String>,
@@ -92,10 +90,11 @@ pub struct Options {
     /// [default: 4000000].
     #[arg(long, value_name = "COUNT")]
     pub max_total_entries: Option<u32>,
-    /// How select groups choose a bucket: hash, round-robin or random [default: hash].
+    /// The algorithm by which select groups choose a bucket: hash, round-robin or random [default:
+    /// hash].
     #[arg(long, value_name = "ALGORITHM")]
     pub select: Option<String>,
-    /// How one group chooses: GROUP=ALGORITHM, as 7=round-robin. Repeat for more.
+    /// The algorithm of one group: GROUP=ALGORITHM, as 7=round-robin. Repeat for more.
     #[arg(long = "group-select", value_name = "GROUP=ALGORITHM")]
     pub group_select: Vec<String>,
     /// The most addresses that NORMAL learns on a port: [PORT=]COUNT; with one more, the port's
@@ -103,6 +102,26 @@ pub struct Options {
     #[arg(long = "mac-limit", value_name = "LIMIT")]
     #[serde(rename = "mac-limit")]
     pub mac_limits: Vec<String>,
+    /// An address that NORMAL knows at a port without learning it, and that does not move:
+    /// PORT=MAC[,VLAN], as 2=02:00:00:00:00:01,7. Repeat for more.
+    #[arg(long = "mac", value_name = "STATION")]
+    #[serde(rename = "mac")]
+    pub macs: Vec<String>,
+    /// The VLAN of a port for NORMAL, where frames have no tag: PORT=VLAN, as 2=10; with a VLAN
+    /// mode of native-tagged or native-untagged, its native VLAN [default: none]. Repeat for more.
+    #[arg(long = "tag", value_name = "PORT=VLAN")]
+    #[serde(rename = "tag")]
+    pub tags: Vec<String>,
+    /// The VLANs that a port carries for NORMAL: PORT=VLAN[,VLAN...], as 3=10,20; 0 is that of
+    /// frames without a tag [default: all]. Repeat for more.
+    #[arg(long = "trunks", value_name = "PORT=VLAN,...")]
+    pub trunks: Vec<String>,
+    /// How a port carries VLANs for NORMAL: PORT=MODE, which is access, trunk, native-tagged or
+    /// native-untagged, as Open vSwitch has them [default: access with a tag, else trunk]. Repeat
+    /// for more.
+    #[arg(long = "vlan-mode", value_name = "PORT=MODE")]
+    #[serde(rename = "vlan-mode")]
+    pub vlan_modes: Vec<String>,
     /// The discipline that orders the frames of a port with queues: [PORT=]DISCIPLINE, as 2=fifo
     /// [default: weighted-priority]. Repeat for more.
     #[arg(long = "discipline", value_name = "DISCIPLINE")]
@@ -122,8 +141,8 @@ pub struct Options {
     /// Seed of the switch's random choices [default: 0].
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u32>,
-    /// How packets find their entries: reference (a plain scan), tables (hashed) or cache (hashed,
-    /// and the paths of flows through the tables cached) [default: cache].
+    /// The engine by which packets find their entries: reference (a plain scan), tables (hashed) or
+    /// cache (hashed, and the paths of flows through the tables cached) [default: cache].
     #[arg(long, value_name = "ENGINE")]
     pub datapath: Option<String>,
     /// Take the shape of a given pipeline from a TOML file: its tables, and what each can do.
@@ -146,8 +165,8 @@ pub struct Options {
     /// [default: as many as it takes].
     #[arg(long, value_name = "COUNT")]
     pub packet_in_rate: Option<u32>,
-    /// How many packet-ins may come at once after a pause, half of them from one port [default: a
-    /// quarter of the rate].
+    /// The number of packet-ins that may come at once after a pause, half of them from one port
+    /// [default: a quarter of the rate].
     #[arg(long, value_name = "COUNT")]
     pub packet_in_burst: Option<u32>,
     /// Answer HTTP requests for /metrics here, of all switches: [IP:]PORT, without IP on loopback
@@ -163,14 +182,23 @@ pub struct Options {
     #[arg(long = "mirror", value_name = "PORT TO")]
     #[serde(rename = "mirror")]
     pub mirrors: Vec<String>,
+    /// Go on with the state that is in FOLDER, and save it there: entries with counters and the
+    /// time that is left, groups, meters, queues, features of tables, the generation id, addresses
+    /// of NORMAL. See docs/restart.md.
+    #[arg(long, value_name = "FOLDER")]
+    pub state_dir: Option<PathBuf>,
+    /// The seconds from one saved state to the next; 0 saves it only when the switch ends [default:
+    /// 60].
+    #[arg(long, value_name = "SECONDS")]
+    pub state_interval: Option<u32>,
     /// Append all that the switch is given, and what it does, to FILE, which `bofuss replay` plays
     /// again. It has frames and messages: only its owner may read it.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// How much of frames a record has: `whole`, or `headers` and no payload [default: whole].
+    /// The part of frames that a record has: `whole`, or `headers` and no payload [default: whole].
     #[arg(long, value_name = "DETAIL")]
     pub record_frames: Option<String>,
-    /// What to log; the command line has it for all commands.
+    /// The log level; the command line has it for all commands.
     #[arg(skip)]
     pub log: Option<String>,
     /// Take interfaces although they carry an IP address or the default route.
@@ -180,9 +208,13 @@ pub struct Options {
     /// start; off [default: auto].
     #[arg(long, value_name = "WHEN")]
     pub accelerate: Option<String>,
-    /// How many flows the kernel has room for, each of which takes 160 bytes [default: 32768].
+    /// The number of flows that the kernel has room for, of 160 bytes each [default: 32768].
     #[arg(long, value_name = "COUNT")]
     pub accelerated_flows: Option<u32>,
+    /// The number of threads that forward packets, 1 to 64; with several, `bofuss ctl workers` says
+    /// how flows are divided among them [default: 1].
+    #[arg(long, value_name = "COUNT")]
+    pub workers: Option<u32>,
     /// The clock by which bundles are committed at a time: realtime or tai [default: realtime].
     #[arg(long, value_name = "CLOCK")]
     pub bundle_clock: Option<String>,
@@ -196,28 +228,4 @@ pub struct Options {
     /// Send frames shorter than 60 bytes as they are.
     #[arg(long)]
     pub no_pad: bool,
-}
-
-impl Options {
-    /// The options that decide what the switch does with its inputs: those that a record has. What
-    /// was left out has its value from `config`. The profile is missing: a record has it as the
-    /// tables' features.
-    pub fn of_switch(&self, config: &Config) -> Self {
-        Self {
-            name: Some(config.name.clone()),
-            fail_mode: Some(config.fail_mode.to_string()),
-            tables: Some(config.tables.n_tables),
-            max_entries: Some(config.tables.max_entries),
-            max_total_entries: Some(config.tables.max_total_entries),
-            select: self.select.clone(),
-            group_select: self.group_select.clone(),
-            mac_limits: self.mac_limits.clone(),
-            disciplines: self.disciplines.clone(),
-            fields: self.fields.clone(),
-            extensions: self.extensions.clone(),
-            seed: self.seed,
-            datapath: self.datapath.clone(),
-            ..Self::default()
-        }
-    }
 }

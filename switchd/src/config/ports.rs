@@ -99,7 +99,7 @@ pub fn ports_and_queues(
     options: &Options,
     port_options: AfPacketOptions,
 ) -> Result<(Vec<PortSpec>, Vec<ConfiguredQueue>)> {
-    let mut ports = number_ports(&options.ports, port_options)?;
+    let mut ports = number_ports(options.ports.iter().cloned(), port_options)?;
     for text in &options.port_rates {
         port_rate(text, &mut ports)?;
     }
@@ -113,13 +113,21 @@ pub fn ports_and_queues(
     Ok((ports, queues))
 }
 
+/// The ports of these options, with their numbers. Errors: as they have.
+pub fn ports(options: &Options) -> Result<Vec<PortSpec>> {
+    number_ports(options.ports.iter().cloned(), AfPacketOptions::default())
+}
+
 /// Reads ports. A port without a number gets its place in the list, from 1 on.
 ///
 /// Errors: what is wrong with one, or which it collides with.
-pub(super) fn number_ports(specs: &[String], options: AfPacketOptions) -> Result<Vec<PortSpec>> {
+pub(super) fn number_ports(
+    specs: impl Iterator<Item = String>,
+    options: AfPacketOptions,
+) -> Result<Vec<PortSpec>> {
     let mut ports: Vec<PortSpec> = Vec::new();
     for (place, spec) in (1..).zip(specs) {
-        ports.push(add_port(&ports, place, spec, options)?);
+        ports.push(add_port(&ports, place, &spec, options)?);
     }
     Ok(ports)
 }
@@ -127,7 +135,7 @@ pub(super) fn number_ports(specs: &[String], options: AfPacketOptions) -> Result
 /// Reads one more port. If `spec` has no number, it is `place`.
 ///
 /// Errors: what is wrong with it, or which of `ports` it collides with.
-pub fn add_port(
+fn add_port(
     ports: &[PortSpec],
     place: u32,
     spec: &str,
@@ -165,15 +173,82 @@ pub(super) fn port_number(option: &str, number: &str) -> Result<PortNo> {
     }
 }
 
-/// The port of this number. Errors: there is none.
-fn port_named<'a>(
-    option: &str,
-    number: &str,
-    ports: &'a mut [PortSpec],
-) -> Result<&'a mut PortSpec> {
-    let number = port_number(option, number)?;
+/// The port that a word names. Errors: there is none.
+fn port_named<'a>(option: &str, word: &str, ports: &'a mut [PortSpec]) -> Result<&'a mut PortSpec> {
+    let number = number_of(option, word, ports)?;
     let port = ports.iter_mut().find(|port| port.number == number);
     port.ok_or_else(|| format!("{option}: there is no port {number}").into())
+}
+
+/// The number of a port, which need not be there, or of the port with this name.
+///
+/// Errors: it is neither.
+pub(super) fn number_of(option: &str, word: &str, ports: &[PortSpec]) -> Result<PortNo> {
+    let named = ports.iter().find(|port| port.is_named(word));
+    named.map_or_else(
+        || {
+            let number = port_number(option, word);
+            number.map_err(|error| error.map(|text| format!("{text}, or the name of a port")))
+        },
+        |port| Ok(port.number),
+    )
+}
+
+/// Settings of ports, as `PORT=VALUE`, with numbers instead of names.
+pub(super) fn numbered(settings: &[String], ports: &[PortSpec]) -> Vec<String> {
+    let numbered = settings.iter().map(|text| {
+        let (word, rest) = text.split_once('=')?;
+        let port = ports.iter().find(|port| port.is_named(word))?;
+        Some(format!("{}={rest}", port.number))
+    });
+    numbered
+        .zip(settings)
+        .map(|(text, given)| text.unwrap_or_else(|| given.clone()))
+        .collect()
+}
+
+/// The ports of changed options, in which a port that stays has the number that it has in `old`
+/// unless it is given another one. New ports have their place, or the first number that is free.
+///
+/// Errors: what is wrong with a port.
+pub fn with_kept_numbers(options: &Options, old: &Options) -> Result<Vec<String>> {
+    let old = ports(old)?;
+    let given = options.ports.iter().filter(|spec| spec.contains('='));
+    let mut taken: Vec<PortNo> = number_ports(given.cloned(), AfPacketOptions::default())?
+        .iter()
+        .map(|port| port.number)
+        .collect();
+    let mut numbers = Vec::new();
+    for spec in &options.ports {
+        let kind = port_kind(spec, spec).ok();
+        let kept = old.iter().find(|port| Some(&port.kind) == kind.as_ref());
+        let kept = kept.map(|port| port.number);
+        let kept = kept.filter(|number| !spec.contains('=') && !taken.contains(number));
+        taken.extend(kept);
+        numbers.push(kept);
+    }
+    let specs = (1..).zip(options.ports.iter().zip(numbers));
+    let numbered = specs.map(|(place, (spec, kept))| {
+        let is_free = |number: &u32| !taken.contains(&PortNo(*number));
+        let number = match kept {
+            _ if spec.contains('=') => return spec.clone(),
+            Some(number) => number,
+            None => PortNo(
+                [place]
+                    .into_iter()
+                    .chain(1..)
+                    .find(is_free)
+                    .unwrap_or(place),
+            ),
+        };
+        taken.push(number);
+        if number.0 == place {
+            spec.clone()
+        } else {
+            format!("{number}={spec}")
+        }
+    });
+    Ok(numbered.collect())
 }
 
 /// Sets the rate of one of `ports` as `text` says. Errors: what is wrong with it.

@@ -3,12 +3,15 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-use bofuss_datapath::{Algorithm, Engine, MAX_ADDRESSES};
+use bofuss_datapath::{Algorithm, Engine, MAX_ADDRESSES, Station};
 use bofuss_disciplines::DISCIPLINES;
+use bofuss_oflib::field::VID_PRESENT;
 use bofuss_oflib::types::GroupId;
+use bofuss_oflib::{Mac, ParseError, PortNo};
 
 use super::Options;
-use super::ports::port_number;
+use super::ports::{PortSpec, number_of, ports};
+use super::vlans::port_vlans;
 use crate::error::{Result, context};
 use crate::profile::Profile;
 
@@ -62,20 +65,26 @@ pub(super) fn datapath_config(
         secret: random(),
         ..default
     };
+    let ports = ports(options)?;
     for text in &options.mac_limits {
-        mac_limit(text, &mut config)?;
+        mac_limit(text, &ports, &mut config)?;
     }
+    for text in &options.macs {
+        let (station, port) = station(text, &ports)?;
+        config.static_addresses.insert(station, port);
+    }
+    config.port_vlans = port_vlans(options, &ports)?;
     for text in &options.disciplines {
-        discipline(text, &mut config)?;
+        discipline(text, &ports, &mut config)?;
     }
     Ok(config)
 }
 
 /// Chooses what orders the frames of one port, or of all. Errors: what is wrong with it.
-fn discipline(text: &str, config: &mut bofuss_datapath::Config) -> Result<()> {
+fn discipline(text: &str, ports: &[PortSpec], config: &mut bofuss_datapath::Config) -> Result<()> {
     let option = format!("--discipline {text}");
     let (port, name) = match text.split_once('=') {
-        Some((port, name)) => (Some(port_number(&option, port)?), name),
+        Some((port, name)) => (Some(number_of(&option, port, ports)?), name),
         None => (None, text),
     };
     let Some(row) = DISCIPLINES.iter().find(|row| row.name == name) else {
@@ -90,10 +99,10 @@ fn discipline(text: &str, config: &mut bofuss_datapath::Config) -> Result<()> {
 }
 
 /// Bounds what NORMAL learns on one port, or on all. Errors: what is wrong with it.
-fn mac_limit(text: &str, config: &mut bofuss_datapath::Config) -> Result<()> {
+fn mac_limit(text: &str, ports: &[PortSpec], config: &mut bofuss_datapath::Config) -> Result<()> {
     let option = format!("--mac-limit {text}");
     let (port, limit) = match text.split_once('=') {
-        Some((port, limit)) => (Some(port_number(&option, port)?), limit),
+        Some((port, limit)) => (Some(number_of(&option, port, ports)?), limit),
         None => (None, text),
     };
     let limit: u32 = limit.parse().unwrap_or(0);
@@ -105,6 +114,27 @@ fn mac_limit(text: &str, config: &mut bofuss_datapath::Config) -> Result<()> {
         None => config.max_addresses = limit,
     }
     Ok(())
+}
+
+/// Reads a station that NORMAL does not learn. Errors: what is wrong with it.
+fn station(text: &str, ports: &[PortSpec]) -> Result<(Station, PortNo)> {
+    let option = format!("--mac {text}");
+    let example = || format!("{option}: it is PORT=MAC[,VLAN], as 2=02:00:00:00:00:01,7");
+    let (port, station) = text.split_once('=').ok_or_else(example)?;
+    let (mac, vlan) = match station.split_once(',') {
+        Some((mac, vlan)) => (mac, Some(vlan)),
+        None => (station, None),
+    };
+    let mac: Mac = mac.parse().map_err(|_| example())?;
+    if mac.is_multicast() {
+        return Err(format!("{option}: it is the address of a group").into());
+    }
+    let tag = match vlan.map(str::parse) {
+        None => 0,
+        Some(Ok(vlan @ 0..=0xfff)) => VID_PRESENT | vlan,
+        Some(_) => return Err(format!("{option}: a VLAN is 0 to 4095").into()),
+    };
+    Ok(((tag, mac), number_of(&option, port, ports)?))
 }
 
 /// Finds an engine by its name. Errors: a sentence with the names that would be right.
@@ -136,6 +166,6 @@ fn group_algorithm(text: &String) -> Result<(GroupId, Algorithm)> {
     let Ok(number) = group.parse() else {
         return Err(format!("{option}: '{group}' is no group").into());
     };
-    let algorithm = name.parse().map_err(context::<String>(option))?;
+    let algorithm = name.parse().map_err(context::<ParseError>(option))?;
     Ok((GroupId(number), algorithm))
 }

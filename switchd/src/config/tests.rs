@@ -1,4 +1,4 @@
-//! What a configuration file may say, and which errors name its lines.
+//! Tests of what a configuration file may say, and of the errors that name its lines.
 
 use super::*;
 use bofuss_datapath::{QueueSpec, Rate};
@@ -58,6 +58,16 @@ fn ports_are_numbered_by_place_unless_they_say() {
 fn a_number_or_interface_twice_is_refused() {
     assert!(options(&["2=a", "b"]).check().is_err());
     assert!(options(&["a", "a"]).check().is_err());
+}
+
+#[test]
+fn a_peer_twice_is_refused() {
+    let twice = Options {
+        controllers: vec!["tcp:127.0.0.1".into(), "tcp:127.0.0.1:6653".into()],
+        ..Options::default()
+    };
+    let error = twice.check().unwrap_err().to_string();
+    assert_eq!(error, "--controller: tcp:127.0.0.1:6653 is there twice");
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(super) fn changed_clock(
         return None;
     }
     let nanos_at_0 = clock_ns().saturating_sub(now.0);
-    let known = switch.clock_at_0();
+    let known = switch.clock().nanos_at_0();
     let is_known = known.is_some_and(|known| known.abs_diff(nanos_at_0) <= CLOCK_NOISE_NS);
     (!is_known).then_some(nanos_at_0)
 }

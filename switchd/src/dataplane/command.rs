@@ -1,20 +1,25 @@
 //! Commands of operators to the data-plane thread: ports, controllers, captures, counters.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs::File;
 
 use bofuss_agent::FailMode;
 use bofuss_channel::ActiveAddress;
-use bofuss_datapath::Egress;
+use bofuss_datapath::{Egress, Station, Time};
+use bofuss_embed::record::RecordedInput;
 use bofuss_ext::{Switch, queues};
 use bofuss_frame::Pool;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::field::VID_PRESENT;
 use bofuss_oflib::message::port::PortState;
 use tokio::sync::oneshot;
 
 use super::DataPlane;
-use super::copiers::{self, NewTarget, no_port};
+use super::copiers::{self, NewTarget};
+use super::lists;
 use super::live_switch::LiveSwitch;
-use crate::config::{self, Config, PortSpec};
+use crate::config::{Config, PortSpec};
 use crate::error::Result;
 
 /// The answer to a command: text for the operator, or a sentence that says why it failed.
@@ -30,18 +35,26 @@ pub struct OperatorCommand {
 
 /// An operation that an operator can ask for.
 pub enum Operation {
-    /// List the ports.
-    Ports,
+    /// List the ports: `[--json]`.
+    Ports(String),
+    /// List the tables: `[--json]`.
+    Tables(String),
     /// List the connections.
     Connections,
     /// List the drop counters, by reason.
     Counters,
-    /// List the queues.
-    Queues,
+    /// List the queues: `[--json]`.
+    Queues(String),
+    /// List the addresses that NORMAL knows.
+    Addresses,
+    /// Forget those that it has learned.
+    ForgetAddresses,
     /// Report the memory in use.
     Memory,
     /// Report what the kernel forwards.
-    Accelerator,
+    Accelerator(String),
+    /// Report how flows are divided among workers.
+    Workers(String),
     /// Trace a packet, as text or JSON: `[--json] [--names] PACKET`.
     Trace(String),
     /// Copy frames into a file: `PORT FILE [FLOW]`.
@@ -54,10 +67,6 @@ pub enum Operation {
     EndCapture(String),
     /// Trace the next packet that matches: `[--json] [--names] MATCH`.
     TraceNext(String),
-    /// Open one more port, written as in `--port`.
-    AddPort(String),
-    /// Close the port of this number or interface.
-    DelPort(String),
     /// Take over this configuration: report on the first channel when it can be done, and do it
     /// when the second says so. If that is closed instead, nothing has changed.
     Reconfigure(Box<Config>, oneshot::Sender<()>, oneshot::Receiver<()>),
@@ -69,18 +78,39 @@ impl DataPlane {
     /// Carries out one command and sends the answer.
     pub(super) fn command(&mut self, command: OperatorCommand) {
         let answer = match command.operation {
-            Operation::Ports => Ok(list_ports(&mut self.live, &self.config.ports)),
+            Operation::Ports(options) => {
+                let ports = &self.config.ports;
+                lists::print(
+                    &options,
+                    &mut self.live,
+                    |live| list_ports(live, ports),
+                    lists::ports,
+                )
+            }
+            Operation::Tables(options) => {
+                lists::print(&options, &mut self.live, lists::table_lines, lists::tables)
+            }
             Operation::Connections => {
                 let connections = &self.live.io().connections;
                 Ok(connections.list(self.live.switch()))
             }
             Operation::Counters => Ok(list_counters(&mut self.live)),
-            Operation::Queues => Ok(list_queues(self.live.switch())),
-            Operation::Accelerator => {
-                // So that all packets are counted.
-                self.live.settled();
-                Ok(self.live.acceleration().to_string())
+            Operation::Queues(options) => {
+                let lines = |live: &mut LiveSwitch| list_queues(live.switch());
+                lists::print(&options, &mut self.live, lines, lists::queues)
             }
+            Operation::Addresses => Ok(list_addresses(&mut self.live)),
+            Operation::ForgetAddresses => {
+                let now = self.live.now();
+                self.live.give(
+                    now,
+                    |_| Some(RecordedInput::ForgetAddresses),
+                    |switch, _| switch.forget_addresses(),
+                );
+                Ok(String::new())
+            }
+            Operation::Accelerator(options) => self.live.describe_acceleration(&options),
+            Operation::Workers(options) => self.live.describe_workers(&options),
             Operation::Memory => Ok(describe_memory(self.live.pool())),
             Operation::Trace(packet) => self.live.trace_packet(&packet),
             Operation::Capture(words, file) => {
@@ -92,8 +122,6 @@ impl DataPlane {
             Operation::TraceNext(flow) => {
                 return self.live.trace_next_packet(&flow, command.reply);
             }
-            Operation::AddPort(spec) => self.add_one_port(&spec),
-            Operation::DelPort(word) => self.del_one_port(&word),
             Operation::Reconfigure(config, ready, go) => self.reconfigure(*config, ready, go),
             Operation::SetControllers(controllers, fail_mode, is_configured) => {
                 self.set_controllers(controllers, fail_mode, is_configured);
@@ -110,31 +138,6 @@ impl DataPlane {
         let ports = &self.config.ports;
         let copier = copiers::new(&self.live, &self.config.name, ports, words, target)?;
         self.live.io_mut().ports.copiers.push(copier);
-        Ok(String::new())
-    }
-
-    /// Opens a port. If `text` has no number, it gets the lowest that is free.
-    fn add_one_port(&mut self, text: &str) -> Answer {
-        let mut place = 1;
-        while self.config.ports.iter().any(|spec| spec.number.0 == place) {
-            place += 1;
-        }
-        let mut wanted = self.config.ports.clone();
-        let options = self.config.port_options;
-        wanted.push(config::add_port(&wanted, place, text, options)?);
-        let number = wanted[wanted.len() - 1].number;
-        let opened = self.open_ports(&wanted)?;
-        self.replace_ports(wanted, opened)?;
-        Ok(format!("port {number}\n"))
-    }
-
-    fn del_one_port(&mut self, word: &str) -> Answer {
-        let ports = self.config.ports.iter().cloned();
-        let (gone, wanted): (Vec<_>, Vec<_>) = ports.partition(|spec| spec.is_named(word));
-        if gone.is_empty() {
-            return no_port(word);
-        }
-        self.replace_ports(wanted, Vec::new())?;
         Ok(String::new())
     }
 }
@@ -182,6 +185,31 @@ fn list_queues(switch: &Switch) -> String {
                 queue.stats.tx_errors,
             );
         }
+    }
+    text
+}
+
+/// Lists the addresses that NORMAL knows, by VLAN and address.
+fn list_addresses(live: &mut LiveSwitch) -> String {
+    live.hear_of_stations();
+    let datapath = live.switch().datapath();
+    let now = live.now();
+    let learned = datapath.bridge().stations(now);
+    let learned = learned.map(|(station, port, seen)| (station, (port, Some(seen))));
+    let fixed = datapath.config().static_addresses.iter();
+    let fixed = fixed.map(|(station, port)| (*station, (*port, None)));
+    let all: BTreeMap<Station, (PortNo, Option<Time>)> = learned.chain(fixed).collect();
+    let mut text = String::new();
+    for ((tag, mac), (port, seen)) in all {
+        let vlan = match tag {
+            0 => "untagged".into(),
+            tag => format!("vlan={}", tag & !VID_PRESENT),
+        };
+        let age = match seen {
+            Some(seen) => format!("age={}s", now.since(seen) / Time::SEC),
+            None => "static".into(),
+        };
+        let _ = writeln!(text, "{mac} {vlan} port={port} {age}");
     }
     text
 }

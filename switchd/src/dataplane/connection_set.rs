@@ -7,7 +7,7 @@ use bofuss_channel::{ActiveAddress, Endpoint, Origin, Sender};
 use bofuss_datapath::Time;
 use bofuss_ext::Switch;
 use bofuss_oflib::message::ControllerRole;
-use bofuss_oflib::{Message, PortNo};
+use bofuss_oflib::{Message, PortNo, Version};
 
 use super::io::conn_id;
 
@@ -15,6 +15,7 @@ use super::io::conn_id;
 struct Peer {
     sender: Sender,
     origin: Origin,
+    version: Version,
     /// When it began.
     since: Time,
     /// The message that was sent last.
@@ -41,10 +42,18 @@ pub struct ConnectionSet {
 
 impl ConnectionSet {
     /// Adds a connection, which began with a HELLO.
-    pub fn add(&mut self, now: Time, conn: ConnId, sender: Sender, origin: Origin) {
+    pub fn add(
+        &mut self,
+        now: Time,
+        conn: ConnId,
+        sender: Sender,
+        origin: Origin,
+        version: Version,
+    ) {
         let peer = Peer {
             sender,
             origin,
+            version,
             since: now,
             last: "HELLO",
         };
@@ -65,14 +74,19 @@ impl ConnectionSet {
         })
     }
 
-    /// Lists the peers, one a line, with their roles and lost packet-ins, which `switch` knows.
+    /// Lists the peers, one a line, with their roles, versions and lost packet-ins, which `switch`
+    /// knows.
     pub fn list(&self, switch: &Switch) -> String {
         let mut text = String::new();
-        for (conn, Peer { origin, .. }) in &self.senders {
+        for (conn, peer) in &self.senders {
+            let Peer {
+                origin, version, ..
+            } = peer;
             let role = switch.role(*conn).unwrap_or(ControllerRole::EQUAL);
+            text += &format!("{origin} {role} OpenFlow {version}");
             text += &match switch.lost(*conn).packet_ins {
-                0 => format!("{origin} {role}\n"),
-                count => format!("{origin} {role} ({count} packet-ins lost)\n"),
+                0 => "\n".into(),
+                count => format!(" ({count} packet-ins lost)\n"),
             };
         }
         text

@@ -28,7 +28,7 @@ impl DataPlane {
                     self.live
                         .io_mut()
                         .connections
-                        .add(now, conn_id(conn), sender, origin);
+                        .add(now, conn_id(conn), sender, origin, version);
                 }
             }
             Event::Message {
@@ -90,6 +90,7 @@ impl DataPlane {
     /// Answers a request for the status, and gives other messages to the switch; `head` are the
     /// first bytes.
     fn handle_message(&mut self, now: Time, conn: ConnId, xid: u32, head: &[u8], message: Message) {
+        self.live.stop_followers();
         let controllers = &self.config.controllers;
         if !status::is_answered(&mut self.live, controllers, (conn, xid), &message) {
             self.note_missing_ports(&message);

@@ -102,15 +102,17 @@ impl DataPlane {
     /// false when the switch is to end.
     pub(super) fn take_inputs(&mut self, now: &mut Time) -> bool {
         let until = Time(now.0 + CONTROL_SLICE_NS);
-        let waker = self.poller.waker();
+        let waker = self.poller.set().waker();
         let mut context = Context::from_waker(&waker);
         while let Poll::Ready(input) = self.inbox.inputs.poll_recv(&mut context) {
+            self.live.stop_followers();
             match input {
-                Some(Input::Command(command)) => self.command(command),
-                Some(Input::Scrape(mut scrape, reply)) => {
-                    scrape.add_slice(&mut self.live, &self.config.controllers);
-                    // The requester may be gone.
-                    let _ = reply.send(scrape);
+                Some(Input::Command(command)) => {
+                    self.live.complete_state();
+                    self.command(command);
+                }
+                Some(Input::Collect(add_slice)) => {
+                    add_slice(&mut self.live, &self.config.controllers);
                 }
                 Some(Input::End) | None => return false,
             }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use bofuss_agent::{ConnId, Refusal, SwitchIo};
 use bofuss_embed::record::RecordedOutput;
+use bofuss_embed::saved::SAVER;
 use bofuss_frame::Frame;
 use bofuss_oflib::message::port::PortFeatures;
 use bofuss_oflib::types::QueueId;
 use bofuss_oflib::{Catalogue, Message, PortNo};
+use bofuss_ports::Counters;
 use tracing::warn;
 
 use super::connection_set::ConnectionSet;
+use super::followers::Followers;
 use super::port_set::PortSet;
 use crate::config::PortSpec;
 use crate::error::Result;
@@ -32,6 +35,10 @@ pub struct DataPlaneIo {
     catalogue: Arc<Catalogue>,
     /// The recorder of the switch's inputs and outputs, if they are recorded.
     pub recorder: Option<SwitchRecorder>,
+    /// The other workers.
+    pub followers: Option<Followers>,
+    /// Replies to the questions by which the state is saved.
+    pub for_saver: Vec<Message>,
 }
 
 /// Converts the id of a connection from the channel's type to the agent's.
@@ -53,6 +60,8 @@ impl DataPlaneIo {
             is_locked,
             catalogue,
             recorder,
+            followers: None,
+            for_saver: Vec::new(),
         }
     }
 
@@ -61,14 +70,34 @@ impl DataPlaneIo {
         if self.is_locked {
             Err(format!("port {}: {LOCKED}", spec.kind).into())
         } else {
-            port::open(spec)
+            port::open(spec, self.workers())
         }
+    }
+
+    /// The number of threads that forward packets.
+    pub fn workers(&self) -> usize {
+        1 + self.followers.as_ref().map_or(0, Followers::count)
+    }
+
+    /// The drivers' counters, and how many frames each full queue dropped, of all workers.
+    pub fn driver_counters(&mut self) -> Vec<(PortNo, Counters, u64)> {
+        let mut all = self.ports.driver_counters();
+        for (number, counters, overflowed) in &mut all {
+            let followers = self.followers.iter();
+            for (more, lost) in followers.flat_map(|others| others.port_counters(*number)) {
+                counters.add(&more);
+                *overflowed += lost;
+            }
+        }
+        all
     }
 
     /// Records the answer to a question of the switch, and returns it.
     fn answered(&self, is_granted: bool) -> bool {
         if let Some(recorder) = &self.recorder {
             recorder.answered(is_granted);
+        } else if let Some(followers) = &self.followers {
+            followers.answered(is_granted);
         }
         is_granted
     }
@@ -91,6 +120,9 @@ impl SwitchIo for DataPlaneIo {
     }
 
     fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
+        if conn == SAVER {
+            return self.for_saver.push(message);
+        }
         if let Some(recorder) = &mut self.recorder {
             recorder.message(conn, xid, &message);
         }
@@ -108,11 +140,16 @@ impl SwitchIo for DataPlaneIo {
     }
 
     fn has_room(&self, conn: ConnId) -> bool {
-        self.answered(self.connections.has_room(conn))
+        conn == SAVER || self.answered(self.connections.has_room(conn))
     }
 
     fn takes_packet_in(&mut self, conn: ConnId, in_port: PortNo) -> bool {
         self.answered(self.connections.takes_packet_in(conn, in_port))
+    }
+
+    /// A held packet would be at one worker, and the message that asks for it at all.
+    fn holds_packets(&self) -> bool {
+        self.followers.is_none()
     }
 
     fn may_change_links(&self) -> bool {

@@ -2,7 +2,9 @@
 //! recorded, and the accelerator learns of it.
 
 mod acceleration;
+mod saving;
 mod traces;
+mod workers;
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -33,13 +35,16 @@ use crate::log;
 use crate::port::OpenPort;
 
 use acceleration::Acceleration;
+use saving::Saver;
 use traces::PendingTraces;
+
+pub(super) use traces::named;
 
 /// The interval at which the port drivers' loss counters are read.
 const COUNTER_PERIOD_NS: u64 = 500_000_000;
 
 /// A switch with its ports and connections, and what its thread notes about them.
-pub(super) struct LiveSwitch {
+pub struct LiveSwitch {
     switch: Switch,
     /// The ports and connections, to which effects go.
     io: DataPlaneIo,
@@ -54,21 +59,23 @@ pub(super) struct LiveSwitch {
     /// When the drivers' counters were last read.
     counted: Time,
     traces: PendingTraces,
+    saver: Option<Saver>,
 }
 
 impl LiveSwitch {
-    /// Starts with a switch without ports, and the pool of its frames.
-    pub(super) fn new(switch: Switch, pool: Pool, io: DataPlaneIo) -> Self {
+    /// Starts with a switch without ports, whose time is `now`, and the pool of its frames.
+    pub(super) fn new(now: Time, switch: Switch, pool: Pool, io: DataPlaneIo) -> Self {
         Self {
             switch,
             io,
             acceleration: Acceleration::off("--accelerate off"),
             pool,
-            clock: ThreadClock::start(),
+            clock: ThreadClock::start(now),
             counters: LoopCounters::default(),
             quick_closes: QuickCloses::default(),
             counted: Time(0),
             traces: PendingTraces::default(),
+            saver: None,
         }
     }
 
@@ -114,7 +121,7 @@ impl LiveSwitch {
 
     /// Notes how late a scheduled commit was, if one has just been made.
     pub(super) fn measure_commit(&mut self, now: Time) {
-        self.switch.measure_commit(now);
+        self.switch.clock_mut().measure(now);
     }
 
     /// The switch, which a test changes without a record, its ports and connections, and
@@ -136,13 +143,9 @@ impl LiveSwitch {
         input: impl FnOnce(&RecordedConnections) -> Option<RecordedInput>,
         act: impl FnOnce(&mut Switch, &mut DataPlaneIo) -> R,
     ) -> R {
-        if let Some(recorder) = &mut self.io.recorder {
-            recorder.begin(now, input);
-        }
+        self.begin_input(now, input);
         let result = act(&mut self.switch, &mut self.io);
-        if let Some(recorder) = &mut self.io.recorder {
-            recorder.end();
-        }
+        self.end_input();
         self.review(ReviewScope::All);
         result
     }
@@ -157,18 +160,14 @@ impl LiveSwitch {
         message: Message,
     ) {
         let name = message.name();
-        if let Some(recorder) = &mut self.io.recorder {
-            recorder.begin(now, |known| known.message(conn, xid, head, &message));
-        }
+        self.begin_input(now, |known| known.message(conn, xid, head, &message));
         let request = Request {
             xid,
             head,
             message: Ok(message),
         };
         self.switch.message(now, conn, request, &mut self.io);
-        if let Some(recorder) = &mut self.io.recorder {
-            recorder.end();
-        }
+        self.end_input();
         self.review(ReviewScope::All);
         self.counters.message(name, self.now().since(now));
     }
@@ -276,7 +275,11 @@ impl LiveSwitch {
     }
 
     /// Adds a port. Errors: a sentence for the user.
-    pub(super) fn add_port(&mut self, port: OpenPort) -> Result<()> {
+    pub(super) fn add_port(&mut self, mut port: OpenPort) -> Result<()> {
+        self.stop_followers();
+        if let Some(followers) = &mut self.io.followers {
+            followers.open(port.take_members());
+        }
         let name = port.name.clone();
         let number = port.number;
         let added = self.io.ports.add(port);
@@ -323,6 +326,7 @@ impl LiveSwitch {
     pub(super) fn close_port(&mut self, number: PortNo) -> Option<OpenPort> {
         let opposite = self.io.ports.opposite(number);
         let port = self.io.ports.remove(number)?;
+        self.tell_followers_of_end(number);
         let now = self.now();
         self.give(
             now,
@@ -348,7 +352,7 @@ impl LiveSwitch {
     /// The frames that each port has dropped before or after the tables, by reason.
     pub(super) fn driver_drops(&mut self) -> Vec<(PortNo, &'static str, u64)> {
         let mut all = Vec::new();
-        for (number, counters, overflowed) in self.io.ports.driver_counters() {
+        for (number, counters, overflowed) in self.io.driver_counters() {
             let held = self.acceleration.held_back(number);
             let others = [("tx_overflow", overflowed), ("accel_handover", held)];
             let reasons = counters.drops().chain(others);
@@ -364,7 +368,7 @@ impl LiveSwitch {
         }
         self.counted = now;
         log::report_left_out();
-        for (number, counters, overflowed) in self.io.ports.driver_counters() {
+        for (number, counters, overflowed) in self.io.driver_counters() {
             let Some(port) = self.switch.datapath().ports().get(&number) else {
                 continue;
             };
@@ -398,6 +402,10 @@ impl LiveSwitch {
             | Event::TlsFiles(_)
             | Event::Failed { .. } => None,
         };
+        // A state that is being saved is that of one moment.
+        if message.is_some() && self.is_saving() {
+            return false;
+        }
         self.switch.takes(conn_id(id), message, &self.io)
     }
 

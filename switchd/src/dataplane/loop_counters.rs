@@ -13,6 +13,8 @@ const NS_PER_SEC: f64 = 1e9;
 
 /// Counts since the start.
 pub struct LoopCounters {
+    /// Frames received.
+    pub frames: u64,
     batch_frames: Histogram,
     batch_ns: Histogram,
     message_ns: Histogram,
@@ -22,6 +24,7 @@ pub struct LoopCounters {
 impl Default for LoopCounters {
     fn default() -> Self {
         Self {
+            frames: 0,
             batch_frames: Histogram::new(1, SIZE_BOUNDS),
             batch_ns: Histogram::new(FIRST_TIME_NS, TIME_BOUNDS),
             message_ns: Histogram::new(FIRST_TIME_NS, TIME_BOUNDS),
@@ -33,6 +36,7 @@ impl Default for LoopCounters {
 impl LoopCounters {
     /// Counts a batch of frames that passed through the switch.
     pub fn batch(&mut self, frames: usize, took_ns: u64) {
+        self.frames += frames as u64;
         self.batch_frames.observe(frames as u64);
         self.batch_ns.observe(took_ns);
     }

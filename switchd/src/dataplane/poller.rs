@@ -50,10 +50,15 @@ impl From<&epoll::Event> for Ready {
     }
 }
 
-/// The epoll set of the thread, with an eventfd for its queues and a timer.
-pub(super) struct Poller {
+/// An epoll set, with an eventfd for the queues of its thread.
+pub(super) struct WakeSet {
     epoll: OwnedFd,
     queues: Arc<QueueWaker>,
+}
+
+/// The epoll set of the thread, with a timer.
+pub(super) struct Poller {
+    set: WakeSet,
     /// Expires at the next tick with nanosecond precision; epoll's timeout is in milliseconds.
     timer: OwnedFd,
     /// When the timer expires.
@@ -62,31 +67,15 @@ pub(super) struct Poller {
     clock: OwnedFd,
 }
 
-impl Poller {
-    /// Waits for `links`, and for what is added to [`Poller::epoll`]. Errors: the system's.
-    pub(super) fn new(links: BorrowedFd<'_>) -> io::Result<Self> {
+impl WakeSet {
+    /// Waits for what is added to [`Self::epoll`], and for queues. Errors: the system's.
+    pub(super) fn new() -> io::Result<Self> {
+        let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let this = Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            queues: Arc::new(QueueWaker(eventfd(
-                0,
-                EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC,
-            )?)),
-            timer: timerfd_create(
-                TimerfdClockId::Monotonic,
-                TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
-            )?,
-            alarm: None,
-            clock: timerfd_create(
-                TimerfdClockId::Realtime,
-                TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
-            )?,
+            queues: Arc::new(QueueWaker(eventfd(0, flags)?)),
         };
         this.add(this.queues.0.as_fd(), QUEUES)?;
-        this.add(links, LINKS)?;
-        this.add(this.timer.as_fd(), TIMER)?;
-        let until_set = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
-        timerfd_settime(&this.clock, until_set, &expiring(u64::MAX))?;
-        this.add(this.clock.as_fd(), CLOCK)?;
         Ok(this)
     }
 
@@ -105,9 +94,9 @@ impl Poller {
         Waker::from(Arc::clone(&self.queues))
     }
 
-    /// Fills `ready` with what is ready; unless `busy`, waits until something is, or until the
-    /// alarm. Errors: the system's.
-    pub(super) fn wait(&mut self, busy: bool, ready: &mut Vec<epoll::Event>) -> io::Result<()> {
+    /// Fills `ready` with what is ready; unless `busy`, waits until something is. Errors: the
+    /// system's.
+    pub(super) fn wait(&self, busy: bool, ready: &mut Vec<epoll::Event>) -> io::Result<()> {
         let timeout = if busy {
             Timespec::default()
         } else {
@@ -121,6 +110,40 @@ impl Poller {
         }
     }
 
+    /// Acknowledges [`Ready::Queues`].
+    pub(super) fn drain_queues(&self) {
+        drain(&self.queues.0);
+    }
+}
+
+impl Poller {
+    /// Waits for `links`, and for what is added to the set. Errors: the system's.
+    pub(super) fn new(links: BorrowedFd<'_>) -> io::Result<Self> {
+        let this = Self {
+            set: WakeSet::new()?,
+            timer: timerfd_create(
+                TimerfdClockId::Monotonic,
+                TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+            )?,
+            alarm: None,
+            clock: timerfd_create(
+                TimerfdClockId::Realtime,
+                TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC,
+            )?,
+        };
+        this.set.add(links, LINKS)?;
+        this.set.add(this.timer.as_fd(), TIMER)?;
+        let until_set = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
+        timerfd_settime(&this.clock, until_set, &expiring(u64::MAX))?;
+        this.set.add(this.clock.as_fd(), CLOCK)?;
+        Ok(this)
+    }
+
+    /// Its set, in which it waits.
+    pub(super) fn set(&self) -> &WakeSet {
+        &self.set
+    }
+
     /// Sets the timer to expire at `at`, unless it is set so. Errors: the system's.
     pub(super) fn set_alarm(&mut self, now: Time, at: Time) -> io::Result<()> {
         if self.alarm == Some(at) {
@@ -130,11 +153,6 @@ impl Poller {
         timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &alarm)?;
         self.alarm = Some(at);
         Ok(())
-    }
-
-    /// Acknowledges [`Ready::Queues`].
-    pub(super) fn drain_queues(&self) {
-        drain(&self.queues.0);
     }
 
     /// Acknowledges [`Ready::Timer`].

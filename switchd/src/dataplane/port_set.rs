@@ -15,7 +15,7 @@ use tracing::{debug, warn};
 
 use crate::capture::{CopyTarget, FrameCopier};
 use crate::config::PortSpec;
-use crate::port::OpenPort;
+use crate::port::{OpenPort, PortGroup};
 
 /// Most frames that wait for a port; further ones are dropped and counted.
 const MAX_QUEUED_FRAMES: usize = 1024;
@@ -123,6 +123,11 @@ impl PortSet {
     /// The port of this number.
     pub fn get(&self, number: PortNo) -> Option<&OpenPort> {
         self.slots.get(&number).map(|slot| &slot.port)
+    }
+
+    /// What other workers have of a port.
+    pub fn group_mut(&mut self, number: PortNo) -> Option<&mut PortGroup> {
+        self.slots.get_mut(&number)?.port.group.as_mut()
     }
 
     /// Applies `spec` to its port. Returns the changed description, `None` if there is no such

@@ -34,6 +34,7 @@ impl DataPlane {
         ready: oneshot::Sender<()>,
         go: oneshot::Receiver<()>,
     ) -> Answer {
+        self.check_numbers(&new.ports)?;
         let opened = self.open_ports(&new.ports)?;
         let copiers = copiers::configured(&self.live, &new, &self.config.copiers)?;
         self.live.complete_changes();
@@ -50,16 +51,18 @@ impl DataPlane {
         if ready.send(()).is_err() || go.blocking_recv().is_err() {
             return Err("another switch refused its part of the change".into());
         }
-        self.note_fail_modes(fail_modes);
+        let mut effects = self.note_fail_modes(fail_modes);
         let now = self.live.now();
         self.live.give(
             now,
             |_| Some(RecordedInput::Reconfigure(Box::new(recorded))),
             |switch, io| switch.reconfigure(now, other, io),
         );
+        self.live.begin_leading();
         let ports = std::mem::replace(&mut new.ports, std::mem::take(&mut self.config.ports));
         let old = std::mem::replace(&mut self.config, new);
-        self.replace_ports(ports, opened)?;
+        self.remove_queues(&old.queues);
+        effects += &self.replace_ports(ports, opened)?;
         self.replace_queues(&old.queues)?;
         let before = old.copiers.iter();
         let after = &self.config.copiers;
@@ -84,7 +87,8 @@ impl DataPlane {
             );
         }
         self.close_unwanted_connections();
-        Ok(String::new())
+        self.live.set_state_interval(self.config.state.interval);
+        Ok(effects)
     }
 
     /// Replaces the list of controllers, and the fail mode.
@@ -97,7 +101,7 @@ impl DataPlane {
         self.config.controllers = controllers;
         self.close_unwanted_connections();
         let fail_modes = self.fail_modes(fail_mode, is_configured);
-        self.note_fail_modes(fail_modes);
+        let _ = self.note_fail_modes(fail_modes);
         self.set_fail_mode(fail_modes.now);
     }
 
@@ -116,21 +120,34 @@ impl DataPlane {
         }
     }
 
-    /// Logs changed fail modes, and remembers the later one.
-    fn note_fail_modes(&mut self, modes: FailModes) {
+    /// Logs changed fail modes, and remembers the later one. Returns the effects, a line each.
+    fn note_fail_modes(&mut self, modes: FailModes) -> String {
         let old = self.config.fail_mode;
+        let mut effects = String::new();
         if old != modes.now {
-            info!("fail mode: {old} before, {} now", modes.now);
+            let now = modes.now;
+            let entry = match now {
+                FailMode::Secure => "table 0 has no entry of the switch's own",
+                FailMode::Standalone => "without a controller, table 0 forwards as NORMAL",
+                FailMode::ArpPath => "without a controller, table 0 forwards as ARP-Path",
+            };
+            tell(
+                &mut effects,
+                &format!("fail mode: {old} before, {now} now: {entry}"),
+            );
         }
         if let Some(later) = modes.later
             && self.later_fail_mode != modes.later
         {
-            warn!(
+            let line = format!(
                 "fail mode: {old} until a controller has connected, then {later}, which is the \
                  default with controllers"
             );
+            warn!("{line}");
+            effects += &(line + "\n");
         }
         self.later_fail_mode = modes.later;
+        effects
     }
 
     /// A controller has connected: the fail mode that waited for it is used from now on.
@@ -160,7 +177,7 @@ impl DataPlane {
     }
 
     /// Opens the ports of `wanted` that do not exist yet. Errors: a port that cannot be opened.
-    pub(super) fn open_ports(&self, wanted: &[PortSpec]) -> Result<Vec<OpenPort>> {
+    fn open_ports(&self, wanted: &[PortSpec]) -> Result<Vec<OpenPort>> {
         let old = &self.config.ports;
         let new = wanted
             .iter()
@@ -168,15 +185,32 @@ impl DataPlane {
         new.map(|spec| self.live.io().open(spec)).collect()
     }
 
+    /// Errors: with several workers, a port would get another number.
+    fn check_numbers(&self, wanted: &[PortSpec]) -> Result<()> {
+        let is_moved = |old: &&PortSpec| {
+            let mut new = wanted.iter();
+            new.any(|new| new.kind == old.kind && new.number != old.number)
+        };
+        match self.config.ports.iter().find(is_moved) {
+            Some(port) if self.config.workers > 1 => Err(format!(
+                "port {}: with --workers, a port keeps its number; remove it, and then add it",
+                port.kind
+            )
+            .into()),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Replaces the ports by those of `wanted`, of which `opened` are new. A port that existed
     /// before keeps its driver, even if its number, rate or ring changes.
     ///
-    /// Errors: the system's.
-    pub(super) fn replace_ports(
+    /// Returns the effects, a line each. Errors: the system's.
+    fn replace_ports(
         &mut self,
         wanted: Vec<PortSpec>,
         mut opened: Vec<OpenPort>,
-    ) -> Result<()> {
+    ) -> Result<String> {
+        let mut effects = String::new();
         let old_specs = std::mem::replace(&mut self.config.ports, wanted);
         for old in old_specs {
             let new = self.config.ports.iter().find(|spec| spec.kind == old.kind);
@@ -184,12 +218,14 @@ impl DataPlane {
                 Some(new) if new == old => {}
                 Some(new) if new.number == old.number => {
                     if let Some((desc, capabilities)) = self.live.io_mut().ports.adjust(&new) {
+                        self.live.tell_followers_of_options(&new);
                         let now = self.live.now();
                         self.live.port_changed(now, desc, capabilities);
                     }
                 }
                 moved => {
-                    info!("port {}: {} was removed", old.number, old.kind);
+                    let line = format!("port {}: {} was removed", old.number, old.kind);
+                    tell(&mut effects, &line);
                     if let (Some(mut port), Some(new)) = (self.live.close_port(old.number), moved) {
                         port.adjust(&new);
                         opened.push(port);
@@ -198,16 +234,15 @@ impl DataPlane {
             }
         }
         for port in opened {
-            info!("port {}: {} was added", port.number, port.name);
+            let line = format!("port {}: {} was added", port.number, port.name);
+            tell(&mut effects, &line);
             self.add_port(port)?;
         }
-        Ok(())
+        Ok(effects)
     }
 
-    /// Changes the queues of the remaining ports from `old` to those configured now.
-    ///
-    /// Errors: a queue that is refused.
-    fn replace_queues(&mut self, old: &[ConfiguredQueue]) -> Result<()> {
+    /// Removes those of the queues `old` that are not configured now.
+    fn remove_queues(&mut self, old: &[ConfiguredQueue]) {
         let now = self.live.now();
         let wanted = self.config.queues.clone();
         for ConfiguredQueue { port, id, .. } in old
@@ -222,6 +257,14 @@ impl DataPlane {
                 |switch, io| switch.delete_queue(now, *port, *id, io),
             );
         }
+    }
+
+    /// Changes the queues of the ports from `old` to those configured now.
+    ///
+    /// Errors: a queue that is refused.
+    fn replace_queues(&mut self, old: &[ConfiguredQueue]) -> Result<()> {
+        let now = self.live.now();
+        let wanted = self.config.queues.clone();
         let changed: Vec<&ConfiguredQueue> = wanted
             .iter()
             .filter(|queue| !old.contains(queue) && self.live.io().ports.contains(queue.port))
@@ -238,6 +281,13 @@ impl DataPlane {
         let mut changed = changed.into_iter();
         changed.try_for_each(|queue| self.live.make_queue(now, queue))
     }
+}
+
+/// Logs an effect of a change, and adds it to those that an operator is told.
+fn tell(effects: &mut String, line: &str) {
+    info!("{line}");
+    effects.push_str(line);
+    effects.push('\n');
 }
 
 /// Returns true if the configuration wants a connection: one that a peer made, one to a configured

@@ -8,6 +8,7 @@ use bofuss_oflib::message::port::PortState;
 use bofuss_oflib::types::{GroupId, MeterId, TableId};
 use bofuss_oflib::wire::Text;
 
+use super::collection::Collection;
 use super::live_switch::LiveSwitch;
 use crate::metrics::{Histogram, Labels, Samples};
 
@@ -57,6 +58,34 @@ impl NextSlice {
     }
 }
 
+impl Collection for Box<Scrape> {
+    fn is_done(&self) -> bool {
+        self.next == NextSlice::Nothing
+    }
+
+    fn add_slice(&mut self, live: &mut LiveSwitch, controllers: &[ActiveAddress]) {
+        self.next = match self.next {
+            NextSlice::Switch => {
+                self.add_switch(live);
+                self.add_controllers(live, controllers);
+                self.add_tables(live);
+                self.add_drivers(live);
+                NextSlice::Ports(PortNo(0))
+            }
+            NextSlice::Ports(from) => self.add_ports(live, from),
+            NextSlice::Groups(from) => self.add_groups(live, from),
+            NextSlice::Meters(from) => self.add_meters(live, from),
+            NextSlice::Extensions {
+                extension,
+                from,
+                count,
+            } => self.add_extension(live, extension, from, count),
+            NextSlice::Flows => self.add_flows(live),
+            NextSlice::Nothing => NextSlice::Nothing,
+        };
+    }
+}
+
 impl Scrape {
     /// Starts with the metrics of the process. With `flows`, flow entries come last.
     pub fn new(flows: bool) -> Self {
@@ -82,34 +111,6 @@ impl Scrape {
         self.flows_seen = 0;
     }
 
-    /// Returns true if all metrics of this switch are collected.
-    pub fn is_done(&self) -> bool {
-        self.next == NextSlice::Nothing
-    }
-
-    /// Adds one slice of a switch that has these controllers.
-    pub(super) fn add_slice(&mut self, live: &mut LiveSwitch, controllers: &[ActiveAddress]) {
-        self.next = match self.next {
-            NextSlice::Switch => {
-                self.add_switch(live);
-                self.add_controllers(live, controllers);
-                self.add_tables(live);
-                self.add_drivers(live);
-                NextSlice::Ports(PortNo(0))
-            }
-            NextSlice::Ports(from) => self.add_ports(live, from),
-            NextSlice::Groups(from) => self.add_groups(live, from),
-            NextSlice::Meters(from) => self.add_meters(live, from),
-            NextSlice::Extensions {
-                extension,
-                from,
-                count,
-            } => self.add_extension(live, extension, from, count),
-            NextSlice::Flows => self.add_flows(live),
-            NextSlice::Nothing => NextSlice::Nothing,
-        };
-    }
-
     fn add_switch(&mut self, live: &mut LiveSwitch) {
         let samples = &mut self.samples;
         samples.add("uptime_seconds", &[], live.clock().uptime().as_secs_f64());
@@ -124,7 +125,7 @@ impl Scrape {
             let labels: Labels<'_> = &[("extension", &extension), ("reason", &reason)];
             samples.add("extension_dropped_packets", labels, count);
         }
-        let cache = datapath.engine().stats();
+        let cache = datapath.lane().engine.stats();
         samples.add("cache_hits", &[], cache.hits);
         samples.add("cache_misses", &[], cache.misses);
         samples.add("cache_evictions", &[], cache.evicted);
@@ -135,9 +136,12 @@ impl Scrape {
         if let Some(recorder) = &live.io().recorder {
             recorder.report(samples);
         }
+        for (worker, packets) in live.worker_packets().into_iter().enumerate() {
+            samples.add("worker_packets", &[("worker", &worker)], packets);
+        }
         live.counters()
             .report(live.io().connections.sent(), samples);
-        let errors = live.switch().commit_errors();
+        let errors = live.switch().clock().errors;
         let histogram = Histogram::of(FIRST_ERROR_BOUND_NS, &errors.counts, errors.sum_ns);
         samples.distribution("bundle_commit_error_seconds", &histogram, NS_PER_SEC);
     }

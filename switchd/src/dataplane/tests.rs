@@ -23,6 +23,7 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, Codec, Framer, Message, PortNo, Version};
 use bofuss_ports::{Memory, PortDriver};
 use tokio::runtime::Builder;
+use tokio::sync::oneshot;
 
 use super::*;
 use crate::config::Options;
@@ -122,6 +123,7 @@ impl Lab {
         let (recorder, writer) = SwitchRecorder::new(file, &config, &switch, pool.clone());
         let mut plane = DataPlane::new(DataPlaneParts {
             switch,
+            now: Time(0),
             pool,
             ports: Vec::new(),
             config,

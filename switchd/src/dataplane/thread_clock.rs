@@ -5,24 +5,28 @@ use std::time::{Duration, Instant};
 use bofuss_datapath::Time;
 
 /// The time since a switch was made, or one that a test sets.
+#[derive(Clone, Copy)]
 pub(super) struct ThreadClock {
-    /// Time 0 of the switch.
+    /// When the thread began,
     epoch: Instant,
+    /// and the time of the switch then.
+    began_at: Duration,
     #[cfg(test)]
     stopped_at: Option<Time>,
 }
 
 impl ThreadClock {
-    /// Starts at 0.
-    pub(super) fn start() -> Self {
+    /// Starts at 0, or where an earlier switch ended.
+    pub(super) fn start(at: Time) -> Self {
         Self {
             epoch: Instant::now(),
+            began_at: Duration::from_nanos(at.0),
             #[cfg(test)]
             stopped_at: None,
         }
     }
 
-    /// The time that the switch has run.
+    /// The time that this thread has run.
     pub(super) fn uptime(&self) -> Duration {
         self.epoch.elapsed()
     }
@@ -33,7 +37,7 @@ impl ThreadClock {
         if let Some(at) = self.stopped_at {
             return at;
         }
-        Time(self.uptime().as_nanos() as u64)
+        Time((self.began_at + self.uptime()).as_nanos() as u64)
     }
 
     /// Returns true if a test has set the time.
@@ -51,7 +55,8 @@ impl ThreadClock {
     /// Lets the time go on from another.
     #[cfg(test)]
     pub(super) fn go_on_from(&mut self, time: Time) {
-        self.epoch = Instant::now() - Duration::from_nanos(time.0);
+        self.epoch = Instant::now();
+        self.began_at = Duration::from_nanos(time.0);
         self.stopped_at = None;
     }
 }

@@ -15,7 +15,9 @@ use bofuss_oflib::{Catalogue, Message, PortNo, Version};
 use bofuss_packet::craft;
 use tokio::runtime::Runtime;
 
-use super::{Lab, REPLY_WAIT, Result, address, context, mac, traffic};
+use super::lab::{Lab, REPLY_WAIT, address, mac};
+use super::traffic;
+use crate::error::{Result, context};
 
 const DRAWING: &str = "
                   +------------------ s1 -------------------+

@@ -5,7 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{HOSTS, Lab, REPLY_WAIT, Result, address, context, run};
+use super::lab::{HOSTS, Lab, REPLY_WAIT, address, run};
+use crate::error::{Result, context};
 
 /// The time that the TCP transfer runs.
 const TRANSFER: Duration = Duration::from_secs(3);

@@ -13,7 +13,8 @@ use super::Common;
 use crate::config::{Config, Options};
 use crate::error::Result;
 use crate::process::Process;
-use crate::{stopped, with_runtime};
+use crate::reload::ConfigSource;
+use crate::runtime::{stopped, with_runtime};
 
 const PROGRAM: &str = "ofdatapath";
 /// Longest name of an interface, in bytes.
@@ -25,8 +26,9 @@ const TUN: &str = "/dev/net/tun";
 #[derive(Parser)]
 #[command(name = PROGRAM, version, infer_long_args = true, args_override_self = true)]
 pub struct OfdatapathCli {
-    /// Where to listen: punix:FILE, ptcp:[PORT][:HOST] or pssl:[PORT][:HOST]; or a controller to
-    /// connect to, without any ofprotocol: tcp:HOST[:PORT], ssl:HOST[:PORT] or unix:FILE.
+    /// The address to listen on: punix:FILE, ptcp:[PORT][:HOST] or pssl:[PORT][:HOST]; or a
+    /// controller to connect to, without any ofprotocol: tcp:HOST[:PORT], ssl:HOST[:PORT] or
+    /// unix:FILE.
     #[arg(required = true, value_name = "LISTEN")]
     addresses: Vec<String>,
     /// The interfaces that are ports 1 and on; tap:NAME makes one.
@@ -89,7 +91,8 @@ pub fn main() -> ExitCode {
     let _ = bofuss_ports::set_link("lo", true);
     let done = with_runtime(async {
         let stop = stopped();
-        let process = Process::start(vec![config], None, None).await?;
+        let source = ConfigSource::of(&config);
+        let process = Process::start(vec![config], source, None).await?;
         process.run(|| cli.common.ready(PROGRAM), stop).await
     });
     match done {

@@ -30,8 +30,8 @@ pub struct OfprotocolCli {
     /// Controllers: tcp:HOST[:PORT], ssl:HOST[:PORT] or unix:FILE.
     #[arg(value_name = "CONTROLLER[,CONTROLLER]...", value_delimiter = ',')]
     controllers: Vec<String>,
-    /// What to do without a controller: closed drops packets that no flow matches, open forwards as
-    /// a learning switch.
+    /// The behaviour without a controller: closed drops packets that no flow matches, open forwards
+    /// as a learning switch.
     #[arg(
         short = 'F',
         long,
@@ -45,7 +45,7 @@ pub struct OfprotocolCli {
     /// The longest wait between two attempts to connect to a controller, in seconds.
     #[arg(long, value_name = "SECONDS")]
     max_backoff: Option<u32>,
-    /// Where to listen for tools, up to 8 times: punix:FILE, ptcp:[PORT][:HOST],
+    /// An address to listen on for tools, up to 8 times: punix:FILE, ptcp:[PORT][:HOST],
     /// pssl:[PORT][:HOST].
     #[arg(short, long, value_name = "METHOD")]
     listen: Vec<String>,
@@ -61,7 +61,7 @@ pub struct OfprotocolCli {
         default_missing_value = "1000"
     )]
     rate_limit: Option<u32>,
-    /// How many may be sent at once after a pause [default: a quarter of the rate].
+    /// The number that may be sent at once after a pause [default: a quarter of the rate].
     #[arg(long, value_name = "PACKETS")]
     burst_limit: Option<u32>,
     /// Ignored with a warning: NORMAL keeps what it learns for 300 seconds.

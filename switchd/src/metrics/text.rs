@@ -75,6 +75,11 @@ pub const FAMILIES: &[(&str, MetricType, &str)] = &[
         Counter,
         "packets that it has forwarded",
     ),
+    (
+        "worker_packets",
+        Counter,
+        "frames received, by the worker that has processed them",
+    ),
     ("batch_frames", Distribution, "frames received in one call"),
     (
         "batch_seconds",
@@ -388,6 +393,31 @@ mod tests {
              bofuss_other_states_total 8\n\
              # EOF\n"
         );
+    }
+
+    #[test]
+    fn the_dashboard_and_the_alerts_name_only_metrics_that_exist() {
+        let mut known = Vec::new();
+        for (name, kind, _) in FAMILIES {
+            let suffixes: &[&str] = match kind {
+                Counter => &["_total"],
+                Gauge => &[""],
+                Distribution => &["_bucket", "_sum", "_count"],
+            };
+            known.extend(suffixes.iter().map(|suffix| format!("{name}{suffix}")));
+        }
+        for text in [
+            include_str!("../../../contrib/prometheus/dashboard.json"),
+            include_str!("../../../contrib/prometheus/bofuss.rules.yml"),
+        ] {
+            let named: Vec<&str> = text.split("bofuss_").skip(1).collect();
+            assert!(named.len() > 8);
+            for rest in named {
+                let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '_');
+                let name = &rest[..end.unwrap_or(rest.len())];
+                assert!(known.iter().any(|one| one == name), "bofuss_{name}");
+            }
+        }
     }
 
     #[test]

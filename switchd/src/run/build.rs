@@ -1,12 +1,14 @@
 //! Builds the switch of a configuration, with its ports, in the data-plane thread.
 
+use std::fmt::Display;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use bofuss_agent::Identity;
 use bofuss_channel::Event;
 use bofuss_datapath::Time;
 use bofuss_embed::record::{RecordError, RecordedConfig};
+use bofuss_embed::saved::SavedState;
 use bofuss_ext::Switch;
 use bofuss_fastpath::Datapath;
 use bofuss_frame::Pool;
@@ -15,13 +17,18 @@ use bofuss_ports::{LinkMonitor, restore_settings_left};
 use tokio::sync::mpsc;
 use tracing::warn;
 
-use super::{Enter, PREDECESSOR_TIMEOUT};
+use super::sockets::PREDECESSOR_TIMEOUT;
 use crate::config::{Config, extensions, from_line};
-use crate::dataplane::{DataPlane, DataPlaneParts, Input, POOL_BYTES};
+use crate::dataplane::{BundleClock, DataPlane, DataPlaneParts, Input, POOL_BYTES};
 use crate::error::{Result, context};
 use crate::port::{self, OpenPort};
 use crate::record::{self, RecordFile, SwitchRecorder};
 use crate::rights::{self, Lock};
+use crate::state_dir::StateFolder;
+
+/// Runs in the data-plane thread before the ports are opened, for example to enter a network
+/// namespace.
+pub type Enter = Box<dyn FnOnce() -> Result<()> + Send>;
 
 /// Opens the ports, builds the switch and gives up rights. Runs in the data-plane thread.
 pub(super) fn build(
@@ -36,20 +43,33 @@ pub(super) fn build(
     let end = Instant::now() + PREDECESSOR_TIMEOUT;
     let mut ports = Vec::new();
     for spec in &config.ports {
-        ports.push(port::open_until(spec, end)?);
+        ports.push(port::open_until(spec, config.workers, end)?);
     }
     if let Err(error) = restore_settings_left() {
         warn!("settings that killed switches have left: {error}");
     }
     let datapath_id = datapath_id(&config, ports.iter().find_map(OpenPort::mac));
     let pool = Pool::new(POOL_BYTES);
-    let switch = make_switch(&config, &pool, datapath_id)?;
+    let folder = config.state.folder.as_deref();
+    let folder = folder
+        .map(|path| StateFolder::open(path, end))
+        .transpose()?;
+    let bytes = folder.as_ref().map(StateFolder::read);
+    let bytes = or_set_aside(folder.as_ref(), bytes.transpose().map(Option::flatten))?;
+    let state = bytes.as_deref().map(SavedState::read);
+    let state = or_set_aside(folder.as_ref(), state.transpose())?;
+    let now = state.map_or(Time(0), |state| {
+        state.resumed_at(BundleClock::Realtime.nanos())
+    });
+    let switch = make_switch_at(now, &config, &pool, datapath_id)?;
+    let configured = switch.datapath().shape().features();
     let file = config.record.as_deref().map(RecordFile::open).transpose()?;
     let (recorder, writer) = file
         .map(|file| SwitchRecorder::new(file, &config, &switch, pool.clone()))
         .unzip();
     let parts = DataPlaneParts {
         switch,
+        now,
         pool,
         ports,
         config,
@@ -59,9 +79,16 @@ pub(super) fn build(
         monitor,
     };
     let mut plane = DataPlane::new(parts)?;
+    if let Some(state) = &state {
+        plane.restore(state);
+    }
     plane.begin_acceleration()?;
     rights::give_up(lock)?;
-    // The threads that write captures and the record start after rights are given up.
+    // The threads that write captures, records and states start after rights are given up.
+    if let Some(folder) = folder {
+        plane.begin_saving(folder, configured)?;
+    }
+    plane.begin_followers(remake_switch)?;
     plane.begin_copiers()?;
     if let Some(writer) = writer {
         plane.begin_record(writer)?;
@@ -79,9 +106,13 @@ pub fn datapath_id(config: &Config, mac: Option<[u8; 6]>) -> u64 {
 ///
 /// Errors: a wrong profile, or a wrong option of an extension.
 pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch> {
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    make_switch_at(Time(0), config, pool, datapath_id)
+}
+
+/// The same, where the time is `now` now.
+fn make_switch_at(now: Time, config: &Config, pool: &Pool, datapath_id: u64) -> Result<Switch> {
     let tables = bofuss_datapath::Config {
-        epoch_ns: since_1970.map_or(0, |time| time.as_nanos() as u64),
+        epoch_ns: BundleClock::Realtime.nanos().saturating_sub(now.0),
         datapath_id,
         ..config.tables.clone()
     };
@@ -90,7 +121,20 @@ pub fn make_switch(config: &Config, pool: &Pool, datapath_id: u64) -> Result<Swi
         let tables = profile.tables(&datapath.shape().features());
         set_profile(&mut datapath, &tables)?;
     }
-    complete(config, datapath, datapath_id)
+    complete(now, config, datapath, datapath_id)
+}
+
+/// What was read of the state in a folder. One that is wrong is set aside, and is none.
+///
+/// Errors: it cannot be.
+fn or_set_aside<T>(
+    folder: Option<&StateFolder>,
+    read: Result<Option<T>, impl Display>,
+) -> Result<Option<T>> {
+    read.or_else(|why| {
+        let aside = folder.map_or(Ok(()), |folder| folder.set_aside(&why));
+        aside.map(|()| None)
+    })
 }
 
 /// Builds the switch of a record again, without its ports: with the time 0 and the hash secret that
@@ -111,7 +155,7 @@ pub fn remake_switch(recorded: &RecordedConfig) -> Result<Switch, RecordError> {
         let tables = record::read_profile(&recorded.profile, datapath.catalogue())?;
         set_profile(&mut datapath, &tables)?;
     }
-    Ok(complete(&config, datapath, recorded.datapath_id)?)
+    Ok(complete(Time(0), &config, datapath, recorded.datapath_id)?)
 }
 
 fn make_datapath(config: &Config, pool: &Pool, tables: bofuss_datapath::Config) -> Datapath {
@@ -124,7 +168,12 @@ fn set_profile(datapath: &mut Datapath, tables: &[TableFeatures]) -> Result<()> 
 }
 
 /// Adds extensions, identity and fail mode. Errors: a wrong option of an extension.
-fn complete(config: &Config, mut datapath: Datapath, datapath_id: u64) -> Result<Switch> {
+fn complete(
+    now: Time,
+    config: &Config,
+    mut datapath: Datapath,
+    datapath_id: u64,
+) -> Result<Switch> {
     for hook in extensions::hooks(datapath.catalogue(), &config.extensions)? {
         datapath.add_hook(hook);
     }
@@ -132,5 +181,5 @@ fn complete(config: &Config, mut datapath: Datapath, datapath_id: u64) -> Result
         datapath_id,
         desc: config.desc.clone(),
     };
-    Ok(Switch::new(Time(0), datapath, identity, config.fail_mode))
+    Ok(Switch::new(now, datapath, identity, config.fail_mode))
 }

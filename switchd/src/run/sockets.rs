@@ -10,12 +10,14 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tracing::info;
 
-use super::{PREDECESSOR_TIMEOUT, Shared};
 use crate::config::{Config, DEFAULT_NAME};
-use crate::error::{Result, context};
+use crate::error::{Error, Result, context};
 use crate::snoop::{self, SnoopClients};
 use crate::{control, rundir};
 
+/// The time that a starting switch waits for another one that is ending to release its name,
+/// interfaces and addresses. That usually takes 70 ms.
+pub(super) const PREDECESSOR_TIMEOUT: Duration = Duration::from_secs(2);
 /// The wait between two attempts to get a name or an address that another switch has.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// The number of names that are tried at most.
@@ -39,10 +41,10 @@ pub(super) struct RunSockets {
 pub(super) async fn open(
     config: &mut Config,
     hub: &Hub,
-    shared: &Shared,
+    folder: &Path,
+    requests: &mpsc::Sender<control::CommandRequest>,
     snoop_clients: &SnoopClients,
 ) -> Result<RunSockets> {
-    let folder = &shared.folder;
     let end = Instant::now() + PREDECESSOR_TIMEOUT;
     let wanted = config.name.clone();
     let mut number = 0;
@@ -52,7 +54,7 @@ pub(super) async fn open(
             let lock = lock_folder(folder, end)
                 .await
                 .map_err(context(rundir::RUN_FOLDER))?;
-            let opened = try_open(config, folder, hub, &shared.requests, snoop_clients).await?;
+            let opened = try_open(config, folder, hub, requests, snoop_clients).await?;
             drop(lock);
             if let Some(sockets) = opened {
                 if number > 0 {
@@ -130,6 +132,18 @@ async fn try_open(
         openflow,
         socket,
     }))
+}
+
+/// Listens at an address. Errors: why it cannot.
+pub(super) async fn listen(
+    hub: &Hub,
+    address: &PassiveAddress,
+) -> Result<(PassiveAddress, Listener)> {
+    let listener = hub
+        .listen(address)
+        .await
+        .map_err(|error| Error::from(error).map(|text| format!("--listen {text}")))?;
+    Ok((address.clone(), listener))
 }
 
 /// Listens at an address. If another process has it, which may be ending, tries again until `end`.

@@ -55,7 +55,7 @@ pub struct TcpController {
     collected: BTreeMap<NodeId, Vec<u8>>,
     next_xid: u32,
     now: Time,
-    /// Why a connection was lost; the first, if there are several.
+    /// The reason for which a connection was lost; the first, if there are several.
     error: Option<String>,
     lateness: Lateness,
 }

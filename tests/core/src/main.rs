@@ -22,7 +22,7 @@ const POOL_BYTES: usize = 1 << 26;
 /// The transaction id of all messages.
 const XID: u32 = 7;
 
-/// What leaves a switch, one line each.
+/// The outputs of a switch, one line each.
 struct Outputs {
     codec: Codec,
     lines: Vec<String>,

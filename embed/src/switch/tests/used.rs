@@ -213,7 +213,7 @@ impl UsedSwitch {
         let next_tick = self.switch.next_tick();
         let has_work = self.switch.has_work();
         lines.push(format!("{next_tick:?} {has_work}"));
-        lines.push(format!("{:?}", agent.commit_errors()));
+        lines.push(format!("{:?}", agent.clock().errors));
         let pool = datapath.pool().stats();
         lines.push(format!("{} {}", pool.bytes_in_use, pool.refused));
         for (number, port) in datapath.ports() {

@@ -9,8 +9,9 @@ pub const SOURCE: u32 = 0x0a00_0001;
 pub const PORTS: [u16; 2] = [1000, 7];
 const UDP: u8 = 17;
 
-/// What scatters numbers: an odd factor, by which no two numbers below 2^24 share a destination.
-/// Source: Fibonacci hashing, 2^32 over the golden ratio (Knuth, TAOCP volume 3, section 6.4).
+/// The factor that scatters numbers. It is odd, so that no two numbers below 2^24 share a
+/// destination. Source: Fibonacci hashing, 2^32 over the golden ratio (Knuth, TAOCP volume 3,
+/// section 6.4).
 const SCATTER: u32 = 0x9e37_79b1;
 const DESTINATIONS: u32 = 1 << 24;
 
@@ -30,7 +31,7 @@ fn port_of(ports: &[u16], number: u32) -> u16 {
     ports[usize::from(tuple_crc16(FIRST_DESTINATION + number, 0))]
 }
 
-/// Which tuples flows have, by their number, which is below 2^24.
+/// The tuples of flows, by their number, which is below 2^24.
 pub enum Tuples {
     /// Destinations that follow each other, as in the paper's evaluation.
     Sequential,

@@ -51,7 +51,7 @@ impl ClockedSwitch {
     fn wake(&mut self, has_inputs: bool) {
         let clock_ns = self.clock_at_0 + self.now.0;
         if let Some(at_0) = changed_clock(&self.switch, has_inputs, self.now, || clock_ns) {
-            self.switch.set_clock(at_0);
+            self.switch.clock_mut().set(at_0);
         }
     }
 

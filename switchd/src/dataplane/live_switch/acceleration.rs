@@ -4,19 +4,26 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use bofuss_accel::{InKernel, Interface, Standing};
+use bofuss_accel::{FlowBelow, InKernel, Interface, Standing};
+use bofuss_datapath::Time;
 use bofuss_datapath::engine::ReviewScope;
+use bofuss_ext::Switch;
 use bofuss_oflib::PortNo;
 use bofuss_ports::Link;
+use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
 use super::LiveSwitch;
 use crate::config::{Accelerate, AccelerateOptions};
+use crate::error::Result;
+
+/// The most flows that are shown, so that this takes no longer than some frames do.
+const MOST_SHOWN: usize = 256;
 
 /// What forwards frames below the switch.
 pub struct Acceleration {
     /// The accelerator, or why there is none.
-    kernel: Result<InKernel, String>,
+    kernel: std::result::Result<InKernel, String>,
     /// Whether the user has asked for it, and wants to know which ports it leaves out.
     is_required: bool,
     /// Why ports are not accelerated.
@@ -44,23 +51,62 @@ impl Acceleration {
     }
 
     /// Where frames of a packet's flow are forwarded, if there is an accelerator.
-    pub fn place(&self, number: PortNo, frame: &[u8]) -> Option<String> {
+    pub fn place(
+        &self,
+        now: Time,
+        switch: &Switch,
+        number: PortNo,
+        frame: &[u8],
+    ) -> Option<String> {
         let kernel = self.kernel.as_ref().ok()?;
-        Some(match kernel.has_flow(number, frame) {
-            Ok(true) => "in the kernel, below the switch".into(),
-            Ok(false) => {
-                "by the switch: no frame of it came lately, or not all of its actions can be \
-                 executed below"
-                    .into()
-            }
-            Err(why) => format!("by the switch: {why}"),
-        })
+        let why = match kernel.has_flow(number, frame) {
+            Ok(true) => return Some("in the kernel, below the switch".into()),
+            Ok(false) => switch.datapath().why_inside(now, number, frame),
+            Err(why) => Some(why.to_string()),
+        };
+        let why = why.unwrap_or_else(|| "no more frames of it came, or there is no room".into());
+        Some(format!("by the switch: {why}"))
     }
 
     /// What it does now, if there is an accelerator.
     pub fn standing(&self) -> Option<Standing> {
         self.kernel.as_ref().ok().map(InKernel::standing)
     }
+
+    /// The same as its text, as JSON.
+    fn json(&self) -> Value {
+        let kernel = match &self.kernel {
+            Ok(kernel) => kernel,
+            Err(why) => return json!({"state": "off", "why": why}),
+        };
+        let standing = kernel.standing();
+        let is_idle = standing.idle_because.is_some();
+        let accelerated = kernel.ports().into_iter().map(|number| {
+            json!({"port": number.to_string(), "on": true, "held_back": kernel.held(number)})
+        });
+        let refused = self
+            .refused
+            .iter()
+            .map(|(number, why)| json!({"port": number.to_string(), "on": false, "why": why}));
+        json!({
+            "state": if is_idle { "idle" } else { "on" },
+            "why": standing.idle_because.map(|why| why.to_string()),
+            "flows": standing.flows,
+            "packets": standing.packets,
+            "ports": accelerated.chain(refused).collect::<Value>(),
+        })
+    }
+}
+
+/// A flow as JSON.
+fn flow_json(flow: &FlowBelow) -> Value {
+    json!({
+        "match": flow.matching.to_string(),
+        "legs": flow.legs,
+        "packets": flow.packets,
+        "bytes": flow.bytes,
+        "idle_seconds": flow.idle.map(|idle| idle.as_secs_f64()),
+    })
 }
 
 impl fmt::Display for Acceleration {
@@ -87,15 +133,59 @@ impl fmt::Display for Acceleration {
 }
 
 impl LiveSwitch {
+    /// Describes the accelerator, as text or with `--json`; with `--flows`, also the first flows.
+    ///
+    /// Errors: there is another option.
+    pub(in crate::dataplane) fn describe_acceleration(&mut self, options: &str) -> Result<String> {
+        let (mut with_flows, mut json) = (false, false);
+        for option in options.split_whitespace() {
+            match option {
+                "--flows" => with_flows = true,
+                "--json" => json = true,
+                other => return Err(format!("accelerator has no option '{other}'").into()),
+            }
+        }
+        // So that all packets are counted.
+        self.settled();
+        let standing = &self.acceleration;
+        let kernel = standing.kernel.as_ref().ok().filter(|_| with_flows);
+        let flows = kernel.map_or(Vec::new(), |kernel| kernel.flows(MOST_SHOWN));
+        if json {
+            let mut value = standing.json();
+            if with_flows {
+                value["first"] = flows.iter().map(flow_json).collect();
+            }
+            return Ok(format!("{value}\n"));
+        }
+        let mut text = standing.to_string();
+        for flow in &flows {
+            text += &format!("flow {flow}\n");
+        }
+        let all = standing.standing().map_or(0, |standing| standing.flows);
+        if with_flows && all > flows.len() {
+            text += &format!("and {} more\n", all - flows.len());
+        }
+        Ok(text)
+    }
+
     /// Begins to accelerate as configured. Needs the rights that the switch gives up later.
     ///
     /// Errors: it is to be on, and cannot be.
     pub(in crate::dataplane) fn begin_acceleration(
         &mut self,
         wanted: AccelerateOptions,
-    ) -> Result<(), String> {
+    ) -> Result<()> {
         let AccelerateOptions { when, flows } = wanted;
         if when == Accelerate::Off {
+            return Ok(());
+        }
+        if self.io.followers.is_some() {
+            let why = "--workers: several threads forward packets, and it works for one";
+            if when == Accelerate::On {
+                return Err(format!("--accelerate on: {why}").into());
+            }
+            info!("accelerator: off: {why}");
+            self.acceleration = Acceleration::off(why);
             return Ok(());
         }
         self.acceleration.is_required = when == Accelerate::On;
@@ -110,10 +200,10 @@ impl LiveSwitch {
                 info!("accelerator: {}", one_line(&self.acceleration));
                 Ok(())
             }
-            Err(why) if when == Accelerate::On => Err(format!("--accelerate on: {why}")),
+            Err(why) if when == Accelerate::On => Err(format!("--accelerate on: {why}").into()),
             Err(why) => {
                 info!("accelerator: off: {why}");
-                self.acceleration = Acceleration::off(why);
+                self.acceleration = Acceleration::off(why.to_string());
                 Ok(())
             }
         }
@@ -122,8 +212,15 @@ impl LiveSwitch {
     /// Lets the accelerator learn of changes.
     pub(super) fn review(&mut self, scope: ReviewScope) {
         if self.acceleration.kernel.is_ok() {
-            self.switch.review(scope);
+            let now = self.now();
+            self.switch.review(now, scope);
         }
+    }
+
+    /// Lets NORMAL know when stations were seen whose frames the kernel forwards.
+    pub(in crate::dataplane) fn hear_of_stations(&mut self) {
+        self.switch.settled();
+        self.review(ReviewScope::All);
     }
 
     /// Notes that frames of a port have left, if all have; `count` were just taken.
@@ -196,9 +293,11 @@ impl LiveSwitch {
             }
             let filter = kernel.filter();
             let filtered = self.io.ports.set_filter(number, &filter);
-            let added = filtered
-                .map_err(|error| error.to_string())
-                .and_then(|()| kernel.add_port(number, interface));
+            let added = filtered.map_err(|error| error.to_string()).and_then(|()| {
+                kernel
+                    .add_port(number, interface)
+                    .map_err(|error| error.to_string())
+            });
             if let Err(why) = added {
                 if self.acceleration.is_required {
                     warn!("accelerator: port {number}: {why}");

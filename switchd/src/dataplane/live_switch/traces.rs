@@ -75,16 +75,9 @@ impl LiveSwitch {
         let (format, packet) = TraceFormat::read(argument);
         let (in_port, frame) = parse_packet(packet, &named(&self.switch))?;
         let now = self.now();
-        let trace = Trace::of(&mut self.switch, now, in_port, &frame)?;
-        let mut text = format.print(&self.switch, trace)?;
-        let place = self.acceleration.place(in_port, &frame);
-        if let Some(place) = place.filter(|_| !format.json) {
-            if !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text += &format!("frames of this flow are forwarded {place}\n");
-        }
-        Ok(text)
+        let mut trace = Trace::of(&mut self.switch, now, in_port, &frame)?;
+        trace.forwarded = self.acceleration.place(now, &self.switch, in_port, &frame);
+        format.print(&self.switch, trace)
     }
 
     /// Registers a request to trace the next packet that matches.
@@ -146,7 +139,7 @@ impl LiveSwitch {
 }
 
 /// The switch's catalogue, with the names of its ports added.
-fn named(switch: &Switch) -> Catalogue {
+pub fn named(switch: &Switch) -> Catalogue {
     let datapath = switch.datapath();
     let ports = datapath.ports().values().map(|port| &port.desc);
     let names = ports.map(|desc| (desc.name.0.to_string(), desc.port_no));

@@ -29,7 +29,7 @@ fn schedule(lab: &mut Lab, now: Time) {
         ..BundleControl::default()
     };
     let (switch, io, _) = lab.plane.live.parts();
-    switch.set_clock(CLOCK_NS);
+    switch.clock_mut().set(CLOCK_NS);
     switch.connected(now, CONN, Version::V1_4, false);
     for message in [Message::BundleAdd(add), Message::BundleControl(commit)] {
         let request = Request {

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{Forwarder, Setup, SwitchPlan, ready};
 use crate::error::Result;
+use crate::testbed::forwarder::{Forwarder, SwitchPlan, ready};
 use crate::testbed::held::held;
 use crate::testbed::huge_pages::{HUGE_MIB, HugePages};
 use crate::testbed::net::run;
+use crate::testbed::setup::Setup;
 
 /// Open vSwitch with DPDK, which userspace-tso needs.
 pub const OVS_DPDK: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";

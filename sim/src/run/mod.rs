@@ -1,5 +1,8 @@
 //! The event loop, and what each event does.
 
+mod control;
+mod switch;
+
 use bofuss_datapath::Time;
 use bofuss_frame::Frame;
 use bofuss_oflib::PortNo;
@@ -44,11 +47,7 @@ impl Network {
     }
 
     /// Numbers an event and reports it to the observer.
-    pub(crate) fn report<'a>(
-        &mut self,
-        kind: EventKind<'a>,
-        to: &mut dyn Observer,
-    ) -> LogEvent<'a> {
+    fn report<'a>(&mut self, kind: EventKind<'a>, to: &mut dyn Observer) -> LogEvent<'a> {
         self.reported += 1;
         let event = LogEvent {
             number: self.reported,
@@ -136,13 +135,7 @@ impl Network {
     }
 
     /// Sends a frame out of a port of a node.
-    pub(crate) fn transmit(
-        &mut self,
-        node: NodeId,
-        port: PortNo,
-        frame: Frame,
-        observer: &mut dyn Observer,
-    ) {
+    fn transmit(&mut self, node: NodeId, port: PortNo, frame: Frame, observer: &mut dyn Observer) {
         let Some(number) = self.nodes[node.0 as usize].transmitter_at(port) else {
             return;
         };
@@ -173,7 +166,7 @@ impl Network {
 
     /// Paces a port that has queues in its switch: sets how many more frames it accepts. If that is
     /// none, this is called again when the link accepts frames.
-    pub(crate) fn pace(&mut self, id: NodeId, port: PortNo) {
+    fn pace(&mut self, id: NodeId, port: PortNo) {
         let Some(number) = self.nodes[id.0 as usize].transmitter_at(port) else {
             return;
         };
@@ -231,13 +224,7 @@ impl Network {
     }
 
     /// Sets a switch's end of a link up or down.
-    pub(crate) fn set_link(
-        &mut self,
-        node: NodeId,
-        port: PortNo,
-        up: bool,
-        observer: &mut dyn Observer,
-    ) {
+    fn set_link(&mut self, node: NodeId, port: PortNo, up: bool, observer: &mut dyn Observer) {
         let Some(number) = self.nodes[node.0 as usize].transmitter_at(port) else {
             return;
         };

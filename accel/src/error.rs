@@ -1,0 +1,59 @@
+//! The reasons for which the kernel does not forward frames.
+
+use bofuss_oflib::{Action, PortNo};
+
+use crate::layout::PORTS;
+
+/// The reason for which there is no accelerator, or none for a port.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    /// The program was not compiled.
+    #[error("this build has none, because clang or the kernel headers were missing")]
+    NotBuilt,
+    /// The program lacks a part.
+    #[error("it is incomplete")]
+    Incomplete,
+    /// The kernel refused it; its error with all causes, in one line.
+    #[error("{0}")]
+    Kernel(String),
+    /// Each port that there ever was has a number in the program.
+    #[error("{PORTS} ports have been there already")]
+    Ports,
+}
+
+impl Unavailable {
+    /// The kernel's error.
+    pub(crate) fn kernel(error: &dyn std::error::Error) -> Self {
+        let mut text = error.to_string();
+        let mut next = error.source();
+        while let Some(cause) = next {
+            text = format!("{text}: {cause}");
+            next = cause.source();
+        }
+        let line = text.lines().next().unwrap_or_default();
+        Self::Kernel(line.into())
+    }
+}
+
+/// The reason for which the kernel does not forward the frames of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It forwards none for now.
+    #[error("{0}")]
+    Paused(&'static str),
+    /// Its program does not read a field that entries read.
+    #[error("entries read {0}")]
+    Field(&'static str),
+    /// Its program does not read such packets.
+    #[error("the kernel's program does not read such packets")]
+    Packet,
+    /// A port is not accelerated.
+    #[error("port {0} is not accelerated")]
+    Port(PortNo),
+    /// It does not do this action.
+    #[error("the kernel does not do {0} here")]
+    Action(Action),
+    /// What one copy changed would have to be as before in the next.
+    #[error("a copy has fields again that another one changed")]
+    Restores,
+}

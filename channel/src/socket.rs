@@ -1,0 +1,229 @@
+//! Opens sockets to peers, and listens for peers: TCP, TLS, unix, and UDP beside a main connection.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::FileTypeExt;
+use std::{fs, io, path::Path};
+
+use socket2::SockRef;
+use tokio::net::{
+    TcpListener, TcpSocket, TcpStream, UdpSocket, UnixListener, UnixStream, lookup_host,
+};
+use tokio::time::timeout;
+
+use crate::datagrams::Datagrams;
+use crate::stream::Stream;
+use crate::timeouts::HELLO_TIMEOUT;
+use crate::{ActiveAddress, Endpoint, PassiveAddress, PeerSource, Reason, Tls, Transport};
+
+/// The addresses and the transport that a main connection uses.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub(crate) host: String,
+    pub(crate) local: SocketAddr,
+    pub(crate) peer: SocketAddr,
+}
+
+impl Route {
+    /// Opens an auxiliary connection: from the same address and to the same host as the main one.
+    ///
+    /// Errors: ConnectTimeout, those of TLS, or the socket's.
+    pub(crate) async fn open(
+        &self,
+        transport: Transport,
+        tls: Option<&Tls>,
+    ) -> Result<Stream, Reason> {
+        let from = SocketAddr::new(self.local.ip(), 0);
+        let connect = async {
+            let socket = match self.peer {
+                SocketAddr::V4(_) => TcpSocket::new_v4(),
+                SocketAddr::V6(_) => TcpSocket::new_v6(),
+            }?;
+            socket.bind(from)?;
+            Ok(tcp(socket.connect(self.peer).await?)?)
+        };
+        match transport {
+            Transport::Tcp => Ok(Box::new(in_time(connect).await?)),
+            Transport::Tls => {
+                let tls = identity(tls)?;
+                tls.connect(&self.host, in_time(connect).await?).await
+            }
+            Transport::Udp => {
+                let socket = UdpSocket::bind(from).await?;
+                socket.connect(self.peer).await?;
+                Ok(Box::new(Datagrams::new(socket)))
+            }
+        }
+    }
+}
+
+/// Connects, to the first address of a host that answers; returns the route to it, except for unix.
+///
+/// Errors: UnknownHost, ConnectTimeout, those of TLS, or the socket's.
+pub(crate) async fn open(
+    address: &ActiveAddress,
+    tls: Option<&Tls>,
+) -> Result<(Stream, Option<Route>), Reason> {
+    match &address.0 {
+        Endpoint::Tcp { host, port } => {
+            let (stream, route) = in_time(open_tcp(host, *port)).await?;
+            Ok((Box::new(stream), Some(route)))
+        }
+        Endpoint::Tls { host, port } => {
+            let tls = identity(tls)?;
+            let (stream, route) = in_time(open_tcp(host, *port)).await?;
+            Ok((tls.connect(host, stream).await?, Some(route)))
+        }
+        Endpoint::Unix(path) => {
+            let connecting = async { Ok(UnixStream::connect(path).await?) };
+            Ok((Box::new(in_time(connecting).await?), None))
+        }
+    }
+}
+
+/// The keys and certificates for TLS, if they are there.
+fn identity(tls: Option<&Tls>) -> Result<&Tls, Reason> {
+    tls.ok_or_else(|| Reason::Tls("this side has no certificate".into()))
+}
+
+/// Gives up after [`HELLO_TIMEOUT`]. Errors: ConnectTimeout.
+async fn in_time<T>(opening: impl Future<Output = Result<T, Reason>>) -> Result<T, Reason> {
+    let opened = timeout(HELLO_TIMEOUT, opening).await;
+    opened.unwrap_or(Err(Reason::ConnectTimeout))
+}
+
+fn unknown_host(host: &str, error: io::Error) -> Reason {
+    Reason::UnknownHost {
+        host: host.into(),
+        error,
+    }
+}
+
+async fn open_tcp(host: &str, port: u16) -> Result<(TcpStream, Route), Reason> {
+    let found = lookup_host((host, port)).await;
+    let addresses = found.map_err(|error| unknown_host(host, error))?;
+    let mut last = unknown_host(host, io::ErrorKind::NotFound.into());
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                let route = Route {
+                    host: host.into(),
+                    local: stream.local_addr()?,
+                    peer: address,
+                };
+                return Ok((tcp(stream)?, route));
+            }
+            Err(error) => last = error.into(),
+        }
+    }
+    Err(last)
+}
+
+/// Bytes that the kernel holds unsent, about. Further bytes wait here, where the progress of a
+/// write shows that the peer reads.
+const UNSENT_BYTES: u32 = 64 * 1024;
+
+/// Small messages leave at once; long backlogs do not hide in the kernel.
+fn tcp(stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_nodelay(true)?;
+    SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT_BYTES)?;
+    Ok(stream)
+}
+
+/// A peer's stream before the handshake of TLS, if there is to be one.
+pub(crate) enum Raw {
+    Plain(Stream),
+    Tls(TcpStream),
+}
+
+impl Raw {
+    /// The stream that OpenFlow is spoken on.
+    pub(crate) async fn ready(self, tls: Option<&Tls>) -> Result<Stream, Reason> {
+        match self {
+            Self::Plain(stream) => Ok(stream),
+            Self::Tls(stream) => identity(tls)?.accept(stream).await,
+        }
+    }
+}
+
+/// A listening socket.
+pub(crate) enum Acceptor {
+    Tcp(TcpListener),
+    Tls(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Acceptor {
+    /// Listens; gives the address with the port that the kernel chose where it was 0.
+    ///
+    /// Errors: the socket's, with the address before it.
+    pub(crate) async fn bind(address: &PassiveAddress) -> io::Result<(Self, PassiveAddress)> {
+        let bound = match &address.0 {
+            Endpoint::Tcp { host, port } => bind_tcp(host, *port).await.map(|(listener, port)| {
+                let host = host.clone();
+                (Self::Tcp(listener), Endpoint::Tcp { host, port })
+            }),
+            Endpoint::Tls { host, port } => bind_tcp(host, *port).await.map(|(listener, port)| {
+                let host = host.clone();
+                (Self::Tls(listener), Endpoint::Tls { host, port })
+            }),
+            Endpoint::Unix(path) => bind_unix(path)
+                .await
+                .map(|bound| (bound, address.0.clone())),
+        };
+        let bound = bound.map(|(acceptor, endpoint)| (acceptor, PassiveAddress(endpoint)));
+        bound.map_err(|e| io::Error::new(e.kind(), format!("cannot listen on {address}: {e}")))
+    }
+
+    /// Waits for the next peer; gives its stream, its name for logs, and whose it is.
+    pub(crate) async fn accept(&self) -> io::Result<(Raw, String, PeerSource)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                let stream = Raw::Plain(Box::new(tcp(stream)?));
+                Ok((stream, peer.to_string(), peer.ip().into()))
+            }
+            Self::Tls(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                let stream = Raw::Tls(tcp(stream)?);
+                Ok((stream, peer.to_string(), peer.ip().into()))
+            }
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                let cred = stream.peer_cred().ok();
+                let pid = cred.and_then(|cred| cred.pid());
+                let name = pid.map_or("a process".into(), |pid| format!("process {pid}"));
+                let source = PeerSource::User(cred.map(|cred| cred.uid()));
+                Ok((Raw::Plain(Box::new(stream)), name, source))
+            }
+        }
+    }
+}
+
+/// The socket, and the port that the kernel chose.
+async fn bind_tcp(host: &str, port: u16) -> io::Result<(TcpListener, u16)> {
+    let listener = TcpListener::bind((host, port)).await?;
+    let port = listener.local_addr()?.port();
+    Ok((listener, port))
+}
+
+async fn bind_unix(path: &Path) -> io::Result<Acceptor> {
+    let listener = match UnixListener::bind(path) {
+        Err(error) if is_stale(path).await => {
+            fs::remove_file(path)?;
+            // Otherwise this attempt made the file, and then failed.
+            if error.kind() != io::ErrorKind::AddrInUse {
+                return Err(error);
+            }
+            UnixListener::bind(path)?
+        }
+        bound => bound?,
+    };
+    Ok(Acceptor::Unix(listener))
+}
+
+/// Returns true if `path` is a socket file that a process left behind, without a listener.
+async fn is_stale(path: &Path) -> bool {
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
+    let answer = UnixStream::connect(path).await;
+    is_socket && answer.is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
+}

@@ -1,0 +1,254 @@
+//! The baseline of a result: a wire and the yardstick, measured in the same round at the same load
+//! of frames.
+
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::JoinHandle;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cases::calibration::{self, CalibrationPoint};
+use crate::cases::point::{FrameLoad, ResultMetric};
+use crate::cases::workbench::{Limits, Workbench};
+use crate::error::{Error, Result};
+use crate::runs::signals;
+use crate::statistics::repeats::interval_from_zero;
+use crate::statistics::{Interval, Summary};
+use crate::subject::time_stamps::TimeStamps;
+use crate::subject::{TestSubject, isolated, own_folder};
+
+/// The set-ups of a baseline.
+const WIRE: &str = "wire";
+/// See [`WIRE`].
+const YARDSTICK: &str = "yardstick";
+/// The share of frames that a wire may lose: a busy machine does not run a receiver in time.
+const MOST_LOSS: f64 = 0.001;
+/// The confidence of what a switch adds.
+const CONFIDENCE: f64 = 0.95;
+
+/// A wire and the yardstick at the load of a result, in its round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// The instrument without anything between its ends.
+    pub wire: CalibrationPoint,
+    /// The instrument through a forwarder that looks nothing up.
+    pub yardstick: CalibrationPoint,
+}
+
+impl Baseline {
+    /// The numbers of both, for tables.
+    pub fn metrics(&self) -> Vec<ResultMetric> {
+        let mut metrics = Vec::new();
+        for (name, path) in [(WIRE, &self.wire), (YARDSTICK, &self.yardstick)] {
+            for (statistic, ns) in [("mean", path.mean), ("p50", path.p50), ("p99", path.p99)] {
+                metrics.push(ResultMetric {
+                    name: format!("{name} in this round, {statistic}"),
+                    unit: "us".into(),
+                    value: ns / 1e3,
+                });
+            }
+        }
+        metrics
+    }
+
+    /// Says why delays, or the frames that were lost, cannot be told from those of the wire. Small
+    /// delays can, if those of the wire are smaller.
+    pub fn marks(&self, delay: Option<&Summary>) -> Vec<String> {
+        let mut marks = Vec::new();
+        let wire = &self.wire;
+        if delay.is_some_and(|delay| bounds(delay).0 <= wire.median_bounds().1) {
+            let p50 = wire.p50 / 1e3;
+            let mark = format!("not told from the wire, whose p50 is {p50:.1} us in this round");
+            marks.push(mark);
+        }
+        if wire.loss > MOST_LOSS {
+            let percent = wire.loss * 100.0;
+            marks.push(format!("the wire alone loses {percent:.1} % in this round"));
+        }
+        marks
+    }
+}
+
+/// Bounds of a median, nanoseconds.
+fn bounds(delay: &Summary) -> Interval {
+    delay.p50_95.unwrap_or((delay.p50, delay.p50))
+}
+
+/// The interval of what is added to the median delay of a baseline, nanoseconds: over the
+/// differences within rounds. One round has one only if its delays are independent.
+pub fn added(pairs: &[(&Summary, &CalibrationPoint)]) -> Option<Interval> {
+    if let [(delay, baseline)] = pairs {
+        let (low, high) = delay.p50_95.filter(|_| !delay.correlated)?;
+        let (least, most) = baseline.median_bounds();
+        return Some(((low - most).max(0.0), (high - least).max(0.0)));
+    }
+    let differences = pairs.iter().map(|(delay, of)| delay.p50 - of.p50);
+    let differences: Vec<f64> = differences.collect();
+    // In a round in which the baseline was slower, nothing was added that can be told.
+    let (low, high) = interval_from_zero(&differences, CONFIDENCE)?;
+    Some((low.max(0.0), high.max(0.0)))
+}
+
+/// A set-up of a baseline, on a thread and in a network namespace of its own as long as the run
+/// lasts.
+struct BaselineSetup {
+    loads: Option<Sender<FrameLoad>>,
+    seen: Receiver<Result<CalibrationPoint>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl BaselineSetup {
+    fn start(name: &'static str, stamps: TimeStamps, limits: Limits) -> Self {
+        let (loads, asked) = mpsc::channel();
+        let (answer, seen) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let served = isolated(true, || serve(name, stamps, limits, asked, &answer));
+            if let Err(why) = served {
+                let _ = answer.send(Err(why));
+            }
+        });
+        Self {
+            loads: Some(loads),
+            seen,
+            thread: Some(thread),
+        }
+    }
+
+    fn measure(&self, load: &FrameLoad) -> Result<CalibrationPoint> {
+        if let Some(loads) = &self.loads {
+            // A set-up that did not start has left its reason.
+            let _ = loads.send(*load);
+        }
+        let gone = |_| Error::from("the set-up of a baseline has ended");
+        self.seen.recv().map_err(gone)?
+    }
+}
+
+impl Drop for BaselineSetup {
+    fn drop(&mut self) {
+        self.loads = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts a set-up, and measures it at each load that is asked for.
+fn serve(
+    name: &str,
+    stamps: TimeStamps,
+    mut limits: Limits,
+    loads: Receiver<FrameLoad>,
+    answer: &Sender<Result<CalibrationPoint>>,
+) -> Result<()> {
+    let mut subject = TestSubject::start(name, &own_folder(), "".as_ref())?;
+    subject.choose_stamps(Some(stamps))?;
+    for load in loads {
+        limits.echo = load.echo;
+        let bench = Workbench::new(&subject, &[], &limits, &signals::is_over)?;
+        if answer.send(calibration::at_load(&bench, &load)).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The baselines of a run, each measured once in a round, when the first result needs it.
+pub struct Baselines {
+    stamps: TimeStamps,
+    limits: Limits,
+    /// The wire and the yardstick, from the first load on.
+    setups: Option<[BaselineSetup; 2]>,
+    round: u32,
+    known: Vec<(FrameLoad, Baseline)>,
+}
+
+impl Baselines {
+    /// Those of a run with these stamps; nothing is started yet.
+    pub fn new(stamps: TimeStamps, limits: &Limits) -> Self {
+        Self {
+            stamps: stamps.on_virtual_interfaces(),
+            limits: limits.clone(),
+            setups: None,
+            round: 0,
+            known: Vec::new(),
+        }
+    }
+
+    /// The baseline at a load in a round.
+    ///
+    /// Errors: a set-up that does not start, or through which nothing comes.
+    pub fn at(&mut self, round: u32, load: &FrameLoad) -> Result<Baseline> {
+        if round != self.round {
+            (self.round, self.known) = (round, Vec::new());
+        }
+        if let Some((_, known)) = self.known.iter().find(|(of, _)| of == load) {
+            return Ok(known.clone());
+        }
+        let (stamps, limits) = (self.stamps, &self.limits);
+        let [wire, yardstick] = self.setups.get_or_insert_with(|| {
+            [WIRE, YARDSTICK].map(|name| BaselineSetup::start(name, stamps, limits.clone()))
+        });
+        let baseline = Baseline {
+            wire: wire.measure(load)?,
+            yardstick: yardstick.measure(load)?,
+        };
+        self.known.push((*load, baseline.clone()));
+        Ok(baseline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path on which every frame takes as long.
+    fn path(delay_ns: u64, loss: f64) -> CalibrationPoint {
+        CalibrationPoint {
+            loss,
+            ..CalibrationPoint::of(64, 10.0, &Summary::of(&[delay_ns; 100]).unwrap())
+        }
+    }
+
+    fn baseline(wire_ns: u64, loss: f64) -> Baseline {
+        Baseline {
+            wire: path(wire_ns, loss),
+            yardstick: path(2 * wire_ns, 0.0),
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_from_the_wire_is_marked_and_small_delays_are_not() {
+        let marks = |delay_ns, wire_ns| {
+            let delay = Summary::of(&[delay_ns; 100]);
+            baseline(wire_ns, 0.0).marks(delay.as_ref())
+        };
+        assert_eq!(marks(15_800, 10_000), [""; 0]);
+        let told = "not told from the wire, whose p50 is 15.8 us in this round";
+        assert_eq!(marks(15_800, 15_800), [told]);
+        assert_eq!(marks(10_000_000, 20_000_000).len(), 1, "a slow round");
+    }
+
+    #[test]
+    fn a_wire_that_loses_frames_marks_the_load() {
+        let delay = Summary::of(&[10_301_000; 100]);
+        let marks = baseline(5_000, 0.93).marks(delay.as_ref());
+        assert_eq!(marks, ["the wire alone loses 93.0 % in this round"]);
+        assert_eq!(baseline(5_000, 0.001).marks(delay.as_ref()), [""; 0]);
+    }
+
+    #[test]
+    fn what_a_switch_adds_is_the_difference_within_rounds() {
+        // A machine that is slower from round to round, but for the switch and the wire alike.
+        let rounds = [10_000, 40_000, 90_000, 20_000, 60_000];
+        let delays = rounds.map(|wire_ns| Summary::of(&[wire_ns + 5_000; 100]).unwrap());
+        let wires = rounds.map(|wire_ns| path(wire_ns, 0.0));
+        let pairs: Vec<_> = delays.iter().zip(&wires).collect();
+        assert_eq!(added(&pairs), Some((5_000.0, 5_000.0)));
+        assert_eq!(added(&pairs[..1]), Some((5_000.0, 5_000.0)));
+        // Nothing is added that is less than nothing.
+        let swapped = [(&delays[0], &wires[1]), (&delays[0], &wires[2])];
+        let (low, high) = added(&swapped).unwrap();
+        assert!(low == 0.0 && high >= 0.0, "{low} to {high}");
+        assert_eq!(added(&[]), None);
+    }
+}

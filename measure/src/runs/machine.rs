@@ -1,0 +1,172 @@
+//! The facts about the machine and the switch that all results of a run depend on.
+
+use std::fs;
+use std::path::Path;
+
+use bofuss_oflib::message::Empty;
+use bofuss_oflib::message::multipart::{ReplyBody, RequestBody};
+
+use crate::cases::workbench::Workbench;
+use crate::testbed::net::run;
+
+/// The files of the system that have one fact each.
+const FACTS: [(&str, &str); 6] = [
+    ("kernel", "proc/sys/kernel/osrelease"),
+    (
+        "governor",
+        "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    ),
+    (
+        "highest frequency, kHz",
+        "sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq",
+    ),
+    ("load of 1, 5 and 15 minutes, and processes", "proc/loadavg"),
+    (
+        "clock source",
+        "sys/devices/system/clocksource/clocksource0/current_clocksource",
+    ),
+    ("interrupts since the start", "proc/stat"),
+];
+
+/// The facts about this machine.
+pub fn host() -> Vec<String> {
+    let mut facts = host_of(Path::new("/"));
+    facts.push(format!("date: {}", command("date -u +%Y-%m-%d")));
+    facts
+}
+
+/// The same, and how frames are sent and received.
+pub fn machine() -> Vec<String> {
+    let mut facts = host();
+    facts.extend([
+        "input and output: AF_PACKET rings".into(),
+        "offloads: off, but in cases that say otherwise".into(),
+        "frame sizes: without the frame check sequence".into(),
+    ]);
+    facts
+}
+
+/// The facts that the files below a folder have. A virtual machine lacks some: these are said to be
+/// unknown, as they differ from machine to machine nevertheless.
+fn host_of(root: &Path) -> Vec<String> {
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+    let processors = read("proc/cpuinfo");
+    let cores = processors.matches("processor\t").count();
+    let mhz: Vec<&str> = values(&processors, "cpu MHz").collect();
+    let status = read("proc/self/status");
+    let allowed = values(&status, "Cpus_allowed_list").next();
+    let mut facts = vec![
+        format!(
+            "processor: {}, {cores} cores",
+            values(&processors, "model name")
+                .next()
+                .unwrap_or("unknown")
+        ),
+        format!("frequencies now, MHz: {}", known(&mhz.join(", "))),
+        format!(
+            "pinning: none; processors that it may use: {}",
+            known(allowed.unwrap_or_default())
+        ),
+    ];
+    for (name, path) in FACTS {
+        let text = read(path);
+        let fact = match path {
+            "proc/stat" => values_of_words(&text, "intr"),
+            _ => text.trim(),
+        };
+        facts.push(format!("{name}: {}", known(fact)));
+    }
+    facts
+}
+
+/// The values of the lines `name : value`.
+fn values<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let pairs = text.lines().filter_map(|line| line.split_once(':'));
+    pairs
+        .filter(move |(key, _)| key.trim() == name)
+        .map(|(_, value)| value.trim())
+}
+
+/// The first value of the line `name value value`.
+fn values_of_words<'a>(text: &'a str, name: &str) -> &'a str {
+    let mut lines = text.lines().map(str::split_whitespace);
+    let found = lines.find_map(|mut words| (words.next()? == name).then(|| words.next())?);
+    found.unwrap_or_default()
+}
+
+fn known(fact: &str) -> &str {
+    if fact.is_empty() { "unknown" } else { fact }
+}
+
+/// What a command prints, or nothing.
+fn command(words: &str) -> String {
+    run(words).unwrap_or_default().trim().into()
+}
+
+/// The facts about the switch: its own description, and the file of its program.
+pub fn switch_facts(bench: &mut Workbench<'_>) -> Vec<String> {
+    let mut facts = Vec::new();
+    if let Some(controller) = &mut bench.controller {
+        let said = match controller.multipart(RequestBody::Desc(Empty)) {
+            Ok(ReplyBody::Desc(desc)) => [
+                desc.mfr_desc.to_string(),
+                desc.hw_desc.to_string(),
+                desc.sw_desc.to_string(),
+                desc.serial_num.to_string(),
+                desc.dp_desc.to_string(),
+            ]
+            .join("; "),
+            Ok(_) => "it answered something else".into(),
+            Err(error) => error.to_string(),
+        };
+        facts.push(format!("the switch's description (DESC): {said}"));
+    }
+    let forwarder = bench.subject.forwarder.as_ref();
+    if let Some(path) = forwarder.and_then(|forwarder| forwarder.program()) {
+        let bytes = fs::metadata(&path).map_or(0, |file| file.len());
+        let built = command(&format!("date -u +%FT%TZ -r {}", path.display()));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        facts.push(format!(
+            "the switch's program: {name}, {bytes} bytes, of {}",
+            known(&built)
+        ));
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::held::ScratchFolder;
+
+    #[test]
+    fn what_the_system_says_is_in_the_record_and_what_it_does_not_is_unknown() {
+        let folder = ScratchFolder::new().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let one = "processor\t: 0\nmodel name\t: A 1\ncpu MHz\t\t: 2400.5\n\n";
+        write("proc/cpuinfo", &format!("{one}{}", one.replace('0', "1")));
+        write("proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-1\n");
+        write("proc/loadavg", "4.00 3.00 2.00 5/100 7\n");
+        write("proc/stat", "cpu 1 2\nintr 1234 5 6\n");
+        write("proc/sys/kernel/osrelease", "6.1\n");
+        let found = host_of(folder.path());
+        assert_eq!(
+            found,
+            [
+                "processor: A 1, 2 cores",
+                "frequencies now, MHz: 2400.5, 2411.5",
+                "pinning: none; processors that it may use: 0-1",
+                "kernel: 6.1",
+                "governor: unknown",
+                "highest frequency, kHz: unknown",
+                "load of 1, 5 and 15 minutes, and processes: 4.00 3.00 2.00 5/100 7",
+                "clock source: unknown",
+                "interrupts since the start: 1234",
+            ]
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! The true delays of a forwarder with faults: from the kernel's stamp of a frame's arrival at one
+//! of its ports to that of its departure from the other, which the meter has no part in.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use bofuss_frame::Frame;
+use bofuss_ports::{StampSource, StampedSocket};
+
+use crate::error::Result;
+use crate::subject::template::{FrameSignature, Template};
+use crate::testbed::net::context;
+
+/// Bytes of a record: the number of a frame in its run, and its delay in nanoseconds.
+const RECORD_BYTES: usize = 12;
+/// The file in errors.
+const FILE: &str = "the file of true delays";
+
+/// The end of a forwarder that keeps its delays in a file, for plain frames of the meter.
+pub struct TruthKeeper {
+    arrivals: StampedSocket,
+    departures: StampedSocket,
+    template: Template,
+    /// The stamps of the frames of this run that are inside, by their number.
+    run: u16,
+    inside: HashMap<u32, u64>,
+    file: File,
+}
+
+impl TruthKeeper {
+    /// Stamps frames that arrive at the first interface, and sends them out of the second.
+    ///
+    /// Errors: the interfaces', or the file's.
+    pub fn open([from, to]: [&str; 2], path: &Path) -> Result<Self> {
+        let file = File::create(path).map_err(context(FILE))?;
+        Ok(Self {
+            arrivals: StampedSocket::open(from, StampSource::Kernel).map_err(context(from))?,
+            departures: StampedSocket::open(to, StampSource::Kernel).map_err(context(to))?,
+            template: Template::plain(0),
+            run: 0,
+            inside: HashMap::new(),
+            file,
+        })
+    }
+
+    /// Sends frames, as many as there is room for, and keeps their delays.
+    ///
+    /// Errors: the interfaces', or the file's.
+    pub fn send(&mut self, frames: &mut Vec<Frame>) -> Result<()> {
+        while let Some(stamped) = self.arrivals.next_received().map_err(context("arrivals"))? {
+            let signature = self.template.sent.read(stamped.bytes);
+            if let Some((signature, at)) = signature.zip(stamped.nanos) {
+                if signature.run != self.run {
+                    (self.run, self.inside) = (signature.run, HashMap::new());
+                }
+                self.inside.insert(signature.number, at);
+            }
+        }
+        let mut sent = 0;
+        for frame in frames.iter() {
+            let departures = &self.departures;
+            if !departures
+                .send(frame.bytes())
+                .map_err(context("departures"))?
+            {
+                break;
+            }
+            sent += 1;
+        }
+        frames.drain(..sent);
+        let mut records = Vec::new();
+        while let Some(stamped) = self.departures.next_sent().map_err(context("departures"))? {
+            let signature = self.template.sent.read(stamped.bytes);
+            if let Some((signature, at)) = signature.zip(stamped.nanos) {
+                records.extend(self.record(signature, at).into_iter().flatten());
+            }
+        }
+        self.file.write_all(&records).map_err(context(FILE))
+    }
+
+    /// The record of a frame that departed, if it is the first of its number.
+    fn record(&mut self, signature: FrameSignature, at: u64) -> Option<Vec<u8>> {
+        let arrived = self.inside.remove(&signature.number)?;
+        let mut record = signature.number.to_le_bytes().to_vec();
+        record.extend(at.saturating_sub(arrived).to_le_bytes());
+        (signature.run == self.run).then_some(record)
+    }
+}
+
+/// A file of true delays, from where a load begins.
+pub struct TrueDelays {
+    path: PathBuf,
+    begin: usize,
+}
+
+impl TrueDelays {
+    /// The delays that are in the file from now on.
+    pub fn from_now(path: &Path) -> Self {
+        let length = fs::metadata(path).map_or(0, |file| file.len());
+        Self {
+            path: path.into(),
+            begin: length as usize,
+        }
+    }
+
+    /// Those of frames from this number on, nanoseconds.
+    ///
+    /// Errors: the system's.
+    pub fn read(&self, first: u32) -> Result<Vec<f64>> {
+        let bytes = fs::read(&self.path).map_err(context(FILE))?;
+        let records = bytes.get(self.begin..).unwrap_or_default();
+        let mut delays = Vec::new();
+        for record in records.chunks_exact(RECORD_BYTES) {
+            let (number, delay) = record.split_at(4);
+            let number = number.try_into().map(u32::from_le_bytes);
+            let delay = delay.try_into().map(u64::from_le_bytes);
+            if let (Ok(number), Ok(delay)) = (number, delay)
+                && number >= first
+            {
+                delays.push(delay as f64);
+            }
+        }
+        Ok(delays)
+    }
+}

@@ -1,0 +1,67 @@
+//! Carries out a switch's effects: frames on links, and messages to controllers.
+
+use std::collections::BTreeSet;
+
+use bofuss_embed::Effect;
+
+use crate::controller::ControlData;
+use crate::link::NodeId;
+use crate::network::{Network, NodeKind};
+use crate::observer::Observer;
+use crate::switch_node::SwitchNode;
+
+impl Network {
+    /// Carries out the effects of a switch, and lets it work, until nothing more can be done now.
+    pub(super) fn serve_switch(&mut self, id: NodeId, observer: &mut dyn Observer) {
+        let mut sent = BTreeSet::new();
+        loop {
+            while let Some(effect) = self.switch_node(id).switch.next_effect() {
+                match effect {
+                    Effect::Transmit { port, frame, .. } => {
+                        if self.switch_node(id).is_paced(port) {
+                            sent.insert(port);
+                        }
+                        self.transmit(id, port, frame, observer);
+                    }
+                    Effect::Send { conn, bytes } => {
+                        let data = ControlData::Bytes(bytes);
+                        let now = self.now;
+                        let from = (id, conn);
+                        self.control
+                            .send_to_controller(now, from, data, &mut self.events);
+                    }
+                    Effect::Message { conn, xid, message } => {
+                        let data = ControlData::Message(xid, message);
+                        let now = self.now;
+                        let from = (id, conn);
+                        self.control
+                            .send_to_controller(now, from, data, &mut self.events);
+                    }
+                    Effect::Close { conn, .. } => self.closed(id, conn, observer),
+                    Effect::SetLink { port, up } => self.set_link(id, port, up, observer),
+                    // The event log has the ERROR that follows; simulated ports advertise nothing.
+                    Effect::Advertise { .. }
+                    | Effect::Unsent { .. }
+                    | Effect::Refused { .. }
+                    | _ => {}
+                }
+            }
+            if let Some(port) = sent.pop_first() {
+                self.pace(id, port);
+                continue;
+            }
+            let now = self.now;
+            if !self.switch_node(id).go_on(now) {
+                break;
+            }
+        }
+        self.schedule_tick(id);
+    }
+
+    fn switch_node(&mut self, id: NodeId) -> &mut SwitchNode {
+        match &mut self.nodes[id.0 as usize].kind {
+            NodeKind::Switch(node) => node,
+            NodeKind::Host(_) => unreachable!("only switches are served"),
+        }
+    }
+}

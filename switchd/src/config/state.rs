@@ -1,0 +1,42 @@
+//! Where and how often a switch saves its state.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Options;
+use crate::error::Result;
+
+/// The usual time between two states.
+const INTERVAL_SECONDS: u32 = 60;
+
+/// The options of the saved state.
+#[derive(Clone, Debug, Default)]
+pub struct StateOptions {
+    /// The folder of the state; `None` if it is not saved.
+    pub folder: Option<PathBuf>,
+    /// The time between two states; `None` to save it only at the end.
+    pub interval: Option<Duration>,
+}
+
+impl StateOptions {
+    /// Reads these options. Errors: they exclude another one.
+    pub(super) fn of(options: &Options) -> Result<Self> {
+        if options.state_dir.is_some() {
+            if options.record.is_some() {
+                return Err(
+                    "--state-dir: a record has everything from the start of a switch \
+                            without a state: leave --record out"
+                        .into(),
+                );
+            }
+            if options.workers.unwrap_or(1) > 1 {
+                return Err("--state-dir is for one worker: leave --workers out".into());
+            }
+        }
+        let seconds = options.state_interval.unwrap_or(INTERVAL_SECONDS);
+        Ok(Self {
+            folder: options.state_dir.clone(),
+            interval: (seconds > 0).then(|| Duration::from_secs(seconds.into())),
+        })
+    }
+}

@@ -1,0 +1,376 @@
+//! The thread of a worker other than the first: its flows pass through a switch of its own, which
+//! plays what the switch of the first was given.
+
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+
+use bofuss_agent::{ConnId, SwitchIo};
+use bofuss_datapath::{EntryUse, MeterShare, ReplicaCounts, Time};
+use bofuss_embed::record::{FrameDetail, Player, RecordError, RecordedConfig, RecordedInput};
+use bofuss_ext::Switch;
+use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::types::QueueId;
+use bofuss_oflib::{Message, PortNo};
+use bofuss_ports::{BATCH_FRAMES, Counters, Link, PortError};
+use rustix::event::epoll;
+use tracing::{debug, warn};
+
+use super::poller::{Ready, WakeSet};
+use super::port_set::PortSet;
+use super::thread_clock::ThreadClock;
+use crate::config::PortSpec;
+use crate::port::PortMember;
+
+/// Descriptors that one wait reports at most.
+const READY_AT_ONCE: usize = 64;
+
+/// Makes the switch of a configuration, without its ports. Errors: what is wrong with it.
+pub(super) type Remake = fn(&RecordedConfig) -> Result<Switch, RecordError>;
+
+/// What the first worker asks for. A follower begins stopped.
+pub(super) enum Order {
+    /// Stop, and report what was counted.
+    Stop,
+    /// Do what the first worker has done since then.
+    Play(Arc<Vec<Step>>),
+    /// Share the rates of these meters, and receive frames again.
+    GoOn(Arc<Vec<MeterShare>>),
+}
+
+/// What the first worker has done while the others were stopped.
+pub(super) enum Step {
+    /// It has found out when entries were last used by any worker.
+    Uses(Time, Vec<EntryUse>),
+    /// Its switch got an input, and these of its questions were answered with no.
+    Input(Time, RecordedInput, Vec<u32>),
+    /// It opened a port. Each other worker takes one of these.
+    Open(Mutex<Vec<PortMember>>),
+    /// It closed a port.
+    Close(PortNo),
+    /// An interface has changed.
+    Link(Box<Link>),
+    /// The options of a port have changed.
+    Adjust(Box<PortSpec>),
+}
+
+/// What a follower answers.
+pub(super) enum Report {
+    /// It has begun. Errors: why its switch cannot be made.
+    Began(Result<(), String>),
+    /// It has stopped.
+    Stopped(Box<Stopped>),
+    /// It has played. Errors: an input that was impossible.
+    Played(Result<Progress, String>),
+}
+
+/// What a follower has done so far.
+pub(super) struct Stopped {
+    /// What its switch has counted since it had stopped before.
+    pub(super) counts: ReplicaCounts,
+    /// The frames that it has received.
+    pub(super) frames: u64,
+    /// The packet-ins that found no room.
+    pub(super) lost_packet_ins: u64,
+    /// The counters of its ports, and how many frames each full queue dropped.
+    pub(super) ports: Vec<(PortNo, Counters, u64)>,
+}
+
+/// What is equal in the switches of all workers after the same inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Progress {
+    n_entries: usize,
+    next_entry: u64,
+    is_changing: bool,
+}
+
+impl Progress {
+    /// That of a switch.
+    pub(super) fn of(switch: &Switch) -> Self {
+        let datapath = switch.datapath();
+        Self {
+            n_entries: datapath.tables().iter().map(|table| table.len()).sum(),
+            next_entry: datapath.next_entry_number(),
+            is_changing: switch.is_changing(),
+        }
+    }
+}
+
+/// A packet-in of another worker, and the port by which its packet came.
+pub(super) struct PacketIn {
+    pub(super) in_port: PortNo,
+    pub(super) conn: ConnId,
+    pub(super) xid: u32,
+    pub(super) message: Message,
+}
+
+/// What a follower's thread begins with.
+pub(super) struct FollowerParts {
+    /// What its switch is made of, and by.
+    pub(super) config: RecordedConfig,
+    pub(super) remake: Remake,
+    /// The clock of all workers.
+    pub(super) clock: ThreadClock,
+    pub(super) wakes: WakeSet,
+    pub(super) orders: Receiver<Order>,
+    pub(super) reports: Sender<Report>,
+    /// Where packet-ins go, and who is to be woken for them.
+    pub(super) packet_ins: SyncSender<PacketIn>,
+    pub(super) leader: Waker,
+}
+
+/// The ports of a follower, and its way to the connections.
+struct FollowerIo {
+    ports: PortSet,
+    packet_ins: SyncSender<PacketIn>,
+    leader: Waker,
+    /// The ingress port of the packet-in that was allowed last.
+    in_port: PortNo,
+    lost_packet_ins: u64,
+}
+
+/// A worker other than the first.
+struct Follower {
+    player: Player,
+    pool: Pool,
+    io: FollowerIo,
+    clock: ThreadClock,
+    wakes: WakeSet,
+    frames: u64,
+}
+
+impl FollowerParts {
+    /// Runs until the first worker lets go of its ends of the queues.
+    pub(super) fn run(self) {
+        let Self {
+            config,
+            remake,
+            clock,
+            wakes,
+            orders,
+            reports,
+            packet_ins,
+            leader,
+        } = self;
+        let epoll = wakes.epoll().map_err(|error| error.to_string());
+        let made = epoll.and_then(|epoll| {
+            let detail = FrameDetail::default();
+            let player = Player::new(&config, detail, Box::new(remake));
+            let mut player = player
+                .map_err(|error| error.to_string())?
+                .without_held_packets();
+            player.switch().replica().begin(true);
+            let pool = player.switch().datapath().pool().clone();
+            let io = FollowerIo {
+                ports: PortSet::new(epoll),
+                packet_ins,
+                leader,
+                in_port: PortNo(0),
+                lost_packet_ins: 0,
+            };
+            Ok(Follower {
+                player,
+                pool,
+                io,
+                clock,
+                wakes,
+                frames: 0,
+            })
+        });
+        match made {
+            // A leader that is gone needs no report, here and below.
+            Err(why) => drop(reports.send(Report::Began(Err(why)))),
+            Ok(mut follower) => {
+                let _ = reports.send(Report::Began(Ok(())));
+                follower.follow(&orders, &reports);
+            }
+        }
+    }
+}
+
+impl Follower {
+    fn follow(&mut self, orders: &Receiver<Order>, reports: &Sender<Report>) {
+        let mut ready = Vec::with_capacity(READY_AT_ONCE);
+        let mut frames = Vec::with_capacity(BATCH_FRAMES);
+        let mut is_stopped = true;
+        loop {
+            let order = if is_stopped {
+                orders.recv().map_err(|_| TryRecvError::Disconnected)
+            } else {
+                orders.try_recv()
+            };
+            let report = match order {
+                Ok(Order::Stop) => {
+                    is_stopped = true;
+                    Report::Stopped(Box::new(self.stop()))
+                }
+                Ok(Order::Play(steps)) => Report::Played(self.play(&steps)),
+                Ok(Order::GoOn(meters)) => {
+                    is_stopped = false;
+                    if self.player.switch().replica().join_meters(&meters).is_err() {
+                        return warn!("a worker ends: it has other meters");
+                    }
+                    continue;
+                }
+                Err(TryRecvError::Disconnected) => return,
+                Err(TryRecvError::Empty) => {
+                    if let Err(error) = self.turn(&mut ready, &mut frames) {
+                        return warn!("a worker ends: {error}");
+                    }
+                    continue;
+                }
+            };
+            if reports.send(report).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Waits for frames or an order, and processes a batch of each port that has frames. Errors:
+    /// the system's.
+    fn turn(
+        &mut self,
+        ready: &mut Vec<epoll::Event>,
+        frames: &mut Vec<Frame>,
+    ) -> std::io::Result<()> {
+        let is_behind = !self.player.switch().datapath().lane().backlog.is_empty();
+        self.wakes.wait(is_behind, ready)?;
+        for event in &*ready {
+            match Ready::from(event) {
+                Ready::Port(number) => self.serve_port(number, frames),
+                Ready::Queues | Ready::Links | Ready::Timer | Ready::Clock => {
+                    self.wakes.drain_queues();
+                }
+            }
+        }
+        if is_behind {
+            let now = self.clock.now();
+            self.player.switch().catch_up(now, &mut self.io);
+        }
+        self.io.ports.flush();
+        Ok(())
+    }
+
+    fn serve_port(&mut self, number: PortNo, frames: &mut Vec<Frame>) {
+        let now = self.clock.now();
+        let switch = self.player.switch();
+        if self.io.ports.send_queued(number) {
+            switch.port_has_room(now, number, &mut self.io);
+        }
+        if switch.datapath().lane().backlog.has(number) {
+            return;
+        }
+        match self.io.ports.receive(number, &self.pool, frames) {
+            Ok(0) => {}
+            Ok(count) => {
+                self.frames += count as u64;
+                switch.receive(now, number, frames, &mut self.io);
+                self.io.ports.flush();
+            }
+            // The first worker learns of it, too.
+            Err(PortError::Gone) => drop(self.io.ports.remove(number)),
+            Err(PortError::Io(error)) => debug!("port {number}: receiving: {error}"),
+        }
+    }
+
+    /// Processes the frames that wait for a turn, and takes all counts.
+    fn stop(&mut self) -> Stopped {
+        let switch = self.player.switch();
+        while !switch.datapath().lane().backlog.is_empty() {
+            switch.catch_up(self.clock.now(), &mut self.io);
+        }
+        self.io.ports.flush();
+        Stopped {
+            counts: switch.replica().take_counts(),
+            frames: self.frames,
+            lost_packet_ins: self.io.lost_packet_ins,
+            ports: self.io.ports.driver_counters(),
+        }
+    }
+
+    fn play(&mut self, steps: &[Step]) -> Result<Progress, String> {
+        for step in steps {
+            self.take_step(step)?;
+        }
+        // What the inputs have sent and counted is sent and counted by the first worker.
+        drop(self.player.switch().replica().take_counts());
+        self.note_uses(self.clock.now(), &[])?;
+        Ok(Progress::of(self.player.switch()))
+    }
+
+    fn note_uses(&mut self, now: Time, uses: &[EntryUse]) -> Result<(), String> {
+        let noted = self.player.switch().replica().note_uses(now, uses);
+        noted.map_err(|_| String::from("it has other entries"))
+    }
+
+    fn take_step(&mut self, step: &Step) -> Result<(), String> {
+        let ports = &mut self.io.ports;
+        match step {
+            Step::Uses(now, uses) => self.note_uses(*now, uses)?,
+            Step::Input(at, input, denied) => {
+                let played = self.player.play(*at, input, denied);
+                played.map_err(|error| error.to_string())?;
+                if let RecordedInput::Reconfigure(_) = input {
+                    self.player.switch().replica().begin(true);
+                }
+            }
+            Step::Open(members) => {
+                // Nobody panics who has it.
+                let mut members = members.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(member) = members.pop() {
+                    ports
+                        .add(member.open())
+                        .map_err(|error| error.to_string())?;
+                }
+            }
+            Step::Close(number) => drop(ports.remove(*number)),
+            Step::Link(link) => drop(ports.update_link(link)),
+            Step::Adjust(spec) => drop(ports.adjust(spec)),
+        }
+        Ok(())
+    }
+}
+
+impl SwitchIo for FollowerIo {
+    fn transmit(&mut self, port: PortNo, _: QueueId, frame: Frame) {
+        self.ports.transmit(port, frame);
+    }
+
+    fn port_takes_frames(&self, port: PortNo) -> bool {
+        self.ports.takes_frames(port)
+    }
+
+    fn flush(&mut self) {
+        self.ports.flush();
+    }
+
+    fn send(&mut self, conn: ConnId, xid: u32, message: Message) {
+        let packet_in = PacketIn {
+            in_port: self.in_port,
+            conn,
+            xid,
+            message,
+        };
+        match self.packet_ins.try_send(packet_in) {
+            Ok(()) => self.leader.wake_by_ref(),
+            Err(_) => self.lost_packet_ins += 1,
+        }
+    }
+
+    /// Whether a connection has room is found out by the first worker.
+    fn has_room(&self, _: ConnId) -> bool {
+        true
+    }
+
+    fn takes_packet_in(&mut self, _: ConnId, in_port: PortNo) -> bool {
+        self.in_port = in_port;
+        true
+    }
+
+    fn holds_packets(&self) -> bool {
+        false
+    }
+
+    /// Frames do not change links.
+    fn set_link(&mut self, _: PortNo, _: bool) {}
+}

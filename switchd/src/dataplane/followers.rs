@@ -1,0 +1,395 @@
+//! The other workers, as the first sees them: it stops them before it gives its switch an input,
+//! notes the inputs, and at the end of its turn lets all play them and go on.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::mem::take;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bofuss_datapath::{MeterShare, Time};
+use bofuss_embed::record::{
+    Answers, FrameDetail, RecordedConfig, RecordedConnections, RecordedInput,
+};
+use bofuss_ext::Switch;
+use bofuss_oflib::PortNo;
+use bofuss_ports::{Counters, FanoutRule};
+
+use super::follower::{FollowerParts, Order, PacketIn, Progress, Remake, Report, Step};
+use super::poller::WakeSet;
+use super::thread_clock::ThreadClock;
+use crate::port::PortMember;
+
+/// How long the first worker waits for another, whose batch takes microseconds.
+const PATIENCE: Duration = if cfg!(test) {
+    Duration::from_millis(100)
+} else {
+    Duration::from_secs(10)
+};
+/// The most packet-ins that wait for the first worker.
+const MAX_PACKET_INS: usize = 1024;
+
+/// The other workers.
+pub struct Followers {
+    count: usize,
+    threads: Vec<FollowerThread>,
+    connections: RecordedConnections,
+    answers: Answers,
+    /// The numbers of the switch's questions that were answered no, in this input.
+    denied: RefCell<Vec<u32>>,
+    /// The input that is being carried out.
+    input: Option<(Time, RecordedInput)>,
+    /// What they have to do before they go on.
+    steps: Vec<Step>,
+    are_stopped: bool,
+    packet_ins: Option<Receiver<PacketIn>>,
+    /// How frames are divided.
+    pub(super) dispatch: DispatchNow,
+    /// Why they cannot go on; the switch ends then.
+    fault: Option<io::Error>,
+}
+
+/// How frames are divided among workers.
+pub(super) struct DispatchNow {
+    /// Why all frames are with the first worker, if they are.
+    pub(super) why_one: Option<String>,
+    /// True if a port was opened that may follow another rule.
+    pub(super) has_new_ports: bool,
+    /// True if something has to see all frames.
+    pub(super) is_watched: bool,
+}
+
+impl DispatchNow {
+    pub(super) fn rule(&self) -> FanoutRule {
+        match self.why_one {
+            Some(_) => FanoutRule::First,
+            None => FanoutRule::Flows,
+        }
+    }
+}
+
+/// One of them.
+struct FollowerThread {
+    number: usize,
+    /// `None` once it is to end.
+    orders: Option<Sender<Order>>,
+    reports: Receiver<Report>,
+    waker: Waker,
+    thread: Option<JoinHandle<()>>,
+    /// True if it is not known whether it will end.
+    is_lost: Cell<bool>,
+    frames: u64,
+    lost_packet_ins: u64,
+    ports: Vec<(PortNo, Counters, u64)>,
+}
+
+impl FollowerThread {
+    fn order(&self, order: Order) -> io::Result<()> {
+        let sent = self.orders.as_ref().map(|orders| orders.send(order));
+        self.waker.wake_by_ref();
+        match sent {
+            Some(Ok(())) => Ok(()),
+            _ => Err(self.fault("has ended")),
+        }
+    }
+
+    fn report(&self) -> io::Result<Report> {
+        self.reports.recv_timeout(PATIENCE).map_err(|e| match e {
+            RecvTimeoutError::Timeout => self.fault("does not answer"),
+            RecvTimeoutError::Disconnected => self.fault("has ended"),
+        })
+    }
+
+    fn fault(&self, what: &str) -> io::Error {
+        self.is_lost.set(true);
+        io::Error::other(format!("worker {} {what}", self.number))
+    }
+}
+
+impl Drop for FollowerThread {
+    fn drop(&mut self) {
+        self.orders = None;
+        self.waker.wake_by_ref();
+        // One that is lost is left behind: the process ends.
+        if let Some(thread) = self.thread.take().filter(|_| !self.is_lost.get()) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Followers {
+    /// `count` workers besides the first, whose threads do not run yet.
+    pub(super) fn new(count: usize, switch: &Switch) -> Self {
+        let catalogue = switch.datapath().catalogue().clone();
+        Self {
+            count,
+            threads: Vec::new(),
+            connections: RecordedConnections::new(catalogue, FrameDetail::default()),
+            answers: Answers::default(),
+            denied: RefCell::default(),
+            input: None,
+            steps: Vec::new(),
+            are_stopped: true,
+            packet_ins: None,
+            dispatch: DispatchNow {
+                why_one: Some("workers begin".into()),
+                has_new_ports: true,
+                is_watched: false,
+            },
+            fault: None,
+        }
+    }
+
+    /// Starts their threads, with switches of this configuration, which `remake` makes. `leader`
+    /// wakes the first worker.
+    ///
+    /// Errors: the system's, or why a switch cannot be made.
+    pub(super) fn begin(
+        &mut self,
+        (config, remake): (&RecordedConfig, Remake),
+        clock: ThreadClock,
+        leader: &Waker,
+    ) -> io::Result<()> {
+        let (packet_ins, taken) = sync_channel(MAX_PACKET_INS);
+        for number in 1..=self.count {
+            let wakes = WakeSet::new()?;
+            let waker = wakes.waker();
+            let (orders, ordered) = channel();
+            let (reporting, reports) = channel();
+            let parts = FollowerParts {
+                config: config.clone(),
+                remake,
+                clock,
+                wakes,
+                orders: ordered,
+                reports: reporting,
+                packet_ins: packet_ins.clone(),
+                leader: leader.clone(),
+            };
+            let thread = thread::Builder::new().name(format!("worker-{number}"));
+            self.threads.push(FollowerThread {
+                number,
+                orders: Some(orders),
+                reports,
+                waker,
+                thread: Some(thread.spawn(|| parts.run())?),
+                is_lost: Cell::new(false),
+                frames: 0,
+                lost_packet_ins: 0,
+                ports: Vec::new(),
+            });
+        }
+        self.packet_ins = Some(taken);
+        for thread in &self.threads {
+            match thread.report()? {
+                Report::Began(began) => began.map_err(io::Error::other)?,
+                Report::Stopped(_) | Report::Played(_) => return Err(thread.fault("is confused")),
+            }
+        }
+        Ok(())
+    }
+
+    /// How many they are.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Returns true if they wait for [`Self::go_on`].
+    pub(super) fn are_stopped(&self) -> bool {
+        self.are_stopped
+    }
+
+    /// Stops them, and adds what they have counted to the first worker's switch.
+    pub(super) fn stop(&mut self, switch: &mut Switch) {
+        self.are_stopped = true;
+        self.fault = self.try_stop(switch).err();
+    }
+
+    fn try_stop(&mut self, switch: &mut Switch) -> io::Result<()> {
+        self.order_all(|| Order::Stop)?;
+        for thread in &mut self.threads {
+            let Report::Stopped(stopped) = thread.report()? else {
+                return Err(thread.fault("is confused"));
+            };
+            let added = switch.replica().add_counts(stopped.counts);
+            added.map_err(|_| thread.fault("differs from worker 0"))?;
+            thread.frames = stopped.frames;
+            thread.lost_packet_ins = stopped.lost_packet_ins;
+            thread.ports = stopped.ports;
+        }
+        Ok(())
+    }
+
+    fn order_all(&self, order: impl Fn() -> Order) -> io::Result<()> {
+        let mut threads = self.threads.iter();
+        threads.try_for_each(|thread| thread.order(order()))
+    }
+
+    /// Lets them do what the first worker has done. Errors: one differs, has ended or does not
+    /// answer.
+    pub(super) fn play(&mut self, progress: Progress) -> io::Result<()> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        let steps = Arc::new(take(&mut self.steps));
+        self.order_all(|| Order::Play(Arc::clone(&steps)))?;
+        for thread in &self.threads {
+            match thread.report()? {
+                Report::Played(Ok(reached)) if reached == progress => {}
+                Report::Played(Err(why)) => return Err(thread.fault(&format!("fails: {why}"))),
+                Report::Played(Ok(reached)) => {
+                    let what = format!("differs from worker 0: {reached:?}, not {progress:?}");
+                    return Err(thread.fault(&what));
+                }
+                Report::Stopped(_) | Report::Began(_) => return Err(thread.fault("is confused")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets them receive frames again, with the rates of these new meters. Errors: one has ended.
+    pub(super) fn go_on(&mut self, meters: Vec<MeterShare>) -> io::Result<()> {
+        self.are_stopped = false;
+        let meters = Arc::new(meters);
+        self.order_all(|| Order::GoOn(Arc::clone(&meters)))
+    }
+
+    /// Begins an input of the first worker's switch; they are stopped. Before it, all learn when
+    /// entries were last used by any worker, so that the same expire.
+    pub(super) fn begin_input(
+        &mut self,
+        (clock, at): (ThreadClock, Time),
+        switch: &mut Switch,
+        input: impl FnOnce(&RecordedConnections) -> Option<RecordedInput>,
+    ) {
+        let uses = switch.replica().uses();
+        // No packet was processed later than now, and no entry will be added by an input with a
+        // later time: so the next packet of each is noted.
+        let now = clock.now();
+        let noted = switch.replica().note_uses(now, &uses);
+        let differs = |_| io::Error::other("worker 0 differs from itself");
+        self.fault = noted.map_err(differs).err().or(self.fault.take());
+        if !uses.is_empty() {
+            self.steps.push(Step::Uses(now, uses));
+        }
+        self.answers.begin();
+        self.input = input(&self.connections).map(|input| (at, input));
+    }
+
+    /// Ends the input, which has been carried out.
+    pub(super) fn end_input(&mut self) {
+        let denied = take(self.denied.get_mut());
+        if let Some((at, input)) = self.input.take() {
+            self.connections.follow(&input);
+            self.steps.push(Step::Input(at, input, denied));
+        }
+    }
+
+    /// Notes the answer to a question of the switch.
+    pub(super) fn answered(&self, is_granted: bool) {
+        if self.input.is_some() {
+            let number = self.answers.next();
+            if !is_granted {
+                self.denied.borrow_mut().push(number);
+            }
+        }
+    }
+
+    /// Notes what else the first worker has done; they are stopped.
+    pub(super) fn note(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    /// Gives them their shares of a port.
+    pub(super) fn open(&mut self, members: Vec<PortMember>) {
+        self.dispatch.has_new_ports = true;
+        self.steps.push(Step::Open(Mutex::new(members)));
+    }
+
+    /// The next packet-in of theirs.
+    pub(super) fn next_packet_in(&self) -> Option<PacketIn> {
+        self.packet_ins.as_ref()?.try_recv().ok()
+    }
+
+    /// The frames that each has received, when they stopped last.
+    pub(super) fn frames(&self) -> impl Iterator<Item = u64> {
+        self.threads.iter().map(|thread| thread.frames)
+    }
+
+    /// The packet-ins that found no room.
+    pub(super) fn lost_packet_ins(&self) -> u64 {
+        self.threads
+            .iter()
+            .map(|thread| thread.lost_packet_ins)
+            .sum()
+    }
+
+    /// What their shares of a port have counted, and how many frames full queues dropped.
+    pub(super) fn port_counters(&self, number: PortNo) -> impl Iterator<Item = (Counters, u64)> {
+        let all = self.threads.iter().flat_map(|thread| &thread.ports);
+        all.filter(move |(port, ..)| *port == number)
+            .map(|(_, counters, overflowed)| (*counters, *overflowed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bofuss_frame::Pool;
+
+    use super::*;
+    use crate::config::Options;
+    use crate::run::make_switch;
+
+    /// A worker besides the first, whose thread does this with its orders.
+    fn with_thread(
+        work: impl FnOnce(&std::sync::mpsc::Receiver<Order>) + Send + 'static,
+    ) -> String {
+        let config = Options::default().check().unwrap();
+        let mut switch = make_switch(&config, &Pool::new(1 << 20), 1).unwrap();
+        let mut followers = Followers::new(1, &switch);
+        let (orders, ordered) = channel();
+        let (reporting, reports) = channel();
+        let thread = thread::spawn(move || {
+            work(&ordered);
+            drop(reporting);
+        });
+        followers.threads.push(FollowerThread {
+            number: 1,
+            orders: Some(orders),
+            reports,
+            waker: WakeSet::new().unwrap().waker(),
+            thread: Some(thread),
+            is_lost: Cell::new(false),
+            frames: 0,
+            lost_packet_ins: 0,
+            ports: Vec::new(),
+        });
+        followers.go_on(Vec::new()).unwrap();
+        followers.stop(&mut switch);
+        let error = followers.play(Progress::of(&switch)).unwrap_err();
+        // The switch ends, and does not wait for it.
+        drop(followers);
+        error.to_string()
+    }
+
+    #[test]
+    fn a_worker_that_stalls_is_noticed() {
+        let (hold, held) = channel::<()>();
+        let said = with_thread(move |_| {
+            let _ = held.recv();
+        });
+        assert_eq!(said, "worker 1 does not answer");
+        drop(hold);
+    }
+
+    #[test]
+    fn a_worker_that_ends_is_noticed() {
+        assert_eq!(
+            with_thread(|orders| drop(orders.recv())),
+            "worker 1 has ended"
+        );
+    }
+}

@@ -1,0 +1,296 @@
+//! A switch of several workers: the first stops the others for each input, and decides how frames
+//! are divided.
+
+use std::io;
+use std::task::Waker;
+
+use bofuss_agent::SwitchIo;
+use bofuss_datapath::{DispatchBy, Time};
+use bofuss_embed::record::{RecordedConnections, RecordedInput};
+use bofuss_oflib::PortNo;
+use bofuss_ports::PortDriver;
+use bofuss_ports::{BATCH_FRAMES, FanoutRule, Link};
+use serde_json::json;
+use tracing::info;
+
+use super::LiveSwitch;
+use crate::config::{Config, PortSpec};
+use crate::dataplane::follower::{Progress, Remake, Step};
+use crate::dataplane::followers::Followers;
+use crate::error::Result;
+use crate::record;
+
+/// More batches than the kernel holds for one socket.
+const MOST_BATCHES: usize = (16 << 20) / 256 / BATCH_FRAMES;
+
+impl LiveSwitch {
+    /// Makes the switch, which is new, the first of several workers if there are to be some.
+    pub(in crate::dataplane) fn make_followers(&mut self, config: &Config) {
+        if config.workers > 1 {
+            let followers = Followers::new(config.workers - 1, &self.switch);
+            self.io.followers = Some(followers);
+            self.begin_leading();
+        }
+    }
+
+    /// Lets the switch note what the others have to know, after its tables were made.
+    pub(in crate::dataplane) fn begin_leading(&mut self) {
+        if self.io.followers.is_some() {
+            self.switch.replica().begin(false);
+        }
+    }
+
+    /// Starts the threads of the others. Errors: the system's.
+    pub(in crate::dataplane) fn begin_followers(
+        &mut self,
+        config: &Config,
+        remake: Remake,
+        leader: &Waker,
+    ) -> io::Result<()> {
+        let Some(followers) = &mut self.io.followers else {
+            return Ok(());
+        };
+        let recorded = record::recorded(config, &self.switch);
+        followers.begin((&recorded, remake), self.clock, leader)?;
+        self.resume_followers()
+    }
+
+    /// Stops the others until the end of the turn, so that all counters are those of the whole.
+    pub(in crate::dataplane) fn stop_followers(&mut self) {
+        let followers = self.io.followers.as_ref();
+        if followers.is_none_or(Followers::are_stopped) {
+            return;
+        }
+        // As in the others, what has arrived is processed before the input.
+        for _ in 0..MOST_BATCHES {
+            if self.switch.datapath().lane().backlog.is_empty() {
+                break;
+            }
+            self.switch.catch_up(self.clock.now(), &mut self.io);
+        }
+        if let Some(followers) = &mut self.io.followers {
+            followers.stop(&mut self.switch);
+        }
+    }
+
+    /// Begins an input of the switch, for the record and the others.
+    pub(super) fn begin_input(
+        &mut self,
+        now: Time,
+        input: impl FnOnce(&RecordedConnections) -> Option<RecordedInput>,
+    ) {
+        self.stop_followers();
+        if let Some(recorder) = &mut self.io.recorder {
+            recorder.begin(now, input);
+        } else if let Some(followers) = &mut self.io.followers {
+            followers.begin_input((self.clock, now), &mut self.switch, input);
+        }
+    }
+
+    /// Ends it.
+    pub(super) fn end_input(&mut self) {
+        if let Some(recorder) = &mut self.io.recorder {
+            recorder.end();
+        } else if let Some(followers) = &mut self.io.followers {
+            followers.end_input();
+        }
+    }
+
+    /// Tells the others something that is no input of the switch.
+    fn tell_followers(&mut self, step: impl FnOnce() -> Step) {
+        self.stop_followers();
+        if let Some(followers) = &mut self.io.followers {
+            followers.note(step());
+        }
+    }
+
+    /// Tells them that an interface has changed.
+    pub(in crate::dataplane) fn tell_followers_of_link(&mut self, link: &Link) {
+        self.tell_followers(|| Step::Link(Box::new(link.clone())));
+    }
+
+    /// Tells them that the options of a port have changed.
+    pub(in crate::dataplane) fn tell_followers_of_options(&mut self, spec: &PortSpec) {
+        self.tell_followers(|| Step::Adjust(Box::new(spec.clone())));
+    }
+
+    /// Tells them that a port is closed.
+    pub(super) fn tell_followers_of_end(&mut self, number: PortNo) {
+        self.tell_followers(|| Step::Close(number));
+    }
+
+    /// Sends the packet-ins of the others. If they were stopped, lets them do what was done since
+    /// then, divides frames as is right now, and lets them go on.
+    ///
+    /// Errors: one differs, has ended or does not answer, or the system's.
+    pub(in crate::dataplane) fn resume_followers(&mut self) -> io::Result<()> {
+        while let Some(packet_in) = self
+            .io
+            .followers
+            .as_ref()
+            .and_then(Followers::next_packet_in)
+        {
+            if self.io.takes_packet_in(packet_in.conn, packet_in.in_port) {
+                self.io
+                    .send(packet_in.conn, packet_in.xid, packet_in.message);
+            }
+        }
+        let is_watched = !self.io.ports.copiers.is_empty() || !self.traces.is_empty();
+        match &mut self.io.followers {
+            None => return Ok(()),
+            Some(followers) if followers.dispatch.is_watched != is_watched => {
+                followers.dispatch.is_watched = is_watched;
+                self.stop_followers();
+            }
+            Some(_) => {}
+        }
+        if let Some(followers) = &mut self.io.followers
+            && followers.are_stopped()
+        {
+            followers.play(Progress::of(&self.switch))?;
+            self.dispatch()?;
+        }
+        match &mut self.io.followers {
+            Some(followers) if followers.are_stopped() => {
+                followers.go_on(self.switch.replica().share_meters(self.clock.now()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Why all frames are to be with the first worker, if they are.
+    fn why_one(&mut self) -> Option<String> {
+        let mut ports = self.io.ports.all();
+        if let Some(port) = ports.find(|port| port.group.is_none()) {
+            return Some(format!(
+                "port {} is no interface with packet sockets",
+                port.number
+            ));
+        }
+        if !self.io.ports.copiers.is_empty() {
+            return Some("captures or mirrors copy frames".into());
+        }
+        if !self.traces.is_empty() {
+            return Some("a trace waits for its packet".into());
+        }
+        let division = self.switch.replica().division(DispatchBy::FiveTuple);
+        division.err().map(|why| why.to_string())
+    }
+
+    /// Divides frames by another rule if there is a reason. The others are stopped; frames that
+    /// followed the rule before are processed here, before any that follows this one.
+    fn dispatch(&mut self) -> io::Result<()> {
+        let why_one = self.why_one();
+        let Some(followers) = &mut self.io.followers else {
+            return Ok(());
+        };
+        let now = &mut followers.dispatch;
+        let before = now.rule();
+        if now.why_one != why_one {
+            info!("workers: {}", sentence(why_one.as_deref()));
+            now.why_one = why_one;
+        }
+        let rule = now.rule();
+        if !std::mem::take(&mut now.has_new_ports) && rule == before {
+            return Ok(());
+        }
+        let numbers: Vec<PortNo> = self.io.ports.all().map(|port| port.number).collect();
+        for number in &numbers {
+            if let Some(group) = self.io.ports.group_mut(*number) {
+                group.fanout.set_rule(rule)?;
+            }
+        }
+        for number in numbers {
+            self.drain(number, rule);
+        }
+        self.io.ports.flush();
+        Ok(())
+    }
+
+    /// Processes the frames of a port that may be in a socket to which they do not belong now.
+    fn drain(&mut self, number: PortNo, rule: FanoutRule) {
+        let others = match rule {
+            FanoutRule::First => self
+                .io
+                .ports
+                .group_mut(number)
+                .map_or(0, |g| g.others.len()),
+            // The only socket that is to be emptied is that of the first worker.
+            FanoutRule::Flows => 1,
+        };
+        let mut frames = Vec::with_capacity(BATCH_FRAMES);
+        for other in 0..others {
+            for _ in 0..MOST_BATCHES {
+                let received = match (rule, self.io.ports.group_mut(number)) {
+                    (FanoutRule::First, Some(group)) => {
+                        group.others[other].recv(&self.pool, &mut frames, BATCH_FRAMES)
+                    }
+                    _ => self.io.ports.receive(number, &self.pool, &mut frames),
+                };
+                // What is wrong with the port is found out when it is served.
+                let count = received.unwrap_or(0);
+                if count == 0 {
+                    break;
+                }
+                self.answer_traces(number, &frames);
+                let now = self.now();
+                self.switch.receive(now, number, &mut frames, &mut self.io);
+                for _ in 0..MOST_BATCHES {
+                    if !self.switch.datapath().lane().backlog.has(number) {
+                        break;
+                    }
+                    self.switch.catch_up(now, &mut self.io);
+                }
+                self.counters.batch(count, self.now().since(now));
+            }
+        }
+    }
+
+    /// The frames that each worker has received.
+    pub(in crate::dataplane) fn worker_packets(&self) -> Vec<u64> {
+        let others = self.io.followers.iter().flat_map(Followers::frames);
+        std::iter::once(self.counters.frames)
+            .chain(others)
+            .collect()
+    }
+
+    /// Describes the workers, as text or with `--json`. Errors: there is another option.
+    pub(in crate::dataplane) fn describe_workers(&self, options: &str) -> Result<String> {
+        let json = match options.trim() {
+            "" => false,
+            "--json" => true,
+            other => return Err(format!("workers has no option '{other}'").into()),
+        };
+        let packets = self.worker_packets();
+        let followers = self.io.followers.as_ref();
+        let why = match followers {
+            Some(followers) => followers.dispatch.why_one.clone(),
+            None => Some("there is no other".into()),
+        };
+        let lost = followers.map_or(0, Followers::lost_packet_ins);
+        if json {
+            let value = json!({
+                "workers": packets.len(),
+                "dispatch": if why.is_none() { "flows" } else { "one" },
+                "why": why,
+                "packets": packets,
+                "lost_packet_ins": lost,
+            });
+            return Ok(format!("{value}\n"));
+        }
+        let mut text = format!("workers {}\n", packets.len());
+        text += &format!("dispatch {}\n", sentence(why.as_deref()));
+        for (worker, count) in packets.iter().enumerate() {
+            text += &format!("worker {worker} packets {count}\n");
+        }
+        Ok(text + &format!("lost_packet_ins {lost}\n"))
+    }
+}
+
+/// How frames are divided, if for this reason all are with the first worker.
+fn sentence(why_one: Option<&str>) -> String {
+    match why_one {
+        None => "each flow in one of all workers".into(),
+        Some(why) => format!("all flows in worker 0, because {why}"),
+    }
+}

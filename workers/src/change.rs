@@ -1,0 +1,166 @@
+//! What changes a switch: all replicas get it in the same order.
+
+use bofuss_agent::{ConnId, Request, SwitchIo};
+use bofuss_datapath::{DispatchBy, Time};
+use bofuss_ext::Switch;
+use bofuss_frame::OffloadCapabilities;
+use bofuss_oflib::message::bundle::BundleControlType;
+use bofuss_oflib::message::multipart::{ExtBody, RequestBody};
+use bofuss_oflib::message::{PacketOut, PortDesc};
+use bofuss_oflib::{Action, Message, PortNo, Version};
+
+/// An input of a switch other than frames.
+#[derive(Clone)]
+pub(crate) enum Change {
+    /// A port was added or changed.
+    Port(Box<PortDesc>, OffloadCapabilities),
+    /// A port was removed.
+    PortGone(PortNo),
+    /// A controller connected.
+    Connected(ConnId, Version),
+    /// A connection was closed.
+    Disconnected(ConnId),
+    /// A connection sent a message, with its transaction id.
+    Message(ConnId, u32, Box<Message>),
+    /// The next slice of a long change.
+    Work,
+    /// A timer is due.
+    Tick,
+    /// Frames are to be divided by this.
+    DispatchBy(DispatchBy),
+}
+
+/// Which replicas need a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// The leader answers it or carries it out.
+    Leader,
+    /// The leader answers it from counters, which have to be complete.
+    Counters,
+    /// It changes what all have.
+    All,
+    /// It reads or changes states of flows, which the leader has to have, and maybe what all have.
+    States,
+}
+
+impl Change {
+    /// Which replicas need it.
+    pub(crate) fn needs(&self) -> Needs {
+        match self {
+            Self::Message(_, _, message) => Needs::of(message),
+            Self::Port(..)
+            | Self::PortGone(_)
+            | Self::Connected(..)
+            | Self::Disconnected(_)
+            | Self::Work
+            | Self::Tick
+            | Self::DispatchBy(_) => Needs::All,
+        }
+    }
+
+    /// Returns true if followers need it, too.
+    pub(crate) fn is_for_followers(&self) -> bool {
+        let Self::Message(_, _, message) = self else {
+            return true;
+        };
+        if let Message::MultipartRequest(request) = &**message
+            && let RequestBody::Experimenter(ExtBody(value)) = &request.body
+        {
+            return value.row.changes;
+        }
+        !matches!(**message, Message::PacketOut(_))
+    }
+
+    /// Makes the change in one replica, as far as it can be done at once.
+    pub(crate) fn make(self, now: Time, switch: &mut Switch, io: &mut impl SwitchIo) {
+        match self {
+            Self::Port(desc, capabilities) => switch.port_changed(now, *desc, capabilities, io),
+            Self::PortGone(port) => switch.port_removed(now, port, io),
+            Self::Connected(conn, version) => switch.connected(now, conn, version, true),
+            Self::Disconnected(conn) => switch.disconnected(now, conn),
+            Self::Message(conn, xid, message) => {
+                let request = Request {
+                    xid,
+                    head: &[],
+                    message: Ok(*message),
+                };
+                switch.message(now, conn, request, io);
+            }
+            Self::Work => switch.work(now, io),
+            Self::Tick => switch.tick(now, io),
+            Self::DispatchBy(_) => {}
+        }
+        while !switch.is_changing() && switch.has_work(io) {
+            switch.work(now, io);
+        }
+    }
+}
+
+impl Needs {
+    /// Which replicas need a message. Messages about connections are for all, because each replica
+    /// writes the packet-ins of its packets.
+    fn of(message: &Message) -> Self {
+        match message {
+            Message::MultipartRequest(request) => Self::of_multipart(&request.body),
+            Message::FlowMod(_)
+            | Message::GroupMod(_)
+            | Message::PortMod(_)
+            | Message::TableMod(_)
+            | Message::MeterMod(_)
+            | Message::BundleAdd(_)
+            | Message::SetConfig(_)
+            | Message::RoleRequest(_)
+            | Message::SetAsync(_) => Self::All,
+            Message::Experimenter(_) => Self::States,
+            Message::BundleControl(control) => match control.ty {
+                BundleControlType::COMMIT_REQUEST => Self::States,
+                _ => Self::All,
+            },
+            Message::PacketOut(out) if may_use_states(out) => Self::States,
+            Message::Hello(_)
+            | Message::Error(_)
+            | Message::EchoRequest(_)
+            | Message::EchoReply(_)
+            | Message::FeaturesRequest(_)
+            | Message::FeaturesReply(_)
+            | Message::GetConfigRequest(_)
+            | Message::GetConfigReply(_)
+            | Message::PacketIn(_)
+            | Message::FlowRemoved(_)
+            | Message::PortStatus(_)
+            | Message::PacketOut(_)
+            | Message::MultipartReply(_)
+            | Message::BarrierRequest(_)
+            | Message::BarrierReply(_)
+            | Message::QueueGetConfigRequest(_)
+            | Message::QueueGetConfigReply(_)
+            | Message::RoleReply(_)
+            | Message::GetAsyncRequest(_)
+            | Message::GetAsyncReply(_)
+            | Message::RoleStatus(_)
+            | Message::TableStatus(_)
+            | Message::RequestForward(_)
+            | Message::ControllerStatus(_) => Self::Leader,
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a new multipart is right without an arm if it is a read"
+    )]
+    fn of_multipart(body: &RequestBody) -> Self {
+        match body {
+            RequestBody::TableFeatures(wanted) if !wanted.is_empty() => Self::All,
+            RequestBody::Experimenter(_) => Self::States,
+            _ => Self::Counters,
+        }
+    }
+}
+
+/// Returns true if a packet-out may send its packet through the tables or change a state.
+fn may_use_states(out: &PacketOut) -> bool {
+    out.actions.iter().any(|action| {
+        let to_table = matches!(action, Action::Output(output) if output.port == PortNo::TABLE);
+        to_table || matches!(action, Action::Group(_) | Action::Experimenter(_))
+    })
+}

@@ -1,0 +1,85 @@
+//! A meter of a switch on several threads has one rate, wherever its packets are.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use bofuss_agent::FailMode;
+use bofuss_datapath::{Config, Engine, Time};
+use bofuss_frame::Offload;
+use bofuss_oflib::message::FlowModCommand;
+use bofuss_oflib::message::meter_mod::MeterModCommand;
+use bofuss_oflib::message::multipart::{MeterRequest, ReplyBody, RequestBody};
+use bofuss_oflib::text::parse_meter;
+use bofuss_oflib::types::MeterId;
+use bofuss_oflib::{Message, Version};
+use bofuss_workers::Dispatch;
+use common::{MS, Several, Single, Subject, flow_mod, frame, set_up};
+
+const PACKETS_A_MS: u64 = 10;
+
+/// What leaves, and the statistics of the meter.
+fn outcome(subject: &mut impl Subject, now: Time) -> (usize, u64, u64) {
+    let all = MeterRequest {
+        meter_id: MeterId::ALL,
+    };
+    subject.message(
+        now,
+        Message::MultipartRequest(RequestBody::Meter(all).into()),
+    );
+    let (left, messages) = subject.effects();
+    let Some(Message::MultipartReply(reply)) = messages.last() else {
+        panic!("{messages:?}");
+    };
+    let ReplyBody::Meter(stats) = &reply.body else {
+        panic!("{reply:?}");
+    };
+    let [meter] = &stats[..] else {
+        panic!("{stats:?}");
+    };
+    let dropped = meter.bands[0].packet_count;
+    (left.len(), meter.input.packet_count, dropped)
+}
+
+#[test]
+fn a_meter_has_one_rate_for_all_workers() {
+    // The flow of a packet, by its number: in one worker, in all, and moving.
+    let demands: [fn(u64) -> u64; 3] = [|_| 3, |number| number % 40, |number| number / 3_000];
+    for (name, engine) in Engine::ALL {
+        for demand in demands {
+            let config = Config {
+                engine,
+                ..Config::default()
+            };
+            let mut several = Several::new(3, &config, FailMode::Secure);
+            let mut single = Single::new(&config, FailMode::Secure);
+            set_up(&mut several, &mut single, Version::V1_3);
+            let meter = "meter=1,pktps,band=type=drop,rate=1000";
+            let meter = parse_meter(meter, MeterModCommand::ADD).unwrap();
+            let flow = flow_mod(FlowModCommand::ADD, "actions=meter:1,output:2");
+            for message in [Message::MeterMod(meter), flow] {
+                several.message(Time(0), message.clone());
+                single.message(Time(0), message);
+            }
+            assert_eq!(several.dispatch(), Dispatch::Flows);
+            for number in 0..3_000 * PACKETS_A_MS {
+                let now = Time(number * MS / PACKETS_A_MS);
+                let bytes = frame(demand(number) as u16, number as u32);
+                several.receive(now, 1, &bytes, Offload::NONE);
+                single.receive(now, 1, &bytes, Offload::NONE);
+                // Workers have about the same time, as those of one clock do.
+                if number % 500 == 0 {
+                    several.tick(now);
+                }
+            }
+            let end = Time(3_000 * MS);
+            let (left, input, dropped) = outcome(&mut several, end);
+            let (left_alone, input_alone, dropped_alone) = outcome(&mut single, end);
+            assert_eq!(input, input_alone);
+            assert_eq!(left as u64 + dropped, input);
+            assert!(
+                left.abs_diff(left_alone) * 100 <= left_alone,
+                "{name}: {left}, not {left_alone}; {dropped}, not {dropped_alone}"
+            );
+        }
+    }
+}
