@@ -5,7 +5,7 @@ use std::io;
 use std::mem::replace;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use bofuss_oflib::assemble::Refused;
@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use crate::frame::Frames;
 use crate::handshake::Established;
 use crate::outbox::{
-    Backlog, Outbox, OutboxQueue, PAUSE_BYTES, PacketInLimiter, QueuedMessage, Sender,
+    Backlog, Backlogs, Outbox, OutboxQueue, PAUSE_BYTES, PacketInLimiter, QueuedMessage, Sender,
 };
 use crate::pace::RateLimiter;
 use crate::queue_place::QueuePlaces;
@@ -49,8 +49,8 @@ pub const MAX_MULTIPART_REQUEST_BYTES: usize = 1 << 20;
 pub(crate) struct HubShared {
     pub(crate) settings: watch::Sender<Arc<Settings>>,
     pub(crate) events: mpsc::Sender<Event>,
-    /// Bytes that wait for all peers.
-    pub(crate) pending_bytes: Arc<AtomicUsize>,
+    /// What waits for all peers.
+    pub(crate) backlogs: Arc<Backlogs>,
 }
 
 impl HubShared {
@@ -77,7 +77,7 @@ pub(crate) async fn run(
     } = established;
     let version = codec.version;
     let packet_ins = hub.settings().packet_in_rate.map(PacketInLimiter::new);
-    let (outbox, queue) = Outbox::new(codec.clone(), hub.pending_bytes.clone(), packet_ins);
+    let (outbox, queue) = Outbox::new(codec.clone(), &hub.backlogs, packet_ins);
     let backlog = outbox.backlog.clone();
     let datagrams = origin.is_datagrams();
     let link = ConnectionShared {

@@ -46,7 +46,7 @@ impl Hub {
             shared: HubShared {
                 settings: watch::Sender::new(Arc::new(settings)),
                 events,
-                pending_bytes: Arc::default(),
+                backlogs: Arc::default(),
             },
             next_id: Arc::default(),
         }

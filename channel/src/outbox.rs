@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::mem::size_of;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::Poll;
 
 use bofuss_oflib::field::IN_PORT;
@@ -20,8 +20,8 @@ pub const ROOM_BYTES: usize = 512 * 1024;
 pub const PAUSE_BYTES: usize = 1024 * 1024;
 /// Above this many waiting bytes a further message closes the connection.
 pub const MAX_PENDING_BYTES: usize = 16 * 1024 * 1024;
-/// Above this many waiting bytes on all connections of a hub a further message closes a connection
-/// that has no room.
+/// Above this many waiting bytes on all connections of a hub a further message closes those where
+/// most waits, until the others have no more.
 pub const MAX_TOTAL_PENDING_BYTES: usize = 64 * 1024 * 1024;
 /// Bytes of a multipart reply, about: what is asked of the memory at first.
 const REPLY_BYTES: usize = 16 * 1024;
@@ -56,7 +56,8 @@ impl Sender {
     }
 
     /// Queues a message that must not be lost. `false` if the connection is over, or ends now
-    /// because more than [`MAX_PENDING_BYTES`] or [`MAX_TOTAL_PENDING_BYTES`] wait.
+    /// because more than [`MAX_PENDING_BYTES`] wait, or more than [`MAX_TOTAL_PENDING_BYTES`] on
+    /// all connections and nowhere more than here.
     pub fn send(&self, xid: u32, message: Message) -> bool {
         self.0.0.push(xid, message)
     }
@@ -108,12 +109,51 @@ impl Sender {
     }
 }
 
+/// The backlogs of all connections of a hub.
+#[derive(Debug, Default)]
+pub(crate) struct Backlogs {
+    total_bytes: AtomicUsize,
+    all: Mutex<Vec<Weak<Backlog>>>,
+}
+
+impl Backlogs {
+    /// Adds the backlog of a new connection.
+    fn add(&self, backlog: &Arc<Backlog>) {
+        let mut all = self.all.lock().expect("nobody panics who has it");
+        all.retain(|backlog| backlog.strong_count() > 0);
+        all.push(Arc::downgrade(backlog));
+    }
+
+    /// Ends the connections where most waits, until no more than [`MAX_TOTAL_PENDING_BYTES`] wait
+    /// on the others. A burst of messages to peers that read ends none of theirs because of peers
+    /// that do not.
+    fn bound(&self) {
+        if self.total_bytes.load(SeqCst) <= MAX_TOTAL_PENDING_BYTES {
+            return;
+        }
+        let all = self.all.lock().expect("nobody panics who has it");
+        let mut open: Vec<(usize, Arc<Backlog>)> = all
+            .iter()
+            .filter_map(Weak::upgrade)
+            .filter(|backlog| !backlog.overflowed.load(SeqCst))
+            .map(|backlog| (backlog.pending_bytes(), backlog))
+            .collect();
+        open.sort_by_key(|(bytes, _)| *bytes);
+        let mut total: usize = open.iter().map(|(bytes, _)| bytes).sum();
+        while total > MAX_TOTAL_PENDING_BYTES
+            && let Some((bytes, backlog)) = open.pop()
+        {
+            total -= bytes;
+            backlog.overflow();
+        }
+    }
+}
+
 /// The state that the queue's two ends share.
 #[derive(Debug)]
 pub(crate) struct Backlog {
     pending_bytes: AtomicUsize,
-    /// Of all connections of the hub.
-    total_bytes: Arc<AtomicUsize>,
+    hub: Arc<Backlogs>,
     wants_room: AtomicBool,
     /// Bytes of packet-ins that wait, by ingress port.
     by_port: [AtomicUsize; SHARES],
@@ -134,6 +174,12 @@ pub(crate) struct Backlog {
 impl Backlog {
     pub(crate) fn pending_bytes(&self) -> usize {
         self.pending_bytes.load(SeqCst)
+    }
+
+    /// Ends the connection because too much waits.
+    fn overflow(&self) {
+        self.overflowed.store(true, SeqCst);
+        self.hang_up.notify_one();
     }
 
     /// Notes the size of a message that was encoded.
@@ -178,7 +224,7 @@ impl Backlog {
 
     /// Counts what was written. Returns true if the owner has to be notified of the room.
     pub(crate) fn written(&self, weight_bytes: usize) -> bool {
-        self.total_bytes.fetch_sub(weight_bytes, SeqCst);
+        self.hub.total_bytes.fetch_sub(weight_bytes, SeqCst);
         let before = self.pending_bytes.fetch_sub(weight_bytes, SeqCst);
         self.progress.notify_one();
         before - weight_bytes <= ROOM_BYTES / 2 && self.wants_room.swap(false, SeqCst)
@@ -187,7 +233,8 @@ impl Backlog {
 
 impl Drop for Backlog {
     fn drop(&mut self) {
-        self.total_bytes.fetch_sub(self.pending_bytes(), SeqCst);
+        let pending_bytes = self.pending_bytes();
+        self.hub.total_bytes.fetch_sub(pending_bytes, SeqCst);
     }
 }
 
@@ -230,17 +277,17 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// A queue, counted in `total_bytes` too, with this many packet-ins: where messages go in, and
-    /// where they come out.
+    /// A queue among those of `hub`, with this many packet-ins: where messages go in, and where
+    /// they come out.
     pub(crate) fn new(
         codec: Codec,
-        total_bytes: Arc<AtomicUsize>,
+        hub: &Arc<Backlogs>,
         packet_ins: Option<PacketInLimiter>,
     ) -> (Self, OutboxQueue) {
         let (queue, out) = mpsc::unbounded_channel();
         let backlog = Arc::new(Backlog {
             pending_bytes: AtomicUsize::new(0),
-            total_bytes,
+            hub: hub.clone(),
             wants_room: AtomicBool::new(false),
             by_port: [const { AtomicUsize::new(0) }; SHARES],
             packet_ins: packet_ins.map(Mutex::new),
@@ -250,6 +297,7 @@ impl Outbox {
             resumed_writes: AtomicU64::new(0),
             last_bytes: AtomicUsize::new(0),
         });
+        hub.add(&backlog);
         let outbox = Self {
             queue,
             codec,
@@ -261,20 +309,16 @@ impl Outbox {
     /// As [`Sender::send`].
     pub(crate) fn push(&self, xid: u32, message: Message) -> bool {
         let backlog = &self.backlog;
-        let total_full = backlog.total_bytes.load(SeqCst) > MAX_TOTAL_PENDING_BYTES;
-        let limit = if total_full {
-            ROOM_BYTES
-        } else {
-            MAX_PENDING_BYTES
-        };
-        if backlog.pending_bytes() > limit {
-            backlog.overflowed.store(true, SeqCst);
-            backlog.hang_up.notify_one();
+        backlog.hub.bound();
+        if backlog.pending_bytes() > MAX_PENDING_BYTES {
+            backlog.overflow();
+        }
+        if backlog.overflowed.load(SeqCst) {
             return false;
         }
         let waiting = self.prepared(xid, message);
         let weight_bytes = waiting.weight_bytes();
-        backlog.total_bytes.fetch_add(weight_bytes, SeqCst);
+        backlog.hub.total_bytes.fetch_add(weight_bytes, SeqCst);
         backlog.pending_bytes.fetch_add(weight_bytes, SeqCst);
         if let Some(share) = backlog.share(&waiting) {
             share.fetch_add(weight_bytes, SeqCst);
