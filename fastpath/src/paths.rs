@@ -93,12 +93,15 @@ fn one_path<S: Sink>(
     );
     let words = cx.lane.engine.key.words(start, walk.packet.key());
     let hash = cx.lane.engine.key.hash(words.padded());
-    match known_path(cx, (hash, &words), walk.packet.key()) {
-        Some(flow) => replay(cx, walk, flow),
-        None if cx.lane.engine.admits(hash) => record_path(cx, walk, (hash, &words)),
-        // A flow that is not admitted is not recorded.
-        None => each_table(cx, walk, Some(walk.table)).map(|()| None),
+    if let Some(flow) = known_path(cx, (hash, &words), walk.packet.key()) {
+        return replay(cx, walk, flow);
     }
+    let cache = &mut cx.lane.engine;
+    if cache.admission.admits(&cache.flows, hash) {
+        return record_path(cx, walk, (hash, &words));
+    }
+    cache.stats.refused += 1;
+    each_table(cx, walk, Some(walk.table)).map(|()| None)
 }
 
 /// The cached flow of packets with this key, whose words and hash are given, if there is one

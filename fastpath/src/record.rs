@@ -170,7 +170,7 @@ pub(super) fn record_path<S: Sink>(
         let fields = cache.key.fields().union(path.read);
         cache.widen(&cx.pipeline.catalogue, tables, fields);
     } else if is_complete {
-        if let Some(victim) = cache.victim() {
+        if let Some(victim) = cache.admission.victim(&cache.flows) {
             cache.forget(tables, victim);
             cache.stats.evicted += 1;
         }

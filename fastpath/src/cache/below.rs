@@ -120,6 +120,30 @@ impl Below {
         accelerator.is_some_and(|accelerator| !accelerator.is_empty())
     }
 
+    /// Counts what was forwarded for ports, groups, drops and stations.
+    fn count(&mut self, forwarded: &Forwarded) {
+        let Forwarded { packets, bytes, .. } = *forwarded;
+        let counts = |more_bytes: i64| {
+            let more = more_bytes.wrapping_mul(packets as i64);
+            (packets, bytes.wrapping_add_signed(more))
+        };
+        if let Some(from) = forwarded.from {
+            add(self.arrived.entry(from).or_default(), counts(0));
+        }
+        for departure in &forwarded.way.departures {
+            let sum = self.left.entry(departure.port).or_default();
+            add(sum, counts(departure.more_bytes));
+        }
+        for pass in &forwarded.way.passes {
+            let sum = self.passed.entry((pass.group, pass.bucket)).or_default();
+            add(sum, counts(pass.more_bytes));
+        }
+        if forwarded.way.departures.is_empty() {
+            self.dropped += packets;
+        }
+        self.stations.note(forwarded);
+    }
+
     /// Adds what the accelerator has counted to the counters of ports and drops.
     pub(crate) fn settle_ports(
         &mut self,
@@ -158,6 +182,15 @@ impl Below {
     }
 }
 
+/// The flows whose counts are taken from an accelerator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Counted {
+    /// Those that it was told to forget.
+    Forgotten,
+    /// All.
+    All,
+}
+
 impl Cache {
     /// Lets an accelerator forward frames from now on.
     pub fn accelerate(&mut self, mut accelerator: Box<dyn Accelerator>) {
@@ -173,13 +206,8 @@ impl Cache {
             self.below.index.clear();
             self.below.grouped.clear();
             self.below.stations.flows.clear();
-            self.absorb_last();
+            self.absorb(Counted::Forgotten);
         }
-    }
-
-    /// Takes a flow back from the accelerator before it is removed.
-    pub(crate) fn take_back(&mut self, flow: u32) {
-        self.take_back_some(&[flow]);
     }
 
     /// Takes those flows back that a change with this match may concern.
@@ -189,7 +217,7 @@ impl Cache {
         }
         let index = &mut self.below.index;
         match index.concerned(rule, &self.flows, &self.key) {
-            Some(flows) => self.take_back_some(&flows),
+            Some(flows) => self.take_back(&flows),
             None => self.take_back_flows(),
         }
     }
@@ -198,10 +226,11 @@ impl Cache {
     pub(crate) fn take_back_grouped(&mut self) {
         let flows = core::mem::take(&mut self.below.grouped);
         let flows: Vec<u32> = flows.into_iter().collect();
-        self.take_back_some(&flows);
+        self.take_back(&flows);
     }
 
-    pub(super) fn take_back_some(&mut self, flows: &[u32]) {
+    /// Takes flows back from the accelerator.
+    pub(super) fn take_back(&mut self, flows: &[u32]) {
         let Some(accelerator) = &mut self.below.accelerator else {
             return;
         };
@@ -216,7 +245,7 @@ impl Cache {
                 self.below.index.remove(*number, flow, &self.key);
             }
         }
-        self.absorb_last();
+        self.absorb(Counted::Forgotten);
     }
 
     /// Offers a flow to the accelerator: see [`Accelerator::offer`].
@@ -245,43 +274,18 @@ impl Cache {
         }
     }
 
-    /// Adds what the accelerator has counted to the flows.
-    pub(crate) fn absorb_all(&mut self) {
-        if let Some(accelerator) = &mut self.below.accelerator {
-            let counts = accelerator.take_counts();
-            self.absorb(counts);
-        }
-    }
-
-    fn absorb_last(&mut self) {
-        if let Some(accelerator) = &mut self.below.accelerator {
-            let counts = accelerator.take_last_counts();
-            self.absorb(counts);
-        }
-    }
-
-    fn absorb(&mut self, counts: Vec<Forwarded>) {
+    /// Adds what the accelerator has counted to the flows: those that it has forgotten, or all.
+    pub(crate) fn absorb(&mut self, counted: Counted) {
+        let below = &mut self.below;
+        let Some(accelerator) = &mut below.accelerator else {
+            return;
+        };
+        let counts = match counted {
+            Counted::Forgotten => accelerator.take_last_counts(),
+            Counted::All => accelerator.take_counts(),
+        };
         for one in counts {
-            let below = &mut self.below;
-            let counts = |more_bytes: i64| {
-                let more = more_bytes.wrapping_mul(one.packets as i64);
-                (one.packets, one.bytes.wrapping_add_signed(more))
-            };
-            if let Some(from) = one.from {
-                add(below.arrived.entry(from).or_default(), counts(0));
-            }
-            for departure in &one.way.departures {
-                let sum = below.left.entry(departure.port).or_default();
-                add(sum, counts(departure.more_bytes));
-            }
-            for pass in &one.way.passes {
-                let sum = below.passed.entry((pass.group, pass.bucket)).or_default();
-                add(sum, counts(pass.more_bytes));
-            }
-            if one.way.departures.is_empty() {
-                below.dropped += one.packets;
-            }
-            below.stations.note(&one);
+            below.count(&one);
             let Some(flow) = self.flows.get_mut(one.flow) else {
                 continue;
             };

@@ -4,6 +4,7 @@ use bofuss_datapath::engine::{NONE, Slab, TagTable};
 use bofuss_datapath::{Table, Time};
 use bofuss_oflib::Catalogue;
 
+use super::below::Counted;
 use super::{Cache, Flow, Programs};
 
 /// The time after a change in which the cache searches for flows whose entries were removed.
@@ -44,13 +45,8 @@ impl Cache {
     /// flows whose entries are gone. If the remaining flows are scattered over much memory, they
     /// are forgotten as well; their next packets cache them again.
     pub(crate) fn clean(&mut self, catalogue: &Catalogue, tables: &mut [Table], now: Time) {
-        if self
-            .below
-            .stations
-            .next_hearing()
-            .is_some_and(|at| at <= now)
-        {
-            self.hear(now);
+        if self.below.stations.are_due(now) {
+            self.absorb(Counted::All);
         }
         if let Some(last) = self.forgotten.last_mut() {
             let more = last.flows.drop_some() || last.index.drop_some();

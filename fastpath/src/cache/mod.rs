@@ -6,6 +6,7 @@
 //! instructions of the entries hit, one after another. Not their results are cached; they are
 //! executed again for each packet.
 
+mod admission;
 pub(crate) mod below;
 mod below_index;
 mod flow;
@@ -29,7 +30,8 @@ use bofuss_oflib::types::TableId;
 use bofuss_oflib::{Catalogue, FieldSet};
 use bofuss_packet::{KeyMask, Words};
 
-use self::below::Below;
+use self::admission::Admission;
+use self::below::{Below, Counted};
 pub(crate) use self::flow::{Body, End, Flow, Hit, PathAction, PathCall, Program, ProgramStep};
 use self::flow_key::FlowKey;
 use self::forgotten::{Forgotten, Round};
@@ -45,12 +47,6 @@ pub use self::way::{Departure, GroupPass, MAX_DEPARTURES, Way};
 pub(crate) const BATCH: usize = 32;
 /// The most flows whose packets may wait to be added to the counters of entries.
 pub(crate) const MAX_UNSETTLED: usize = 1024;
-/// The number of flows compared for eviction; the flow that was idle for longest is evicted.
-const CANDIDATES: usize = 4;
-
-/// The number of hashes of recently refused flows kept for the admission.
-const REFUSED: usize = 4096;
-
 /// The programs of all flows, each of which is there once.
 #[derive(Debug, Default)]
 pub(crate) struct Programs(pub(crate) StepMap<Rc<Program>, ()>);
@@ -92,10 +88,7 @@ pub struct Cache {
     /// True if flows of this burst were older than the last change; then those of the next burst
     /// may be as well, and what checks them is prefetched.
     renews: bool,
-    max_flows: usize,
-    clock_hand: u32,
-    /// Some bits of the hashes of flows that were recently refused for lack of room.
-    refused: Vec<u16>,
+    pub(crate) admission: Admission,
     /// Flows with unsettled packets; some may have been removed meanwhile.
     pub(crate) unsettled: Vec<u32>,
     /// The flows of former keys, which are being freed.
@@ -129,9 +122,7 @@ impl Cache {
             max_log: max_log as usize,
             versions: Versions::default(),
             renews: false,
-            max_flows: max_flows as usize,
-            clock_hand: 0,
-            refused: alloc::vec![0; REFUSED],
+            admission: Admission::new(max_flows),
             unsettled: Vec::new(),
             forgotten: Vec::new(),
             round: Round::default(),
@@ -171,35 +162,9 @@ impl Cache {
         }
     }
 
-    /// The admission: whether a flow may be cached. In a full cache it may only from its second
-    /// packet on, so that single packets (a scan of addresses) do not evict active flows.
-    pub(crate) fn admits(&mut self, hash: u64) -> bool {
-        if self.flows.len() < self.max_flows {
-            return true;
-        }
-        let place = &mut self.refused[(hash >> 32) as usize % REFUSED];
-        let again = core::mem::replace(place, hash as u16 | 1) == hash as u16 | 1;
-        self.stats.refused += u64::from(!again);
-        again
-    }
-
-    /// The flow to evict if the cache is full: the flow that was idle for longest among the next
-    /// [`CANDIDATES`] from a rotating position.
-    pub(crate) fn victim(&mut self) -> Option<u32> {
-        if self.flows.len() < self.max_flows {
-            return None;
-        }
-        let end = self.flows.end();
-        let around = (0..end).map(|i| (self.clock_hand + i) % end);
-        let used = around.filter_map(|slot| Some((self.flows.get(slot)?.used, slot)));
-        let victim = used.take(CANDIDATES).min();
-        self.clock_hand = (self.clock_hand + CANDIDATES as u32) % end;
-        victim.map(|(_, slot)| slot)
-    }
-
     /// Adds what flows have counted to the counters of their entries and tables.
     pub(crate) fn settle(&mut self, tables: &mut [Table]) {
-        self.absorb_all();
+        self.absorb(Counted::All);
         self.settle_known(tables);
     }
 
@@ -312,7 +277,7 @@ impl Cache {
 
     /// Settles and forgets a flow.
     pub(crate) fn forget(&mut self, tables: &mut [Table], slot: u32) {
-        self.take_back(slot);
+        self.take_back(&[slot]);
         self.settle_flow(tables, slot);
         self.remove(slot);
     }

@@ -37,6 +37,17 @@ impl Stations {
         self.next_hearing
     }
 
+    /// Returns true if the counts of all flows have to be taken, so that NORMAL hears of their
+    /// stations; if so, the caller does that.
+    pub(super) fn are_due(&mut self, now: Time) -> bool {
+        let is_due = self.next_hearing.is_some_and(|at| at <= now);
+        if is_due {
+            let is_needed = !self.flows.is_empty();
+            self.next_hearing = is_needed.then(|| now.after(HEARING_NS));
+        }
+        is_due
+    }
+
     /// Returns true if no station has moved lately.
     pub(super) fn are_settled(&self, now: Time) -> bool {
         now >= self.settled
@@ -62,14 +73,6 @@ impl Stations {
 }
 
 impl Cache {
-    /// Takes the counts of all flows, so that NORMAL can hear of their stations.
-    pub(super) fn hear(&mut self, now: Time) {
-        self.absorb_all();
-        let stations = &mut self.below.stations;
-        let is_needed = !stations.flows.is_empty();
-        stations.next_hearing = is_needed.then(|| now.after(HEARING_NS));
-    }
-
     /// Lets NORMAL hear of stations, and takes all flows back that pass it if any station may be
     /// elsewhere.
     pub(crate) fn review_stations(&mut self, now: Time, bridge: &mut Bridge, config: &Config) {
@@ -85,7 +88,7 @@ impl Cache {
         if are_elsewhere && !stations.flows.is_empty() {
             stations.settled = now.after(SETTLING_NS);
             let flows: Vec<u32> = core::mem::take(&mut stations.flows).into_iter().collect();
-            self.take_back_some(&flows);
+            self.take_back(&flows);
         }
     }
 }
