@@ -8,6 +8,7 @@ use bofuss_oflib::{Mac, ParseError, PortNo};
 
 use crate::PortVlans;
 use crate::egress::{DisciplineRow, WEIGHTED_PRIORITY};
+use crate::vlan::vid_of;
 
 /// The most addresses that NORMAL knows at a time; they take some 700 KB.
 pub const MAX_ADDRESSES: u32 = 8192;
@@ -116,6 +117,27 @@ impl Config {
             .port_addresses
             .get(&port)
             .unwrap_or(&self.max_addresses)
+    }
+
+    /// The VLAN by which stations are known, as a VLAN_VID value, and the one that ports have to
+    /// carry, if there are VLANs of ports; `None` if a packet with the VLAN_VID value `vid` may not
+    /// enter by its port.
+    pub(crate) fn vlan_at_ingress(&self, ingress: PortNo, vid: u16) -> Option<(u16, Option<u16>)> {
+        if self.port_vlans.is_empty() {
+            return Some((vid, None));
+        }
+        let all = PortVlans::default();
+        let vlans = self.port_vlans.get(&ingress).unwrap_or(&all);
+        let vlan = vlans.at_ingress(vid)?;
+        Some((vid_of(vlan), Some(vlan)))
+    }
+
+    /// Returns true if a port carries a VLAN, if it has to.
+    pub(crate) fn port_carries(&self, port: PortNo, vlan: Option<u16>) -> bool {
+        let vlans = self.port_vlans.get(&port);
+        vlans
+            .zip(vlan)
+            .is_none_or(|(vlans, vlan)| vlans.carries(vlan))
     }
 }
 

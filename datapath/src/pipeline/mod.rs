@@ -29,6 +29,7 @@ use bofuss_packet::{Packet, offload};
 use crate::engine_notes::EngineNotes;
 use crate::hook::HookPoint;
 use crate::pipeline::context::Context;
+use crate::pipeline::fragments::handle_fragment;
 use crate::pipeline::hook_call::MissReply;
 use crate::pipeline::metering::meters_whole;
 use crate::pipeline::tracing::{received, trace_lookup, trace_outdone};
@@ -56,7 +57,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
             self.sink.step(received(packet, &self.pipeline.catalogue));
         }
         if self.pipeline.handles_specially(packet.layout().fragment) {
-            self.handle_fragment(packet);
+            handle_fragment(self, packet);
             return false;
         }
         true

@@ -9,7 +9,7 @@ use crate::engine_notes::EngineNotes;
 use crate::pipeline::context::Context;
 use crate::qos::QueueClass;
 use crate::vlan::vid_of;
-use crate::{DropReason, PortVlans, Sink, Step};
+use crate::{DropReason, Sink, Step};
 
 /// Destinations 01:80:c2:00:00:00 to :0f belong to the link and are not forwarded.
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
@@ -19,8 +19,8 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     /// NORMAL.
     ///
     /// Choice: each VLAN learns independently. Frames keep their tags on all ports, unless there
-    /// are VLANs of ports: see [`PortVlans`]. A packet without an Ethernet header has no addresses,
-    /// and is dropped.
+    /// are VLANs of ports: see [`PortVlans`](crate::PortVlans). A packet without an Ethernet header
+    /// has no addresses, and is dropped.
     pub(crate) fn normal(&mut self, packet: &mut Packet, class: &QueueClass) {
         if !packet.key().is_of_ethernet() {
             return self.drop(DropReason::PacketType);
@@ -32,7 +32,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         if destination.0[..5] == LINK_LOCAL && destination.0[5] < 16 {
             return self.drop(DropReason::LinkLocal);
         }
-        let Some((tag, vlan)) = self.vlan_at_ingress(ingress, vid) else {
+        let Some((tag, vlan)) = self.pipeline.config.vlan_at_ingress(ingress, vid) else {
             return self.drop(DropReason::Vlan);
         };
         // A controller's packet may name a port that does not exist; nothing is learned there.
@@ -71,26 +71,6 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         }
     }
 
-    /// The VLAN by which stations are known, as a VLAN_VID value, and the one that ports have to
-    /// carry, if there are VLANs of ports; `None` if the packet may not enter by its port.
-    fn vlan_at_ingress(&self, ingress: PortNo, vid: u16) -> Option<(u16, Option<u16>)> {
-        let ports = &self.pipeline.config.port_vlans;
-        if ports.is_empty() {
-            return Some((vid, None));
-        }
-        let all = PortVlans::default();
-        let vlan = ports.get(&ingress).unwrap_or(&all).at_ingress(vid)?;
-        Some((vid_of(vlan), Some(vlan)))
-    }
-
-    /// Returns true if a port carries a VLAN, if it has to.
-    pub(super) fn carries(&self, port: PortNo, vlan: Option<u16>) -> bool {
-        let vlans = self.pipeline.config.port_vlans.get(&port);
-        vlans
-            .zip(vlan)
-            .is_none_or(|(vlans, vlan)| vlans.carries(vlan))
-    }
-
     /// Sends a packet out of one port, with the tag that its VLAN has there.
     pub(super) fn transmit_in_vlan(
         &mut self,
@@ -100,7 +80,7 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         class: &QueueClass,
     ) {
         if let Some(vlan) = vlan {
-            if !self.carries(port, Some(vlan)) {
+            if !self.pipeline.config.port_carries(port, Some(vlan)) {
                 return self.drop(DropReason::Vlan);
             }
             let vlans = self.pipeline.config.port_vlans.get(&port);

@@ -86,7 +86,8 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
         let mut next = PortNo(0);
         while let Some((&number, port)) = self.pipeline.ports.range(next..).next() {
             next = PortNo(number.0 + 1);
-            let excepted = port.desc.config.0 & except.0 != 0 || !self.carries(number, vlan);
+            let carries = self.pipeline.config.port_carries(number, vlan);
+            let excepted = port.desc.config.0 & except.0 != 0 || !carries;
             let takes_type = port.without_ethernet != packet.key().is_of_ethernet();
             if number == ingress || excepted || !takes_type || port.egress_block().is_some() {
                 continue;
