@@ -48,11 +48,11 @@ pub struct Interface {
 /// What the accelerator does now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// How many flows it forwards.
+    /// The number of flows that it forwards.
     pub flows: usize,
-    /// How many packets it has forwarded or dropped.
+    /// The number of packets that it has forwarded or dropped.
     pub packets: u64,
-    /// Why it takes no flows, if it does not.
+    /// The reason why it takes no flows, if it does not.
     pub idle_because: Option<Refusal>,
 }
 
@@ -63,9 +63,9 @@ struct Port {
     interface: Interface,
     /// Since when some of its frames have waited all the time.
     waiting_ns: Cell<Option<u64>>,
-    /// When those of known flows may be held back next, and the pause after that.
+    /// The time when those of known flows may be held back next, and the pause after that.
     next_hold_ns: Cell<u64>,
-    /// How many more frames may be taken while they are held back.
+    /// The number of frames that may still be taken while they are held back.
     held_frames: Cell<usize>,
     pause_ns: Cell<u64>,
     /// What the kernel obeys decisions by, until it is dropped.
@@ -78,9 +78,9 @@ struct Inner {
     /// The ports, by their places, which are not used again.
     ports: BTreeMap<u8, Port>,
     next_place: usize,
-    /// Why the fields of the key cannot be read.
+    /// The reason why the fields of the key cannot be read.
     unread: Option<Refusal>,
-    /// Why all frames have to come up for now.
+    /// The reason why all frames have to come up for now.
     paused: Option<&'static str>,
     /// The system's monotonic clock at time 0 of the switch.
     epoch_ns: u64,
@@ -141,7 +141,7 @@ impl InKernel {
         inner.ports.retain(|_, port| port.number != number);
     }
 
-    /// Whether a port is accelerated with this interface, as it is now.
+    /// Returns true if a port is accelerated with this interface, as it is now.
     pub fn has_port(&self, number: PortNo, interface: &Interface) -> bool {
         let inner = self.0.borrow();
         let port = inner.port(number).map(|place| &inner.ports[&place]);
@@ -208,8 +208,8 @@ impl InKernel {
         Ok(inner.table.has(&key))
     }
 
-    /// How many packets of known flows it has dropped that arrived on a port, so that the others
-    /// could leave first.
+    /// The number of packets of known flows that it has dropped and that arrived on a port, so that
+    /// the others could leave first.
     pub fn held(&self, number: PortNo) -> u64 {
         let inner = self.0.borrow();
         let place = inner.port(number);

@@ -27,7 +27,7 @@ pub(crate) struct Size {
     pub(crate) legs: usize,
 }
 
-/// How many flows there is room for unless more are wanted: 5 MiB.
+/// The number of flows that there is room for unless more are wanted: 5 MiB.
 pub const USUAL_FLOWS: u32 = 1 << 15;
 /// The most flows that there can be room for: 170 MiB.
 pub const MOST_FLOWS: u32 = 1 << 20;
@@ -58,7 +58,8 @@ pub(crate) struct Slot {
     pub(crate) out: AtomicU32,
     /// The most bytes of a frame, or of a segment, without its tag.
     pub(crate) longest: AtomicU32,
-    /// When its last frame was left to the switch, and whether frames have stopped going there.
+    /// The time when its last frame was left to the switch, and whether frames have stopped going
+    /// there.
     pub(crate) sent_up: AtomicU64,
     pub(crate) is_below: AtomicU32,
     /// The place in [`Settings::drained`] of the port that they arrive on.
@@ -106,9 +107,9 @@ pub(crate) struct Settings {
     pub(crate) epoch: AtomicU64,
     pub(crate) mask: [AtomicU64; KEY_WORDS],
     pub(crate) seed: AtomicU64,
-    /// How many buckets of slots there are, less one.
+    /// The number of buckets of slots, less one.
     pub(crate) buckets: AtomicU64,
-    /// How many slots are not empty.
+    /// The number of slots that are not empty.
     pub(crate) flows: AtomicU64,
     /// By port: all frames that arrived before this time have left the switch.
     pub(crate) drained: [AtomicU64; PORTS],

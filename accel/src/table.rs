@@ -17,7 +17,7 @@ use crate::way::{Route, Ways};
 
 /// A flow that was not used for so long gives its place to another.
 const IDLE_NS: u64 = 1_000_000_000;
-/// How long a processor may take for one frame. Only one that no longer obeys takes longer.
+/// The time that a processor may take for one frame. Only one that no longer obeys takes longer.
 const LONGEST_SECTION: Duration = Duration::from_millis(10);
 /// Odd, with about as many ones as zeros: 2^64 divided by the golden ratio. In `accel.c`, too.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -98,8 +98,8 @@ impl FlowTable {
         self.slots_of.len()
     }
 
-    /// How many slots are not empty: a flow of the cache has several if frames of it go several
-    /// ways.
+    /// The number of slots that are not empty: a flow of the cache has several if frames of it go
+    /// several ways.
     pub(crate) fn slots(&self) -> usize {
         self.known.len()
     }
@@ -313,7 +313,7 @@ impl FlowTable {
         places[usize::from(port)].store(until_ns, Release);
     }
 
-    /// How many packets of the port at this place were held back.
+    /// The number of packets of the port at this place that were held back.
     pub(crate) fn held(&self, port: u8) -> u64 {
         self.program.settings[0].held[usize::from(port)].load(Relaxed)
     }

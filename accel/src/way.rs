@@ -201,7 +201,7 @@ pub(crate) fn changes(
 pub(crate) struct Ways {
     known: BTreeMap<Route, Legs>,
     free: Vec<u32>,
-    /// How many numbers have been used.
+    /// The number of numbers that have been used.
     used: u32,
 }
 

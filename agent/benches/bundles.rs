@@ -27,7 +27,7 @@ use bofuss_ports::thread_time;
 use common::{Lab, MS};
 
 const ROUNDS: usize = 5;
-/// How long packets may wait between two of their batches while a bundle is carried out.
+/// The time that packets may wait between two of their batches while a bundle is carried out.
 const LONGEST_GAP: Duration = Duration::from_micros(200);
 /// The same for large bundles: a block of some MiB in which all slots have become free takes
 /// longest.
@@ -35,9 +35,9 @@ const LONGEST_LARGE_GAP: Duration = Duration::from_micros(300);
 const CONN: ConnId = ConnId(2);
 /// The connection that must not be silenced.
 const OTHER: ConnId = ConnId(3);
-/// How many entries the switch has before a large bundle.
+/// The number of entries that the switch has before a large bundle.
 const ENTRIES: u32 = 200_000;
-/// When the switch's clock starts.
+/// The time when the switch's clock starts.
 const CLOCK_NS: u64 = 1_700_000_000_000_000_000;
 
 /// The switch's own allocator, because freeing memory is part of what is measured.
@@ -94,7 +94,7 @@ fn probe(lab: &mut Lab, frame: &[u8]) -> [u32; 2] {
     lab.io.out[..].try_into().unwrap()
 }
 
-/// How long each step of one bundle took.
+/// The time that each step of one bundle took.
 fn bundle(engine: Engine, count: u32) -> Vec<Duration> {
     let mut lab = Lab::with_engine(1_000_000, FailMode::Secure, engine);
     lab.switch.connected(lab.now, CONN, Version::V1_4, false);
@@ -140,7 +140,7 @@ fn bundle(engine: Engine, count: u32) -> Vec<Duration> {
     steps
 }
 
-/// How long the flow-mods take in a bundle, from its opening to its reply, without probes.
+/// The time that the flow-mods take in a bundle, from its opening to its reply, without probes.
 fn bundled(engine: Engine, count: u32) -> Duration {
     let mut lab = Lab::with_engine(1_000_000, FailMode::Secure, engine);
     lab.switch.connected(lab.now, CONN, Version::V1_4, false);
@@ -160,7 +160,7 @@ fn bundled(engine: Engine, count: u32) -> Duration {
     took
 }
 
-/// How long the same flow-mods take without a bundle.
+/// The time that the same flow-mods take without a bundle.
 fn plain(engine: Engine, count: u32) -> Duration {
     let mut lab = Lab::with_engine(1_000_000, FailMode::Secure, engine);
     lab.switch.connected(lab.now, CONN, Version::V1_4, false);
@@ -175,8 +175,8 @@ fn plain(engine: Engine, count: u32) -> Duration {
     took
 }
 
-/// How long each step of a bundle takes on a switch with many entries, and what it is answered.
-/// Another connection's echo is answered before each step.
+/// The time that each step of a bundle takes on a switch with many entries, and what it is
+/// answered. Another connection's echo is answered before each step.
 fn large(messages: impl FnOnce(&Lab) -> Vec<Message>, is_scheduled: bool) -> (Vec<Duration>, bool) {
     let mut lab = Lab::with_engine(1_000_000, FailMode::Secure, Engine::Cache);
     lab.switch.connected(lab.now, CONN, Version::V1_4, false);

@@ -37,10 +37,10 @@ use common::Lab;
 const ENTRIES: u32 = 200_000;
 const GROUPS: u32 = 1_000;
 const ROUNDS: usize = 5;
-/// How many entries have a mask of their own.
+/// The number of entries that have a mask of their own.
 const MASKS: u32 = 10_000;
 
-/// How many entries have a list of 300 actions of their own.
+/// The number of entries that have a list of 300 actions of their own.
 const LONG_LISTS: u32 = 2_000;
 
 /// The switch's own allocator, because freeing memory is part of what is measured.

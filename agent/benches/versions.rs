@@ -43,8 +43,8 @@ fn receive(lab: &mut Lab, codec: &Codec, bytes: &[u8]) {
     }
 }
 
-/// How long flow-mods of a version take in a table of at most `max_entries`, which evicts when it
-/// is full.
+/// The time that flow-mods of a version take in a table of at most `max_entries`, which evicts when
+/// it is full.
 fn flow_mods(version: Version, max_entries: u32) -> Duration {
     let mut lab = Lab::with_engine(max_entries, FailMode::Secure, Engine::Cache);
     lab.switch.connected(lab.now, CONN, version, false);

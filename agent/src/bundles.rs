@@ -30,7 +30,7 @@ const BYTES_PER_WIRE_BYTE: usize = 4;
 /// A bundle whose connection sends nothing for it in this time is discarded; Open vSwitch waits as
 /// long.
 const MAX_IDLE_NS: u64 = 10 * Time::SEC;
-/// How many messages of a discarded bundle are freed in one turn, which takes some 10 us.
+/// The number of messages of a discarded bundle that are freed in one turn, which takes some 10 us.
 const FREED_PER_TURN: usize = 64;
 
 /// An open bundle and the messages that were added to it.
@@ -60,7 +60,7 @@ impl Bundle {
         self.scheduled.is_none().then_some(end)
     }
 
-    /// When its preparation begins if its commit is scheduled, in nanoseconds since 1970.
+    /// The time when its preparation begins if its commit is scheduled, in nanoseconds since 1970.
     fn begins_ns(&self) -> Option<u64> {
         let commit = self.scheduled.as_ref()?;
         Some(commit.begins_ns(self.messages.len()))
@@ -323,7 +323,8 @@ impl Bundles {
         !self.discarded.is_empty()
     }
 
-    /// When the preparation of the next scheduled commit has to begin, in nanoseconds since 1970.
+    /// The time when the preparation of the next scheduled commit has to begin, in nanoseconds
+    /// since 1970.
     pub(crate) fn next_scheduled_ns(&self) -> Option<u64> {
         self.open.values().filter_map(Bundle::begins_ns).min()
     }

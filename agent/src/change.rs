@@ -18,7 +18,7 @@ use crate::request::{ConnId, Origin, Pending};
 use crate::schedule::CommitClock;
 use crate::turns::Needs;
 
-/// How long a change waits for reads that began before it. A full table is listed in less.
+/// The time that a change waits for reads that began before it. A full table is listed in less.
 const MAX_WAIT_NS: u64 = Time::SEC;
 /// A change does not wait longer than this for the next part of a reply: its controller does not
 /// read.
@@ -43,7 +43,7 @@ impl Change {
         self.commit.is_some() || datapath.changes().in_progress()
     }
 
-    /// Where the message comes from that caused the change.
+    /// The origin of the message that caused the change.
     pub(crate) fn origin(&self) -> Option<Origin<'_>> {
         let pending = self.pending.as_ref().map(Pending::origin);
         let commit = self.commit.as_ref().map(|commit| commit.origin());

@@ -20,7 +20,7 @@ use crate::mods::{change_port, check_port_mod, flow_mod};
 use crate::request::{ConnId, Origin, buffer_of};
 use crate::schedule::{CommitClock, ScheduledCommit};
 
-/// How many messages one slice prepares or reports; that takes some 20 us.
+/// The number of messages that one slice prepares or reports; that takes some 20 us.
 const MESSAGES_PER_SLICE: usize = 16;
 /// In how many slices a bundle is prepared at most, which takes 1 or 2 s: changes of others wait
 /// for its end. That is enough for as many messages as a bundle may have, and for eight that change
@@ -35,7 +35,7 @@ pub(crate) struct Commit {
     head: Vec<u8>,
     control: BundleControl,
     bundle: Bundle,
-    /// How many messages have been prepared, and in how many slices.
+    /// The number of messages that have been prepared, and in how many slices.
     prepared: usize,
     slices: usize,
     phase: CommitPhase,
@@ -108,7 +108,7 @@ impl Commit {
         }
     }
 
-    /// Where the request for the commit comes from.
+    /// The origin of the request for the commit.
     pub(crate) fn origin(&self) -> Origin<'_> {
         Origin {
             conn: self.conn,

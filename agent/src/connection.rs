@@ -19,8 +19,8 @@ use crate::monitors::Monitoring;
 use crate::request::ConnId;
 use crate::schedule::Tolerances;
 
-/// How many bytes of a packet a packet-in carries if no action says so, until SET_CONFIG changes
-/// it. Spec: OpenFlow 1.3.5 section 7.3.2.
+/// The number of bytes of a packet that a packet-in carries if no action says so, until SET_CONFIG
+/// changes it. Spec: OpenFlow 1.3.5 section 7.3.2.
 const DEFAULT_MISS_SEND_LEN: MaxLen = MaxLen(128);
 
 /// The state of one connection. Role, configuration and buffers belong to a whole channel and are
@@ -56,7 +56,7 @@ pub(crate) struct Connection {
     pub(crate) async_config: AsyncConfig,
     pub(crate) miss_send_len: MaxLen,
     pub(crate) buffers: Buffers,
-    /// How far from now it may schedule commits.
+    /// The time from now within which it may schedule commits.
     pub(crate) tolerances: Tolerances,
     /// Its flow monitors.
     pub(crate) monitoring: Monitoring,

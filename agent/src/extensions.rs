@@ -27,7 +27,7 @@ impl Connection {
     }
 }
 
-/// Why a message is refused with this error.
+/// The reason why a message is refused with this error.
 pub(crate) fn refusal(
     datapath: &Datapath<impl FrameEngine>,
     message: &Message,

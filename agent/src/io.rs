@@ -11,7 +11,7 @@ use crate::request::{ConnId, Refusal};
 /// The outputs of a switch: frames, messages and changes of links. The program that runs the switch
 /// implements it.
 pub trait SwitchIo {
-    /// Whether [`SwitchIo::step`] wants the steps of a trace.
+    /// True if [`SwitchIo::step`] wants the steps of a trace.
     const TRACES: bool = false;
     /// Sends a frame out of a port, at the latest by the next [`SwitchIo::flush`].
     fn transmit(&mut self, port: PortNo, queue: QueueId, frame: Frame);

@@ -32,7 +32,7 @@ pub struct Request<'a> {
     pub message: Result<Message, ErrorMsg>,
 }
 
-/// Where a message comes from: its connection, its transaction id and its first bytes, which errors
+/// The origin of a message: its connection, its transaction id and its first bytes, which errors
 /// quote.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin<'a> {
@@ -71,7 +71,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Where it comes from.
+    /// Its origin.
     pub(crate) fn origin(&self) -> Origin<'_> {
         Origin {
             conn: self.conn,

@@ -81,7 +81,8 @@ pub(crate) fn change_role<I: SwitchIo>(
     })
 }
 
-/// Whether a slave is refused this message with IS_SLAVE. Spec: OpenFlow 1.3.5 section 6.3.5.
+/// Returns true if a slave is refused this message with IS_SLAVE. Spec: OpenFlow 1.3.5 section
+/// 6.3.5.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "multipart requests ask, but for those that are named"

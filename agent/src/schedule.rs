@@ -28,7 +28,7 @@ const LEAD_PER_MESSAGE_NS: u64 = 10_000;
 /// The upper bound of the first count of [`CommitErrors`]. Each further bound is twice the previous
 /// one, so 100 us (this times 2^5) is among them.
 pub const FIRST_ERROR_BOUND_NS: u64 = 3_125;
-/// How many counts there are. The last has no upper bound.
+/// The number of counts. The last has no upper bound.
 pub const ERROR_COUNTS: usize = 16;
 
 /// A histogram of how far scheduled commits were from their time, early or late.
@@ -186,7 +186,7 @@ impl CommitClock {
     }
 }
 
-/// How far from now a connection may schedule commits.
+/// The time from now within which a connection may schedule commits.
 #[derive(Clone, Copy)]
 pub(crate) struct Tolerances {
     max_future_ns: u64,
@@ -206,7 +206,7 @@ impl Default for Tolerances {
 pub(crate) struct ScheduledCommit {
     /// The scheduled time, in nanoseconds since 1970.
     pub(crate) at_ns: u64,
-    /// How late it may be, in nanoseconds.
+    /// The time by which it may be late, in nanoseconds.
     max_past_ns: u64,
     pub(crate) xid: u32,
     /// The first bytes of the commit request, which errors quote, and the request itself.
@@ -215,7 +215,7 @@ pub(crate) struct ScheduledCommit {
 }
 
 impl ScheduledCommit {
-    /// Where the request for it comes from.
+    /// The origin of the request for it.
     pub(crate) fn origin(&self, conn: ConnId) -> Origin<'_> {
         Origin {
             conn,
@@ -229,7 +229,8 @@ impl ScheduledCommit {
         clock_ns > self.at_ns.saturating_add(self.max_past_ns)
     }
 
-    /// When the preparation of its `n_messages` messages begins, in nanoseconds since 1970.
+    /// The time when the preparation of its `n_messages` messages begins, in nanoseconds since
+    /// 1970.
     pub(crate) fn begins_ns(&self, n_messages: usize) -> u64 {
         let lead = LEAD_NS + LEAD_PER_MESSAGE_NS * n_messages as u64;
         self.at_ns.saturating_sub(lead)

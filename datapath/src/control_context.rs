@@ -139,7 +139,7 @@ pub struct ReplyPart {
     /// The value that is sent; `None` if there was nothing to tell in this turn. A last part has
     /// one.
     pub value: Option<ExtValue>,
-    /// Where to go on; `None` after the last part.
+    /// The point to go on from; `None` after the last part.
     pub next: Option<u64>,
 }
 

@@ -229,7 +229,7 @@ impl<E: FrameEngine> Datapath<E> {
         &self.pipeline.catalogue
     }
 
-    /// Where its frames come from.
+    /// The pool of its frames.
     pub fn pool(&self) -> &Pool {
         &self.lane.pool
     }
@@ -278,7 +278,7 @@ impl<E: FrameEngine> Datapath<E> {
         }
     }
 
-    /// When [`Datapath::tick`] has to be called next; `None` if there is no timer.
+    /// The time when [`Datapath::tick`] has to be called next; `None` if there is no timer.
     pub fn next_tick(&self) -> Option<Time> {
         let Self {
             pipeline,

@@ -110,7 +110,7 @@ pub trait EngineNotes: Copy + Debug + Eq + Hash + 'static {
     /// Called before groups change.
     fn groups_change(_: &mut Self::State, _: &mut BTreeMap<GroupId, GroupOf<Self>>) {}
 
-    /// When [`Self::clean`] has to be called next.
+    /// The time when [`Self::clean`] has to be called next.
     fn next_clean(_: &Self::State) -> Option<Time> {
         None
     }

@@ -214,11 +214,11 @@ impl fmt::Display for DispatchFields {
 #[derive(Clone, Copy, Debug)]
 pub struct HashedWord {
     field: &'static Field,
-    /// Where it begins in the field.
+    /// Its beginning in the field.
     start: usize,
     /// The header that has it.
     pub header: Header,
-    /// Where it begins in that header, in bytes.
+    /// Its beginning in that header, in bytes.
     pub at: usize,
     /// Its bytes, 2 or 4.
     pub bytes: usize,

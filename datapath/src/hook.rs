@@ -160,7 +160,7 @@ pub trait Hook {
     /// extension as its [owner](crate::Qos::owner).
     fn on_egress_drop(&mut self, drop: &EgressDrop) {}
 
-    /// When [`Hook::on_tick`] has to be called next.
+    /// The time when [`Hook::on_tick`] has to be called next.
     fn next_tick(&self) -> Option<Time> {
         None
     }
@@ -230,8 +230,9 @@ pub trait Hook {
         None
     }
 
-    /// Why a message was refused with this error, in a sentence for the log that says more than the
-    /// error's own text; `None` if it has nothing to add. Nothing has changed since the refusal.
+    /// The reason why a message was refused with this error, in a sentence for the log that says
+    /// more than the error's own text; `None` if it has nothing to add. Nothing has changed since
+    /// the refusal.
     fn explain(&self, message: &Message, error: ErrorCode) -> Option<String> {
         None
     }

@@ -93,7 +93,7 @@ pub trait Subject {
     fn set(&mut self, field: &'static Field, value: Option<u128>) -> bool;
     /// The bytes.
     fn frame(&self) -> &Frame;
-    /// Where the headers are.
+    /// The places of the headers.
     fn layout(&self) -> &Layout;
     /// The packet itself.
     fn packet(&mut self) -> &mut Packet;
@@ -241,7 +241,7 @@ impl HookContext<'_> {
         self.subject.frame()
     }
 
-    /// Where its headers are.
+    /// The places of its headers.
     pub fn layout(&self) -> &Layout {
         self.subject.layout()
     }

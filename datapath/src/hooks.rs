@@ -196,8 +196,8 @@ impl Hooks {
         self.rows[hook].first().map_or(0, |row| row.experimenter)
     }
 
-    /// Why a message was refused with this error, in the words of the extension that refused it, if
-    /// it has some.
+    /// The reason why a message was refused with this error, in the words of the extension that
+    /// refused it, if it has some.
     pub fn explain(&self, message: &Message, error: ErrorCode) -> Option<String> {
         let mut hooks = self.all.iter();
         hooks.find_map(|hook| hook.explain(message, error))

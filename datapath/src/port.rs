@@ -16,7 +16,7 @@ pub struct Port {
     pub capabilities: OffloadCapabilities,
     /// Its counters; frames as they are on a wire, a super-frame as its segments.
     pub stats: PortStats,
-    /// When it appeared.
+    /// The time when it appeared.
     pub since: Time,
     /// True if its packets have no Ethernet header, as its description says. In its frames, each
     /// packet is preceded by [`bofuss_packet::packet_type::FRONT_BYTES`] bytes that the port does

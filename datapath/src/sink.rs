@@ -16,7 +16,7 @@ use bofuss_packet::Packet;
 pub struct PacketInEvent<'a> {
     /// The packet, with finished checksums; never a super-frame.
     pub packet: &'a Packet,
-    /// Why it is sent.
+    /// The reason why it is sent.
     pub reason: PacketInReason,
     /// The table that was looked up last.
     pub table_id: TableId,
@@ -32,7 +32,7 @@ pub struct PacketInEvent<'a> {
     pub silenced: bool,
 }
 
-/// Where a datapath's effects go.
+/// The receiver of a datapath's effects.
 pub trait Sink {
     /// True if [`Sink::step`] wants the steps of a trace.
     const TRACES: bool = false;

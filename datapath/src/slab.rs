@@ -21,7 +21,7 @@ enum Slot<T> {
     Free(u32),
 }
 
-/// Which slots of a chunk are used.
+/// The slots of a chunk that are used.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
     /// The number of slots that are used.

@@ -73,7 +73,7 @@ impl Upcoming<'_> {
 /// The fields that are read ahead from a frame to find its flow.
 #[derive(Debug)]
 pub struct Lookahead {
-    /// Where its headers are.
+    /// The places of its headers.
     pub layout: Layout,
     /// The number of the layout among the common ones, if it is one of these.
     pub common: Option<usize>,
@@ -144,13 +144,13 @@ impl<'a> UpcomingPacket<'a> {
         self.bytes
     }
 
-    /// Where its headers stand.
+    /// The places of its headers.
     #[inline]
     pub fn layout(&self) -> &'a Layout {
         self.layout
     }
 
-    /// Where a header begins, if the packet has the whole header.
+    /// The beginning of a header, if the packet has the whole header.
     #[inline]
     pub fn offset(&self, header: Header) -> Option<usize> {
         self.layout.offset(header)

@@ -9,7 +9,7 @@ use crate::cache::{MAX_DEPARTURES, Program};
 use crate::direct_path::{DirectStep, MAX_STEPS};
 use crate::executed::{Executed, each_action};
 
-/// Why frames of a flow are not forwarded below the switch.
+/// The reason why frames of a flow are not forwarded below the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Obstacle {
     /// An extension sees them.

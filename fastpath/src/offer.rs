@@ -73,8 +73,8 @@ fn way_of(flow: &Flow, mut maker: WayMaker<'_>) -> Result<Way, Obstacle> {
     Ok(maker.way())
 }
 
-/// Why frames like this one, which arrives on `port`, are not forwarded below the switch; `None`
-/// if those of its flow are offered.
+/// The reason why frames like this one, which arrives on `port`, are not forwarded below the
+/// switch; `None` if those of its flow are offered.
 pub(super) fn why_inside(
     cache: &Cache,
     now: Time,

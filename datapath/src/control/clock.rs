@@ -13,7 +13,7 @@ use crate::{DropReason, Sink, Time};
 /// The most entries that one tick expires, so that packets need not wait.
 const EXPIRIES_PER_TICK: usize = 64;
 
-/// When [`Control::tick`] has to be called next; `None` if there is no timer.
+/// The time when [`Control::tick`] has to be called next; `None` if there is no timer.
 pub(crate) fn next_tick<E: FrameEngine>(
     pipeline: &Pipeline<E>,
     lane: &Lane<E>,

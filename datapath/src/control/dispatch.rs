@@ -40,7 +40,8 @@ pub enum Division {
     Fields(DispatchFields),
 }
 
-/// Why a switch needs all packets in one worker: what replicas cannot do each for itself.
+/// The reason why a switch needs all packets in one worker: what replicas cannot do each for
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OneWorker {
     /// A port with queues has one order of frames.

@@ -18,7 +18,7 @@ use crate::frame_engine::FrameEngine;
 use crate::references::outputs_to;
 use crate::{Entry, EntryKey, Label, Sink, Table};
 
-/// Which entries a request selects: all that its match covers, filtered by cookie and outputs.
+/// The entries that a request selects: all that its match covers, filtered by cookie and outputs.
 #[derive(Clone)]
 pub struct Filter {
     rule: KeyMatch,

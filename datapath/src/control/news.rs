@@ -43,7 +43,7 @@ pub struct RemovedEntry {
     pub entry: Entry,
     /// Its match, as replies have it.
     pub fields: Match,
-    /// Why it was removed.
+    /// The reason why it was removed.
     pub reason: FlowRemovedReason,
 }
 

@@ -17,7 +17,7 @@ pub const MAX_QUEUES_PER_PORT: usize = 32;
 /// The most queues of a switch: so many fit into one QUEUE_GET_CONFIG_REPLY.
 pub const MAX_QUEUES: usize = 512;
 
-/// Why a queue cannot be made or changed as requested: the error, and a sentence.
+/// The reason why a queue cannot be made or changed as requested: the error, and a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueError(pub ErrorCode, pub &'static str);
 

@@ -12,8 +12,8 @@ use crate::pipeline::context::Pipeline;
 use crate::tables::shape::PipelineShape;
 use crate::{Config, Engine, EntryKey, Sink, Table};
 
-/// Why a configuration is refused: a table, or all, and the error with which the switch would
-/// refuse an entry that exists now.
+/// The reason why a configuration is refused: a table, or all, and the error with which the switch
+/// would refuse an entry that exists now.
 pub type Obstacle = (TableId, ErrorCode);
 
 /// Checks that the entries of `own` fit into `other`: see [`crate::Datapath::check_reconfigure`].

@@ -26,7 +26,7 @@ pub struct Replica<'a, E: FrameEngine> {
     pub(super) hooks: &'a mut Hooks,
 }
 
-/// When an entry was last used.
+/// The time when an entry was last used.
 #[derive(Clone, Debug)]
 pub struct EntryUse {
     table: TableId,

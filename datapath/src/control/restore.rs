@@ -16,9 +16,9 @@ use crate::{Station, Time};
 /// What an entry had counted, and when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryPast {
-    /// When it was added.
+    /// The time when it was added.
     pub created: Time,
-    /// When a packet last hit it.
+    /// The time when a packet last hit it.
     pub used: Time,
     /// Packets that hit it.
     pub packets: u64,

@@ -124,7 +124,7 @@ impl<E: FrameEngine> Pipeline<E> {
     }
 }
 
-/// When entries that have had packets have to be checked; `None` if there are none.
+/// The time when entries that have had packets have to be checked; `None` if there are none.
 pub(crate) fn next_check<E: FrameEngine>(
     pipeline: &Pipeline<E>,
     engine: &E::State,

@@ -37,7 +37,7 @@ pub trait Discipline: Debug {
     /// Takes the frame that leaves at `now`, with its queue, and counts it; `None` if none is due.
     fn dequeue(&mut self, now: Time) -> Option<(QueueId, Frame)>;
 
-    /// When `dequeue` has a frame next; `None` if nothing waits.
+    /// The time when `dequeue` has a frame next; `None` if nothing waits.
     fn next_wakeup(&self) -> Option<Time>;
 
     /// Returns true if a super-frame may wait whole. Otherwise its segments wait.
@@ -181,7 +181,7 @@ impl Egress {
         Ok(())
     }
 
-    /// When the next frame is due; `None` if none waits, or the port accepts none.
+    /// The time when the next frame is due; `None` if none waits, or the port accepts none.
     pub(crate) fn next_wakeup(&self) -> Option<Time> {
         self.discipline.next_wakeup().filter(|_| !self.blocked)
     }

@@ -89,7 +89,7 @@ impl QueueSpec {
 pub struct Pace {
     /// 0 is no rate: always due.
     pub kbps: u32,
-    /// When the next frame is due.
+    /// The time when the next frame is due.
     pub due: Time,
     /// The remainder of the last division, in millionths of a bit.
     rest: u64,
@@ -138,7 +138,7 @@ pub struct Queue {
     pub spec: QueueSpec,
     /// Its counters; frames are counted as on a wire.
     pub stats: QueueStats,
-    /// When it was made.
+    /// The time when it was made.
     pub since: Time,
     /// Its frames, in the order in which they leave.
     pub frames: VecDeque<Frame>,

@@ -62,7 +62,7 @@ impl WeightedPriority {
         own.unwrap_or(0)
     }
 
-    /// When the first queue may send, whatever the port's rate; `None` if nothing waits.
+    /// The time when the first queue may send, whatever the port's rate; `None` if nothing waits.
     fn first_due(&self) -> Option<Time> {
         let waiting = self.queues.iter().filter(|queue| !queue.frames.is_empty());
         waiting.map(|queue| queue.max.due).min()

@@ -38,12 +38,13 @@ pub struct Pipeline<E: EngineNotes> {
     /// shared instructions.
     pub(crate) entry_places: usize,
     pub(crate) instructions: SharedInstructions,
-    /// Which fields entries read and write.
+    /// The fields that entries read and write.
     pub field_uses: FieldUses,
     /// The next deadline of each entry that has one.
     pub(crate) deadlines: BTreeSet<(Time, TableId, u32)>,
-    /// When entries with statistics triggers are checked because of time. These are no deadlines of
-    /// entries, so that replicas, of which one has triggers, expire entries in the same order.
+    /// The time when entries with statistics triggers are checked because of time. These are no
+    /// deadlines of entries, so that replicas, of which one has triggers, expire entries in the
+    /// same order.
     pub(crate) trigger_deadlines: BTreeSet<(Time, TableId, u32)>,
     /// Tables that have to be compacted.
     pub(crate) sparse_tables: BTreeSet<TableId>,
@@ -51,7 +52,7 @@ pub struct Pipeline<E: EngineNotes> {
     pub(crate) watched_tables: BTreeSet<TableId>,
     /// Tables with entries that have statistics triggers.
     pub(crate) triggered_tables: BTreeSet<TableId>,
-    /// When their entries are checked next, and from which table and slot on.
+    /// The time when their entries are checked next, and from which table and slot on.
     pub(crate) next_check: Time,
     pub(crate) check_from: (TableId, u32),
     pub(crate) next_serial: u64,
@@ -171,7 +172,7 @@ pub type ThroughTables<S, E> =
 pub struct Context<'a, S: Sink, E: EngineNotes> {
     /// The time.
     pub now: Time,
-    /// Where effects go.
+    /// The receiver of effects.
     pub sink: &'a mut S,
     /// The tables, groups, meters and ports.
     pub pipeline: &'a mut Pipeline<E>,

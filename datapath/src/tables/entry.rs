@@ -54,7 +54,7 @@ pub struct Entry {
     pub packets: u64,
     /// Bytes that hit it.
     pub bytes: u64,
-    /// When a packet last hit it.
+    /// The time when a packet last hit it.
     pub used: Time,
     /// Its key.
     pub key: EntryKey,
@@ -72,7 +72,7 @@ pub struct Entry {
     pub hard_timeout: u16,
     /// Its importance for eviction.
     pub importance: u16,
-    /// When it was added.
+    /// The time when it was added.
     pub created: Time,
     /// Its deadline in the list of deadlines; [`Time::NEVER`] if it has none there.
     pub(crate) due: Time,
@@ -173,7 +173,7 @@ impl Entry {
         }
     }
 
-    /// When it expires if no packet arrives, and the reason; `None` if never.
+    /// The time when it expires if no packet arrives, and the reason; `None` if never.
     pub fn deadline(&self) -> Option<(Time, FlowRemovedReason)> {
         let hard = timeout_end(self.created, self.hard_timeout);
         let idle = timeout_end(self.used, self.idle_timeout);
@@ -199,12 +199,12 @@ impl Entry {
     }
 }
 
-/// When a timeout of `sec` seconds ends; `None` for 0, which means never.
+/// The time when a timeout of `sec` seconds ends; `None` for 0, which means never.
 fn timeout_end(from: Time, sec: u16) -> Option<Time> {
     (sec > 0).then(|| from.after(u64::from(sec) * Time::SEC))
 }
 
-/// Which entries a lookup sees.
+/// The entries that a lookup sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
     /// All entries; no bundle is in progress.

@@ -25,7 +25,7 @@ const DEFAULT_FLAGS: EvictionFlags =
 struct Rank {
     /// Its importance; 0 if that is no criterion.
     importance: u16,
-    /// When it expires if no packet arrives; [`Time::NEVER`] if that is no criterion.
+    /// The time when it expires if no packet arrives; [`Time::NEVER`] if that is no criterion.
     ends: Time,
     /// Its serial number without the bit for the flag FIRST, so that of equal entries the oldest is
     /// evicted first.

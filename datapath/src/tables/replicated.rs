@@ -13,7 +13,7 @@ use crate::Time;
 /// changes anyway.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
-    /// When the replicas last compared notes; no packet before that is counted later.
+    /// The time when the replicas last compared notes; no packet before that is counted later.
     pub(crate) since: Time,
     /// The slots; one may be there several times if packets have exactly that time.
     pub(crate) slots: Vec<u32>,

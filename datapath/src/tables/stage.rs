@@ -14,7 +14,7 @@ pub(crate) enum EntryStage {
     Doomed(FlowRemovedReason),
 }
 
-/// Why a bundle adds an entry.
+/// The reason why a bundle adds an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddedAs {
     /// It is new.

@@ -39,7 +39,7 @@ pub struct Table {
     n_one_tag: usize,
     /// The mask of the last added entry, because the next one usually has the same.
     pub(crate) last_mask: Option<Rc<KeyMask>>,
-    /// Which entries packets see.
+    /// The entries that packets see.
     pub(crate) view: View,
     /// Entries that a bundle adds, as long as they are marked so.
     pub(crate) n_added: usize,

@@ -28,8 +28,8 @@ pub(crate) struct EntryWatch {
     first: Option<usize>,
     /// The time of the last known packet, with which the idle time begins.
     used: Time,
-    /// When it is to be checked because of time, in the list of these; [`Time::NEVER`] if it has
-    /// none there.
+    /// The time when it is to be checked because of time, in the list of these; [`Time::NEVER`] if
+    /// it has none there.
     due: Time,
 }
 
@@ -122,7 +122,7 @@ impl EntryWatch {
         reached
     }
 
-    /// When a statistic reaches its threshold by time alone; [`Time::NEVER`] if none does.
+    /// The time when a statistic reaches its threshold by time alone; [`Time::NEVER`] if none does.
     fn due(&self, entry: &Entry) -> Time {
         let duration = entry.created.after(self.next[DURATION]);
         let idle_time = entry.used.after(self.next[IDLE_TIME]);
@@ -188,7 +188,7 @@ impl Triggers {
         watch.map_or(Time::NEVER, |watch| core::mem::replace(&mut watch.due, due))
     }
 
-    /// When an entry has to be checked because of time; [`Time::NEVER`] if not.
+    /// The time when an entry has to be checked because of time; [`Time::NEVER`] if not.
     pub(crate) fn due(&self, entry: &Entry) -> Time {
         let watch = self.watches.get(&entry.key.slot);
         watch.map_or(Time::NEVER, |watch| watch.due(entry))

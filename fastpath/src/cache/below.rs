@@ -35,14 +35,14 @@ pub struct Forwarded {
     pub packets: u64,
     /// See `packets`.
     pub bytes: u64,
-    /// When the last frame arrived.
+    /// The time when the last frame arrived.
     pub used: Time,
 }
 
 /// Something that forwards frames of flows before they reach the switch.
 ///
-/// When [`Accelerator::forget`] and [`Accelerator::forget_all`] return, no frame of these flows is
-/// forwarded any more, and [`Accelerator::take_last_counts`] has all that were.
+/// When [`Accelerator::forget`] and [`Accelerator::forget_all`] return, no frame of these
+/// flows is forwarded any more, and [`Accelerator::take_last_counts`] has all that were.
 pub trait Accelerator: Debug {
     /// Forgets all flows. From now on, a flow is identified by these fields, the port, and which
     /// headers a frame has.
@@ -54,9 +54,9 @@ pub trait Accelerator: Debug {
     fn offer(&mut self, flow: u32, frame: &Frame, from: PortNo, way: &Rc<Way>) -> bool;
     /// Returns why it would not take such a flow, if it would not.
     fn refusal(&self, frame: &Frame, from: PortNo, way: &Way) -> Option<String>;
-    /// How many flows it has.
+    /// The number of flows that it has.
     fn len(&self) -> usize;
-    /// Whether it has no flow.
+    /// Returns true if it has no flow.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -102,7 +102,7 @@ impl Below {
         }
     }
 
-    /// Why the accelerator would not take a flow: see [`Accelerator::refusal`].
+    /// The reason why the accelerator would not take a flow: see [`Accelerator::refusal`].
     pub(crate) fn refusal(&self, frame: &Frame, from: PortNo, way: &Way) -> Option<String> {
         let accelerator = self.accelerator.as_ref()?;
         accelerator.refusal(frame, from, way)
@@ -114,7 +114,7 @@ impl Below {
         accelerator.is_some_and(|accelerator| accelerator.takes_from(port))
     }
 
-    /// Whether the accelerator may have counted something.
+    /// Returns true if the accelerator may have counted something.
     pub(crate) fn is_accelerated(&self) -> bool {
         let accelerator = self.accelerator.as_ref();
         accelerator.is_some_and(|accelerator| !accelerator.is_empty())

@@ -12,8 +12,8 @@ use super::below::Forwarded;
 
 /// NORMAL hears of stations at least so often; it forgets them after 300 s.
 const HEARING_NS: u64 = 10 * Time::SEC;
-/// How long such flows stay up after a station has moved or was forgotten, so that somebody who
-/// lets stations move all the time costs others no more than this.
+/// The time that such flows stay up after a station has moved or was forgotten, so that somebody
+/// who lets stations move all the time costs others no more than this.
 const SETTLING_NS: u64 = Time::SEC;
 
 /// What is known of flows that pass NORMAL, and of their stations.
@@ -21,7 +21,7 @@ const SETTLING_NS: u64 = Time::SEC;
 pub(crate) struct Stations {
     /// The flows.
     pub(super) flows: BTreeSet<u32>,
-    /// When sources were seen last of which NORMAL has not heard yet.
+    /// The time when sources were seen last of which NORMAL has not heard yet.
     seen: BTreeMap<(Station, PortNo), Time>,
     /// The destinations to which frames were sent meanwhile.
     addressed: BTreeSet<(Station, PortNo)>,

@@ -69,7 +69,7 @@ pub struct Departure {
     pub changes: Vec<Action>,
     /// The port that it leaves by.
     pub port: PortNo,
-    /// How many bytes it has then more than it had when it arrived.
+    /// The number of bytes that it has then more than it had when it arrived.
     pub more_bytes: i64,
 }
 
@@ -80,6 +80,6 @@ pub struct GroupPass {
     pub group: GroupId,
     /// Its bucket; `None` for the group itself.
     pub bucket: Option<usize>,
-    /// How many bytes a frame has there more than it had when it arrived.
+    /// The number of bytes that a frame has there more than it had when it arrived.
     pub more_bytes: i64,
 }
