@@ -28,10 +28,20 @@ fn main() {
         .args(["-c", "src/accel.c", "-o"])
         .arg(&object)
         .status();
+    // Once what was missing is installed, the next build has an accelerator.
     match done {
         Ok(status) if status.success() => return,
-        Ok(_) => println!("cargo::warning=no accelerator: clang cannot compile accel.c"),
-        Err(_) => println!("cargo::warning=no accelerator: there is no clang"),
+        Ok(_) => {
+            println!("cargo::warning=no accelerator: clang cannot compile accel.c");
+            println!("cargo::rerun-if-changed=/usr/include");
+        }
+        Err(_) => {
+            println!("cargo::warning=no accelerator: there is no clang");
+            let path = env::var_os("PATH").unwrap_or_default();
+            for folder in env::split_paths(&path).filter(|folder| folder.is_dir()) {
+                println!("cargo::rerun-if-changed={}", folder.display());
+            }
+        }
     }
     fs::write(&object, []).expect("cargo's folder can be written");
 }

@@ -93,15 +93,16 @@ impl StateFolder {
 
     /// Sets a refused state aside, so that the next start does not meet it, and says so.
     ///
-    /// Errors: it cannot be renamed.
+    /// Errors: why it is refused, and why it cannot be renamed.
     pub fn set_aside(&self, why: &dyn std::fmt::Display) -> Result<()> {
         let path = self.path.display();
-        warn!(
-            "state: {path}/{STATE} is refused: {why}; it is {REFUSED_STATE} now, and the switch \
-             starts empty"
-        );
-        let renamed = self.rename(STATE, REFUSED_STATE);
-        renamed.map_err(context(format!("--state-dir {path}: {STATE}")))
+        let refused = format!("{path}/{STATE} is refused: {why}");
+        self.rename(STATE, REFUSED_STATE).map_err(|error| {
+            let cannot = format!("and cannot be renamed to {REFUSED_STATE}: {error}");
+            format!("--state-dir: {refused}; {cannot}")
+        })?;
+        warn!("state: {refused}; it is {REFUSED_STATE} now, and the switch starts empty");
+        Ok(())
     }
 
     /// Makes the new file, without following what is in its place.
@@ -121,7 +122,7 @@ impl StateFolder {
     fn remove(&self, name: &str) -> io::Result<()> {
         match unlinkat(&self.folder, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(io::Error::other(format!("{name}: {error}"))),
         }
     }
 
