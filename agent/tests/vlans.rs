@@ -99,6 +99,32 @@ fn a_frame_reaches_the_ports_of_its_vlan_with_the_tag_that_it_has_there() {
 }
 
 #[test]
+fn frames_of_no_vlan_keep_their_priority_and_join_no_native_vlan() {
+    let mut lab = Lab::new(10, FailMode::Secure);
+    lab.flow(FlowModCommand::ADD, "actions=normal");
+    let native = |mode| PortVlans {
+        mode,
+        tag: 20,
+        ..PortVlans::default()
+    };
+    lab.reconfigure(Config {
+        port_vlans: [
+            (PortNo(3), native(VlanMode::NativeUntagged)),
+            (PortNo(4), native(VlanMode::NativeTagged)),
+        ]
+        .into(),
+        ..lab.switch.datapath().config().clone()
+    });
+    for (tags, outside) in [(&[][..], vec![]), (&[0], vec![]), (&[0x6000], vec![0x6000])] {
+        let left = sent(&mut lab, 1, &frame(BROADCAST, 1, tags));
+        assert_eq!(left, [(2, outside)], "{tags:x?}");
+    }
+    let left = sent(&mut lab, 3, &frame(BROADCAST, 3, &[]));
+    let tagged = vec![20];
+    assert_eq!(left, [1, 2, 4].map(|port| (port, tagged.clone())));
+}
+
+#[test]
 fn a_station_is_known_in_its_vlan_alone_and_forgotten_when_its_ports_vlans_change() {
     let mut lab = Lab::new(10, FailMode::Secure);
     lab.flow(FlowModCommand::ADD, "actions=normal");

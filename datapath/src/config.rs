@@ -134,10 +134,8 @@ impl Config {
 
     /// Returns true if a port carries a VLAN, if it has to.
     pub(crate) fn port_carries(&self, port: PortNo, vlan: Option<u16>) -> bool {
-        let vlans = self.port_vlans.get(&port);
-        vlans
-            .zip(vlan)
-            .is_none_or(|(vlans, vlan)| vlans.carries(vlan))
+        let both = self.port_vlans.get(&port).zip(vlan);
+        both.is_none_or(|(vlans, vlan)| vlans.carries(vlan))
     }
 }
 

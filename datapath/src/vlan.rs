@@ -50,7 +50,9 @@ impl PortVlans {
     pub(crate) fn carries(&self, vlan: u16) -> bool {
         let is_native = self.mode != VlanMode::Trunk && vlan == self.tag;
         let trunks = self.trunks.is_empty() || self.trunks.contains(&vlan);
-        is_native || self.mode != VlanMode::Access && trunks
+        // Frames of VLAN 0 would join the native VLAN outside.
+        let may_trunk = self.mode == VlanMode::Trunk || vlan != 0;
+        is_native || self.mode != VlanMode::Access && trunks && may_trunk
     }
 
     /// Returns true if frames of this VLAN leave here without a tag.
@@ -105,8 +107,11 @@ mod tests {
             (NativeUntagged, 10, true, true),
             (NativeUntagged, 20, true, false),
             (NativeUntagged, 7, false, false),
+            (Trunk, 0, true, false),
+            (NativeTagged, 0, false, false),
+            (NativeUntagged, 0, false, false),
         ] {
-            let trunks = [20, 30].into();
+            let trunks = [0, 20, 30].into();
             let tag = if mode == Trunk { 0 } else { 10 };
             let vlans = PortVlans { mode, tag, trunks };
             let found = (vlans.carries(vlan), vlans.removes_tag(vlan));

@@ -292,7 +292,8 @@ async fn serve(
         Ok::<_, io::Error>((line, places.acquire().await))
     };
     let Some(entered) = newcomer.finish(entry).await else {
-        return Ok(());
+        stream.try_write(b"error too many commands wait: try again\n")?;
+        return stream.shutdown().await;
     };
     let (line, _place) = entered?;
     let (name, answer) = match parse(&line.bytes) {
@@ -440,8 +441,9 @@ mod tests {
         };
         assert!(ask(connect().await).await);
         // The oldest gave way.
-        let read = silent[0].read(&mut [0]).await;
-        assert!(matches!(read, Ok(0) | Err(_)));
+        let mut said = String::new();
+        let read = silent[0].read_to_string(&mut said).await;
+        assert!(read.is_ok() && said.starts_with("error too many commands wait"));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 /// The longest request in bytes: the minimum that hyper permits.
 pub const MAX_REQUEST_BYTES: usize = 8192;
-/// The time that a connection may last in all: the request, its turn, and the answer.
+/// The time that a peer may take until it has its turn, and again to read the answer.
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most requests that are answered at a time; further ones are not read yet.
 const MAX_CONCURRENT_REQUESTS: usize = 4;
@@ -62,8 +62,7 @@ pub async fn accept(listener: TcpListener, site: impl Site) {
         let places = places.clone();
         let site = site.clone();
         tokio::spawn(async move {
-            // If the peer is gone or too slow, nobody reads the error.
-            let _ = timeout(PEER_TIMEOUT, serve(stream, newcomer, &places, &*site)).await;
+            serve(stream, newcomer, &places, &*site).await;
         });
     }
 }
@@ -71,9 +70,11 @@ pub async fn accept(listener: TcpListener, site: impl Site) {
 /// Answers one request.
 async fn serve(stream: TcpStream, newcomer: Newcomer, places: &Semaphore, site: &impl Site) {
     let has_place = Notify::new();
+    let has_answer = Notify::new();
     // The permit is held until the answer is written.
     let place = OnceLock::new();
     let has_place = &has_place;
+    let has_answer = &has_answer;
     let place = &place;
     let service = service_fn(move |request| async move {
         let question = match site.read(&request) {
@@ -82,7 +83,9 @@ async fn serve(stream: TcpStream, newcomer: Newcomer, places: &Semaphore, site: 
         };
         let _ = place.set(places.acquire().await);
         has_place.notify_one();
-        Ok::<_, Infallible>(site.answer(question).await)
+        let answer = site.answer(question).await;
+        has_answer.notify_one();
+        Ok::<_, Infallible>(answer)
     });
     let mut http = http1::Builder::new();
     http.keep_alive(false).max_buf_size(MAX_REQUEST_BYTES);
@@ -94,8 +97,16 @@ async fn serve(stream: TcpStream, newcomer: Newcomer, places: &Semaphore, site: 
             () = has_place.notified() => true,
         }
     };
-    if newcomer.finish(entry).await == Some(true) {
-        // If the peer is gone, nobody reads the error.
-        let _ = connection.await;
+    if newcomer.finish(timeout(PEER_TIMEOUT, entry)).await != Some(Ok(true)) {
+        return;
+    }
+    let is_answered = select! {
+        biased;
+        _ = &mut connection => false,
+        () = has_answer.notified() => true,
+    };
+    if is_answered {
+        // If the peer is gone or too slow, nobody reads the error.
+        let _ = timeout(PEER_TIMEOUT, connection).await;
     }
 }

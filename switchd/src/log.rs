@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata, warn};
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Context, Filter, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, reload};
@@ -98,10 +98,17 @@ pub fn set(level: &str) -> Result<()> {
     CHANGE.get().map_or(Ok(()), |change| change(filter))
 }
 
-fn filter(level: &str) -> Result<Targets> {
-    level
-        .parse()
-        .map_err(context(format_args!("--log {level}")))
+/// Reads a level, or a list of these for parts of the program: `info,bofuss_channel=debug`.
+fn filter(text: &str) -> Result<Targets> {
+    for item in text.split(',') {
+        let level = item.rsplit_once('=').map_or(item, |(_, level)| level);
+        // `Targets` takes another word for a part, and logs nothing else.
+        if level.is_empty() || level.parse::<LevelFilter>().is_err() {
+            let levels = "error, warn, info, debug, trace or off";
+            return Err(format!("--log {text}: '{level}' is no level: {levels}").into());
+        }
+    }
+    text.parse().map_err(context(format_args!("--log {text}")))
 }
 
 /// The lines since the period began.
@@ -213,6 +220,17 @@ impl Visit for LogText {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused() {
+        for level in ["info", "WARN", "off", "info,bofuss_channel=debug"] {
+            assert!(check(level).is_ok(), "{level}");
+        }
+        for level in ["inof", "foo", "", "debug,", "bofuss_channel=loud"] {
+            let error = check(level).expect_err("it is none").text;
+            assert!(error.contains("is no level"), "{error}");
+        }
+    }
 
     #[test]
     fn a_peers_text_adds_no_line_to_the_log() {

@@ -24,6 +24,7 @@ mod log;
 mod manager;
 mod metrics;
 mod offline;
+mod output;
 mod port;
 mod process;
 mod profile;
@@ -48,6 +49,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::error::{Error, Result};
+use crate::output::print;
 use crate::runtime::{stopped, with_runtime};
 
 #[cfg(feature = "allocator")]
@@ -153,12 +155,12 @@ fn bofuss() -> ExitCode {
                 .and_then(|(source, configs)| with_runtime(serve(source, configs)))
         }
         CliCommand::Demo(options) => with_runtime(async { demo::demo(options, stopped()).await }),
-        CliCommand::Ctl { words } => ctl::command(&words).map(|text| print!("{text}")),
+        CliCommand::Ctl { words } => ctl::command(&words).and_then(|text| print(&text)),
         CliCommand::Trace(options) => options.run(),
         CliCommand::Sim(options) => options.run(),
         CliCommand::Replay(options) => options.run(),
         CliCommand::Web(options) => options.run(),
-        CliCommand::Reload { name } => ctl::reload(name.as_deref()).map(|text| print!("{text}")),
+        CliCommand::Reload { name } => ctl::reload(name.as_deref()).and_then(|text| print(&text)),
         CliCommand::Generate { what } => {
             let printed = generate::print(what, Cli::command(), &mut std::io::stdout());
             printed.map_err(Error::from)

@@ -20,6 +20,7 @@ use captures::LinkCaptures;
 use tcp_controller::{Lateness, TcpController};
 
 use crate::error::{Error, Result, context};
+use crate::output::print;
 
 /// Options of `bofuss sim`: the files to run, and those to write.
 #[derive(clap::Args)]
@@ -70,9 +71,9 @@ impl SimOptions {
         ran?;
         let statistics = scenario.statistics();
         if self.json {
-            println!("{statistics:#}");
+            print(&format!("{statistics:#}\n"))?;
         } else {
-            print!("{}", summary(&statistics));
+            print(&summary(&statistics))?;
         }
         let late = lateness.get();
         if late > 0 {
@@ -209,10 +210,7 @@ impl Reporter {
         }
         match (&self.wanted, &self.explained) {
             (Wanted::Nothing, _) => Ok(()),
-            (_, Some(text)) => {
-                print!("{text}");
-                Ok(())
-            }
+            (_, Some(text)) => print(&text.to_string()),
             (_, None) => Err("--explain: no such frame arrived at a switch".into()),
         }
     }

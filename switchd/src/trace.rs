@@ -23,6 +23,7 @@ use tokio::runtime::Builder;
 use crate::config::Config;
 use crate::dataplane::POOL_BYTES;
 use crate::error::{Result, context};
+use crate::output::print;
 use crate::{ctl, offline};
 
 /// The time that the switch may take to answer about its entries and states.
@@ -102,12 +103,10 @@ impl TraceOptions {
             return fs::write(path, page).map_err(context(path.display()));
         }
         if self.json {
-            let text = serde_json::to_string_pretty(&trace);
-            println!("{}", text?);
+            print(&(serde_json::to_string_pretty(&trace)? + "\n"))
         } else {
-            print!("{trace}");
+            print(&trace.to_string())
         }
-        Ok(())
     }
 
     /// Traces. Errors: a sentence for the user.

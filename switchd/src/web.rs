@@ -122,17 +122,24 @@ impl Site for Viewer {
         let mut hosts = request.headers().get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
         let host = host.map(|host| host.rsplit_once(':').map_or(host, |(name, _)| name));
-        let is_ours = host.is_some_and(|host| HOSTS.contains(&host)) && hosts.next().is_none();
+        let is_ours = host
+            .is_some_and(|host| HOSTS.iter().any(|ours| host.eq_ignore_ascii_case(ours)))
+            && hosts.next().is_none();
         if !is_ours || request.uri().authority().is_some() {
             return Err(forbidden);
         }
         let path = request.uri().path().strip_prefix('/');
-        let Some((token, name)) = path.and_then(|path| path.split_once('/')) else {
-            return Err(forbidden);
+        let path = path.unwrap_or_default();
+        let (token, name) = match path.split_once('/') {
+            Some((token, name)) => (token, Some(name)),
+            None => (path, None),
         };
         if !self.is_token(token) {
             return Err(forbidden);
         }
+        let Some(name) = name else {
+            return Err((StatusCode::NOT_FOUND, "the address ends with a slash\n"));
+        };
         if request.method() != Method::GET {
             return Err((StatusCode::METHOD_NOT_ALLOWED, "this only looks: GET\n"));
         }

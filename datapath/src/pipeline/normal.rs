@@ -1,6 +1,6 @@
 //! NORMAL: forwarding like an ordinary learning switch.
 
-use bofuss_oflib::field::{ETH_DST, ETH_SRC, VID_PRESENT, VLAN_VID};
+use bofuss_oflib::field::{ETH_DST, ETH_SRC, VID_PRESENT, VLAN_PCP, VLAN_VID};
 use bofuss_oflib::message::port::PortConfig;
 use bofuss_oflib::{Field, Mac, PortNo};
 use bofuss_packet::{EditError, Packet};
@@ -93,10 +93,11 @@ impl<S: Sink, E: EngineNotes> Context<'_, S, E> {
     }
 }
 
-/// Gives a packet the tag of a VLAN, or takes its tag. A tag keeps its priority.
+/// Gives a packet the tag of a VLAN, or takes its tag; in VLAN 0 it has one for its
+/// priority alone. A tag keeps its priority.
 fn retag(packet: &mut Packet, vlan: u16, removes_tag: bool) -> Result<(), EditError> {
     let vid = number(packet, VLAN_VID) as u16;
-    if removes_tag {
+    if removes_tag || vlan == 0 && number(packet, VLAN_PCP) == 0 {
         return if vid == 0 { Ok(()) } else { packet.pop_vlan() };
     }
     if vid & !VID_PRESENT == vlan {

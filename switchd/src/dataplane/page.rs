@@ -118,6 +118,10 @@ impl Page {
 
     /// Begins to walk over the entries that are meant. Errors: the text of the entries is wrong.
     fn begin(&mut self, switch: &Switch) -> Result<()> {
+        let mut words = self.flow.split([',', ' ']);
+        if words.any(|word| word.split('=').next() == Some("priority")) {
+            return Err("priority does not select entries: leave it out".into());
+        }
         let request = parse_flow_filter(&self.flow, &named(switch))?;
         let label = Filter::from(&request).label();
         let cursor = Cursor::new(request.table_id).of(label);
