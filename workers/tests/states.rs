@@ -146,6 +146,21 @@ fn random_message(random: &mut Random, two_fields: bool) -> Message {
     }
 }
 
+/// Up to 40 frames of some hosts, as they arrive at once on one port.
+fn random_burst(random: &mut Random, number: u32, give: impl FnOnce(u32, &[(Vec<u8>, Offload)])) {
+    // A flow comes by one port.
+    let side = random.below(2);
+    let count = 1 + random.below(40) / (1 + random.below(40));
+    let frames = (0..count).map(|_| {
+        let from = random.below(HOSTS / 2) * 2 + side;
+        let to = random.below(HOSTS);
+        let port = PORTS[random.below(4) as usize];
+        (datagram(from, to, port, number), Offload::NONE)
+    });
+    let frames: Vec<_> = frames.collect();
+    give(1 + side as u32, &frames);
+}
+
 /// Random operations on several workers and on one switch. Returns the dispatches that there were.
 fn compare(
     (workers, engine, seed): (usize, Engine, u64),
@@ -184,15 +199,12 @@ fn compare(
                 single.tick(now);
             }
             _ => {
-                for _ in 0..random.below(20) {
+                for _ in 0..random.below(8) {
                     now = now.after(random.below(2) * 1000);
-                    let (from, to) = (random.below(HOSTS), random.below(HOSTS));
-                    let port = PORTS[random.below(4) as usize];
-                    let bytes = datagram(from, to, port, number);
-                    // A flow comes by one port.
-                    let at = 1 + (from % 2) as u32;
-                    several.receive(now, at, &bytes, Offload::NONE);
-                    single.receive(now, at, &bytes, Offload::NONE);
+                    random_burst(&mut random, number, |at, frames| {
+                        several.burst(now, at, frames);
+                        single.burst(now, at, frames);
+                    });
                 }
             }
         }
@@ -245,6 +257,71 @@ fn states_are_where_their_packets_are() {
             assert!(text.iter().any(|one| one.contains("NORMAL")), "{text:?}");
             assert_eq!(text.len(), 2, "{text:?}");
         }
+    }
+}
+
+/// The ports where the senders are: those with even and those with odd numbers.
+const SIDES: [u32; 2] = [1, 3];
+
+/// A burst of frames to 22 for each side, two of each sender.
+fn of_all_senders(number: u32) -> [Vec<(Vec<u8>, Offload)>; 2] {
+    [0, 1].map(|side| {
+        let senders = (0..HOSTS).filter(|host| host % 2 == side);
+        let twice = senders.flat_map(|host| [host, host]);
+        let frames = twice.map(|from| (datagram(from, 99, 22, number), Offload::NONE));
+        frames.collect()
+    })
+}
+
+#[test]
+fn no_frame_of_a_known_sender_misses_when_frames_are_divided_anew() {
+    for ((_, engine), workers) in Engine::ALL.into_iter().zip([2, 3, 4].into_iter().cycle()) {
+        let config = Config {
+            engine,
+            ..Config::default()
+        };
+        let mut several = Several::new(workers, &config, FailMode::Secure);
+        let mut single = Single::new(&config, FailMode::Secure);
+        set_up(&mut several, &mut single, Version::V1_3);
+        for message in begin("ipv4_src", "ipv4_src") {
+            both(&mut several, &mut single, Time(1), &message);
+        }
+        for port in [5001, 5002, 5003] {
+            for from in 0..HOSTS {
+                let bytes = datagram(from, 99, port, 0);
+                let at = SIDES[from as usize % 2];
+                several.receive(Time(2), at, &bytes, Offload::NONE);
+            }
+        }
+        let by = |name| DispatchBy::Fields(DispatchFields::named(name).unwrap());
+        let normal = |command| flow_mod(command, "priority=20,arp,actions=NORMAL");
+        for number in 1..=40 {
+            let now = Time(2 + u64::from(number));
+            match number % 8 {
+                1 => several.message(now, normal(FlowModCommand::ADD)),
+                2 => several.message(now, normal(FlowModCommand::DELETE_STRICT)),
+                3 => several.port(now, 4, false),
+                4 => several.port(now, 4, true),
+                5 => several.message(
+                    now,
+                    state_mod("set_flow_state,table=0,key=(ipv4_src=10.0.0.200),state=1"),
+                ),
+                6 => several.workers.dispatch_by(now, by("ipv4_dst")).unwrap(),
+                7 => several.workers.dispatch_by(now, DispatchBy::Auto).unwrap(),
+                _ => several.message(now, state_stats()),
+            }
+            let one = matches!(several.dispatch(), Dispatch::One(_));
+            assert_eq!(one, matches!(number % 8, 1 | 6), "{}", several.dispatch());
+            for (at, frames) in SIDES.into_iter().zip(of_all_senders(number)) {
+                several.burst(now, at, &frames);
+            }
+        }
+        several.tick(Time(100));
+        let (left, _) = several.effects();
+        let is_to_22 = |bytes: &[u8]| bytes[36..38] == 22_u16.to_be_bytes();
+        let passed = left.iter().filter(|(_, bytes)| is_to_22(bytes));
+        assert_eq!(passed.clone().count(), 40 * 2 * HOSTS as usize);
+        assert!(passed.clone().all(|(port, _)| *port == 2), "one misses");
     }
 }
 

@@ -92,8 +92,10 @@ pub fn port(number: u32) -> PortDesc {
     }
 }
 
-/// The frames that wait for a worker.
-type Waiting = Arc<Mutex<VecDeque<(Time, PortNo, Vec<u8>, Offload)>>>;
+/// A burst of frames that arrived on one port at one time.
+type Burst = (Time, PortNo, Vec<(Vec<u8>, Offload)>);
+/// The bursts that wait for a worker.
+type Waiting = Arc<Mutex<VecDeque<Burst>>>;
 /// The frames that left by ports.
 type Left = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
 
@@ -111,11 +113,13 @@ impl Source for Queue {
         pool: &Pool,
         frames: &mut Vec<Frame>,
     ) -> Option<(Time, PortNo)> {
-        let (now, port, bytes, offload) = self.waiting.lock().unwrap().pop_front()?;
-        assert!(share.has(port, &bytes), "each worker has its flows only");
-        let mut frame = pool.frame(&bytes).unwrap();
-        frame.offload = offload;
-        frames.push(frame);
+        let (now, port, burst) = self.waiting.lock().unwrap().pop_front()?;
+        for (bytes, offload) in burst {
+            assert!(share.has(port, &bytes), "each worker has its flows only");
+            let mut frame = pool.frame(&bytes).unwrap();
+            frame.offload = offload;
+            frames.push(frame);
+        }
         Some((now, port))
     }
     fn waiting(&self) -> usize {
@@ -129,7 +133,11 @@ impl Source for Queue {
 
 /// What the same inputs are given to.
 pub trait Subject {
-    fn receive(&mut self, now: Time, port: u32, bytes: &[u8], offload: Offload);
+    fn receive(&mut self, now: Time, port: u32, bytes: &[u8], offload: Offload) {
+        self.burst(now, port, &[(bytes.to_vec(), offload)]);
+    }
+    /// Receives frames that arrive on one port at one time.
+    fn burst(&mut self, now: Time, port: u32, frames: &[(Vec<u8>, Offload)]);
     fn message(&mut self, now: Time, message: Message);
     fn port(&mut self, now: Time, number: u32, is_there: bool);
     fn tick(&mut self, now: Time);
@@ -178,11 +186,16 @@ impl Several {
 }
 
 impl Subject for Several {
-    fn receive(&mut self, now: Time, port: u32, bytes: &[u8], offload: Offload) {
-        let worker = self.workers.worker_of(PortNo(port), bytes);
-        let item = (now, PortNo(port), bytes.to_vec(), offload);
-        self.queues[worker].waiting.lock().unwrap().push_back(item);
-        self.workers.wake(worker);
+    fn burst(&mut self, now: Time, port: u32, frames: &[(Vec<u8>, Offload)]) {
+        let port = PortNo(port);
+        for (worker, queue) in self.queues.iter().enumerate() {
+            let own = |(bytes, _): &&(Vec<u8>, _)| self.workers.worker_of(port, bytes) == worker;
+            let own: Vec<_> = frames.iter().filter(own).cloned().collect();
+            if !own.is_empty() {
+                queue.waiting.lock().unwrap().push_back((now, port, own));
+                self.workers.wake(worker);
+            }
+        }
     }
     fn message(&mut self, now: Time, message: Message) {
         self.try_message(now, message).unwrap();
@@ -253,10 +266,14 @@ impl Single {
 }
 
 impl Subject for Single {
-    fn receive(&mut self, now: Time, port: u32, bytes: &[u8], offload: Offload) {
-        let mut frame = self.switch.datapath().pool().frame(bytes).unwrap();
-        frame.offload = offload;
-        let mut frames = vec![frame];
+    fn burst(&mut self, now: Time, port: u32, frames: &[(Vec<u8>, Offload)]) {
+        let pool = self.switch.datapath().pool().clone();
+        let frame = |(bytes, offload): &(Vec<u8>, Offload)| {
+            let mut frame = pool.frame(bytes).unwrap();
+            frame.offload = *offload;
+            frame
+        };
+        let mut frames: Vec<Frame> = frames.iter().map(frame).collect();
         self.switch
             .receive(now, PortNo(port), &mut frames, &mut self.io);
         self.work(now);
