@@ -60,6 +60,15 @@ fn a_forwarders_delay_loss_and_order_are_found() {
         let page = folder.read("report.html");
         assert!(page.contains("<svg") && page.contains("action-delay"));
         assert!(folder.read("results.csv").contains("action-delay,"));
+        // The same for a document of others.
+        let figure = folder.read("thesis/figures/action-delay-plots-1.pdf");
+        assert!(figure.starts_with("%PDF") && figure.ends_with("%%EOF\n"));
+        let table = folder.read("thesis/tables/action-delay-1.tex");
+        assert!(table.contains("99 \\% interval of the mean &"));
+        let rows = folder.read("thesis/tables/action-delay-1.csv");
+        assert!(rows.starts_with("point,verdict,n,"));
+        let methods = folder.read("thesis/methods.txt");
+        assert!(methods.contains("had 500 frames after at most 1000 of warm-up"));
         // On the line of a test, single points are beyond the instrument, and forced.
         let notes = first["notes"].as_array().unwrap();
         assert!(first["marks"].as_array().unwrap().is_empty(), "{notes:?}");

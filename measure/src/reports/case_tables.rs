@@ -43,15 +43,10 @@ fn shown(value: Option<f64>) -> String {
 pub fn tables(results: &Results, case: &MeterCase, points: &[&Point]) -> String {
     let mut all: Vec<PointRecords<'_>> = Vec::new();
     for point in points {
-        let records: Vec<&ResultRecord> = results.of(case.name, &point.name).collect();
-        let metric = case.main.unwrap_or(DELAY);
-        let counting = records.iter().filter(|record| record.counts());
-        let sign = counting.map(|record| record.sign(metric)).max();
-        all.push(PointRecords {
+        all.push(PointRecords::new(
             point,
-            sign: sign.unwrap_or_default().ending(),
-            records,
-        });
+            results.of(case.name, &point.name).collect(),
+        ));
     }
     let mut text = overview(case, &all);
     if all.iter().any(PointRecords::has_delays) {
@@ -64,12 +59,40 @@ pub fn tables(results: &Results, case: &MeterCase, points: &[&Point]) -> String 
 /// The repeats of a point.
 struct PointRecords<'a> {
     point: &'a Point,
+    /// All of them.
+    repeats: Vec<&'a ResultRecord>,
+    /// Those that its numbers are of: the ones that count, or all if none does.
     records: Vec<&'a ResultRecord>,
-    /// The end of its name.
-    sign: &'static str,
 }
 
-impl PointRecords<'_> {
+impl<'a> PointRecords<'a> {
+    fn new(point: &'a Point, repeats: Vec<&'a ResultRecord>) -> Self {
+        let counting = repeats.iter().filter(|record| record.counts());
+        let mut records: Vec<&ResultRecord> = counting.copied().collect();
+        if records.is_empty() {
+            records.clone_from(&repeats);
+        }
+        Self {
+            point,
+            repeats,
+            records,
+        }
+    }
+
+    /// Returns its name in a row of some metrics: with the greatest of their signs, and how many
+    /// repeats are left out.
+    fn signed_name(&self, metrics: &[&str]) -> String {
+        let records = self.records.iter();
+        let signs = records.flat_map(|record| metrics.iter().map(|metric| record.sign(metric)));
+        let sign = signs.max().unwrap_or_default().ending();
+        let all = self.repeats.len();
+        let left_out = match all - self.records.len() {
+            0 => String::new(),
+            count => format!(" ({count} of {all} repeats no result)"),
+        };
+        format!("{}{sign}{left_out}", self.point.name)
+    }
+
     fn has_delays(&self) -> bool {
         self.records.iter().any(|record| record.delay.is_some())
     }
@@ -77,7 +100,7 @@ impl PointRecords<'_> {
     /// The class of its rows.
     fn class(&self) -> &'static str {
         let verdict = self.verdict();
-        match (verdict, self.records.iter().all(|record| record.is_plain())) {
+        match (verdict, self.repeats.iter().all(|record| record.is_plain())) {
             (_, false) => "marked",
             (CaseVerdict::Ok | CaseVerdict::Unsupported, true) => "",
             (
@@ -93,15 +116,15 @@ impl PointRecords<'_> {
 
     /// The first verdict of the repeats that is not `ok`, if there is one.
     fn verdict(&self) -> CaseVerdict {
-        let mut verdicts = self.records.iter().map(|record| record.verdict);
+        let mut verdicts = self.repeats.iter().map(|record| record.verdict);
         let found = verdicts.find(|verdict| *verdict != CaseVerdict::Ok);
         found.unwrap_or(CaseVerdict::Ok)
     }
 
-    /// The beginning of a row; one with a sign says so.
-    fn row(&self) -> HtmlRow {
+    /// The beginning of a row of some metrics; one with a sign says so.
+    fn row(&self, metrics: &[&str]) -> HtmlRow {
         let mut row = HtmlRow::of_class(self.class());
-        row.cell(&format!("{}{}", self.point.name, self.sign));
+        row.cell(&self.signed_name(metrics));
         row
     }
 
@@ -162,7 +185,13 @@ fn overview(case: &MeterCase, all: &[PointRecords<'_>]) -> String {
         let records = &of_point.records;
         let counts = records.iter().filter_map(|r| r.delay.as_ref().map(|d| d.n));
         let n: usize = counts.sum();
-        let mut row = of_point.row();
+        // Without delays, their columns are empty.
+        let metrics = match case.main {
+            Some(main) if of_point.has_delays() => &[main, DELAY][..],
+            Some(main) => &[main],
+            None => &[DELAY],
+        };
+        let mut row = of_point.row(metrics);
         row.words(of_point.verdict().word());
         row.cell(&shown((n > 0).then_some(n as f64)));
         of_point.add_delays(
@@ -178,7 +207,8 @@ fn overview(case: &MeterCase, all: &[PointRecords<'_>]) -> String {
         if let Some(main) = case.main {
             row.cell(&shown(median_of(records, main)));
         }
-        let mut notes: Vec<&str> = records
+        let mut notes: Vec<&str> = of_point
+            .repeats
             .iter()
             .flat_map(|r| r.marks.iter().chain(&r.notes).map(String::as_str))
             .collect();
@@ -208,7 +238,7 @@ fn delays(all: &[PointRecords<'_>]) -> String {
         "max",
     ]);
     for of_point in all.iter().filter(|of_point| of_point.has_delays()) {
-        let mut row = of_point.row();
+        let mut row = of_point.row(&[DELAY]);
         of_point.add_delays(
             &mut row,
             &[|d| Some(d.min), |d| Some(d.mean), |d| Some(d.deviation)],
@@ -245,7 +275,7 @@ fn order(all: &[PointRecords<'_>]) -> String {
     ]);
     for of_point in all.iter().filter(|of_point| of_point.has_delays()) {
         let records = &of_point.records;
-        let mut row = of_point.row();
+        let mut row = of_point.row(&[DELAY]);
         of_point.add_delays(
             &mut row,
             &[
@@ -305,7 +335,7 @@ fn numbers(all: &[PointRecords<'_>]) -> String {
             }
         }
         for (name, unit) in names {
-            let mut row = of_point.row();
+            let mut row = of_point.row(&[name]);
             row.words(name);
             row.cell(&shown(median_of(&of_point.records, name)));
             row.words(unit);
@@ -335,5 +365,39 @@ fn stated_error(records: &[&ResultRecord], name: &str) -> String {
             number(high)
         ),
         None => "one repeat: unknown".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::chosen;
+    use crate::cases::point::PointOutcome;
+
+    #[test]
+    fn a_repeat_that_is_no_result_is_in_no_number_and_the_row_says_so() {
+        let record = |round: u32, rate: f64, mark: Option<&str>| ResultRecord {
+            case: "fm-mod".into(),
+            point: Point::of("bulk"),
+            round,
+            marks: mark.iter().map(ToString::to_string).collect(),
+            metrics: PointOutcome::default().with("rate", "1/s", rate).metrics,
+            ..ResultRecord::default()
+        };
+        let mut results = Results::without_records("a switch");
+        results.records = vec![record(1, 10.0, None), record(2, 90.0, Some("too fast"))];
+        let case = chosen(&["fm-mod".into()]).unwrap()[0];
+        let shown = |results: &Results| tables(results, case, &results.points("fm-mod"));
+        let text = shown(&results);
+        let row = "<tr class=\"marked\"><td>bulk (1 of 2 repeats no result)</td>";
+        assert!(text.contains(row) && text.contains("too fast"), "{text}");
+        assert!(
+            text.contains("<td>10</td>") && !text.contains("<td>50"),
+            "{text}"
+        );
+        results.records.remove(0);
+        let text = shown(&results);
+        assert!(text.contains("<td>bulk (no result)</td>"), "{text}");
+        assert!(text.contains("<td>90</td>"), "{text}");
     }
 }

@@ -9,6 +9,7 @@ use crate::reports::case_tables;
 use crate::reports::conclusions;
 use crate::reports::flow_figures;
 use crate::reports::html_table::{escaped, list, paragraph};
+use crate::reports::methods;
 use crate::reports::plot::{Axes, Line, lines};
 use crate::runs::results::Results;
 
@@ -65,6 +66,8 @@ pub fn report(results: &Results) -> String {
     ));
     body += &form_note(info.short);
     body += &list(&info.machine);
+    body += "<h2>Methods</h2>\n";
+    body += &paragraph(&methods::paragraph(results));
     body += "<h2>The instrument</h2>\n";
     match &results.calibration {
         Some(calibration) => body += &instrument(calibration),
@@ -152,7 +155,10 @@ fn section(results: &Results, case: &MeterCase) -> String {
     );
     text += &paragraph(&format!("After {}.", case.source));
     text += &case_tables::tables(results, case, &points);
-    text += &case_plots::plots(results, case, &points);
+    let plots = case_plots::plots(results, case, &points);
+    if !plots.is_empty() {
+        text += &format!("<h3>Plots</h3>\n{plots}");
+    }
     text + &flow_figures::figures(&[results], case.name)
 }
 

@@ -6,10 +6,11 @@ use crate::error::Result;
 use crate::testbed::net::context;
 
 /// The entities in our pages, with the characters that they mean.
-const ENTITIES: [(&str, &str); 4] = [
+const ENTITIES: [(&str, &str); 5] = [
     ("&lt;", "<"),
     ("&gt;", ">"),
     ("&quot;", "\""),
+    ("&apos;", "'"),
     ("&amp;", "&"),
 ];
 
@@ -96,7 +97,8 @@ fn without(page: &str, begin: &str, end: &str) -> String {
     text + rest
 }
 
-fn plain(words: &str) -> String {
+/// Text of a page without entities.
+pub fn plain(words: &str) -> String {
     let mut text = words.to_string();
     for (entity, character) in ENTITIES {
         text = text.replace(entity, character);

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::reports::flow_figures;
 use crate::reports::html::{form_note, page, titled};
 use crate::reports::html_table::{HtmlRow, HtmlTable, escaped, list, paragraph};
+use crate::reports::methods;
 use crate::reports::paper_figures::{PaperFigure, figures, way_words};
 use crate::reports::paper_text::Anchor;
 use crate::reports::skew;
@@ -158,6 +159,10 @@ pub fn report(paper: &PublishedPaper, runs: &[Results]) -> String {
         let mut sentences = first.info.machine.clone();
         sentences.extend(first.calibration.iter().flat_map(|found| found.sentences()));
         body += &list(&sentences);
+        body += "<h2>Methods</h2>\n";
+    }
+    for run in runs {
+        body += &paragraph(&methods::paragraph(run));
     }
     for table in &paper.tables {
         body += &compared(table, runs);

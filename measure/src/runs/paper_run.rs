@@ -10,8 +10,10 @@ use crate::cases::chosen;
 use crate::data_centre::live_fct;
 use crate::error::Result;
 use crate::reports::markdown::{fill_page, markdown};
+use crate::reports::methods;
 use crate::reports::paper_qos;
 use crate::reports::papers::{self, PublishedPaper};
+use crate::reports::thesis;
 use crate::runs::results::{Results, Store};
 use crate::runs::run_arguments::{ORIGINAL_FOLDER, REPORT, RunArguments, repeats};
 use crate::runs::runner::{self, left};
@@ -56,15 +58,19 @@ impl PaperArguments {
     /// Errors: no such paper or set-up; what does not start; the user ends it.
     pub fn run(&self) -> Result<()> {
         let paper = papers::of(&self.number)?;
-        let report = if paper.cases.is_empty() {
-            paper_qos::run(&paper, self.short)?
+        let (report, methods) = if paper.cases.is_empty() {
+            (paper_qos::run(&paper, self.short)?, Vec::new())
         } else {
-            papers::report(&paper, &self.results(&paper)?)
+            let results = self.results(&paper)?;
+            let methods: Vec<String> = results.iter().map(methods::paragraph).collect();
+            (papers::report(&paper, &results), methods)
         };
         let store = Store::open(&self.out)?;
         for (name, text) in [(REPORT, &report), (MARKDOWN, &markdown(&report))] {
             println!("{}", store.write(name, text)?.display());
         }
+        let files = thesis::write(&self.out, &report, &methods)?;
+        println!("{}", files.display());
         match &self.page {
             Some(page) => {
                 let verb = format!("paper {}", self.number);

@@ -370,7 +370,7 @@ impl Store {
 }
 
 /// A value of a row, quoted where it must be. Spec: RFC 4180 section 2.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

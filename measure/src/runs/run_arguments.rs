@@ -10,6 +10,8 @@ use crate::cases::chosen;
 use crate::cases::workbench::{Limits, MAX_OWN_RULES, USUAL_SCALE, Workbench};
 use crate::error::{ControlError, Error, Result};
 use crate::reports::html;
+use crate::reports::methods;
+use crate::reports::thesis;
 use crate::runs::guard::Guard;
 use crate::runs::machine::{machine, switch_facts};
 use crate::runs::results::{Results, RunInfo, Store};
@@ -123,8 +125,11 @@ pub struct RunArguments {
 /// Errors: there are no results, or the system's.
 pub fn report(folder: &Path) -> Result<()> {
     let results = Results::read(folder)?;
-    let path = Store::open(folder)?.write(REPORT, &html::report(&results))?;
+    let page = html::report(&results);
+    let path = Store::open(folder)?.write(REPORT, &page)?;
     println!("{}", path.display());
+    let files = thesis::write(folder, &page, &[methods::paragraph(&results)])?;
+    println!("{}", files.display());
     Ok(())
 }
 
