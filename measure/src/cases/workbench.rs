@@ -47,6 +47,8 @@ pub struct Limits {
     pub frames: u32,
     /// True if all is in its shortest form.
     pub short: bool,
+    /// True if a live data centre has fewer flows, for at most ten minutes a round.
+    pub reduced: bool,
     /// True if frames go there and back.
     pub echo: bool,
     /// Rules in the switch at most.
@@ -67,6 +69,7 @@ impl Limits {
         Self {
             frames: 0,
             short,
+            reduced: false,
             echo: false,
             max_rules: MAX_OWN_RULES,
             max_rate: f64::MAX,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bofuss_oflib::Version;
 use bofuss_ports::NetNs;
 
+use crate::data_centre::fct::LINK_MBPS;
 use crate::data_centre::leaf_spine::LeafSpine;
 use crate::error::Result;
 use crate::subject::SetupName;
@@ -17,8 +18,10 @@ use crate::testbed::net::{
 };
 use crate::testbed::setup::Setup;
 
-/// Bytes that the token bucket of a link lets through at once: two frames.
-const BURST_BYTES: u32 = 3_100;
+/// Bytes that the token bucket of a link lets through at once: two frames at the paper's rate of
+/// links, fewer on slower ones, and at least a whole frame, as a bucket never passes a larger one.
+const BURST_BYTES: f64 = 3_100.0;
+const LEAST_BURST_BYTES: f64 = 1_600.0;
 /// Frames that wait at the end of a link, full ones.
 const QUEUE_BYTES: u32 = 100 * 1_514;
 /// The port on which the first switch listens for OpenFlow.
@@ -62,6 +65,11 @@ pub fn unsupported(setup: &SetupName, arp_path: bool) -> Option<&'static str> {
     }
 }
 
+/// Bytes that a link of this rate lets through at once.
+pub fn burst_bytes(link_bps: f64) -> f64 {
+    (BURST_BYTES * link_bps / (LINK_MBPS * 1e6)).max(LEAST_BURST_BYTES)
+}
+
 impl FabricPlan {
     /// The ports of a spine or a leaf; their names say which.
     fn ports(&self, tier: char, number: usize) -> Vec<String> {
@@ -97,9 +105,10 @@ impl FabricPlan {
     /// The command that limits the rate of an interface, as `tc` reads it.
     fn limit(&self, interface: &str) -> String {
         format!(
-            "qdisc replace dev {interface} root tbf rate {:.0}bit burst {BURST_BYTES} \
+            "qdisc replace dev {interface} root tbf rate {:.0}bit burst {:.0} \
              limit {QUEUE_BYTES}\n",
-            self.link_bps
+            self.link_bps,
+            burst_bytes(self.link_bps)
         )
     }
 
@@ -332,6 +341,13 @@ pub fn processor_ticks() -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_bucket_of_a_link_scales_with_its_rate_down_to_a_frame() {
+        assert_eq!(burst_bytes(100e6), 3_100.0);
+        assert_eq!(burst_bytes(75e6), 2_325.0);
+        assert_eq!(burst_bytes(12.5e6), 1_600.0);
+    }
 
     #[test]
     fn segments_sent_again_are_counted_by_their_name() {

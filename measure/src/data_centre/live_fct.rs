@@ -20,7 +20,7 @@ use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::cases::point::{CaseVerdict, EndedFlow, Point, PointOutcome};
 use crate::cases::workbench::{Limits, Workbench};
-use crate::data_centre::fabric::{Fabric, FabricPlan, processor_ticks, unsupported};
+use crate::data_centre::fabric::{Fabric, FabricPlan, burst_bytes, processor_ticks, unsupported};
 use crate::data_centre::fct::{self, FLOWS, LINK_MBPS, WARM_UP, paths_of, sizes_of};
 use crate::data_centre::flow_classes::{
     IMBALANCE, PROCESSOR_TIME, PROCESSOR_TIME_OF, add_load, by_class,
@@ -28,15 +28,23 @@ use crate::data_centre::flow_classes::{
 use crate::data_centre::flow_sizes::{ArrivalPlan, FlowArrival};
 use crate::data_centre::leaf_spine::LeafSpine;
 use crate::error::Result;
+use crate::statistics::numbers::lasting;
 use crate::statistics::{greatest, least, mean};
 use crate::subject::SetupName;
 use crate::testbed::net::context;
 
 /// The name of the case.
 pub const NAME: &str = "spine-leaf-live";
-/// Bytes at which flows are cut off, unless the user says otherwise: so that 5 repeats of all
-/// points on three set-ups take less than 3 hours. There are no elephants then.
-const MOST_BYTES: f64 = 1e6;
+/// Bytes at which flows are cut off, unless the user says otherwise: the most of web search, so
+/// that there are elephants. A run takes hours, which are printed before it begins.
+const MOST_BYTES: f64 = 30e6;
+/// Flows of the reduced form.
+const REDUCED_WARM_UP: usize = 20;
+const REDUCED_FLOWS: usize = 180;
+/// Links from server to server.
+const LINKS: f64 = 4.0;
+/// The metric of what full token buckets on its way take off a flow's time.
+const BUCKETS: &str = "time that full buckets take off a flow after a pause, at most";
 /// Flows and their sizes in the shortest form.
 const SHORT_WARM_UP: usize = 10;
 const SHORT_FLOWS: usize = 60;
@@ -100,15 +108,42 @@ pub fn seconds(limits: &Limits, setup: &SetupName, point: &Point) -> f64 {
     if unsupported(setup, is_arp_path(point)).is_some() {
         return 0.0;
     }
-    START_SECONDS + flow_count(limits) as f64 / plan(limits, point).flows_per_second()
+    let plan = plan(limits, point);
+    // The last flow may be one of the largest.
+    let last = plan.most_bytes * 8.0 / plan.link_bps;
+    START_SECONDS + flow_count(limits) as f64 / plan.flows_per_second() + last
+}
+
+/// What is said before a run: its form, and how long it takes.
+pub fn announcement(seconds: f64, reduced: bool) -> String {
+    let form = if reduced { ", reduced form," } else { "" };
+    format!("{NAME}{form} takes about {}", lasting(seconds))
+}
+
+/// The flows of a point that do not count.
+fn warm_up(limits: &Limits) -> usize {
+    match (limits.short, limits.reduced) {
+        (true, _) => SHORT_WARM_UP,
+        (false, true) => REDUCED_WARM_UP,
+        (false, false) => WARM_UP,
+    }
 }
 
 /// All flows of a point.
 fn flow_count(limits: &Limits) -> usize {
-    if limits.short {
-        return SHORT_WARM_UP + SHORT_FLOWS;
-    }
-    WARM_UP + FLOWS
+    let counting = match (limits.short, limits.reduced) {
+        (true, _) => SHORT_FLOWS,
+        (false, true) => REDUCED_FLOWS,
+        (false, false) => FLOWS,
+    };
+    warm_up(limits) + counting
+}
+
+/// A note on the form of a run.
+fn form_note(limits: &Limits) -> Option<String> {
+    limits.reduced.then(|| {
+        format!("reduced form: {REDUCED_FLOWS} flows that count, and not {FLOWS}; rough numbers")
+    })
 }
 
 fn is_arp_path(point: &Point) -> bool {
@@ -126,14 +161,12 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     if let Some(note) = unsupported(&own.setup, arp_path) {
         return Ok(PointOutcome::of(CaseVerdict::Unsupported, note));
     }
-    let short = bench.limits.short;
     let network = LeafSpine::of(bench.limits);
     let plan = plan(bench.limits, point);
-    let warm_up = if short { SHORT_WARM_UP } else { WARM_UP };
     let live = LiveRun {
         network,
         arrivals: plan.arrivals(u64::from(bench.round), flow_count(bench.limits)),
-        warm_up,
+        warm_up: warm_up(bench.limits),
         scale: f64::from(bench.limits.scale),
     };
     let fabric = Fabric::start(&FabricPlan {
@@ -146,6 +179,9 @@ pub fn run(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
     })?;
     let mut outcome = live.measure(&fabric, bench.over)?;
     add_load(&mut outcome, &plan, &live.arrivals);
+    let at_once = LINKS * burst_bytes(plan.link_bps) * 8.0 / (LINK_MBPS * 1e6);
+    outcome.add(BUCKETS, "us", at_once * 1e6);
+    outcome.notes.extend(form_note(bench.limits));
     outcome.notes.push(format!(
         "live: {} spines, {} leaves, {} servers; links of {} Mb/s, times and rates are scaled to \
          {LINK_MBPS} Mb/s; flows are cut off at {} bytes",
@@ -347,20 +383,51 @@ async fn idle_round_trip(servers: &[NetNs], network: &LeafSpine) -> Result<f64> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data_centre::flow_sizes::FlowClass;
     use crate::subject::SetupName;
     use crate::testbed::setup::Setup;
 
     #[test]
-    fn five_repeats_on_three_set_ups_take_less_than_three_hours() {
-        let limits = Limits::unbounded(false);
-        let [ours, ovs] = [Setup::Bofuss, Setup::Ovs].map(SetupName::Known);
-        let mut sum = 0.0;
-        for point in points(&limits) {
-            for setup in [&ours, &ovs, &SetupName::Original] {
-                sum += 5.0 * seconds(&limits, setup, &point);
+    fn the_reduced_form_takes_at_most_ten_minutes_and_says_what_it_is() {
+        let limits = Limits {
+            reduced: true,
+            ..Limits::unbounded(false)
+        };
+        for setup in [SetupName::Known(Setup::Bofuss), SetupName::Original] {
+            let all = points(&limits);
+            let times = all.iter().map(|point| seconds(&limits, &setup, point));
+            let sum: f64 = times.sum();
+            assert!((60.0..=600.0).contains(&sum), "{sum} s");
+            let said = announcement(sum, true);
+            let head = "spine-leaf-live, reduced form, takes about ";
+            assert!(said.starts_with(head) && said.ends_with(" min"), "{said}");
+        }
+        let note = form_note(&limits).unwrap();
+        assert!(note.starts_with("reduced form: 180 flows"), "{note}");
+        assert_eq!(form_note(&Limits::unbounded(false)), None);
+    }
+
+    #[test]
+    fn elephants_are_among_the_flows_and_the_hours_of_the_long_form_are_said() {
+        for reduced in [true, false] {
+            let limits = Limits {
+                reduced,
+                ..Limits::unbounded(false)
+            };
+            for point in points(&limits) {
+                let arrivals = plan(&limits, &point).arrivals(1, flow_count(&limits));
+                let counting = arrivals.iter().skip(warm_up(&limits));
+                let classes = counting.map(|flow| FlowClass::of(flow.bytes));
+                let elephants = classes.filter(|class| *class == FlowClass::Elephant);
+                assert!(elephants.count() > 0, "{}", point.name);
             }
         }
-        assert!((3_600.0..3.0 * 3_600.0).contains(&sum), "{sum} s");
+        let limits = Limits::unbounded(false);
+        let ours = SetupName::Known(Setup::Bofuss);
+        let all = points(&limits);
+        let sum: f64 = all.iter().map(|point| seconds(&limits, &ours, point)).sum();
+        let said = announcement(5.0 * sum, false);
+        assert!(said.ends_with(" hours"), "{said}");
     }
 
     #[test]

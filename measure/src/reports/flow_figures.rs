@@ -67,7 +67,11 @@ impl FlowOrigin {
     /// Says what a reader must know of the numbers.
     fn explained(self, runs: &[&Results], case: &str) -> String {
         if self == Self::Live {
-            return "Live: the switches of each set-up, and the kernel's TCP.".into();
+            return "Live: the switches of each set-up, and the kernel's TCP. A link lets the first \
+                    frame after a pause through at once, and counts its time to the next: flows of \
+                    few frames are faster than on a cable, after each pause by at most the time \
+                    that is among the numbers."
+                .into();
         }
         let mut costs = Vec::new();
         for run in runs {
@@ -98,15 +102,22 @@ impl FlowOrigin {
 pub fn figures(runs: &[&Results], case: &str) -> String {
     let origin = FlowOrigin::of(case);
     let mut text = String::new();
+    let is_reduced = runs.iter().any(|run| run.info.reduced);
+    let form = if is_reduced && origin == FlowOrigin::Live {
+        ", reduced form"
+    } else {
+        ""
+    };
     for (metric, unit, figure) in MEASURES {
         let found = figures_of(runs, case, metric);
         if found.is_empty() {
             continue;
         }
         text += &format!(
-            "<h3>{figure}, {}: {metric} by class of flows, {unit}, with 95 % intervals over \
+            "<h3>{figure}, {}{}: {metric} by class of flows, {unit}, with 95 % intervals over \
              runs</h3>\n",
-            origin.word()
+            origin.word(),
+            form
         );
         text += &paragraph(&origin.explained(runs, case));
         text += &table(&found);
@@ -394,6 +405,7 @@ mod tests {
     use super::*;
     use crate::cases::point::PointOutcome;
     use crate::cases::workbench::Limits;
+    use crate::data_centre::live_fct;
     use crate::runs::results::ResultRecord;
 
     /// A simulated run of a set-up of which a frame costs this much.
@@ -423,6 +435,18 @@ mod tests {
         assert!(page.contains("<td>cost of ovs, arp-path</td>"), "{page}");
         assert!(page.contains("cost of ovs is at 1.000 times cost of bofuss"));
         assert!(page.contains("<td>1.25</td><td>3,200</td>"), "{page}");
+    }
+
+    #[test]
+    fn the_reduced_form_is_in_the_heading_of_live_figures_only() {
+        let mut run = simulated("bofuss", 800.0);
+        run.info.reduced = true;
+        let page = figures(&[&run], fct::NAME);
+        assert!(page.contains("<h3>Fig. 6, simulated: throughput"), "{page}");
+        run.records[0].case = live_fct::NAME.into();
+        let page = figures(&[&run], live_fct::NAME);
+        let head = "<h3>Fig. 6, live, reduced form: throughput";
+        assert!(page.contains(head), "{page}");
     }
 
     #[test]

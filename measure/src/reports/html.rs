@@ -230,6 +230,7 @@ mod tests {
                 version: None,
                 repeats: 2,
                 short: false,
+                reduced: false,
                 echo: false,
                 stamps: TimeStamps::default(),
                 machine: Vec::new(),

@@ -29,8 +29,13 @@ fn subject(results: &Results) -> String {
     } else {
         ""
     };
+    let reduced = if info.reduced {
+        ", spine-leaf-live in its reduced form"
+    } else {
+        ""
+    };
     format!(
-        "{} was measured{spoken} with {}{form}.",
+        "{} was measured{spoken} with {}{form}{reduced}.",
         info.subject, info.program
     )
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::reports::latex;
 use crate::reports::page_parts::{PageTable, parts};
 use crate::reports::pdf::pdf;
-use crate::runs::results::quoted;
+use crate::runs::raw::quoted;
 
 /// The folder of these files, in that of the report.
 pub const FOLDER: &str = "thesis";

@@ -17,6 +17,7 @@ use crate::reports::thesis;
 use crate::runs::results::{Results, Store};
 use crate::runs::run_arguments::{ORIGINAL_FOLDER, REPORT, RunArguments, repeats};
 use crate::runs::runner::{self, left};
+use crate::statistics::numbers::lasting;
 use crate::subject::{SetupName, own_folder};
 
 /// The file of the report's text.
@@ -33,7 +34,10 @@ pub struct PaperArguments {
     /// Each case in its shortest form, once
     #[arg(long)]
     short: bool,
-    /// Repeats of each point [default: 5, with --short 1]
+    /// Fewer flows in spine-leaf-live of paper 000: at most ten minutes on each set-up, once
+    #[arg(long, conflicts_with = "short")]
+    reduced: bool,
+    /// Repeats of each point [default: 5, with --short or --reduced 1]
     #[arg(long, value_name = "COUNT")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     repeats: Option<u32>,
@@ -84,7 +88,7 @@ impl PaperArguments {
     /// of them alike.
     fn results(&self, paper: &PublishedPaper) -> Result<Vec<Results>> {
         let setups = self.setups(paper)?;
-        let rounds = repeats(self.repeats, self.short);
+        let rounds = repeats(self.repeats, self.short || self.reduced);
         self.announce(paper, &setups, rounds)?;
         let start = Instant::now();
         let all = rounds as usize * setups.len();
@@ -122,6 +126,7 @@ impl PaperArguments {
         let usual = RunArguments::of_setup(setup.name, &paper.cases, &setup.folder);
         usual
             .repeated(rounds, self.short)
+            .reduced(self.reduced)
             .there_and_back(paper.echo)
     }
 
@@ -173,14 +178,12 @@ impl PaperArguments {
         }
         let form = if self.short { ", shortest form" } else { "" };
         eprintln!(
-            "paper {}{form}: its cases take about {:.0} min in all rounds",
+            "paper {}{form}: its cases take about {} in all rounds",
             self.number,
-            (all / 60.0).ceil()
+            lasting(all)
         );
         if live > 0.0 {
-            let minutes = (live / 60.0).ceil();
-            let name = live_fct::NAME;
-            eprintln!("{name} takes about {minutes:.0} min of them");
+            eprintln!("{} of it", live_fct::announcement(live, self.reduced));
         }
         Ok(())
     }

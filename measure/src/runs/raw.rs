@@ -1,4 +1,4 @@
-//! The raw samples of a result: the names of their files, and the table of flows.
+//! The raw samples of a result: the names of their files, and the rows of tables.
 
 use crate::cases::point::{EndedFlow, Point};
 
@@ -21,6 +21,15 @@ pub fn flow_table(flows: &[EndedFlow]) -> String {
         text += &format!("{},{seconds}\n", flow.bytes);
     }
     text
+}
+
+/// A value of a row, quoted where it must be. Spec: RFC 4180 section 2.
+pub fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.into()
+    }
 }
 
 #[cfg(test)]

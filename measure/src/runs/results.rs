@@ -16,7 +16,7 @@ use crate::cases::calibration::Calibration;
 use crate::cases::point::{CaseVerdict, Point, ResultMetric};
 use crate::cases::table_size::AT_LEAST;
 use crate::error::{Error, Result};
-use crate::runs::raw::{self, RAW};
+use crate::runs::raw::{self, RAW, quoted};
 use crate::runs::signed::{NumberSign, Signed};
 use crate::statistics::Summary;
 use crate::subject::time_stamps::TimeStamps;
@@ -42,6 +42,9 @@ pub struct RunInfo {
     pub repeats: u32,
     /// True if all was in its shortest form.
     pub short: bool,
+    /// True if a live data centre had fewer flows.
+    #[serde(default)]
+    pub reduced: bool,
     /// True if frames went there and back.
     pub echo: bool,
     /// The clock that stamped the frames.
@@ -53,7 +56,7 @@ pub struct RunInfo {
 
 impl RunInfo {
     /// Returns in words what two runs must have in common for their results to belong together.
-    fn conditions(&self) -> [&str; 5] {
+    fn conditions(&self) -> [&str; 6] {
         [
             &self.subject,
             self.version.as_deref().unwrap_or("any version"),
@@ -61,6 +64,11 @@ impl RunInfo {
                 "--short"
             } else {
                 "the long form"
+            },
+            if self.reduced {
+                "--reduced"
+            } else {
+                "all flows"
             },
             if self.echo {
                 "echo mode"
@@ -369,15 +377,6 @@ impl Store {
     }
 }
 
-/// A value of a row, quoted where it must be. Spec: RFC 4180 section 2.
-pub fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.into()
-    }
-}
-
 fn csv_rows(record: &ResultRecord) -> String {
     let mut marks: Vec<&str> = record.marks.iter().map(String::as_str).collect();
     marks.extend(record.forced());
@@ -449,6 +448,7 @@ impl Results {
                 version: None,
                 repeats: 1,
                 short: false,
+                reduced: false,
                 echo: false,
                 stamps: TimeStamps::default(),
                 machine: Vec::new(),
@@ -569,6 +569,7 @@ mod tests {
             version: Some("1.3".into()),
             repeats: 3,
             short: false,
+            reduced: false,
             echo: false,
             stamps: TimeStamps::Program,
             machine: Vec::new(),

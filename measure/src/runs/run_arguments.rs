@@ -82,13 +82,16 @@ pub struct RunArguments {
         hide_default_value = true
     )]
     frames: u32,
-    /// Repeats of each point [default: 5]
+    /// Repeats of each point [default: 5, with --short or --reduced 1]
     #[arg(long, value_name = "COUNT")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     repeats: Option<u32>,
     /// Each case in its shortest form, once
     #[arg(long)]
     short: bool,
+    /// Fewer flows in spine-leaf-live: at most ten minutes on a set-up, once
+    #[arg(long, conflicts_with = "short")]
+    reduced: bool,
     /// Send frames there and back
     #[arg(long)]
     echo: bool,
@@ -97,7 +100,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "WHO")]
     time_stamps: Option<TimeStamps>,
     /// Bytes at which flows of spine-leaf-fct and spine-leaf-live are cut off [default: 100000000
-    /// and 1000000]
+    /// and 30000000]
     #[arg(long, value_name = "BYTES")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     largest_flow: Option<u64>,
@@ -133,9 +136,9 @@ pub fn report(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Repeats of each point: what the user says, or what is usual.
-pub fn repeats(wanted: Option<u32>, short: bool) -> u32 {
-    wanted.unwrap_or(if short { 1 } else { REPEATS })
+/// Repeats of each point: what the user says, or what is usual; one if all is to be done once.
+pub fn repeats(wanted: Option<u32>, once: bool) -> u32 {
+    wanted.unwrap_or(if once { 1 } else { REPEATS })
 }
 
 impl RunArguments {
@@ -154,6 +157,7 @@ impl RunArguments {
             frames: 0,
             repeats: None,
             short: false,
+            reduced: false,
             echo: false,
             time_stamps: None,
             largest_flow: None,
@@ -170,6 +174,13 @@ impl RunArguments {
     pub fn repeated(mut self, repeats: u32, short: bool) -> Self {
         self.repeats = Some(repeats);
         self.short = short;
+        self
+    }
+
+    /// The same with fewer flows of a live data centre, or all.
+    #[must_use]
+    pub fn reduced(mut self, reduced: bool) -> Self {
+        self.reduced = reduced;
         self
     }
 
@@ -190,6 +201,7 @@ impl RunArguments {
         Limits {
             frames: self.frames,
             short: self.short,
+            reduced: self.reduced,
             echo: self.echo,
             max_rules: self.max_rules.unwrap_or(usual),
             max_rate: f64::from(self.max_rate),
@@ -243,7 +255,7 @@ impl RunArguments {
         self.calibrated(&store, stamps)?;
         let plan = RunPlan {
             cases: &cases,
-            repeats: repeats(self.repeats, self.short),
+            repeats: repeats(self.repeats, self.short || self.reduced),
             forced: self.force,
         };
         let ended = isolated(self.setup.is_some(), || {
@@ -324,6 +336,7 @@ impl RunArguments {
             version: version.map(|version| version.to_string()),
             repeats: plan.repeats,
             short: self.short,
+            reduced: self.reduced,
             echo: self.echo,
             stamps: subject.stamps,
             machine: [machine(), facts, subject.time_stamps()].concat(),

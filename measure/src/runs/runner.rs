@@ -257,11 +257,8 @@ fn announce(bench: &Workbench<'_>, steps: &[RunStep<'_>]) {
         .filter(|(_, case, _)| case.name == live_fct::NAME);
     let seconds: f64 = live.map(|step| expected_seconds(bench, step)).sum();
     if bench.subject.own.is_some() && seconds > 0.0 {
-        eprintln!(
-            "{} takes about {:.0} min",
-            live_fct::NAME,
-            (seconds / 60.0).ceil()
-        );
+        let reduced = bench.limits.reduced;
+        eprintln!("{}", live_fct::announcement(seconds, reduced));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Numbers and counts as reports print them.
+//! Numbers, counts and times as reports print them.
 
 /// A count with its unit: `1 flow`, `1,000 flows`.
 pub fn counted(count: u32, counts: &str) -> String {
@@ -33,6 +33,14 @@ pub fn number(value: f64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A time in words: minutes, or hours of a long run.
+pub fn lasting(seconds: f64) -> String {
+    match (seconds / 60.0).ceil() {
+        minutes if minutes <= 90.0 => format!("{minutes:.0} min"),
+        minutes => format!("{:.1} hours", minutes / 60.0),
+    }
 }
 
 #[cfg(test)]
