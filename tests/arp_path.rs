@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use bofuss_frame::Pool;
 use bofuss_ports::{AfPacket, AfPacketOptions, BATCH_FRAMES, NetNs, PortDriver};
-use bofuss_tests::{Process, address, have, host, ip, ok, port, program, run, until};
+use bofuss_tests::{Lab, Process, address, have, host, ip, ok, port, printed, program, run, until};
+use serde_json::Value;
 
 /// Keeps the interfaces of these hosts apart from those of a `Lab`.
 const NUMBER: u32 = 70;
@@ -411,4 +412,87 @@ fn a_thousand_hosts_on_a_switch_are_told_apart() {
     });
     let entries = ring.dpctl(0, &["arp_path_entries"]);
     assert_eq!(entries.matches("state=learnt").count(), 1001);
+}
+
+#[test]
+fn paths_of_arp_path_are_shown_forgotten_and_fixed() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let lab = Lab::new(3, &["--fail-mode", "arp-path"]);
+    let ctl = |words: &[&str]| {
+        let mut bofuss = Command::new(program("bofuss"));
+        let output = run(bofuss.args(["ctl", &lab.name]).args(words));
+        (output.status.success(), printed(&output))
+    };
+    let told = |words: &[&str]| {
+        let (done, said) = ctl(words);
+        assert!(done, "{words:?}: {said}");
+        said
+    };
+    lab.all_ping();
+    let list = |words: &[&str]| -> Value {
+        let text = told(&[&["paths", "--json"], words].concat());
+        serde_json::from_str(&text).unwrap()
+    };
+    let known = |host: u8| {
+        let list = list(&[]);
+        let rows = list["paths"].as_array().unwrap().iter();
+        let mac = format!("02:00:00:00:00:{host:02x}");
+        let mut rows = rows.filter(|row| row["mac"] == *mac && row["vlan"].is_null());
+        rows.next().cloned()
+    };
+    for host in 1..=3u8 {
+        let row = known(host).unwrap();
+        assert_eq!(row["port_no"], host.to_string(), "{row}");
+        assert_eq!(row["state"], "learnt", "{row}");
+        assert!(row["left_ms"].as_u64().unwrap() > 0, "{row}");
+    }
+    let lines = told(&["paths"]);
+    assert!(
+        lines.contains("mac=02:00:00:00:00:01 port_no=1 state=learnt"),
+        "{lines}"
+    );
+    // Pages have each host once.
+    let first = list(&["--most", "1"]);
+    let next = first["next"].to_string();
+    let rest = list(&["--from", &next]);
+    let count = |list: &Value| list["paths"].as_array().unwrap().len();
+    assert_eq!(count(&first), 1);
+    assert_eq!(count(&rest), count(&list(&[])) - 1);
+    assert!(rest["next"].is_null());
+    // Host 1 seems to be behind port 3, also after all others were forgotten.
+    let third = format!("{}=02:00:00:00:00:01", lab.port(3));
+    assert_eq!(told(&["add-path", &third]), "");
+    told(&["add-path", "2=02:00:00:00:00:01,7"]);
+    told(&["flush-paths"]);
+    let list = list(&[]);
+    let rows = list["paths"].as_array().unwrap();
+    let pinned = |port: &str, vlan: Value| {
+        let mut rows = rows.iter().filter(|row| row["state"] == "pinned");
+        rows.any(|row| row["port_no"] == port && row["vlan"] == vlan)
+    };
+    assert!(pinned("3", Value::Null) && pinned("2", 7.into()), "{list}");
+    assert!(!lab.pings(1, 2));
+    told(&["del-path", "02:00:00:00:00:01"]);
+    told(&["del-path", "02:00:00:00:00:01,7"]);
+    lab.all_ping();
+    assert_eq!(known(1).unwrap()["port_no"], "1");
+    for (words, why) in [
+        (["add-path", "02:00:00:00:00:01"], "it is PORT=MAC[,VLAN]"),
+        (["add-path", "1=02:00"], "'02:00' is no address"),
+        (
+            ["add-path", "p9=02:00:00:00:00:01"],
+            "or the name of a port",
+        ),
+        (["add-path", "99=02:00:00:00:00:01"], "BAD_REQUEST/BAD_PORT"),
+        (
+            ["del-path", "02:00:00:00:00:77"],
+            "ARP-Path does not know this host",
+        ),
+        (["paths", "--most"], "--most takes a number"),
+    ] {
+        let (done, said) = ctl(&words);
+        assert!(!done && said.contains(why), "{words:?}: {said}");
+    }
 }

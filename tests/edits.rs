@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use bofuss_tests::{Lab, PATIENCE, Process, have, ip, ok, printed, program, raw, run, until};
+use serde_json::Value;
 
 /// The exit code of a command, and what it printed.
 fn ctl(switch: &str, words: &[&str]) -> (bool, String) {
@@ -108,6 +109,14 @@ fn addresses_of_normal_are_shown_forgotten_and_fixed() {
     told(&lab, &["add-mac", "1=02:00:00:00:00:01"]);
     told(&lab, &["add-mac", "2=02:00:00:00:00:01,7"]);
     assert!(known(&lab).contains(&"02:00:00:00:00:01 vlan=7 port=2 static".into()));
+    let list: Value = serde_json::from_str(&told(&lab, &["macs", "--json"])).unwrap();
+    let rows = list["macs"].as_array().unwrap();
+    let fixed = |row: &&Value| row["is_static"] == true;
+    assert_eq!(rows.iter().filter(fixed).count(), 2, "{list}");
+    assert!(
+        rows.iter()
+            .any(|row| row["age_sec"].is_u64() && row["vlan"].is_null())
+    );
     lab.all_ping();
     told(&lab, &["del-mac", "02:00:00:00:00:01"]);
     lab.all_ping();

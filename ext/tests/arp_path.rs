@@ -267,6 +267,8 @@ fn a_rule_wins_and_what_no_rule_takes_follows_its_path() {
         assert_eq!(switch.send(2, 2, 1), [1], "{name}: others go on");
         switch.ask("arp_path_mod", "pin,mac=02:00:00:00:00:01,port=3");
         assert_eq!(switch.send(2, 2, 1), [3], "{name}: a pin holds");
+        switch.ask("arp_path_mod", "flush");
+        assert_eq!(switch.send(2, 2, 1), [3], "{name}: a pin is not flushed");
         switch.ask("arp_path_mod", "delete,mac=02:00:00:00:00:01");
         assert_eq!(switch.send(2, 2, 1), [0; 0], "{name}: unknown, not flooded");
         let tables = switch.list("arp_path_tables");

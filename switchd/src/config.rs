@@ -44,6 +44,7 @@ pub use file::{
 pub use options::Options;
 pub use ports::{ConfiguredQueue, PortKind, PortSpec, ports, with_kept_numbers};
 pub use state::StateOptions;
+pub use tables::{address, station};
 pub use written::written;
 
 /// A switch's name unless it is given one.

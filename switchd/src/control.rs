@@ -89,7 +89,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("counters", "", "packets dropped, by reason"),
     (
         "macs",
-        "",
+        "[--json]",
         "the addresses that NORMAL knows, and the age of those learned",
     ),
     (
@@ -103,6 +103,26 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
         "let NORMAL know an address at a port, which does not move",
     ),
     ("del-mac", "MAC[,VLAN]", "let NORMAL learn it again"),
+    (
+        "paths",
+        "[--json] [--most N] [--from N]",
+        "the hosts that ARP-Path knows and the ports towards them, 100 or N at a time",
+    ),
+    (
+        "flush-paths",
+        "",
+        "forget the hosts that ARP-Path knows, except static ones",
+    ),
+    (
+        "add-path",
+        "PORT=MAC[,VLAN]",
+        "let ARP-Path know a host at a port, which does not move",
+    ),
+    (
+        "del-path",
+        "MAC[,VLAN]",
+        "let ARP-Path forget a host, also a static one",
+    ),
     ("queues", "[--json]", "the ports' queues and counters"),
     (
         "tables",
@@ -412,7 +432,11 @@ mod tests {
         assert!(refusal(b"ports").text.contains("one line"));
         assert!(refusal(b"\n").text.contains("no command ''"));
         assert!(refusal(b"port\n").text.contains("'list' shows them"));
-        assert!(refusal(b"macs now\n").text.contains("takes no argument"));
+        assert!(
+            refusal(b"counters now\n")
+                .text
+                .contains("takes no argument")
+        );
         assert!(refusal(b"add-port \n").text.contains("needs PORT"));
         assert!(refusal(b"log \xff\n").text.contains("UTF-8"));
         assert_eq!(parse(b" log  debug\r\n"), Ok(("log", "debug".into())));

@@ -16,6 +16,7 @@ mod live_switch;
 mod loop_counters;
 mod missing_ports;
 mod page;
+mod paths;
 mod poller;
 mod port_set;
 mod quick_closes;

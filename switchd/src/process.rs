@@ -279,7 +279,7 @@ impl Process {
                 });
                 return;
             }
-            "flows" | "groups" | "meters" => {
+            "flows" | "groups" | "meters" | "paths" => {
                 let queue = self.switches[at].queue.clone();
                 tokio::spawn(async move {
                     // The requester may be gone.

@@ -230,8 +230,12 @@ impl Running {
                 let connected = self.queue.ask(Operation::Connections).await?;
                 Ok(connected + &self.unconnected())
             }
-            "macs" => self.queue.ask(Operation::Addresses).await,
+            "macs" => self.queue.ask(Operation::Addresses(argument)).await,
             "flush-macs" => self.queue.ask(Operation::ForgetAddresses).await,
+            "flush-paths" | "add-path" | "del-path" => {
+                let change = Operation::ChangePaths(name.into(), argument);
+                self.queue.ask(change).await
+            }
             "counters" => self.queue.ask(Operation::Counters).await,
             "queues" => self.queue.ask(Operation::Queues(argument)).await,
             "capture" => self.capture(argument, file).await,

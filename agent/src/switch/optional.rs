@@ -1,10 +1,17 @@
-//! What only some switches do: go on with an earlier state, or be one of several replicas.
+//! What only some switches do: go on with an earlier state, be one of several replicas, or tell an
+//! operator what extensions know.
 
-use bofuss_datapath::engine::FrameEngine;
 #[cfg(feature = "replicas")]
-use bofuss_datapath::{Replica, Time};
+use bofuss_datapath::Replica;
+use bofuss_datapath::engine::FrameEngine;
+#[cfg(feature = "operators")]
+use bofuss_datapath::{Asker, ReplyPart, Time};
+#[cfg(feature = "operators")]
+use bofuss_oflib::{ErrorCode, ExtValue, Version, message::ControllerRole};
 
 use super::Switch;
+#[cfg(feature = "operators")]
+use crate::deliver::DiscardSink;
 #[cfg(feature = "replicas")]
 use crate::io::SwitchIo;
 
@@ -37,8 +44,33 @@ impl<E: FrameEngine> Switch<E> {
     /// Processes frames that wait, for one turn: see
     /// [`Datapath::catch_up`](bofuss_datapath::Datapath::catch_up). [`Switch::work`] also continues
     /// with changes and replies.
-    pub fn catch_up<I: SwitchIo>(&mut self, now: Time, io: &mut I) {
+    pub fn catch_up<I: SwitchIo>(&mut self, now: bofuss_datapath::Time, io: &mut I) {
         let parts = &mut self.parts(now, io);
         parts.datapath.catch_up(now, &mut parts.sink);
+    }
+}
+
+#[cfg(feature = "operators")]
+impl<E: FrameEngine> Switch<E> {
+    /// Returns the next part of an extension's answer to a multipart request that changes nothing,
+    /// for an operator, who has no connection; `from` is 0 at first, then what the part before
+    /// named as next.
+    ///
+    /// Errors: the extension's; BAD_REQUEST/BAD_EXPERIMENTER if none has the request.
+    pub fn extension_part(
+        &mut self,
+        now: Time,
+        request: &ExtValue,
+        from: u64,
+    ) -> Result<ReplyPart, ErrorCode> {
+        let asker = Asker {
+            connection: u64::MAX,
+            role: ControllerRole::EQUAL,
+            version: Version::V1_5,
+            form: 0,
+        };
+        let sink = &mut DiscardSink;
+        let mut calls = self.datapath.hook_calls(now, sink);
+        Ok(calls.multipart(asker, request, from)?.0)
     }
 }

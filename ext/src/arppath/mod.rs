@@ -25,10 +25,13 @@ mod wire;
 pub use error::EXPERIMENTER;
 pub use hook::hook;
 pub use neighbours::NeighbourKind;
+pub use table::place;
 pub use wire::{EntryState, PathMod, PathPortRecord, PathRecord, PathTableRecord, TableUse};
 
-use bofuss_oflib::Field;
+use alloc::vec::Vec;
+
 use bofuss_oflib::ext::{ExtKind, ExtRow, Listed, ValueList};
+use bofuss_oflib::{ExtValue, Field};
 
 /// This extension adds no fields.
 pub static FIELDS: [Field; 0] = [];
@@ -45,7 +48,7 @@ pub static VALUES: [ExtRow; 5] = [
         .that_changes()
         .with_error_names(error::ERRORS)
         .with_usage(
-            "pin,mac=M,port=N[,vlan=V]|delete[,mac=M][,port=N][,vlan=V]",
+            "pin,mac=M,port=N[,vlan=V]|delete[,mac=M][,port=N][,vlan=V]|flush",
             "sets and deletes what ARP-Path knows",
         ),
     list::<PathRecord>(
@@ -60,7 +63,19 @@ pub static VALUES: [ExtRow; 5] = [
     ),
     list::<PathTableRecord>(3, "arp_path_tables", "prints in which tables ARP-Path acts"),
 ];
+/// The place of the message that changes entries.
+const CHANGE: usize = 1;
 /// The places of the lists.
 const ENTRIES: usize = 2;
 const PORTS: usize = 3;
 const TABLES: usize = 4;
+
+/// The request for the list of entries.
+pub fn entries_request() -> ExtValue {
+    ExtValue::typed(&VALUES[ENTRIES], ValueList::<PathRecord>(Vec::new()))
+}
+
+/// The message of a change of entries.
+pub fn change(change: PathMod) -> ExtValue {
+    ExtValue::typed(&VALUES[CHANGE], change)
+}

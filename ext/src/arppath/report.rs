@@ -128,6 +128,10 @@ pub(super) fn change(
             machine.pin(cx.now, station, port);
             Ok(())
         }
+        PathMod::Flush => {
+            machine.paths.retain(|_, entry| entry.is_pinned());
+            Ok(())
+        }
         PathMod::Delete { vlan, mac, port } => {
             if let (Some(vlan), Some(mac)) = (vlan, mac) {
                 let known = machine.paths.get(cx.now, &(vlan, mac));

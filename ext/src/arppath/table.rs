@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 pub type VlanHost = (u16, Mac);
 
 /// A host as one number, of VLAN and address, by which lists continue.
-pub(super) fn place((vlan, mac): VlanHost) -> u64 {
+pub fn place((vlan, mac): VlanHost) -> u64 {
     let [a, b, c, d, e, f] = mac.0;
     let [high, low] = vlan.to_be_bytes();
     u64::from_be_bytes([high, low, a, b, c, d, e, f])

@@ -11,6 +11,7 @@ use bofuss_oflib::{Catalogue, DecodeError, Mac, ParseError, PortNo};
 
 use super::error::{BAD_COMMAND, BAD_VALUE};
 use super::neighbours::NeighbourKind;
+use super::table::place;
 use crate::common::args::Args;
 use crate::common::words::{named, place_of};
 
@@ -54,6 +55,18 @@ pub struct PathRecord {
     pub via: u64,
 }
 
+impl PathRecord {
+    /// Its place in the list, from which a part of the list may begin.
+    pub fn place(&self) -> u64 {
+        place((self.vlan, self.mac))
+    }
+
+    /// The name of its state.
+    pub fn state_name(&self) -> &'static str {
+        place_of(&EntryState::NAMES, &self.state).1
+    }
+}
+
 impl Wire for PathRecord {
     fn decode(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let vlan = r.at("vlan").get()?;
@@ -80,7 +93,7 @@ impl Wire for PathRecord {
 
 impl TextForm for PathRecord {
     fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, state) = place_of(&EntryState::NAMES, &self.state);
+        let state = self.state_name();
         let vlan = self.vlan;
         let mac = self.mac;
         let port = self.port;
@@ -219,6 +232,8 @@ pub enum PathMod {
         /// The port, if of one.
         port: Option<PortNo>,
     },
+    /// Deletes all entries but pinned ones.
+    Flush,
 }
 
 impl Wire for PathMod {
@@ -237,6 +252,7 @@ impl Wire for PathMod {
                 mac: Some(mac).filter(|mac| *mac != Mac::default()),
                 port: Some(port).filter(|port| *port != PortNo::ANY),
             }),
+            2 => Ok(Self::Flush),
             _ => Err(at_command.err(BAD_COMMAND)),
         }
     }
@@ -244,6 +260,7 @@ impl Wire for PathMod {
     fn encode(&self, w: &mut Writer<'_>) {
         let (command, vlan, mac, port) = match self {
             Self::Pin { vlan, mac, port } => (0u8, *vlan, *mac, *port),
+            Self::Flush => (2, ANY_VLAN, Mac::default(), PortNo::ANY),
             Self::Delete { vlan, mac, port } => (
                 1,
                 vlan.unwrap_or(ANY_VLAN),
@@ -262,6 +279,7 @@ impl TextForm for PathMod {
             Self::Pin { vlan, mac, port } => {
                 write!(f, "pin,vlan={vlan:#x},mac={mac},port={port}")
             }
+            Self::Flush => f.write_str("flush"),
             Self::Delete { vlan, mac, port } => {
                 f.write_str("delete")?;
                 if let Some(vlan) = vlan {
@@ -284,20 +302,22 @@ impl TypedBody for PathMod {
         let mut args = Args::new(text);
         let pins = args.take("pin").is_some();
         let deletes = args.take("delete").is_some();
+        let flushes = args.take("flush").is_some();
         let mac = args.take("mac").map(parse_mac).transpose()?;
         let vlan = optional(&mut args, "vlan")?;
         let port = optional(&mut args, "port")?.map(PortNo);
         args.finish()?;
         match (pins, mac, port) {
-            (true, Some(mac), Some(port)) if !deletes => Ok(Self::Pin {
+            (false, None, None) if flushes && !deletes && vlan.is_none() => Ok(Self::Flush),
+            (true, Some(mac), Some(port)) if !deletes && !flushes => Ok(Self::Pin {
                 vlan: vlan.unwrap_or(0),
                 mac,
                 port,
             }),
-            (false, ..) if deletes => Ok(Self::Delete { vlan, mac, port }),
+            (false, ..) if deletes && !flushes => Ok(Self::Delete { vlan, mac, port }),
             (..) => {
-                let right = "pin,mac=M,port=N[,vlan=V] or delete[,mac=M][,port=N][,vlan=V]";
-                Err(format!("it is {right}").into())
+                let delete = "delete[,mac=M][,port=N][,vlan=V]";
+                Err(format!("it is pin,mac=M,port=N[,vlan=V], {delete} or flush").into())
             }
         }
     }

@@ -70,7 +70,7 @@ pub(super) fn datapath_config(
         mac_limit(text, &ports, &mut config)?;
     }
     for text in &options.macs {
-        let (station, port) = station(text, &ports)?;
+        let (station, port) = station(&format!("--mac {text}"), text, &ports)?;
         config.static_addresses.insert(station, port);
     }
     config.port_vlans = port_vlans(options, &ports)?;
@@ -116,16 +116,22 @@ fn mac_limit(text: &str, ports: &[PortSpec], config: &mut bofuss_datapath::Confi
     Ok(())
 }
 
-/// Reads a station that NORMAL does not learn. Errors: what is wrong with it.
-fn station(text: &str, ports: &[PortSpec]) -> Result<(Station, PortNo)> {
-    let option = format!("--mac {text}");
+/// Reads a station at a port, `PORT=MAC[,VLAN]`. Errors: what is wrong with it, after `option`.
+pub fn station(option: &str, text: &str, ports: &[PortSpec]) -> Result<(Station, PortNo)> {
     let example = || format!("{option}: it is PORT=MAC[,VLAN], as 2=02:00:00:00:00:01,7");
     let (port, station) = text.split_once('=').ok_or_else(example)?;
+    Ok((address(option, station)?, number_of(option, port, ports)?))
+}
+
+/// Reads a station, `MAC[,VLAN]`. Errors: what is wrong with it, after `option`.
+pub fn address(option: &str, station: &str) -> Result<Station> {
     let (mac, vlan) = match station.split_once(',') {
         Some((mac, vlan)) => (mac, Some(vlan)),
         None => (station, None),
     };
-    let mac: Mac = mac.parse().map_err(|_| example())?;
+    let mac: Mac = mac
+        .parse()
+        .map_err(|_| format!("{option}: '{mac}' is no address, as 02:00:00:00:00:01"))?;
     if mac.is_multicast() {
         return Err(format!("{option}: it is the address of a group").into());
     }
@@ -134,7 +140,7 @@ fn station(text: &str, ports: &[PortSpec]) -> Result<(Station, PortNo)> {
         Some(Ok(vlan @ 0..=0xfff)) => VID_PRESENT | vlan,
         Some(_) => return Err(format!("{option}: a VLAN is 0 to 4095").into()),
     };
-    Ok(((tag, mac), number_of(&option, port, ports)?))
+    Ok((tag, mac))
 }
 
 /// Finds an engine by its name. Errors: a sentence with the names that would be right.

@@ -1,16 +1,14 @@
 //! Commands of operators to the data-plane thread: ports, controllers, captures, counters.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs::File;
 
 use bofuss_agent::FailMode;
 use bofuss_channel::ActiveAddress;
-use bofuss_datapath::{Egress, Station, Time};
+use bofuss_datapath::{Egress, Time};
 use bofuss_embed::record::RecordedInput;
 use bofuss_ext::{Switch, queues};
 use bofuss_frame::Pool;
-use bofuss_oflib::PortNo;
 use bofuss_oflib::field::VID_PRESENT;
 use bofuss_oflib::message::port::PortState;
 use tokio::sync::oneshot;
@@ -19,6 +17,7 @@ use super::DataPlane;
 use super::copiers::{self, NewTarget};
 use super::lists;
 use super::live_switch::LiveSwitch;
+use super::paths;
 use crate::config::{Config, PortSpec};
 use crate::error::Result;
 
@@ -45,10 +44,12 @@ pub enum Operation {
     Counters,
     /// List the queues: `[--json]`.
     Queues(String),
-    /// List the addresses that NORMAL knows.
-    Addresses,
+    /// List the addresses that NORMAL knows: `[--json]`.
+    Addresses(String),
     /// Forget those that it has learned.
     ForgetAddresses,
+    /// Change what ARP-Path knows: `flush-paths`, `add-path` or `del-path`, and its argument.
+    ChangePaths(String, String),
     /// Report the memory in use.
     Memory,
     /// Report what the kernel forwards.
@@ -99,7 +100,9 @@ impl DataPlane {
                 let lines = |live: &mut LiveSwitch| list_queues(live.switch());
                 lists::print(&options, &mut self.live, lines, lists::queues)
             }
-            Operation::Addresses => Ok(list_addresses(&mut self.live)),
+            Operation::Addresses(options) => {
+                lists::print(&options, &mut self.live, address_lines, lists::addresses)
+            }
             Operation::ForgetAddresses => {
                 let now = self.live.now();
                 self.live.give(
@@ -108,6 +111,9 @@ impl DataPlane {
                     |switch, _| switch.forget_addresses(),
                 );
                 Ok(String::new())
+            }
+            Operation::ChangePaths(command, argument) => {
+                paths::change(&mut self.live, &self.config.ports, &command, &argument)
             }
             Operation::Accelerator(options) => self.live.describe_acceleration(&options),
             Operation::Workers(options) => self.live.describe_workers(&options),
@@ -190,23 +196,15 @@ fn list_queues(switch: &Switch) -> String {
 }
 
 /// Lists the addresses that NORMAL knows, by VLAN and address.
-fn list_addresses(live: &mut LiveSwitch) -> String {
-    live.hear_of_stations();
-    let datapath = live.switch().datapath();
-    let now = live.now();
-    let learned = datapath.bridge().stations(now);
-    let learned = learned.map(|(station, port, seen)| (station, (port, Some(seen))));
-    let fixed = datapath.config().static_addresses.iter();
-    let fixed = fixed.map(|(station, port)| (*station, (*port, None)));
-    let all: BTreeMap<Station, (PortNo, Option<Time>)> = learned.chain(fixed).collect();
+fn address_lines(live: &mut LiveSwitch) -> String {
     let mut text = String::new();
-    for ((tag, mac), (port, seen)) in all {
+    for ((tag, mac), (port, seen)) in lists::known_addresses(live) {
         let vlan = match tag {
             0 => "untagged".into(),
             tag => format!("vlan={}", tag & !VID_PRESENT),
         };
         let age = match seen {
-            Some(seen) => format!("age={}s", now.since(seen) / Time::SEC),
+            Some(seen) => format!("age={}s", live.now().since(seen) / Time::SEC),
             None => "static".into(),
         };
         let _ = writeln!(text, "{mac} {vlan} port={port} {age}");

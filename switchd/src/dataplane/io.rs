@@ -23,6 +23,9 @@ use crate::record::SwitchRecorder;
 use crate::refusal;
 use crate::rights::LOCKED;
 
+/// The connection by which an operator's command gives an extension a message.
+pub(super) const OPERATOR: ConnId = ConnId(u64::MAX - 1);
+
 /// The ports and connections.
 pub struct DataPlaneIo {
     /// The open ports.
@@ -39,6 +42,8 @@ pub struct DataPlaneIo {
     pub followers: Option<Followers>,
     /// Replies to the questions by which the state is saved.
     pub for_saver: Vec<Message>,
+    /// Replies to the message of an operator's command.
+    pub for_operator: Vec<Message>,
 }
 
 /// Converts the id of a connection from the channel's type to the agent's.
@@ -62,6 +67,7 @@ impl DataPlaneIo {
             recorder,
             followers: None,
             for_saver: Vec::new(),
+            for_operator: Vec::new(),
         }
     }
 
@@ -126,6 +132,9 @@ impl SwitchIo for DataPlaneIo {
         if let Some(recorder) = &mut self.recorder {
             recorder.message(conn, xid, &message);
         }
+        if conn == OPERATOR {
+            return self.for_operator.push(message);
+        }
         self.connections.send(conn, xid, message);
     }
 
@@ -140,7 +149,7 @@ impl SwitchIo for DataPlaneIo {
     }
 
     fn has_room(&self, conn: ConnId) -> bool {
-        conn == SAVER || self.answered(self.connections.has_room(conn))
+        conn == SAVER || self.answered(conn == OPERATOR || self.connections.has_room(conn))
     }
 
     fn takes_packet_in(&mut self, conn: ConnId, in_port: PortNo) -> bool {

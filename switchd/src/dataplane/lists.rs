@@ -1,9 +1,12 @@
-//! Lists of what is never long, as text or JSON: ports, tables and queues.
+//! Lists of what is never long, as text or JSON: ports, tables, queues and addresses.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use bofuss_datapath::Egress;
+use bofuss_datapath::{Egress, Station, Time};
 use bofuss_ext::queues;
+use bofuss_oflib::PortNo;
+use bofuss_oflib::field::VID_PRESENT;
 use bofuss_oflib::message::port::PortState;
 use serde_json::{Value, json};
 
@@ -62,6 +65,38 @@ pub(super) fn queues(live: &mut LiveSwitch) -> Value {
         }
     }
     json!({"version": VERSION, "queues": all})
+}
+
+/// The addresses that NORMAL knows, each with its port and when it was seen; not for static ones.
+pub(super) fn known_addresses(live: &mut LiveSwitch) -> BTreeMap<Station, (PortNo, Option<Time>)> {
+    live.hear_of_stations();
+    let datapath = live.switch().datapath();
+    let learned = datapath.bridge().stations(live.now());
+    let learned = learned.map(|(station, port, seen)| (station, (port, Some(seen))));
+    let fixed = datapath.config().static_addresses.iter();
+    let fixed = fixed.map(|(station, port)| (*station, (*port, None)));
+    learned.chain(fixed).collect()
+}
+
+/// The addresses that NORMAL knows, by VLAN and address.
+pub(super) fn addresses(live: &mut LiveSwitch) -> Value {
+    let all = known_addresses(live);
+    let rows = all.into_iter().map(|((tag, mac), (port, seen))| {
+        json!({
+            "mac": mac.to_string(), "vlan": vlan(tag), "port_no": port.to_string(),
+            "age_sec": seen.map(|seen| live.now().since(seen) / Time::SEC),
+            "is_static": seen.is_none(),
+        })
+    });
+    json!({"version": VERSION, "macs": rows.collect::<Value>()})
+}
+
+/// The VLAN of a VLAN_VID value; null for untagged.
+pub(super) fn vlan(tag: u16) -> Value {
+    match tag {
+        0 => Value::Null,
+        tag => (tag & !VID_PRESENT).into(),
+    }
 }
 
 /// The tables, of which the pipeline may use some and leave others empty.

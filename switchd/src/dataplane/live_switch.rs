@@ -11,16 +11,16 @@ use std::time::Duration;
 
 use bofuss_agent::{ConnId, Request};
 use bofuss_channel::{Event, Origin};
-use bofuss_datapath::Time;
 use bofuss_datapath::engine::ReviewScope;
 use bofuss_datapath::reconfigure::Obstacle;
+use bofuss_datapath::{ReplyPart, Time};
 use bofuss_embed::record::{RecordedConnections, RecordedInput};
 use bofuss_ext::Switch;
 use bofuss_fastpath::Settled;
 use bofuss_frame::{Frame, OffloadCapabilities, Pool};
 use bofuss_oflib::message::multipart::PortStats;
 use bofuss_oflib::message::{ErrorMsg, PortDesc};
-use bofuss_oflib::{Message, PortNo};
+use bofuss_oflib::{ExtValue, Message, PortNo};
 use bofuss_ports::PortError;
 use tracing::{debug, info, warn};
 
@@ -82,6 +82,14 @@ impl LiveSwitch {
     /// The switch, to be read.
     pub(super) fn switch(&self) -> &Switch {
         &self.switch
+    }
+
+    /// The part of an extension's answer that begins at `from`. Errors: the extension's.
+    pub(super) fn extension_part(&mut self, request: &ExtValue, from: u64) -> Result<ReplyPart> {
+        let now = self.now();
+        let part = self.switch.extension_part(now, request, from);
+        let catalogue = self.switch.datapath().catalogue();
+        part.map_err(|error| catalogue.error_text(error).into())
     }
 
     /// The switch with all counters up to date.

@@ -1,4 +1,4 @@
-//! A page of a list that may be long, collected in slices: flow entries, groups or meters.
+//! A page of a list that may be long, collected in slices: flow entries, groups, meters or paths.
 
 use std::cmp::Reverse;
 
@@ -15,6 +15,7 @@ use super::collection::Collection;
 use super::command::Answer;
 use super::lists::VERSION;
 use super::live_switch::{LiveSwitch, named};
+use super::paths;
 use crate::error::Result;
 
 /// Rows of a page, unless the command says how many, and the most that it may say.
@@ -29,7 +30,7 @@ const SKIPPED_SLICES: usize = 16;
 
 /// A page of a list: what is asked for, and the rows so far.
 pub struct Page {
-    /// `flows`, `groups` or `meters`, which is also the name of the list in JSON.
+    /// `flows`, `groups`, `meters` or `paths`, which is also the name of the list in JSON.
     command: &'static str,
     json: bool,
     most: usize,
@@ -239,6 +240,28 @@ impl Page {
     }
 }
 
+impl Page {
+    /// Adds hosts that ARP-Path knows, in the order of their places.
+    fn add_paths(&mut self, live: &mut LiveSwitch) {
+        match paths::part(live, self.from) {
+            Err(error) => self.end = Some(Err(error)),
+            Ok((records, next)) => {
+                for record in records {
+                    if self.is_full() {
+                        self.end = Some(Ok(Some(record.place())));
+                        return;
+                    }
+                    self.add((0, Reverse(0)), &paths::row(&record));
+                }
+                match next {
+                    Some(next) => self.from = next,
+                    None => self.end = Some(Ok(None)),
+                }
+            }
+        }
+    }
+}
+
 impl Collection for Page {
     fn is_done(&self) -> bool {
         self.end.is_some()
@@ -248,6 +271,7 @@ impl Collection for Page {
         match self.command {
             "groups" => self.add_groups(live),
             "meters" => self.add_meters(live),
+            "paths" => self.add_paths(live),
             _ => self.add_flows(live),
         }
     }
