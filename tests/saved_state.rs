@@ -129,6 +129,69 @@ fn a_switch_goes_on_where_it_ended() {
 }
 
 #[test]
+fn states_of_flows_go_on_with_what_is_left_of_their_timers() {
+    if !have(&["ip"]) {
+        return;
+    }
+    let folder = folder("flows");
+    let name = format!("sf{}", std::process::id());
+    let ports = ["--port", "tap:sf0", "--port", "tap:sf1"];
+    let mut switch = start(&folder, &name, &ports);
+    let key = |host: u8| format!("key=(eth_src=02:00:00:00:00:0{host})");
+    let timer = |seconds: u8| format!("hard_timeout={seconds}000000,hard_rollback=9");
+    for text in [
+        "table_config,table=0,stateful=1".into(),
+        "set_lookup_extractor,table=0,fields=eth_src".into(),
+        "set_update_extractor,table=0,fields=eth_src".into(),
+        "set_global_variable,table=0,id=2,value=77".into(),
+        "set_condition,table=0,id=0,condition=fd0+lt+gd2".into(),
+        format!("set_flow_state,table=0,{},state=3,{}", key(1), timer(100)),
+        format!("set_flow_state,table=0,{},state=4,{}", key(2), timer(5)),
+        format!("set_flow_variable,table=0,id=1,{},value=66", key(1)),
+        "set_global_state,global_state=5".into(),
+    ] {
+        dpctl(&name, &["state_mod", &text]);
+    }
+    let first = Instant::now();
+    let counts = "set_data_var(table=0,output=fd0,function=sum,operands=fd0+1)";
+    dpctl(
+        &name,
+        &[
+            "add-flow",
+            &format!("tcp,condition0=1,actions={counts},output:2"),
+        ],
+    );
+    let before = dpctl(&name, &["state_tables"]);
+    assert!(before.contains("value=66"), "{before}");
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(switch.terminate(), Some(0));
+    let mut switch = start(&folder, &name, &ports);
+    let log = log_of(&folder);
+    let said = "2 states of extensions";
+    assert!(
+        log.contains(said) && log.contains("0 things were left out"),
+        "{log}"
+    );
+    assert_eq!(dpctl(&name, &["state_tables"]), before);
+    let states = dpctl(&name, &["state_stats"]);
+    let line = states
+        .lines()
+        .find(|line| line.contains("state=3"))
+        .unwrap();
+    let (lived, really) = (seconds(line, "duration="), first.elapsed().as_secs_f64());
+    assert!(
+        (lived - really).abs() < 1.0,
+        "{lived} s instead of {really} s: {line}"
+    );
+    until("what was left of 5 s goes on", || {
+        dpctl(&name, &["state_stats"]).contains("state=9")
+    });
+    let lived = first.elapsed().as_secs_f64();
+    assert!((4.0..6.5).contains(&lived), "{lived}");
+    assert_eq!(switch.terminate(), Some(0));
+}
+
+#[test]
 fn a_locked_switch_saves_its_state_while_it_runs() {
     let folder = folder("lockst");
     give(folder.0.to_str().unwrap());

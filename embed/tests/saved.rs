@@ -22,6 +22,8 @@ use bofuss_packet::craft;
 
 #[path = "../../fuzz/checks/saved_state.rs"]
 mod saved_state;
+#[path = "common/stateful.rs"]
+mod stateful;
 
 const CONN: ConnId = ConnId(1);
 const SEC: u64 = Time::SEC;
@@ -363,7 +365,7 @@ fn what_is_cut_off_damaged_or_foreign_is_refused_with_its_reason() {
         is("it is no state of a switch")
     );
     let other = is("another version of bofuss has written it");
-    assert_eq!(refused(b"bofuss-state 2\n"), other);
+    assert_eq!(refused(b"bofuss-state 3\n"), other);
     assert_eq!(
         refused(&state[..state.len() - 1]),
         is("it is cut off or damaged: its checksum is wrong")

@@ -21,6 +21,11 @@ pub mod queues;
 pub mod status;
 pub mod trace;
 
+pub use common::saved::SavedExtension;
+
+/// The extensions that know what outlives a restart.
+pub static SAVED: [SavedExtension; 2] = [opp::SAVED, arppath::SAVED];
+
 /// The switch as it is shipped, with the fast path.
 pub type Switch = bofuss_agent::Switch<FastPath>;
 

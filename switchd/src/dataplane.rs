@@ -66,6 +66,16 @@ pub enum Input {
     End,
 }
 
+impl Input {
+    /// Returns true if it has to wait, while packets are processed: see [`Operation::waits`].
+    fn waits(&self, live: &LiveSwitch) -> bool {
+        match self {
+            Self::Command(command) => command.operation.waits(live),
+            Self::Collect(_) | Self::End => false,
+        }
+    }
+}
+
 /// Most bytes of frames that a switch holds: received, queued, and buffered for controllers.
 pub const POOL_BYTES: usize = 64 << 20;
 /// Descriptors that one wait reports at most; the others are reported by the next.
@@ -266,6 +276,13 @@ impl DataPlane {
             || !self.live.io().ports.unpolled().is_empty()
             || self.inbox.has_taken()
             || self.live.is_saving()
+            || self.has_ready_command()
+    }
+
+    /// Returns true if a command waited and need not any longer.
+    fn has_ready_command(&self) -> bool {
+        let input = self.inbox.waiting_input();
+        input.is_some_and(|input| !input.waits(&self.live))
     }
 
     /// Adds a port and its configured queues. Errors: a sentence for the user.

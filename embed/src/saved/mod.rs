@@ -4,7 +4,7 @@
 //! The state is mostly OpenFlow messages that give it again, with counters and times:
 //!
 //! ```text
-//! bofuss-state 1\n
+//! bofuss-state 2\n
 //! KIND LENGTH PAYLOAD         any number of records: one byte, 4 bytes, LENGTH bytes
 //! CHECKSUM                    4 bytes: CRC-32C of all before it
 //! ```
@@ -17,7 +17,9 @@
 //! - `g` and `b`, of a group and a meter: its number, when it was added, packets and bytes of it
 //!   and of each bucket or band;
 //! - `q`: port, queue, and its text form;
-//! - `s`, an address that NORMAL learned: VLAN_VID, address, port, when it was seen.
+//! - `s`, an address that NORMAL learned: VLAN_VID, address, port, when it was seen;
+//! - `x`: a message to an extension, one of [`bofuss_ext::SAVED`]; not in version 1, which is read
+//!   as well.
 //!
 //! Numbers have the highest byte first. A message is in the version that its first byte names.
 
@@ -39,7 +41,9 @@ pub use save::Saving;
 /// The connection by which the switch is asked for its state, and given it again.
 pub const SAVER: ConnId = ConnId(u64::MAX);
 /// The first line.
-const FIRST_LINE: &[u8] = b"bofuss-state 1\n";
+const FIRST_LINE: &[u8] = b"bofuss-state 2\n";
+/// The first line of the version before, which has no states of extensions.
+const EARLIER_FIRST_LINE: &[u8; FIRST_LINE.len()] = b"bofuss-state 1\n";
 /// What every version of the format begins with.
 const MAGIC: &[u8] = b"bofuss-state ";
 /// Bytes of the checksum.
@@ -59,6 +63,11 @@ mod kind {
     pub(super) const METER: u8 = b'b';
     pub(super) const QUEUE: u8 = b'q';
     pub(super) const STATION: u8 = b's';
+    pub(super) const EXTENSION: u8 = b'x';
+    /// All that a state has after its first record.
+    pub(super) const ALL: [u8; 8] = [
+        TABLES, MESSAGE, FLOW, GROUP, METER, QUEUE, STATION, EXTENSION,
+    ];
 }
 
 /// Why bytes are no state.

@@ -5,7 +5,10 @@ use alloc::format;
 use bofuss_datapath::Time;
 use bofuss_packet::checksum::crc32c;
 
-use super::{FIRST_LINE, MAGIC, MAX_STATE_BYTES, RECORD_HEAD_BYTES, SUM_BYTES, StateError, kind};
+use super::{
+    EARLIER_FIRST_LINE, FIRST_LINE, MAGIC, MAX_STATE_BYTES, RECORD_HEAD_BYTES, SUM_BYTES,
+    StateError, kind,
+};
 
 /// A state that is whole: its checksum is right.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +71,7 @@ impl<'a> SavedState<'a> {
         if !bytes.starts_with(MAGIC) {
             return Err(wrong("it is no state of a switch"));
         }
-        if !bytes.starts_with(FIRST_LINE) {
+        if !bytes.starts_with(FIRST_LINE) && !bytes.starts_with(EARLIER_FIRST_LINE) {
             return Err(wrong("another version of bofuss has written it"));
         }
         if bytes.len() > MAX_STATE_BYTES {

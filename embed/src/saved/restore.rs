@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use bofuss_agent::{ConnId, Request, Switch, SwitchIo};
 use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{EntryPast, Time};
-use bofuss_ext::queues;
+use bofuss_ext::{SAVED, queues};
 use bofuss_frame::Frame;
 use bofuss_oflib::message::FlowModFlags;
 use bofuss_oflib::message::multipart::group::BucketCounter;
@@ -35,6 +35,8 @@ pub struct Restored {
     pub addresses: usize,
     /// Queues.
     pub queues: usize,
+    /// Things that extensions knew, such as the states of flows.
+    pub states: usize,
     /// How many things were left out,
     pub left_out: usize,
     /// and the first of these, with the reasons.
@@ -76,15 +78,18 @@ impl SavedState<'_> {
         restoring.switch.connected(now, SAVER, Version::V1_5, false);
         restoring.tables(self);
         restoring.messages(self);
+        restoring.extensions(self);
         restoring.flows(self);
         for (kind, payload) in self.records {
             let given = match kind {
                 kind::GROUP | kind::METER => restoring.counters(kind, Numbers(payload)),
                 kind::QUEUE => restoring.queue(Numbers(payload)),
-                _ => Some(()),
+                known if kind::ALL.contains(&known) => Some(()),
+                _ => None,
             };
             if given.is_none() {
-                restoring.leave_out(format!("record of kind {}: it is wrong", char::from(kind)));
+                let kind = char::from(kind).escape_default();
+                restoring.leave_out(format!("record of kind {kind}: it is wrong"));
             }
         }
         restoring.stations(self);
@@ -211,6 +216,34 @@ impl<E: FrameEngine> Restoring<'_, E> {
             None => {}
         }
         Ok(())
+    }
+
+    /// Gives extensions what they knew, before entries use it.
+    fn extensions(&mut self, state: &SavedState<'_>) {
+        for (_, payload) in state.records.filter(|record| record.0 == kind::EXTENSION) {
+            match self.extension(payload) {
+                Ok(is_thing) => self.done.states += usize::from(is_thing),
+                Err(why) => self.leave_out(why),
+            }
+        }
+    }
+
+    /// Gives an extension a message. Returns whether it was a thing that the extension knew.
+    fn extension(&mut self, payload: &[u8]) -> Result<bool, String> {
+        let message = self.decode(payload);
+        let message = message.map_err(|error| format!("extension: {error}"))?;
+        let Message::Experimenter(value) = message else {
+            return Err("extension: it is no message of one".into());
+        };
+        let name = value.row.name;
+        let mut all = SAVED.iter();
+        let Some(saved) = all.find(|saved| saved.rows.contains(&value.row)) else {
+            return Err(format!("extension: {name} is no state"));
+        };
+        let is_thing = saved.rows.last() == Some(&value.row);
+        let given = self.give(Message::Experimenter(value));
+        given.map_err(|error| format!("extension: {name}: {error}"))?;
+        Ok(is_thing)
     }
 
     /// Adds the entries in the order in which they were added.

@@ -9,14 +9,14 @@ use alloc::vec::Vec;
 use bofuss_agent::{Request, STANDALONE_COOKIE, Switch, SwitchIo};
 use bofuss_datapath::engine::FrameEngine;
 use bofuss_datapath::{Egress, Time};
-use bofuss_ext::queues;
+use bofuss_ext::{SAVED, queues};
 use bofuss_oflib::message::flow_mod::FlowModCommand;
 use bofuss_oflib::message::group_mod::GroupModCommand;
 use bofuss_oflib::message::meter_mod::MeterModCommand;
 use bofuss_oflib::message::multipart::flow::FlowEntry;
 use bofuss_oflib::message::multipart::group::BucketCounter;
 use bofuss_oflib::message::multipart::{
-    FlowStatsRequest, GroupDesc, GroupDescRequest, GroupRequest, GroupStats, MeterConfig,
+    ExtBody, FlowStatsRequest, GroupDesc, GroupDescRequest, GroupRequest, GroupStats, MeterConfig,
     MeterRequest, MeterStats, MultipartReply, MultipartRequest, ReplyBody, RequestBody, TableDesc,
     TableFeatures,
 };
@@ -34,7 +34,7 @@ const ASKED_IN: Version = Version::V1_5;
 const WRITTEN_IN: [Version; 3] = [Version::V1_5, Version::V1_3, Version::V1_0];
 /// The same for an entry with the instruction METER, which 1.5 says as an action.
 const WITH_METER: [Version; 2] = [Version::V1_4, Version::V1_5];
-/// What the switch is asked, one after the other.
+/// What the switch itself is asked, one after the other; then its extensions are.
 const QUESTIONS: usize = 6;
 
 /// A state that is being written. No message of others may change the switch meanwhile, so that it
@@ -134,7 +134,7 @@ impl Saving {
         if !switch.is_ready(SAVER, io) {
             return true;
         }
-        if self.asked == QUESTIONS {
+        if self.asked == QUESTIONS + SAVED.len() {
             switch.disconnected(now, SAVER);
             return false;
         }
@@ -146,7 +146,11 @@ impl Saving {
             2 => RequestBody::Meter(MeterRequest { meter_id }),
             3 => RequestBody::GroupDesc(GroupDescRequest { group_id }),
             4 => RequestBody::Group(GroupRequest { group_id }),
-            _ => RequestBody::Flow(FlowStatsRequest::all()),
+            5 => RequestBody::Flow(FlowStatsRequest::all()),
+            of_extension => {
+                let request = SAVED[of_extension - QUESTIONS].request;
+                RequestBody::Experimenter(ExtBody(request()))
+            }
         };
         self.asked += 1;
         let request = MultipartRequest { body, more: false };
@@ -181,6 +185,13 @@ impl Saving {
                     .for_each(|group| self.group_counters(now, group));
             }
             ReplyBody::Flow(flows) => flows.into_iter().for_each(|flow| self.flow(now, flow.0)),
+            ReplyBody::Experimenter(reply) => {
+                let messages = SAVED.iter().flat_map(|saved| (saved.messages)(&reply.0));
+                for message in messages {
+                    let message = Message::Experimenter(message);
+                    self.message(kind::EXTENSION, Vec::new(), &message);
+                }
+            }
             other => debug_assert!(false, "nobody asked for {other:?}"),
         }
     }

@@ -33,6 +33,8 @@ use alloc::vec::Vec;
 use bofuss_oflib::ext::{ExtKind, ExtRow, Listed, ValueList};
 use bofuss_oflib::{ExtValue, Field};
 
+use crate::common::saved::SavedExtension;
+
 /// This extension adds no fields.
 pub static FIELDS: [Field; 0] = [];
 
@@ -73,6 +75,26 @@ const TABLES: usize = 4;
 /// The request for the list of entries.
 pub fn entries_request() -> ExtValue {
     ExtValue::typed(&VALUES[ENTRIES], ValueList::<PathRecord>(Vec::new()))
+}
+
+/// Of what it knows, what the operator has set outlives a restart; paths are explored again.
+pub const SAVED: SavedExtension = SavedExtension {
+    request: entries_request,
+    messages: pins,
+    rows: &[&VALUES[CHANGE]],
+};
+
+/// The messages that set the pinned entries of a list again.
+fn pins(reply: &ExtValue) -> Vec<ExtValue> {
+    let list: Option<&ValueList<PathRecord>> = reply.body();
+    let entries = list.into_iter().flat_map(|list| &list.0);
+    let pinned = entries.filter(|entry| entry.state == EntryState::Pinned);
+    let pins = pinned.map(|entry| PathMod::Pin {
+        vlan: entry.vlan,
+        mac: entry.mac,
+        port: entry.port,
+    });
+    pins.map(change).collect()
 }
 
 /// The message of a change of entries.

@@ -1,6 +1,8 @@
-//! The helpers that several extensions use: arguments of texts, names, OXM headers, BEBA's errors.
+//! The helpers that several extensions use: arguments of texts, names, OXM headers, BEBA's errors,
+//! saved states.
 
 pub(crate) mod args;
 pub mod beba;
 pub(crate) mod oxm;
+pub mod saved;
 pub(crate) mod words;

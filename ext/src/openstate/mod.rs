@@ -23,6 +23,7 @@ pub(crate) mod metrics;
 mod notification;
 mod options;
 mod report;
+pub(crate) mod saved_flow;
 pub(crate) mod state_mod;
 pub mod stateful;
 mod stats;

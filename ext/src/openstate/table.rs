@@ -75,10 +75,10 @@ pub struct StateEntry {
     /// The state.
     pub state: u32,
     /// True if a timer runs.
-    has_timers: bool,
+    pub(super) has_timers: bool,
     /// The time at which the idle timer starts: at the last read by a packet, or the last
     /// transition.
-    used: Time,
+    pub(super) used: Time,
     /// The time when the last transition was.
     pub since: Time,
     /// The port in whose share it counts: that of the packet that made it, or CONTROLLER.

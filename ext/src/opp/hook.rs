@@ -13,6 +13,7 @@ use bofuss_oflib::{Catalogue, ErrorCode, ExtValue, Message};
 
 use super::action::{crosses, evidence};
 use super::fields::PacketFields;
+use super::saved::{self, Saved};
 use super::tables::RegisterTables;
 use super::{OppMod, RegisterMod, SetDataVar, WriteContext};
 use crate::openstate::action::own_actions;
@@ -20,6 +21,7 @@ use crate::openstate::commands::{self, CommandList};
 use crate::openstate::extractor::value_of_number;
 use crate::openstate::hook::OpenState;
 use crate::openstate::metrics::{MetricRow, metric};
+use crate::openstate::saved_flow::SavedFlow;
 use crate::openstate::stateful::Stateful;
 use crate::openstate::table::StateEntry;
 use crate::openstate::{
@@ -142,10 +144,7 @@ impl CommandList for OppCommands<'_> {
 
     /// Adds the commands that set the registers of an enabled table.
     fn end_table(&mut self, table: u8, stateful: &Stateful) {
-        let registers = self.registers.get(table).filter(|_| stateful.is_enabled());
-        let changes = registers.into_iter().flat_map(|one| one.commands());
-        self.list
-            .extend(changes.map(|change| OppMod::Registers { table, change }));
+        self.list.extend(self.registers.commands(table, stateful));
     }
 
     /// Adds the commands that set those variables of a flow that are not 0.
@@ -296,6 +295,9 @@ impl Hook for Opp {
         value: &ExtValue,
     ) -> Result<(), ErrorCode> {
         self.registers.enter(Trial::LIVE);
+        if let Some(flow) = value.body::<SavedFlow>() {
+            return self.openstate.machine.restore_flow(cx.now, flow);
+        }
         match value.body::<OppMod>() {
             Some(OppMod::State(message)) => self.modify(cx, message)?,
             Some(OppMod::Registers { table, change }) => {
@@ -317,6 +319,10 @@ impl Hook for Opp {
         self.registers.enter(Trial::LIVE);
         if request.body::<ValueList<OppMod>>().is_some() {
             return Ok(self.commands(cx.now, request, from));
+        }
+        if request.body::<ValueList<Saved>>().is_some() {
+            let machine = &self.openstate.machine;
+            return Ok(saved::part(cx.now, machine, &self.registers, from));
         }
         if let Some(ShortStats(StateStats::VariablesRequest(table))) = request.body() {
             let globals = self.registers.globals(&self.openstate.machine, *table);

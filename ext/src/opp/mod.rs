@@ -13,6 +13,7 @@ mod hook;
 mod message;
 mod operand;
 mod registers;
+mod saved;
 mod state_mod;
 mod tables;
 mod update;
@@ -24,11 +25,13 @@ pub use hook::hook;
 pub use message::RegisterMod;
 pub use operand::{Operand, OperandKind};
 pub use registers::Registers;
+pub use saved::{SAVED, Saved};
 pub use state_mod::OppMod;
 pub use update::{MAX_OPERANDS, Update, UpdateFunction};
 
-use bofuss_oflib::ext::ExtRow;
+use bofuss_oflib::ext::{BOFUSS, ExtKind, ExtRow, ValueList};
 
+use crate::openstate::saved_flow::SavedFlow;
 use crate::openstate::{N_ROWS, action_row, rows};
 
 /// The number of header field extractors of a table.
@@ -36,15 +39,25 @@ pub const N_EXTRACTORS: usize = 8;
 /// The outcome of a condition that is not set, or that has an operand without a value.
 pub const CONDITION_NULL: u8 = 0xff;
 
-/// Actions, messages and multiparts: those of OpenState, and two actions.
-pub static VALUES: [ExtRow; N_ROWS + 2] = {
+/// The places of our own rows after those of the dialect: the saved state, and the message that
+/// gives a flow its past again; and that of STATE_MOD.
+const SAVED_STATES: usize = N_ROWS + 2;
+const RESTORE_FLOW: usize = N_ROWS + 3;
+const STATE_MOD: usize = 3;
+
+/// Actions, messages and multiparts: those of OpenState, two actions, and the saved state.
+pub static VALUES: [ExtRow; N_ROWS + 4] = {
     let of_openstate = rows::<OppMod>();
-    let mut all = [action_row::<SetDataVar>(3, "set_data_var"); N_ROWS + 2];
+    let mut all = [action_row::<SetDataVar>(3, "set_data_var"); N_ROWS + 4];
     let mut i = 0;
     while i < N_ROWS {
         all[i] = of_openstate[i];
         i += 1;
     }
     all[N_ROWS + 1] = action_row::<WriteContext>(4, "write_context_to_field");
+    all[SAVED_STATES] =
+        ExtRow::typed::<ValueList<Saved>>(ExtKind::Multipart, BOFUSS, 19, "saved_states");
+    all[RESTORE_FLOW] =
+        ExtRow::typed::<SavedFlow>(ExtKind::Message, BOFUSS, 19, "restore_flow").that_changes();
     all
 };

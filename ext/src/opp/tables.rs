@@ -7,12 +7,13 @@ use bofuss_datapath::{Time, Trial};
 use bofuss_oflib::{Catalogue, ErrorCode, PortNo};
 
 use super::{
-    CONDITION_NULL, ContextSource, MAX_OPERANDS, Operand, OperandKind, RegisterMod, Registers,
-    SetDataVar,
+    CONDITION_NULL, ContextSource, MAX_OPERANDS, Operand, OperandKind, OppMod, RegisterMod,
+    Registers, SetDataVar,
 };
 use crate::common::beba::{FlowVariables, N_CONDITIONS, N_GLOBAL_VARIABLES};
 use crate::openstate::extractor::{Extractor, FieldSource, FlowKey};
 use crate::openstate::machine::Machine;
+use crate::openstate::stateful::Stateful;
 use crate::openstate::table::{StateEntry, TableFull};
 use crate::openstate::{N_TABLES, StateDialect, error};
 
@@ -53,6 +54,17 @@ impl RegisterTables {
     /// The registers of a table, if it has some.
     pub(super) fn get(&self, number: u8) -> Option<&Registers> {
         self.tables.get(usize::from(number))?.as_deref()
+    }
+
+    /// The commands that set the registers of a table, if it is enabled.
+    pub(super) fn commands(
+        &self,
+        table: u8,
+        stateful: &Stateful,
+    ) -> impl Iterator<Item = OppMod> + use<'_> {
+        let registers = self.get(table).filter(|_| stateful.is_enabled());
+        let changes = registers.into_iter().flat_map(|one| one.commands());
+        changes.map(move |change| OppMod::Registers { table, change })
     }
 
     /// The registers of a table below [`N_TABLES`].

@@ -75,6 +75,34 @@ pub enum Operation {
     SetControllers(Vec<ActiveAddress>, FailMode, bool),
 }
 
+impl Operation {
+    /// Returns true if it has to wait, while packets are processed: it would change the switch amid
+    /// a state that is being saved, or be given to an extension amid a long change.
+    pub(super) fn waits(&self, live: &LiveSwitch) -> bool {
+        match self {
+            Self::ChangePaths(..) => live.is_saving() || live.switch().is_changing(),
+            Self::ForgetAddresses | Self::Reconfigure(..) | Self::SetControllers(..) => {
+                live.is_saving()
+            }
+            Self::Ports(_)
+            | Self::Tables(_)
+            | Self::Connections
+            | Self::Counters
+            | Self::Queues(_)
+            | Self::Addresses(_)
+            | Self::Memory
+            | Self::Accelerator(_)
+            | Self::Workers(_)
+            | Self::Trace(_)
+            | Self::Capture(..)
+            | Self::Mirror(_)
+            | Self::Captures
+            | Self::EndCapture(_)
+            | Self::TraceNext(_) => false,
+        }
+    }
+}
+
 impl DataPlane {
     /// Carries out one command and sends the answer.
     pub(super) fn command(&mut self, command: OperatorCommand) {

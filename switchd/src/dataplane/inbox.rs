@@ -2,7 +2,7 @@
 //! with frames.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bofuss_channel::{ConnId, Event, QueuePlace};
 use bofuss_datapath::Time;
@@ -20,6 +20,8 @@ const EVENTS_AT_ONCE: usize = 8;
 /// The queues to the thread, and what was taken from them.
 pub(super) struct Inbox {
     inputs: mpsc::Receiver<Input>,
+    /// A command that was taken from the queue and waits, as do those after it.
+    waiting_input: Option<Input>,
     events: mpsc::Receiver<Event>,
     /// Events that were taken from the queue and not yet handled.
     taken: VecDeque<Event>,
@@ -37,6 +39,7 @@ impl Inbox {
     pub(super) fn new(inputs: mpsc::Receiver<Input>, events: mpsc::Receiver<Event>) -> Self {
         Self {
             inputs,
+            waiting_input: None,
             events,
             taken: VecDeque::new(),
             held: None,
@@ -52,7 +55,32 @@ impl Inbox {
 
     /// Returns true if events wait that nothing will wake the thread for.
     pub(super) fn has_waiting(&self) -> bool {
-        self.has_taken() || !self.backlog.is_empty()
+        self.has_taken() || !self.backlog.is_empty() || self.waiting_input.is_some()
+    }
+
+    /// The command that waits.
+    pub(super) fn waiting_input(&self) -> Option<&Input> {
+        self.waiting_input.as_ref()
+    }
+
+    /// The next command or collection; none while a command `waits`. Without one, the next wakes
+    /// the thread by `context`.
+    fn next_input(
+        &mut self,
+        waits: impl Fn(&Input) -> bool,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Input>> {
+        let input = match self.waiting_input.take() {
+            Some(input) => Some(input),
+            None => ready!(self.inputs.poll_recv(context)),
+        };
+        match input {
+            Some(input) if waits(&input) => {
+                self.waiting_input = Some(input);
+                Poll::Pending
+            }
+            input => Poll::Ready(input),
+        }
     }
 
     /// The connections whose messages wait, and the first of these.
@@ -104,13 +132,14 @@ impl DataPlane {
         let until = Time(now.0 + CONTROL_SLICE_NS);
         let waker = self.poller.set().waker();
         let mut context = Context::from_waker(&waker);
-        while let Poll::Ready(input) = self.inbox.inputs.poll_recv(&mut context) {
+        loop {
+            let waits = |input: &Input| input.waits(&self.live);
+            let Poll::Ready(input) = self.inbox.next_input(waits, &mut context) else {
+                break;
+            };
             self.live.stop_followers();
             match input {
-                Some(Input::Command(command)) => {
-                    self.live.complete_state();
-                    self.command(command);
-                }
+                Some(Input::Command(command)) => self.command(command),
                 Some(Input::Collect(add_slice)) => {
                     add_slice(&mut self.live, &self.config.controllers);
                 }

@@ -36,6 +36,7 @@ mod random_inputs;
 #[path = "../../../sim/tests/common/random_record.rs"]
 mod random_record;
 mod reload;
+mod saving;
 mod turns;
 
 use played::played;

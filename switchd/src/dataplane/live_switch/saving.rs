@@ -57,13 +57,14 @@ impl LiveSwitch {
         let restored = state.restore(now, &mut self.switch);
         let age = Duration::from_nanos(now.since(state.time)).as_secs();
         info!(
-            "state: {} entries, {} groups, {} meters, {} queues and {} addresses of {age} s ago; \
-             {} things were left out",
+            "state: {} entries, {} groups, {} meters, {} queues, {} addresses and {} states of \
+             extensions of {age} s ago; {} things were left out",
             restored.flows,
             restored.groups,
             restored.meters,
             restored.queues,
             restored.addresses,
+            restored.states,
             restored.left_out
         );
         for why in &restored.why {
@@ -147,7 +148,7 @@ impl LiveSwitch {
     }
 
     /// Completes the state that is being collected.
-    pub(in crate::dataplane) fn complete_state(&mut self) {
+    fn complete_state(&mut self) {
         while self.is_saving() {
             let now = self.now();
             self.switch.work(now, &mut self.io);

@@ -1,0 +1,62 @@
+//! While a long state is saved, frames are forwarded in each turn, and commands that change the
+//! switch wait for its end.
+
+use std::time::Instant;
+
+use super::super::command::{Operation, OperatorCommand};
+use super::*;
+use crate::state_dir::StateFolder;
+
+/// Entries of the state, which take many slices.
+const ENTRIES: u32 = 3000;
+/// The least number of turns that the state then takes.
+const LEAST_TURNS: usize = 10;
+
+#[test]
+fn frames_and_reads_do_not_wait_for_a_long_state_and_changes_do() {
+    let folder = Folder::new("saving");
+    let record = folder.0.join("record");
+    let mut lab = Lab::new(&folder, &record, Options::default());
+    let flow = |text: &str, lab: &mut Lab| {
+        let flow = parse_flow(text, FlowModCommand::ADD, &lab.catalogue()).unwrap();
+        lab.tell(1, &Message::FlowMod(flow));
+    };
+    flow("priority=9000,in_port=1,actions=output:2", &mut lab);
+    for n in 0..ENTRIES {
+        flow(&format!("priority={n},tcp,actions=output:3"), &mut lab);
+    }
+    let count = |lab: &Lab| lab.plane.live.switch().datapath().tables()[0].len();
+    lab.until(|lab| count(lab) == 1 + ENTRIES as usize);
+    let states = StateFolder::open(&folder.0, Instant::now()).unwrap();
+    lab.plane.begin_saving(states, Vec::new()).unwrap();
+    let interval = Some(Duration::from_nanos(1));
+    lab.plane.live.set_state_interval(interval);
+    lab.until(|lab| lab.plane.live.is_saving());
+    lab.plane.live.set_state_interval(None);
+    let ask = |lab: &Lab, operation: Operation| {
+        let (reply, answer) = oneshot::channel();
+        let command = OperatorCommand { operation, reply };
+        let sent = lab._inputs.try_send(Input::Command(command));
+        assert!(sent.is_ok());
+        answer
+    };
+    // A read is answered in the next turn, and the state goes on.
+    let mut read = ask(&lab, Operation::Counters);
+    lab.turn(&[]);
+    assert!(read.try_recv().is_ok() && lab.plane.live.is_saving());
+    let mut change = ask(&lab, Operation::ForgetAddresses);
+    let mut turns = 0;
+    while lab.plane.live.is_saving() {
+        assert!(change.try_recv().is_err(), "it waits for the state");
+        lab.frames.clear();
+        let frame = lab.plane.live.pool().frame(&[2; 60]).unwrap();
+        lab.wires[0].send(&mut vec![frame]).unwrap();
+        lab.turn(&[1]);
+        let out: Vec<u32> = lab.frames.iter().map(|frame| frame.0).collect();
+        assert_eq!(out, [2], "a frame leaves in the turn in which it came");
+        turns += 1;
+    }
+    assert!(turns >= LEAST_TURNS, "{turns} turns");
+    lab.turn(&[]);
+    assert!(change.try_recv().is_ok());
+}
