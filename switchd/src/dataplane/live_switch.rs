@@ -2,6 +2,7 @@
 //! recorded, and the accelerator learns of it.
 
 mod acceleration;
+mod ports;
 mod saving;
 mod traces;
 mod workers;
@@ -17,9 +18,8 @@ use bofuss_datapath::{ReplyPart, Time};
 use bofuss_embed::record::{RecordedConnections, RecordedInput};
 use bofuss_ext::Switch;
 use bofuss_fastpath::Settled;
-use bofuss_frame::{Frame, OffloadCapabilities, Pool};
-use bofuss_oflib::message::multipart::PortStats;
-use bofuss_oflib::message::{ErrorMsg, PortDesc};
+use bofuss_frame::{Frame, Pool};
+use bofuss_oflib::message::ErrorMsg;
 use bofuss_oflib::{ExtValue, Message, PortNo};
 use bofuss_ports::PortError;
 use tracing::{debug, info, warn};
@@ -29,19 +29,14 @@ use super::io::{DataPlaneIo, conn_id};
 use super::loop_counters::LoopCounters;
 use super::quick_closes::{CloseReport, QuickCloses};
 use super::thread_clock::ThreadClock;
-use crate::config::ConfiguredQueue;
-use crate::error::{Result, context};
-use crate::log;
-use crate::port::OpenPort;
+use crate::error::Result;
 
 use acceleration::Acceleration;
 use saving::Saver;
 use traces::PendingTraces;
 
+pub(super) use ports::make_queue;
 pub(super) use traces::named;
-
-/// The interval at which the port drivers' loss counters are read.
-const COUNTER_PERIOD_NS: u64 = 500_000_000;
 
 /// A switch with its ports and connections, and what its thread notes about them.
 pub struct LiveSwitch {
@@ -282,122 +277,6 @@ impl LiveSwitch {
         self.now()
     }
 
-    /// Adds a port. Errors: a sentence for the user.
-    pub(super) fn add_port(&mut self, mut port: OpenPort) -> Result<()> {
-        self.stop_followers();
-        if let Some(followers) = &mut self.io.followers {
-            followers.open(port.take_members());
-        }
-        let name = port.name.clone();
-        let number = port.number;
-        let added = self.io.ports.add(port);
-        added.map_err(context(format_args!("port {number}: {name}")))?;
-        let now = self.now();
-        self.describe_port(now, number);
-        if let Some(opposite) = self.io.ports.opposite(number) {
-            self.describe_port(now, opposite);
-        }
-        Ok(())
-    }
-
-    /// Passes the current description of a port to the switch.
-    fn describe_port(&mut self, now: Time, number: PortNo) {
-        if let Some((desc, capabilities)) = self.io.ports.describe(number) {
-            self.port_changed(now, desc, capabilities);
-        }
-    }
-
-    /// Tells the switch that a port is new or has changed.
-    pub(super) fn port_changed(
-        &mut self,
-        now: Time,
-        desc: PortDesc,
-        capabilities: OffloadCapabilities,
-    ) {
-        let noted = desc.clone();
-        self.give(
-            now,
-            |_| Some(RecordedInput::Port(Box::new(noted), capabilities)),
-            |switch, io| switch.port_changed(now, desc, capabilities, io),
-        );
-        self.accelerate_ports();
-    }
-
-    /// Closes a port whose interface is gone.
-    pub(super) fn lose_port(&mut self, number: PortNo) {
-        if let Some(port) = self.close_port(number) {
-            warn!("port {number}: {} is gone", port.name);
-        }
-    }
-
-    /// Closes a port, and returns it.
-    pub(super) fn close_port(&mut self, number: PortNo) -> Option<OpenPort> {
-        let opposite = self.io.ports.opposite(number);
-        let port = self.io.ports.remove(number)?;
-        self.tell_followers_of_end(number);
-        let now = self.now();
-        self.give(
-            now,
-            |_| Some(RecordedInput::PortGone(number)),
-            |switch, io| switch.port_removed(now, number, io),
-        );
-        self.accelerate_ports();
-        if let Some(opposite) = opposite {
-            self.describe_port(now, opposite);
-        }
-        Some(port)
-    }
-
-    /// Creates or changes a queue. Errors: why it is refused.
-    pub(super) fn make_queue(&mut self, now: Time, queue: &ConfiguredQueue) -> Result<()> {
-        self.give(
-            now,
-            |_| Some(RecordedInput::Queue(queue.port, queue.id, queue.spec)),
-            |switch, _| make_queue(switch, now, queue),
-        )
-    }
-
-    /// The frames that each port has dropped before or after the tables, by reason.
-    pub(super) fn driver_drops(&mut self) -> Vec<(PortNo, &'static str, u64)> {
-        let mut all = Vec::new();
-        for (number, counters, overflowed) in self.io.driver_counters() {
-            let held = self.acceleration.held_back(number);
-            let others = [("tx_overflow", overflowed), ("accel_handover", held)];
-            let reasons = counters.drops().chain(others);
-            all.extend(reasons.map(|(reason, count)| (number, reason, count)));
-        }
-        all
-    }
-
-    /// Reads the drivers' counters at intervals, and logs how many repeated lines were left out.
-    pub(super) fn count(&mut self, now: Time) {
-        if now.since(self.counted) < COUNTER_PERIOD_NS {
-            return;
-        }
-        self.counted = now;
-        log::report_left_out();
-        for (number, counters, overflowed) in self.io.driver_counters() {
-            let Some(port) = self.switch.datapath().ports().get(&number) else {
-                continue;
-            };
-            let lost = PortStats {
-                rx_over_err: counters.rx_dropped() + self.acceleration.held_back(number),
-                rx_errors: counters.rx_errors(),
-                tx_dropped: counters.tx_dropped() + overflowed,
-                tx_errors: counters.tx_errors(),
-                ..port.stats.clone()
-            };
-            if lost == port.stats {
-                continue;
-            }
-            self.give(
-                now,
-                |_| Some(RecordedInput::PortLost(number, Box::new(lost.clone()))),
-                |switch, _| switch.set_driver_counters(number, &lost),
-            );
-        }
-    }
-
     /// Returns true if the switch takes a connection's message now.
     pub(super) fn takes(&self, id: bofuss_channel::ConnId, event: &Event) -> bool {
         let message = match event {
@@ -464,12 +343,4 @@ impl LiveSwitch {
             lost => info!("{origin}: disconnected: {reason} ({lost} packet-ins lost)"),
         }
     }
-}
-
-/// Creates or changes a queue. Errors: why it is refused.
-pub(super) fn make_queue(switch: &mut Switch, now: Time, queue: &ConfiguredQueue) -> Result<()> {
-    let port = queue.port;
-    let id = queue.id;
-    let made = switch.modify_queue(now, port, id, queue.spec);
-    made.map_err(|error| format!("--queue {port}:{id}: {}", error.1).into())
 }
