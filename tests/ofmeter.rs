@@ -97,6 +97,25 @@ fn a_forwarders_delay_loss_and_order_are_found() {
 }
 
 #[test]
+fn trials_of_rfc_2544_lose_nothing_and_say_how_long_they_are() {
+    let folder = Folder::new();
+    let cases = ["rfc2544-throughput", "rfc2544-back-to-back"];
+    let slowly = ["--max-rate", "2000", "--setup", "yardstick"];
+    let found = measured(&folder, &[&cases[..], &slowly].concat());
+    let [throughput, burst] = &found[..] else {
+        panic!("{found:?}");
+    };
+    // A busy machine may lose frames at any rate, and its generator may be late.
+    let rate = metric(throughput, "throughput");
+    assert!((0.0..=2_000.0).contains(&rate), "{throughput}");
+    let label = "trials of 0.2 s, and not the 60 s of RFC 2544";
+    let notes = throughput["notes"].to_string();
+    assert!(notes.contains(label), "{notes}");
+    assert!(rate < 2_000.0 || notes.contains("at least: --max-rate ended the search"));
+    assert!(metric(burst, "longest burst") >= 1.0, "{burst}");
+}
+
+#[test]
 fn frames_that_go_there_and_back_are_delayed_twice() {
     let folder = Folder::new();
     let slowly = ["mode-speedup", "--echo", "--max-rate", "200", "--setup"];

@@ -155,6 +155,7 @@ fn tried_barrier(bench: &mut Workbench<'_>, rules: u32, most: u32) -> Result<Poi
                 warm_up: 0,
                 rate,
                 flow: Some(&flow),
+                counts_only: false,
             };
             let is_over = || {
                 let ends: Option<&Instant> = probing_ends.get();

@@ -10,6 +10,7 @@ pub mod forwarding;
 pub mod packets;
 pub mod point;
 pub mod rewrites;
+pub mod rfc2544;
 pub mod rule_check;
 pub mod statistics_delay;
 pub mod table_size;
@@ -51,6 +52,9 @@ const BOFUSS: &str = "Fernandes et al., The Road to BOFUSS";
 const OLIVEIRA: &str = "de Oliveira et al., Parâmetros balizadores para experimentos com \
                         comutadores OpenFlow";
 
+/// See [`COSTA`].
+const RFC2544: &str = "RFC 2544, sections 26.1, 26.2 and 26.4";
+
 /// All cases.
 pub const CASES: &[MeterCase] = &[
     MeterCase {
@@ -61,6 +65,24 @@ pub const CASES: &[MeterCase] = &[
         needs_openflow: false,
         points: forwarding::action_delay_points,
         run: forwarding::action_delay,
+    },
+    MeterCase {
+        name: rfc2544::THROUGHPUT,
+        title: "highest rate without loss, and the latency at it, by frame size",
+        source: RFC2544,
+        main: Some(rfc2544::RATE),
+        needs_openflow: false,
+        points: rfc2544::points,
+        run: rfc2544::throughput,
+    },
+    MeterCase {
+        name: rfc2544::BACK_TO_BACK,
+        title: "longest burst without loss, by frame size",
+        source: RFC2544,
+        main: Some(rfc2544::BURST),
+        needs_openflow: false,
+        points: rfc2544::points,
+        run: rfc2544::back_to_back,
     },
     MeterCase {
         name: "match-type",

@@ -198,6 +198,7 @@ fn one_each<'a>(flow: &'a dyn Fn(u32) -> (u16, u16), frames: usize, rate: f64) -
         warm_up: 0,
         rate,
         flow: Some(flow),
+        counts_only: false,
     }
 }
 

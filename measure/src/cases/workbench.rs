@@ -47,6 +47,8 @@ pub struct Limits {
     pub frames: u32,
     /// True if all is in its shortest form.
     pub short: bool,
+    /// Seconds of a trial of RFC 2544.
+    pub trial_seconds: f64,
     /// True if a live data centre has fewer flows, for at most ten minutes a round.
     pub reduced: bool,
     /// True if frames go there and back.
@@ -69,6 +71,7 @@ impl Limits {
         Self {
             frames: 0,
             short,
+            trial_seconds: trial_seconds(None, short),
             reduced: false,
             echo: false,
             max_rules: MAX_OWN_RULES,
@@ -103,6 +106,21 @@ impl Limits {
         .frames_per_second();
         ProbeLoad::new(self.frames(is_echo), rate.min(self.max_rate))
     }
+}
+
+/// Seconds of a trial. Spec: RFC 2544 section 24.
+pub const TRIAL_SECONDS: f64 = 60.0;
+/// Those of the shortest form.
+const SHORT_TRIAL_SECONDS: f64 = 0.2;
+
+/// Seconds of a trial: what the user says, or what is usual.
+pub fn trial_seconds(wanted: Option<u32>, short: bool) -> f64 {
+    let usual = if short {
+        SHORT_TRIAL_SECONDS
+    } else {
+        TRIAL_SECONDS
+    };
+    wanted.map_or(usual, f64::from)
 }
 
 /// The place where a case runs.

@@ -7,7 +7,7 @@ use bofuss_oflib::Version;
 use clap::{ArgGroup, Args};
 
 use crate::cases::chosen;
-use crate::cases::workbench::{Limits, MAX_OWN_RULES, USUAL_SCALE, Workbench};
+use crate::cases::workbench::{Limits, MAX_OWN_RULES, USUAL_SCALE, Workbench, trial_seconds};
 use crate::error::{ControlError, Error, Result};
 use crate::reports::html;
 use crate::reports::methods;
@@ -108,6 +108,10 @@ pub struct RunArguments {
     #[arg(long, value_name = "TIMES", default_value_t = USUAL_SCALE)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     scale: u32,
+    /// Seconds of a trial of rfc2544-throughput [default: 60]
+    #[arg(long, value_name = "SECONDS")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=300))]
+    trial: Option<u32>,
     /// Seconds that the switch may take to answer before it counts as hanging
     #[arg(long, value_name = "SECONDS", default_value_t = STALL_SECONDS)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
@@ -162,6 +166,7 @@ impl RunArguments {
             time_stamps: None,
             largest_flow: None,
             scale: USUAL_SCALE,
+            trial: None,
             stall: STALL_SECONDS,
             force: false,
             programs: None,
@@ -201,6 +206,7 @@ impl RunArguments {
         Limits {
             frames: self.frames,
             short: self.short,
+            trial_seconds: trial_seconds(self.trial, self.short),
             reduced: self.reduced,
             echo: self.echo,
             max_rules: self.max_rules.unwrap_or(usual),

@@ -8,6 +8,7 @@ use crate::cases::MeterCase;
 use crate::cases::baseline::Baselines;
 use crate::cases::calibration::{self, Calibration};
 use crate::cases::point::{CaseVerdict, Point, PointOutcome};
+use crate::cases::rfc2544;
 use crate::cases::workbench::{Limits, Workbench};
 use crate::data_centre::live_fct;
 use crate::error::{ControlError, Error, Result};
@@ -245,6 +246,9 @@ pub fn seconds(limits: &Limits, setup: Option<&SetupName>, case: &MeterCase, poi
         && let Some(setup) = setup
     {
         return live_fct::seconds(limits, setup, point);
+    }
+    if [rfc2544::THROUGHPUT, rfc2544::BACK_TO_BACK].contains(&case.name) {
+        return rfc2544::seconds(limits, case.name);
     }
     let load = limits.load(point, limits.echo);
     MOMENT_SECONDS + f64::from(load.frames + load.warm_up) / load.rate

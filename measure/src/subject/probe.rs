@@ -26,6 +26,9 @@ pub const SINGLE_FRAMES: u16 = u16::MAX;
 /// The number of the next run: unique in this program, so that a frame that a slow switch delivers
 /// late is not taken for one of a later run.
 static NEXT_RUN: AtomicU16 = AtomicU16::new(0);
+/// Frames that are told from repeated ones where nothing is kept of each: of numbers that differ by
+/// this.
+const RECENT: usize = 1 << 16;
 /// A generator is true to its rate if what it achieves differs from it by at most this share.
 const MAX_DEVIATION: f64 = 0.01;
 
@@ -40,6 +43,8 @@ pub struct ProbeLoad<'a> {
     pub rate: f64,
     /// The UDP ports of a frame by its number; those of the template if there is none.
     pub flow: Option<&'a dyn Fn(u32) -> (u16, u16)>,
+    /// True if frames are counted only: nothing is kept of each, however many there are.
+    pub counts_only: bool,
 }
 
 impl ProbeLoad<'_> {
@@ -50,7 +55,25 @@ impl ProbeLoad<'_> {
             warm_up: WARM_UP.min(frames),
             rate,
             flow: None,
+            counts_only: false,
         }
+    }
+
+    /// Frames that are counted only, after this many that warm up.
+    pub fn counting(frames: u32, warm_up: u32, rate: f64) -> Self {
+        Self {
+            warm_up,
+            counts_only: true,
+            ..Self::new(frames, rate)
+        }
+    }
+
+    /// Frames of which something is kept.
+    fn kept(&self) -> usize {
+        if self.counts_only {
+            return 0;
+        }
+        self.frames as usize
     }
 }
 
@@ -134,6 +157,10 @@ struct ProbeRun<'a> {
     stamps: StampTable,
     /// The highest number that arrived.
     highest: Option<u32>,
+    /// When the first and the last frame that counts departed, nanoseconds since the start.
+    departed_ns: Option<(u64, u64)>,
+    /// Where frames are only counted, the last frame that arrived of those that share a place.
+    recent: Vec<Option<u32>>,
 }
 
 impl FrameProbe {
@@ -179,14 +206,16 @@ impl FrameProbe {
             waiting: Vec::with_capacity(BATCH_FRAMES),
             seen: Observation {
                 start: Some(start),
-                arrivals_ns: vec![0; load.frames as usize],
+                arrivals_ns: vec![0; load.kept()],
                 ..Observation::default()
             },
-            stamps: StampTable::new(load.frames as usize),
+            stamps: StampTable::new(load.kept()),
             highest: None,
+            departed_ns: None,
+            recent: vec![None; if load.counts_only { RECENT } else { 0 }],
         };
-        run.seen.delays_ns.reserve(load.frames as usize);
-        run.seen.departures_ns.reserve(load.frames as usize);
+        run.seen.delays_ns.reserve(load.kept());
+        run.seen.departures_ns.reserve(load.kept());
         let mut next = 0;
         while next < total && !over() {
             next = self.send_due(&mut run, next, total)?;
@@ -202,7 +231,7 @@ impl FrameProbe {
                 last = Instant::now();
             }
         }
-        if self.stamped.is_some() {
+        if self.stamped.is_some() && !load.counts_only {
             run.use_stamps();
         }
         Ok(run.finished())
@@ -331,7 +360,11 @@ impl ProbeRun<'_> {
             departed_ns,
         });
         if number >= self.load.warm_up {
-            self.seen.departures_ns.push(departed_ns);
+            let first = self.departed_ns.map_or(departed_ns, |(first, _)| first);
+            self.departed_ns = Some((first, departed_ns));
+            if !self.load.counts_only {
+                self.seen.departures_ns.push(departed_ns);
+            }
             self.seen.sent += 1;
         }
         self.template.sent.bytes.clone()
@@ -353,15 +386,15 @@ impl ProbeRun<'_> {
         if signature.run != run || signature.number >= self.load.warm_up + self.load.frames {
             return false;
         }
-        let first = self.seen.arrivals_ns[place as usize] == 0;
-        if !first {
+        if !self.is_first(place, now) {
             self.seen.duplicated += 1;
             return true;
         }
-        self.seen.arrivals_ns[place as usize] = now.max(1);
         self.seen.received += 1;
-        let delay = now.saturating_sub(signature.departed_ns);
-        self.seen.delays_ns.push(delay);
+        if !self.load.counts_only {
+            let delay = now.saturating_sub(signature.departed_ns);
+            self.seen.delays_ns.push(delay);
+        }
         match self.highest {
             Some(highest) if highest > signature.number => self.seen.reordered += 1,
             _ => self.highest = Some(signature.number),
@@ -376,6 +409,21 @@ impl ProbeRun<'_> {
         true
     }
 
+    /// Notes that a frame arrived; false if it had arrived before. If frames are only counted, the
+    /// last of those that share a place is known.
+    fn is_first(&mut self, place: u32, now: u64) -> bool {
+        if self.load.counts_only {
+            let last = &mut self.recent[place as usize % RECENT];
+            return last.replace(place) != Some(place);
+        }
+        let arrived = &mut self.seen.arrivals_ns[place as usize];
+        let first = *arrived == 0;
+        if first {
+            *arrived = now.max(1);
+        }
+        first
+    }
+
     /// Replaces the delays by those of the stamps.
     fn use_stamps(&mut self) {
         self.seen.delays_ns = self.stamps.delays_ns();
@@ -384,10 +432,9 @@ impl ProbeRun<'_> {
     }
 
     fn finished(mut self) -> Observation {
-        let departures = &self.seen.departures_ns;
-        let achieved = match departures[..] {
-            [first, .., last] if last > first => {
-                (departures.len() - 1) as f64 * 1e9 / (last - first) as f64
+        let achieved = match self.departed_ns {
+            Some((first, last)) if last > first => {
+                f64::from(self.seen.sent - 1) * 1e9 / (last - first) as f64
             }
             _ => self.load.rate,
         };
@@ -399,6 +446,41 @@ impl ProbeRun<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subject::template::Template;
+
+    #[test]
+    fn frames_that_are_only_counted_take_the_same_memory_however_many_there_are() {
+        let load = ProbeLoad::counting(1_000_000, 2, 1e6);
+        let template = Template::plain(64);
+        let mut run = ProbeRun {
+            load: &load,
+            template: template.clone(),
+            start: Instant::now(),
+            waiting: Vec::new(),
+            seen: Observation::default(),
+            stamps: StampTable::new(load.kept()),
+            highest: None,
+            departed_ns: None,
+            recent: vec![None; RECENT],
+        };
+        for number in 0..1_000_002 {
+            let frame = run.signed(1, number);
+            // One is lost, and one arrives twice.
+            if number != 500_000 {
+                run.arrived(1, &frame, 5);
+            }
+            if number == 600_000 {
+                run.arrived(1, &frame, 6);
+            }
+        }
+        assert_eq!(run.recent.len(), RECENT);
+        let seen = run.finished();
+        assert_eq!((seen.sent, seen.received), (1_000_000, 999_999));
+        assert_eq!((seen.lost(), seen.duplicated, seen.changed), (1, 1, 0));
+        assert!(seen.rate.1 > 0.0);
+        let kept = [&seen.arrivals_ns, &seen.delays_ns, &seen.departures_ns];
+        assert!(kept.iter().all(|of_each| of_each.capacity() == 0));
+    }
 
     #[test]
     fn a_generator_that_is_too_slow_or_too_fast_is_not_true_to_its_rate() {

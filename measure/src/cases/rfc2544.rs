@@ -1,0 +1,311 @@
+//! The throughput, the latency at it, and the longest burst without loss.
+//!
+//! Spec: RFC 2544 section 26.
+
+use crate::cases::point::{Point, PointOutcome};
+use crate::cases::table_size::AT_LEAST;
+use crate::cases::workbench::{Limits, TRIAL_SECONDS, Workbench};
+use crate::error::Result;
+use crate::statistics::{deviation, mean};
+use crate::subject::probe::{ProbeLoad, WARM_UP};
+use crate::subject::template::Template;
+
+/// The names of the cases.
+pub const THROUGHPUT: &str = "rfc2544-throughput";
+/// See [`THROUGHPUT`].
+pub const BACK_TO_BACK: &str = "rfc2544-back-to-back";
+/// The metric of the first.
+pub const RATE: &str = "throughput";
+/// The metric of the second.
+pub const BURST: &str = "longest burst";
+/// Frame sizes without the check sequence of 4 bytes. Spec: RFC 2544 section 9.1.
+const SIZES: [usize; 7] = [60, 124, 252, 508, 1_020, 1_276, 1_514];
+/// Where the search begins, in frames per second, and how long a trial is that only finds the
+/// bounds of it.
+const FIRST_RATE: f64 = 1_000.0;
+const BRIEF_SECONDS: f64 = 1.0;
+/// Times that a trial is made whose generator was not true to the rate, as on a busy machine.
+const ATTEMPTS: u32 = 3;
+/// Trials of the binary search at most, and how near its bounds are in the end.
+const TRIALS: u32 = 10;
+const NEAR: f64 = 1.02;
+/// The longest burst, in frames and in seconds, and searches of which the mean is given. Spec: RFC
+/// 2544 section 26.4.
+const MOST_BURST: u32 = 1 << 17;
+const BURST_SECONDS: f64 = 2.0;
+const BURST_SEARCHES: u32 = 50;
+
+/// The points of both cases.
+pub fn points(limits: &Limits) -> Vec<Point> {
+    let sizes = if limits.short { &SIZES[..1] } else { &SIZES };
+    let points = sizes.iter();
+    points
+        .map(|bytes| Point::of("frames").bytes(*bytes))
+        .collect()
+}
+
+/// About how many seconds a point takes.
+pub fn seconds(limits: &Limits, case: &str) -> f64 {
+    if case == THROUGHPUT {
+        return 10.0 * limits.trial_seconds.min(BRIEF_SECONDS)
+            + f64::from(TRIALS) * limits.trial_seconds;
+    }
+    f64::from(searches(limits)) * 5.0
+}
+
+/// The highest rate at which a trial loses nothing, and the latency at this rate.
+pub fn throughput(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
+    bench.reset()?;
+    bench.served(|bench| search_throughput(bench, point))
+}
+
+/// What a trial showed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TrialEnd {
+    NothingLost,
+    Lost,
+    /// The generator did not send at the rate.
+    TooFast,
+}
+
+/// The bounds of a search.
+struct Search {
+    passed: f64,
+    failed: f64,
+    /// How the trial at `failed` ended, if there was one.
+    end: Option<TrialEnd>,
+}
+
+impl Search {
+    /// Doubles a rate until a brief trial fails or the rate is `most`; then halves the bounds with
+    /// whole ones. The lower bound of the first part must pass a whole trial, too.
+    fn run(most: f64, mut trial: impl FnMut(f64, bool) -> Result<TrialEnd>) -> Result<Self> {
+        let mut found = Self {
+            passed: 0.0,
+            failed: most,
+            end: None,
+        };
+        let mut next = FIRST_RATE.min(most);
+        while found.end.is_none() && next < most {
+            match trial(next, false)? {
+                TrialEnd::NothingLost => next = (2.0 * next).min(most),
+                end @ (TrialEnd::Lost | TrialEnd::TooFast) => {
+                    (found.failed, found.end) = (next, Some(end));
+                }
+            }
+        }
+        if found.end.is_some() {
+            next /= 2.0;
+        }
+        for _ in 0..TRIALS {
+            match trial(next, true)? {
+                TrialEnd::NothingLost => found.passed = next,
+                end @ (TrialEnd::Lost | TrialEnd::TooFast) => {
+                    (found.failed, found.end) = (next, Some(end));
+                }
+            }
+            if found.failed <= found.passed * NEAR {
+                break;
+            }
+            next = (found.passed + found.failed) / 2.0;
+        }
+        Ok(found)
+    }
+}
+
+fn search_throughput(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
+    let template = Template::plain(point.bytes);
+    let whole = bench.limits.trial_seconds;
+    let most = bench.limits.max_rate;
+    let found = Search::run(most, |rate, is_whole| {
+        let seconds = if is_whole {
+            whole
+        } else {
+            whole.min(BRIEF_SECONDS)
+        };
+        let frames = (rate * seconds).max(1.0) as u32;
+        let load = ProbeLoad::counting(frames, WARM_UP.min(frames), rate);
+        let mut end = TrialEnd::TooFast;
+        for _ in 0..ATTEMPTS {
+            let seen = bench.observe_rate(&template, &load)?;
+            if seen.lost() > 0 {
+                end = TrialEnd::Lost;
+            } else if seen.is_faithful() {
+                end = TrialEnd::NothingLost;
+            }
+            if end != TrialEnd::TooFast || (bench.over)() {
+                break;
+            }
+        }
+        Ok(end)
+    })?;
+    let passed = found.passed;
+    let mut outcome = PointOutcome {
+        frames_per_second: passed,
+        ..PointOutcome::default()
+    }
+    .with(RATE, "frames/s", passed)
+    .with(
+        "throughput in bits",
+        "Mb/s",
+        passed * point.bytes as f64 * 8.0 / 1e6,
+    )
+    .with("seconds of a trial", "s", whole);
+    outcome.notes.extend(form_note(whole));
+    match found.end {
+        None => outcome
+            .notes
+            .push(format!("{AT_LEAST}: --max-rate ended the search")),
+        Some(TrialEnd::TooFast) => outcome.notes.push(format!(
+            "{AT_LEAST}: the generator, not the switch, ends the search"
+        )),
+        Some(TrialEnd::Lost | TrialEnd::NothingLost) => {}
+    }
+    if passed == 0.0 {
+        outcome.beyond.push("no trial was without loss".into());
+        return Ok(outcome);
+    }
+    let seen = bench.observe(&template, &ProbeLoad::new(bench.frames(), passed))?;
+    if seen.is_faithful() {
+        outcome.delays_ns = seen.delays_ns;
+    } else {
+        let note = "no latency: the instrument cannot stamp frames at the throughput";
+        outcome.notes.push(note.into());
+    }
+    Ok(outcome)
+}
+
+/// Labels trials that are shorter than those of the RFC.
+fn form_note(seconds: f64) -> Option<String> {
+    (seconds < TRIAL_SECONDS)
+        .then(|| format!("trials of {seconds} s, and not the {TRIAL_SECONDS} s of RFC 2544"))
+}
+
+fn searches(limits: &Limits) -> u32 {
+    if limits.short { 1 } else { BURST_SEARCHES }
+}
+
+/// The longest burst, at the generator's highest rate, of which nothing is lost.
+pub fn back_to_back(bench: &mut Workbench<'_>, point: &Point) -> Result<PointOutcome> {
+    bench.reset()?;
+    bench.served(|bench| search_bursts(bench, point))
+}
+
+fn search_bursts(bench: &Workbench<'_>, point: &Point) -> Result<PointOutcome> {
+    let template = Template::plain(point.bytes);
+    let limits = bench.limits;
+    let in_time = limits.max_rate * limits.trial_seconds.min(BURST_SECONDS);
+    let most = (in_time as u32).clamp(1, MOST_BURST);
+    let mut rate = 0.0_f64;
+    let mut longest = Vec::new();
+    for _ in 0..searches(limits) {
+        if (bench.over)() {
+            break;
+        }
+        let found = longest_burst(most, |frames| {
+            let load = ProbeLoad::counting(frames, 0, limits.max_rate);
+            let seen = bench.observe_rate(&template, &load)?;
+            if frames > 1 {
+                rate = rate.max(seen.rate.1);
+            }
+            Ok(seen.lost() == 0)
+        })?;
+        longest.push(f64::from(found));
+    }
+    let frames = mean(&longest);
+    let mut outcome = PointOutcome::default()
+        .with(BURST, "frames", frames)
+        .with("bursts: greatest rate", "frames/s", rate)
+        .with("bursts: searches", "", longest.len() as f64);
+    if longest.len() > 1 {
+        outcome.add(
+            "longest burst, standard deviation",
+            "frames",
+            deviation(&longest),
+        );
+    }
+    if longest.contains(&f64::from(most)) {
+        outcome
+            .notes
+            .push(format!("{AT_LEAST}: no longer burst is tried"));
+    }
+    Ok(outcome)
+}
+
+/// The longest burst of at most `most` frames that passes: by doubling, then by halving; 0 if a
+/// single frame does not.
+fn longest_burst(most: u32, mut passes: impl FnMut(u32) -> Result<bool>) -> Result<u32> {
+    let (mut passed, mut failed) = (0, most + 1);
+    let mut next = 1;
+    while failed - passed > 1 + passed / 50 {
+        if passes(next)? {
+            passed = next;
+        } else {
+            failed = next;
+        }
+        next = if failed > most {
+            (2 * next).min(most)
+        } else {
+            passed + (failed - passed) / 2
+        };
+        if passed == most {
+            break;
+        }
+    }
+    Ok(passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A switch that loses frames above a rate, and a generator that ends at another.
+    fn found(limit: f64, generator: f64, most: f64) -> (Search, u32) {
+        let mut whole = 0;
+        let found = Search::run(most, |rate, is_whole| {
+            whole += u32::from(is_whole);
+            Ok(if rate > generator {
+                TrialEnd::TooFast
+            } else if rate > limit {
+                TrialEnd::Lost
+            } else {
+                TrialEnd::NothingLost
+            })
+        });
+        (found.unwrap(), whole)
+    }
+
+    #[test]
+    fn the_throughput_is_found_within_two_percent_in_ten_whole_trials() {
+        for limit in [300.0, 1_500.0, 77_777.0, 900_000.0] {
+            let (search, whole) = found(limit, 1e9, 1e7);
+            let share = search.passed / limit;
+            assert!((0.96..=1.0).contains(&share), "{limit}: {}", search.passed);
+            assert!(whole <= TRIALS, "{whole}");
+        }
+    }
+
+    #[test]
+    fn a_search_that_the_meter_ends_is_known() {
+        let (search, _) = found(f64::INFINITY, f64::INFINITY, 50_000.0);
+        assert!(search.passed == 50_000.0 && search.end.is_none());
+        let (search, _) = found(f64::INFINITY, 20_000.0, 1e7);
+        assert!(search.end == Some(TrialEnd::TooFast));
+        assert_eq!(found(0.0, 1e9, 1e7).0.passed, 0.0);
+    }
+
+    #[test]
+    fn the_longest_burst_is_found_and_short_trials_are_labelled() {
+        for limit in [0, 1, 2, 3, 100, 5_000, MOST_BURST] {
+            let burst = longest_burst(MOST_BURST, |frames| Ok(frames <= limit)).unwrap();
+            assert!(
+                burst <= limit && burst * 100 >= limit * 97,
+                "{limit}: {burst}"
+            );
+        }
+        assert_eq!(longest_burst(700, |_| Ok(true)).unwrap(), 700);
+        assert_eq!(form_note(60.0), None);
+        let note = "trials of 2 s, and not the 60 s of RFC 2544";
+        assert_eq!(form_note(2.0).as_deref(), Some(note));
+    }
+}
