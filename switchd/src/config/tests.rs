@@ -71,6 +71,14 @@ fn a_peer_twice_is_refused() {
 }
 
 #[test]
+fn a_vlan_of_a_port_that_is_not_there_is_refused() {
+    let mut wrong = options(&["a", "b"]);
+    wrong.tags.push("3=10".into());
+    let error = wrong.check().unwrap_err().to_string();
+    assert_eq!(error, "--tag 3=10: there is no port 3");
+}
+
+#[test]
 fn without_controller_the_switch_stands_alone() {
     assert_eq!(
         options(&[]).check().expect("is right").fail_mode,

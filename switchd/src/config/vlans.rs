@@ -70,7 +70,12 @@ fn setting<'a>(
 ) -> Result<(PortNo, &'a str)> {
     let parts = text.split_once('=');
     let (port, value) = parts.ok_or_else(|| format!("{option}: it is PORT={example}"))?;
-    Ok((number_of(option, port, ports)?, value))
+    let number = number_of(option, port, ports)?;
+    // A wrong number would leave the port that is meant without its VLAN.
+    if !ports.iter().any(|port| port.number == number) {
+        return Err(format!("{option}: there is no port {number}").into());
+    }
+    Ok((number, value))
 }
 
 /// Reads a VLAN. Errors: it is none.
