@@ -71,8 +71,9 @@ fn setting<'a>(
     let parts = text.split_once('=');
     let (port, value) = parts.ok_or_else(|| format!("{option}: it is PORT={example}"))?;
     let number = number_of(option, port, ports)?;
-    // A wrong number would leave the port that is meant without its VLAN.
-    if !ports.iter().any(|port| port.number == number) {
+    // A wrong number would leave the port that is meant without its VLAN. The configuration of a
+    // record names no ports: they come while it is played.
+    if !ports.is_empty() && !ports.iter().any(|port| port.number == number) {
         return Err(format!("{option}: there is no port {number}").into());
     }
     Ok((number, value))
