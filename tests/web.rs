@@ -328,12 +328,12 @@ fn strangers_get_nothing_from_the_viewer() {
     for (line, head, status) in [
         (
             format!("GET /{token}/ HTTP/1.1"),
-            format!("Host: localhost:{port}"),
+            format!("Host: LocalHost:{port}"),
             200,
         ),
         (format!("GET /{token}/flows HTTP/1.1"), host.clone(), 200),
         ("GET / HTTP/1.1".into(), host.clone(), 403),
-        (format!("GET /{token} HTTP/1.1"), host.clone(), 403),
+        (format!("GET /{token} HTTP/1.1"), host.clone(), 404),
         (format!("GET /{other}/ HTTP/1.1"), host.clone(), 403),
         (format!("GET /{token}0/ HTTP/1.1"), host.clone(), 403),
         (format!("GET /{}/ HTTP/1.1", &token[1..]), host.clone(), 403),
